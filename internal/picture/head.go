@@ -17,32 +17,32 @@ import (
 
 // format is an input format.
 type format struct {
-	magic   string // "?" matches any byte
-	becomes string // default output format; "" means that it depends on transparency
-	config  func(io.Reader) (image.Config, error)
-	decode  func(io.Reader) (image.Image, error)
-	look    func(*head, *source) error // reads metadata beyond config
+	magic        string // "?" matches any byte
+	output       string // default output format; "" means that it depends on transparency
+	config       func(io.Reader) (image.Config, error)
+	decode       func(io.Reader) (image.Image, error)
+	readMetadata func(*head, *source) error // reads metadata beyond config
 }
 
 var formats = []*format{
-	{"\xff\xd8\xff", JPEG, jpeg.DecodeConfig, jpeg.Decode, (*head).lookJPEG},
-	{"\x89PNG\r\n\x1a\n", PNG, png.DecodeConfig, png.Decode, (*head).lookPNG},
+	{"\xff\xd8\xff", JPEG, jpeg.DecodeConfig, jpeg.Decode, (*head).readJPEG},
+	{"\x89PNG\r\n\x1a\n", PNG, png.DecodeConfig, png.Decode, (*head).readPNG},
 	{"GIF8?a", PNG, gif.DecodeConfig, gif.Decode, func(*head, *source) error { return nil }},
-	{"RIFF????WEBP", "", webp.DecodeConfig, webp.Decode, (*head).lookWebP},
+	{"RIFF????WEBP", "", webp.DecodeConfig, webp.Decode, (*head).readWebP},
 }
 
-// head is the metadata of a picture.
+// readHead is the metadata of a picture.
 type head struct {
 	format        *format
 	width, height int
 	model         color.Model
 	orientation   int    // EXIF orientation: 1 to 8
 	profile       []byte // ICC profile
-	manyPasses    bool   // progressive JPEG or interlaced PNG, which decodes in two buffers
+	multiPass     bool   // progressive JPEG or interlaced PNG, which decodes in two buffers
 }
 
-// mostHead bounds the bytes that are read for metadata before the pixels.
-const mostHead = 2 << 20
+// maxHeadBytes bounds the bytes that are read for metadata before the pixels.
+const maxHeadBytes = 2 << 20
 
 // readHead reads the metadata of a picture and rejects pictures with too many pixels.
 func readHead(s *source) (head, error) {
@@ -54,16 +54,16 @@ func readHead(s *source) (head, error) {
 	}
 
 	for _, f := range formats {
-		if f.is(magic) {
+		if f.matches(magic) {
 			h.format = f
 		}
 	}
 
 	if h.format == nil {
-		return h, refused("not_an_image", "the file is no picture in JPEG, PNG, GIF or WebP")
+		return h, unprocessable("not_an_image", "the file is no picture in JPEG, PNG, GIF or WebP")
 	}
 
-	c, err := h.format.config(&rewound{s: s, left: mostHead})
+	c, err := h.format.config(&limitedSource{s: s, remaining: maxHeadBytes})
 	if err != nil {
 		return h, err
 	}
@@ -73,17 +73,17 @@ func readHead(s *source) (head, error) {
 		return h, errors.New("no pixels")
 	}
 	if int64(c.Width)*int64(c.Height) > MaxPixels {
-		return h, refused("too_many_pixels", "the picture of %d × %d has more than %d pixels", c.Width,
+		return h, unprocessable("too_many_pixels", "the picture of %d × %d has more than %d pixels", c.Width,
 			c.Height, MaxPixels)
 	}
-	if err := h.format.look(&h, s); s.failed != nil {
+	if err := h.format.readMetadata(&h, s); s.failed != nil {
 		return h, err
 	}
 
 	return h, nil // damaged metadata does not make the pixels invalid
 }
 
-func (f *format) is(start []byte) bool {
+func (f *format) matches(start []byte) bool {
 	for i := range len(f.magic) {
 		if f.magic[i] != '?' && f.magic[i] != start[i] {
 			return false
@@ -101,7 +101,7 @@ func (h head) upright() (width, height int) {
 	return h.width, h.height
 }
 
-// memory returns an upper estimate of the bytes needed to decode the picture.
+// memoryBudget returns an upper estimate of the bytes needed to decode the picture.
 func (h head) memory() int64 {
 	pixels := int64(h.width) * int64(h.height)
 	values := int64(4) // bytes per pixel
@@ -113,22 +113,22 @@ func (h head) memory() int64 {
 	case color.RGBA64Model, color.NRGBA64Model:
 		values = 8
 	case color.RGBAModel:
-		if h.format.becomes == JPEG { // converted from planes
+		if h.format.output == JPEG { // converted from planes
 			values = 7
 		}
 	case color.CMYKModel:
 		values = 12 // converted twice
 	}
 
-	switch h.format.becomes {
+	switch h.format.output {
 	case JPEG:
-		if h.manyPasses { // coefficients of four bytes each
+		if h.multiPass { // coefficients of four bytes each
 			values *= 5
 		}
 	case "": // WebP: the pixels, and the intermediate pixels of a transformation
 		values = 12
 	default:
-		if h.manyPasses {
+		if h.multiPass {
 			values *= 2
 		}
 		values += 4 // the frame is drawn onto the canvas
@@ -137,35 +137,35 @@ func (h head) memory() int64 {
 	return pixels * values
 }
 
-// rewound reads a source from its start, up to a limit.
-type rewound struct {
-	s     *source
-	begun bool
-	left  int
+// limitedSource reads a source from its start, up to a limit.
+type limitedSource struct {
+	s         *source
+	started   bool
+	remaining int
 }
 
 // Read implements io.Reader.
-func (r *rewound) Read(p []byte) (int, error) {
-	if !r.begun {
-		r.begun = true
+func (r *limitedSource) Read(p []byte) (int, error) {
+	if !r.started {
+		r.started = true
 		if _, err := r.s.Seek(0, io.SeekStart); err != nil {
 			return 0, err
 		}
 	}
 
-	if r.left == 0 {
+	if r.remaining == 0 {
 		return 0, io.EOF
 	}
 
-	n, err := r.s.Read(p[:min(len(p), r.left)])
-	r.left -= n
+	n, err := r.s.Read(p[:min(len(p), r.remaining)])
+	r.remaining -= n
 
 	return n, err
 }
 
-// lookJPEG reads the segments before the first scan.
-func (h *head) lookJPEG(s *source) error {
-	r := bufio.NewReader(&rewound{s: s, left: mostHead})
+// readJPEG reads the segments before the first scan.
+func (h *head) readJPEG(s *source) error {
+	r := bufio.NewReader(&limitedSource{s: s, remaining: maxHeadBytes})
 	if _, err := r.Discard(2); err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (h *head) lookJPEG(s *source) error {
 			return nil
 		}
 
-		h.manyPasses = h.manyPasses || marker[1] == 0xc2
+		h.multiPass = h.multiPass || marker[1] == 0xc2
 
 		if marker[1] != 0xe1 && marker[1] != 0xe2 {
 			if _, err := r.Discard(length); err != nil {
@@ -210,7 +210,7 @@ func (h *head) lookJPEG(s *source) error {
 		}
 
 		if exif, ok := bytes.CutPrefix(segment, []byte("Exif\x00\x00")); ok && marker[1] == 0xe1 {
-			h.orient(exif)
+			h.readOrientation(exif)
 		}
 
 		// A profile is split into parts, each with its index and the number of parts.
@@ -220,9 +220,9 @@ func (h *head) lookJPEG(s *source) error {
 	}
 }
 
-// lookPNG reads the chunks before the pixels.
-func (h *head) lookPNG(s *source) error {
-	r := bufio.NewReader(&rewound{s: s, left: mostHead})
+// readPNG reads the chunks before the pixels.
+func (h *head) readPNG(s *source) error {
+	r := bufio.NewReader(&limitedSource{s: s, remaining: maxHeadBytes})
 	if _, err := r.Discard(len(h.format.magic)); err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (h *head) lookPNG(s *source) error {
 		switch {
 		case kind == "IDAT":
 			return nil
-		case length > mostHead:
+		case length > maxHeadBytes:
 			return io.ErrUnexpectedEOF
 		case kind != "IHDR" && kind != "eXIf" && kind != "iCCP":
 			if _, err := r.Discard(int(length) + 4); err != nil {
@@ -254,17 +254,17 @@ func (h *head) lookPNG(s *source) error {
 		chunk = chunk[:length]
 		switch kind {
 		case "IHDR":
-			h.manyPasses = length == 13 && chunk[12] == 1
+			h.multiPass = length == 13 && chunk[12] == 1
 		case "eXIf":
-			h.orient(chunk)
+			h.readOrientation(chunk)
 		case "iCCP":
 			h.profile = inflateProfile(chunk)
 		}
 	}
 }
 
-// lookWebP reads the chunks, also after the pixels, since EXIF follows them.
-func (h *head) lookWebP(s *source) error {
+// readWebP reads the chunks, also after the pixels, since EXIF follows them.
+func (h *head) readWebP(s *source) error {
 	at := int64(12)
 	for range 16 {
 		if _, err := s.Seek(at, io.SeekStart); err != nil {
@@ -277,14 +277,14 @@ func (h *head) lookWebP(s *source) error {
 		}
 
 		length, kind := int64(binary.LittleEndian.Uint32(start[4:])), string(start[:4])
-		if (kind == "EXIF" || kind == "ICCP") && length <= mostHead {
+		if (kind == "EXIF" || kind == "ICCP") && length <= maxHeadBytes {
 			chunk := make([]byte, length)
 			if _, err := io.ReadFull(s, chunk); err != nil {
 				return err
 			}
 
 			if kind == "EXIF" {
-				h.orient(bytes.TrimPrefix(chunk, []byte("Exif\x00\x00")))
+				h.readOrientation(bytes.TrimPrefix(chunk, []byte("Exif\x00\x00")))
 			} else {
 				h.profile = chunk
 			}
@@ -296,8 +296,8 @@ func (h *head) lookWebP(s *source) error {
 	return nil
 }
 
-// orient reads the orientation from EXIF data, if present.
-func (h *head) orient(exif []byte) {
+// readOrientation reads the orientation from EXIF data, if present.
+func (h *head) readOrientation(exif []byte) {
 	var order binary.ByteOrder
 	switch {
 	case bytes.HasPrefix(exif, []byte("II*\x00")):

@@ -23,10 +23,10 @@ import (
 )
 
 const (
-	memory     = 512 << 20       // memory budget of all pictures in progress, in bytes
-	mostAtOnce = 48              // pictures in progress or waiting
-	mostOfOne  = 24              // of them per owner, so that no owner fills the queue
-	comeBack   = 2 * time.Second // Retry-After if the queue is full
+	memoryBudget       = 512 << 20       // memory of all pictures in progress, in bytes
+	maxPending         = 48              // pictures in progress or waiting
+	maxPendingPerOwner = 24              // of them per owner, so that no owner fills the queue
+	retryAfter         = 2 * time.Second // Retry-After if the queue is full
 )
 
 // Maker scales pictures with bounded concurrency. Its methods are safe for concurrent use.
@@ -34,7 +34,7 @@ type Maker struct {
 	memory *semaphore.Weighted
 	// minimum charge per picture, which bounds the number of concurrent decoders by that of
 	// processors
-	least int64
+	minCharge int64
 
 	mu      sync.Mutex
 	pending map[uuid.UUID]int // by owner
@@ -44,9 +44,9 @@ type Maker struct {
 // NewMaker returns a Maker.
 func NewMaker() *Maker {
 	return &Maker{
-		memory:  semaphore.NewWeighted(memory),
-		least:   memory / int64(2*runtime.GOMAXPROCS(0)),
-		pending: map[uuid.UUID]int{},
+		memory:    semaphore.NewWeighted(memoryBudget),
+		minCharge: memoryBudget / int64(2*runtime.GOMAXPROCS(0)),
+		pending:   map[uuid.UUID]int{},
 	}
 }
 
@@ -57,14 +57,14 @@ func (m *Maker) Make(
 	ctx context.Context, owner uuid.UUID, size int64, open func(context.Context) (io.ReadSeekCloser, error), spec Spec,
 ) (Picture, error) {
 	if size > MaxBytes {
-		return Picture{}, refused("too_large",
+		return Picture{}, unprocessable("too_large",
 			"the file has more than the %d bytes of a picture that can be scaled", MaxBytes)
 	}
-	if !m.enter(owner) {
+	if !m.admit(owner) {
 		return Picture{}, tooMany()
 	}
 
-	defer m.leave(owner)
+	defer m.release(owner)
 
 	content, err := open(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ func (m *Maker) Make(
 	defer content.Close()
 
 	s := &source{ctx: ctx, content: content}
-	h, err := m.head(ctx, s)
+	h, err := m.readHead(ctx, s)
 	if err != nil {
 		return Picture{}, s.explain(err)
 	}
@@ -81,17 +81,17 @@ func (m *Maker) Make(
 	spec = spec.clean()
 	l := spec.layout(h.upright())
 	if h.orientation >= 5 {
-		l = l.turned()
+		l = l.rotated()
 	}
 
 	// the source's pixels, and the same again for the output
 	need := h.memory() + l.memory(h.width, h.height) + int64(l.width)*int64(l.height)*8
-	if need > memory {
-		return Picture{}, refused("too_many_pixels", "the picture of %d × %d takes too much memory to decode",
+	if need > memoryBudget {
+		return Picture{}, unprocessable("too_many_pixels", "the picture of %d × %d takes too much memory to decode",
 			h.width, h.height)
 	}
 
-	need = max(need, m.least)
+	need = max(need, m.minCharge)
 	if err := m.memory.Acquire(ctx, need); err != nil {
 		return Picture{}, tooMany().Because(err)
 	}
@@ -102,18 +102,18 @@ func (m *Maker) Make(
 		return Picture{}, s.explain(err)
 	}
 
-	made, err := write(ctx, decoded, h, l, spec)
+	p, err := render(ctx, decoded, h, l, spec)
 
 	if s.failed = ctx.Err(); s.failed != nil {
 		return Picture{}, s.explain(s.failed)
 	}
 
-	return made, err
+	return p, err
 }
 
-// head reads the metadata of a picture, which needs memory too.
-func (m *Maker) head(ctx context.Context, s *source) (head, error) {
-	const need = 2 * mostHead // the metadata and a profile
+// readHead reads the metadata of a picture, which needs memory too.
+func (m *Maker) readHead(ctx context.Context, s *source) (head, error) {
+	const need = 2 * maxHeadBytes // the metadata and a profile
 	if !m.memory.TryAcquire(need) {
 		if err := m.memory.Acquire(ctx, need); err != nil {
 			return head{}, tooMany().Because(err)
@@ -125,11 +125,11 @@ func (m *Maker) head(ctx context.Context, s *source) (head, error) {
 	return readHead(s)
 }
 
-func (m *Maker) enter(owner uuid.UUID) bool {
+func (m *Maker) admit(owner uuid.UUID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
-	if m.total == mostAtOnce || m.pending[owner] == mostOfOne {
+	if m.total == maxPending || m.pending[owner] == maxPendingPerOwner {
 		return false
 	}
 
@@ -139,7 +139,7 @@ func (m *Maker) enter(owner uuid.UUID) bool {
 	return true
 }
 
-func (m *Maker) leave(owner uuid.UUID) {
+func (m *Maker) release(owner uuid.UUID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
@@ -151,10 +151,10 @@ func (m *Maker) leave(owner uuid.UUID) {
 }
 
 func tooMany() *fault.Error {
-	return &fault.Error{Kind: fault.TooMany, Detail: "too many pictures are being made", RetryAfter: comeBack}
+	return &fault.Error{Kind: fault.TooMany, Detail: "too many pictures are being made", RetryAfter: retryAfter}
 }
 
-func refused(code, format string, args ...any) *fault.Error {
+func unprocessable(code, format string, args ...any) *fault.Error {
 	return fault.New(fault.Unprocessable, format, args...).WithCode(code)
 }
 
@@ -203,7 +203,7 @@ func (s *source) explain(err error) error {
 		return err
 	}
 
-	return refused("damaged_image", "the picture is damaged, or of a kind that can't be decoded").Because(err)
+	return unprocessable("damaged_image", "the picture is damaged, or of a kind that can't be decoded").Because(err)
 }
 
 // decode decodes the picture, or the first frame of an animation.
@@ -227,19 +227,19 @@ func (s *source) decode(h head) (image.Image, error) {
 	return decoded, nil
 }
 
-// write scales a decoded picture, turns it upright and encodes it. l is the layout in the stored
+// render scales a decoded picture, turns it upright and encodes it. l is the layout in the stored
 // orientation.
-func write(ctx context.Context, decoded image.Image, h head, l layout, spec Spec) (Picture, error) {
+func render(ctx context.Context, decoded image.Image, h head, l layout, spec Spec) (Picture, error) {
 	scaled := scale(ctx, decoded, l)
 
 	if err := ctx.Err(); err != nil {
 		return Picture{}, err
 	}
 
-	upright := turn(scaled, h.orientation)
+	upright := applyOrientation(scaled, h.orientation)
 
 	if spec.Format == "" {
-		spec.Format = h.format.becomes
+		spec.Format = h.format.output
 	}
 
 	if spec.Format == "" {
@@ -248,7 +248,7 @@ func write(ctx context.Context, decoded image.Image, h head, l layout, spec Spec
 		}
 	}
 
-	made := Picture{Format: spec.Format}
+	p := Picture{Format: spec.Format}
 	var out bytes.Buffer
 	var err error
 	if spec.Format == JPEG {
@@ -262,11 +262,11 @@ func write(ctx context.Context, decoded image.Image, h head, l layout, spec Spec
 		return Picture{}, fmt.Errorf("write a picture: %w", err)
 	}
 
-	if made.Bytes = out.Bytes(); h.keepsProfile() {
-		made.Bytes = withProfile(made, h.profile)
+	if p.Bytes = out.Bytes(); h.keepsProfile() {
+		p.Bytes = withProfile(p, h.profile)
 	}
 
-	return made, nil
+	return p, nil
 }
 
 // onWhite draws a picture on a white background.

@@ -43,7 +43,7 @@ func TestMakeOfDamaged(t *testing.T) {
 				b = b[:random.IntN(len(b))]
 			}
 
-			if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(b)), reading(b), Spec{Width: 7}); err != nil &&
+			if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(b)), opener(b), Spec{Width: 7}); err != nil &&
 				!fault.Is(err, fault.Unprocessable) {
 				t.Fatalf("%x: got %v", b, err)
 			}
@@ -51,19 +51,19 @@ func TestMakeOfDamaged(t *testing.T) {
 	}
 }
 
-// broken is a source that fails after far bytes.
-type broken struct {
-	opened
-	far int64
-	err error
+// failingSource is a source that fails after far bytes.
+type failingSource struct {
+	nopCloser
+	limit int64
+	err   error
 }
 
 // Read fails after far bytes.
-func (b broken) Read(p []byte) (int, error) {
-	if at, _ := b.Seek(0, io.SeekCurrent); at >= b.far {
+func (b failingSource) Read(p []byte) (int, error) {
+	if at, _ := b.Seek(0, io.SeekCurrent); at >= b.limit {
 		return 0, b.err
 	}
-	return b.opened.Read(p[:1])
+	return b.nopCloser.Read(p[:1])
 }
 
 // TestMakeFails checks that errors of the storage, the deadline and the picture differ.
@@ -71,25 +71,25 @@ func TestMakeFails(t *testing.T) {
 	t.Parallel()
 
 	m, source := NewMaker(), photo(t, 40, 30)
-	lost := errors.New("the storage is gone")
+	storageErr := errors.New("the storage is gone")
 	failing := func(context.Context) (io.ReadSeekCloser, error) {
-		return broken{opened{bytes.NewReader(source)}, int64(len(source) / 3), lost}, nil
+		return failingSource{nopCloser{bytes.NewReader(source)}, int64(len(source) / 3), storageErr}, nil
 	}
-	if _, err := m.Make(t.Context(), uuid.Nil, 1, failing, Spec{}); !errors.Is(err, lost) ||
+	if _, err := m.Make(t.Context(), uuid.Nil, 1, failing, Spec{}); !errors.Is(err, storageErr) ||
 		!fault.Is(err, fault.Internal) {
 		t.Errorf("got %v, want what the storage says", err)
 	}
 
 	if _, err := m.Make(t.Context(), uuid.Nil, 1, func(context.Context) (io.ReadSeekCloser, error) {
-		return nil, lost
-	}, Spec{}); !errors.Is(err, lost) {
+		return nil, storageErr
+	}, Spec{}); !errors.Is(err, storageErr) {
 		t.Errorf("got %v, want what the storage says", err)
 	}
 
 	over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 
-	if _, err := m.Make(over, uuid.Nil, 1, reading(source), Spec{}); !fault.Is(err, fault.Unavailable) {
+	if _, err := m.Make(over, uuid.Nil, 1, opener(source), Spec{}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v when the time is over, want Unavailable", err)
 	}
 	if len(m.pending) != 0 || m.total != 0 {
@@ -105,24 +105,24 @@ func TestMakerIsBounded(t *testing.T) {
 	owners := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 	for _, o := range owners {
 		n := 0
-		for m.enter(o) {
+		for m.admit(o) {
 			n++
 		}
 
-		if want := map[uuid.UUID]int{owners[0]: mostOfOne, owners[1]: mostAtOnce - mostOfOne}[o]; n != want {
+		if want := map[uuid.UUID]int{owners[0]: maxPendingPerOwner, owners[1]: maxPending - maxPendingPerOwner}[o]; n != want {
 			t.Errorf("got %d places, want %d", n, want)
 		}
 	}
 
 	source := photo(t, 40, 30)
-	if _, err := m.Make(t.Context(), owners[2], 1, reading(source), Spec{}); !fault.Is(err, fault.TooMany) {
+	if _, err := m.Make(t.Context(), owners[2], 1, opener(source), Spec{}); !fault.Is(err, fault.TooMany) {
 		t.Errorf("got %v, want TooMany", err)
 	}
 
-	m.leave(owners[0])
+	m.release(owners[0])
 	waiting, cancel := context.WithCancel(t.Context())
 
-	if err := m.memory.Acquire(t.Context(), memory); err != nil { // exhaust the budget
+	if err := m.memory.Acquire(t.Context(), memoryBudget); err != nil { // exhaust the budget
 		t.Fatal(err)
 	}
 
@@ -134,13 +134,13 @@ func TestMakerIsBounded(t *testing.T) {
 
 	if _, err := m.Make(waiting, owners[2], 1, func(ctx context.Context) (io.ReadSeekCloser, error) {
 		close(opened)
-		return reading(source)(ctx)
+		return opener(source)(ctx)
 	}, Spec{}); err == nil {
 		t.Error("a picture was made without memory")
 	}
 
-	m.memory.Release(memory)
-	if _, err := m.Make(t.Context(), owners[2], 1, reading(source), Spec{}); err != nil {
+	m.memory.Release(memoryBudget)
+	if _, err := m.Make(t.Context(), owners[2], 1, opener(source), Spec{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -154,9 +154,9 @@ func TestMemory(t *testing.T) {
 		want int64 // megabytes for 12 million pixels
 	}{
 		"of a telephone":     {head{format: formats[0], model: color.YCbCrModel}, 36},
-		"progressive":        {head{format: formats[0], model: color.YCbCrModel, manyPasses: true}, 180},
+		"progressive":        {head{format: formats[0], model: color.YCbCrModel, multiPass: true}, 180},
 		"a PNG of 16 bits":   {head{format: formats[1], model: color.NRGBA64Model}, 144},
-		"interlaced besides": {head{format: formats[1], model: color.NRGBA64Model, manyPasses: true}, 240},
+		"interlaced besides": {head{format: formats[1], model: color.NRGBA64Model, multiPass: true}, 240},
 		"GIF":                {head{format: formats[2]}, 96},
 		"WebP":               {head{format: formats[3], model: color.YCbCrModel}, 144},
 	} {

@@ -27,10 +27,10 @@ const (
 
 // Limits of pictures, and the default quality.
 const (
-	MaxSide      = 4096       // pixels per side of the output
-	MaxPixels    = 50_000_000 // of a source
-	MaxBytes     = 64 << 20   // of a source
-	UsualQuality = 80
+	MaxSide        = 4096       // pixels per side of the output
+	MaxPixels      = 50_000_000 // of a source
+	MaxBytes       = 64 << 20   // of a source
+	DefaultQuality = 80
 )
 
 // Spec describes the output.
@@ -61,7 +61,7 @@ func (s Spec) clean() Spec {
 		s.Fit = Cover
 	}
 	if s.Quality == 0 {
-		s.Quality = UsualQuality
+		s.Quality = DefaultQuality
 	}
 	if s.Format == PNG {
 		s.Quality = 0
@@ -97,14 +97,14 @@ func (s Spec) layout(width, height int) layout {
 		}
 
 		scale := min(1, wide/w, high/h)
-		l.width, l.height = side(w*scale), side(h*scale)
+		l.width, l.height = roundSide(w*scale), roundSide(h*scale)
 
 		return l
 	}
 
 	wide, high := float64(s.Width), float64(s.Height)
 	shrink := min(1, w/wide, h/high)
-	l.width, l.height = side(wide*shrink), side(high*shrink)
+	l.width, l.height = roundSide(wide*shrink), roundSide(high*shrink)
 	if s.Fit == Cover {
 		scale := max(float64(l.width)/w, float64(l.height)/h)
 		l.w, l.h = min(w, float64(l.width)/scale), min(h, float64(l.height)/scale)
@@ -114,9 +114,9 @@ func (s Spec) layout(width, height int) layout {
 	return l
 }
 
-func side(pixels float64) int { return max(1, int(math.Round(pixels))) }
+func roundSide(pixels float64) int { return max(1, int(math.Round(pixels))) }
 
-// turned returns the layout for a source that is stored rotated by 90°.
-func (l layout) turned() layout {
+// rotated returns the layout for a source that is stored rotated by 90°.
+func (l layout) rotated() layout {
 	return layout{x: l.y, y: l.x, w: l.h, h: l.w, width: l.height, height: l.width}
 }

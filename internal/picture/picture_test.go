@@ -43,12 +43,12 @@ func photo(t testing.TB, w, h int) []byte {
 	return out.Bytes()
 }
 
-type opened struct{ *bytes.Reader }
+type nopCloser struct{ *bytes.Reader }
 
-func (opened) Close() error { return nil }
+func (nopCloser) Close() error { return nil }
 
-func reading(b []byte) func(context.Context) (io.ReadSeekCloser, error) {
-	return func(context.Context) (io.ReadSeekCloser, error) { return opened{bytes.NewReader(b)}, nil }
+func opener(b []byte) func(context.Context) (io.ReadSeekCloser, error) {
+	return func(context.Context) (io.ReadSeekCloser, error) { return nopCloser{bytes.NewReader(b)}, nil }
 }
 
 // BenchmarkMake scales photos of a phone, and the largest permitted picture. Allocations are about
@@ -77,7 +77,7 @@ func BenchmarkMake(b *testing.B) {
 			b.ReportAllocs()
 
 			for b.Loop() {
-				if _, err := m.Make(b.Context(), uuid.Nil, int64(len(bb.source)), reading(bb.source),
+				if _, err := m.Make(b.Context(), uuid.Nil, int64(len(bb.source)), opener(bb.source),
 					Spec{Width: bb.width}); err != nil {
 					b.Fatal(err)
 				}
@@ -118,7 +118,7 @@ func TestKey(t *testing.T) {
 	t.Parallel()
 
 	same := [][]Spec{
-		{{Width: 10}, {Width: 10, Fit: Contain}, {Width: 10, Fit: Fill}, {Width: 10, Quality: UsualQuality}},
+		{{Width: 10}, {Width: 10, Fit: Contain}, {Width: 10, Fit: Fill}, {Width: 10, Quality: DefaultQuality}},
 		{{Width: 10, Height: 10}, {Width: 10, Height: 10, Fit: Cover}},
 		{{Format: PNG}, {Format: PNG, Quality: 3}},
 		{{Width: 10, Height: 10, Fit: Contain}}, {{Height: 10}}, {{Format: JPEG}}, {{Width: 10, Quality: 3}},
@@ -195,7 +195,7 @@ func TestTurn(t *testing.T) {
 	} {
 		stored := image.NewRGBA(image.Rect(0, 0, 3, 2))
 		stored.SetRGBA(at.X, at.Y, color.RGBA{255, 0, 0, 255})
-		got := turn(stored, o)
+		got := applyOrientation(stored, o)
 		want := image.Pt(3, 2)
 		if o >= 5 {
 			want = image.Pt(2, 3)
@@ -256,7 +256,7 @@ func TestExtremeProportions(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 
-		_, err := maker.Make(t.Context(), uuid.Nil, int64(len(source)), reading(source), Spec{Width: 4096})
+		_, err := maker.Make(t.Context(), uuid.Nil, int64(len(source)), opener(source), Spec{Width: 4096})
 		runtime.ReadMemStats(&after)
 
 		if f, ok := errors.AsType[*fault.Error](err); !ok || f.CodeWord() != "too_many_pixels" {
@@ -268,7 +268,7 @@ func TestExtremeProportions(t *testing.T) {
 	}
 
 	truncated := pngHead(1000, 1000)
-	if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(truncated)), reading(truncated),
+	if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(truncated)), opener(truncated),
 		Spec{Width: 10}); !fault.Is(err, fault.Unprocessable) {
 		t.Errorf("truncated: %v", err)
 	}

@@ -13,15 +13,15 @@ import (
 // pale. So the output keeps it if the pixels still match it.
 
 const (
-	profileName = "ICC_PROFILE\x00"
-	mostProfile = 512 << 10 // bytes
-	mostSegment = 65533     // bytes of a JPEG segment, without its length
+	profileName     = "ICC_PROFILE\x00"
+	maxProfileBytes = 512 << 10 // bytes
+	maxSegmentBytes = 65533     // bytes of a JPEG segment, without its length
 )
 
 // keepsProfile reports whether there is a profile that applies to the output, which is RGB.
 func (h head) keepsProfile() bool {
 	const space, signature = 16, 36 // offsets in the profile
-	return len(h.profile) >= 128 && len(h.profile) <= mostProfile && string(h.profile[space:space+4]) == "RGB " &&
+	return len(h.profile) >= 128 && len(h.profile) <= maxProfileBytes && string(h.profile[space:space+4]) == "RGB " &&
 		string(h.profile[signature:signature+4]) == "acsp" && h.model != color.CMYKModel &&
 		h.model != color.GrayModel && h.model != color.Gray16Model
 }
@@ -38,7 +38,7 @@ func inflateProfile(chunk []byte) []byte {
 		return nil
 	}
 
-	profile, err := io.ReadAll(io.LimitReader(r, mostProfile+1))
+	profile, err := io.ReadAll(io.LimitReader(r, maxProfileBytes+1))
 	if err != nil {
 		return nil
 	}
@@ -54,10 +54,10 @@ func withProfile(p Picture, profile []byte) []byte {
 	}
 
 	parts := [][]byte{p.Bytes[:2]}
-	const each = mostSegment - len(profileName) - 2
-	count := (len(profile) + each - 1) / each
+	const partSize = maxSegmentBytes - len(profileName) - 2
+	count := (len(profile) + partSize - 1) / partSize
 	for i := range count {
-		part := profile[i*each : min(len(profile), (i+1)*each)]
+		part := profile[i*partSize : min(len(profile), (i+1)*partSize)]
 		segment := []byte{0xff, 0xe2, 0, 0}
 		binary.BigEndian.PutUint16(segment[2:], uint16(2+len(profileName)+2+len(part)))
 		segment = append(segment, profileName...)

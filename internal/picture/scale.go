@@ -34,7 +34,7 @@ func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 		}
 
 		draw.Draw(row, row.Rect, src, image.Pt(b.Min.X, b.Min.Y+y), draw.Src)
-		shrinkRow(narrow, row.Pix, across)
+		scaleRow(narrow, row.Pix, across)
 
 		for i := first; i < l.height && down[i].from <= y; i++ {
 			t := down[i]
@@ -61,7 +61,7 @@ func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 		}
 
 		for first < l.height && y >= down[first].from+len(down[first].weights)-1 {
-			finish(dst.Pix[first*dst.Stride:][:4*l.width], sums[first])
+			roundRow(dst.Pix[first*dst.Stride:][:4*l.width], sums[first])
 			spare = append(spare, sums[first])
 			delete(sums, first)
 			first++
@@ -71,9 +71,9 @@ func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 	return dst
 }
 
-// memory returns an upper bound of the bytes that scaling a source of the given size needs beside
-// the source and the result: the weights of columns and rows, a source row, and the result rows in
-// progress.
+// memoryBudget returns an upper bound of the bytes that scaling a source of the given size needs
+// beside the source and the result: the weights of columns and rows, a source row, and the result
+// rows in progress.
 func (l layout) memory(width, height int) int64 {
 	// a source pixel contributes to at most four result pixels, and as many rows are spare
 	const underWay = 2 * 4
@@ -105,12 +105,12 @@ func taps(start, length float64, n, size int) []tap {
 	reach := reach(ratio)
 	all := make([]tap, n)
 	for i := range all {
-		centre := start + (float64(i)+0.5)*ratio - 0.5
-		from, to := max(0, int(math.Ceil(centre-reach))), min(size-1, int(math.Floor(centre+reach)))
+		center := start + (float64(i)+0.5)*ratio - 0.5
+		from, to := max(0, int(math.Ceil(center-reach))), min(size-1, int(math.Floor(center+reach)))
 		weights := make([]float32, max(1, to-from+1))
 		sum := 0.0
 		for j := range weights {
-			if d := math.Abs(float64(from+j)-centre) / stretch; d < kernel.CatmullRom.Support {
+			if d := math.Abs(float64(from+j)-center) / stretch; d < kernel.CatmullRom.Support {
 				weights[j] = float32(kernel.CatmullRom.At(d))
 			}
 			sum += float64(weights[j])
@@ -126,8 +126,8 @@ func taps(start, length float64, n, size int) []tap {
 	return all
 }
 
-// shrinkRow scales a row.
-func shrinkRow(dst []float32, src []uint8, across []tap) {
+// scaleRow scales a row.
+func scaleRow(dst []float32, src []uint8, across []tap) {
 	for i, t := range across {
 		var r, g, b, a float32
 		p := src[4*t.from:][:4*len(t.weights)]
@@ -144,9 +144,9 @@ func shrinkRow(dst []float32, src []uint8, across []tap) {
 	}
 }
 
-// finish rounds sums to a row of pixels. The kernel overshoots in both directions, and a
+// roundRow rounds sums to a row of pixels. The kernel overshoots in both directions, and a
 // premultiplied color is at most its alpha.
-func finish(dst []uint8, sums []float32) {
+func roundRow(dst []uint8, sums []float32) {
 	for i := 0; i < len(dst); i += 4 {
 		a := min(max(sums[i+3], 0), 255)
 		for j := range 3 {
@@ -157,8 +157,8 @@ func finish(dst []uint8, sums []float32) {
 	}
 }
 
-// turn applies an EXIF orientation.
-func turn(m *image.RGBA, orientation int) *image.RGBA {
+// applyOrientation applies an EXIF orientation.
+func applyOrientation(m *image.RGBA, orientation int) *image.RGBA {
 	if orientation <= 1 {
 		return m
 	}
@@ -169,7 +169,7 @@ func turn(m *image.RGBA, orientation int) *image.RGBA {
 		size = image.Rect(0, 0, h, w)
 	}
 
-	turned := image.NewRGBA(size)
+	result := image.NewRGBA(size)
 	for y := range h {
 		for x := range w {
 			tx, ty := x, y
@@ -190,9 +190,9 @@ func turn(m *image.RGBA, orientation int) *image.RGBA {
 				tx, ty = y, w-1-x
 			}
 
-			copy(turned.Pix[turned.PixOffset(tx, ty):][:4], m.Pix[m.PixOffset(x, y):][:4])
+			copy(result.Pix[result.PixOffset(tx, ty):][:4], m.Pix[m.PixOffset(x, y):][:4])
 		}
 	}
 
-	return turned
+	return result
 }

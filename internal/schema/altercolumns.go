@@ -20,15 +20,15 @@ import (
 type ColumnUpdate struct {
 	Name         *string
 	Type         *string
-	Using        string // conversion to the new type, a key of [usings]; "" means cast
+	Using        string // conversion to the new type, a key of [conversions]; "" means cast
 	NotNull      *bool
 	Unique       *bool
 	DefaultValue *string // "" drops the default
 	Comment      *string
 }
 
-// usings are the SQL conversions of a value v to a type.
-var usings = map[string]func(v, to string) string{
+// conversions are the SQL conversions of a value v to a type.
+var conversions = map[string]func(v, to string) string{
 	"cast":    func(v, to string) string { return v + "::" + to },
 	"trimmed": func(v, to string) string { return "pg_catalog.btrim(" + v + "::pg_catalog.text)::" + to },
 	"empty_as_null": func(v, to string) string {
@@ -96,7 +96,7 @@ func UpdateColumn(
 		}
 
 		steps := []func(context.Context, pgx.Tx, storedColumn) error{
-			u.retype, u.redefault, u.renull, u.reunique, u.rename,
+			u.updateType, u.updateDefault, u.updateNotNull, u.updateUnique, u.updateName,
 		}
 		for _, step := range steps {
 			if err := step(ctx, tx, c); err != nil {
@@ -130,9 +130,9 @@ func (u ColumnUpdate) check(c storedColumn) error {
 		}
 	}
 
-	if _, ok := usings[u.Using]; !ok && u.Using != "" {
+	if _, ok := conversions[u.Using]; !ok && u.Using != "" {
 		return fault.OnField(fault.Unprocessable, "using", "not_allowed", "must be one of %s",
-			strings.Join(slices.Sorted(maps.Keys(usings)), ", "))
+			strings.Join(slices.Sorted(maps.Keys(conversions)), ", "))
 	}
 	if u.Using != "" && u.Type == nil {
 		return fault.OnField(fault.Unprocessable, "using", "not_applicable", "means nothing without a type")
@@ -148,48 +148,48 @@ func (u ColumnUpdate) check(c storedColumn) error {
 	return nil
 }
 
-// retype changes the type. PostgreSQL casts the default; if it can't, the default is parsed again
-// for the new type.
-func (u ColumnUpdate) retype(ctx context.Context, tx pgx.Tx, c storedColumn) error {
+// updateType changes the type. PostgreSQL casts the default; if it can't, the default is parsed
+// again for the new type.
+func (u ColumnUpdate) updateType(ctx context.Context, tx pgx.Tx, c storedColumn) error {
 	if u.Type == nil {
 		return nil
 	}
 
-	types := typesOf(tx)
-	to, err := types.plain(ctx, "type", *u.Type)
+	types := newTypes(tx)
+	to, err := types.getNonSerial(ctx, "type", *u.Type)
 	if err != nil {
 		return err
 	}
 
 	// The type has no modifier: a cast to varchar(3) would truncate silently, but the assignment
 	// after it fails.
-	bare, err := pg.Value[string](ctx, tx, `select pg_catalog.format_type(@type::oid, -1)`,
+	unmodified, err := pg.Value[string](ctx, tx, `select pg_catalog.format_type(@type::oid, -1)`,
 		pgx.StrictNamedArgs{"type": to.OID})
 	if err != nil {
 		return err
 	}
 
-	using := usings["cast"]
+	using := conversions["cast"]
 	if u.Using != "" {
-		using = usings[u.Using]
+		using = conversions[u.Using]
 	}
 
 	if u.DefaultValue != nil && c.DefaultValue != "" {
 		if err := c.alter(ctx, tx, "drop default"); err != nil {
-			return refused(err, nil)
+			return translate(err, nil)
 		}
 	}
 
-	action := "type " + to.SQL + " using " + using(pg.Quote(c.Name), bare)
-	err = attempt(ctx, tx, func(part pgx.Tx) error { return c.alter(ctx, part, action) })
+	action := "type " + to.SQL + " using " + using(pg.Quote(c.Name), unmodified)
+	err = inSavepoint(ctx, tx, func(part pgx.Tx) error { return c.alter(ctx, part, action) })
 	// datatype_mismatch, of the default
 	if pg.State(err) == "42804" && u.DefaultValue == nil && c.DefaultValue != "" {
-		value, failed := types.checkDefault(ctx, "defaultValue", c.DefaultValue, to)
-		if failed != nil {
-			return failed
+		value, checkErr := types.checkDefault(ctx, "defaultValue", c.DefaultValue, to)
+		if checkErr != nil {
+			return checkErr
 		}
 
-		err = attempt(ctx, tx, func(part pgx.Tx) error {
+		err = inSavepoint(ctx, tx, func(part pgx.Tx) error {
 			if err := c.alter(ctx, part, "drop default"); err != nil {
 				return err
 			}
@@ -202,26 +202,26 @@ func (u ColumnUpdate) retype(ctx context.Context, tx pgx.Tx, c storedColumn) err
 	}
 
 	state := pg.State(err)
-	if state != "" && brokenBy(state) {
-		broken, failed := c.brokenRows(ctx, tx, to, using("r.v", bare))
-		if failed != nil {
-			return failed
+	if state != "" && blamesValue(state) {
+		failing, checkErr := c.failingRows(ctx, tx, to, using("r.v", unmodified))
+		if checkErr != nil {
+			return checkErr
 		}
 
-		return broken.Because(err)
+		return failing.Because(err)
 	}
 
-	return refused(err, explainType)
+	return translate(err, explainType)
 }
 
-// attempt runs f in a savepoint, so that its failure does not abort tx.
-func attempt(ctx context.Context, tx pgx.Tx, f func(part pgx.Tx) error) error {
+// inSavepoint runs f in a savepoint, so that its failure does not abort tx.
+func inSavepoint(ctx context.Context, tx pgx.Tx, f func(part pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, tx, f)
 }
 
-// brokenBy reports whether a row's value made a change of type fail: invalid data, a constraint of
-// a domain, or an exception of a function that a user defined as a cast.
-func brokenBy(state string) bool {
+// blamesValue reports whether a row's value made a change of type fail: invalid data, a constraint
+// of a domain, or an exception of a function that a user defined as a cast.
+func blamesValue(state string) bool {
 	switch state[:2] {
 	case "22", "P0", "38", "39":
 		return true
@@ -257,13 +257,13 @@ func explainType(state string) *fault.Error {
 }
 
 const (
-	mostBroken = 1000
-	lookTime   = "5 s"
+	maxFailing       = 1000
+	castCheckTimeout = "5 s"
 )
 
-// brokenRows counts the rows with a value that can't be converted to the type. It converts row by
-// row and stops after [mostBroken] failures or [lookTime].
-func (c storedColumn) brokenRows(ctx context.Context, tx pgx.Tx, to dataType, value string) (*fault.Error, error) {
+// failingRows counts the rows with a value that can't be converted to the type. It converts row by
+// row and stops after [maxFailing] failures or [castCheckTimeout].
+func (c storedColumn) failingRows(ctx context.Context, tx pgx.Tx, to dataType, value string) (*fault.Error, error) {
 	details, err := GetTableDetails(ctx, tx, c.table.ID)
 	if err != nil {
 		return nil, err
@@ -289,12 +289,12 @@ func (c storedColumn) brokenRows(ctx context.Context, tx pgx.Tx, to dataType, va
 					n := n + 1;
 					k := coalesce(k, r.k);
 				end;
-				exit when n >= `+strconv.Itoa(mostBroken)+` or pg_catalog.clock_timestamp() - began > '`+lookTime+`'::pg_catalog.interval;
+				exit when n >= `+strconv.Itoa(maxFailing)+` or pg_catalog.clock_timestamp() - began > '`+castCheckTimeout+`'::pg_catalog.interval;
 			end loop;
 			perform pg_catalog.set_config('socle.failing', n::pg_catalog.text, true), pg_catalog.set_config('socle.example', coalesce(k, '{}'), true);
 		end`))
 	if err != nil {
-		return nil, refused(err, explainType)
+		return nil, translate(err, explainType)
 	}
 
 	found, err := pg.One[struct {
@@ -308,7 +308,7 @@ func (c storedColumn) brokenRows(ctx context.Context, tx pgx.Tx, to dataType, va
 		return nil, err
 	}
 
-	broken := fault.OnField(fault.Unprocessable, "type", "cast_fails",
+	failing := fault.OnField(fault.Unprocessable, "type", "cast_fails",
 		"can't be, for there are rows whose value is none of that type")
 
 	example := map[string]string{}
@@ -316,6 +316,6 @@ func (c storedColumn) brokenRows(ctx context.Context, tx pgx.Tx, to dataType, va
 		return nil, err
 	}
 
-	broken.Extra = map[string]any{"failing": found.Failing, "example": example}
-	return broken, nil
+	failing.Extra = map[string]any{"failing": found.Failing, "example": example}
+	return failing, nil
 }

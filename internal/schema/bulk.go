@@ -19,17 +19,17 @@ type BulkColumn struct {
 	Key       int  // position in the primary key, from 1; 0 if not part of it
 }
 
-// Settle sets the session parameters that the statements of this package rely on, in a transaction
-// of the owner.
-func Settle(ctx context.Context, tx pgx.Tx) error {
-	_, err := tx.Exec(ctx, settle)
+// ApplySettings sets the session parameters that the statements of this package rely on, in a
+// transaction of the owner.
+func ApplySettings(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, sessionSettings)
 	return err
 }
 
-// HoldTable finds the table of ref and locks it against changes and drops until the transaction
+// LockTable finds the table of ref and locks it against changes and drops until the transaction
 // ends. Rows may be written meanwhile. It fails as [GetTable] does, and with Conflict, code busy,
 // if the table is locked.
-func HoldTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (Table, []BulkColumn, error) {
+func LockTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (Table, []BulkColumn, error) {
 	t, err := GetTable(ctx, tx, project, ref)
 	if err != nil {
 		return Table{}, nil, err
@@ -42,11 +42,11 @@ func HoldTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (T
 	}
 
 	if err != nil {
-		return Table{}, nil, pg.Fault(refused(err, nil))
+		return Table{}, nil, pg.Fault(translate(err, nil))
 	}
 
-	held, err := findTable(ctx, tx, strconv.FormatUint(uint64(t.ID), 10))
-	if err == nil && held.FullName() != t.FullName() {
+	locked, err := findTable(ctx, tx, strconv.FormatUint(uint64(t.ID), 10))
+	if err == nil && locked.FullName() != t.FullName() {
 		err = fault.New(fault.Conflict, "others change it at the same time; try again").WithCode("busy")
 	}
 	if err != nil {
@@ -86,7 +86,7 @@ func CreatePlainTable(ctx context.Context, tx pgx.Tx, n NewTable) (Table, error)
 		return Table{}, err
 	}
 
-	if err := define(ctx, tx, columns); err != nil {
+	if err := resolveColumns(ctx, tx, columns); err != nil {
 		return Table{}, err
 	}
 
@@ -99,7 +99,7 @@ func CreatePlainTable(ctx context.Context, tx pgx.Tx, n NewTable) (Table, error)
 	}
 
 	if err := execute(ctx, tx, sql+")"); err != nil {
-		return Table{}, refused(err, explainTable)
+		return Table{}, translate(err, explainTable)
 	}
 	if err := execute(ctx, tx, "alter table "+pg.Quote(n.Schema, n.Name)+" enable row level security"); err != nil {
 		return Table{}, err

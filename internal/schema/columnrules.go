@@ -11,8 +11,8 @@ import (
 	"socle/internal/pg"
 )
 
-// redefault changes the default. It checks the value against the new type if that changes too.
-func (u ColumnUpdate) redefault(ctx context.Context, tx pgx.Tx, c storedColumn) error {
+// updateDefault changes the default. It checks the value against the new type if that changes too.
+func (u ColumnUpdate) updateDefault(ctx context.Context, tx pgx.Tx, c storedColumn) error {
 	if u.DefaultValue == nil {
 		return nil
 	}
@@ -22,8 +22,8 @@ func (u ColumnUpdate) redefault(ctx context.Context, tx pgx.Tx, c storedColumn) 
 		text = *u.Type
 	}
 
-	types := typesOf(tx)
-	of, err := types.plain(ctx, "type", text)
+	types := newTypes(tx)
+	of, err := types.getNonSerial(ctx, "type", text)
 	if err != nil {
 		return err
 	}
@@ -38,16 +38,16 @@ func (u ColumnUpdate) redefault(ctx context.Context, tx pgx.Tx, c storedColumn) 
 		action = "set default " + value
 	}
 
-	return refused(c.alter(ctx, tx, action), nil)
+	return translate(c.alter(ctx, tx, action), nil)
 }
 
-// renull sets or drops the not null constraint.
-func (u ColumnUpdate) renull(ctx context.Context, tx pgx.Tx, c storedColumn) error {
+// updateNotNull sets or drops the not null constraint.
+func (u ColumnUpdate) updateNotNull(ctx context.Context, tx pgx.Tx, c storedColumn) error {
 	if u.NotNull == nil {
 		return nil
 	}
 	if !*u.NotNull {
-		return refused(c.alter(ctx, tx, "drop not null"), func(state string) *fault.Error {
+		return translate(c.alter(ctx, tx, "drop not null"), func(state string) *fault.Error {
 			switch state {
 			// invalid_table_definition: part of the primary key; an identity column
 			case "42P16", "55000", "42601":
@@ -59,15 +59,15 @@ func (u ColumnUpdate) renull(ctx context.Context, tx pgx.Tx, c storedColumn) err
 		})
 	}
 
-	err := attempt(ctx, tx, func(part pgx.Tx) error { return c.alter(ctx, part, "set not null") })
+	err := inSavepoint(ctx, tx, func(part pgx.Tx) error { return c.alter(ctx, part, "set not null") })
 	if pg.State(err) != "23502" { // not_null_violation
-		return refused(err, nil)
+		return translate(err, nil)
 	}
 
-	n, failed := pg.Value[int64](ctx, tx,
+	n, countErr := pg.Value[int64](ctx, tx,
 		"select count(*) from "+pg.Quote(c.table.Schema, c.table.Name)+" where "+pg.Quote(c.Name)+" is null")
-	if failed != nil {
-		return failed
+	if countErr != nil {
+		return countErr
 	}
 
 	null := fault.OnField(fault.Unprocessable, "notNull", "null", "can't be, for there are rows without a value").
@@ -77,14 +77,14 @@ func (u ColumnUpdate) renull(ctx context.Context, tx pgx.Tx, c storedColumn) err
 	return null
 }
 
-// reunique adds a unique constraint to the column, or drops all of its unique constraints and
+// updateUnique adds a unique constraint to the column, or drops all of its unique constraints and
 // indexes.
-func (u ColumnUpdate) reunique(ctx context.Context, tx pgx.Tx, c storedColumn) error {
+func (u ColumnUpdate) updateUnique(ctx context.Context, tx pgx.Tx, c storedColumn) error {
 	if u.Unique == nil || *u.Unique == c.Unique {
 		return nil
 	}
 	if *u.Unique {
-		return refused(alter(ctx, tx, c.table, "add unique ("+pg.Quote(c.Name)+")"), func(state string) *fault.Error {
+		return translate(alter(ctx, tx, c.table, "add unique ("+pg.Quote(c.Name)+")"), func(state string) *fault.Error {
 			return (&newColumn{NewColumn: NewColumn{Name: c.Name}}).explainUnique("unique", state)
 		})
 	}
@@ -103,30 +103,30 @@ func (u ColumnUpdate) reunique(ctx context.Context, tx pgx.Tx, c storedColumn) e
 		return err
 	}
 
-	for _, by := range all {
-		if by.Primary {
+	for _, index := range all {
+		if index.Primary {
 			return fault.OnField(fault.Unprocessable, "unique", "not_applicable", "can't be false for the primary key")
 		}
 
-		sql := "drop index " + pg.Quote(c.table.Schema, by.Name)
-		if by.Constrained {
-			sql = "alter table " + pg.Quote(c.table.Schema, c.table.Name) + " drop constraint " + pg.Quote(by.Name)
+		sql := "drop index " + pg.Quote(c.table.Schema, index.Name)
+		if index.Constrained {
+			sql = "alter table " + pg.Quote(c.table.Schema, c.table.Name) + " drop constraint " + pg.Quote(index.Name)
 		}
 
 		if err := execute(ctx, tx, sql); err != nil {
-			return refused(err, explainDrop)
+			return translate(err, explainDrop)
 		}
 	}
 
 	return nil
 }
 
-// rename changes the comment and then the name. It runs last, since all other steps use the old
+// updateName changes the comment and then the name. It runs last, since all other steps use the old
 // name.
-func (u ColumnUpdate) rename(ctx context.Context, tx pgx.Tx, c storedColumn) error {
+func (u ColumnUpdate) updateName(ctx context.Context, tx pgx.Tx, c storedColumn) error {
 	if u.Comment != nil {
 		if err := comment(ctx, tx, "column "+pg.Quote(c.table.Schema, c.table.Name, c.Name), *u.Comment); err != nil {
-			return refused(err, nil)
+			return translate(err, nil)
 		}
 	}
 
@@ -135,7 +135,7 @@ func (u ColumnUpdate) rename(ctx context.Context, tx pgx.Tx, c storedColumn) err
 	}
 
 	err := alter(ctx, tx, c.table, "rename column "+pg.Quote(c.Name)+" to "+pg.Quote(*u.Name))
-	return refused(err, func(state string) *fault.Error {
+	return translate(err, func(state string) *fault.Error {
 		switch state {
 		case "42701": // duplicate_column
 			return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another column of the table")
@@ -153,7 +153,7 @@ func DeleteColumn(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, cascade bool,
 ) (Column, []Dependent, error) {
 	var deleted Column
-	var gone []Dependent
+	var dependents []Dependent
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		c, err := findColumn(ctx, tx, t, name)
 		if err != nil {
@@ -161,12 +161,12 @@ func DeleteColumn(
 		}
 
 		deleted = c.Column
-		gone, err = drop(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" drop column "+pg.Quote(name),
+		dependents, err = drop(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" drop column "+pg.Quote(name),
 			object{"pg_class", t.ID, int16(c.Position)}, cascade)
 		return err
 	})
 
-	return deleted, gone, err
+	return deleted, dependents, err
 }
 
 // ColumnComments returns the comments of a table's columns by column name.

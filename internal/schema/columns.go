@@ -24,7 +24,7 @@ type Column struct {
 	ReferenceColumn *string `json:"referenceColumn" nullable:"true"`
 }
 
-// selectColumns selects the columns of table @id with the inputs of [shownDefault]. Of several
+// selectColumns selects the columns of table @id with the inputs of [displayDefault]. Of several
 // foreign keys it takes the one with the fewest columns, then the oldest. pg_get_expr gets the
 // table only for generated columns, which alone refer to other columns: with a table, it loads all
 // columns for each default.
@@ -55,7 +55,7 @@ const selectColumns = `
 		order by pg_catalog.cardinality(k.conkey), k.oid limit 1
 	) f on true
 	cross join lateral (select pg_catalog.format_type(a.atttypid, a.atttypmod) as full_name) printed
-	cross join lateral (select ` + shownType + ` as name) shown
+	cross join lateral (select ` + displayType + ` as name) shown
 	where a.attrelid = @id and a.attnum > 0 and not a.attisdropped
 	order by a.attnum`
 
@@ -86,7 +86,7 @@ func columnsOf(ctx context.Context, q pg.Querier, table uint32) ([]Column, error
 	for i, r := range rows {
 		c := r.Column
 		c.Type = shortType(c.Type)
-		c.DefaultValue = shownDefault(c.DefaultValue, r.OwnTypes, r.Textual)
+		c.DefaultValue = displayDefault(c.DefaultValue, r.OwnTypes, r.Textual)
 		columns[i] = c
 	}
 

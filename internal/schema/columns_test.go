@@ -28,7 +28,7 @@ func TestCreateTable(t *testing.T) {
 		DefaultValue: "gen_random_uuid()",
 	}, schema.NewColumn{Name: "email", Type: "varchar(80)", NotNull: true, Unique: true})
 
-	made, err := schema.CreateTable(t.Context(), p.owner,
+	created, err := schema.CreateTable(t.Context(), p.owner,
 		schema.NewTable{Name: "Orders", Schema: "app", Columns: []schema.NewColumn{
 			{Name: "id", Type: "bigserial", Primary: true, Unique: true},
 			{Name: "parent", Type: "bigint", Foreign: true, ReferenceTable: "app.Orders", ReferenceColumn: "id"},
@@ -37,9 +37,9 @@ func TestCreateTable(t *testing.T) {
 			{Name: "mail", Type: "varchar(80)", ReferenceTable: "public.users", ReferenceColumn: "email"},
 			{Name: "select", Type: "timestamptz", DefaultValue: "now()"},
 		}})
-	if err != nil || made.FullName() != "app.Orders" || made.ID == 0 || made.EstimatedRows != 0 ||
-		made.TotalSize != "16 kB" {
-		t.Fatalf("made %+v (%v), want app.Orders with 16 kB", made, err)
+	if err != nil || created.FullName() != "app.Orders" || created.ID == 0 || created.EstimatedRows != 0 ||
+		created.TotalSize != "16 kB" {
+		t.Fatalf("made %+v (%v), want app.Orders with 16 kB", created, err)
 	}
 
 	want := []schema.Column{
@@ -58,7 +58,7 @@ func TestCreateTable(t *testing.T) {
 	}
 
 	if got := p.value(
-		`select relrowsecurity and pg_get_userbyid(relowner) like 'owner_of_%' and relacl is null from pg_class where oid = ` + strconv.Itoa(int(made.ID)),
+		`select relrowsecurity and pg_get_userbyid(relowner) like 'owner_of_%' and relacl is null from pg_class where oid = ` + strconv.Itoa(int(created.ID)),
 	); got != "true" {
 		t.Error("the new table is open, or not the owner's")
 	}
@@ -158,7 +158,7 @@ func TestCreateTableRefused(t *testing.T) {
 	if after := p.snapshot(); after != before {
 		t.Errorf("refused tables left something:\n%s\nbefore:\n%s", after, before)
 	}
-	if made := p.table("wide", many[:1600]...); len(p.columns(made.FullName())) != 1600 {
+	if created := p.table("wide", many[:1600]...); len(p.columns(created.FullName())) != 1600 {
 		t.Error("a table of 1600 columns has not all of them")
 	}
 
@@ -410,7 +410,7 @@ func TestColumnRaces(t *testing.T) {
 	p := newProject(t)
 	for round := range 5 {
 		name := fmt.Sprintf("t_%d", round)
-		errs := together(10, func(int) error {
+		errs := concurrently(10, func(int) error {
 			_, err := schema.CreateTable(t.Context(), p.owner,
 				schema.NewTable{Name: name, Columns: []schema.NewColumn{{Name: "id", Type: "serial", Primary: true}}})
 			return err
@@ -419,7 +419,7 @@ func TestColumnRaces(t *testing.T) {
 			t.Errorf("%d of 10 equal tables were made, want 1", n)
 		}
 
-		errs = together(10, func(int) error {
+		errs = concurrently(10, func(int) error {
 			_, err := p.add(name, schema.NewColumn{Name: "x", Type: "text", Unique: true})
 			return err
 		})
@@ -428,7 +428,7 @@ func TestColumnRaces(t *testing.T) {
 		}
 
 		// A concurrent rename makes the other calls succeed on the new name or fail with NotFound.
-		errs = together(10, func(i int) error {
+		errs = concurrently(10, func(i int) error {
 			if i == 5 {
 				_, err := schema.RenameTable(t.Context(), p.owner, p.uuid, name, name+"_new")
 				return err
@@ -456,7 +456,7 @@ func TestCrossedReferences(t *testing.T) {
 	}
 
 	for round := range 3 {
-		errs := together(4, func(i int) error {
+		errs := concurrently(4, func(i int) error {
 			_, err := p.add(tables[i%2], schema.NewColumn{
 				Name:            fmt.Sprintf("r_%d_%d", round, i),
 				Type:            "integer",

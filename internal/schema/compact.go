@@ -30,7 +30,7 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 
 	// Set for the session, since VACUUM can't run in a transaction; the pool resets the session
 	// afterwards.
-	if _, err := pg.Exec(ctx, conn, strings.ReplaceAll(settle, "true", "false")); err != nil {
+	if _, err := pg.Exec(ctx, conn, strings.ReplaceAll(sessionSettings, "true", "false")); err != nil {
 		return err
 	}
 
@@ -58,12 +58,12 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 		err = run(ctx, conn, "vacuum (full) "+name)
 	}
 
-	return pg.Fault(refused(err, func(state string) *fault.Error {
+	return pg.Fault(translate(err, func(state string) *fault.Error {
 		switch {
 		// undefined_table, invalid_schema_name: dropped or renamed concurrently
 		case state == "42P01" || state == "3F000":
 			return noTable()
-		case ofUser(state) && state != "42501":
+		case blamesUser(state) && state != "42501":
 			return fault.New(fault.Unprocessable, "an index of the table can't be made anew").WithCode("failed")
 		}
 
@@ -72,8 +72,8 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 }
 
 const (
-	foreignWait  = 5 * time.Second  // for transactions of other projects
-	snapshotWait = 10 * time.Second // for snapshots of the same project
+	foreignTimeout  = 5 * time.Second  // for transactions of other projects
+	snapshotTimeout = 10 * time.Second // for snapshots of the same project
 )
 
 // NextTransaction returns the ID that the next transaction of the PostgreSQL server gets. Committed
@@ -85,23 +85,23 @@ func NextTransaction(ctx context.Context, q pg.Querier) (int64, error) {
 
 // AwaitSnapshots waits until no snapshot can see rows that transactions before next deleted. VACUUM
 // FULL keeps such rows and reports no error: it would block the table and free nothing. It fails
-// with Conflict, code busy, if snapshots of this database last longer than [snapshotWait]. It waits
-// at most [foreignWait] for transactions of other databases, since no project may stop the
+// with Conflict, code busy, if snapshots of this database last longer than [snapshotTimeout]. It
+// waits at most [foreignTimeout] for transactions of other databases, since no project may stop the
 // compactions of another: see [CompactTable].
 func AwaitSnapshots(ctx context.Context, q pg.Querier, next int64) error {
-	begun := time.Now()
-	const longest = 250 * time.Millisecond
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, longest) {
+	start := time.Now()
+	const maxPause = 250 * time.Millisecond
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, maxPause) {
 		h, err := horizonBefore(ctx, q, next)
 		if err != nil {
 			return err
 		}
 
-		waited := time.Since(begun)
-		if !h.Own && (!h.Foreign || waited >= foreignWait) {
+		waited := time.Since(start)
+		if !h.Own && (!h.Foreign || waited >= foreignTimeout) {
 			return nil
 		}
-		if waited >= snapshotWait {
+		if waited >= snapshotTimeout {
 			return fault.New(fault.Conflict,
 				"a transaction that began before the compaction can still see deleted rows").WithCode("busy")
 		}

@@ -10,9 +10,10 @@ import (
 	"socle/internal/pg"
 )
 
-// constrain adds the comments and constraints of new columns, one statement each, so that an error
-// identifies its field. References come last, since they may be to columns of the same request.
-func constrain(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) error {
+// addConstraints adds the comments and constraints of new columns, one statement each, so that an
+// error identifies its field. References come last, since they may be to columns of the same
+// request.
+func addConstraints(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) error {
 	var key []*newColumn
 	for _, c := range columns {
 		if c.Primary {
@@ -31,7 +32,7 @@ func constrain(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) er
 
 		if err := execute(ctx, tx,
 			"alter table "+pg.Quote(t.Schema, t.Name)+" add unique ("+pg.Quote(c.Name)+")"); err != nil {
-			return refused(err, func(state string) *fault.Error { return c.explainUnique("unique", state) })
+			return translate(err, func(state string) *fault.Error { return c.explainUnique("unique", state) })
 		}
 	}
 
@@ -65,7 +66,7 @@ func addKey(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) error
 
 	err := execute(ctx, tx,
 		"alter table "+pg.Quote(t.Schema, t.Name)+" add primary key ("+strings.Join(names, ", ")+")")
-	return refused(err, func(state string) *fault.Error {
+	return translate(err, func(state string) *fault.Error {
 		if state == "42P16" { // invalid_table_definition
 			return columns[0].fault(fault.Conflict, "primary", "already_exists",
 				"can't be, for the table has a primary key")
@@ -119,7 +120,7 @@ func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error 
 
 	err = execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" add foreign key ("+pg.Quote(c.Name)+
 		") references "+pg.Quote(schema, table)+" ("+pg.Quote(c.ReferenceColumn)+")")
-	return refused(err, func(state string) *fault.Error {
+	return translate(err, func(state string) *fault.Error {
 		switch state {
 		case "42P01": // undefined_table: dropped concurrently
 			return noTable

@@ -76,9 +76,9 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 		return Table{}, err
 	}
 
-	var made Table
+	var created Table
 	err = change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
-		if err := define(ctx, tx, columns); err != nil {
+		if err := resolveColumns(ctx, tx, columns); err != nil {
 			return err
 		}
 
@@ -91,36 +91,36 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 		}
 
 		if err := execute(ctx, tx, sql+")"); err != nil {
-			return refused(err, explainTable)
+			return translate(err, explainTable)
 		}
-		if made, err = tableByName(ctx, tx, n.Schema, n.Name); err != nil {
+		if created, err = tableByName(ctx, tx, n.Schema, n.Name); err != nil {
 			return err
 		}
-		if err := constrain(ctx, tx, made, columns); err != nil {
+		if err := addConstraints(ctx, tx, created, columns); err != nil {
 			return err
 		}
-		if err := n.furnish(ctx, tx, made); err != nil {
+		if err := n.addDetails(ctx, tx, created); err != nil {
 			return err
 		}
 		if err := execute(ctx, tx, "alter table "+pg.Quote(n.Schema, n.Name)+" enable row level security"); err != nil {
 			return err
 		}
 
-		made, err = tableByID(ctx, tx, made.ID) // again, since constraints add to its size
+		created, err = tableByID(ctx, tx, created.ID) // again, since constraints add to its size
 		return err
 	})
 
-	return made, err
+	return created, err
 }
 
-// furnish adds the comment and the table constraints to the new table.
-func (n NewTable) furnish(ctx context.Context, tx pgx.Tx, t Table) error {
+// addDetails adds the comment and the table constraints to the new table.
+func (n NewTable) addDetails(ctx context.Context, tx pgx.Tx, t Table) error {
 	if n.Comment != "" {
 		if err := checkComment("comment", n.Comment); err != nil {
 			return err
 		}
 		if err := comment(ctx, tx, "table "+pg.Quote(t.Schema, t.Name), n.Comment); err != nil {
-			return refused(err, nil)
+			return translate(err, nil)
 		}
 	}
 
@@ -152,7 +152,7 @@ func explainTable(state string) *fault.Error {
 // or primary if the table already has such a column or a primary key, with Conflict, code busy, if
 // the table is locked, and with Unprocessable on the field at fault.
 func CreateColumns(ctx context.Context, owner *pgxpool.Pool, ref string, columns []NewColumn) ([]Column, error) {
-	var made []Column
+	var created []Column
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		t, err := findTable(ctx, tx, ref)
 		if err != nil {
@@ -165,7 +165,7 @@ func CreateColumns(ctx context.Context, owner *pgxpool.Pool, ref string, columns
 		}
 
 		// before the lock, since it may run user code
-		if err := define(ctx, tx, checked); err != nil {
+		if err := resolveColumns(ctx, tx, checked); err != nil {
 			return err
 		}
 		if err := lock(ctx, tx, t); err != nil {
@@ -174,23 +174,23 @@ func CreateColumns(ctx context.Context, owner *pgxpool.Pool, ref string, columns
 
 		for _, c := range checked {
 			if err := execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" add column "+c.clause); err != nil {
-				return refused(err, c.explain)
+				return translate(err, c.explain)
 			}
 		}
 
-		if err := constrain(ctx, tx, t, checked); err != nil {
+		if err := addConstraints(ctx, tx, t, checked); err != nil {
 			return err
 		}
 
-		made, err = createdOf(ctx, tx, t, checked)
+		created, err = createdColumns(ctx, tx, t, checked)
 		return err
 	})
 
-	return made, err
+	return created, err
 }
 
-// createdOf reads the new columns: the last ones of the table, in the order of the request.
-func createdOf(ctx context.Context, tx pgx.Tx, t Table, created []*newColumn) ([]Column, error) {
+// createdColumns reads the new columns: the last ones of the table, in the order of the request.
+func createdColumns(ctx context.Context, tx pgx.Tx, t Table, created []*newColumn) ([]Column, error) {
 	all, err := columnsOf(ctx, tx, t.ID)
 	if err != nil {
 		return nil, err
@@ -289,9 +289,9 @@ func (c *newColumn) checkReference() error {
 	return checkName(fault.Unprocessable, c.prefix+"referenceColumn", c.ReferenceColumn)
 }
 
-// define resolves the types of the columns, checks their defaults and builds their clauses.
-func define(ctx context.Context, tx pgx.Tx, columns []*newColumn) error {
-	types := typesOf(tx)
+// resolveColumns resolves the types of the columns, checks their defaults and builds their clauses.
+func resolveColumns(ctx context.Context, tx pgx.Tx, columns []*newColumn) error {
+	types := newTypes(tx)
 	for _, c := range columns {
 		t, err := types.get(ctx, c.prefix+"type", c.Type)
 		if err != nil {

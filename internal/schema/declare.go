@@ -40,7 +40,7 @@ func (n NewFunction) declare(ctx context.Context, types *types) (*declaration, e
 
 		seen[p.Name] = true
 
-		t, err := types.plain(ctx, prefix+"type", p.Type)
+		t, err := types.getNonSerial(ctx, prefix+"type", p.Type)
 		if err != nil {
 			return nil, err
 		}
@@ -81,14 +81,14 @@ func (n NewFunction) result(ctx context.Context, types *types, taken map[string]
 		return types.tableResult(ctx, p, taken)
 	}
 
-	many := ""
+	setof := ""
 	if p.accept("setof") {
-		many = "setof "
+		setof = "setof "
 		text = strings.TrimSpace(text[len("setof"):])
 	}
 
-	t, err := types.plain(ctx, resultField, text)
-	return many + t.SQL, err
+	t, err := types.getNonSerial(ctx, resultField, text)
+	return setof + t.SQL, err
 }
 
 // tableResult resolves a returned table. The parser stands after the opening parenthesis.
@@ -188,10 +188,10 @@ func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
 	err := execute(ctx, tx, head+pg.Literal(d.Definition))
 	// PostgreSQL reports a concurrent replacement only as an internal error.
 	if d.Replace && pg.State(err) == "XX000" {
-		return errMoved
+		return errConcurrentChange
 	}
 
-	return refused(err, func(state string) *fault.Error {
+	return translate(err, func(state string) *fault.Error {
 		switch state {
 		case "42723", "23505": // duplicate_function, unique_violation in the catalog
 			return fault.OnField(fault.Conflict, "name", "already_exists",
@@ -209,15 +209,15 @@ func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
 			return fault.OnField(fault.Unprocessable, resultField, "not_replaceable",
 				"must be that of the function that is replaced, and the parameters' names too; delete it first to change them")
 		}
-		if !ofUser(state) {
+		if !blamesUser(state) {
 			return nil
 		}
 
-		return badDefinition(state, where(err, head, pg.Literal(d.Definition)))
+		return badDefinition(state, errorPosition(err, head, pg.Literal(d.Definition)))
 	})
 }
 
-// badDefinition translates an SQLSTATE for a function body. place is the output of [where].
+// badDefinition translates an SQLSTATE for a function body. place is the output of [errorPosition].
 func badDefinition(state, place string) *fault.Error {
 	code, message := "invalid_definition", "does not fit the language, the parameters or the return type"
 	switch state {
@@ -235,10 +235,10 @@ func badDefinition(state, place string) *fault.Error {
 
 var nearText = regexp.MustCompile(`^\S{1,40}`)
 
-// where returns the line of the body and the word next to the error, or "" if PostgreSQL reported
-// no position. Positions count characters: of the body, or of the whole statement, which is head
-// followed by literal.
-func where(err error, head, literal string) string {
+// errorPosition returns the line of the body and the word next to the error, or "" if PostgreSQL
+// reported no position. Positions count characters: of the body, or of the whole statement, which
+// is head followed by literal.
+func errorPosition(err error, head, literal string) string {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return ""

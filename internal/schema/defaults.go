@@ -48,8 +48,8 @@ var (
 	likeSQL = regexp.MustCompile(`(?i)--|/\*|\*/|^(current|session|system)_(user|role|catalog|schema)$|` +
 		`\s(references|check|constraint|unique|generated|collate|default|primary\s+key|not\s+null|(add|drop|alter)\s+\w+)(\s|$)`)
 
-	// moving matches words that PostgreSQL would evaluate once, at the time of the change.
-	moving = regexp.MustCompile(`(?i)(^|[^a-z])(now|today|tomorrow|yesterday)([^a-z]|$)`)
+	// relativeTime matches words that PostgreSQL would evaluate once, at the time of the change.
+	relativeTime = regexp.MustCompile(`(?i)(^|[^a-z])(now|today|tomorrow|yesterday)([^a-z]|$)`)
 )
 
 // parseDefault parses a default: a call, a quoted literal with an optional cast, or a bare value.
@@ -115,7 +115,7 @@ func (t *types) checkDefault(ctx context.Context, field, text string, of dataTyp
 		return "", err
 	}
 
-	if of.Moment && moving.MatchString(d.value) {
+	if of.Moment && relativeTime.MatchString(d.value) {
 		return "", badDefault(field, "would be the moment of this change for ever: write now() or current_date")
 	}
 
@@ -148,7 +148,7 @@ func (t *types) checkCast(ctx context.Context, field, cast string, of dataType) 
 		return nil
 	}
 
-	to, err := t.plain(ctx, field, cast)
+	to, err := t.getNonSerial(ctx, field, cast)
 	if fault.Is(err, fault.Unprocessable) {
 		return badDefault(field, "has something behind the literal that is not the column's type").Because(err)
 	}
@@ -156,7 +156,7 @@ func (t *types) checkCast(ctx context.Context, field, cast string, of dataType) 
 		return err
 	}
 
-	if to.OID != of.OID || to.modified && to.SQL != of.SQL {
+	if to.OID != of.OID || to.hasModifier && to.SQL != of.SQL {
 		return badDefault(field, "is cast to something else than the column's type")
 	}
 
@@ -173,7 +173,7 @@ func (t *types) checkValue(ctx context.Context, field, value string, of dataType
 	}
 
 	err := execute(ctx, t.tx, "do "+pg.Literal("declare v "+of.SQL+" := "+literal+"; begin end"))
-	if state := pg.State(err); state != "" && ofUser(state) {
+	if state := pg.State(err); state != "" && blamesUser(state) {
 		return badDefault(field,
 			"is neither a value of the column's type nor a call that defaults may be, such as now()").Because(err)
 	}
@@ -184,11 +184,11 @@ func (t *types) checkValue(ctx context.Context, field, value string, of dataType
 // printedLiteral matches a literal with its type as PostgreSQL prints it.
 var printedLiteral = regexp.MustCompile(`^(?s)'((?:[^']|'')*)'::(.*)$`)
 
-// shownDefault returns the value that a client would send for the default that PostgreSQL prints as
-// expression. own are the spellings of the column's type: their literals lose quotes and cast,
+// displayDefault returns the value that a client would send for the default that PostgreSQL prints
+// as expression. own are the spellings of the column's type: their literals lose quotes and cast,
 // unless the value would be rejected or change its meaning without quotes. No default, and null,
 // are "".
-func shownDefault(expression string, own []string, textual bool) string {
+func displayDefault(expression string, own []string, textual bool) string {
 	if strings.HasPrefix(expression, "NULL::") {
 		return ""
 	}

@@ -26,29 +26,29 @@ type object struct {
 // and returned. Without cascade, drop fails with Conflict, code in_use, and lists the dependents.
 func drop(ctx context.Context, tx pgx.Tx, statement string, o object, cascade bool) ([]Dependent, error) {
 	if cascade {
-		gone, err := dependentsOf(ctx, tx, o)
+		dependents, err := dependentsOf(ctx, tx, o)
 		if err != nil {
 			return nil, err
 		}
 
-		return gone, refused(execute(ctx, tx, statement+" cascade"), explainDrop)
+		return dependents, translate(execute(ctx, tx, statement+" cascade"), explainDrop)
 	}
 
 	// A savepoint keeps the transaction usable after the error, for the query of dependents.
 	err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return execute(ctx, part, statement+" restrict") })
 	if pg.State(err) != "2BP01" { // dependent_objects_still_exist
-		return []Dependent{}, refused(err, explainDrop)
+		return []Dependent{}, translate(err, explainDrop)
 	}
 
-	inTheWay, failed := dependentsOf(ctx, tx, o)
-	if failed != nil {
-		return nil, failed
+	dependents, listErr := dependentsOf(ctx, tx, o)
+	if listErr != nil {
+		return nil, listErr
 	}
 
-	used := fault.New(fault.Conflict, "other things depend on it").WithCode("in_use").Because(err)
-	used.Extra = map[string]any{"dependents": inTheWay}
+	inUse := fault.New(fault.Conflict, "other things depend on it").WithCode("in_use").Because(err)
+	inUse.Extra = map[string]any{"dependents": dependents}
 
-	return nil, used
+	return nil, inUse
 }
 
 func explainDrop(state string) *fault.Error {

@@ -21,7 +21,7 @@ import (
 func DuplicateTable(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, withRows bool,
 ) (Table, error) {
-	var made Table
+	var created Table
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		t, err := GetTable(ctx, tx, project, ref)
 		if err != nil {
@@ -31,43 +31,43 @@ func DuplicateTable(
 		if err := checkName(fault.Unprocessable, "name", name); err != nil {
 			return err
 		}
-		if err := lockIn(ctx, tx, t, "share"); err != nil { // allows concurrent reads
+		if err := lockInMode(ctx, tx, t, "share"); err != nil { // allows concurrent reads
 			return err
 		}
 
 		sql := "create table " + pg.Quote(t.Schema, name) + " (like " + pg.Quote(t.Schema, t.Name) + " including all)"
 		if err := execute(ctx, tx, sql); err != nil {
-			return refused(err, nameTaken)
+			return translate(err, nameTaken)
 		}
 
-		if made, err = tableByName(ctx, tx, t.Schema, name); err != nil {
+		if created, err = tableByName(ctx, tx, t.Schema, name); err != nil {
 			return err
 		}
-		if err := alter(ctx, tx, made, "enable row level security"); err != nil {
+		if err := alter(ctx, tx, created, "enable row level security"); err != nil {
 			return err
 		}
-		if err := copyComment(ctx, tx, t, made); err != nil {
+		if err := copyComment(ctx, tx, t, created); err != nil {
 			return err
 		}
-		if err := copySequences(ctx, tx, t, made, withRows); err != nil {
+		if err := copySequences(ctx, tx, t, created, withRows); err != nil {
 			return err
 		}
 
 		if withRows {
-			if err := copyRows(ctx, tx, t, made); err != nil {
+			if err := copyRows(ctx, tx, t, created); err != nil {
 				return err
 			}
 		}
 
-		if err := copyReferences(ctx, tx, t, made); err != nil {
+		if err := copyReferences(ctx, tx, t, created); err != nil {
 			return err
 		}
 
-		made, err = tableByID(ctx, tx, made.ID)
+		created, err = tableByID(ctx, tx, created.ID)
 		return err
 	})
 
-	return made, err
+	return created, err
 }
 
 func copyComment(ctx context.Context, tx pgx.Tx, from, to Table) error {
@@ -104,7 +104,7 @@ func sequencesOf(ctx context.Context, tx pgx.Tx, table uint32) ([]sequence, erro
 // goOn they continue at the current values. LIKE has copied identity columns already. A serial
 // column, whose default still uses the old sequence, becomes an identity column, which makes no
 // difference to writers. A nullable column can't be an identity column and loses its default.
-func copySequences(ctx context.Context, tx pgx.Tx, from, to Table, goOn bool) error {
+func copySequences(ctx context.Context, tx pgx.Tx, from, to Table, keepValues bool) error {
 	all, err := sequencesOf(ctx, tx, from.ID)
 	if err != nil {
 		return err
@@ -121,20 +121,20 @@ func copySequences(ctx context.Context, tx pgx.Tx, from, to Table, goOn bool) er
 		}
 
 		if err := alter(ctx, tx, to, action); err != nil {
-			return refused(err, nil)
+			return translate(err, nil)
 		}
 	}
 
-	if !goOn {
+	if !keepValues {
 		return nil
 	}
 
-	made, err := sequencesOf(ctx, tx, to.ID)
+	created, err := sequencesOf(ctx, tx, to.ID)
 	if err != nil {
 		return err
 	}
 
-	for _, m := range made {
+	for _, m := range created {
 		i := slices.IndexFunc(all, func(s sequence) bool { return s.Column == m.Column })
 		if i < 0 {
 			continue
@@ -144,7 +144,7 @@ func copySequences(ctx context.Context, tx pgx.Tx, from, to Table, goOn bool) er
 			"select pg_catalog.setval("+pg.Literal(pg.Quote(m.Schema, m.Name))+
 				"::pg_catalog.regclass, s.last_value, s.is_called) from "+
 				pg.Quote(all[i].Schema, all[i].Name)+" s"); err != nil {
-			return refused(err, nil)
+			return translate(err, nil)
 		}
 	}
 
@@ -169,8 +169,8 @@ func copyRows(ctx context.Context, tx pgx.Tx, from, to Table) error {
 	err = execute(ctx, tx,
 		"insert into "+pg.Quote(to.Schema, to.Name)+" ("+quoted(names)+") overriding system value select "+
 			quoted(names)+" from "+pg.Quote(from.Schema, from.Name))
-	return refused(err, func(state string) *fault.Error {
-		if !ofUser(state) {
+	return translate(err, func(state string) *fault.Error {
+		if !blamesUser(state) {
 			return nil
 		}
 
@@ -193,7 +193,7 @@ func copyReferences(ctx context.Context, tx pgx.Tx, from, to Table) error {
 		}
 
 		err := alter(ctx, tx, to, "add "+r.clause())
-		if err := refused(err, explainReference("")); err != nil {
+		if err := translate(err, explainReference("")); err != nil {
 			return err
 		}
 	}

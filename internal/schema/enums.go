@@ -21,8 +21,8 @@ type Enum struct {
 	Values []string `json:"values" nullable:"false" doc:"In their order."`
 }
 
-// maxValue is PostgreSQL's limit of bytes per enum value.
-const maxValue = 63
+// maxEnumValue is PostgreSQL's limit of bytes per enum value.
+const maxEnumValue = 63
 
 const userEnums = `
 	from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace
@@ -115,23 +115,23 @@ func CreateEnum(ctx context.Context, owner *pgxpool.Pool, schema, name string, v
 		literals[i] = pg.Literal(v)
 	}
 
-	var made Enum
+	var created Enum
 	err := change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		err := execute(ctx, tx, "create type "+pg.Quote(schema, name)+" as enum ("+strings.Join(literals, ", ")+")")
 		if err != nil {
-			return refused(err, explainTable)
+			return translate(err, explainTable)
 		}
 
-		made, err = GetEnum(ctx, tx, schema+"."+name)
+		created, err = GetEnum(ctx, tx, schema+"."+name)
 		return err
 	})
 
-	return made, err
+	return created, err
 }
 
 func checkEnumValue(field, value string) error {
-	if value == "" || len(value) > maxValue || !storable(value) {
-		return fault.OnField(fault.Unprocessable, field, "invalid_value", "must be 1 to %d bytes of text", maxValue)
+	if value == "" || len(value) > maxEnumValue || !storable(value) {
+		return fault.OnField(fault.Unprocessable, field, "invalid_value", "must be 1 to %d bytes of text", maxEnumValue)
 	}
 	return nil
 }
@@ -163,10 +163,10 @@ func explainEnum(err error, field string) error {
 	switch pg.State(err) {
 	// undefined_object, invalid_schema_name; internal_error if dropped concurrently
 	case "42704", "3F000", "XX000":
-		return errMoved
+		return errConcurrentChange
 	}
 
-	return refused(err, func(state string) *fault.Error {
+	return translate(err, func(state string) *fault.Error {
 		switch state {
 		case "42710", "23505": // duplicate_object; unique_violation if created concurrently
 			return fault.OnField(fault.Conflict, field, "already_exists", "is a value of the enum already")

@@ -26,11 +26,11 @@ func parseExpression(text string) error {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '\'', '"':
-			if i > 0 && (wordByte(text[i-1]) || text[i-1] == '&') {
+			if i > 0 && (isWordByte(text[i-1]) || text[i-1] == '&') {
 				return errors.New("has a quote right behind a word: put a blank between them; other quotes than '…' and \"…\" are not taken")
 			}
 
-			end := closing(text, i)
+			end := closingQuote(text, i)
 			if end < 0 {
 				return errors.New("has a quote that is not closed")
 			}
@@ -59,13 +59,13 @@ func parseExpression(text string) error {
 	return nil
 }
 
-func wordByte(c byte) bool {
+func isWordByte(c byte) bool {
 	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// closing returns the index of the quote that closes the one at i, or -1. Doubled quotes are
+// closingQuote returns the index of the quote that closes the one at i, or -1. Doubled quotes are
 // escapes.
-func closing(text string, i int) int {
+func closingQuote(text string, i int) int {
 	for j := i + 1; j < len(text); j++ {
 		if text[j] != text[i] {
 			continue
@@ -84,8 +84,8 @@ func closing(text string, i int) int {
 
 // condition returns a client's text as a parenthesized condition on rows of a table. This package
 // lexes the text; then PostgreSQL parses it as the owner, without running it. It fails with
-// Unprocessable on the field. Names resolve as in [named], so the condition is for a statement
-// within it.
+// Unprocessable on the field. Names resolve as in [withSearchPath], so the condition is for a
+// statement within it.
 func condition(ctx context.Context, tx pgx.Tx, t Table, field, text string) (string, error) {
 	return conditionOn(ctx, tx, " from only "+pg.Quote(t.Schema, t.Name), field, text)
 }
@@ -105,15 +105,15 @@ func conditionOn(ctx context.Context, tx pgx.Tx, from, field, text string) (stri
 	head := "select" + from + " where nullif("
 	_, err := tx.Conn().PgConn().Prepare(ctx, "", head+text+", null)", nil)
 
-	return "(" + text + ")", refused(err, func(state string) *fault.Error {
-		if !ofUser(state) {
+	return "(" + text + ")", translate(err, func(state string) *fault.Error {
+		if !blamesUser(state) {
 			return nil
 		}
-		return badExpression(field, state, where(err, head, text))
+		return badExpression(field, state, errorPosition(err, head, text))
 	})
 }
 
-// badExpression translates an SQLSTATE for a condition. place is the output of [where].
+// badExpression translates an SQLSTATE for a condition. place is the output of [errorPosition].
 func badExpression(field, state, place string) *fault.Error {
 	code, message := "invalid_expression", "is no condition on the table's rows"
 	switch state {
@@ -134,15 +134,15 @@ func badExpression(field, state, place string) *fault.Error {
 	return fault.OnField(fault.Unprocessable, field, code, "%s", message+place)
 }
 
-// named runs f with a search_path of the catalog, schema, public and the extensions, in this order.
-// So user objects can't shadow those of the catalog.
-func named(ctx context.Context, tx pgx.Tx, schema string, f func() error) error {
+// withSearchPath runs f with a search_path of the catalog, schema, public and the extensions, in
+// this order. So user objects can't shadow those of the catalog.
+func withSearchPath(ctx context.Context, tx pgx.Tx, schema string, f func() error) error {
 	set := func(path string) error {
 		_, err := pg.Exec(ctx, tx, `select pg_catalog.set_config('search_path', @path, true)`,
 			pgx.StrictNamedArgs{"path": path})
 		return err
 	}
-	if err := set(pathOf(schema)); err != nil {
+	if err := set(searchPath(schema)); err != nil {
 		return err
 	}
 
@@ -153,7 +153,7 @@ func named(ctx context.Context, tx pgx.Tx, schema string, f func() error) error 
 	return set("pg_catalog, pg_temp")
 }
 
-// pathOf returns the search path for user expressions on tables of a schema.
-func pathOf(schema string) string {
+// searchPath returns the search path for user expressions on tables of a schema.
+func searchPath(schema string) string {
 	return "pg_catalog, " + pg.Quote(schema) + ", public, " + Extensions + ", pg_temp"
 }

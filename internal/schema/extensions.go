@@ -70,9 +70,9 @@ func CreateExtension(ctx context.Context, platform *pgxpool.Pool, name string) (
 			"is none of the extensions that a project may have")
 	}
 
-	var made Extension
+	var created Extension
 	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
-		if err := claimExtensions(ctx, tx, name); err != nil {
+		if err := createExtensionSchema(ctx, tx, name); err != nil {
 			return err
 		}
 
@@ -86,24 +86,24 @@ func CreateExtension(ctx context.Context, platform *pgxpool.Pool, name string) (
 		}
 
 		if err != nil {
-			return refused(err, nil)
+			return translate(err, nil)
 		}
-		if err := openMembers(ctx, tx); err != nil {
+		if err := openMemberTables(ctx, tx); err != nil {
 			return err
 		}
 
 		audit.Created(ctx, name)
-		made, err = getExtension(ctx, tx, name)
+		created, err = getExtension(ctx, tx, name)
 		return err
 	})
 
-	return made, err
+	return created, err
 }
 
-// claimExtensions creates the schema of the extensions if necessary. The install script searches
-// this schema and those of the extension's dependencies. claimExtensions fails with Conflict unless
-// all objects there belong to the platform.
-func claimExtensions(ctx context.Context, tx pgx.Tx, name string) error {
+// createExtensionSchema creates the schema of the extensions if necessary. The install script
+// searches this schema and those of the extension's dependencies. createExtensionSchema fails with
+// Conflict unless all objects there belong to the platform.
+func createExtensionSchema(ctx context.Context, tx pgx.Tx, name string) error {
 	if err := execute(ctx, tx, "create schema if not exists "+Extensions); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func claimExtensions(ctx context.Context, tx pgx.Tx, name string) error {
 	}
 
 	f, err := pg.One[found](ctx, tx, `
-		select n.nspowner <> pg_catalog.to_regrole(pg_catalog.quote_ident(current_user)) or `+hasOthers+` as foreign, (
+		select n.nspowner <> pg_catalog.to_regrole(pg_catalog.quote_ident(current_user)) or `+hasForeignObjects+` as foreign, (
 			select min(r.name) from pg_catalog.pg_available_extensions a
 			join pg_catalog.pg_available_extension_versions v on v.name = a.name and v.version = a.default_version
 			cross join pg_catalog.unnest(v.requires) r(name)
@@ -137,17 +137,18 @@ func claimExtensions(ctx context.Context, tx pgx.Tx, name string) error {
 	return execute(ctx, tx, "grant usage on schema "+Extensions+" to public")
 }
 
-// hasOthers is the SQL condition that schema n contains objects that belong to no extension.
-const hasOthers = `exists (
+// hasForeignObjects is the SQL condition that schema n contains objects that belong to no
+// extension.
+const hasForeignObjects = `exists (
 	select from pg_catalog.pg_depend d
 	where d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass and d.refobjid = n.oid
 		and d.classid <> 'pg_catalog.pg_extension'::pg_catalog.regclass and not exists (
 		select from pg_catalog.pg_depend x where x.classid = d.classid and x.objid = d.objid and x.deptype = 'e'))`
 
-// openMembers disables row level security for the tables of extensions, which new tables get by
-// default. Such tables hold constant data, such as the coordinate systems of PostGIS, and functions
-// read them with the rights of the caller. The install script sets their grants.
-func openMembers(ctx context.Context, tx pgx.Tx) error {
+// openMemberTables disables row level security for the tables of extensions, which new tables get
+// by default. Such tables hold constant data, such as the coordinate systems of PostGIS, and
+// functions read them with the rights of the caller. The install script sets their grants.
+func openMemberTables(ctx context.Context, tx pgx.Tx) error {
 	closed, err := pg.Values[string](ctx, tx, `
 		select pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -179,10 +180,10 @@ func getExtension(ctx context.Context, q pg.Querier, name string) (Extension, er
 // not installed, with Forbidden if it is not in [Harmless], since an operator installed it, and
 // with Conflict, code in_use and the member dependents, if other objects depend on it.
 func DeleteExtension(ctx context.Context, platform *pgxpool.Pool, name string) (Extension, error) {
-	var gone Extension
+	var deleted Extension
 	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
 		var err error
-		if gone, err = getExtension(ctx, tx, name); fault.Is(err, fault.NotFound) {
+		if deleted, err = getExtension(ctx, tx, name); fault.Is(err, fault.NotFound) {
 			return fault.New(fault.NotFound, "the project has no such extension").Because(err)
 		} else if err != nil {
 			return err
@@ -202,14 +203,14 @@ func DeleteExtension(ctx context.Context, platform *pgxpool.Pool, name string) (
 			return err
 		}
 
-		return leaveExtensions(ctx, tx)
+		return dropExtensionSchema(ctx, tx)
 	})
 
-	return gone, err
+	return deleted, err
 }
 
-// leaveExtensions drops the schema of the extensions if it is empty.
-func leaveExtensions(ctx context.Context, tx pgx.Tx) error {
+// dropExtensionSchema drops the schema of the extensions if it is empty.
+func dropExtensionSchema(ctx context.Context, tx pgx.Tx) error {
 	err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error {
 		return execute(ctx, part, "drop schema if exists "+Extensions+" restrict")
 	})

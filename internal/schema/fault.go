@@ -8,11 +8,11 @@ import (
 	"socle/internal/fault"
 )
 
-// refused translates PostgreSQL's error for a user-shaped statement. explain handles the SQLSTATEs
-// that the user's input causes in this statement and returns nil for all others. A few states have
-// the same meaning everywhere. Other errors pass unchanged: pg.Fault translates locks, connections
-// and resources; the rest are Internal.
-func refused(err error, explain func(state string) *fault.Error) error {
+// translate translates PostgreSQL's error for a user-shaped statement. explain handles the
+// SQLSTATEs that the user's input causes in this statement and returns nil for all others. A few
+// states have the same meaning everywhere. Other errors pass unchanged: pg.Fault translates locks,
+// connections and resources; the rest are Internal.
+func translate(err error, explain func(state string) *fault.Error) error {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return err
@@ -41,10 +41,10 @@ func refused(err error, explain func(state string) *fault.Error) error {
 	return err
 }
 
-// ofUser reports whether the class of a SQLSTATE blames the user's value or code: invalid data,
+// blamesUser reports whether the class of a SQLSTATE blames the user's value or code: invalid data,
 // violated constraints, missing privileges or names, limits, an exception raised by a function.
 // Locks, deadlocks, cancellation, lost connections and exhausted resources are excluded.
-func ofUser(state string) bool {
+func blamesUser(state string) bool {
 	switch state[:2] {
 	case "0A", "21", "22", "23", "2F", "38", "39", "42", "44", "54", "P0":
 		return true

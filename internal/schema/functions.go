@@ -53,7 +53,7 @@ func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Fu
 		return Function{}, err
 	}
 
-	var made Function
+	var created Function
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		if err := schemaExists(ctx, tx, n.Schema); err != nil {
 			return err
@@ -65,12 +65,12 @@ func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Fu
 			return err
 		}
 
-		d, err := n.declare(ctx, typesOf(tx))
+		d, err := n.declare(ctx, newTypes(tx))
 		if err != nil {
 			return err
 		}
 
-		there, err := d.find(ctx, tx)
+		existing, err := d.find(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -79,14 +79,14 @@ func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Fu
 			return err
 		}
 
-		if there == 0 {
+		if existing == 0 {
 			if err := execute(ctx, tx, "revoke execute on function "+d.signature()+" from public"); err != nil {
 				return err
 			}
 		}
 
 		if n.Execute != nil {
-			if err := d.open(ctx, tx, *n.Execute); err != nil {
+			if err := d.grantExecute(ctx, tx, *n.Execute); err != nil {
 				return err
 			}
 		}
@@ -96,11 +96,11 @@ func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Fu
 			return err
 		}
 
-		made, err = functionByID(ctx, tx, id)
+		created, err = functionByID(ctx, tx, id)
 		return err
 	})
 
-	return made, err
+	return created, err
 }
 
 func schemaExists(ctx context.Context, q pg.Querier, schema string) error {
@@ -124,7 +124,7 @@ func (n NewFunction) check() error {
 	}
 
 	if n.Execute != nil {
-		if err := checkCallers(*n.Execute); err != nil {
+		if err := checkExecuteRoles(*n.Execute); err != nil {
 			return err
 		}
 	}
@@ -163,10 +163,10 @@ func DeleteFunction(ctx context.Context, owner *pgxpool.Pool, schema, name strin
 		// undefined_function, invalid_schema_name, undefined_object; internal_error if it is
 		// dropped between PostgreSQL's lookup and its lock
 		case "42883", "3F000", "42704", "XX000":
-			return errMoved
+			return errConcurrentChange
 		}
 
-		return refused(err, nil)
+		return translate(err, nil)
 	})
 }
 
@@ -190,7 +190,7 @@ func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments
 		from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
 		cross join lateral (
 			select coalesce(pg_catalog.string_agg(printed.full_name, ', ' order by t.n), '') as arguments,
-				coalesce(pg_catalog.array_agg(`+shownType+` order by t.n), '{}') as types
+				coalesce(pg_catalog.array_agg(`+displayType+` order by t.n), '{}') as types
 			from pg_catalog.unnest(p.proargtypes) with ordinality t(type, n)
 			cross join lateral (select pg_catalog.format_type(t.type, null) as full_name) printed
 		) a
@@ -202,7 +202,7 @@ func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments
 	}
 
 	if arguments != nil {
-		return pick(ctx, tx, all, *arguments)
+		return functionByArguments(ctx, tx, all, *arguments)
 	}
 
 	switch len(all) {
@@ -227,8 +227,8 @@ func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments
 	return storedFunction{}, ambiguous
 }
 
-// pick returns the function with the argument types that a client wrote.
-func pick(ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string) (storedFunction, error) {
+// functionByArguments returns the function with the argument types that a client wrote.
+func functionByArguments(ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string) (storedFunction, error) {
 	specs, err := parseTypes(arguments)
 	if err != nil {
 		return storedFunction{}, fault.OnField(fault.Invalid, "arguments", "invalid_type",
@@ -237,7 +237,7 @@ func pick(ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string
 
 	oids := make([]uint32, len(specs))
 	for i, s := range specs {
-		if oids[i], err = oidOf(ctx, tx, s); err != nil {
+		if oids[i], err = typeOID(ctx, tx, s); err != nil {
 			return storedFunction{}, err
 		}
 	}
@@ -251,16 +251,16 @@ func pick(ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string
 	return storedFunction{}, noFunction()
 }
 
-// oidOf returns the OID of any type, or 0 for an unknown one.
-func oidOf(ctx context.Context, tx pgx.Tx, s typeSpec) (uint32, error) {
+// typeOID returns the OID of any type, or 0 for an unknown one.
+func typeOID(ctx context.Context, tx pgx.Tx, s typeSpec) (uint32, error) {
 	oid, err := pg.Value[uint32](ctx, tx, `
-select coalesce(pg_catalog.to_regtype(`+meant+`), 0)::oid`, s.arguments())
+select coalesce(pg_catalog.to_regtype(`+resolvedType+`), 0)::oid`, s.arguments())
 	if err == nil {
 		return oid, nil
 	}
 
-	return 0, refused(err, func(state string) *fault.Error {
-		if ofUser(state) {
+	return 0, translate(err, func(state string) *fault.Error {
+		if blamesUser(state) {
 			return fault.OnField(fault.Invalid, "arguments", "invalid_type", "must be types separated by commas")
 		}
 		return nil

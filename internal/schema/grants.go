@@ -108,10 +108,10 @@ func checkGrants(grants []NewGrant, confirm bool) error {
 			}
 		}
 
-		if opens(g.Role) && slices.ContainsFunc(g.Privileges, func(p string) bool {
-			return slices.Contains(writes, p)
+		if includesAnonymous(g.Role) && slices.ContainsFunc(g.Privileges, func(p string) bool {
+			return slices.Contains(writeCommands, p)
 		}) {
-			if err := confirmed(confirm, "lets everyone write rows of the table, as far as policies do"); err != nil {
+			if err := requireConfirmation(confirm, "lets everyone write rows of the table, as far as policies do"); err != nil {
 				return err
 			}
 		}
@@ -155,10 +155,10 @@ func (g NewGrant) set(ctx context.Context, tx pgx.Tx, t Table) error {
 	for _, sql := range statements {
 		err := execute(ctx, tx, sql)
 		if pg.State(err) == "XX000" { // internal_error: concurrent grant on the schema
-			return errMoved
+			return errConcurrentChange
 		}
 		if err != nil {
-			return refused(err, nil)
+			return translate(err, nil)
 		}
 	}
 

@@ -46,13 +46,13 @@ type NewIndex struct {
 
 // Tables above these limits are large: their indexes are built concurrently with writes.
 const (
-	manyRows  = 100_000
-	manyBytes = 64 << 20
+	largeTableRows  = 100_000
+	largeTableBytes = 64 << 20
 )
 
-// nameOnce is the unique index of pg_class on names, which concurrent creations of one name
-// violate.
-const nameOnce = "pg_class_relname_nsp_index"
+// relationNameIndex is the unique index of pg_class on names, which concurrent creations of one
+// name violate.
+const relationNameIndex = "pg_class_relname_nsp_index"
 
 const selectIndexes = `
 	select x.relname as name, i.indisunique as unique, i.indisprimary as primary, m.amname as method,
@@ -100,25 +100,25 @@ func indexByName(ctx context.Context, q pg.Querier, table uint32, name string) (
 // Conflict, code busy, if the table is locked, and with Unprocessable on the field at fault.
 func CreateIndex(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewIndex,
-) (made Index, later *Later, err error) {
+) (created Index, later *IndexBuild, err error) {
 	err = changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		t, err := GetTable(ctx, tx, project, ref)
 		if err != nil {
 			return err
 		}
 
-		if err := lockIn(ctx, tx, t, "access share"); err != nil {
+		if err := lockInMode(ctx, tx, t, "access share"); err != nil {
 			return err
 		}
 
-		n := n.named(t)
+		n := n.withDefaults(t)
 
 		large, err := isLarge(ctx, tx, t)
 		if err != nil {
 			return err
 		}
 
-		err = named(ctx, tx, t.Schema, func() error {
+		err = withSearchPath(ctx, tx, t.Schema, func() error {
 			if err := n.check(ctx, tx, t); err != nil {
 				return err
 			}
@@ -137,31 +137,31 @@ func CreateIndex(
 		}
 
 		if large {
-			made, later = n.Planned("building", ""), &Later{t.ID, n}
-			return errLater
+			created, later = n.Planned("building", ""), &IndexBuild{t.ID, n}
+			return errTrial
 		}
 
-		made, err = indexByName(ctx, tx, t.ID, n.Name)
+		created, err = indexByName(ctx, tx, t.ID, n.Name)
 		return err
 	})
-	if errors.Is(err, errLater) {
+	if errors.Is(err, errTrial) {
 		err = nil
 	}
 
-	return made, later, err
+	return created, later, err
 }
 
-// Later is an index to build on a table concurrently with writes.
-type Later struct {
+// IndexBuild is an index to build on a table concurrently with writes.
+type IndexBuild struct {
 	Table uint32
 	Index NewIndex
 }
 
-// errLater rolls the trial of an index back.
-var errLater = errors.New("built later")
+// errTrial rolls the trial of an index back.
+var errTrial = errors.New("built later")
 
-// named returns the index with defaults for its name and method.
-func (n NewIndex) named(t Table) NewIndex {
+// withSearchPath returns the index with defaults for its name and method.
+func (n NewIndex) withDefaults(t Table) NewIndex {
 	if n.Name == "" {
 		n.Name = t.Name
 		for _, k := range n.allKeys() {
@@ -180,16 +180,16 @@ func (n NewIndex) named(t Table) NewIndex {
 
 // make creates the index.
 func (n NewIndex) make(ctx context.Context, tx pgx.Tx, t Table) error {
-	if err := lockIn(ctx, tx, t, "share"); err != nil {
+	if err := lockInMode(ctx, tx, t, "share"); err != nil {
 		return err
 	}
 
 	err := execute(ctx, tx, n.statement("", pg.Quote(t.Schema, t.Name)))
-	if pg.Violates(err, nameOnce) {
+	if pg.Violates(err, relationNameIndex) {
 		return indexNameTaken().Because(err)
 	}
 
-	return refused(err, n.explain)
+	return translate(err, n.explain)
 }
 
 // statement returns the SQL that creates the index. Columns exist in the table, methods come from
@@ -202,7 +202,7 @@ func (n NewIndex) statement(way, table string) string {
 
 	keys := make([]string, 0, 32)
 	for _, k := range n.allKeys() {
-		keys = append(keys, k.text())
+		keys = append(keys, k.sql())
 	}
 
 	sql := kind + way + pg.Quote(n.Name) + " on " + table + " using " + n.Method + " (" + strings.Join(keys, ", ") + ")"
@@ -223,7 +223,7 @@ func isLarge(ctx context.Context, tx pgx.Tx, t Table) (bool, error) {
 	return pg.Value[bool](ctx, tx, `
 		select c.relkind = 'r' and (c.reltuples > @rows or pg_catalog.pg_relation_size(c.oid) > @bytes)
 		from pg_catalog.pg_class c where c.oid = @table`,
-		pgx.StrictNamedArgs{"table": t.ID, "rows": float32(manyRows), "bytes": int64(manyBytes)})
+		pgx.StrictNamedArgs{"table": t.ID, "rows": float32(largeTableRows), "bytes": int64(largeTableBytes)})
 }
 
 // try creates the index on an empty table, to report errors now instead of during the build.
@@ -233,10 +233,10 @@ func (n NewIndex) try(ctx context.Context, tx pgx.Tx, t Table) error {
 	}
 	if err := execute(ctx, tx,
 		"create temporary table socle_trial (like "+pg.Quote(t.Schema, t.Name)+") on commit drop"); err != nil {
-		return refused(err, nil)
+		return translate(err, nil)
 	}
 
-	return refused(execute(ctx, tx, n.statement("", "pg_temp.socle_trial")), n.explain)
+	return translate(execute(ctx, tx, n.statement("", "pg_temp.socle_trial")), n.explain)
 }
 
 // CheckIndexName fails with Conflict on name if the schema of a table has a relation of that name.
@@ -264,7 +264,7 @@ func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewInd
 	// Set for the session, since the statement can't run in a transaction; the pool resets the
 	// session afterwards.
 	if _, err := pg.Exec(ctx, conn, strings.NewReplacer("true", "false", "'5s'", "'15min'").
-		Replace(settle)); err != nil {
+		Replace(sessionSettings)); err != nil {
 		return err
 	}
 
@@ -273,29 +273,29 @@ func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewInd
 		return err
 	}
 
-	if done, err := dropHalf(ctx, conn, t, n.Name); done || err != nil {
+	if done, err := dropInvalid(ctx, conn, t, n.Name); done || err != nil {
 		return err
 	}
 
 	if _, err := pg.Exec(ctx, conn, `select pg_catalog.set_config('search_path', @path, false)`,
-		pgx.StrictNamedArgs{"path": pathOf(t.Schema)}); err != nil {
+		pgx.StrictNamedArgs{"path": searchPath(t.Schema)}); err != nil {
 		return err
 	}
 
-	failed := run(ctx, conn, n.statement("concurrently ", pg.Quote(t.Schema, t.Name)))
-	if failed == nil {
+	buildErr := run(ctx, conn, n.statement("concurrently ", pg.Quote(t.Schema, t.Name)))
+	if buildErr == nil {
 		return nil
 	}
 
-	if _, err := dropHalf(context.WithoutCancel(ctx), conn, t, n.Name); err != nil && !conn.Conn().IsClosed() {
+	if _, err := dropInvalid(context.WithoutCancel(ctx), conn, t, n.Name); err != nil && !conn.Conn().IsClosed() {
 		return pg.Fault(err)
 	}
 
-	return pg.Fault(refused(failed, n.explain))
+	return pg.Fault(translate(buildErr, n.explain))
 }
 
-// dropHalf drops the index if it is invalid, and reports whether it exists and is valid.
-func dropHalf(ctx context.Context, conn *pgxpool.Conn, t Table, name string) (whole bool, err error) {
+// dropInvalid drops the index if it is invalid, and reports whether it exists and is valid.
+func dropInvalid(ctx context.Context, conn *pgxpool.Conn, t Table, name string) (valid bool, err error) {
 	x, err := indexByName(ctx, conn, t.ID, name)
 	switch {
 	case fault.Is(err, fault.NotFound):

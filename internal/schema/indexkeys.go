@@ -20,8 +20,8 @@ type IndexKey struct {
 	Nulls         string `json:"nulls,omitempty" enum:"first,last" doc:"Last, if none is given; first, if it is descending."`
 }
 
-// text returns the key as SQL.
-func (k IndexKey) text() string {
+// sql returns the key as SQL.
+func (k IndexKey) sql() string {
 	sql := "(" + k.Expression + ")"
 	if k.Column != "" {
 		sql = pg.Quote(k.Column)
@@ -83,7 +83,7 @@ func (n NewIndex) Planned(status, reason string) Index {
 }
 
 // check validates the parts of the index and that its method supports them. Names in expressions
-// resolve as in [named].
+// resolve as in [withSearchPath].
 func (n NewIndex) check(ctx context.Context, tx pgx.Tx, t Table) error {
 	switch {
 	case len(n.Columns) == 0 && len(n.Keys) == 0:
@@ -167,11 +167,11 @@ func expression(ctx context.Context, tx pgx.Tx, t Table, field, text string) err
 	head := "select pg_catalog.pg_typeof("
 	_, err := tx.Conn().PgConn().Prepare(ctx, "", head+text+") from only "+pg.Quote(t.Schema, t.Name), nil)
 
-	return refused(err, func(state string) *fault.Error {
-		if !ofUser(state) {
+	return translate(err, func(state string) *fault.Error {
+		if !blamesUser(state) {
 			return nil
 		}
-		return badExpression(field, state, where(err, head, text))
+		return badExpression(field, state, errorPosition(err, head, text))
 	})
 }
 
@@ -245,7 +245,7 @@ func (n NewIndex) explain(state string) *fault.Error {
 	switch {
 	case text != "" && (state[:2] == "42" || state == "0A000") && state != "42501":
 		return badExpression(text, state, "")
-	case text != "" && ofUser(state) && state != "42501":
+	case text != "" && blamesUser(state) && state != "42501":
 		return on(text, "failed", "can't be worked out for a row of the table")
 	case state == "0A000": // feature_not_supported: of a partitioned table
 		return on("method", "not_supported", "can't be on a table of this kind")

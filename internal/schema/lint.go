@@ -14,8 +14,8 @@ type Finding struct {
 	Sentence string `json:"sentence" doc:"For a person."`
 }
 
-// sentences describe the problem of each code and its remedy.
-var sentences = map[string]string{
+// findingTexts describe the problem of each code and its remedy.
+var findingTexts = map[string]string{
 	"rls_disabled":              "Row level security is off, and anon or authenticated may use the table: they reach all of its rows. Switch it on and add policies.",
 	"rls_disabled_closed":       "Row level security is off. Nobody but the owner and service_role may use the table yet; a grant would open all of its rows.",
 	"policies_without_rls":      "The table has policies, but row level security is off, so none of them counts. Switch it on.",
@@ -37,7 +37,7 @@ var sentences = map[string]string{
 func Lint(ctx context.Context, q pg.Querier) ([]Finding, error) {
 	found, err := pg.All[Finding](ctx, q, selectFindings)
 	for i, f := range found {
-		found[i].Sentence = sentences[f.Code]
+		found[i].Sentence = findingTexts[f.Code]
 	}
 
 	return found, err

@@ -21,9 +21,9 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// furniture is the initial content of a project's database: the schemas of the platform and the
+// initialSchema is the initial content of a project's database: the schemas of the platform and the
 // event trigger that enables row level security on new tables.
-const furniture = `
+const initialSchema = `
 	create schema auth; create schema storage; create schema forms; create schema realtime; create schema socle;
 	create table auth.users (id uuid primary key);
 	create function auth.uid() returns uuid language sql as 'select null::uuid';
@@ -53,7 +53,7 @@ func newProject(t testing.TB) *project {
 			return err
 		}
 
-		_, err = conn.Exec(ctx, furniture)
+		_, err = conn.Exec(ctx, initialSchema)
 		return errors.Join(err, conn.Close(ctx))
 	})
 
@@ -220,8 +220,8 @@ func wantFault(t testing.TB, what string, err error, kind fault.Kind, field, cod
 	}
 }
 
-// together runs f n times concurrently and returns the errors.
-func together(n int, f func(i int) error) []error {
+// concurrently runs f n times concurrently and returns the errors.
+func concurrently(n int, f func(i int) error) []error {
 	errs := make([]error, n)
 	start := make(chan struct{})
 

@@ -54,7 +54,7 @@ func FuzzShownDefault(f *testing.F) {
 
 		printed := "'" + strings.ReplaceAll(value, "'", "''") + "'::text"
 		for _, textual := range []bool{true, false} {
-			shown := shownDefault(printed, []string{"text"}, textual)
+			shown := displayDefault(printed, []string{"text"}, textual)
 			d, err := parseDefault(shown)
 			if err != nil || d.call != "" || d.value != value || d.bare == d.literal || d.cast != "" {
 				t.Errorf("%q is shown as %q, which is read as %+v (%v)", value, shown, d, err)

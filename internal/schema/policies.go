@@ -45,11 +45,11 @@ type PolicyUpdate struct {
 	Confirm   bool
 }
 
-// writes are the commands that change rows.
-var writes = []string{"insert", "update", "delete", "all", "truncate"}
+// writeCommands are the commands that change rows.
+var writeCommands = []string{"insert", "update", "delete", "all", "truncate"}
 
-// opens reports whether a role includes anonymous callers.
-func opens(role string) bool { return role == "anon" || role == "public" }
+// includesAnonymous reports whether a role includes anonymous callers.
+func includesAnonymous(role string) bool { return role == "anon" || role == "public" }
 
 const selectPolicies = `
 	select p.polname as name, case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update'
@@ -93,14 +93,14 @@ func policyByName(ctx context.Context, tx pgx.Tx, t Table, name string) (Policy,
 func CreatePolicy(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewPolicy,
 ) (Policy, error) {
-	var made Policy
+	var created Policy
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
 			return err
 		}
 
-		if n.Permissive && slices.Contains(writes, n.Command) && slices.ContainsFunc(n.Roles, opens) {
-			if err := confirmed(n.Confirm, "lets everyone write rows of the table"); err != nil {
+		if n.Permissive && slices.Contains(writeCommands, n.Command) && slices.ContainsFunc(n.Roles, includesAnonymous) {
+			if err := requireConfirmation(n.Confirm, "lets everyone write rows of the table"); err != nil {
 				return err
 			}
 		}
@@ -110,7 +110,7 @@ func CreatePolicy(
 			kind = "permissive"
 		}
 
-		err := named(ctx, tx, t.Schema, func() error {
+		err := withSearchPath(ctx, tx, t.Schema, func() error {
 			conditions, err := policyConditions(ctx, tx, t, n.Command, &n.Using, &n.WithCheck, true)
 			if err != nil {
 				return err
@@ -119,17 +119,17 @@ func CreatePolicy(
 			sql := "create policy " + pg.Quote(n.Name) + " on " + pg.Quote(t.Schema, t.Name) + " as " + kind +
 				" for " + n.Command +
 				" to " + roleList(n.Roles) + conditions
-			return refused(execute(ctx, tx, sql), explainPolicy)
+			return translate(execute(ctx, tx, sql), explainPolicy)
 		})
 		if err != nil {
 			return err
 		}
 
-		made, err = policyByName(ctx, tx, t, n.Name)
+		created, err = policyByName(ctx, tx, t, n.Name)
 		return err
 	})
 
-	return made, err
+	return created, err
 }
 
 // roleList returns roles of the API's closed list as SQL. public is a keyword and stays unquoted.
@@ -186,7 +186,7 @@ func explainPolicy(state string) *fault.Error {
 	if state == "42710" { // duplicate_object
 		return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another policy of the table")
 	}
-	if ofUser(state) && state != "42501" {
+	if blamesUser(state) && state != "42501" {
 		return badExpression("using", state, "")
 	}
 
@@ -211,8 +211,8 @@ func UpdatePolicy(
 		}
 
 		if (u.Roles != nil || u.Using != nil || u.WithCheck != nil) && p.Permissive &&
-			slices.Contains(writes, p.Command) && slices.ContainsFunc(roles, opens) {
-			if err := confirmed(u.Confirm, "lets everyone write rows of the table"); err != nil {
+			slices.Contains(writeCommands, p.Command) && slices.ContainsFunc(roles, includesAnonymous) {
+			if err := requireConfirmation(u.Confirm, "lets everyone write rows of the table"); err != nil {
 				return err
 			}
 		}
@@ -229,7 +229,7 @@ func UpdatePolicy(
 			err := execute(ctx, tx,
 				"alter policy "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)+" rename to "+pg.Quote(*u.Name))
 			if err != nil {
-				return refused(err, explainPolicy)
+				return translate(err, explainPolicy)
 			}
 
 			name = *u.Name
@@ -244,7 +244,7 @@ func UpdatePolicy(
 
 // alter changes everything but the name.
 func (u PolicyUpdate) alter(ctx context.Context, tx pgx.Tx, t Table, p Policy) error {
-	return named(ctx, tx, t.Schema, func() error {
+	return withSearchPath(ctx, tx, t.Schema, func() error {
 		conditions, err := policyConditions(ctx, tx, t, p.Command, u.Using, u.WithCheck, false)
 		if err != nil {
 			return err
@@ -258,7 +258,7 @@ func (u PolicyUpdate) alter(ctx context.Context, tx pgx.Tx, t Table, p Policy) e
 			return nil
 		}
 
-		return refused(execute(ctx, tx, "alter policy "+pg.Quote(p.Name)+" on "+pg.Quote(t.Schema, t.Name)+conditions),
+		return translate(execute(ctx, tx, "alter policy "+pg.Quote(p.Name)+" on "+pg.Quote(t.Schema, t.Name)+conditions),
 			explainPolicy)
 	})
 }
@@ -273,7 +273,7 @@ func DeletePolicy(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, r
 			return err
 		}
 
-		return refused(execute(ctx, tx, "drop policy "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)), nil)
+		return translate(execute(ctx, tx, "drop policy "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)), nil)
 	})
 
 	return deleted, err

@@ -12,8 +12,8 @@ import (
 	"socle/internal/pg"
 )
 
-// callers are the roles that may get execute on a function.
-var callers = []string{"anon", "authenticated"}
+// executeRoles are the roles that may get execute on a function.
+var executeRoles = []string{"anon", "authenticated"}
 
 // FunctionInfo describes a user's function or procedure without its body.
 type FunctionInfo struct {
@@ -62,7 +62,7 @@ const selectRoutines = `
 		l.lanname as language, case p.provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end as volatility,
 		p.prosecdef as security_definer, coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc) as definition, p.proretset as returns_set,
 		case when p.prokind = 'p' then '' else (
-			select ` + shownType + ` from (select pg_catalog.format_type(p.prorettype, null) as full_name) printed) end as result,
+			select ` + displayType + ` from (select pg_catalog.format_type(p.prorettype, null) as full_name) printed) end as result,
 		a.modes, a.names, a.types,
 		array(select r.rolname::text from pg_catalog.pg_roles r
 			where r.rolname in ('anon', 'authenticated') and pg_catalog.has_function_privilege(r.oid, p.oid, 'execute') order by 1) as execute
@@ -73,7 +73,7 @@ const selectRoutines = `
 	cross join lateral (
 		select coalesce(pg_catalog.array_agg(coalesce(p.proargmodes[t.n], 'i')::text order by t.n), '{}') as modes,
 			coalesce(pg_catalog.array_agg(coalesce(p.proargnames[t.n], '') order by t.n), '{}') as names,
-			coalesce(pg_catalog.array_agg(` + shownType + ` order by t.n), '{}') as types
+			coalesce(pg_catalog.array_agg(` + displayType + ` order by t.n), '{}') as types
 		from pg_catalog.unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) with ordinality t(type, n)
 		cross join lateral (select pg_catalog.format_type(t.type, null) as full_name) printed
 	) a`
@@ -166,7 +166,7 @@ func (r routine) describe() Function {
 		typ := shortType(r.Types[i])
 		switch mode {
 		case "t":
-			columns = append(columns, shownName(r.Names[i])+" "+typ)
+			columns = append(columns, displayName(r.Names[i])+" "+typ)
 		case "i", "b", "v":
 			f.Parameters = append(f.Parameters, Parameter{Name: r.Names[i], Type: typ})
 			arguments = append(arguments, typ)
@@ -185,8 +185,8 @@ func (r routine) describe() Function {
 	return f
 }
 
-// shownName quotes a name unless it is valid without quotes.
-func shownName(name string) string {
+// displayName quotes a name unless it is valid without quotes.
+func displayName(name string) string {
 	if identifier.MatchString(name) && strings.ToLower(name) == name {
 		return name
 	}
@@ -216,29 +216,29 @@ func checkLanguage(ctx context.Context, q pg.Querier, name string) error {
 		"must be one that the database trusts, such as sql or plpgsql")
 }
 
-// checkCallers validates the roles that get execute on a function.
-func checkCallers(roles []string) error {
+// checkExecuteRoles validates the roles that get execute on a function.
+func checkExecuteRoles(roles []string) error {
 	for _, role := range roles {
-		if !slices.Contains(callers, role) {
+		if !slices.Contains(executeRoles, role) {
 			return fault.OnField(fault.Unprocessable, "execute", "not_allowed", "must be of %s",
-				strings.Join(callers, ", "))
+				strings.Join(executeRoles, ", "))
 		}
 	}
 
 	return nil
 }
 
-// open grants execute on the function to the given roles of [callers] and revokes it from the
-// others.
-func (d *declaration) open(ctx context.Context, tx pgx.Tx, roles []string) error {
-	for _, role := range callers {
+// grantExecute grants execute on the function to the given roles of [executeRoles] and revokes it
+// from the others.
+func (d *declaration) grantExecute(ctx context.Context, tx pgx.Tx, roles []string) error {
+	for _, role := range executeRoles {
 		sql := "revoke execute on function " + d.signature() + " from " + pg.Quote(role)
 		if slices.Contains(roles, role) {
 			sql = "grant execute on function " + d.signature() + " to " + pg.Quote(role)
 		}
 
 		if err := execute(ctx, tx, sql); err != nil {
-			return refused(err, nil)
+			return translate(err, nil)
 		}
 	}
 

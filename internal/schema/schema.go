@@ -32,14 +32,14 @@ import (
 
 const (
 	// bounds user code that a change may run; a change that takes longer is rolled back
-	changeTime = 20 * time.Second
+	changeTimeout = 20 * time.Second
 	// Each failed attempt means that a concurrent rename or drop of the object succeeded.
-	attempts = 50
+	maxAttempts = 50
 )
 
-// settle sets the session parameters that the statements of a transaction rely on, regardless of
-// the defaults of the owner's role.
-const settle = `
+// sessionSettings sets the session parameters that the statements of a transaction rely on,
+// regardless of the defaults of the owner's role.
+const sessionSettings = `
 	select pg_catalog.set_config('lock_timeout', '5s', true),
 	       pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
 	       pg_catalog.set_config('standard_conforming_strings', 'on', true),
@@ -49,25 +49,26 @@ const settle = `
 	       pg_catalog.set_config('datestyle', 'ISO, MDY', true),
 	       pg_catalog.set_config('intervalstyle', 'postgres', true)`
 
-// errMoved reports that a name referred to another object, or to none, once the object was locked.
-var errMoved = errors.New("renamed or dropped at the same time")
+// errConcurrentChange reports that a name referred to another object, or to none, once the object
+// was locked.
+var errConcurrentChange = errors.New("renamed or dropped at the same time")
 
-// change runs f in an audited transaction of the project's owner. Its timeout is [changeTime],
+// change runs f in an audited transaction of the project's owner. Its timeout is [changeTimeout],
 // which no setting of the owner extends. It fails with Conflict, code busy, if a lock is not
 // available, and with Unprocessable, code timeout, on timeout.
 func change(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Context, tx pgx.Tx) error) error {
-	bounded, cancel := context.WithTimeout(ctx, changeTime)
+	bounded, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 
 	return audit.Write(bounded, owner, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(bounded, settle); err != nil {
+		if _, err := tx.Exec(bounded, sessionSettings); err != nil {
 			return err
 		}
 
 		err := f(bounded, tx)
 		if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 			return fault.New(fault.Unprocessable, "the change took longer than %d seconds and was undone",
-				int(changeTime.Seconds())).WithCode("timeout").Because(err)
+				int(changeTimeout.Seconds())).WithCode("timeout").Because(err)
 		}
 
 		return err
@@ -78,9 +79,9 @@ func change(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Context
 // fails with errMoved.
 func changeNamed(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Context, tx pgx.Tx) error) error {
 	var err error
-	for range attempts {
+	for range maxAttempts {
 		err = change(ctx, owner, f)
-		if !errors.Is(err, errMoved) {
+		if !errors.Is(err, errConcurrentChange) {
 			return err
 		}
 	}
@@ -91,22 +92,22 @@ func changeNamed(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Co
 // lock takes an access exclusive lock on a table. It fails with errMoved if t's name no longer
 // refers to the same table. LOCK TABLE accepts only names, so lock checks the catalog afterwards.
 func lock(ctx context.Context, tx pgx.Tx, t Table) error {
-	return lockIn(ctx, tx, t, "access exclusive")
+	return lockInMode(ctx, tx, t, "access exclusive")
 }
 
-// lockIn is lock with another lock mode.
-func lockIn(ctx context.Context, tx pgx.Tx, t Table, mode string) error {
+// lockInMode is lock with another lock mode.
+func lockInMode(ctx context.Context, tx pgx.Tx, t Table, mode string) error {
 	err := execute(ctx, tx, "lock table only "+pg.Quote(t.Schema, t.Name)+" in "+mode+" mode")
 	switch pg.State(err) {
 	case "42P01", "3F000", "42809": // undefined table or schema, another kind of thing
-		return errMoved
+		return errConcurrentChange
 	}
 
 	if err != nil {
-		return refused(err, nil)
+		return translate(err, nil)
 	}
 
-	held, err := pg.Value[bool](ctx, tx, `
+	unchanged, err := pg.Value[bool](ctx, tx, `
 		select exists (
 			select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 			where c.oid = @id and c.relname = @name and n.nspname = @schema)`,
@@ -115,8 +116,8 @@ func lockIn(ctx context.Context, tx pgx.Tx, t Table, mode string) error {
 		return err
 	}
 
-	if !held {
-		return errMoved
+	if !unchanged {
+		return errConcurrentChange
 	}
 
 	return nil

@@ -53,8 +53,9 @@ func checkComment(field, text string) error {
 	return nil
 }
 
-// confirmed fails with Unprocessable on confirm unless the client confirmed a step that opens data.
-func confirmed(confirm bool, what string) error {
+// requireConfirmation fails with Unprocessable on confirm unless the client confirmed a step that
+// opens data.
+func requireConfirmation(confirm bool, what string) error {
 	if confirm {
 		return nil
 	}
@@ -122,14 +123,14 @@ func UpdateTable(
 		if u.RowLevelSecurity != nil {
 			action := "enable row level security"
 			if !*u.RowLevelSecurity {
-				if err := confirmed(u.Confirm, "opens all rows to whoever may use the table"); err != nil {
+				if err := requireConfirmation(u.Confirm, "opens all rows to whoever may use the table"); err != nil {
 					return err
 				}
 				action = "disable row level security"
 			}
 
 			if err := alter(ctx, tx, t, action); err != nil {
-				return refused(err, nil)
+				return translate(err, nil)
 			}
 		}
 
@@ -141,7 +142,7 @@ func UpdateTable(
 			return err
 		}
 
-		return refused(comment(ctx, tx, "table "+pg.Quote(t.Schema, t.Name), *u.Comment), nil)
+		return translate(comment(ctx, tx, "table "+pg.Quote(t.Schema, t.Name), *u.Comment), nil)
 	})
 
 	return changed, err
@@ -154,12 +155,12 @@ func DeleteTable(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, cascade bool,
 ) (Table, []Dependent, error) {
 	var deleted Table
-	var gone []Dependent
+	var dependents []Dependent
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		var err error
 		deleted = t
-		gone, err = drop(ctx, tx, "drop table "+pg.Quote(t.Schema, t.Name), object{"pg_class", t.ID, 0}, cascade)
+		dependents, err = drop(ctx, tx, "drop table "+pg.Quote(t.Schema, t.Name), object{"pg_class", t.ID, 0}, cascade)
 		return err
 	})
-	return deleted, gone, err
+	return deleted, dependents, err
 }

@@ -45,15 +45,15 @@ type UnusedIndex struct {
 	Size   int64  `json:"size" doc:"Bytes."`
 }
 
-// busy is the common table expression of statements that measure relations. Relations with an
-// access exclusive lock have the size of the last vacuum or analyze, as in [selectTables].
+// busyRelations is the common table expression of statements that measure relations. Relations with
+// an access exclusive lock have the size of the last vacuum or analyze, as in [selectTables].
 const (
-	busy = `
+	busyRelations = `
 		with busy as materialized (
 			select l.relation from pg_catalog.pg_locks l
 			where l.mode = 'AccessExclusiveLock' and l.relation is not null and l.pid <> pg_catalog.pg_backend_pid()
 		)`
-	mostShown = ` limit 20`
+	rowLimit = ` limit 20`
 )
 
 // GetStatistics reads the statistics of the database that b connects to from the catalog. It
@@ -99,7 +99,7 @@ func (s *Statistics) read(ctx context.Context, tx pgx.Tx) error {
 		group by 1 order by 1`); err != nil {
 		return err
 	}
-	if s.Tables, err = pg.All[TableStatistics](ctx, tx, busy+`
+	if s.Tables, err = pg.All[TableStatistics](ctx, tx, busyRelations+`
 		select n.nspname as schema, c.relname as name, greatest(c.reltuples, 0)::bigint as estimated_rows, coalesce(t.n_dead_tup, 0) as dead_rows,
 			case when exists (
 				select from busy b where b.relation in (c.oid, c.reltoastrelid)
@@ -113,10 +113,10 @@ func (s *Statistics) read(ctx context.Context, tx pgx.Tx) error {
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		left join pg_catalog.pg_stat_all_tables t on t.relid = c.oid
 		where c.relkind in ('r', 'p') and c.relpersistence <> 't' and `+userSchema+`
-		order by size desc, schema, name`+mostShown); err != nil {
+		order by size desc, schema, name`+rowLimit); err != nil {
 		return err
 	}
-	if s.UnusedIndexes, err = pg.All[UnusedIndex](ctx, tx, busy+`
+	if s.UnusedIndexes, err = pg.All[UnusedIndex](ctx, tx, busyRelations+`
 		select n.nspname as schema, r.relname as "table", c.relname as name,
 			case when c.oid in (select b.relation from busy b) then c.relpages::bigint * pg_catalog.current_setting('block_size')::bigint
 			else coalesce(pg_catalog.pg_relation_size(c.oid), 0) end as size
@@ -126,7 +126,7 @@ func (s *Statistics) read(ctx context.Context, tx pgx.Tx) error {
 		join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		join pg_catalog.pg_stat_all_indexes u on u.indexrelid = c.oid
 		where u.idx_scan = 0 and i.indisvalid and not i.indisunique and not i.indisexclusion and c.relkind = 'i' and c.relpersistence <> 't' and `+userSchema+`
-		order by size desc, schema, name`+mostShown); err != nil {
+		order by size desc, schema, name`+rowLimit); err != nil {
 		return err
 	}
 

@@ -99,13 +99,13 @@ func constraintByName(ctx context.Context, q pg.Querier, t Table, name string) (
 func CreateConstraint(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewConstraint,
 ) (Constraint, error) {
-	var made Constraint
+	var created Constraint
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		var err error
-		made, err = n.add(ctx, tx, t, "")
+		created, err = n.add(ctx, tx, t, "")
 		return err
 	})
-	return made, err
+	return created, err
 }
 
 // add adds the constraint. prefix is that of field names in errors.
@@ -121,7 +121,7 @@ func (n NewConstraint) add(ctx context.Context, tx pgx.Tx, t Table, prefix strin
 		return Constraint{}, err
 	}
 
-	err = named(ctx, tx, t.Schema, func() error {
+	err = withSearchPath(ctx, tx, t.Schema, func() error {
 		clause, err := n.clause(ctx, tx, t, prefix)
 		if err != nil {
 			return err
@@ -132,11 +132,11 @@ func (n NewConstraint) add(ctx context.Context, tx pgx.Tx, t Table, prefix strin
 		}
 
 		err = alter(ctx, tx, t, "add "+clause)
-		if pg.Violates(err, nameOnce) {
+		if pg.Violates(err, relationNameIndex) {
 			return n.explain(prefix)("42P07").Because(err)
 		}
 
-		return refused(err, n.explain(prefix))
+		return translate(err, n.explain(prefix))
 	})
 	if err != nil {
 		return Constraint{}, err
@@ -287,7 +287,7 @@ func (n NewConstraint) explain(prefix string) func(state string) *fault.Error {
 				return fault.OnField(fault.Unprocessable, prefix+"expression", "violated",
 					"does not hold for all rows that are there: with not_valid it holds for new ones only")
 			}
-			if ofUser(state) {
+			if blamesUser(state) {
 				return badExpression(prefix+"expression", state, "")
 			}
 
@@ -325,7 +325,7 @@ func ValidateConstraint(
 		}
 
 		// This mode allows concurrent reads and writes.
-		if err := lockIn(ctx, tx, t, "share update exclusive"); err != nil {
+		if err := lockInMode(ctx, tx, t, "share update exclusive"); err != nil {
 			return err
 		}
 
@@ -336,8 +336,8 @@ func ValidateConstraint(
 		err = alter(ctx, tx, t, "validate constraint "+pg.Quote(name))
 		valid.Validated = true
 
-		return refused(err, func(state string) *fault.Error {
-			if !ofUser(state) {
+		return translate(err, func(state string) *fault.Error {
+			if !blamesUser(state) {
 				return nil
 			}
 			return fault.New(fault.Conflict, "there are rows that break the constraint").WithCode("violated")
@@ -353,7 +353,7 @@ func ValidateConstraint(
 // Conflict, code busy, if the table is locked.
 func DeleteConstraint(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, cascade bool,
-) (deleted Constraint, gone []Dependent, err error) {
+) (deleted Constraint, dependents []Dependent, err error) {
 	err = changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		var err error
 		if deleted, err = constraintByName(ctx, tx, t, name); err != nil {
@@ -367,10 +367,10 @@ func DeleteConstraint(
 			return err
 		}
 
-		gone, err = drop(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" drop constraint "+pg.Quote(name),
+		dependents, err = drop(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" drop constraint "+pg.Quote(name),
 			object{"pg_constraint", id, 0}, cascade)
 		return err
 	})
 
-	return deleted, gone, err
+	return deleted, dependents, err
 }

@@ -111,7 +111,7 @@ func GetTable(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) 
 		return findTable(ctx, q, ref)
 	}
 
-	id, err := idOf(ctx, q, project, uuid.MustParse(ref))
+	id, err := tableIDByUUID(ctx, q, project, uuid.MustParse(ref))
 	if err != nil {
 		return Table{}, err
 	}
@@ -140,14 +140,14 @@ func findTable(ctx context.Context, q pg.Querier, ref string) (Table, error) {
 }
 
 func tableByName(ctx context.Context, q pg.Querier, schema, name string) (Table, error) {
-	return oneTable(ctx, q, selectTableByName, pgx.StrictNamedArgs{"schema": schema, "name": name})
+	return queryTable(ctx, q, selectTableByName, pgx.StrictNamedArgs{"schema": schema, "name": name})
 }
 
 func tableByID(ctx context.Context, q pg.Querier, id uint32) (Table, error) {
-	return oneTable(ctx, q, selectTableByID, pgx.StrictNamedArgs{"id": id})
+	return queryTable(ctx, q, selectTableByID, pgx.StrictNamedArgs{"id": id})
 }
 
-func oneTable(ctx context.Context, q pg.Querier, sql string, args pgx.StrictNamedArgs) (Table, error) {
+func queryTable(ctx context.Context, q pg.Querier, sql string, args pgx.StrictNamedArgs) (Table, error) {
 	row, err := pg.One[tableRow](ctx, q, sql, args)
 	if fault.Is(err, fault.NotFound) {
 		return Table{}, noTable().Because(err)
@@ -156,7 +156,7 @@ func oneTable(ctx context.Context, q pg.Querier, sql string, args pgx.StrictName
 	return row.Table, err
 }
 
-func idOf(ctx context.Context, q pg.Querier, project, table uuid.UUID) (uint32, error) {
+func tableIDByUUID(ctx context.Context, q pg.Querier, project, table uuid.UUID) (uint32, error) {
 	ids, err := pg.Values[uint32](ctx, q, "select c.oid"+userTables)
 	if err != nil {
 		return 0, err
@@ -199,7 +199,7 @@ func RenameTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 		if t.Name != name {
 			err := execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" rename to "+pg.Quote(name))
 			if err != nil {
-				return refused(err, nameTaken)
+				return translate(err, nameTaken)
 			}
 		}
 

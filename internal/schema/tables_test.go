@@ -179,7 +179,7 @@ func TestRenameTable(t *testing.T) {
 	p.sql(`create schema app`, `create table app.orders (id int)`, `create table public.taken (id int)`,
 		`create view public.view as select 1`, `create type public.mood as enum ('a')`)
 
-	made := p.table("orders", column("id"))
+	created := p.table("orders", column("id"))
 	p.sql(`insert into public.orders values (7)`)
 
 	rename := func(ref, name, want string) {
@@ -192,8 +192,8 @@ func TestRenameTable(t *testing.T) {
 	}
 
 	rename("orders", "bills", "public.bills")
-	rename(strconv.Itoa(int(made.ID)), "Bills_2", "public.Bills_2")
-	rename(schema.TableUUID(p.uuid, made.ID).String(), strings.Repeat("b", 63), "public."+strings.Repeat("b", 63))
+	rename(strconv.Itoa(int(created.ID)), "Bills_2", "public.Bills_2")
+	rename(schema.TableUUID(p.uuid, created.ID).String(), strings.Repeat("b", 63), "public."+strings.Repeat("b", 63))
 	rename("public."+strings.Repeat("b", 63), "select", "public.select")
 	rename("select", "select", "public.select")
 	rename("app.orders", "taken", "app.taken")
@@ -293,10 +293,10 @@ func TestRenameRaces(t *testing.T) {
 	p := newProject(t)
 	for round := range 5 {
 		name := fmt.Sprintf("start_%d", round)
-		made := p.table(name, column("id"))
+		created := p.table(name, column("id"))
 		won := ""
 
-		errs := together(10, func(i int) error {
+		errs := concurrently(10, func(i int) error {
 			renamed, err := schema.RenameTable(t.Context(), p.owner, p.uuid, name, fmt.Sprintf("name_%d_%d", round, i))
 			if err == nil {
 				won = renamed.Name // a single success, so a single writer
@@ -308,12 +308,12 @@ func TestRenameRaces(t *testing.T) {
 			t.Errorf("%d of 10 renames by name succeeded, want 1", n)
 		}
 
-		id := strconv.Itoa(int(made.ID))
+		id := strconv.Itoa(int(created.ID))
 		if got, err := schema.GetTable(t.Context(), p.platform, p.uuid, id); err != nil || got.Name != won {
 			t.Errorf("the table is %+v (%v), want the name %s", got, err, won)
 		}
 
-		errs = together(10, func(i int) error {
+		errs = concurrently(10, func(i int) error {
 			_, err := schema.RenameTable(t.Context(), p.owner, p.uuid, id, fmt.Sprintf("again_%d_%d", round, i))
 			return err
 		})
@@ -324,7 +324,7 @@ func TestRenameRaces(t *testing.T) {
 		first, second := p.table(fmt.Sprintf("first_%d", round),
 			column("id")), p.table(fmt.Sprintf("second_%d", round), column("id"))
 
-		errs = together(10, func(i int) error {
+		errs = concurrently(10, func(i int) error {
 			_, err := schema.RenameTable(t.Context(), p.owner, p.uuid, []schema.Table{first, second}[i%2].FullName(),
 				fmt.Sprintf("target_%d", round))
 			return err

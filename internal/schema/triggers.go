@@ -125,29 +125,29 @@ func getTrigger(ctx context.Context, q pg.Querier, t Table, name string) (Trigge
 func CreateTrigger(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewTrigger,
 ) (Trigger, error) {
-	var made Trigger
+	var created Trigger
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		if err := n.check(); err != nil {
 			return err
 		}
 
-		err := named(ctx, tx, t.Schema, func() error {
+		err := withSearchPath(ctx, tx, t.Schema, func() error {
 			when, err := n.condition(ctx, tx, t)
 			if err != nil {
 				return err
 			}
 
-			return refused(execute(ctx, tx, n.statement(t, when)), n.explain)
+			return translate(execute(ctx, tx, n.statement(t, when)), n.explain)
 		})
 		if err != nil {
 			return err
 		}
 
-		made, err = getTrigger(ctx, tx, t, n.Name)
+		created, err = getTrigger(ctx, tx, t, n.Name)
 		return err
 	})
 
-	return made, err
+	return created, err
 }
 
 // EnableTrigger enables or disables a trigger. It fails as [GetTrigger] does, and with Conflict,
@@ -168,7 +168,7 @@ func EnableTrigger(
 		}
 
 		changed.Enabled = enabled
-		return refused(execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+verb+pg.Quote(name)), nil)
+		return translate(execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+verb+pg.Quote(name)), nil)
 	})
 
 	return changed, err
@@ -182,7 +182,7 @@ func DeleteTrigger(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, 
 			return err
 		}
 
-		return refused(execute(ctx, tx, "drop trigger "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)+" restrict"),
+		return translate(execute(ctx, tx, "drop trigger "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)+" restrict"),
 			nil)
 	})
 }

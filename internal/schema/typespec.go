@@ -12,10 +12,10 @@ import (
 
 // typeSpec is a type that a client wrote, parsed and rebuilt as SQL.
 type typeSpec struct {
-	sql       string    // the type; for an unqualified name, the one of pg_catalog
-	fallbacks fallbacks // used if sql names no type
-	identity  bool      // serial types: an identity column of an integer type
-	modified  bool      // has modifiers
+	sql         string    // the type; for an unqualified name, the one of pg_catalog
+	fallbacks   fallbacks // used if sql names no type
+	identity    bool      // serial types: an identity column of an integer type
+	hasModifier bool      // has modifiers
 }
 
 // fallbacks are the types of public and of the extensions, in this order, that an unqualified name
@@ -75,7 +75,7 @@ func parseTypes(text string) ([]typeSpec, error) {
 		return nil, err
 	}
 
-	return p.list()
+	return p.parseList()
 }
 
 // typeParser consumes the tokens of a type: words in lower case, quoted names with their quotes,
@@ -141,8 +141,8 @@ func (p *typeParser) accept(tokens ...string) bool {
 	return true
 }
 
-// list parses types separated by commas, to the end of the text.
-func (p *typeParser) list() ([]typeSpec, error) {
+// parseList parses types separated by commas, to the end of the text.
+func (p *typeParser) parseList() ([]typeSpec, error) {
 	var types []typeSpec
 	for {
 		t, err := p.parse()
@@ -203,14 +203,14 @@ func (p *typeParser) parseBase() (typeSpec, error) {
 			return typeSpec{}, errType
 		}
 
-		return p.modified(pg.Quote(unquoted(schema), unquoted(word)), fallbacks{})
+		return p.withModifiers(pg.Quote(unquoted(schema), unquoted(word)), fallbacks{})
 	}
 
 	if base, ok := serials[word]; ok {
 		return typeSpec{sql: builtin(base), identity: true}, nil
 	}
 	if base, ok := spellings[word]; ok {
-		return p.modified(builtin(base), fallbacks{})
+		return p.withModifiers(builtin(base), fallbacks{})
 	}
 
 	switch word {
@@ -220,29 +220,29 @@ func (p *typeParser) parseBase() (typeSpec, error) {
 		}
 		return typeSpec{sql: builtin("float8")}, nil
 	case "float":
-		return p.float()
+		return p.floatType()
 	case "character", "char":
 		if p.accept("varying") {
-			return p.modified(builtin("varchar"), fallbacks{})
+			return p.withModifiers(builtin("varchar"), fallbacks{})
 		}
-		return p.modifiedOr(builtin("bpchar"), "(1)")
+		return p.withDefaultModifiers(builtin("bpchar"), "(1)")
 	case "bit":
 		if p.accept("varying") {
-			return p.modified(builtin("varbit"), fallbacks{})
+			return p.withModifiers(builtin("varbit"), fallbacks{})
 		}
-		return p.modifiedOr(builtin("bit"), "(1)")
+		return p.withDefaultModifiers(builtin("bit"), "(1)")
 	case "time", "timestamp", "timetz", "timestamptz":
-		return p.clock(word)
+		return p.timeType(word)
 	case "interval":
-		return p.interval()
+		return p.intervalType()
 	}
 
-	return p.modified(builtin(unquoted(word)),
+	return p.withModifiers(builtin(unquoted(word)),
 		fallbacks{pg.Quote(public, unquoted(word)), pg.Quote(Extensions, unquoted(word))})
 }
 
-// float parses the optional precision of float, in bits, which selects the type.
-func (p *typeParser) float() (typeSpec, error) {
+// floatType parses the optional precision of float, in bits, which selects the type.
+func (p *typeParser) floatType() (typeSpec, error) {
 	mods, err := p.integers()
 	if err != nil || mods == nil {
 		return typeSpec{sql: builtin("float8")}, err
@@ -258,8 +258,8 @@ func (p *typeParser) float() (typeSpec, error) {
 	return typeSpec{sql: builtin("float8")}, nil
 }
 
-// clock parses the optional precision and time zone of time and timestamp.
-func (p *typeParser) clock(word string) (typeSpec, error) {
+// timeType parses the optional precision and time zone of time and timestamp.
+func (p *typeParser) timeType(word string) (typeSpec, error) {
 	precision, err := p.precision()
 	if err != nil {
 		return typeSpec{}, err
@@ -269,7 +269,7 @@ func (p *typeParser) clock(word string) (typeSpec, error) {
 		word += "tz"
 	}
 
-	return typeSpec{sql: builtin(word) + precision, modified: precision != ""}, nil
+	return typeSpec{sql: builtin(word) + precision, hasModifier: precision != ""}, nil
 }
 
 // intervalFields are the field restrictions of interval.
@@ -279,9 +279,9 @@ var intervalFields = [][]string{
 	{"hour"}, {"minute"}, {"second"},
 }
 
-// interval parses the optional fields and precision of interval. Only the SQL keyword accepts
+// intervalType parses the optional fields and precision of interval. Only the SQL keyword accepts
 // fields, so the type keeps that spelling.
-func (p *typeParser) interval() (typeSpec, error) {
+func (p *typeParser) intervalType() (typeSpec, error) {
 	sql := "interval"
 	for _, fields := range intervalFields {
 		if p.accept(fields...) {
@@ -291,11 +291,11 @@ func (p *typeParser) interval() (typeSpec, error) {
 	}
 
 	if sql != "interval" && !strings.HasSuffix(sql, "second") {
-		return typeSpec{sql: sql, modified: true}, nil
+		return typeSpec{sql: sql, hasModifier: true}, nil
 	}
 
 	precision, err := p.precision()
-	return typeSpec{sql: sql + precision, modified: sql+precision != "interval"}, err
+	return typeSpec{sql: sql + precision, hasModifier: sql+precision != "interval"}, err
 }
 
 // precision parses an optional precision in fractional digits of a second.
@@ -311,22 +311,22 @@ func (p *typeParser) precision() (string, error) {
 	return "(" + strconv.Itoa(mods[0]) + ")", nil
 }
 
-// modified parses optional modifiers of a type.
-func (p *typeParser) modified(sql string, others fallbacks) (typeSpec, error) {
+// hasModifier parses optional modifiers of a type.
+func (p *typeParser) withModifiers(sql string, others fallbacks) (typeSpec, error) {
 	mods, err := p.modifiers()
 	if err != nil || mods == nil {
 		return typeSpec{sql: sql, fallbacks: others}, err
 	}
 
 	list := "(" + strings.Join(mods, ",") + ")"
-	return typeSpec{sql: sql + list, fallbacks: others.with(list), modified: true}, nil
+	return typeSpec{sql: sql + list, fallbacks: others.with(list), hasModifier: true}, nil
 }
 
-// modifiedOr is modified for a type with default modifiers.
-func (p *typeParser) modifiedOr(sql, otherwise string) (typeSpec, error) {
-	t, err := p.modified(sql, fallbacks{})
-	if err == nil && !t.modified {
-		t.sql += otherwise
+// withDefaultModifiers is modified for a type with default modifiers.
+func (p *typeParser) withDefaultModifiers(sql, defaults string) (typeSpec, error) {
+	t, err := p.withModifiers(sql, fallbacks{})
+	if err == nil && !t.hasModifier {
+		t.sql += defaults
 	}
 
 	return t, err

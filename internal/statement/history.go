@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	keptQueries = 1000   // per project; older ones are deleted
-	keptText    = 10_000 // characters of a query's text
+	maxHistory     = 1000   // per project; older ones are deleted
+	maxHistoryText = 10_000 // characters of a query's text
 )
 
 // Record is an entry of the query history.
@@ -39,7 +39,7 @@ func Run(ctx context.Context, p *tenant.Project, user uuid.UUID, q Query) (Answe
 		return Answer{}, err
 	}
 
-	if err := begin(ctx, p, id, user, q); err != nil {
+	if err := recordStart(ctx, p, id, user, q); err != nil {
 		return Answer{}, err
 	}
 
@@ -47,10 +47,10 @@ func Run(ctx context.Context, p *tenant.Project, user uuid.UUID, q Query) (Answe
 	results, failure := run(ctx, p, q)
 	took := float64(time.Since(start).Microseconds()) / 1000
 
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 
-	if err := finish(ending, p, id, took, results, failure); err != nil && failure != nil {
+	if err := recordEnd(ending, p, id, took, results, failure); err != nil && failure != nil {
 		return Answer{}, fmt.Errorf("%w (and it could not be noted: %w)", failure, err)
 	}
 
@@ -59,19 +59,19 @@ func Run(ctx context.Context, p *tenant.Project, user uuid.UUID, q Query) (Answe
 	return Answer{Results: results, DurationMs: took}, failure
 }
 
-// begin records a query in the history and in the audit log before it runs, so that none runs
+// recordStart records a query in the history and in the audit log before it runs, so that none runs
 // unrecorded.
-func begin(ctx context.Context, p *tenant.Project, id, user uuid.UUID, q Query) error {
+func recordStart(ctx context.Context, p *tenant.Project, id, user uuid.UUID, q Query) error {
 	return audit.Write(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		_, err := pg.Exec(ctx, tx, `
 			insert into socle.queries (uuid, query, read_only, run_by) values (@id, left(@query, @kept), @read_only, @user)`,
-			pgx.StrictNamedArgs{"id": id, "query": q.Text, "kept": keptText, "read_only": q.ReadOnly, "user": user})
+			pgx.StrictNamedArgs{"id": id, "query": q.Text, "kept": maxHistoryText, "read_only": q.ReadOnly, "user": user})
 		return err
 	})
 }
 
-// finish records the outcome of a query and deletes old records.
-func finish(ctx context.Context, p *tenant.Project, id uuid.UUID, took float64, results []Result, failure error) error {
+// recordEnd records the outcome of a query and deletes old records.
+func recordEnd(ctx context.Context, p *tenant.Project, id uuid.UUID, took float64, results []Result, failure error) error {
 	var rows *int64
 	var code *string
 	if failure == nil {
@@ -96,7 +96,7 @@ func finish(ctx context.Context, p *tenant.Project, id uuid.UUID, took float64, 
 				delete from socle.queries where uuid in (select uuid from socle.queries order by uuid desc offset @kept)
 			)
 			update socle.queries set duration_ms = @took, rows = @rows, error_code = @code where uuid = @id`,
-			pgx.StrictNamedArgs{"kept": keptQueries, "took": took, "rows": rows, "code": code, "id": id})
+			pgx.StrictNamedArgs{"kept": maxHistory, "took": took, "rows": rows, "code": code, "id": id})
 		return err
 	})
 }

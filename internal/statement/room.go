@@ -55,9 +55,9 @@ var errGrows = fault.New(fault.TooLarge,
 	"the project's database has all the bytes that it may have, and would be larger after the query, which was undone").
 	WithCode("quota_exceeded")
 
-// settled runs deferred constraints, makes the transaction read-only, and resets the query's
-// search_path, which could resolve operators differently.
-const settled = `set constraints all immediate; set transaction read only; set local search_path = pg_catalog, pg_temp;`
+// sealTransaction runs deferred constraints, makes the transaction read-only, and resets the
+// query's search_path, which could resolve operators differently.
+const sealTransaction = `set constraints all immediate; set transaction read only; set local search_path = pg_catalog, pg_temp;`
 
 // sizes runs SQL that ends with [selectSizes] and returns the sizes by OID.
 func (s *session) sizes(ctx context.Context, sql string) (map[string]relationSize, error) {

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	answersRoom    = 96 << 20 // memory budget for responses in a process, in bytes
-	shareOfOne     = 32 << 20 // share of the budget per project
-	uncountedBytes = 64 << 10 // allowance per response outside of the budget
-	answerCopies   = 2        // in memory: the rows, and the response built from them
+	responsesMemory = 96 << 20 // memory budget for responses in a process, in bytes
+	projectShare    = 32 << 20 // share of the budget per project
+	freeBytes       = 64 << 10 // allowance per response outside of the budget
+	responseCopies  = 2        // in memory: the rows, and the response built from them
 )
 
 // Rows are rows of values in their JSON representation, an array of arrays.
@@ -48,61 +48,61 @@ func (r *Rows) add(types []columnType, values [][]byte) error {
 	return nil
 }
 
-// answers bounds the memory of all responses of this process until they are written.
-var answers = answerRoom{free: answersRoom}
+// responses bounds the memory of all responses of this process until they are written.
+var responses = responseBudget{available: responsesMemory}
 
-// answerRoom is a memory budget shared by responses. It is safe for concurrent use.
-type answerRoom struct {
-	mu    sync.Mutex
-	free  int // bytes
-	taken map[uuid.UUID]int
+// responseBudget is a memory budget shared by responses. It is safe for concurrent use.
+type responseBudget struct {
+	mu        sync.Mutex
+	available int // bytes
+	reserved  map[uuid.UUID]int
 }
 
-// take reserves bytes for a project's response. It reports false if the budget is exhausted.
-func (a *answerRoom) take(project uuid.UUID, n int) bool {
+// reserve reserves bytes for a project's response. It reports false if the budget is exhausted.
+func (a *responseBudget) reserve(project uuid.UUID, n int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 
-	if n > a.free || a.taken[project]+n > shareOfOne {
+	if n > a.available || a.reserved[project]+n > projectShare {
 		return false
 	}
 
-	if a.taken == nil {
-		a.taken = map[uuid.UUID]int{}
+	if a.reserved == nil {
+		a.reserved = map[uuid.UUID]int{}
 	}
 
-	a.free -= n
-	a.taken[project] += n
+	a.available -= n
+	a.reserved[project] += n
 
 	return true
 }
 
-// give returns bytes to the budget.
-func (a *answerRoom) give(project uuid.UUID, n int) {
+// release returns bytes to the budget.
+func (a *responseBudget) release(project uuid.UUID, n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 
-	a.free += n
+	a.available += n
 
-	if a.taken[project] -= n; a.taken[project] <= 0 {
-		delete(a.taken, project)
+	if a.reserved[project] -= n; a.reserved[project] <= 0 {
+		delete(a.reserved, project)
 	}
 }
 
-// budget is the reservation of one response in the shared budget.
-type budget struct {
-	room    *answerRoom
+// reservation is the reservation of one response in the shared budget.
+type reservation struct {
+	budget  *responseBudget
 	project uuid.UUID
 	used    int // bytes of the response
 
 	mu       sync.Mutex
-	taken    int // bytes of the shared budget
+	reserved int // bytes of the shared budget
 	released bool
 }
 
-// use reserves memory for n more bytes of the response. It reports false if the budget or the size
+// grow reserves memory for n more bytes of the response. It reports false if the budget or the size
 // limit is exhausted.
-func (b *budget) use(n int) bool {
+func (b *reservation) grow(n int) bool {
 	if b.used+n > maxBytes {
 		return false
 	}
@@ -114,13 +114,13 @@ func (b *budget) use(n int) bool {
 		return false
 	}
 
-	if need := answerCopies*(b.used+n) - uncountedBytes; need > b.taken {
-		step := max(need-b.taken, 1<<20)
-		if !b.room.take(b.project, step) {
+	if need := responseCopies*(b.used+n) - freeBytes; need > b.reserved {
+		step := max(need-b.reserved, 1<<20)
+		if !b.budget.reserve(b.project, step) {
 			return false
 		}
 
-		b.taken += step
+		b.reserved += step
 	}
 
 	b.used += n
@@ -128,13 +128,13 @@ func (b *budget) use(n int) bool {
 }
 
 // release returns the reservation for good: later calls of use fail.
-func (b *budget) release() {
+func (b *reservation) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	if b.taken > 0 {
-		b.room.give(b.project, b.taken)
+	if b.reserved > 0 {
+		b.budget.release(b.project, b.reserved)
 	}
 
-	b.taken, b.released = 0, true
+	b.reserved, b.released = 0, true
 }

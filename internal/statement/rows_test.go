@@ -17,7 +17,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 
 	const columns, rows = 1600, 10_000
-	room := answerRoom{free: answersRoom}
+	room := responseBudget{available: responsesMemory}
 	types, values := wide(columns)
 
 	var wg sync.WaitGroup
@@ -25,7 +25,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	results := make([]Result, len(sessions))
 	for i := range sessions {
 		project := uuid.UUID{byte(i / 3)}
-		sessions[i] = &session{query: Query{MaxRows: rows}, types: types, budget: budget{room: &room, project: project}}
+		sessions[i] = &session{query: Query{MaxRows: rows}, types: types, reservation: reservation{budget: &room, project: project}}
 		wg.Go(func() {
 			for range rows {
 				if err := sessions[i].row(&results[i], values); err != nil {
@@ -40,16 +40,16 @@ func TestAnswersAreBounded(t *testing.T) {
 	taken, bytes := 0, 0
 	of := map[uuid.UUID]int{}
 	for i, s := range sessions {
-		if !results[i].Truncated || len(results[i].Rows.text) > maxBytes || len(results[i].Rows.text) != s.budget.used {
+		if !results[i].Truncated || len(results[i].Rows.text) > maxBytes || len(results[i].Rows.text) != s.reservation.used {
 			t.Errorf("answer %d: truncated %v, %d bytes, %d counted", i, results[i].Truncated,
-				len(results[i].Rows.text), s.budget.used)
+				len(results[i].Rows.text), s.reservation.used)
 		}
-		if answerCopies*s.budget.used > s.budget.taken+uncountedBytes {
-			t.Errorf("answer %d: %d bytes are taken for %d", i, s.budget.taken, s.budget.used)
+		if responseCopies*s.reservation.used > s.reservation.reserved+freeBytes {
+			t.Errorf("answer %d: %d bytes are taken for %d", i, s.reservation.reserved, s.reservation.used)
 		}
 
-		taken += s.budget.taken
-		of[s.budget.project] += s.budget.taken
+		taken += s.reservation.reserved
+		of[s.reservation.project] += s.reservation.reserved
 		bytes += cap(results[i].Rows.text)
 
 		if _, err := json.Marshal(results[i]); err != nil {
@@ -57,23 +57,23 @@ func TestAnswersAreBounded(t *testing.T) {
 		}
 	}
 
-	if taken > answersRoom || bytes > answersRoom || taken+room.free != answersRoom {
-		t.Errorf("all answers take %d bytes, %d in memory, %d are free of %d", taken, bytes, room.free, answersRoom)
+	if taken > responsesMemory || bytes > responsesMemory || taken+room.available != responsesMemory {
+		t.Errorf("all answers take %d bytes, %d in memory, %d are free of %d", taken, bytes, room.available, responsesMemory)
 	}
 
 	for project, n := range of {
-		if n > shareOfOne {
+		if n > projectShare {
 			t.Errorf("the answers of project %v take %d bytes", project, n)
 		}
 	}
 
 	for _, s := range sessions {
-		s.budget.release()
+		s.reservation.release()
 	}
 
-	if room.free != answersRoom || len(room.taken) > 0 {
-		t.Errorf("%d bytes are free of %d when all are gone, %d projects have some", room.free, answersRoom,
-			len(room.taken))
+	if room.available != responsesMemory || len(room.reserved) > 0 {
+		t.Errorf("%d bytes are free of %d when all are gone, %d projects have some", room.available, responsesMemory,
+			len(room.reserved))
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"socle/internal/tenant"
 )
 
-// endTime bounds the end of a session.
-const endTime = 5 * time.Second
+// endTimeout bounds the end of a session.
+const endTimeout = 5 * time.Second
 
 // settings are the initial settings of a query. Reading them fixes the access mode: the transaction
 // can't become writable any more.
@@ -54,14 +54,14 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	}
 	defer conn.Release()
 
-	s := &session{conn: conn.Conn().PgConn(), query: q, full: full, budget: budget{room: &answers, project: p.UUID}}
-	context.AfterFunc(ctx, func() { s.budget.release() }) // after the response is written
+	s := &session{conn: conn.Conn().PgConn(), query: q, full: full, reservation: reservation{budget: &responses, project: p.UUID}}
+	context.AfterFunc(ctx, func() { s.reservation.release() }) // after the response is written
 	s.conn.Frontend().SetMaxBodyLen(maxRow)
 
 	results, err := s.run(bounded, pieces, params)
 	over := bounded.Err()
 
-	closing, done := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	closing, done := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer done()
 
 	_ = conn.Conn().Close(closing) // errors do not matter, since the session is discarded
@@ -114,7 +114,7 @@ type session struct {
 	types []columnType
 	full  bool // the query may not grow the database
 
-	budget budget // of the response
+	reservation reservation // of the response
 }
 
 // columnType is the type of a result column.
@@ -146,7 +146,7 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 	for i, p := range pieces {
 		r, err := s.execute(ctx, p.text, params)
 		if err != nil {
-			return nil, refused(err, i, p)
+			return nil, translate(err, i, p)
 		}
 
 		if s.conn.TxStatus() != 'T' {
@@ -158,13 +158,13 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 	}
 
 	if err := s.nameTypes(ctx, results); err != nil {
-		return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
+		return nil, translate(err, len(pieces)-1, pieces[len(pieces)-1])
 	}
 
 	if s.full {
-		after, err := s.sizes(ctx, settled+selectSizes)
+		after, err := s.sizes(ctx, sealTransaction+selectSizes)
 		if err != nil {
-			return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
+			return nil, translate(err, len(pieces)-1, pieces[len(pieces)-1])
 		}
 
 		if growth(before, after) > 0 {
@@ -179,7 +179,7 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 
 	// a deferred constraint can fail here
 	if _, err := s.conn.Exec(ctx, end).ReadAll(); err != nil {
-		return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
+		return nil, translate(err, len(pieces)-1, pieces[len(pieces)-1])
 	}
 
 	return results, nil
@@ -200,7 +200,7 @@ func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Res
 	}
 
 	r := Result{Columns: []ResultColumn{}}
-	var refusal error
+	var failed error
 	for {
 		message, err := s.conn.ReceiveMessage(ctx)
 		if err != nil {
@@ -220,31 +220,31 @@ func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Res
 				return Result{}, err
 			}
 		case *pgproto3.CommandComplete:
-			r.Command = readable(string(m.CommandTag))
+			r.Command = validUTF8(string(m.CommandTag))
 			n := pgconn.NewCommandTag(r.Command).RowsAffected()
 			r.RowCount = &n
 		case *pgproto3.PortalSuspended:
 			r.Truncated = true
 		case *pgproto3.ErrorResponse:
-			refusal = pgconn.ErrorResponseToPgError(m)
+			failed = pgconn.ErrorResponseToPgError(m)
 		case *pgproto3.CopyInResponse, *pgproto3.CopyOutResponse, *pgproto3.CopyBothResponse:
 			return Result{}, fault.OnField(fault.Unprocessable, "query", "not_allowed", "must not contain COPY")
 		case *pgproto3.ReadyForQuery:
-			return r, refusal
+			return r, failed
 		}
 	}
 }
 
 func (s *session) describe(r *Result, fields []pgproto3.FieldDescription) {
 	for _, f := range fields {
-		r.Columns = append(r.Columns, ResultColumn{Name: readable(string(f.Name))})
+		r.Columns = append(r.Columns, ResultColumn{Name: validUTF8(string(f.Name))})
 		s.types = append(s.types, columnType{f.DataTypeOID, f.TypeModifier})
 	}
 }
 
 // row appends a row to the result if the budget allows it.
 func (s *session) row(r *Result, values [][]byte) error {
-	if r.kept == s.query.MaxRows || r.Truncated {
+	if r.stored == s.query.MaxRows || r.Truncated {
 		r.Truncated = true
 		return nil
 	}
@@ -254,7 +254,7 @@ func (s *session) row(r *Result, values [][]byte) error {
 		size += len(v)
 	}
 
-	if s.budget.used+size > maxBytes {
+	if s.reservation.used+size > maxBytes {
 		r.Truncated = true
 		return nil
 	}
@@ -263,14 +263,14 @@ func (s *session) row(r *Result, values [][]byte) error {
 		return err
 	}
 
-	if !s.budget.use(len(r.Rows.text) - before) {
+	if !s.reservation.grow(len(r.Rows.text) - before) {
 		r.Rows.text = r.Rows.text[:before]
 		r.Truncated = true
 
 		return nil
 	}
 
-	r.kept++
+	r.stored++
 	return nil
 }
 
@@ -299,7 +299,7 @@ func (s *session) nameTypes(ctx context.Context, results []Result) error {
 	for _, r := range results {
 		for i := range r.Columns {
 			if n < len(read.Rows) {
-				r.Columns[i].Type = readable(string(read.Rows[n][0]))
+				r.Columns[i].Type = validUTF8(string(read.Rows[n][0]))
 			}
 			n++
 		}
@@ -310,8 +310,8 @@ func (s *session) nameTypes(ctx context.Context, results []Result) error {
 
 func array(items []string) []byte { return []byte("{" + strings.Join(items, ",") + "}") }
 
-// Refusal is PostgreSQL's error for a statement.
-type Refusal struct {
+// PostgresError is PostgreSQL's error for a statement.
+type PostgresError struct {
 	Message   string `json:"message"`
 	Detail    string `json:"detail"`
 	Hint      string `json:"hint"`
@@ -321,10 +321,10 @@ type Refusal struct {
 	Context   string `json:"context"`
 }
 
-// refused translates PostgreSQL's error for a statement. The author of the statement may read the
+// translate translates PostgreSQL's error for a statement. The author of the statement may read the
 // original error. A lost connection and exhausted resources of the server are not the statement's
 // fault.
-func refused(err error, index int, p piece) error {
+func translate(err error, index int, p piece) error {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
@@ -361,18 +361,18 @@ func refused(err error, index int, p piece) error {
 		position = p.start + int(e.Position)
 	}
 
-	f.Extra = map[string]any{"postgres": Refusal{Message: clip(readable(e.Message)), Detail: clip(readable(e.Detail)),
-		Hint: clip(readable(e.Hint)), SQLState: e.Code,
-		Position: position, Statement: index + 1, Context: clip(readable(e.Where))}}
+	f.Extra = map[string]any{"postgres": PostgresError{Message: clip(validUTF8(e.Message)), Detail: clip(validUTF8(e.Detail)),
+		Hint: clip(validUTF8(e.Hint)), SQLState: e.Code,
+		Position: position, Statement: index + 1, Context: clip(validUTF8(e.Where))}}
 	return f
 }
 
 // clip truncates a text.
 func clip(s string) string {
-	const most = 2000
-	if utf8.RuneCountInString(s) <= most {
+	const limit = 2000
+	if utf8.RuneCountInString(s) <= limit {
 		return s
 	}
 
-	return string([]rune(s)[:most]) + "…"
+	return string([]rune(s)[:limit]) + "…"
 }

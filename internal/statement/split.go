@@ -18,9 +18,9 @@ type piece struct {
 	words []string // first words, in lower case
 }
 
-// refusedFirst are the first words of statements that would end the transaction or change the
+// forbiddenFirst are the first words of statements that would end the transaction or change the
 // protocol.
-var refusedFirst = []string{"begin", "start", "commit", "end", "abort", "rollback", "savepoint", "release", "copy"}
+var forbiddenFirst = []string{"begin", "start", "commit", "end", "abort", "rollback", "savepoint", "release", "copy"}
 
 // split splits a query into its statements. It lexes quotes, comments and function bodies as
 // PostgreSQL does, to find the end of each statement. Safety does not depend on that: PostgreSQL
@@ -31,7 +31,7 @@ func split(query string) ([]piece, error) {
 		s.token()
 	}
 
-	s.cut(len(s.text))
+	s.endStatement(len(s.text))
 
 	if len(s.pieces) == 0 {
 		return nil, fault.OnField(fault.Unprocessable, "query", "required", "must have a statement in it")
@@ -43,7 +43,7 @@ func split(query string) ([]piece, error) {
 
 	for _, p := range s.pieces {
 		first := p.words[0]
-		if slices.Contains(refusedFirst, first) || first == "prepare" &&
+		if slices.Contains(forbiddenFirst, first) || first == "prepare" &&
 			len(p.words) > 1 && p.words[1] == "transaction" {
 			return nil, fault.OnField(fault.Unprocessable, "query", "not_allowed",
 				"must not contain %s: all of it is one transaction, and rows in bulk are imported and exported by operations of their own", strings.ToUpper(first))
@@ -55,24 +55,25 @@ func split(query string) ([]piece, error) {
 
 // splitter is the state of split.
 type splitter struct {
-	text   string
-	at     int // next byte to read
-	begin  int // first byte of the statement, with leading space
-	parens int
-	blocks int // open BEGIN ATOMIC and CASE in a function body
-	words  []string
-	other  bool // the statement has tokens
-	pieces []piece
+	text      string
+	at        int // next byte to read
+	begin     int // first byte of the statement, with leading space
+	parens    int
+	blocks    int // open BEGIN ATOMIC and CASE in a function body
+	words     []string
+	hasTokens bool // the statement has tokens
+	pieces    []piece
 
 	counted, chars int // chars is the number of characters before byte counted
 }
 
-// keptWords is the number of leading words that identify a statement: create or replace function.
-const keptWords = 4
+// leadingWords is the number of leading words that identify a statement: create or replace
+// function.
+const leadingWords = 4
 
-// cut ends the statement before byte end.
-func (s *splitter) cut(end int) {
-	if s.other {
+// endStatement ends the statement before byte end.
+func (s *splitter) endStatement(end int) {
+	if s.hasTokens {
 		s.chars += utf8.RuneCountInString(s.text[s.counted:s.begin])
 		s.counted = s.begin
 		words := s.words
@@ -83,7 +84,7 @@ func (s *splitter) cut(end int) {
 		s.pieces = append(s.pieces, piece{text: s.text[s.begin:end], start: s.chars, words: words})
 	}
 
-	s.begin, s.parens, s.blocks, s.words, s.other = end+1, 0, 0, nil, false
+	s.begin, s.parens, s.blocks, s.words, s.hasTokens = end+1, 0, 0, nil, false
 }
 
 // token reads a token, comment or space.
@@ -97,27 +98,27 @@ func (s *splitter) token() {
 		s.comment()
 	case c == ';':
 		if s.parens == 0 && s.blocks == 0 {
-			s.cut(s.at)
+			s.endStatement(s.at)
 		}
 		s.at++
 	default:
-		if !isWord(c) && !s.other {
+		if !isWord(c) && !s.hasTokens {
 			s.words = append(s.words, "") // the statement does not begin with a word
 		}
 
-		s.other = true
-		s.solid(c)
+		s.hasTokens = true
+		s.statementToken(c)
 	}
 }
 
-// solid reads a token that is part of a statement.
-func (s *splitter) solid(c byte) {
+// statementToken reads a token that is part of a statement.
+func (s *splitter) statementToken(c byte) {
 	switch {
 	case c == '\'':
 		s.quoted(false)
 	case c == '"':
 		s.at++
-		s.until(`"`)
+		s.skipPast(`"`)
 	case c == '$':
 		s.dollar()
 	case isDigit(c):
@@ -147,7 +148,7 @@ func (s *splitter) solid(c byte) {
 
 // word tracks the body of a function, in which semicolons end no statement.
 func (s *splitter) word(word string) {
-	if len(s.words) < keptWords {
+	if len(s.words) < leadingWords {
 		s.words = append(s.words, word)
 	}
 
@@ -169,8 +170,8 @@ func (s *splitter) skip(in func(byte) bool) {
 	}
 }
 
-// until moves after the next occurrence of a text, or to the end.
-func (s *splitter) until(text string) {
+// skipPast moves after the next occurrence of a text, or to the end.
+func (s *splitter) skipPast(text string) {
 	if i := strings.Index(s.text[s.at:], text); i >= 0 {
 		s.at += i + len(text)
 		return
@@ -217,16 +218,16 @@ func (s *splitter) quoted(escapes bool) {
 			s.at += 2
 		default:
 			s.at++
-			if !s.continued() {
+			if !s.continuation() {
 				return
 			}
 		}
 	}
 }
 
-// continued moves after the opening quote of a string's continuation on another line, if there is
-// one.
-func (s *splitter) continued() bool {
+// continuation moves after the opening quote of a string's continuation on another line, if there
+// is one.
+func (s *splitter) continuation() bool {
 	back := s.at
 	for s.at < len(s.text) {
 		switch c := s.text[s.at]; {
@@ -261,7 +262,7 @@ func (s *splitter) dollar() {
 
 	if s.at < len(s.text) && s.text[s.at] == '$' {
 		s.at++
-		s.until(s.text[start:s.at])
+		s.skipPast(s.text[start:s.at])
 	}
 }
 

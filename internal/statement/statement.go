@@ -35,7 +35,7 @@ type Result struct {
 	RowCount  *int64         `json:"rowCount" nullable:"true" doc:"Rows that were returned or changed; null if that is not known, since rows were left out."`
 	Truncated bool           `json:"truncated" doc:"There are more rows than were asked for, or than an answer holds."`
 
-	kept int // number of rows in Rows
+	stored int // number of rows in Rows
 }
 
 // ResultColumn is a column of a result.

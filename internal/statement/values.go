@@ -35,7 +35,7 @@ func appendValue(to []byte, oid uint32, text []byte) ([]byte, error) {
 		}
 	}
 
-	return jsontext.AppendQuote(to, readable(string(text)))
+	return jsontext.AppendQuote(to, validUTF8(string(text)))
 }
 
 // exact reports whether the text of a number is valid JSON and exact in a 64-bit float.
@@ -68,8 +68,8 @@ func exactNumeric(s string) bool {
 	return ok && also && want.Cmp(got) == 0
 }
 
-// readable replaces invalid UTF-8, since a session can use another encoding.
-func readable(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// validUTF8 replaces invalid UTF-8, since a session can use another encoding.
+func validUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // parameter returns the text of a JSON value for PostgreSQL, which infers the type; nil for null.
 func parameter(v jsontext.Value) ([]byte, error) {

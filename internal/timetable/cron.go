@@ -35,14 +35,14 @@ func (s set) has(n int) bool { return s&(1<<n) != 0 }
 type cron struct {
 	minutes, hours, days, months, weekdays set
 	// A day must match days and weekdays, since one of these fields starts with *.
-	both bool
+	requireBoth bool
 }
 
 // parseCron parses a cron expression. It fails with Unprocessable on the field cron.
 func parseCron(text string) (cron, error) {
 	parts := strings.Fields(text)
 	if len(parts) != len(fields) {
-		return cron{}, wrong(
+		return cron{}, invalidCron(
 			"must have five fields (minute, hour, day of the month, month, day of the week), and has %d", len(parts),
 		)
 	}
@@ -51,7 +51,7 @@ func parseCron(text string) (cron, error) {
 	for i, f := range fields {
 		var err error
 		if sets[i], err = f.parse(parts[i]); err != nil {
-			return cron{}, wrong("can't have this %s: %s", f.name, err)
+			return cron{}, invalidCron("can't have this %s: %s", f.name, err)
 		}
 	}
 
@@ -64,13 +64,13 @@ func parseCron(text string) (cron, error) {
 	}
 
 	if c.next(time.Now().UTC()).IsZero() {
-		return cron{}, wrong("names a day that never comes")
+		return cron{}, invalidCron("names a day that never comes")
 	}
 
 	return c, nil
 }
 
-func wrong(format string, args ...any) error {
+func invalidCron(format string, args ...any) error {
 	return fault.OnField(fault.Unprocessable, "cron", "invalid_cron", format, args...)
 }
 
@@ -140,16 +140,16 @@ func number(text string) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// horizon bounds the search for a matching day. Leap days can be eight years apart.
-const horizon = 9 * 366
+// searchDays bounds the search for a matching day. Leap days can be eight years apart.
+const searchDays = 9 * 366
 
 // next returns the first matching minute after a wall clock time, or the zero time if none matches
-// within [horizon].
-func (c cron) next(shown time.Time) time.Time {
-	at := shown.Truncate(time.Minute).Add(time.Minute)
-	for end := at.AddDate(0, 0, horizon); at.Before(end); {
+// within [searchDays].
+func (c cron) next(wallTime time.Time) time.Time {
+	at := wallTime.Truncate(time.Minute).Add(time.Minute)
+	for end := at.AddDate(0, 0, searchDays); at.Before(end); {
 		switch {
-		case !c.on(at):
+		case !c.matchesDay(at):
 			at = time.Date(at.Year(), at.Month(), at.Day()+1, 0, 0, 0, 0, time.UTC)
 		case !c.hours.has(at.Hour()):
 			at = at.Truncate(time.Hour).Add(time.Hour)
@@ -163,8 +163,8 @@ func (c cron) next(shown time.Time) time.Time {
 	return time.Time{}
 }
 
-// on reports whether the expression matches a day.
-func (c cron) on(day time.Time) bool {
+// matchesDay reports whether the expression matches a day.
+func (c cron) matchesDay(day time.Time) bool {
 	ofMonth, ofWeek := c.days.has(day.Day()), c.weekdays.has(int(day.Weekday()))
-	return c.months.has(int(day.Month())) && (ofMonth && ofWeek || !c.both && (ofMonth || ofWeek))
+	return c.months.has(int(day.Month())) && (ofMonth && ofWeek || !c.requireBoth && (ofMonth || ofWeek))
 }

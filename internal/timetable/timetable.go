@@ -45,34 +45,34 @@ func Zone(name string) (*time.Location, error) {
 // runs exactly once each day.
 func (t Timetable) Next(after time.Time) time.Time {
 	after = after.In(t.zone)
-	for shown := reading(after); ; {
-		shown = t.cron.next(shown)
-		if shown.IsZero() {
-			return shown
+	for wallTime := wallClock(after); ; {
+		wallTime = t.cron.next(wallTime)
+		if wallTime.IsZero() {
+			return wallTime
 		}
 
-		if at := t.moment(shown); at.After(after) {
+		if at := t.instant(wallTime); at.After(after) {
 			return at.UTC()
 		}
 	}
 }
 
-// reading returns the wall clock time of t, as a time in UTC.
-func reading(t time.Time) time.Time {
+// wallClock returns the wall clock time of t, as a time in UTC.
+func wallClock(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
 
-// moment returns the first instant with a wall clock time, or, if clocks skip it, the instant of
+// instant returns the first instant with a wall clock time, or, if clocks skip it, the instant of
 // the change.
-func (t Timetable) moment(shown time.Time) time.Time {
-	near := time.Date(shown.Year(), shown.Month(), shown.Day(), shown.Hour(), shown.Minute(), shown.Second(), 0, t.zone)
+func (t Timetable) instant(wallTime time.Time) time.Time {
+	near := time.Date(wallTime.Year(), wallTime.Month(), wallTime.Day(), wallTime.Hour(), wallTime.Minute(), wallTime.Second(), 0, t.zone)
 	start, end := near.ZoneBounds()
 
 	var first time.Time
 	for _, other := range []time.Time{near, start.Add(-time.Second), end} {
 		_, offset := other.In(t.zone).Zone()
-		at := shown.Add(-time.Duration(offset) * time.Second).In(t.zone)
-		if reading(at).Equal(shown) && (first.IsZero() || at.Before(first)) {
+		at := wallTime.Add(-time.Duration(offset) * time.Second).In(t.zone)
+		if wallClock(at).Equal(wallTime) && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
 	}
@@ -80,7 +80,7 @@ func (t Timetable) moment(shown time.Time) time.Time {
 	switch {
 	case !first.IsZero():
 		return first
-	case reading(near).After(shown):
+	case wallClock(near).After(wallTime):
 		return start
 	}
 

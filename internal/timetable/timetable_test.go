@@ -11,7 +11,7 @@ import (
 	"socle/internal/fault"
 )
 
-const form8601 = "2006-01-02 15:04 -0700"
+const timeLayout = "2006-01-02 15:04 -0700"
 
 // TestNext covers days with clock changes, and leap days.
 func TestNext(t *testing.T) {
@@ -52,7 +52,7 @@ func TestNext(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		at, err := time.Parse(form8601, test.after)
+		at, err := time.Parse(timeLayout, test.after)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestNext(t *testing.T) {
 		var got []string
 		for range strings.Split(test.want, ", ") {
 			at = table.Next(at)
-			got = append(got, at.In(table.zone).Format(form8601))
+			got = append(got, at.In(table.zone).Format(timeLayout))
 		}
 
 		if diff := cmp.Diff(test.want, strings.Join(got, ", ")); diff != "" {
@@ -189,7 +189,7 @@ func TestKeep(t *testing.T) {
 	at := func(texts ...string) []time.Time {
 		var all []time.Time
 		for _, text := range texts {
-			one, err := time.Parse(form8601, text)
+			one, err := time.Parse(timeLayout, text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -261,20 +261,20 @@ func TestKeepDayByDay(t *testing.T) {
 	t.Parallel()
 
 	rules := Rules{Daily: 7, Weekly: 5, Monthly: 12}
-	var there []time.Time
+	var items []time.Time
 	for day := range 3 * 365 {
-		there = append(there, time.Date(2026, 1, 1+day, 3, 0, 0, 0, time.UTC))
-		var left []time.Time
-		for i, kept := range rules.Keep(there, time.UTC) {
+		items = append(items, time.Date(2026, 1, 1+day, 3, 0, 0, 0, time.UTC))
+		var remaining []time.Time
+		for i, kept := range rules.Keep(items, time.UTC) {
 			if kept {
-				left = append(left, there[i])
+				remaining = append(remaining, items[i])
 			}
 		}
 
-		there = left
+		items = remaining
 	}
 
-	if first := there[0]; len(there) < 20 || len(there) > 24 || first.Format("2006-01") != "2028-01" {
-		t.Errorf("%d are left, of %s the first", len(there), first)
+	if first := items[0]; len(items) < 20 || len(items) > 24 || first.Format("2006-01") != "2028-01" {
+		t.Errorf("%d are left, of %s the first", len(items), first)
 	}
 }

@@ -52,28 +52,28 @@ func (e *Export) open(ctx context.Context, p *tenant.Project, ref string, names 
 	if e.tx, err = e.conn.BeginTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly}); err != nil {
 		return pg.Fault(err)
 	}
-	if err := schema.Settle(ctx, e.tx); err != nil {
+	if err := schema.ApplySettings(ctx, e.tx); err != nil {
 		return pg.Fault(err)
 	}
 
-	table, columns, err := schema.HoldTable(ctx, e.tx, p.UUID, ref)
+	table, columns, err := schema.LockTable(ctx, e.tx, p.UUID, ref)
 	if err != nil {
 		return err
 	}
 
 	e.Table = table
 
-	wanted, err := choose(columns, names)
+	wanted, err := selectColumns(columns, names)
 	if err != nil {
 		return err
 	}
 
-	e.sql = selectText(table, columns, wanted, spreadsheet && e.Format != JSONL)
+	e.sql = selectSQL(table, columns, wanted, spreadsheet && e.Format != JSONL)
 	return nil
 }
 
-// choose returns the columns with the names, in their order, or all columns without names.
-func choose(columns []schema.BulkColumn, names []string) ([]schema.BulkColumn, error) {
+// selectColumns returns the columns with the names, in their order, or all columns without names.
+func selectColumns(columns []schema.BulkColumn, names []string) ([]schema.BulkColumn, error) {
 	if len(names) == 0 {
 		return columns, nil
 	}
@@ -91,8 +91,8 @@ func choose(columns []schema.BulkColumn, names []string) ([]schema.BulkColumn, e
 	return chosen, nil
 }
 
-// selectText returns the query for the table's rows in the order of its primary key.
-func selectText(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet bool) string {
+// selectSQL returns the query for the table's rows in the order of its primary key.
+func selectSQL(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet bool) string {
 	values := make([]string, len(wanted))
 	for i, c := range wanted {
 		name := "t." + pg.Quote(c.Name)
@@ -117,7 +117,7 @@ func selectText(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet boo
 
 // Write writes a consistent snapshot of the table.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, exportTime)
+	ctx, cancel := context.WithTimeout(ctx, exportTimeout)
 	defer cancel()
 
 	copied := func(row io.Reader) error {
@@ -127,9 +127,9 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 
 	switch e.Format {
 	case CSV:
-		return unreadable(pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header)", copied))
+		return translateReadError(pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header)", copied))
 	case TSV:
-		return unreadable(
+		return translateReadError(
 			pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header, delimiter E'\\t')", copied),
 		)
 	}
@@ -143,7 +143,7 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 		return err
 	}
 
-	return unreadable(
+	return translateReadError(
 		pg.CopyOut(ctx, e.tx.Conn(), "select pg_catalog.row_to_json(r)::pg_catalog.text from ("+e.sql+") r", line),
 	)
 }
@@ -157,10 +157,10 @@ func (l oneLine) Write(part []byte) (int, error) {
 	return l.w.Write(bytes.ReplaceAll(bytes.ReplaceAll(part, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" ")))
 }
 
-// unreadable translates errors of reading a table, during which user code, such as a policy, may
-// run.
-func unreadable(err error) error {
-	if ofUser(pg.State(err)) {
+// translateReadError translates errors of reading a table, during which user code, such as a
+// policy, may run.
+func translateReadError(err error) error {
+	if blamesUser(pg.State(err)) {
 		return fault.New(fault.Unprocessable, "the database can't read the table's rows: code of the project's fails").
 			WithCode("refused").Because(err)
 	}
@@ -171,7 +171,7 @@ func unreadable(err error) error {
 // Close releases the connection.
 func (e *Export) Close() {
 	if e.tx != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), batchTime)
+		ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
 		defer cancel()
 
 		_ = e.tx.Rollback(ctx) // read only; the pool discards a connection that fails here

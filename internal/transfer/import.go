@@ -17,8 +17,8 @@ import (
 	"socle/internal/tenant"
 )
 
-// errDry rolls a dry run back.
-var errDry = errors.New("nothing is kept of a dry run")
+// errDryRun rolls a dry run back.
+var errDryRun = errors.New("nothing is kept of a dry run")
 
 // ImportTable creates a table from a file. Its columns are those of the file, each of the narrowest
 // type that accepts all values. The file is read twice: for the types, and for the rows. It fails
@@ -27,13 +27,13 @@ var errDry = errors.New("nothing is kept of a dry run")
 func ImportTable(
 	ctx context.Context, p *tenant.Project, schemaName, name string, file io.ReadSeeker, o Options,
 ) (Imported, error) {
-	done, err := enter(ctx, p.UUID, file, o)
+	release, err := reserveMemory(ctx, p.UUID, file, o)
 	if err != nil {
 		return Imported{}, err
 	}
-	defer done()
+	defer release()
 
-	columns, err := examine(ctx, file, o)
+	columns, err := detectColumns(ctx, file, o)
 	if err != nil {
 		return Imported{}, err
 	}
@@ -66,21 +66,21 @@ func ImportTable(
 // values are those of all columns in order, except generated ones. It fails as [schema.HoldTable]
 // does, and with Unprocessable on file.
 func ImportRows(ctx context.Context, p *tenant.Project, ref string, file io.ReadSeeker, o Options) (Imported, error) {
-	done, err := enter(ctx, p.UUID, file, o)
+	release, err := reserveMemory(ctx, p.UUID, file, o)
 	if err != nil {
 		return Imported{}, err
 	}
-	defer done()
+	defer release()
 
 	return inTx(ctx, p, file, o, func(
 		ctx context.Context, tx pgx.Tx,
 	) (schema.Table, []ImportedColumn, []string, error) {
-		t, all, err := schema.HoldTable(ctx, tx, p.UUID, ref)
+		t, all, err := schema.LockTable(ctx, tx, p.UUID, ref)
 		if err != nil {
 			return t, nil, nil, err
 		}
 
-		columns, err := match(ctx, file, o, all)
+		columns, err := matchHeader(ctx, file, o, all)
 		headers := make([]string, len(columns))
 		for i, c := range columns {
 			headers[i] = c.Name
@@ -90,8 +90,8 @@ func ImportRows(ctx context.Context, p *tenant.Project, ref string, file io.Read
 	})
 }
 
-// match returns the columns of a table that have values in the file.
-func match(ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn) ([]ImportedColumn, error) {
+// matchHeader returns the columns of a table that have values in the file.
+func matchHeader(ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn) ([]ImportedColumn, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c schema.BulkColumn) bool { return c.Generated })
 	var columns []ImportedColumn
 
@@ -123,7 +123,7 @@ func match(ctx context.Context, file io.ReadSeeker, o Options, all []schema.Bulk
 	}
 
 	if len(columns) == 0 {
-		return nil, empty()
+		return nil, emptyFile()
 	}
 
 	return columns, nil
@@ -141,7 +141,7 @@ func matchMembers(
 	}
 
 	if err != io.EOF {
-		return nil, tooLong(err)
+		return nil, translateFileError(err)
 	}
 
 	var columns []ImportedColumn
@@ -159,7 +159,7 @@ func matchMembers(
 	return columns, nil
 }
 
-func empty() error {
+func emptyFile() error {
 	return fault.OnField(fault.Unprocessable, "file", "required", "must not be empty")
 }
 
@@ -171,11 +171,11 @@ func rewind(ctx context.Context, file io.ReadSeeker, o Options, known []string) 
 
 	if o.Format == XLSX {
 		s, err := openRows(ctx, file, o)
-		return s, tooLong(err)
+		return s, translateFileError(err)
 	}
 
 	s, err := open(file, o, known)
-	return s, tooLong(err)
+	return s, translateFileError(err)
 }
 
 // openRows returns the rows of a workbook's sheet.
@@ -198,28 +198,28 @@ func openRows(ctx context.Context, file io.ReadSeeker, o Options) (source, error
 	return s, readHeader(s, &s.header)
 }
 
-// tooLong translates errors of reading a file.
-func tooLong(err error) error {
+// translateFileError translates errors of reading a file.
+func translateFileError(err error) error {
 	if errors.Is(err, errTooLong) {
 		return fault.OnField(fault.Unprocessable, "file", "too_long",
 			"has a row of more than %d bytes, or a quote that is never closed", maxRecord)
 	}
-	if errors.Is(err, errSheetSize) {
+	if errors.Is(err, errTooLarge) {
 		return fault.OnField(fault.Unprocessable, "file", "too_large",
 			"has parts that are too large when they are unpacked")
 	}
 	if errors.Is(err, errNoSheet) {
 		return fault.OnField(fault.Invalid, "sheet", "not_found", "must be the name of one of the workbook's sheets")
 	}
-	if errors.Is(err, errSheet) {
+	if errors.Is(err, errWorkbook) {
 		return fault.OnField(fault.Unprocessable, "file", "malformed", "is not a workbook that can be read")
 	}
 
 	return err
 }
 
-// examine reads a whole file to detect its columns and their types.
-func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColumn, error) {
+// detectColumns reads a whole file to detect its columns and their types.
+func detectColumns(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColumn, error) {
 	s, err := rewind(ctx, file, o, nil)
 	if err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColu
 			break
 		}
 		if err != nil {
-			return nil, tooLong(err)
+			return nil, translateFileError(err)
 		}
 
 		if n%batchRows == 0 && ctx.Err() != nil {
@@ -248,7 +248,7 @@ func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColu
 		}
 
 		for i := len(guesses); i < len(r.values) && (o.Format == JSONL || i < len(headers)); i++ {
-			guesses = append(guesses, guess{possible: anyKind})
+			guesses = append(guesses, guess{possible: anyType})
 		}
 
 		if r.bad != nil || o.Format != JSONL && len(r.values) != len(headers) {
@@ -266,7 +266,7 @@ func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColu
 
 	switch {
 	case len(headers) == 0:
-		return nil, empty()
+		return nil, emptyFile()
 	case len(headers) > maxColumns:
 		return nil, fault.OnField(fault.Unprocessable, "file", "too_many", "has more than %d columns", maxColumns)
 	}
@@ -286,12 +286,12 @@ func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColu
 // returns the columns and their headers in the file.
 func inTx(ctx context.Context, p *tenant.Project, file io.ReadSeeker, o Options,
 	prepare func(context.Context, pgx.Tx) (schema.Table, []ImportedColumn, []string, error)) (Imported, error) {
-	bounded, cancel := context.WithTimeout(ctx, importTime)
+	bounded, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
 
-	var done Imported
+	var result Imported
 	err := audit.Write(bounded, p.Owner(), func(tx pgx.Tx) error {
-		if err := schema.Settle(bounded, tx); err != nil {
+		if err := schema.ApplySettings(bounded, tx); err != nil {
 			return err
 		}
 
@@ -300,30 +300,30 @@ func inTx(ctx context.Context, p *tenant.Project, file io.ReadSeeker, o Options,
 			return err
 		}
 
-		done = Imported{Table: table.FullName(), TableID: &table.ID, Columns: columns, DryRun: o.DryRun}
-		if err := done.load(bounded, tx, table, headers, file, o); err != nil {
+		result = Imported{Table: table.FullName(), TableID: &table.ID, Columns: columns, DryRun: o.DryRun}
+		if err := result.load(bounded, tx, table, headers, file, o); err != nil {
 			return err
 		}
 
 		if o.DryRun {
-			return errDry
+			return errDryRun
 		}
 
 		return nil
 	})
-	if errors.Is(err, errDry) { // audited all the same, since triggers of the project ran
-		return done, audit.Write(ctx, p.Trusted(), func(pgx.Tx) error { return nil })
+	if errors.Is(err, errDryRun) { // audited all the same, since triggers of the project ran
+		return result, audit.Write(ctx, p.Trusted(), func(pgx.Tx) error { return nil })
 	}
 
-	if state := pg.State(err); ofUser(state) && !isFault(err) { // a deferred constraint
+	if state := pg.State(err); blamesUser(state) && !isFaultError(err) { // a deferred constraint
 		return Imported{}, fault.New(fault.Unprocessable, "the rows together break a rule of the table").
 			WithCode("refused").Because(err)
 	}
 
-	return done, err
+	return result, err
 }
 
-func isFault(err error) bool {
+func isFaultError(err error) bool {
 	_, ok := errors.AsType[*fault.Error](err)
 	return ok
 }
@@ -343,18 +343,18 @@ func (d *Imported) load(
 	}
 
 	l := &loader{
-		tx:    tx,
-		copy:  copyText(pg.Quote(t.Schema, t.Name), names),
-		width: len(names),
-		skip:  o.Skip,
-		lines: []Rejected{},
+		tx:       tx,
+		copy:     copySQL(pg.Quote(t.Schema, t.Name), names),
+		width:    len(names),
+		skip:     o.Skip,
+		reported: []Rejected{},
 	}
 	if l.merge, err = o.merge(ctx, tx, t, names); err != nil {
 		return err
 	}
 
 	if l.merge != "" {
-		l.copy = copyText(staged, names)
+		l.copy = copySQL(stagingTable, names)
 	}
 
 	for {
@@ -363,7 +363,7 @@ func (d *Imported) load(
 			break
 		}
 		if err != nil {
-			return tooLong(err)
+			return translateFileError(err)
 		}
 		if err := l.add(ctx, r); err != nil {
 			return err
@@ -374,8 +374,8 @@ func (d *Imported) load(
 		return err
 	}
 
-	slices.SortFunc(l.lines, func(a, b Rejected) int { return cmp.Compare(a.Line, b.Line) })
-	d.Rows, d.Rejected, d.Lines = l.rows, l.rejected, l.lines
+	slices.SortFunc(l.reported, func(a, b Rejected) int { return cmp.Compare(a.Line, b.Line) })
+	d.Rows, d.Rejected, d.Lines = l.rows, l.rejected, l.reported
 
 	return nil
 }

@@ -26,18 +26,18 @@ type loader struct {
 	tx   pgx.Tx
 	copy string // COPY statement
 	// statement that moves staged rows into the table; "" if COPY writes to it directly
-	merge   string
-	width   int // values per row
-	skip    bool
-	refused int64 // rows rejected by PostgreSQL
+	merge           string
+	width           int // values per row
+	skip            bool
+	databaseRejects int64 // rows rejected by PostgreSQL
 
 	rows     int64
 	rejected int64
-	lines    []Rejected
+	reported []Rejected
 
-	batch []byte // rows in COPY's text format
-	ends  []int  // end offsets of the rows in batch
-	at    []int64
+	batch       []byte // rows in COPY's text format
+	ends        []int  // end offsets of the rows in batch
+	lineNumbers []int64
 }
 
 func (l *loader) add(ctx context.Context, r row) error {
@@ -59,7 +59,7 @@ func (l *loader) add(ctx context.Context, r row) error {
 	}
 
 	l.batch = append(l.batch, '\n')
-	l.ends, l.at = append(l.ends, len(l.batch)), append(l.at, r.line)
+	l.ends, l.lineNumbers = append(l.ends, len(l.batch)), append(l.lineNumbers, r.line)
 	if len(l.batch) < batchBytes && len(l.ends) < batchRows {
 		return nil
 	}
@@ -98,12 +98,12 @@ func (l *loader) check(r row) *Rejected {
 func (l *loader) reject(r Rejected) error {
 	l.rejected++
 
-	if len(l.lines) < keptRejected {
-		l.lines = append(l.lines, r)
+	if len(l.reported) < maxReported {
+		l.reported = append(l.reported, r)
 	}
 
 	if !l.skip {
-		return r.fatal(l.lines, l.rejected)
+		return r.fatal(l.reported, l.rejected)
 	}
 
 	return nil
@@ -115,15 +115,15 @@ func (l *loader) flush(ctx context.Context) error {
 		return nil
 	}
 
-	bounded, cancel := context.WithTimeout(ctx, batchTime)
+	bounded, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 
 	err := l.store(bounded, 0, len(l.ends))
-	l.batch, l.ends, l.at = l.batch[:0], l.ends[:0], l.at[:0]
+	l.batch, l.ends, l.lineNumbers = l.batch[:0], l.ends[:0], l.lineNumbers[:0]
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		return fault.OnField(fault.Unprocessable, "file", "timeout",
 			"can't be imported: code of the project's took longer than %d seconds for a part of it",
-			int(batchTime.Seconds())).Because(err)
+			int(batchTimeout.Seconds())).Because(err)
 	}
 
 	return err
@@ -139,7 +139,7 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 	begin := "savepoint part"
 	if l.merge != "" {
 		// TRUNCATE runs before the savepoint, where it leaves no old files behind.
-		begin = "truncate " + staged + "; " + begin
+		begin = "truncate " + stagingTable + "; " + begin
 	}
 
 	if _, err := l.tx.Exec(ctx, begin); err != nil {
@@ -157,7 +157,7 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 	}
 
 	e, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok || !ofUser(e.Code) {
+	if !ok || !blamesUser(e.Code) {
 		return err
 	}
 	if e.Code[:2] == "42" || e.Code[:2] == "0A" { // not the fault of a row
@@ -171,12 +171,12 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 	}
 
 	if to-from == 1 {
-		if l.refused++; l.refused > mostRefused {
+		if l.databaseRejects++; l.databaseRejects > maxDatabaseRejects {
 			return fault.OnField(fault.Unprocessable, "file", "too_many_rejected",
-				"can't be imported: the database refuses more than %d of its rows", mostRefused)
+				"can't be imported: the database refuses more than %d of its rows", maxDatabaseRejects)
 		}
 
-		return l.reject(explain(e, l.at[from]))
+		return l.reject(explain(e, l.lineNumbers[from]))
 	}
 
 	middle := (from + to) / 2
@@ -249,7 +249,7 @@ func escape(to, text []byte) []byte {
 	}
 }
 
-// copyText returns the COPY statement for the columns. table is a quoted name.
-func copyText(table string, columns []string) string {
-	return "copy " + table + " (" + quote(columns) + ") from stdin"
+// copySQL returns the COPY statement for the columns. table is a quoted name.
+func copySQL(table string, columns []string) string {
+	return "copy " + table + " (" + quoteColumns(columns) + ") from stdin"
 }

@@ -14,91 +14,91 @@ import (
 )
 
 const (
-	workbooksRoom = 64 << 20 // memory budget of concurrent workbook imports in a process, in bytes
-	workbookBase  = 4 << 20  // fixed share per workbook, with the current row, in bytes
-	workbookWait  = 10 * time.Second
+	workbooksMemory  = 64 << 20 // memory budget of concurrent workbook imports in a process, in bytes
+	workbookOverhead = 4 << 20  // fixed share per workbook, with the current row, in bytes
+	workbookTimeout  = 10 * time.Second
 )
 
 // workbooks bounds the memory of the workbook imports in this process.
-var workbooks = workbookRoom{free: semaphore.NewWeighted(workbooksRoom)}
+var workbooks = workbookBudget{available: semaphore.NewWeighted(workbooksMemory)}
 
-// workbookRoom is a shared memory budget, with one workbook at a time per project. It is safe for
+// workbookBudget is a shared memory budget, with one workbook at a time per project. It is safe for
 // concurrent use.
-type workbookRoom struct {
-	free *semaphore.Weighted
+type workbookBudget struct {
+	available *semaphore.Weighted
 
-	mu      sync.Mutex
-	present map[uuid.UUID]bool
+	mu     sync.Mutex
+	active map[uuid.UUID]bool
 }
 
-// enter reserves memory for an import; done returns it. It fails with TooMany if the project
-// already imports a workbook, or if the budget stays exhausted for [workbookWait].
-func enter(ctx context.Context, project uuid.UUID, file io.ReadSeeker, o Options) (done func(), err error) {
+// reserveMemory reserves memory for an import; done releases it. It fails with TooMany if the
+// project already imports a workbook, or if the budget stays exhausted for [workbookTimeout].
+func reserveMemory(ctx context.Context, project uuid.UUID, file io.ReadSeeker, o Options) (done func(), err error) {
 	if o.Format != XLSX {
 		return func() {}, nil
 	}
 
-	weight, err := weigh(file)
+	size, err := estimateMemory(file)
 	if err != nil {
-		return nil, tooLong(err)
+		return nil, translateFileError(err)
 	}
 
-	return workbooks.enter(ctx, project, weight)
+	return workbooks.reserve(ctx, project, size)
 }
 
-func (w *workbookRoom) enter(ctx context.Context, project uuid.UUID, weight int64) (done func(), err error) {
+func (w *workbookBudget) reserve(ctx context.Context, project uuid.UUID, memory int64) (done func(), err error) {
 	w.mu.Lock()
-	taken := w.present[project]
-	if !taken {
-		if w.present == nil {
-			w.present = map[uuid.UUID]bool{}
+	busy := w.active[project]
+	if !busy {
+		if w.active == nil {
+			w.active = map[uuid.UUID]bool{}
 		}
-		w.present[project] = true
+		w.active[project] = true
 	}
 
 	w.mu.Unlock()
 
-	if taken {
+	if busy {
 		f := fault.New(fault.TooMany, "the project imports a workbook already: one at a time").
 			WithCode("too_many_imports")
-		f.RetryAfter = workbookWait
+		f.RetryAfter = workbookTimeout
 
 		return nil, f
 	}
 
-	leave := func() {
+	deactivate := func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 
-		delete(w.present, project)
+		delete(w.active, project)
 	}
 
-	bounded, cancel := context.WithTimeout(ctx, workbookWait)
+	bounded, cancel := context.WithTimeout(ctx, workbookTimeout)
 	defer cancel()
 
-	if err := w.free.Acquire(bounded, weight); err != nil {
-		leave()
+	if err := w.available.Acquire(bounded, memory); err != nil {
+		deactivate()
 
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 
 		f := fault.New(fault.TooMany, "too many workbooks are imported at the moment").WithCode("too_many_imports")
-		f.RetryAfter = workbookWait
+		f.RetryAfter = workbookTimeout
 
 		return nil, f
 	}
 
 	return func() {
-		w.free.Release(weight)
-		leave()
+		w.available.Release(memory)
+		deactivate()
 	}, nil
 }
 
-// weigh estimates the memory of a workbook in bytes, from its archive directory. Shared strings
-// dominate: their text, their end offsets, and the one being parsed. They are read no further than
-// their declared size.
-func weigh(file io.ReadSeeker) (int64, error) {
+// estimateMemory estimates the memory of a workbook in bytes, from its archive directory. Shared
+// strings dominate: their text, their end offsets, and the one being parsed. They are read no
+// further than their declared size.
+func estimateMemory(file io.ReadSeeker) (int64, error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return 0, fmt.Errorf("measure a file to import: %w", err)
@@ -114,10 +114,10 @@ func weigh(file io.ReadSeeker) (int64, error) {
 		return 0, err
 	}
 
-	weight := int64(workbookBase)
+	memory := int64(workbookOverhead)
 	if shared := parts["xl/sharedStrings.xml"]; shared != nil {
-		weight += 3 * int64(min(shared.UncompressedSize64, maxStrings))
+		memory += 3 * int64(min(shared.UncompressedSize64, maxStrings))
 	}
 
-	return weight, nil
+	return memory, nil
 }

@@ -26,7 +26,7 @@ type value struct {
 	kind jsontext.Kind // of JSON; 0 in other formats
 }
 
-// row is a row of a file. Its memory is valid until the next row is read.
+// rowRemaining is a row of a file. Its memory is valid until the next row is read.
 type row struct {
 	line   int64
 	values []value   // CSV: the values of the row; JSON: in the order of names
@@ -44,8 +44,8 @@ type source interface {
 
 var errTooLong = errors.New("a row is too long")
 
-// open returns the source of a file's rows. known are the columns of lines of JSON; nil means that
-// they are detected.
+// opened returns the source of a file's rows. known are the columns of lines of JSON; nil means
+// that they are detected.
 func open(file io.Reader, o Options, known []string) (source, error) {
 	head := bufio.NewReader(file)
 	if mark, err := head.Peek(2); err == nil && (string(mark) == "\xff\xfe" || string(mark) == "\xfe\xff") {
@@ -63,9 +63,9 @@ func open(file io.Reader, o Options, known []string) (source, error) {
 	}
 
 	if o.Format == JSONL {
-		j := &jsonSource{lines: lines, order: known, fixed: known != nil, at: map[string]int{}}
+		j := &jsonSource{lines: lines, order: known, fixed: known != nil, index: map[string]int{}}
 		for i, name := range known {
-			j.at[name] = i
+			j.index[name] = i
 		}
 
 		return j, nil
@@ -108,26 +108,26 @@ func readHeader(s source, header *[]string) error {
 
 // lineReader reads and counts lines of bounded length.
 type lineReader struct {
-	r    *bufio.Reader
-	read int64
-	long []byte
+	r      *bufio.Reader
+	count  int64
+	buffer []byte
 }
 
 // next returns a line with its line break, valid until the next call.
 func (l *lineReader) next() ([]byte, error) {
 	line, err := l.r.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
-		l.long = append(l.long[:0], line...)
+		l.buffer = append(l.buffer[:0], line...)
 		for err == bufio.ErrBufferFull {
-			if len(l.long) > maxRecord {
+			if len(l.buffer) > maxRecord {
 				return nil, errTooLong
 			}
 
 			line, err = l.r.ReadSlice('\n')
-			l.long = append(l.long, line...)
+			l.buffer = append(l.buffer, line...)
 		}
 
-		line = l.long
+		line = l.buffer
 	}
 
 	if err == io.EOF && len(line) > 0 {
@@ -135,7 +135,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 
 	if err == nil {
-		l.read++
+		l.count++
 	}
 
 	return line, err
@@ -171,7 +171,7 @@ func (c *csvSource) next() (row, error) {
 		return row{}, err
 	}
 
-	r := row{line: c.lines.read}
+	r := row{line: c.lines.count}
 	c.data, c.ends, c.quoted = c.data[:0], c.ends[:0], c.quoted[:0]
 
 	r.bad, err = c.split(line)
@@ -207,7 +207,7 @@ func (c *csvSource) split(line []byte) (*Rejected, error) {
 		if len(rest) > 0 && rest[0] == '"' {
 			var bad *Rejected
 			var err error
-			if rest, bad, err = c.quote(line[len(trimEnd(line))-len(rest)+1:]); bad != nil || err != nil {
+			if rest, bad, err = c.readQuoted(line[len(trimEnd(line))-len(rest)+1:]); bad != nil || err != nil {
 				return bad, err
 			}
 
@@ -244,8 +244,8 @@ func (c *csvSource) end(quoted bool) {
 	c.ends, c.quoted = append(c.ends, len(c.data)), append(c.quoted, quoted)
 }
 
-// quote reads a value after its opening quote and returns the text after the closing quote.
-func (c *csvSource) quote(line []byte) (rest []byte, bad *Rejected, err error) {
+// quoteColumns reads a value after its opening quote and returns the text after the closing quote.
+func (c *csvSource) readQuoted(line []byte) (rest []byte, bad *Rejected, err error) {
 	for {
 		i := bytes.IndexByte(line, '"')
 		switch {
@@ -278,7 +278,7 @@ func (c *csvSource) quote(line []byte) (rest []byte, bad *Rejected, err error) {
 type jsonSource struct {
 	lines   *lineReader
 	order   []string
-	at      map[string]int
+	index   map[string]int
 	fixed   bool // order has all columns
 	decoder jsontext.Decoder
 	values  []value
@@ -296,7 +296,7 @@ func (j *jsonSource) next() (row, error) {
 		return row{}, err
 	}
 
-	r := row{line: j.lines.read}
+	r := row{line: j.lines.count}
 	j.values = j.values[:0]
 	for range j.order {
 		j.values = append(j.values, value{null: true})
@@ -331,7 +331,7 @@ func (j *jsonSource) object(line []byte) *Rejected {
 			return malformed
 		}
 
-		i, ok := j.at[name]
+		i, ok := j.index[name]
 		switch {
 		case !ok && j.fixed:
 			return &Rejected{
@@ -343,7 +343,7 @@ func (j *jsonSource) object(line []byte) *Rejected {
 			return &Rejected{Code: "too_many", Message: "has a member that would be one column too many"}
 		case !ok:
 			i = len(j.order)
-			j.at[name], j.order, j.values = i, append(j.order, name), append(j.values, value{})
+			j.index[name], j.order, j.values = i, append(j.order, name), append(j.values, value{})
 		}
 
 		j.values[i] = value{kind: v.Kind(), null: v.Kind() == 'n'}

@@ -20,21 +20,21 @@ const (
 )
 
 const (
-	exportTime = time.Hour        // for a whole table
-	importTime = 30 * time.Minute // for storing the rows of a received file
-	batchTime  = time.Minute      // for one batch, which may run user code
+	exportTimeout = time.Hour        // for a whole table
+	importTimeout = 30 * time.Minute // for storing the rows of a received file
+	batchTimeout  = time.Minute      // for one batch, which may run user code
 
 	// MaxFile is the maximum size of a file to import, in bytes.
 	MaxFile = 2 << 30
 
-	maxColumns   = 1600    // PostgreSQL's limit per table
-	maxRecord    = 8 << 20 // bytes of a row
-	keptRejected = 1000    // limit of rejected rows that are reported individually
-	mostRefused  = 10_000  // limit of rows that PostgreSQL may reject before an import fails
+	maxColumns         = 1600    // PostgreSQL's limit per table
+	maxRecord          = 8 << 20 // bytes of a row
+	maxReported        = 1000    // limit of rejected rows that are reported individually
+	maxDatabaseRejects = 10_000  // limit of rows that PostgreSQL may reject before an import fails
 )
 
 // ImportTime bounds the duration of an import after its file has been received.
-const ImportTime = importTime
+const ImportTime = importTimeout
 
 // Options select how a file is parsed and imported.
 type Options struct {
@@ -85,8 +85,8 @@ func (r Rejected) fatal(lines []Rejected, total int64) error {
 	return f
 }
 
-// ofUser reports whether the class of a SQLSTATE blames the user's values or code.
-func ofUser(state string) bool {
+// blamesUser reports whether the class of a SQLSTATE blames the user's values or code.
+func blamesUser(state string) bool {
 	if state == "" {
 		return false
 	}

@@ -19,8 +19,8 @@ const (
 	Ignore = "ignore" // keep the existing row
 )
 
-// staged is the temporary table for a batch before its merge.
-const staged = "pg_temp.socle_import"
+// stagingTable is the temporary table for a batch before its merge.
+const stagingTable = "pg_temp.socle_import"
 
 // merge creates the staging table and returns the statement that moves staged rows into the table;
 // "" for plain inserts. It fails with Invalid on on_conflict.
@@ -34,7 +34,7 @@ func (o Options) merge(ctx context.Context, tx pgx.Tx, t schema.Table, columns [
 		return "", err
 	}
 
-	all := quote(columns)
+	all := quoteColumns(columns)
 	var set []string
 	for _, c := range columns {
 		if !slices.Contains(key, c) {
@@ -54,8 +54,8 @@ func (o Options) merge(ctx context.Context, tx pgx.Tx, t schema.Table, columns [
 	}
 
 	return "insert into " + pg.Quote(t.Schema, t.Name) + " (" + all + ") overriding system value select " + all +
-		" from " + staged +
-		" on conflict (" + quote(key) + ") " + do, nil
+		" from " + stagingTable +
+		" on conflict (" + quoteColumns(key) + ") " + do, nil
 }
 
 // key returns the columns of the conflict target: on_conflict, or the primary key. They must be
@@ -101,7 +101,7 @@ func (o Options) key(ctx context.Context, tx pgx.Tx, t schema.Table, columns []s
 		"must be columns that are together unique or the primary key")
 }
 
-func quote(columns []string) string {
+func quoteColumns(columns []string) string {
 	quoted := make([]string, len(columns))
 	for i, c := range columns {
 		quoted[i] = pg.Quote(c)

@@ -24,8 +24,9 @@ const (
 	sheetXML  = `<worksheet><sheetData><row r="1"><c t="s"><v>0</v></c></row></sheetData></worksheet>`
 )
 
-// pack builds a workbook with default parts; given replaces parts, as pairs of name and text.
-func pack(t *testing.T, given ...string) *bytes.Reader {
+// packWorkbook builds a workbook with default parts; given replaces parts, as pairs of name and
+// text.
+func packWorkbook(t *testing.T, given ...string) *bytes.Reader {
 	t.Helper()
 
 	parts := map[string]string{
@@ -61,8 +62,9 @@ func pack(t *testing.T, given ...string) *bytes.Reader {
 	return bytes.NewReader(b.Bytes())
 }
 
-// read reads all rows of a workbook's first sheet and returns the first value of the first row.
-func read(ctx context.Context, book *bytes.Reader) (first string, err error) {
+// readWorkbook reads all rows of a workbook's first sheet and returns the first value of the first
+// row.
+func readWorkbook(ctx context.Context, book *bytes.Reader) (first string, err error) {
 	s, err := openSheet(ctx, book, book.Size(), "")
 	for n := 0; err == nil; n++ {
 		var r row
@@ -82,7 +84,7 @@ func read(ctx context.Context, book *bytes.Reader) (first string, err error) {
 // parallel, since it measures allocations.
 func TestHostileWorkbooks(t *testing.T) {
 	const shared, styles = "xl/sharedStrings.xml", "xl/styles.xml"
-	many := strings.Repeat
+	repeat := strings.Repeat
 	for _, test := range []struct {
 		what  string
 		parts []string
@@ -90,49 +92,49 @@ func TestHostileWorkbooks(t *testing.T) {
 		first int    // bytes of the first value
 		most  uint64 // limit of allocated MB
 	}{
-		{"runs of one text", []string{shared, `<sst><si>` + many(`<r><t>x</t></r>`, 160_000) + `</si></sst>`}, nil,
+		{"runs of one text", []string{shared, `<sst><si>` + repeat(`<r><t>x</t></r>`, 160_000) + `</si></sst>`}, nil,
 			160_000, 150},
 		{"runs of one cell",
 			[]string{"xl/one.xml",
-				`<worksheet><sheetData><row><c t="inlineStr"><is>` + many(`<r><t>x</t></r>`, 160_000) +
+				`<worksheet><sheetData><row><c t="inlineStr"><is>` + repeat(`<r><t>x</t></r>`, 160_000) +
 					`</is></c></row></sheetData></worksheet>`}, nil, 160_000, 150},
-		{"empty texts", []string{shared, `<sst>` + many(`<si/>`, 200_000) + `</sst>`}, nil, 0, 100},
-		{"too many empty texts", []string{shared, `<sst>` + many(`<si/>`, maxShared+1) + `</sst>`},
-			errSheetSize, 0, 600},
-		{"texts", []string{shared, `<sst>` + many(`<si><t>text</t></si>`, 900_000) + `</sst>`}, errSheetSize, 0, 900},
-		{"attributes of a text", []string{shared, `<sst ` + many(`a="" `, 1_500_000) + `/>`}, errSheetSize, 0, 40},
+		{"empty texts", []string{shared, `<sst>` + repeat(`<si/>`, 200_000) + `</sst>`}, nil, 0, 100},
+		{"too many empty texts", []string{shared, `<sst>` + repeat(`<si/>`, maxShared+1) + `</sst>`},
+			errTooLarge, 0, 600},
+		{"texts", []string{shared, `<sst>` + repeat(`<si><t>text</t></si>`, 900_000) + `</sst>`}, errTooLarge, 0, 900},
+		{"attributes of a text", []string{shared, `<sst ` + repeat(`a="" `, 1_500_000) + `/>`}, errTooLarge, 0, 40},
 		{"attributes of a row",
 			[]string{"xl/one.xml",
-				`<worksheet><sheetData><row ` + many(`a="" `, 1_500_000) + `/></sheetData></worksheet>`},
-			errSheetSize, 0, 10},
+				`<worksheet><sheetData><row ` + repeat(`a="" `, 1_500_000) + `/></sheetData></worksheet>`},
+			errTooLarge, 0, 10},
 		{"a > in an attribute",
 			[]string{"xl/one.xml",
-				`<worksheet><sheetData><row a="` + many(`>`, 1_500_000) + `"/></sheetData></worksheet>`},
-			errSheetSize, 0, 10},
-		{"deep elements", []string{"xl/one.xml", `<worksheet><sheetData>` + many(`<row>`, 1_000_000)},
-			errSheetSize, 0, 10},
+				`<worksheet><sheetData><row a="` + repeat(`>`, 1_500_000) + `"/></sheetData></worksheet>`},
+			errTooLarge, 0, 10},
+		{"deep elements", []string{"xl/one.xml", `<worksheet><sheetData>` + repeat(`<row>`, 1_000_000)},
+			errTooLarge, 0, 10},
 		{"a document type", []string{"xl/one.xml", `<!DOCTYPE worksheet [<!ENTITY a "aaaa">]>` + sheetXML},
-			errSheet, 0, 10},
+			errWorkbook, 0, 10},
 		{"a document type of texts",
-			[]string{shared, `<!DOCTYPE sst [<!ENTITY a "aaaa">]><sst><si><t>&a;</t></si></sst>`}, errSheet, 0, 10},
+			[]string{shared, `<!DOCTYPE sst [<!ENTITY a "aaaa">]><sst><si><t>&a;</t></si></sst>`}, errWorkbook, 0, 10},
 		{"sheets",
 			[]string{"xl/workbook.xml",
-				bookStart + `<sheet name="One" r:id="a"/>` + many(`<sheet name="x" r:id="b"/>`, 40_000) +
+				bookStart + `<sheet name="One" r:id="a"/>` + repeat(`<sheet name="x" r:id="b"/>`, 40_000) +
 					`</sheets></workbook>`}, nil, 0, 60},
 		{"styles",
 			[]string{styles,
-				`<styleSheet><cellXfs>` + many(`<xf numFmtId="14"/>`, maxStyles+1) + `</cellXfs></styleSheet>`},
-			errSheetSize, 0, 100},
+				`<styleSheet><cellXfs>` + repeat(`<xf numFmtId="14"/>`, maxStyles+1) + `</cellXfs></styleSheet>`},
+			errTooLarge, 0, 100},
 		{"links",
 			[]string{"xl/_rels/workbook.xml.rels",
-				`<Relationships>` + many(`<Relationship Id="b" Target="x"/>`, 40_000) +
+				`<Relationships>` + repeat(`<Relationship Id="b" Target="x"/>`, 40_000) +
 					linksXML[len(`<Relationships>`):]}, nil, 0, 60},
 	} {
-		book := pack(t, test.parts...)
+		book := packWorkbook(t, test.parts...)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 
-		first, err := read(t.Context(), book)
+		first, err := readWorkbook(t.Context(), book)
 		runtime.ReadMemStats(&after)
 
 		if !errors.Is(err, test.want) || len(first) != test.first {
@@ -150,7 +152,7 @@ func TestSharedTextsAreSmall(t *testing.T) {
 		"empty": `<si/>`, "short": `<si><t>x</t></si>`, "long": `<si><t>` + strings.Repeat("x", 1000) + `</t></si>`,
 	} {
 		all := `<sst>` + strings.Repeat(text, 1_000_000/len(text)) + `</sst>`
-		book := pack(t, "xl/sharedStrings.xml", all)
+		book := packWorkbook(t, "xl/sharedStrings.xml", all)
 
 		var before, after runtime.MemStats
 		runtime.GC()
@@ -179,14 +181,14 @@ func TestDirectoryIsBounded(t *testing.T) {
 		parts = append(parts, fmt.Sprint("xl/sheets/", i, ".xml"), "")
 	}
 
-	book := pack(t, parts...)
+	book := packWorkbook(t, parts...)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 
-	_, err := read(t.Context(), book)
+	_, err := readWorkbook(t.Context(), book)
 	runtime.ReadMemStats(&after)
 
-	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, errSheetSize) || got > 40 {
+	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, errTooLarge) || got > 40 {
 		t.Errorf("%v, %d MB were allocated", err, got)
 	}
 }
@@ -195,7 +197,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 
 	ctx, cancel := context.WithCancel(t.Context())
-	book := pack(t, "xl/one.xml", `<worksheet><sheetData>`+strings.Repeat(`<row/>`, 100_000)+`</sheetData></worksheet>`)
+	book := packWorkbook(t, "xl/one.xml", `<worksheet><sheetData>`+strings.Repeat(`<row/>`, 100_000)+`</sheetData></worksheet>`)
 	s, err := openSheet(ctx, book, book.Size(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +208,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	if _, err := s.next(); !errors.Is(err, context.Canceled) {
 		t.Errorf("next: got %v, want %v", err, context.Canceled)
 	}
-	if _, err := read(ctx, book); !errors.Is(err, context.Canceled) {
+	if _, err := readWorkbook(ctx, book); !errors.Is(err, context.Canceled) {
 		t.Errorf("open: got %v, want %v", err, context.Canceled)
 	}
 }
@@ -214,27 +216,27 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 func TestWorkbookRoom(t *testing.T) {
 	t.Parallel()
 
-	room := workbookRoom{free: semaphore.NewWeighted(10)}
+	room := workbookBudget{available: semaphore.NewWeighted(10)}
 	one, other := uuid.New(), uuid.New()
-	done, err := room.enter(t.Context(), one, 8)
+	done, err := room.reserve(t.Context(), one, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if _, err := room.enter(t.Context(), one, 1); !fault.Is(err, fault.TooMany) {
+	if _, err := room.reserve(t.Context(), one, 1); !fault.Is(err, fault.TooMany) {
 		t.Errorf("a second one of a project: %v", err)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	if _, err := room.enter(ctx, other, 8); !errors.Is(err, context.Canceled) {
+	if _, err := room.reserve(ctx, other, 8); !errors.Is(err, context.Canceled) {
 		t.Errorf("whose client leaves: %v", err)
 	}
 
 	entered := make(chan error, 1)
 	go func() {
-		done, err := room.enter(t.Context(), other, 8)
+		done, err := room.reserve(t.Context(), other, 8)
 		if err == nil {
 			done()
 		}
@@ -247,7 +249,7 @@ func TestWorkbookRoom(t *testing.T) {
 		t.Errorf("that waits: %v", err)
 	}
 
-	if done, err = room.enter(t.Context(), one, 10); err != nil {
+	if done, err = room.reserve(t.Context(), one, 10); err != nil {
 		t.Errorf("after all are gone: %v", err)
 	} else {
 		done()

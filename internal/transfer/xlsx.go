@@ -35,10 +35,10 @@ func openSheet(ctx context.Context, file io.ReaderAt, size int64, name string) (
 
 	r, err := w.sheet.Open()
 	if err != nil {
-		return nil, errSheet
+		return nil, errWorkbook
 	}
 
-	s := &xlsxSource{workbook: w, reader: &markupReader{ctx: ctx, r: r, left: maxSheet, row: maxRecord}}
+	s := &xlsxSource{workbook: w, reader: &markupReader{ctx: ctx, r: r, remaining: maxSheet, rowRemaining: maxRecord}}
 	s.xml = xml.NewDecoder(s.reader)
 
 	return s, nil
@@ -59,7 +59,7 @@ func (s *xlsxSource) cell(start xml.StartElement) (c cell, err error) {
 	c.ref, c.kind = attribute(start, "", "r"), attribute(start, "", "t")
 	if style := attribute(start, "", "s"); style != "" {
 		if c.style, err = strconv.Atoi(style); err != nil {
-			return c, errSheet
+			return c, errWorkbook
 		}
 	}
 
@@ -67,7 +67,7 @@ func (s *xlsxSource) cell(start xml.StartElement) (c cell, err error) {
 	for {
 		token, err := s.xml.Token()
 		if err != nil {
-			return c, asSheet(err)
+			return c, translateXMLError(err)
 		}
 
 		switch token := token.(type) {
@@ -104,7 +104,7 @@ func (s *xlsxSource) next() (row, error) {
 	for !s.ended {
 		token, err := s.xml.Token()
 		if err != nil { // also an early end of the file
-			return row{}, asSheet(err)
+			return row{}, translateXMLError(err)
 		}
 
 		if end, ok := token.(xml.EndElement); ok && end.Name.Local == "sheetData" {
@@ -132,16 +132,16 @@ func (s *xlsxSource) next() (row, error) {
 	return row{}, io.EOF
 }
 
-// row reads the cells to the end of a row. Missing cells are null, also at the end.
+// rowRemaining reads the cells to the end of a row. Missing cells are null, also at the end.
 func (s *xlsxSource) row() (row, error) {
 	r := row{line: s.line}
 	s.values = s.values[:0]
-	s.reader.row = maxRecord
+	s.reader.rowRemaining = maxRecord
 	filled := false
 	for {
 		token, err := s.xml.Token()
 		if err != nil {
-			return r, asSheet(err)
+			return r, translateXMLError(err)
 		}
 
 		if end, ok := token.(xml.EndElement); ok && end.Name.Local == "row" {
@@ -236,17 +236,17 @@ func (s *xlsxSource) value(c cell) value {
 		return value{text: c.value}
 	}
 	if c.style >= 0 && c.style < len(s.dates) && s.dates[c.style] {
-		return value{text: []byte(s.moment(f))}
+		return value{text: []byte(s.dateTime(f))}
 	}
 
 	return value{text: strconv.AppendFloat(nil, f, 'f', -1, 64)}
 }
 
-// moment returns the date or time of a serial number of days.
-func (s *xlsxSource) moment(days float64) string {
+// timeTypes returns the date or time of a serial number of days.
+func (s *xlsxSource) dateTime(days float64) string {
 	epoch := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
 	switch {
-	case s.old:
+	case s.date1904:
 		epoch = time.Date(1904, 1, 1, 0, 0, 0, 0, time.UTC)
 	case days < 61: // spreadsheets count a nonexistent 29 February 1900
 		epoch = epoch.AddDate(0, 0, 1)
