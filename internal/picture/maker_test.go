@@ -109,7 +109,8 @@ func TestMakerIsBounded(t *testing.T) {
 			n++
 		}
 
-		if want := map[uuid.UUID]int{owners[0]: maxPendingPerOwner, owners[1]: maxPending - maxPendingPerOwner}[o]; n != want {
+		want := map[uuid.UUID]int{owners[0]: maxPendingPerOwner, owners[1]: maxPending - maxPendingPerOwner}[o]
+		if n != want {
 			t.Errorf("got %d places, want %d", n, want)
 		}
 	}

@@ -46,11 +46,12 @@ func LockTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (T
 	}
 
 	locked, err := findTable(ctx, tx, strconv.FormatUint(uint64(t.ID), 10))
-	if err == nil && locked.FullName() != t.FullName() {
-		err = fault.New(fault.Conflict, "others change it at the same time; try again").WithCode("busy")
-	}
 	if err != nil {
 		return Table{}, nil, err
+	}
+
+	if locked.FullName() != t.FullName() {
+		return Table{}, nil, fault.New(fault.Conflict, "others change it at the same time; try again").WithCode("busy")
 	}
 
 	columns, err := bulkColumns(ctx, tx, t.ID)
@@ -65,45 +66,4 @@ func bulkColumns(ctx context.Context, tx pgx.Tx, id uint32) ([]BulkColumn, error
 		from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
 		where a.attrelid = @id and a.attnum > 0 and not a.attisdropped
 		order by a.attnum`, pgx.StrictNamedArgs{"id": id})
-}
-
-// CreatePlainTable creates a table without constraints in tx, with row level security enabled. It
-// fails as [CreateTable] does.
-func CreatePlainTable(ctx context.Context, tx pgx.Tx, n NewTable) (Table, error) {
-	if n.Schema == "" {
-		n.Schema = public
-	}
-
-	if err := checkSchema(fault.Invalid, n.Schema); err != nil {
-		return Table{}, err
-	}
-	if err := checkName(fault.Invalid, "name", n.Name); err != nil {
-		return Table{}, err
-	}
-
-	columns, err := checkColumns(n.Columns)
-	if err != nil {
-		return Table{}, err
-	}
-
-	if err := resolveColumns(ctx, tx, columns); err != nil {
-		return Table{}, err
-	}
-
-	sql := "create table " + pg.Quote(n.Schema, n.Name) + " ("
-	for i, c := range columns {
-		if i > 0 {
-			sql += ", "
-		}
-		sql += c.clause
-	}
-
-	if err := execute(ctx, tx, sql+")"); err != nil {
-		return Table{}, translate(err, explainTable)
-	}
-	if err := execute(ctx, tx, "alter table "+pg.Quote(n.Schema, n.Name)+" enable row level security"); err != nil {
-		return Table{}, err
-	}
-
-	return tableByName(ctx, tx, n.Schema, n.Name)
 }

@@ -2,6 +2,10 @@ package schema
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -51,4 +55,35 @@ func blamesUser(state string) bool {
 	}
 
 	return false
+}
+
+var nearText = regexp.MustCompile(`^\S{1,40}`)
+
+// errorPosition returns the line of the body and the word next to the error, or "" if PostgreSQL
+// reported no position. Positions count characters: of the body, or of the whole statement, which
+// is head followed by literal.
+func errorPosition(err error, head, literal string) string {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return ""
+	}
+
+	text, position := []rune(literal), int(e.Position)-utf8.RuneCountInString(head)
+	if e.InternalPosition > 0 {
+		text, position = []rune(e.InternalQuery), int(e.InternalPosition)
+	}
+
+	if position < 1 || position > len(text) {
+		return ""
+	}
+
+	before, after := string(text[:position-1]), strings.TrimSuffix(string(text[position-1:]), "'")
+	line := fmt.Sprintf(", at line %d", 1+strings.Count(before, "\n"))
+
+	near := nearText.FindString(after)
+	if near == "" {
+		return line
+	}
+
+	return line + " near " + strings.ReplaceAll(near, "''", "'")
 }

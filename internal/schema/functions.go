@@ -12,9 +12,6 @@ import (
 	"socle/internal/pg"
 )
 
-// maxParameters is PostgreSQL's limit of parameters per function.
-const maxParameters = 100
-
 // Parameter is a parameter of a function.
 type Parameter struct {
 	Name string `json:"name" doc:"1 to 63 letters, digits or _, not starting with a digit."`
@@ -27,116 +24,205 @@ type Function struct {
 	Definition string `json:"definition" doc:"Its body, in its language."`
 }
 
-// NewFunction describes a function to create. Definition is the body in the language. ReturnType is
-// a type, void, trigger, setof with a type, or table with a parenthesized list of names and types.
-type NewFunction struct {
-	Schema     string
-	Name       string
-	Parameters []Parameter
-	Definition string
-	Language   string
-	ReturnType string
-	Replace    bool // replace a function with the same name and argument types
-	// roles of anon and authenticated that may execute it; nil means none, or no change if it is
-	// replaced
-	Execute *[]string
+// FunctionInfo describes a user's function or procedure without its body.
+type FunctionInfo struct {
+	Schema          string      `json:"schema"`
+	Name            string      `json:"name"`
+	Kind            string      `json:"kind" enum:"function,procedure,window"`
+	Arguments       string      `json:"arguments" doc:"Types of the parameters, which tell functions of one name apart." example:"integer, text"`
+	Parameters      []Parameter `json:"parameters" doc:"Those that a caller gives; a name is empty if it has none."`
+	ReturnType      string      `json:"returnType" doc:"Empty for a procedure."`
+	Language        string      `json:"language"`
+	Volatility      string      `json:"volatility" enum:"immutable,stable,volatile"`
+	SecurityDefiner bool        `json:"securityDefiner" doc:"It runs with the rights of its owner instead of its caller's."`
+	Execute         []string    `json:"execute" doc:"Which of anon and authenticated may execute it."`
 }
 
-// CreateFunction creates a function of the project's owner that runs with the rights of its caller.
-// Only roles with a grant may execute it. Unqualified names in its body resolve to the function's
-// own schema, then public, then the extensions, for each caller. It fails with Conflict on name for
-// the same name and argument types, unless n.Replace is set. It fails with Invalid on schema if the
-// schema is reserved for the platform, with NotFound for an unknown schema, and with Unprocessable
-// on the field at fault.
-func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Function, error) {
-	if err := checkSchema(fault.Invalid, n.Schema); err != nil {
+// routine is a row of [selectRoutines].
+type routine struct {
+	OID             uint32
+	Schema          string
+	Name            string
+	Kind            string
+	Language        string
+	Volatility      string
+	SecurityDefiner bool
+	Definition      string
+	Result          string
+	ReturnsSet      bool
+	Modes           []string
+	Names           []string
+	Types           []string
+	Execute         []string
+	Total           int64
+}
+
+// userRoutines is the from clause of the users' functions, without those of extensions.
+const userRoutines = `
+	from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+	where p.prokind in ('f', 'p', 'w') and ` + userSchema + `
+		and not exists (select from pg_catalog.pg_depend d
+			where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.objid = p.oid and d.deptype = 'e')`
+
+// selectRoutines describes the functions of found, a relation with the columns oid and total.
+const selectRoutines = `
+	select p.oid, n.nspname as schema, p.proname as name, found.total,
+		case p.prokind when 'f' then 'function' when 'p' then 'procedure' else 'window' end as kind,
+		l.lanname as language, case p.provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end as volatility,
+		p.prosecdef as security_definer, coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc) as definition, p.proretset as returns_set,
+		case when p.prokind = 'p' then '' else (
+			select ` + displayType + ` from (select pg_catalog.format_type(p.prorettype, null) as full_name) printed) end as result,
+		a.modes, a.names, a.types,
+		array(select r.rolname::text from pg_catalog.pg_roles r
+			where r.rolname in ('anon', 'authenticated') and pg_catalog.has_function_privilege(r.oid, p.oid, 'execute') order by 1) as execute
+	from found
+	join pg_catalog.pg_proc p on p.oid = found.oid
+	join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+	join pg_catalog.pg_language l on l.oid = p.prolang
+	cross join lateral (
+		select coalesce(pg_catalog.array_agg(coalesce(p.proargmodes[t.n], 'i')::text order by t.n), '{}') as modes,
+			coalesce(pg_catalog.array_agg(coalesce(p.proargnames[t.n], '') order by t.n), '{}') as names,
+			coalesce(pg_catalog.array_agg(` + displayType + ` order by t.n), '{}') as types
+		from pg_catalog.unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) with ordinality t(type, n)
+		cross join lateral (select pg_catalog.format_type(t.type, null) as full_name) printed
+	) a`
+
+var routineSorts = map[string]string{"name": "name", "schema": "schema", "language": "language"}
+
+// ListFunctions returns a page of the functions and procedures of a schema, or of all schemas if it
+// is "", and the total number. Pages are sorted by name, schema or language. It fails with Invalid
+// on schema if the schema is reserved for the platform.
+func ListFunctions(ctx context.Context, q pg.Querier, schema string, page pg.Page) ([]FunctionInfo, int64, error) {
+	if schema != "" {
+		if err := checkSchema(fault.Invalid, schema); err != nil {
+			return nil, 0, err
+		}
+	}
+
+	const of = ` and (@schema = '' or n.nspname = @schema)`
+	args := pgx.StrictNamedArgs{"schema": schema}
+	first := page // functions are described for the page only, which is then sorted again
+	first.Number = 1
+
+	rows, err := pg.All[routine](ctx, q, `with found as (
+		select p.oid, count(*) over () as total, p.proname as name, n.nspname as schema,
+			(select l.lanname from pg_catalog.pg_language l where l.oid = p.prolang) as language `+userRoutines+of+
+		page.Clause(routineSorts, "oid")+`)`+selectRoutines+
+		first.Clause(map[string]string{"name": "p.proname", "schema": "n.nspname", "language": "l.lanname"}, "p.oid"),
+		args)
+	if err != nil {
+		return nil, 0, err
+	}
+
+	if len(rows) == 0 && page.Number > 1 { // past the end, where no row has the total
+		total, err := pg.Value[int64](ctx, q, "select count(*)"+userRoutines+of, args)
+		return []FunctionInfo{}, total, err
+	}
+
+	functions := make([]FunctionInfo, len(rows))
+	var total int64
+	for i, r := range rows {
+		functions[i], total = r.describe().FunctionInfo, r.Total
+	}
+
+	return functions, total, nil
+}
+
+// GetFunction returns a function or procedure. arguments selects one as in [DeleteFunction], and
+// errors are the same. It runs as the owner, since PostgreSQL parses the types that the client
+// wrote.
+func GetFunction(ctx context.Context, owner *pgxpool.Pool, schema, name string, arguments *string) (Function, error) {
+	if err := checkSchema(fault.Invalid, schema); err != nil {
+		return Function{}, err
+	}
+	if err := checkName(fault.Invalid, "functionName", name); err != nil {
 		return Function{}, err
 	}
 
-	var created Function
-	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
-		if err := schemaExists(ctx, tx, n.Schema); err != nil {
-			return err
-		}
-		if err := n.check(); err != nil {
-			return err
-		}
-		if err := checkLanguage(ctx, tx, n.Language); err != nil {
-			return err
-		}
-
-		d, err := n.declare(ctx, newTypes(tx))
+	var found Function
+	err := change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		f, err := findFunction(ctx, tx, schema, name, arguments)
 		if err != nil {
 			return err
 		}
 
-		existing, err := d.find(ctx, tx)
-		if err != nil {
-			return err
-		}
-
-		if err := d.create(ctx, tx); err != nil {
-			return err
-		}
-
-		if existing == 0 {
-			if err := execute(ctx, tx, "revoke execute on function "+d.signature()+" from public"); err != nil {
-				return err
-			}
-		}
-
-		if n.Execute != nil {
-			if err := d.grantExecute(ctx, tx, *n.Execute); err != nil {
-				return err
-			}
-		}
-
-		id, err := d.find(ctx, tx)
-		if err != nil {
-			return err
-		}
-
-		created, err = functionByID(ctx, tx, id)
+		found, err = functionByID(ctx, tx, f.OID)
 		return err
 	})
 
-	return created, err
+	return found, err
 }
 
-func schemaExists(ctx context.Context, q pg.Querier, schema string) error {
-	found, err := pg.Value[bool](ctx, q, `select exists (select from pg_catalog.pg_namespace where nspname = @schema)`,
-		pgx.StrictNamedArgs{"schema": schema})
-	if err == nil && !found {
-		return fault.New(fault.NotFound, "there is no such schema")
+func functionByID(ctx context.Context, q pg.Querier, id uint32) (Function, error) {
+	r, err := pg.One[routine](ctx, q, `with found as (select @id::oid as oid, 1::bigint as total)`+selectRoutines,
+		pgx.StrictNamedArgs{"id": id})
+	if fault.Is(err, fault.NotFound) {
+		return Function{}, noFunction().Because(err)
 	}
 
-	return err
+	return r.describe(), err
 }
 
-// check validates the function without the database.
-func (n NewFunction) check() error {
-	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
-		return err
-	}
+// describe returns the function in the representation for clients.
+func (r routine) describe() Function {
+	f := Function{Definition: r.Definition, FunctionInfo: FunctionInfo{Schema: r.Schema, Name: r.Name, Kind: r.Kind,
+		Language: r.Language, Volatility: r.Volatility,
+		SecurityDefiner: r.SecurityDefiner, Execute: r.Execute,
+		Parameters: []Parameter{}, ReturnType: shortType(r.Result)}}
 
-	if len(n.Parameters) > maxParameters {
-		return fault.OnField(fault.Unprocessable, "parameters", "too_many", "must be at most %d", maxParameters)
-	}
-
-	if n.Execute != nil {
-		if err := checkExecuteRoles(*n.Execute); err != nil {
-			return err
+	var arguments, columns []string
+	for i, mode := range r.Modes {
+		typ := shortType(r.Types[i])
+		switch mode {
+		case "t":
+			columns = append(columns, displayName(r.Names[i])+" "+typ)
+		case "i", "b", "v":
+			f.Parameters = append(f.Parameters, Parameter{Name: r.Names[i], Type: typ})
+			arguments = append(arguments, typ)
 		}
 	}
 
-	if strings.TrimSpace(n.Definition) == "" {
-		return fault.OnField(fault.Unprocessable, "definition", "required", "must not be empty")
-	}
-	if !storable(n.Definition) {
-		return fault.OnField(fault.Unprocessable, "definition", "invalid_value", "must be text without a NUL")
+	f.Arguments = strings.Join(arguments, ", ")
+
+	switch {
+	case len(columns) > 0:
+		f.ReturnType = "table(" + strings.Join(columns, ", ") + ")"
+	case r.ReturnsSet:
+		f.ReturnType = "setof " + f.ReturnType
 	}
 
-	return nil
+	return f
+}
+
+// displayName quotes a name unless it is valid without quotes.
+func displayName(name string) string {
+	if identifier.MatchString(name) && strings.ToLower(name) == name {
+		return name
+	}
+	return pg.Quote(name)
+}
+
+// Language is a language for the project's functions.
+type Language struct {
+	Name string `json:"name" example:"plpgsql"`
+}
+
+const selectLanguages = `select l.lanname as name from pg_catalog.pg_language l where l.lanpltrusted order by l.lanname`
+
+// ListLanguages returns the trusted languages of the database.
+func ListLanguages(ctx context.Context, q pg.Querier) ([]Language, error) {
+	return pg.All[Language](ctx, q, selectLanguages)
+}
+
+// checkLanguage fails with Unprocessable on language unless the language is trusted.
+func checkLanguage(ctx context.Context, q pg.Querier, name string) error {
+	languages, err := ListLanguages(ctx, q)
+	if err != nil || slices.Contains(languages, Language{name}) {
+		return err
+	}
+
+	return fault.OnField(fault.Unprocessable, "language", "not_supported",
+		"must be one that the database trusts, such as sql or plpgsql")
 }
 
 // DeleteFunction drops a function or procedure. arguments are its argument types, separated by
@@ -228,7 +314,9 @@ func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments
 }
 
 // functionByArguments returns the function with the argument types that a client wrote.
-func functionByArguments(ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string) (storedFunction, error) {
+func functionByArguments(
+	ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string,
+) (storedFunction, error) {
 	specs, err := parseTypes(arguments)
 	if err != nil {
 		return storedFunction{}, fault.OnField(fault.Invalid, "arguments", "invalid_type",

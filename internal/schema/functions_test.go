@@ -389,7 +389,9 @@ func TestFunctionRaces(t *testing.T) {
 			t.Errorf("%d of 20 equal functions were made, want 1", n)
 		}
 
-		errs = concurrently(20, func(int) error { return schema.DeleteFunction(t.Context(), p.owner, "public", "f", nil) })
+		errs = concurrently(20, func(int) error {
+			return schema.DeleteFunction(t.Context(), p.owner, "public", "f", nil)
+		})
 		if n := successes(t, errs, fault.NotFound); n != 1 {
 			t.Errorf("%d of 20 deletions succeeded, want 1", n)
 		}

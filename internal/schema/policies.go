@@ -99,7 +99,8 @@ func CreatePolicy(
 			return err
 		}
 
-		if n.Permissive && slices.Contains(writeCommands, n.Command) && slices.ContainsFunc(n.Roles, includesAnonymous) {
+		if n.Permissive && slices.Contains(writeCommands, n.Command) &&
+			slices.ContainsFunc(n.Roles, includesAnonymous) {
 			if err := requireConfirmation(n.Confirm, "lets everyone write rows of the table"); err != nil {
 				return err
 			}
@@ -258,8 +259,8 @@ func (u PolicyUpdate) alter(ctx context.Context, tx pgx.Tx, t Table, p Policy) e
 			return nil
 		}
 
-		return translate(execute(ctx, tx, "alter policy "+pg.Quote(p.Name)+" on "+pg.Quote(t.Schema, t.Name)+conditions),
-			explainPolicy)
+		sql := "alter policy " + pg.Quote(p.Name) + " on " + pg.Quote(t.Schema, t.Name) + conditions
+		return translate(execute(ctx, tx, sql), explainPolicy)
 	})
 }
 

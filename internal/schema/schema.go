@@ -20,8 +20,10 @@ package schema
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -128,4 +130,71 @@ func lockInMode(ctx context.Context, tx pgx.Tx, t Table, mode string) error {
 func execute(ctx context.Context, tx pgx.Tx, sql string) error {
 	_, err := tx.Conn().PgConn().ExecParams(ctx, sql, nil, nil, nil, nil).Close()
 	return err
+}
+
+// changeTable is [changeNamed] for the table of ref, which it locks exclusively. It fails as
+// [GetTable] does, and with Conflict, code busy, if the table is locked.
+func changeTable(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string,
+	f func(ctx context.Context, tx pgx.Tx, t Table) error,
+) error {
+	return changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		t, err := GetTable(ctx, tx, project, ref)
+		if err != nil {
+			return err
+		}
+
+		if err := lock(ctx, tx, t); err != nil {
+			return err
+		}
+
+		return f(ctx, tx, t)
+	})
+}
+
+// alter runs an ALTER TABLE statement.
+func alter(ctx context.Context, tx pgx.Tx, t Table, action string) error {
+	return execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" "+action)
+}
+
+// comment sets the comment of the object that sql names; "" removes it.
+func comment(ctx context.Context, tx pgx.Tx, sql, text string) error {
+	return execute(ctx, tx, "comment on "+sql+" is "+pg.Literal(text))
+}
+
+const maxComment = 10_000 // bytes
+
+func checkComment(field, text string) error {
+	if len(text) > maxComment || !storable(text) {
+		return fault.OnField(fault.Unprocessable, field, "invalid_value",
+			"must be text of at most %d bytes without a NUL", maxComment)
+	}
+
+	return nil
+}
+
+// requireConfirmation fails with Unprocessable on confirm unless the client confirmed a step that
+// opens data.
+func requireConfirmation(confirm bool, what string) error {
+	if confirm {
+		return nil
+	}
+	return fault.OnField(fault.Unprocessable, "confirm", "confirmation_required", "must be true, for this %s", what)
+}
+
+// columnNames returns the names of a table's columns in order.
+func columnNames(ctx context.Context, q pg.Querier, table uint32) ([]string, error) {
+	return pg.Values[string](ctx, q, `
+		select attname from pg_catalog.pg_attribute where attrelid = @table and attnum > 0 and not attisdropped order by attnum`,
+		pgx.StrictNamedArgs{"table": table})
+}
+
+// quoted returns names as an SQL list.
+func quoted(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = pg.Quote(name)
+	}
+
+	return strings.Join(all, ", ")
 }

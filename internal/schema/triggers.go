@@ -277,11 +277,15 @@ func (n NewTrigger) condition(ctx context.Context, tx pgx.Tx, t Table) (string, 
 		select exists (select from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
 			where n.nspname = @schema and p.proname = @name and p.pronargs = 0 and p.prorettype = 'pg_catalog.trigger'::pg_catalog.regtype)`,
 		pgx.StrictNamedArgs{"schema": schema, "name": function})
-	if err == nil && !fits {
-		err = n.explain("42883")
+	if err != nil {
+		return "", err
 	}
 
-	return " when " + text, err
+	if !fits {
+		return "", n.explain("42883")
+	}
+
+	return " when " + text, nil
 }
 
 // statement returns the SQL that creates the trigger.

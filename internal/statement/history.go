@@ -65,13 +65,17 @@ func recordStart(ctx context.Context, p *tenant.Project, id, user uuid.UUID, q Q
 	return audit.Write(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		_, err := pg.Exec(ctx, tx, `
 			insert into socle.queries (uuid, query, read_only, run_by) values (@id, left(@query, @kept), @read_only, @user)`,
-			pgx.StrictNamedArgs{"id": id, "query": q.Text, "kept": maxHistoryText, "read_only": q.ReadOnly, "user": user})
+			pgx.StrictNamedArgs{
+				"id": id, "query": q.Text, "kept": maxHistoryText, "read_only": q.ReadOnly, "user": user,
+			})
 		return err
 	})
 }
 
 // recordEnd records the outcome of a query and deletes old records.
-func recordEnd(ctx context.Context, p *tenant.Project, id uuid.UUID, took float64, results []Result, failure error) error {
+func recordEnd(
+	ctx context.Context, p *tenant.Project, id uuid.UUID, took float64, results []Result, failure error,
+) error {
 	var rows *int64
 	var code *string
 	if failure == nil {

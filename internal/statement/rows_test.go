@@ -11,13 +11,13 @@ import (
 // wide returns a row of n null columns, which have the smallest values in JSON.
 func wide(n int) ([]columnType, [][]byte) { return make([]columnType, n), make([][]byte, n) }
 
-// TestAnswersAreBounded checks that a response stays within its limit even with the smallest
+// TestResponsesAreBounded checks that a response stays within its limit even with the smallest
 // values, and that concurrent responses share one budget.
-func TestAnswersAreBounded(t *testing.T) {
+func TestResponsesAreBounded(t *testing.T) {
 	t.Parallel()
 
 	const columns, rows = 1600, 10_000
-	room := responseBudget{available: responsesMemory}
+	shared := responseBudget{available: responsesMemory}
 	types, values := wide(columns)
 
 	var wg sync.WaitGroup
@@ -25,7 +25,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	results := make([]Result, len(sessions))
 	for i := range sessions {
 		project := uuid.UUID{byte(i / 3)}
-		sessions[i] = &session{query: Query{MaxRows: rows}, types: types, reservation: reservation{budget: &room, project: project}}
+		sessions[i] = &session{query: Query{MaxRows: rows}, types: types,
+			reservation: reservation{budget: &shared, project: project}}
 		wg.Go(func() {
 			for range rows {
 				if err := sessions[i].row(&results[i], values); err != nil {
@@ -40,12 +41,13 @@ func TestAnswersAreBounded(t *testing.T) {
 	taken, bytes := 0, 0
 	of := map[uuid.UUID]int{}
 	for i, s := range sessions {
-		if !results[i].Truncated || len(results[i].Rows.text) > maxBytes || len(results[i].Rows.text) != s.reservation.used {
-			t.Errorf("answer %d: truncated %v, %d bytes, %d counted", i, results[i].Truncated,
+		if !results[i].Truncated || len(results[i].Rows.text) > maxBytes ||
+			len(results[i].Rows.text) != s.reservation.used {
+			t.Errorf("response %d: truncated %v, %d bytes, %d counted", i, results[i].Truncated,
 				len(results[i].Rows.text), s.reservation.used)
 		}
 		if responseCopies*s.reservation.used > s.reservation.reserved+freeBytes {
-			t.Errorf("answer %d: %d bytes are taken for %d", i, s.reservation.reserved, s.reservation.used)
+			t.Errorf("response %d: %d bytes are taken for %d", i, s.reservation.reserved, s.reservation.used)
 		}
 
 		taken += s.reservation.reserved
@@ -53,17 +55,18 @@ func TestAnswersAreBounded(t *testing.T) {
 		bytes += cap(results[i].Rows.text)
 
 		if _, err := json.Marshal(results[i]); err != nil {
-			t.Errorf("answer %d: %v", i, err)
+			t.Errorf("response %d: %v", i, err)
 		}
 	}
 
-	if taken > responsesMemory || bytes > responsesMemory || taken+room.available != responsesMemory {
-		t.Errorf("all answers take %d bytes, %d in memory, %d are free of %d", taken, bytes, room.available, responsesMemory)
+	if taken > responsesMemory || bytes > responsesMemory || taken+shared.available != responsesMemory {
+		t.Errorf("all responses take %d bytes, %d in memory, %d are free of %d", taken, bytes,
+			shared.available, responsesMemory)
 	}
 
 	for project, n := range of {
 		if n > projectShare {
-			t.Errorf("the answers of project %v take %d bytes", project, n)
+			t.Errorf("the responses of project %v take %d bytes", project, n)
 		}
 	}
 
@@ -71,9 +74,9 @@ func TestAnswersAreBounded(t *testing.T) {
 		s.reservation.release()
 	}
 
-	if room.available != responsesMemory || len(room.reserved) > 0 {
-		t.Errorf("%d bytes are free of %d when all are gone, %d projects have some", room.available, responsesMemory,
-			len(room.reserved))
+	if shared.available != responsesMemory || len(shared.reserved) > 0 {
+		t.Errorf("%d bytes are free of %d when all are gone, %d projects have some", shared.available, responsesMemory,
+			len(shared.reserved))
 	}
 }
 

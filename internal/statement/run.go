@@ -54,7 +54,8 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	}
 	defer conn.Release()
 
-	s := &session{conn: conn.Conn().PgConn(), query: q, full: full, reservation: reservation{budget: &responses, project: p.UUID}}
+	s := &session{conn: conn.Conn().PgConn(), query: q, full: full,
+		reservation: reservation{budget: &responses, project: p.UUID}}
 	context.AfterFunc(ctx, func() { s.reservation.release() }) // after the response is written
 	s.conn.Frontend().SetMaxBodyLen(maxRow)
 
@@ -361,9 +362,11 @@ func translate(err error, index int, p piece) error {
 		position = p.start + int(e.Position)
 	}
 
-	f.Extra = map[string]any{"postgres": PostgresError{Message: clip(validUTF8(e.Message)), Detail: clip(validUTF8(e.Detail)),
-		Hint: clip(validUTF8(e.Hint)), SQLState: e.Code,
-		Position: position, Statement: index + 1, Context: clip(validUTF8(e.Where))}}
+	f.Extra = map[string]any{"postgres": PostgresError{
+		Message: clip(validUTF8(e.Message)), Detail: clip(validUTF8(e.Detail)), Hint: clip(validUTF8(e.Hint)),
+		SQLState: e.Code, Position: position, Statement: index + 1, Context: clip(validUTF8(e.Where)),
+	}}
+
 	return f
 }
 

@@ -145,8 +145,8 @@ const searchDays = 9 * 366
 
 // next returns the first matching minute after a wall clock time, or the zero time if none matches
 // within [searchDays].
-func (c cron) next(wallTime time.Time) time.Time {
-	at := wallTime.Truncate(time.Minute).Add(time.Minute)
+func (c cron) next(wall time.Time) time.Time {
+	at := wall.Truncate(time.Minute).Add(time.Minute)
 	for end := at.AddDate(0, 0, searchDays); at.Before(end); {
 		switch {
 		case !c.matchesDay(at):

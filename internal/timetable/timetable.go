@@ -45,13 +45,13 @@ func Zone(name string) (*time.Location, error) {
 // runs exactly once each day.
 func (t Timetable) Next(after time.Time) time.Time {
 	after = after.In(t.zone)
-	for wallTime := wallClock(after); ; {
-		wallTime = t.cron.next(wallTime)
-		if wallTime.IsZero() {
-			return wallTime
+	for wall := wallClock(after); ; {
+		wall = t.cron.next(wall)
+		if wall.IsZero() {
+			return wall
 		}
 
-		if at := t.instant(wallTime); at.After(after) {
+		if at := t.instant(wall); at.After(after) {
 			return at.UTC()
 		}
 	}
@@ -64,15 +64,15 @@ func wallClock(t time.Time) time.Time {
 
 // instant returns the first instant with a wall clock time, or, if clocks skip it, the instant of
 // the change.
-func (t Timetable) instant(wallTime time.Time) time.Time {
-	near := time.Date(wallTime.Year(), wallTime.Month(), wallTime.Day(), wallTime.Hour(), wallTime.Minute(), wallTime.Second(), 0, t.zone)
+func (t Timetable) instant(wall time.Time) time.Time {
+	near := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, t.zone)
 	start, end := near.ZoneBounds()
 
 	var first time.Time
 	for _, other := range []time.Time{near, start.Add(-time.Second), end} {
 		_, offset := other.In(t.zone).Zone()
-		at := wallTime.Add(-time.Duration(offset) * time.Second).In(t.zone)
-		if wallClock(at).Equal(wallTime) && (first.IsZero() || at.Before(first)) {
+		at := wall.Add(-time.Duration(offset) * time.Second).In(t.zone)
+		if wallClock(at).Equal(wall) && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
 	}
@@ -80,7 +80,7 @@ func (t Timetable) instant(wallTime time.Time) time.Time {
 	switch {
 	case !first.IsZero():
 		return first
-	case wallClock(near).After(wallTime):
+	case wallClock(near).After(wall):
 		return start
 	}
 

@@ -109,7 +109,12 @@ func selectSQL(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet bool
 	slices.SortFunc(key, func(a, b schema.BulkColumn) int { return cmp.Compare(a.Key, b.Key) })
 
 	for i, c := range key {
-		sql += map[bool]string{true: " order by ", false: ", "}[i == 0] + "t." + pg.Quote(c.Name)
+		separator := ", "
+		if i == 0 {
+			separator = " order by "
+		}
+
+		sql += separator + "t." + pg.Quote(c.Name)
 	}
 
 	return sql
@@ -127,7 +132,9 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 
 	switch e.Format {
 	case CSV:
-		return translateReadError(pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header)", copied))
+		return translateReadError(
+			pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header)", copied),
+		)
 	case TSV:
 		return translateReadError(
 			pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header, delimiter E'\\t')", copied),

@@ -91,7 +91,9 @@ func ImportRows(ctx context.Context, p *tenant.Project, ref string, file io.Read
 }
 
 // matchHeader returns the columns of a table that have values in the file.
-func matchHeader(ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn) ([]ImportedColumn, error) {
+func matchHeader(
+	ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn,
+) ([]ImportedColumn, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c schema.BulkColumn) bool { return c.Generated })
 	var columns []ImportedColumn
 
@@ -134,14 +136,22 @@ func matchMembers(
 	ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn,
 ) ([]ImportedColumn, error) {
 	s, err := rewind(ctx, file, o, nil)
-	for err == nil {
-		if err = ctx.Err(); err == nil {
-			_, err = s.next()
-		}
+	if err != nil {
+		return nil, err
 	}
 
-	if err != io.EOF {
-		return nil, translateFileError(err)
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+
+		_, err := s.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, translateFileError(err)
+		}
 	}
 
 	var columns []ImportedColumn

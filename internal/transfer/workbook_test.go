@@ -193,7 +193,7 @@ func TestDirectoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestReadingEndsWithItsContext(t *testing.T) {
+func TestReadEndsWithContext(t *testing.T) {
 	t.Parallel()
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -213,30 +213,30 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestWorkbookRoom(t *testing.T) {
+func TestWorkbookBudget(t *testing.T) {
 	t.Parallel()
 
-	room := workbookBudget{available: semaphore.NewWeighted(10)}
+	budget := workbookBudget{available: semaphore.NewWeighted(10)}
 	one, other := uuid.New(), uuid.New()
-	done, err := room.reserve(t.Context(), one, 8)
+	done, err := budget.reserve(t.Context(), one, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if _, err := room.reserve(t.Context(), one, 1); !fault.Is(err, fault.TooMany) {
+	if _, err := budget.reserve(t.Context(), one, 1); !fault.Is(err, fault.TooMany) {
 		t.Errorf("a second one of a project: %v", err)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	if _, err := room.reserve(ctx, other, 8); !errors.Is(err, context.Canceled) {
+	if _, err := budget.reserve(ctx, other, 8); !errors.Is(err, context.Canceled) {
 		t.Errorf("whose client leaves: %v", err)
 	}
 
 	entered := make(chan error, 1)
 	go func() {
-		done, err := room.reserve(t.Context(), other, 8)
+		done, err := budget.reserve(t.Context(), other, 8)
 		if err == nil {
 			done()
 		}
@@ -249,7 +249,7 @@ func TestWorkbookRoom(t *testing.T) {
 		t.Errorf("that waits: %v", err)
 	}
 
-	if done, err = room.reserve(t.Context(), one, 10); err != nil {
+	if done, err = budget.reserve(t.Context(), one, 10); err != nil {
 		t.Errorf("after all are gone: %v", err)
 	} else {
 		done()

@@ -3,18 +3,132 @@ package schema
 import (
 	"context"
 	"errors"
-	"fmt"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"socle/internal/fault"
 	"socle/internal/pg"
 )
+
+// maxParameters is PostgreSQL's limit of parameters per function.
+const maxParameters = 100
+
+// NewFunction describes a function to create. Definition is the body in the language. ReturnType is
+// a type, void, trigger, setof with a type, or table with a parenthesized list of names and types.
+type NewFunction struct {
+	Schema     string
+	Name       string
+	Parameters []Parameter
+	Definition string
+	Language   string
+	ReturnType string
+	Replace    bool // replace a function with the same name and argument types
+	// roles of anon and authenticated that may execute it; nil means none, or no change if it is
+	// replaced
+	Execute *[]string
+}
+
+// CreateFunction creates a function of the project's owner that runs with the rights of its caller.
+// Only roles with a grant may execute it. Unqualified names in its body resolve to the function's
+// own schema, then public, then the extensions, for each caller. It fails with Conflict on name for
+// the same name and argument types, unless n.Replace is set. It fails with Invalid on schema if the
+// schema is reserved for the platform, with NotFound for an unknown schema, and with Unprocessable
+// on the field at fault.
+func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Function, error) {
+	if err := checkSchema(fault.Invalid, n.Schema); err != nil {
+		return Function{}, err
+	}
+
+	var created Function
+	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		if err := schemaExists(ctx, tx, n.Schema); err != nil {
+			return err
+		}
+		if err := n.check(); err != nil {
+			return err
+		}
+		if err := checkLanguage(ctx, tx, n.Language); err != nil {
+			return err
+		}
+
+		d, err := n.declare(ctx, newTypes(tx))
+		if err != nil {
+			return err
+		}
+
+		existing, err := d.find(ctx, tx)
+		if err != nil {
+			return err
+		}
+
+		if err := d.create(ctx, tx); err != nil {
+			return err
+		}
+
+		if existing == 0 {
+			if err := execute(ctx, tx, "revoke execute on function "+d.signature()+" from public"); err != nil {
+				return err
+			}
+		}
+
+		if n.Execute != nil {
+			if err := d.grantExecute(ctx, tx, *n.Execute); err != nil {
+				return err
+			}
+		}
+
+		id, err := d.find(ctx, tx)
+		if err != nil {
+			return err
+		}
+
+		created, err = functionByID(ctx, tx, id)
+		return err
+	})
+
+	return created, err
+}
+
+func schemaExists(ctx context.Context, q pg.Querier, schema string) error {
+	found, err := pg.Value[bool](ctx, q, `select exists (select from pg_catalog.pg_namespace where nspname = @schema)`,
+		pgx.StrictNamedArgs{"schema": schema})
+	if err == nil && !found {
+		return fault.New(fault.NotFound, "there is no such schema")
+	}
+
+	return err
+}
+
+// check validates the function without the database.
+func (n NewFunction) check() error {
+	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
+		return err
+	}
+
+	if len(n.Parameters) > maxParameters {
+		return fault.OnField(fault.Unprocessable, "parameters", "too_many", "must be at most %d", maxParameters)
+	}
+
+	if n.Execute != nil {
+		if err := checkExecuteRoles(*n.Execute); err != nil {
+			return err
+		}
+	}
+
+	if strings.TrimSpace(n.Definition) == "" {
+		return fault.OnField(fault.Unprocessable, "definition", "required", "must not be empty")
+	}
+	if !storable(n.Definition) {
+		return fault.OnField(fault.Unprocessable, "definition", "invalid_value", "must be text without a NUL")
+	}
+
+	return nil
+}
 
 // declaration is a function with resolved types.
 type declaration struct {
@@ -233,33 +347,34 @@ func badDefinition(state, place string) *fault.Error {
 	return fault.OnField(fault.Unprocessable, "definition", code, "%s", message+place)
 }
 
-var nearText = regexp.MustCompile(`^\S{1,40}`)
+// executeRoles are the roles that may get execute on a function.
+var executeRoles = []string{"anon", "authenticated"}
 
-// errorPosition returns the line of the body and the word next to the error, or "" if PostgreSQL
-// reported no position. Positions count characters: of the body, or of the whole statement, which
-// is head followed by literal.
-func errorPosition(err error, head, literal string) string {
-	e, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok {
-		return ""
+// checkExecuteRoles validates the roles that get execute on a function.
+func checkExecuteRoles(roles []string) error {
+	for _, role := range roles {
+		if !slices.Contains(executeRoles, role) {
+			return fault.OnField(fault.Unprocessable, "execute", "not_allowed", "must be of %s",
+				strings.Join(executeRoles, ", "))
+		}
 	}
 
-	text, position := []rune(literal), int(e.Position)-utf8.RuneCountInString(head)
-	if e.InternalPosition > 0 {
-		text, position = []rune(e.InternalQuery), int(e.InternalPosition)
+	return nil
+}
+
+// grantExecute grants execute on the function to the given roles of [executeRoles] and revokes it
+// from the others.
+func (d *declaration) grantExecute(ctx context.Context, tx pgx.Tx, roles []string) error {
+	for _, role := range executeRoles {
+		sql := "revoke execute on function " + d.signature() + " from " + pg.Quote(role)
+		if slices.Contains(roles, role) {
+			sql = "grant execute on function " + d.signature() + " to " + pg.Quote(role)
+		}
+
+		if err := execute(ctx, tx, sql); err != nil {
+			return translate(err, nil)
+		}
 	}
 
-	if position < 1 || position > len(text) {
-		return ""
-	}
-
-	before, after := string(text[:position-1]), strings.TrimSuffix(string(text[position-1:]), "'")
-	line := fmt.Sprintf(", at line %d", 1+strings.Count(before, "\n"))
-
-	near := nearText.FindString(after)
-	if near == "" {
-		return line
-	}
-
-	return line + " near " + strings.ReplaceAll(near, "''", "'")
+	return nil
 }

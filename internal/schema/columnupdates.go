@@ -3,29 +3,14 @@ package schema
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"socle/internal/fault"
 	"socle/internal/pg"
 )
-
-// ColumnUpdate is a partial update of a column; nil fields stay unchanged.
-type ColumnUpdate struct {
-	Name         *string
-	Type         *string
-	Using        string // conversion to the new type, a key of [conversions]; "" means cast
-	NotNull      *bool
-	Unique       *bool
-	DefaultValue *string // "" drops the default
-	Comment      *string
-}
 
 // conversions are the SQL conversions of a value v to a type.
 var conversions = map[string]func(v, to string) string{
@@ -42,110 +27,6 @@ var conversions = map[string]func(v, to string) string{
 	},
 	"json":        func(v, to string) string { return "pg_catalog.to_jsonb(" + v + ")::" + to },
 	"one_element": func(v, to string) string { return "array[" + v + "]::" + to },
-}
-
-// storedColumn is a column as the catalog has it.
-type storedColumn struct {
-	Column
-	Identity  bool
-	Generated bool
-	table     Table
-}
-
-func (c storedColumn) alter(ctx context.Context, tx pgx.Tx, action string) error {
-	return alter(ctx, tx, c.table, "alter column "+pg.Quote(c.Name)+" "+action)
-}
-
-// findColumn returns a column of a table by any name, valid for a new column or not.
-func findColumn(ctx context.Context, tx pgx.Tx, t Table, name string) (storedColumn, error) {
-	columns, err := columnsOf(ctx, tx, t.ID)
-	if err != nil {
-		return storedColumn{}, err
-	}
-
-	i := slices.IndexFunc(columns, func(c Column) bool { return c.Name == name })
-	if i < 0 {
-		return storedColumn{}, fault.New(fault.NotFound, "there is no such column")
-	}
-
-	kind, err := pg.One[struct{ Identity, Generated bool }](ctx, tx, `
-		select attidentity <> '' as identity, attgenerated <> '' as generated from pg_catalog.pg_attribute
-		where attrelid = @table and attname = @name`, pgx.StrictNamedArgs{"table": t.ID, "name": name})
-	return storedColumn{Column: columns[i], Identity: kind.Identity, Generated: kind.Generated, table: t}, err
-}
-
-// UpdateColumn changes a column in one transaction. It fails as [GetTable] does, with NotFound for
-// an unknown column, with Conflict on name if the name is taken, with Conflict, code in_use, if
-// dependent objects prevent the change, with Conflict, code busy, if the table is locked, and with
-// Unprocessable on the field at fault.
-//
-// If rows prevent the change, the error has two extra members: failing is the number of such rows
-// (1000 means at least as many), and example is the key of one of them.
-func UpdateColumn(
-	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, u ColumnUpdate,
-) (Column, error) {
-	var changed Column
-	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
-		c, err := findColumn(ctx, tx, t, name)
-		if err != nil {
-			return err
-		}
-
-		if err := u.check(c); err != nil {
-			return err
-		}
-
-		steps := []func(context.Context, pgx.Tx, storedColumn) error{
-			u.updateType, u.updateDefault, u.updateNotNull, u.updateUnique, u.updateName,
-		}
-		for _, step := range steps {
-			if err := step(ctx, tx, c); err != nil {
-				return err
-			}
-		}
-
-		columns, err := columnsOf(ctx, tx, t.ID)
-		for _, after := range columns {
-			if after.Position == c.Position {
-				changed = after
-			}
-		}
-
-		return err
-	})
-
-	return changed, err
-}
-
-// check validates the update without further queries.
-func (u ColumnUpdate) check(c storedColumn) error {
-	if u.Name != nil && *u.Name != c.Name {
-		if err := checkName(fault.Unprocessable, "name", *u.Name); err != nil {
-			return err
-		}
-
-		if slices.Contains(systemColumns, *u.Name) {
-			return fault.OnField(fault.Unprocessable, "name", "reserved",
-				"is a name that the database keeps for itself")
-		}
-	}
-
-	if _, ok := conversions[u.Using]; !ok && u.Using != "" {
-		return fault.OnField(fault.Unprocessable, "using", "not_allowed", "must be one of %s",
-			strings.Join(slices.Sorted(maps.Keys(conversions)), ", "))
-	}
-	if u.Using != "" && u.Type == nil {
-		return fault.OnField(fault.Unprocessable, "using", "not_applicable", "means nothing without a type")
-	}
-	if u.DefaultValue != nil && (c.Identity || c.Generated) {
-		return fault.OnField(fault.Unprocessable, "defaultValue", "not_applicable",
-			"can't be for a column that counts by itself or is computed")
-	}
-	if u.Comment != nil {
-		return checkComment("comment", *u.Comment)
-	}
-
-	return nil
 }
 
 // updateType changes the type. PostgreSQL casts the default; if it can't, the default is parsed
@@ -318,4 +199,140 @@ func (c storedColumn) failingRows(ctx context.Context, tx pgx.Tx, to dataType, v
 
 	failing.Extra = map[string]any{"failing": found.Failing, "example": example}
 	return failing, nil
+}
+
+// updateDefault changes the default. It checks the value against the new type if that changes too.
+func (u ColumnUpdate) updateDefault(ctx context.Context, tx pgx.Tx, c storedColumn) error {
+	if u.DefaultValue == nil {
+		return nil
+	}
+
+	text := c.Type
+	if u.Type != nil {
+		text = *u.Type
+	}
+
+	types := newTypes(tx)
+	of, err := types.getNonSerial(ctx, "type", text)
+	if err != nil {
+		return err
+	}
+
+	value, err := types.checkDefault(ctx, "defaultValue", *u.DefaultValue, of)
+	if err != nil {
+		return err
+	}
+
+	action := "drop default"
+	if value != "" {
+		action = "set default " + value
+	}
+
+	return translate(c.alter(ctx, tx, action), nil)
+}
+
+// updateNotNull sets or drops the not null constraint.
+func (u ColumnUpdate) updateNotNull(ctx context.Context, tx pgx.Tx, c storedColumn) error {
+	if u.NotNull == nil {
+		return nil
+	}
+	if !*u.NotNull {
+		return translate(c.alter(ctx, tx, "drop not null"), func(state string) *fault.Error {
+			switch state {
+			// invalid_table_definition: part of the primary key; an identity column
+			case "42P16", "55000", "42601":
+				return fault.OnField(fault.Unprocessable, "notNull", "not_applicable",
+					"can't be false for a column of the primary key, or one that counts by itself")
+			}
+
+			return nil
+		})
+	}
+
+	err := inSavepoint(ctx, tx, func(part pgx.Tx) error { return c.alter(ctx, part, "set not null") })
+	if pg.State(err) != "23502" { // not_null_violation
+		return translate(err, nil)
+	}
+
+	n, countErr := pg.Value[int64](ctx, tx,
+		"select count(*) from "+pg.Quote(c.table.Schema, c.table.Name)+" where "+pg.Quote(c.Name)+" is null")
+	if countErr != nil {
+		return countErr
+	}
+
+	null := fault.OnField(fault.Unprocessable, "notNull", "null", "can't be, for there are rows without a value").
+		Because(err)
+	null.Extra = map[string]any{"failing": n}
+
+	return null
+}
+
+// updateUnique adds a unique constraint to the column, or drops all of its unique constraints and
+// indexes.
+func (u ColumnUpdate) updateUnique(ctx context.Context, tx pgx.Tx, c storedColumn) error {
+	if u.Unique == nil || *u.Unique == c.Unique {
+		return nil
+	}
+	if *u.Unique {
+		return translate(alter(ctx, tx, c.table, "add unique ("+pg.Quote(c.Name)+")"), func(state string) *fault.Error {
+			return (&newColumn{NewColumn: NewColumn{Name: c.Name}}).explainUnique("unique", state)
+		})
+	}
+
+	all, err := pg.All[struct {
+		Name                 string
+		Constrained, Primary bool
+	}](ctx, tx, `
+		select r.relname as name, k.oid is not null as constrained, i.indisprimary as primary
+		from pg_catalog.pg_index i
+		join pg_catalog.pg_class r on r.oid = i.indexrelid
+		left join pg_catalog.pg_constraint k on k.conindid = i.indexrelid and k.contype in ('u', 'p')
+		where i.indrelid = @table and i.indisunique and i.indnkeyatts = 1 and i.indkey[0] = @column and i.indpred is null`,
+		pgx.StrictNamedArgs{"table": c.table.ID, "column": c.Position})
+	if err != nil {
+		return err
+	}
+
+	for _, index := range all {
+		if index.Primary {
+			return fault.OnField(fault.Unprocessable, "unique", "not_applicable", "can't be false for the primary key")
+		}
+
+		sql := "drop index " + pg.Quote(c.table.Schema, index.Name)
+		if index.Constrained {
+			sql = "alter table " + pg.Quote(c.table.Schema, c.table.Name) + " drop constraint " + pg.Quote(index.Name)
+		}
+
+		if err := execute(ctx, tx, sql); err != nil {
+			return translate(err, explainDrop)
+		}
+	}
+
+	return nil
+}
+
+// updateName changes the comment and then the name. It runs last, since all other steps use the old
+// name.
+func (u ColumnUpdate) updateName(ctx context.Context, tx pgx.Tx, c storedColumn) error {
+	if u.Comment != nil {
+		if err := comment(ctx, tx, "column "+pg.Quote(c.table.Schema, c.table.Name, c.Name), *u.Comment); err != nil {
+			return translate(err, nil)
+		}
+	}
+
+	if u.Name == nil || *u.Name == c.Name {
+		return nil
+	}
+
+	err := alter(ctx, tx, c.table, "rename column "+pg.Quote(c.Name)+" to "+pg.Quote(*u.Name))
+	return translate(err, func(state string) *fault.Error {
+		switch state {
+		case "42701": // duplicate_column
+			return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another column of the table")
+		case "42P16": // invalid_table_definition: inherited
+			return explainDrop(state)
+		}
+
+		return nil
+	})
 }

@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"slices"
+	"strconv"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -11,6 +12,148 @@ import (
 	"socle/internal/fault"
 	"socle/internal/pg"
 )
+
+// NewTable describes a table to create. An empty schema means public. Several primary columns form
+// a composite key.
+type NewTable struct {
+	Name        string
+	Schema      string
+	Comment     string
+	Columns     []NewColumn
+	Constraints []NewConstraint // in addition to those of the columns
+}
+
+// CreateTable creates a table with row level security enabled, in one transaction. It fails with
+// Invalid on schema if the schema is reserved for the platform, with Conflict on name if the name
+// is taken, and with Unprocessable on the field at fault.
+func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, error) {
+	if n.Schema == "" {
+		n.Schema = public
+	}
+
+	if err := checkSchema(fault.Unprocessable, n.Schema); err != nil {
+		return Table{}, err
+	}
+	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
+		return Table{}, err
+	}
+
+	columns, err := checkColumns(n.Columns)
+	if err != nil {
+		return Table{}, err
+	}
+
+	var created Table
+	err = change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		if err := resolveColumns(ctx, tx, columns); err != nil {
+			return err
+		}
+
+		sql := "create table " + pg.Quote(n.Schema, n.Name) + " ("
+		for i, c := range columns {
+			if i > 0 {
+				sql += ", "
+			}
+			sql += c.clause
+		}
+
+		if err := execute(ctx, tx, sql+")"); err != nil {
+			return translate(err, explainTable)
+		}
+		if created, err = tableByName(ctx, tx, n.Schema, n.Name); err != nil {
+			return err
+		}
+		if err := addConstraints(ctx, tx, created, columns); err != nil {
+			return err
+		}
+		if err := n.addDetails(ctx, tx, created); err != nil {
+			return err
+		}
+		if err := execute(ctx, tx, "alter table "+pg.Quote(n.Schema, n.Name)+" enable row level security"); err != nil {
+			return err
+		}
+
+		created, err = tableByID(ctx, tx, created.ID) // again, since constraints add to its size
+		return err
+	})
+
+	return created, err
+}
+
+// addDetails adds the comment and the table constraints to the new table.
+func (n NewTable) addDetails(ctx context.Context, tx pgx.Tx, t Table) error {
+	if n.Comment != "" {
+		if err := checkComment("comment", n.Comment); err != nil {
+			return err
+		}
+		if err := comment(ctx, tx, "table "+pg.Quote(t.Schema, t.Name), n.Comment); err != nil {
+			return translate(err, nil)
+		}
+	}
+
+	for i, c := range n.Constraints {
+		if _, err := c.add(ctx, tx, t, "constraints."+strconv.Itoa(i)+"."); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func explainTable(state string) *fault.Error {
+	switch state {
+	case "3F000": // invalid_schema_name
+		return fault.OnField(fault.Unprocessable, "schema", "not_found", "is not a schema of the project")
+	case "42501": // insufficient_privilege
+		return fault.OnField(fault.Unprocessable, "schema", "not_owned",
+			"is not one that the project may make tables in, or a column's type not one it may use")
+	case "42P16", "42804": // invalid_table_definition, datatype_mismatch
+		return fault.OnField(fault.Unprocessable, "columns", "invalid_value", "can't be a table's in this combination")
+	}
+
+	return nameTaken(state)
+}
+
+// CreatePlainTable creates a table without constraints in tx, with row level security enabled. It
+// fails as [CreateTable] does.
+func CreatePlainTable(ctx context.Context, tx pgx.Tx, n NewTable) (Table, error) {
+	if n.Schema == "" {
+		n.Schema = public
+	}
+
+	if err := checkSchema(fault.Invalid, n.Schema); err != nil {
+		return Table{}, err
+	}
+	if err := checkName(fault.Invalid, "name", n.Name); err != nil {
+		return Table{}, err
+	}
+
+	columns, err := checkColumns(n.Columns)
+	if err != nil {
+		return Table{}, err
+	}
+
+	if err := resolveColumns(ctx, tx, columns); err != nil {
+		return Table{}, err
+	}
+
+	sql := "create table " + pg.Quote(n.Schema, n.Name) + " ("
+	for i, c := range columns {
+		if i > 0 {
+			sql += ", "
+		}
+		sql += c.clause
+	}
+
+	if err := execute(ctx, tx, sql+")"); err != nil {
+		return Table{}, translate(err, explainTable)
+	}
+	if err := execute(ctx, tx, "alter table "+pg.Quote(n.Schema, n.Name)+" enable row level security"); err != nil {
+		return Table{}, err
+	}
+
+	return tableByName(ctx, tx, n.Schema, n.Name)
+}
 
 // DuplicateTable creates a table with the given name in the schema of the table of ref. It copies
 // columns, defaults, constraints, indexes and comments, and with withRows the rows. Identity and
