@@ -60,7 +60,7 @@ func readHead(s *source) (head, error) {
 	}
 
 	if h.format == nil {
-		return h, unprocessable("not_an_image", "the file is no picture in JPEG, PNG, GIF or WebP")
+		return h, unprocessable("not_an_image", "the file is not a JPEG, PNG, GIF or WebP picture")
 	}
 
 	c, err := h.format.config(&limitedSource{s: s, remaining: maxHeadBytes})
@@ -70,10 +70,10 @@ func readHead(s *source) (head, error) {
 
 	h.width, h.height, h.model = c.Width, c.Height, c.ColorModel
 	if c.Width < 1 || c.Height < 1 {
-		return h, errors.New("no pixels")
+		return h, errors.New("the picture has no pixels")
 	}
 	if int64(c.Width)*int64(c.Height) > MaxPixels {
-		return h, unprocessable("too_many_pixels", "the picture of %d × %d has more than %d pixels", c.Width,
+		return h, unprocessable("too_many_pixels", "the picture of %d × %d exceeds the limit of %d pixels", c.Width,
 			c.Height, MaxPixels)
 	}
 	if err := h.format.readMetadata(&h, s); s.failed != nil {

@@ -58,7 +58,7 @@ func (m *Maker) Make(
 ) (Picture, error) {
 	if size > MaxBytes {
 		return Picture{}, unprocessable("too_large",
-			"the file has more than the %d bytes of a picture that can be scaled", MaxBytes)
+			"the file exceeds the limit of %d bytes for pictures", MaxBytes)
 	}
 	if !m.admit(owner) {
 		return Picture{}, tooMany()
@@ -87,7 +87,7 @@ func (m *Maker) Make(
 	// the source's pixels, and the same again for the output
 	need := h.memory() + l.memory(h.width, h.height) + int64(l.width)*int64(l.height)*8
 	if need > memoryBudget {
-		return Picture{}, unprocessable("too_many_pixels", "the picture of %d × %d takes too much memory to decode",
+		return Picture{}, unprocessable("too_many_pixels", "decoding the picture of %d × %d requires too much memory",
 			h.width, h.height)
 	}
 
@@ -151,7 +151,7 @@ func (m *Maker) release(owner uuid.UUID) {
 }
 
 func tooMany() *fault.Error {
-	return &fault.Error{Kind: fault.TooMany, Detail: "too many pictures are being made", RetryAfter: retryAfter}
+	return &fault.Error{Kind: fault.TooMany, Detail: "too many pictures are being scaled", RetryAfter: retryAfter}
 }
 
 func unprocessable(code, format string, args ...any) *fault.Error {
@@ -194,7 +194,7 @@ func (s *source) Seek(offset int64, whence int) (int64, error) {
 func (s *source) explain(err error) error {
 	switch {
 	case errors.Is(s.failed, context.DeadlineExceeded):
-		return fault.New(fault.Unavailable, "the picture took too long to make").Because(s.failed)
+		return fault.New(fault.Unavailable, "scaling the picture took too long").Because(s.failed)
 	case s.failed != nil:
 		return fmt.Errorf("read a picture: %w", s.failed)
 	}
@@ -203,7 +203,7 @@ func (s *source) explain(err error) error {
 		return err
 	}
 
-	return unprocessable("damaged_image", "the picture is damaged, or of a kind that can't be decoded").Because(err)
+	return unprocessable("damaged_image", "the picture is damaged or can't be decoded").Because(err)
 }
 
 // decode decodes the picture, or the first frame of an animation.

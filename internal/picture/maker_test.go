@@ -77,23 +77,23 @@ func TestMakeFails(t *testing.T) {
 	}
 	if _, err := m.Make(t.Context(), uuid.Nil, 1, failing, Spec{}); !errors.Is(err, storageErr) ||
 		!fault.Is(err, fault.Internal) {
-		t.Errorf("got %v, want what the storage says", err)
+		t.Errorf("got %v, want the error of the storage", err)
 	}
 
 	if _, err := m.Make(t.Context(), uuid.Nil, 1, func(context.Context) (io.ReadSeekCloser, error) {
 		return nil, storageErr
 	}, Spec{}); !errors.Is(err, storageErr) {
-		t.Errorf("got %v, want what the storage says", err)
+		t.Errorf("got %v, want the error of the storage", err)
 	}
 
 	over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 
 	if _, err := m.Make(over, uuid.Nil, 1, opener(source), Spec{}); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("got %v when the time is over, want Unavailable", err)
+		t.Errorf("after the deadline: got %v, want Unavailable", err)
 	}
 	if len(m.pending) != 0 || m.total != 0 {
-		t.Errorf("%d are still under way: %v", m.total, m.pending)
+		t.Errorf("got %d pictures in progress: %v", m.total, m.pending)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestMakerIsBounded(t *testing.T) {
 		close(opened)
 		return opener(source)(ctx)
 	}, Spec{}); err == nil {
-		t.Error("a picture was made without memory")
+		t.Error("Make succeeded without memory")
 	}
 
 	m.memory.Release(memoryBudget)

@@ -128,7 +128,7 @@ func TestKey(t *testing.T) {
 	for _, specs := range same {
 		key := specs[0].Key()
 		if seen[key] {
-			t.Errorf("%+v has the key of another one: %q", specs[0], key)
+			t.Errorf("%+v: got the key of another spec: %q", specs[0], key)
 		}
 
 		seen[key] = true
@@ -170,7 +170,7 @@ func TestScale(t *testing.T) {
 
 	for _, p := range scale(t.Context(), checks, layout{0, 0, 1024, 1024, 100, 100}).Pix {
 		if p != 255 && (p < 120 || p > 135) {
-			t.Fatalf("got %d of a board of black and white", p)
+			t.Fatalf("black and white checks: got %d, want gray", p)
 		}
 	}
 
@@ -224,7 +224,7 @@ func TestScaleCountsItsMemory(t *testing.T) {
 		}
 
 		if counted := l.memory(test.width, test.height); counted < taken || counted > 2*taken+1<<20 {
-			t.Errorf("%d × %d to %d: %d bytes are counted, %d taken", test.width, test.height, test.to, counted, taken)
+			t.Errorf("%d × %d to %d: got an estimate of %d bytes, want about %d", test.width, test.height, test.to, counted, taken)
 		}
 	}
 }
@@ -260,17 +260,17 @@ func TestExtremeProportions(t *testing.T) {
 		runtime.ReadMemStats(&after)
 
 		if f, ok := errors.AsType[*fault.Error](err); !ok || f.CodeWord() != "too_many_pixels" {
-			t.Errorf("%d × %d: %v", size[0], size[1], err)
+			t.Errorf("%d × %d: got %v, want too_many_pixels", size[0], size[1], err)
 		}
 		if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 8 {
-			t.Errorf("%d × %d: %d MB were allocated", size[0], size[1], got)
+			t.Errorf("%d × %d: got %d MB allocated", size[0], size[1], got)
 		}
 	}
 
 	truncated := pngHead(1000, 1000)
 	if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(truncated)), opener(truncated),
 		Spec{Width: 10}); !fault.Is(err, fault.Unprocessable) {
-		t.Errorf("truncated: %v", err)
+		t.Errorf("truncated: got %v, want Unprocessable", err)
 	}
 }
 
@@ -286,7 +286,7 @@ func TestScalingEndsWithItsContext(t *testing.T) {
 
 	for _, p := range scale(ctx, src, layout{0, 0, 10, 10_000, 10, 10}).Pix {
 		if p != 0 {
-			t.Fatal("it was scaled")
+			t.Fatal("the picture was scaled after the end of its context")
 		}
 	}
 }

@@ -51,7 +51,7 @@ func LockTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (T
 	}
 
 	if locked.FullName() != t.FullName() {
-		return Table{}, nil, fault.New(fault.Conflict, "others change it at the same time; try again").WithCode("busy")
+		return Table{}, nil, fault.New(fault.Conflict, "a concurrent change is in progress; try again").WithCode("busy")
 	}
 
 	columns, err := bulkColumns(ctx, tx, t.ID)

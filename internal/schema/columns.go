@@ -20,13 +20,13 @@ import (
 type Column struct {
 	Name            string  `json:"name"`
 	Type            string  `json:"type" example:"varchar(80)"`
-	Position        int     `json:"position" minimum:"1" doc:"Ascending in the table; the place of a dropped column stays empty."`
+	Position        int     `json:"position" minimum:"1" doc:"Ascending; the position of a dropped column is not used again."`
 	NotNull         bool    `json:"notNull"`
-	Unique          bool    `json:"unique" doc:"No two rows have the same value: a constraint, an index or the primary key on this column alone."`
-	Primary         bool    `json:"primary" doc:"The primary key, or a part of it."`
-	Foreign         bool    `json:"foreign" doc:"Refers to another column."`
-	DefaultValue    string  `json:"defaultValue" doc:"As it would be sent; empty if there is none."`
-	ReferenceTable  *string `json:"referenceTable" nullable:"true" doc:"Full name of the table referred to."`
+	Unique          bool    `json:"unique" doc:"The column alone is unique, by a constraint, an index or the primary key."`
+	Primary         bool    `json:"primary" doc:"The column is part of the primary key."`
+	Foreign         bool    `json:"foreign" doc:"The column is a foreign key."`
+	DefaultValue    string  `json:"defaultValue" doc:"In the form of a request; empty if there is none."`
+	ReferenceTable  *string `json:"referenceTable" nullable:"true" doc:"Full name of the referenced table."`
 	ReferenceColumn *string `json:"referenceColumn" nullable:"true"`
 }
 
@@ -192,7 +192,7 @@ func (u ColumnUpdate) check(c storedColumn) error {
 
 		if slices.Contains(systemColumns, *u.Name) {
 			return fault.OnField(fault.Unprocessable, "name", "reserved",
-				"is a name that the database keeps for itself")
+				"is reserved for a system column")
 		}
 	}
 
@@ -201,11 +201,11 @@ func (u ColumnUpdate) check(c storedColumn) error {
 			strings.Join(slices.Sorted(maps.Keys(conversions)), ", "))
 	}
 	if u.Using != "" && u.Type == nil {
-		return fault.OnField(fault.Unprocessable, "using", "not_applicable", "means nothing without a type")
+		return fault.OnField(fault.Unprocessable, "using", "not_applicable", "requires a type")
 	}
 	if u.DefaultValue != nil && (c.Identity || c.Generated) {
 		return fault.OnField(fault.Unprocessable, "defaultValue", "not_applicable",
-			"can't be for a column that counts by itself or is computed")
+			"is not allowed for an identity or generated column")
 	}
 	if u.Comment != nil {
 		return checkComment("comment", *u.Comment)

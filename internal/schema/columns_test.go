@@ -39,7 +39,7 @@ func TestCreateTable(t *testing.T) {
 		}})
 	if err != nil || created.FullName() != "app.Orders" || created.ID == 0 || created.EstimatedRows != 0 ||
 		created.TotalSize != "16 kB" {
-		t.Fatalf("made %+v (%v), want app.Orders with 16 kB", created, err)
+		t.Fatalf("create table: got %+v (%v), want app.Orders with 16 kB", created, err)
 	}
 
 	want := []schema.Column{
@@ -60,7 +60,7 @@ func TestCreateTable(t *testing.T) {
 	if got := p.value(
 		`select relrowsecurity and pg_get_userbyid(relowner) like 'owner_of_%' and relacl is null from pg_class where oid = ` + strconv.Itoa(int(created.ID)),
 	); got != "true" {
-		t.Error("the new table is open, or not the owner's")
+		t.Error("the new table has no row level security, or another owner")
 	}
 
 	p.table("pairs", schema.NewColumn{
@@ -70,12 +70,12 @@ func TestCreateTable(t *testing.T) {
 	}, schema.NewColumn{Name: "b", Type: "integer", Primary: true})
 
 	if got := p.value(`select pg_get_constraintdef(oid) from pg_constraint where conrelid = 'public.pairs'::regclass and contype = 'p'`); got != "PRIMARY KEY (a, b)" {
-		t.Errorf("key of two columns: %s", got)
+		t.Errorf("composite key: got %s", got)
 	}
 
 	for _, c := range p.columns("pairs") {
 		if !c.Primary || c.Unique || !c.NotNull {
-			t.Errorf("part of a key: %+v, want primary, not null, not unique", c)
+			t.Errorf("column of a composite key: got %+v, want primary, not null, not unique", c)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestRowLevelSecurity(t *testing.T) {
 	p.table("orders", column("id"))
 
 	if got := p.value(`select relrowsecurity from pg_class where oid = 'public.orders'::regclass`); got != "true" {
-		t.Error("the new table is open")
+		t.Error("the new table has no row level security")
 	}
 }
 
@@ -156,10 +156,10 @@ func TestCreateTableRefused(t *testing.T) {
 	}
 
 	if after := p.snapshot(); after != before {
-		t.Errorf("refused tables left something:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("rejected tables changed the catalog: got\n%s\nwant\n%s", after, before)
 	}
 	if created := p.table("wide", many[:1600]...); len(p.columns(created.FullName())) != 1600 {
-		t.Error("a table of 1600 columns has not all of them")
+		t.Error("the table of 1600 columns lacks some of them")
 	}
 
 	_, err := p.add("wide", column("last"))
@@ -197,7 +197,7 @@ func TestCreateColumns(t *testing.T) {
 		t.Errorf("as listed:\n%s", diff)
 	}
 	if got := p.value(`select count(distinct "Key") || state from public.users group by state`); got != "2new" {
-		t.Errorf("the rows have %s, want two keys and the state new", got)
+		t.Errorf("rows: got %s, want two keys and the state new", got)
 	}
 }
 
@@ -331,7 +331,7 @@ func TestCreateColumnsRefused(t *testing.T) {
 	}
 
 	if after := p.snapshot(); after != before {
-		t.Errorf("refused columns left something:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("rejected columns changed the catalog: got\n%s\nwant\n%s", after, before)
 	}
 }
 
@@ -395,7 +395,7 @@ func TestEndlessExpressions(t *testing.T) {
 		leave()
 
 		if err := <-failed; err == nil {
-			t.Errorf("%s: an endless expression ended", name)
+			t.Errorf("%s: an endless expression returned without an error", name)
 		}
 
 		p.waitFor(
@@ -416,7 +416,7 @@ func TestColumnRaces(t *testing.T) {
 			return err
 		})
 		if n := successes(t, errs, fault.Conflict); n != 1 {
-			t.Errorf("%d of 10 equal tables were made, want 1", n)
+			t.Errorf("equal tables created concurrently: got %d of 10, want 1", n)
 		}
 
 		errs = concurrently(10, func(int) error {
@@ -424,7 +424,7 @@ func TestColumnRaces(t *testing.T) {
 			return err
 		})
 		if n := successes(t, errs, fault.Conflict); n != 1 {
-			t.Errorf("%d of 10 equal columns were made, want 1", n)
+			t.Errorf("equal columns created concurrently: got %d of 10, want 1", n)
 		}
 
 		// A concurrent rename makes the other calls succeed on the new name or fail with NotFound.
@@ -440,7 +440,7 @@ func TestColumnRaces(t *testing.T) {
 
 		n := successes(t, errs, fault.NotFound)
 		if got := len(p.columns(name + "_new")); got != n-1+2 {
-			t.Errorf("%d columns after %d successes, want all of those and the first two", got, n-1)
+			t.Errorf("got %d columns after %d successes, want all of those and the first two", got, n-1)
 		}
 	}
 }
@@ -474,7 +474,7 @@ func TestCrossedReferences(t *testing.T) {
 			),
 		)
 		if got != strconv.Itoa(n) {
-			t.Errorf("%s columns after %d successes", got, n)
+			t.Errorf("got %s columns after %d successes", got, n)
 		}
 	}
 }

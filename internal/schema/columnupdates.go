@@ -115,7 +115,7 @@ func explainType(state string) *fault.Error {
 	switch state {
 	case "42846": // cannot_coerce
 		return fault.OnField(fault.Unprocessable, "type", "no_cast",
-			"is one that no cast leads to from the column's, or not in this way: choose another using")
+			"can't be cast to from the column's type: choose another using")
 		// feature_not_supported: used by a view, rule or policy; part of a partitioned or inherited
 		// table
 	case "0A000", "42P16":
@@ -124,14 +124,14 @@ func explainType(state string) *fault.Error {
 		// foreign keys, checks, indexes and generated columns that do not accept the type
 	case "42804", "42883", "42704", "42P17", "42830":
 		return fault.OnField(fault.Unprocessable, "type", "invalid_type",
-			"does not go with the column's constraints, indexes, or keys that refer to it")
+			"conflicts with the column's constraints, indexes or foreign keys")
 	case "22023", "42601": // type not valid for an identity column
 		return fault.OnField(fault.Unprocessable, "type", "invalid_type", "can't be the type of this column")
 	case "23505": // unique_violation
 		return fault.OnField(fault.Unprocessable, "type", "not_unique",
-			"can't be, for rows would have the same value in a unique column")
+			"would create duplicate values in a unique column")
 	case "23503": // foreign_key_violation
-		return fault.OnField(fault.Unprocessable, "type", "not_found", "can't be, for rows would refer to nothing")
+		return fault.OnField(fault.Unprocessable, "type", "not_found", "would break a foreign key")
 	}
 
 	return nil
@@ -190,7 +190,7 @@ func (c storedColumn) failingRows(ctx context.Context, tx pgx.Tx, to dataType, v
 	}
 
 	failing := fault.OnField(fault.Unprocessable, "type", "cast_fails",
-		"can't be, for there are rows whose value is none of that type")
+		"can't be applied: some rows have values that can't be converted")
 
 	example := map[string]string{}
 	if err := json.Unmarshal([]byte(found.Example), &example); err != nil {
@@ -242,7 +242,7 @@ func (u ColumnUpdate) updateNotNull(ctx context.Context, tx pgx.Tx, c storedColu
 			// invalid_table_definition: part of the primary key; an identity column
 			case "42P16", "55000", "42601":
 				return fault.OnField(fault.Unprocessable, "notNull", "not_applicable",
-					"can't be false for a column of the primary key, or one that counts by itself")
+					"can't be false for a primary key or identity column")
 			}
 
 			return nil
@@ -260,7 +260,7 @@ func (u ColumnUpdate) updateNotNull(ctx context.Context, tx pgx.Tx, c storedColu
 		return countErr
 	}
 
-	null := fault.OnField(fault.Unprocessable, "notNull", "null", "can't be, for there are rows without a value").
+	null := fault.OnField(fault.Unprocessable, "notNull", "null", "can't be true: some rows have no value").
 		Because(err)
 	null.Extra = map[string]any{"failing": n}
 
@@ -328,7 +328,7 @@ func (u ColumnUpdate) updateName(ctx context.Context, tx pgx.Tx, c storedColumn)
 	return translate(err, func(state string) *fault.Error {
 		switch state {
 		case "42701": // duplicate_column
-			return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another column of the table")
+			return fault.OnField(fault.Conflict, "name", "already_exists", "is already used by a column of the table")
 		case "42P16": // invalid_table_definition: inherited
 			return explainDrop(state)
 		}

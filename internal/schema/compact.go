@@ -49,7 +49,7 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 	}
 
 	if !owned {
-		return fault.New(fault.Unprocessable, "this belongs to the platform or to an extension").WithCode("not_owned")
+		return fault.New(fault.Unprocessable, "the object belongs to the platform or to an extension").WithCode("not_owned")
 	}
 
 	name := pg.Quote(t.Schema, t.Name)
@@ -64,7 +64,7 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 		case state == "42P01" || state == "3F000":
 			return noTable()
 		case blamesUser(state) && state != "42501":
-			return fault.New(fault.Unprocessable, "an index of the table can't be made anew").WithCode("failed")
+			return fault.New(fault.Unprocessable, "an index of the table can't be rebuilt").WithCode("failed")
 		}
 
 		return nil

@@ -58,7 +58,7 @@ func TestAwaitSnapshots(t *testing.T) {
 
 			if test.waits {
 				if err := schema.AwaitSnapshots(t.Context(), p.owner, next); !fault.Is(err, fault.Conflict) {
-					t.Errorf("got %v while the transaction lasts, want a conflict", err)
+					t.Errorf("during the transaction: got %v, want a conflict", err)
 				}
 
 				if _, err := holder.Exec(t.Context(), "rollback"); err != nil {
@@ -80,7 +80,7 @@ func TestAwaitSnapshots(t *testing.T) {
 			}
 
 			if got := p.value("pg_relation_size('public.orders')"); got != "0" {
-				t.Errorf("no rows take %s bytes", got)
+				t.Errorf("size of the empty table: got %s bytes", got)
 			}
 		})
 	}

@@ -17,29 +17,29 @@ import (
 type Constraint struct {
 	Name             string   `json:"name"`
 	Type             string   `json:"type" enum:"check,unique,primary,foreign,exclude"`
-	Columns          []string `json:"columns" nullable:"false" doc:"In the constraint's order."`
+	Columns          []string `json:"columns" nullable:"false" doc:"In the order of the constraint."`
 	Definition       string   `json:"definition" doc:"As the database prints it."`
-	ReferenceTable   *string  `json:"referenceTable" nullable:"true" doc:"Full name of the table that a foreign key refers to."`
+	ReferenceTable   *string  `json:"referenceTable" nullable:"true" doc:"Full name of the table that a foreign key references."`
 	ReferenceColumns []string `json:"referenceColumns" nullable:"false"`
-	OnUpdate         *string  `json:"onUpdate" nullable:"true" doc:"What a foreign key does when the row that it refers to changes."`
-	OnDelete         *string  `json:"onDelete" nullable:"true" doc:"And when that row is deleted."`
-	Validated        bool     `json:"validated" doc:"False if it was made for new rows only: older ones may break it."`
+	OnUpdate         *string  `json:"onUpdate" nullable:"true" doc:"Action of a foreign key when the referenced row changes."`
+	OnDelete         *string  `json:"onDelete" nullable:"true" doc:"Action of a foreign key when the referenced row is deleted."`
+	Validated        bool     `json:"validated" doc:"False if the constraint is checked for new rows only; older rows may violate it."`
 	Deferral
 }
 
 // NewConstraint describes a constraint to create. An empty name means that PostgreSQL chooses it.
 type NewConstraint struct {
-	Name              string   `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. The database chooses one if there is none."`
+	Name              string   `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. By default, the database chooses a name."`
 	Type              string   `json:"type" enum:"check,unique,primary,foreign"`
-	Columns           []string `json:"columns,omitempty" maxItems:"32" doc:"For all but check."`
-	Expression        string   `json:"expression,omitempty" maxLength:"10000" doc:"For check: a condition in SQL on one row. Names without a schema mean the database's own, then the table's schema, then public."`
+	Columns           []string `json:"columns,omitempty" maxItems:"32" doc:"For all types except check."`
+	Expression        string   `json:"expression,omitempty" maxLength:"10000" doc:"For check: an SQL condition on one row. Unqualified names are searched in pg_catalog, the table's schema and public."`
 	ReferenceTable    string   `json:"reference_table,omitempty" doc:"For foreign: schema.table, or table for public.table."`
-	ReferenceColumns  []string `json:"reference_columns,omitempty" maxItems:"32" doc:"As many as columns; together unique or the primary key of that table."`
+	ReferenceColumns  []string `json:"reference_columns,omitempty" maxItems:"32" doc:"As many as columns; together they must be unique or the primary key of the referenced table."`
 	OnUpdate          string   `json:"on_update,omitempty" enum:"no action,restrict,cascade,set null,set default"`
 	OnDelete          string   `json:"on_delete,omitempty" enum:"no action,restrict,cascade,set null,set default"`
-	NotValid          bool     `json:"not_valid,omitempty" doc:"For check and foreign: rows that are there already are not looked at until it is validated."`
-	Deferrable        bool     `json:"deferrable,omitempty" doc:"For all but check: SET CONSTRAINTS can put it off until the transaction's end."`
-	InitiallyDeferred bool     `json:"initially_deferred,omitempty" doc:"For a deferrable one: it is put off unless told otherwise."`
+	NotValid          bool     `json:"not_valid,omitempty" doc:"For check and foreign: existing rows are not checked until the constraint is validated."`
+	Deferrable        bool     `json:"deferrable,omitempty" doc:"For all types except check: SET CONSTRAINTS can defer it until the end of the transaction."`
+	InitiallyDeferred bool     `json:"initially_deferred,omitempty" doc:"For a deferrable constraint: deferred by default."`
 }
 
 // keyAction is the SQL expression of a foreign key's action, from its letter in the catalog.
@@ -226,20 +226,20 @@ func (n NewConstraint) checkParts(prefix string) error {
 		switch applies := slices.Contains(part.of, n.Type); {
 		case part.given && !applies:
 			return fault.OnField(fault.Unprocessable, prefix+part.field, "not_applicable",
-				"means nothing for this type of constraint")
+				"does not apply to this type of constraint")
 		case !part.given && applies && part.need:
 			return fault.OnField(fault.Unprocessable, prefix+part.field, "required",
-				"must be given for this type of constraint")
+				"is required for this type of constraint")
 		}
 	}
 
 	if n.InitiallyDeferred && !n.Deferrable {
 		return fault.OnField(fault.Unprocessable, prefix+"initially_deferred", "not_applicable",
-			"means nothing for what is not deferrable")
+			"requires deferrable")
 	}
 	if n.Type == "foreign" && len(n.Columns) != len(n.ReferenceColumns) {
 		return fault.OnField(fault.Unprocessable, prefix+"reference_columns", "mismatch",
-			"must be as many as the columns")
+			"must have as many names as columns")
 	}
 
 	return nil
@@ -258,7 +258,7 @@ func checkColumnNames(ctx context.Context, tx pgx.Tx, t Table, field string, nam
 			return fault.OnField(fault.Unprocessable, at, "not_found", "is not a column of the table")
 		}
 		if slices.Contains(names[:i], name) {
-			return fault.OnField(fault.Unprocessable, at, "duplicate", "is named before")
+			return fault.OnField(fault.Unprocessable, at, "duplicate", "is a duplicate")
 		}
 	}
 
@@ -271,11 +271,11 @@ func (n NewConstraint) explain(prefix string) func(state string) *fault.Error {
 		switch state {
 		case "42710", "42P07": // duplicate_object, duplicate_table: of its index
 			return fault.OnField(fault.Conflict, prefix+"name", "already_exists",
-				"is the name of another constraint of the table, or of a table or index of the schema")
+				"is already used by a constraint of the table, or by a table or index of the schema")
 		case "42P16": // invalid_table_definition
 			if n.Type == "primary" {
 				return fault.OnField(fault.Conflict, prefix+"type", "already_exists",
-					"can't be primary, for the table has a primary key")
+					"can't be primary: the table already has a primary key")
 			}
 		}
 
@@ -285,7 +285,7 @@ func (n NewConstraint) explain(prefix string) func(state string) *fault.Error {
 		case "check":
 			if state == "23514" { // check_violation
 				return fault.OnField(fault.Unprocessable, prefix+"expression", "violated",
-					"does not hold for all rows that are there: with not_valid it holds for new ones only")
+					"is violated by existing rows: set not_valid to check only new rows")
 			}
 			if blamesUser(state) {
 				return badExpression(prefix+"expression", state, "")
@@ -297,14 +297,14 @@ func (n NewConstraint) explain(prefix string) func(state string) *fault.Error {
 		switch state {
 		case "23505": // unique_violation
 			return fault.OnField(fault.Unprocessable, prefix+"columns", "not_unique",
-				"can't be unique, for the table has rows with the same values")
+				"can't be unique: the table has rows with duplicate values")
 		case "23502": // not_null_violation
 			return fault.OnField(fault.Unprocessable, prefix+"columns", "null",
-				"can't be the primary key, for the table has rows without a value")
+				"can't be the primary key: some rows have no value")
 			// no operator class, not part of the partition key, too large
 		case "42704", "0A000", "54000", "54011":
 			return fault.OnField(fault.Unprocessable, prefix+"columns", "not_supported",
-				"can't be unique: their types have no order, or are too large, or the table is partitioned by others")
+				"can't be unique: a type has no ordering, the values are too large, or the partition key is not included")
 		}
 
 		return nil
@@ -340,7 +340,7 @@ func ValidateConstraint(
 			if !blamesUser(state) {
 				return nil
 			}
-			return fault.New(fault.Conflict, "there are rows that break the constraint").WithCode("violated")
+			return fault.New(fault.Conflict, "existing rows violate the constraint").WithCode("violated")
 		})
 	})
 

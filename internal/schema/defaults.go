@@ -71,7 +71,7 @@ func parseDefault(text string) (defaultSpec, error) {
 
 	m := literalText.FindStringSubmatch(text)
 	if m == nil {
-		return defaultSpec{}, errors.New("is not one literal in quotes: write a quote inside it twice")
+		return defaultSpec{}, errors.New("is not a single quoted literal: double the quotes inside it")
 	}
 
 	return defaultSpec{literal: true, value: strings.ReplaceAll(m[1], "''", "'"), cast: strings.TrimSpace(m[2])}, nil
@@ -106,7 +106,7 @@ func (t *types) checkDefault(ctx context.Context, field, text string, of dataTyp
 	case d.literal:
 		err = t.checkCast(ctx, field, d.cast, of)
 	case d.bare && of.Textual && (!bareText.MatchString(d.value) || likeSQL.MatchString(d.value)):
-		err = badDefault(field, "could be meant as an expression: to have it as text, write it in single quotes")
+		err = badDefault(field, "looks like an expression: write text in single quotes")
 	case !d.bare: // no default
 		return "", nil
 	}
@@ -116,7 +116,7 @@ func (t *types) checkDefault(ctx context.Context, field, text string, of dataTyp
 	}
 
 	if of.Moment && relativeTime.MatchString(d.value) {
-		return "", badDefault(field, "would be the moment of this change for ever: write now() or current_date")
+		return "", badDefault(field, "would be evaluated only once, now: write now() or current_date")
 	}
 
 	return pg.Literal(d.value), t.checkValue(ctx, field, d.value, of)
@@ -136,7 +136,7 @@ func (t *types) checkCall(ctx context.Context, field string, call defaultSpec, o
 		select exists (select from pg_catalog.pg_cast where castsource = @from and casttarget = @to and castcontext in ('i', 'a'))`,
 		pgx.StrictNamedArgs{"from": call.returns, "to": of.Base})
 	if err == nil && !assignable {
-		return badDefault(field, "returns something else than the column's type")
+		return badDefault(field, "returns another type than the column's")
 	}
 
 	return err
@@ -150,14 +150,14 @@ func (t *types) checkCast(ctx context.Context, field, cast string, of dataType) 
 
 	to, err := t.getNonSerial(ctx, field, cast)
 	if fault.Is(err, fault.Unprocessable) {
-		return badDefault(field, "has something behind the literal that is not the column's type").Because(err)
+		return badDefault(field, "has a cast to an invalid type after the literal").Because(err)
 	}
 	if err != nil {
 		return err
 	}
 
 	if to.OID != of.OID || to.hasModifier && to.SQL != of.SQL {
-		return badDefault(field, "is cast to something else than the column's type")
+		return badDefault(field, "is cast to another type than the column's")
 	}
 
 	return nil
@@ -175,7 +175,7 @@ func (t *types) checkValue(ctx context.Context, field, value string, of dataType
 	err := execute(ctx, t.tx, "do "+pg.Literal("declare v "+of.SQL+" := "+literal+"; begin end"))
 	if state := pg.State(err); state != "" && blamesUser(state) {
 		return badDefault(field,
-			"is neither a value of the column's type nor a call that defaults may be, such as now()").Because(err)
+			"is neither a value of the column's type nor a supported call such as now()").Because(err)
 	}
 
 	return err

@@ -45,7 +45,7 @@ func drop(ctx context.Context, tx pgx.Tx, statement string, o object, cascade bo
 		return nil, listErr
 	}
 
-	inUse := fault.New(fault.Conflict, "other things depend on it").WithCode("in_use").Because(err)
+	inUse := fault.New(fault.Conflict, "other objects depend on it").WithCode("in_use").Because(err)
 	inUse.Extra = map[string]any{"dependents": dependents}
 
 	return nil, inUse
@@ -53,7 +53,7 @@ func drop(ctx context.Context, tx pgx.Tx, statement string, o object, cascade bo
 
 func explainDrop(state string) *fault.Error {
 	if state == "42P16" { // invalid_table_definition: inherited, or part of a partition key
-		return fault.New(fault.Conflict, "it belongs to how a table is partitioned or inherits").WithCode("in_use")
+		return fault.New(fault.Conflict, "it is inherited or part of a partition key").WithCode("in_use")
 	}
 	return nil
 }

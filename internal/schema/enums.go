@@ -18,7 +18,7 @@ type Enum struct {
 	ID     uint32   `json:"id"`
 	Name   string   `json:"name"`
 	Schema string   `json:"schema"`
-	Values []string `json:"values" nullable:"false" doc:"In their order."`
+	Values []string `json:"values" nullable:"false" doc:"In order."`
 }
 
 // maxEnumValue is PostgreSQL's limit of bytes per enum value.
@@ -109,7 +109,7 @@ func CreateEnum(ctx context.Context, owner *pgxpool.Pool, schema, name string, v
 		}
 
 		if slices.Contains(values[:i], v) {
-			return Enum{}, fault.OnField(fault.Unprocessable, field, "duplicate", "is there before")
+			return Enum{}, fault.OnField(fault.Unprocessable, field, "duplicate", "is a duplicate of an earlier value")
 		}
 
 		literals[i] = pg.Literal(v)
@@ -169,7 +169,7 @@ func explainEnum(err error, field string) error {
 	return translate(err, func(state string) *fault.Error {
 		switch state {
 		case "42710", "23505": // duplicate_object; unique_violation if created concurrently
-			return fault.OnField(fault.Conflict, field, "already_exists", "is a value of the enum already")
+			return fault.OnField(fault.Conflict, field, "already_exists", "already is a value of the enum")
 		case "22023": // invalid_parameter_value: renamed concurrently
 			return fault.New(fault.NotFound, "there is no such value")
 		}
@@ -190,7 +190,7 @@ func CreateEnumValue(ctx context.Context, owner *pgxpool.Pool, ref, value, befor
 		sql := "alter type " + e.sql() + " add value " + pg.Literal(value)
 
 		if before != "" && after != "" {
-			return fault.OnField(fault.Unprocessable, "after", "not_applicable", "can't be where there is a before")
+			return fault.OnField(fault.Unprocessable, "after", "not_applicable", "can't be combined with before")
 		}
 
 		for field, neighbour := range map[string]string{"before": before, "after": after} {

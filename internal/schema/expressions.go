@@ -27,12 +27,12 @@ func parseExpression(text string) error {
 		switch c := text[i]; c {
 		case '\'', '"':
 			if i > 0 && (isWordByte(text[i-1]) || text[i-1] == '&') {
-				return errors.New("has a quote right behind a word: put a blank between them; other quotes than '…' and \"…\" are not taken")
+				return errors.New("has a quote directly after a word: insert a space; only '…' and \"…\" are supported as quotes")
 			}
 
 			end := closingQuote(text, i)
 			if end < 0 {
-				return errors.New("has a quote that is not closed")
+				return errors.New("has an unclosed quote")
 			}
 
 			i = end
@@ -40,11 +40,11 @@ func parseExpression(text string) error {
 			open = append(open, c)
 		case ')', ']':
 			if len(open) == 0 || open[len(open)-1] != map[byte]byte{')': '(', ']': '['}[c] {
-				return errors.New("closes a bracket that it has not opened")
+				return errors.New("closes a bracket that is not open")
 			}
 			open = open[:len(open)-1]
 		case ';', '$', '\\':
-			return errors.New("has a sign that no expression needs outside of quotes: " + string(c))
+			return errors.New("has a character that is not allowed outside of quotes: " + string(c))
 		}
 
 		if strings.HasPrefix(text[i:], "--") || strings.HasPrefix(text[i:], "/*") {
@@ -53,7 +53,7 @@ func parseExpression(text string) error {
 	}
 
 	if len(open) > 0 {
-		return errors.New("opens a bracket that it does not close")
+		return errors.New("has an unclosed bracket")
 	}
 
 	return nil
@@ -115,20 +115,20 @@ func conditionOn(ctx context.Context, tx pgx.Tx, from, field, text string) (stri
 
 // badExpression translates an SQLSTATE for a condition. place is the output of [errorPosition].
 func badExpression(field, state, place string) *fault.Error {
-	code, message := "invalid_expression", "is no condition on the table's rows"
+	code, message := "invalid_expression", "is not a condition on rows of the table"
 	switch state {
 	case "42601": // syntax_error
 		code, message = "syntax_error", "has a syntax error"
 	// undefined table, column, function, object or schema
 	case "42P01", "42703", "42883", "42704", "3F000":
-		code, message = "unknown_name", "uses the name of something that does not exist, or not with these types"
+		code, message = "unknown_name", "uses a name that does not exist, or not for these types"
 	case "42804", "22P02": // datatype_mismatch, invalid_text_representation
-		code, message = "invalid_type", "is not true or false, or has a value of another type than is needed"
+		code, message = "invalid_type", "is not a boolean, or has a value of the wrong type"
 	case "42501": // insufficient_privilege
-		code, message = "not_allowed", "uses something that the project may not use"
+		code, message = "not_allowed", "uses an object without the required privileges"
 		// feature_not_supported (subquery), aggregate, window function, not immutable, recursive
 	case "0A000", "42803", "42P20", "42P17":
-		code, message = "not_supported", "has a part that can't be in such a condition"
+		code, message = "not_supported", "contains an expression that conditions do not support"
 	}
 
 	return fault.OnField(fault.Unprocessable, field, code, "%s", message+place)

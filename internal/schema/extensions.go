@@ -27,9 +27,9 @@ var Harmless = []string{"btree_gin", "btree_gist", "citext", "cube", "dict_int",
 type Extension struct {
 	Name             string  `json:"name" example:"pg_trgm"`
 	Description      string  `json:"description"`
-	Version          *string `json:"version" nullable:"true" doc:"The one that the server would install; null if its files are not there any more."`
-	InstalledVersion *string `json:"installedVersion" nullable:"true" doc:"Null if the project does not have it."`
-	Schema           *string `json:"schema" nullable:"true" doc:"Where it is installed."`
+	Version          *string `json:"version" nullable:"true" doc:"Version available on the server; null if its files were removed."`
+	InstalledVersion *string `json:"installedVersion" nullable:"true" doc:"Null if it is not installed."`
+	Schema           *string `json:"schema" nullable:"true" doc:"Schema in which it is installed."`
 }
 
 const (
@@ -67,7 +67,7 @@ func ListExtensions(ctx context.Context, q pg.Querier, page pg.Page) ([]Extensio
 func CreateExtension(ctx context.Context, platform *pgxpool.Pool, name string) (Extension, error) {
 	if !slices.Contains(Harmless, name) {
 		return Extension{}, fault.OnField(fault.Unprocessable, "name", "invalid_value",
-			"is none of the extensions that a project may have")
+			"is not an extension that projects may install")
 	}
 
 	var created Extension
@@ -79,10 +79,10 @@ func CreateExtension(ctx context.Context, platform *pgxpool.Pool, name string) (
 		err := execute(ctx, tx, "create extension "+pg.Quote(name)+" schema "+Extensions+" cascade")
 		switch pg.State(err) {
 		case "42710", "23505": // duplicate_object, unique_violation in the catalog
-			return fault.OnField(fault.Conflict, "name", "already_exists", "is installed already").Because(err)
+			return fault.OnField(fault.Conflict, "name", "already_exists", "is already installed").Because(err)
 		case "0A000", "58P01": // feature_not_supported: not available; undefined_file
 			return fault.OnField(fault.Unprocessable, "name", "extension_missing",
-				"is not on this server: an operator has to install its package").Because(err)
+				"is not available on this server: an operator must install its package").Because(err)
 		}
 
 		if err != nil {
@@ -127,10 +127,10 @@ func createExtensionSchema(ctx context.Context, tx pgx.Tx, name string) error {
 		return err
 	case f.Foreign:
 		return fault.New(fault.Conflict,
-			"the schema extensions has something in it that is no extension's, or is somebody else's").
+			"the schema extensions has another owner or contains objects that belong to no extension").
 			WithCode("schema_taken")
 	case f.Elsewhere != nil:
-		return fault.New(fault.Conflict, "the extension %s, which it needs, is installed in another schema",
+		return fault.New(fault.Conflict, "the required extension %s is installed in another schema",
 			*f.Elsewhere).WithCode("schema_taken")
 	}
 
@@ -184,7 +184,7 @@ func DeleteExtension(ctx context.Context, platform *pgxpool.Pool, name string) (
 	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
 		var err error
 		if deleted, err = getExtension(ctx, tx, name); fault.Is(err, fault.NotFound) {
-			return fault.New(fault.NotFound, "the project has no such extension").Because(err)
+			return fault.New(fault.NotFound, "the extension is not installed").Because(err)
 		} else if err != nil {
 			return err
 		}

@@ -15,13 +15,13 @@ import (
 // Parameter is a parameter of a function.
 type Parameter struct {
 	Name string `json:"name" doc:"1 to 63 letters, digits or _, not starting with a digit."`
-	Type string `json:"type" doc:"A type of the database; modifiers mean nothing here." example:"integer"`
+	Type string `json:"type" doc:"A type of the database; modifiers are ignored." example:"integer"`
 }
 
 // Function is a user's function or procedure.
 type Function struct {
 	FunctionInfo
-	Definition string `json:"definition" doc:"Its body, in its language."`
+	Definition string `json:"definition" doc:"Body of the function, in its language."`
 }
 
 // FunctionInfo describes a user's function or procedure without its body.
@@ -29,13 +29,13 @@ type FunctionInfo struct {
 	Schema          string      `json:"schema"`
 	Name            string      `json:"name"`
 	Kind            string      `json:"kind" enum:"function,procedure,window"`
-	Arguments       string      `json:"arguments" doc:"Types of the parameters, which tell functions of one name apart." example:"integer, text"`
-	Parameters      []Parameter `json:"parameters" doc:"Those that a caller gives; a name is empty if it has none."`
+	Arguments       string      `json:"arguments" doc:"Types of the parameters, which distinguish functions of the same name." example:"integer, text"`
+	Parameters      []Parameter `json:"parameters" doc:"Input parameters; the name is empty for an unnamed one."`
 	ReturnType      string      `json:"returnType" doc:"Empty for a procedure."`
 	Language        string      `json:"language"`
 	Volatility      string      `json:"volatility" enum:"immutable,stable,volatile"`
-	SecurityDefiner bool        `json:"securityDefiner" doc:"It runs with the rights of its owner instead of its caller's."`
-	Execute         []string    `json:"execute" doc:"Which of anon and authenticated may execute it."`
+	SecurityDefiner bool        `json:"securityDefiner" doc:"It runs with the privileges of its owner instead of its caller."`
+	Execute         []string    `json:"execute" doc:"Roles of anon and authenticated that may execute it."`
 }
 
 // routine is a row of [selectRoutines].
@@ -222,7 +222,7 @@ func checkLanguage(ctx context.Context, q pg.Querier, name string) error {
 	}
 
 	return fault.OnField(fault.Unprocessable, "language", "not_supported",
-		"must be one that the database trusts, such as sql or plpgsql")
+		"must be a trusted language of the database, such as sql or plpgsql")
 }
 
 // DeleteFunction drops a function or procedure. arguments are its argument types, separated by
@@ -307,7 +307,7 @@ func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments
 	}
 
 	ambiguous := fault.OnField(fault.Invalid, "arguments", "ambiguous",
-		"must say which one of %d functions is meant", len(all))
+		"is required: %d functions have this name", len(all))
 	ambiguous.Extra = map[string]any{"signatures": signatures}
 
 	return storedFunction{}, ambiguous
@@ -320,7 +320,7 @@ func functionByArguments(
 	specs, err := parseTypes(arguments)
 	if err != nil {
 		return storedFunction{}, fault.OnField(fault.Invalid, "arguments", "invalid_type",
-			"must be types separated by commas")
+			"must be a list of types separated by commas")
 	}
 
 	oids := make([]uint32, len(specs))
@@ -349,7 +349,7 @@ select coalesce(pg_catalog.to_regtype(`+resolvedType+`), 0)::oid`, s.arguments()
 
 	return 0, translate(err, func(state string) *fault.Error {
 		if blamesUser(state) {
-			return fault.OnField(fault.Invalid, "arguments", "invalid_type", "must be types separated by commas")
+			return fault.OnField(fault.Invalid, "arguments", "invalid_type", "must be a list of types separated by commas")
 		}
 		return nil
 	})

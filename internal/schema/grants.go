@@ -16,14 +16,14 @@ import (
 
 // Grant lists the privileges of a role on a table; policies may restrict them further.
 type Grant struct {
-	Role       string   `json:"role" enum:"public,anon,authenticated,service_role" doc:"public stands for all of them."`
+	Role       string   `json:"role" enum:"public,anon,authenticated,service_role" doc:"public includes all of them."`
 	Privileges []string `json:"privileges" nullable:"false" example:"[\"select\"]"`
 }
 
 // NewGrant replaces all privileges of a role on a table.
 type NewGrant struct {
 	Role       string   `json:"role" enum:"public,anon,authenticated,service_role"`
-	Privileges []string `json:"privileges" maxItems:"7" doc:"Of select, insert, update, delete; for service_role of truncate, references, trigger too. Empty takes all."`
+	Privileges []string `json:"privileges" maxItems:"7" doc:"Any of select, insert, update, delete; for service_role also truncate, references, trigger. An empty list revokes all."`
 }
 
 var (
@@ -92,7 +92,7 @@ func checkGrants(grants []NewGrant, confirm bool) error {
 	for i, g := range grants {
 		field := "grants." + strconv.Itoa(i) + "."
 		if slices.Contains(seen, g.Role) {
-			return fault.OnField(fault.Unprocessable, field+"role", "duplicate", "is named before")
+			return fault.OnField(fault.Unprocessable, field+"role", "duplicate", "is a duplicate")
 		}
 
 		seen = append(seen, g.Role)
@@ -111,7 +111,7 @@ func checkGrants(grants []NewGrant, confirm bool) error {
 		if includesAnonymous(g.Role) && slices.ContainsFunc(g.Privileges, func(p string) bool {
 			return slices.Contains(writeCommands, p)
 		}) {
-			if err := requireConfirmation(confirm, "lets everyone write rows of the table, as far as policies do"); err != nil {
+			if err := requireConfirmation(confirm, "lets everyone write rows of the table, subject to its policies"); err != nil {
 				return err
 			}
 		}

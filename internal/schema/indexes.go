@@ -18,30 +18,30 @@ import (
 // Index is an index of a table.
 type Index struct {
 	Name             string   `json:"name"`
-	Columns          []string `json:"columns" nullable:"false" doc:"In the index's order, without expressions."`
-	Keys             []string `json:"keys" nullable:"false" doc:"Columns and expressions, in the index's order, as the database prints them."`
-	Include          []string `json:"include" nullable:"false" doc:"Columns that are kept in the index without being keys."`
-	Where            *string  `json:"where" nullable:"true" doc:"Which rows are in it, as the database prints it; null for all."`
+	Columns          []string `json:"columns" nullable:"false" doc:"In the order of the index, without expressions."`
+	Keys             []string `json:"keys" nullable:"false" doc:"Columns and expressions, in the order of the index, as the database prints them."`
+	Include          []string `json:"include" nullable:"false" doc:"Columns stored in the index that are not keys."`
+	Where            *string  `json:"where" nullable:"true" doc:"Condition of a partial index, as the database prints it; null for all rows."`
 	Unique           bool     `json:"unique"`
-	NullsNotDistinct bool     `json:"nullsNotDistinct" doc:"For unique: a null equals another one."`
+	NullsNotDistinct bool     `json:"nullsNotDistinct" doc:"For unique: nulls are equal to each other."`
 	Primary          bool     `json:"primary"`
-	Constraint       bool     `json:"constraint" doc:"It belongs to a constraint, and goes when that is deleted."`
+	Constraint       bool     `json:"constraint" doc:"The index belongs to a constraint and is deleted with it."`
 	Method           string   `json:"method" example:"btree"`
-	Definition       string   `json:"definition" doc:"As the database prints it; empty until it is there."`
+	Definition       string   `json:"definition" doc:"As the database prints it; empty until the index exists."`
 	Status           string   `json:"status" enum:"building,ready,failed"`
-	Error            string   `json:"error" doc:"Why it failed; empty unless it did."`
+	Error            string   `json:"error" doc:"Reason of the failure; empty unless the status is failed."`
 }
 
 // NewIndex describes an index to create. An empty method means btree.
 type NewIndex struct {
-	Name             string     `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. Made of the table's and the columns' names if there is none."`
-	Columns          []string   `json:"columns,omitempty" minItems:"1" maxItems:"32" doc:"Or keys, for more than plain columns."`
+	Name             string     `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. The default is derived from the names of the table and the columns."`
+	Columns          []string   `json:"columns,omitempty" minItems:"1" maxItems:"32" doc:"Key columns; use keys instead for expressions and options."`
 	Keys             []IndexKey `json:"keys,omitempty" minItems:"1" maxItems:"32"`
-	Include          []string   `json:"include,omitempty" maxItems:"31" doc:"Columns to be kept in the index, so that a query need not look at the row."`
-	Where            string     `json:"where,omitempty" maxLength:"10000" doc:"A condition in SQL on one row: only rows for which it is true are in the index."`
+	Include          []string   `json:"include,omitempty" maxItems:"31" doc:"Additional columns to store in the index, for index-only scans."`
+	Where            string     `json:"where,omitempty" maxLength:"10000" doc:"An SQL condition on one row: the index contains only rows that satisfy it."`
 	Unique           bool       `json:"unique,omitempty"`
-	NullsNotDistinct bool       `json:"nulls_not_distinct,omitempty" doc:"For unique: one null at most."`
-	Method           string     `json:"method,omitempty" enum:"btree,hash,gin,gist,brin" doc:"btree, if none is given."`
+	NullsNotDistinct bool       `json:"nulls_not_distinct,omitempty" doc:"For unique: allow at most one null."`
+	Method           string     `json:"method,omitempty" enum:"btree,hash,gin,gist,brin" doc:"The default is btree."`
 }
 
 // Tables above these limits are large: their indexes are built concurrently with writes.
@@ -158,7 +158,7 @@ type IndexBuild struct {
 }
 
 // errTrial rolls the trial of an index back.
-var errTrial = errors.New("built later")
+var errTrial = errors.New("the index is built later")
 
 // withSearchPath returns the index with defaults for its name and method.
 func (n NewIndex) withDefaults(t Table) NewIndex {
@@ -327,7 +327,7 @@ func DeleteIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 		}
 
 		if deleted.Constraint {
-			return fault.New(fault.Conflict, "it belongs to a constraint: delete that").WithCode("in_use")
+			return fault.New(fault.Conflict, "the index belongs to a constraint: delete the constraint").WithCode("in_use")
 		}
 
 		id, err := pg.Value[uint32](ctx, tx, `

@@ -198,7 +198,7 @@ func wantFault(t testing.TB, what string, err error, kind fault.Kind, field, cod
 	t.Helper()
 
 	if err == nil {
-		t.Errorf("%s: no error, want kind %d on %q", what, kind, field)
+		t.Errorf("%s: got no error, want kind %d on %q", what, kind, field)
 		return
 	}
 
@@ -209,13 +209,13 @@ func wantFault(t testing.TB, what string, err error, kind fault.Kind, field, cod
 	}
 
 	if f.Kind != kind || got != field || f.CodeWord() != code {
-		t.Errorf("%s: kind %d on %q with code %s, want kind %d on %q with code %s (%v)", what, f.Kind, got,
+		t.Errorf("%s: got kind %d on %q with code %s, want kind %d on %q with code %s (%v)", what, f.Kind, got,
 			f.CodeWord(), kind, field, code, err)
 	}
 
 	for _, leak := range []string{"SQLSTATE", "ERROR", "pg_catalog", "alter table", "create "} {
 		if strings.Contains(f.Detail, leak) {
-			t.Errorf("%s: detail %q has %q in it", what, f.Detail, leak)
+			t.Errorf("%s: detail %q contains %q", what, f.Detail, leak)
 		}
 	}
 }
@@ -256,7 +256,7 @@ func successes(t testing.TB, errs []error, kinds ...fault.Kind) int {
 		}
 
 		if !expected {
-			t.Errorf("call %d: %v, want a fault of kind %v", i, err, kinds)
+			t.Errorf("call %d: got %v, want a fault of kind %v", i, err, kinds)
 		}
 	}
 
@@ -273,7 +273,7 @@ func (p *project) waitFor(expression string) {
 	for deadline := time.After(time.Minute); p.value(expression) != "true"; {
 		select {
 		case <-deadline:
-			p.t.Fatalf("still not true: %s", expression)
+			p.t.Fatalf("timeout waiting for: %s", expression)
 		case <-tick.C:
 		}
 	}

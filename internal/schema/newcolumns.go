@@ -21,15 +21,15 @@ const maxColumns = 1600
 // both parts are required.
 type NewColumn struct {
 	Name            string `json:"name" doc:"1 to 63 letters, digits or _, not starting with a digit."`
-	Type            string `json:"type" doc:"A type of the database with modifiers and array brackets: varchar(80), numeric(10,2), text[], serial, an enum. A schema is public if none is named." example:"varchar(80)"`
-	NotNull         bool   `json:"notNull,omitempty" doc:"On a table with rows this needs a default."`
+	Type            string `json:"type" doc:"A type of the database with modifiers and array brackets: varchar(80), numeric(10,2), text[], serial, an enum. The default schema is public." example:"varchar(80)"`
+	NotNull         bool   `json:"notNull,omitempty" doc:"Requires a default if the table has rows."`
 	Unique          bool   `json:"unique,omitempty"`
-	Primary         bool   `json:"primary,omitempty" doc:"Implies notNull. Several primary columns of one request are one key."`
-	Foreign         bool   `json:"foreign,omitempty" doc:"Needs referenceTable and referenceColumn, which imply it."`
+	Primary         bool   `json:"primary,omitempty" doc:"Implies notNull. Several primary columns of one request form a composite key."`
+	Foreign         bool   `json:"foreign,omitempty" doc:"Requires referenceTable and referenceColumn, which imply it."`
 	DefaultValue    string `json:"defaultValue,omitempty" nullable:"true" doc:"A value, a literal in SQL's single quotes, or one of now(), current_timestamp, localtimestamp, current_date, current_time, localtime, clock_timestamp(), statement_timestamp(), transaction_timestamp(), gen_random_uuid(). For text types a value with other signs than letters, digits, spaces and _-.:/@+#%&!?=~*^ needs quotes. Empty and null are no default."`
 	ReferenceTable  string `json:"referenceTable,omitempty" nullable:"true" doc:"schema.table, or table for public.table."`
-	ReferenceColumn string `json:"referenceColumn,omitempty" nullable:"true" doc:"A unique or primary column of that table."`
-	Comment         string `json:"comment,omitempty" nullable:"true" maxLength:"10000" doc:"What people should know of it."`
+	ReferenceColumn string `json:"referenceColumn,omitempty" nullable:"true" doc:"A unique or primary key column of that table."`
+	Comment         string `json:"comment,omitempty" nullable:"true" maxLength:"10000" doc:"Comment for people."`
 }
 
 // newColumn is a column of a request with its position there and its SQL.
@@ -103,7 +103,7 @@ func createdColumns(ctx context.Context, tx pgx.Tx, t Table, created []*newColum
 func (c *newColumn) explain(state string) *fault.Error {
 	switch state {
 	case "42701": // duplicate_column
-		return c.fault(fault.Conflict, "name", "already_exists", "is the name of another column of the table")
+		return c.fault(fault.Conflict, "name", "already_exists", "is already used by a column of the table")
 	case "23502": // not_null_violation
 		field := "type" // not null of a domain
 		if c.NotNull {
@@ -112,10 +112,10 @@ func (c *newColumn) explain(state string) *fault.Error {
 			field = "primary"
 		}
 
-		return c.fault(fault.Unprocessable, field, "no_default", "needs a default, for the table has rows")
+		return c.fault(fault.Unprocessable, field, "no_default", "requires a default, since the table has rows")
 	case "54011": // too_many_columns
 		return fault.OnField(fault.Unprocessable, "columns", "too_many",
-			"would be more than %d with those of the table", maxColumns)
+			"would exceed the limit of %d columns per table", maxColumns)
 	case "42P16", "54000": // invalid_table_definition, program_limit_exceeded
 		return c.fault(fault.Unprocessable, "type", "invalid_type", "can't be the type of a column of this table")
 	}
@@ -146,11 +146,11 @@ func checkColumns(columns []NewColumn) ([]*newColumn, error) {
 		}
 
 		if slices.Contains(systemColumns, c.Name) {
-			return nil, c.fault(fault.Unprocessable, "name", "reserved", "is a name that the database keeps for itself")
+			return nil, c.fault(fault.Unprocessable, "name", "reserved", "is reserved for a system column")
 		}
 		if seen[c.Name] {
 			return nil, c.fault(fault.Unprocessable, "name", "duplicate",
-				"is the name of an earlier column of the request")
+				"is a duplicate of an earlier column of the request")
 		}
 
 		seen[c.Name] = true
@@ -175,11 +175,11 @@ func (c *newColumn) checkReference() error {
 	}
 	if c.ReferenceTable == "" {
 		return c.fault(fault.Unprocessable, "referenceTable", "required",
-			"must name the table that the column refers to")
+			"must name the referenced table")
 	}
 	if c.ReferenceColumn == "" {
 		return c.fault(fault.Unprocessable, "referenceColumn", "required",
-			"must name the column that the column refers to")
+			"must name the referenced column")
 	}
 	if _, _, ok := splitName(c.ReferenceTable); !ok {
 		return c.fault(fault.Unprocessable, "referenceTable", "invalid_value",
@@ -207,7 +207,7 @@ func resolveColumns(ctx context.Context, tx pgx.Tx, columns []*newColumn) error 
 		switch {
 		case t.identity && value != "":
 			return c.fault(fault.Unprocessable, "defaultValue", "not_applicable",
-				"must be empty for a column that counts by itself")
+				"must be empty for an identity column")
 		case t.identity:
 			c.clause += " generated by default as identity"
 		case value != "":
@@ -281,7 +281,7 @@ func addKey(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) error
 	return translate(err, func(state string) *fault.Error {
 		if state == "42P16" { // invalid_table_definition
 			return columns[0].fault(fault.Conflict, "primary", "already_exists",
-				"can't be, for the table has a primary key")
+				"can't be true: the table already has a primary key")
 		}
 
 		return columns[0].explainUnique("primary", state)
@@ -293,12 +293,12 @@ func (c *newColumn) explainUnique(field, state string) *fault.Error {
 	switch state {
 	case "23505": // unique_violation
 		return c.fault(fault.Unprocessable, field, "not_unique",
-			"can't be, for the table has rows that would have the same value")
+			"can't be true: the table has rows that would have duplicate values")
 	// undefined_object (no operator class), feature_not_supported (a key of a partitioned table)
 	case "42704", "0A000":
-		return c.fault(fault.Unprocessable, field, "not_supported", "can't be for this type, or for this table")
+		return c.fault(fault.Unprocessable, field, "not_supported", "is not supported for this type or table")
 	case "54000", "54011": // program_limit_exceeded, too_many_columns
-		return c.fault(fault.Unprocessable, field, "too_many", "can't be for so many columns, or so long values")
+		return c.fault(fault.Unprocessable, field, "too_many", "is not possible for so many columns, or for such long values")
 	}
 
 	return nil
@@ -308,7 +308,7 @@ func (c *newColumn) explainUnique(field, state string) *fault.Error {
 func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error {
 	schema, table, _ := splitName(c.ReferenceTable)
 	noTable := c.fault(fault.Unprocessable, "referenceTable", "not_found", "is not one of the project's tables")
-	noColumn := c.fault(fault.Unprocessable, "referenceColumn", "not_found", "is not a column of that table")
+	noColumn := c.fault(fault.Unprocessable, "referenceColumn", "not_found", "is not a column of the referenced table")
 
 	target, err := tableByName(ctx, tx, schema, table)
 	if fault.Is(err, fault.NotFound) {
@@ -342,18 +342,18 @@ func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error 
 			// constraint
 		case "42830", "55000":
 			return c.fault(fault.Unprocessable, "referenceColumn", "not_unique",
-				"is neither unique nor the primary key of that table")
+				"is neither unique nor the primary key of the referenced table")
 			// datatype_mismatch, undefined_function (no comparison operator), undefined_object
 		case "42804", "42883", "42704":
 			return c.fault(fault.Unprocessable, "type", "invalid_type",
-				"can't be compared with the type of the column referred to")
+				"can't be compared with the type of the referenced column")
 		case "23503": // foreign_key_violation
 			return c.fault(fault.Unprocessable, "defaultValue", "not_found",
-				"is not a value of the column referred to, and the table has rows")
+				"is not a value of the referenced column, and the table has rows")
 		// insufficient_privilege, other persistence, no table
 		case "42501", "42P16", "42809", "0A000":
 			return c.fault(fault.Unprocessable, "referenceTable", "not_supported",
-				"is not a table that this one may refer to")
+				"is not a table that this one can reference")
 		}
 
 		return nil

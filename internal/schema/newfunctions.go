@@ -149,7 +149,7 @@ func (n NewFunction) declare(ctx context.Context, types *types) (*declaration, e
 
 		if seen[p.Name] {
 			return nil, fault.OnField(fault.Unprocessable, prefix+"name", "duplicate",
-				"is the name of an earlier parameter")
+				"is a duplicate of an earlier parameter")
 		}
 
 		seen[p.Name] = true
@@ -184,7 +184,7 @@ func (n NewFunction) result(ctx context.Context, types *types, taken map[string]
 	case len(p.tokens) == 1 && p.accept("trigger"):
 		if len(n.Parameters) > 0 {
 			return "", fault.OnField(fault.Unprocessable, "parameters", "not_applicable",
-				"must be empty for a trigger's function")
+				"must be empty for a trigger function")
 		}
 		if n.Language == "sql" {
 			return "", badType(resultField, "can't be trigger for a function in sql: write it in plpgsql")
@@ -222,7 +222,7 @@ func (t *types) tableResult(ctx context.Context, p *typeParser, taken map[string
 
 		if taken[name] {
 			return "", fault.OnField(fault.Unprocessable, resultField, "duplicate",
-				"has a column with the name of a parameter or of an earlier column")
+				"has a column that duplicates a parameter or an earlier column")
 		}
 
 		taken[name] = true
@@ -309,19 +309,19 @@ func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
 		switch state {
 		case "42723", "23505": // duplicate_function, unique_violation in the catalog
 			return fault.OnField(fault.Conflict, "name", "already_exists",
-				"is the name of a function with the same argument types")
+				"is already used by a function with the same argument types")
 		case "42809": // wrong_object_type
 			return fault.OnField(fault.Unprocessable, "name", "not_replaceable",
-				"is the name of a procedure or an aggregate with the same argument types")
+				"is already used by a procedure or aggregate with the same argument types")
 		case "42501": // insufficient_privilege
 			return fault.OnField(fault.Unprocessable, "schema", "not_owned",
-				"is not one that the project may make functions in, or a type not one it may use")
+				"requires CREATE on the schema and USAGE on all types")
 		}
 
 		// The existing function prevents the replacement.
 		if e, ok := errors.AsType[*pgconn.PgError](err); ok && state == "42P13" && e.Routine == "ProcedureCreate" {
 			return fault.OnField(fault.Unprocessable, resultField, "not_replaceable",
-				"must be that of the function that is replaced, and the parameters' names too; delete it first to change them")
+				"and the parameter names must be those of the replaced function: delete it first to change them")
 		}
 		if !blamesUser(state) {
 			return nil
@@ -339,7 +339,7 @@ func badDefinition(state, place string) *fault.Error {
 		code, message = "syntax_error", "has a syntax error"
 		// undefined table, column, function, object, schema, parameter
 	case "42P01", "42703", "42883", "42704", "3F000", "42P02":
-		code, message = "unknown_name", "uses the name of something that does not exist, or not with these types"
+		code, message = "unknown_name", "uses a name that does not exist, or not for these types"
 	case "42P13": // invalid_function_definition
 		code, message = "result_mismatch", "does not return what return_type says"
 	}
@@ -354,7 +354,7 @@ var executeRoles = []string{"anon", "authenticated"}
 func checkExecuteRoles(roles []string) error {
 	for _, role := range roles {
 		if !slices.Contains(executeRoles, role) {
-			return fault.OnField(fault.Unprocessable, "execute", "not_allowed", "must be of %s",
+			return fault.OnField(fault.Unprocessable, "execute", "not_allowed", "must only contain %s",
 				strings.Join(executeRoles, ", "))
 		}
 	}

@@ -106,9 +106,9 @@ func explainTable(state string) *fault.Error {
 		return fault.OnField(fault.Unprocessable, "schema", "not_found", "is not a schema of the project")
 	case "42501": // insufficient_privilege
 		return fault.OnField(fault.Unprocessable, "schema", "not_owned",
-			"is not one that the project may make tables in, or a column's type not one it may use")
+			"requires CREATE on the schema and USAGE on all column types")
 	case "42P16", "42804": // invalid_table_definition, datatype_mismatch
-		return fault.OnField(fault.Unprocessable, "columns", "invalid_value", "can't be a table's in this combination")
+		return fault.OnField(fault.Unprocessable, "columns", "invalid_value", "can't be combined in one table")
 	}
 
 	return nameTaken(state)
@@ -318,7 +318,7 @@ func copyRows(ctx context.Context, tx pgx.Tx, from, to Table) error {
 		}
 
 		return fault.OnField(fault.Unprocessable, "with_rows", "not_copied",
-			"can't be, for there are rows that the table's own constraints or policies refuse")
+			"can't be true: some rows violate the table's constraints or policies")
 	})
 }
 

@@ -21,19 +21,19 @@ func FuzzParseTypes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		types, err := parseTypes(text)
 		if err != nil && types != nil {
-			t.Errorf("%q: types and an error", text)
+			t.Errorf("%q: got types and an error", text)
 		}
 
 		for _, parsed := range types {
 			for _, written := range append(parsed.fallbacks[:], parsed.sql) {
 				if written != "" && !builtType.MatchString(written) {
-					t.Errorf("%q is written as %q", text, written)
+					t.Errorf("%q: got SQL %q", text, written)
 				}
 			}
 		}
 
 		if one, err := parseType(text); (err == nil) != (len(types) == 1) || err == nil && one != types[0] {
-			t.Errorf("%q: %+v as one type (%v), %+v as many", text, one, err, types)
+			t.Errorf("%q: got %+v as one type (%v), %+v as a list", text, one, err, types)
 		}
 	})
 }
@@ -57,7 +57,7 @@ func FuzzShownDefault(f *testing.F) {
 			shown := displayDefault(printed, []string{"text"}, textual)
 			d, err := parseDefault(shown)
 			if err != nil || d.call != "" || d.value != value || d.bare == d.literal || d.cast != "" {
-				t.Errorf("%q is shown as %q, which is read as %+v (%v)", value, shown, d, err)
+				t.Errorf("%q: got representation %q, which parses to %+v (%v)", value, shown, d, err)
 			}
 		}
 	})

@@ -18,10 +18,10 @@ import (
 type Policy struct {
 	Name       string   `json:"name"`
 	Command    string   `json:"command" enum:"all,select,insert,update,delete"`
-	Roles      []string `json:"roles" nullable:"false" doc:"public stands for all."`
-	Permissive bool     `json:"permissive" doc:"Of permissive policies one has to let a row through; all others have to."`
-	Using      *string  `json:"using" nullable:"true" doc:"The condition on rows that are there, as the database prints it."`
-	WithCheck  *string  `json:"withCheck" nullable:"true" doc:"The condition on rows that are written; null where using is it too."`
+	Roles      []string `json:"roles" nullable:"false" doc:"public includes all roles."`
+	Permissive bool     `json:"permissive" doc:"At least one permissive policy must allow a row, and all restrictive ones."`
+	Using      *string  `json:"using" nullable:"true" doc:"Condition on existing rows, as the database prints it."`
+	WithCheck  *string  `json:"withCheck" nullable:"true" doc:"Condition on written rows; null if using applies to them."`
 }
 
 // NewPolicy describes a policy to create. Confirm acknowledges that it opens write access to
@@ -164,10 +164,10 @@ func policyConditions(
 		switch {
 		case given && slices.Contains(part.not, command):
 			return "", fault.OnField(fault.Unprocessable, part.field, "not_applicable",
-				"means nothing for a policy for %s", command)
+				"does not apply to a policy for %s", command)
 		case all && part.need && !given:
 			return "", fault.OnField(fault.Unprocessable, part.field, "required",
-				"must be given for a policy for %s", command)
+				"is required for a policy for %s", command)
 		case !given:
 			continue
 		}
@@ -185,7 +185,7 @@ func policyConditions(
 
 func explainPolicy(state string) *fault.Error {
 	if state == "42710" { // duplicate_object
-		return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another policy of the table")
+		return fault.OnField(fault.Conflict, "name", "already_exists", "is already used by a policy of the table")
 	}
 	if blamesUser(state) && state != "42501" {
 		return badExpression("using", state, "")

@@ -67,19 +67,19 @@ func explainReference(prefix string) func(state string) *fault.Error {
 		case "42P01": // undefined_table: dropped concurrently
 			return on("reference_table", "not_found", "is not one of the project's tables")
 		case "42703": // undefined_column: dropped concurrently
-			return on("reference_columns", "not_found", "are not columns of that table")
+			return on("reference_columns", "not_found", "are not columns of the referenced table")
 		case "42830", "55000": // invalid_foreign_key: not unique; deferrable unique constraint
 			return on("reference_columns", "not_unique",
-				"are together neither unique nor the primary key of that table")
+				"are together neither unique nor the primary key of the referenced table")
 			// datatype_mismatch, undefined_function (no comparison operator), undefined_object
 		case "42804", "42883", "42704":
-			return on("columns", "invalid_type", "can't be compared with the columns referred to")
+			return on("columns", "invalid_type", "can't be compared with the referenced columns")
 		case "23503": // foreign_key_violation
 			return on("columns", "not_found",
-				"have values that the columns referred to don't have: with not_valid only new rows are looked at")
+				"have values that the referenced columns lack: set not_valid to check only new rows")
 			// insufficient_privilege, other persistence, no table
 		case "42501", "42P16", "42809", "0A000", "42601":
-			return on("reference_table", "not_supported", "is not a table that this one may refer to in this way")
+			return on("reference_table", "not_supported", "is not a table that this one can reference in this way")
 		}
 
 		return nil

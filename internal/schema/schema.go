@@ -69,7 +69,7 @@ func change(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Context
 
 		err := f(bounded, tx)
 		if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-			return fault.New(fault.Unprocessable, "the change took longer than %d seconds and was undone",
+			return fault.New(fault.Unprocessable, "the change took longer than %d seconds and was rolled back",
 				int(changeTimeout.Seconds())).WithCode("timeout").Because(err)
 		}
 
@@ -88,7 +88,7 @@ func changeNamed(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Co
 		}
 	}
 
-	return fault.New(fault.Conflict, "others change it at the same time; try again").WithCode("busy").Because(err)
+	return fault.New(fault.Conflict, "a concurrent change is in progress; try again").WithCode("busy").Because(err)
 }
 
 // lock takes an access exclusive lock on a table. It fails with errMoved if t's name no longer
@@ -179,7 +179,7 @@ func requireConfirmation(confirm bool, what string) error {
 	if confirm {
 		return nil
 	}
-	return fault.OnField(fault.Unprocessable, "confirm", "confirmation_required", "must be true, for this %s", what)
+	return fault.OnField(fault.Unprocessable, "confirm", "confirmation_required", "must be true to confirm this change: it %s", what)
 }
 
 // columnNames returns the names of a table's columns in order.

@@ -12,27 +12,27 @@ import (
 // Statistics are PostgreSQL's statistics of a database.
 type Statistics struct {
 	DatabaseSize  int64             `json:"databaseSize" doc:"Bytes."`
-	Since         *time.Time        `json:"since" nullable:"true" doc:"When PostgreSQL began to count; null if it has always."`
-	CacheHitRatio *float64          `json:"cacheHitRatio" nullable:"true" minimum:"0" maximum:"1" doc:"The part of the blocks that were read from PostgreSQL's own memory."`
+	Since         *time.Time        `json:"since" nullable:"true" doc:"Time of the last reset of the statistics; null if there was none."`
+	CacheHitRatio *float64          `json:"cacheHitRatio" nullable:"true" minimum:"0" maximum:"1" doc:"Share of block reads that PostgreSQL's buffer cache served."`
 	Connections   []Connections     `json:"connections"`
-	Tables        []TableStatistics `json:"tables" doc:"The largest ones."`
-	UnusedIndexes []UnusedIndex     `json:"unusedIndexes" doc:"Those that no query has used and that keep nothing unique, the largest first."`
+	Tables        []TableStatistics `json:"tables" doc:"The largest tables."`
+	UnusedIndexes []UnusedIndex     `json:"unusedIndexes" doc:"Indexes that no query has used and that enforce no uniqueness, largest first."`
 }
 
 // Connections counts the connections of a login.
 type Connections struct {
-	Login  string `json:"login" doc:"What the login is for: owner, request, service, dump; platform is Socle's own."`
+	Login  string `json:"login" doc:"Purpose of the login: owner, request, service or dump; platform for Socle's own."`
 	Total  int64  `json:"total"`
-	Active int64  `json:"active" doc:"Those that run a statement."`
+	Active int64  `json:"active" doc:"Connections that are running a statement."`
 }
 
 // TableStatistics are the statistics of a table.
 type TableStatistics struct {
 	Schema          string `json:"schema"`
 	Name            string `json:"name"`
-	EstimatedRows   int64  `json:"estimatedRows" doc:"The planner's estimate; 0 until the table was first analyzed."`
-	DeadRows        int64  `json:"deadRows" doc:"What a vacuum will clear away."`
-	Size            int64  `json:"size" doc:"Bytes, with indexes and large values."`
+	EstimatedRows   int64  `json:"estimatedRows" doc:"Estimate of the planner; 0 until the table is first analyzed."`
+	DeadRows        int64  `json:"deadRows" doc:"Rows that a vacuum will remove."`
+	Size            int64  `json:"size" doc:"Bytes, including indexes and TOAST."`
 	SequentialScans int64  `json:"sequentialScans"`
 	IndexScans      int64  `json:"indexScans"`
 }

@@ -16,11 +16,11 @@ import (
 // Table is a user table: ordinary, partitioned, or a partition. The rows and size of a partitioned
 // table count for its partitions, so its own are 0.
 type Table struct {
-	ID            uint32 `json:"id" doc:"The table's number in the database; it stays when the table is renamed."`
+	ID            uint32 `json:"id" doc:"OID of the table; it stays the same when the table is renamed."`
 	Name          string `json:"name"`
 	Schema        string `json:"schema"`
-	EstimatedRows int64  `json:"estimatedRows" minimum:"0" doc:"The planner's estimate; 0 until the table was first analyzed."`
-	TotalSize     string `json:"totalSize" doc:"With indexes and large values, for people." example:"16 kB"`
+	EstimatedRows int64  `json:"estimatedRows" minimum:"0" doc:"Estimate of the planner; 0 until the table is first analyzed."`
+	TotalSize     string `json:"totalSize" doc:"Human-readable size, including indexes and TOAST." example:"16 kB"`
 }
 
 // FullName returns schema.table.
@@ -173,7 +173,7 @@ func tableIDByUUID(ctx context.Context, q pg.Querier, project, table uuid.UUID) 
 
 func badRef() error {
 	return fault.OnField(fault.Invalid, "table", "invalid_value",
-		"must be the name, id or UUID of one of the project's tables")
+		"must be the name, ID or UUID of one of the project's tables")
 }
 
 func noTable() *fault.Error { return fault.New(fault.NotFound, "there is no such table") }
@@ -219,7 +219,7 @@ func nameTaken(state string) *fault.Error {
 	// duplicate_table, duplicate_object, unique_violation in the catalog
 	case "42P07", "42710", "23505":
 		return fault.OnField(fault.Conflict, "name", "already_exists",
-			"is the name of another table, view or type of the schema")
+			"is already used by a table, view or type of the schema")
 	}
 
 	return nil
@@ -228,8 +228,8 @@ func nameTaken(state string) *fault.Error {
 // TableDetails are the properties of a table that [Table] does not have.
 type TableDetails struct {
 	Comment          string   `json:"comment"`
-	RowLevelSecurity bool     `json:"rowLevelSecurity" doc:"Whether policies decide which rows the project's own users see."`
-	PrimaryKey       []string `json:"primaryKey" nullable:"false" doc:"Its columns, in the key's order."`
+	RowLevelSecurity bool     `json:"rowLevelSecurity" doc:"Whether row level security is enabled."`
+	PrimaryKey       []string `json:"primaryKey" nullable:"false" doc:"Columns of the primary key, in order."`
 }
 
 // GetTableDetails returns the details of a table, or the zero value if it was dropped.
@@ -269,7 +269,7 @@ func UpdateTable(
 		if u.RowLevelSecurity != nil {
 			action := "enable row level security"
 			if !*u.RowLevelSecurity {
-				if err := requireConfirmation(u.Confirm, "opens all rows to whoever may use the table"); err != nil {
+				if err := requireConfirmation(u.Confirm, "exposes all rows to every role with privileges on the table"); err != nil {
 					return err
 				}
 				action = "disable row level security"

@@ -19,19 +19,19 @@ type Trigger struct {
 	Timing     string   `json:"timing" enum:"before,after,instead of"`
 	Events     []string `json:"events" doc:"insert, update, delete, truncate"`
 	Level      string   `json:"level" enum:"row,statement"`
-	Columns    []string `json:"columns" doc:"Those whose update it is for; empty for all."`
+	Columns    []string `json:"columns" doc:"Columns whose update fires the trigger; empty for all."`
 	Function   string   `json:"function" doc:"schema.name"`
 	Enabled    bool     `json:"enabled"`
-	Arguments  []string `json:"arguments" db:"-" doc:"What the function finds in TG_ARGV."`
-	Constraint bool     `json:"constraint" doc:"It can be told to fire at the end of the transaction, if it is deferrable."`
+	Arguments  []string `json:"arguments" db:"-" doc:"Arguments of the function, in TG_ARGV."`
+	Constraint bool     `json:"constraint" doc:"A constraint trigger, which can fire at the end of the transaction if it is deferrable."`
 	Deferral
 	Definition string `json:"definition" doc:"As the database prints it, with its condition."`
 }
 
 // Deferral is the deferral of a constraint or constraint trigger.
 type Deferral struct {
-	Deferrable        bool `json:"deferrable" doc:"SET CONSTRAINTS can put it off until the transaction's end."`
-	InitiallyDeferred bool `json:"initiallyDeferred" doc:"It is put off unless SET CONSTRAINTS says otherwise."`
+	Deferrable        bool `json:"deferrable" doc:"SET CONSTRAINTS can defer it until the end of the transaction."`
+	InitiallyDeferred bool `json:"initiallyDeferred" doc:"Deferred by default; SET CONSTRAINTS can change that."`
 }
 
 // NewTrigger describes a trigger to create.
@@ -207,7 +207,7 @@ func (n NewTrigger) check() error {
 
 	for i, e := range n.Events {
 		if !slices.Contains(triggerEvents, e) || slices.Contains(n.Events[:i], e) {
-			return fault.OnField(fault.Unprocessable, "events", "not_allowed", "must be different ones of %s",
+			return fault.OnField(fault.Unprocessable, "events", "not_allowed", "must be distinct values of %s",
 				strings.Join(triggerEvents, ", "))
 		}
 	}
@@ -217,23 +217,23 @@ func (n NewTrigger) check() error {
 	}
 	if n.Constraint && (n.Timing != "after" || n.Level == "statement") {
 		return fault.OnField(fault.Unprocessable, "constraint", "not_applicable",
-			"means nothing but for after and each row")
+			"requires the timing after and the level row")
 	}
 	if n.Deferrable && !n.Constraint {
-		return fault.OnField(fault.Unprocessable, "deferrable", "not_applicable", "means nothing but for a constraint")
+		return fault.OnField(fault.Unprocessable, "deferrable", "not_applicable", "requires a constraint trigger")
 	}
 	if n.InitiallyDeferred && !n.Deferrable {
 		return fault.OnField(fault.Unprocessable, "initially_deferred", "not_applicable",
-			"means nothing for what is not deferrable")
+			"requires deferrable")
 	}
 	if len(n.Columns) > 0 && !slices.Contains(n.Events, "update") {
-		return fault.OnField(fault.Unprocessable, "columns", "not_applicable", "must be empty without the event update")
+		return fault.OnField(fault.Unprocessable, "columns", "not_applicable", "requires the event update")
 	}
 
 	for i, c := range n.Columns {
 		if !storable(c) || c == "" || len(c) > 63 || slices.Contains(n.Columns[:i], c) {
 			return fault.OnField(fault.Unprocessable, "columns", "invalid_value",
-				"must be different columns of the table")
+				"must be distinct columns of the table")
 		}
 	}
 
@@ -346,13 +346,13 @@ func (n NewTrigger) explain(state string) *fault.Error {
 
 	switch state {
 	case "42710", "23505": // duplicate_object, unique_violation in the catalog
-		return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another trigger of the table")
+		return fault.OnField(fault.Conflict, "name", "already_exists", "is already used by a trigger of the table")
 	case "42883", "3F000": // undefined_function, invalid_schema_name
 		return fault.OnField(fault.Unprocessable, "function", "not_found",
-			"is not a function without parameters of the project")
+			"is not a function of the project without parameters")
 	case "42P17", "42501": // invalid_object_definition, insufficient_privilege
 		return fault.OnField(fault.Unprocessable, "function", "not_applicable",
-			"must be one of the project's that returns trigger")
+			"must be a function of the project that returns trigger")
 	case "42703": // undefined_column
 		return fault.OnField(fault.Unprocessable, "columns", "not_found", "must be columns of the table")
 	}

@@ -99,12 +99,12 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 		spec.arguments())
 	switch {
 	case fault.Is(err, fault.NotFound) || err == nil && !r.Usable:
-		return dataType{}, badType(field, "is not a type that this database has for columns and functions")
+		return dataType{}, badType(field, "is not a type of this database for columns and functions")
 	case err != nil:
 		return dataType{}, translate(err, func(state string) *fault.Error {
 			switch state {
 			case "42501": // insufficient_privilege, on the schema
-				return badType(field, "is not a type that this database has for columns and functions")
+				return badType(field, "is not a type of this database for columns and functions")
 				// invalid_parameter_value, invalid_text_representation, syntax_error,
 				// numeric_value_out_of_range
 			case "22023", "22P02", "42601", "22003":

@@ -49,7 +49,7 @@ var serials = map[string]string{
 
 var (
 	errType      = errors.New("must be a type such as integer, varchar(80), numeric(10,2), text[] or app.mood")
-	errModifier  = errors.New("has a modifier that this type does not take")
+	errModifier  = errors.New("has a modifier that this type does not support")
 	errDimension = errors.New("has more than " + strconv.Itoa(maxDimensions) + " array dimensions")
 )
 

@@ -22,13 +22,13 @@ const (
 // Record is an entry of the query history.
 type Record struct {
 	UUID       uuid.UUID `json:"uuid"`
-	Query      string    `json:"query" doc:"The first 10,000 characters. What was written into it, secrets included, is here too; parameters are not."`
+	Query      string    `json:"query" doc:"The first 10,000 characters, including any secrets in the text, but without parameters."`
 	ReadOnly   bool      `json:"readOnly"`
-	RunBy      uuid.UUID `json:"runBy" doc:"The user."`
+	RunBy      uuid.UUID `json:"runBy" doc:"User who ran the query."`
 	StartedAt  time.Time `json:"startedAt"`
-	DurationMs *float64  `json:"durationMs" nullable:"true" doc:"Null while it runs, or if the server died meanwhile."`
-	Rows       *int64    `json:"rows" nullable:"true" doc:"Rows that all statements returned or changed, as far as known; null if the query failed."`
-	ErrorCode  *string   `json:"errorCode" nullable:"true" doc:"PostgreSQL's SQLSTATE, or our word; null if it succeeded or runs."`
+	DurationMs *float64  `json:"durationMs" nullable:"true" doc:"Null while the query runs, or if the server crashed meanwhile."`
+	Rows       *int64    `json:"rows" nullable:"true" doc:"Number of rows that all statements returned or changed, as far as known; null if the query failed."`
+	ErrorCode  *string   `json:"errorCode" nullable:"true" doc:"SQLSTATE of PostgreSQL, or an error code of Socle; null if the query succeeded or is running."`
 }
 
 // Run runs a query on behalf of user. It records the query before and after. It fails with
@@ -51,7 +51,7 @@ func Run(ctx context.Context, p *tenant.Project, user uuid.UUID, q Query) (Answe
 	defer cancel()
 
 	if err := recordEnd(ending, p, id, took, results, failure); err != nil && failure != nil {
-		return Answer{}, fmt.Errorf("%w (and it could not be noted: %w)", failure, err)
+		return Answer{}, fmt.Errorf("%w (recording it failed: %w)", failure, err)
 	}
 
 	// A failure to record the outcome does not fail a query that has been committed; the history

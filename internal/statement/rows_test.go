@@ -43,11 +43,11 @@ func TestResponsesAreBounded(t *testing.T) {
 	for i, s := range sessions {
 		if !results[i].Truncated || len(results[i].Rows.text) > maxBytes ||
 			len(results[i].Rows.text) != s.reservation.used {
-			t.Errorf("response %d: truncated %v, %d bytes, %d counted", i, results[i].Truncated,
+			t.Errorf("response %d: got truncated %v, %d bytes, %d counted", i, results[i].Truncated,
 				len(results[i].Rows.text), s.reservation.used)
 		}
 		if responseCopies*s.reservation.used > s.reservation.reserved+freeBytes {
-			t.Errorf("response %d: %d bytes are taken for %d", i, s.reservation.reserved, s.reservation.used)
+			t.Errorf("response %d: got %d bytes reserved for %d", i, s.reservation.reserved, s.reservation.used)
 		}
 
 		taken += s.reservation.reserved
@@ -60,13 +60,13 @@ func TestResponsesAreBounded(t *testing.T) {
 	}
 
 	if taken > responsesMemory || bytes > responsesMemory || taken+shared.available != responsesMemory {
-		t.Errorf("all responses take %d bytes, %d in memory, %d are free of %d", taken, bytes,
+		t.Errorf("all responses: got %d bytes reserved, %d in memory, %d available of %d", taken, bytes,
 			shared.available, responsesMemory)
 	}
 
 	for project, n := range of {
 		if n > projectShare {
-			t.Errorf("the responses of project %v take %d bytes", project, n)
+			t.Errorf("responses of project %v: got %d bytes", project, n)
 		}
 	}
 
@@ -75,7 +75,7 @@ func TestResponsesAreBounded(t *testing.T) {
 	}
 
 	if shared.available != responsesMemory || len(shared.reserved) > 0 {
-		t.Errorf("%d bytes are free of %d when all are gone, %d projects have some", shared.available, responsesMemory,
+		t.Errorf("after the release: got %d bytes available of %d, reservations of %d projects", shared.available, responsesMemory,
 			len(shared.reserved))
 	}
 }

@@ -81,7 +81,7 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	}
 
 	return nil, fault.OnField(fault.Unprocessable, "timeout_ms", "timeout",
-		"is over: the query took longer than %d ms and was undone",
+		"expired: the query took longer than %d ms and was rolled back",
 		q.Timeout.Milliseconds()).Because(err)
 }
 
@@ -152,7 +152,7 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 
 		if s.conn.TxStatus() != 'T' {
 			return nil, fault.OnField(fault.Unprocessable, "query", "not_allowed",
-				"must not end the transaction that it runs in")
+				"must not end its transaction")
 		}
 
 		results = append(results, r)
@@ -212,7 +212,7 @@ func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Res
 		case *pgproto3.RowDescription:
 			if len(s.types)+len(m.Fields) > maxResultColumns {
 				return Result{}, fault.OnField(fault.Unprocessable, "query", "too_large",
-					"has results of more than %d columns together", maxResultColumns)
+					"has results of more than %d columns in total", maxResultColumns)
 			}
 
 			s.describe(&r, m.Fields)
@@ -356,7 +356,7 @@ func translate(err error, index int, p piece) error {
 		code = "busy"
 	}
 
-	f := fault.OnField(fault.Unprocessable, "query", code, "was refused by the database").Because(err)
+	f := fault.OnField(fault.Unprocessable, "query", code, "was rejected by the database").Because(err)
 	position := 0
 	if e.Position > 0 {
 		position = p.start + int(e.Position)

@@ -52,7 +52,7 @@ func growth(before, after map[string]relationSize) int64 {
 }
 
 var errGrows = fault.New(fault.TooLarge,
-	"the project's database has all the bytes that it may have, and would be larger after the query, which was undone").
+	"the project's database is over its quota and the query would grow it, so the query was rolled back").
 	WithCode("quota_exceeded")
 
 // sealTransaction runs deferred constraints, makes the transaction read-only, and resets the
@@ -69,7 +69,7 @@ func (s *session) sizes(ctx context.Context, sql string) (map[string]relationSiz
 	sizes := map[string]relationSize{}
 	for _, row := range results[len(results)-1].Rows {
 		if len(row) != 3 {
-			return nil, fault.New(fault.Internal, "%d columns tell a size", len(row))
+			return nil, fault.New(fault.Internal, "read sizes: got %d columns, want 3", len(row))
 		}
 
 		bytes, err := strconv.ParseInt(string(row[2]), 10, 64)

@@ -34,7 +34,7 @@ func split(query string) ([]piece, error) {
 	s.endStatement(len(s.text))
 
 	if len(s.pieces) == 0 {
-		return nil, fault.OnField(fault.Unprocessable, "query", "required", "must have a statement in it")
+		return nil, fault.OnField(fault.Unprocessable, "query", "required", "must contain a statement")
 	}
 	if len(s.pieces) > maxStatements {
 		return nil, fault.OnField(fault.Unprocessable, "query", "too_many", "must be at most %d statements",
@@ -46,7 +46,7 @@ func split(query string) ([]piece, error) {
 		if slices.Contains(forbiddenFirst, first) || first == "prepare" &&
 			len(p.words) > 1 && p.words[1] == "transaction" {
 			return nil, fault.OnField(fault.Unprocessable, "query", "not_allowed",
-				"must not contain %s: all of it is one transaction, and rows in bulk are imported and exported by operations of their own", strings.ToUpper(first))
+				"must not contain %s: a query is one transaction; import and export bulk data separately", strings.ToUpper(first))
 		}
 	}
 

@@ -59,7 +59,7 @@ func FuzzSplit(f *testing.F) {
 		for _, p := range pieces {
 			i := strings.Index(rest, p.text)
 			if i < 0 {
-				t.Fatalf("%q: %q is no part of what is left", query, p.text)
+				t.Fatalf("%q: %q is not part of the rest", query, p.text)
 			}
 
 			rest = rest[i+len(p.text):]

@@ -23,17 +23,17 @@ type Query struct {
 
 // Answer is the result of a query.
 type Answer struct {
-	Results    []Result `json:"results" doc:"One for each statement, in order."`
+	Results    []Result `json:"results" doc:"One result per statement, in order."`
 	DurationMs float64  `json:"durationMs"`
 }
 
 // Result is the result of one statement.
 type Result struct {
-	Command   string         `json:"command" doc:"PostgreSQL's word for what was done; empty if rows were left out." example:"INSERT 0 3"`
+	Command   string         `json:"command" doc:"Command tag of PostgreSQL; empty if rows were omitted." example:"INSERT 0 3"`
 	Columns   []ResultColumn `json:"columns"`
-	Rows      Rows           `json:"rows" doc:"Each a list of values in the order of the columns."`
-	RowCount  *int64         `json:"rowCount" nullable:"true" doc:"Rows that were returned or changed; null if that is not known, since rows were left out."`
-	Truncated bool           `json:"truncated" doc:"There are more rows than were asked for, or than an answer holds."`
+	Rows      Rows           `json:"rows" doc:"Arrays of values in the order of the columns."`
+	RowCount  *int64         `json:"rowCount" nullable:"true" doc:"Number of rows returned or changed; null if unknown, since rows were omitted."`
+	Truncated bool           `json:"truncated" doc:"Rows were omitted, beyond the requested number or the maximum size of a response."`
 
 	stored int // number of rows in Rows
 }

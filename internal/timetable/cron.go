@@ -43,7 +43,7 @@ func parseCron(text string) (cron, error) {
 	parts := strings.Fields(text)
 	if len(parts) != len(fields) {
 		return cron{}, invalidCron(
-			"must have five fields (minute, hour, day of the month, month, day of the week), and has %d", len(parts),
+			"must have five fields (minute, hour, day of the month, month, day of the week), has %d", len(parts),
 		)
 	}
 
@@ -51,7 +51,7 @@ func parseCron(text string) (cron, error) {
 	for i, f := range fields {
 		var err error
 		if sets[i], err = f.parse(parts[i]); err != nil {
-			return cron{}, invalidCron("can't have this %s: %s", f.name, err)
+			return cron{}, invalidCron("has an invalid %s: %s", f.name, err)
 		}
 	}
 
@@ -64,7 +64,7 @@ func parseCron(text string) (cron, error) {
 	}
 
 	if c.next(time.Now().UTC()).IsZero() {
-		return cron{}, invalidCron("names a day that never comes")
+		return cron{}, invalidCron("matches no date")
 	}
 
 	return c, nil
@@ -84,7 +84,7 @@ func (f field) parse(text string) (set, error) {
 		if stepped {
 			var err error
 			if step, err = number(every); err != nil || step < 1 || step > f.max {
-				return 0, fmt.Errorf("%q is not every so many", item)
+				return 0, fmt.Errorf("%q is not a valid step", item)
 			}
 		}
 
@@ -107,7 +107,7 @@ func (f field) parse(text string) (set, error) {
 		}
 
 		if low > high {
-			return 0, fmt.Errorf("%q goes backwards", span)
+			return 0, fmt.Errorf("the range %q is reversed", span)
 		}
 
 		for n := low; n <= high; n += step {
@@ -126,7 +126,7 @@ func (f field) value(text string) (int, error) {
 
 	n, err := number(text)
 	if err != nil || n < f.min || n > f.max {
-		return 0, fmt.Errorf("%q is not one from %d to %d", text, f.min, f.max)
+		return 0, fmt.Errorf("%q is not a value from %d to %d", text, f.min, f.max)
 	}
 
 	return n, nil

@@ -33,7 +33,7 @@ func (r Rules) Keep(made []time.Time, zone *time.Location) []bool {
 	slices.SortStableFunc(newest, func(a, b int) int { return made[b].Compare(made[a]) })
 
 	for _, rule := range []struct {
-		most   int
+		limit  int
 		period func(nth int, t time.Time) [3]int
 	}{
 		{r.Last, func(nth int, _ time.Time) [3]int { return [3]int{nth} }},
@@ -44,7 +44,7 @@ func (r Rules) Keep(made []time.Time, zone *time.Location) []bool {
 		seen := map[[3]int]bool{}
 		for nth, i := range newest {
 			period := rule.period(nth, made[i].In(zone))
-			if len(seen) < rule.most && !seen[period] {
+			if len(seen) < rule.limit && !seen[period] {
 				seen[period], kept[i] = true, true
 			}
 		}

@@ -87,7 +87,7 @@ func TestNextGoesOn(t *testing.T) {
 		for end := at.AddDate(1, 0, 0); at.Before(end); {
 			next := table.Next(at)
 			if d := next.Sub(at); d < 15*time.Minute || d > 15*time.Minute+2*time.Hour {
-				t.Fatalf("%s: %s after %s", zone, next.In(table.zone), at.In(table.zone))
+				t.Fatalf("%s: got %s after %s", zone, next.In(table.zone), at.In(table.zone))
 			}
 
 			at = next
@@ -103,31 +103,31 @@ func TestParseRefuses(t *testing.T) {
 		"* * * *":         "has 4",
 		"0 0 3 * * *":     "has 6",
 		"@daily":          "has 1",
-		"60 * * * *":      `can't have this minute: "60" is not one from 0 to 59`,
-		"* 24 * * *":      "can't have this hour",
-		"0 0 0 * *":       `can't have this day of the month: "0" is not one from 1 to 31`,
-		"0 0 32 * *":      "can't have this day of the month",
-		"0 0 L * *":       `"L" is not one from 1 to 31`,
-		"0 0 1 13 *":      "can't have this month",
-		"0 0 1 0 *":       "can't have this month",
-		"0 0 * * 8":       "can't have this day of the week",
-		"0 0 * * foo":     `"foo" is not one`,
-		"0 0 * dec-jan *": `"dec-jan" goes backwards`,
-		"5-1 * * * *":     `"5-1" goes backwards`,
-		"1-2-3 * * * *":   `"2-3" is not one`,
-		"*/0 * * * *":     `"*/0" is not every so many`,
-		"*/99 * * * *":    `"*/99" is not every so many`,
-		"*/5/5 * * * *":   `is not every so many`,
-		"*/ * * * *":      `"*/" is not every so many`,
-		"*-5 * * * *":     `"*" is not one`,
-		"1,,2 * * * *":    `"" is not one`,
-		"- * * * *":       `"" is not one`,
-		"+1 * * * *":      `"+1" is not one`,
-		"001 * * * *":     `"001" is not one`,
-		"٣ * * * *":       "is not one",
-		"TZ=UTC 0 0 * *":  `"TZ=UTC" is not one`,
-		"0 0 30 2 *":      "names a day that never comes",
-		"0 0 31 4,6,11 *": "names a day that never comes",
+		"60 * * * *":      `has an invalid minute: "60" is not a value from 0 to 59`,
+		"* 24 * * *":      "has an invalid hour",
+		"0 0 0 * *":       `has an invalid day of the month: "0" is not a value from 1 to 31`,
+		"0 0 32 * *":      "has an invalid day of the month",
+		"0 0 L * *":       `"L" is not a value from 1 to 31`,
+		"0 0 1 13 *":      "has an invalid month",
+		"0 0 1 0 *":       "has an invalid month",
+		"0 0 * * 8":       "has an invalid day of the week",
+		"0 0 * * foo":     `"foo" is not a value`,
+		"0 0 * dec-jan *": `the range "dec-jan" is reversed`,
+		"5-1 * * * *":     `the range "5-1" is reversed`,
+		"1-2-3 * * * *":   `"2-3" is not a value`,
+		"*/0 * * * *":     `"*/0" is not a valid step`,
+		"*/99 * * * *":    `"*/99" is not a valid step`,
+		"*/5/5 * * * *":   `is not a valid step`,
+		"*/ * * * *":      `"*/" is not a valid step`,
+		"*-5 * * * *":     `"*" is not a value`,
+		"1,,2 * * * *":    `"" is not a value`,
+		"- * * * *":       `"" is not a value`,
+		"+1 * * * *":      `"+1" is not a value`,
+		"001 * * * *":     `"001" is not a value`,
+		"٣ * * * *":       "is not a value",
+		"TZ=UTC 0 0 * *":  `"TZ=UTC" is not a value`,
+		"0 0 30 2 *":      "matches no date",
+		"0 0 31 4,6,11 *": "matches no date",
 	} {
 		_, err := Parse(cron, "UTC")
 		if e := fault.Of(err); err == nil || e.Kind != fault.Unprocessable || len(e.Fields) != 1 ||
@@ -140,7 +140,7 @@ func TestParseRefuses(t *testing.T) {
 		_, err := Parse("0 0 * * *", zone)
 		if e := fault.Of(err); err == nil || e.Kind != fault.Unprocessable || len(e.Fields) != 1 ||
 			e.Fields[0].Name != "timezone" {
-			t.Errorf("zone %q: got %v", zone, err)
+			t.Errorf("zone %q: got %v, want a fault on timezone", zone, err)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func FuzzParse(f *testing.F) {
 			}
 
 			if !next.After(at) {
-				t.Fatalf("%q: %s after %s", cron, next, at)
+				t.Fatalf("%q: got %s after %s", cron, next, at)
 			}
 
 			at = next
@@ -250,7 +250,7 @@ func TestKeep(t *testing.T) {
 		}
 
 		if !slices.Equal(got, test.want) {
-			t.Errorf("%s: kept %v, want %v", name, got, test.want)
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
 		}
 	}
 }
@@ -275,6 +275,6 @@ func TestKeepDayByDay(t *testing.T) {
 	}
 
 	if first := items[0]; len(items) < 20 || len(items) > 24 || first.Format("2006-01") != "2028-01" {
-		t.Errorf("%d are left, of %s the first", len(items), first)
+		t.Errorf("got %d remaining items, the first of %s", len(items), first)
 	}
 }

@@ -59,7 +59,7 @@ func (w *workbookBudget) reserve(ctx context.Context, project uuid.UUID, memory 
 	w.mu.Unlock()
 
 	if busy {
-		f := fault.New(fault.TooMany, "the project imports a workbook already: one at a time").
+		f := fault.New(fault.TooMany, "the project is already importing a workbook").
 			WithCode("too_many_imports")
 		f.RetryAfter = workbookTimeout
 
@@ -83,7 +83,7 @@ func (w *workbookBudget) reserve(ctx context.Context, project uuid.UUID, memory 
 			return nil, ctx.Err()
 		}
 
-		f := fault.New(fault.TooMany, "too many workbooks are imported at the moment").WithCode("too_many_imports")
+		f := fault.New(fault.TooMany, "too many workbooks are being imported").WithCode("too_many_imports")
 		f.RetryAfter = workbookTimeout
 
 		return nil, f
@@ -106,7 +106,7 @@ func estimateMemory(file io.ReadSeeker) (int64, error) {
 
 	at, ok := file.(io.ReaderAt)
 	if !ok {
-		return 0, fmt.Errorf("a workbook in a %T", file)
+		return 0, fmt.Errorf("open a workbook: %T is not an io.ReaderAt", file)
 	}
 
 	parts, err := openArchive(at, size)

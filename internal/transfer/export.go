@@ -82,7 +82,7 @@ func selectColumns(columns []schema.BulkColumn, names []string) ([]schema.BulkCo
 	for i, name := range names {
 		at := slices.IndexFunc(columns, func(c schema.BulkColumn) bool { return c.Name == name })
 		if at < 0 || slices.Contains(names[:i], name) {
-			return nil, fault.OnField(fault.Invalid, "columns", "not_found", "must be different columns of the table")
+			return nil, fault.OnField(fault.Invalid, "columns", "not_found", "must be distinct columns of the table")
 		}
 
 		chosen = append(chosen, columns[at])
@@ -168,7 +168,7 @@ func (l oneLine) Write(part []byte) (int, error) {
 // policy, may run.
 func translateReadError(err error) error {
 	if blamesUser(pg.State(err)) {
-		return fault.New(fault.Unprocessable, "the database can't read the table's rows: code of the project's fails").
+		return fault.New(fault.Unprocessable, "the rows of the table can't be read: code of the project failed").
 			WithCode("refused").Because(err)
 	}
 

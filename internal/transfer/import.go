@@ -18,7 +18,7 @@ import (
 )
 
 // errDryRun rolls a dry run back.
-var errDryRun = errors.New("nothing is kept of a dry run")
+var errDryRun = errors.New("dry run")
 
 // ImportTable creates a table from a file. Its columns are those of the file, each of the narrowest
 // type that accepts all values. The file is read twice: for the types, and for the rows. It fails
@@ -117,7 +117,7 @@ func matchHeader(
 		known := slices.ContainsFunc(all, func(c schema.BulkColumn) bool { return c.Name == header })
 		if !known || slices.Contains(s.names()[:i], header) {
 			f := fault.OnField(fault.Unprocessable, "file", "unknown_column",
-				"has a header whose value %d is not one of the table's columns, or comes twice", i+1)
+				"has a header whose value %d is not a column of the table, or is a duplicate", i+1)
 			return nil, f
 		}
 
@@ -197,7 +197,7 @@ func openRows(ctx context.Context, file io.ReadSeeker, o Options) (source, error
 
 	at, ok := file.(io.ReaderAt)
 	if !ok {
-		return nil, fmt.Errorf("a workbook in a %T", file)
+		return nil, fmt.Errorf("open a workbook: %T is not an io.ReaderAt", file)
 	}
 
 	s, err := openSheet(ctx, at, size, o.Sheet)
@@ -212,17 +212,17 @@ func openRows(ctx context.Context, file io.ReadSeeker, o Options) (source, error
 func translateFileError(err error) error {
 	if errors.Is(err, errTooLong) {
 		return fault.OnField(fault.Unprocessable, "file", "too_long",
-			"has a row of more than %d bytes, or a quote that is never closed", maxRecord)
+			"has a row of more than %d bytes, or an unclosed quote", maxRecord)
 	}
 	if errors.Is(err, errTooLarge) {
 		return fault.OnField(fault.Unprocessable, "file", "too_large",
-			"has parts that are too large when they are unpacked")
+			"has parts that are too large when decompressed")
 	}
 	if errors.Is(err, errNoSheet) {
 		return fault.OnField(fault.Invalid, "sheet", "not_found", "must be the name of one of the workbook's sheets")
 	}
 	if errors.Is(err, errWorkbook) {
-		return fault.OnField(fault.Unprocessable, "file", "malformed", "is not a workbook that can be read")
+		return fault.OnField(fault.Unprocessable, "file", "malformed", "is not a valid workbook")
 	}
 
 	return err
@@ -326,7 +326,7 @@ func inTx(ctx context.Context, p *tenant.Project, file io.ReadSeeker, o Options,
 	}
 
 	if state := pg.State(err); blamesUser(state) && !isFaultError(err) { // a deferred constraint
-		return Imported{}, fault.New(fault.Unprocessable, "the rows together break a rule of the table").
+		return Imported{}, fault.New(fault.Unprocessable, "the rows violate a deferred constraint of the table").
 			WithCode("refused").Because(err)
 	}
 

@@ -84,10 +84,10 @@ func (l *loader) check(r row) *Rejected {
 
 	for _, v := range r.values {
 		if !utf8.Valid(v.text) {
-			return &Rejected{Line: r.line, Code: "invalid_encoding", Message: "is not in the encoding that was named"}
+			return &Rejected{Line: r.line, Code: "invalid_encoding", Message: "is not in the given encoding"}
 		}
 		if bytes.IndexByte(v.text, 0) >= 0 {
-			return &Rejected{Line: r.line, Code: "invalid_character", Message: "has the character NUL in it"}
+			return &Rejected{Line: r.line, Code: "invalid_character", Message: "contains the character NUL"}
 		}
 	}
 
@@ -122,7 +122,7 @@ func (l *loader) flush(ctx context.Context) error {
 	l.batch, l.ends, l.lineNumbers = l.batch[:0], l.ends[:0], l.lineNumbers[:0]
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		return fault.OnField(fault.Unprocessable, "file", "timeout",
-			"can't be imported: code of the project's took longer than %d seconds for a part of it",
+			"can't be imported: code of the project took longer than %d seconds for one batch",
 			int(batchTimeout.Seconds())).Because(err)
 	}
 
@@ -162,7 +162,7 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 	}
 	if e.Code[:2] == "42" || e.Code[:2] == "0A" { // not the fault of a row
 		return fault.New(fault.Unprocessable,
-			"the database can't store rows in this table, or code of the project's fails").
+			"the database can't store rows in this table, or code of the project failed").
 			WithCode("refused").Because(err)
 	}
 
@@ -173,7 +173,7 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 	if to-from == 1 {
 		if l.databaseRejects++; l.databaseRejects > maxDatabaseRejects {
 			return fault.OnField(fault.Unprocessable, "file", "too_many_rejected",
-				"can't be imported: the database refuses more than %d of its rows", maxDatabaseRejects)
+				"can't be imported: the database rejected more than %d rows", maxDatabaseRejects)
 		}
 
 		return l.reject(explain(e, l.lineNumbers[from]))
@@ -191,22 +191,22 @@ var copiedColumn = regexp.MustCompile(`^COPY .*?, line \d+, column (.+?)(: .*)?$
 
 // explain translates PostgreSQL's error for a row.
 func explain(e *pgconn.PgError, line int64) Rejected {
-	r := Rejected{Line: line, Code: "invalid_value", Message: "has a value that is not one of its column's type"}
+	r := Rejected{Line: line, Code: "invalid_value", Message: "has a value that does not match the type of its column"}
 	switch {
 	case e.Code == "23502":
-		r.Code, r.Message = "required", "has no value for a column that needs one"
+		r.Code, r.Message = "required", "has no value for a required column"
 	case e.Code == "23505" || e.Code == "23P01":
-		r.Code, r.Message = "already_exists", "has a value that another row has, and that must be unique"
+		r.Code, r.Message = "already_exists", "has a duplicate value in a unique column"
 	case e.Code == "23503":
-		r.Code, r.Message = "reference", "refers to a row that is not there"
+		r.Code, r.Message = "reference", "references a row that does not exist"
 	case e.Code == "23514":
-		r.Code, r.Message = "check", "breaks a rule of the table"
+		r.Code, r.Message = "check", "violates a check constraint of the table"
 	case e.Code == "22001":
 		r.Code, r.Message = "too_long", "has a value that is too long for its column"
 	case e.Code == "22003":
-		r.Code, r.Message = "out_of_range", "has a number that is out of its column's range"
+		r.Code, r.Message = "out_of_range", "has a number that is out of range for its column"
 	case e.Code[:2] != "22":
-		r.Code, r.Message = "refused", "is refused by code of the project's"
+		r.Code, r.Message = "refused", "was rejected by code of the project"
 	}
 
 	column := e.ColumnName

@@ -42,7 +42,7 @@ type source interface {
 	names() []string
 }
 
-var errTooLong = errors.New("a row is too long")
+var errTooLong = errors.New("row is too long")
 
 // opened returns the source of a file's rows. known are the columns of lines of JSON; nil means
 // that they are detected.
@@ -233,7 +233,7 @@ func (c *csvSource) split(line []byte) (*Rejected, error) {
 		case len(rest) == 0:
 			return nil, nil
 		case rest[0] != c.delimiter:
-			return &Rejected{Code: "malformed", Message: "has text behind a closing quote"}, nil
+			return &Rejected{Code: "malformed", Message: "has text after a closing quote"}, nil
 		}
 
 		rest = rest[1:]
@@ -256,7 +256,7 @@ func (c *csvSource) readQuoted(line []byte) (rest []byte, bad *Rejected, err err
 			}
 
 			if line, err = c.lines.next(); err == io.EOF {
-				return nil, &Rejected{Code: "malformed", Message: "has a quote that is never closed"}, nil
+				return nil, &Rejected{Code: "malformed", Message: "has an unclosed quote"}, nil
 			}
 
 			if err != nil {
@@ -311,7 +311,7 @@ func (j *jsonSource) next() (row, error) {
 }
 
 func (j *jsonSource) object(line []byte) *Rejected {
-	malformed := &Rejected{Code: "malformed", Message: "is not an object of JSON"}
+	malformed := &Rejected{Code: "malformed", Message: "is not a JSON object"}
 	j.decoder.Reset(bytes.NewReader(line))
 
 	if t, err := j.decoder.ReadToken(); err != nil || t.Kind() != '{' {
@@ -337,10 +337,10 @@ func (j *jsonSource) object(line []byte) *Rejected {
 			return &Rejected{
 				Column:  &name,
 				Code:    "unknown_column",
-				Message: "has a member that is no column of the table",
+				Message: "has a member that is not a column of the table",
 			}
 		case !ok && len(j.order) == maxColumns:
-			return &Rejected{Code: "too_many", Message: "has a member that would be one column too many"}
+			return &Rejected{Code: "too_many", Message: "has more members than a table can have columns"}
 		case !ok:
 			i = len(j.order)
 			j.index[name], j.order, j.values = i, append(j.order, name), append(j.values, value{})

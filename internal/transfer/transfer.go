@@ -53,25 +53,25 @@ type Options struct {
 
 // Imported is the result of an import.
 type Imported struct {
-	Table    string           `json:"table" doc:"Its full name." example:"public.orders"`
-	TableID  *uint32          `json:"tableId" nullable:"true" doc:"Null after a dry run that would have made one."`
-	Columns  []ImportedColumn `json:"columns" doc:"Those that the file has values for."`
-	Rows     int64            `json:"rows" doc:"Rows that were stored, or would have been. With mode=ignore, without those that were there."`
-	Rejected int64            `json:"rejected" doc:"Rows that were not."`
-	Lines    []Rejected       `json:"rejectedLines" doc:"The first 1000 of these."`
+	Table    string           `json:"table" doc:"Full name of the table." example:"public.orders"`
+	TableID  *uint32          `json:"tableId" nullable:"true" doc:"Null after a dry run that would have created the table."`
+	Columns  []ImportedColumn `json:"columns" doc:"Columns that have values in the file."`
+	Rows     int64            `json:"rows" doc:"Number of rows stored, or that a dry run would have stored. With mode=ignore, existing rows are not counted."`
+	Rejected int64            `json:"rejected" doc:"Number of rejected rows."`
+	Lines    []Rejected       `json:"rejectedLines" doc:"The first 1000 rejected rows."`
 	DryRun   bool             `json:"dryRun"`
 }
 
 // ImportedColumn is a column that has values in the file.
 type ImportedColumn struct {
 	Name   string `json:"name"`
-	Header string `json:"header" doc:"What the file calls it; empty if it has no header."`
-	Type   string `json:"type" doc:"Of a new table's column; empty for a table that was there."`
+	Header string `json:"header" doc:"Name of the column in the file; empty without a header."`
+	Type   string `json:"type" doc:"Type of a new table's column; empty for an existing table."`
 }
 
 // Rejected is a row that was not stored.
 type Rejected struct {
-	Line    int64   `json:"line" doc:"Of the file, from 1, where the row begins."`
+	Line    int64   `json:"line" doc:"Line of the file, from 1, on which the row begins."`
 	Column  *string `json:"column" nullable:"true"`
 	Code    string  `json:"code" doc:"Stable snake_case word."`
 	Message string  `json:"message"`

@@ -85,7 +85,7 @@ func (o Options) key(ctx context.Context, tx pgx.Tx, t schema.Table, columns []s
 
 		for _, c := range k.Columns {
 			if !slices.Contains(columns, c) {
-				return nil, fault.OnField(fault.Invalid, "on_conflict", "missing", "must be columns that the file has")
+				return nil, fault.OnField(fault.Invalid, "on_conflict", "missing", "must be columns of the file")
 			}
 		}
 
@@ -94,11 +94,11 @@ func (o Options) key(ctx context.Context, tx pgx.Tx, t schema.Table, columns []s
 
 	if len(wanted) == 0 {
 		return nil, fault.OnField(fault.Invalid, "on_conflict", "required",
-			"is required, for the table has no primary key")
+			"is required, since the table has no primary key")
 	}
 
 	return nil, fault.OnField(fault.Invalid, "on_conflict", "not_unique",
-		"must be columns that are together unique or the primary key")
+		"must be columns that are together unique, or the primary key")
 }
 
 func quoteColumns(columns []string) string {

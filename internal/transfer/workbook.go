@@ -23,9 +23,9 @@ const (
 )
 
 var (
-	errWorkbook = errors.New("not a workbook")
-	errTooLarge = errors.New("a workbook that is too large")
-	errNoSheet  = errors.New("a workbook without the sheet")
+	errWorkbook = errors.New("malformed workbook")
+	errTooLarge = errors.New("workbook is too large")
+	errNoSheet  = errors.New("sheet not found in workbook")
 )
 
 // workbook has the parts of a workbook that the rows of a sheet depend on.

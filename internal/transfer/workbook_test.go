@@ -90,7 +90,7 @@ func TestHostileWorkbooks(t *testing.T) {
 		parts []string
 		want  error
 		first int    // bytes of the first value
-		most  uint64 // limit of allocated MB
+		limit uint64 // limit of allocated MB
 	}{
 		{"runs of one text", []string{shared, `<sst><si>` + repeat(`<r><t>x</t></r>`, 160_000) + `</si></sst>`}, nil,
 			160_000, 150},
@@ -138,10 +138,10 @@ func TestHostileWorkbooks(t *testing.T) {
 		runtime.ReadMemStats(&after)
 
 		if !errors.Is(err, test.want) || len(first) != test.first {
-			t.Errorf("%s: %v, %d bytes, want %v, %d", test.what, err, len(first), test.want, test.first)
+			t.Errorf("%s: got %v, %d bytes, want %v, %d", test.what, err, len(first), test.want, test.first)
 		}
-		if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > test.most {
-			t.Errorf("%s: %d MB were allocated, want at most %d", test.what, got, test.most)
+		if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > test.limit {
+			t.Errorf("%s: got %d MB allocated, want at most %d", test.what, got, test.limit)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestSharedTextsAreSmall(t *testing.T) {
 		runtime.ReadMemStats(&after)
 
 		if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 3*int64(len(all)) {
-			t.Errorf("%s texts: %d bytes are kept of %d of XML", what, kept, len(all))
+			t.Errorf("%s texts: got %d bytes in memory for %d bytes of XML", what, kept, len(all))
 		}
 
 		runtime.KeepAlive(s)
@@ -189,7 +189,7 @@ func TestDirectoryIsBounded(t *testing.T) {
 	runtime.ReadMemStats(&after)
 
 	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, errTooLarge) || got > 40 {
-		t.Errorf("%v, %d MB were allocated", err, got)
+		t.Errorf("got %v, %d MB allocated", err, got)
 	}
 }
 
@@ -224,14 +224,14 @@ func TestWorkbookBudget(t *testing.T) {
 	}
 
 	if _, err := budget.reserve(t.Context(), one, 1); !fault.Is(err, fault.TooMany) {
-		t.Errorf("a second one of a project: %v", err)
+		t.Errorf("second workbook of a project: got %v, want TooMany", err)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 
 	if _, err := budget.reserve(ctx, other, 8); !errors.Is(err, context.Canceled) {
-		t.Errorf("whose client leaves: %v", err)
+		t.Errorf("canceled while waiting: got %v, want context.Canceled", err)
 	}
 
 	entered := make(chan error, 1)
@@ -246,11 +246,11 @@ func TestWorkbookBudget(t *testing.T) {
 
 	done()
 	if err := <-entered; err != nil {
-		t.Errorf("that waits: %v", err)
+		t.Errorf("waiting workbook: got %v", err)
 	}
 
 	if done, err = budget.reserve(t.Context(), one, 10); err != nil {
-		t.Errorf("after all are gone: %v", err)
+		t.Errorf("after the release of all: got %v", err)
 	} else {
 		done()
 	}

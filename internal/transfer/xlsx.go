@@ -164,7 +164,7 @@ func (s *xlsxSource) row() (row, error) {
 		}
 
 		if at < len(s.values) || at > maxColumns {
-			r.bad = &Rejected{Line: r.line, Code: "ragged", Message: "has cells out of order, or too many"}
+			r.bad = &Rejected{Line: r.line, Code: "ragged", Message: "has cells out of order, or too many cells"}
 			continue
 		}
 
