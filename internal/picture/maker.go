@@ -219,9 +219,9 @@ func (s *source) decode(h head) (image.Image, error) {
 
 	// the first frame may cover only a part of the canvas
 	if screen := image.Rect(0, 0, h.width, h.height); decoded.Bounds() != screen {
-		whole := image.NewRGBA(screen)
-		draw.Draw(whole, decoded.Bounds(), decoded, decoded.Bounds().Min, draw.Src)
-		decoded = whole
+		canvas := image.NewRGBA(screen)
+		draw.Draw(canvas, decoded.Bounds(), decoded, decoded.Bounds().Min, draw.Src)
+		decoded = canvas
 	}
 
 	return decoded, nil
@@ -275,9 +275,9 @@ func onWhite(m *image.RGBA) {
 		return
 	}
 
-	whole := *m
+	original := *m
 	ground := image.NewRGBA(m.Rect)
 	draw.Draw(ground, m.Rect, image.NewUniform(color.White), image.Point{}, draw.Src)
-	draw.Draw(ground, m.Rect, &whole, m.Rect.Min, draw.Over)
+	draw.Draw(ground, m.Rect, &original, m.Rect.Min, draw.Over)
 	m.Pix = ground.Pix
 }

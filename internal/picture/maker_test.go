@@ -32,9 +32,9 @@ func TestMakeOfDamaged(t *testing.T) {
 
 	maker := NewMaker()
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, whole := range [][]byte{photo(t, 40, 30), drawn.Bytes(), animated.Bytes()} {
+	for _, intact := range [][]byte{photo(t, 40, 30), drawn.Bytes(), animated.Bytes()} {
 		for range 300 {
-			b := bytes.Clone(whole)
+			b := bytes.Clone(intact)
 			for range 1 + random.IntN(4) {
 				b[3+random.IntN(len(b)-3)] = byte(random.IntN(256))
 			}
@@ -86,10 +86,10 @@ func TestMakeFails(t *testing.T) {
 		t.Errorf("got %v, want the error of the storage", err)
 	}
 
-	over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	expired, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 
-	if _, err := m.Make(over, uuid.Nil, 1, opener(source), Spec{}); !fault.Is(err, fault.Unavailable) {
+	if _, err := m.Make(expired, uuid.Nil, 1, opener(source), Spec{}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("after the deadline: got %v, want Unavailable", err)
 	}
 	if len(m.pending) != 0 || m.total != 0 {

@@ -224,7 +224,8 @@ func TestScaleCountsItsMemory(t *testing.T) {
 		}
 
 		if counted := l.memory(test.width, test.height); counted < taken || counted > 2*taken+1<<20 {
-			t.Errorf("%d × %d to %d: got an estimate of %d bytes, want about %d", test.width, test.height, test.to, counted, taken)
+			t.Errorf("%d × %d to %d: got an estimate of %d bytes, want about %d",
+				test.width, test.height, test.to, counted, taken)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 	b := src.Bounds()
 	dst := image.NewRGBA(image.Rect(0, 0, l.width, l.height))
-	if whole := (layout{0, 0, float64(b.Dx()), float64(b.Dy()), b.Dx(), b.Dy()}); l == whole {
+	if identity := (layout{0, 0, float64(b.Dx()), float64(b.Dy()), b.Dx(), b.Dy()}); l == identity {
 		draw.Draw(dst, dst.Rect, src, b.Min, draw.Src)
 		return dst
 	}

@@ -109,7 +109,7 @@ func TestCreateTableRefused(t *testing.T) {
 		many[i] = column("c" + strconv.Itoa(i))
 	}
 
-	for what, test := range map[string]struct {
+	for label, test := range map[string]struct {
 		table schema.NewTable
 		kind  fault.Kind
 		field string
@@ -152,7 +152,7 @@ func TestCreateTableRefused(t *testing.T) {
 		},
 	} {
 		_, err := schema.CreateTable(t.Context(), p.owner, test.table)
-		wantFault(t, what, err, test.kind, test.field, test.code)
+		wantFault(t, label, err, test.kind, test.field, test.code)
 	}
 
 	if after := p.snapshot(); after != before {
@@ -223,7 +223,7 @@ func TestCreateColumnsRefused(t *testing.T) {
 	before := p.snapshot()
 
 	type N = schema.NewColumn
-	for what, test := range map[string]struct {
+	for label, test := range map[string]struct {
 		column N
 		kind   fault.Kind
 		field  string
@@ -295,7 +295,7 @@ func TestCreateColumnsRefused(t *testing.T) {
 		},
 	} {
 		_, err := schema.CreateColumns(t.Context(), p.owner, "users", []N{{Name: "fine", Type: "text"}, test.column})
-		wantFault(t, what, err, test.kind, "columns.1."+test.field, test.code)
+		wantFault(t, label, err, test.kind, "columns.1."+test.field, test.code)
 	}
 
 	for _, name := range []string{"ctid", "oid", "xmin", "xmax", "cmin", "cmax", "tableoid"} {
@@ -303,7 +303,7 @@ func TestCreateColumnsRefused(t *testing.T) {
 		wantFault(t, name, err, fault.Unprocessable, "columns.0.name", "reserved")
 	}
 
-	for what, test := range map[string]struct {
+	for label, test := range map[string]struct {
 		table string
 		kind  fault.Kind
 		field string
@@ -317,7 +317,7 @@ func TestCreateColumnsRefused(t *testing.T) {
 		"another's":   {"theirs", fault.Unprocessable, "", "not_owned"},
 	} {
 		_, err := schema.CreateColumns(t.Context(), p.owner, test.table, []N{column("x")})
-		wantFault(t, what, err, test.kind, test.field, test.code)
+		wantFault(t, label, err, test.kind, test.field, test.code)
 	}
 
 	_, err := schema.CreateColumns(t.Context(), p.owner, "users", nil)

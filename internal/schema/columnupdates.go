@@ -213,12 +213,12 @@ func (u ColumnUpdate) updateDefault(ctx context.Context, tx pgx.Tx, c storedColu
 	}
 
 	types := newTypes(tx)
-	of, err := types.getNonSerial(ctx, "type", text)
+	target, err := types.getNonSerial(ctx, "type", text)
 	if err != nil {
 		return err
 	}
 
-	value, err := types.checkDefault(ctx, "defaultValue", *u.DefaultValue, of)
+	value, err := types.checkDefault(ctx, "defaultValue", *u.DefaultValue, target)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,8 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 	}
 
 	if !owned {
-		return fault.New(fault.Unprocessable, "the object belongs to the platform or to an extension").WithCode("not_owned")
+		return fault.New(fault.Unprocessable, "the object belongs to the platform or to an extension").
+			WithCode("not_owned")
 	}
 
 	name := pg.Quote(t.Schema, t.Name)

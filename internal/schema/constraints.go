@@ -53,7 +53,7 @@ var selectConstraints = `
 			when 'f' then 'foreign' else 'exclude' end as type,
 		array(select a.attname::text from pg_catalog.unnest(k.conkey) with ordinality n(number, at)
 			join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.number order by n.at) as columns,
-		coalesce(pg_catalog.pg_get_constraintdef(k.oid), '') as definition, -- null if it is dropped at this moment
+		coalesce(pg_catalog.pg_get_constraintdef(k.oid), '') as definition, -- null if dropped concurrently
 		(select rn.nspname || '.' || r.relname from pg_catalog.pg_class r join pg_catalog.pg_namespace rn on rn.oid = r.relnamespace
 			where r.oid = k.confrelid) as reference_table,
 		array(select a.attname::text from pg_catalog.unnest(k.confkey) with ordinality n(number, at)

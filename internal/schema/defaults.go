@@ -94,7 +94,7 @@ func parseCall(text string) (defaultSpec, bool) {
 
 // checkDefault returns the SQL of a column's default, or "" for none. It checks with PostgreSQL
 // that the default fits the type, and fails with Unprocessable on the field.
-func (t *types) checkDefault(ctx context.Context, field, text string, of dataType) (string, error) {
+func (t *types) checkDefault(ctx context.Context, field, text string, target dataType) (string, error) {
 	d, err := parseDefault(text)
 	if err != nil {
 		return "", badDefault(field, err.Error())
@@ -102,10 +102,10 @@ func (t *types) checkDefault(ctx context.Context, field, text string, of dataTyp
 
 	switch {
 	case d.call != "":
-		return d.call, t.checkCall(ctx, field, d, of)
+		return d.call, t.checkCall(ctx, field, d, target)
 	case d.literal:
-		err = t.checkCast(ctx, field, d.cast, of)
-	case d.bare && of.Textual && (!bareText.MatchString(d.value) || likeSQL.MatchString(d.value)):
+		err = t.checkCast(ctx, field, d.cast, target)
+	case d.bare && target.Textual && (!bareText.MatchString(d.value) || likeSQL.MatchString(d.value)):
 		err = badDefault(field, "looks like an expression: write text in single quotes")
 	case !d.bare: // no default
 		return "", nil
@@ -115,11 +115,11 @@ func (t *types) checkDefault(ctx context.Context, field, text string, of dataTyp
 		return "", err
 	}
 
-	if of.Moment && relativeTime.MatchString(d.value) {
+	if target.Moment && relativeTime.MatchString(d.value) {
 		return "", badDefault(field, "would be evaluated only once, now: write now() or current_date")
 	}
 
-	return pg.Literal(d.value), t.checkValue(ctx, field, d.value, of)
+	return pg.Literal(d.value), t.checkValue(ctx, field, d.value, target)
 }
 
 func badDefault(field, message string) *fault.Error {
@@ -127,14 +127,14 @@ func badDefault(field, message string) *fault.Error {
 }
 
 // checkCall checks that the call's return type has an assignment cast to the column's type.
-func (t *types) checkCall(ctx context.Context, field string, call defaultSpec, of dataType) error {
-	if of.Textual || of.Base == call.returns {
+func (t *types) checkCall(ctx context.Context, field string, call defaultSpec, target dataType) error {
+	if target.Textual || target.Base == call.returns {
 		return nil
 	}
 
 	assignable, err := pg.Value[bool](ctx, t.tx, `
 		select exists (select from pg_catalog.pg_cast where castsource = @from and casttarget = @to and castcontext in ('i', 'a'))`,
-		pgx.StrictNamedArgs{"from": call.returns, "to": of.Base})
+		pgx.StrictNamedArgs{"from": call.returns, "to": target.Base})
 	if err == nil && !assignable {
 		return badDefault(field, "returns another type than the column's")
 	}
@@ -143,7 +143,7 @@ func (t *types) checkCall(ctx context.Context, field string, call defaultSpec, o
 }
 
 // checkCast checks that a cast after a literal is to the column's own type.
-func (t *types) checkCast(ctx context.Context, field, cast string, of dataType) error {
+func (t *types) checkCast(ctx context.Context, field, cast string, target dataType) error {
 	if cast == "" {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (t *types) checkCast(ctx context.Context, field, cast string, of dataType) 
 		return err
 	}
 
-	if to.OID != of.OID || to.hasModifier && to.SQL != of.SQL {
+	if to.OID != target.OID || to.hasModifier && to.SQL != target.SQL {
 		return badDefault(field, "is cast to another type than the column's")
 	}
 
@@ -166,13 +166,13 @@ func (t *types) checkCast(ctx context.Context, field, cast string, of dataType) 
 // checkValue checks that the value can be assigned to the type. A cast would truncate long values
 // silently; an assignment does not, and only plpgsql assigns without a table. plpgsql assigns no
 // text to a composite type, which needs a cast and truncates nothing.
-func (t *types) checkValue(ctx context.Context, field, value string, of dataType) error {
+func (t *types) checkValue(ctx context.Context, field, value string, target dataType) error {
 	literal := pg.Literal(value)
-	if of.Composite {
-		literal += "::" + of.SQL
+	if target.Composite {
+		literal += "::" + target.SQL
 	}
 
-	err := execute(ctx, t.tx, "do "+pg.Literal("declare v "+of.SQL+" := "+literal+"; begin end"))
+	err := execute(ctx, t.tx, "do "+pg.Literal("declare v "+target.SQL+" := "+literal+"; begin end"))
 	if state := pg.State(err); state != "" && blamesUser(state) {
 		return badDefault(field,
 			"is neither a value of the column's type nor a supported call such as now()").Because(err)

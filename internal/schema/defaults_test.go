@@ -65,7 +65,8 @@ func TestDefaults(t *testing.T) {
 
 		if again, err := p.add("t", schema.NewColumn{Name: "b", Type: test.typ, DefaultValue: shown}); err != nil ||
 			again.DefaultValue != shown {
-			t.Errorf("representation %s of a default of %s: got %s (%v) for it, want the same", shown, test.typ, again.DefaultValue, err)
+			t.Errorf("representation %s of a default of %s: got %s (%v) for it, want the same",
+				shown, test.typ, again.DefaultValue, err)
 			continue
 		}
 

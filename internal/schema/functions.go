@@ -99,14 +99,14 @@ func ListFunctions(ctx context.Context, q pg.Querier, schema string, page pg.Pag
 		}
 	}
 
-	const of = ` and (@schema = '' or n.nspname = @schema)`
+	const condition = ` and (@schema = '' or n.nspname = @schema)`
 	args := pgx.StrictNamedArgs{"schema": schema}
 	first := page // functions are described for the page only, which is then sorted again
 	first.Number = 1
 
 	rows, err := pg.All[routine](ctx, q, `with found as (
 		select p.oid, count(*) over () as total, p.proname as name, n.nspname as schema,
-			(select l.lanname from pg_catalog.pg_language l where l.oid = p.prolang) as language `+userRoutines+of+
+			(select l.lanname from pg_catalog.pg_language l where l.oid = p.prolang) as language `+userRoutines+condition+
 		page.Clause(routineSorts, "oid")+`)`+selectRoutines+
 		first.Clause(map[string]string{"name": "p.proname", "schema": "n.nspname", "language": "l.lanname"}, "p.oid"),
 		args)
@@ -115,7 +115,7 @@ func ListFunctions(ctx context.Context, q pg.Querier, schema string, page pg.Pag
 	}
 
 	if len(rows) == 0 && page.Number > 1 { // past the end, where no row has the total
-		total, err := pg.Value[int64](ctx, q, "select count(*)"+userRoutines+of, args)
+		total, err := pg.Value[int64](ctx, q, "select count(*)"+userRoutines+condition, args)
 		return []FunctionInfo{}, total, err
 	}
 
@@ -349,7 +349,8 @@ select coalesce(pg_catalog.to_regtype(`+resolvedType+`), 0)::oid`, s.arguments()
 
 	return 0, translate(err, func(state string) *fault.Error {
 		if blamesUser(state) {
-			return fault.OnField(fault.Invalid, "arguments", "invalid_type", "must be a list of types separated by commas")
+			return fault.OnField(fault.Invalid, "arguments", "invalid_type",
+				"must be a list of types separated by commas")
 		}
 		return nil
 	})

@@ -104,7 +104,7 @@ func TestCreateFunctionRefused(t *testing.T) {
 	type F = schema.NewFunction
 	type P = []schema.Parameter
 	fine := F{Schema: "public", Name: "f", Definition: "select 1", Language: "sql", ReturnType: "integer"}
-	for what, test := range map[string]struct {
+	for label, test := range map[string]struct {
 		change func(f *F)
 		kind   fault.Kind
 		field  string
@@ -227,7 +227,7 @@ func TestCreateFunctionRefused(t *testing.T) {
 		f := fine
 		test.change(&f)
 		_, err := schema.CreateFunction(t.Context(), p.owner, f)
-		wantFault(t, what, err, test.kind, test.field, test.code)
+		wantFault(t, label, err, test.kind, test.field, test.code)
 	}
 
 	if after := p.snapshot(); after != before {

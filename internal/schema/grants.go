@@ -40,7 +40,7 @@ const selectGrants = `
 		select distinct a.grantee, a.privilege_type
 		from pg_catalog.pg_class c
 		cross join lateral pg_catalog.aclexplode(coalesce(c.relacl, pg_catalog.acldefault('r', c.relowner))) a
-		where c.oid = @table and a.privilege_type <> 'MAINTAIN' -- of PostgreSQL 17 and later, and nothing to do with rows
+		where c.oid = @table and a.privilege_type <> 'MAINTAIN' -- PostgreSQL 17 and later; unrelated to rows
 	) g on g.grantee = coalesce(r.oid, 0)
 	group by o.role, o.at
 	order by o.at`
@@ -111,7 +111,8 @@ func checkGrants(grants []NewGrant, confirm bool) error {
 		if includesAnonymous(g.Role) && slices.ContainsFunc(g.Privileges, func(p string) bool {
 			return slices.Contains(writeCommands, p)
 		}) {
-			if err := requireConfirmation(confirm, "lets everyone write rows of the table, subject to its policies"); err != nil {
+			err := requireConfirmation(confirm, "lets everyone write rows of the table, subject to its policies")
+			if err != nil {
 				return err
 			}
 		}

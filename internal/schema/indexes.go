@@ -65,7 +65,7 @@ const selectIndexes = `
 			where n.at > i.indnkeyatts order by n.at) as include,
 		pg_catalog.pg_get_expr(i.indpred, i.indrelid) as "where", i.indnullsnotdistinct as nulls_not_distinct,
 		exists (select from pg_catalog.pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x')) as constraint,
-		coalesce(pg_catalog.pg_get_indexdef(i.indexrelid), '') as definition, -- null if it is dropped at this moment
+		coalesce(pg_catalog.pg_get_indexdef(i.indexrelid), '') as definition, -- null if dropped concurrently
 		case when i.indisvalid then 'ready'
 			when exists (select from pg_catalog.pg_stat_progress_create_index b where b.index_relid = i.indexrelid) then 'building'
 			else 'failed' end as status, '' as error
@@ -327,7 +327,8 @@ func DeleteIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 		}
 
 		if deleted.Constraint {
-			return fault.New(fault.Conflict, "the index belongs to a constraint: delete the constraint").WithCode("in_use")
+			return fault.New(fault.Conflict, "the index belongs to a constraint: delete the constraint").
+				WithCode("in_use")
 		}
 
 		id, err := pg.Value[uint32](ctx, tx, `

@@ -133,7 +133,8 @@ func (k IndexKey) check(ctx context.Context, tx pgx.Tx, t Table, prefix string) 
 
 	switch {
 	case k.Column != "" && k.Expression != "":
-		return fault.OnField(fault.Unprocessable, prefix+"expression", "not_applicable", "can't be combined with column")
+		return fault.OnField(fault.Unprocessable, prefix+"expression", "not_applicable",
+			"can't be combined with column")
 	case k.Expression != "":
 		return expression(ctx, tx, t, prefix+"expression", k.Expression)
 	}

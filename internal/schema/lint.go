@@ -108,7 +108,7 @@ const selectFindings = `
 		select 'warning', 'invalid_index', pg_catalog.quote_ident(x.relname) || ' on ' || r.object
 		from pg_catalog.pg_index i join relations r on r.oid = i.indrelid join pg_catalog.pg_class x on x.oid = i.indexrelid
 		where not i.indisvalid and not exists (
-			select from pg_catalog.pg_stat_progress_create_index b where b.index_relid = i.indexrelid) -- which is built now
+			select from pg_catalog.pg_stat_progress_create_index b where b.index_relid = i.indexrelid) -- in progress
 	)
 	select f.code, f.severity, f.object, '' as sentence from findings f
 	order by pg_catalog.array_position('{error,warning,info}'::text[], f.severity), f.code, f.object

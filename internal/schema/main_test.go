@@ -194,11 +194,11 @@ func column(name string) schema.NewColumn { return schema.NewColumn{Name: name, 
 
 // wantFault checks the kind, field and code of err, and that its text contains no internals of
 // PostgreSQL.
-func wantFault(t testing.TB, what string, err error, kind fault.Kind, field, code string) {
+func wantFault(t testing.TB, label string, err error, kind fault.Kind, field, code string) {
 	t.Helper()
 
 	if err == nil {
-		t.Errorf("%s: got no error, want kind %d on %q", what, kind, field)
+		t.Errorf("%s: got no error, want kind %d on %q", label, kind, field)
 		return
 	}
 
@@ -209,13 +209,13 @@ func wantFault(t testing.TB, what string, err error, kind fault.Kind, field, cod
 	}
 
 	if f.Kind != kind || got != field || f.CodeWord() != code {
-		t.Errorf("%s: got kind %d on %q with code %s, want kind %d on %q with code %s (%v)", what, f.Kind, got,
+		t.Errorf("%s: got kind %d on %q with code %s, want kind %d on %q with code %s (%v)", label, f.Kind, got,
 			f.CodeWord(), kind, field, code, err)
 	}
 
 	for _, leak := range []string{"SQLSTATE", "ERROR", "pg_catalog", "alter table", "create "} {
 		if strings.Contains(f.Detail, leak) {
-			t.Errorf("%s: detail %q contains %q", what, f.Detail, leak)
+			t.Errorf("%s: detail %q contains %q", label, f.Detail, leak)
 		}
 	}
 }

@@ -298,7 +298,8 @@ func (c *newColumn) explainUnique(field, state string) *fault.Error {
 	case "42704", "0A000":
 		return c.fault(fault.Unprocessable, field, "not_supported", "is not supported for this type or table")
 	case "54000", "54011": // program_limit_exceeded, too_many_columns
-		return c.fault(fault.Unprocessable, field, "too_many", "is not possible for so many columns, or for such long values")
+		return c.fault(fault.Unprocessable, field, "too_many",
+			"is not possible for so many columns, or for such long values")
 	}
 
 	return nil

@@ -175,11 +175,12 @@ func checkComment(field, text string) error {
 
 // requireConfirmation fails with Unprocessable on confirm unless the client confirmed a step that
 // opens data.
-func requireConfirmation(confirm bool, what string) error {
+func requireConfirmation(confirm bool, effect string) error {
 	if confirm {
 		return nil
 	}
-	return fault.OnField(fault.Unprocessable, "confirm", "confirmation_required", "must be true to confirm this change: it %s", what)
+	return fault.OnField(fault.Unprocessable, "confirm", "confirmation_required",
+		"must be true to confirm this change: it %s", effect)
 }
 
 // columnNames returns the names of a table's columns in order.

@@ -269,7 +269,8 @@ func UpdateTable(
 		if u.RowLevelSecurity != nil {
 			action := "enable row level security"
 			if !*u.RowLevelSecurity {
-				if err := requireConfirmation(u.Confirm, "exposes all rows to every role with privileges on the table"); err != nil {
+				err := requireConfirmation(u.Confirm, "exposes all rows to every role with privileges on the table")
+				if err != nil {
 					return err
 				}
 				action = "disable row level security"

@@ -78,7 +78,7 @@ const selectTriggers = `
 			join pg_catalog.pg_attribute a on a.attrelid = t.tgrelid and a.attnum = c.number order by c.n) as columns,
 		n.nspname || '.' || p.proname as function, t.tgenabled <> 'D' as enabled,
 		t.tgargs as args, t.tgconstraint <> 0 as constraint, t.tgdeferrable as deferrable, t.tginitdeferred as initially_deferred,
-		coalesce(pg_catalog.pg_get_triggerdef(t.oid), '') as definition -- null if it is dropped at this moment
+		coalesce(pg_catalog.pg_get_triggerdef(t.oid), '') as definition -- null if dropped concurrently
 	from pg_catalog.pg_trigger t
 	join pg_catalog.pg_proc p on p.oid = t.tgfoid
 	join pg_catalog.pg_namespace n on n.oid = p.pronamespace

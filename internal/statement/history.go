@@ -45,18 +45,18 @@ func Run(ctx context.Context, p *tenant.Project, user uuid.UUID, q Query) (Answe
 
 	start := time.Now()
 	results, failure := run(ctx, p, q)
-	took := float64(time.Since(start).Microseconds()) / 1000
+	duration := float64(time.Since(start).Microseconds()) / 1000
 
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 
-	if err := recordEnd(ending, p, id, took, results, failure); err != nil && failure != nil {
+	if err := recordEnd(ending, p, id, duration, results, failure); err != nil && failure != nil {
 		return Answer{}, fmt.Errorf("%w (recording it failed: %w)", failure, err)
 	}
 
 	// A failure to record the outcome does not fail a query that has been committed; the history
 	// has its start.
-	return Answer{Results: results, DurationMs: took}, failure
+	return Answer{Results: results, DurationMs: duration}, failure
 }
 
 // recordStart records a query in the history and in the audit log before it runs, so that none runs
@@ -74,7 +74,7 @@ func recordStart(ctx context.Context, p *tenant.Project, id, user uuid.UUID, q Q
 
 // recordEnd records the outcome of a query and deletes old records.
 func recordEnd(
-	ctx context.Context, p *tenant.Project, id uuid.UUID, took float64, results []Result, failure error,
+	ctx context.Context, p *tenant.Project, id uuid.UUID, duration float64, results []Result, failure error,
 ) error {
 	var rows *int64
 	var code *string
@@ -100,7 +100,7 @@ func recordEnd(
 				delete from socle.queries where uuid in (select uuid from socle.queries order by uuid desc offset @kept)
 			)
 			update socle.queries set duration_ms = @took, rows = @rows, error_code = @code where uuid = @id`,
-			pgx.StrictNamedArgs{"kept": maxHistory, "took": took, "rows": rows, "code": code, "id": id})
+			pgx.StrictNamedArgs{"kept": maxHistory, "took": duration, "rows": rows, "code": code, "id": id})
 		return err
 	})
 }

@@ -39,7 +39,7 @@ func TestResponsesAreBounded(t *testing.T) {
 	wg.Wait()
 
 	taken, bytes := 0, 0
-	of := map[uuid.UUID]int{}
+	byProject := map[uuid.UUID]int{}
 	for i, s := range sessions {
 		if !results[i].Truncated || len(results[i].Rows.text) > maxBytes ||
 			len(results[i].Rows.text) != s.reservation.used {
@@ -51,7 +51,7 @@ func TestResponsesAreBounded(t *testing.T) {
 		}
 
 		taken += s.reservation.reserved
-		of[s.reservation.project] += s.reservation.reserved
+		byProject[s.reservation.project] += s.reservation.reserved
 		bytes += cap(results[i].Rows.text)
 
 		if _, err := json.Marshal(results[i]); err != nil {
@@ -64,7 +64,7 @@ func TestResponsesAreBounded(t *testing.T) {
 			shared.available, responsesMemory)
 	}
 
-	for project, n := range of {
+	for project, n := range byProject {
 		if n > projectShare {
 			t.Errorf("responses of project %v: got %d bytes", project, n)
 		}
@@ -75,7 +75,8 @@ func TestResponsesAreBounded(t *testing.T) {
 	}
 
 	if shared.available != responsesMemory || len(shared.reserved) > 0 {
-		t.Errorf("after the release: got %d bytes available of %d, reservations of %d projects", shared.available, responsesMemory,
+		t.Errorf("after the release: got %d bytes available of %d, reservations of %d projects",
+			shared.available, responsesMemory,
 			len(shared.reserved))
 	}
 }

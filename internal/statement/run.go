@@ -60,14 +60,14 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	s.conn.Frontend().SetMaxBodyLen(maxRow)
 
 	results, err := s.run(bounded, pieces, params)
-	over := bounded.Err()
+	expired := bounded.Err()
 
 	closing, done := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer done()
 
 	_ = conn.Conn().Close(closing) // errors do not matter, since the session is discarded
 
-	if over == nil || err == nil {
+	if expired == nil || err == nil {
 		return results, err
 	}
 

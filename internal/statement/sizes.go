@@ -43,7 +43,7 @@ func growth(before, after map[string]relationSize) int64 {
 	}
 
 	for oid, was := range before {
-		if _, there := after[oid]; !there {
+		if _, exists := after[oid]; !exists {
 			grown -= was.bytes
 		}
 	}

@@ -46,7 +46,8 @@ func split(query string) ([]piece, error) {
 		if slices.Contains(forbiddenFirst, first) || first == "prepare" &&
 			len(p.words) > 1 && p.words[1] == "transaction" {
 			return nil, fault.OnField(fault.Unprocessable, "query", "not_allowed",
-				"must not contain %s: a query is one transaction; import and export bulk data separately", strings.ToUpper(first))
+				"must not contain %s: a query is one transaction; import and export bulk data separately",
+				strings.ToUpper(first))
 		}
 	}
 

@@ -16,21 +16,21 @@ type Rules struct {
 
 // Keep reports for each of the times whether the rules keep it. Days, weeks and months are those of
 // zone. Without any rule it keeps everything.
-func (r Rules) Keep(made []time.Time, zone *time.Location) []bool {
-	kept := make([]bool, len(made))
+func (r Rules) Keep(times []time.Time, zone *time.Location) []bool {
+	selected := make([]bool, len(times))
 	if r == (Rules{}) {
-		for i := range kept {
-			kept[i] = true
+		for i := range selected {
+			selected[i] = true
 		}
-		return kept
+		return selected
 	}
 
-	newest := make([]int, len(made))
+	newest := make([]int, len(times))
 	for i := range newest {
 		newest[i] = i
 	}
 
-	slices.SortStableFunc(newest, func(a, b int) int { return made[b].Compare(made[a]) })
+	slices.SortStableFunc(newest, func(a, b int) int { return times[b].Compare(times[a]) })
 
 	for _, rule := range []struct {
 		limit  int
@@ -43,12 +43,12 @@ func (r Rules) Keep(made []time.Time, zone *time.Location) []bool {
 	} {
 		seen := map[[3]int]bool{}
 		for nth, i := range newest {
-			period := rule.period(nth, made[i].In(zone))
+			period := rule.period(nth, times[i].In(zone))
 			if len(seen) < rule.limit && !seen[period] {
-				seen[period], kept[i] = true, true
+				seen[period], selected[i] = true, true
 			}
 		}
 	}
 
-	return kept
+	return selected
 }

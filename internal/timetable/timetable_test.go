@@ -243,8 +243,8 @@ func TestKeep(t *testing.T) {
 		}
 
 		var got []int
-		for i, kept := range test.rules.Keep(test.made, zone) {
-			if kept {
+		for i, selected := range test.rules.Keep(test.made, zone) {
+			if selected {
 				got = append(got, i)
 			}
 		}
@@ -265,8 +265,8 @@ func TestKeepDayByDay(t *testing.T) {
 	for day := range 3 * 365 {
 		items = append(items, time.Date(2026, 1, 1+day, 3, 0, 0, 0, time.UTC))
 		var remaining []time.Time
-		for i, kept := range rules.Keep(items, time.UTC) {
-			if kept {
+		for i, selected := range rules.Keep(items, time.UTC) {
+			if selected {
 				remaining = append(remaining, items[i])
 			}
 		}

@@ -148,7 +148,7 @@ func TestHostileWorkbooks(t *testing.T) {
 
 // TestSharedTextsAreSmall checks that shared strings need little more memory than their XML.
 func TestSharedTextsAreSmall(t *testing.T) {
-	for what, text := range map[string]string{
+	for label, text := range map[string]string{
 		"empty": `<si/>`, "short": `<si><t>x</t></si>`, "long": `<si><t>` + strings.Repeat("x", 1000) + `</t></si>`,
 	} {
 		all := `<sst>` + strings.Repeat(text, 1_000_000/len(text)) + `</sst>`
@@ -166,8 +166,8 @@ func TestSharedTextsAreSmall(t *testing.T) {
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 
-		if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 3*int64(len(all)) {
-			t.Errorf("%s texts: got %d bytes in memory for %d bytes of XML", what, kept, len(all))
+		if memory := int64(after.HeapAlloc) - int64(before.HeapAlloc); memory > 3*int64(len(all)) {
+			t.Errorf("%s texts: got %d bytes in memory for %d bytes of XML", label, memory, len(all))
 		}
 
 		runtime.KeepAlive(s)
