@@ -52,8 +52,8 @@ func TestCompaction(t *testing.T) {
 	}
 
 	for table, reason := range map[string]string{
-		"lines":  "an index of the table can't be made anew",
-		"theirs": "this belongs to the platform or to an extension",
+		"lines":  "an index of the table can't be rebuilt",
+		"theirs": "the object belongs to the platform or to an extension",
 	} {
 		a.Post("/tables/"+table+"/compaction", "").Want(201)
 		compacted(t, a, table).Content("status", "failed").Content("error", reason)

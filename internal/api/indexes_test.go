@@ -232,7 +232,7 @@ func TestCreateIndexLater(t *testing.T) {
 	a.Post(path, `{"columns": ["kind"], "name": "kinds", "unique": true}`).Want(201).Content("status", "building")
 	until(t, "the index has failed", is("kinds", "failed"))
 
-	if _, reason := status("kinds"); reason != "unique can't be, for the table has rows with the same values" {
+	if _, reason := status("kinds"); reason != "unique can't be true: the table has rows with duplicate values" {
 		t.Errorf("got the reason %q", reason)
 	}
 	if n := query[int](t, a, "select count(*) from pg_index where not indisvalid"); n != 0 {

@@ -15,36 +15,36 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// format is a kind of picture that is read.
+// format is an input format.
 type format struct {
-	magic   string // "?" is any byte
-	becomes string // what is written if the spec names no format; "" is for the pixels to decide
-	config  func(io.Reader) (image.Config, error)
-	decode  func(io.Reader) (image.Image, error)
-	look    func(*head, *source) error // at what the config does not tell
+	magic        string // "?" matches any byte
+	output       string // default output format; "" means that it depends on transparency
+	config       func(io.Reader) (image.Config, error)
+	decode       func(io.Reader) (image.Image, error)
+	readMetadata func(*head, *source) error // reads metadata beyond config
 }
 
 var formats = []*format{
-	{"\xff\xd8\xff", JPEG, jpeg.DecodeConfig, jpeg.Decode, (*head).lookJPEG},
-	{"\x89PNG\r\n\x1a\n", PNG, png.DecodeConfig, png.Decode, (*head).lookPNG},
+	{"\xff\xd8\xff", JPEG, jpeg.DecodeConfig, jpeg.Decode, (*head).readJPEG},
+	{"\x89PNG\r\n\x1a\n", PNG, png.DecodeConfig, png.Decode, (*head).readPNG},
 	{"GIF8?a", PNG, gif.DecodeConfig, gif.Decode, func(*head, *source) error { return nil }},
-	{"RIFF????WEBP", "", webp.DecodeConfig, webp.Decode, (*head).lookWebP},
+	{"RIFF????WEBP", "", webp.DecodeConfig, webp.Decode, (*head).readWebP},
 }
 
-// head is what a picture says of itself before its pixels.
+// readHead is the metadata of a picture.
 type head struct {
 	format        *format
 	width, height int
 	model         color.Model
-	orientation   int    // EXIF's: 1 to 8
-	profile       []byte // ICC's
-	manyPasses    bool   // a progressive JPEG or an interlaced PNG, which is held twice
+	orientation   int    // EXIF orientation: 1 to 8
+	profile       []byte // ICC profile
+	multiPass     bool   // progressive JPEG or interlaced PNG, which decodes in two buffers
 }
 
-// mostHead is how many bytes are looked at for what stands before the pixels.
-const mostHead = 2 << 20
+// maxHeadBytes bounds the bytes that are read for metadata before the pixels.
+const maxHeadBytes = 2 << 20
 
-// readHead reads the head of a picture, and refuses it if it has too many pixels.
+// readHead reads the metadata of a picture and rejects pictures with too many pixels.
 func readHead(s *source) (head, error) {
 	h := head{orientation: 1}
 
@@ -54,36 +54,36 @@ func readHead(s *source) (head, error) {
 	}
 
 	for _, f := range formats {
-		if f.is(magic) {
+		if f.matches(magic) {
 			h.format = f
 		}
 	}
 
 	if h.format == nil {
-		return h, refused("not_an_image", "the file is no picture in JPEG, PNG, GIF or WebP")
+		return h, unprocessable("not_an_image", "the file is not a JPEG, PNG, GIF or WebP picture")
 	}
 
-	c, err := h.format.config(&rewound{s: s, left: mostHead})
+	c, err := h.format.config(&limitedSource{s: s, remaining: maxHeadBytes})
 	if err != nil {
 		return h, err
 	}
 
 	h.width, h.height, h.model = c.Width, c.Height, c.ColorModel
 	if c.Width < 1 || c.Height < 1 {
-		return h, errors.New("no pixels")
+		return h, errors.New("the picture has no pixels")
 	}
 	if int64(c.Width)*int64(c.Height) > MaxPixels {
-		return h, refused("too_many_pixels", "the picture of %d × %d has more than %d pixels", c.Width,
+		return h, unprocessable("too_many_pixels", "the picture of %d × %d exceeds the limit of %d pixels", c.Width,
 			c.Height, MaxPixels)
 	}
-	if err := h.format.look(&h, s); s.failed != nil {
+	if err := h.format.readMetadata(&h, s); s.failed != nil {
 		return h, err
 	}
 
-	return h, nil // what is wrong beside the pixels is no reason to refuse them
+	return h, nil // damaged metadata does not make the pixels invalid
 }
 
-func (f *format) is(start []byte) bool {
+func (f *format) matches(start []byte) bool {
 	for i := range len(f.magic) {
 		if f.magic[i] != '?' && f.magic[i] != start[i] {
 			return false
@@ -93,7 +93,7 @@ func (f *format) is(start []byte) bool {
 	return true
 }
 
-// upright returns the sides of the picture as it is to be seen.
+// upright returns the dimensions after applying the orientation.
 func (h head) upright() (width, height int) {
 	if h.orientation >= 5 {
 		return h.height, h.width
@@ -101,10 +101,10 @@ func (h head) upright() (width, height int) {
 	return h.width, h.height
 }
 
-// memory returns about how many bytes the picture takes while it is decoded, at most.
+// memoryBudget returns an upper estimate of the bytes needed to decode the picture.
 func (h head) memory() int64 {
 	pixels := int64(h.width) * int64(h.height)
-	values := int64(4) // of a pixel
+	values := int64(4) // bytes per pixel
 	switch h.model {
 	case color.GrayModel:
 		values = 1
@@ -113,59 +113,59 @@ func (h head) memory() int64 {
 	case color.RGBA64Model, color.NRGBA64Model:
 		values = 8
 	case color.RGBAModel:
-		if h.format.becomes == JPEG { // it is converted from planes
+		if h.format.output == JPEG { // converted from planes
 			values = 7
 		}
 	case color.CMYKModel:
-		values = 12 // it is converted twice
+		values = 12 // converted twice
 	}
 
-	switch h.format.becomes {
+	switch h.format.output {
 	case JPEG:
-		if h.manyPasses { // the coefficients, in four bytes each
+		if h.multiPass { // coefficients of four bytes each
 			values *= 5
 		}
-	case "": // WebP: the pixels, and those of them that a transformation is made of
+	case "": // WebP: the pixels, and the intermediate pixels of a transformation
 		values = 12
 	default:
-		if h.manyPasses {
+		if h.multiPass {
 			values *= 2
 		}
-		values += 4 // a frame is drawn onto its screen
+		values += 4 // the frame is drawn onto the canvas
 	}
 
 	return pixels * values
 }
 
-// rewound reads a source from its start, so far and no farther.
-type rewound struct {
-	s     *source
-	begun bool
-	left  int
+// limitedSource reads a source from its start, up to a limit.
+type limitedSource struct {
+	s         *source
+	started   bool
+	remaining int
 }
 
-// Read reads on.
-func (r *rewound) Read(p []byte) (int, error) {
-	if !r.begun {
-		r.begun = true
+// Read implements io.Reader.
+func (r *limitedSource) Read(p []byte) (int, error) {
+	if !r.started {
+		r.started = true
 		if _, err := r.s.Seek(0, io.SeekStart); err != nil {
 			return 0, err
 		}
 	}
 
-	if r.left == 0 {
+	if r.remaining == 0 {
 		return 0, io.EOF
 	}
 
-	n, err := r.s.Read(p[:min(len(p), r.left)])
-	r.left -= n
+	n, err := r.s.Read(p[:min(len(p), r.remaining)])
+	r.remaining -= n
 
 	return n, err
 }
 
-// lookJPEG goes through the segments before the first scan.
-func (h *head) lookJPEG(s *source) error {
-	r := bufio.NewReader(&rewound{s: s, left: mostHead})
+// readJPEG reads the segments before the first scan.
+func (h *head) readJPEG(s *source) error {
+	r := bufio.NewReader(&limitedSource{s: s, remaining: maxHeadBytes})
 	if _, err := r.Discard(2); err != nil {
 		return err
 	}
@@ -176,13 +176,13 @@ func (h *head) lookJPEG(s *source) error {
 			return err
 		}
 
-		for marker[1] = 0xff; marker[1] == 0xff; { // any number of these may stand before it
+		for marker[1] = 0xff; marker[1] == 0xff; { // fill bytes may precede the marker
 			if _, err := io.ReadFull(r, marker[1:2]); err != nil {
 				return err
 			}
 		}
 
-		if marker[0] != 0xff || marker[1] == 0xda { // the scan
+		if marker[0] != 0xff || marker[1] == 0xda { // start of scan
 			return nil
 		}
 
@@ -195,7 +195,7 @@ func (h *head) lookJPEG(s *source) error {
 			return nil
 		}
 
-		h.manyPasses = h.manyPasses || marker[1] == 0xc2
+		h.multiPass = h.multiPass || marker[1] == 0xc2
 
 		if marker[1] != 0xe1 && marker[1] != 0xe2 {
 			if _, err := r.Discard(length); err != nil {
@@ -210,19 +210,19 @@ func (h *head) lookJPEG(s *source) error {
 		}
 
 		if exif, ok := bytes.CutPrefix(segment, []byte("Exif\x00\x00")); ok && marker[1] == 0xe1 {
-			h.orient(exif)
+			h.readOrientation(exif)
 		}
 
-		// A profile comes in parts, each with its number and how many there are.
+		// A profile is split into parts, each with its index and the number of parts.
 		if part, ok := bytes.CutPrefix(segment, []byte(profileName)); ok && marker[1] == 0xe2 && len(part) > 2 {
 			h.profile = append(h.profile, part[2:]...)
 		}
 	}
 }
 
-// lookPNG goes through the chunks before the pixels.
-func (h *head) lookPNG(s *source) error {
-	r := bufio.NewReader(&rewound{s: s, left: mostHead})
+// readPNG reads the chunks before the pixels.
+func (h *head) readPNG(s *source) error {
+	r := bufio.NewReader(&limitedSource{s: s, remaining: maxHeadBytes})
 	if _, err := r.Discard(len(h.format.magic)); err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (h *head) lookPNG(s *source) error {
 		switch {
 		case kind == "IDAT":
 			return nil
-		case length > mostHead:
+		case length > maxHeadBytes:
 			return io.ErrUnexpectedEOF
 		case kind != "IHDR" && kind != "eXIf" && kind != "iCCP":
 			if _, err := r.Discard(int(length) + 4); err != nil {
@@ -254,17 +254,17 @@ func (h *head) lookPNG(s *source) error {
 		chunk = chunk[:length]
 		switch kind {
 		case "IHDR":
-			h.manyPasses = length == 13 && chunk[12] == 1
+			h.multiPass = length == 13 && chunk[12] == 1
 		case "eXIf":
-			h.orient(chunk)
+			h.readOrientation(chunk)
 		case "iCCP":
 			h.profile = inflateProfile(chunk)
 		}
 	}
 }
 
-// lookWebP goes through the chunks, over the pixels too: what tells the orientation stands behind them.
-func (h *head) lookWebP(s *source) error {
+// readWebP reads the chunks, also after the pixels, since EXIF follows them.
+func (h *head) readWebP(s *source) error {
 	at := int64(12)
 	for range 16 {
 		if _, err := s.Seek(at, io.SeekStart); err != nil {
@@ -277,14 +277,14 @@ func (h *head) lookWebP(s *source) error {
 		}
 
 		length, kind := int64(binary.LittleEndian.Uint32(start[4:])), string(start[:4])
-		if (kind == "EXIF" || kind == "ICCP") && length <= mostHead {
+		if (kind == "EXIF" || kind == "ICCP") && length <= maxHeadBytes {
 			chunk := make([]byte, length)
 			if _, err := io.ReadFull(s, chunk); err != nil {
 				return err
 			}
 
 			if kind == "EXIF" {
-				h.orient(bytes.TrimPrefix(chunk, []byte("Exif\x00\x00")))
+				h.readOrientation(bytes.TrimPrefix(chunk, []byte("Exif\x00\x00")))
 			} else {
 				h.profile = chunk
 			}
@@ -296,8 +296,8 @@ func (h *head) lookWebP(s *source) error {
 	return nil
 }
 
-// orient reads the orientation from EXIF's data, if it stands there.
-func (h *head) orient(exif []byte) {
+// readOrientation reads the orientation from EXIF data, if present.
+func (h *head) readOrientation(exif []byte) {
 	var order binary.ByteOrder
 	switch {
 	case bytes.HasPrefix(exif, []byte("II*\x00")):

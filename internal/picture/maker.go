@@ -23,17 +23,18 @@ import (
 )
 
 const (
-	memory     = 512 << 20       // bytes that all pictures under way may take
-	mostAtOnce = 48              // pictures that are being made or wait for it
-	mostOfOne  = 24              // of them, those of one owner, so that nobody fills the queue
-	comeBack   = 2 * time.Second // for those that find no place
+	memoryBudget       = 512 << 20       // memory of all pictures in progress, in bytes
+	maxPending         = 48              // pictures in progress or waiting
+	maxPendingPerOwner = 24              // of them per owner, so that no owner fills the queue
+	retryAfter         = 2 * time.Second // Retry-After if the queue is full
 )
 
-// Maker makes pictures, some at a time. Its methods may be called concurrently.
+// Maker scales pictures with bounded concurrency. Its methods are safe for concurrent use.
 type Maker struct {
 	memory *semaphore.Weighted
-	// that a picture counts as, however small, so that no more are decoded at once than there are processors for
-	least int64
+	// minimum charge per picture, which bounds the number of concurrent decoders by that of
+	// processors
+	minCharge int64
 
 	mu      sync.Mutex
 	pending map[uuid.UUID]int // by owner
@@ -43,26 +44,27 @@ type Maker struct {
 // NewMaker returns a Maker.
 func NewMaker() *Maker {
 	return &Maker{
-		memory:  semaphore.NewWeighted(memory),
-		least:   memory / int64(2*runtime.GOMAXPROCS(0)),
-		pending: map[uuid.UUID]int{},
+		memory:    semaphore.NewWeighted(memoryBudget),
+		minCharge: memoryBudget / int64(2*runtime.GOMAXPROCS(0)),
+		pending:   map[uuid.UUID]int{},
 	}
 }
 
-// Make makes a picture for owner of a source of size bytes, which it closes. It fails with TooMany if too many are waiting, or ctx ends
-// while it waits; with Unprocessable if the source is no picture, is damaged or too large; with the error of open or of reading, wrapped.
+// Make scales the picture in a source of size bytes for owner, and closes the source. It fails with
+// TooMany if too many pictures are waiting or ctx ends in the queue, with Unprocessable if the
+// source is no picture, damaged or too large, and with the wrapped error of open or of reading.
 func (m *Maker) Make(
 	ctx context.Context, owner uuid.UUID, size int64, open func(context.Context) (io.ReadSeekCloser, error), spec Spec,
 ) (Picture, error) {
 	if size > MaxBytes {
-		return Picture{}, refused("too_large",
-			"the file has more than the %d bytes of a picture that can be scaled", MaxBytes)
+		return Picture{}, unprocessable("too_large",
+			"the file exceeds the limit of %d bytes for pictures", MaxBytes)
 	}
-	if !m.enter(owner) {
+	if !m.admit(owner) {
 		return Picture{}, tooMany()
 	}
 
-	defer m.leave(owner)
+	defer m.release(owner)
 
 	content, err := open(ctx)
 	if err != nil {
@@ -71,7 +73,7 @@ func (m *Maker) Make(
 	defer content.Close()
 
 	s := &source{ctx: ctx, content: content}
-	h, err := m.head(ctx, s)
+	h, err := m.readHead(ctx, s)
 	if err != nil {
 		return Picture{}, s.explain(err)
 	}
@@ -79,17 +81,17 @@ func (m *Maker) Make(
 	spec = spec.clean()
 	l := spec.layout(h.upright())
 	if h.orientation >= 5 {
-		l = l.turned()
+		l = l.rotated()
 	}
 
-	// the pixels, and as many bytes of what is written
+	// the source's pixels, and the same again for the output
 	need := h.memory() + l.memory(h.width, h.height) + int64(l.width)*int64(l.height)*8
-	if need > memory {
-		return Picture{}, refused("too_many_pixels", "the picture of %d × %d takes too much memory to decode",
+	if need > memoryBudget {
+		return Picture{}, unprocessable("too_many_pixels", "decoding the picture of %d × %d requires too much memory",
 			h.width, h.height)
 	}
 
-	need = max(need, m.least)
+	need = max(need, m.minCharge)
 	if err := m.memory.Acquire(ctx, need); err != nil {
 		return Picture{}, tooMany().Because(err)
 	}
@@ -100,18 +102,18 @@ func (m *Maker) Make(
 		return Picture{}, s.explain(err)
 	}
 
-	made, err := write(ctx, decoded, h, l, spec)
+	p, err := render(ctx, decoded, h, l, spec)
 
 	if s.failed = ctx.Err(); s.failed != nil {
 		return Picture{}, s.explain(s.failed)
 	}
 
-	return made, err
+	return p, err
 }
 
-// head reads the head of a picture, which takes memory too.
-func (m *Maker) head(ctx context.Context, s *source) (head, error) {
-	const need = 2 * mostHead // what is read, and a profile
+// readHead reads the metadata of a picture, which needs memory too.
+func (m *Maker) readHead(ctx context.Context, s *source) (head, error) {
+	const need = 2 * maxHeadBytes // the metadata and a profile
 	if !m.memory.TryAcquire(need) {
 		if err := m.memory.Acquire(ctx, need); err != nil {
 			return head{}, tooMany().Because(err)
@@ -123,11 +125,11 @@ func (m *Maker) head(ctx context.Context, s *source) (head, error) {
 	return readHead(s)
 }
 
-func (m *Maker) enter(owner uuid.UUID) bool {
+func (m *Maker) admit(owner uuid.UUID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
-	if m.total == mostAtOnce || m.pending[owner] == mostOfOne {
+	if m.total == maxPending || m.pending[owner] == maxPendingPerOwner {
 		return false
 	}
 
@@ -137,7 +139,7 @@ func (m *Maker) enter(owner uuid.UUID) bool {
 	return true
 }
 
-func (m *Maker) leave(owner uuid.UUID) {
+func (m *Maker) release(owner uuid.UUID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
@@ -149,21 +151,21 @@ func (m *Maker) leave(owner uuid.UUID) {
 }
 
 func tooMany() *fault.Error {
-	return &fault.Error{Kind: fault.TooMany, Detail: "too many pictures are being made", RetryAfter: comeBack}
+	return &fault.Error{Kind: fault.TooMany, Detail: "too many pictures are being scaled", RetryAfter: retryAfter}
 }
 
-func refused(code, format string, args ...any) *fault.Error {
+func unprocessable(code, format string, args ...any) *fault.Error {
 	return fault.New(fault.Unprocessable, format, args...).WithCode(code)
 }
 
-// source reads a picture, and tells a picture that is damaged from one that can't be read at present.
+// source reads a picture. It distinguishes damaged pictures from failures of the storage.
 type source struct {
 	ctx     context.Context
 	content io.ReadSeeker
 	failed  error
 }
 
-// Read reads on. It fails once the time is over, however much there is to decode.
+// Read implements io.Reader. It fails after ctx ends, which stops the decoder.
 func (s *source) Read(p []byte) (int, error) {
 	if err := s.ctx.Err(); err != nil {
 		s.failed = err
@@ -178,7 +180,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Seek moves the place of the next Read.
+// Seek implements io.Seeker.
 func (s *source) Seek(offset int64, whence int) (int64, error) {
 	at, err := s.content.Seek(offset, whence)
 	if err != nil {
@@ -188,11 +190,11 @@ func (s *source) Seek(offset int64, whence int) (int64, error) {
 	return at, err
 }
 
-// explain returns what the source failed with, if it did, instead of what a decoder says then.
+// explain returns the error of the source, if any, instead of the decoder's.
 func (s *source) explain(err error) error {
 	switch {
 	case errors.Is(s.failed, context.DeadlineExceeded):
-		return fault.New(fault.Unavailable, "the picture took too long to make").Because(s.failed)
+		return fault.New(fault.Unavailable, "scaling the picture took too long").Because(s.failed)
 	case s.failed != nil:
 		return fmt.Errorf("read a picture: %w", s.failed)
 	}
@@ -201,10 +203,10 @@ func (s *source) explain(err error) error {
 		return err
 	}
 
-	return refused("damaged_image", "the picture is damaged, or of a kind that can't be decoded").Because(err)
+	return unprocessable("damaged_image", "the picture is damaged or can't be decoded").Because(err)
 }
 
-// decode decodes the picture, the first one if there are several.
+// decode decodes the picture, or the first frame of an animation.
 func (s *source) decode(h head) (image.Image, error) {
 	if _, err := s.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -215,28 +217,29 @@ func (s *source) decode(h head) (image.Image, error) {
 		return nil, err
 	}
 
-	// the first frame of an animation may be a part of it
+	// the first frame may cover only a part of the canvas
 	if screen := image.Rect(0, 0, h.width, h.height); decoded.Bounds() != screen {
-		whole := image.NewRGBA(screen)
-		draw.Draw(whole, decoded.Bounds(), decoded, decoded.Bounds().Min, draw.Src)
-		decoded = whole
+		canvas := image.NewRGBA(screen)
+		draw.Draw(canvas, decoded.Bounds(), decoded, decoded.Bounds().Min, draw.Src)
+		decoded = canvas
 	}
 
 	return decoded, nil
 }
 
-// write scales what was decoded, by the layout of how it is stored, turns it upright, and encodes it.
-func write(ctx context.Context, decoded image.Image, h head, l layout, spec Spec) (Picture, error) {
+// render scales a decoded picture, turns it upright and encodes it. l is the layout in the stored
+// orientation.
+func render(ctx context.Context, decoded image.Image, h head, l layout, spec Spec) (Picture, error) {
 	scaled := scale(ctx, decoded, l)
 
 	if err := ctx.Err(); err != nil {
 		return Picture{}, err
 	}
 
-	upright := turn(scaled, h.orientation)
+	upright := applyOrientation(scaled, h.orientation)
 
 	if spec.Format == "" {
-		spec.Format = h.format.becomes
+		spec.Format = h.format.output
 	}
 
 	if spec.Format == "" {
@@ -245,7 +248,7 @@ func write(ctx context.Context, decoded image.Image, h head, l layout, spec Spec
 		}
 	}
 
-	made := Picture{Format: spec.Format}
+	p := Picture{Format: spec.Format}
 	var out bytes.Buffer
 	var err error
 	if spec.Format == JPEG {
@@ -259,22 +262,22 @@ func write(ctx context.Context, decoded image.Image, h head, l layout, spec Spec
 		return Picture{}, fmt.Errorf("write a picture: %w", err)
 	}
 
-	if made.Bytes = out.Bytes(); h.keepsProfile() {
-		made.Bytes = withProfile(made, h.profile)
+	if p.Bytes = out.Bytes(); h.keepsProfile() {
+		p.Bytes = withProfile(p, h.profile)
 	}
 
-	return made, nil
+	return p, nil
 }
 
-// onWhite puts a picture on a white ground.
+// onWhite draws a picture on a white background.
 func onWhite(m *image.RGBA) {
 	if m.Opaque() {
 		return
 	}
 
-	whole := *m
+	original := *m
 	ground := image.NewRGBA(m.Rect)
 	draw.Draw(ground, m.Rect, image.NewUniform(color.White), image.Point{}, draw.Src)
-	draw.Draw(ground, m.Rect, &whole, m.Rect.Min, draw.Over)
+	draw.Draw(ground, m.Rect, &original, m.Rect.Min, draw.Over)
 	m.Pix = ground.Pix
 }

@@ -19,7 +19,8 @@ import (
 	"socle/internal/fault"
 )
 
-// TestMakeOfDamaged changes bytes of pictures at random: what comes of it is a picture or a fault of the client's.
+// TestMakeOfDamaged changes bytes of pictures at random. The result must be a picture or an
+// Unprocessable error.
 func TestMakeOfDamaged(t *testing.T) {
 	t.Parallel()
 
@@ -31,9 +32,9 @@ func TestMakeOfDamaged(t *testing.T) {
 
 	maker := NewMaker()
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, whole := range [][]byte{photo(t, 40, 30), drawn.Bytes(), animated.Bytes()} {
+	for _, intact := range [][]byte{photo(t, 40, 30), drawn.Bytes(), animated.Bytes()} {
 		for range 300 {
-			b := bytes.Clone(whole)
+			b := bytes.Clone(intact)
 			for range 1 + random.IntN(4) {
 				b[3+random.IntN(len(b)-3)] = byte(random.IntN(256))
 			}
@@ -42,7 +43,7 @@ func TestMakeOfDamaged(t *testing.T) {
 				b = b[:random.IntN(len(b))]
 			}
 
-			if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(b)), reading(b), Spec{Width: 7}); err != nil &&
+			if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(b)), opener(b), Spec{Width: 7}); err != nil &&
 				!fault.Is(err, fault.Unprocessable) {
 				t.Fatalf("%x: got %v", b, err)
 			}
@@ -50,53 +51,53 @@ func TestMakeOfDamaged(t *testing.T) {
 	}
 }
 
-// broken is a source that can be read so far.
-type broken struct {
-	opened
-	far int64
-	err error
+// failingSource is a source that fails after far bytes.
+type failingSource struct {
+	nopCloser
+	limit int64
+	err   error
 }
 
-// Read reads on, so far.
-func (b broken) Read(p []byte) (int, error) {
-	if at, _ := b.Seek(0, io.SeekCurrent); at >= b.far {
+// Read fails after far bytes.
+func (b failingSource) Read(p []byte) (int, error) {
+	if at, _ := b.Seek(0, io.SeekCurrent); at >= b.limit {
 		return 0, b.err
 	}
-	return b.opened.Read(p[:1])
+	return b.nopCloser.Read(p[:1])
 }
 
-// TestMakeFails: whose fault it is, is told apart.
+// TestMakeFails checks that errors of the storage, the deadline and the picture differ.
 func TestMakeFails(t *testing.T) {
 	t.Parallel()
 
 	m, source := NewMaker(), photo(t, 40, 30)
-	lost := errors.New("the storage is gone")
+	storageErr := errors.New("the storage is gone")
 	failing := func(context.Context) (io.ReadSeekCloser, error) {
-		return broken{opened{bytes.NewReader(source)}, int64(len(source) / 3), lost}, nil
+		return failingSource{nopCloser{bytes.NewReader(source)}, int64(len(source) / 3), storageErr}, nil
 	}
-	if _, err := m.Make(t.Context(), uuid.Nil, 1, failing, Spec{}); !errors.Is(err, lost) ||
+	if _, err := m.Make(t.Context(), uuid.Nil, 1, failing, Spec{}); !errors.Is(err, storageErr) ||
 		!fault.Is(err, fault.Internal) {
-		t.Errorf("got %v, want what the storage says", err)
+		t.Errorf("got %v, want the error of the storage", err)
 	}
 
 	if _, err := m.Make(t.Context(), uuid.Nil, 1, func(context.Context) (io.ReadSeekCloser, error) {
-		return nil, lost
-	}, Spec{}); !errors.Is(err, lost) {
-		t.Errorf("got %v, want what the storage says", err)
+		return nil, storageErr
+	}, Spec{}); !errors.Is(err, storageErr) {
+		t.Errorf("got %v, want the error of the storage", err)
 	}
 
-	over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	expired, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 
-	if _, err := m.Make(over, uuid.Nil, 1, reading(source), Spec{}); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("got %v when the time is over, want Unavailable", err)
+	if _, err := m.Make(expired, uuid.Nil, 1, opener(source), Spec{}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("after the deadline: got %v, want Unavailable", err)
 	}
 	if len(m.pending) != 0 || m.total != 0 {
-		t.Errorf("%d are still under way: %v", m.total, m.pending)
+		t.Errorf("got %d pictures in progress: %v", m.total, m.pending)
 	}
 }
 
-// TestMakerIsBounded: one owner has so many places, all have so many, and all memory is given back.
+// TestMakerIsBounded checks the limits per owner and in total, and that all memory is released.
 func TestMakerIsBounded(t *testing.T) {
 	t.Parallel()
 
@@ -104,24 +105,25 @@ func TestMakerIsBounded(t *testing.T) {
 	owners := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 	for _, o := range owners {
 		n := 0
-		for m.enter(o) {
+		for m.admit(o) {
 			n++
 		}
 
-		if want := map[uuid.UUID]int{owners[0]: mostOfOne, owners[1]: mostAtOnce - mostOfOne}[o]; n != want {
+		want := map[uuid.UUID]int{owners[0]: maxPendingPerOwner, owners[1]: maxPending - maxPendingPerOwner}[o]
+		if n != want {
 			t.Errorf("got %d places, want %d", n, want)
 		}
 	}
 
 	source := photo(t, 40, 30)
-	if _, err := m.Make(t.Context(), owners[2], 1, reading(source), Spec{}); !fault.Is(err, fault.TooMany) {
+	if _, err := m.Make(t.Context(), owners[2], 1, opener(source), Spec{}); !fault.Is(err, fault.TooMany) {
 		t.Errorf("got %v, want TooMany", err)
 	}
 
-	m.leave(owners[0])
+	m.release(owners[0])
 	waiting, cancel := context.WithCancel(t.Context())
 
-	if err := m.memory.Acquire(t.Context(), memory); err != nil { // somebody has all of it
+	if err := m.memory.Acquire(t.Context(), memoryBudget); err != nil { // exhaust the budget
 		t.Fatal(err)
 	}
 
@@ -133,29 +135,29 @@ func TestMakerIsBounded(t *testing.T) {
 
 	if _, err := m.Make(waiting, owners[2], 1, func(ctx context.Context) (io.ReadSeekCloser, error) {
 		close(opened)
-		return reading(source)(ctx)
+		return opener(source)(ctx)
 	}, Spec{}); err == nil {
-		t.Error("a picture was made without memory")
+		t.Error("Make succeeded without memory")
 	}
 
-	m.memory.Release(memory)
-	if _, err := m.Make(t.Context(), owners[2], 1, reading(source), Spec{}); err != nil {
+	m.memory.Release(memoryBudget)
+	if _, err := m.Make(t.Context(), owners[2], 1, opener(source), Spec{}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestMemory: what the heads say of memory is enough for what is allocated, a little beside it.
+// TestMemory checks the memory estimates of the formats.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 
 	for name, tt := range map[string]struct {
 		h    head
-		want int64 // megabytes of 12 million pixels
+		want int64 // megabytes for 12 million pixels
 	}{
 		"of a telephone":     {head{format: formats[0], model: color.YCbCrModel}, 36},
-		"progressive":        {head{format: formats[0], model: color.YCbCrModel, manyPasses: true}, 180},
+		"progressive":        {head{format: formats[0], model: color.YCbCrModel, multiPass: true}, 180},
 		"a PNG of 16 bits":   {head{format: formats[1], model: color.NRGBA64Model}, 144},
-		"interlaced besides": {head{format: formats[1], model: color.NRGBA64Model, manyPasses: true}, 240},
+		"interlaced besides": {head{format: formats[1], model: color.NRGBA64Model, multiPass: true}, 240},
 		"GIF":                {head{format: formats[2]}, 96},
 		"WebP":               {head{format: formats[3], model: color.YCbCrModel}, 144},
 	} {

@@ -1,8 +1,10 @@
-// Package picture makes smaller pictures of pictures: it reads JPEG, PNG, GIF and WebP, scales, turns them upright, and writes JPEG or PNG.
+// Package picture scales pictures. It reads JPEG, PNG, GIF and WebP, applies the orientation, and
+// writes JPEG or PNG.
 //
-// The bytes come from strangers. So the header is read and judged before anything is decoded, and a [Maker] bounds what all that
-// are being made at one time need of memory. What it makes holds the pixels and their colour profile, and nothing else that the
-// source may tell of a person or a place. Where pictures are kept, and who may see them, is not known here.
+// The input is untrusted. So the header is read and validated before decoding, and a [Maker] bounds
+// the memory of all pictures in progress. The output has the pixels and their color profile, but no
+// other metadata, which could identify a person or a place. Packages object and api store pictures
+// and authorize callers.
 package picture
 
 import (
@@ -10,43 +12,47 @@ import (
 	"strconv"
 )
 
-// The formats that are written.
+// Output formats.
 const (
 	JPEG = "jpeg"
 	PNG  = "png"
 )
 
-// What becomes of the proportions if both sides are given. The words are those of CSS's object-fit.
+// Fits, for specs with both sides. The values are those of CSS's object-fit.
 const (
-	Cover   = "cover"   // fills both sides; what juts out is cut off, alike at both ends
-	Contain = "contain" // as large as it can be within both
-	Fill    = "fill"    // stretched to both
+	Cover   = "cover"   // fills both sides; crops the excess equally at both ends
+	Contain = "contain" // as large as possible within both sides
+	Fill    = "fill"    // stretches to both sides
 )
 
-// Limits of pictures, and the quality if none is asked for.
+// Limits of pictures, and the default quality.
 const (
-	MaxSide      = 4096       // pixels of a side of what is made
-	MaxPixels    = 50_000_000 // of a source
-	MaxBytes     = 64 << 20   // of a source
-	UsualQuality = 80
+	MaxSide        = 4096       // pixels per side of the output
+	MaxPixels      = 50_000_000 // of a source
+	MaxBytes       = 64 << 20   // of a source
+	DefaultQuality = 80
 )
 
-// Spec says what to make of a picture.
+// Spec describes the output.
 type Spec struct {
-	Width, Height int    // pixels, at most MaxSide; 0 follows from the other, and if both are 0, from the source
-	Fit           string // "" is Cover; without meaning unless both sides are given
-	Format        string // "" is the source's if that can be written, else JPEG for a WebP that is opaque, and PNG
-	Quality       int    // of JPEG, 1 to 100; 0 is UsualQuality
+	// pixels, up to MaxSide; 0 derives it from the other side, or from the source if both are 0
+	Width, Height int
+	Fit           string // "" means Cover; ignored unless both sides are given
+	// "" means the source's format if it can be written, otherwise JPEG for an opaque WebP and PNG
+	// for the rest
+	Format  string
+	Quality int // of JPEG, 1 to 100; 0 means UsualQuality
 }
 
-// Key names the spec: specs that say the same have the same one. It changes with what we make of a spec.
+// Key returns a cache key: equivalent specs have the same key. Its version prefix changes with the
+// output.
 func (s Spec) Key() string {
 	s = s.clean()
 	return "1:" + strconv.Itoa(s.Width) + "x" + strconv.Itoa(s.Height) + ":" + s.Fit + ":" + s.Format + ":" +
 		strconv.Itoa(s.Quality)
 }
 
-// clean fills in what is not said, and takes out what has no meaning.
+// clean sets defaults and clears fields without effect.
 func (s Spec) clean() Spec {
 	if s.Width == 0 || s.Height == 0 {
 		s.Fit = Contain
@@ -55,7 +61,7 @@ func (s Spec) clean() Spec {
 		s.Fit = Cover
 	}
 	if s.Quality == 0 {
-		s.Quality = UsualQuality
+		s.Quality = DefaultQuality
 	}
 	if s.Format == PNG {
 		s.Quality = 0
@@ -64,19 +70,20 @@ func (s Spec) clean() Spec {
 	return s
 }
 
-// Picture is what was made.
+// Picture is an encoded picture.
 type Picture struct {
 	Format string
 	Bytes  []byte
 }
 
-// layout is which part of a source is scaled to which size.
+// layout maps a region of a source to the size of the output.
 type layout struct {
-	x, y, w, h    float64 // of the source, in pixels
+	x, y, w, h    float64 // region of the source, in pixels
 	width, height int
 }
 
-// layout places a spec on a source of a size. Nothing is ever made larger than it is in the source: sides beyond it are shortened, both alike.
+// layout computes the layout of a spec for a source of the given size. It never enlarges: sides
+// that exceed the source shrink in proportion.
 func (s Spec) layout(width, height int) layout {
 	w, h := float64(width), float64(height)
 	l := layout{w: w, h: h}
@@ -90,14 +97,14 @@ func (s Spec) layout(width, height int) layout {
 		}
 
 		scale := min(1, wide/w, high/h)
-		l.width, l.height = side(w*scale), side(h*scale)
+		l.width, l.height = roundSide(w*scale), roundSide(h*scale)
 
 		return l
 	}
 
 	wide, high := float64(s.Width), float64(s.Height)
 	shrink := min(1, w/wide, h/high)
-	l.width, l.height = side(wide*shrink), side(high*shrink)
+	l.width, l.height = roundSide(wide*shrink), roundSide(high*shrink)
 	if s.Fit == Cover {
 		scale := max(float64(l.width)/w, float64(l.height)/h)
 		l.w, l.h = min(w, float64(l.width)/scale), min(h, float64(l.height)/scale)
@@ -107,9 +114,9 @@ func (s Spec) layout(width, height int) layout {
 	return l
 }
 
-func side(pixels float64) int { return max(1, int(math.Round(pixels))) }
+func roundSide(pixels float64) int { return max(1, int(math.Round(pixels))) }
 
-// turned is the layout as it lies in a source that is stored on its side.
-func (l layout) turned() layout {
+// rotated returns the layout for a source that is stored rotated by 90°.
+func (l layout) rotated() layout {
 	return layout{x: l.y, y: l.x, w: l.h, h: l.w, width: l.height, height: l.width}
 }

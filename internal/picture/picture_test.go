@@ -22,7 +22,7 @@ import (
 	"socle/internal/fault"
 )
 
-// photo is a JPEG of a size with something in it.
+// photo returns a JPEG of the given size with content.
 func photo(t testing.TB, w, h int) []byte {
 	t.Helper()
 
@@ -43,15 +43,16 @@ func photo(t testing.TB, w, h int) []byte {
 	return out.Bytes()
 }
 
-type opened struct{ *bytes.Reader }
+type nopCloser struct{ *bytes.Reader }
 
-func (opened) Close() error { return nil }
+func (nopCloser) Close() error { return nil }
 
-func reading(b []byte) func(context.Context) (io.ReadSeekCloser, error) {
-	return func(context.Context) (io.ReadSeekCloser, error) { return opened{bytes.NewReader(b)}, nil }
+func opener(b []byte) func(context.Context) (io.ReadSeekCloser, error) {
+	return func(context.Context) (io.ReadSeekCloser, error) { return nopCloser{bytes.NewReader(b)}, nil }
 }
 
-// BenchmarkMake scales what a telephone sends, and the largest that is taken. What is allocated is about what is held.
+// BenchmarkMake scales photos of a phone, and the largest permitted picture. Allocations are about
+// the peak memory.
 func BenchmarkMake(b *testing.B) {
 	drawing := image.NewNRGBA(image.Rect(0, 0, 4000, 3000))
 	for i := range drawing.Pix {
@@ -76,7 +77,7 @@ func BenchmarkMake(b *testing.B) {
 			b.ReportAllocs()
 
 			for b.Loop() {
-				if _, err := m.Make(b.Context(), uuid.Nil, int64(len(bb.source)), reading(bb.source),
+				if _, err := m.Make(b.Context(), uuid.Nil, int64(len(bb.source)), opener(bb.source),
 					Spec{Width: bb.width}); err != nil {
 					b.Fatal(err)
 				}
@@ -112,12 +113,12 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestKey: what says the same is kept once.
+// TestKey checks that equivalent specs have one key, and others different keys.
 func TestKey(t *testing.T) {
 	t.Parallel()
 
 	same := [][]Spec{
-		{{Width: 10}, {Width: 10, Fit: Contain}, {Width: 10, Fit: Fill}, {Width: 10, Quality: UsualQuality}},
+		{{Width: 10}, {Width: 10, Fit: Contain}, {Width: 10, Fit: Fill}, {Width: 10, Quality: DefaultQuality}},
 		{{Width: 10, Height: 10}, {Width: 10, Height: 10, Fit: Cover}},
 		{{Format: PNG}, {Format: PNG, Quality: 3}},
 		{{Width: 10, Height: 10, Fit: Contain}}, {{Height: 10}}, {{Format: JPEG}}, {{Width: 10, Quality: 3}},
@@ -127,7 +128,7 @@ func TestKey(t *testing.T) {
 	for _, specs := range same {
 		key := specs[0].Key()
 		if seen[key] {
-			t.Errorf("%+v has the key of another one: %q", specs[0], key)
+			t.Errorf("%+v: got the key of another spec: %q", specs[0], key)
 		}
 
 		seen[key] = true
@@ -140,7 +141,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestScale: a colour stays itself at any size, to the edge, and so does the sum of what there is.
+// TestScale checks that a uniform color is preserved at any size, to the edge, and that averages
+// are preserved.
 func TestScale(t *testing.T) {
 	t.Parallel()
 
@@ -161,18 +163,18 @@ func TestScale(t *testing.T) {
 		}
 	}
 
-	checks := image.NewGray(image.Rect(0, 0, 1024, 1024)) // of one pixel: from afar it is grey
+	checks := image.NewGray(image.Rect(0, 0, 1024, 1024)) // of one pixel: scaled down it is gray
 	for i := range checks.Pix {
 		checks.Pix[i] = uint8(255 * ((i + i/1024) & 1))
 	}
 
 	for _, p := range scale(t.Context(), checks, layout{0, 0, 1024, 1024, 100, 100}).Pix {
 		if p != 255 && (p < 120 || p > 135) {
-			t.Fatalf("got %d of a board of black and white", p)
+			t.Fatalf("black and white checks: got %d, want gray", p)
 		}
 	}
 
-	// what is transparent has no colour, and neither does its neighbour get one
+	// transparent pixels have no color, and don't affect the color of their neighbors
 	far := image.NewRGBA(image.Rect(0, 0, 40, 40))
 	far.SetRGBA(20, 20, color.RGBA{255, 0, 0, 255})
 	scaled := scale(t.Context(), far, layout{0, 0, 40, 40, 10, 10})
@@ -183,7 +185,8 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestTurn: a mark in the upper left corner of what is seen is where EXIF says that it is stored.
+// TestTurn checks that a mark stored where EXIF puts the upper left corner is in the upper left
+// corner of the result.
 func TestTurn(t *testing.T) {
 	t.Parallel()
 
@@ -192,7 +195,7 @@ func TestTurn(t *testing.T) {
 	} {
 		stored := image.NewRGBA(image.Rect(0, 0, 3, 2))
 		stored.SetRGBA(at.X, at.Y, color.RGBA{255, 0, 0, 255})
-		got := turn(stored, o)
+		got := applyOrientation(stored, o)
 		want := image.Pt(3, 2)
 		if o >= 5 {
 			want = image.Pt(2, 3)
@@ -205,7 +208,7 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// TestScaleCountsItsMemory: what is counted for scaling is what its tables take, whatever the proportions.
+// TestScaleCountsItsMemory checks that the memory estimate covers the tables for any proportions.
 func TestScaleCountsItsMemory(t *testing.T) {
 	t.Parallel()
 
@@ -221,12 +224,13 @@ func TestScaleCountsItsMemory(t *testing.T) {
 		}
 
 		if counted := l.memory(test.width, test.height); counted < taken || counted > 2*taken+1<<20 {
-			t.Errorf("%d × %d to %d: %d bytes are counted, %d taken", test.width, test.height, test.to, counted, taken)
+			t.Errorf("%d × %d to %d: got an estimate of %d bytes, want about %d",
+				test.width, test.height, test.to, counted, taken)
 		}
 	}
 }
 
-// pngHead is the start of a PNG in gray of a size, without its pixels.
+// pngHead returns the start of a gray PNG, without its pixels.
 func pngHead(width, height uint32) []byte {
 	var b bytes.Buffer
 	b.WriteString("\x89PNG\r\n\x1a\n")
@@ -244,8 +248,8 @@ func pngHead(width, height uint32) []byte {
 	return b.Bytes()
 }
 
-// TestExtremeProportions: pictures whose tables would not fit into the memory for all are refused by their heads. It is not parallel
-// since it measures allocations.
+// TestExtremeProportions checks that pictures with tables beyond the memory budget are rejected by
+// their heads. It is not parallel, since it measures allocations.
 func TestExtremeProportions(t *testing.T) {
 	maker := NewMaker()
 	for _, size := range [][2]uint32{{50_000_000, 1}, {1, 50_000_000}, {25_000_000, 2}, {65_535, 65_535}} {
@@ -253,25 +257,25 @@ func TestExtremeProportions(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 
-		_, err := maker.Make(t.Context(), uuid.Nil, int64(len(source)), reading(source), Spec{Width: 4096})
+		_, err := maker.Make(t.Context(), uuid.Nil, int64(len(source)), opener(source), Spec{Width: 4096})
 		runtime.ReadMemStats(&after)
 
 		if f, ok := errors.AsType[*fault.Error](err); !ok || f.CodeWord() != "too_many_pixels" {
-			t.Errorf("%d × %d: %v", size[0], size[1], err)
+			t.Errorf("%d × %d: got %v, want too_many_pixels", size[0], size[1], err)
 		}
 		if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 8 {
-			t.Errorf("%d × %d: %d MB were allocated", size[0], size[1], got)
+			t.Errorf("%d × %d: got %d MB allocated", size[0], size[1], got)
 		}
 	}
 
 	truncated := pngHead(1000, 1000)
-	if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(truncated)), reading(truncated),
+	if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(truncated)), opener(truncated),
 		Spec{Width: 10}); !fault.Is(err, fault.Unprocessable) {
-		t.Errorf("truncated: %v", err)
+		t.Errorf("truncated: got %v, want Unprocessable", err)
 	}
 }
 
-// TestScalingEndsWithItsContext: rows are not gone through for a picture whose time is over.
+// TestScalingEndsWithItsContext checks that scaling stops when its context ends.
 func TestScalingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 
@@ -283,7 +287,7 @@ func TestScalingEndsWithItsContext(t *testing.T) {
 
 	for _, p := range scale(ctx, src, layout{0, 0, 10, 10_000, 10, 10}).Pix {
 		if p != 0 {
-			t.Fatal("it was scaled")
+			t.Fatal("the picture was scaled after the end of its context")
 		}
 	}
 }

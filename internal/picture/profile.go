@@ -9,24 +9,24 @@ import (
 	"io"
 )
 
-// A colour profile says what the numbers of the pixels mean. Without it a photo of a telephone with a wide gamut is shown paler than it is. So
-// it goes along, if the pixels are still what it is about.
+// A color profile defines the meaning of the pixel values. Without it, photos of a wide gamut look
+// pale. So the output keeps it if the pixels still match it.
 
 const (
-	profileName = "ICC_PROFILE\x00"
-	mostProfile = 512 << 10 // bytes
-	mostSegment = 65533     // bytes of a segment of a JPEG, beside its length
+	profileName     = "ICC_PROFILE\x00"
+	maxProfileBytes = 512 << 10 // bytes
+	maxSegmentBytes = 65533     // bytes of a JPEG segment, without its length
 )
 
-// keepsProfile reports whether there is a profile, and the pixels that are written have the colours that it is of: RGB.
+// keepsProfile reports whether there is a profile that applies to the output, which is RGB.
 func (h head) keepsProfile() bool {
-	const space, signature = 16, 36 // where they stand
-	return len(h.profile) >= 128 && len(h.profile) <= mostProfile && string(h.profile[space:space+4]) == "RGB " &&
+	const space, signature = 16, 36 // offsets in the profile
+	return len(h.profile) >= 128 && len(h.profile) <= maxProfileBytes && string(h.profile[space:space+4]) == "RGB " &&
 		string(h.profile[signature:signature+4]) == "acsp" && h.model != color.CMYKModel &&
 		h.model != color.GrayModel && h.model != color.Gray16Model
 }
 
-// inflateProfile returns the profile of a PNG's chunk, nil if it can't be read.
+// inflateProfile returns the profile in a PNG chunk, nil if it is invalid.
 func inflateProfile(chunk []byte) []byte {
 	_, packed, ok := bytes.Cut(chunk, []byte{0})
 	if !ok || len(packed) < 2 || packed[0] != 0 {
@@ -38,7 +38,7 @@ func inflateProfile(chunk []byte) []byte {
 		return nil
 	}
 
-	profile, err := io.ReadAll(io.LimitReader(r, mostProfile+1))
+	profile, err := io.ReadAll(io.LimitReader(r, maxProfileBytes+1))
 	if err != nil {
 		return nil
 	}
@@ -46,18 +46,18 @@ func inflateProfile(chunk []byte) []byte {
 	return profile
 }
 
-// withProfile returns the bytes of a picture with a profile in them.
+// withProfile inserts a profile into the bytes of a picture.
 func withProfile(p Picture, profile []byte) []byte {
 	if p.Format == PNG {
-		const header = 8 + 4 + 4 + 13 + 4 // the magic and the first chunk
+		const header = 8 + 4 + 4 + 13 + 4 // signature and first chunk
 		return bytes.Join([][]byte{p.Bytes[:header], profileChunk(profile), p.Bytes[header:]}, nil)
 	}
 
 	parts := [][]byte{p.Bytes[:2]}
-	const each = mostSegment - len(profileName) - 2
-	count := (len(profile) + each - 1) / each
+	const partSize = maxSegmentBytes - len(profileName) - 2
+	count := (len(profile) + partSize - 1) / partSize
 	for i := range count {
-		part := profile[i*each : min(len(profile), (i+1)*each)]
+		part := profile[i*partSize : min(len(profile), (i+1)*partSize)]
 		segment := []byte{0xff, 0xe2, 0, 0}
 		binary.BigEndian.PutUint16(segment[2:], uint16(2+len(profileName)+2+len(part)))
 		segment = append(segment, profileName...)
@@ -67,12 +67,12 @@ func withProfile(p Picture, profile []byte) []byte {
 	return bytes.Join(append(parts, p.Bytes[2:]), nil)
 }
 
-// profileChunk is the chunk of a PNG that holds a profile.
+// profileChunk returns the PNG chunk of a profile.
 func profileChunk(profile []byte) []byte {
 	var chunk bytes.Buffer
 	chunk.WriteString("\x00\x00\x00\x00iCCPicc\x00\x00")
 	w := zlib.NewWriter(&chunk)
-	_, _ = w.Write(profile) // into memory
+	_, _ = w.Write(profile) // in memory, without errors
 	_ = w.Close()
 
 	b := chunk.Bytes()

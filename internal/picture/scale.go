@@ -9,13 +9,14 @@ import (
 	kernel "golang.org/x/image/draw"
 )
 
-// scale scales a part of a picture by the kernel of Catmull and Rom, one row of the source after the other: beside the
-// source and the result it holds what [layout.memory] says. [kernel.Kernel.Scale] itself would hold 32 bytes for each pixel of the
-// result's width and the source's height. Where a pixel is transparent its colour does not count. It ends with ctx, in the middle.
+// scale scales a region of a picture with the Catmull-Rom kernel, one source row at a time. Beside
+// the source and the result it needs [layout.memory] bytes; [kernel.Kernel.Scale] would need 32
+// bytes per pixel of the result's width times the source's height. Transparent pixels contribute no
+// color. scale stops when ctx ends.
 func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 	b := src.Bounds()
 	dst := image.NewRGBA(image.Rect(0, 0, l.width, l.height))
-	if whole := (layout{0, 0, float64(b.Dx()), float64(b.Dy()), b.Dx(), b.Dy()}); l == whole {
+	if identity := (layout{0, 0, float64(b.Dx()), float64(b.Dy()), b.Dx(), b.Dy()}); l == identity {
 		draw.Draw(dst, dst.Rect, src, b.Min, draw.Src)
 		return dst
 	}
@@ -23,17 +24,17 @@ func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 	across, down := taps(l.x, l.w, l.width, b.Dx()), taps(l.y, l.h, l.height, b.Dy())
 	row := image.NewRGBA(image.Rect(0, 0, b.Dx(), 1))
 	narrow := make([]float32, 4*l.width)
-	sums := map[int][]float32{} // of the rows that are under way
+	sums := map[int][]float32{} // of the result rows in progress
 
 	var spare [][]float32
-	first := 0 // of those rows
+	first := 0 // first row in progress
 	for y := down[0].from; first < l.height; y++ {
 		if y%1024 == 0 && ctx.Err() != nil {
 			return dst
 		}
 
 		draw.Draw(row, row.Rect, src, image.Pt(b.Min.X, b.Min.Y+y), draw.Src)
-		shrinkRow(narrow, row.Pix, across)
+		scaleRow(narrow, row.Pix, across)
 
 		for i := first; i < l.height && down[i].from <= y; i++ {
 			t := down[i]
@@ -60,7 +61,7 @@ func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 		}
 
 		for first < l.height && y >= down[first].from+len(down[first].weights)-1 {
-			finish(dst.Pix[first*dst.Stride:][:4*l.width], sums[first])
+			roundRow(dst.Pix[first*dst.Stride:][:4*l.width], sums[first])
 			spare = append(spare, sums[first])
 			delete(sums, first)
 			first++
@@ -70,44 +71,46 @@ func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 	return dst
 }
 
-// memory returns how many bytes scaling a source of a size takes beside the source and the result, at most: the weights of its columns and
-// rows, a row of it, and the rows of the result that are under way.
+// memoryBudget returns an upper bound of the bytes that scaling a source of the given size needs
+// beside the source and the result: the weights of columns and rows, a source row, and the result
+// rows in progress.
 func (l layout) memory(width, height int) int64 {
-	const underWay = 2 * 4 // a pixel of the source is part of four at most, and as many are spare
+	// a source pixel contributes to at most four result pixels, and as many rows are spare
+	const underWay = 2 * 4
 	return tapsMemory(l.w, l.width, width) + tapsMemory(l.h, l.height, height) + 4*int64(width) +
 		16*underWay*int64(l.width)
 }
 
-// tapsMemory returns how many bytes taps takes, at most.
+// tapsMemory returns an upper bound of the bytes that taps allocates.
 func tapsMemory(length float64, n, size int) int64 {
-	const tapSize = 48 // of the struct, and what its weights are rounded up by
+	const tapSize = 48 // the struct, and the rounding of its weights
 	weights := min(2*reach(length/float64(n))+1, float64(size))
 
 	return int64(n) * (tapSize + 4*int64(math.Ceil(weights)))
 }
 
-// reach returns how many pixels on each side make one of the result, if that is one of so many.
+// reach returns how many pixels on each side contribute to a result pixel at the given ratio.
 func reach(ratio float64) float64 { return kernel.CatmullRom.Support * max(1, ratio) }
 
-// tap is which pixels of a row or column make one of the result, and how much of each.
+// tap has the source pixels of a row or column that make one result pixel, with their weights.
 type tap struct {
 	from    int
 	weights []float32 // their sum is 1
 }
 
-// taps returns those of n pixels that a part of a row of size pixels is scaled to.
+// taps returns the taps of the n pixels that a part of a row of size pixels is scaled to.
 func taps(start, length float64, n, size int) []tap {
 	ratio := length / float64(n)
 	stretch := max(1, ratio)
 	reach := reach(ratio)
 	all := make([]tap, n)
 	for i := range all {
-		centre := start + (float64(i)+0.5)*ratio - 0.5
-		from, to := max(0, int(math.Ceil(centre-reach))), min(size-1, int(math.Floor(centre+reach)))
+		center := start + (float64(i)+0.5)*ratio - 0.5
+		from, to := max(0, int(math.Ceil(center-reach))), min(size-1, int(math.Floor(center+reach)))
 		weights := make([]float32, max(1, to-from+1))
 		sum := 0.0
 		for j := range weights {
-			if d := math.Abs(float64(from+j)-centre) / stretch; d < kernel.CatmullRom.Support {
+			if d := math.Abs(float64(from+j)-center) / stretch; d < kernel.CatmullRom.Support {
 				weights[j] = float32(kernel.CatmullRom.At(d))
 			}
 			sum += float64(weights[j])
@@ -123,8 +126,8 @@ func taps(start, length float64, n, size int) []tap {
 	return all
 }
 
-// shrinkRow scales a row.
-func shrinkRow(dst []float32, src []uint8, across []tap) {
+// scaleRow scales a row.
+func scaleRow(dst []float32, src []uint8, across []tap) {
 	for i, t := range across {
 		var r, g, b, a float32
 		p := src[4*t.from:][:4*len(t.weights)]
@@ -141,8 +144,9 @@ func shrinkRow(dst []float32, src []uint8, across []tap) {
 	}
 }
 
-// finish rounds sums to a row of pixels. The kernel goes below 0 and beyond the ends; a colour is at most its alpha.
-func finish(dst []uint8, sums []float32) {
+// roundRow rounds sums to a row of pixels. The kernel overshoots in both directions, and a
+// premultiplied color is at most its alpha.
+func roundRow(dst []uint8, sums []float32) {
 	for i := 0; i < len(dst); i += 4 {
 		a := min(max(sums[i+3], 0), 255)
 		for j := range 3 {
@@ -153,8 +157,8 @@ func finish(dst []uint8, sums []float32) {
 	}
 }
 
-// turn returns a picture as it is to be seen, by EXIF's orientation of the stored one.
-func turn(m *image.RGBA, orientation int) *image.RGBA {
+// applyOrientation applies an EXIF orientation.
+func applyOrientation(m *image.RGBA, orientation int) *image.RGBA {
 	if orientation <= 1 {
 		return m
 	}
@@ -165,7 +169,7 @@ func turn(m *image.RGBA, orientation int) *image.RGBA {
 		size = image.Rect(0, 0, h, w)
 	}
 
-	turned := image.NewRGBA(size)
+	result := image.NewRGBA(size)
 	for y := range h {
 		for x := range w {
 			tx, ty := x, y
@@ -186,9 +190,9 @@ func turn(m *image.RGBA, orientation int) *image.RGBA {
 				tx, ty = y, w-1-x
 			}
 
-			copy(turned.Pix[turned.PixOffset(tx, ty):][:4], m.Pix[m.PixOffset(x, y):][:4])
+			copy(result.Pix[result.PixOffset(tx, ty):][:4], m.Pix[m.PixOffset(x, y):][:4])
 		}
 	}
 
-	return turned
+	return result
 }

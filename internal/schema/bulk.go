@@ -11,23 +11,25 @@ import (
 	"socle/internal/pg"
 )
 
-// BulkColumn is what the transfer of whole tables has to know of a column.
+// BulkColumn describes a column for import and export.
 type BulkColumn struct {
 	Name      string
-	Plain     bool // its values are numbers, booleans, dates or times
-	Generated bool // the database computes it
-	Key       int  // place in the primary key, from 1; 0 is outside
+	Plain     bool // type is numeric, boolean, date or time
+	Generated bool // generated column
+	Key       int  // position in the primary key, from 1; 0 if not part of it
 }
 
-// Settle gives a transaction of the owner's the settings that the statements here count on.
-func Settle(ctx context.Context, tx pgx.Tx) error {
-	_, err := tx.Exec(ctx, settle)
+// ApplySettings sets the session parameters that the statements of this package rely on, in a
+// transaction of the owner.
+func ApplySettings(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, sessionSettings)
 	return err
 }
 
-// HoldTable finds the table that ref leads to, and keeps it from being changed or dropped until the transaction ends;
-// rows may be written meanwhile. It fails as [GetTable] does, and with Conflict, code busy, if others hold the table.
-func HoldTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (Table, []BulkColumn, error) {
+// LockTable finds the table of ref and locks it against changes and drops until the transaction
+// ends. Rows may be written meanwhile. It fails as [GetTable] does, and with Conflict, code busy,
+// if the table is locked.
+func LockTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (Table, []BulkColumn, error) {
 	t, err := GetTable(ctx, tx, project, ref)
 	if err != nil {
 		return Table{}, nil, err
@@ -40,15 +42,16 @@ func HoldTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (T
 	}
 
 	if err != nil {
-		return Table{}, nil, pg.Fault(refused(err, nil))
+		return Table{}, nil, pg.Fault(translate(err, nil))
 	}
 
-	held, err := findTable(ctx, tx, strconv.FormatUint(uint64(t.ID), 10))
-	if err == nil && held.FullName() != t.FullName() {
-		err = fault.New(fault.Conflict, "others change it at the same time; try again").WithCode("busy")
-	}
+	locked, err := findTable(ctx, tx, strconv.FormatUint(uint64(t.ID), 10))
 	if err != nil {
 		return Table{}, nil, err
+	}
+
+	if locked.FullName() != t.FullName() {
+		return Table{}, nil, fault.New(fault.Conflict, "a concurrent change is in progress; try again").WithCode("busy")
 	}
 
 	columns, err := bulkColumns(ctx, tx, t.ID)
@@ -63,44 +66,4 @@ func bulkColumns(ctx context.Context, tx pgx.Tx, id uint32) ([]BulkColumn, error
 		from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
 		where a.attrelid = @id and a.attnum > 0 and not a.attisdropped
 		order by a.attnum`, pgx.StrictNamedArgs{"id": id})
-}
-
-// CreatePlainTable makes a table without constraints in the transaction, closed as all are. It fails as [CreateTable] does.
-func CreatePlainTable(ctx context.Context, tx pgx.Tx, n NewTable) (Table, error) {
-	if n.Schema == "" {
-		n.Schema = public
-	}
-
-	if err := checkSchema(fault.Invalid, n.Schema); err != nil {
-		return Table{}, err
-	}
-	if err := checkName(fault.Invalid, "name", n.Name); err != nil {
-		return Table{}, err
-	}
-
-	columns, err := checkColumns(n.Columns)
-	if err != nil {
-		return Table{}, err
-	}
-
-	if err := define(ctx, tx, columns); err != nil {
-		return Table{}, err
-	}
-
-	sql := "create table " + pg.Quote(n.Schema, n.Name) + " ("
-	for i, c := range columns {
-		if i > 0 {
-			sql += ", "
-		}
-		sql += c.clause
-	}
-
-	if err := execute(ctx, tx, sql+")"); err != nil {
-		return Table{}, refused(err, explainTable)
-	}
-	if err := execute(ctx, tx, "alter table "+pg.Quote(n.Schema, n.Name)+" enable row level security"); err != nil {
-		return Table{}, err
-	}
-
-	return tableByName(ctx, tx, n.Schema, n.Name)
 }

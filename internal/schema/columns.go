@@ -2,31 +2,38 @@ package schema
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	"socle/internal/fault"
 	"socle/internal/pg"
 )
 
-// Column is a column of a table. Its type is a short name with modifiers and brackets; types of public have no
-// schema before them. Its default is what a client would send to get the same; "" is none, and what counting
-// columns have.
+// Column is a column of a table. Its type is a short name with modifiers and brackets; types of
+// public are unqualified. Its default is the value that a client would send for the same default.
+// It is "" without a default and for identity columns.
 type Column struct {
 	Name            string  `json:"name"`
 	Type            string  `json:"type" example:"varchar(80)"`
-	Position        int     `json:"position" minimum:"1" doc:"Ascending in the table; the place of a dropped column stays empty."`
+	Position        int     `json:"position" minimum:"1" doc:"Ascending; the position of a dropped column is not used again."`
 	NotNull         bool    `json:"notNull"`
-	Unique          bool    `json:"unique" doc:"No two rows have the same value: a constraint, an index or the primary key on this column alone."`
-	Primary         bool    `json:"primary" doc:"The primary key, or a part of it."`
-	Foreign         bool    `json:"foreign" doc:"Refers to another column."`
-	DefaultValue    string  `json:"defaultValue" doc:"As it would be sent; empty if there is none."`
-	ReferenceTable  *string `json:"referenceTable" nullable:"true" doc:"Full name of the table referred to."`
+	Unique          bool    `json:"unique" doc:"The column alone is unique, by a constraint, an index or the primary key."`
+	Primary         bool    `json:"primary" doc:"The column is part of the primary key."`
+	Foreign         bool    `json:"foreign" doc:"The column is a foreign key."`
+	DefaultValue    string  `json:"defaultValue" doc:"In the form of a request; empty if there is none."`
+	ReferenceTable  *string `json:"referenceTable" nullable:"true" doc:"Full name of the referenced table."`
 	ReferenceColumn *string `json:"referenceColumn" nullable:"true"`
 }
 
-// selectColumns selects the columns of table @id with what the default is made readable from. Of several
-// foreign keys the one of the fewest columns counts, then the oldest. Only what generates a column speaks of
-// other columns: without the table, a default is printed without a look at all of its columns, each time.
+// selectColumns selects the columns of table @id with the inputs of [displayDefault]. Of several
+// foreign keys it takes the one with the fewest columns, then the oldest. pg_get_expr gets the
+// table only for generated columns, which alone refer to other columns: with a table, it loads all
+// columns for each default.
 const selectColumns = `
 	select a.attname as name, shown.name as type, a.attnum as position,
 		a.attnotnull or (t.typtype = 'd' and t.typnotnull) as not_null,
@@ -54,11 +61,11 @@ const selectColumns = `
 		order by pg_catalog.cardinality(k.conkey), k.oid limit 1
 	) f on true
 	cross join lateral (select pg_catalog.format_type(a.atttypid, a.atttypmod) as full_name) printed
-	cross join lateral (select ` + shownType + ` as name) shown
+	cross join lateral (select ` + displayType + ` as name) shown
 	where a.attrelid = @id and a.attnum > 0 and not a.attisdropped
 	order by a.attnum`
 
-// ListColumns returns the columns, in their order, of the table that a full name or an id leads to. It fails as
+// ListColumns returns the columns, in order, of the table with a full name or an ID. It fails as
 // [GetTable] does.
 func ListColumns(ctx context.Context, q pg.Querier, ref string) ([]Column, error) {
 	t, err := findTable(ctx, q, ref)
@@ -85,9 +92,168 @@ func columnsOf(ctx context.Context, q pg.Querier, table uint32) ([]Column, error
 	for i, r := range rows {
 		c := r.Column
 		c.Type = shortType(c.Type)
-		c.DefaultValue = shownDefault(c.DefaultValue, r.OwnTypes, r.Textual)
+		c.DefaultValue = displayDefault(c.DefaultValue, r.OwnTypes, r.Textual)
 		columns[i] = c
 	}
 
 	return columns, nil
+}
+
+// ColumnUpdate is a partial update of a column; nil fields stay unchanged.
+type ColumnUpdate struct {
+	Name         *string
+	Type         *string
+	Using        string // conversion to the new type, a key of [conversions]; "" means cast
+	NotNull      *bool
+	Unique       *bool
+	DefaultValue *string // "" drops the default
+	Comment      *string
+}
+
+// storedColumn is a column as the catalog has it.
+type storedColumn struct {
+	Column
+	Identity  bool
+	Generated bool
+	table     Table
+}
+
+func (c storedColumn) alter(ctx context.Context, tx pgx.Tx, action string) error {
+	return alter(ctx, tx, c.table, "alter column "+pg.Quote(c.Name)+" "+action)
+}
+
+// findColumn returns a column of a table by any name, valid for a new column or not.
+func findColumn(ctx context.Context, tx pgx.Tx, t Table, name string) (storedColumn, error) {
+	columns, err := columnsOf(ctx, tx, t.ID)
+	if err != nil {
+		return storedColumn{}, err
+	}
+
+	i := slices.IndexFunc(columns, func(c Column) bool { return c.Name == name })
+	if i < 0 {
+		return storedColumn{}, fault.New(fault.NotFound, "there is no such column")
+	}
+
+	kind, err := pg.One[struct{ Identity, Generated bool }](ctx, tx, `
+		select attidentity <> '' as identity, attgenerated <> '' as generated from pg_catalog.pg_attribute
+		where attrelid = @table and attname = @name`, pgx.StrictNamedArgs{"table": t.ID, "name": name})
+	return storedColumn{Column: columns[i], Identity: kind.Identity, Generated: kind.Generated, table: t}, err
+}
+
+// UpdateColumn changes a column in one transaction. It fails as [GetTable] does, with NotFound for
+// an unknown column, with Conflict on name if the name is taken, with Conflict, code in_use, if
+// dependent objects prevent the change, with Conflict, code busy, if the table is locked, and with
+// Unprocessable on the field at fault.
+//
+// If rows prevent the change, the error has two extra members: failing is the number of such rows
+// (1000 means at least as many), and example is the key of one of them.
+func UpdateColumn(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, u ColumnUpdate,
+) (Column, error) {
+	var changed Column
+	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+		c, err := findColumn(ctx, tx, t, name)
+		if err != nil {
+			return err
+		}
+
+		if err := u.check(c); err != nil {
+			return err
+		}
+
+		steps := []func(context.Context, pgx.Tx, storedColumn) error{
+			u.updateType, u.updateDefault, u.updateNotNull, u.updateUnique, u.updateName,
+		}
+		for _, step := range steps {
+			if err := step(ctx, tx, c); err != nil {
+				return err
+			}
+		}
+
+		columns, err := columnsOf(ctx, tx, t.ID)
+		for _, after := range columns {
+			if after.Position == c.Position {
+				changed = after
+			}
+		}
+
+		return err
+	})
+
+	return changed, err
+}
+
+// check validates the update without further queries.
+func (u ColumnUpdate) check(c storedColumn) error {
+	if u.Name != nil && *u.Name != c.Name {
+		if err := checkName(fault.Unprocessable, "name", *u.Name); err != nil {
+			return err
+		}
+
+		if slices.Contains(systemColumns, *u.Name) {
+			return fault.OnField(fault.Unprocessable, "name", "reserved",
+				"is reserved for a system column")
+		}
+	}
+
+	if _, ok := conversions[u.Using]; !ok && u.Using != "" {
+		return fault.OnField(fault.Unprocessable, "using", "not_allowed", "must be one of %s",
+			strings.Join(slices.Sorted(maps.Keys(conversions)), ", "))
+	}
+	if u.Using != "" && u.Type == nil {
+		return fault.OnField(fault.Unprocessable, "using", "not_applicable", "requires a type")
+	}
+	if u.DefaultValue != nil && (c.Identity || c.Generated) {
+		return fault.OnField(fault.Unprocessable, "defaultValue", "not_applicable",
+			"is not allowed for an identity or generated column")
+	}
+	if u.Comment != nil {
+		return checkComment("comment", *u.Comment)
+	}
+
+	return nil
+}
+
+// DeleteColumn drops a column and returns the dependents that were dropped with it. It fails as
+// [DeleteTable] does, and with NotFound for an unknown column.
+func DeleteColumn(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, cascade bool,
+) (Column, []Dependent, error) {
+	var deleted Column
+	var dependents []Dependent
+	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+		c, err := findColumn(ctx, tx, t, name)
+		if err != nil {
+			return err
+		}
+
+		deleted = c.Column
+		dependents, err = drop(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" drop column "+pg.Quote(name),
+			object{"pg_class", t.ID, int16(c.Position)}, cascade)
+		return err
+	})
+
+	return deleted, dependents, err
+}
+
+// ColumnComments returns the comments of a table's columns by column name.
+func ColumnComments(ctx context.Context, q pg.Querier, ref string) (map[string]string, error) {
+	t, err := findTable(ctx, q, ref)
+	if err != nil {
+		return nil, err
+	}
+
+	all, err := pg.All[struct{ Name, Comment string }](ctx, q, `
+		select a.attname as name, d.description as comment
+		from pg_catalog.pg_attribute a
+		join pg_catalog.pg_description d on d.objoid = a.attrelid and d.objsubid = a.attnum
+			and d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass
+		where a.attrelid = @table and a.attnum > 0 and not a.attisdropped`, pgx.StrictNamedArgs{"table": t.ID})
+
+	comments := make(map[string]string, len(all))
+	for _, c := range all {
+		comments[c.Name] = c.Comment
+	}
+
+	return comments, err
 }

@@ -28,7 +28,7 @@ func TestCreateTable(t *testing.T) {
 		DefaultValue: "gen_random_uuid()",
 	}, schema.NewColumn{Name: "email", Type: "varchar(80)", NotNull: true, Unique: true})
 
-	made, err := schema.CreateTable(t.Context(), p.owner,
+	created, err := schema.CreateTable(t.Context(), p.owner,
 		schema.NewTable{Name: "Orders", Schema: "app", Columns: []schema.NewColumn{
 			{Name: "id", Type: "bigserial", Primary: true, Unique: true},
 			{Name: "parent", Type: "bigint", Foreign: true, ReferenceTable: "app.Orders", ReferenceColumn: "id"},
@@ -37,9 +37,9 @@ func TestCreateTable(t *testing.T) {
 			{Name: "mail", Type: "varchar(80)", ReferenceTable: "public.users", ReferenceColumn: "email"},
 			{Name: "select", Type: "timestamptz", DefaultValue: "now()"},
 		}})
-	if err != nil || made.FullName() != "app.Orders" || made.ID == 0 || made.EstimatedRows != 0 ||
-		made.TotalSize != "16 kB" {
-		t.Fatalf("made %+v (%v), want app.Orders with 16 kB", made, err)
+	if err != nil || created.FullName() != "app.Orders" || created.ID == 0 || created.EstimatedRows != 0 ||
+		created.TotalSize != "16 kB" {
+		t.Fatalf("create table: got %+v (%v), want app.Orders with 16 kB", created, err)
 	}
 
 	want := []schema.Column{
@@ -58,9 +58,9 @@ func TestCreateTable(t *testing.T) {
 	}
 
 	if got := p.value(
-		`select relrowsecurity and pg_get_userbyid(relowner) like 'owner_of_%' and relacl is null from pg_class where oid = ` + strconv.Itoa(int(made.ID)),
+		`select relrowsecurity and pg_get_userbyid(relowner) like 'owner_of_%' and relacl is null from pg_class where oid = ` + strconv.Itoa(int(created.ID)),
 	); got != "true" {
-		t.Error("the new table is open, or not the owner's")
+		t.Error("the new table has no row level security, or another owner")
 	}
 
 	p.table("pairs", schema.NewColumn{
@@ -70,17 +70,18 @@ func TestCreateTable(t *testing.T) {
 	}, schema.NewColumn{Name: "b", Type: "integer", Primary: true})
 
 	if got := p.value(`select pg_get_constraintdef(oid) from pg_constraint where conrelid = 'public.pairs'::regclass and contype = 'p'`); got != "PRIMARY KEY (a, b)" {
-		t.Errorf("key of two columns: %s", got)
+		t.Errorf("composite key: got %s", got)
 	}
 
 	for _, c := range p.columns("pairs") {
 		if !c.Primary || c.Unique || !c.NotNull {
-			t.Errorf("part of a key: %+v, want primary, not null, not unique", c)
+			t.Errorf("column of a composite key: got %+v, want primary, not null, not unique", c)
 		}
 	}
 }
 
-// TestRowLevelSecurity checks that a table is closed where no trigger closes it, too.
+// TestRowLevelSecurity checks that new tables have row level security also without the event
+// trigger.
 func TestRowLevelSecurity(t *testing.T) {
 	t.Parallel()
 
@@ -89,7 +90,7 @@ func TestRowLevelSecurity(t *testing.T) {
 	p.table("orders", column("id"))
 
 	if got := p.value(`select relrowsecurity from pg_class where oid = 'public.orders'::regclass`); got != "true" {
-		t.Error("the new table is open")
+		t.Error("the new table has no row level security")
 	}
 }
 
@@ -108,7 +109,7 @@ func TestCreateTableRefused(t *testing.T) {
 		many[i] = column("c" + strconv.Itoa(i))
 	}
 
-	for what, test := range map[string]struct {
+	for label, test := range map[string]struct {
 		table schema.NewTable
 		kind  fault.Kind
 		field string
@@ -151,14 +152,14 @@ func TestCreateTableRefused(t *testing.T) {
 		},
 	} {
 		_, err := schema.CreateTable(t.Context(), p.owner, test.table)
-		wantFault(t, what, err, test.kind, test.field, test.code)
+		wantFault(t, label, err, test.kind, test.field, test.code)
 	}
 
 	if after := p.snapshot(); after != before {
-		t.Errorf("refused tables left something:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("rejected tables changed the catalog: got\n%s\nwant\n%s", after, before)
 	}
-	if made := p.table("wide", many[:1600]...); len(p.columns(made.FullName())) != 1600 {
-		t.Error("a table of 1600 columns has not all of them")
+	if created := p.table("wide", many[:1600]...); len(p.columns(created.FullName())) != 1600 {
+		t.Error("the table of 1600 columns lacks some of them")
 	}
 
 	_, err := p.add("wide", column("last"))
@@ -196,12 +197,12 @@ func TestCreateColumns(t *testing.T) {
 		t.Errorf("as listed:\n%s", diff)
 	}
 	if got := p.value(`select count(distinct "Key") || state from public.users group by state`); got != "2new" {
-		t.Errorf("the rows have %s, want two keys and the state new", got)
+		t.Errorf("rows: got %s, want two keys and the state new", got)
 	}
 }
 
-// TestCreateColumnsRefused checks that each refusal names its field and leaves nothing, though another column
-// of the request is fine.
+// TestCreateColumnsRefused checks that each error names its field and that no column is created,
+// although another column of the request is valid.
 func TestCreateColumnsRefused(t *testing.T) {
 	t.Parallel()
 
@@ -222,7 +223,7 @@ func TestCreateColumnsRefused(t *testing.T) {
 	before := p.snapshot()
 
 	type N = schema.NewColumn
-	for what, test := range map[string]struct {
+	for label, test := range map[string]struct {
 		column N
 		kind   fault.Kind
 		field  string
@@ -294,7 +295,7 @@ func TestCreateColumnsRefused(t *testing.T) {
 		},
 	} {
 		_, err := schema.CreateColumns(t.Context(), p.owner, "users", []N{{Name: "fine", Type: "text"}, test.column})
-		wantFault(t, what, err, test.kind, "columns.1."+test.field, test.code)
+		wantFault(t, label, err, test.kind, "columns.1."+test.field, test.code)
 	}
 
 	for _, name := range []string{"ctid", "oid", "xmin", "xmax", "cmin", "cmax", "tableoid"} {
@@ -302,7 +303,7 @@ func TestCreateColumnsRefused(t *testing.T) {
 		wantFault(t, name, err, fault.Unprocessable, "columns.0.name", "reserved")
 	}
 
-	for what, test := range map[string]struct {
+	for label, test := range map[string]struct {
 		table string
 		kind  fault.Kind
 		field string
@@ -316,7 +317,7 @@ func TestCreateColumnsRefused(t *testing.T) {
 		"another's":   {"theirs", fault.Unprocessable, "", "not_owned"},
 	} {
 		_, err := schema.CreateColumns(t.Context(), p.owner, test.table, []N{column("x")})
-		wantFault(t, what, err, test.kind, test.field, test.code)
+		wantFault(t, label, err, test.kind, test.field, test.code)
 	}
 
 	_, err := schema.CreateColumns(t.Context(), p.owner, "users", nil)
@@ -330,11 +331,12 @@ func TestCreateColumnsRefused(t *testing.T) {
 	}
 
 	if after := p.snapshot(); after != before {
-		t.Errorf("refused columns left something:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("rejected columns changed the catalog: got\n%s\nwant\n%s", after, before)
 	}
 }
 
-// TestUserCodeIsBounded checks that the deadline of a change ends code of a user's that runs in it and catches its cancellation.
+// TestUserCodeIsBounded checks that the timeout of a change ends user code that traps its
+// cancellation.
 func TestUserCodeIsBounded(t *testing.T) {
 	t.Parallel()
 
@@ -356,7 +358,8 @@ func TestUserCodeIsBounded(t *testing.T) {
 	}
 }
 
-// TestEndlessExpressions: an index expression that catches its cancellation ends with the compaction or the index build that calls it.
+// TestEndlessExpressions checks that index expressions that trap their cancellation end with the
+// compaction or index build that calls them.
 func TestEndlessExpressions(t *testing.T) {
 	t.Parallel()
 
@@ -392,7 +395,7 @@ func TestEndlessExpressions(t *testing.T) {
 		leave()
 
 		if err := <-failed; err == nil {
-			t.Errorf("%s: an endless expression ended", name)
+			t.Errorf("%s: an endless expression returned without an error", name)
 		}
 
 		p.waitFor(
@@ -407,25 +410,25 @@ func TestColumnRaces(t *testing.T) {
 	p := newProject(t)
 	for round := range 5 {
 		name := fmt.Sprintf("t_%d", round)
-		errs := together(10, func(int) error {
+		errs := concurrently(10, func(int) error {
 			_, err := schema.CreateTable(t.Context(), p.owner,
 				schema.NewTable{Name: name, Columns: []schema.NewColumn{{Name: "id", Type: "serial", Primary: true}}})
 			return err
 		})
 		if n := successes(t, errs, fault.Conflict); n != 1 {
-			t.Errorf("%d of 10 equal tables were made, want 1", n)
+			t.Errorf("equal tables created concurrently: got %d of 10, want 1", n)
 		}
 
-		errs = together(10, func(int) error {
+		errs = concurrently(10, func(int) error {
 			_, err := p.add(name, schema.NewColumn{Name: "x", Type: "text", Unique: true})
 			return err
 		})
 		if n := successes(t, errs, fault.Conflict); n != 1 {
-			t.Errorf("%d of 10 equal columns were made, want 1", n)
+			t.Errorf("equal columns created concurrently: got %d of 10, want 1", n)
 		}
 
-		// A rename in between leads the others to the new name or to nothing, never to a failure of ours.
-		errs = together(10, func(i int) error {
+		// A concurrent rename makes the other calls succeed on the new name or fail with NotFound.
+		errs = concurrently(10, func(i int) error {
 			if i == 5 {
 				_, err := schema.RenameTable(t.Context(), p.owner, p.uuid, name, name+"_new")
 				return err
@@ -437,12 +440,12 @@ func TestColumnRaces(t *testing.T) {
 
 		n := successes(t, errs, fault.NotFound)
 		if got := len(p.columns(name + "_new")); got != n-1+2 {
-			t.Errorf("%d columns after %d successes, want all of those and the first two", got, n-1)
+			t.Errorf("got %d columns after %d successes, want all of those and the first two", got, n-1)
 		}
 	}
 }
 
-// TestCrossedReferences provokes deadlocks: two tables that get references to each other at once.
+// TestCrossedReferences provokes deadlocks: two tables get references to each other concurrently.
 func TestCrossedReferences(t *testing.T) {
 	t.Parallel()
 
@@ -453,7 +456,7 @@ func TestCrossedReferences(t *testing.T) {
 	}
 
 	for round := range 3 {
-		errs := together(4, func(i int) error {
+		errs := concurrently(4, func(i int) error {
 			_, err := p.add(tables[i%2], schema.NewColumn{
 				Name:            fmt.Sprintf("r_%d_%d", round, i),
 				Type:            "integer",
@@ -471,7 +474,7 @@ func TestCrossedReferences(t *testing.T) {
 			),
 		)
 		if got != strconv.Itoa(n) {
-			t.Errorf("%s columns after %d successes", got, n)
+			t.Errorf("got %s columns after %d successes", got, n)
 		}
 	}
 }

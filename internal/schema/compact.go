@@ -12,13 +12,15 @@ import (
 	"socle/internal/pg"
 )
 
-// CompactTable rewrites a table with its partitions and indexes, so that they occupy no more space
-// than their rows need. The table is locked meanwhile, and exists twice. It runs on the owner's
-// login, since index expressions are the owner's code. Rows that an old snapshot can see stay: see
-// [AwaitSnapshots]. VACUUM removes deleted rows first, since it ignores transactions of other
-// databases, which the snapshot of VACUUM FULL contains. It fails with NotFound for an unknown
-// table, with Unprocessable if the owner does not own the table or an index can't be rebuilt, and
-// with Conflict, code busy, if others hold a lock on it.
+// CompactTable rewrites a table with its partitions and indexes, so that they occupy only the space
+// that their rows need. The table is locked meanwhile and needs the space of a second copy. It runs
+// on the owner's login, since index expressions are user code. Rows visible to an old snapshot
+// stay: see [AwaitSnapshots].
+//
+// A plain VACUUM removes deleted rows first, since it ignores transactions of other databases,
+// which the snapshot of VACUUM FULL includes. It fails with NotFound for an unknown table, with
+// Unprocessable if the owner does not own the table or an index can't be rebuilt, and with
+// Conflict, code busy, if the table is locked.
 func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error {
 	conn, err := pg.Acquire(ctx, owner)
 	if err != nil {
@@ -26,8 +28,9 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 	}
 	defer conn.Release()
 
-	// For the session, which is cleaned afterwards: such a statement takes no transaction around it.
-	if _, err := pg.Exec(ctx, conn, strings.ReplaceAll(settle, "true", "false")); err != nil {
+	// Set for the session, since VACUUM can't run in a transaction; the pool resets the session
+	// afterwards.
+	if _, err := pg.Exec(ctx, conn, strings.ReplaceAll(sessionSettings, "true", "false")); err != nil {
 		return err
 	}
 
@@ -36,7 +39,7 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 		return err
 	}
 
-	// A table that is somebody else's would be passed over with a warning.
+	// VACUUM would skip a table of another owner with a warning.
 	owned, err := pg.Value[bool](ctx, conn, `
 		select pg_catalog.bool_and(pg_catalog.pg_has_role(c.relowner, 'usage')) from pg_catalog.pg_class c
 		where c.oid = @table or c.oid in (select p.relid from pg_catalog.pg_partition_tree(@table) p)`,
@@ -46,7 +49,8 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 	}
 
 	if !owned {
-		return fault.New(fault.Unprocessable, "this belongs to the platform or to an extension").WithCode("not_owned")
+		return fault.New(fault.Unprocessable, "the object belongs to the platform or to an extension").
+			WithCode("not_owned")
 	}
 
 	name := pg.Quote(t.Schema, t.Name)
@@ -55,12 +59,13 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 		err = run(ctx, conn, "vacuum (full) "+name)
 	}
 
-	return pg.Fault(refused(err, func(state string) *fault.Error {
+	return pg.Fault(translate(err, func(state string) *fault.Error {
 		switch {
-		case state == "42P01" || state == "3F000": // undefined_table, invalid_schema_name: dropped or renamed just now
+		// undefined_table, invalid_schema_name: dropped or renamed concurrently
+		case state == "42P01" || state == "3F000":
 			return noTable()
-		case ofUser(state) && state != "42501":
-			return fault.New(fault.Unprocessable, "an index of the table can't be made anew").WithCode("failed")
+		case blamesUser(state) && state != "42501":
+			return fault.New(fault.Unprocessable, "an index of the table can't be rebuilt").WithCode("failed")
 		}
 
 		return nil
@@ -68,36 +73,36 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 }
 
 const (
-	foreignWait  = 5 * time.Second  // of a compaction for transactions of other projects
-	snapshotWait = 10 * time.Second // for snapshots of its own project
+	foreignTimeout  = 5 * time.Second  // for transactions of other projects
+	snapshotTimeout = 10 * time.Second // for snapshots of the same project
 )
 
-// NextTransaction returns the ID that the next transaction of the PostgreSQL server gets. Rows
-// whose deletion is committed were deleted by older transactions.
+// NextTransaction returns the ID that the next transaction of the PostgreSQL server gets. Committed
+// deletions have lower IDs.
 func NextTransaction(ctx context.Context, q pg.Querier) (int64, error) {
 	return pg.Value[int64](ctx, q, `
 		select pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text::bigint`)
 }
 
-// AwaitSnapshots waits until no snapshot can see rows that transactions before next have deleted.
-// VACUUM FULL keeps such rows, and reports no error: it would block the table and free nothing.
-// It fails with Conflict, code busy, if snapshots of this database hold for [snapshotWait]. For
-// transactions of other databases it waits no longer than [foreignWait], since no project may stop
-// the compactions of another: see [CompactTable].
+// AwaitSnapshots waits until no snapshot can see rows that transactions before next deleted. VACUUM
+// FULL keeps such rows and reports no error: it would block the table and free nothing. It fails
+// with Conflict, code busy, if snapshots of this database last longer than [snapshotTimeout]. It
+// waits at most [foreignTimeout] for transactions of other databases, since no project may stop the
+// compactions of another: see [CompactTable].
 func AwaitSnapshots(ctx context.Context, q pg.Querier, next int64) error {
-	begun := time.Now()
-	const longest = 250 * time.Millisecond
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, longest) {
+	start := time.Now()
+	const maxPause = 250 * time.Millisecond
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, maxPause) {
 		h, err := horizonBefore(ctx, q, next)
 		if err != nil {
 			return err
 		}
 
-		waited := time.Since(begun)
-		if !h.Own && (!h.Foreign || waited >= foreignWait) {
+		waited := time.Since(start)
+		if !h.Own && (!h.Foreign || waited >= foreignTimeout) {
 			return nil
 		}
-		if waited >= snapshotWait {
+		if waited >= snapshotTimeout {
 			return fault.New(fault.Conflict,
 				"a transaction that began before the compaction can still see deleted rows").WithCode("busy")
 		}
@@ -110,14 +115,15 @@ func AwaitSnapshots(ctx context.Context, q pg.Querier, next int64) error {
 	}
 }
 
-// horizon says what keeps the horizon of a VACUUM FULL before a transaction.
+// horizon reports which transactions hold back the horizon of a VACUUM FULL.
 type horizon struct {
-	Own     bool // sessions of this database, or replication
-	Foreign bool // a running transaction, maybe of another database: it is in the snapshot of VACUUM FULL itself
+	Own bool // sessions of this database, or replication
+	// running transactions of any database, which are part of the snapshot of VACUUM FULL
+	Foreign bool
 }
 
-// horizonBefore computes the horizon as PostgreSQL does. VACUUM without FULL has a snapshot that
-// PostgreSQL does not count.
+// horizonBefore computes the horizon as PostgreSQL does. PostgreSQL ignores the snapshots of VACUUM
+// without FULL.
 func horizonBefore(ctx context.Context, q pg.Querier, next int64) (horizon, error) {
 	return pg.One[horizon](ctx, q, `
 		with bound as (select pg_catalog.age(@next::bigint::text::pg_catalog.xid8::pg_catalog.xid) as age)

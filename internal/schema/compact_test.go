@@ -11,12 +11,13 @@ import (
 	"socle/internal/schema"
 )
 
-// TestAwaitSnapshots: no deleted row survives a compaction that waited, whichever transaction could see it.
+// TestAwaitSnapshots checks that no deleted row survives a compaction after AwaitSnapshots,
+// whichever transaction could see it.
 func TestAwaitSnapshots(t *testing.T) {
 	t.Parallel()
 
 	for name, test := range map[string]struct {
-		elsewhere bool // the transaction is one of another database
+		elsewhere bool // transaction of another database
 		begin     string
 		waits     bool
 	}{
@@ -57,7 +58,7 @@ func TestAwaitSnapshots(t *testing.T) {
 
 			if test.waits {
 				if err := schema.AwaitSnapshots(t.Context(), p.owner, next); !fault.Is(err, fault.Conflict) {
-					t.Errorf("got %v while the transaction lasts, want a conflict", err)
+					t.Errorf("during the transaction: got %v, want a conflict", err)
 				}
 
 				if _, err := holder.Exec(t.Context(), "rollback"); err != nil {
@@ -65,7 +66,7 @@ func TestAwaitSnapshots(t *testing.T) {
 				}
 			}
 
-			// Other tests have transactions of their own.
+			// Other tests run transactions on the same server.
 			err = schema.AwaitSnapshots(t.Context(), p.owner, next)
 			for end := time.Now().Add(time.Minute); fault.Is(err, fault.Conflict) && time.Now().Before(end); {
 				err = schema.AwaitSnapshots(t.Context(), p.owner, next)
@@ -79,7 +80,7 @@ func TestAwaitSnapshots(t *testing.T) {
 			}
 
 			if got := p.value("pg_relation_size('public.orders')"); got != "0" {
-				t.Errorf("no rows take %s bytes", got)
+				t.Errorf("size of the empty table: got %s bytes", got)
 			}
 		})
 	}

@@ -2,144 +2,375 @@ package schema
 
 import (
 	"context"
-	"strings"
+	"slices"
+	"strconv"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"socle/internal/fault"
 	"socle/internal/pg"
 )
 
-// constrain gives the new columns of a table their comments and constraints, one statement each, so that a refusal tells its
-// field. References come last: they may be to columns of the same request.
-func constrain(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) error {
-	var key []*newColumn
-	for _, c := range columns {
-		if c.Primary {
-			key = append(key, c)
+// Constraint is a constraint of a table. Not null constraints are a property of the column.
+type Constraint struct {
+	Name             string   `json:"name"`
+	Type             string   `json:"type" enum:"check,unique,primary,foreign,exclude"`
+	Columns          []string `json:"columns" nullable:"false" doc:"In the order of the constraint."`
+	Definition       string   `json:"definition" doc:"As the database prints it."`
+	ReferenceTable   *string  `json:"referenceTable" nullable:"true" doc:"Full name of the table that a foreign key references."`
+	ReferenceColumns []string `json:"referenceColumns" nullable:"false"`
+	OnUpdate         *string  `json:"onUpdate" nullable:"true" doc:"Action of a foreign key when the referenced row changes."`
+	OnDelete         *string  `json:"onDelete" nullable:"true" doc:"Action of a foreign key when the referenced row is deleted."`
+	Validated        bool     `json:"validated" doc:"False if the constraint is checked for new rows only; older rows may violate it."`
+	Deferral
+}
+
+// NewConstraint describes a constraint to create. An empty name means that PostgreSQL chooses it.
+type NewConstraint struct {
+	Name              string   `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. By default, the database chooses a name."`
+	Type              string   `json:"type" enum:"check,unique,primary,foreign"`
+	Columns           []string `json:"columns,omitempty" maxItems:"32" doc:"For all types except check."`
+	Expression        string   `json:"expression,omitempty" maxLength:"10000" doc:"For check: an SQL condition on one row. Unqualified names are searched in pg_catalog, the table's schema and public."`
+	ReferenceTable    string   `json:"reference_table,omitempty" doc:"For foreign: schema.table, or table for public.table."`
+	ReferenceColumns  []string `json:"reference_columns,omitempty" maxItems:"32" doc:"As many as columns; together they must be unique or the primary key of the referenced table."`
+	OnUpdate          string   `json:"on_update,omitempty" enum:"no action,restrict,cascade,set null,set default"`
+	OnDelete          string   `json:"on_delete,omitempty" enum:"no action,restrict,cascade,set null,set default"`
+	NotValid          bool     `json:"not_valid,omitempty" doc:"For check and foreign: existing rows are not checked until the constraint is validated."`
+	Deferrable        bool     `json:"deferrable,omitempty" doc:"For all types except check: SET CONSTRAINTS can defer it until the end of the transaction."`
+	InitiallyDeferred bool     `json:"initially_deferred,omitempty" doc:"For a deferrable constraint: deferred by default."`
+}
+
+// keyAction is the SQL expression of a foreign key's action, from its letter in the catalog.
+func keyAction(letter string) string {
+	return `case ` + letter +
+		` when 'a' then 'no action' when 'r' then 'restrict' when 'c' then 'cascade' when 'n' then 'set null' when 'd' then 'set default' end`
+}
+
+var selectConstraints = `
+	select k.conname as name, case k.contype when 'c' then 'check' when 'u' then 'unique' when 'p' then 'primary'
+			when 'f' then 'foreign' else 'exclude' end as type,
+		array(select a.attname::text from pg_catalog.unnest(k.conkey) with ordinality n(number, at)
+			join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.number order by n.at) as columns,
+		coalesce(pg_catalog.pg_get_constraintdef(k.oid), '') as definition, -- null if dropped concurrently
+		(select rn.nspname || '.' || r.relname from pg_catalog.pg_class r join pg_catalog.pg_namespace rn on rn.oid = r.relnamespace
+			where r.oid = k.confrelid) as reference_table,
+		array(select a.attname::text from pg_catalog.unnest(k.confkey) with ordinality n(number, at)
+			join pg_catalog.pg_attribute a on a.attrelid = k.confrelid and a.attnum = n.number order by n.at) as reference_columns,
+		` + keyAction("k.confupdtype") + ` as on_update, ` + keyAction("k.confdeltype") + ` as on_delete, k.convalidated as validated,
+		k.condeferrable as deferrable, k.condeferred as initially_deferred
+	from pg_catalog.pg_constraint k
+	where k.conrelid = @table and k.contype in ('c', 'u', 'p', 'f', 'x')
+	order by k.conname`
+
+// ListConstraints returns the constraints of the table of ref by name. It fails as [GetTable] does.
+func ListConstraints(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) ([]Constraint, error) {
+	t, err := GetTable(ctx, q, project, ref)
+	if err != nil {
+		return nil, err
+	}
+
+	return constraintsOf(ctx, q, t)
+}
+
+func constraintsOf(ctx context.Context, q pg.Querier, t Table) ([]Constraint, error) {
+	return pg.All[Constraint](ctx, q, selectConstraints, pgx.StrictNamedArgs{"table": t.ID})
+}
+
+func constraintByName(ctx context.Context, q pg.Querier, t Table, name string) (Constraint, error) {
+	all, err := constraintsOf(ctx, q, t)
+	if err != nil {
+		return Constraint{}, err
+	}
+
+	for _, c := range all {
+		if c.Name == name {
+			return c, nil
 		}
 	}
 
-	if err := addKey(ctx, tx, t, key); err != nil {
+	return Constraint{}, fault.New(fault.NotFound, "there is no such constraint")
+}
+
+// CreateConstraint adds a constraint to the table of ref. It fails as [GetTable] does, with
+// Conflict on name or type if the table has that name or a primary key already, with Conflict, code
+// busy, if the table is locked, and with Unprocessable on the field at fault.
+func CreateConstraint(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewConstraint,
+) (Constraint, error) {
+	var created Constraint
+	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+		var err error
+		created, err = n.add(ctx, tx, t, "")
 		return err
-	}
-
-	for _, c := range columns {
-		if !c.Unique || c.Primary && len(key) == 1 { // such a key is unique by itself
-			continue
-		}
-
-		if err := execute(ctx, tx,
-			"alter table "+pg.Quote(t.Schema, t.Name)+" add unique ("+pg.Quote(c.Name)+")"); err != nil {
-			return refused(err, func(state string) *fault.Error { return c.explainUnique("unique", state) })
-		}
-	}
-
-	for _, c := range columns {
-		if c.foreign() {
-			if err := c.addReference(ctx, tx, t); err != nil {
-				return err
-			}
-		}
-
-		if c.Comment != "" {
-			if err := comment(ctx, tx, "column "+pg.Quote(t.Schema, t.Name, c.Name), c.Comment); err != nil {
-				return err
-			}
-		}
-	}
-
-	return nil
-}
-
-// addKey makes the columns the primary key. What the server has against it is the first one's fault.
-func addKey(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) error {
-	if len(columns) == 0 {
-		return nil
-	}
-
-	names := make([]string, len(columns))
-	for i, c := range columns {
-		names[i] = pg.Quote(c.Name)
-	}
-
-	err := execute(ctx, tx,
-		"alter table "+pg.Quote(t.Schema, t.Name)+" add primary key ("+strings.Join(names, ", ")+")")
-	return refused(err, func(state string) *fault.Error {
-		if state == "42P16" { // invalid_table_definition
-			return columns[0].fault(fault.Conflict, "primary", "already_exists",
-				"can't be, for the table has a primary key")
-		}
-
-		return columns[0].explainUnique("primary", state)
 	})
+	return created, err
 }
 
-// explainUnique says what the server has against an index on the column, or on a key that it is a part of.
-func (c *newColumn) explainUnique(field, state string) *fault.Error {
-	switch state {
-	case "23505": // unique_violation
-		return c.fault(fault.Unprocessable, field, "not_unique",
-			"can't be, for the table has rows that would have the same value")
-	case "42704", "0A000": // undefined_object (no operator class), feature_not_supported (a key of a partitioned table)
-		return c.fault(fault.Unprocessable, field, "not_supported", "can't be for this type, or for this table")
-	case "54000", "54011": // program_limit_exceeded, too_many_columns
-		return c.fault(fault.Unprocessable, field, "too_many", "can't be for so many columns, or so long values")
+// add adds the constraint. prefix is that of field names in errors.
+func (n NewConstraint) add(ctx context.Context, tx pgx.Tx, t Table, prefix string) (Constraint, error) {
+	if n.Name != "" {
+		if err := checkName(fault.Unprocessable, prefix+"name", n.Name); err != nil {
+			return Constraint{}, err
+		}
 	}
 
-	return nil
+	before, err := constraintsOf(ctx, tx, t)
+	if err != nil {
+		return Constraint{}, err
+	}
+
+	err = withSearchPath(ctx, tx, t.Schema, func() error {
+		clause, err := n.clause(ctx, tx, t, prefix)
+		if err != nil {
+			return err
+		}
+
+		if n.Name != "" {
+			clause = "constraint " + pg.Quote(n.Name) + " " + clause
+		}
+
+		err = alter(ctx, tx, t, "add "+clause)
+		if pg.Violates(err, relationNameIndex) {
+			return n.explain(prefix)("42P07").Because(err)
+		}
+
+		return translate(err, n.explain(prefix))
+	})
+	if err != nil {
+		return Constraint{}, err
+	}
+
+	after, err := constraintsOf(ctx, tx, t)
+	for _, c := range after {
+		if !slices.ContainsFunc(before, func(b Constraint) bool { return b.Name == c.Name }) {
+			return c, err
+		}
+	}
+
+	return Constraint{}, err
 }
 
-// addReference makes the column refer to another one.
-func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error {
-	schema, table, _ := splitName(c.ReferenceTable)
-	noTable := c.fault(fault.Unprocessable, "referenceTable", "not_found", "is not one of the project's tables")
-	noColumn := c.fault(fault.Unprocessable, "referenceColumn", "not_found", "is not a column of that table")
+func (n NewConstraint) deferral() Deferral { return Deferral{n.Deferrable, n.InitiallyDeferred} }
+
+// clause returns the SQL of the constraint, without its name.
+func (n NewConstraint) clause(ctx context.Context, tx pgx.Tx, t Table, prefix string) (string, error) {
+	if err := n.checkParts(prefix); err != nil {
+		return "", err
+	}
+
+	valid := ""
+	if n.NotValid {
+		valid = " not valid"
+	}
+
+	if n.Type == "check" {
+		text, err := condition(ctx, tx, t, prefix+"expression", n.Expression)
+		return "check " + text + valid, err
+	}
+
+	if err := checkColumnNames(ctx, tx, t, prefix+"columns", n.Columns); err != nil {
+		return "", err
+	}
+
+	switch n.Type {
+	case "unique":
+		return "unique (" + quoted(n.Columns) + ")" + n.deferral().clause(), nil
+	case "primary":
+		return "primary key (" + quoted(n.Columns) + ")" + n.deferral().clause(), nil
+	}
+
+	noTable := fault.OnField(fault.Unprocessable, prefix+"reference_table", "not_found",
+		"is not one of the project's tables")
+
+	schema, table, ok := splitName(n.ReferenceTable)
+	if !ok {
+		return "", noTable
+	}
 
 	target, err := tableByName(ctx, tx, schema, table)
 	if fault.Is(err, fault.NotFound) {
-		return noTable.Because(err)
+		return "", noTable.Because(err)
 	}
+	if err != nil {
+		return "", err
+	}
+	if err := checkColumnNames(ctx, tx, target, prefix+"reference_columns", n.ReferenceColumns); err != nil {
+		return "", err
+	}
+
+	r := reference{Columns: n.Columns, Schema: schema, Table: table, ReferenceColumns: n.ReferenceColumns,
+		OnUpdate: n.OnUpdate, OnDelete: n.OnDelete, Deferral: n.deferral(), Validated: !n.NotValid}
+	return r.clause(), nil
+}
+
+// checkParts checks that the constraint has the parts of its type and no others.
+func (n NewConstraint) checkParts(prefix string) error {
+	for _, part := range []struct {
+		field string
+		given bool
+		of    []string
+		need  bool
+	}{
+		{"expression", n.Expression != "", []string{"check"}, true},
+		{"columns", len(n.Columns) > 0, []string{"unique", "primary", "foreign"}, true},
+		{"reference_table", n.ReferenceTable != "", []string{"foreign"}, true},
+		{"reference_columns", len(n.ReferenceColumns) > 0, []string{"foreign"}, true},
+		{"on_update", n.OnUpdate != "", []string{"foreign"}, false},
+		{"on_delete", n.OnDelete != "", []string{"foreign"}, false},
+		{"not_valid", n.NotValid, []string{"check", "foreign"}, false},
+		{"deferrable", n.Deferrable, []string{"unique", "primary", "foreign"}, false},
+		{"initially_deferred", n.InitiallyDeferred, []string{"unique", "primary", "foreign"}, false},
+	} {
+		switch applies := slices.Contains(part.of, n.Type); {
+		case part.given && !applies:
+			return fault.OnField(fault.Unprocessable, prefix+part.field, "not_applicable",
+				"does not apply to this type of constraint")
+		case !part.given && applies && part.need:
+			return fault.OnField(fault.Unprocessable, prefix+part.field, "required",
+				"is required for this type of constraint")
+		}
+	}
+
+	if n.InitiallyDeferred && !n.Deferrable {
+		return fault.OnField(fault.Unprocessable, prefix+"initially_deferred", "not_applicable",
+			"requires deferrable")
+	}
+	if n.Type == "foreign" && len(n.Columns) != len(n.ReferenceColumns) {
+		return fault.OnField(fault.Unprocessable, prefix+"reference_columns", "mismatch",
+			"must have as many names as columns")
+	}
+
+	return nil
+}
+
+// checkColumnNames checks that the names are distinct columns of a table.
+func checkColumnNames(ctx context.Context, tx pgx.Tx, t Table, field string, names []string) error {
+	known, err := columnNames(ctx, tx, t.ID)
 	if err != nil {
 		return err
 	}
 
-	found, err := pg.Value[bool](ctx, tx, `
-		select exists (select from pg_catalog.pg_attribute
-			where attrelid = @table and attname = @column and attnum > 0 and not attisdropped)`,
-		pgx.StrictNamedArgs{"table": target.ID, "column": c.ReferenceColumn})
-	if err != nil {
-		return err
+	for i, name := range names {
+		at := field + "." + strconv.Itoa(i)
+		if !slices.Contains(known, name) {
+			return fault.OnField(fault.Unprocessable, at, "not_found", "is not a column of the table")
+		}
+		if slices.Contains(names[:i], name) {
+			return fault.OnField(fault.Unprocessable, at, "duplicate", "is a duplicate")
+		}
 	}
 
-	if !found {
-		return noColumn
-	}
+	return nil
+}
 
-	err = execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" add foreign key ("+pg.Quote(c.Name)+
-		") references "+pg.Quote(schema, table)+" ("+pg.Quote(c.ReferenceColumn)+")")
-	return refused(err, func(state string) *fault.Error {
+// explain translates an SQLSTATE of ADD CONSTRAINT.
+func (n NewConstraint) explain(prefix string) func(state string) *fault.Error {
+	return func(state string) *fault.Error {
 		switch state {
-		case "42P01": // undefined_table: gone by now
-			return noTable
-		case "42703": // undefined_column: gone by now
-			return noColumn
-			// invalid_foreign_key: not unique; not in prerequisite state: unique only at the end of a transaction
-		case "42830", "55000":
-			return c.fault(fault.Unprocessable, "referenceColumn", "not_unique",
-				"is neither unique nor the primary key of that table")
-			// datatype_mismatch, undefined_function (no operator that compares them), undefined_object
-		case "42804", "42883", "42704":
-			return c.fault(fault.Unprocessable, "type", "invalid_type",
-				"can't be compared with the type of the column referred to")
-		case "23503": // foreign_key_violation
-			return c.fault(fault.Unprocessable, "defaultValue", "not_found",
-				"is not a value of the column referred to, and the table has rows")
-		case "42501", "42P16", "42809", "0A000": // insufficient_privilege, another persistence, another kind of thing
-			return c.fault(fault.Unprocessable, "referenceTable", "not_supported",
-				"is not a table that this one may refer to")
+		case "42710", "42P07": // duplicate_object, duplicate_table: of its index
+			return fault.OnField(fault.Conflict, prefix+"name", "already_exists",
+				"is already used by a constraint of the table, or by a table or index of the schema")
+		case "42P16": // invalid_table_definition
+			if n.Type == "primary" {
+				return fault.OnField(fault.Conflict, prefix+"type", "already_exists",
+					"can't be primary: the table already has a primary key")
+			}
+		}
+
+		switch n.Type {
+		case "foreign":
+			return explainReference(prefix)(state)
+		case "check":
+			if state == "23514" { // check_violation
+				return fault.OnField(fault.Unprocessable, prefix+"expression", "violated",
+					"is violated by existing rows: set not_valid to check only new rows")
+			}
+			if blamesUser(state) {
+				return badExpression(prefix+"expression", state, "")
+			}
+
+			return nil
+		}
+
+		switch state {
+		case "23505": // unique_violation
+			return fault.OnField(fault.Unprocessable, prefix+"columns", "not_unique",
+				"can't be unique: the table has rows with duplicate values")
+		case "23502": // not_null_violation
+			return fault.OnField(fault.Unprocessable, prefix+"columns", "null",
+				"can't be the primary key: some rows have no value")
+			// no operator class, not part of the partition key, too large
+		case "42704", "0A000", "54000", "54011":
+			return fault.OnField(fault.Unprocessable, prefix+"columns", "not_supported",
+				"can't be unique: a type has no ordering, the values are too large, or the partition key is not included")
 		}
 
 		return nil
+	}
+}
+
+// ValidateConstraint validates a constraint that was created for new rows only. It fails as
+// [GetTable] does, with NotFound for an unknown constraint, with Conflict, code violated, if
+// existing rows violate it, and with Conflict, code busy, if the table is locked.
+func ValidateConstraint(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string,
+) (Constraint, error) {
+	var valid Constraint
+	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		t, err := GetTable(ctx, tx, project, ref)
+		if err != nil {
+			return err
+		}
+
+		// This mode allows concurrent reads and writes.
+		if err := lockInMode(ctx, tx, t, "share update exclusive"); err != nil {
+			return err
+		}
+
+		if valid, err = constraintByName(ctx, tx, t, name); err != nil || valid.Validated {
+			return err
+		}
+
+		err = alter(ctx, tx, t, "validate constraint "+pg.Quote(name))
+		valid.Validated = true
+
+		return translate(err, func(state string) *fault.Error {
+			if !blamesUser(state) {
+				return nil
+			}
+			return fault.New(fault.Conflict, "existing rows violate the constraint").WithCode("violated")
+		})
 	})
+
+	return valid, err
+}
+
+// DeleteConstraint drops a constraint. With cascade it also drops its dependents and returns them.
+// It fails as [GetTable] does, with NotFound for an unknown constraint, with Conflict, code in_use
+// and the member dependents, if other objects depend on it and cascade is not set, and with
+// Conflict, code busy, if the table is locked.
+func DeleteConstraint(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, cascade bool,
+) (deleted Constraint, dependents []Dependent, err error) {
+	err = changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+		var err error
+		if deleted, err = constraintByName(ctx, tx, t, name); err != nil {
+			return err
+		}
+
+		id, err := pg.Value[uint32](ctx, tx,
+			`select oid from pg_catalog.pg_constraint where conrelid = @table and conname = @name`,
+			pgx.StrictNamedArgs{"table": t.ID, "name": name})
+		if err != nil {
+			return err
+		}
+
+		dependents, err = drop(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" drop constraint "+pg.Quote(name),
+			object{"pg_constraint", id, 0}, cascade)
+		return err
+	})
+
+	return deleted, dependents, err
 }

@@ -14,17 +14,17 @@ import (
 	"socle/internal/pg"
 )
 
-// defaultSpec is a column's default as a client wrote it, parsed. The zero value is no default.
+// defaultSpec is a parsed column default. The zero value means no default.
 type defaultSpec struct {
-	call    string // SQL text of one of the calls, or ""
-	returns uint32 // the call's type
-	literal bool   // a value that stood in quotes
-	value   string // without them
-	cast    string // the type that followed the quotes, or ""
-	bare    bool   // a value without quotes
+	call    string // SQL of the call, or ""
+	returns uint32 // return type of the call
+	literal bool   // the value was quoted
+	value   string // without quotes
+	cast    string // type of a cast after the quotes, or ""
+	bare    bool   // the value was not quoted
 }
 
-// calls are the calls that a default may be: each has no effect but its value.
+// calls are the permitted calls in defaults. None has side effects.
 var calls = map[string]defaultSpec{
 	"now()":                   {call: "pg_catalog.now()", returns: pgtype.TimestamptzOID},
 	"transaction_timestamp()": {call: "pg_catalog.transaction_timestamp()", returns: pgtype.TimestamptzOID},
@@ -43,17 +43,17 @@ var (
 	literalText = regexp.MustCompile(`^(?s)'((?:[^']|'')*)'\s*(?:::(.+))?$`)
 	bareText    = regexp.MustCompile(`^[\p{L}\p{M}\p{N} _.:/@+#%&!?=~*^-]+$`)
 
-	// likeSQL is what looks like a comment, a clause or a call rather than a value. Safety does not rest on it,
-	// since a bare text is never more than a value: it spares those who meant SQL a text that says so.
+	// likeSQL matches text that looks like a comment, a clause or a call instead of a value. Safety
+	// does not depend on it, since bare text is always a value. It warns clients that meant SQL.
 	likeSQL = regexp.MustCompile(`(?i)--|/\*|\*/|^(current|session|system)_(user|role|catalog|schema)$|` +
 		`\s(references|check|constraint|unique|generated|collate|default|primary\s+key|not\s+null|(add|drop|alter)\s+\w+)(\s|$)`)
 
-	// moving is what the server reads as the moment of the change, and would keep for ever.
-	moving = regexp.MustCompile(`(?i)(^|[^a-z])(now|today|tomorrow|yesterday)([^a-z]|$)`)
+	// relativeTime matches words that PostgreSQL would evaluate once, at the time of the change.
+	relativeTime = regexp.MustCompile(`(?i)(^|[^a-z])(now|today|tomorrow|yesterday)([^a-z]|$)`)
 )
 
-// parseDefault parses a default: a call, a literal in SQL's quotes with an optional cast, or a bare value.
-// Blank text and null are no default. Its errors are written for the client.
+// parseDefault parses a default: a call, a quoted literal with an optional cast, or a bare value.
+// Blank text and null mean no default. Its errors are texts for the client.
 func parseDefault(text string) (defaultSpec, error) {
 	text = strings.TrimSpace(text)
 	if !storable(text) {
@@ -71,7 +71,7 @@ func parseDefault(text string) (defaultSpec, error) {
 
 	m := literalText.FindStringSubmatch(text)
 	if m == nil {
-		return defaultSpec{}, errors.New("is not one literal in quotes: write a quote inside it twice")
+		return defaultSpec{}, errors.New("is not a single quoted literal: double the quotes inside it")
 	}
 
 	return defaultSpec{literal: true, value: strings.ReplaceAll(m[1], "''", "'"), cast: strings.TrimSpace(m[2])}, nil
@@ -92,9 +92,9 @@ func parseCall(text string) (defaultSpec, bool) {
 	return call, ok
 }
 
-// checkDefault returns the SQL text of a column's default, or "" for none, after it has made sure that the
-// server takes it for the type. It fails with Unprocessable on the field.
-func (t *types) checkDefault(ctx context.Context, field, text string, of dataType) (string, error) {
+// checkDefault returns the SQL of a column's default, or "" for none. It checks with PostgreSQL
+// that the default fits the type, and fails with Unprocessable on the field.
+func (t *types) checkDefault(ctx context.Context, field, text string, target dataType) (string, error) {
 	d, err := parseDefault(text)
 	if err != nil {
 		return "", badDefault(field, err.Error())
@@ -102,12 +102,12 @@ func (t *types) checkDefault(ctx context.Context, field, text string, of dataTyp
 
 	switch {
 	case d.call != "":
-		return d.call, t.checkCall(ctx, field, d, of)
+		return d.call, t.checkCall(ctx, field, d, target)
 	case d.literal:
-		err = t.checkCast(ctx, field, d.cast, of)
-	case d.bare && of.Textual && (!bareText.MatchString(d.value) || likeSQL.MatchString(d.value)):
-		err = badDefault(field, "could be meant as an expression: to have it as text, write it in single quotes")
-	case !d.bare: // none
+		err = t.checkCast(ctx, field, d.cast, target)
+	case d.bare && target.Textual && (!bareText.MatchString(d.value) || likeSQL.MatchString(d.value)):
+		err = badDefault(field, "looks like an expression: write text in single quotes")
+	case !d.bare: // no default
 		return "", nil
 	}
 
@@ -115,79 +115,80 @@ func (t *types) checkDefault(ctx context.Context, field, text string, of dataTyp
 		return "", err
 	}
 
-	if of.Moment && moving.MatchString(d.value) {
-		return "", badDefault(field, "would be the moment of this change for ever: write now() or current_date")
+	if target.Moment && relativeTime.MatchString(d.value) {
+		return "", badDefault(field, "would be evaluated only once, now: write now() or current_date")
 	}
 
-	return pg.Literal(d.value), t.checkValue(ctx, field, d.value, of)
+	return pg.Literal(d.value), t.checkValue(ctx, field, d.value, target)
 }
 
 func badDefault(field, message string) *fault.Error {
 	return fault.OnField(fault.Unprocessable, field, "invalid_default", "%s", message)
 }
 
-// checkCall makes sure that the server assigns what the call returns to the type.
-func (t *types) checkCall(ctx context.Context, field string, call defaultSpec, of dataType) error {
-	if of.Textual || of.Base == call.returns {
+// checkCall checks that the call's return type has an assignment cast to the column's type.
+func (t *types) checkCall(ctx context.Context, field string, call defaultSpec, target dataType) error {
+	if target.Textual || target.Base == call.returns {
 		return nil
 	}
 
 	assignable, err := pg.Value[bool](ctx, t.tx, `
 		select exists (select from pg_catalog.pg_cast where castsource = @from and casttarget = @to and castcontext in ('i', 'a'))`,
-		pgx.StrictNamedArgs{"from": call.returns, "to": of.Base})
+		pgx.StrictNamedArgs{"from": call.returns, "to": target.Base})
 	if err == nil && !assignable {
-		return badDefault(field, "returns something else than the column's type")
+		return badDefault(field, "returns another type than the column's")
 	}
 
 	return err
 }
 
-// checkCast makes sure that a cast behind a literal says nothing new.
-func (t *types) checkCast(ctx context.Context, field, cast string, of dataType) error {
+// checkCast checks that a cast after a literal is to the column's own type.
+func (t *types) checkCast(ctx context.Context, field, cast string, target dataType) error {
 	if cast == "" {
 		return nil
 	}
 
-	to, err := t.plain(ctx, field, cast)
+	to, err := t.getNonSerial(ctx, field, cast)
 	if fault.Is(err, fault.Unprocessable) {
-		return badDefault(field, "has something behind the literal that is not the column's type").Because(err)
+		return badDefault(field, "has a cast to an invalid type after the literal").Because(err)
 	}
 	if err != nil {
 		return err
 	}
 
-	if to.OID != of.OID || to.modified && to.SQL != of.SQL {
-		return badDefault(field, "is cast to something else than the column's type")
+	if to.OID != target.OID || to.hasModifier && to.SQL != target.SQL {
+		return badDefault(field, "is cast to another type than the column's")
 	}
 
 	return nil
 }
 
-// checkValue makes sure that the value can be assigned to the type. A cast would not do: it cuts what is too
-// long in silence, as no assignment does, and only plpgsql assigns without a table. (It assigns no text to a
-// composite, which in turn has nothing to cut.)
-func (t *types) checkValue(ctx context.Context, field, value string, of dataType) error {
+// checkValue checks that the value can be assigned to the type. A cast would truncate long values
+// silently; an assignment does not, and only plpgsql assigns without a table. plpgsql assigns no
+// text to a composite type, which needs a cast and truncates nothing.
+func (t *types) checkValue(ctx context.Context, field, value string, target dataType) error {
 	literal := pg.Literal(value)
-	if of.Composite {
-		literal += "::" + of.SQL
+	if target.Composite {
+		literal += "::" + target.SQL
 	}
 
-	err := execute(ctx, t.tx, "do "+pg.Literal("declare v "+of.SQL+" := "+literal+"; begin end"))
-	if state := pg.State(err); state != "" && ofUser(state) {
+	err := execute(ctx, t.tx, "do "+pg.Literal("declare v "+target.SQL+" := "+literal+"; begin end"))
+	if state := pg.State(err); state != "" && blamesUser(state) {
 		return badDefault(field,
-			"is neither a value of the column's type nor a call that defaults may be, such as now()").Because(err)
+			"is neither a value of the column's type nor a supported call such as now()").Because(err)
 	}
 
 	return err
 }
 
-// printedLiteral is a literal with its type as the server prints it.
+// printedLiteral matches a literal with its type as PostgreSQL prints it.
 var printedLiteral = regexp.MustCompile(`^(?s)'((?:[^']|'')*)'::(.*)$`)
 
-// shownDefault returns what a client would send to get the default that the server prints as expression. own
-// are the spellings of the column's own type, whose literals lose their quotes and their cast; what would be
-// refused or mean something else without its quotes keeps them. No default, and null, are "".
-func shownDefault(expression string, own []string, textual bool) string {
+// displayDefault returns the value that a client would send for the default that PostgreSQL prints
+// as expression. own are the spellings of the column's type: their literals lose quotes and cast,
+// unless the value would be rejected or change its meaning without quotes. No default, and null,
+// are "".
+func displayDefault(expression string, own []string, textual bool) string {
 	if strings.HasPrefix(expression, "NULL::") {
 		return ""
 	}

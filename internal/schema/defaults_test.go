@@ -8,8 +8,8 @@ import (
 	"socle/internal/schema"
 )
 
-// TestDefaults checks what becomes of a default: how it is shown, what a row gets, and that what is shown makes
-// the same default again.
+// TestDefaults checks the representation of a default, the value that a row gets, and that the
+// representation creates the same default again.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 
@@ -60,12 +60,13 @@ func TestDefaults(t *testing.T) {
 
 		shown := p.columns("t")[0].DefaultValue
 		if shown != test.shown {
-			t.Errorf("default %s of %s is shown as %s, want %s", test.sent, test.typ, shown, test.shown)
+			t.Errorf("default %s of %s: got representation %s, want %s", test.sent, test.typ, shown, test.shown)
 		}
 
 		if again, err := p.add("t", schema.NewColumn{Name: "b", Type: test.typ, DefaultValue: shown}); err != nil ||
 			again.DefaultValue != shown {
-			t.Errorf("shown default %s of %s comes back as %s (%v)", shown, test.typ, again.DefaultValue, err)
+			t.Errorf("representation %s of a default of %s: got %s (%v) for it, want the same",
+				shown, test.typ, again.DefaultValue, err)
 			continue
 		}
 
@@ -73,7 +74,7 @@ func TestDefaults(t *testing.T) {
 
 		for _, name := range []string{"a", "b"} {
 			if got := p.value(`select ` + name + ` from public.t`); got != test.value {
-				t.Errorf("default %s of %s gives column %s %s, want %s", test.sent, test.typ, name, got, test.value)
+				t.Errorf("default %s of %s: column %s got %s, want %s", test.sent, test.typ, name, got, test.value)
 			}
 		}
 	}
@@ -98,7 +99,7 @@ func TestDefaultCalls(t *testing.T) {
 	} {
 		c, err := p.add("t", schema.NewColumn{Name: "c" + string(rune('a'+i)), Type: test.typ, DefaultValue: test.sent})
 		if err != nil || c.DefaultValue != test.shown {
-			t.Errorf("default %s of %s is shown as %q (%v), want %q", test.sent, test.typ, c.DefaultValue,
+			t.Errorf("default %s of %s: got representation %q (%v), want %q", test.sent, test.typ, c.DefaultValue,
 				err, test.shown)
 			continue
 		}
@@ -108,14 +109,14 @@ func TestDefaultCalls(t *testing.T) {
 			Type:         c.Type,
 			DefaultValue: c.DefaultValue,
 		}); err != nil || again.DefaultValue != c.DefaultValue {
-			t.Errorf("shown default %s comes back as %s (%v)", c.DefaultValue, again.DefaultValue, err)
+			t.Errorf("representation %s: got %s (%v) for it, want the same", c.DefaultValue, again.DefaultValue, err)
 		}
 	}
 
 	p.sql(`insert into public.t default values`)
 }
 
-// TestDefaultsRefused tries what is no value of the type, and what tries to be more than a value.
+// TestDefaultsRefused checks that invalid values and attempts at SQL injection are rejected.
 func TestDefaultsRefused(t *testing.T) {
 	t.Parallel()
 
@@ -166,16 +167,16 @@ func TestDefaultsRefused(t *testing.T) {
 	}
 
 	_, err := p.add("canary", schema.NewColumn{Name: "x", Type: "uuid", DefaultValue: "auth.uid()"})
-	if err == nil || !strings.Contains(err.Error(), "nor a call that defaults may be") {
-		t.Errorf("a call that no default may be: %v, which does not say so", err)
+	if err == nil || !strings.Contains(err.Error(), "nor a supported call") {
+		t.Errorf("unsupported call: got %v, want an error that names supported calls", err)
 	}
 
 	if after := p.snapshot(); after != before {
-		t.Errorf("refused defaults left something:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("rejected defaults changed the catalog: got\n%s\nwant\n%s", after, before)
 	}
 }
 
-// TestDefaultsOfSQL checks that defaults made by SQL are shown, whatever they are.
+// TestDefaultsOfSQL checks the representation of all defaults that SQL can create.
 func TestDefaultsOfSQL(t *testing.T) {
 	t.Parallel()
 
@@ -189,7 +190,7 @@ func TestDefaultsOfSQL(t *testing.T) {
 
 	for _, c := range p.columns("t") {
 		if c.DefaultValue != want[c.Name] {
-			t.Errorf("default of %s is shown as %s, want %s", c.Name, c.DefaultValue, want[c.Name])
+			t.Errorf("default of %s: got representation %s, want %s", c.Name, c.DefaultValue, want[c.Name])
 		}
 	}
 }

@@ -9,57 +9,58 @@ import (
 	"socle/internal/pg"
 )
 
-// Dependent is a thing that can't be without another one.
+// Dependent is an object that depends on another one.
 type Dependent struct {
 	Kind string `json:"kind" example:"view"`
 	Name string `json:"name" doc:"As the database prints it." example:"public.totals"`
 }
 
-// object is the place of a thing in the catalogue: the catalogue's table, the number, and for a column its own.
+// object is the catalog address of an object: catalog table, OID, and column number or 0.
 type object struct {
 	Catalogue string
 	ID        uint32
 	Column    int16
 }
 
-// drop runs a drop statement. With cascade, what depends on the thing goes with it, and is returned. Without,
-// such things are in the way: it fails with Conflict, code in_use, and names them. The thing is locked.
+// drop runs a drop statement on an object that is locked. With cascade, dependents are dropped too
+// and returned. Without cascade, drop fails with Conflict, code in_use, and lists the dependents.
 func drop(ctx context.Context, tx pgx.Tx, statement string, o object, cascade bool) ([]Dependent, error) {
 	if cascade {
-		gone, err := dependentsOf(ctx, tx, o)
+		dependents, err := dependentsOf(ctx, tx, o)
 		if err != nil {
 			return nil, err
 		}
 
-		return gone, refused(execute(ctx, tx, statement+" cascade"), explainDrop)
+		return dependents, translate(execute(ctx, tx, statement+" cascade"), explainDrop)
 	}
 
-	// The refusal ends no more than a part of the transaction: then the catalogue is asked what is in the way.
+	// A savepoint keeps the transaction usable after the error, for the query of dependents.
 	err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return execute(ctx, part, statement+" restrict") })
 	if pg.State(err) != "2BP01" { // dependent_objects_still_exist
-		return []Dependent{}, refused(err, explainDrop)
+		return []Dependent{}, translate(err, explainDrop)
 	}
 
-	inTheWay, failed := dependentsOf(ctx, tx, o)
-	if failed != nil {
-		return nil, failed
+	dependents, listErr := dependentsOf(ctx, tx, o)
+	if listErr != nil {
+		return nil, listErr
 	}
 
-	used := fault.New(fault.Conflict, "other things depend on it").WithCode("in_use").Because(err)
-	used.Extra = map[string]any{"dependents": inTheWay}
+	inUse := fault.New(fault.Conflict, "other objects depend on it").WithCode("in_use").Because(err)
+	inUse.Extra = map[string]any{"dependents": dependents}
 
-	return nil, used
+	return nil, inUse
 }
 
 func explainDrop(state string) *fault.Error {
-	if state == "42P16" { // invalid_table_definition: inherited, or part of how a table is partitioned
-		return fault.New(fault.Conflict, "it belongs to how a table is partitioned or inherits").WithCode("in_use")
+	if state == "42P16" { // invalid_table_definition: inherited, or part of a partition key
+		return fault.New(fault.Conflict, "it is inherited or part of a partition key").WithCode("in_use")
 	}
 	return nil
 }
 
-// dependentsOf returns what would have to go with a thing, however far away, without its own parts (an index of
-// a table, the type of its rows, what an extension brought). A view depends by way of its rule, which is not shown.
+// dependentsOf returns the direct and indirect dependents of an object, without its own parts (an
+// index of a table, its row type, members of an extension). A view depends through its rewrite
+// rule, which is not returned.
 func dependentsOf(ctx context.Context, tx pgx.Tx, o object) ([]Dependent, error) {
 	return pg.All[Dependent](ctx, tx, `
 		with recursive reached as (

@@ -13,16 +13,16 @@ import (
 	"socle/internal/pg"
 )
 
-// Enum is a type of a closed list of values.
+// Enum is an enum type.
 type Enum struct {
 	ID     uint32   `json:"id"`
 	Name   string   `json:"name"`
 	Schema string   `json:"schema"`
-	Values []string `json:"values" nullable:"false" doc:"In their order."`
+	Values []string `json:"values" nullable:"false" doc:"In order."`
 }
 
-// maxValue is the most bytes of an enum's value.
-const maxValue = 63
+// maxEnumValue is PostgreSQL's limit of bytes per enum value.
+const maxEnumValue = 63
 
 const userEnums = `
 	from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace
@@ -40,7 +40,7 @@ type enumRow struct {
 
 var enumSorts = map[string]string{"name": "t.typname", "schema": "n.nspname", "id": "t.oid"}
 
-// ListEnums returns a page of the enums, never nil, and how many there are in all. The page is sorted by name,
+// ListEnums returns a page of the enums, never nil, and the total number. Pages are sorted by name,
 // schema or id; ties are broken by id.
 func ListEnums(ctx context.Context, q pg.Querier, page pg.Page) ([]Enum, int64, error) {
 	rows, err := pg.All[enumRow](ctx, q, selectEnums+page.Clause(enumSorts, "t.oid"))
@@ -54,15 +54,16 @@ func ListEnums(ctx context.Context, q pg.Querier, page pg.Page) ([]Enum, int64, 
 		enums[i], total = r.Enum, r.Total
 	}
 
-	if len(rows) == 0 && page.Number > 1 { // past the end, where no row tells the total
+	if len(rows) == 0 && page.Number > 1 { // past the end, where no row has the total
 		total, err = pg.Value[int64](ctx, q, "select count(*)"+userEnums)
 	}
 
 	return enums, total, err
 }
 
-// GetEnum returns the enum of a full name: schema.enum, or enum for public.enum. It fails with Invalid on the
-// field enum if that leads into a schema of the platform's, and with NotFound if there is no such enum.
+// GetEnum returns the enum of a full name: schema.enum, or enum for public.enum. It fails with
+// Invalid on the field enum if the schema is reserved for the platform, and with NotFound for an
+// unknown enum.
 func GetEnum(ctx context.Context, q pg.Querier, ref string) (Enum, error) {
 	schema, name, qualified := strings.Cut(ref, ".")
 	if !qualified {
@@ -85,8 +86,9 @@ func GetEnum(ctx context.Context, q pg.Querier, ref string) (Enum, error) {
 
 func (e Enum) sql() string { return pg.Quote(e.Schema, e.Name) }
 
-// CreateEnum makes an enum. It fails with Invalid on schema if that is the platform's, with Conflict on name if
-// that is taken, and with Unprocessable on the field at fault.
+// CreateEnum creates an enum. It fails with Invalid on schema if the schema is reserved for the
+// platform, with Conflict on name if the name is taken, and with Unprocessable on the field at
+// fault.
 func CreateEnum(ctx context.Context, owner *pgxpool.Pool, schema, name string, values []string) (Enum, error) {
 	if schema == "" {
 		schema = public
@@ -107,34 +109,34 @@ func CreateEnum(ctx context.Context, owner *pgxpool.Pool, schema, name string, v
 		}
 
 		if slices.Contains(values[:i], v) {
-			return Enum{}, fault.OnField(fault.Unprocessable, field, "duplicate", "is there before")
+			return Enum{}, fault.OnField(fault.Unprocessable, field, "duplicate", "is a duplicate of an earlier value")
 		}
 
 		literals[i] = pg.Literal(v)
 	}
 
-	var made Enum
+	var created Enum
 	err := change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		err := execute(ctx, tx, "create type "+pg.Quote(schema, name)+" as enum ("+strings.Join(literals, ", ")+")")
 		if err != nil {
-			return refused(err, explainTable)
+			return translate(err, explainTable)
 		}
 
-		made, err = GetEnum(ctx, tx, schema+"."+name)
+		created, err = GetEnum(ctx, tx, schema+"."+name)
 		return err
 	})
 
-	return made, err
+	return created, err
 }
 
 func checkEnumValue(field, value string) error {
-	if value == "" || len(value) > maxValue || !storable(value) {
-		return fault.OnField(fault.Unprocessable, field, "invalid_value", "must be 1 to %d bytes of text", maxValue)
+	if value == "" || len(value) > maxEnumValue || !storable(value) {
+		return fault.OnField(fault.Unprocessable, field, "invalid_value", "must be 1 to %d bytes of text", maxEnumValue)
 	}
 	return nil
 }
 
-// changeEnum runs f for the enum that ref leads to, and returns the enum as it is then.
+// changeEnum runs f for the enum of ref and returns the changed enum.
 func changeEnum(
 	ctx context.Context, owner *pgxpool.Pool, ref string, f func(ctx context.Context, tx pgx.Tx, e Enum) error,
 ) (Enum, error) {
@@ -156,19 +158,19 @@ func changeEnum(
 	return changed, err
 }
 
-// explainEnum says what the server has against a change of an enum, of which it is known that it was there.
+// explainEnum translates the error of a change to an enum that existed when the change began.
 func explainEnum(err error, field string) error {
 	switch pg.State(err) {
-	// undefined object or schema, or, when another drops it at this moment, an internal error
+	// undefined_object, invalid_schema_name; internal_error if dropped concurrently
 	case "42704", "3F000", "XX000":
-		return errMoved
+		return errConcurrentChange
 	}
 
-	return refused(err, func(state string) *fault.Error {
+	return translate(err, func(state string) *fault.Error {
 		switch state {
-		case "42710", "23505": // duplicate_object, or one that is made at the same moment
-			return fault.OnField(fault.Conflict, field, "already_exists", "is a value of the enum already")
-		case "22023": // invalid_parameter_value: renamed by now
+		case "42710", "23505": // duplicate_object; unique_violation if created concurrently
+			return fault.OnField(fault.Conflict, field, "already_exists", "already is a value of the enum")
+		case "22023": // invalid_parameter_value: renamed concurrently
 			return fault.New(fault.NotFound, "there is no such value")
 		}
 
@@ -176,8 +178,9 @@ func explainEnum(err error, field string) error {
 	})
 }
 
-// CreateEnumValue adds a value to an enum: last, or before or after another one. It fails as [GetEnum] does, with
-// Conflict on value if it is there, and with Unprocessable on the field at fault.
+// CreateEnumValue adds a value to an enum, at the end or next to another value. It fails as
+// [GetEnum] does, with Conflict on value if the enum has it already, and with Unprocessable on the
+// field at fault.
 func CreateEnumValue(ctx context.Context, owner *pgxpool.Pool, ref, value, before, after string) (Enum, error) {
 	return changeEnum(ctx, owner, ref, func(ctx context.Context, tx pgx.Tx, e Enum) error {
 		if err := checkEnumValue("value", value); err != nil {
@@ -187,7 +190,7 @@ func CreateEnumValue(ctx context.Context, owner *pgxpool.Pool, ref, value, befor
 		sql := "alter type " + e.sql() + " add value " + pg.Literal(value)
 
 		if before != "" && after != "" {
-			return fault.OnField(fault.Unprocessable, "after", "not_applicable", "can't be where there is a before")
+			return fault.OnField(fault.Unprocessable, "after", "not_applicable", "can't be combined with before")
 		}
 
 		for field, neighbour := range map[string]string{"before": before, "after": after} {
@@ -205,9 +208,9 @@ func CreateEnumValue(ctx context.Context, owner *pgxpool.Pool, ref, value, befor
 	})
 }
 
-// RenameEnumValue gives a value of an enum another name; the name it has already is fine. It fails as [GetEnum]
-// does, with NotFound if there is no such value, with Conflict on value if the new name is another one's, and
-// with Unprocessable on value if it can't be one.
+// RenameEnumValue renames a value of an enum; the current name is accepted. It fails as [GetEnum]
+// does, with NotFound for an unknown value, with Conflict on value if the enum has the new name
+// already, and with Unprocessable on value if the new name is invalid.
 func RenameEnumValue(ctx context.Context, owner *pgxpool.Pool, ref, value, to string) (Enum, error) {
 	return changeEnum(ctx, owner, ref, func(ctx context.Context, tx pgx.Tx, e Enum) error {
 		if !slices.Contains(e.Values, value) {
@@ -228,8 +231,8 @@ func RenameEnumValue(ctx context.Context, owner *pgxpool.Pool, ref, value, to st
 	})
 }
 
-// DeleteEnum drops an enum. It fails as [GetEnum] does, and with Conflict, code in_use and the member
-// dependents, if others depend on it.
+// DeleteEnum drops an enum. It fails as [GetEnum] does, and with Conflict, code in_use and the
+// member dependents, if other objects depend on it.
 func DeleteEnum(ctx context.Context, owner *pgxpool.Pool, ref string) (Enum, error) {
 	var deleted Enum
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {

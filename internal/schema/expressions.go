@@ -13,10 +13,10 @@ import (
 
 const maxExpression = 10_000 // bytes
 
-// parseExpression makes sure that a text has one reading in SQL's lexical rules and can't leave the parentheses
-// that a statement puts around it: brackets are paired, quotes are closed, and there is nothing by which the
-// server could read on differently than we do, which is a comment, another kind of quotes, or the statement's
-// end. Its errors are written for the client.
+// parseExpression checks that a text is lexically unambiguous and can't escape from the parentheses
+// around it: brackets are paired and quotes are closed. It rejects everything that PostgreSQL might
+// lex differently: comments, other kinds of quotes and statement ends. Its errors are texts for the
+// client.
 func parseExpression(text string) error {
 	if len(text) > maxExpression || !storable(text) {
 		return errors.New("must be text of at most 10000 bytes without a NUL")
@@ -26,13 +26,13 @@ func parseExpression(text string) error {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '\'', '"':
-			if i > 0 && (wordByte(text[i-1]) || text[i-1] == '&') {
-				return errors.New("has a quote right behind a word: put a blank between them; other quotes than '…' and \"…\" are not taken")
+			if i > 0 && (isWordByte(text[i-1]) || text[i-1] == '&') {
+				return errors.New("has a quote directly after a word: insert a space; only '…' and \"…\" are supported as quotes")
 			}
 
-			end := closing(text, i)
+			end := closingQuote(text, i)
 			if end < 0 {
-				return errors.New("has a quote that is not closed")
+				return errors.New("has an unclosed quote")
 			}
 
 			i = end
@@ -40,11 +40,11 @@ func parseExpression(text string) error {
 			open = append(open, c)
 		case ')', ']':
 			if len(open) == 0 || open[len(open)-1] != map[byte]byte{')': '(', ']': '['}[c] {
-				return errors.New("closes a bracket that it has not opened")
+				return errors.New("closes a bracket that is not open")
 			}
 			open = open[:len(open)-1]
 		case ';', '$', '\\':
-			return errors.New("has a sign that no expression needs outside of quotes: " + string(c))
+			return errors.New("has a character that is not allowed outside of quotes: " + string(c))
 		}
 
 		if strings.HasPrefix(text[i:], "--") || strings.HasPrefix(text[i:], "/*") {
@@ -53,18 +53,19 @@ func parseExpression(text string) error {
 	}
 
 	if len(open) > 0 {
-		return errors.New("opens a bracket that it does not close")
+		return errors.New("has an unclosed bracket")
 	}
 
 	return nil
 }
 
-func wordByte(c byte) bool {
+func isWordByte(c byte) bool {
 	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// closing returns where the quote that opens at i closes, or -1. A quote inside is written twice.
-func closing(text string, i int) int {
+// closingQuote returns the index of the quote that closes the one at i, or -1. Doubled quotes are
+// escapes.
+func closingQuote(text string, i int) int {
 	for j := i + 1; j < len(text); j++ {
 		if text[j] != text[i] {
 			continue
@@ -81,14 +82,15 @@ func closing(text string, i int) int {
 	return -1
 }
 
-// condition returns a client's text as a condition on rows of a table, in parentheses, after two walls: it is
-// lexed here, and parsed by the server alone, as the owner, without being run. It fails with Unprocessable on
-// the field. The names in it mean what [named] says, so it is for a statement within that.
+// condition returns a client's text as a parenthesized condition on rows of a table. This package
+// lexes the text; then PostgreSQL parses it as the owner, without running it. It fails with
+// Unprocessable on the field. Names resolve as in [withSearchPath], so the condition is for a
+// statement within it.
 func condition(ctx context.Context, tx pgx.Tx, t Table, field, text string) (string, error) {
 	return conditionOn(ctx, tx, " from only "+pg.Quote(t.Schema, t.Name), field, text)
 }
 
-// conditionOn is condition for the rows of a from clause, which is written here.
+// conditionOn is condition for the rows of a trusted from clause.
 func conditionOn(ctx context.Context, tx pgx.Tx, from, field, text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -99,58 +101,59 @@ func conditionOn(ctx context.Context, tx pgx.Tx, from, field, text string) (stri
 		return "", fault.OnField(fault.Unprocessable, field, "invalid_expression", "%s", err)
 	}
 
-	// Parentheses alone would let a whole query through; what nullif takes is an expression, and not two.
+	// Parentheses alone would accept a subquery; nullif accepts exactly one expression.
 	head := "select" + from + " where nullif("
 	_, err := tx.Conn().PgConn().Prepare(ctx, "", head+text+", null)", nil)
 
-	return "(" + text + ")", refused(err, func(state string) *fault.Error {
-		if !ofUser(state) {
+	return "(" + text + ")", translate(err, func(state string) *fault.Error {
+		if !blamesUser(state) {
 			return nil
 		}
-		return badExpression(field, state, where(err, head, text))
+		return badExpression(field, state, errorPosition(err, head, text))
 	})
 }
 
-// badExpression says in our words what the server has against a condition, at a place in it.
+// badExpression translates an SQLSTATE for a condition. place is the output of [errorPosition].
 func badExpression(field, state, place string) *fault.Error {
-	code, message := "invalid_expression", "is no condition on the table's rows"
+	code, message := "invalid_expression", "is not a condition on rows of the table"
 	switch state {
 	case "42601": // syntax_error
 		code, message = "syntax_error", "has a syntax error"
-	case "42P01", "42703", "42883", "42704", "3F000": // undefined table, column, function, object, schema
-		code, message = "unknown_name", "uses the name of something that does not exist, or not with these types"
+	// undefined table, column, function, object or schema
+	case "42P01", "42703", "42883", "42704", "3F000":
+		code, message = "unknown_name", "uses a name that does not exist, or not for these types"
 	case "42804", "22P02": // datatype_mismatch, invalid_text_representation
-		code, message = "invalid_type", "is not true or false, or has a value of another type than is needed"
+		code, message = "invalid_type", "is not a boolean, or has a value of the wrong type"
 	case "42501": // insufficient_privilege
-		code, message = "not_allowed", "uses something that the project may not use"
-		// not supported: subquery; aggregate, window function; not immutable or recursive
+		code, message = "not_allowed", "uses an object without the required privileges"
+		// feature_not_supported (subquery), aggregate, window function, not immutable, recursive
 	case "0A000", "42803", "42P20", "42P17":
-		code, message = "not_supported", "has a part that can't be in such a condition"
+		code, message = "not_supported", "contains an expression that conditions do not support"
 	}
 
 	return fault.OnField(fault.Unprocessable, field, code, "%s", message+place)
 }
 
-// named runs f while a name without a schema means the catalogue, then that schema, then public, then the extensions. What the
-// catalogue has can't be shadowed by it.
-func named(ctx context.Context, tx pgx.Tx, schema string, f func() error) error {
+// withSearchPath runs f with a search_path of the catalog, schema, public and the extensions, in
+// this order. So user objects can't shadow those of the catalog.
+func withSearchPath(ctx context.Context, tx pgx.Tx, schema string, f func() error) error {
 	set := func(path string) error {
 		_, err := pg.Exec(ctx, tx, `select pg_catalog.set_config('search_path', @path, true)`,
 			pgx.StrictNamedArgs{"path": path})
 		return err
 	}
-	if err := set(pathOf(schema)); err != nil {
+	if err := set(searchPath(schema)); err != nil {
 		return err
 	}
 
 	if err := f(); err != nil {
-		return err // and the transaction with it
+		return err // search_path stays, since the transaction rolls back
 	}
 
 	return set("pg_catalog, pg_temp")
 }
 
-// pathOf is the search path within which the names of a user's expression on a table of the schema are meant.
-func pathOf(schema string) string {
+// searchPath returns the search path for user expressions on tables of a schema.
+func searchPath(schema string) string {
 	return "pg_catalog, " + pg.Quote(schema) + ", public, " + Extensions + ", pg_temp"
 }

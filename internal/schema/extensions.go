@@ -12,22 +12,24 @@ import (
 	"socle/internal/pg"
 )
 
-// Extensions is the schema of the extensions that a project gets here, and is searched behind public. It is the platform's: the
-// scripts run as a superuser, and find nothing in it that a user made.
+// Extensions is the schema of the extensions that this package installs; it follows public in
+// search paths. It belongs to the platform: install scripts run as a superuser and must find no
+// user objects in it.
 const Extensions = "extensions"
 
-// Harmless are the extensions that a project may have for the asking: types, operators and functions that reach nothing outside of the database.
+// Harmless are the extensions that a project may install: types, operators and functions without
+// access to anything outside the database.
 var Harmless = []string{"btree_gin", "btree_gist", "citext", "cube", "dict_int", "dict_xsyn", "earthdistance",
 	"fuzzystrmatch", "hstore", "intarray", "isn", "ltree", "pg_trgm", "pgcrypto", "postgis", "seg", "tablefunc",
 	"tsm_system_rows", "tsm_system_time", "unaccent", "uuid-ossp", "vector"}
 
-// Extension is an extension that the project has or may have.
+// Extension is an extension that the project has or may install.
 type Extension struct {
 	Name             string  `json:"name" example:"pg_trgm"`
 	Description      string  `json:"description"`
-	Version          *string `json:"version" nullable:"true" doc:"The one that the server would install; null if its files are not there any more."`
-	InstalledVersion *string `json:"installedVersion" nullable:"true" doc:"Null if the project does not have it."`
-	Schema           *string `json:"schema" nullable:"true" doc:"Where it is installed."`
+	Version          *string `json:"version" nullable:"true" doc:"Version available on the server; null if its files were removed."`
+	InstalledVersion *string `json:"installedVersion" nullable:"true" doc:"Null if it is not installed."`
+	Schema           *string `json:"schema" nullable:"true" doc:"Schema in which it is installed."`
 }
 
 const (
@@ -46,7 +48,8 @@ var (
 	harmless       = pgx.StrictNamedArgs{"harmless": Harmless}
 )
 
-// ListExtensions returns a page, sorted by name, of the extensions that the project has or may have, and how many there are in all.
+// ListExtensions returns a page, sorted by name, of the extensions that the project has or may
+// install, and the total number.
 func ListExtensions(ctx context.Context, q pg.Querier, page pg.Page) ([]Extension, int64, error) {
 	found, err := pg.All[Extension](ctx, q, selectExtensions+page.Clause(extensionSorts, "e.oid"), harmless)
 	if err != nil {
@@ -57,48 +60,50 @@ func ListExtensions(ctx context.Context, q pg.Querier, page pg.Page) ([]Extensio
 	return found, total, err
 }
 
-// CreateExtension installs an extension and those that it needs. Like [DeleteExtension] it runs on the pool of the platform's login, and says nothing that a
-// client wrote. It fails with Unprocessable on name if a project can't have it or the server does not, and with Conflict if the project has it already, or
-// if names in its script could mean something of the user's.
+// CreateExtension installs an extension with its dependencies. Like [DeleteExtension], it runs on
+// the pool of the platform's login and puts no text of a client into SQL. It fails with
+// Unprocessable on name if the extension is not in [Harmless] or not available on the server, and
+// with Conflict if it is installed already or if names in its script could resolve to user objects.
 func CreateExtension(ctx context.Context, platform *pgxpool.Pool, name string) (Extension, error) {
 	if !slices.Contains(Harmless, name) {
 		return Extension{}, fault.OnField(fault.Unprocessable, "name", "invalid_value",
-			"is none of the extensions that a project may have")
+			"is not an extension that projects may install")
 	}
 
-	var made Extension
+	var created Extension
 	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
-		if err := claimExtensions(ctx, tx, name); err != nil {
+		if err := createExtensionSchema(ctx, tx, name); err != nil {
 			return err
 		}
 
 		err := execute(ctx, tx, "create extension "+pg.Quote(name)+" schema "+Extensions+" cascade")
 		switch pg.State(err) {
-		case "42710", "23505": // duplicate_object, unique_violation in the catalogue
-			return fault.OnField(fault.Conflict, "name", "already_exists", "is installed already").Because(err)
+		case "42710", "23505": // duplicate_object, unique_violation in the catalog
+			return fault.OnField(fault.Conflict, "name", "already_exists", "is already installed").Because(err)
 		case "0A000", "58P01": // feature_not_supported: not available; undefined_file
 			return fault.OnField(fault.Unprocessable, "name", "extension_missing",
-				"is not on this server: an operator has to install its package").Because(err)
+				"is not available on this server: an operator must install its package").Because(err)
 		}
 
 		if err != nil {
-			return refused(err, nil)
+			return translate(err, nil)
 		}
-		if err := openMembers(ctx, tx); err != nil {
+		if err := openMemberTables(ctx, tx); err != nil {
 			return err
 		}
 
 		audit.Created(ctx, name)
-		made, err = getExtension(ctx, tx, name)
+		created, err = getExtension(ctx, tx, name)
 		return err
 	})
 
-	return made, err
+	return created, err
 }
 
-// claimExtensions makes the schema of the extensions if it is not there. It fails with Conflict unless all that the extension's script could find is the platform's:
-// the script searches this schema, and those of the extensions that it needs.
-func claimExtensions(ctx context.Context, tx pgx.Tx, name string) error {
+// createExtensionSchema creates the schema of the extensions if necessary. The install script
+// searches this schema and those of the extension's dependencies. createExtensionSchema fails with
+// Conflict unless all objects there belong to the platform.
+func createExtensionSchema(ctx context.Context, tx pgx.Tx, name string) error {
 	if err := execute(ctx, tx, "create schema if not exists "+Extensions); err != nil {
 		return err
 	}
@@ -109,7 +114,7 @@ func claimExtensions(ctx context.Context, tx pgx.Tx, name string) error {
 	}
 
 	f, err := pg.One[found](ctx, tx, `
-		select n.nspowner <> pg_catalog.to_regrole(pg_catalog.quote_ident(current_user)) or `+hasOthers+` as foreign, (
+		select n.nspowner <> pg_catalog.to_regrole(pg_catalog.quote_ident(current_user)) or `+hasForeignObjects+` as foreign, (
 			select min(r.name) from pg_catalog.pg_available_extensions a
 			join pg_catalog.pg_available_extension_versions v on v.name = a.name and v.version = a.default_version
 			cross join pg_catalog.unnest(v.requires) r(name)
@@ -122,26 +127,28 @@ func claimExtensions(ctx context.Context, tx pgx.Tx, name string) error {
 		return err
 	case f.Foreign:
 		return fault.New(fault.Conflict,
-			"the schema extensions has something in it that is no extension's, or is somebody else's").
+			"the schema extensions has another owner or contains objects that belong to no extension").
 			WithCode("schema_taken")
 	case f.Elsewhere != nil:
-		return fault.New(fault.Conflict, "the extension %s, which it needs, is installed in another schema",
+		return fault.New(fault.Conflict, "the required extension %s is installed in another schema",
 			*f.Elsewhere).WithCode("schema_taken")
 	}
 
 	return execute(ctx, tx, "grant usage on schema "+Extensions+" to public")
 }
 
-// hasOthers is the SQL condition that the schema n has something in it that is no extension's.
-const hasOthers = `exists (
+// hasForeignObjects is the SQL condition that schema n contains objects that belong to no
+// extension.
+const hasForeignObjects = `exists (
 	select from pg_catalog.pg_depend d
 	where d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass and d.refobjid = n.oid
 		and d.classid <> 'pg_catalog.pg_extension'::pg_catalog.regclass and not exists (
 		select from pg_catalog.pg_depend x where x.classid = d.classid and x.objid = d.objid and x.deptype = 'e'))`
 
-// openMembers undoes, for the tables of extensions in their schema, that new tables are closed: they hold what is the same everywhere, such as PostGIS's
-// coordinate systems, which its functions read with the rights of whoever calls them. What others may do there, the script has said.
-func openMembers(ctx context.Context, tx pgx.Tx) error {
+// openMemberTables disables row level security for the tables of extensions, which new tables get
+// by default. Such tables hold constant data, such as the coordinate systems of PostGIS, and
+// functions read them with the rights of the caller. The install script sets their grants.
+func openMemberTables(ctx context.Context, tx pgx.Tx) error {
 	closed, err := pg.Values[string](ctx, tx, `
 		select pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -160,7 +167,7 @@ func openMembers(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// notMember is the SQL condition that the relation c is no extension's.
+// notMember is the SQL condition that relation c belongs to no extension.
 const notMember = `not exists (
 	select from pg_catalog.pg_depend x where x.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and x.objid = c.oid and x.deptype = 'e')`
 
@@ -169,14 +176,15 @@ func getExtension(ctx context.Context, q pg.Querier, name string) (Extension, er
 		pgx.StrictNamedArgs{"harmless": Harmless, "name": name})
 }
 
-// DeleteExtension removes an extension that the project has, and returns it as it was. It fails with NotFound if the project does not have it, with Forbidden if it is one
-// that only operators install, and with Conflict, code in_use and the member dependents, if others depend on it.
+// DeleteExtension drops an extension and returns its last state. It fails with NotFound if it is
+// not installed, with Forbidden if it is not in [Harmless], since an operator installed it, and
+// with Conflict, code in_use and the member dependents, if other objects depend on it.
 func DeleteExtension(ctx context.Context, platform *pgxpool.Pool, name string) (Extension, error) {
-	var gone Extension
+	var deleted Extension
 	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
 		var err error
-		if gone, err = getExtension(ctx, tx, name); fault.Is(err, fault.NotFound) {
-			return fault.New(fault.NotFound, "the project has no such extension").Because(err)
+		if deleted, err = getExtension(ctx, tx, name); fault.Is(err, fault.NotFound) {
+			return fault.New(fault.NotFound, "the extension is not installed").Because(err)
 		} else if err != nil {
 			return err
 		}
@@ -195,14 +203,14 @@ func DeleteExtension(ctx context.Context, platform *pgxpool.Pool, name string) (
 			return err
 		}
 
-		return leaveExtensions(ctx, tx)
+		return dropExtensionSchema(ctx, tx)
 	})
 
-	return gone, err
+	return deleted, err
 }
 
-// leaveExtensions drops the schema of the extensions if it is empty.
-func leaveExtensions(ctx context.Context, tx pgx.Tx) error {
+// dropExtensionSchema drops the schema of the extensions if it is empty.
+func dropExtensionSchema(ctx context.Context, tx pgx.Tx) error {
 	err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error {
 		return execute(ctx, part, "drop schema if exists "+Extensions+" restrict")
 	})

@@ -2,17 +2,21 @@ package schema
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"socle/internal/fault"
 )
 
-// refused translates the server's refusal of a user-shaped statement. explain knows the SQLSTATEs that the
-// statement can fail by through what the user asked for; it returns nil for all others, of which a few mean the
-// same wherever they come from. The rest passes unchanged: pg.Fault knows locks, connections and resources, and
-// anything else is ours.
-func refused(err error, explain func(state string) *fault.Error) error {
+// translate translates PostgreSQL's error for a user-shaped statement. explain handles the
+// SQLSTATEs that the user's input causes in this statement and returns nil for all others. A few
+// states have the same meaning everywhere. Other errors pass unchanged: pg.Fault translates locks,
+// connections and resources; the rest are Internal.
+func translate(err error, explain func(state string) *fault.Error) error {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return err
@@ -26,29 +30,60 @@ func refused(err error, explain func(state string) *fault.Error) error {
 
 	switch e.Code {
 	case "42501": // insufficient_privilege
-		return fault.New(fault.Unprocessable, "this belongs to the platform or to an extension").
+		return fault.New(fault.Unprocessable, "the object belongs to the platform or to an extension").
 			WithCode("not_owned").Because(err)
 	case "2BP01": // dependent_objects_still_exist
 		return fault.New(fault.Conflict, "other objects depend on it").WithCode("in_use").Because(err)
 		// feature_not_supported, wrong_object_type, not in prerequisite state, object_in_use
 	case "0A000", "42809", "55000", "55006":
-		return fault.New(fault.Unprocessable, "the database can't do this to an object of this kind").
+		return fault.New(fault.Unprocessable, "the database does not support this for an object of this kind").
 			WithCode("not_supported").Because(err)
 	case "54001", "54011", "54023": // too complex, too many columns, too many arguments
-		return fault.New(fault.Unprocessable, "this is more than the database takes").WithCode("too_many").Because(err)
+		return fault.New(fault.Unprocessable, "a limit of the database is exceeded").WithCode("too_many").Because(err)
 	}
 
 	return err
 }
 
-// ofUser reports whether a SQLSTATE is of the classes by which a value or code of the user's fails: bad data,
-// broken constraints, missing privileges or names, limits, an error raised by a function. Locks, deadlocks,
-// cancellation, lost connections and exhausted resources are none of them.
-func ofUser(state string) bool {
+// blamesUser reports whether the class of a SQLSTATE blames the user's value or code: invalid data,
+// violated constraints, missing privileges or names, limits, an exception raised by a function.
+// Locks, deadlocks, cancellation, lost connections and exhausted resources are excluded.
+func blamesUser(state string) bool {
 	switch state[:2] {
 	case "0A", "21", "22", "23", "2F", "38", "39", "42", "44", "54", "P0":
 		return true
 	}
 
 	return false
+}
+
+var nearText = regexp.MustCompile(`^\S{1,40}`)
+
+// errorPosition returns the line of the body and the word next to the error, or "" if PostgreSQL
+// reported no position. Positions count characters: of the body, or of the whole statement, which
+// is head followed by literal.
+func errorPosition(err error, head, literal string) string {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return ""
+	}
+
+	text, position := []rune(literal), int(e.Position)-utf8.RuneCountInString(head)
+	if e.InternalPosition > 0 {
+		text, position = []rune(e.InternalQuery), int(e.InternalPosition)
+	}
+
+	if position < 1 || position > len(text) {
+		return ""
+	}
+
+	before, after := string(text[:position-1]), strings.TrimSuffix(string(text[position-1:]), "'")
+	line := fmt.Sprintf(", at line %d", 1+strings.Count(before, "\n"))
+
+	near := nearText.FindString(after)
+	if near == "" {
+		return line
+	}
+
+	return line + " near " + strings.ReplaceAll(near, "''", "'")
 }

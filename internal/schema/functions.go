@@ -12,135 +12,224 @@ import (
 	"socle/internal/pg"
 )
 
-// maxParameters is the most parameters that a function of PostgreSQL has.
-const maxParameters = 100
-
 // Parameter is a parameter of a function.
 type Parameter struct {
 	Name string `json:"name" doc:"1 to 63 letters, digits or _, not starting with a digit."`
-	Type string `json:"type" doc:"A type of the database; modifiers mean nothing here." example:"integer"`
+	Type string `json:"type" doc:"A type of the database; modifiers are ignored." example:"integer"`
 }
 
-// Function is a function or procedure of the user's.
+// Function is a user's function or procedure.
 type Function struct {
 	FunctionInfo
-	Definition string `json:"definition" doc:"Its body, in its language."`
+	Definition string `json:"definition" doc:"Body of the function, in its language."`
 }
 
-// NewFunction is what a function is made of. Definition is the body in the language. ReturnType is a type,
-// void, trigger, setof and a type, or table and a list of names and types in parentheses.
-type NewFunction struct {
-	Schema     string
-	Name       string
-	Parameters []Parameter
-	Definition string
-	Language   string
-	ReturnType string
-	Replace    bool      // one of the same name and argument types
-	Execute    *[]string // who of anon and authenticated may execute it; nil: nobody, or if it is replaced, who could
+// FunctionInfo describes a user's function or procedure without its body.
+type FunctionInfo struct {
+	Schema          string      `json:"schema"`
+	Name            string      `json:"name"`
+	Kind            string      `json:"kind" enum:"function,procedure,window"`
+	Arguments       string      `json:"arguments" doc:"Types of the parameters, which distinguish functions of the same name." example:"integer, text"`
+	Parameters      []Parameter `json:"parameters" doc:"Input parameters; the name is empty for an unnamed one."`
+	ReturnType      string      `json:"returnType" doc:"Empty for a procedure."`
+	Language        string      `json:"language"`
+	Volatility      string      `json:"volatility" enum:"immutable,stable,volatile"`
+	SecurityDefiner bool        `json:"securityDefiner" doc:"It runs with the privileges of its owner instead of its caller."`
+	Execute         []string    `json:"execute" doc:"Roles of anon and authenticated that may execute it."`
 }
 
-// CreateFunction makes a function that belongs to the project's owner, runs with the rights of its caller, and
-// may be executed by no one to whom that was not granted. Names in its body that have no schema mean the
-// function's own schema, then public, then the extensions, whoever calls it. The same name with the same argument types is a
-// Conflict on name, unless n says to replace it. It fails with Invalid on schema if that is no schema for
-// users, with NotFound if there is no such schema, and with Unprocessable on the field at fault.
-func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Function, error) {
-	if err := checkSchema(fault.Invalid, n.Schema); err != nil {
+// routine is a row of [selectRoutines].
+type routine struct {
+	OID             uint32
+	Schema          string
+	Name            string
+	Kind            string
+	Language        string
+	Volatility      string
+	SecurityDefiner bool
+	Definition      string
+	Result          string
+	ReturnsSet      bool
+	Modes           []string
+	Names           []string
+	Types           []string
+	Execute         []string
+	Total           int64
+}
+
+// userRoutines is the from clause of the users' functions, without those of extensions.
+const userRoutines = `
+	from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+	where p.prokind in ('f', 'p', 'w') and ` + userSchema + `
+		and not exists (select from pg_catalog.pg_depend d
+			where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.objid = p.oid and d.deptype = 'e')`
+
+// selectRoutines describes the functions of found, a relation with the columns oid and total.
+const selectRoutines = `
+	select p.oid, n.nspname as schema, p.proname as name, found.total,
+		case p.prokind when 'f' then 'function' when 'p' then 'procedure' else 'window' end as kind,
+		l.lanname as language, case p.provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end as volatility,
+		p.prosecdef as security_definer, coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc) as definition, p.proretset as returns_set,
+		case when p.prokind = 'p' then '' else (
+			select ` + displayType + ` from (select pg_catalog.format_type(p.prorettype, null) as full_name) printed) end as result,
+		a.modes, a.names, a.types,
+		array(select r.rolname::text from pg_catalog.pg_roles r
+			where r.rolname in ('anon', 'authenticated') and pg_catalog.has_function_privilege(r.oid, p.oid, 'execute') order by 1) as execute
+	from found
+	join pg_catalog.pg_proc p on p.oid = found.oid
+	join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+	join pg_catalog.pg_language l on l.oid = p.prolang
+	cross join lateral (
+		select coalesce(pg_catalog.array_agg(coalesce(p.proargmodes[t.n], 'i')::text order by t.n), '{}') as modes,
+			coalesce(pg_catalog.array_agg(coalesce(p.proargnames[t.n], '') order by t.n), '{}') as names,
+			coalesce(pg_catalog.array_agg(` + displayType + ` order by t.n), '{}') as types
+		from pg_catalog.unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) with ordinality t(type, n)
+		cross join lateral (select pg_catalog.format_type(t.type, null) as full_name) printed
+	) a`
+
+var routineSorts = map[string]string{"name": "name", "schema": "schema", "language": "language"}
+
+// ListFunctions returns a page of the functions and procedures of a schema, or of all schemas if it
+// is "", and the total number. Pages are sorted by name, schema or language. It fails with Invalid
+// on schema if the schema is reserved for the platform.
+func ListFunctions(ctx context.Context, q pg.Querier, schema string, page pg.Page) ([]FunctionInfo, int64, error) {
+	if schema != "" {
+		if err := checkSchema(fault.Invalid, schema); err != nil {
+			return nil, 0, err
+		}
+	}
+
+	const condition = ` and (@schema = '' or n.nspname = @schema)`
+	args := pgx.StrictNamedArgs{"schema": schema}
+	first := page // functions are described for the page only, which is then sorted again
+	first.Number = 1
+
+	rows, err := pg.All[routine](ctx, q, `with found as (
+		select p.oid, count(*) over () as total, p.proname as name, n.nspname as schema,
+			(select l.lanname from pg_catalog.pg_language l where l.oid = p.prolang) as language `+userRoutines+condition+
+		page.Clause(routineSorts, "oid")+`)`+selectRoutines+
+		first.Clause(map[string]string{"name": "p.proname", "schema": "n.nspname", "language": "l.lanname"}, "p.oid"),
+		args)
+	if err != nil {
+		return nil, 0, err
+	}
+
+	if len(rows) == 0 && page.Number > 1 { // past the end, where no row has the total
+		total, err := pg.Value[int64](ctx, q, "select count(*)"+userRoutines+condition, args)
+		return []FunctionInfo{}, total, err
+	}
+
+	functions := make([]FunctionInfo, len(rows))
+	var total int64
+	for i, r := range rows {
+		functions[i], total = r.describe().FunctionInfo, r.Total
+	}
+
+	return functions, total, nil
+}
+
+// GetFunction returns a function or procedure. arguments selects one as in [DeleteFunction], and
+// errors are the same. It runs as the owner, since PostgreSQL parses the types that the client
+// wrote.
+func GetFunction(ctx context.Context, owner *pgxpool.Pool, schema, name string, arguments *string) (Function, error) {
+	if err := checkSchema(fault.Invalid, schema); err != nil {
+		return Function{}, err
+	}
+	if err := checkName(fault.Invalid, "functionName", name); err != nil {
 		return Function{}, err
 	}
 
-	var made Function
-	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
-		if err := schemaExists(ctx, tx, n.Schema); err != nil {
-			return err
-		}
-		if err := n.check(); err != nil {
-			return err
-		}
-		if err := checkLanguage(ctx, tx, n.Language); err != nil {
-			return err
-		}
-
-		d, err := n.declare(ctx, typesOf(tx))
+	var found Function
+	err := change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		f, err := findFunction(ctx, tx, schema, name, arguments)
 		if err != nil {
 			return err
 		}
 
-		there, err := d.find(ctx, tx)
-		if err != nil {
-			return err
-		}
-
-		if err := d.create(ctx, tx); err != nil {
-			return err
-		}
-
-		if there == 0 {
-			if err := execute(ctx, tx, "revoke execute on function "+d.signature()+" from public"); err != nil {
-				return err
-			}
-		}
-
-		if n.Execute != nil {
-			if err := d.open(ctx, tx, *n.Execute); err != nil {
-				return err
-			}
-		}
-
-		id, err := d.find(ctx, tx)
-		if err != nil {
-			return err
-		}
-
-		made, err = functionByID(ctx, tx, id)
+		found, err = functionByID(ctx, tx, f.OID)
 		return err
 	})
 
-	return made, err
+	return found, err
 }
 
-func schemaExists(ctx context.Context, q pg.Querier, schema string) error {
-	found, err := pg.Value[bool](ctx, q, `select exists (select from pg_catalog.pg_namespace where nspname = @schema)`,
-		pgx.StrictNamedArgs{"schema": schema})
-	if err == nil && !found {
-		return fault.New(fault.NotFound, "there is no such schema")
+func functionByID(ctx context.Context, q pg.Querier, id uint32) (Function, error) {
+	r, err := pg.One[routine](ctx, q, `with found as (select @id::oid as oid, 1::bigint as total)`+selectRoutines,
+		pgx.StrictNamedArgs{"id": id})
+	if fault.Is(err, fault.NotFound) {
+		return Function{}, noFunction().Because(err)
 	}
 
-	return err
+	return r.describe(), err
 }
 
-// check checks what needs no database.
-func (n NewFunction) check() error {
-	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
-		return err
-	}
+// describe returns the function in the representation for clients.
+func (r routine) describe() Function {
+	f := Function{Definition: r.Definition, FunctionInfo: FunctionInfo{Schema: r.Schema, Name: r.Name, Kind: r.Kind,
+		Language: r.Language, Volatility: r.Volatility,
+		SecurityDefiner: r.SecurityDefiner, Execute: r.Execute,
+		Parameters: []Parameter{}, ReturnType: shortType(r.Result)}}
 
-	if len(n.Parameters) > maxParameters {
-		return fault.OnField(fault.Unprocessable, "parameters", "too_many", "must be at most %d", maxParameters)
-	}
-
-	if n.Execute != nil {
-		if err := checkCallers(*n.Execute); err != nil {
-			return err
+	var arguments, columns []string
+	for i, mode := range r.Modes {
+		typ := shortType(r.Types[i])
+		switch mode {
+		case "t":
+			columns = append(columns, displayName(r.Names[i])+" "+typ)
+		case "i", "b", "v":
+			f.Parameters = append(f.Parameters, Parameter{Name: r.Names[i], Type: typ})
+			arguments = append(arguments, typ)
 		}
 	}
 
-	if strings.TrimSpace(n.Definition) == "" {
-		return fault.OnField(fault.Unprocessable, "definition", "required", "must not be empty")
-	}
-	if !storable(n.Definition) {
-		return fault.OnField(fault.Unprocessable, "definition", "invalid_value", "must be text without a NUL")
+	f.Arguments = strings.Join(arguments, ", ")
+
+	switch {
+	case len(columns) > 0:
+		f.ReturnType = "table(" + strings.Join(columns, ", ") + ")"
+	case r.ReturnsSet:
+		f.ReturnType = "setof " + f.ReturnType
 	}
 
-	return nil
+	return f
 }
 
-// DeleteFunction drops a function or a procedure. arguments are the types of its arguments, separated by
-// commas, and tell which one of several of the name is meant; nil is enough where there is only one. It fails
-// with Invalid on schema, functionName or arguments if that can't be one, with Invalid, code ambiguous and the
-// member signatures, if several have the name, with NotFound if there is none, and with Conflict, code in_use,
-// if others depend on it.
+// displayName quotes a name unless it is valid without quotes.
+func displayName(name string) string {
+	if identifier.MatchString(name) && strings.ToLower(name) == name {
+		return name
+	}
+	return pg.Quote(name)
+}
+
+// Language is a language for the project's functions.
+type Language struct {
+	Name string `json:"name" example:"plpgsql"`
+}
+
+const selectLanguages = `select l.lanname as name from pg_catalog.pg_language l where l.lanpltrusted order by l.lanname`
+
+// ListLanguages returns the trusted languages of the database.
+func ListLanguages(ctx context.Context, q pg.Querier) ([]Language, error) {
+	return pg.All[Language](ctx, q, selectLanguages)
+}
+
+// checkLanguage fails with Unprocessable on language unless the language is trusted.
+func checkLanguage(ctx context.Context, q pg.Querier, name string) error {
+	languages, err := ListLanguages(ctx, q)
+	if err != nil || slices.Contains(languages, Language{name}) {
+		return err
+	}
+
+	return fault.OnField(fault.Unprocessable, "language", "not_supported",
+		"must be a trusted language of the database, such as sql or plpgsql")
+}
+
+// DeleteFunction drops a function or procedure. arguments are its argument types, separated by
+// commas; nil selects the only function of the name. It fails with Invalid on schema, functionName
+// or arguments if the value is malformed, with Invalid, code ambiguous and the member signatures,
+// if several functions have the name, with NotFound if none has it, and with Conflict, code in_use,
+// if other objects depend on it.
 func DeleteFunction(ctx context.Context, owner *pgxpool.Pool, schema, name string, arguments *string) error {
 	if err := checkSchema(fault.Invalid, schema); err != nil {
 		return err
@@ -157,28 +246,29 @@ func DeleteFunction(ctx context.Context, owner *pgxpool.Pool, schema, name strin
 
 		err = execute(ctx, tx, "drop "+f.Kind+" "+pg.Quote(schema, name)+"("+f.Arguments+") restrict")
 		switch pg.State(err) {
-		// undefined function, schema or type; or, when another drops it between the server's first look at
-		// the function and its lock, an internal error for which the server has no other word
+		// undefined_function, invalid_schema_name, undefined_object; internal_error if it is
+		// dropped between PostgreSQL's lookup and its lock
 		case "42883", "3F000", "42704", "XX000":
-			return errMoved
+			return errConcurrentChange
 		}
 
-		return refused(err, nil)
+		return translate(err, nil)
 	})
 }
 
 func noFunction() *fault.Error { return fault.New(fault.NotFound, "there is no such function") }
 
-// storedFunction is a function as the catalogue has it.
+// storedFunction is a function as the catalog has it.
 type storedFunction struct {
 	OID       uint32
-	Kind      string   // the SQL word for it
-	Arguments string   // the types of its arguments as SQL text, which the server quoted
-	OIDs      []uint32 // of these types
-	Types     []string // their names as clients read them
+	Kind      string   // function or procedure
+	Arguments string   // argument types as SQL, quoted by PostgreSQL
+	OIDs      []uint32 // of the argument types
+	Types     []string // of the argument types, for clients
 }
 
-// findFunction returns the function that is meant. It fails as [DeleteFunction] does.
+// findFunction returns the function of a name and optional argument types. It fails as
+// [DeleteFunction] does.
 func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments *string) (storedFunction, error) {
 	all, err := pg.All[storedFunction](ctx, tx, `
 		select p.oid, case p.prokind when 'p' then 'procedure' else 'function' end as kind,
@@ -186,7 +276,7 @@ func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments
 		from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
 		cross join lateral (
 			select coalesce(pg_catalog.string_agg(printed.full_name, ', ' order by t.n), '') as arguments,
-				coalesce(pg_catalog.array_agg(`+shownType+` order by t.n), '{}') as types
+				coalesce(pg_catalog.array_agg(`+displayType+` order by t.n), '{}') as types
 			from pg_catalog.unnest(p.proargtypes) with ordinality t(type, n)
 			cross join lateral (select pg_catalog.format_type(t.type, null) as full_name) printed
 		) a
@@ -198,7 +288,7 @@ func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments
 	}
 
 	if arguments != nil {
-		return pick(ctx, tx, all, *arguments)
+		return functionByArguments(ctx, tx, all, *arguments)
 	}
 
 	switch len(all) {
@@ -217,23 +307,25 @@ func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments
 	}
 
 	ambiguous := fault.OnField(fault.Invalid, "arguments", "ambiguous",
-		"must say which one of %d functions is meant", len(all))
+		"is required: %d functions have this name", len(all))
 	ambiguous.Extra = map[string]any{"signatures": signatures}
 
 	return storedFunction{}, ambiguous
 }
 
-// pick returns the function whose arguments have the types that a client wrote.
-func pick(ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string) (storedFunction, error) {
+// functionByArguments returns the function with the argument types that a client wrote.
+func functionByArguments(
+	ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string,
+) (storedFunction, error) {
 	specs, err := parseTypes(arguments)
 	if err != nil {
 		return storedFunction{}, fault.OnField(fault.Invalid, "arguments", "invalid_type",
-			"must be types separated by commas")
+			"must be a list of types separated by commas")
 	}
 
 	oids := make([]uint32, len(specs))
 	for i, s := range specs {
-		if oids[i], err = oidOf(ctx, tx, s); err != nil {
+		if oids[i], err = typeOID(ctx, tx, s); err != nil {
 			return storedFunction{}, err
 		}
 	}
@@ -247,17 +339,18 @@ func pick(ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string
 	return storedFunction{}, noFunction()
 }
 
-// oidOf returns a type's number, whatever type it is, or 0 if there is none.
-func oidOf(ctx context.Context, tx pgx.Tx, s typeSpec) (uint32, error) {
+// typeOID returns the OID of any type, or 0 for an unknown one.
+func typeOID(ctx context.Context, tx pgx.Tx, s typeSpec) (uint32, error) {
 	oid, err := pg.Value[uint32](ctx, tx, `
-select coalesce(pg_catalog.to_regtype(`+meant+`), 0)::oid`, s.arguments())
+select coalesce(pg_catalog.to_regtype(`+resolvedType+`), 0)::oid`, s.arguments())
 	if err == nil {
 		return oid, nil
 	}
 
-	return 0, refused(err, func(state string) *fault.Error {
-		if ofUser(state) {
-			return fault.OnField(fault.Invalid, "arguments", "invalid_type", "must be types separated by commas")
+	return 0, translate(err, func(state string) *fault.Error {
+		if blamesUser(state) {
+			return fault.OnField(fault.Invalid, "arguments", "invalid_type",
+				"must be a list of types separated by commas")
 		}
 		return nil
 	})

@@ -10,7 +10,7 @@ import (
 	"socle/internal/schema"
 )
 
-// function makes a function in public that returns an integer.
+// function creates a function in public that returns an integer.
 func (p *project) function(name, definition string, parameters ...schema.Parameter) {
 	p.t.Helper()
 
@@ -82,13 +82,13 @@ func TestCreateFunction(t *testing.T) {
 		}
 
 		if value := p.value("select (" + test.call + ")::text"); value != test.value {
-			t.Errorf("%s is %q, want %q", test.call, value, test.value)
+			t.Errorf("%s: got %q, want %q", test.call, value, test.value)
 		}
 	}
 
 	if got := p.value(`select bool_and(not prosecdef and pg_get_userbyid(proowner) like 'owner_of_%' and not has_function_privilege('public', oid, 'execute')) from pg_proc
 		where pronamespace in ('public'::regnamespace, 'app'::regnamespace)`); got != "true" {
-		t.Error("a new function is open to others, or runs with other rights than its caller's")
+		t.Error("the new function is executable by others, or not security invoker")
 	}
 }
 
@@ -104,7 +104,7 @@ func TestCreateFunctionRefused(t *testing.T) {
 	type F = schema.NewFunction
 	type P = []schema.Parameter
 	fine := F{Schema: "public", Name: "f", Definition: "select 1", Language: "sql", ReturnType: "integer"}
-	for what, test := range map[string]struct {
+	for label, test := range map[string]struct {
 		change func(f *F)
 		kind   fault.Kind
 		field  string
@@ -227,15 +227,15 @@ func TestCreateFunctionRefused(t *testing.T) {
 		f := fine
 		test.change(&f)
 		_, err := schema.CreateFunction(t.Context(), p.owner, f)
-		wantFault(t, what, err, test.kind, test.field, test.code)
+		wantFault(t, label, err, test.kind, test.field, test.code)
 	}
 
 	if after := p.snapshot(); after != before {
-		t.Errorf("refused functions left something:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("rejected functions changed the catalog: got\n%s\nwant\n%s", after, before)
 	}
 }
 
-// TestDefinitionPlace checks that a refusal says where in the definition the trouble is.
+// TestDefinitionPlace checks that errors contain their position in the definition.
 func TestDefinitionPlace(t *testing.T) {
 	t.Parallel()
 
@@ -257,7 +257,7 @@ func TestDefinitionPlace(t *testing.T) {
 			ReturnType: "integer",
 		})
 		if detail := fault.Of(err).Detail; !strings.HasSuffix(detail, test.want) {
-			t.Errorf("definition %q: %q, want it to end with %q (%v)", test.definition, detail, test.want, err)
+			t.Errorf("definition %q: got %q, want the suffix %q (%v)", test.definition, detail, test.want, err)
 		}
 	}
 }
@@ -305,7 +305,7 @@ func TestDeleteFunction(t *testing.T) {
 		if got := p.value(
 			`select count(*) from pg_proc where proname = 'f' and pronamespace = 'app'::regnamespace`,
 		); got != string(rune('5'-i)) {
-			t.Errorf("%s functions before the %d. is deleted", got, i)
+			t.Errorf("got %s functions before deletion %d", got, i)
 		}
 
 		if err := remove("f", &arguments); err != nil {
@@ -325,7 +325,7 @@ func TestDeleteFunction(t *testing.T) {
 	wantFault(t, "in use", remove("used", nil), fault.Conflict, "", "in_use")
 
 	if got := p.value(`select used from app.user`); got != "1" {
-		t.Errorf("the function in use answers %s", got)
+		t.Errorf("the function in use: got %s", got)
 	}
 }
 
@@ -365,7 +365,7 @@ func TestDeleteFunctionRefused(t *testing.T) {
 	}
 
 	if after := p.snapshot(); after != before {
-		t.Errorf("refused deletions changed something:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("rejected deletions changed the catalog: got\n%s\nwant\n%s", after, before)
 	}
 }
 
@@ -374,7 +374,7 @@ func TestFunctionRaces(t *testing.T) {
 
 	p := newProject(t)
 	for range 10 {
-		errs := together(20, func(int) error {
+		errs := concurrently(20, func(int) error {
 			_, err := schema.CreateFunction(t.Context(), p.owner, schema.NewFunction{
 				Schema:     "public",
 				Name:       "f",
@@ -386,12 +386,14 @@ func TestFunctionRaces(t *testing.T) {
 			return err
 		})
 		if n := successes(t, errs, fault.Conflict); n != 1 {
-			t.Errorf("%d of 20 equal functions were made, want 1", n)
+			t.Errorf("equal functions created concurrently: got %d of 20, want 1", n)
 		}
 
-		errs = together(20, func(int) error { return schema.DeleteFunction(t.Context(), p.owner, "public", "f", nil) })
+		errs = concurrently(20, func(int) error {
+			return schema.DeleteFunction(t.Context(), p.owner, "public", "f", nil)
+		})
 		if n := successes(t, errs, fault.NotFound); n != 1 {
-			t.Errorf("%d of 20 deletions succeeded, want 1", n)
+			t.Errorf("concurrent deletions: got %d of 20 successes, want 1", n)
 		}
 	}
 }

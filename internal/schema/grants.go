@@ -14,16 +14,16 @@ import (
 	"socle/internal/pg"
 )
 
-// Grant says what a role may do with a table, as far as policies let it.
+// Grant lists the privileges of a role on a table; policies may restrict them further.
 type Grant struct {
-	Role       string   `json:"role" enum:"public,anon,authenticated,service_role" doc:"public stands for all of them."`
+	Role       string   `json:"role" enum:"public,anon,authenticated,service_role" doc:"public includes all of them."`
 	Privileges []string `json:"privileges" nullable:"false" example:"[\"select\"]"`
 }
 
-// NewGrant is what a role may do from now on, and nothing else.
+// NewGrant replaces all privileges of a role on a table.
 type NewGrant struct {
 	Role       string   `json:"role" enum:"public,anon,authenticated,service_role"`
-	Privileges []string `json:"privileges" maxItems:"7" doc:"Of select, insert, update, delete; for service_role of truncate, references, trigger too. Empty takes all."`
+	Privileges []string `json:"privileges" maxItems:"7" doc:"Any of select, insert, update, delete; for service_role also truncate, references, trigger. An empty list revokes all."`
 }
 
 var (
@@ -40,13 +40,13 @@ const selectGrants = `
 		select distinct a.grantee, a.privilege_type
 		from pg_catalog.pg_class c
 		cross join lateral pg_catalog.aclexplode(coalesce(c.relacl, pg_catalog.acldefault('r', c.relowner))) a
-		where c.oid = @table and a.privilege_type <> 'MAINTAIN' -- of PostgreSQL 17 and later, and nothing to do with rows
+		where c.oid = @table and a.privilege_type <> 'MAINTAIN' -- PostgreSQL 17 and later; unrelated to rows
 	) g on g.grantee = coalesce(r.oid, 0)
 	group by o.role, o.at
 	order by o.at`
 
-// ListGrants returns what the roles of the rows API, and all together, may do with the table that ref leads to.
-// It fails as [GetTable] does.
+// ListGrants returns the privileges of the roles of the rows API, and of public, on the table of
+// ref. It fails as [GetTable] does.
 func ListGrants(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) ([]Grant, error) {
 	t, err := GetTable(ctx, q, project, ref)
 	if err != nil {
@@ -60,9 +60,10 @@ func grantsOf(ctx context.Context, q pg.Querier, t Table) ([]Grant, error) {
 	return pg.All[Grant](ctx, q, selectGrants, pgx.StrictNamedArgs{"table": t.ID})
 }
 
-// UpdateGrants sets what the named roles may do with the table that ref leads to; others keep what they have. It
-// fails as [GetTable] does, with Unprocessable on the field at fault (on confirm if anon or public could write
-// and that is not confirmed), and with Conflict, code busy, if others hold the table.
+// UpdateGrants replaces the privileges of the given roles on the table of ref; other roles keep
+// theirs. It fails as [GetTable] does, with Unprocessable on the field at fault (on confirm if anon
+// or public would get write access without confirmation), and with Conflict, code busy, if the
+// table is locked.
 func UpdateGrants(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, grants []NewGrant, confirm bool,
 ) ([]Grant, error) {
@@ -91,7 +92,7 @@ func checkGrants(grants []NewGrant, confirm bool) error {
 	for i, g := range grants {
 		field := "grants." + strconv.Itoa(i) + "."
 		if slices.Contains(seen, g.Role) {
-			return fault.OnField(fault.Unprocessable, field+"role", "duplicate", "is named before")
+			return fault.OnField(fault.Unprocessable, field+"role", "duplicate", "is a duplicate")
 		}
 
 		seen = append(seen, g.Role)
@@ -107,10 +108,11 @@ func checkGrants(grants []NewGrant, confirm bool) error {
 			}
 		}
 
-		if opens(g.Role) && slices.ContainsFunc(g.Privileges, func(p string) bool {
-			return slices.Contains(writes, p)
+		if includesAnonymous(g.Role) && slices.ContainsFunc(g.Privileges, func(p string) bool {
+			return slices.Contains(writeCommands, p)
 		}) {
-			if err := confirmed(confirm, "lets everyone write rows of the table, as far as policies do"); err != nil {
+			err := requireConfirmation(confirm, "lets everyone write rows of the table, subject to its policies")
+			if err != nil {
 				return err
 			}
 		}
@@ -119,8 +121,8 @@ func checkGrants(grants []NewGrant, confirm bool) error {
 	return nil
 }
 
-// set takes from a role what it has and gives it what it gets. Who writes rows may count by the table's own
-// sequences, and who uses a table its schema.
+// set replaces the privileges of the role. Inserting requires usage of the table's own sequences,
+// and any privilege requires usage of the schema.
 func (g NewGrant) set(ctx context.Context, tx pgx.Tx, t Table) error {
 	table, role := pg.Quote(t.Schema, t.Name), roleList([]string{g.Role})
 	statements := []string{"revoke all on table " + table + " from " + role}
@@ -135,7 +137,7 @@ func (g NewGrant) set(ctx context.Context, tx pgx.Tx, t Table) error {
 		}
 
 		for _, s := range sequences {
-			if !s.Identity { // the others need no privilege
+			if !s.Identity { // identity sequences need no privilege
 				statements = append(statements, "grant usage on sequence "+pg.Quote(s.Schema, s.Name)+" to "+role)
 			}
 		}
@@ -153,11 +155,11 @@ func (g NewGrant) set(ctx context.Context, tx pgx.Tx, t Table) error {
 
 	for _, sql := range statements {
 		err := execute(ctx, tx, sql)
-		if pg.State(err) == "XX000" { // internal_error: another grants on the schema at the same moment
-			return errMoved
+		if pg.State(err) == "XX000" { // internal_error: concurrent grant on the schema
+			return errConcurrentChange
 		}
 		if err != nil {
-			return refused(err, nil)
+			return translate(err, nil)
 		}
 	}
 

@@ -18,40 +18,41 @@ import (
 // Index is an index of a table.
 type Index struct {
 	Name             string   `json:"name"`
-	Columns          []string `json:"columns" nullable:"false" doc:"In the index's order, without expressions."`
-	Keys             []string `json:"keys" nullable:"false" doc:"Columns and expressions, in the index's order, as the database prints them."`
-	Include          []string `json:"include" nullable:"false" doc:"Columns that are kept in the index without being keys."`
-	Where            *string  `json:"where" nullable:"true" doc:"Which rows are in it, as the database prints it; null for all."`
+	Columns          []string `json:"columns" nullable:"false" doc:"In the order of the index, without expressions."`
+	Keys             []string `json:"keys" nullable:"false" doc:"Columns and expressions, in the order of the index, as the database prints them."`
+	Include          []string `json:"include" nullable:"false" doc:"Columns stored in the index that are not keys."`
+	Where            *string  `json:"where" nullable:"true" doc:"Condition of a partial index, as the database prints it; null for all rows."`
 	Unique           bool     `json:"unique"`
-	NullsNotDistinct bool     `json:"nullsNotDistinct" doc:"For unique: a null equals another one."`
+	NullsNotDistinct bool     `json:"nullsNotDistinct" doc:"For unique: nulls are equal to each other."`
 	Primary          bool     `json:"primary"`
-	Constraint       bool     `json:"constraint" doc:"It belongs to a constraint, and goes when that is deleted."`
+	Constraint       bool     `json:"constraint" doc:"The index belongs to a constraint and is deleted with it."`
 	Method           string   `json:"method" example:"btree"`
-	Definition       string   `json:"definition" doc:"As the database prints it; empty until it is there."`
+	Definition       string   `json:"definition" doc:"As the database prints it; empty until the index exists."`
 	Status           string   `json:"status" enum:"building,ready,failed"`
-	Error            string   `json:"error" doc:"Why it failed; empty unless it did."`
+	Error            string   `json:"error" doc:"Reason of the failure; empty unless the status is failed."`
 }
 
-// NewIndex is what an index is made of. An empty method is btree.
+// NewIndex describes an index to create. An empty method means btree.
 type NewIndex struct {
-	Name             string     `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. Made of the table's and the columns' names if there is none."`
-	Columns          []string   `json:"columns,omitempty" minItems:"1" maxItems:"32" doc:"Or keys, for more than plain columns."`
+	Name             string     `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. The default is derived from the names of the table and the columns."`
+	Columns          []string   `json:"columns,omitempty" minItems:"1" maxItems:"32" doc:"Key columns; use keys instead for expressions and options."`
 	Keys             []IndexKey `json:"keys,omitempty" minItems:"1" maxItems:"32"`
-	Include          []string   `json:"include,omitempty" maxItems:"31" doc:"Columns to be kept in the index, so that a query need not look at the row."`
-	Where            string     `json:"where,omitempty" maxLength:"10000" doc:"A condition in SQL on one row: only rows for which it is true are in the index."`
+	Include          []string   `json:"include,omitempty" maxItems:"31" doc:"Additional columns to store in the index, for index-only scans."`
+	Where            string     `json:"where,omitempty" maxLength:"10000" doc:"An SQL condition on one row: the index contains only rows that satisfy it."`
 	Unique           bool       `json:"unique,omitempty"`
-	NullsNotDistinct bool       `json:"nulls_not_distinct,omitempty" doc:"For unique: one null at most."`
-	Method           string     `json:"method,omitempty" enum:"btree,hash,gin,gist,brin" doc:"btree, if none is given."`
+	NullsNotDistinct bool       `json:"nulls_not_distinct,omitempty" doc:"For unique: allow at most one null."`
+	Method           string     `json:"method,omitempty" enum:"btree,hash,gin,gist,brin" doc:"The default is btree."`
 }
 
-// A table of more is large: an index on it is built while others write.
+// Tables above these limits are large: their indexes are built concurrently with writes.
 const (
-	manyRows  = 100_000
-	manyBytes = 64 << 20
+	largeTableRows  = 100_000
+	largeTableBytes = 64 << 20
 )
 
-// nameOnce is the catalogue's own index, which two relations violate that get one name at the same moment.
-const nameOnce = "pg_class_relname_nsp_index"
+// relationNameIndex is the unique index of pg_class on names, which concurrent creations of one
+// name violate.
+const relationNameIndex = "pg_class_relname_nsp_index"
 
 const selectIndexes = `
 	select x.relname as name, i.indisunique as unique, i.indisprimary as primary, m.amname as method,
@@ -64,7 +65,7 @@ const selectIndexes = `
 			where n.at > i.indnkeyatts order by n.at) as include,
 		pg_catalog.pg_get_expr(i.indpred, i.indrelid) as "where", i.indnullsnotdistinct as nulls_not_distinct,
 		exists (select from pg_catalog.pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x')) as constraint,
-		coalesce(pg_catalog.pg_get_indexdef(i.indexrelid), '') as definition, -- null if it is dropped at this moment
+		coalesce(pg_catalog.pg_get_indexdef(i.indexrelid), '') as definition, -- null if dropped concurrently
 		case when i.indisvalid then 'ready'
 			when exists (select from pg_catalog.pg_stat_progress_create_index b where b.index_relid = i.indexrelid) then 'building'
 			else 'failed' end as status, '' as error
@@ -74,7 +75,7 @@ const selectIndexes = `
 	where i.indrelid = @table
 	order by x.relname`
 
-// ListIndexes returns the indexes of a table, by their names.
+// ListIndexes returns the indexes of a table by name.
 func ListIndexes(ctx context.Context, q pg.Querier, table uint32) ([]Index, error) {
 	return pg.All[Index](ctx, q, selectIndexes, pgx.StrictNamedArgs{"table": table})
 }
@@ -93,31 +94,31 @@ func indexByName(ctx context.Context, q pg.Querier, table uint32, name string) (
 	return all[i], nil
 }
 
-// CreateIndex makes an index on the table that ref leads to, unless that is large: then the index is only
-// tried on a table without rows, its status is building, and later is what [BuildIndex] takes. It
-// fails as [GetTable] does, with Conflict on name if that is taken, with Conflict, code busy, if others hold
-// the table, and with Unprocessable on the field at fault.
+// CreateIndex creates an index on the table of ref. If the table is large, CreateIndex only tries
+// the index on an empty table and returns it with status building; later is then the input of
+// [BuildIndex]. It fails as [GetTable] does, with Conflict on name if the name is taken, with
+// Conflict, code busy, if the table is locked, and with Unprocessable on the field at fault.
 func CreateIndex(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewIndex,
-) (made Index, later *Later, err error) {
+) (created Index, later *IndexBuild, err error) {
 	err = changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		t, err := GetTable(ctx, tx, project, ref)
 		if err != nil {
 			return err
 		}
 
-		if err := lockIn(ctx, tx, t, "access share"); err != nil {
+		if err := lockInMode(ctx, tx, t, "access share"); err != nil {
 			return err
 		}
 
-		n := n.named(t)
+		n := n.withDefaults(t)
 
 		large, err := isLarge(ctx, tx, t)
 		if err != nil {
 			return err
 		}
 
-		err = named(ctx, tx, t.Schema, func() error {
+		err = withSearchPath(ctx, tx, t.Schema, func() error {
 			if err := n.check(ctx, tx, t); err != nil {
 				return err
 			}
@@ -136,31 +137,31 @@ func CreateIndex(
 		}
 
 		if large {
-			made, later = n.Planned("building", ""), &Later{t.ID, n}
-			return errLater
+			created, later = n.Planned("building", ""), &IndexBuild{t.ID, n}
+			return errTrial
 		}
 
-		made, err = indexByName(ctx, tx, t.ID, n.Name)
+		created, err = indexByName(ctx, tx, t.ID, n.Name)
 		return err
 	})
-	if errors.Is(err, errLater) {
+	if errors.Is(err, errTrial) {
 		err = nil
 	}
 
-	return made, later, err
+	return created, later, err
 }
 
-// Later is an index that is to be built on a table while others write.
-type Later struct {
+// IndexBuild is an index to build on a table concurrently with writes.
+type IndexBuild struct {
 	Table uint32
 	Index NewIndex
 }
 
-// errLater undoes what was only tried.
-var errLater = errors.New("built later")
+// errTrial rolls the trial of an index back.
+var errTrial = errors.New("the index is built later")
 
-// named returns what the index is made of with all that the client may leave out.
-func (n NewIndex) named(t Table) NewIndex {
+// withSearchPath returns the index with defaults for its name and method.
+func (n NewIndex) withDefaults(t Table) NewIndex {
 	if n.Name == "" {
 		n.Name = t.Name
 		for _, k := range n.allKeys() {
@@ -177,22 +178,22 @@ func (n NewIndex) named(t Table) NewIndex {
 	return n
 }
 
-// make makes the index.
+// make creates the index.
 func (n NewIndex) make(ctx context.Context, tx pgx.Tx, t Table) error {
-	if err := lockIn(ctx, tx, t, "share"); err != nil {
+	if err := lockInMode(ctx, tx, t, "share"); err != nil {
 		return err
 	}
 
 	err := execute(ctx, tx, n.statement("", pg.Quote(t.Schema, t.Name)))
-	if pg.Violates(err, nameOnce) {
+	if pg.Violates(err, relationNameIndex) {
 		return indexNameTaken().Because(err)
 	}
 
-	return refused(err, n.explain)
+	return translate(err, n.explain)
 }
 
-// statement returns the SQL text that makes the index. Its columns are a table's, its method of the interface's
-// closed list, and its expressions were checked.
+// statement returns the SQL that creates the index. Columns exist in the table, methods come from
+// the closed list of the API, and expressions are checked.
 func (n NewIndex) statement(way, table string) string {
 	kind := "create index "
 	if n.Unique {
@@ -201,7 +202,7 @@ func (n NewIndex) statement(way, table string) string {
 
 	keys := make([]string, 0, 32)
 	for _, k := range n.allKeys() {
-		keys = append(keys, k.text())
+		keys = append(keys, k.sql())
 	}
 
 	sql := kind + way + pg.Quote(n.Name) + " on " + table + " using " + n.Method + " (" + strings.Join(keys, ", ") + ")"
@@ -222,20 +223,20 @@ func isLarge(ctx context.Context, tx pgx.Tx, t Table) (bool, error) {
 	return pg.Value[bool](ctx, tx, `
 		select c.relkind = 'r' and (c.reltuples > @rows or pg_catalog.pg_relation_size(c.oid) > @bytes)
 		from pg_catalog.pg_class c where c.oid = @table`,
-		pgx.StrictNamedArgs{"table": t.ID, "rows": float32(manyRows), "bytes": int64(manyBytes)})
+		pgx.StrictNamedArgs{"table": t.ID, "rows": float32(largeTableRows), "bytes": int64(largeTableBytes)})
 }
 
-// try makes the index on a table without rows, to know now what could only be told later.
+// try creates the index on an empty table, to report errors now instead of during the build.
 func (n NewIndex) try(ctx context.Context, tx pgx.Tx, t Table) error {
 	if err := CheckIndexName(ctx, tx, t.ID, n.Name); err != nil {
 		return err
 	}
 	if err := execute(ctx, tx,
 		"create temporary table socle_trial (like "+pg.Quote(t.Schema, t.Name)+") on commit drop"); err != nil {
-		return refused(err, nil)
+		return translate(err, nil)
 	}
 
-	return refused(execute(ctx, tx, n.statement("", "pg_temp.socle_trial")), n.explain)
+	return translate(execute(ctx, tx, n.statement("", "pg_temp.socle_trial")), n.explain)
 }
 
 // CheckIndexName fails with Conflict on name if the schema of a table has a relation of that name.
@@ -250,9 +251,9 @@ func CheckIndexName(ctx context.Context, q pg.Querier, table uint32, name string
 	return err
 }
 
-// BuildIndex makes an index on a table while others write, however long that takes. What an earlier try has left
-// half made it drops first, and what it leaves itself when it fails. An index that is there is fine. It fails
-// with NotFound if there is no such table, and as [CreateIndex] does.
+// BuildIndex builds an index concurrently with writes, without a time limit. It drops invalid
+// remains of earlier attempts, and its own if it fails. An existing valid index is a success. It
+// fails with NotFound for an unknown table, and as [CreateIndex] does.
 func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewIndex) error {
 	conn, err := pg.Acquire(ctx, owner)
 	if err != nil {
@@ -260,9 +261,10 @@ func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewInd
 	}
 	defer conn.Release()
 
-	// For the session, which is cleaned afterwards: such a statement takes no transaction around it.
+	// Set for the session, since the statement can't run in a transaction; the pool resets the
+	// session afterwards.
 	if _, err := pg.Exec(ctx, conn, strings.NewReplacer("true", "false", "'5s'", "'15min'").
-		Replace(settle)); err != nil {
+		Replace(sessionSettings)); err != nil {
 		return err
 	}
 
@@ -271,29 +273,29 @@ func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewInd
 		return err
 	}
 
-	if done, err := dropHalf(ctx, conn, t, n.Name); done || err != nil {
+	if done, err := dropInvalid(ctx, conn, t, n.Name); done || err != nil {
 		return err
 	}
 
 	if _, err := pg.Exec(ctx, conn, `select pg_catalog.set_config('search_path', @path, false)`,
-		pgx.StrictNamedArgs{"path": pathOf(t.Schema)}); err != nil {
+		pgx.StrictNamedArgs{"path": searchPath(t.Schema)}); err != nil {
 		return err
 	}
 
-	failed := run(ctx, conn, n.statement("concurrently ", pg.Quote(t.Schema, t.Name)))
-	if failed == nil {
+	buildErr := run(ctx, conn, n.statement("concurrently ", pg.Quote(t.Schema, t.Name)))
+	if buildErr == nil {
 		return nil
 	}
 
-	if _, err := dropHalf(context.WithoutCancel(ctx), conn, t, n.Name); err != nil && !conn.Conn().IsClosed() {
+	if _, err := dropInvalid(context.WithoutCancel(ctx), conn, t, n.Name); err != nil && !conn.Conn().IsClosed() {
 		return pg.Fault(err)
 	}
 
-	return pg.Fault(refused(failed, n.explain))
+	return pg.Fault(translate(buildErr, n.explain))
 }
 
-// dropHalf drops an index of the table that is half made, and reports whether there is a whole one.
-func dropHalf(ctx context.Context, conn *pgxpool.Conn, t Table, name string) (whole bool, err error) {
+// dropInvalid drops the index if it is invalid, and reports whether it exists and is valid.
+func dropInvalid(ctx context.Context, conn *pgxpool.Conn, t Table, name string) (valid bool, err error) {
 	x, err := indexByName(ctx, conn, t.ID, name)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -307,15 +309,15 @@ func dropHalf(ctx context.Context, conn *pgxpool.Conn, t Table, name string) (wh
 	return false, run(ctx, conn, "drop index concurrently "+pg.Quote(t.Schema, name))
 }
 
-// run is execute without a transaction.
+// run is execute outside of a transaction.
 func run(ctx context.Context, conn *pgxpool.Conn, sql string) error {
 	_, err := conn.Conn().PgConn().ExecParams(ctx, sql, nil, nil, nil, nil).Close()
 	return err
 }
 
-// DeleteIndex drops an index. It fails as [GetTable] does, with NotFound if the table has no such index, with
-// Conflict, code in_use, if it belongs to a constraint or others depend on it, and with Conflict, code busy, if
-// others hold the table.
+// DeleteIndex drops an index. It fails as [GetTable] does, with NotFound for an unknown index, with
+// Conflict, code in_use, if the index belongs to a constraint or other objects depend on it, and
+// with Conflict, code busy, if the table is locked.
 func DeleteIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Index, error) {
 	var deleted Index
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
@@ -325,7 +327,8 @@ func DeleteIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 		}
 
 		if deleted.Constraint {
-			return fault.New(fault.Conflict, "it belongs to a constraint: delete that").WithCode("in_use")
+			return fault.New(fault.Conflict, "the index belongs to a constraint: delete the constraint").
+				WithCode("in_use")
 		}
 
 		id, err := pg.Value[uint32](ctx, tx, `

@@ -11,17 +11,17 @@ import (
 	"socle/internal/pg"
 )
 
-// IndexKey is what an index sorts or hashes rows by: a column or an expression.
+// IndexKey is a key of an index: a column or an expression.
 type IndexKey struct {
-	Column        string `json:"column,omitempty" doc:"Or expression, one of the two."`
-	Expression    string `json:"expression,omitempty" maxLength:"10000" doc:"An expression in SQL of one row, which gives the same for the same row forever, such as lower(email)."`
-	OperatorClass string `json:"operator_class,omitempty" maxLength:"127" doc:"How the values are compared, if not as usual for their type, such as text_pattern_ops."`
+	Column        string `json:"column,omitempty" doc:"Either column or expression is required."`
+	Expression    string `json:"expression,omitempty" maxLength:"10000" doc:"An immutable SQL expression on one row, such as lower(email)."`
+	OperatorClass string `json:"operator_class,omitempty" maxLength:"127" doc:"Operator class, such as text_pattern_ops. The default is that of the type."`
 	Descending    bool   `json:"descending,omitempty"`
-	Nulls         string `json:"nulls,omitempty" enum:"first,last" doc:"Last, if none is given; first, if it is descending."`
+	Nulls         string `json:"nulls,omitempty" enum:"first,last" doc:"The default is last, or first if descending."`
 }
 
-// text returns the key as SQL text.
-func (k IndexKey) text() string {
+// sql returns the key as SQL.
+func (k IndexKey) sql() string {
 	sql := "(" + k.Expression + ")"
 	if k.Column != "" {
 		sql = pg.Quote(k.Column)
@@ -39,7 +39,7 @@ func (k IndexKey) text() string {
 	return sql
 }
 
-// allKeys returns the keys of the index, however they were given.
+// allKeys returns the keys of the index from Columns or Keys.
 func (n NewIndex) allKeys() []IndexKey {
 	if len(n.Columns) == 0 {
 		return n.Keys
@@ -65,7 +65,7 @@ func (n NewIndex) keyColumns() []string {
 	return columns
 }
 
-// Planned returns the index as it is shown until it is there.
+// Planned returns the representation of the index before it exists.
 func (n NewIndex) Planned(status, reason string) Index {
 	x := Index{Name: n.Name, Columns: n.keyColumns(), Keys: []string{}, Include: append([]string{}, n.Include...),
 		Unique: n.Unique, NullsNotDistinct: n.NullsNotDistinct,
@@ -82,16 +82,17 @@ func (n NewIndex) Planned(status, reason string) Index {
 	return x
 }
 
-// check checks the parts of the index, and that its method has them. Names in its expressions mean what [named] says.
+// check validates the parts of the index and that its method supports them. Names in expressions
+// resolve as in [withSearchPath].
 func (n NewIndex) check(ctx context.Context, tx pgx.Tx, t Table) error {
 	switch {
 	case len(n.Columns) == 0 && len(n.Keys) == 0:
-		return fault.OnField(fault.Unprocessable, "columns", "required", "must be given, or keys")
+		return fault.OnField(fault.Unprocessable, "columns", "required", "is required unless keys are given")
 	case len(n.Columns) > 0 && len(n.Keys) > 0:
-		return fault.OnField(fault.Unprocessable, "keys", "not_applicable", "can't be given beside columns")
+		return fault.OnField(fault.Unprocessable, "keys", "not_applicable", "can't be combined with columns")
 	case n.NullsNotDistinct && !n.Unique:
 		return fault.OnField(fault.Unprocessable, "nulls_not_distinct", "not_applicable",
-			"means nothing for an index that is not unique")
+			"requires a unique index")
 	}
 
 	if err := checkColumnNames(ctx, tx, t, "columns", n.Columns); err != nil {
@@ -126,13 +127,14 @@ func (k IndexKey) check(ctx context.Context, tx pgx.Tx, t Table, prefix string) 
 
 		if strings.Count(k.OperatorClass, ".") > 1 {
 			return fault.OnField(fault.Unprocessable, prefix+"operator_class", "invalid_value",
-				"must be the name of an operator class, with its schema or without")
+				"must be the name of an operator class, optionally qualified")
 		}
 	}
 
 	switch {
 	case k.Column != "" && k.Expression != "":
-		return fault.OnField(fault.Unprocessable, prefix+"expression", "not_applicable", "can't be given beside column")
+		return fault.OnField(fault.Unprocessable, prefix+"expression", "not_applicable",
+			"can't be combined with column")
 	case k.Expression != "":
 		return expression(ctx, tx, t, prefix+"expression", k.Expression)
 	}
@@ -151,7 +153,8 @@ func (k IndexKey) check(ctx context.Context, tx pgx.Tx, t Table, prefix string) 
 	return fault.OnField(fault.Unprocessable, prefix+"column", "not_found", "is not a column of the table")
 }
 
-// expression checks a client's text that is to be an expression of one row of a table, as [condition] does.
+// expression checks a client's text as an expression on one row of a table, in the same way as
+// [condition].
 func expression(ctx context.Context, tx pgx.Tx, t Table, field, text string) error {
 	if strings.TrimSpace(text) == "" {
 		return fault.OnField(fault.Unprocessable, field, "required", "must not be empty")
@@ -161,19 +164,20 @@ func expression(ctx context.Context, tx pgx.Tx, t Table, field, text string) err
 		return fault.OnField(fault.Unprocessable, field, "invalid_expression", "%s", err)
 	}
 
-	// What pg_typeof takes is one expression, of any type.
+	// pg_typeof accepts exactly one expression of any type.
 	head := "select pg_catalog.pg_typeof("
 	_, err := tx.Conn().PgConn().Prepare(ctx, "", head+text+") from only "+pg.Quote(t.Schema, t.Name), nil)
 
-	return refused(err, func(state string) *fault.Error {
-		if !ofUser(state) {
+	return translate(err, func(state string) *fault.Error {
+		if !blamesUser(state) {
 			return nil
 		}
-		return badExpression(field, state, where(err, head, text))
+		return badExpression(field, state, errorPosition(err, head, text))
 	})
 }
 
-// checkMethod checks that the index's method has what is asked of it, so that a refusal tells its field.
+// checkMethod checks that the index method supports the requested features, so that errors identify
+// their field.
 func (n NewIndex) checkMethod(ctx context.Context, tx pgx.Tx) error {
 	can, err := pg.One[struct{ Unique, Several, Includes, Orders bool }](ctx, tx, `
 		select coalesce(pg_catalog.pg_indexam_has_property(oid, 'can_unique'), false) as unique,
@@ -188,23 +192,23 @@ func (n NewIndex) checkMethod(ctx context.Context, tx pgx.Tx) error {
 	keys := n.allKeys()
 	if n.Unique && !can.Unique || len(keys) > 1 && !can.Several {
 		return fault.OnField(fault.Unprocessable, "method", "not_supported",
-			"can't be unique, or of several columns, by this method")
+			"does not support unique or multicolumn indexes")
 	}
 	if len(n.Include) > 0 && !can.Includes {
-		return fault.OnField(fault.Unprocessable, "include", "not_applicable", "means nothing for this method")
+		return fault.OnField(fault.Unprocessable, "include", "not_applicable", "is not supported by the method")
 	}
 
 	for i, k := range keys {
 		if (k.Descending || k.Nulls != "") && !can.Orders {
 			return fault.OnField(fault.Unprocessable, "keys."+strconv.Itoa(i), "not_applicable",
-				"has no order by this method")
+				"has ordering options that the method does not support")
 		}
 	}
 
 	return nil
 }
 
-// explain says what the server has against the index.
+// explain translates an SQLSTATE of CREATE INDEX.
 func (n NewIndex) explain(state string) *fault.Error {
 	on := func(field, code, message string) *fault.Error {
 		return fault.OnField(fault.Unprocessable, field, code, "%s", message)
@@ -226,25 +230,26 @@ func (n NewIndex) explain(state string) *fault.Error {
 	case "42P07", "42710": // duplicate_table, duplicate_object
 		return indexNameTaken()
 	case "23505": // unique_violation
-		return on("unique", "not_unique", "can't be, for the table has rows with the same values")
-	case "42704", "42804", "3F000": // undefined_object, datatype_mismatch, invalid_schema_name: an operator class
+		return on("unique", "not_unique", "can't be true: the table has rows with duplicate values")
+	// undefined_object, datatype_mismatch, invalid_schema_name: an operator class
+	case "42704", "42804", "3F000":
 		if class {
-			return on("keys", "not_supported", "have an operator class that is not there for this method and type")
+			return on("keys", "not_supported", "have an operator class that does not exist for the method and type")
 		}
-		return on("method", "not_supported", "does not know how to index a column of this type")
+		return on("method", "not_supported", "does not support columns of this type")
 	case "54000", "54011": // program_limit_exceeded, too_many_columns
-		return on("columns", "too_many", "are too many, or have values too long for an index")
-	case "42703": // undefined_column: gone by now
+		return on("columns", "too_many", "are too many, or have values that are too long for an index")
+	case "42703": // undefined_column: dropped concurrently
 		return on("columns", "not_found", "are not columns of the table")
 	}
 
 	switch {
 	case text != "" && (state[:2] == "42" || state == "0A000") && state != "42501":
 		return badExpression(text, state, "")
-	case text != "" && ofUser(state) && state != "42501":
-		return on(text, "failed", "can't be worked out for a row of the table")
+	case text != "" && blamesUser(state) && state != "42501":
+		return on(text, "failed", "can't be evaluated for a row of the table")
 	case state == "0A000": // feature_not_supported: of a partitioned table
-		return on("method", "not_supported", "can't be on a table of this kind")
+		return on("method", "not_supported", "is not supported for this kind of table")
 	}
 
 	return nil
@@ -252,5 +257,5 @@ func (n NewIndex) explain(state string) *fault.Error {
 
 func indexNameTaken() *fault.Error {
 	return fault.OnField(fault.Conflict, "name", "already_exists",
-		"is the name of another index or table of the schema")
+		"is already used by an index or table of the schema")
 }

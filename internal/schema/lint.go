@@ -6,44 +6,45 @@ import (
 	"socle/internal/pg"
 )
 
-// Finding is something in a project's database that its people should look at.
+// Finding is a possible problem in a project's database.
 type Finding struct {
 	Code     string `json:"code" example:"rls_disabled"`
-	Severity string `json:"severity" enum:"error,warning,info" doc:"An error opens data that was probably meant to be closed."`
-	Object   string `json:"object" doc:"What it is about, as the database prints its name." example:"public.orders"`
-	Sentence string `json:"sentence" doc:"For a person."`
+	Severity string `json:"severity" enum:"error,warning,info" doc:"An error exposes data that is probably private."`
+	Object   string `json:"object" doc:"Name of the object, as the database prints it." example:"public.orders"`
+	Sentence string `json:"sentence" doc:"Description and remedy, for people."`
 }
 
-// sentences say of each code what is wrong, and what to do.
-var sentences = map[string]string{
-	"rls_disabled":              "Row level security is off, and anon or authenticated may use the table: they reach all of its rows. Switch it on and add policies.",
-	"rls_disabled_closed":       "Row level security is off. Nobody but the owner and service_role may use the table yet; a grant would open all of its rows.",
-	"policies_without_rls":      "The table has policies, but row level security is off, so none of them counts. Switch it on.",
-	"rls_without_policy":        "The table is granted to anon or authenticated, but has no policy, so they see no rows. Add one, or take the grant back.",
-	"policy_writes_for_all":     "The policy lets everyone write any row, without a token. Give it a condition, or the role authenticated.",
-	"policy_reads_for_all":      "The policy shows every row to everyone, without a token. Give it a condition unless that is meant.",
-	"security_definer_view":     "The view shows rows with the rights of its owner, past policies, and anon or authenticated may read it. Make it security_invoker.",
-	"security_definer_function": "The function runs with the rights of its owner, past policies, and anon or authenticated may execute it. Make it security invoker, or revoke execute.",
-	"function_search_path":      "The function runs with the rights of its owner and has no fixed search_path: a caller decides what its names mean. Set one.",
-	"materialized_view_exposed": "The materialized view keeps rows that no policy guards, and anon or authenticated may read it. Revoke select.",
-	"foreign_key_without_index": "The foreign key's columns have no index: deleting or changing a row that they refer to reads the whole table. Create one.",
-	"table_without_primary_key": "The table has no primary key: nothing tells its rows apart. Add one.",
-	"invalid_index":             "The index was not built to its end: it slows writing and serves no query. Delete it and create it again.",
-	"constraint_not_valid":      "The constraint holds for new rows only. Validate it.",
+// findingTexts describe the problem of each code and its remedy.
+var findingTexts = map[string]string{
+	"rls_disabled":              "Row level security is disabled, and anon or authenticated can access all rows of the table. Enable it and add policies.",
+	"rls_disabled_closed":       "Row level security is disabled. Only the owner and service_role can access the table, but a grant would expose all of its rows.",
+	"policies_without_rls":      "The table has policies, but row level security is disabled, so they have no effect. Enable it.",
+	"rls_without_policy":        "The table is granted to anon or authenticated, but has no policy, so they see no rows. Add a policy, or revoke the grant.",
+	"policy_writes_for_all":     "The policy allows anonymous callers to write any row. Add a condition, or restrict it to the role authenticated.",
+	"policy_reads_for_all":      "The policy allows anonymous callers to read every row. Add a condition unless this is intended.",
+	"security_definer_view":     "The view reads rows with the privileges of its owner, bypassing policies, and anon or authenticated may read it. Make it security_invoker.",
+	"security_definer_function": "The function runs with the privileges of its owner, bypassing policies, and anon or authenticated may execute it. Make it security invoker, or revoke execute.",
+	"function_search_path":      "The function runs with the privileges of its owner without a fixed search_path: callers control how its names resolve. Set a search_path.",
+	"materialized_view_exposed": "No policy protects the rows of the materialized view, and anon or authenticated may read it. Revoke select.",
+	"foreign_key_without_index": "The columns of the foreign key have no index: deleting or updating a referenced row scans the whole table. Create an index.",
+	"table_without_primary_key": "The table has no primary key, so its rows can't be identified. Add a primary key.",
+	"invalid_index":             "The index is invalid, since its build failed: it slows writes and serves no query. Delete it and create it again.",
+	"constraint_not_valid":      "The constraint is enforced for new rows only. Validate it.",
 }
 
-// Lint looks a project's database over and returns what it found, the worst first. It reads the catalogue alone.
+// Lint checks a project's database and returns the findings, most severe first. It reads only the
+// catalog.
 func Lint(ctx context.Context, q pg.Querier) ([]Finding, error) {
 	found, err := pg.All[Finding](ctx, q, selectFindings)
 	for i, f := range found {
-		found[i].Sentence = sentences[f.Code]
+		found[i].Sentence = findingTexts[f.Code]
 	}
 
 	return found, err
 }
 
-// selectFindings finds all in one statement. "exposed" is what the roles of strangers and users may use, whether
-// it was granted to them or to all.
+// selectFindings finds all problems in one statement. "exposed" means accessible to the roles anon
+// or authenticated, by their own grants or by grants to public.
 const selectFindings = `
 	with relations as (
 		select c.oid, c.relkind, c.relrowsecurity, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname) as object,
@@ -107,7 +108,7 @@ const selectFindings = `
 		select 'warning', 'invalid_index', pg_catalog.quote_ident(x.relname) || ' on ' || r.object
 		from pg_catalog.pg_index i join relations r on r.oid = i.indrelid join pg_catalog.pg_class x on x.oid = i.indexrelid
 		where not i.indisvalid and not exists (
-			select from pg_catalog.pg_stat_progress_create_index b where b.index_relid = i.indexrelid) -- which is built now
+			select from pg_catalog.pg_stat_progress_create_index b where b.index_relid = i.indexrelid) -- in progress
 	)
 	select f.code, f.severity, f.object, '' as sentence from findings f
 	order by pg_catalog.array_position('{error,warning,info}'::text[], f.severity), f.code, f.object

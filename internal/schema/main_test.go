@@ -21,9 +21,9 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// furniture is what a project's database has before its user makes anything: schemas of the platform's, and the
-// trigger that closes new tables.
-const furniture = `
+// initialSchema is the initial content of a project's database: the schemas of the platform and the
+// event trigger that enables row level security on new tables.
+const initialSchema = `
 	create schema auth; create schema storage; create schema forms; create schema realtime; create schema socle;
 	create table auth.users (id uuid primary key);
 	create function auth.uid() returns uuid language sql as 'select null::uuid';
@@ -40,7 +40,7 @@ const furniture = `
 type project struct {
 	t        testing.TB
 	uuid     uuid.UUID
-	owner    *pgxpool.Pool // no superuser
+	owner    *pgxpool.Pool // not a superuser
 	platform *pgxpool.Pool
 }
 
@@ -53,7 +53,7 @@ func newProject(t testing.TB) *project {
 			return err
 		}
 
-		_, err = conn.Exec(ctx, furniture)
+		_, err = conn.Exec(ctx, initialSchema)
 		return errors.Join(err, conn.Close(ctx))
 	})
 
@@ -74,7 +74,7 @@ func newProject(t testing.TB) *project {
 	t.Cleanup(func() {
 		for name, pool := range map[string]*pgxpool.Pool{"owner": p.owner, "platform": p.platform} {
 			deadline := time.After(time.Minute)
-			for pool.Stat().AcquiredConns() != 0 { // an abandoned session takes a moment to end
+			for pool.Stat().AcquiredConns() != 0 { // abandoned sessions need a moment to end
 				select {
 				case <-deadline:
 					t.Fatalf("%d connections of the %s's pool are still in use", pool.Stat().AcquiredConns(), name)
@@ -97,7 +97,7 @@ func newPool(t testing.TB, address string) *pgxpool.Pool {
 
 	supervisor := pg.NewSupervisor(config.ConnConfig)
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
-		supervisor.Supervise(c) // as package tenant does
+		supervisor.Supervise(c) // as in package tenant
 		return nil
 	}
 
@@ -110,7 +110,7 @@ func newPool(t testing.TB, address string) *pgxpool.Pool {
 	return pool
 }
 
-// run runs statements on a pool, one after the other.
+// run runs statements on a pool in order.
 func (p *project) run(pool *pgxpool.Pool, statements ...string) {
 	p.t.Helper()
 
@@ -121,14 +121,14 @@ func (p *project) run(pool *pgxpool.Pool, statements ...string) {
 	}
 }
 
-// sql runs statements as the owner, as a user's own SQL does.
+// sql runs statements as the owner, like a user's own SQL.
 func (p *project) sql(statements ...string) {
 	p.t.Helper()
 
 	p.run(p.owner, statements...)
 }
 
-// value returns the value of an expression as text, as the platform sees it.
+// value returns the value of an expression as text, evaluated by the platform's login.
 func (p *project) value(expression string) string {
 	p.t.Helper()
 
@@ -144,7 +144,7 @@ func (p *project) value(expression string) string {
 	return *v
 }
 
-// table makes a table in public.
+// table creates a table in public.
 func (p *project) table(name string, columns ...schema.NewColumn) schema.Table {
 	p.t.Helper()
 
@@ -177,7 +177,7 @@ func (p *project) columns(ref string) []schema.Column {
 	return columns
 }
 
-// snapshot tells the whole catalogue of the user's tables, columns, constraints and functions.
+// snapshot returns the catalog entries of all user tables, columns, constraints and functions.
 func (p *project) snapshot() string {
 	p.t.Helper()
 
@@ -189,15 +189,16 @@ func (p *project) snapshot() string {
 			union all select p.oid || ' ' || p.proname || ' ' || p.prosrc from pg_proc p where p.pronamespace not in ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)) x`)
 }
 
-// column is a column of integers, which most tests need no more of.
+// column is an integer column.
 func column(name string) schema.NewColumn { return schema.NewColumn{Name: name, Type: "integer"} }
 
-// wantFault checks that err is of a kind, blames a field, and tells the client nothing of the server's.
-func wantFault(t testing.TB, what string, err error, kind fault.Kind, field, code string) {
+// wantFault checks the kind, field and code of err, and that its text contains no internals of
+// PostgreSQL.
+func wantFault(t testing.TB, label string, err error, kind fault.Kind, field, code string) {
 	t.Helper()
 
 	if err == nil {
-		t.Errorf("%s: no error, want kind %d on %q", what, kind, field)
+		t.Errorf("%s: got no error, want kind %d on %q", label, kind, field)
 		return
 	}
 
@@ -208,19 +209,19 @@ func wantFault(t testing.TB, what string, err error, kind fault.Kind, field, cod
 	}
 
 	if f.Kind != kind || got != field || f.CodeWord() != code {
-		t.Errorf("%s: kind %d on %q with code %s, want kind %d on %q with code %s (%v)", what, f.Kind, got,
+		t.Errorf("%s: got kind %d on %q with code %s, want kind %d on %q with code %s (%v)", label, f.Kind, got,
 			f.CodeWord(), kind, field, code, err)
 	}
 
 	for _, leak := range []string{"SQLSTATE", "ERROR", "pg_catalog", "alter table", "create "} {
 		if strings.Contains(f.Detail, leak) {
-			t.Errorf("%s: detail %q has %q in it", what, f.Detail, leak)
+			t.Errorf("%s: detail %q contains %q", label, f.Detail, leak)
 		}
 	}
 }
 
-// together runs f n times at once and returns the errors.
-func together(n int, f func(i int) error) []error {
+// concurrently runs f n times concurrently and returns the errors.
+func concurrently(n int, f func(i int) error) []error {
 	errs := make([]error, n)
 	start := make(chan struct{})
 
@@ -238,7 +239,7 @@ func together(n int, f func(i int) error) []error {
 	return errs
 }
 
-// successes counts the nils, and checks that all else is of one of the kinds.
+// successes returns the number of nil errors and checks that all others have one of the kinds.
 func successes(t testing.TB, errs []error, kinds ...fault.Kind) int {
 	t.Helper()
 
@@ -255,7 +256,7 @@ func successes(t testing.TB, errs []error, kinds ...fault.Kind) int {
 		}
 
 		if !expected {
-			t.Errorf("call %d: %v, want a fault of kind %v", i, err, kinds)
+			t.Errorf("call %d: got %v, want a fault of kind %v", i, err, kinds)
 		}
 	}
 
@@ -272,7 +273,7 @@ func (p *project) waitFor(expression string) {
 	for deadline := time.After(time.Minute); p.value(expression) != "true"; {
 		select {
 		case <-deadline:
-			p.t.Fatalf("still not true: %s", expression)
+			p.t.Fatalf("timeout waiting for: %s", expression)
 		case <-tick.C:
 		}
 	}

@@ -9,16 +9,17 @@ import (
 	"socle/internal/fault"
 )
 
-// public is the schema of a name that names none.
+// public is the schema of an unqualified name.
 const public = "public"
 
-// reservedSchemas belong to the platform; so do all that start with pg_.
+// reservedSchemas belong to the platform, as do all names that start with pg_.
 var reservedSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "information_schema"}
 
-// userSchema is the SQL condition that the schema n belongs to the user. It says the same as [reserved].
+// userSchema is the SQL condition that schema n belongs to the user. It is the counterpart of
+// [reserved].
 const userSchema = `n.nspname not like 'pg\_%' and n.nspname not in ('auth', 'storage', 'forms', 'realtime', 'socle', 'information_schema')`
 
-// systemColumns are names that every table has already, and oid, which it had for decades.
+// systemColumns are the system columns of every table, and oid, which was one before PostgreSQL 12.
 var systemColumns = []string{"ctid", "oid", "xmin", "xmax", "cmin", "cmax", "tableoid"}
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
@@ -27,8 +28,8 @@ func reserved(schema string) bool {
 	return strings.HasPrefix(schema, "pg_") || slices.Contains(reservedSchemas, schema)
 }
 
-// checkName fails with the kind on the field unless s can name something new: letters, digits and _ in ASCII,
-// so that its bytes are counted by its characters, and nothing needs the server to cut it.
+// checkName fails with kind on field unless s is a valid name for a new object: ASCII letters,
+// digits and _. So characters equal bytes, and PostgreSQL truncates no name.
 func checkName(kind fault.Kind, field, s string) error {
 	if s == "" {
 		return fault.OnField(kind, field, "required", "must not be empty")
@@ -41,8 +42,8 @@ func checkName(kind fault.Kind, field, s string) error {
 	return nil
 }
 
-// checkSchema fails with the kind on the field schema if s can't name a schema, and with Invalid if it names
-// one of the platform's.
+// checkSchema fails with kind on the field schema if s is no valid schema name, and with Invalid if
+// the schema is reserved for the platform.
 func checkSchema(kind fault.Kind, s string) error {
 	if err := checkName(kind, "schema", s); err != nil {
 		return err
@@ -55,7 +56,7 @@ func checkSchema(kind fault.Kind, s string) error {
 	return nil
 }
 
-// splitName takes a full table name apart. ok is false if it is none, or names a schema of the platform's.
+// splitName splits a full table name. ok is false if it is invalid or names a reserved schema.
 func splitName(s string) (schema, table string, ok bool) {
 	schema, table, qualified := strings.Cut(s, ".")
 	if !qualified {
@@ -65,5 +66,5 @@ func splitName(s string) (schema, table string, ok bool) {
 	return schema, table, identifier.MatchString(schema) && identifier.MatchString(table) && !reserved(schema)
 }
 
-// storable reports whether the database can hold s as text.
+// storable reports whether a text column can store s.
 func storable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestReservedInSQL checks that the catalogue is searched by the same rule as names are judged.
+// TestReservedInSQL checks that userSchema and reserved implement the same rule.
 func TestReservedInSQL(t *testing.T) {
 	t.Parallel()
 

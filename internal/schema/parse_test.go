@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// builtType is all that the parser may write: quoted names or the words of an interval, integers, words as literals, brackets.
+// builtType matches all possible output of the parser: quoted names or the keywords of interval,
+// with integers or literals as modifiers, and brackets.
 var builtType = regexp.MustCompile(`^(?s)(?:"(?:[^"\x00]|"")+"\."(?:[^"\x00]|"")+"|interval(?: (?:year|month|day|hour|minute|second|to))*)(?:\((?:-?[0-9]+|'[a-z0-9_]+')(?:,(?:-?[0-9]+|'[a-z0-9_]+'))*\))?(?:\[\]){0,2}$`)
 
 func FuzzParseTypes(f *testing.F) {
@@ -20,24 +21,24 @@ func FuzzParseTypes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		types, err := parseTypes(text)
 		if err != nil && types != nil {
-			t.Errorf("%q: types and an error", text)
+			t.Errorf("%q: got types and an error", text)
 		}
 
 		for _, parsed := range types {
 			for _, written := range append(parsed.fallbacks[:], parsed.sql) {
 				if written != "" && !builtType.MatchString(written) {
-					t.Errorf("%q is written as %q", text, written)
+					t.Errorf("%q: got SQL %q", text, written)
 				}
 			}
 		}
 
 		if one, err := parseType(text); (err == nil) != (len(types) == 1) || err == nil && one != types[0] {
-			t.Errorf("%q: %+v as one type (%v), %+v as many", text, one, err, types)
+			t.Errorf("%q: got %+v as one type (%v), %+v as a list", text, one, err, types)
 		}
 	})
 }
 
-// FuzzShownDefault checks that what is shown for a text's default is read as the same text.
+// FuzzShownDefault checks that the representation of a text default parses to the same text.
 func FuzzShownDefault(f *testing.F) {
 	for _, seed := range []string{
 		"draft", "", " a ", "it's", "'", "''", "now()", "NULL", "current_date", "a -- b", "x\ny", "1 references t",
@@ -53,10 +54,10 @@ func FuzzShownDefault(f *testing.F) {
 
 		printed := "'" + strings.ReplaceAll(value, "'", "''") + "'::text"
 		for _, textual := range []bool{true, false} {
-			shown := shownDefault(printed, []string{"text"}, textual)
+			shown := displayDefault(printed, []string{"text"}, textual)
 			d, err := parseDefault(shown)
 			if err != nil || d.call != "" || d.value != value || d.bare == d.literal || d.cast != "" {
-				t.Errorf("%q is shown as %q, which is read as %+v (%v)", value, shown, d, err)
+				t.Errorf("%q: got representation %q, which parses to %+v (%v)", value, shown, d, err)
 			}
 		}
 	})

@@ -13,17 +13,19 @@ import (
 	"socle/internal/pg"
 )
 
-// Policy says which rows of a table a role may see and write, where row level security is on.
+// Policy is a row level security policy: it decides which rows of a table a role may read and
+// write.
 type Policy struct {
 	Name       string   `json:"name"`
 	Command    string   `json:"command" enum:"all,select,insert,update,delete"`
-	Roles      []string `json:"roles" nullable:"false" doc:"public stands for all."`
-	Permissive bool     `json:"permissive" doc:"Of permissive policies one has to let a row through; all others have to."`
-	Using      *string  `json:"using" nullable:"true" doc:"The condition on rows that are there, as the database prints it."`
-	WithCheck  *string  `json:"withCheck" nullable:"true" doc:"The condition on rows that are written; null where using is it too."`
+	Roles      []string `json:"roles" nullable:"false" doc:"public includes all roles."`
+	Permissive bool     `json:"permissive" doc:"At least one permissive policy must allow a row, and all restrictive ones."`
+	Using      *string  `json:"using" nullable:"true" doc:"Condition on existing rows, as the database prints it."`
+	WithCheck  *string  `json:"withCheck" nullable:"true" doc:"Condition on written rows; null if using applies to them."`
 }
 
-// NewPolicy is what a policy is made of. Confirm says that to open writing to everyone is meant.
+// NewPolicy describes a policy to create. Confirm acknowledges that it opens write access to
+// everyone.
 type NewPolicy struct {
 	Name       string
 	Command    string
@@ -34,7 +36,7 @@ type NewPolicy struct {
 	Confirm    bool
 }
 
-// PolicyUpdate is what changes of a policy; nil stays as it is.
+// PolicyUpdate is a partial update of a policy; nil fields stay unchanged.
 type PolicyUpdate struct {
 	Name      *string
 	Roles     []string
@@ -43,11 +45,11 @@ type PolicyUpdate struct {
 	Confirm   bool
 }
 
-// writes are the commands that change rows.
-var writes = []string{"insert", "update", "delete", "all", "truncate"}
+// writeCommands are the commands that change rows.
+var writeCommands = []string{"insert", "update", "delete", "all", "truncate"}
 
-// opens reports whether a role stands for people of whom nobody knows who they are.
-func opens(role string) bool { return role == "anon" || role == "public" }
+// includesAnonymous reports whether a role includes anonymous callers.
+func includesAnonymous(role string) bool { return role == "anon" || role == "public" }
 
 const selectPolicies = `
 	select p.polname as name, case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update'
@@ -60,7 +62,7 @@ const selectPolicies = `
 	where p.polrelid = @table
 	order by p.polname`
 
-// ListPolicies returns the policies of the table that ref leads to, by their names. It fails as [GetTable] does.
+// ListPolicies returns the policies of the table of ref by name. It fails as [GetTable] does.
 func ListPolicies(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) ([]Policy, error) {
 	t, err := GetTable(ctx, q, project, ref)
 	if err != nil {
@@ -84,20 +86,22 @@ func policyByName(ctx context.Context, tx pgx.Tx, t Table, name string) (Policy,
 	return all[i], nil
 }
 
-// CreatePolicy gives a policy to the table that ref leads to. It fails as [GetTable] does, with Conflict on name
-// if that is taken, with Conflict, code busy, if others hold the table, and with Unprocessable on the field at
-// fault: on confirm if anon or public could write by it and that is not confirmed.
+// CreatePolicy creates a policy on the table of ref. It fails as [GetTable] does, with Conflict on
+// name if the name is taken, with Conflict, code busy, if the table is locked, and with
+// Unprocessable on the field at fault: on confirm if anon or public would get write access without
+// confirmation.
 func CreatePolicy(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewPolicy,
 ) (Policy, error) {
-	var made Policy
+	var created Policy
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
 			return err
 		}
 
-		if n.Permissive && slices.Contains(writes, n.Command) && slices.ContainsFunc(n.Roles, opens) {
-			if err := confirmed(n.Confirm, "lets everyone write rows of the table"); err != nil {
+		if n.Permissive && slices.Contains(writeCommands, n.Command) &&
+			slices.ContainsFunc(n.Roles, includesAnonymous) {
+			if err := requireConfirmation(n.Confirm, "lets everyone write rows of the table"); err != nil {
 				return err
 			}
 		}
@@ -107,7 +111,7 @@ func CreatePolicy(
 			kind = "permissive"
 		}
 
-		err := named(ctx, tx, t.Schema, func() error {
+		err := withSearchPath(ctx, tx, t.Schema, func() error {
 			conditions, err := policyConditions(ctx, tx, t, n.Command, &n.Using, &n.WithCheck, true)
 			if err != nil {
 				return err
@@ -116,20 +120,20 @@ func CreatePolicy(
 			sql := "create policy " + pg.Quote(n.Name) + " on " + pg.Quote(t.Schema, t.Name) + " as " + kind +
 				" for " + n.Command +
 				" to " + roleList(n.Roles) + conditions
-			return refused(execute(ctx, tx, sql), explainPolicy)
+			return translate(execute(ctx, tx, sql), explainPolicy)
 		})
 		if err != nil {
 			return err
 		}
 
-		made, err = policyByName(ctx, tx, t, n.Name)
+		created, err = policyByName(ctx, tx, t, n.Name)
 		return err
 	})
 
-	return made, err
+	return created, err
 }
 
-// roleList returns roles of the interface's closed list as SQL text. public is a word of SQL's.
+// roleList returns roles of the API's closed list as SQL. public is a keyword and stays unquoted.
 func roleList(roles []string) string {
 	all := make([]string, len(roles))
 	for i, role := range roles {
@@ -141,8 +145,8 @@ func roleList(roles []string) string {
 	return strings.Join(all, ", ")
 }
 
-// policyConditions returns the conditions of a policy as SQL text. With all, those that its command needs must
-// be given.
+// policyConditions returns the conditions of a policy as SQL. With all, it requires the conditions
+// that the command needs.
 func policyConditions(
 	ctx context.Context, tx pgx.Tx, t Table, command string, using, check *string, all bool,
 ) (string, error) {
@@ -150,7 +154,7 @@ func policyConditions(
 	for _, part := range []struct {
 		field, word string
 		text        *string
-		not         []string // commands that don't take it
+		not         []string // commands that do not support it
 		need        bool
 	}{
 		{"using", " using ", using, []string{"insert"}, command != "insert"},
@@ -160,10 +164,10 @@ func policyConditions(
 		switch {
 		case given && slices.Contains(part.not, command):
 			return "", fault.OnField(fault.Unprocessable, part.field, "not_applicable",
-				"means nothing for a policy for %s", command)
+				"does not apply to a policy for %s", command)
 		case all && part.need && !given:
 			return "", fault.OnField(fault.Unprocessable, part.field, "required",
-				"must be given for a policy for %s", command)
+				"is required for a policy for %s", command)
 		case !given:
 			continue
 		}
@@ -181,17 +185,17 @@ func policyConditions(
 
 func explainPolicy(state string) *fault.Error {
 	if state == "42710" { // duplicate_object
-		return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another policy of the table")
+		return fault.OnField(fault.Conflict, "name", "already_exists", "is already used by a policy of the table")
 	}
-	if ofUser(state) && state != "42501" {
+	if blamesUser(state) && state != "42501" {
 		return badExpression("using", state, "")
 	}
 
 	return nil
 }
 
-// UpdatePolicy changes a policy. It fails as [CreatePolicy] does, and with NotFound if the table has no such
-// policy. What a policy is for, and whether it is permissive, stays: that is another policy.
+// UpdatePolicy changes a policy. It fails as [CreatePolicy] does, and with NotFound for an unknown
+// policy. The command and the kind (permissive or restrictive) can't be changed.
 func UpdatePolicy(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, u PolicyUpdate,
 ) (Policy, error) {
@@ -208,8 +212,8 @@ func UpdatePolicy(
 		}
 
 		if (u.Roles != nil || u.Using != nil || u.WithCheck != nil) && p.Permissive &&
-			slices.Contains(writes, p.Command) && slices.ContainsFunc(roles, opens) {
-			if err := confirmed(u.Confirm, "lets everyone write rows of the table"); err != nil {
+			slices.Contains(writeCommands, p.Command) && slices.ContainsFunc(roles, includesAnonymous) {
+			if err := requireConfirmation(u.Confirm, "lets everyone write rows of the table"); err != nil {
 				return err
 			}
 		}
@@ -226,7 +230,7 @@ func UpdatePolicy(
 			err := execute(ctx, tx,
 				"alter policy "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)+" rename to "+pg.Quote(*u.Name))
 			if err != nil {
-				return refused(err, explainPolicy)
+				return translate(err, explainPolicy)
 			}
 
 			name = *u.Name
@@ -239,9 +243,9 @@ func UpdatePolicy(
 	return changed, err
 }
 
-// alter changes all but the name.
+// alter changes everything but the name.
 func (u PolicyUpdate) alter(ctx context.Context, tx pgx.Tx, t Table, p Policy) error {
-	return named(ctx, tx, t.Schema, func() error {
+	return withSearchPath(ctx, tx, t.Schema, func() error {
 		conditions, err := policyConditions(ctx, tx, t, p.Command, u.Using, u.WithCheck, false)
 		if err != nil {
 			return err
@@ -255,13 +259,13 @@ func (u PolicyUpdate) alter(ctx context.Context, tx pgx.Tx, t Table, p Policy) e
 			return nil
 		}
 
-		return refused(execute(ctx, tx, "alter policy "+pg.Quote(p.Name)+" on "+pg.Quote(t.Schema, t.Name)+conditions),
-			explainPolicy)
+		sql := "alter policy " + pg.Quote(p.Name) + " on " + pg.Quote(t.Schema, t.Name) + conditions
+		return translate(execute(ctx, tx, sql), explainPolicy)
 	})
 }
 
-// DeletePolicy drops a policy. It fails as [GetTable] does, with NotFound if the table has no such policy, and
-// with Conflict, code busy, if others hold the table.
+// DeletePolicy drops a policy. It fails as [GetTable] does, with NotFound for an unknown policy,
+// and with Conflict, code busy, if the table is locked.
 func DeletePolicy(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Policy, error) {
 	var deleted Policy
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
@@ -270,7 +274,7 @@ func DeletePolicy(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, r
 			return err
 		}
 
-		return refused(execute(ctx, tx, "drop policy "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)), nil)
+		return translate(execute(ctx, tx, "drop policy "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)), nil)
 	})
 
 	return deleted, err

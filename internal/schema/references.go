@@ -5,8 +5,8 @@ import (
 	"socle/internal/pg"
 )
 
-// reference is a foreign key. Its columns and the table's names are as the catalogue has them, or checked
-// against it; the actions are of the closed list that the interface takes, or "".
+// reference is a foreign key. Its column and table names come from the catalog or were checked
+// against it. The actions are of the API's closed list, or "".
 type reference struct {
 	Columns          []string
 	Schema           string
@@ -14,12 +14,12 @@ type reference struct {
 	ReferenceColumns []string
 	OnUpdate         string
 	OnDelete         string
-	Full             bool // a row refers with all of its columns or none
+	Full             bool // MATCH FULL
 	Validated        bool
 	Deferral
 }
 
-// selectReferences selects the foreign keys of a table, but those that a partition has from its parent.
+// selectReferences selects the foreign keys of a table, without those that a partition inherits.
 var selectReferences = `
 	select array(select a.attname::text from pg_catalog.unnest(k.conkey) with ordinality n(number, at)
 			join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.number order by n.at) as columns,
@@ -34,7 +34,7 @@ var selectReferences = `
 	where k.conrelid = @table and k.contype = 'f' and k.conparentid = 0
 	order by k.conname`
 
-// clause returns the SQL text that the foreign key is made by, without a name.
+// clause returns the SQL of the foreign key, without a name.
 func (r reference) clause() string {
 	sql := "foreign key (" + quoted(r.Columns) + ") references " + pg.Quote(r.Schema, r.Table) + " (" +
 		quoted(r.ReferenceColumns) + ")"
@@ -57,29 +57,29 @@ func (r reference) clause() string {
 	return sql
 }
 
-// explainReference says what the server has against a foreign key.
+// explainReference translates an SQLSTATE of ADD FOREIGN KEY.
 func explainReference(prefix string) func(state string) *fault.Error {
 	on := func(field, code, message string) *fault.Error {
 		return fault.OnField(fault.Unprocessable, prefix+field, code, "%s", message)
 	}
 	return func(state string) *fault.Error {
 		switch state {
-		case "42P01": // undefined_table: gone by now
+		case "42P01": // undefined_table: dropped concurrently
 			return on("reference_table", "not_found", "is not one of the project's tables")
-		case "42703": // undefined_column: gone by now
-			return on("reference_columns", "not_found", "are not columns of that table")
-		case "42830", "55000": // invalid_foreign_key: not unique; unique only at the end of a transaction
+		case "42703": // undefined_column: dropped concurrently
+			return on("reference_columns", "not_found", "are not columns of the referenced table")
+		case "42830", "55000": // invalid_foreign_key: not unique; deferrable unique constraint
 			return on("reference_columns", "not_unique",
-				"are together neither unique nor the primary key of that table")
-			// datatype_mismatch, undefined_function (no operator that compares them), undefined_object
+				"are together neither unique nor the primary key of the referenced table")
+			// datatype_mismatch, undefined_function (no comparison operator), undefined_object
 		case "42804", "42883", "42704":
-			return on("columns", "invalid_type", "can't be compared with the columns referred to")
+			return on("columns", "invalid_type", "can't be compared with the referenced columns")
 		case "23503": // foreign_key_violation
 			return on("columns", "not_found",
-				"have values that the columns referred to don't have: with not_valid only new rows are looked at")
-			// insufficient_privilege, another persistence, another kind of thing
+				"have values that the referenced columns lack: set not_valid to check only new rows")
+			// insufficient_privilege, other persistence, no table
 		case "42501", "42P16", "42809", "0A000", "42601":
-			return on("reference_table", "not_supported", "is not a table that this one may refer to in this way")
+			return on("reference_table", "not_supported", "is not a table that this one can reference in this way")
 		}
 
 		return nil

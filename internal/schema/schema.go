@@ -1,25 +1,29 @@
-// Package schema knows the tables of a project's database with their columns, indexes, constraints, policies and
-// grants, and its enums and functions: it reads them from the catalogue, and changes them by statements that it
-// builds from what it parsed, never from a client's text. (A condition, which only SQL can say, is walled in: see
-// [condition].)
+// Package schema reads and changes the database objects of a project: tables, columns, indexes,
+// constraints, triggers, policies, grants, enums and functions.
 //
-// Reads run on whatever the caller passes, the platform's own login in practice. Everything that a user shaped
-// runs on the pool of the project's owner, which is no superuser; extensions are installed by the platform's login. Every pool pins its search path to
-// pg_catalog, so each name in a statement here is qualified. Who may call is the interface's business.
+// It reads them from the PostgreSQL catalog. It builds statements from parsed input, never from the
+// text of a client. Conditions are the exception, since only SQL can express them: see [condition].
 //
-// A failure of a user-shaped statement is translated by the step that provoked it, which knows the field to
-// blame. What no step expects is a bug of ours and stays Internal.
+// Reads run on the connection of the caller, in practice the platform's login. User code runs on
+// the pool of the project's owner, which is no superuser. The platform's login installs extensions.
+// Every pool pins search_path to pg_catalog, so names in statements are qualified. Package api
+// authorizes callers.
 //
-// Fields at fault are named as the request has them: a column's in camelCase with the prefix "columns.N." (N
-// from 0), all others in snake_case, and for what stands in a path "table", "schema", "functionName" and
+// The step that runs a user-shaped statement translates its failure, since it knows the field to
+// blame. Unexpected failures are bugs of this package and stay Internal.
+//
+// Fields in errors have the names of the request: columns in camelCase with the prefix "columns.N."
+// (N from 0), all others in snake_case. Path parameters are "table", "schema", "functionName" and
 // "arguments".
 package schema
 
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -29,13 +33,15 @@ import (
 )
 
 const (
-	changeTime = 20 * time.Second // a change that takes longer is undone: code of the user's may run in it
-	// at a thing that others rename or drop at the same time; each lost one is another's success
-	attempts = 50
+	// bounds user code that a change may run; a change that takes longer is rolled back
+	changeTimeout = 20 * time.Second
+	// Each failed attempt means that a concurrent rename or drop of the object succeeded.
+	maxAttempts = 50
 )
 
-// settle gives a transaction the settings that its statements count on, whatever the owner chose for the role.
-const settle = `
+// sessionSettings sets the session parameters that the statements of a transaction rely on,
+// regardless of the defaults of the owner's role.
+const sessionSettings = `
 	select pg_catalog.set_config('lock_timeout', '5s', true),
 	       pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
 	       pg_catalog.set_config('standard_conforming_strings', 'on', true),
@@ -45,64 +51,65 @@ const settle = `
 	       pg_catalog.set_config('datestyle', 'ISO, MDY', true),
 	       pg_catalog.set_config('intervalstyle', 'postgres', true)`
 
-// errMoved says that a name led elsewhere, or nowhere, by the time that what it named was locked.
-var errMoved = errors.New("renamed or dropped at the same time")
+// errConcurrentChange reports that a name referred to another object, or to none, once the object
+// was locked.
+var errConcurrentChange = errors.New("renamed or dropped at the same time")
 
-// change runs f in a transaction of the project's owner that the audit log has an entry of, within a time of ours that no setting of the owner's
-// lifts. It fails with Conflict, code busy, if a lock can't be had, and with Unprocessable, code timeout, if
-// the time is over.
+// change runs f in an audited transaction of the project's owner. Its timeout is [changeTimeout],
+// which no setting of the owner extends. It fails with Conflict, code busy, if a lock is not
+// available, and with Unprocessable, code timeout, on timeout.
 func change(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Context, tx pgx.Tx) error) error {
-	bounded, cancel := context.WithTimeout(ctx, changeTime)
+	bounded, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 
 	return audit.Write(bounded, owner, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(bounded, settle); err != nil {
+		if _, err := tx.Exec(bounded, sessionSettings); err != nil {
 			return err
 		}
 
 		err := f(bounded, tx)
 		if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-			return fault.New(fault.Unprocessable, "the change took longer than %d seconds and was undone",
-				int(changeTime.Seconds())).WithCode("timeout").Because(err)
+			return fault.New(fault.Unprocessable, "the change took longer than %d seconds and was rolled back",
+				int(changeTimeout.Seconds())).WithCode("timeout").Because(err)
 		}
 
 		return err
 	})
 }
 
-// changeNamed is [change] for a thing that f finds by its name. When f fails with errMoved, it runs again and
-// finds anew.
+// changeNamed is [change] for an object that f looks up by name. It retries with a new lookup if f
+// fails with errMoved.
 func changeNamed(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Context, tx pgx.Tx) error) error {
 	var err error
-	for range attempts {
+	for range maxAttempts {
 		err = change(ctx, owner, f)
-		if !errors.Is(err, errMoved) {
+		if !errors.Is(err, errConcurrentChange) {
 			return err
 		}
 	}
 
-	return fault.New(fault.Conflict, "others change it at the same time; try again").WithCode("busy").Because(err)
+	return fault.New(fault.Conflict, "a concurrent change is in progress; try again").WithCode("busy").Because(err)
 }
 
-// lock locks a table against everyone else and fails with errMoved if the name that t has is no longer that
-// table's. A lock can be asked for by name only, so the catalogue decides afterwards.
+// lock takes an access exclusive lock on a table. It fails with errMoved if t's name no longer
+// refers to the same table. LOCK TABLE accepts only names, so lock checks the catalog afterwards.
 func lock(ctx context.Context, tx pgx.Tx, t Table) error {
-	return lockIn(ctx, tx, t, "access exclusive")
+	return lockInMode(ctx, tx, t, "access exclusive")
 }
 
-// lockIn is lock with another of the database's modes.
-func lockIn(ctx context.Context, tx pgx.Tx, t Table, mode string) error {
+// lockInMode is lock with another lock mode.
+func lockInMode(ctx context.Context, tx pgx.Tx, t Table, mode string) error {
 	err := execute(ctx, tx, "lock table only "+pg.Quote(t.Schema, t.Name)+" in "+mode+" mode")
 	switch pg.State(err) {
 	case "42P01", "3F000", "42809": // undefined table or schema, another kind of thing
-		return errMoved
+		return errConcurrentChange
 	}
 
 	if err != nil {
-		return refused(err, nil)
+		return translate(err, nil)
 	}
 
-	held, err := pg.Value[bool](ctx, tx, `
+	unchanged, err := pg.Value[bool](ctx, tx, `
 		select exists (
 			select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 			where c.oid = @id and c.relname = @name and n.nspname = @schema)`,
@@ -111,16 +118,84 @@ func lockIn(ctx context.Context, tx pgx.Tx, t Table, mode string) error {
 		return err
 	}
 
-	if !held {
-		return errMoved
+	if !unchanged {
+		return errConcurrentChange
 	}
 
 	return nil
 }
 
-// execute runs a statement that was built here. The extended protocol takes one statement at a time, which is a
-// second wall behind the quoting.
+// execute runs a statement that this package built. The extended protocol accepts a single
+// statement, which is a second defense beside quoting.
 func execute(ctx context.Context, tx pgx.Tx, sql string) error {
 	_, err := tx.Conn().PgConn().ExecParams(ctx, sql, nil, nil, nil, nil).Close()
 	return err
+}
+
+// changeTable is [changeNamed] for the table of ref, which it locks exclusively. It fails as
+// [GetTable] does, and with Conflict, code busy, if the table is locked.
+func changeTable(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string,
+	f func(ctx context.Context, tx pgx.Tx, t Table) error,
+) error {
+	return changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		t, err := GetTable(ctx, tx, project, ref)
+		if err != nil {
+			return err
+		}
+
+		if err := lock(ctx, tx, t); err != nil {
+			return err
+		}
+
+		return f(ctx, tx, t)
+	})
+}
+
+// alter runs an ALTER TABLE statement.
+func alter(ctx context.Context, tx pgx.Tx, t Table, action string) error {
+	return execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" "+action)
+}
+
+// comment sets the comment of the object that sql names; "" removes it.
+func comment(ctx context.Context, tx pgx.Tx, sql, text string) error {
+	return execute(ctx, tx, "comment on "+sql+" is "+pg.Literal(text))
+}
+
+const maxComment = 10_000 // bytes
+
+func checkComment(field, text string) error {
+	if len(text) > maxComment || !storable(text) {
+		return fault.OnField(fault.Unprocessable, field, "invalid_value",
+			"must be text of at most %d bytes without a NUL", maxComment)
+	}
+
+	return nil
+}
+
+// requireConfirmation fails with Unprocessable on confirm unless the client confirmed a step that
+// opens data.
+func requireConfirmation(confirm bool, effect string) error {
+	if confirm {
+		return nil
+	}
+	return fault.OnField(fault.Unprocessable, "confirm", "confirmation_required",
+		"must be true to confirm this change: it %s", effect)
+}
+
+// columnNames returns the names of a table's columns in order.
+func columnNames(ctx context.Context, q pg.Querier, table uint32) ([]string, error) {
+	return pg.Values[string](ctx, q, `
+		select attname from pg_catalog.pg_attribute where attrelid = @table and attnum > 0 and not attisdropped order by attnum`,
+		pgx.StrictNamedArgs{"table": table})
+}
+
+// quoted returns names as an SQL list.
+func quoted(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = pg.Quote(name)
+	}
+
+	return strings.Join(all, ", ")
 }

@@ -9,35 +9,35 @@ import (
 	"socle/internal/pg"
 )
 
-// Statistics is what PostgreSQL has counted in a database.
+// Statistics are PostgreSQL's statistics of a database.
 type Statistics struct {
 	DatabaseSize  int64             `json:"databaseSize" doc:"Bytes."`
-	Since         *time.Time        `json:"since" nullable:"true" doc:"When PostgreSQL began to count; null if it has always."`
-	CacheHitRatio *float64          `json:"cacheHitRatio" nullable:"true" minimum:"0" maximum:"1" doc:"The part of the blocks that were read from PostgreSQL's own memory."`
+	Since         *time.Time        `json:"since" nullable:"true" doc:"Time of the last reset of the statistics; null if there was none."`
+	CacheHitRatio *float64          `json:"cacheHitRatio" nullable:"true" minimum:"0" maximum:"1" doc:"Share of block reads that PostgreSQL's buffer cache served."`
 	Connections   []Connections     `json:"connections"`
-	Tables        []TableStatistics `json:"tables" doc:"The largest ones."`
-	UnusedIndexes []UnusedIndex     `json:"unusedIndexes" doc:"Those that no query has used and that keep nothing unique, the largest first."`
+	Tables        []TableStatistics `json:"tables" doc:"The largest tables."`
+	UnusedIndexes []UnusedIndex     `json:"unusedIndexes" doc:"Indexes that no query has used and that enforce no uniqueness, largest first."`
 }
 
-// Connections are those of one login.
+// Connections counts the connections of a login.
 type Connections struct {
-	Login  string `json:"login" doc:"What the login is for: owner, request, service, dump; platform is Socle's own."`
+	Login  string `json:"login" doc:"Purpose of the login: owner, request, service or dump; platform for Socle's own."`
 	Total  int64  `json:"total"`
-	Active int64  `json:"active" doc:"Those that run a statement."`
+	Active int64  `json:"active" doc:"Connections that are running a statement."`
 }
 
-// TableStatistics are those of a table.
+// TableStatistics are the statistics of a table.
 type TableStatistics struct {
 	Schema          string `json:"schema"`
 	Name            string `json:"name"`
-	EstimatedRows   int64  `json:"estimatedRows" doc:"The planner's estimate; 0 until the table was first analyzed."`
-	DeadRows        int64  `json:"deadRows" doc:"What a vacuum will clear away."`
-	Size            int64  `json:"size" doc:"Bytes, with indexes and large values."`
+	EstimatedRows   int64  `json:"estimatedRows" doc:"Estimate of the planner; 0 until the table is first analyzed."`
+	DeadRows        int64  `json:"deadRows" doc:"Rows that a vacuum will remove."`
+	Size            int64  `json:"size" doc:"Bytes, including indexes and TOAST."`
 	SequentialScans int64  `json:"sequentialScans"`
 	IndexScans      int64  `json:"indexScans"`
 }
 
-// UnusedIndex is an index that costs every write and serves no query.
+// UnusedIndex is an index that slows each write and serves no query.
 type UnusedIndex struct {
 	Schema string `json:"schema"`
 	Table  string `json:"table"`
@@ -45,18 +45,19 @@ type UnusedIndex struct {
 	Size   int64  `json:"size" doc:"Bytes."`
 }
 
-// busy is what a statement begins with that asks relations for their size. See selectTables: what somebody locks against all others has the size that was noted last.
+// busyRelations is the common table expression of statements that measure relations. Relations with
+// an access exclusive lock have the size of the last vacuum or analyze, as in [selectTables].
 const (
-	busy = `
+	busyRelations = `
 		with busy as materialized (
 			select l.relation from pg_catalog.pg_locks l
 			where l.mode = 'AccessExclusiveLock' and l.relation is not null and l.pid <> pg_catalog.pg_backend_pid()
 		)`
-	mostShown = ` limit 20`
+	rowLimit = ` limit 20`
 )
 
-// GetStatistics reads the statistics of the database that b connects to, from the catalogue alone. Nothing that a tenant has made is evaluated.
-// It fails with Conflict if somebody keeps a table locked.
+// GetStatistics reads the statistics of the database that b connects to from the catalog. It
+// evaluates no user code. It fails with Conflict if a table stays locked.
 func GetStatistics(ctx context.Context, b pg.Beginner) (Statistics, error) {
 	var s Statistics
 	err := pg.InTx(ctx, b, func(tx pgx.Tx) error {
@@ -98,7 +99,7 @@ func (s *Statistics) read(ctx context.Context, tx pgx.Tx) error {
 		group by 1 order by 1`); err != nil {
 		return err
 	}
-	if s.Tables, err = pg.All[TableStatistics](ctx, tx, busy+`
+	if s.Tables, err = pg.All[TableStatistics](ctx, tx, busyRelations+`
 		select n.nspname as schema, c.relname as name, greatest(c.reltuples, 0)::bigint as estimated_rows, coalesce(t.n_dead_tup, 0) as dead_rows,
 			case when exists (
 				select from busy b where b.relation in (c.oid, c.reltoastrelid)
@@ -112,10 +113,10 @@ func (s *Statistics) read(ctx context.Context, tx pgx.Tx) error {
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		left join pg_catalog.pg_stat_all_tables t on t.relid = c.oid
 		where c.relkind in ('r', 'p') and c.relpersistence <> 't' and `+userSchema+`
-		order by size desc, schema, name`+mostShown); err != nil {
+		order by size desc, schema, name`+rowLimit); err != nil {
 		return err
 	}
-	if s.UnusedIndexes, err = pg.All[UnusedIndex](ctx, tx, busy+`
+	if s.UnusedIndexes, err = pg.All[UnusedIndex](ctx, tx, busyRelations+`
 		select n.nspname as schema, r.relname as "table", c.relname as name,
 			case when c.oid in (select b.relation from busy b) then c.relpages::bigint * pg_catalog.current_setting('block_size')::bigint
 			else coalesce(pg_catalog.pg_relation_size(c.oid), 0) end as size
@@ -125,7 +126,7 @@ func (s *Statistics) read(ctx context.Context, tx pgx.Tx) error {
 		join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		join pg_catalog.pg_stat_all_indexes u on u.indexrelid = c.oid
 		where u.idx_scan = 0 and i.indisvalid and not i.indisunique and not i.indisexclusion and c.relkind = 'i' and c.relpersistence <> 't' and `+userSchema+`
-		order by size desc, schema, name`+mostShown); err != nil {
+		order by size desc, schema, name`+rowLimit); err != nil {
 		return err
 	}
 

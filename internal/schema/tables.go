@@ -13,27 +13,27 @@ import (
 	"socle/internal/pg"
 )
 
-// Table is a table of the user's: an ordinary or a partitioned one, or a partition. The rows and the size of a
-// partitioned table are those of its partitions, so its own are 0.
+// Table is a user table: ordinary, partitioned, or a partition. The rows and size of a partitioned
+// table count for its partitions, so its own are 0.
 type Table struct {
-	ID            uint32 `json:"id" doc:"The table's number in the database; it stays when the table is renamed."`
+	ID            uint32 `json:"id" doc:"OID of the table; it stays the same when the table is renamed."`
 	Name          string `json:"name"`
 	Schema        string `json:"schema"`
-	EstimatedRows int64  `json:"estimatedRows" minimum:"0" doc:"The planner's estimate; 0 until the table was first analyzed."`
-	TotalSize     string `json:"totalSize" doc:"With indexes and large values, for people." example:"16 kB"`
+	EstimatedRows int64  `json:"estimatedRows" minimum:"0" doc:"Estimate of the planner; 0 until the table is first analyzed."`
+	TotalSize     string `json:"totalSize" doc:"Human-readable size, including indexes and TOAST." example:"16 kB"`
 }
 
 // FullName returns schema.table.
 func (t Table) FullName() string { return t.Schema + "." + t.Name }
 
-// TableUUID returns the UUID of a project's table: version 5, of the decimal number in the namespace of the
-// project's UUID. It is as lasting as the number, and nothing has to be stored.
+// TableUUID returns the UUID of a project's table: version 5, of the decimal OID in the namespace
+// of the project's UUID. It is as stable as the OID and needs no storage.
 func TableUUID(project uuid.UUID, id uint32) uuid.UUID {
 	return uuid.NewSHA1(project, strconv.AppendUint(nil, uint64(id), 10))
 }
 
-// The size of a table that someone locks, or waits to lock, against all others can't be measured without
-// waiting for them. Such a table gets the size that the last vacuum or analyze noted.
+// pg_total_relation_size waits for access exclusive locks, held or requested. Tables with such a
+// lock get the size of the last vacuum or analyze.
 const (
 	selectTables = `
 	with busy as materialized (
@@ -53,7 +53,8 @@ const (
 		select c.oid as id, c.relname as name, n.nspname as schema, greatest(c.reltuples, 0)::bigint as estimated_rows,
 			c.reltoastrelid, count(*) over () as total ` + userTables
 
-	// userTables is where selectTables looks; a condition and the page follow, and then a closing parenthesis and c.
+	// userTables is the from clause of selectTables. A condition and the page follow, then a
+	// closing parenthesis and c.
 	userTables = `
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		where c.relkind in ('r', 'p') and c.relpersistence <> 't' and ` + userSchema + ` and ` + notMember
@@ -62,7 +63,7 @@ const (
 	selectTableByName = selectTables + ` and n.nspname = @schema and c.relname = @name) c`
 )
 
-// tableRow is a table with the number of all that were found.
+// tableRow is a table with the total number of tables.
 type tableRow struct {
 	Table
 	Total int64
@@ -70,10 +71,10 @@ type tableRow struct {
 
 var tableSorts = map[string]string{"name": "name", "schema": "schema", "id": "id", "estimatedRows": "estimated_rows"}
 
-// ListTables returns a page of the tables, never nil, and how many there are in all. The page is sorted by
+// ListTables returns a page of the tables, never nil, and the total number. Pages are sorted by
 // name, schema, id or estimatedRows; ties are broken by id.
 func ListTables(ctx context.Context, q pg.Querier, page pg.Page) ([]Table, int64, error) {
-	first := page // only the page's tables are measured, and then put in order again
+	first := page // sizes are computed for the tables of the page only, which is then sorted again
 	first.Number = 1
 
 	rows, err := pg.All[tableRow](ctx, q,
@@ -82,7 +83,7 @@ func ListTables(ctx context.Context, q pg.Querier, page pg.Page) ([]Table, int64
 		return nil, 0, err
 	}
 
-	if len(rows) == 0 && page.Number > 1 { // past the end, where no row tells the total
+	if len(rows) == 0 && page.Number > 1 { // past the end, where no row has the total
 		total, err := pg.Value[int64](ctx, q, "select count(*)"+userTables)
 		return []Table{}, total, err
 	}
@@ -101,16 +102,16 @@ var (
 	uuidRef   = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 )
 
-// GetTable returns the table that ref leads to: its full name (schema.table, or table for public.table), its
-// id, or its UUID. It fails with Invalid on the field table if ref is none of these or leads into a schema of
-// the platform's, and with NotFound if there is no such table. A UUID can't be turned back into a number, so it
-// costs a look at the numbers of all tables.
+// GetTable returns the table of ref: a full name (schema.table, or table for public.table), an ID,
+// or a UUID. It fails with Invalid on the field table if ref is none of these or names a reserved
+// schema, and with NotFound for an unknown table. A UUID can't be mapped back to an OID, so
+// GetTable compares the UUIDs of all tables.
 func GetTable(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) (Table, error) {
 	if !uuidRef.MatchString(ref) {
 		return findTable(ctx, q, ref)
 	}
 
-	id, err := idOf(ctx, q, project, uuid.MustParse(ref))
+	id, err := tableIDByUUID(ctx, q, project, uuid.MustParse(ref))
 	if err != nil {
 		return Table{}, err
 	}
@@ -118,8 +119,8 @@ func GetTable(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) 
 	return tableByID(ctx, q, id)
 }
 
-// findTable returns the table of a full name or an id, which is the only way to one whose name, made by SQL, is
-// no identifier of ours. It fails as [GetTable] does.
+// findTable returns the table of a full name or an ID. Tables with names that are no [identifier]
+// are found by ID only. It fails as [GetTable] does.
 func findTable(ctx context.Context, q pg.Querier, ref string) (Table, error) {
 	if numberRef.MatchString(ref) {
 		id, err := strconv.ParseUint(ref, 10, 32)
@@ -139,14 +140,14 @@ func findTable(ctx context.Context, q pg.Querier, ref string) (Table, error) {
 }
 
 func tableByName(ctx context.Context, q pg.Querier, schema, name string) (Table, error) {
-	return oneTable(ctx, q, selectTableByName, pgx.StrictNamedArgs{"schema": schema, "name": name})
+	return queryTable(ctx, q, selectTableByName, pgx.StrictNamedArgs{"schema": schema, "name": name})
 }
 
 func tableByID(ctx context.Context, q pg.Querier, id uint32) (Table, error) {
-	return oneTable(ctx, q, selectTableByID, pgx.StrictNamedArgs{"id": id})
+	return queryTable(ctx, q, selectTableByID, pgx.StrictNamedArgs{"id": id})
 }
 
-func oneTable(ctx context.Context, q pg.Querier, sql string, args pgx.StrictNamedArgs) (Table, error) {
+func queryTable(ctx context.Context, q pg.Querier, sql string, args pgx.StrictNamedArgs) (Table, error) {
 	row, err := pg.One[tableRow](ctx, q, sql, args)
 	if fault.Is(err, fault.NotFound) {
 		return Table{}, noTable().Because(err)
@@ -155,7 +156,7 @@ func oneTable(ctx context.Context, q pg.Querier, sql string, args pgx.StrictName
 	return row.Table, err
 }
 
-func idOf(ctx context.Context, q pg.Querier, project, table uuid.UUID) (uint32, error) {
+func tableIDByUUID(ctx context.Context, q pg.Querier, project, table uuid.UUID) (uint32, error) {
 	ids, err := pg.Values[uint32](ctx, q, "select c.oid"+userTables)
 	if err != nil {
 		return 0, err
@@ -172,14 +173,14 @@ func idOf(ctx context.Context, q pg.Querier, project, table uuid.UUID) (uint32, 
 
 func badRef() error {
 	return fault.OnField(fault.Invalid, "table", "invalid_value",
-		"must be the name, id or UUID of one of the project's tables")
+		"must be the name, ID or UUID of one of the project's tables")
 }
 
 func noTable() *fault.Error { return fault.New(fault.NotFound, "there is no such table") }
 
-// RenameTable gives the table that ref leads to another name in its schema; the name it has already is fine. It
-// fails as [GetTable] does, with Unprocessable on name if that is no name, with Conflict on name if it is
-// taken, and with Conflict, code busy, if others hold the table.
+// RenameTable renames the table of ref within its schema; the current name is accepted. It fails as
+// [GetTable] does, with Unprocessable on name if the name is invalid, with Conflict on name if it
+// is taken, and with Conflict, code busy, if the table is locked.
 func RenameTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Table, error) {
 	var renamed Table
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
@@ -198,7 +199,7 @@ func RenameTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 		if t.Name != name {
 			err := execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" rename to "+pg.Quote(name))
 			if err != nil {
-				return refused(err, nameTaken)
+				return translate(err, nameTaken)
 			}
 		}
 
@@ -211,14 +212,102 @@ func RenameTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 	return renamed, err
 }
 
-// nameTaken explains that a relation's name is in use: by a relation, by a type (a table has one of its name),
-// or by one that is made at the same moment.
+// nameTaken translates the SQLSTATEs of a name in use: by a relation, by a type (each table has a
+// row type of its name), or by a concurrent creation.
 func nameTaken(state string) *fault.Error {
 	switch state {
-	case "42P07", "42710", "23505": // duplicate_table, duplicate_object, unique_violation in the catalogue
+	// duplicate_table, duplicate_object, unique_violation in the catalog
+	case "42P07", "42710", "23505":
 		return fault.OnField(fault.Conflict, "name", "already_exists",
-			"is the name of another table, view or type of the schema")
+			"is already used by a table, view or type of the schema")
 	}
 
 	return nil
+}
+
+// TableDetails are the properties of a table that [Table] does not have.
+type TableDetails struct {
+	Comment          string   `json:"comment"`
+	RowLevelSecurity bool     `json:"rowLevelSecurity" doc:"Whether row level security is enabled."`
+	PrimaryKey       []string `json:"primaryKey" nullable:"false" doc:"Columns of the primary key, in order."`
+}
+
+// GetTableDetails returns the details of a table, or the zero value if it was dropped.
+func GetTableDetails(ctx context.Context, q pg.Querier, table uint32) (TableDetails, error) {
+	d, err := pg.One[TableDetails](ctx, q, `
+		select coalesce(pg_catalog.obj_description(c.oid, 'pg_class'), '') as comment, c.relrowsecurity as row_level_security,
+			coalesce((select pg_catalog.array_agg(a.attname::text order by k.n)
+				from pg_catalog.pg_index i
+				cross join lateral pg_catalog.unnest(i.indkey::int2[]) with ordinality k(number, n)
+				join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = k.number
+				where i.indrelid = c.oid and i.indisprimary and k.n <= i.indnkeyatts), '{}') as primary_key
+		from pg_catalog.pg_class c where c.oid = @table`, pgx.StrictNamedArgs{"table": table})
+	if fault.Is(err, fault.NotFound) {
+		return TableDetails{PrimaryKey: []string{}}, nil
+	}
+
+	return d, err
+}
+
+// TableUpdate is a partial update of a table; nil fields stay unchanged.
+type TableUpdate struct {
+	Comment          *string
+	RowLevelSecurity *bool
+	Confirm          bool
+}
+
+// UpdateTable changes a table. It fails as [GetTable] does, with Unprocessable on confirm if row
+// level security would be disabled without confirmation, and with Conflict, code busy, if the table
+// is locked.
+func UpdateTable(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, u TableUpdate,
+) (Table, error) {
+	var changed Table
+	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+		changed = t
+
+		if u.RowLevelSecurity != nil {
+			action := "enable row level security"
+			if !*u.RowLevelSecurity {
+				err := requireConfirmation(u.Confirm, "exposes all rows to every role with privileges on the table")
+				if err != nil {
+					return err
+				}
+				action = "disable row level security"
+			}
+
+			if err := alter(ctx, tx, t, action); err != nil {
+				return translate(err, nil)
+			}
+		}
+
+		if u.Comment == nil {
+			return nil
+		}
+
+		if err := checkComment("comment", *u.Comment); err != nil {
+			return err
+		}
+
+		return translate(comment(ctx, tx, "table "+pg.Quote(t.Schema, t.Name), *u.Comment), nil)
+	})
+
+	return changed, err
+}
+
+// DeleteTable drops a table and returns the dependents that were dropped with it. It fails as
+// [GetTable] does, with Conflict, code in_use and the member dependents, if other objects depend on
+// it and cascade is not set, and with Conflict, code busy, if the table is locked.
+func DeleteTable(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, cascade bool,
+) (Table, []Dependent, error) {
+	var deleted Table
+	var dependents []Dependent
+	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+		var err error
+		deleted = t
+		dependents, err = drop(ctx, tx, "drop table "+pg.Quote(t.Schema, t.Name), object{"pg_class", t.ID, 0}, cascade)
+		return err
+	})
+	return deleted, dependents, err
 }

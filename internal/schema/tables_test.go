@@ -20,10 +20,10 @@ func TestTableUUID(t *testing.T) {
 	project := uuid.MustParse("018f2f6e-0000-7000-8000-000000000001")
 	got := schema.TableUUID(project, 16385)
 	if want := uuid.NewSHA1(project, []byte("16385")); got != want || got.Version() != 5 {
-		t.Errorf("table's UUID %s of version %d, want %s of version 5", got, got.Version(), want)
+		t.Errorf("UUID of the table: got %s of version %d, want %s of version 5", got, got.Version(), want)
 	}
 	if schema.TableUUID(project, 16386) == got || schema.TableUUID(uuid.New(), 16385) == got {
-		t.Error("another table or project has the same UUID")
+		t.Error("another table or project got the same UUID")
 	}
 }
 
@@ -48,7 +48,7 @@ func TestListTables(t *testing.T) {
 	}
 	if names, total := list(pg.Page{Number: 1, Limit: 20, Sort: "name"}); len(names) != 0 ||
 		names == nil || total != 0 {
-		t.Errorf("an empty project lists %v of %d", names, total)
+		t.Errorf("empty project: got %v of %d", names, total)
 	}
 
 	p.sql(`create schema app`, `create table public.b (id int primary key)`, `create table app.a (id int)`,
@@ -73,7 +73,7 @@ func TestListTables(t *testing.T) {
 	} {
 		names, total := list(test.page)
 		if got := strings.Join(names, " "); got != test.want || total != 5 {
-			t.Errorf("page %+v lists %q of %d, want %q of 5", test.page, got, total, test.want)
+			t.Errorf("page %+v: got %q of %d, want %q of 5", test.page, got, total, test.want)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestGetTable(t *testing.T) {
 
 	fresh, err := schema.GetTable(t.Context(), p.platform, p.uuid, "orders")
 	if err != nil || fresh.EstimatedRows != 0 || fresh.TotalSize != "16 kB" {
-		t.Errorf("a new table is %+v (%v), want 0 rows and 16 kB", fresh, err)
+		t.Errorf("new table: got %+v (%v), want 0 rows and 16 kB", fresh, err)
 	}
 
 	p.sql(`insert into public.orders select n, 'x' from generate_series(1, 1000) n`, `analyze public.orders`)
@@ -121,7 +121,7 @@ func TestGetTable(t *testing.T) {
 	}
 }
 
-// badTableNames can't be the name of a user's table in a path.
+// badTableNames are no valid names of user tables in a path.
 var badTableNames = []string{"", " ", ".", "a.", ".a", "a.b.c", "db.public.orders", "...", `"orders"`, "orders'",
 	"orders; drop table orders", "orders--", "or ders", "órders", "pg_catalog.pg_class", "pg_toast.x",
 	"information_schema.tables", "auth.users", "storage.files", "forms.forms", "realtime.x", "socle.migrations",
@@ -129,7 +129,7 @@ var badTableNames = []string{"", " ", ".", "a.", ".a", "a.b.c", "db.public.order
 	"$1", strings.Repeat("a", 64), strings.Repeat("a", 10_000), "018f2f6e-0000-7000-8000-00000000000",
 	"{018f2f6e-0000-7000-8000-000000000001}", "018f2f6e000070008000000000000001", "orders\n"}
 
-// TestReadLockedTable checks that reading waits for nobody who has locked a table, or waits to.
+// TestReadLockedTable checks that reading does not wait for held or requested table locks.
 func TestReadLockedTable(t *testing.T) {
 	t.Parallel()
 
@@ -154,7 +154,7 @@ func TestReadLockedTable(t *testing.T) {
 
 	got, err := schema.GetTable(t.Context(), p.platform, p.uuid, "orders")
 	if err != nil || got.ID != want.ID || got.EstimatedRows != 1000 || got.TotalSize == "0 bytes" {
-		t.Errorf("locked table %+v (%v), want about %+v", got, err, want)
+		t.Errorf("locked table: got %+v (%v), want about %+v", got, err, want)
 	}
 
 	if tables, total, err := schema.ListTables(t.Context(), p.platform, pg.Page{
@@ -162,10 +162,10 @@ func TestReadLockedTable(t *testing.T) {
 		Limit:  20,
 		Sort:   "name",
 	}); err != nil || total != 1 || len(tables) != 1 {
-		t.Errorf("list with a locked table: %v of %d, %v", tables, total, err)
+		t.Errorf("list with a locked table: got %v of %d, %v", tables, total, err)
 	}
 	if columns := p.columns("orders"); len(columns) != 1 {
-		t.Errorf("columns of a locked table: %v", columns)
+		t.Errorf("columns of a locked table: got %v", columns)
 	}
 
 	_, err = schema.RenameTable(t.Context(), p.owner, p.uuid, "orders", "bills")
@@ -179,7 +179,7 @@ func TestRenameTable(t *testing.T) {
 	p.sql(`create schema app`, `create table app.orders (id int)`, `create table public.taken (id int)`,
 		`create view public.view as select 1`, `create type public.mood as enum ('a')`)
 
-	made := p.table("orders", column("id"))
+	created := p.table("orders", column("id"))
 	p.sql(`insert into public.orders values (7)`)
 
 	rename := func(ref, name, want string) {
@@ -187,19 +187,19 @@ func TestRenameTable(t *testing.T) {
 
 		got, err := schema.RenameTable(t.Context(), p.owner, p.uuid, ref, name)
 		if err != nil || got.FullName() != want {
-			t.Errorf("rename %s to %s: %+v, %v, want %s", ref, name, got, err, want)
+			t.Errorf("rename %s to %s: got %+v, %v, want %s", ref, name, got, err, want)
 		}
 	}
 
 	rename("orders", "bills", "public.bills")
-	rename(strconv.Itoa(int(made.ID)), "Bills_2", "public.Bills_2")
-	rename(schema.TableUUID(p.uuid, made.ID).String(), strings.Repeat("b", 63), "public."+strings.Repeat("b", 63))
+	rename(strconv.Itoa(int(created.ID)), "Bills_2", "public.Bills_2")
+	rename(schema.TableUUID(p.uuid, created.ID).String(), strings.Repeat("b", 63), "public."+strings.Repeat("b", 63))
 	rename("public."+strings.Repeat("b", 63), "select", "public.select")
 	rename("select", "select", "public.select")
 	rename("app.orders", "taken", "app.taken")
 
 	if got := p.value(`select id from public."select"`); got != "7" {
-		t.Errorf("the renamed table has row %s, want 7", got)
+		t.Errorf("row of the renamed table: got %s, want 7", got)
 	}
 
 	before := p.snapshot()
@@ -231,11 +231,12 @@ func TestRenameTable(t *testing.T) {
 	p.run(p.platform, `drop table public.foreigner`)
 
 	if after := p.snapshot(); after != before {
-		t.Errorf("refused renames changed something:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("rejected renames changed the catalog: got\n%s\nwant\n%s", after, before)
 	}
 }
 
-// TestOddNames checks that what SQL has named is listed, described and renamed as it is.
+// TestOddNames checks that tables with names that only SQL can create are listed, described and
+// renamed.
 func TestOddNames(t *testing.T) {
 	t.Parallel()
 
@@ -252,12 +253,12 @@ func TestOddNames(t *testing.T) {
 
 	tables, total, err := schema.ListTables(t.Context(), p.platform, pg.Page{Number: 1, Limit: 100, Sort: "id"})
 	if err != nil || int(total) != len(names)+1 {
-		t.Fatalf("%d tables (%v), want %d", total, err, len(names)+1)
+		t.Fatalf("got %d tables (%v), want %d", total, err, len(names)+1)
 	}
 
 	for i, table := range tables[1:] {
 		if table.Name != names[i] || table.Schema != names[i] {
-			t.Errorf("table %+v, want the name and schema %q", table, names[i])
+			t.Errorf("got table %+v, want the name and schema %q", table, names[i])
 		}
 
 		id := strconv.Itoa(int(table.ID))
@@ -275,60 +276,61 @@ func TestOddNames(t *testing.T) {
 
 		if renamed, err := schema.RenameTable(t.Context(), p.owner, p.uuid, id, "fine"); err != nil ||
 			renamed.ID != table.ID || renamed.Name != "fine" {
-			t.Errorf("rename %q: %+v, %v", full, renamed, err)
+			t.Errorf("rename %q: got %+v, %v", full, renamed, err)
 		}
 	}
 
 	if len(p.columns("canary")) != 1 {
-		t.Error("the canary is not what it was")
+		t.Error("the canary table changed")
 	}
 }
 
-// TestRenameRaces checks that every success was true in turn, and that one name holds in the end.
+// TestRenameRaces checks that each successful rename was effective in turn, and that exactly one
+// name remains.
 func TestRenameRaces(t *testing.T) {
 	t.Parallel()
 
 	p := newProject(t)
 	for round := range 5 {
 		name := fmt.Sprintf("start_%d", round)
-		made := p.table(name, column("id"))
+		created := p.table(name, column("id"))
 		won := ""
 
-		errs := together(10, func(i int) error {
+		errs := concurrently(10, func(i int) error {
 			renamed, err := schema.RenameTable(t.Context(), p.owner, p.uuid, name, fmt.Sprintf("name_%d_%d", round, i))
 			if err == nil {
-				won = renamed.Name // one success, so one writer
+				won = renamed.Name // a single success, so a single writer
 			}
 
 			return err
 		})
 		if n := successes(t, errs, fault.NotFound); n != 1 {
-			t.Errorf("%d of 10 renames by name succeeded, want 1", n)
+			t.Errorf("concurrent renames by name: got %d of 10 successes, want 1", n)
 		}
 
-		id := strconv.Itoa(int(made.ID))
+		id := strconv.Itoa(int(created.ID))
 		if got, err := schema.GetTable(t.Context(), p.platform, p.uuid, id); err != nil || got.Name != won {
-			t.Errorf("the table is %+v (%v), want the name %s", got, err, won)
+			t.Errorf("got table %+v (%v), want the name %s", got, err, won)
 		}
 
-		errs = together(10, func(i int) error {
+		errs = concurrently(10, func(i int) error {
 			_, err := schema.RenameTable(t.Context(), p.owner, p.uuid, id, fmt.Sprintf("again_%d_%d", round, i))
 			return err
 		})
 		if n := successes(t, errs); n != 10 {
-			t.Errorf("%d of 10 renames by id succeeded, want all", n)
+			t.Errorf("concurrent renames by ID: got %d of 10 successes, want 10", n)
 		}
 
 		first, second := p.table(fmt.Sprintf("first_%d", round),
 			column("id")), p.table(fmt.Sprintf("second_%d", round), column("id"))
 
-		errs = together(10, func(i int) error {
+		errs = concurrently(10, func(i int) error {
 			_, err := schema.RenameTable(t.Context(), p.owner, p.uuid, []schema.Table{first, second}[i%2].FullName(),
 				fmt.Sprintf("target_%d", round))
 			return err
 		})
 		if n := successes(t, errs, fault.Conflict, fault.NotFound); n != 1 {
-			t.Errorf("%d of two tables got one name, want 1", n)
+			t.Errorf("concurrent renames to one name: got %d successes, want 1", n)
 		}
 	}
 }

@@ -13,33 +13,33 @@ import (
 	"socle/internal/pg"
 )
 
-// Trigger is a trigger of a table of the user's.
+// Trigger is a trigger of a user's table.
 type Trigger struct {
 	Name       string   `json:"name"`
 	Timing     string   `json:"timing" enum:"before,after,instead of"`
 	Events     []string `json:"events" doc:"insert, update, delete, truncate"`
 	Level      string   `json:"level" enum:"row,statement"`
-	Columns    []string `json:"columns" doc:"Those whose update it is for; empty for all."`
+	Columns    []string `json:"columns" doc:"Columns whose update fires the trigger; empty for all."`
 	Function   string   `json:"function" doc:"schema.name"`
 	Enabled    bool     `json:"enabled"`
-	Arguments  []string `json:"arguments" db:"-" doc:"What the function finds in TG_ARGV."`
-	Constraint bool     `json:"constraint" doc:"It can be told to fire at the end of the transaction, if it is deferrable."`
+	Arguments  []string `json:"arguments" db:"-" doc:"Arguments of the function, in TG_ARGV."`
+	Constraint bool     `json:"constraint" doc:"A constraint trigger, which can fire at the end of the transaction if it is deferrable."`
 	Deferral
 	Definition string `json:"definition" doc:"As the database prints it, with its condition."`
 }
 
-// Deferral says when a constraint is looked after.
+// Deferral is the deferral of a constraint or constraint trigger.
 type Deferral struct {
-	Deferrable        bool `json:"deferrable" doc:"SET CONSTRAINTS can put it off until the transaction's end."`
-	InitiallyDeferred bool `json:"initiallyDeferred" doc:"It is put off unless SET CONSTRAINTS says otherwise."`
+	Deferrable        bool `json:"deferrable" doc:"SET CONSTRAINTS can defer it until the end of the transaction."`
+	InitiallyDeferred bool `json:"initiallyDeferred" doc:"Deferred by default; SET CONSTRAINTS can change that."`
 }
 
-// NewTrigger is what a trigger is made of.
+// NewTrigger describes a trigger to create.
 type NewTrigger struct {
 	Name     string
 	Timing   string // before or after
 	Events   []string
-	Level    string // row or statement; "" is row
+	Level    string // row or statement; "" means row
 	Columns  []string
 	Function string // schema.name, or name for public.name
 
@@ -51,10 +51,10 @@ type NewTrigger struct {
 
 type triggerRow struct {
 	Trigger
-	Args []byte // each closed by a NUL
+	Args []byte // each terminated by a NUL
 }
 
-// triggersOf returns the triggers of a table, or the one of a name, if there is one.
+// triggersOf returns the triggers of a table, or only the trigger with the name unless name is nil.
 func triggersOf(ctx context.Context, q pg.Querier, t Table, name any) ([]Trigger, error) {
 	rows, err := pg.All[triggerRow](ctx, q, selectTriggers, pgx.StrictNamedArgs{"id": t.ID, "name": name})
 	all := make([]Trigger, len(rows))
@@ -67,7 +67,8 @@ func triggersOf(ctx context.Context, q pg.Querier, t Table, name any) ([]Trigger
 	return all, err
 }
 
-// The bits of pg_trigger.tgtype are PostgreSQL's own: 1 row, 2 before, 4 insert, 8 delete, 16 update, 32 truncate, 64 instead of.
+// selectTriggers decodes the bits of pg_trigger.tgtype: 1 row, 2 before, 4 insert, 8 delete, 16
+// update, 32 truncate, 64 instead of.
 const selectTriggers = `
 	select t.tgname as name, case when t.tgtype & 2 <> 0 then 'before' when t.tgtype & 64 <> 0 then 'instead of' else 'after' end as timing,
 		array_remove(array[case when t.tgtype & 4 <> 0 then 'insert' end, case when t.tgtype & 16 <> 0 then 'update' end,
@@ -77,14 +78,14 @@ const selectTriggers = `
 			join pg_catalog.pg_attribute a on a.attrelid = t.tgrelid and a.attnum = c.number order by c.n) as columns,
 		n.nspname || '.' || p.proname as function, t.tgenabled <> 'D' as enabled,
 		t.tgargs as args, t.tgconstraint <> 0 as constraint, t.tgdeferrable as deferrable, t.tginitdeferred as initially_deferred,
-		coalesce(pg_catalog.pg_get_triggerdef(t.oid), '') as definition -- null if it is dropped at this moment
+		coalesce(pg_catalog.pg_get_triggerdef(t.oid), '') as definition -- null if dropped concurrently
 	from pg_catalog.pg_trigger t
 	join pg_catalog.pg_proc p on p.oid = t.tgfoid
 	join pg_catalog.pg_namespace n on n.oid = p.pronamespace
 	where t.tgrelid = @id and not t.tgisinternal and (@name::text is null or t.tgname = @name)
 	order by t.tgname`
 
-// ListTriggers returns the triggers, by name, of the table that ref leads to. It fails as [GetTable] does.
+// ListTriggers returns the triggers of the table of ref by name. It fails as [GetTable] does.
 func ListTriggers(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) ([]Trigger, error) {
 	t, err := GetTable(ctx, q, project, ref)
 	if err != nil {
@@ -94,8 +95,8 @@ func ListTriggers(ctx context.Context, q pg.Querier, project uuid.UUID, ref stri
 	return triggersOf(ctx, q, t, nil)
 }
 
-// GetTrigger returns a trigger of the table that ref leads to. It fails as [GetTable] does, and with NotFound if there is
-// no such trigger.
+// GetTrigger returns a trigger of the table of ref. It fails as [GetTable] does, and with NotFound
+// for an unknown trigger.
 func GetTrigger(ctx context.Context, q pg.Querier, project uuid.UUID, ref, name string) (Trigger, error) {
 	t, err := GetTable(ctx, q, project, ref)
 	if err != nil {
@@ -118,39 +119,39 @@ func getTrigger(ctx context.Context, q pg.Querier, t Table, name string) (Trigge
 	return found[0], nil
 }
 
-// CreateTrigger makes a trigger of the table that ref leads to. It fails as [GetTable] does, with Conflict on name if the
-// table has such a trigger, with Conflict, code busy, if others hold the table, and with Unprocessable on the
-// field at fault.
+// CreateTrigger creates a trigger on the table of ref. It fails as [GetTable] does, with Conflict
+// on name if the table has a trigger of that name, with Conflict, code busy, if the table is
+// locked, and with Unprocessable on the field at fault.
 func CreateTrigger(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewTrigger,
 ) (Trigger, error) {
-	var made Trigger
+	var created Trigger
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		if err := n.check(); err != nil {
 			return err
 		}
 
-		err := named(ctx, tx, t.Schema, func() error {
+		err := withSearchPath(ctx, tx, t.Schema, func() error {
 			when, err := n.condition(ctx, tx, t)
 			if err != nil {
 				return err
 			}
 
-			return refused(execute(ctx, tx, n.statement(t, when)), n.explain)
+			return translate(execute(ctx, tx, n.statement(t, when)), n.explain)
 		})
 		if err != nil {
 			return err
 		}
 
-		made, err = getTrigger(ctx, tx, t, n.Name)
+		created, err = getTrigger(ctx, tx, t, n.Name)
 		return err
 	})
 
-	return made, err
+	return created, err
 }
 
-// EnableTrigger switches a trigger on or off. It fails as [GetTrigger] does, and with Conflict, code busy, if others hold
-// the table.
+// EnableTrigger enables or disables a trigger. It fails as [GetTrigger] does, and with Conflict,
+// code busy, if the table is locked.
 func EnableTrigger(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, enabled bool,
 ) (Trigger, error) {
@@ -167,28 +168,28 @@ func EnableTrigger(
 		}
 
 		changed.Enabled = enabled
-		return refused(execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+verb+pg.Quote(name)), nil)
+		return translate(execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+verb+pg.Quote(name)), nil)
 	})
 
 	return changed, err
 }
 
-// DeleteTrigger drops a trigger. It fails as [EnableTrigger] does, and with Conflict, code in_use, if it came from a
-// partitioned table.
+// DeleteTrigger drops a trigger. It fails as [EnableTrigger] does, and with Conflict, code in_use,
+// if the trigger belongs to a partitioned table.
 func DeleteTrigger(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) error {
 	return changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		if _, err := getTrigger(ctx, tx, t, name); err != nil {
 			return err
 		}
 
-		return refused(execute(ctx, tx, "drop trigger "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)+" restrict"),
+		return translate(execute(ctx, tx, "drop trigger "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)+" restrict"),
 			nil)
 	})
 }
 
 var triggerEvents = []string{"insert", "update", "delete", "truncate"}
 
-// check checks what needs no database.
+// check validates the trigger without the database.
 func (n NewTrigger) check() error {
 	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
 		return err
@@ -206,7 +207,7 @@ func (n NewTrigger) check() error {
 
 	for i, e := range n.Events {
 		if !slices.Contains(triggerEvents, e) || slices.Contains(n.Events[:i], e) {
-			return fault.OnField(fault.Unprocessable, "events", "not_allowed", "must be different ones of %s",
+			return fault.OnField(fault.Unprocessable, "events", "not_allowed", "must be distinct values of %s",
 				strings.Join(triggerEvents, ", "))
 		}
 	}
@@ -216,23 +217,23 @@ func (n NewTrigger) check() error {
 	}
 	if n.Constraint && (n.Timing != "after" || n.Level == "statement") {
 		return fault.OnField(fault.Unprocessable, "constraint", "not_applicable",
-			"means nothing but for after and each row")
+			"requires the timing after and the level row")
 	}
 	if n.Deferrable && !n.Constraint {
-		return fault.OnField(fault.Unprocessable, "deferrable", "not_applicable", "means nothing but for a constraint")
+		return fault.OnField(fault.Unprocessable, "deferrable", "not_applicable", "requires a constraint trigger")
 	}
 	if n.InitiallyDeferred && !n.Deferrable {
 		return fault.OnField(fault.Unprocessable, "initially_deferred", "not_applicable",
-			"means nothing for what is not deferrable")
+			"requires deferrable")
 	}
 	if len(n.Columns) > 0 && !slices.Contains(n.Events, "update") {
-		return fault.OnField(fault.Unprocessable, "columns", "not_applicable", "must be empty without the event update")
+		return fault.OnField(fault.Unprocessable, "columns", "not_applicable", "requires the event update")
 	}
 
 	for i, c := range n.Columns {
 		if !storable(c) || c == "" || len(c) > 63 || slices.Contains(n.Columns[:i], c) {
 			return fault.OnField(fault.Unprocessable, "columns", "invalid_value",
-				"must be different columns of the table")
+				"must be distinct columns of the table")
 		}
 	}
 
@@ -244,7 +245,8 @@ func (n NewTrigger) check() error {
 	return nil
 }
 
-// condition returns the trigger's condition as SQL text, "" if it has none. In it there are old and new as far as all its events have them.
+// condition returns the trigger's condition as SQL, or "". The condition may use old and new as far
+// as all of the trigger's events provide them.
 func (n NewTrigger) condition(ctx context.Context, tx pgx.Tx, t Table) (string, error) {
 	if n.When == "" {
 		return "", nil
@@ -268,20 +270,25 @@ func (n NewTrigger) condition(ctx context.Context, tx pgx.Tx, t Table) (string, 
 		return "", err
 	}
 
-	// Who is to blame could not be told afterwards.
+	// Check the function here, since the error of CREATE TRIGGER does not tell it from the
+	// condition.
 	schema, function, _ := splitName(n.Function)
 	fits, err := pg.Value[bool](ctx, tx, `
 		select exists (select from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
 			where n.nspname = @schema and p.proname = @name and p.pronargs = 0 and p.prorettype = 'pg_catalog.trigger'::pg_catalog.regtype)`,
 		pgx.StrictNamedArgs{"schema": schema, "name": function})
-	if err == nil && !fits {
-		err = n.explain("42883")
+	if err != nil {
+		return "", err
 	}
 
-	return " when " + text, err
+	if !fits {
+		return "", n.explain("42883")
+	}
+
+	return " when " + text, nil
 }
 
-// statement returns the statement that makes the trigger.
+// statement returns the SQL that creates the trigger.
 func (n NewTrigger) statement(t Table, when string) string {
 	events := make([]string, len(n.Events))
 	for i, e := range n.Events {
@@ -318,7 +325,7 @@ func (n NewTrigger) statement(t Table, when string) string {
 		strings.Join(arguments, ", ") + ")"
 }
 
-// clause returns what a statement says of it.
+// clause returns the deferral as SQL.
 func (d Deferral) clause() string {
 	switch {
 	case d.InitiallyDeferred:
@@ -330,22 +337,22 @@ func (d Deferral) clause() string {
 	return ""
 }
 
-// explain says what the server has against the trigger.
+// explain translates an SQLSTATE of CREATE TRIGGER.
 func (n NewTrigger) explain(state string) *fault.Error {
-	// the function was looked at before
+	// The function was checked before, so these states blame the condition.
 	if n.When != "" && (state == "0A000" || state == "42P17" || state == "42803" || state == "42P20") {
 		return badExpression("when", state, "")
 	}
 
 	switch state {
-	case "42710", "23505": // duplicate_object, unique_violation in the catalogue
-		return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another trigger of the table")
+	case "42710", "23505": // duplicate_object, unique_violation in the catalog
+		return fault.OnField(fault.Conflict, "name", "already_exists", "is already used by a trigger of the table")
 	case "42883", "3F000": // undefined_function, invalid_schema_name
 		return fault.OnField(fault.Unprocessable, "function", "not_found",
-			"is not a function without parameters of the project")
+			"is not a function of the project without parameters")
 	case "42P17", "42501": // invalid_object_definition, insufficient_privilege
 		return fault.OnField(fault.Unprocessable, "function", "not_applicable",
-			"must be one of the project's that returns trigger")
+			"must be a function of the project that returns trigger")
 	case "42703": // undefined_column
 		return fault.OnField(fault.Unprocessable, "columns", "not_found", "must be columns of the table")
 	}

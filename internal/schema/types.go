@@ -11,29 +11,29 @@ import (
 	"socle/internal/pg"
 )
 
-// dataType is a type that the server knows and that a column or a function may have.
+// dataType is a type of the database that a column or a function may have.
 type dataType struct {
-	SQL       string // text for statements, with modifiers and brackets
-	OID       uint32
-	Base      uint32 // the type under a domain, else OID
-	Name      string // what clients read, without modifiers
-	Textual   bool   // a string type, or a domain over one
-	Moment    bool   // a type of date or time, or a domain over one
-	Composite bool   // a row, or a domain over one
-	identity  bool
-	modified  bool
+	SQL         string // SQL with modifiers and brackets
+	OID         uint32
+	Base        uint32 // base type of a domain, else OID
+	Name        string // for clients, without modifiers
+	Textual     bool   // string type, or a domain over one
+	Moment      bool   // date or time type, or a domain over one
+	Composite   bool   // row type, or a domain over one
+	identity    bool
+	hasModifier bool
 }
 
-// types asks the server about types, each only once. It is good for one transaction.
+// types resolves types and caches them for one transaction.
 type types struct {
 	tx    pgx.Tx
 	known map[typeSpec]dataType
 }
 
-func typesOf(tx pgx.Tx) *types { return &types{tx: tx, known: map[typeSpec]dataType{}} }
+func newTypes(tx pgx.Tx) *types { return &types{tx: tx, known: map[typeSpec]dataType{}} }
 
-// get returns the type that a client wrote. It fails with Unprocessable on the field if it is none, or none for
-// a column: a pseudo-type, one of the platform's, one of the catalogue's own.
+// get resolves a type that a client wrote. It fails with Unprocessable on the field for an unknown
+// type, a pseudo-type, and types reserved for the platform or the catalog.
 func (t *types) get(ctx context.Context, field, text string) (dataType, error) {
 	if strings.TrimSpace(text) == "" {
 		return dataType{}, fault.OnField(fault.Unprocessable, field, "required", "must not be empty")
@@ -51,8 +51,8 @@ func badType(field, message string) *fault.Error {
 	return fault.OnField(fault.Unprocessable, field, "invalid_type", "%s", message)
 }
 
-// plain is get for where a counting type has no meaning.
-func (t *types) plain(ctx context.Context, field, text string) (dataType, error) {
+// getNonSerial is get without the serial types.
+func (t *types) getNonSerial(ctx context.Context, field, text string) (dataType, error) {
 	d, err := t.get(ctx, field, text)
 	if err == nil && d.identity {
 		err = badType(field, "can't be serial here: use integer")
@@ -61,7 +61,7 @@ func (t *types) plain(ctx context.Context, field, text string) (dataType, error)
 	return d, err
 }
 
-// resolve is get for a type that is parsed.
+// resolve is get for a parsed type.
 func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataType, error) {
 	if d, ok := t.known[spec]; ok {
 		return d, nil
@@ -74,7 +74,7 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 
 	r, err := pg.One[row](ctx, t.tx, `
 		with recursive named as (
-			select `+meant+` as sql
+			select `+resolvedType+` as sql
 		), found as (
 			select d.sql, t.oid, t.typtype, t.typcategory, t.typbasetype, coalesce(e.oid, t.oid) as element
 			from named d
@@ -95,17 +95,18 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 		join pg_catalog.pg_type e on e.oid = f.element
 		join pg_catalog.pg_namespace n on n.oid = e.typnamespace
 		cross join lateral (select pg_catalog.format_type(f.oid, null) as full_name) printed
-		cross join lateral (select `+shownType+` as name) shown`,
+		cross join lateral (select `+displayType+` as name) shown`,
 		spec.arguments())
 	switch {
 	case fault.Is(err, fault.NotFound) || err == nil && !r.Usable:
-		return dataType{}, badType(field, "is not a type that this database has for columns and functions")
+		return dataType{}, badType(field, "is not a type of this database for columns and functions")
 	case err != nil:
-		return dataType{}, refused(err, func(state string) *fault.Error {
+		return dataType{}, translate(err, func(state string) *fault.Error {
 			switch state {
 			case "42501": // insufficient_privilege, on the schema
-				return badType(field, "is not a type that this database has for columns and functions")
-				// invalid_parameter_value, invalid_text_representation, syntax_error, numeric_value_out_of_range
+				return badType(field, "is not a type of this database for columns and functions")
+				// invalid_parameter_value, invalid_text_representation, syntax_error,
+				// numeric_value_out_of_range
 			case "22023", "22P02", "42601", "22003":
 				return badType(field, errModifier.Error())
 			}
@@ -115,14 +116,15 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 	}
 
 	d := r.dataType
-	d.Name, d.identity, d.modified = shortType(d.Name), spec.identity, spec.modified
+	d.Name, d.identity, d.hasModifier = shortType(d.Name), spec.identity, spec.hasModifier
 	t.known[spec] = d
 
 	return d, nil
 }
 
-// meant is the SQL expression of the name that leads to a type, of those that [typeSpec] has; of its first one if none does.
-const meant = `case when pg_catalog.to_regtype(@sql) is not null then @sql
+// resolvedType is the SQL expression of the first name of a [typeSpec] that resolves to a type, or
+// of its first name if none does.
+const resolvedType = `case when pg_catalog.to_regtype(@sql) is not null then @sql
 	when @public <> '' and pg_catalog.to_regtype(@public) is not null then @public
 	when @extended <> '' and pg_catalog.to_regtype(@extended) is not null then @extended else @sql end`
 
@@ -130,10 +132,10 @@ func (t typeSpec) arguments() pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"sql": t.sql, "public": t.fallbacks[0], "extended": t.fallbacks[1]}
 }
 
-// shownType is the SQL expression of a type's name as clients read it, from printed.full_name, what format_type
-// prints: types of public and of the extensions without their schema, unless one of that name is found before them. [shortType] does the
-// rest.
-const shownType = `case
+// displayType is the SQL expression of a type's name for clients, from printed.full_name, the
+// output of format_type. It removes the schemas public and extensions unless the bare name resolves
+// to another type first. [shortType] completes it.
+const displayType = `case
 	when printed.full_name like 'public.%' and pg_catalog.to_regtype(pg_catalog.substr(printed.full_name, 8)) is null
 	then pg_catalog.substr(printed.full_name, 8)
 	when printed.full_name like 'extensions.%' and pg_catalog.to_regtype(pg_catalog.substr(printed.full_name, 12)) is null
@@ -144,7 +146,7 @@ var longType = regexp.MustCompile(
 	`^(character varying|character|timestamp|time)(\([0-9]+\))?( with time zone| without time zone)?((?:\[\])*)$`,
 )
 
-// shortType replaces SQL's long spellings by the names that people write.
+// shortType replaces SQL's long spellings by the common names.
 func shortType(name string) string {
 	m := longType.FindStringSubmatch(name)
 	if m == nil {

@@ -8,8 +8,8 @@ import (
 	"socle/internal/schema"
 )
 
-// TestTypes checks that types are taken as people write them, shown in short, and that what is shown is taken
-// for the same type.
+// TestTypes checks that common spellings of types are accepted, that their representation is short,
+// and that the representation is accepted for the same type.
 func TestTypes(t *testing.T) {
 	t.Parallel()
 
@@ -53,12 +53,12 @@ func TestTypes(t *testing.T) {
 		}
 
 		if c.Type != test.want {
-			t.Errorf("type %s is shown as %s, want %s", test.sent, c.Type, test.want)
+			t.Errorf("type %s: got representation %s, want %s", test.sent, c.Type, test.want)
 		}
 
 		again, err := p.add("t", schema.NewColumn{Name: name + "2", Type: c.Type})
 		if err != nil || again.Type != c.Type {
-			t.Errorf("shown type %s comes back as %s (%v)", c.Type, again.Type, err)
+			t.Errorf("representation %s of a type: got %s (%v) for it, want the same", c.Type, again.Type, err)
 		}
 	}
 }
@@ -112,11 +112,11 @@ func TestTypesRefused(t *testing.T) {
 	wantFault(t, "type of a schema without rights", err, fault.Unprocessable, "columns.0.type", "invalid_type")
 
 	if after := p.snapshot(); after != before {
-		t.Errorf("refused types left something:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("rejected types changed the catalog: got\n%s\nwant\n%s", after, before)
 	}
 }
 
-// TestSerial checks that the counting types make columns that count.
+// TestSerial checks that the serial types create identity columns.
 func TestSerial(t *testing.T) {
 	t.Parallel()
 
@@ -132,21 +132,21 @@ func TestSerial(t *testing.T) {
 
 	if got := p.value(`select string_agg(id || ' ' || big || ' ' || small, ', ' order by id) from public.t`); got !=
 		"1 1 1, 2 2 2" {
-		t.Errorf("counting columns have %s", got)
+		t.Errorf("values of identity columns: got %s", got)
 	}
 
 	want := []string{"integer", "bigint", "smallint"}
 	for i, c := range p.columns("t")[:3] {
 		if c.Type != want[i] || !c.NotNull || c.DefaultValue != "" {
-			t.Errorf("counting column %+v, want type %s, not null, no default", c, want[i])
+			t.Errorf("identity column: got %+v, want type %s, not null, no default", c, want[i])
 		}
 	}
 
 	if got := p.value(`select string_agg(attidentity, '' order by attnum) from pg_attribute where attrelid = 'public.t'::regclass and attnum between 1 and 3`); got != "ddd" {
-		t.Errorf("identities %s, want ddd", got)
+		t.Errorf("identity kinds: got %s, want ddd", got)
 	}
 	if c, err := p.add("t", schema.NewColumn{Name: "later", Type: "smallserial"}); err != nil || !c.NotNull {
-		t.Errorf("counting column on a table with rows: %+v, %v", c, err)
+		t.Errorf("identity column on a table with rows: got %+v, %v", c, err)
 	}
 
 	_, err := p.add("t", schema.NewColumn{Name: "x", Type: "serial", DefaultValue: "5"})

@@ -10,15 +10,16 @@ import (
 	"socle/internal/pg"
 )
 
-// typeSpec is a type as a client wrote it, parsed, and written anew as SQL text of our own making.
+// typeSpec is a type that a client wrote, parsed and rebuilt as SQL.
 type typeSpec struct {
-	sql       string    // the type, or where an unqualified name may mean several, the one of pg_catalog
-	fallbacks fallbacks // which it means if there is none
-	identity  bool      // serial and its kin: an integer that counts by itself
-	modified  bool      // modifiers were given
+	sql         string    // the type; for an unqualified name, the one of pg_catalog
+	fallbacks   fallbacks // used if sql names no type
+	identity    bool      // serial types: an identity column of an integer type
+	hasModifier bool      // has modifiers
 }
 
-// fallbacks are the types of public and of the extensions that an unqualified name may mean, in this order; "" for none.
+// fallbacks are the types of public and of the extensions, in this order, that an unqualified name
+// may mean; "" for none.
 type fallbacks [2]string
 
 func (f fallbacks) with(suffix string) fallbacks {
@@ -29,13 +30,13 @@ func (f fallbacks) with(suffix string) fallbacks {
 }
 
 const (
-	maxTypeText   = 10_000 // bytes, for several types too
+	maxTypeText   = 10_000 // bytes, also for a list of types
 	maxDimensions = 2
-	maxPrecision  = 6 // of a second's fraction; the server would cut a larger one in silence
+	maxPrecision  = 6 // fractional digits of a second; PostgreSQL reduces larger values silently
 )
 
-// spellings are the words of SQL that name a type otherwise than the catalogue does. What is neither here nor
-// in parseBase is a name.
+// spellings maps SQL's type names to those of the catalog. Words neither here nor in parseBase are
+// type names.
 var spellings = map[string]string{
 	"int": "int4", "integer": "int4", "smallint": "int2", "bigint": "int8", "real": "float4", "boolean": "bool",
 	"dec": "numeric", "decimal": "numeric", "numeric": "numeric", "varchar": "varchar", "varbit": "varbit",
@@ -48,11 +49,11 @@ var serials = map[string]string{
 
 var (
 	errType      = errors.New("must be a type such as integer, varchar(80), numeric(10,2), text[] or app.mood")
-	errModifier  = errors.New("has a modifier that this type does not take")
+	errModifier  = errors.New("has a modifier that this type does not support")
 	errDimension = errors.New("has more than " + strconv.Itoa(maxDimensions) + " array dimensions")
 )
 
-// parseType parses the whole text as one type. Its errors are written for the client.
+// parseType parses a text as one type. Its errors are texts for the client.
 func parseType(text string) (typeSpec, error) {
 	p, err := newTypeParser(text)
 	if err != nil {
@@ -67,18 +68,18 @@ func parseType(text string) (typeSpec, error) {
 	return t, err
 }
 
-// parseTypes parses types separated by commas, none for a blank text.
+// parseTypes parses a list of types separated by commas; blank text is an empty list.
 func parseTypes(text string) ([]typeSpec, error) {
 	p, err := newTypeParser(text)
 	if err != nil || p.done() {
 		return nil, err
 	}
 
-	return p.list()
+	return p.parseList()
 }
 
-// typeParser reads a type's tokens: words in lower case, quoted names with their quotes, unsigned numbers, and
-// single signs.
+// typeParser consumes the tokens of a type: words in lower case, quoted names with their quotes,
+// unsigned numbers, and single punctuation characters.
 type typeParser struct {
 	tokens []string
 }
@@ -130,7 +131,7 @@ func (p *typeParser) next() string {
 	return token
 }
 
-// accept takes the tokens if they are next.
+// accept consumes the tokens if they are next.
 func (p *typeParser) accept(tokens ...string) bool {
 	if len(p.tokens) < len(tokens) || !slices.Equal(p.tokens[:len(tokens)], tokens) {
 		return false
@@ -140,8 +141,8 @@ func (p *typeParser) accept(tokens ...string) bool {
 	return true
 }
 
-// list parses types separated by commas, to the end.
-func (p *typeParser) list() ([]typeSpec, error) {
+// parseList parses types separated by commas, to the end of the text.
+func (p *typeParser) parseList() ([]typeSpec, error) {
 	var types []typeSpec
 	for {
 		t, err := p.parse()
@@ -159,7 +160,7 @@ func (p *typeParser) list() ([]typeSpec, error) {
 	}
 }
 
-// parse parses one type with its array brackets, and leaves what follows.
+// parse parses one type with its array brackets and leaves the rest.
 func (p *typeParser) parse() (typeSpec, error) {
 	t, err := p.parseBase()
 	if err != nil {
@@ -173,7 +174,7 @@ func (p *typeParser) parse() (typeSpec, error) {
 		}
 
 		if isNumber(p.peek()) {
-			p.next() // a size means nothing to the server
+			p.next() // PostgreSQL ignores array sizes
 		}
 
 		if !p.accept("]") || t.identity {
@@ -202,14 +203,14 @@ func (p *typeParser) parseBase() (typeSpec, error) {
 			return typeSpec{}, errType
 		}
 
-		return p.modified(pg.Quote(unquoted(schema), unquoted(word)), fallbacks{})
+		return p.withModifiers(pg.Quote(unquoted(schema), unquoted(word)), fallbacks{})
 	}
 
 	if base, ok := serials[word]; ok {
 		return typeSpec{sql: builtin(base), identity: true}, nil
 	}
 	if base, ok := spellings[word]; ok {
-		return p.modified(builtin(base), fallbacks{})
+		return p.withModifiers(builtin(base), fallbacks{})
 	}
 
 	switch word {
@@ -219,29 +220,29 @@ func (p *typeParser) parseBase() (typeSpec, error) {
 		}
 		return typeSpec{sql: builtin("float8")}, nil
 	case "float":
-		return p.float()
+		return p.floatType()
 	case "character", "char":
 		if p.accept("varying") {
-			return p.modified(builtin("varchar"), fallbacks{})
+			return p.withModifiers(builtin("varchar"), fallbacks{})
 		}
-		return p.modifiedOr(builtin("bpchar"), "(1)")
+		return p.withDefaultModifiers(builtin("bpchar"), "(1)")
 	case "bit":
 		if p.accept("varying") {
-			return p.modified(builtin("varbit"), fallbacks{})
+			return p.withModifiers(builtin("varbit"), fallbacks{})
 		}
-		return p.modifiedOr(builtin("bit"), "(1)")
+		return p.withDefaultModifiers(builtin("bit"), "(1)")
 	case "time", "timestamp", "timetz", "timestamptz":
-		return p.clock(word)
+		return p.timeType(word)
 	case "interval":
-		return p.interval()
+		return p.intervalType()
 	}
 
-	return p.modified(builtin(unquoted(word)),
+	return p.withModifiers(builtin(unquoted(word)),
 		fallbacks{pg.Quote(public, unquoted(word)), pg.Quote(Extensions, unquoted(word))})
 }
 
-// float parses what follows float: a precision in bits that chooses the type.
-func (p *typeParser) float() (typeSpec, error) {
+// floatType parses the optional precision of float, in bits, which selects the type.
+func (p *typeParser) floatType() (typeSpec, error) {
 	mods, err := p.integers()
 	if err != nil || mods == nil {
 		return typeSpec{sql: builtin("float8")}, err
@@ -257,8 +258,8 @@ func (p *typeParser) float() (typeSpec, error) {
 	return typeSpec{sql: builtin("float8")}, nil
 }
 
-// clock parses what follows time or timestamp: a precision, and whether there is a time zone.
-func (p *typeParser) clock(word string) (typeSpec, error) {
+// timeType parses the optional precision and time zone of time and timestamp.
+func (p *typeParser) timeType(word string) (typeSpec, error) {
 	precision, err := p.precision()
 	if err != nil {
 		return typeSpec{}, err
@@ -268,18 +269,19 @@ func (p *typeParser) clock(word string) (typeSpec, error) {
 		word += "tz"
 	}
 
-	return typeSpec{sql: builtin(word) + precision, modified: precision != ""}, nil
+	return typeSpec{sql: builtin(word) + precision, hasModifier: precision != ""}, nil
 }
 
-// intervalFields are the fields that an interval may be cut down to.
+// intervalFields are the field restrictions of interval.
 var intervalFields = [][]string{
 	{"year", "to", "month"}, {"day", "to", "hour"}, {"day", "to", "minute"}, {"day", "to", "second"},
 	{"hour", "to", "minute"}, {"hour", "to", "second"}, {"minute", "to", "second"}, {"year"}, {"month"}, {"day"},
 	{"hour"}, {"minute"}, {"second"},
 }
 
-// interval parses what follows interval. Only the grammar of SQL takes its fields, so it stays a word of SQL.
-func (p *typeParser) interval() (typeSpec, error) {
+// intervalType parses the optional fields and precision of interval. Only the SQL keyword accepts
+// fields, so the type keeps that spelling.
+func (p *typeParser) intervalType() (typeSpec, error) {
 	sql := "interval"
 	for _, fields := range intervalFields {
 		if p.accept(fields...) {
@@ -289,14 +291,14 @@ func (p *typeParser) interval() (typeSpec, error) {
 	}
 
 	if sql != "interval" && !strings.HasSuffix(sql, "second") {
-		return typeSpec{sql: sql, modified: true}, nil
+		return typeSpec{sql: sql, hasModifier: true}, nil
 	}
 
 	precision, err := p.precision()
-	return typeSpec{sql: sql + precision, modified: sql+precision != "interval"}, err
+	return typeSpec{sql: sql + precision, hasModifier: sql+precision != "interval"}, err
 }
 
-// precision parses an optional precision of seconds.
+// precision parses an optional precision in fractional digits of a second.
 func (p *typeParser) precision() (string, error) {
 	mods, err := p.integers()
 	if err != nil || mods == nil {
@@ -309,29 +311,29 @@ func (p *typeParser) precision() (string, error) {
 	return "(" + strconv.Itoa(mods[0]) + ")", nil
 }
 
-// modified parses optional modifiers behind a type.
-func (p *typeParser) modified(sql string, others fallbacks) (typeSpec, error) {
+// hasModifier parses optional modifiers of a type.
+func (p *typeParser) withModifiers(sql string, others fallbacks) (typeSpec, error) {
 	mods, err := p.modifiers()
 	if err != nil || mods == nil {
 		return typeSpec{sql: sql, fallbacks: others}, err
 	}
 
 	list := "(" + strings.Join(mods, ",") + ")"
-	return typeSpec{sql: sql + list, fallbacks: others.with(list), modified: true}, nil
+	return typeSpec{sql: sql + list, fallbacks: others.with(list), hasModifier: true}, nil
 }
 
-// modifiedOr is modified for a type that without modifiers means the given ones.
-func (p *typeParser) modifiedOr(sql, otherwise string) (typeSpec, error) {
-	t, err := p.modified(sql, fallbacks{})
-	if err == nil && !t.modified {
-		t.sql += otherwise
+// withDefaultModifiers is modified for a type with default modifiers.
+func (p *typeParser) withDefaultModifiers(sql, defaults string) (typeSpec, error) {
+	t, err := p.withModifiers(sql, fallbacks{})
+	if err == nil && !t.hasModifier {
+		t.sql += defaults
 	}
 
 	return t, err
 }
 
-// modifiers parses an optional list in parentheses of integers and words, such as (10,-2) or (Point,4326), into SQL texts.
-// It returns nil if there is none.
+// modifiers parses an optional parenthesized list of integers and words, such as (10,-2) or
+// (Point,4326), to SQL. It returns nil without a list.
 func (p *typeParser) modifiers() ([]string, error) {
 	if !p.accept("(") {
 		return nil, nil
@@ -365,7 +367,7 @@ func (p *typeParser) modifiers() ([]string, error) {
 
 var modifierWord = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
-// integers is modifiers where only integers have a meaning.
+// integers is modifiers restricted to integers.
 func (p *typeParser) integers() ([]int, error) {
 	mods, err := p.modifiers()
 	if err != nil {
@@ -385,7 +387,7 @@ func (p *typeParser) integers() ([]int, error) {
 	return all, nil
 }
 
-// name takes the next token if it is a word or a quoted name.
+// name consumes the next token if it is a word or a quoted name.
 func (p *typeParser) name() (string, bool) {
 	token := p.peek()
 	if token == "" || !(token[0] == '"' || token[0] == '_' || token[0] >= 'a' && token[0] <= 'z') ||

@@ -15,61 +15,67 @@ import (
 )
 
 const (
-	keptQueries = 1000   // of a project; older ones are forgotten
-	keptText    = 10_000 // characters of a query's text
+	maxHistory     = 1000   // per project; older ones are deleted
+	maxHistoryText = 10_000 // characters of a query's text
 )
 
-// Record is a query that somebody ran.
+// Record is an entry of the query history.
 type Record struct {
 	UUID       uuid.UUID `json:"uuid"`
-	Query      string    `json:"query" doc:"The first 10,000 characters. What was written into it, secrets included, is here too; parameters are not."`
+	Query      string    `json:"query" doc:"The first 10,000 characters, including any secrets in the text, but without parameters."`
 	ReadOnly   bool      `json:"readOnly"`
-	RunBy      uuid.UUID `json:"runBy" doc:"The user."`
+	RunBy      uuid.UUID `json:"runBy" doc:"User who ran the query."`
 	StartedAt  time.Time `json:"startedAt"`
-	DurationMs *float64  `json:"durationMs" nullable:"true" doc:"Null while it runs, or if the server died meanwhile."`
-	Rows       *int64    `json:"rows" nullable:"true" doc:"Rows that all statements returned or changed, as far as known; null if the query failed."`
-	ErrorCode  *string   `json:"errorCode" nullable:"true" doc:"PostgreSQL's SQLSTATE, or our word; null if it succeeded or runs."`
+	DurationMs *float64  `json:"durationMs" nullable:"true" doc:"Null while the query runs, or if the server crashed meanwhile."`
+	Rows       *int64    `json:"rows" nullable:"true" doc:"Number of rows that all statements returned or changed, as far as known; null if the query failed."`
+	ErrorCode  *string   `json:"errorCode" nullable:"true" doc:"SQLSTATE of PostgreSQL, or an error code of Socle; null if the query succeeded or is running."`
 }
 
-// Run runs a query on behalf of user and notes it, before and after.
-// It fails with Unprocessable on query, parameters or timeout_ms.
+// Run runs a query on behalf of user. It records the query before and after. It fails with
+// Unprocessable on query, parameters or timeout_ms.
 func Run(ctx context.Context, p *tenant.Project, user uuid.UUID, q Query) (Answer, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Answer{}, err
 	}
 
-	if err := begin(ctx, p, id, user, q); err != nil {
+	if err := recordStart(ctx, p, id, user, q); err != nil {
 		return Answer{}, err
 	}
 
 	start := time.Now()
 	results, failure := run(ctx, p, q)
-	took := float64(time.Since(start).Microseconds()) / 1000
+	duration := float64(time.Since(start).Microseconds()) / 1000
 
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 
-	if err := finish(ending, p, id, took, results, failure); err != nil && failure != nil {
-		return Answer{}, fmt.Errorf("%w (and it could not be noted: %w)", failure, err)
+	if err := recordEnd(ending, p, id, duration, results, failure); err != nil && failure != nil {
+		return Answer{}, fmt.Errorf("%w (recording it failed: %w)", failure, err)
 	}
 
-	// What is done is done: that it could not be noted makes no failure of it. Its record says that it ran.
-	return Answer{Results: results, DurationMs: took}, failure
+	// A failure to record the outcome does not fail a query that has been committed; the history
+	// has its start.
+	return Answer{Results: results, DurationMs: duration}, failure
 }
 
-// begin notes a query before it runs, in the history and in the audit log, so that none runs unknown.
-func begin(ctx context.Context, p *tenant.Project, id, user uuid.UUID, q Query) error {
+// recordStart records a query in the history and in the audit log before it runs, so that none runs
+// unrecorded.
+func recordStart(ctx context.Context, p *tenant.Project, id, user uuid.UUID, q Query) error {
 	return audit.Write(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		_, err := pg.Exec(ctx, tx, `
 			insert into socle.queries (uuid, query, read_only, run_by) values (@id, left(@query, @kept), @read_only, @user)`,
-			pgx.StrictNamedArgs{"id": id, "query": q.Text, "kept": keptText, "read_only": q.ReadOnly, "user": user})
+			pgx.StrictNamedArgs{
+				"id": id, "query": q.Text, "kept": maxHistoryText, "read_only": q.ReadOnly, "user": user,
+			})
 		return err
 	})
 }
 
-// finish notes how a query ended, and forgets those that are too many.
-func finish(ctx context.Context, p *tenant.Project, id uuid.UUID, took float64, results []Result, failure error) error {
+// recordEnd records the outcome of a query and deletes old records.
+func recordEnd(
+	ctx context.Context, p *tenant.Project, id uuid.UUID, duration float64, results []Result, failure error,
+) error {
 	var rows *int64
 	var code *string
 	if failure == nil {
@@ -94,7 +100,7 @@ func finish(ctx context.Context, p *tenant.Project, id uuid.UUID, took float64, 
 				delete from socle.queries where uuid in (select uuid from socle.queries order by uuid desc offset @kept)
 			)
 			update socle.queries set duration_ms = @took, rows = @rows, error_code = @code where uuid = @id`,
-			pgx.StrictNamedArgs{"kept": keptQueries, "took": took, "rows": rows, "code": code, "id": id})
+			pgx.StrictNamedArgs{"kept": maxHistory, "took": duration, "rows": rows, "code": code, "id": id})
 		return err
 	})
 }
@@ -103,7 +109,8 @@ const recordColumns = `uuid, query, read_only, run_by, started_at, duration_ms, 
 
 var recordSorts = map[string]string{"startedAt": "started_at", "durationMs": "duration_ms", "rows": "rows"}
 
-// List returns a page of the queries that were run, sorted by startedAt, durationMs or rows, and how many are known.
+// List returns a page of the query history, sorted by startedAt, durationMs or rows, and the total
+// number.
 func List(ctx context.Context, p *tenant.Project, page pg.Page) ([]Record, int64, error) {
 	records, err := pg.All[Record](ctx, p.Trusted(),
 		`select `+recordColumns+` from socle.queries`+page.Clause(recordSorts, "uuid"))

@@ -8,16 +8,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// wide is a row of columns without values, which take the least bytes of an answer.
+// wide returns a row of n null columns, which have the smallest values in JSON.
 func wide(n int) ([]columnType, [][]byte) { return make([]columnType, n), make([][]byte, n) }
 
-// TestAnswersAreBounded: an answer is no longer in memory than it may be, however short its values are, and all answers at once have
-// one budget.
-func TestAnswersAreBounded(t *testing.T) {
+// TestResponsesAreBounded checks that a response stays within its limit even with the smallest
+// values, and that concurrent responses share one budget.
+func TestResponsesAreBounded(t *testing.T) {
 	t.Parallel()
 
 	const columns, rows = 1600, 10_000
-	room := answerRoom{free: answersRoom}
+	shared := responseBudget{available: responsesMemory}
 	types, values := wide(columns)
 
 	var wg sync.WaitGroup
@@ -25,7 +25,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	results := make([]Result, len(sessions))
 	for i := range sessions {
 		project := uuid.UUID{byte(i / 3)}
-		sessions[i] = &session{query: Query{MaxRows: rows}, types: types, budget: budget{room: &room, project: project}}
+		sessions[i] = &session{query: Query{MaxRows: rows}, types: types,
+			reservation: reservation{budget: &shared, project: project}}
 		wg.Go(func() {
 			for range rows {
 				if err := sessions[i].row(&results[i], values); err != nil {
@@ -38,42 +39,45 @@ func TestAnswersAreBounded(t *testing.T) {
 	wg.Wait()
 
 	taken, bytes := 0, 0
-	of := map[uuid.UUID]int{}
+	byProject := map[uuid.UUID]int{}
 	for i, s := range sessions {
-		if !results[i].Truncated || len(results[i].Rows.text) > maxBytes || len(results[i].Rows.text) != s.budget.used {
-			t.Errorf("answer %d: truncated %v, %d bytes, %d counted", i, results[i].Truncated,
-				len(results[i].Rows.text), s.budget.used)
+		if !results[i].Truncated || len(results[i].Rows.text) > maxBytes ||
+			len(results[i].Rows.text) != s.reservation.used {
+			t.Errorf("response %d: got truncated %v, %d bytes, %d counted", i, results[i].Truncated,
+				len(results[i].Rows.text), s.reservation.used)
 		}
-		if answerCopies*s.budget.used > s.budget.taken+uncountedBytes {
-			t.Errorf("answer %d: %d bytes are taken for %d", i, s.budget.taken, s.budget.used)
+		if responseCopies*s.reservation.used > s.reservation.reserved+freeBytes {
+			t.Errorf("response %d: got %d bytes reserved for %d", i, s.reservation.reserved, s.reservation.used)
 		}
 
-		taken += s.budget.taken
-		of[s.budget.project] += s.budget.taken
+		taken += s.reservation.reserved
+		byProject[s.reservation.project] += s.reservation.reserved
 		bytes += cap(results[i].Rows.text)
 
 		if _, err := json.Marshal(results[i]); err != nil {
-			t.Errorf("answer %d: %v", i, err)
+			t.Errorf("response %d: %v", i, err)
 		}
 	}
 
-	if taken > answersRoom || bytes > answersRoom || taken+room.free != answersRoom {
-		t.Errorf("all answers take %d bytes, %d in memory, %d are free of %d", taken, bytes, room.free, answersRoom)
+	if taken > responsesMemory || bytes > responsesMemory || taken+shared.available != responsesMemory {
+		t.Errorf("all responses: got %d bytes reserved, %d in memory, %d available of %d", taken, bytes,
+			shared.available, responsesMemory)
 	}
 
-	for project, n := range of {
-		if n > shareOfOne {
-			t.Errorf("the answers of project %v take %d bytes", project, n)
+	for project, n := range byProject {
+		if n > projectShare {
+			t.Errorf("responses of project %v: got %d bytes", project, n)
 		}
 	}
 
 	for _, s := range sessions {
-		s.budget.release()
+		s.reservation.release()
 	}
 
-	if room.free != answersRoom || len(room.taken) > 0 {
-		t.Errorf("%d bytes are free of %d when all are gone, %d projects have some", room.free, answersRoom,
-			len(room.taken))
+	if shared.available != responsesMemory || len(shared.reserved) > 0 {
+		t.Errorf("after the release: got %d bytes available of %d, reservations of %d projects",
+			shared.available, responsesMemory,
+			len(shared.reserved))
 	}
 }
 
@@ -88,7 +92,7 @@ func TestRows(t *testing.T) {
 			}
 		}
 
-		for range 2 { // it can be written again
+		for range 2 { // MarshalJSONTo is repeatable
 			if got, err := json.Marshal(r); err != nil || string(got) != want {
 				t.Errorf("%d rows: got %s, %v, want %s", n, got, err, want)
 			}

@@ -16,19 +16,19 @@ import (
 	"socle/internal/tenant"
 )
 
-// endTime is what the end of a session may take.
-const endTime = 5 * time.Second
+// endTimeout bounds the end of a session.
+const endTimeout = 5 * time.Second
 
-// settings are those that a query starts with. To have them read makes the transaction one that can't be made
-// writable any more.
+// settings are the initial settings of a query. Reading them fixes the access mode: the transaction
+// can't become writable any more.
 const settings = `
 	select pg_catalog.set_config('search_path', 'public, extensions', true),
 	       pg_catalog.set_config('lock_timeout', '5s', true),
 	       pg_catalog.set_config('extra_float_digits', '1', true),
 	       pg_catalog.set_config('bytea_output', 'hex', true)`
 
-// run runs a query on a connection of its own.
-// What the server has against a statement is Unprocessable on query, with the server's own words in the member postgres.
+// run runs a query on a connection of its own. PostgreSQL's errors are Unprocessable on query, with
+// the original error in the member postgres.
 func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	pieces, err := split(q.Text)
 	if err != nil {
@@ -54,23 +54,24 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	}
 	defer conn.Release()
 
-	s := &session{conn: conn.Conn().PgConn(), query: q, full: full, budget: budget{room: &answers, project: p.UUID}}
-	context.AfterFunc(ctx, func() { s.budget.release() }) // when the answer is written
+	s := &session{conn: conn.Conn().PgConn(), query: q, full: full,
+		reservation: reservation{budget: &responses, project: p.UUID}}
+	context.AfterFunc(ctx, func() { s.reservation.release() }) // after the response is written
 	s.conn.Frontend().SetMaxBodyLen(maxRow)
 
 	results, err := s.run(bounded, pieces, params)
-	over := bounded.Err()
+	expired := bounded.Err()
 
-	closing, done := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	closing, done := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer done()
 
-	_ = conn.Conn().Close(closing) // whatever it says, nobody gets this session any more
+	_ = conn.Conn().Close(closing) // errors do not matter, since the session is discarded
 
-	if over == nil || err == nil {
+	if expired == nil || err == nil {
 		return results, err
 	}
 
-	select { // the answer says that the query was undone
+	select { // the response says that the query was rolled back, so wait for that
 	case <-s.conn.CleanupDone():
 	case <-closing.Done():
 	}
@@ -80,11 +81,11 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	}
 
 	return nil, fault.OnField(fault.Unprocessable, "timeout_ms", "timeout",
-		"is over: the query took longer than %d ms and was undone",
+		"expired: the query took longer than %d ms and was rolled back",
 		q.Timeout.Milliseconds()).Because(err)
 }
 
-// parameters returns the values of a query's parameters.
+// parameters returns the encoded parameters of a query.
 func parameters(q Query, statements int) ([][]byte, error) {
 	if len(q.Parameters) > 0 && statements > 1 {
 		return nil, fault.OnField(fault.Unprocessable, "parameters", "not_applicable",
@@ -112,18 +113,18 @@ type session struct {
 	conn  *pgconn.PgConn
 	query Query
 	types []columnType
-	full  bool // the query may not make the database larger
+	full  bool // the query may not grow the database
 
-	budget budget // of the answer
+	reservation reservation // of the response
 }
 
-// columnType is the type of a column of the results.
+// columnType is the type of a result column.
 type columnType struct {
 	oid      uint32
 	modifier int32
 }
 
-// run runs the statements in one transaction, which is kept if all succeed and the query may write.
+// run runs the statements in one transaction. It commits if all succeed and the query may write.
 func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]Result, error) {
 	begin := "begin read write;"
 	if s.query.ReadOnly {
@@ -146,25 +147,25 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 	for i, p := range pieces {
 		r, err := s.execute(ctx, p.text, params)
 		if err != nil {
-			return nil, refused(err, i, p)
+			return nil, translate(err, i, p)
 		}
 
 		if s.conn.TxStatus() != 'T' {
 			return nil, fault.OnField(fault.Unprocessable, "query", "not_allowed",
-				"must not end the transaction that it runs in")
+				"must not end its transaction")
 		}
 
 		results = append(results, r)
 	}
 
 	if err := s.nameTypes(ctx, results); err != nil {
-		return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
+		return nil, translate(err, len(pieces)-1, pieces[len(pieces)-1])
 	}
 
 	if s.full {
-		after, err := s.sizes(ctx, settled+selectSizes)
+		after, err := s.sizes(ctx, sealTransaction+selectSizes)
 		if err != nil {
-			return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
+			return nil, translate(err, len(pieces)-1, pieces[len(pieces)-1])
 		}
 
 		if growth(before, after) > 0 {
@@ -177,15 +178,16 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 		end = "rollback"
 	}
 
-	if _, err := s.conn.Exec(ctx, end).ReadAll(); err != nil { // a constraint can wait until here
-		return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
+	// a deferred constraint can fail here
+	if _, err := s.conn.Exec(ctx, end).ReadAll(); err != nil {
+		return nil, translate(err, len(pieces)-1, pieces[len(pieces)-1])
 	}
 
 	return results, nil
 }
 
-// execute runs one statement by the extended protocol, which takes no second one behind it, and asks for no more rows
-// than are wanted.
+// execute runs one statement with the extended protocol, which rejects further statements. It
+// fetches at most one row more than the limit.
 func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Result, error) {
 	f := s.conn.Frontend()
 	f.SendParse(&pgproto3.Parse{Query: sql})
@@ -199,7 +201,7 @@ func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Res
 	}
 
 	r := Result{Columns: []ResultColumn{}}
-	var refusal error
+	var failed error
 	for {
 		message, err := s.conn.ReceiveMessage(ctx)
 		if err != nil {
@@ -210,7 +212,7 @@ func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Res
 		case *pgproto3.RowDescription:
 			if len(s.types)+len(m.Fields) > maxResultColumns {
 				return Result{}, fault.OnField(fault.Unprocessable, "query", "too_large",
-					"has results of more than %d columns together", maxResultColumns)
+					"has results of more than %d columns in total", maxResultColumns)
 			}
 
 			s.describe(&r, m.Fields)
@@ -219,31 +221,31 @@ func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Res
 				return Result{}, err
 			}
 		case *pgproto3.CommandComplete:
-			r.Command = readable(string(m.CommandTag))
+			r.Command = validUTF8(string(m.CommandTag))
 			n := pgconn.NewCommandTag(r.Command).RowsAffected()
 			r.RowCount = &n
 		case *pgproto3.PortalSuspended:
 			r.Truncated = true
 		case *pgproto3.ErrorResponse:
-			refusal = pgconn.ErrorResponseToPgError(m)
+			failed = pgconn.ErrorResponseToPgError(m)
 		case *pgproto3.CopyInResponse, *pgproto3.CopyOutResponse, *pgproto3.CopyBothResponse:
 			return Result{}, fault.OnField(fault.Unprocessable, "query", "not_allowed", "must not contain COPY")
 		case *pgproto3.ReadyForQuery:
-			return r, refusal
+			return r, failed
 		}
 	}
 }
 
 func (s *session) describe(r *Result, fields []pgproto3.FieldDescription) {
 	for _, f := range fields {
-		r.Columns = append(r.Columns, ResultColumn{Name: readable(string(f.Name))})
+		r.Columns = append(r.Columns, ResultColumn{Name: validUTF8(string(f.Name))})
 		s.types = append(s.types, columnType{f.DataTypeOID, f.TypeModifier})
 	}
 }
 
-// row keeps a row if there is room for it.
+// row appends a row to the result if the budget allows it.
 func (s *session) row(r *Result, values [][]byte) error {
-	if r.kept == s.query.MaxRows || r.Truncated {
+	if r.stored == s.query.MaxRows || r.Truncated {
 		r.Truncated = true
 		return nil
 	}
@@ -253,7 +255,7 @@ func (s *session) row(r *Result, values [][]byte) error {
 		size += len(v)
 	}
 
-	if s.budget.used+size > maxBytes {
+	if s.reservation.used+size > maxBytes {
 		r.Truncated = true
 		return nil
 	}
@@ -262,18 +264,19 @@ func (s *session) row(r *Result, values [][]byte) error {
 		return err
 	}
 
-	if !s.budget.use(len(r.Rows.text) - before) {
+	if !s.reservation.grow(len(r.Rows.text) - before) {
 		r.Rows.text = r.Rows.text[:before]
 		r.Truncated = true
 
 		return nil
 	}
 
-	r.kept++
+	r.stored++
 	return nil
 }
 
-// nameTypes asks for the names of the columns' types, which the transaction itself may have made.
+// nameTypes sets the names of the column types. It runs in the transaction, which may have created
+// types.
 func (s *session) nameTypes(ctx context.Context, results []Result) error {
 	if len(s.types) == 0 {
 		return nil
@@ -297,7 +300,7 @@ func (s *session) nameTypes(ctx context.Context, results []Result) error {
 	for _, r := range results {
 		for i := range r.Columns {
 			if n < len(read.Rows) {
-				r.Columns[i].Type = readable(string(read.Rows[n][0]))
+				r.Columns[i].Type = validUTF8(string(read.Rows[n][0]))
 			}
 			n++
 		}
@@ -308,20 +311,21 @@ func (s *session) nameTypes(ctx context.Context, results []Result) error {
 
 func array(items []string) []byte { return []byte("{" + strings.Join(items, ",") + "}") }
 
-// Refusal is what PostgreSQL has against a statement, in its own words.
-type Refusal struct {
+// PostgresError is PostgreSQL's error for a statement.
+type PostgresError struct {
 	Message   string `json:"message"`
 	Detail    string `json:"detail"`
 	Hint      string `json:"hint"`
 	SQLState  string `json:"sqlstate"`
-	Position  int    `json:"position"`  // the character of the query, from 1; 0 is unknown
+	Position  int    `json:"position"`  // character of the query, from 1; 0 if unknown
 	Statement int    `json:"statement"` // from 1
 	Context   string `json:"context"`
 }
 
-// refused says in the server's words what it has against a statement: its author wrote it, and has a right to know. A lost
-// connection and a server without resources are nobody's statement.
-func refused(err error, index int, p piece) error {
+// translate translates PostgreSQL's error for a statement. The author of the statement may read the
+// original error. A lost connection and exhausted resources of the server are not the statement's
+// fault.
+func translate(err error, index int, p piece) error {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
@@ -335,8 +339,8 @@ func refused(err error, index int, p piece) error {
 	switch {
 	case pg.EndedByLimit(e):
 		return pg.Fault(err)
-	case e.Code[:2] == "08" && e.Code != "08P01", // but as many values as parameters
-		// but more memory, or more files, than a session may have
+	case e.Code[:2] == "08" && e.Code != "08P01", // 08P01: wrong number of parameters
+		// 53200 and 53400: memory and file limits of a session
 		e.Code[:2] == "53" && e.Code != "53200" && e.Code != "53400",
 		e.Code == "57P02", e.Code == "57P03":
 		return pg.Fault(err)
@@ -352,24 +356,26 @@ func refused(err error, index int, p piece) error {
 		code = "busy"
 	}
 
-	f := fault.OnField(fault.Unprocessable, "query", code, "was refused by the database").Because(err)
+	f := fault.OnField(fault.Unprocessable, "query", code, "was rejected by the database").Because(err)
 	position := 0
 	if e.Position > 0 {
 		position = p.start + int(e.Position)
 	}
 
-	f.Extra = map[string]any{"postgres": Refusal{Message: clip(readable(e.Message)), Detail: clip(readable(e.Detail)),
-		Hint: clip(readable(e.Hint)), SQLState: e.Code,
-		Position: position, Statement: index + 1, Context: clip(readable(e.Where))}}
+	f.Extra = map[string]any{"postgres": PostgresError{
+		Message: clip(validUTF8(e.Message)), Detail: clip(validUTF8(e.Detail)), Hint: clip(validUTF8(e.Hint)),
+		SQLState: e.Code, Position: position, Statement: index + 1, Context: clip(validUTF8(e.Where)),
+	}}
+
 	return f
 }
 
-// clip keeps the beginning of a text.
+// clip truncates a text.
 func clip(s string) string {
-	const most = 2000
-	if utf8.RuneCountInString(s) <= most {
+	const limit = 2000
+	if utf8.RuneCountInString(s) <= limit {
 		return s
 	}
 
-	return string([]rune(s)[:most]) + "…"
+	return string([]rune(s)[:limit]) + "…"
 }

@@ -8,32 +8,33 @@ import (
 	"socle/internal/fault"
 )
 
-// maxStatements is how many statements one query has at most.
+// maxStatements is the maximum number of statements per query.
 const maxStatements = 100
 
-// piece is one statement of a query, without the semicolon at its end.
+// piece is one statement of a query, without its final semicolon.
 type piece struct {
 	text  string
 	start int      // characters of the query before it
-	words []string // its first words, in lower case
+	words []string // first words, in lower case
 }
 
-// refusedFirst are the words that begin what would end our transaction, or speak a protocol of its own.
-var refusedFirst = []string{"begin", "start", "commit", "end", "abort", "rollback", "savepoint", "release", "copy"}
+// forbiddenFirst are the first words of statements that would end the transaction or change the
+// protocol.
+var forbiddenFirst = []string{"begin", "start", "commit", "end", "abort", "rollback", "savepoint", "release", "copy"}
 
-// split cuts a query into its statements. It reads quotes, comments and bodies as PostgreSQL does, so that a statement is
-// found whole; but nothing rests on that: the server takes one statement at a time, and what that does to the
-// transaction is looked at after each.
+// split splits a query into its statements. It lexes quotes, comments and function bodies as
+// PostgreSQL does, to find the end of each statement. Safety does not depend on that: PostgreSQL
+// accepts a single statement at a time, and the state of the transaction is checked after each.
 func split(query string) ([]piece, error) {
 	s := &splitter{text: query}
 	for s.at < len(s.text) {
 		s.token()
 	}
 
-	s.cut(len(s.text))
+	s.endStatement(len(s.text))
 
 	if len(s.pieces) == 0 {
-		return nil, fault.OnField(fault.Unprocessable, "query", "required", "must have a statement in it")
+		return nil, fault.OnField(fault.Unprocessable, "query", "required", "must contain a statement")
 	}
 	if len(s.pieces) > maxStatements {
 		return nil, fault.OnField(fault.Unprocessable, "query", "too_many", "must be at most %d statements",
@@ -42,36 +43,38 @@ func split(query string) ([]piece, error) {
 
 	for _, p := range s.pieces {
 		first := p.words[0]
-		if slices.Contains(refusedFirst, first) || first == "prepare" &&
+		if slices.Contains(forbiddenFirst, first) || first == "prepare" &&
 			len(p.words) > 1 && p.words[1] == "transaction" {
 			return nil, fault.OnField(fault.Unprocessable, "query", "not_allowed",
-				"must not contain %s: all of it is one transaction, and rows in bulk are imported and exported by operations of their own", strings.ToUpper(first))
+				"must not contain %s: a query is one transaction; import and export bulk data separately",
+				strings.ToUpper(first))
 		}
 	}
 
 	return s.pieces, nil
 }
 
-// splitter is a query that is being cut.
+// splitter is the state of split.
 type splitter struct {
-	text   string
-	at     int // byte that is read next
-	begin  int // first byte of the statement, or of the space before it
-	parens int
-	blocks int // open BEGIN ATOMIC and CASE of a function's body
-	words  []string
-	other  bool // the statement has tokens
-	pieces []piece
+	text      string
+	at        int // next byte to read
+	begin     int // first byte of the statement, with leading space
+	parens    int
+	blocks    int // open BEGIN ATOMIC and CASE in a function body
+	words     []string
+	hasTokens bool // the statement has tokens
+	pieces    []piece
 
 	counted, chars int // chars is the number of characters before byte counted
 }
 
-// keptWords is how many words of a statement are looked at: create or replace function.
-const keptWords = 4
+// leadingWords is the number of leading words that identify a statement: create or replace
+// function.
+const leadingWords = 4
 
-// cut ends the statement before a byte.
-func (s *splitter) cut(end int) {
-	if s.other {
+// endStatement ends the statement before byte end.
+func (s *splitter) endStatement(end int) {
+	if s.hasTokens {
 		s.chars += utf8.RuneCountInString(s.text[s.counted:s.begin])
 		s.counted = s.begin
 		words := s.words
@@ -82,10 +85,10 @@ func (s *splitter) cut(end int) {
 		s.pieces = append(s.pieces, piece{text: s.text[s.begin:end], start: s.chars, words: words})
 	}
 
-	s.begin, s.parens, s.blocks, s.words, s.other = end+1, 0, 0, nil, false
+	s.begin, s.parens, s.blocks, s.words, s.hasTokens = end+1, 0, 0, nil, false
 }
 
-// token reads a token, a comment or a space.
+// token reads a token, comment or space.
 func (s *splitter) token() {
 	switch c := s.text[s.at]; {
 	case isSpace(c):
@@ -96,27 +99,27 @@ func (s *splitter) token() {
 		s.comment()
 	case c == ';':
 		if s.parens == 0 && s.blocks == 0 {
-			s.cut(s.at)
+			s.endStatement(s.at)
 		}
 		s.at++
 	default:
-		if !isWord(c) && !s.other {
-			s.words = append(s.words, "") // it begins with no word, whatever comes
+		if !isWord(c) && !s.hasTokens {
+			s.words = append(s.words, "") // the statement does not begin with a word
 		}
 
-		s.other = true
-		s.solid(c)
+		s.hasTokens = true
+		s.statementToken(c)
 	}
 }
 
-// solid reads a token that is part of a statement.
-func (s *splitter) solid(c byte) {
+// statementToken reads a token that is part of a statement.
+func (s *splitter) statementToken(c byte) {
 	switch {
 	case c == '\'':
 		s.quoted(false)
 	case c == '"':
 		s.at++
-		s.until(`"`)
+		s.skipPast(`"`)
 	case c == '$':
 		s.dollar()
 	case isDigit(c):
@@ -144,9 +147,9 @@ func (s *splitter) solid(c byte) {
 	}
 }
 
-// word keeps account of the body of a function, in which semicolons end nothing.
+// word tracks the body of a function, in which semicolons end no statement.
 func (s *splitter) word(word string) {
-	if len(s.words) < keptWords {
+	if len(s.words) < leadingWords {
 		s.words = append(s.words, word)
 	}
 
@@ -168,8 +171,8 @@ func (s *splitter) skip(in func(byte) bool) {
 	}
 }
 
-// until moves behind the next occurrence of a text, or to the end.
-func (s *splitter) until(text string) {
+// skipPast moves after the next occurrence of a text, or to the end.
+func (s *splitter) skipPast(text string) {
 	if i := strings.Index(s.text[s.at:], text); i >= 0 {
 		s.at += i + len(text)
 		return
@@ -182,7 +185,7 @@ func (s *splitter) lineComment() {
 	s.skip(func(c byte) bool { return c != '\n' && c != '\r' })
 }
 
-// comment reads a comment, which may have others in it.
+// comment reads a block comment, which may be nested.
 func (s *splitter) comment() {
 	depth := 0
 	for s.at < len(s.text) {
@@ -202,7 +205,8 @@ func (s *splitter) comment() {
 	}
 }
 
-// quoted reads a string, in which a backslash escapes if it began with E. It goes on in the quotes of another line.
+// quoted reads a string with its continuations on further lines. With escapes (E”), a backslash
+// escapes.
 func (s *splitter) quoted(escapes bool) {
 	s.at++
 	for s.at < len(s.text) {
@@ -215,15 +219,16 @@ func (s *splitter) quoted(escapes bool) {
 			s.at += 2
 		default:
 			s.at++
-			if !s.continued() {
+			if !s.continuation() {
 				return
 			}
 		}
 	}
 }
 
-// continued moves behind the quote with which a string goes on in another line, if it does.
-func (s *splitter) continued() bool {
+// continuation moves after the opening quote of a string's continuation on another line, if there
+// is one.
+func (s *splitter) continuation() bool {
 	back := s.at
 	for s.at < len(s.text) {
 		switch c := s.text[s.at]; {
@@ -244,7 +249,7 @@ func (s *splitter) continued() bool {
 	return false
 }
 
-// dollar reads a string between dollar signs, or a parameter.
+// dollar reads a dollar-quoted string or a parameter.
 func (s *splitter) dollar() {
 	start := s.at
 
@@ -258,7 +263,7 @@ func (s *splitter) dollar() {
 
 	if s.at < len(s.text) && s.text[s.at] == '$' {
 		s.at++
-		s.until(s.text[start:s.at])
+		s.skipPast(s.text[start:s.at])
 	}
 }
 

@@ -45,7 +45,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// FuzzSplit: the pieces are parts of the query in order, and end where the query does.
+// FuzzSplit checks that the pieces are disjoint parts of the query, in order.
 func FuzzSplit(f *testing.F) {
 	for _, seed := range []string{
 		"select 1; é", "e'\\", "$a$", "/*", "create function f() begin atomic case", "'\n'", "\xff;",
@@ -59,7 +59,7 @@ func FuzzSplit(f *testing.F) {
 		for _, p := range pieces {
 			i := strings.Index(rest, p.text)
 			if i < 0 {
-				t.Fatalf("%q: %q is no part of what is left", query, p.text)
+				t.Fatalf("%q: %q is not part of the rest", query, p.text)
 			}
 
 			rest = rest[i+len(p.text):]

@@ -1,8 +1,9 @@
-// Package statement runs the SQL that a project's developers write, and keeps who ran what.
+// Package statement runs the SQL of a project's developers and records who ran it.
 //
-// It runs on the login of the project's owner, one transaction for a query, on a connection that nobody uses
-// afterwards: what a statement does to its session ends with it. How long a query takes, and how much of its
-// answer is kept, is bounded by us and by no setting of the session. Who may run one is the interface's business.
+// It runs on the login of the project's owner, one transaction per query. It discards the
+// connection afterwards, so that changes to the session end with the query. This package bounds the
+// duration and the response size; no setting of the session affects these limits. Package api
+// authorizes callers.
 package statement
 
 import (
@@ -11,30 +12,30 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Query is what is to run. Limits have been judged before.
+// Query is a query to run. The caller has validated its limits.
 type Query struct {
 	Text       string
-	Parameters []jsontext.Value // of the one statement that Text is then
-	ReadOnly   bool             // nothing is kept, and most writes are refused
+	Parameters []jsontext.Value // require a single statement
+	ReadOnly   bool             // roll back; PostgreSQL rejects most writes
 	Timeout    time.Duration
-	MaxRows    int // of each result
+	MaxRows    int // per result
 }
 
-// Answer is what the statements of a query gave.
+// Answer is the result of a query.
 type Answer struct {
-	Results    []Result `json:"results" doc:"One for each statement, in order."`
+	Results    []Result `json:"results" doc:"One result per statement, in order."`
 	DurationMs float64  `json:"durationMs"`
 }
 
-// Result is what one statement gave.
+// Result is the result of one statement.
 type Result struct {
-	Command   string         `json:"command" doc:"PostgreSQL's word for what was done; empty if rows were left out." example:"INSERT 0 3"`
+	Command   string         `json:"command" doc:"Command tag of PostgreSQL; empty if rows were omitted." example:"INSERT 0 3"`
 	Columns   []ResultColumn `json:"columns"`
-	Rows      Rows           `json:"rows" doc:"Each a list of values in the order of the columns."`
-	RowCount  *int64         `json:"rowCount" nullable:"true" doc:"Rows that were returned or changed; null if that is not known, since rows were left out."`
-	Truncated bool           `json:"truncated" doc:"There are more rows than were asked for, or than an answer holds."`
+	Rows      Rows           `json:"rows" doc:"Arrays of values in the order of the columns."`
+	RowCount  *int64         `json:"rowCount" nullable:"true" doc:"Number of rows returned or changed; null if unknown, since rows were omitted."`
+	Truncated bool           `json:"truncated" doc:"Rows were omitted, beyond the requested number or the maximum size of a response."`
 
-	kept int // rows
+	stored int // number of rows in Rows
 }
 
 // ResultColumn is a column of a result.
@@ -43,14 +44,14 @@ type ResultColumn struct {
 	Type string `json:"type" example:"integer"`
 }
 
-// DefaultTimeout, MaxTimeout, DefaultRows and MaxRows bound a query.
+// DefaultTimeout, MaxTimeout, DefaultRows and MaxRows are the limits of a query.
 const (
 	DefaultTimeout = 10 * time.Second
 	MaxTimeout     = 30 * time.Second
 	DefaultRows    = 1000
 	MaxRows        = 10_000
 
-	maxBytes         = 10 << 20 // of the rows of an answer, as JSON; rows beyond that are left out
-	maxRow           = 32 << 20 // of one row as the server sends it
+	maxBytes         = 10 << 20 // of a response's rows as JSON; further rows are omitted
+	maxRow           = 32 << 20 // of one row in PostgreSQL's protocol
 	maxResultColumns = 50_000   // of all results
 )

@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// maxExact is the largest integer up to which every reader of JSON reads all of them exactly.
+// maxExact is the largest integer below which all integers are exact in a 64-bit float.
 const maxExact = 1 << 53
 
-// appendValue appends a value of a type, of the text that PostgreSQL prints, as JSON: null, a boolean, a number if every
-// reader reads it exactly, JSON for JSON, and else that text.
+// appendValue appends the JSON representation of a value from PostgreSQL's text: null, a boolean, a
+// number if it is exact in a 64-bit float, JSON for JSON types, and otherwise the text as a string.
 func appendValue(to []byte, oid uint32, text []byte) ([]byte, error) {
 	if text == nil {
 		return append(to, "null"...), nil
@@ -29,22 +29,23 @@ func appendValue(to []byte, oid uint32, text []byte) ([]byte, error) {
 			return append(to, text...), nil
 		}
 	case pgtype.JSONOID, pgtype.JSONBOID:
-		if jsontext.Value(text).IsValid() { // what JSON readers disagree on, such as duplicate members, stays text
+		// ambiguous JSON, such as duplicate members, becomes a string
+		if jsontext.Value(text).IsValid() {
 			return append(to, text...), nil
 		}
 	}
 
-	return jsontext.AppendQuote(to, readable(string(text)))
+	return jsontext.AppendQuote(to, validUTF8(string(text)))
 }
 
-// exact reports whether a number's text is one of JSON that a reader with 64 bits of floating point keeps.
+// exact reports whether the text of a number is valid JSON and exact in a 64-bit float.
 func exact(oid uint32, s string) bool {
 	if !jsontext.Value(s).IsValid() || s == "null" { // NaN, Infinity
 		return false
 	}
 
 	switch oid {
-	case pgtype.Float4OID, pgtype.Float8OID: // printed so that it is read back
+	case pgtype.Float4OID, pgtype.Float8OID: // shortest text that reads back to the same value
 		return true
 	case pgtype.NumericOID:
 		return exactNumeric(s)
@@ -60,17 +61,17 @@ func exactNumeric(s string) bool {
 		return false
 	}
 
-	// The shortest text of the number that is read must be this one but for zeros at the end.
+	// The shortest text of the parsed float must equal this text except for trailing zeros.
 	want, ok := new(big.Rat).SetString(s)
 	got, also := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64))
 
 	return ok && also && want.Cmp(got) == 0
 }
 
-// readable makes text one that JSON holds: a session can print in another encoding.
-func readable(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// validUTF8 replaces invalid UTF-8, since a session can use another encoding.
+func validUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// parameter returns what a value of JSON is for PostgreSQL, which finds its type: text, or nil for null.
+// parameter returns the text of a JSON value for PostgreSQL, which infers the type; nil for null.
 func parameter(v jsontext.Value) ([]byte, error) {
 	switch v.Kind() {
 	case 'n':

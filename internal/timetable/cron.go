@@ -10,7 +10,7 @@ import (
 	"socle/internal/fault"
 )
 
-// field is what one of the five fields of a cron expression may hold.
+// field is the range of one of the five fields of a cron expression.
 type field struct {
 	name     string
 	min, max int
@@ -22,7 +22,8 @@ var fields = [...]field{
 	{"hour", 0, 23, nil},
 	{"day of the month", 1, 31, nil},
 	{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
-	{"day of the week", 0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}}, // 7 is Sunday too
+	// 7 means Sunday too
+	{"day of the week", 0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
 // set is a set of numbers up to 63.
@@ -30,19 +31,19 @@ type set uint64
 
 func (s set) has(n int) bool { return s&(1<<n) != 0 }
 
-// cron is a cron expression.
+// cron is a parsed cron expression.
 type cron struct {
 	minutes, hours, days, months, weekdays set
-	// a day has to be among days and weekdays; one of them is all of its field, or every so many
-	both bool
+	// A day must match days and weekdays, since one of these fields starts with *.
+	requireBoth bool
 }
 
-// parseCron reads a cron expression. It fails with Unprocessable, on the field cron.
+// parseCron parses a cron expression. It fails with Unprocessable on the field cron.
 func parseCron(text string) (cron, error) {
 	parts := strings.Fields(text)
 	if len(parts) != len(fields) {
-		return cron{}, wrong(
-			"must have five fields (minute, hour, day of the month, month, day of the week), and has %d", len(parts),
+		return cron{}, invalidCron(
+			"must have five fields (minute, hour, day of the month, month, day of the week), has %d", len(parts),
 		)
 	}
 
@@ -50,7 +51,7 @@ func parseCron(text string) (cron, error) {
 	for i, f := range fields {
 		var err error
 		if sets[i], err = f.parse(parts[i]); err != nil {
-			return cron{}, wrong("can't have this %s: %s", f.name, err)
+			return cron{}, invalidCron("has an invalid %s: %s", f.name, err)
 		}
 	}
 
@@ -63,17 +64,18 @@ func parseCron(text string) (cron, error) {
 	}
 
 	if c.next(time.Now().UTC()).IsZero() {
-		return cron{}, wrong("names a day that never comes")
+		return cron{}, invalidCron("matches no date")
 	}
 
 	return c, nil
 }
 
-func wrong(format string, args ...any) error {
+func invalidCron(format string, args ...any) error {
 	return fault.OnField(fault.Unprocessable, "cron", "invalid_cron", format, args...)
 }
 
-// parse reads a field: values and ranges, each of these perhaps every so many, separated by commas. The error says what is wrong.
+// parse parses a field: values and ranges, with optional steps, separated by commas. Its errors are
+// texts for the client.
 func (f field) parse(text string) (set, error) {
 	var all set
 	for item := range strings.SplitSeq(text, ",") {
@@ -82,7 +84,7 @@ func (f field) parse(text string) (set, error) {
 		if stepped {
 			var err error
 			if step, err = number(every); err != nil || step < 1 || step > f.max {
-				return 0, fmt.Errorf("%q is not every so many", item)
+				return 0, fmt.Errorf("%q is not a valid step", item)
 			}
 		}
 
@@ -105,7 +107,7 @@ func (f field) parse(text string) (set, error) {
 		}
 
 		if low > high {
-			return 0, fmt.Errorf("%q goes backwards", span)
+			return 0, fmt.Errorf("the range %q is reversed", span)
 		}
 
 		for n := low; n <= high; n += step {
@@ -116,7 +118,7 @@ func (f field) parse(text string) (set, error) {
 	return all, nil
 }
 
-// value reads a number or a name.
+// value parses a number or a name.
 func (f field) value(text string) (int, error) {
 	if i := slices.Index(f.names, strings.ToLower(text)); i >= 0 {
 		return f.min + i, nil
@@ -124,13 +126,13 @@ func (f field) value(text string) (int, error) {
 
 	n, err := number(text)
 	if err != nil || n < f.min || n > f.max {
-		return 0, fmt.Errorf("%q is not one from %d to %d", text, f.min, f.max)
+		return 0, fmt.Errorf("%q is not a value from %d to %d", text, f.min, f.max)
 	}
 
 	return n, nil
 }
 
-// number reads one or two digits.
+// number parses one or two digits.
 func number(text string) (int, error) {
 	if len(text) > 2 || strings.ContainsAny(text, "+-") {
 		return 0, strconv.ErrSyntax
@@ -138,15 +140,16 @@ func number(text string) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// horizon is how many days are looked at for one that matches: from one 29 February to the next it may be eight years.
-const horizon = 9 * 366
+// searchDays bounds the search for a matching day. Leap days can be eight years apart.
+const searchDays = 9 * 366
 
-// next returns the first minute after what a clock shows that matches, or the zero time if none ever does.
-func (c cron) next(shown time.Time) time.Time {
-	at := shown.Truncate(time.Minute).Add(time.Minute)
-	for end := at.AddDate(0, 0, horizon); at.Before(end); {
+// next returns the first matching minute after a wall clock time, or the zero time if none matches
+// within [searchDays].
+func (c cron) next(wall time.Time) time.Time {
+	at := wall.Truncate(time.Minute).Add(time.Minute)
+	for end := at.AddDate(0, 0, searchDays); at.Before(end); {
 		switch {
-		case !c.on(at):
+		case !c.matchesDay(at):
 			at = time.Date(at.Year(), at.Month(), at.Day()+1, 0, 0, 0, 0, time.UTC)
 		case !c.hours.has(at.Hour()):
 			at = at.Truncate(time.Hour).Add(time.Hour)
@@ -160,8 +163,8 @@ func (c cron) next(shown time.Time) time.Time {
 	return time.Time{}
 }
 
-// on reports whether the expression matches on a day.
-func (c cron) on(day time.Time) bool {
+// matchesDay reports whether the expression matches a day.
+func (c cron) matchesDay(day time.Time) bool {
 	ofMonth, ofWeek := c.days.has(day.Day()), c.weekdays.has(int(day.Weekday()))
-	return c.months.has(int(day.Month())) && (ofMonth && ofWeek || !c.both && (ofMonth || ofWeek))
+	return c.months.has(int(day.Month())) && (ofMonth && ofWeek || !c.requireBoth && (ofMonth || ofWeek))
 }

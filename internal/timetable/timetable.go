@@ -1,22 +1,22 @@
-// Package timetable says when something is due that is done again and again, and what is kept of what was made at such times. It knows
-// cron expressions, time zones and calendars, and neither what is done nor who does it.
+// Package timetable computes the due times of periodic jobs and applies retention rules to their
+// results. It knows cron expressions, time zones and calendars, but no jobs.
 package timetable
 
 import (
 	"time"
-	_ "time/tzdata" // for machines that know no time zones
+	_ "time/tzdata" // for machines without time zone data
 
 	"socle/internal/fault"
 )
 
-// Timetable is when something is due.
+// Timetable is a cron expression in a time zone.
 type Timetable struct {
 	cron cron
 	zone *time.Location
 }
 
-// Parse reads a cron expression of five fields, and the name of a time zone of the IANA's database. It fails with Unprocessable, on the
-// field cron or timezone.
+// Parse parses a cron expression of five fields and the name of an IANA time zone. It fails with
+// Unprocessable on the field cron or timezone.
 func Parse(expression, timezone string) (Timetable, error) {
 	c, err := parseCron(expression)
 	if err != nil {
@@ -27,10 +27,11 @@ func Parse(expression, timezone string) (Timetable, error) {
 	return Timetable{c, zone}, err
 }
 
-// Zone returns the time zone of a name. It fails with Unprocessable, on the field timezone.
+// Zone returns the time zone with a name. It fails with Unprocessable on the field timezone.
 func Zone(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
-	if err != nil || name == "" || name == "Local" { // which is the server's own, and no name
+	// LoadLocation accepts these for UTC and the server's zone
+	if err != nil || name == "" || name == "Local" {
 		return nil, fault.OnField(fault.Unprocessable, "timezone", "unknown_timezone",
 			"must be the name of a time zone, such as Europe/Berlin or UTC").Because(err)
 	}
@@ -38,38 +39,40 @@ func Zone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// Next returns the first moment after another one at which something is due, or the zero time if there is none. It goes by what a clock on
-// the wall shows. What that shows twice, when it is put back, counts the first time; what it skips, when it is put
-// forward, counts as the moment in which that is done. So what is due daily is done once on each day.
+// Next returns the first due time after another time, or the zero time if there is none. Matching
+// uses wall clock time. A time that occurs twice, when clocks go back, counts once, at its first
+// occurrence. A time that is skipped, when clocks go forward, is due at the change. So a daily job
+// runs exactly once each day.
 func (t Timetable) Next(after time.Time) time.Time {
 	after = after.In(t.zone)
-	for shown := reading(after); ; {
-		shown = t.cron.next(shown)
-		if shown.IsZero() {
-			return shown
+	for wall := wallClock(after); ; {
+		wall = t.cron.next(wall)
+		if wall.IsZero() {
+			return wall
 		}
 
-		if at := t.moment(shown); at.After(after) {
+		if at := t.instant(wall); at.After(after) {
 			return at.UTC()
 		}
 	}
 }
 
-// reading returns what a clock shows, as if it were in UTC.
-func reading(t time.Time) time.Time {
+// wallClock returns the wall clock time of t, as a time in UTC.
+func wallClock(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
 
-// moment returns the first moment in which a clock shows this, or shows more for the first time if it never shows this.
-func (t Timetable) moment(shown time.Time) time.Time {
-	near := time.Date(shown.Year(), shown.Month(), shown.Day(), shown.Hour(), shown.Minute(), shown.Second(), 0, t.zone)
+// instant returns the first instant with a wall clock time, or, if clocks skip it, the instant of
+// the change.
+func (t Timetable) instant(wall time.Time) time.Time {
+	near := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, t.zone)
 	start, end := near.ZoneBounds()
 
 	var first time.Time
 	for _, other := range []time.Time{near, start.Add(-time.Second), end} {
 		_, offset := other.In(t.zone).Zone()
-		at := shown.Add(-time.Duration(offset) * time.Second).In(t.zone)
-		if reading(at).Equal(shown) && (first.IsZero() || at.Before(first)) {
+		at := wall.Add(-time.Duration(offset) * time.Second).In(t.zone)
+		if wallClock(at).Equal(wall) && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
 	}
@@ -77,7 +80,7 @@ func (t Timetable) moment(shown time.Time) time.Time {
 	switch {
 	case !first.IsZero():
 		return first
-	case reading(near).After(shown):
+	case wallClock(near).After(wall):
 		return start
 	}
 

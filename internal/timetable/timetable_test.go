@@ -11,9 +11,9 @@ import (
 	"socle/internal/fault"
 )
 
-const form8601 = "2006-01-02 15:04 -0700"
+const timeLayout = "2006-01-02 15:04 -0700"
 
-// TestNext goes over the days on which clocks are put forward or back, and over leap days.
+// TestNext covers days with clock changes, and leap days.
 func TestNext(t *testing.T) {
 	t.Parallel()
 
@@ -30,7 +30,7 @@ func TestNext(t *testing.T) {
 		{"0 0 29 2 *", "UTC", "2096-02-29 00:00 +0000", "2104-02-29 00:00 +0000"},
 		{"0 0 29 2 *", "UTC", "2026-11-21 00:00 +0000", "2028-02-29 00:00 +0000, 2032-02-29 00:00 +0000"},
 		{"0 12 31 * *", "Europe/Berlin", "2026-01-01 00:00 +0000", "2026-01-31 12:00 +0100, 2026-03-31 12:00 +0200"},
-		// put forward: 02:30 is not shown on 29 March
+		// clocks go forward: 02:30 does not occur on 29 March
 		{"30 2 * * *", "Europe/Berlin", "2026-03-28 00:00 +0100",
 			"2026-03-28 02:30 +0100, 2026-03-29 03:00 +0200, 2026-03-30 02:30 +0200"},
 		{"*/20 * * * *", "Europe/Berlin", "2026-03-29 01:30 +0100",
@@ -39,7 +39,7 @@ func TestNext(t *testing.T) {
 		{"0 0 * * *", "Asia/Beirut", "2026-03-28 12:00 +0200", "2026-03-29 01:00 +0300, 2026-03-30 00:00 +0300"},
 		{"15 2 * * *", "Australia/Lord_Howe", "2026-10-03 12:00 +1030",
 			"2026-10-04 02:30 +1100, 2026-10-05 02:15 +1100"},
-		// put back: 02:00 to 03:00 is shown twice on 25 October
+		// clocks go back: 02:00 to 03:00 occurs twice on 25 October
 		{"30 2 * * *", "Europe/Berlin", "2026-10-24 12:00 +0200", "2026-10-25 02:30 +0200, 2026-10-26 02:30 +0100"},
 		{"30 2 * * *", "Europe/Berlin", "2026-10-25 02:10 +0100", "2026-10-26 02:30 +0100"},
 		{"0 * * * *", "Europe/Berlin", "2026-10-25 01:00 +0200", "2026-10-25 02:00 +0200, 2026-10-25 03:00 +0100"},
@@ -52,7 +52,7 @@ func TestNext(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		at, err := time.Parse(form8601, test.after)
+		at, err := time.Parse(timeLayout, test.after)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestNext(t *testing.T) {
 		var got []string
 		for range strings.Split(test.want, ", ") {
 			at = table.Next(at)
-			got = append(got, at.In(table.zone).Format(form8601))
+			got = append(got, at.In(table.zone).Format(timeLayout))
 		}
 
 		if diff := cmp.Diff(test.want, strings.Join(got, ", ")); diff != "" {
@@ -69,7 +69,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestNextGoesOn asks a year long for the next quarter of an hour: it is always later, and never by more than the hour that clocks skip or repeat.
+// TestNextGoesOn iterates every quarter of an hour for a year: each result is later, by no more
+// than the quarter and the hours that clocks skip or repeat.
 func TestNextGoesOn(t *testing.T) {
 	t.Parallel()
 
@@ -86,7 +87,7 @@ func TestNextGoesOn(t *testing.T) {
 		for end := at.AddDate(1, 0, 0); at.Before(end); {
 			next := table.Next(at)
 			if d := next.Sub(at); d < 15*time.Minute || d > 15*time.Minute+2*time.Hour {
-				t.Fatalf("%s: %s after %s", zone, next.In(table.zone), at.In(table.zone))
+				t.Fatalf("%s: got %s after %s", zone, next.In(table.zone), at.In(table.zone))
 			}
 
 			at = next
@@ -102,31 +103,31 @@ func TestParseRefuses(t *testing.T) {
 		"* * * *":         "has 4",
 		"0 0 3 * * *":     "has 6",
 		"@daily":          "has 1",
-		"60 * * * *":      `can't have this minute: "60" is not one from 0 to 59`,
-		"* 24 * * *":      "can't have this hour",
-		"0 0 0 * *":       `can't have this day of the month: "0" is not one from 1 to 31`,
-		"0 0 32 * *":      "can't have this day of the month",
-		"0 0 L * *":       `"L" is not one from 1 to 31`,
-		"0 0 1 13 *":      "can't have this month",
-		"0 0 1 0 *":       "can't have this month",
-		"0 0 * * 8":       "can't have this day of the week",
-		"0 0 * * foo":     `"foo" is not one`,
-		"0 0 * dec-jan *": `"dec-jan" goes backwards`,
-		"5-1 * * * *":     `"5-1" goes backwards`,
-		"1-2-3 * * * *":   `"2-3" is not one`,
-		"*/0 * * * *":     `"*/0" is not every so many`,
-		"*/99 * * * *":    `"*/99" is not every so many`,
-		"*/5/5 * * * *":   `is not every so many`,
-		"*/ * * * *":      `"*/" is not every so many`,
-		"*-5 * * * *":     `"*" is not one`,
-		"1,,2 * * * *":    `"" is not one`,
-		"- * * * *":       `"" is not one`,
-		"+1 * * * *":      `"+1" is not one`,
-		"001 * * * *":     `"001" is not one`,
-		"٣ * * * *":       "is not one",
-		"TZ=UTC 0 0 * *":  `"TZ=UTC" is not one`,
-		"0 0 30 2 *":      "names a day that never comes",
-		"0 0 31 4,6,11 *": "names a day that never comes",
+		"60 * * * *":      `has an invalid minute: "60" is not a value from 0 to 59`,
+		"* 24 * * *":      "has an invalid hour",
+		"0 0 0 * *":       `has an invalid day of the month: "0" is not a value from 1 to 31`,
+		"0 0 32 * *":      "has an invalid day of the month",
+		"0 0 L * *":       `"L" is not a value from 1 to 31`,
+		"0 0 1 13 *":      "has an invalid month",
+		"0 0 1 0 *":       "has an invalid month",
+		"0 0 * * 8":       "has an invalid day of the week",
+		"0 0 * * foo":     `"foo" is not a value`,
+		"0 0 * dec-jan *": `the range "dec-jan" is reversed`,
+		"5-1 * * * *":     `the range "5-1" is reversed`,
+		"1-2-3 * * * *":   `"2-3" is not a value`,
+		"*/0 * * * *":     `"*/0" is not a valid step`,
+		"*/99 * * * *":    `"*/99" is not a valid step`,
+		"*/5/5 * * * *":   `is not a valid step`,
+		"*/ * * * *":      `"*/" is not a valid step`,
+		"*-5 * * * *":     `"*" is not a value`,
+		"1,,2 * * * *":    `"" is not a value`,
+		"- * * * *":       `"" is not a value`,
+		"+1 * * * *":      `"+1" is not a value`,
+		"001 * * * *":     `"001" is not a value`,
+		"٣ * * * *":       "is not a value",
+		"TZ=UTC 0 0 * *":  `"TZ=UTC" is not a value`,
+		"0 0 30 2 *":      "matches no date",
+		"0 0 31 4,6,11 *": "matches no date",
 	} {
 		_, err := Parse(cron, "UTC")
 		if e := fault.Of(err); err == nil || e.Kind != fault.Unprocessable || len(e.Fields) != 1 ||
@@ -139,7 +140,7 @@ func TestParseRefuses(t *testing.T) {
 		_, err := Parse("0 0 * * *", zone)
 		if e := fault.Of(err); err == nil || e.Kind != fault.Unprocessable || len(e.Fields) != 1 ||
 			e.Fields[0].Name != "timezone" {
-			t.Errorf("zone %q: got %v", zone, err)
+			t.Errorf("zone %q: got %v, want a fault on timezone", zone, err)
 		}
 	}
 }
@@ -163,7 +164,7 @@ func FuzzParse(f *testing.F) {
 			}
 
 			if !next.After(at) {
-				t.Fatalf("%q: %s after %s", cron, next, at)
+				t.Fatalf("%q: got %s after %s", cron, next, at)
 			}
 
 			at = next
@@ -171,7 +172,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// days returns a time on each of so many days, the newest first, as of 21 November 2026, a Saturday.
+// days returns a time on each of n consecutive days, newest first, from 21 November 2026, a
+// Saturday.
 func days(n int) []time.Time {
 	all := make([]time.Time, n)
 	for i := range all {
@@ -187,7 +189,7 @@ func TestKeep(t *testing.T) {
 	at := func(texts ...string) []time.Time {
 		var all []time.Time
 		for _, text := range texts {
-			one, err := time.Parse(form8601, text)
+			one, err := time.Parse(timeLayout, text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,15 +203,16 @@ func TestKeep(t *testing.T) {
 		rules Rules
 		made  []time.Time
 		zone  string
-		want  []int // indexes of what is kept
+		want  []int // indexes of the kept times
 	}{
 		"nothing":             {Rules{Last: 3}, nil, "UTC", nil},
 		"no rule":             {Rules{}, days(3), "UTC", []int{0, 1, 2}},
 		"last":                {Rules{Last: 2}, days(4), "UTC", []int{0, 1}},
 		"more than there are": {Rules{Last: 9, Monthly: 9}, days(2), "UTC", []int{0, 1}},
 		"daily":               {Rules{Daily: 3}, days(5), "UTC", []int{0, 1, 2}},
-		"weekly":              {Rules{Weekly: 3}, days(20), "UTC", []int{0, 6, 13}}, // Saturday, and the Sundays before
-		"monthly":             {Rules{Monthly: 3}, days(90), "UTC", []int{0, 21, 52}},
+		// Saturday, and the Sundays before
+		"weekly":  {Rules{Weekly: 3}, days(20), "UTC", []int{0, 6, 13}},
+		"monthly": {Rules{Monthly: 3}, days(90), "UTC", []int{0, 21, 52}},
 		"together": {Rules{Last: 2, Daily: 3, Weekly: 2, Monthly: 2}, days(40), "UTC",
 			[]int{0, 1, 2, 6, 21}},
 		"days without any": {Rules{Daily: 2},
@@ -240,37 +243,38 @@ func TestKeep(t *testing.T) {
 		}
 
 		var got []int
-		for i, kept := range test.rules.Keep(test.made, zone) {
-			if kept {
+		for i, selected := range test.rules.Keep(test.made, zone) {
+			if selected {
 				got = append(got, i)
 			}
 		}
 
 		if !slices.Equal(got, test.want) {
-			t.Errorf("%s: kept %v, want %v", name, got, test.want)
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
 		}
 	}
 }
 
-// TestKeepDayByDay makes one each day for three years, and thins out after each: then as many are there as the rules say, and they reach back as far.
+// TestKeepDayByDay creates one item each day for three years and applies the rules after each. The
+// number of remaining items and the oldest one must match the rules.
 func TestKeepDayByDay(t *testing.T) {
 	t.Parallel()
 
 	rules := Rules{Daily: 7, Weekly: 5, Monthly: 12}
-	var there []time.Time
+	var items []time.Time
 	for day := range 3 * 365 {
-		there = append(there, time.Date(2026, 1, 1+day, 3, 0, 0, 0, time.UTC))
-		var left []time.Time
-		for i, kept := range rules.Keep(there, time.UTC) {
-			if kept {
-				left = append(left, there[i])
+		items = append(items, time.Date(2026, 1, 1+day, 3, 0, 0, 0, time.UTC))
+		var remaining []time.Time
+		for i, selected := range rules.Keep(items, time.UTC) {
+			if selected {
+				remaining = append(remaining, items[i])
 			}
 		}
 
-		there = left
+		items = remaining
 	}
 
-	if first := there[0]; len(there) < 20 || len(there) > 24 || first.Format("2006-01") != "2028-01" {
-		t.Errorf("%d are left, of %s the first", len(there), first)
+	if first := items[0]; len(items) < 20 || len(items) > 24 || first.Format("2006-01") != "2028-01" {
+		t.Errorf("got %d remaining items, the first of %s", len(items), first)
 	}
 }

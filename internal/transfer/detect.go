@@ -11,11 +11,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// kinds is a set of types that all values of a column could have.
-type kinds uint16
+// typeSet is a set of candidate types of a column.
+type typeSet uint16
 
 const (
-	boolean kinds = 1 << iota
+	boolean typeSet = 1 << iota
 	integer
 	bigint
 	numeric
@@ -25,25 +25,25 @@ const (
 	uniqueID
 	jsonb
 
-	anyKind = 1<<9 - 1
+	anyType = 1<<9 - 1
 )
 
-// kindNames are the types, the narrowest first; text takes all that none of them does.
-var kindNames = []struct {
-	kind kinds
+// typeNames are the types from narrow to wide; text is the fallback.
+var typeNames = []struct {
+	kind typeSet
 	name string
 }{{boolean, "boolean"}, {integer, "integer"}, {bigint, "bigint"}, {numeric, "numeric"}, {date, "date"},
 	{timestamp, "timestamp"}, {timestamptz, "timestamptz"}, {uniqueID, "uuid"}, {jsonb, "jsonb"}}
 
-// guess is what is known of a column's type.
+// guess is the state of the type detection of a column.
 type guess struct {
-	possible kinds
-	seen     bool // a value that is not null
+	possible typeSet
+	seen     bool // has had a value that is not null
 }
 
 func (g guess) name() string {
 	if g.seen {
-		for _, k := range kindNames {
+		for _, k := range typeNames {
 			if g.possible&k.kind != 0 {
 				return k.name
 			}
@@ -53,8 +53,8 @@ func (g guess) name() string {
 	return "text"
 }
 
-// narrow takes from the guess what a value is not. What is left are types that PostgreSQL reads the value as without loss: a
-// number that begins with 0 stays text, as it may be a code.
+// narrow removes the types that do not accept a value. PostgreSQL reads the value as any remaining
+// type without loss. Numbers with a leading 0 stay text, since they may be codes.
 func (g *guess) narrow(v value) {
 	if v.null {
 		return
@@ -81,18 +81,18 @@ func (g *guess) narrow(v value) {
 		g.possible &^= jsonb
 	}
 
-	g.possible &= kindsOf(v.text, g.possible)
+	g.possible &= typesOf(v.text, g.possible)
 }
 
 var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?$`)
 
-// kindsOf returns which of the wanted types a text can be read as.
-func kindsOf(text []byte, wanted kinds) kinds {
+// typesOf returns the wanted types that accept a text.
+func typesOf(text []byte, wanted typeSet) typeSet {
 	if len(text) == 0 || len(text) > 64 {
 		return 0
 	}
 
-	var is kinds
+	var is typeSet
 	if wanted&boolean != 0 && (bytes.EqualFold(text, []byte("true")) || bytes.EqualFold(text, []byte("false"))) {
 		is |= boolean
 	}
@@ -112,14 +112,14 @@ func kindsOf(text []byte, wanted kinds) kinds {
 		is |= uniqueID
 	}
 	if wanted&(date|timestamp|timestamptz) != 0 && len(text) >= 10 && text[4] == '-' && text[7] == '-' {
-		is |= moment(string(text))
+		is |= timeTypes(string(text))
 	}
 
 	return is
 }
 
-var clocks = []struct {
-	kind   kinds
+var timeLayouts = []struct {
+	kind   typeSet
 	layout string
 }{
 	{timestamp, "2006-01-02 15:04:05"}, {timestamp, "2006-01-02 15:04"},
@@ -127,8 +127,8 @@ var clocks = []struct {
 	{timestamptz, "2006-01-02 15:04Z07:00"},
 }
 
-// moment reads dates and times in the forms of ISO 8601 that leave no doubt.
-func moment(text string) kinds {
+// timeTypes detects dates and times in the unambiguous formats of ISO 8601.
+func timeTypes(text string) typeSet {
 	if len(text) == 10 {
 		if _, err := time.Parse(time.DateOnly, text); err != nil || strings.HasPrefix(text, "0000") {
 			return 0
@@ -144,7 +144,7 @@ func moment(text string) kinds {
 		return 0 // finer than a microsecond
 	}
 
-	for _, c := range clocks {
+	for _, c := range timeLayouts {
 		if t, err := time.Parse(c.layout, text); err == nil && t.Year() > 0 {
 			return c.kind
 		}
@@ -153,9 +153,9 @@ func moment(text string) kinds {
 	return 0
 }
 
-var noName = regexp.MustCompile(`[^a-z0-9_]+`)
+var nonIdentifier = regexp.MustCompile(`[^a-z0-9_]+`)
 
-// columnNames makes names of columns from a file's headers.
+// columnNames derives unique column names from a file's headers.
 func columnNames(headers []string) []string {
 	names, taken := make([]string, len(headers)), map[string]bool{}
 	for _, system := range []string{"ctid", "oid", "xmin", "xmax", "cmin", "cmax", "tableoid"} {
@@ -163,7 +163,7 @@ func columnNames(headers []string) []string {
 	}
 
 	for i, h := range headers {
-		name := strings.Trim(noName.ReplaceAllString(strings.ToLower(h), "_"), "_")
+		name := strings.Trim(nonIdentifier.ReplaceAllString(strings.ToLower(h), "_"), "_")
 		if name == "" {
 			name = fmt.Sprintf("column_%d", i+1)
 		}

@@ -17,7 +17,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// Export is a table on its way out. It holds a connection until it is closed.
+// Export is a running export of a table. It holds a connection until it is closed.
 type Export struct {
 	Table  schema.Table
 	Format string
@@ -26,9 +26,10 @@ type Export struct {
 	sql    string
 }
 
-// OpenExport prepares the export of the table that ref leads to, or of some of its columns if any are named. spreadsheet
-// puts an apostrophe before text that a spreadsheet would take for a formula. It fails as [schema.HoldTable] does, and
-// with Invalid on columns. The caller closes the export.
+// OpenExport prepares the export of the table of ref, or of some of its columns if columns is not
+// empty. spreadsheet prefixes text with an apostrophe if a spreadsheet would interpret it as a
+// formula. It fails as [schema.HoldTable] does, and with Invalid on columns. The caller must close
+// the export.
 func OpenExport(
 	ctx context.Context, p *tenant.Project, ref, format string, columns []string, spreadsheet bool,
 ) (*Export, error) {
@@ -51,28 +52,28 @@ func (e *Export) open(ctx context.Context, p *tenant.Project, ref string, names 
 	if e.tx, err = e.conn.BeginTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly}); err != nil {
 		return pg.Fault(err)
 	}
-	if err := schema.Settle(ctx, e.tx); err != nil {
+	if err := schema.ApplySettings(ctx, e.tx); err != nil {
 		return pg.Fault(err)
 	}
 
-	table, columns, err := schema.HoldTable(ctx, e.tx, p.UUID, ref)
+	table, columns, err := schema.LockTable(ctx, e.tx, p.UUID, ref)
 	if err != nil {
 		return err
 	}
 
 	e.Table = table
 
-	wanted, err := choose(columns, names)
+	wanted, err := selectColumns(columns, names)
 	if err != nil {
 		return err
 	}
 
-	e.sql = selectText(table, columns, wanted, spreadsheet && e.Format != JSONL)
+	e.sql = selectSQL(table, columns, wanted, spreadsheet && e.Format != JSONL)
 	return nil
 }
 
-// choose returns the columns of the names, in their order, or all.
-func choose(columns []schema.BulkColumn, names []string) ([]schema.BulkColumn, error) {
+// selectColumns returns the columns with the names, in their order, or all columns without names.
+func selectColumns(columns []schema.BulkColumn, names []string) ([]schema.BulkColumn, error) {
 	if len(names) == 0 {
 		return columns, nil
 	}
@@ -81,7 +82,7 @@ func choose(columns []schema.BulkColumn, names []string) ([]schema.BulkColumn, e
 	for i, name := range names {
 		at := slices.IndexFunc(columns, func(c schema.BulkColumn) bool { return c.Name == name })
 		if at < 0 || slices.Contains(names[:i], name) {
-			return nil, fault.OnField(fault.Invalid, "columns", "not_found", "must be different columns of the table")
+			return nil, fault.OnField(fault.Invalid, "columns", "not_found", "must be distinct columns of the table")
 		}
 
 		chosen = append(chosen, columns[at])
@@ -90,8 +91,8 @@ func choose(columns []schema.BulkColumn, names []string) ([]schema.BulkColumn, e
 	return chosen, nil
 }
 
-// selectText returns the query for the table's rows, in the order of its primary key.
-func selectText(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet bool) string {
+// selectSQL returns the query for the table's rows in the order of its primary key.
+func selectSQL(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet bool) string {
 	values := make([]string, len(wanted))
 	for i, c := range wanted {
 		name := "t." + pg.Quote(c.Name)
@@ -108,15 +109,20 @@ func selectText(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet boo
 	slices.SortFunc(key, func(a, b schema.BulkColumn) int { return cmp.Compare(a.Key, b.Key) })
 
 	for i, c := range key {
-		sql += map[bool]string{true: " order by ", false: ", "}[i == 0] + "t." + pg.Quote(c.Name)
+		separator := ", "
+		if i == 0 {
+			separator = " order by "
+		}
+
+		sql += separator + "t." + pg.Quote(c.Name)
 	}
 
 	return sql
 }
 
-// Write writes the table, as of one moment.
+// Write writes a consistent snapshot of the table.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, exportTime)
+	ctx, cancel := context.WithTimeout(ctx, exportTimeout)
 	defer cancel()
 
 	copied := func(row io.Reader) error {
@@ -126,9 +132,11 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 
 	switch e.Format {
 	case CSV:
-		return unreadable(pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header)", copied))
+		return translateReadError(
+			pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header)", copied),
+		)
 	case TSV:
-		return unreadable(
+		return translateReadError(
 			pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header, delimiter E'\\t')", copied),
 		)
 	}
@@ -142,12 +150,13 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 		return err
 	}
 
-	return unreadable(
+	return translateReadError(
 		pg.CopyOut(ctx, e.tx.Conn(), "select pg_catalog.row_to_json(r)::pg_catalog.text from ("+e.sql+") r", line),
 	)
 }
 
-// oneLine writes line breaks as spaces: those that JSON has outside of its strings mean nothing.
+// oneLine replaces line breaks by spaces. In JSON, raw line breaks occur only outside of strings,
+// where they are insignificant.
 type oneLine struct{ w io.Writer }
 
 // Write writes a part of a line.
@@ -155,23 +164,24 @@ func (l oneLine) Write(part []byte) (int, error) {
 	return l.w.Write(bytes.ReplaceAll(bytes.ReplaceAll(part, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" ")))
 }
 
-// unreadable translates why a table can't be read: code of the project's, such as a policy's, may run meanwhile.
-func unreadable(err error) error {
-	if ofUser(pg.State(err)) {
-		return fault.New(fault.Unprocessable, "the database can't read the table's rows: code of the project's fails").
+// translateReadError translates errors of reading a table, during which user code, such as a
+// policy, may run.
+func translateReadError(err error) error {
+	if blamesUser(pg.State(err)) {
+		return fault.New(fault.Unprocessable, "the rows of the table can't be read: code of the project failed").
 			WithCode("refused").Because(err)
 	}
 
 	return pg.Fault(err)
 }
 
-// Close gives the connection back.
+// Close releases the connection.
 func (e *Export) Close() {
 	if e.tx != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), batchTime)
+		ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
 		defer cancel()
 
-		_ = e.tx.Rollback(ctx) // nothing was changed; a connection that fails at this is not kept
+		_ = e.tx.Rollback(ctx) // read only; the pool discards a connection that fails here
 	}
 
 	e.conn.Release()

@@ -17,22 +17,23 @@ import (
 	"socle/internal/tenant"
 )
 
-// errDry undoes a dry run.
-var errDry = errors.New("nothing is kept of a dry run")
+// errDryRun rolls a dry run back.
+var errDryRun = errors.New("dry run")
 
-// ImportTable makes a table of a file: its columns are those of the file, each of the narrowest type that all of its values
-// have. The file is read twice: for the types, and for the rows. It fails with Invalid on schema or name, with Conflict on
-// name if that is taken, and with Unprocessable on file, with what is wrong with its rows.
+// ImportTable creates a table from a file. Its columns are those of the file, each of the narrowest
+// type that accepts all values. The file is read twice: for the types, and for the rows. It fails
+// with Invalid on schema or name, with Conflict on name if the name is taken, and with
+// Unprocessable on file for invalid rows.
 func ImportTable(
 	ctx context.Context, p *tenant.Project, schemaName, name string, file io.ReadSeeker, o Options,
 ) (Imported, error) {
-	done, err := enter(ctx, p.UUID, file, o)
+	release, err := reserveMemory(ctx, p.UUID, file, o)
 	if err != nil {
 		return Imported{}, err
 	}
-	defer done()
+	defer release()
 
-	columns, err := examine(ctx, file, o)
+	columns, err := detectColumns(ctx, file, o)
 	if err != nil {
 		return Imported{}, err
 	}
@@ -60,25 +61,26 @@ func ImportTable(
 	return imported, err
 }
 
-// ImportRows adds a file's rows to the table that ref leads to. A header, or the members of JSON, name columns of the table;
-// columns that are not named get their defaults. Without a header the values are those of all columns in their order, but
-// for those that the database computes. It fails as [schema.HoldTable] does, and with Unprocessable on file.
+// ImportRows adds the rows of a file to the table of ref. The header, or the members of JSON
+// objects, name columns of the table; other columns get their defaults. Without a header, the
+// values are those of all columns in order, except generated ones. It fails as [schema.HoldTable]
+// does, and with Unprocessable on file.
 func ImportRows(ctx context.Context, p *tenant.Project, ref string, file io.ReadSeeker, o Options) (Imported, error) {
-	done, err := enter(ctx, p.UUID, file, o)
+	release, err := reserveMemory(ctx, p.UUID, file, o)
 	if err != nil {
 		return Imported{}, err
 	}
-	defer done()
+	defer release()
 
 	return inTx(ctx, p, file, o, func(
 		ctx context.Context, tx pgx.Tx,
 	) (schema.Table, []ImportedColumn, []string, error) {
-		t, all, err := schema.HoldTable(ctx, tx, p.UUID, ref)
+		t, all, err := schema.LockTable(ctx, tx, p.UUID, ref)
 		if err != nil {
 			return t, nil, nil, err
 		}
 
-		columns, err := match(ctx, file, o, all)
+		columns, err := matchHeader(ctx, file, o, all)
 		headers := make([]string, len(columns))
 		for i, c := range columns {
 			headers[i] = c.Name
@@ -88,8 +90,10 @@ func ImportRows(ctx context.Context, p *tenant.Project, ref string, file io.Read
 	})
 }
 
-// match finds the columns of a table that a file has values for.
-func match(ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn) ([]ImportedColumn, error) {
+// matchHeader returns the columns of a table that have values in the file.
+func matchHeader(
+	ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn,
+) ([]ImportedColumn, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c schema.BulkColumn) bool { return c.Generated })
 	var columns []ImportedColumn
 
@@ -113,7 +117,7 @@ func match(ctx context.Context, file io.ReadSeeker, o Options, all []schema.Bulk
 		known := slices.ContainsFunc(all, func(c schema.BulkColumn) bool { return c.Name == header })
 		if !known || slices.Contains(s.names()[:i], header) {
 			f := fault.OnField(fault.Unprocessable, "file", "unknown_column",
-				"has a header whose value %d is not one of the table's columns, or comes twice", i+1)
+				"has a header whose value %d is not a column of the table, or is a duplicate", i+1)
 			return nil, f
 		}
 
@@ -121,25 +125,33 @@ func match(ctx context.Context, file io.ReadSeeker, o Options, all []schema.Bulk
 	}
 
 	if len(columns) == 0 {
-		return nil, empty()
+		return nil, emptyFile()
 	}
 
 	return columns, nil
 }
 
-// matchMembers finds the columns that lines of JSON have members for, anywhere in the file.
+// matchMembers returns the columns that have members anywhere in lines of JSON.
 func matchMembers(
 	ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn,
 ) ([]ImportedColumn, error) {
 	s, err := rewind(ctx, file, o, nil)
-	for err == nil {
-		if err = ctx.Err(); err == nil {
-			_, err = s.next()
-		}
+	if err != nil {
+		return nil, err
 	}
 
-	if err != io.EOF {
-		return nil, tooLong(err)
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+
+		_, err := s.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, translateFileError(err)
+		}
 	}
 
 	var columns []ImportedColumn
@@ -157,7 +169,7 @@ func matchMembers(
 	return columns, nil
 }
 
-func empty() error {
+func emptyFile() error {
 	return fault.OnField(fault.Unprocessable, "file", "required", "must not be empty")
 }
 
@@ -169,11 +181,11 @@ func rewind(ctx context.Context, file io.ReadSeeker, o Options, known []string) 
 
 	if o.Format == XLSX {
 		s, err := openRows(ctx, file, o)
-		return s, tooLong(err)
+		return s, translateFileError(err)
 	}
 
 	s, err := open(file, o, known)
-	return s, tooLong(err)
+	return s, translateFileError(err)
 }
 
 // openRows returns the rows of a workbook's sheet.
@@ -185,7 +197,7 @@ func openRows(ctx context.Context, file io.ReadSeeker, o Options) (source, error
 
 	at, ok := file.(io.ReaderAt)
 	if !ok {
-		return nil, fmt.Errorf("a workbook in a %T", file)
+		return nil, fmt.Errorf("open a workbook: %T is not an io.ReaderAt", file)
 	}
 
 	s, err := openSheet(ctx, at, size, o.Sheet)
@@ -196,28 +208,28 @@ func openRows(ctx context.Context, file io.ReadSeeker, o Options) (source, error
 	return s, readHeader(s, &s.header)
 }
 
-// tooLong says why a file can't be read on.
-func tooLong(err error) error {
+// translateFileError translates errors of reading a file.
+func translateFileError(err error) error {
 	if errors.Is(err, errTooLong) {
 		return fault.OnField(fault.Unprocessable, "file", "too_long",
-			"has a row of more than %d bytes, or a quote that is never closed", maxRecord)
+			"has a row of more than %d bytes, or an unclosed quote", maxRecord)
 	}
-	if errors.Is(err, errSheetSize) {
+	if errors.Is(err, errTooLarge) {
 		return fault.OnField(fault.Unprocessable, "file", "too_large",
-			"has parts that are too large when they are unpacked")
+			"has parts that are too large when decompressed")
 	}
 	if errors.Is(err, errNoSheet) {
 		return fault.OnField(fault.Invalid, "sheet", "not_found", "must be the name of one of the workbook's sheets")
 	}
-	if errors.Is(err, errSheet) {
-		return fault.OnField(fault.Unprocessable, "file", "malformed", "is not a workbook that can be read")
+	if errors.Is(err, errWorkbook) {
+		return fault.OnField(fault.Unprocessable, "file", "malformed", "is not a valid workbook")
 	}
 
 	return err
 }
 
-// examine reads a whole file for its columns and their types.
-func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColumn, error) {
+// detectColumns reads a whole file to detect its columns and their types.
+func detectColumns(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColumn, error) {
 	s, err := rewind(ctx, file, o, nil)
 	if err != nil {
 		return nil, err
@@ -231,7 +243,7 @@ func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColu
 			break
 		}
 		if err != nil {
-			return nil, tooLong(err)
+			return nil, translateFileError(err)
 		}
 
 		if n%batchRows == 0 && ctx.Err() != nil {
@@ -241,16 +253,16 @@ func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColu
 			continue
 		}
 
-		if o.Format != JSONL && headers == nil { // the first row says how many there are
+		if o.Format != JSONL && headers == nil { // the first row determines the number of columns
 			headers = make([]string, len(r.values))
 		}
 
 		for i := len(guesses); i < len(r.values) && (o.Format == JSONL || i < len(headers)); i++ {
-			guesses = append(guesses, guess{possible: anyKind})
+			guesses = append(guesses, guess{possible: anyType})
 		}
 
 		if r.bad != nil || o.Format != JSONL && len(r.values) != len(headers) {
-			continue // rejected when it is its turn
+			continue // rejected in the second pass
 		}
 
 		for i, v := range r.values {
@@ -264,7 +276,7 @@ func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColu
 
 	switch {
 	case len(headers) == 0:
-		return nil, empty()
+		return nil, emptyFile()
 	case len(headers) > maxColumns:
 		return nil, fault.OnField(fault.Unprocessable, "file", "too_many", "has more than %d columns", maxColumns)
 	}
@@ -280,16 +292,16 @@ func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColu
 	return columns, nil
 }
 
-// inTx stores a file's rows, in one transaction, in the table that prepare makes or finds. prepare returns the columns and what
-// the file calls them.
+// inTx stores a file's rows in one transaction, in the table that prepare creates or finds. prepare
+// returns the columns and their headers in the file.
 func inTx(ctx context.Context, p *tenant.Project, file io.ReadSeeker, o Options,
 	prepare func(context.Context, pgx.Tx) (schema.Table, []ImportedColumn, []string, error)) (Imported, error) {
-	bounded, cancel := context.WithTimeout(ctx, importTime)
+	bounded, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
 
-	var done Imported
+	var result Imported
 	err := audit.Write(bounded, p.Owner(), func(tx pgx.Tx) error {
-		if err := schema.Settle(bounded, tx); err != nil {
+		if err := schema.ApplySettings(bounded, tx); err != nil {
 			return err
 		}
 
@@ -298,30 +310,30 @@ func inTx(ctx context.Context, p *tenant.Project, file io.ReadSeeker, o Options,
 			return err
 		}
 
-		done = Imported{Table: table.FullName(), TableID: &table.ID, Columns: columns, DryRun: o.DryRun}
-		if err := done.load(bounded, tx, table, headers, file, o); err != nil {
+		result = Imported{Table: table.FullName(), TableID: &table.ID, Columns: columns, DryRun: o.DryRun}
+		if err := result.load(bounded, tx, table, headers, file, o); err != nil {
 			return err
 		}
 
 		if o.DryRun {
-			return errDry
+			return errDryRun
 		}
 
 		return nil
 	})
-	if errors.Is(err, errDry) { // noted all the same: triggers of the project's ran
-		return done, audit.Write(ctx, p.Trusted(), func(pgx.Tx) error { return nil })
+	if errors.Is(err, errDryRun) { // audited all the same, since triggers of the project ran
+		return result, audit.Write(ctx, p.Trusted(), func(pgx.Tx) error { return nil })
 	}
 
-	if state := pg.State(err); ofUser(state) && !isFault(err) { // a constraint that waited for the end
-		return Imported{}, fault.New(fault.Unprocessable, "the rows together break a rule of the table").
+	if state := pg.State(err); blamesUser(state) && !isFaultError(err) { // a deferred constraint
+		return Imported{}, fault.New(fault.Unprocessable, "the rows violate a deferred constraint of the table").
 			WithCode("refused").Because(err)
 	}
 
-	return done, err
+	return result, err
 }
 
-func isFault(err error) bool {
+func isFaultError(err error) bool {
 	_, ok := errors.AsType[*fault.Error](err)
 	return ok
 }
@@ -341,18 +353,18 @@ func (d *Imported) load(
 	}
 
 	l := &loader{
-		tx:    tx,
-		copy:  copyText(pg.Quote(t.Schema, t.Name), names),
-		width: len(names),
-		skip:  o.Skip,
-		lines: []Rejected{},
+		tx:       tx,
+		copy:     copySQL(pg.Quote(t.Schema, t.Name), names),
+		width:    len(names),
+		skip:     o.Skip,
+		reported: []Rejected{},
 	}
 	if l.merge, err = o.merge(ctx, tx, t, names); err != nil {
 		return err
 	}
 
 	if l.merge != "" {
-		l.copy = copyText(staged, names)
+		l.copy = copySQL(stagingTable, names)
 	}
 
 	for {
@@ -361,7 +373,7 @@ func (d *Imported) load(
 			break
 		}
 		if err != nil {
-			return tooLong(err)
+			return translateFileError(err)
 		}
 		if err := l.add(ctx, r); err != nil {
 			return err
@@ -372,8 +384,8 @@ func (d *Imported) load(
 		return err
 	}
 
-	slices.SortFunc(l.lines, func(a, b Rejected) int { return cmp.Compare(a.Line, b.Line) })
-	d.Rows, d.Rejected, d.Lines = l.rows, l.rejected, l.lines
+	slices.SortFunc(l.reported, func(a, b Rejected) int { return cmp.Compare(a.Line, b.Line) })
+	d.Rows, d.Rejected, d.Lines = l.rows, l.rejected, l.reported
 
 	return nil
 }

@@ -20,23 +20,24 @@ const (
 	batchRows  = 5000
 )
 
-// loader stores rows in a table, many at a time. When the database refuses some of them, they are halved until the row that
-// is at fault stands alone.
+// loader stores rows in batches. If PostgreSQL rejects a batch, the loader bisects it to find the
+// rows at fault.
 type loader struct {
-	tx      pgx.Tx
-	copy    string // the statement
-	merge   string // by which copied rows get from where they wait into the table; "": they are there
-	width   int    // values of a row
-	skip    bool
-	refused int64 // rows that the database refused
+	tx   pgx.Tx
+	copy string // COPY statement
+	// statement that moves staged rows into the table; "" if COPY writes to it directly
+	merge           string
+	width           int // values per row
+	skip            bool
+	databaseRejects int64 // rows rejected by PostgreSQL
 
 	rows     int64
 	rejected int64
-	lines    []Rejected
+	reported []Rejected
 
-	batch []byte // rows in COPY's text format
-	ends  []int  // of the rows in batch
-	at    []int64
+	batch       []byte // rows in COPY's text format
+	ends        []int  // end offsets of the rows in batch
+	lineNumbers []int64
 }
 
 func (l *loader) add(ctx context.Context, r row) error {
@@ -58,7 +59,7 @@ func (l *loader) add(ctx context.Context, r row) error {
 	}
 
 	l.batch = append(l.batch, '\n')
-	l.ends, l.at = append(l.ends, len(l.batch)), append(l.at, r.line)
+	l.ends, l.lineNumbers = append(l.ends, len(l.batch)), append(l.lineNumbers, r.line)
 	if len(l.batch) < batchBytes && len(l.ends) < batchRows {
 		return nil
 	}
@@ -66,7 +67,7 @@ func (l *loader) add(ctx context.Context, r row) error {
 	return l.flush(ctx)
 }
 
-// check finds what a row can't be stored for, before the database sees it.
+// check validates a row without the database.
 func (l *loader) check(r row) *Rejected {
 	if r.bad != nil {
 		return r.bad
@@ -83,26 +84,26 @@ func (l *loader) check(r row) *Rejected {
 
 	for _, v := range r.values {
 		if !utf8.Valid(v.text) {
-			return &Rejected{Line: r.line, Code: "invalid_encoding", Message: "is not in the encoding that was named"}
+			return &Rejected{Line: r.line, Code: "invalid_encoding", Message: "is not in the given encoding"}
 		}
 		if bytes.IndexByte(v.text, 0) >= 0 {
-			return &Rejected{Line: r.line, Code: "invalid_character", Message: "has the character NUL in it"}
+			return &Rejected{Line: r.line, Code: "invalid_character", Message: "contains the character NUL"}
 		}
 	}
 
 	return nil
 }
 
-// reject notes a row that is not stored. It fails if that ends the import.
+// reject records a rejected row. It fails if that ends the import.
 func (l *loader) reject(r Rejected) error {
 	l.rejected++
 
-	if len(l.lines) < keptRejected {
-		l.lines = append(l.lines, r)
+	if len(l.reported) < maxReported {
+		l.reported = append(l.reported, r)
 	}
 
 	if !l.skip {
-		return r.fatal(l.lines, l.rejected)
+		return r.fatal(l.reported, l.rejected)
 	}
 
 	return nil
@@ -114,21 +115,21 @@ func (l *loader) flush(ctx context.Context) error {
 		return nil
 	}
 
-	bounded, cancel := context.WithTimeout(ctx, batchTime)
+	bounded, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 
 	err := l.store(bounded, 0, len(l.ends))
-	l.batch, l.ends, l.at = l.batch[:0], l.ends[:0], l.at[:0]
+	l.batch, l.ends, l.lineNumbers = l.batch[:0], l.ends[:0], l.lineNumbers[:0]
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		return fault.OnField(fault.Unprocessable, "file", "timeout",
-			"can't be imported: code of the project's took longer than %d seconds for a part of it",
-			int(batchTime.Seconds())).Because(err)
+			"can't be imported: code of the project took longer than %d seconds for one batch",
+			int(batchTimeout.Seconds())).Because(err)
 	}
 
 	return err
 }
 
-// store stores the rows from one of the batch to another.
+// store stores the rows [from, to) of the batch.
 func (l *loader) store(ctx context.Context, from, to int) error {
 	start := 0
 	if from > 0 {
@@ -137,7 +138,8 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 
 	begin := "savepoint part"
 	if l.merge != "" {
-		begin = "truncate " + staged + "; " + begin // outside of the part, where it leaves nothing behind
+		// TRUNCATE runs before the savepoint, where it leaves no old files behind.
+		begin = "truncate " + stagingTable + "; " + begin
 	}
 
 	if _, err := l.tx.Exec(ctx, begin); err != nil {
@@ -155,12 +157,12 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 	}
 
 	e, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok || !ofUser(e.Code) {
+	if !ok || !blamesUser(e.Code) {
 		return err
 	}
-	if e.Code[:2] == "42" || e.Code[:2] == "0A" { // no row's fault
+	if e.Code[:2] == "42" || e.Code[:2] == "0A" { // not the fault of a row
 		return fault.New(fault.Unprocessable,
-			"the database can't store rows in this table, or code of the project's fails").
+			"the database can't store rows in this table, or code of the project failed").
 			WithCode("refused").Because(err)
 	}
 
@@ -169,12 +171,12 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 	}
 
 	if to-from == 1 {
-		if l.refused++; l.refused > mostRefused {
+		if l.databaseRejects++; l.databaseRejects > maxDatabaseRejects {
 			return fault.OnField(fault.Unprocessable, "file", "too_many_rejected",
-				"can't be imported: the database refuses more than %d of its rows", mostRefused)
+				"can't be imported: the database rejected more than %d rows", maxDatabaseRejects)
 		}
 
-		return l.reject(explain(e, l.at[from]))
+		return l.reject(explain(e, l.lineNumbers[from]))
 	}
 
 	middle := (from + to) / 2
@@ -187,24 +189,24 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 
 var copiedColumn = regexp.MustCompile(`^COPY .*?, line \d+, column (.+?)(: .*)?$`)
 
-// explain says in our words what the database has against a row.
+// explain translates PostgreSQL's error for a row.
 func explain(e *pgconn.PgError, line int64) Rejected {
-	r := Rejected{Line: line, Code: "invalid_value", Message: "has a value that is not one of its column's type"}
+	r := Rejected{Line: line, Code: "invalid_value", Message: "has a value that does not match the type of its column"}
 	switch {
 	case e.Code == "23502":
-		r.Code, r.Message = "required", "has no value for a column that needs one"
+		r.Code, r.Message = "required", "has no value for a required column"
 	case e.Code == "23505" || e.Code == "23P01":
-		r.Code, r.Message = "already_exists", "has a value that another row has, and that must be unique"
+		r.Code, r.Message = "already_exists", "has a duplicate value in a unique column"
 	case e.Code == "23503":
-		r.Code, r.Message = "reference", "refers to a row that is not there"
+		r.Code, r.Message = "reference", "references a row that does not exist"
 	case e.Code == "23514":
-		r.Code, r.Message = "check", "breaks a rule of the table"
+		r.Code, r.Message = "check", "violates a check constraint of the table"
 	case e.Code == "22001":
 		r.Code, r.Message = "too_long", "has a value that is too long for its column"
 	case e.Code == "22003":
-		r.Code, r.Message = "out_of_range", "has a number that is out of its column's range"
+		r.Code, r.Message = "out_of_range", "has a number that is out of range for its column"
 	case e.Code[:2] != "22":
-		r.Code, r.Message = "refused", "is refused by code of the project's"
+		r.Code, r.Message = "refused", "was rejected by code of the project"
 	}
 
 	column := e.ColumnName
@@ -222,7 +224,7 @@ func explain(e *pgconn.PgError, line int64) Rejected {
 	return r
 }
 
-// escape appends text as COPY reads it.
+// escape appends text in COPY's text format.
 func escape(to, text []byte) []byte {
 	for {
 		i := bytes.IndexAny(text, "\\\n\r\t")
@@ -247,7 +249,7 @@ func escape(to, text []byte) []byte {
 	}
 }
 
-// copyText returns the statement that stores values of these columns. The table's name is quoted.
-func copyText(table string, columns []string) string {
-	return "copy " + table + " (" + quote(columns) + ") from stdin"
+// copySQL returns the COPY statement for the columns. table is a quoted name.
+func copySQL(table string, columns []string) string {
+	return "copy " + table + " (" + quoteColumns(columns) + ") from stdin"
 }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// Encodings are those that a file can have.
+// Encodings are the supported encodings by name.
 var Encodings = map[string]encoding.Encoding{
 	"utf-8": nil, "utf-16": unicode.UTF16(unicode.LittleEndian, unicode.UseBOM),
 	"windows-1252": charmap.Windows1252, "iso-8859-1": charmap.ISO8859_1,
@@ -26,28 +26,30 @@ type value struct {
 	kind jsontext.Kind // of JSON; 0 in other formats
 }
 
-// row is a row of a file. Its memory is the next row's.
+// rowRemaining is a row of a file. Its memory is valid until the next row is read.
 type row struct {
 	line   int64
-	values []value   // of CSV: as many as the row has; of JSON: in the order of the names
-	bad    *Rejected // what it can't be read for
+	values []value   // CSV: the values of the row; JSON: in the order of names
+	bad    *Rejected // parse error
 }
 
 // source reads a file row by row.
 type source interface {
-	// next returns io.EOF behind the last row.
+	// next returns io.EOF after the last row.
 	next() (row, error)
-	// names returns the columns, as far as they are known: of the header, or of all lines read so far; nil if there is no header.
+	// names returns the columns known so far: those of the header, or of all lines read so far; nil
+	// without a header.
 	names() []string
 }
 
-var errTooLong = errors.New("a row is too long")
+var errTooLong = errors.New("row is too long")
 
-// open returns the source of a file's rows. The columns of lines of JSON are known, or nil: found out.
+// opened returns the source of a file's rows. known are the columns of lines of JSON; nil means
+// that they are detected.
 func open(file io.Reader, o Options, known []string) (source, error) {
 	head := bufio.NewReader(file)
 	if mark, err := head.Peek(2); err == nil && (string(mark) == "\xff\xfe" || string(mark) == "\xfe\xff") {
-		o.Encoding = "utf-16" // no text of another one begins like that
+		o.Encoding = "utf-16" // no text in another encoding begins with this byte order mark
 	}
 
 	var r io.Reader = head
@@ -57,13 +59,13 @@ func open(file io.Reader, o Options, known []string) (source, error) {
 
 	lines := &lineReader{r: bufio.NewReaderSize(r, 256<<10)}
 	if mark, err := lines.r.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
-		_, _ = lines.r.Discard(len(mark)) // they are in the buffer
+		_, _ = lines.r.Discard(len(mark)) // already buffered
 	}
 
 	if o.Format == JSONL {
-		j := &jsonSource{lines: lines, order: known, fixed: known != nil, at: map[string]int{}}
+		j := &jsonSource{lines: lines, order: known, fixed: known != nil, index: map[string]int{}}
 		for i, name := range known {
-			j.at[name] = i
+			j.index[name] = i
 		}
 
 		return j, nil
@@ -81,7 +83,7 @@ func open(file io.Reader, o Options, known []string) (source, error) {
 	return c, readHeader(c, &c.header)
 }
 
-// readHeader reads the first row, the names of the columns.
+// readHeader reads the column names from the first row.
 func readHeader(s source, header *[]string) error {
 	head, err := s.next()
 	if err == io.EOF {
@@ -104,28 +106,28 @@ func readHeader(s source, header *[]string) error {
 	return nil
 }
 
-// lineReader reads lines of bounded length, and counts them.
+// lineReader reads and counts lines of bounded length.
 type lineReader struct {
-	r    *bufio.Reader
-	read int64
-	long []byte
+	r      *bufio.Reader
+	count  int64
+	buffer []byte
 }
 
-// next returns a line with its end. It is good until the next one is read.
+// next returns a line with its line break, valid until the next call.
 func (l *lineReader) next() ([]byte, error) {
 	line, err := l.r.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
-		l.long = append(l.long[:0], line...)
+		l.buffer = append(l.buffer[:0], line...)
 		for err == bufio.ErrBufferFull {
-			if len(l.long) > maxRecord {
+			if len(l.buffer) > maxRecord {
 				return nil, errTooLong
 			}
 
 			line, err = l.r.ReadSlice('\n')
-			l.long = append(l.long, line...)
+			l.buffer = append(l.buffer, line...)
 		}
 
-		line = l.long
+		line = l.buffer
 	}
 
 	if err == io.EOF && len(line) > 0 {
@@ -133,7 +135,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 
 	if err == nil {
-		l.read++
+		l.count++
 	}
 
 	return line, err
@@ -143,16 +145,17 @@ func trimEnd(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }
 
-// csvSource reads values with a delimiter between them. A value in quotes may have delimiters, line breaks and, doubled,
-// quotes in it. A quote within a value that does not begin with one is part of it.
+// csvSource reads delimited values. encoding/csv can't replace it: that neither tells a quoted
+// empty value from null nor bounds a row. A quoted value may contain delimiters, line breaks and
+// doubled quotes. A quote inside an unquoted value is literal.
 type csvSource struct {
 	lines     *lineReader
 	delimiter byte
 	null      []byte
 	header    []string
 	data      []byte
-	ends      []int  // of the values in data
-	quoted    []bool // likewise
+	ends      []int  // end offsets of the values in data
+	quoted    []bool // parallel to ends
 	values    []value
 }
 
@@ -160,7 +163,7 @@ func (c *csvSource) names() []string { return c.header }
 
 func (c *csvSource) next() (row, error) {
 	line, err := c.lines.next()
-	for err == nil && len(trimEnd(line)) == 0 { // an empty line is no row
+	for err == nil && len(trimEnd(line)) == 0 { // empty lines are skipped
 		line, err = c.lines.next()
 	}
 
@@ -168,7 +171,7 @@ func (c *csvSource) next() (row, error) {
 		return row{}, err
 	}
 
-	r := row{line: c.lines.read}
+	r := row{line: c.lines.count}
 	c.data, c.ends, c.quoted = c.data[:0], c.ends[:0], c.quoted[:0]
 
 	r.bad, err = c.split(line)
@@ -193,18 +196,18 @@ func (c *csvSource) next() (row, error) {
 	return r, nil
 }
 
-// split cuts a line into values, and reads further lines while one is in quotes.
+// split splits a line into values. It reads further lines inside quotes.
 func (c *csvSource) split(line []byte) (*Rejected, error) {
 	rest := trimEnd(line)
 	for {
-		if len(c.ends) > maxColumns { // ragged, whatever follows
+		if len(c.ends) > maxColumns { // too many values, whatever follows
 			return nil, nil
 		}
 
 		if len(rest) > 0 && rest[0] == '"' {
 			var bad *Rejected
 			var err error
-			if rest, bad, err = c.quote(line[len(trimEnd(line))-len(rest)+1:]); bad != nil || err != nil {
+			if rest, bad, err = c.readQuoted(line[len(trimEnd(line))-len(rest)+1:]); bad != nil || err != nil {
 				return bad, err
 			}
 
@@ -230,7 +233,7 @@ func (c *csvSource) split(line []byte) (*Rejected, error) {
 		case len(rest) == 0:
 			return nil, nil
 		case rest[0] != c.delimiter:
-			return &Rejected{Code: "malformed", Message: "has text behind a closing quote"}, nil
+			return &Rejected{Code: "malformed", Message: "has text after a closing quote"}, nil
 		}
 
 		rest = rest[1:]
@@ -241,8 +244,8 @@ func (c *csvSource) end(quoted bool) {
 	c.ends, c.quoted = append(c.ends, len(c.data)), append(c.quoted, quoted)
 }
 
-// quote reads a value behind its opening quote, and returns what follows the closing one.
-func (c *csvSource) quote(line []byte) (rest []byte, bad *Rejected, err error) {
+// quoteColumns reads a value after its opening quote and returns the text after the closing quote.
+func (c *csvSource) readQuoted(line []byte) (rest []byte, bad *Rejected, err error) {
 	for {
 		i := bytes.IndexByte(line, '"')
 		switch {
@@ -253,7 +256,7 @@ func (c *csvSource) quote(line []byte) (rest []byte, bad *Rejected, err error) {
 			}
 
 			if line, err = c.lines.next(); err == io.EOF {
-				return nil, &Rejected{Code: "malformed", Message: "has a quote that is never closed"}, nil
+				return nil, &Rejected{Code: "malformed", Message: "has an unclosed quote"}, nil
 			}
 
 			if err != nil {
@@ -271,12 +274,12 @@ func (c *csvSource) quote(line []byte) (rest []byte, bad *Rejected, err error) {
 	}
 }
 
-// jsonSource reads objects of JSON, one in a line.
+// jsonSource reads JSON objects, one per line.
 type jsonSource struct {
 	lines   *lineReader
 	order   []string
-	at      map[string]int
-	fixed   bool // the columns are these
+	index   map[string]int
+	fixed   bool // order has all columns
 	decoder jsontext.Decoder
 	values  []value
 }
@@ -293,7 +296,7 @@ func (j *jsonSource) next() (row, error) {
 		return row{}, err
 	}
 
-	r := row{line: j.lines.read}
+	r := row{line: j.lines.count}
 	j.values = j.values[:0]
 	for range j.order {
 		j.values = append(j.values, value{null: true})
@@ -308,7 +311,7 @@ func (j *jsonSource) next() (row, error) {
 }
 
 func (j *jsonSource) object(line []byte) *Rejected {
-	malformed := &Rejected{Code: "malformed", Message: "is not an object of JSON"}
+	malformed := &Rejected{Code: "malformed", Message: "is not a JSON object"}
 	j.decoder.Reset(bytes.NewReader(line))
 
 	if t, err := j.decoder.ReadToken(); err != nil || t.Kind() != '{' {
@@ -328,19 +331,19 @@ func (j *jsonSource) object(line []byte) *Rejected {
 			return malformed
 		}
 
-		i, ok := j.at[name]
+		i, ok := j.index[name]
 		switch {
 		case !ok && j.fixed:
 			return &Rejected{
 				Column:  &name,
 				Code:    "unknown_column",
-				Message: "has a member that is no column of the table",
+				Message: "has a member that is not a column of the table",
 			}
 		case !ok && len(j.order) == maxColumns:
-			return &Rejected{Code: "too_many", Message: "has a member that would be one column too many"}
+			return &Rejected{Code: "too_many", Message: "has more members than a table can have columns"}
 		case !ok:
 			i = len(j.order)
-			j.at[name], j.order, j.values = i, append(j.order, name), append(j.values, value{})
+			j.index[name], j.order, j.values = i, append(j.order, name), append(j.values, value{})
 		}
 
 		j.values[i] = value{kind: v.Kind(), null: v.Kind() == 'n'}

@@ -1,9 +1,9 @@
-// Package transfer knows how whole tables leave a project's database and how rows come in: files of values separated by
-// commas or tabs, lines of JSON, and sheets of workbooks.
+// Package transfer imports files into tables of a project's database and exports tables as files:
+// values separated by commas or tabs, lines of JSON, and sheets of workbooks.
 //
-// It runs as the project's owner. A file of any size takes little memory: it goes by row by row. An import is one
-// transaction, so that what is cut off leaves nothing. Who may call, and how bytes come and go, is the
-// interface's business.
+// It runs as the project's owner. It streams rows, so that files of any size need little memory. An
+// import is a single transaction: an interrupted import has no effect. Package api authorizes
+// callers and transports the bytes.
 package transfer
 
 import (
@@ -12,7 +12,7 @@ import (
 	"socle/internal/fault"
 )
 
-// The formats.
+// Formats of files.
 const (
 	CSV   = "csv"
 	TSV   = "tsv"
@@ -20,64 +20,64 @@ const (
 )
 
 const (
-	exportTime = time.Hour        // for a table to leave
-	importTime = 30 * time.Minute // for a file's rows to be stored, once it is here
-	batchTime  = time.Minute      // for some of them: code of the user's may run there
+	exportTimeout = time.Hour        // for a whole table
+	importTimeout = 30 * time.Minute // for storing the rows of a received file
+	batchTimeout  = time.Minute      // for one batch, which may run user code
 
-	// MaxFile is how many bytes a file to import has at most.
+	// MaxFile is the maximum size of a file to import, in bytes.
 	MaxFile = 2 << 30
 
-	maxColumns   = 1600    // that a table of PostgreSQL has
-	maxRecord    = 8 << 20 // bytes of a row
-	keptRejected = 1000    // rows whose rejection is reported one by one
-	mostRefused  = 10_000  // rows that the database itself may refuse before an import is given up
+	maxColumns         = 1600    // PostgreSQL's limit per table
+	maxRecord          = 8 << 20 // bytes of a row
+	maxReported        = 1000    // limit of rejected rows that are reported individually
+	maxDatabaseRejects = 10_000  // limit of rows that PostgreSQL may reject before an import fails
 )
 
-// ImportTime is how long an import can take after its file has arrived.
-const ImportTime = importTime
+// ImportTime bounds the duration of an import after its file has been received.
+const ImportTime = importTimeout
 
-// Options say how a file is read and what becomes of it.
+// Options select how a file is parsed and imported.
 type Options struct {
 	Format    string
-	Delimiter byte   // between values; 0 is the format's own
-	Null      string // text without quotes that means null
-	Encoding  string // a name of [Encodings]
-	Header    bool   // the first row names the columns
-	Skip      bool   // go on after a bad row
-	DryRun    bool   // undo everything at the end
-	Sheet     string // of a workbook; "" is the first one
+	Delimiter byte   // between values; 0 means the format's default
+	Null      string // unquoted text that means null
+	Encoding  string // key of [Encodings]
+	Header    bool   // first row has the column names
+	Skip      bool   // continue after rejected rows
+	DryRun    bool   // roll back at the end
+	Sheet     string // of a workbook; "" means the first
 
-	Mode       string   // Insert, Upsert or Ignore; "" is Insert
-	OnConflict []string // the columns by which rows are told apart; none: the primary key
+	Mode       string   // Insert, Upsert or Ignore; "" means Insert
+	OnConflict []string // columns of the conflict target; empty means the primary key
 }
 
-// Imported is what became of a file.
+// Imported is the result of an import.
 type Imported struct {
-	Table    string           `json:"table" doc:"Its full name." example:"public.orders"`
-	TableID  *uint32          `json:"tableId" nullable:"true" doc:"Null after a dry run that would have made one."`
-	Columns  []ImportedColumn `json:"columns" doc:"Those that the file has values for."`
-	Rows     int64            `json:"rows" doc:"Rows that were stored, or would have been. With mode=ignore, without those that were there."`
-	Rejected int64            `json:"rejected" doc:"Rows that were not."`
-	Lines    []Rejected       `json:"rejectedLines" doc:"The first 1000 of these."`
+	Table    string           `json:"table" doc:"Full name of the table." example:"public.orders"`
+	TableID  *uint32          `json:"tableId" nullable:"true" doc:"Null after a dry run that would have created the table."`
+	Columns  []ImportedColumn `json:"columns" doc:"Columns that have values in the file."`
+	Rows     int64            `json:"rows" doc:"Number of rows stored, or that a dry run would have stored. With mode=ignore, existing rows are not counted."`
+	Rejected int64            `json:"rejected" doc:"Number of rejected rows."`
+	Lines    []Rejected       `json:"rejectedLines" doc:"The first 1000 rejected rows."`
 	DryRun   bool             `json:"dryRun"`
 }
 
-// ImportedColumn is a column that a file has values for.
+// ImportedColumn is a column that has values in the file.
 type ImportedColumn struct {
 	Name   string `json:"name"`
-	Header string `json:"header" doc:"What the file calls it; empty if it has no header."`
-	Type   string `json:"type" doc:"Of a new table's column; empty for a table that was there."`
+	Header string `json:"header" doc:"Name of the column in the file; empty without a header."`
+	Type   string `json:"type" doc:"Type of a new table's column; empty for an existing table."`
 }
 
 // Rejected is a row that was not stored.
 type Rejected struct {
-	Line    int64   `json:"line" doc:"Of the file, from 1, where the row begins."`
+	Line    int64   `json:"line" doc:"Line of the file, from 1, on which the row begins."`
 	Column  *string `json:"column" nullable:"true"`
 	Code    string  `json:"code" doc:"Stable snake_case word."`
 	Message string  `json:"message"`
 }
 
-// fatal is a rejection that ends an import whatever its options say.
+// fatal returns the error for a rejected row that ends the import.
 func (r Rejected) fatal(lines []Rejected, total int64) error {
 	f := fault.OnField(fault.Unprocessable, "file", r.Code, "can't be imported: line %d %s", r.Line, r.Message)
 	f.Extra = map[string]any{"rejected": total, "rejectedLines": lines}
@@ -85,8 +85,8 @@ func (r Rejected) fatal(lines []Rejected, total int64) error {
 	return f
 }
 
-// ofUser reports whether a SQLSTATE is one by which values or code of the user's fail.
-func ofUser(state string) bool {
+// blamesUser reports whether the class of a SQLSTATE blames the user's values or code.
+func blamesUser(state string) bool {
 	if state == "" {
 		return false
 	}

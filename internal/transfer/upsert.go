@@ -12,18 +12,18 @@ import (
 	"socle/internal/schema"
 )
 
-// What becomes of a row of the file that the table has one like.
+// Modes for rows that conflict with a row of the table.
 const (
-	Insert = "insert" // it is rejected
-	Upsert = "upsert" // it takes the other one's place, in the columns that the file has
-	Ignore = "ignore" // the other one stays as it is
+	Insert = "insert" // reject the row
+	Upsert = "upsert" // update the existing row, in the columns of the file
+	Ignore = "ignore" // keep the existing row
 )
 
-// staged is where the rows of a batch wait to be compared with those that are there.
-const staged = "pg_temp.socle_import"
+// stagingTable is the temporary table for a batch before its merge.
+const stagingTable = "pg_temp.socle_import"
 
-// merge returns the statement by which staged rows get into the table, and makes the place for them; "" if rows are simply inserted.
-// It fails with Invalid on on_conflict.
+// merge creates the staging table and returns the statement that moves staged rows into the table;
+// "" for plain inserts. It fails with Invalid on on_conflict.
 func (o Options) merge(ctx context.Context, tx pgx.Tx, t schema.Table, columns []string) (string, error) {
 	if o.Mode == "" || o.Mode == Insert {
 		return "", nil
@@ -34,7 +34,7 @@ func (o Options) merge(ctx context.Context, tx pgx.Tx, t schema.Table, columns [
 		return "", err
 	}
 
-	all := quote(columns)
+	all := quoteColumns(columns)
 	var set []string
 	for _, c := range columns {
 		if !slices.Contains(key, c) {
@@ -54,11 +54,12 @@ func (o Options) merge(ctx context.Context, tx pgx.Tx, t schema.Table, columns [
 	}
 
 	return "insert into " + pg.Quote(t.Schema, t.Name) + " (" + all + ") overriding system value select " + all +
-		" from " + staged +
-		" on conflict (" + quote(key) + ") " + do, nil
+		" from " + stagingTable +
+		" on conflict (" + quoteColumns(key) + ") " + do, nil
 }
 
-// key returns the columns by which rows are told apart: those that were named, or the primary key. They must be unique, and the file must have them.
+// key returns the columns of the conflict target: on_conflict, or the primary key. They must be
+// unique and present in the file.
 func (o Options) key(ctx context.Context, tx pgx.Tx, t schema.Table, columns []string) ([]string, error) {
 	keys, err := pg.All[struct {
 		Columns []string
@@ -84,7 +85,7 @@ func (o Options) key(ctx context.Context, tx pgx.Tx, t schema.Table, columns []s
 
 		for _, c := range k.Columns {
 			if !slices.Contains(columns, c) {
-				return nil, fault.OnField(fault.Invalid, "on_conflict", "missing", "must be columns that the file has")
+				return nil, fault.OnField(fault.Invalid, "on_conflict", "missing", "must be columns of the file")
 			}
 		}
 
@@ -93,14 +94,14 @@ func (o Options) key(ctx context.Context, tx pgx.Tx, t schema.Table, columns []s
 
 	if len(wanted) == 0 {
 		return nil, fault.OnField(fault.Invalid, "on_conflict", "required",
-			"is required, for the table has no primary key")
+			"is required, since the table has no primary key")
 	}
 
 	return nil, fault.OnField(fault.Invalid, "on_conflict", "not_unique",
-		"must be columns that are together unique or the primary key")
+		"must be columns that are together unique, or the primary key")
 }
 
-func quote(columns []string) string {
+func quoteColumns(columns []string) string {
 	quoted := make([]string, len(columns))
 	for i, c := range columns {
 		quoted[i] = pg.Quote(c)

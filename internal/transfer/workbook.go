@@ -13,39 +13,39 @@ import (
 
 const (
 	maxDirectory = 2 << 20   // bytes of an archive's directory
-	maxStrings   = 16 << 20  // bytes of the XML of texts that cells share, which are kept in memory
-	maxShared    = 2_000_000 // of these texts
+	maxStrings   = 16 << 20  // bytes of the XML of shared strings, which stay in memory
+	maxShared    = 2_000_000 // number of shared strings
 	maxSheet     = 2 << 30   // bytes of a sheet's XML
-	maxPart      = 16 << 20  // bytes of the XML of any other part that is read
-	maxStyles    = 100_000   // of cells; spreadsheets have 64,000 at most
-	maxTag       = 64 << 10  // bytes of a tag: the parser keeps all of its attributes
-	maxDepth     = 100       // of elements in one another
+	maxPart      = 16 << 20  // bytes of the XML of any other part
+	maxStyles    = 100_000   // cell styles; spreadsheets allow up to 64,000
+	maxTag       = 64 << 10  // bytes of a tag, whose attributes the parser buffers
+	maxDepth     = 100       // nested elements
 )
 
 var (
-	errSheet     = errors.New("not a workbook")
-	errSheetSize = errors.New("a workbook that is too large")
-	errNoSheet   = errors.New("a workbook without the sheet")
+	errWorkbook = errors.New("malformed workbook")
+	errTooLarge = errors.New("workbook is too large")
+	errNoSheet  = errors.New("sheet not found in workbook")
 )
 
-// workbook is what the rows of one of its sheets need.
+// workbook has the parts of a workbook that the rows of a sheet depend on.
 type workbook struct {
-	sheet  *zip.File
-	shared sharedTexts
-	dates  []bool // of the styles: whether numbers are moments
-	old    bool   // dates are counted from 1904
+	sheet    *zip.File
+	shared   sharedStrings
+	dates    []bool // by style: whether its numbers are dates or times
+	date1904 bool   // dates count from 1904
 }
 
 // openArchive reads the directory of a workbook's archive.
 func openArchive(file io.ReaderAt, size int64) (map[string]*zip.File, error) {
-	r := &directoryReader{r: file, left: maxDirectory}
+	r := &directoryReader{r: file, remaining: maxDirectory}
 	archive, err := zip.NewReader(r, size)
-	r.open = true
-	if errors.Is(err, errSheetSize) {
+	r.opened = true
+	if errors.Is(err, errTooLarge) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, errSheet
+		return nil, errWorkbook
 	}
 
 	parts := make(map[string]*zip.File, len(archive.File))
@@ -56,24 +56,24 @@ func openArchive(file io.ReaderAt, size int64) (map[string]*zip.File, error) {
 	return parts, nil
 }
 
-// directoryReader bounds what is read of an archive before its parts are opened.
+// directoryReader bounds the bytes that zip.NewReader reads from an archive.
 type directoryReader struct {
-	r    io.ReaderAt
-	left int // bytes
-	open bool
+	r         io.ReaderAt
+	remaining int // bytes
+	opened    bool
 }
 
 func (d *directoryReader) ReadAt(b []byte, at int64) (int, error) {
-	if !d.open {
-		if d.left -= len(b); d.left < 0 {
-			return 0, errSheetSize
+	if !d.opened {
+		if d.remaining -= len(b); d.remaining < 0 {
+			return 0, errTooLarge
 		}
 	}
 
 	return d.r.ReadAt(b, at)
 }
 
-// openWorkbook reads all of a workbook but its rows.
+// openWorkbook reads a workbook except for its rows.
 func openWorkbook(ctx context.Context, file io.ReaderAt, size int64, name string) (*workbook, error) {
 	parts, err := openArchive(file, size)
 	if err != nil {
@@ -81,79 +81,81 @@ func openWorkbook(ctx context.Context, file io.ReaderAt, size int64, name string
 	}
 
 	w := &workbook{}
-	id, err := w.find(ctx, parts["xl/workbook.xml"], name)
+	id, err := w.findSheet(ctx, parts["xl/workbook.xml"], name)
 	if err != nil {
 		return nil, err
 	}
 
-	target, err := follow(ctx, parts["xl/_rels/workbook.xml.rels"], id)
+	target, err := relationshipTarget(ctx, parts["xl/_rels/workbook.xml.rels"], id)
 	if err != nil {
 		return nil, err
 	}
 
 	if w.sheet = parts[target]; w.sheet == nil {
-		return nil, errSheet
+		return nil, errWorkbook
 	}
 
 	if err := w.shared.read(ctx, parts["xl/sharedStrings.xml"]); err != nil {
 		return nil, err
 	}
 
-	return w, w.styles(ctx, parts["xl/styles.xml"])
+	return w, w.readStyles(ctx, parts["xl/styles.xml"])
 }
 
-// visitor is told of the start of an element, and the name of the one around it. It reports whether it has read the element to its end.
+// visitor handles the start of an element; parent is the name of the enclosing one. It reports
+// whether it consumed the element to its end.
 type visitor func(d *xml.Decoder, parent string, start xml.StartElement) (read bool, err error)
 
-// visit hands the elements of a part to a visitor. A part that is not there has none.
-func visit(ctx context.Context, f *zip.File, most int64, see visitor) error {
+// visit passes the elements of a part to a visitor. A missing part has no elements.
+func visit(ctx context.Context, f *zip.File, limit int64, v visitor) error {
 	if f == nil {
 		return nil
 	}
 
 	r, err := f.Open()
 	if err != nil {
-		return errSheet
+		return errWorkbook
 	}
 	defer r.Close()
 
-	most = min(most, int64(min(f.UncompressedSize64, maxSheet)))
-	d := xml.NewDecoder(&markupReader{ctx: ctx, r: r, left: most, row: most})
-	around := []string{""}
+	limit = min(limit, int64(min(f.UncompressedSize64, maxSheet)))
+	d := xml.NewDecoder(&markupReader{ctx: ctx, r: r, remaining: limit, rowRemaining: limit})
+	parents := []string{""}
 	for {
 		token, err := d.Token()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
-			return asSheet(err)
+			return translateXMLError(err)
 		}
 
 		switch token := token.(type) {
 		case xml.StartElement:
-			read, err := see(d, around[len(around)-1], token)
+			read, err := v(d, parents[len(parents)-1], token)
 			if err != nil {
 				return err
 			}
 
 			if !read {
-				around = append(around, token.Name.Local)
+				parents = append(parents, token.Name.Local)
 			}
 		case xml.EndElement:
-			around = around[:len(around)-1]
+			parents = parents[:len(parents)-1]
 		}
 	}
 }
 
-// asSheet makes every failure to read XML one, but those of size and of the context.
-func asSheet(err error) error {
-	for _, kept := range []error{nil, errSheetSize, errTooLong, context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(err, kept) {
+// translateXMLError maps errors of reading XML to errWorkbook, except those of size and of the
+// context.
+func translateXMLError(err error) error {
+	for _, passed := range []error{nil, errTooLarge, errTooLong, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, passed) {
 			return err
 		}
 	}
 
-	return errSheet
+	return errWorkbook
 }
 
 func attribute(start xml.StartElement, space, name string) string {
@@ -166,10 +168,10 @@ func attribute(start xml.StartElement, space, name string) string {
 	return ""
 }
 
-// find returns the id of the sheet of a name, whatever its case, or of the first one.
-func (w *workbook) find(ctx context.Context, f *zip.File, name string) (id string, err error) {
+// findSheet returns the ID of the sheet with a name, case-insensitively, or of the first sheet.
+func (w *workbook) findSheet(ctx context.Context, f *zip.File, name string) (id string, err error) {
 	if f == nil {
-		return "", errSheet
+		return "", errWorkbook
 	}
 
 	const relationships = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -178,8 +180,8 @@ func (w *workbook) find(ctx context.Context, f *zip.File, name string) (id strin
 		switch {
 		case start.Name.Local == "workbookPr":
 			if text := attribute(start, "", "date1904"); text != "" {
-				w.old, err = strconv.ParseBool(text)
-				return false, asSheet(err)
+				w.date1904, err = strconv.ParseBool(text)
+				return false, translateXMLError(err)
 			}
 		case parent == "sheets" && start.Name.Local == "sheet" && !found &&
 			(name == "" || strings.EqualFold(attribute(start, "", "name"), name)):
@@ -195,8 +197,8 @@ func (w *workbook) find(ctx context.Context, f *zip.File, name string) (id strin
 	return id, err
 }
 
-// follow returns the part that an id of the workbook leads to.
-func follow(ctx context.Context, f *zip.File, id string) (part string, err error) {
+// relationshipTarget returns the part that a relationship ID of the workbook refers to.
+func relationshipTarget(ctx context.Context, f *zip.File, id string) (part string, err error) {
 	err = visit(ctx, f, maxPart, func(_ *xml.Decoder, _ string, start xml.StartElement) (bool, error) {
 		if start.Name.Local != "Relationship" || part != "" || attribute(start, "", "Id") != id {
 			return false, nil
@@ -213,8 +215,8 @@ func follow(ctx context.Context, f *zip.File, id string) (part string, err error
 	return part, err
 }
 
-// styles finds which styles show numbers as dates or times.
-func (w *workbook) styles(ctx context.Context, f *zip.File) error {
+// readStyles determines which styles format numbers as dates or times.
+func (w *workbook) readStyles(ctx context.Context, f *zip.File) error {
 	custom := map[int]bool{}
 	var formats []int
 	err := visit(ctx, f, maxPart, func(_ *xml.Decoder, parent string, start xml.StartElement) (bool, error) {
@@ -225,19 +227,19 @@ func (w *workbook) styles(ctx context.Context, f *zip.File) error {
 			return false, nil
 		}
 		if len(custom) == maxStyles || len(formats) == maxStyles {
-			return false, errSheetSize
+			return false, errTooLarge
 		}
 
 		id := 0
 		if text := attribute(start, "", "numFmtId"); text != "" {
 			var err error
 			if id, err = strconv.Atoi(text); err != nil {
-				return false, errSheet
+				return false, errWorkbook
 			}
 		}
 
 		if format {
-			custom[id] = isMoment(attribute(start, "", "formatCode"))
+			custom[id] = isDateFormat(attribute(start, "", "formatCode"))
 			return false, nil
 		}
 
@@ -252,8 +254,9 @@ func (w *workbook) styles(ctx context.Context, f *zip.File) error {
 	return err
 }
 
-// isMoment reports whether a format has a year, month, day, hour or second outside of quotes and brackets.
-func isMoment(code string) bool {
+// isDateFormat reports whether a number format has a year, month, day, hour or second outside of
+// quotes and brackets.
+func isDateFormat(code string) bool {
 	quoted, bracketed := false, false
 	for i := 0; i < len(code); i++ {
 		switch c := code[i]; {
@@ -274,14 +277,14 @@ func isMoment(code string) bool {
 	return false
 }
 
-// sharedTexts are texts one behind the other.
-type sharedTexts struct {
+// sharedStrings stores the shared strings in one buffer.
+type sharedStrings struct {
 	text []byte
 	ends []uint32
 }
 
-func (s *sharedTexts) read(ctx context.Context, f *zip.File) error {
-	if f != nil { // its XML is longer
+func (s *sharedStrings) read(ctx context.Context, f *zip.File) error {
+	if f != nil { // upper bound, since the XML is longer
 		s.text = make([]byte, 0, min(f.UncompressedSize64, maxStrings))
 	}
 
@@ -290,7 +293,7 @@ func (s *sharedTexts) read(ctx context.Context, f *zip.File) error {
 			return false, nil
 		}
 		if len(s.ends) == maxShared {
-			return false, errSheetSize
+			return false, errTooLarge
 		}
 
 		s.text, err = appendText(s.text, d)
@@ -300,8 +303,8 @@ func (s *sharedTexts) read(ctx context.Context, f *zip.File) error {
 	})
 }
 
-// at returns a text, false if there is none of this number.
-func (s *sharedTexts) at(i int) ([]byte, bool) {
+// lineNumbers returns a string by index; false if the index is out of range.
+func (s *sharedStrings) at(i int) ([]byte, bool) {
 	if i < 0 || i >= len(s.ends) {
 		return nil, false
 	}
@@ -314,14 +317,14 @@ func (s *sharedTexts) at(i int) ([]byte, bool) {
 	return s.text[start:s.ends[i]], true
 }
 
-// appendText reads an element, whose start was read, to its end, and appends what it says: in one piece (t), or in runs of different
-// looks (r, t). How it is pronounced (rPh) is left out.
+// appendText reads the element whose start was just read to its end and appends its text: plain
+// (t), or in formatted runs (r, t). It skips phonetic hints (rPh).
 func appendText(to []byte, d *xml.Decoder) ([]byte, error) {
 	var names [2]string
 	for depth := 0; ; {
 		token, err := d.Token()
 		if err != nil {
-			return to, asSheet(err)
+			return to, translateXMLError(err)
 		}
 
 		switch token := token.(type) {
@@ -343,17 +346,18 @@ func appendText(to []byte, d *xml.Decoder) ([]byte, error) {
 	}
 }
 
-// markupReader reads XML of bounded size, as an archive can be packed a thousandfold. It refuses what makes the parser keep more than a
-// row: long tags, deep elements, document types and CDATA, which no spreadsheet writes into a workbook. It ends with its context.
+// markupReader reads XML of bounded size, since archives can expand a thousandfold. It rejects
+// everything that makes the parser buffer more than a row: long tags, deep nesting, document types
+// and CDATA, which no spreadsheet writes. It ends with its context.
 type markupReader struct {
-	ctx       context.Context
-	r         io.Reader
-	left, row int64 // bytes of all, and of the present row, that may still come
+	ctx                     context.Context
+	r                       io.Reader
+	remaining, rowRemaining int64 // remaining bytes in total and for the current row
 
 	tag   int  // bytes since the last <, 0 outside of a tag
-	kind  byte // the byte behind it
+	kind  byte // byte after <
 	last  byte
-	quote byte // of the attribute's value, 0 outside of one
+	quote byte // of the current attribute value, 0 outside of one
 	depth int
 }
 
@@ -363,16 +367,16 @@ func (m *markupReader) Read(b []byte) (int, error) {
 	}
 
 	n, err := m.r.Read(b)
-	m.left, m.row = m.left-int64(n), m.row-int64(n)
+	m.remaining, m.rowRemaining = m.remaining-int64(n), m.rowRemaining-int64(n)
 	switch {
-	case m.left < 0:
-		return 0, errSheetSize
-	case m.row < 0:
+	case m.remaining < 0:
+		return 0, errTooLarge
+	case m.rowRemaining < 0:
 		return 0, errTooLong
 	}
 
 	for _, c := range b[:n] {
-		if err := m.see(c); err != nil {
+		if err := m.scan(c); err != nil {
 			return 0, err
 		}
 	}
@@ -380,8 +384,8 @@ func (m *markupReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// see takes a byte.
-func (m *markupReader) see(c byte) error {
+// scan processes a byte.
+func (m *markupReader) scan(c byte) error {
 	if m.tag == 0 {
 		if c == '<' {
 			m.tag, m.kind, m.quote = 1, 0, 0
@@ -390,17 +394,17 @@ func (m *markupReader) see(c byte) error {
 	}
 
 	if m.tag++; m.tag > maxTag {
-		return errSheetSize
+		return errTooLarge
 	}
 
 	if m.kind == 0 {
 		if m.kind = c; c == '!' {
-			return errSheet
+			return errWorkbook
 		}
 	}
 
 	switch {
-	case m.kind == '?': // quotes mean nothing in an instruction
+	case m.kind == '?': // quotes have no meaning in an instruction
 		if c == '>' && m.last == '?' {
 			m.tag = 0
 		}
@@ -421,7 +425,7 @@ func (m *markupReader) see(c byte) error {
 		}
 
 		if m.depth > maxDepth {
-			return errSheetSize
+			return errTooLarge
 		}
 	}
 

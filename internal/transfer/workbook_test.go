@@ -24,8 +24,9 @@ const (
 	sheetXML  = `<worksheet><sheetData><row r="1"><c t="s"><v>0</v></c></row></sheetData></worksheet>`
 )
 
-// pack makes a workbook of usual parts but for those given by name and text.
-func pack(t *testing.T, given ...string) *bytes.Reader {
+// packWorkbook builds a workbook with default parts; given replaces parts, as pairs of name and
+// text.
+func packWorkbook(t *testing.T, given ...string) *bytes.Reader {
 	t.Helper()
 
 	parts := map[string]string{
@@ -41,7 +42,7 @@ func pack(t *testing.T, given ...string) *bytes.Reader {
 	for name, text := range parts {
 		method := zip.Deflate
 		if text == "" {
-			method = zip.Store // a compressor for each of 60,000 parts takes half a minute
+			method = zip.Store // 60,000 compressors take half a minute
 		}
 
 		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: method})
@@ -61,8 +62,9 @@ func pack(t *testing.T, given ...string) *bytes.Reader {
 	return bytes.NewReader(b.Bytes())
 }
 
-// read reads all rows of a workbook's first sheet, and returns the first value of the first.
-func read(ctx context.Context, book *bytes.Reader) (first string, err error) {
+// readWorkbook reads all rows of a workbook's first sheet and returns the first value of the first
+// row.
+func readWorkbook(ctx context.Context, book *bytes.Reader) (first string, err error) {
 	s, err := openSheet(ctx, book, book.Size(), "")
 	for n := 0; err == nil; n++ {
 		var r row
@@ -78,79 +80,79 @@ func read(ctx context.Context, book *bytes.Reader) (first string, err error) {
 	return first, err
 }
 
-// TestHostileWorkbooks opens workbooks of a few kilobytes that are large when they are unpacked. It is not parallel since it measures
-// allocations.
+// TestHostileWorkbooks opens workbooks of a few kilobytes that expand to large ones. It is not
+// parallel, since it measures allocations.
 func TestHostileWorkbooks(t *testing.T) {
 	const shared, styles = "xl/sharedStrings.xml", "xl/styles.xml"
-	many := strings.Repeat
+	repeat := strings.Repeat
 	for _, test := range []struct {
 		what  string
 		parts []string
 		want  error
 		first int    // bytes of the first value
-		most  uint64 // MB that may be allocated
+		limit uint64 // limit of allocated MB
 	}{
-		{"runs of one text", []string{shared, `<sst><si>` + many(`<r><t>x</t></r>`, 160_000) + `</si></sst>`}, nil,
+		{"runs of one text", []string{shared, `<sst><si>` + repeat(`<r><t>x</t></r>`, 160_000) + `</si></sst>`}, nil,
 			160_000, 150},
 		{"runs of one cell",
 			[]string{"xl/one.xml",
-				`<worksheet><sheetData><row><c t="inlineStr"><is>` + many(`<r><t>x</t></r>`, 160_000) +
+				`<worksheet><sheetData><row><c t="inlineStr"><is>` + repeat(`<r><t>x</t></r>`, 160_000) +
 					`</is></c></row></sheetData></worksheet>`}, nil, 160_000, 150},
-		{"empty texts", []string{shared, `<sst>` + many(`<si/>`, 200_000) + `</sst>`}, nil, 0, 100},
-		{"too many empty texts", []string{shared, `<sst>` + many(`<si/>`, maxShared+1) + `</sst>`},
-			errSheetSize, 0, 600},
-		{"texts", []string{shared, `<sst>` + many(`<si><t>text</t></si>`, 900_000) + `</sst>`}, errSheetSize, 0, 900},
-		{"attributes of a text", []string{shared, `<sst ` + many(`a="" `, 1_500_000) + `/>`}, errSheetSize, 0, 40},
+		{"empty texts", []string{shared, `<sst>` + repeat(`<si/>`, 200_000) + `</sst>`}, nil, 0, 100},
+		{"too many empty texts", []string{shared, `<sst>` + repeat(`<si/>`, maxShared+1) + `</sst>`},
+			errTooLarge, 0, 600},
+		{"texts", []string{shared, `<sst>` + repeat(`<si><t>text</t></si>`, 900_000) + `</sst>`}, errTooLarge, 0, 900},
+		{"attributes of a text", []string{shared, `<sst ` + repeat(`a="" `, 1_500_000) + `/>`}, errTooLarge, 0, 40},
 		{"attributes of a row",
 			[]string{"xl/one.xml",
-				`<worksheet><sheetData><row ` + many(`a="" `, 1_500_000) + `/></sheetData></worksheet>`},
-			errSheetSize, 0, 10},
+				`<worksheet><sheetData><row ` + repeat(`a="" `, 1_500_000) + `/></sheetData></worksheet>`},
+			errTooLarge, 0, 10},
 		{"a > in an attribute",
 			[]string{"xl/one.xml",
-				`<worksheet><sheetData><row a="` + many(`>`, 1_500_000) + `"/></sheetData></worksheet>`},
-			errSheetSize, 0, 10},
-		{"deep elements", []string{"xl/one.xml", `<worksheet><sheetData>` + many(`<row>`, 1_000_000)},
-			errSheetSize, 0, 10},
+				`<worksheet><sheetData><row a="` + repeat(`>`, 1_500_000) + `"/></sheetData></worksheet>`},
+			errTooLarge, 0, 10},
+		{"deep elements", []string{"xl/one.xml", `<worksheet><sheetData>` + repeat(`<row>`, 1_000_000)},
+			errTooLarge, 0, 10},
 		{"a document type", []string{"xl/one.xml", `<!DOCTYPE worksheet [<!ENTITY a "aaaa">]>` + sheetXML},
-			errSheet, 0, 10},
+			errWorkbook, 0, 10},
 		{"a document type of texts",
-			[]string{shared, `<!DOCTYPE sst [<!ENTITY a "aaaa">]><sst><si><t>&a;</t></si></sst>`}, errSheet, 0, 10},
+			[]string{shared, `<!DOCTYPE sst [<!ENTITY a "aaaa">]><sst><si><t>&a;</t></si></sst>`}, errWorkbook, 0, 10},
 		{"sheets",
 			[]string{"xl/workbook.xml",
-				bookStart + `<sheet name="One" r:id="a"/>` + many(`<sheet name="x" r:id="b"/>`, 40_000) +
+				bookStart + `<sheet name="One" r:id="a"/>` + repeat(`<sheet name="x" r:id="b"/>`, 40_000) +
 					`</sheets></workbook>`}, nil, 0, 60},
 		{"styles",
 			[]string{styles,
-				`<styleSheet><cellXfs>` + many(`<xf numFmtId="14"/>`, maxStyles+1) + `</cellXfs></styleSheet>`},
-			errSheetSize, 0, 100},
+				`<styleSheet><cellXfs>` + repeat(`<xf numFmtId="14"/>`, maxStyles+1) + `</cellXfs></styleSheet>`},
+			errTooLarge, 0, 100},
 		{"links",
 			[]string{"xl/_rels/workbook.xml.rels",
-				`<Relationships>` + many(`<Relationship Id="b" Target="x"/>`, 40_000) +
+				`<Relationships>` + repeat(`<Relationship Id="b" Target="x"/>`, 40_000) +
 					linksXML[len(`<Relationships>`):]}, nil, 0, 60},
 	} {
-		book := pack(t, test.parts...)
+		book := packWorkbook(t, test.parts...)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 
-		first, err := read(t.Context(), book)
+		first, err := readWorkbook(t.Context(), book)
 		runtime.ReadMemStats(&after)
 
 		if !errors.Is(err, test.want) || len(first) != test.first {
-			t.Errorf("%s: %v, %d bytes, want %v, %d", test.what, err, len(first), test.want, test.first)
+			t.Errorf("%s: got %v, %d bytes, want %v, %d", test.what, err, len(first), test.want, test.first)
 		}
-		if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > test.most {
-			t.Errorf("%s: %d MB were allocated, want at most %d", test.what, got, test.most)
+		if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > test.limit {
+			t.Errorf("%s: got %d MB allocated, want at most %d", test.what, got, test.limit)
 		}
 	}
 }
 
-// TestSharedTextsAreSmall: what is kept of the texts that cells share is not more than their XML.
+// TestSharedTextsAreSmall checks that shared strings need little more memory than their XML.
 func TestSharedTextsAreSmall(t *testing.T) {
-	for what, text := range map[string]string{
+	for label, text := range map[string]string{
 		"empty": `<si/>`, "short": `<si><t>x</t></si>`, "long": `<si><t>` + strings.Repeat("x", 1000) + `</t></si>`,
 	} {
 		all := `<sst>` + strings.Repeat(text, 1_000_000/len(text)) + `</sst>`
-		book := pack(t, "xl/sharedStrings.xml", all)
+		book := packWorkbook(t, "xl/sharedStrings.xml", all)
 
 		var before, after runtime.MemStats
 		runtime.GC()
@@ -164,38 +166,38 @@ func TestSharedTextsAreSmall(t *testing.T) {
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 
-		if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 3*int64(len(all)) {
-			t.Errorf("%s texts: %d bytes are kept of %d of XML", what, kept, len(all))
+		if memory := int64(after.HeapAlloc) - int64(before.HeapAlloc); memory > 3*int64(len(all)) {
+			t.Errorf("%s texts: got %d bytes in memory for %d bytes of XML", label, memory, len(all))
 		}
 
 		runtime.KeepAlive(s)
 	}
 }
 
-// TestDirectoryIsBounded: an archive of many entries is refused before they are all read.
+// TestDirectoryIsBounded checks that an archive of many entries is rejected before all are read.
 func TestDirectoryIsBounded(t *testing.T) {
 	parts := []string{}
 	for i := range 60_000 {
 		parts = append(parts, fmt.Sprint("xl/sheets/", i, ".xml"), "")
 	}
 
-	book := pack(t, parts...)
+	book := packWorkbook(t, parts...)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 
-	_, err := read(t.Context(), book)
+	_, err := readWorkbook(t.Context(), book)
 	runtime.ReadMemStats(&after)
 
-	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, errSheetSize) || got > 40 {
-		t.Errorf("%v, %d MB were allocated", err, got)
+	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, errTooLarge) || got > 40 {
+		t.Errorf("got %v, %d MB allocated", err, got)
 	}
 }
 
-func TestReadingEndsWithItsContext(t *testing.T) {
+func TestReadEndsWithContext(t *testing.T) {
 	t.Parallel()
 
 	ctx, cancel := context.WithCancel(t.Context())
-	book := pack(t, "xl/one.xml", `<worksheet><sheetData>`+strings.Repeat(`<row/>`, 100_000)+`</sheetData></worksheet>`)
+	book := packWorkbook(t, "xl/one.xml", `<worksheet><sheetData>`+strings.Repeat(`<row/>`, 100_000)+`</sheetData></worksheet>`)
 	s, err := openSheet(ctx, book, book.Size(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -206,35 +208,35 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	if _, err := s.next(); !errors.Is(err, context.Canceled) {
 		t.Errorf("next: got %v, want %v", err, context.Canceled)
 	}
-	if _, err := read(ctx, book); !errors.Is(err, context.Canceled) {
+	if _, err := readWorkbook(ctx, book); !errors.Is(err, context.Canceled) {
 		t.Errorf("open: got %v, want %v", err, context.Canceled)
 	}
 }
 
-func TestWorkbookRoom(t *testing.T) {
+func TestWorkbookBudget(t *testing.T) {
 	t.Parallel()
 
-	room := workbookRoom{free: semaphore.NewWeighted(10)}
+	budget := workbookBudget{available: semaphore.NewWeighted(10)}
 	one, other := uuid.New(), uuid.New()
-	done, err := room.enter(t.Context(), one, 8)
+	done, err := budget.reserve(t.Context(), one, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if _, err := room.enter(t.Context(), one, 1); !fault.Is(err, fault.TooMany) {
-		t.Errorf("a second one of a project: %v", err)
+	if _, err := budget.reserve(t.Context(), one, 1); !fault.Is(err, fault.TooMany) {
+		t.Errorf("second workbook of a project: got %v, want TooMany", err)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	if _, err := room.enter(ctx, other, 8); !errors.Is(err, context.Canceled) {
-		t.Errorf("whose client leaves: %v", err)
+	if _, err := budget.reserve(ctx, other, 8); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled while waiting: got %v, want context.Canceled", err)
 	}
 
 	entered := make(chan error, 1)
 	go func() {
-		done, err := room.enter(t.Context(), other, 8)
+		done, err := budget.reserve(t.Context(), other, 8)
 		if err == nil {
 			done()
 		}
@@ -244,11 +246,11 @@ func TestWorkbookRoom(t *testing.T) {
 
 	done()
 	if err := <-entered; err != nil {
-		t.Errorf("that waits: %v", err)
+		t.Errorf("waiting workbook: got %v", err)
 	}
 
-	if done, err = room.enter(t.Context(), one, 10); err != nil {
-		t.Errorf("after all are gone: %v", err)
+	if done, err = budget.reserve(t.Context(), one, 10); err != nil {
+		t.Errorf("after the release of all: got %v", err)
 	} else {
 		done()
 	}

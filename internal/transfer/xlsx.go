@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// XLSX is the format of spreadsheets (ECMA-376): an archive of XML, of which the first sheet is read.
+// XLSX is the workbook format of ECMA-376: a zip archive of XML.
 const XLSX = "xlsx"
 
-// xlsxSource reads the rows of a sheet. Its values are text as they would be in CSV: numbers in full, dates by ISO 8601.
+// xlsxSource reads the rows of a sheet. Values are text as in CSV: full numbers, and dates in ISO
+// 8601.
 type xlsxSource struct {
 	*workbook
 	reader  *markupReader
@@ -25,7 +26,7 @@ type xlsxSource struct {
 	columns int // of the first row
 }
 
-// openSheet opens the sheet of a name of a workbook, or the first one. It is read while ctx lasts.
+// openSheet opens the sheet with a name, or the first sheet. Reading ends with ctx.
 func openSheet(ctx context.Context, file io.ReaderAt, size int64, name string) (*xlsxSource, error) {
 	w, err := openWorkbook(ctx, file, size, name)
 	if err != nil {
@@ -34,10 +35,10 @@ func openSheet(ctx context.Context, file io.ReaderAt, size int64, name string) (
 
 	r, err := w.sheet.Open()
 	if err != nil {
-		return nil, errSheet
+		return nil, errWorkbook
 	}
 
-	s := &xlsxSource{workbook: w, reader: &markupReader{ctx: ctx, r: r, left: maxSheet, row: maxRecord}}
+	s := &xlsxSource{workbook: w, reader: &markupReader{ctx: ctx, r: r, remaining: maxSheet, rowRemaining: maxRecord}}
 	s.xml = xml.NewDecoder(s.reader)
 
 	return s, nil
@@ -45,20 +46,20 @@ func openSheet(ctx context.Context, file io.ReaderAt, size int64, name string) (
 
 func (s *xlsxSource) names() []string { return s.header }
 
-// cell is a cell of a row as the sheet has it.
+// cell is a raw cell of a sheet.
 type cell struct {
 	ref, kind string
 	style     int
-	value     []byte // of v, or of is if that is set
+	value     []byte // of v, or of is if present
 	inline    bool
 }
 
-// cell reads a cell, whose start was read.
+// cell reads the cell whose start was just read.
 func (s *xlsxSource) cell(start xml.StartElement) (c cell, err error) {
 	c.ref, c.kind = attribute(start, "", "r"), attribute(start, "", "t")
 	if style := attribute(start, "", "s"); style != "" {
 		if c.style, err = strconv.Atoi(style); err != nil {
-			return c, errSheet
+			return c, errWorkbook
 		}
 	}
 
@@ -66,7 +67,7 @@ func (s *xlsxSource) cell(start xml.StartElement) (c cell, err error) {
 	for {
 		token, err := s.xml.Token()
 		if err != nil {
-			return c, asSheet(err)
+			return c, translateXMLError(err)
 		}
 
 		switch token := token.(type) {
@@ -102,8 +103,8 @@ func (s *xlsxSource) cell(start xml.StartElement) (c cell, err error) {
 func (s *xlsxSource) next() (row, error) {
 	for !s.ended {
 		token, err := s.xml.Token()
-		if err != nil { // the end of the file, too, comes too early
-			return row{}, asSheet(err)
+		if err != nil { // also an early end of the file
+			return row{}, translateXMLError(err)
 		}
 
 		if end, ok := token.(xml.EndElement); ok && end.Name.Local == "sheetData" {
@@ -123,7 +124,7 @@ func (s *xlsxSource) next() (row, error) {
 		}
 
 		r, err := s.row()
-		if err != nil || r.bad != nil || len(r.values) > 0 { // an empty row is none
+		if err != nil || r.bad != nil || len(r.values) > 0 { // empty rows are skipped
 			return r, err
 		}
 	}
@@ -131,16 +132,16 @@ func (s *xlsxSource) next() (row, error) {
 	return row{}, io.EOF
 }
 
-// row reads the cells up to the end of a row. Cells that are left out are null, those at the end too.
+// rowRemaining reads the cells to the end of a row. Missing cells are null, also at the end.
 func (s *xlsxSource) row() (row, error) {
 	r := row{line: s.line}
 	s.values = s.values[:0]
-	s.reader.row = maxRecord
+	s.reader.rowRemaining = maxRecord
 	filled := false
 	for {
 		token, err := s.xml.Token()
 		if err != nil {
-			return r, asSheet(err)
+			return r, translateXMLError(err)
 		}
 
 		if end, ok := token.(xml.EndElement); ok && end.Name.Local == "row" {
@@ -163,7 +164,7 @@ func (s *xlsxSource) row() (row, error) {
 		}
 
 		if at < len(s.values) || at > maxColumns {
-			r.bad = &Rejected{Line: r.line, Code: "ragged", Message: "has cells out of order, or too many"}
+			r.bad = &Rejected{Line: r.line, Code: "ragged", Message: "has cells out of order, or too many cells"}
 			continue
 		}
 
@@ -196,7 +197,7 @@ func (s *xlsxSource) row() (row, error) {
 	return r, nil
 }
 
-// columnOf returns the place, from 0, of the column that a reference such as AB12 names.
+// columnOf returns the index, from 0, of the column in a reference such as AB12.
 func columnOf(ref string) int {
 	n := 0
 	for i := 0; i < len(ref) && ref[i] >= 'A' && ref[i] <= 'Z' && n <= maxColumns; i++ {
@@ -210,7 +211,7 @@ func (s *xlsxSource) value(c cell) value {
 	if c.inline {
 		return value{text: c.value}
 	}
-	if len(c.value) == 0 || c.kind == "e" { // an error of a formula is no value
+	if len(c.value) == 0 || c.kind == "e" { // formula errors have no value
 		return value{null: true}
 	}
 
@@ -235,19 +236,19 @@ func (s *xlsxSource) value(c cell) value {
 		return value{text: c.value}
 	}
 	if c.style >= 0 && c.style < len(s.dates) && s.dates[c.style] {
-		return value{text: []byte(s.moment(f))}
+		return value{text: []byte(s.dateTime(f))}
 	}
 
 	return value{text: strconv.AppendFloat(nil, f, 'f', -1, 64)}
 }
 
-// moment returns the date or time that a number of days means.
-func (s *xlsxSource) moment(days float64) string {
+// timeTypes returns the date or time of a serial number of days.
+func (s *xlsxSource) dateTime(days float64) string {
 	epoch := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
 	switch {
-	case s.old:
+	case s.date1904:
 		epoch = time.Date(1904, 1, 1, 0, 0, 0, 0, time.UTC)
-	case days < 61: // there was no 29 February 1900, which spreadsheets believe in
+	case days < 61: // spreadsheets count a nonexistent 29 February 1900
 		epoch = epoch.AddDate(0, 0, 1)
 	}
 

@@ -1,0 +1,345 @@
+package schema
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// NewTable describes a table to create. An empty schema means public. Several primary columns form
+// a composite key.
+type NewTable struct {
+	Name        string
+	Schema      string
+	Comment     string
+	Columns     []NewColumn
+	Constraints []NewConstraint // in addition to those of the columns
+}
+
+// CreateTable creates a table with row level security enabled, in one transaction. It fails with
+// Invalid on schema if the schema is reserved for the platform, with Conflict on name if the name
+// is taken, and with Unprocessable on the field at fault.
+func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, error) {
+	if n.Schema == "" {
+		n.Schema = public
+	}
+
+	if err := checkSchema(fault.Unprocessable, n.Schema); err != nil {
+		return Table{}, err
+	}
+	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
+		return Table{}, err
+	}
+
+	columns, err := checkColumns(n.Columns)
+	if err != nil {
+		return Table{}, err
+	}
+
+	var created Table
+	err = change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		if err := resolveColumns(ctx, tx, columns); err != nil {
+			return err
+		}
+
+		sql := "create table " + pg.Quote(n.Schema, n.Name) + " ("
+		for i, c := range columns {
+			if i > 0 {
+				sql += ", "
+			}
+			sql += c.clause
+		}
+
+		if err := execute(ctx, tx, sql+")"); err != nil {
+			return translate(err, explainTable)
+		}
+		if created, err = tableByName(ctx, tx, n.Schema, n.Name); err != nil {
+			return err
+		}
+		if err := addConstraints(ctx, tx, created, columns); err != nil {
+			return err
+		}
+		if err := n.addDetails(ctx, tx, created); err != nil {
+			return err
+		}
+		if err := execute(ctx, tx, "alter table "+pg.Quote(n.Schema, n.Name)+" enable row level security"); err != nil {
+			return err
+		}
+
+		created, err = tableByID(ctx, tx, created.ID) // again, since constraints add to its size
+		return err
+	})
+
+	return created, err
+}
+
+// addDetails adds the comment and the table constraints to the new table.
+func (n NewTable) addDetails(ctx context.Context, tx pgx.Tx, t Table) error {
+	if n.Comment != "" {
+		if err := checkComment("comment", n.Comment); err != nil {
+			return err
+		}
+		if err := comment(ctx, tx, "table "+pg.Quote(t.Schema, t.Name), n.Comment); err != nil {
+			return translate(err, nil)
+		}
+	}
+
+	for i, c := range n.Constraints {
+		if _, err := c.add(ctx, tx, t, "constraints."+strconv.Itoa(i)+"."); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func explainTable(state string) *fault.Error {
+	switch state {
+	case "3F000": // invalid_schema_name
+		return fault.OnField(fault.Unprocessable, "schema", "not_found", "is not a schema of the project")
+	case "42501": // insufficient_privilege
+		return fault.OnField(fault.Unprocessable, "schema", "not_owned",
+			"requires CREATE on the schema and USAGE on all column types")
+	case "42P16", "42804": // invalid_table_definition, datatype_mismatch
+		return fault.OnField(fault.Unprocessable, "columns", "invalid_value", "can't be combined in one table")
+	}
+
+	return nameTaken(state)
+}
+
+// CreatePlainTable creates a table without constraints in tx, with row level security enabled. It
+// fails as [CreateTable] does.
+func CreatePlainTable(ctx context.Context, tx pgx.Tx, n NewTable) (Table, error) {
+	if n.Schema == "" {
+		n.Schema = public
+	}
+
+	if err := checkSchema(fault.Invalid, n.Schema); err != nil {
+		return Table{}, err
+	}
+	if err := checkName(fault.Invalid, "name", n.Name); err != nil {
+		return Table{}, err
+	}
+
+	columns, err := checkColumns(n.Columns)
+	if err != nil {
+		return Table{}, err
+	}
+
+	if err := resolveColumns(ctx, tx, columns); err != nil {
+		return Table{}, err
+	}
+
+	sql := "create table " + pg.Quote(n.Schema, n.Name) + " ("
+	for i, c := range columns {
+		if i > 0 {
+			sql += ", "
+		}
+		sql += c.clause
+	}
+
+	if err := execute(ctx, tx, sql+")"); err != nil {
+		return Table{}, translate(err, explainTable)
+	}
+	if err := execute(ctx, tx, "alter table "+pg.Quote(n.Schema, n.Name)+" enable row level security"); err != nil {
+		return Table{}, err
+	}
+
+	return tableByName(ctx, tx, n.Schema, n.Name)
+}
+
+// DuplicateTable creates a table with the given name in the schema of the table of ref. It copies
+// columns, defaults, constraints, indexes and comments, and with withRows the rows. Identity and
+// serial columns get sequences of their own. Policies, grants and triggers are not copied, and row
+// level security is enabled. It fails as [GetTable] does, with Conflict on name if the name is
+// taken, with Conflict, code busy, if the table is locked, and with Unprocessable on the field at
+// fault.
+func DuplicateTable(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, withRows bool,
+) (Table, error) {
+	var created Table
+	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		t, err := GetTable(ctx, tx, project, ref)
+		if err != nil {
+			return err
+		}
+
+		if err := checkName(fault.Unprocessable, "name", name); err != nil {
+			return err
+		}
+		if err := lockInMode(ctx, tx, t, "share"); err != nil { // allows concurrent reads
+			return err
+		}
+
+		sql := "create table " + pg.Quote(t.Schema, name) + " (like " + pg.Quote(t.Schema, t.Name) + " including all)"
+		if err := execute(ctx, tx, sql); err != nil {
+			return translate(err, nameTaken)
+		}
+
+		if created, err = tableByName(ctx, tx, t.Schema, name); err != nil {
+			return err
+		}
+		if err := alter(ctx, tx, created, "enable row level security"); err != nil {
+			return err
+		}
+		if err := copyComment(ctx, tx, t, created); err != nil {
+			return err
+		}
+		if err := copySequences(ctx, tx, t, created, withRows); err != nil {
+			return err
+		}
+
+		if withRows {
+			if err := copyRows(ctx, tx, t, created); err != nil {
+				return err
+			}
+		}
+
+		if err := copyReferences(ctx, tx, t, created); err != nil {
+			return err
+		}
+
+		created, err = tableByID(ctx, tx, created.ID)
+		return err
+	})
+
+	return created, err
+}
+
+func copyComment(ctx context.Context, tx pgx.Tx, from, to Table) error {
+	details, err := GetTableDetails(ctx, tx, from.ID)
+	if err != nil || details.Comment == "" {
+		return err
+	}
+
+	return comment(ctx, tx, "table "+pg.Quote(to.Schema, to.Name), details.Comment)
+}
+
+// sequence is the sequence of an identity or serial column.
+type sequence struct {
+	Column   string
+	Schema   string
+	Name     string
+	Identity bool
+	NotNull  bool
+}
+
+func sequencesOf(ctx context.Context, tx pgx.Tx, table uint32) ([]sequence, error) {
+	return pg.All[sequence](ctx, tx, `
+		select a.attname as column, n.nspname as schema, c.relname as name, d.deptype = 'i' as identity, a.attnotnull as not_null
+		from pg_catalog.pg_depend d
+		join pg_catalog.pg_class c on c.oid = d.objid and c.relkind = 'S'
+		join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+		join pg_catalog.pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
+		where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+			and d.refobjid = @table and d.deptype in ('a', 'i')
+		order by a.attnum`, pgx.StrictNamedArgs{"table": table})
+}
+
+// copySequences gives the identity and serial columns of the new table sequences of their own. With
+// goOn they continue at the current values. LIKE has copied identity columns already. A serial
+// column, whose default still uses the old sequence, becomes an identity column, which makes no
+// difference to writers. A nullable column can't be an identity column and loses its default.
+func copySequences(ctx context.Context, tx pgx.Tx, from, to Table, keepValues bool) error {
+	all, err := sequencesOf(ctx, tx, from.ID)
+	if err != nil {
+		return err
+	}
+
+	for _, s := range all {
+		if s.Identity {
+			continue
+		}
+
+		action := "alter column " + pg.Quote(s.Column) + " drop default"
+		if s.NotNull {
+			action += ", alter column " + pg.Quote(s.Column) + " add generated by default as identity"
+		}
+
+		if err := alter(ctx, tx, to, action); err != nil {
+			return translate(err, nil)
+		}
+	}
+
+	if !keepValues {
+		return nil
+	}
+
+	created, err := sequencesOf(ctx, tx, to.ID)
+	if err != nil {
+		return err
+	}
+
+	for _, m := range created {
+		i := slices.IndexFunc(all, func(s sequence) bool { return s.Column == m.Column })
+		if i < 0 {
+			continue
+		}
+
+		if err := execute(ctx, tx,
+			"select pg_catalog.setval("+pg.Literal(pg.Quote(m.Schema, m.Name))+
+				"::pg_catalog.regclass, s.last_value, s.is_called) from "+
+				pg.Quote(all[i].Schema, all[i].Name)+" s"); err != nil {
+			return translate(err, nil)
+		}
+	}
+
+	return nil
+}
+
+// copyRows copies the rows without generated columns. It fails if a policy applies to the owner,
+// since the copy would be incomplete.
+func copyRows(ctx context.Context, tx pgx.Tx, from, to Table) error {
+	names, err := pg.Values[string](ctx, tx, `
+		select attname from pg_catalog.pg_attribute
+		where attrelid = @table and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`,
+		pgx.StrictNamedArgs{"table": from.ID})
+	if err != nil || len(names) == 0 {
+		return err
+	}
+
+	if _, err := pg.Exec(ctx, tx, `select pg_catalog.set_config('row_security', 'off', true)`); err != nil {
+		return err
+	}
+
+	err = execute(ctx, tx,
+		"insert into "+pg.Quote(to.Schema, to.Name)+" ("+quoted(names)+") overriding system value select "+
+			quoted(names)+" from "+pg.Quote(from.Schema, from.Name))
+	return translate(err, func(state string) *fault.Error {
+		if !blamesUser(state) {
+			return nil
+		}
+
+		return fault.OnField(fault.Unprocessable, "with_rows", "not_copied",
+			"can't be true: some rows violate the table's constraints or policies")
+	})
+}
+
+// copyReferences copies the foreign keys. A self-reference becomes a self-reference of the new
+// table.
+func copyReferences(ctx context.Context, tx pgx.Tx, from, to Table) error {
+	all, err := pg.All[reference](ctx, tx, selectReferences, pgx.StrictNamedArgs{"table": from.ID})
+	if err != nil {
+		return err
+	}
+
+	for _, r := range all {
+		if r.Schema == from.Schema && r.Table == from.Name {
+			r.Table = to.Name
+		}
+
+		err := alter(ctx, tx, to, "add "+r.clause())
+		if err := translate(err, explainReference("")); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
