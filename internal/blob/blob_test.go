@@ -26,10 +26,10 @@ import (
 
 const noLimit = 1 << 40
 
-// contents returns the names of all files in a place, finished or not.
+// contents returns the names of all files of a storage, finished or not.
 type contents func(testing.TB) []string
 
-// everywhere runs a test on a folder and on S3: what is true of the one is true of the other.
+// everywhere runs a test on a folder and on S3, which must behave alike.
 func everywhere(t *testing.T, test func(t *testing.T, s *Store, files contents)) {
 	t.Helper()
 
@@ -252,7 +252,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// A key that is taken keeps its bytes, and of equal requests at one moment one succeeds.
+// TestPutConflict checks that an existing key keeps its bytes: of concurrent Puts exactly one
+// succeeds.
 func TestPutConflict(t *testing.T) {
 	t.Parallel()
 
@@ -315,7 +316,7 @@ func TestOpen(t *testing.T) {
 		put(t, s, "a/b", "0123456789")
 		opening, cancel := context.WithCancel(t.Context())
 		r, size, err := s.Open(opening, "a/b")
-		cancel() // the reader outlives it
+		cancel() // the reader outlives the context
 
 		if err != nil || size != 10 {
 			t.Fatalf("Open = %d, %v, want 10", size, err)

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// stampOf knows nothing: bytes are summed each time.
+// stampOf returns no stamp: checksums are computed on every read.
 func stampOf(*os.File) (stamp, bool) { return stamp{}, false }
 
-// openFile opens what is under key for reading. It follows no link, and waits for nobody.
+// openFile opens the file under key for reading. It follows no links and does not block on pipes.
 func (s *folder) openFile(key string) (*os.File, error) {
 	want, err := s.lstat(key)
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *folder) openFile(key string) (*os.File, error) {
 		return nil, errNotOurs
 	}
 
-	// Should a pipe take the file's place meanwhile, O_NONBLOCK keeps us from waiting for its writer.
+	// O_NONBLOCK keeps the call from blocking if a pipe replaces the file meanwhile.
 	f, err := s.root.OpenFile(key, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err

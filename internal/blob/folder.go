@@ -21,24 +21,24 @@ import (
 	"socle/internal/fault"
 )
 
-// unfinished is the folder for bytes that are still arriving. No key begins with a dot.
+// unfinished is the folder of incomplete files. No key begins with a dot.
 const unfinished = ".unfinished"
 
-// block is how many bytes of a file are written at a time.
+// block is the size in bytes of a write to a file.
 const block = 64 << 10
 
-// folder is a place in a folder of this machine.
+// folder stores blobs as files in a local folder.
 type folder struct {
 	root *os.Root
-	dir  *os.File // the same
+	dir  *os.File // the same folder as root
 	sync func(*os.File) error
 
 	mu sync.Mutex
-	// folders that a power cut leaves where they are, as they were when that was seen to
+	// folders whose parents' entries are durable, as they were when synced
 	anchored map[string]fs.FileInfo
 }
 
-// mostAnchored is how many folders are remembered, of some 300 bytes each.
+// mostAnchored limits the number of remembered folders, of some 300 bytes each.
 const mostAnchored = 1 << 14
 
 func openFolder(dir string) (*folder, error) {
@@ -80,7 +80,8 @@ func openFolder(dir string) (*folder, error) {
 	return s, nil
 }
 
-// unname takes their first name from files that have their key, too, as a power cut may leave them.
+// unname removes temporary names of files that also have their key, which a power failure can
+// restore.
 func (s *folder) unname() error {
 	return s.eachUnfinished(func(name string, info fs.FileInfo) error {
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && stat.Nlink > 1 {
@@ -92,7 +93,7 @@ func (s *folder) unname() error {
 
 func (s *folder) close() error { return errors.Join(s.dir.Close(), s.root.Close()) }
 
-// scratch returns an empty file that has no name any more.
+// scratch returns an empty, unlinked file.
 func (s *folder) scratch() (*os.File, error) {
 	name := path.Join(unfinished, rand.Text())
 	f, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -114,9 +115,10 @@ func (s *folder) put(_ context.Context, key string, in *incoming) (Object, error
 		return Object{}, err
 	}
 
-	defer s.root.Remove(name) // in vain after success; what stays in spite of it is for Sweep
+	defer s.root.Remove(name) // fails after success; Sweep removes leftovers
 
-	// However little comes at a time, the file is written in whole blocks: a cache that keeps it in larger pieces sends it for less.
+	// Write whole blocks even if the content arrives in small pieces: the page cache then uses
+	// larger pages, which makes sending the file cheaper.
 	w := bufio.NewWriterSize(struct{ io.Writer }{f}, block)
 	if _, err = w.ReadFrom(in); err == nil {
 		err = w.Flush()
@@ -135,14 +137,14 @@ func (s *folder) put(_ context.Context, key string, in *incoming) (Object, error
 	return in.object(), nil
 }
 
-// publish moves the finished file to its key, durably.
+// publish moves a finished file to its key, durably.
 func (s *folder) publish(name, key string) error {
 	into := path.Dir(key)
 	if err := s.makeFolder(into); err != nil {
 		return err
 	}
 
-	// A link, unlike a rename, fails if the key is taken.
+	// A link, unlike a rename, fails if the key exists.
 	err := s.root.Link(name, key)
 	if errors.Is(err, fs.ErrExist) {
 		return fault.New(fault.Conflict, "this is stored already").Because(err)
@@ -151,9 +153,10 @@ func (s *folder) publish(name, key string) error {
 		return err
 	}
 
-	// After a power cut the first name may be back, with which Open would refuse the file: whoever opens the store next removes it.
+	// A power failure can restore the temporary name, and Open refuses files with two names.
+	// Opening the store removes it again.
 	err = s.root.Remove(name)
-	if errors.Is(err, fs.ErrNotExist) { // somebody who has just opened the store was quicker
+	if errors.Is(err, fs.ErrNotExist) { // removed by a process that just opened the store
 		err = nil
 	}
 
@@ -189,7 +192,7 @@ func (s *folder) removeAll(_ context.Context, prefix string) error {
 	return s.removeBy(s.root.RemoveAll, prefix)
 }
 
-// removeBy calls remove with key if there is something under it.
+// removeBy calls remove with key if there is a file or folder under it.
 func (s *folder) removeBy(remove func(string) error, key string) error {
 	_, err := s.lstat(key)
 	if err == nil {
@@ -226,7 +229,7 @@ func (s *folder) list(ctx context.Context, prefix string) iter.Seq2[Entry, error
 				info, err = d.Info()
 			}
 
-			if errors.Is(err, fs.ErrNotExist) { // somebody was quicker
+			if errors.Is(err, fs.ErrNotExist) { // deleted concurrently
 				return nil
 			}
 			if err == nil && ours(info) && !yield(Entry{name, info.Size(), info.ModTime()}, nil) {
@@ -289,7 +292,7 @@ func (s *folder) sweep(ctx context.Context, olderThan time.Duration) (int, error
 	return swept, err
 }
 
-// eachUnfinished calls f with what is unfinished. That it is gone by then is no error: its Put, or somebody else, was quicker.
+// eachUnfinished calls f for each unfinished file. Files removed concurrently are ignored.
 func (s *folder) eachUnfinished(f func(name string, info fs.FileInfo) error) error {
 	dir, err := s.root.Open(unfinished)
 	if err != nil {
@@ -317,8 +320,8 @@ func (s *folder) eachUnfinished(f func(name string, info fs.FileInfo) error) err
 	return nil
 }
 
-// lstat describes what is under key. It fails with fs.ErrNotExist if the way there
-// leads over anything but folders: os.Root follows links that stay inside it, and we follow none.
+// lstat describes the file under key. It fails with fs.ErrNotExist if a parent is not a folder:
+// os.Root follows links inside its tree, but the store follows none.
 func (s *folder) lstat(key string) (fs.FileInfo, error) {
 	for i := range len(key) {
 		if key[i] != '/' {
@@ -333,7 +336,7 @@ func (s *folder) lstat(key string) (fs.FileInfo, error) {
 	return s.root.Lstat(key)
 }
 
-// isFolder describes a folder. It fails if name is none, or a link to one.
+// isFolder describes a folder. It fails if name is anything else, such as a link to a folder.
 func (s *folder) isFolder(name string) (fs.FileInfo, error) {
 	info, err := s.root.Lstat(name)
 	if err == nil && !info.IsDir() {
@@ -343,16 +346,16 @@ func (s *folder) isFolder(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// errNotOurs says that what is under a key can't be what a Put left there.
+// errNotOurs reports a file under a key that Put cannot have created.
 var errNotOurs = fmt.Errorf("not a regular file with one name: %w", fs.ErrNotExist)
 
-// ours reports whether the file can be one that Put made: a regular file with one name.
+// ours reports whether Put can have created the file: a regular file with one name.
 func ours(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && info.Mode().IsRegular() && stat.Nlink == 1
 }
 
-// makeFolder makes the folders of name that are missing.
+// makeFolder creates the folder name and its missing parents.
 func (s *folder) makeFolder(name string) error {
 	if info, err := s.lstat(name); err == nil && info.IsDir() {
 		return nil
@@ -373,9 +376,10 @@ func (s *folder) makeFolder(name string) error {
 	return nil
 }
 
-// anchor makes durable that a folder is where it is, and those above it: whoever made one of them, which may have been another process, may not have come
-// to that yet. Once is enough, for no folder is moved, and one that is removed with all that is in it, as that of a project that is gone, is not made
-// anew; if it should be, it is mostly another file.
+// anchor syncs the parents of folder name, up to the first that is known to be durable. Another
+// process may have created one without having synced it yet. Once per folder suffices, since
+// folders are never moved. A deleted folder, such as that of a purged project, is not created
+// again; if it is, it mostly has another inode.
 func (s *folder) anchor(name string) error {
 	found := map[string]fs.FileInfo{}
 	for at := name; at != "."; at = path.Dir(at) {
@@ -402,7 +406,7 @@ func (s *folder) anchor(name string) error {
 		if len(s.anchored) < mostAnchored {
 			break
 		}
-		delete(s.anchored, other) // any one
+		delete(s.anchored, other) // an arbitrary one
 	}
 
 	maps.Copy(s.anchored, found)

@@ -54,7 +54,7 @@ func TestOpenOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// What someone else put into the folder is neither followed nor read, nor waited for.
+// TestPlanted checks that foreign files in the folder are neither followed nor read nor waited for.
 func TestPlanted(t *testing.T) {
 	t.Parallel()
 
@@ -133,7 +133,7 @@ func TestSweepFolder(t *testing.T) {
 		}
 	}
 
-	// An upload that is still under way survives a sweep and ends well.
+	// An upload in progress survives a sweep and completes.
 	arriving := make(chan struct{})
 	finish := make(chan struct{})
 	done := make(chan error)
@@ -197,7 +197,7 @@ func TestOpenStore(t *testing.T) {
 	}
 }
 
-// A folder that is gone takes no bytes.
+// TestCheckOfWhatIsGone checks that a deleted folder is Unavailable.
 func TestCheckOfWhatIsGone(t *testing.T) {
 	t.Parallel()
 
@@ -211,7 +211,8 @@ func TestCheckOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// TestTwoNames: what a power cut has left under its first name too is a blob again once the store is opened.
+// TestTwoNames checks that opening the store removes the temporary name of a blob that a power
+// failure restored.
 func TestTwoNames(t *testing.T) {
 	t.Parallel()
 

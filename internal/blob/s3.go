@@ -22,25 +22,26 @@ import (
 	"socle/internal/fault"
 )
 
-// attempts are made of a request that failed in a way that may pass.
+// attempts is the maximum number of attempts of a request with transient errors.
 const attempts = 3
 
-// slowest is the rate at which bytes must go to the service at least, in bytes a second.
+// slowest is the minimum upload rate in bytes per second, which determines the timeout of a
+// request.
 const slowest = 256 << 10
 
-// deleteBatch is how many blobs one request deletes: S3 takes no more.
+// deleteBatch is the number of blobs per delete request, the maximum of S3.
 const deleteBatch = 1000
 
-// checkKey is where check writes. No blob's key begins with a dot.
+// checkKey is the key that check writes to. No blob's key begins with a dot.
 const checkKey = ".check"
 
-// bucket is a place in a service that speaks S3. Every request ends within a bounded time.
+// bucket stores blobs in an S3 bucket. Every request has a timeout.
 type bucket struct {
 	client  *s3.Client
 	name    *string
-	prefix  string // "" or with a slash at its end
+	prefix  string // "" or ending in a slash
 	timeout time.Duration
-	where   string // the service is, for people
+	where   string // address of the service in messages
 }
 
 func openBucket(c config.S3) (*bucket, error) {
@@ -51,7 +52,7 @@ func openBucket(c config.S3) (*bucket, error) {
 
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 32
-	transport.DisableCompression = true // a blob is what it is
+	transport.DisableCompression = true // blobs are returned unchanged
 
 	o := s3.Options{
 		Region: c.Region, UsePathStyle: c.PathStyle,
@@ -62,7 +63,8 @@ func openBucket(c config.S3) (*bucket, error) {
 		Retryer: retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts, o.MaxBackoff = attempts, 2*time.Second
 		}),
-		// Other services than Amazon's don't know its newer checksums. The signature covers the content, or else TLS.
+		// Other services than Amazon's do not support its newer checksums. The signature or TLS
+		// protects the content.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 	}
@@ -85,13 +87,13 @@ func openBucket(c config.S3) (*bucket, error) {
 	return b, nil
 }
 
-// space is not known: a bucket has no end.
+// space returns 0: a bucket has no known limit.
 func (b *bucket) space() (free, total int64, err error) { return 0, 0, nil }
 
-// key returns where a blob is in the bucket.
+// key returns the object key of a blob.
 func (b *bucket) key(key string) *string { return aws.String(b.prefix + key) }
 
-// ask makes a request, within the time for it and for sending so many bytes.
+// ask runs a request within the timeout plus the time to send a number of bytes.
 func (b *bucket) ask(ctx context.Context, bytes int, request func(context.Context) error) error {
 	asking, cancel := context.WithTimeout(ctx, b.timeout+time.Duration(bytes/slowest)*time.Second)
 	defer cancel()
@@ -104,7 +106,7 @@ func (b *bucket) ask(ctx context.Context, bytes int, request func(context.Contex
 	return s3Fault(err)
 }
 
-// s3Fault gives an error of a request its kind.
+// s3Fault maps the error of a request to its kind.
 func s3Fault(err error) error {
 	if err == nil {
 		return nil
@@ -126,13 +128,13 @@ func s3Fault(err error) error {
 		return fault.New(fault.Conflict, "this is stored already").Because(err)
 	case status == http.StatusBadRequest && !hasCode(err, "RequestTimeout"), status == http.StatusMethodNotAllowed,
 		status == http.StatusRequestedRangeNotSatisfiable:
-		return err // we have asked for something that there is not
+		return err // an invalid request
 	}
 
-	return unavailable(err) // what it refuses for now, or until its operator lets us in
+	return unavailable(err) // throttled or not authorized yet
 }
 
-// hasCode reports whether S3 named an error so.
+// hasCode reports whether err is an S3 error with a code.
 func hasCode(err error, code string) bool {
 	e, ok := errors.AsType[interface {
 		error
@@ -206,7 +208,7 @@ func (b *bucket) list(ctx context.Context, prefix string) iter.Seq2[Entry, error
 
 			for _, o := range page.Contents {
 				key := strings.TrimPrefix(aws.ToString(o.Key), b.prefix)
-				if valid(key) != nil { // not ours
+				if valid(key) != nil { // a foreign object
 					continue
 				}
 				if !yield(Entry{key, aws.ToInt64(o.Size), aws.ToTime(o.LastModified)}, nil) {
@@ -261,7 +263,7 @@ func (b *bucket) check(ctx context.Context) error {
 	}))
 }
 
-// sweep ends uploads in parts of which no part has arrived for so long.
+// sweep aborts multipart uploads that received no part for olderThan.
 func (b *bucket) sweep(ctx context.Context, olderThan time.Duration) (int, error) {
 	swept, before := 0, time.Now().Add(-olderThan)
 	pages := s3.NewListMultipartUploadsPaginator(b.client,
@@ -283,7 +285,7 @@ func (b *bucket) sweep(ctx context.Context, olderThan time.Duration) (int, error
 				}
 			}
 
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // its Put, or another sweep, was quicker
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // completed or swept concurrently
 				return swept, err
 			}
 		}
@@ -292,7 +294,7 @@ func (b *bucket) sweep(ctx context.Context, olderThan time.Duration) (int, error
 	return swept, nil
 }
 
-// touched returns when the last part of an upload has arrived, or when it began.
+// touched returns the time of the last part of a multipart upload, or of its start.
 func (b *bucket) touched(ctx context.Context, u types.MultipartUpload) (time.Time, error) {
 	last := aws.ToTime(u.Initiated)
 	pages := s3.NewListPartsPaginator(b.client, &s3.ListPartsInput{Bucket: b.name, Key: u.Key, UploadId: u.UploadId})

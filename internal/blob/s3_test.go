@@ -20,7 +20,7 @@ import (
 	"socle/internal/fault"
 )
 
-// large returns bytes that go in three parts.
+// large returns the content of an upload of three parts.
 func large() []byte {
 	content := make([]byte, 2*partSize+12345)
 	rand.NewChaCha8([32]byte{1}).Read(content)
@@ -83,7 +83,7 @@ func TestPartsLeaveNothing(t *testing.T) {
 	}
 }
 
-// isComplete and isPut tell the requests that make an object.
+// isComplete and isPut recognize the requests that create an object.
 func isComplete(r *http.Request) bool { return r.Method == "POST" && r.URL.Query().Has("uploadId") }
 func isPut(r *http.Request) bool      { return r.Method == "PUT" && !r.URL.Query().Has("partNumber") }
 
@@ -94,7 +94,7 @@ func answer(status int) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// never answers until the client has had enough of it.
+// never waits until the client gives up.
 func never(_ http.ResponseWriter, r *http.Request) bool {
 	io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
@@ -102,10 +102,10 @@ func never(_ http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// cutOff ends the connection in place of an answer.
+// cutOff closes the connection instead of responding.
 func cutOff(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }
 
-// TestServiceFails has the service fail in every request, or in some.
+// TestServiceFails lets every request fail and checks the errors.
 func TestServiceFails(t *testing.T) {
 	t.Parallel()
 
@@ -132,7 +132,7 @@ func TestServiceFails(t *testing.T) {
 			defer r.Close()
 
 			service.Fail(fail)
-			b.timeout = 300 * time.Millisecond // requests that are to succeed have more
+			b.timeout = 300 * time.Millisecond // requests that should succeed have longer
 			_, putErr := s.Put(t.Context(), "a", strings.NewReader("x"), noLimit)
 			_, partsErr := s.Put(t.Context(), "a", bytes.NewReader(large()), noLimit)
 			_, _, openErr := s.Open(t.Context(), "there")
@@ -159,7 +159,7 @@ func TestServiceFails(t *testing.T) {
 	}
 }
 
-// TestServiceFailsAtTheEnd lets parts in, and refuses to put them together.
+// TestServiceFailsAtTheEnd accepts all parts and fails to complete the upload.
 func TestServiceFailsAtTheEnd(t *testing.T) {
 	t.Parallel()
 
@@ -173,7 +173,7 @@ func TestServiceFailsAtTheEnd(t *testing.T) {
 	wantFiles(t, inService(service))
 }
 
-// TestServiceRecovers has the first request of each kind fail.
+// TestServiceRecovers lets the first request of each kind fail.
 func TestServiceRecovers(t *testing.T) {
 	t.Parallel()
 
@@ -202,7 +202,7 @@ func TestServiceRecovers(t *testing.T) {
 	wantFiles(t, inService(service), "a")
 }
 
-// TestLostAnswer has the service make the object, and the answer get lost: the Put has succeeded all the same.
+// TestLostAnswer checks that Put succeeds if the object was created but the response was lost.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 
@@ -230,7 +230,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestCancelledAtTheEnd ends the context when the object is made already.
+// TestCancelledAtTheEnd cancels the context after the object was created.
 func TestCancelledAtTheEnd(t *testing.T) {
 	t.Parallel()
 
@@ -250,7 +250,7 @@ func TestCancelledAtTheEnd(t *testing.T) {
 	wantFiles(t, inService(service))
 }
 
-// TestBodyBreaksOff cuts every answer after some bytes: the reader goes on where it broke off.
+// TestBodyBreaksOff truncates every response: the reader resumes at the same offset.
 func TestBodyBreaksOff(t *testing.T) {
 	t.Parallel()
 
@@ -302,7 +302,7 @@ func TestAbsentService(t *testing.T) {
 	}
 }
 
-// TestSweepParts removes the parts of an upload that was cut off, and nothing else.
+// TestSweepParts aborts an interrupted multipart upload and nothing else.
 func TestSweepParts(t *testing.T) {
 	t.Parallel()
 
@@ -339,7 +339,7 @@ func TestReadPart(t *testing.T) {
 	}
 }
 
-// TestCloseEndsARead closes a blob that somebody is reading: the read fails, and asks for nothing more.
+// TestCloseEndsARead closes a reader during a read: the read fails and sends no further request.
 func TestCloseEndsARead(t *testing.T) {
 	t.Parallel()
 
@@ -390,7 +390,7 @@ func TestCloseEndsARead(t *testing.T) {
 	}
 }
 
-// TestRangesAreIgnored reads the end of a blob from a service, or from somebody before it, that answers with the whole.
+// TestRangesAreIgnored reads the end of a blob through a service or proxy that ignores ranges.
 func TestRangesAreIgnored(t *testing.T) {
 	t.Parallel()
 

@@ -17,30 +17,31 @@ import (
 )
 
 const (
-	// partSize is how many bytes one request stores. S3 takes 10,000 parts of 5 MiB or more: the size doubles
-	// every thousand parts, so that it suffices for the largest object that S3 knows, and small uploads take little memory.
+	// partSize is the initial size of a part in bytes. S3 accepts 10,000 parts of at least 5 MiB.
+	// The size doubles every thousand parts, which suffices for the largest object of S3 and keeps
+	// small uploads cheap in memory.
 	partSize   = 8 << 20
 	sameParts  = 1000
 	firstChunk = 64 << 10
 
-	// settleTime is for tidying up after a Put that failed, when its ctx may have ended.
+	// settleTime limits the cleanup after a failed Put, whose ctx may have ended.
 	settleTime = 10 * time.Second
 
-	// markName is the metadata that says which Put has stored an object.
+	// markName is the metadata that identifies the Put that stored an object.
 	markName = "socle-put"
 )
 
-// upload is a Put under way.
+// upload is a Put in progress.
 type upload struct {
 	bucket *bucket
 	key    *string
-	mark   string  // of this Put alone
-	id     *string // of the upload in parts; nil: not begun
+	mark   string  // unique to this Put
+	id     *string // of the multipart upload; nil before it starts
 	parts  []types.CompletedPart
 }
 
-// put stores a blob in one request if it is small, and else in parts, which become visible together. That the
-// key must be new is for the service to see to.
+// put stores a small blob in one request and a larger one as a multipart upload, which becomes
+// visible when completed. The service rejects existing keys.
 func (b *bucket) put(ctx context.Context, key string, in *incoming) (Object, error) {
 	u := &upload{bucket: b, key: b.key(key), mark: rand.Text()}
 	err := u.send(ctx, in)
@@ -54,7 +55,7 @@ func (b *bucket) put(ctx context.Context, key string, in *incoming) (Object, err
 	return in.object(), nil
 }
 
-// send stores what is read from in.
+// send stores the bytes of in.
 func (u *upload) send(ctx context.Context, in io.Reader) error {
 	part, last, err := readPart(in, nil, partSize)
 	if err != nil {
@@ -84,7 +85,8 @@ func (u *upload) send(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// readPart reads on until there are size bytes in buffer, which grows as they come, or r is at its end.
+// readPart appends bytes of r to buffer until it has size bytes or r ends. The buffer grows on
+// demand.
 func readPart(r io.Reader, buffer []byte, size int) (part []byte, last bool, err error) {
 	for len(buffer) < size {
 		if len(buffer) == cap(buffer) {
@@ -143,7 +145,7 @@ func (u *upload) part(ctx context.Context, content []byte) error {
 }
 
 func (u *upload) complete(ctx context.Context) error {
-	// Putting the parts together may take as long as it takes to send some of them.
+	// Combining the parts may take as long as sending some of them.
 	return u.bucket.ask(ctx, partSize, func(ctx context.Context) error {
 		_, err := u.bucket.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: u.bucket.name,
 			Key: u.key, UploadId: u.id,
@@ -152,8 +154,8 @@ func (u *upload) complete(ctx context.Context) error {
 	})
 }
 
-// settle ends a Put that failed, so that nothing is left of it, neither parts nor an object. It returns nil if the object is there
-// after all and wanted: an answer can be lost, and the next attempt then finds the key taken.
+// settle cleans up after a failed Put: neither parts nor an object remain. It returns nil if the
+// object exists and is wanted, since a response can be lost, and a retry then finds the key taken.
 func (u *upload) settle(ctx context.Context, failure error) error {
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(settleTime, 2*u.bucket.timeout))
 	defer cancel()
@@ -180,14 +182,14 @@ func (u *upload) settle(ctx context.Context, failure error) error {
 	return errors.Join(failure, u.bucket.remove(after, (*u.key)[len(u.bucket.prefix):]))
 }
 
-// sent reports whether a failure leaves open whether the object was made: not if the content is at fault.
+// sent reports whether the object may exist despite the failure. It does not if the content failed.
 func sent(failure error) bool {
 	return fault.Is(failure, fault.Unavailable) || fault.Is(failure, fault.Conflict) ||
 		errors.Is(failure, fs.ErrNotExist) || errors.Is(failure, context.Canceled) ||
 		errors.Is(failure, context.DeadlineExceeded)
 }
 
-// notFound makes a bucket or an upload that is gone our loss; NotFound is for blobs.
+// notFound turns a missing bucket or upload into Unavailable; NotFound is reserved for blobs.
 func notFound(failure error) error {
 	if errors.Is(failure, fs.ErrNotExist) {
 		return unavailable(failure)
@@ -195,7 +197,7 @@ func notFound(failure error) error {
 	return failure
 }
 
-// stored reports whether the object under the key is the one of this Put.
+// stored reports whether this Put stored the object under the key.
 func (u *upload) stored(ctx context.Context) (bool, error) {
 	var mark string
 	err := u.bucket.ask(ctx, 0, func(ctx context.Context) error {
@@ -213,7 +215,7 @@ func (u *upload) stored(ctx context.Context) (bool, error) {
 	return mark == u.mark, err
 }
 
-// abort removes the parts of an upload.
+// abort aborts a multipart upload and deletes its parts.
 func (b *bucket) abort(ctx context.Context, key, id *string) error {
 	return b.ask(ctx, 0, func(ctx context.Context) error {
 		_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{

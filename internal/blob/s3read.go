@@ -26,10 +26,11 @@ func (b *bucket) open(ctx context.Context, key string) (io.ReadSeekCloser, int64
 		return nil, 0, err
 	}
 
-	// a download may last longer than the request's time for opening it
+	// A download may outlast the request that opened it.
 	reading, end := context.WithCancel(context.WithoutCancel(ctx))
 	get := func(at int64) (io.ReadCloser, *time.Timer, error) {
-		// The time is that for the answer, and then that between two reads of a body; see [ranged.Read].
+		// The timeout applies to the response, and then to each read of the body; see
+		// [ranged.Read].
 		getting, cancel := context.WithCancel(reading)
 		clock := time.AfterFunc(b.timeout, cancel)
 
@@ -39,9 +40,7 @@ func (b *bucket) open(ctx context.Context, key string) (io.ReadSeekCloser, int64
 			IfMatch: tag,
 			Range:   aws.String(fmt.Sprintf("bytes=%d-", at)),
 		})
-
 		clock.Stop()
-
 		if err != nil {
 			cancel()
 			return nil, nil, failed("read", key, s3Fault(err))
@@ -49,7 +48,7 @@ func (b *bucket) open(ctx context.Context, key string) (io.ReadSeekCloser, int64
 
 		body := &cancelling{got.Body, cancel}
 
-		// whoever stands between may not know ranges
+		// A proxy may ignore ranges.
 		if from := aws.ToString(got.ContentRange); at > 0 && !strings.HasPrefix(from, fmt.Sprintf("bytes %d-", at)) {
 			return nil, nil, errors.Join(
 				unavailable(fmt.Errorf("read %s from byte %d: the service answers with %q", key, at, from)),
@@ -63,20 +62,21 @@ func (b *bucket) open(ctx context.Context, key string) (io.ReadSeekCloser, int64
 	return &ranged{size: size, patience: b.timeout, get: get, end: end}, size, nil
 }
 
-// ranged reads an object with a request for each place that it is read from. A body that breaks off is taken up where it did.
+// ranged reads an object with a request per position. It resumes an interrupted body at its offset.
 type ranged struct {
 	size     int64
-	at       int64 // where the next Read begins
+	at       int64 // offset of the next Read
 	patience time.Duration
 	get      func(at int64) (io.ReadCloser, *time.Timer, error)
-	end      func() // ends all requests, those to come too
+	end      func() // cancels all requests, including future ones
 
-	body  io.ReadCloser // from at on; nil: none
-	clock *time.Timer   // ends the body
-	fresh bool          // nothing was read of the body yet
+	body  io.ReadCloser // starts at offset at; nil: no request
+	clock *time.Timer   // cancels the request of body
+	fresh bool          // nothing was read of body yet
 }
 
-// Read reads on. A client may take its time between two reads; the service may not within one.
+// Read implements io.Reader. The timeout covers each read from the service, not the pauses of the
+// client between two reads.
 func (r *ranged) Read(p []byte) (int, error) {
 	if r.at >= r.size {
 		return 0, io.EOF
@@ -123,7 +123,7 @@ func (r *ranged) Read(p []byte) (int, error) {
 	}
 }
 
-// Seek moves the place of the next Read.
+// Seek implements io.Seeker.
 func (r *ranged) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -144,7 +144,8 @@ func (r *ranged) Seek(offset int64, whence int) (int64, error) {
 	return r.at, nil
 }
 
-// Close ends the reading, a Read under way too, as that of a file does: whoever answers with several ranges reads in a goroutine of its own.
+// Close cancels the current request, also during a Read of another goroutine, as closing a file
+// does: multipart ranges are read in a goroutine of their own.
 func (r *ranged) Close() error {
 	r.end()
 	return nil
@@ -157,13 +158,13 @@ func (r *ranged) drop() {
 	}
 }
 
-// cancelling is a body whose request ends with it.
+// cancelling is a body that cancels its request when closed.
 type cancelling struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 }
 
-// Close closes the body.
+// Close implements io.Closer.
 func (c *cancelling) Close() error {
 	c.cancel()
 	return c.ReadCloser.Close()

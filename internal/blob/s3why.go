@@ -13,8 +13,8 @@ import (
 	"socle/internal/config"
 )
 
-// credentialsOf returns what requests are signed with: the keys that are set, or what Amazon's tools find by themselves, which is
-// renewed before it expires.
+// credentialsOf returns the credentials of requests: the configured keys, or those of the AWS
+// default chain, which are renewed before they expire.
 func credentialsOf(c config.S3) (aws.CredentialsProvider, error) {
 	if c.AccessKey != "" {
 		return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
@@ -26,7 +26,7 @@ func credentialsOf(c config.S3) (aws.CredentialsProvider, error) {
 		}), nil
 	}
 
-	// reads the environment and files, and asks nobody
+	// reads the environment and files, without network access
 	found, err := awsconfig.LoadDefaultConfig(context.Background(), awsconfig.WithRegion(c.Region))
 	if err != nil {
 		return nil, fmt.Errorf("credentials for the storage: %w", err)
@@ -42,13 +42,14 @@ func credentialsOf(c config.S3) (aws.CredentialsProvider, error) {
 	})), nil
 }
 
-// noCredentials says that the chain has found nothing to sign a request with.
+// noCredentials reports that the default chain found no credentials.
 type noCredentials struct{ err error }
 
 func (e *noCredentials) Error() string { return "no credentials: " + e.err.Error() }
 func (e *noCredentials) Unwrap() error { return e.err }
 
-// Mistake is what is wrong with the settings of a storage, in a sentence for its operator: waiting does not mend it.
+// Mistake is an error of the storage's configuration with a message for the operator. Retrying does
+// not help.
 type Mistake struct {
 	sentence string
 	err      error
@@ -56,10 +57,10 @@ type Mistake struct {
 
 func (e *Mistake) Error() string { return e.sentence }
 
-// Unwrap returns what the service said.
+// Unwrap returns the error of the service.
 func (e *Mistake) Unwrap() error { return e.err }
 
-// explained says what an operator can do about a request that failed.
+// explained turns the error of a request into one that tells the operator how to correct it.
 func (b *bucket) explained(err error) error {
 	if err == nil {
 		return nil
@@ -88,7 +89,7 @@ func (b *bucket) explained(err error) error {
 
 		return mistake("the bucket %s is in another region than %s: set region=%s in SOCLE_STORAGE_URL", *b.name,
 			b.client.Options().Region, region)
-	case hasCode(err, "InvalidAccessKeyId"), hasCode(err, "XAdminUserNotFound"): // as Amazon says it, as versitygw does
+	case hasCode(err, "InvalidAccessKeyId"), hasCode(err, "XAdminUserNotFound"): // the codes of Amazon S3 and of versitygw
 		return mistake("%s does not know the access key: correct SOCLE_S3_ACCESS_KEY", b.where)
 	case hasCode(err, "SignatureDoesNotMatch"):
 		return mistake("the secret key is not the one of the access key: correct SOCLE_S3_SECRET_KEY")

@@ -15,7 +15,7 @@ import (
 	"socle/internal/fault"
 )
 
-// TestMistake: what an operator has set wrongly is said in a sentence, and nothing of it is secret.
+// TestMistake checks that configuration errors name the setting to correct and reveal no secret.
 func TestMistake(t *testing.T) {
 	t.Parallel()
 
@@ -73,7 +73,8 @@ func TestMistake(t *testing.T) {
 	}
 }
 
-// TestRole has no keys set: those of a role are asked for, and their session token goes with each request.
+// TestRole uses no configured keys: those of the role are requested, and their session token is
+// sent.
 func TestRole(t *testing.T) {
 	role := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).
@@ -107,7 +108,7 @@ func TestRole(t *testing.T) {
 	var sent []string
 	service.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
 		sent = append(sent, r.Header.Get("X-Amz-Security-Token"))
-		r.Header.Del("X-Amz-Security-Token") // the service knows none
+		r.Header.Del("X-Amz-Security-Token") // unknown to the service
 
 		return false
 	})

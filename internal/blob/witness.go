@@ -10,41 +10,43 @@ import (
 )
 
 const (
-	// how long a sum is believed that was found once: what spoils without being written is found by the next
+	// believed is how long a verified checksum is trusted. Corruption without a write is found
+	// afterwards.
 	believed = time.Hour
-	// how long ago a file was written for the next write to bear another time, on any file system
+	// settled is the age of a write from which a further write has another time, on any file system
 	settled  = 2 * time.Second
-	mostSums = 1 << 14  // that are remembered, of some 100 bytes each
-	heldBack = 16 << 10 // bytes at the end of a file that wait for the last look at it
+	mostSums = 1 << 14  // of some 100 bytes each
+	heldBack = 16 << 10 // bytes at the end of a file that are sent after the last check
 )
 
-// ErrOther says that a blob does not have the bytes that were stored.
+// ErrOther reports that the bytes of a blob do not match its checksum.
 var ErrOther = errors.New("has other bytes than were uploaded")
 
-// Witness is what the file system says of an open blob. A blob is written once: while it says the same, the bytes that had a certain sum have it
-// still, and can go the kernel's way. Any write changes it, one that puts the file's times back included.
+// Witness remembers, by inode and times, that the checksum of an open blob was verified, so that
+// the blob can be sent with sendfile. Blobs are written once; any write changes the state of the
+// file, even one that restores its modification time.
 //
-// A nil Witness knows nothing: that is what S3 has.
+// A nil Witness has no verified checksum; S3 blobs always have nil.
 type Witness struct {
 	sums *sums
 	file *os.File
 	seen found
 }
 
-// stamp tells a file as it is from the same file after a write, and from any other.
+// stamp identifies a state of a file: it differs after any write, and for any other file.
 type stamp struct {
 	device, inode    uint64
 	size             int64
-	written, changed int64 // nanoseconds since 1970; nobody but the kernel sets when a file was changed
+	written, changed int64 // nanoseconds since 1970; only the kernel sets the time of change
 }
 
-// found is a sum that was found.
+// found is a verified checksum of a file state.
 type found struct {
 	stamp
 	sum [sha256.Size]byte
 }
 
-// sums remembers which sums were found, and when.
+// sums is a bounded cache of verified checksums.
 type sums struct {
 	mu    sync.Mutex
 	when  map[found]time.Time
@@ -53,7 +55,8 @@ type sums struct {
 
 func newSums() *sums { return &sums{when: map[found]time.Time{}, clock: time.Now} }
 
-// Witness returns what is known of a blob that Open has opened, and that should have this sum.
+// Witness returns the Witness of a blob opened by Open with the expected checksum sum, or nil if
+// the blob is not a file or was changed too recently.
 func (s *Store) Witness(blob io.ReadSeekCloser, sum []byte) *Witness {
 	file, ok := blob.(*os.File)
 	if !ok || len(sum) != sha256.Size {
@@ -68,7 +71,7 @@ func (s *Store) Witness(blob io.ReadSeekCloser, sum []byte) *Witness {
 	return &Witness{s.sums, file, found{now, [sha256.Size]byte(sum)}}
 }
 
-// Found notes that the blob was read since there is the witness, and has the sum.
+// Found records that the checksum was verified by a read since the Witness was created.
 func (w *Witness) Found() {
 	if w == nil || !w.untouched() {
 		return
@@ -81,13 +84,13 @@ func (w *Witness) Found() {
 		if len(w.sums.when) < mostSums {
 			break
 		}
-		delete(w.sums.when, other) // any one
+		delete(w.sums.when, other) // an arbitrary one
 	}
 
 	w.sums.when[w.seen] = w.sums.clock()
 }
 
-// Holds reports whether the sum was found not long ago, and the blob is what it was then.
+// Holds reports whether the checksum was verified recently and the file is unchanged since.
 func (w *Witness) Holds() bool {
 	if w == nil {
 		return false
@@ -105,9 +108,10 @@ func (w *Witness) Holds() bool {
 	return false
 }
 
-// Send writes the whole blob, whose reader is at its beginning, in a way that the kernel can take by itself. Its end is sent when it was looked at once
-// more; if somebody did something to the file meanwhile, which may have been its removal, the sum decides: of other bytes Send fails with [ErrOther] and
-// holds the end back.
+// Send writes the whole blob to to, with sendfile if possible; the reader must be at its beginning.
+// It sends the last bytes after checking the file once more. If the file was changed or removed
+// meanwhile, it verifies the checksum. On a mismatch it withholds the end and fails with
+// [ErrOther].
 func (w *Witness) Send(to io.Writer) (sent int64, err error) {
 	end := min(w.seen.size, heldBack)
 	if sent, err = io.CopyN(to, w.file, w.seen.size-end); err != nil {

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// later moves the clock of what is remembered.
+// later advances the clock of the cache.
 func (s *sums) later(d time.Duration) {
 	s.clock = func() time.Time { return time.Now().Add(d) }
 }
 
-// watched stores content and opens it a minute later.
+// watched stores content and returns a function that opens it a minute later.
 func watched(t *testing.T, content string) (s *Store, name string, look func() *Witness) {
 	t.Helper()
 
@@ -38,7 +38,7 @@ func watched(t *testing.T, content string) (s *Store, name string, look func() *
 	}
 }
 
-// flip changes a byte of a file and puts its times back.
+// flip changes a byte of a file and restores its times.
 func flip(t *testing.T, name string, at int64) {
 	t.Helper()
 
@@ -91,19 +91,20 @@ func TestWitness(t *testing.T) {
 	}
 
 	flip(t, name, 3)
-	w.Found() // what was read may be from before or from after
+	w.Found() // the read bytes may be older or newer
 
 	if w = look(); w.Holds() {
 		t.Error("what was read while the file was written is believed")
 	}
 }
 
-// TestWitnessOfWhatIsNew: a write may bear the time of the one before, so what was written just now is no witness.
+// TestWitnessOfWhatIsNew checks that a recent write has no Witness, since a further write could
+// have the same time.
 func TestWitnessOfWhatIsNew(t *testing.T) {
 	t.Parallel()
 
 	s, _, look := watched(t, "hello")
-	for _, d := range []time.Duration{0, -time.Hour} { // a clock may have been put back
+	for _, d := range []time.Duration{0, -time.Hour} { // the clock may have been set back
 		s.sums.later(d)
 		if w := look(); w != nil {
 			t.Errorf("%v after it was written: %+v, want nil", d, w)
@@ -162,7 +163,7 @@ func TestWitnessSend(t *testing.T) {
 	}
 }
 
-// TestSumsBound: what is remembered does not grow without end.
+// TestSumsBound checks that the cache of checksums is bounded.
 func TestSumsBound(t *testing.T) {
 	t.Parallel()
 

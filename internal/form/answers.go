@@ -13,30 +13,30 @@ import (
 	"github.com/google/uuid"
 )
 
-// Answers are what someone answers: JSON values by the field's UUID in its usual spelling.
+// Answers maps the UUID of a field, in canonical form, to its answer as a JSON value.
 type Answers map[string]jsontext.Value
 
 const (
 	maxAnswer   = 100_000 // characters
 	maxChosen   = maxOptions
-	maxProblems = 100 // that an answer of ours reports; the rest is no less at fault
-	clipped     = 64  // bytes of a name that is sent back
+	maxProblems = 100 // reported per request; more are cut off
+	clipped     = 64  // bytes of an unknown name repeated in an error
 )
 
-// errTooHeavy refuses answers to a form whose patterns were kept before there were bounds.
+// errTooHeavy refuses answers to forms whose patterns were stored before there were limits.
 var errTooHeavy = errors.New("can't be checked: the patterns of the form are too complex")
 
-// definition is a form's fields at a moment, by which responses are judged.
+// definition holds the fields of a version of a form, which validate responses.
 type definition struct {
 	version  int
 	honeypot *string
 	fields   []Field
 }
 
-// errUnanswered says that a value is none: null, empty text, an empty list.
+// errUnanswered reports an empty value: null, empty text or an empty list.
 var errUnanswered = errors.New("is required")
 
-// trapped takes the honeypot's value out of the answers, and reports whether there was something in it.
+// trapped removes the honeypot from the answers and reports whether it was filled in.
 func (d definition) trapped(in Answers) bool {
 	if d.honeypot == nil {
 		return false
@@ -48,9 +48,9 @@ func (d definition) trapped(in Answers) bool {
 	return there && !slices.Contains([]string{"null", `""`, "false"}, string(bait))
 }
 
-// judge returns the answers as they are kept. It fails with Unprocessable on every one that breaks a rule of
-// its field, such as answers.<uuid>, and on what is no field's. files are the fields that a file came for.
-// It ends when ctx does: the answers of one response may take tens of milliseconds.
+// judge validates answers and returns them in stored form. It fails with Unprocessable on every
+// invalid answer, such as answers.<uuid>, and on unknown fields. files holds the fields with an
+// uploaded file. It stops when ctx ends, since one response may take tens of milliseconds.
 func (d definition) judge(ctx context.Context, in Answers, files map[uuid.UUID]bool) (Answers, error) {
 	var p problems
 	kept, left := Answers{}, newEffort()
@@ -97,7 +97,7 @@ func (f *Field) judgeFile(p *problems, value jsontext.Value, came bool) {
 	}
 }
 
-// unknown returns the answers to what is no field.
+// unknown returns a problem for each answer that belongs to no field.
 func (d definition) unknown(in Answers) (p problems) {
 	known := make(map[string]bool, len(d.fields))
 	for _, f := range d.fields {
@@ -116,13 +116,13 @@ func (d definition) unknown(in Answers) (p problems) {
 	return p
 }
 
-// blank reports whether a value answers nothing.
+// blank reports whether v is an empty answer.
 func blank(v jsontext.Value) bool {
 	return slices.Contains([]string{"", "null", `""`, "[]"}, string(v))
 }
 
-// answer judges a value, and returns it as it is kept: text as it came, numbers, true or false, and lists of options; dates in ISO 8601.
-// It fails with errUnanswered if there is none.
+// answer validates a value and returns it in stored form: text, number, boolean or list of options;
+// dates in ISO 8601. It fails with errUnanswered if the value is empty.
 func (f *Field) answer(v jsontext.Value, left *effort) (jsontext.Value, error) {
 	if blank(v) {
 		return nil, errUnanswered
@@ -133,7 +133,7 @@ func (f *Field) answer(v jsontext.Value, left *effort) (jsontext.Value, error) {
 		return nil, err
 	}
 
-	var none problems // the rules themselves were judged when the field was changed
+	var none problems // the rules were validated when the field was saved
 	if f.Pattern != nil && left.weight < 0 {
 		return nil, errTooHeavy
 	}
@@ -151,7 +151,7 @@ func (f *Field) answer(v jsontext.Value, left *effort) (jsontext.Value, error) {
 	switch {
 	case f.Type == "multiselect":
 		return jsontext.Value(kept), nil
-	case f.Type == "checkbox" && kept == "false" && f.IsRequired: // as in a web form: consent is given or it is not
+	case f.Type == "checkbox" && kept == "false" && f.IsRequired: // as in a web form: a required checkbox must be checked
 		return nil, errUnanswered
 	case f.Type == "checkbox":
 		return jsontext.Value(kept), nil
@@ -164,7 +164,7 @@ func (f *Field) answer(v jsontext.Value, left *effort) (jsontext.Value, error) {
 	return json.Marshal(kept)
 }
 
-// read returns a value as text, in the form in which a default is written.
+// read decodes a value to text, in the form of a default value.
 func (f *Field) read(v jsontext.Value) (string, error) {
 	switch kind := v.Kind(); {
 	case f.Type == "multiselect" && kind == '[':
@@ -198,7 +198,7 @@ func (f *Field) read(v jsontext.Value) (string, error) {
 	return "", errors.New("must be text")
 }
 
-// decimal writes a number as JSON has it, without zeros before it.
+// decimal formats a number as JSON requires, without leading zeros.
 func decimal(text string) string {
 	digits, negative := strings.CutPrefix(text, "-")
 	digits = strings.TrimLeft(digits, "0")
@@ -213,7 +213,8 @@ func decimal(text string) string {
 	return digits
 }
 
-// keep checks the answers of a partial response, of which no rule is asked yet: they must be answers to fields, in a form that can be kept.
+// keep validates the answers of a partial response: each must belong to a field and have its type.
+// The rules of the fields are checked on completion.
 func (d definition) keep(in Answers) error {
 	p := d.unknown(in)
 	for _, f := range d.fields {

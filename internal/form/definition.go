@@ -2,18 +2,18 @@ package form
 
 import "slices"
 
-// The types of fields, by what can be asked of their values. Checkbox and file take no rules.
+// Types of fields, grouped by applicable rules. Checkbox and file have no rules.
 var (
 	textTypes   = []string{"text", "textarea", "email", "url", "phone"}
 	numberTypes = []string{"number", "rating"}
 	choiceTypes = []string{"radio", "select", "multiselect"}
 	dateTypes   = []string{"date", "time", "datetime"}
 
-	// Types lists every type of field.
+	// Types lists all field types.
 	Types = slices.Concat(textTypes, numberTypes, choiceTypes, dateTypes, []string{"checkbox", "file"})
 )
 
-// applies names the types that a member makes sense for. Members that are not here fit every type.
+// applies maps a member to the types it applies to. Other members apply to all types.
 var applies = map[string][]string{
 	"default_value": slices.Concat(textTypes, numberTypes, choiceTypes, dateTypes, []string{"checkbox"}),
 	"options":       choiceTypes,
@@ -27,7 +27,7 @@ var applies = map[string][]string{
 	"end_date":      dateTypes,
 }
 
-// Definition is what a field asks of the values that people enter. What it does not ask is nil.
+// Definition holds the rules for the values of a field; nil means no rule.
 type Definition struct {
 	Label        string  `json:"label"`
 	Type         string  `json:"type"`
@@ -45,8 +45,8 @@ type Definition struct {
 	EndDate      *string `json:"endDate" nullable:"true" doc:"Latest value, ISO 8601."`
 }
 
-// FieldInput is a request's definition of a field, new or changed. A member that is absent keeps its value,
-// null or empty text clears it.
+// FieldInput is a request to create or change a field. An absent member keeps its value; null or
+// empty text clears it.
 type FieldInput struct {
 	Label        string      `json:"label" doc:"1 to 100 characters."`
 	Type         string      `json:"type" doc:"text, textarea, number, email, url, phone, date, time, datetime, checkbox, radio, select, multiselect, rating or file."`
@@ -64,10 +64,10 @@ type FieldInput struct {
 	EndDate      Opt[string] `json:"end_date,omitzero" nullable:"true" doc:"Latest value, in ISO 8601 or date_format. Date, time and datetime only."`
 }
 
-// apply returns the definition changed as in asks, and the rules that the result breaks.
+// apply returns the definition changed by in, and the problems of the result.
 //
-// A value that in names must fit the type. One that is left from another type and does not fit the new
-// one is dropped: nobody asked for it.
+// A value given in in must fit the type. A value left over from the previous type that does not fit
+// is dropped, since the caller did not set it.
 func (d Definition) apply(in FieldInput) (Definition, problems) {
 	m := merge{to: in.Type, left: map[string]func(){}}
 	retyped := d.Type != in.Type
@@ -99,11 +99,11 @@ func (d Definition) apply(in FieldInput) (Definition, problems) {
 	return d, append(m.problems, found...)
 }
 
-// merge is a change of a definition under way.
+// merge is a change of a definition in progress.
 type merge struct {
-	to       string            // the type after it
-	left     map[string]func() // clears a value that the request does not name
-	problems                   // with what the request names
+	to       string            // the type after the change
+	left     map[string]func() // clears a value that the request leaves unchanged
+	problems                   // of members in the request
 }
 
 // member applies one member of a request.
@@ -132,8 +132,8 @@ func member[T any](m *merge, name string, value **T, in Opt[T]) {
 	}
 }
 
-// drop clears the values that are left from another type and found wrong by themselves.
-// Two limits that contradict each other are wrong together, and one of them is the request's.
+// drop clears values left over from the previous type that are invalid on their own. It keeps
+// contradictory limits, since one of the two is from the request.
 func (m *merge) drop(found problems) (dropped bool) {
 	for _, f := range found {
 		if clear, ok := m.left[f.Name]; ok && f.Code != crossed {
@@ -145,7 +145,7 @@ func (m *merge) drop(found problems) (dropped bool) {
 	return dropped
 }
 
-// orNull takes empty text for null: a web form sends it for what nobody entered.
+// orNull turns empty text into null, since web forms send empty text for empty inputs.
 func orNull(in Opt[string]) Opt[string] {
 	if in.Value != nil && *in.Value == "" {
 		return Opt[string]{Named: true}

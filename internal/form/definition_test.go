@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// codes lists problems as "member code".
+// codes formats problems as "member code".
 func codes(p problems) []string {
 	all := []string{}
 	for _, f := range p {
@@ -362,7 +362,8 @@ func TestKeptForms(t *testing.T) {
 	}
 }
 
-// TestFormatsAgree shows that no date_format reads an ISO 8601 value as another moment, since both are taken.
+// TestFormatsAgree checks that no date_format parses an ISO 8601 value as another time, since both
+// are accepted.
 func TestFormatsAgree(t *testing.T) {
 	t.Parallel()
 

@@ -15,9 +15,9 @@ import (
 	"socle/internal/tenant"
 )
 
-const exportBatch = 500 // responses that are read at once
+const exportBatch = 500 // responses per query
 
-// Export is the responses to a form on their way into a spreadsheet.
+// Export writes the responses to a form as a spreadsheet.
 type Export struct {
 	project *tenant.Project
 	form    uuid.UUID
@@ -26,13 +26,14 @@ type Export struct {
 	first   []Response
 }
 
-// column is a field, by the label that it had last.
+// column is a field with its latest label.
 type column struct {
 	field uuid.UUID
 	label string
 }
 
-// NewExport prepares the export of the responses to a form of project p that the filter takes, and fails as [ListResponses] does.
+// NewExport prepares the export of the filtered responses to a form of project p. It fails as
+// [ListResponses] does.
 func NewExport(ctx context.Context, p *tenant.Project, form uuid.UUID, filter Filter) (*Export, error) {
 	args, err := filter.args(form)
 	if err != nil {
@@ -51,7 +52,7 @@ func NewExport(ctx context.Context, p *tenant.Project, form uuid.UUID, filter Fi
 		e.columns, seen[field.UUID] = append(e.columns, column{field.UUID, field.Label}), true
 	}
 
-	// Behind the fields of today those that are gone.
+	// Deleted fields follow the current ones.
 	definitions, err := pg.All[frozen](ctx, p.Trusted(), `
 		select version, fields from forms.definitions where form_uuid = @form order by version desc`,
 		pgx.StrictNamedArgs{"form": form})
@@ -71,7 +72,7 @@ func NewExport(ctx context.Context, p *tenant.Project, form uuid.UUID, filter Fi
 	return e, err
 }
 
-// read returns the responses that come next behind one.
+// read returns the next batch of responses after the given one.
 func (e *Export) read(ctx context.Context, after time.Time, id uuid.UUID) ([]Response, error) {
 	e.args["after"], e.args["id"], e.args["batch"] = after, id, exportBatch
 	stored, err := pg.All[storedResponse](ctx, e.project.Trusted(), `
@@ -85,8 +86,8 @@ func (e *Export) read(ctx context.Context, after time.Time, id uuid.UUID) ([]Res
 	return withFields(ctx, e.project.Trusted(), e.form, stored)
 }
 
-// WriteCSV writes the responses as CSV (RFC 4180), oldest first: a line of labels, then one line each. It holds no connection while it
-// writes; before each batch it calls alive.
+// WriteCSV writes the responses as CSV (RFC 4180), oldest first: a header of labels, then one
+// record each. It holds no connection while it writes, and calls alive before each batch.
 func (e *Export) WriteCSV(ctx context.Context, w io.Writer, alive func() error) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
@@ -130,7 +131,7 @@ func (e *Export) line(r Response) []string {
 	byField := make(map[uuid.UUID]string, len(r.Answers))
 	for _, a := range r.Answers {
 		text := a.Text()
-		if a.Value.Kind() != '0' { // a negative number is a number
+		if a.Value.Kind() != '0' { // negative numbers are not formulas
 			text = inert(text)
 		}
 
@@ -151,7 +152,8 @@ func stamp(t *time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000000Z")
 }
 
-// inert keeps a spreadsheet from taking a stranger's text for a formula: what would begin one gets a ' before it.
+// inert protects against formula injection: text that a spreadsheet would evaluate is prefixed with
+// '.
 func inert(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
 		return "'" + text

@@ -28,13 +28,13 @@ const fieldColumns = `
 	min_length, max_length, min_value, max_value, date_format, start_date, end_date, created_at, updated_at`
 
 const (
-	maxFields = 500 // of one form
-	maxBatch  = 100 // of one request
+	maxFields = 500 // per form
+	maxBatch  = 100 // per request
 )
 
-// CreateFields adds fields to a form of project p, all or none, behind those that it has and in the order
-// given. It fails with NotFound if there is no such form, and with Unprocessable on every member that breaks a
-// rule, such as fields.0.label.
+// CreateFields appends fields to a form of project p in the given order, all or none. It fails with
+// NotFound if the form does not exist, and with Unprocessable on every invalid member, such as
+// fields.0.label.
 func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields []FieldInput) ([]Field, error) {
 	definitions, broken := define(fields)
 	var created []Field
@@ -43,7 +43,7 @@ func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields
 			return err
 		}
 
-		if broken != nil { // it comes second: whether there is such a form is answered first
+		if broken != nil { // NotFound takes precedence
 			return broken
 		}
 
@@ -59,7 +59,7 @@ func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields
 				"must not be more than %d in a form", maxFields)
 		}
 
-		created = make([]Field, 0, len(fields)) // InTx may run this again
+		created = make([]Field, 0, len(fields)) // InTx may retry the function
 		for i, d := range definitions {
 			f, err := insertField(ctx, tx, form, last.Position+i+1, d)
 			if err != nil {
@@ -78,8 +78,8 @@ func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields
 	return created, nil
 }
 
-// redefine gives the fields of a form a new version. The form's lock, which this takes, keeps changes of them apart: no two make
-// one version or one position.
+// redefine increments the version of a form's fields. The lock on the form's row serializes
+// changes, so that versions and positions are unique.
 func redefine(ctx context.Context, tx pgx.Tx, form uuid.UUID) error {
 	_, err := pg.Value[int](ctx, tx,
 		`update forms.forms set version = version + 1 where uuid = @form returning version`,
@@ -87,7 +87,7 @@ func redefine(ctx context.Context, tx pgx.Tx, form uuid.UUID) error {
 	return err
 }
 
-// define judges new fields.
+// define validates new fields.
 func define(fields []FieldInput) ([]Definition, error) {
 	if len(fields) == 0 || len(fields) > maxBatch {
 		return nil, fault.OnField(fault.Unprocessable, "fields", "invalid_length", "must be 1 to %d fields", maxBatch)
@@ -125,14 +125,16 @@ func insertField(ctx context.Context, tx pgx.Tx, form uuid.UUID, position int, d
 		returning `+fieldColumns, args)
 }
 
-// GetField returns a field of a form of project p. It fails with NotFound if there is none, another form's field included.
+// GetField returns a field of a form of project p. It fails with NotFound if the form has no such
+// field.
 func GetField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) (Field, error) {
 	return pg.One[Field](ctx, p.Trusted(), `
 		select `+fieldColumns+` from forms.fields where uuid = @field and form_uuid = @form`,
 		pgx.StrictNamedArgs{"field": field, "form": form})
 }
 
-// ListFields returns the fields of a form of project p in their order. It fails with NotFound if there is no such form.
+// ListFields returns the fields of a form of project p in order. It fails with NotFound if the form
+// does not exist.
 func ListFields(ctx context.Context, p *tenant.Project, form uuid.UUID) ([]Field, error) {
 	f, err := GetFullForm(ctx, p, form)
 	return f.Fields, err
@@ -143,8 +145,8 @@ func listFields(ctx context.Context, q pg.Querier, form uuid.UUID) ([]Field, err
 		pgx.StrictNamedArgs{"form": form})
 }
 
-// DeleteField removes a field from a form of project p; what people have answered to it stays with their responses. It fails
-// with NotFound if there is no such field in this form.
+// DeleteField deletes a field of a form of project p; existing responses keep their answers. It
+// fails with NotFound if the form has no such field.
 func DeleteField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) (Field, error) {
 	var deleted Field
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
@@ -161,8 +163,9 @@ func DeleteField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) 
 	return deleted, err
 }
 
-// OrderFields puts the fields of a form of project p into an order, which names each of them once, and returns them in it. It
-// fails with NotFound if there is no such form, and with Unprocessable on fields if the order names others than those of the form.
+// OrderFields reorders the fields of a form of project p and returns them. order names each field
+// once. It fails with NotFound if the form does not exist, and with Unprocessable on fields if
+// order does not match the fields of the form.
 func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order []uuid.UUID) ([]Field, error) {
 	var fields []Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
@@ -194,7 +197,7 @@ func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order [
 				count(len(found), "field"))
 		}
 
-		// Out of the way first: no two fields have one position, not even in between.
+		// Negate the positions first: they must be unique at any time.
 		if _, err := pg.Exec(ctx, tx, `update forms.fields set position = -position where form_uuid = @form`,
 			pgx.StrictNamedArgs{"form": form}); err != nil {
 			return err
@@ -214,8 +217,8 @@ func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order [
 	return fields, err
 }
 
-// UpdateField changes a field of a form of project p; what people have answered stays as it is. It fails with
-// NotFound if there is no such field in this form, and with Unprocessable on every member that breaks a rule.
+// UpdateField changes a field of a form of project p; existing responses stay unchanged. It fails
+// with NotFound if the form has no such field, and with Unprocessable on every invalid member.
 func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, in FieldInput) (Field, error) {
 	var updated Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
@@ -255,8 +258,8 @@ func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, 
 	return updated, err
 }
 
-// checkPatterns fails with Unprocessable if the patterns of a form are too complex together, on the changed field that is the first
-// too many. name is what the request calls the pattern of the i-th.
+// checkPatterns fails with Unprocessable if the patterns of a form exceed their common limit. The
+// error names the changed field that exceeds it; name returns the member of the i-th changed field.
 func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Field, name func(i int) string) error {
 	i := slices.IndexFunc(changed, func(f Field) bool { return f.Pattern != nil })
 	if i < 0 {
@@ -275,7 +278,7 @@ func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Fie
 		}
 
 		p, err := patterns.get(*f.Pattern)
-		if err != nil { // of an older release's bounds
+		if err != nil { // stored under the limits of an older release
 			continue
 		}
 

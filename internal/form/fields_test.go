@@ -18,7 +18,7 @@ import (
 	"socle/internal/tenant/tenanttest"
 )
 
-// times leaves out what a test can't foretell.
+// times ignores unpredictable values.
 var times = cmp.Options{cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreFields(Field{}, "UUID")}
 
 func newForm(t *testing.T, p *tenant.Project) Form {
@@ -181,7 +181,7 @@ func TestCreateFieldsRefused(t *testing.T) {
 	}
 }
 
-// TestCreateFieldsAtOnce adds fields from two sides: each request's own fields stay together and in order.
+// TestCreateFieldsAtOnce adds fields concurrently: those of one request stay together and in order.
 func TestCreateFieldsAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -206,7 +206,8 @@ func TestCreateFieldsAtOnce(t *testing.T) {
 	}
 }
 
-// atOnce runs functions that need a row which lock keeps from them until all of them wait for it.
+// atOnce starts functions that need a locked row and releases the lock when all of them wait for
+// it.
 func atOnce(t *testing.T, p *tenant.Project, lock string, functions ...func()) {
 	t.Helper()
 
@@ -243,7 +244,7 @@ func atOnce(t *testing.T, p *tenant.Project, lock string, functions ...func()) {
 	group.Wait()
 }
 
-// fields returns the labels of a form's fields in their order.
+// fields returns the labels of a form's fields in order.
 func fields(t *testing.T, p *tenant.Project, form Form) []string {
 	t.Helper()
 
@@ -337,7 +338,7 @@ func TestUpdateField(t *testing.T) {
 	}
 }
 
-// TestUpdateFieldAtOnce changes two limits that must not cross from two sides: one of the changes is refused.
+// TestUpdateFieldAtOnce concurrently changes two limits that must not cross: one change fails.
 func TestUpdateFieldAtOnce(t *testing.T) {
 	t.Parallel()
 

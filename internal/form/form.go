@@ -1,6 +1,6 @@
-// Package form knows a project's forms: what they are called, which fields they
-// have, and which values a field takes. Where a form lives is known to the
-// platform database, since a form is reached by its UUID alone.
+// Package form owns a project's forms: their fields, the validation of answers, responses,
+// statistics and exports. The platform database maps a form's UUID to its project, since clients
+// address a form by its UUID alone.
 package form
 
 import (
@@ -19,7 +19,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// Form is a set of fields that people fill in.
+// Form is a set of fields to fill in.
 type Form struct {
 	UUID             uuid.UUID  `json:"uuid" format:"uuid"`
 	ProjectUUID      uuid.UUID  `json:"projectUuid" format:"uuid"`
@@ -46,25 +46,25 @@ const formColumns = `
 	uuid, @project::uuid as project_uuid, name, description, state, opens_at, closes_at, max_responses, success_message, honeypot,
 	container_uuid, link, version, total_responses, blocked_responses, created_at, created_by, updated_at, updated_by`
 
-// FullForm is a form with its fields, in their order.
+// FullForm is a form with its fields in order.
 type FullForm struct {
 	Form
 	Fields []Field `json:"fields"`
 }
 
-// NewForm is what a form is made of. An empty description is none.
+// NewForm holds the values of a form to create. An empty description means none.
 type NewForm struct {
-	Name        string // 1 to 100 characters on one line
+	Name        string // one line of 1 to 100 characters
 	Description string // up to 500 characters
 }
 
 const (
 	maxName        = 100  // characters
 	maxDescription = 500  // characters
-	maxForms       = 1000 // of one project
+	maxForms       = 1000 // per project
 )
 
-// Check fails with Unprocessable on every field that breaks a rule.
+// Check fails with Unprocessable on every invalid field.
 func (n NewForm) Check() error {
 	var p problems
 	p.checkLine("name", n.Name, maxName)
@@ -73,9 +73,9 @@ func (n NewForm) Check() error {
 	return p.err()
 }
 
-// CreateForm makes a form, a draft, in project p on behalf of user. The caller chooses the form's UUID, which
-// the platform database has to know before. It fails as [NewForm.Check] does, and with Unprocessable if the project has
-// all the forms that it may have.
+// CreateForm creates a draft form in project p on behalf of user. The caller chooses the UUID,
+// which must already be in the platform database. It fails as [NewForm.Check] does, and with
+// Unprocessable if the project has the maximum number of forms.
 func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n NewForm) (Form, error) {
 	if err := n.Check(); err != nil {
 		return Form{}, err
@@ -101,8 +101,8 @@ func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n Ne
 	return made, err
 }
 
-// ListForms returns a page of the forms of project p, and how many there are in all. They can be sorted by name, state,
-// createdAt and updatedAt.
+// ListForms returns a page of the forms of project p and their total number. Sort keys are name,
+// state, createdAt and updatedAt.
 func ListForms(ctx context.Context, p *tenant.Project, page pg.Page) ([]Form, int64, error) {
 	var forms []Form
 	var total int64
@@ -121,7 +121,7 @@ func ListForms(ctx context.Context, p *tenant.Project, page pg.Page) ([]Form, in
 	return forms, total, err
 }
 
-// GetForm returns a form of project p. It fails with NotFound if there is none.
+// GetForm returns a form of project p. It fails with NotFound if it does not exist.
 func GetForm(ctx context.Context, p *tenant.Project, id uuid.UUID) (Form, error) {
 	return getForm(ctx, p.Trusted(), p, id)
 }
@@ -131,7 +131,8 @@ func getForm(ctx context.Context, q pg.Querier, p *tenant.Project, id uuid.UUID)
 		pgx.StrictNamedArgs{"project": p.UUID, "id": id})
 }
 
-// GetFullForm returns a form of project p and the fields that it has at the same moment. It fails with NotFound if there is none.
+// GetFullForm returns a form of project p and its fields in one snapshot. It fails with NotFound if
+// the form does not exist.
 func GetFullForm(ctx context.Context, p *tenant.Project, id uuid.UUID) (FullForm, error) {
 	var f FullForm
 	err := reading(ctx, p, func(tx pgx.Tx) (err error) {
@@ -146,13 +147,14 @@ func GetFullForm(ctx context.Context, p *tenant.Project, id uuid.UUID) (FullForm
 	return f, err
 }
 
-// DeleteForm deletes a form of project p with its fields; with force its responses as well, and what remove does to
-// their files is part of it. It fails with NotFound if there is none, and without force with Conflict if someone has answered.
+// DeleteForm deletes a form of project p with its fields. With force it deletes the responses too,
+// and calls remove with their files in the same transaction. It fails with NotFound if the form
+// does not exist, and without force with Conflict if it has responses.
 func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool, remove Remove) (Form, error) {
 	var deleted Form
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
 		if force {
-			// With the lock nobody answers any more.
+			// The row lock keeps new responses out.
 			if _, err := pg.Value[uuid.UUID](ctx, tx, `select uuid from forms.forms where uuid = @form for update`,
 				pgx.StrictNamedArgs{"form": id}); err != nil {
 				return err
@@ -183,10 +185,10 @@ func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool
 	return deleted, err
 }
 
-// Remove deletes files in a transaction that deletes what they belong to.
+// Remove deletes files in the transaction that deletes the record they belong to.
 type Remove func(ctx context.Context, tx pgx.Tx, files []uuid.UUID) error
 
-// reading runs f in a transaction that sees one moment and writes nothing.
+// reading runs f in a read-only transaction with one snapshot.
 func reading(ctx context.Context, p *tenant.Project, f func(tx pgx.Tx) error) error {
 	return pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		if _, err := pg.Exec(ctx, tx, `set transaction isolation level repeatable read, read only`); err != nil {
@@ -196,14 +198,14 @@ func reading(ctx context.Context, p *tenant.Project, f func(tx pgx.Tx) error) er
 	})
 }
 
-// problems are the rules that a request breaks, one entry each.
+// problems lists the violated rules of a request.
 type problems []fault.Field
 
 func (p *problems) add(member, code, message string) {
 	*p = append(*p, fault.Field{Name: member, Code: code, Message: message})
 }
 
-// checkLine wants a line of 1 to limit characters, not all of them blank.
+// checkLine requires a line of 1 to limit characters that is not blank.
 func (p *problems) checkLine(member, s string, limit int) {
 	switch {
 	case s == "":
@@ -215,10 +217,10 @@ func (p *problems) checkLine(member, s string, limit int) {
 	}
 }
 
-// checkText wants text of at most limit characters, and reports whether s is that.
+// checkText requires text of at most limit characters and reports whether s is valid.
 func (p *problems) checkText(member, s string, limit int) bool {
 	switch {
-	case !utf8.ValidString(s) || strings.ContainsRune(s, 0): // PostgreSQL keeps neither
+	case !utf8.ValidString(s) || strings.ContainsRune(s, 0): // PostgreSQL rejects both
 		p.add(member, "invalid_format", "must be text without NUL")
 	case utf8.RuneCountInString(s) > limit:
 		p.add(member, "too_long", "must be at most "+count(limit, "character"))
@@ -229,7 +231,7 @@ func (p *problems) checkText(member, s string, limit int) bool {
 	return false
 }
 
-// err returns the problems as one failure, or nil.
+// err returns the problems as one error, or nil.
 func (p problems) err() error {
 	if len(p) == 0 {
 		return nil

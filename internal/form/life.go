@@ -15,7 +15,8 @@ import (
 	"socle/internal/tenant"
 )
 
-// FormUpdate changes a form. A member that is absent keeps its value, null or empty text clears it.
+// FormUpdate is a request to change a form. An absent member keeps its value; null or empty text
+// clears it.
 type FormUpdate struct {
 	Name           Opt[string] `json:"name,omitzero" doc:"1 to 100 characters on one line."`
 	Description    Opt[string] `json:"description,omitzero" nullable:"true" doc:"Up to 500 characters."`
@@ -35,8 +36,8 @@ var (
 	honeypotName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,50}$`)
 )
 
-// UpdateForm changes a form of project p on behalf of user. It fails with NotFound if there is none, and with Unprocessable on every
-// member that breaks a rule or if u names nothing.
+// UpdateForm changes a form of project p on behalf of user. It fails with NotFound if the form does
+// not exist, and with Unprocessable on every invalid member or if u is empty.
 func UpdateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u FormUpdate) (Form, error) {
 	var updated Form
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
@@ -73,7 +74,7 @@ func UpdateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u Fo
 	return updated, err
 }
 
-// apply changes f, and fails with Unprocessable on what breaks a rule.
+// apply changes f. It fails with Unprocessable on every invalid member.
 func (u FormUpdate) apply(f *Form) error {
 	if u == (FormUpdate{}) {
 		return fault.New(fault.Unprocessable, "nothing is named that could change").WithCode("required")
@@ -124,7 +125,7 @@ func (u FormUpdate) apply(f *Form) error {
 	return p.err()
 }
 
-// value returns what a member holds, the zero value for null.
+// value returns the value of a member, or the zero value for null.
 func value[T any](o Opt[T]) T {
 	if o.Value == nil {
 		var zero T
@@ -165,14 +166,15 @@ func moment(p *problems, member string, to **time.Time, in Opt[string]) {
 	*to = &t
 }
 
-// LinkForm gives a form of project p a new public link on behalf of user: the one it had opens nothing any more. It fails with
-// NotFound if there is no such form.
+// LinkForm creates a new public link for a form of project p on behalf of user and revokes the
+// previous one. It fails with NotFound if the form does not exist.
 func LinkForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID) (Form, error) {
 	link := rand.Text()
 	return setLink(ctx, p, user, id, &link)
 }
 
-// UnlinkForm switches the public link of a form of project p off. It fails with NotFound if there is no such form.
+// UnlinkForm revokes the public link of a form of project p. It fails with NotFound if the form
+// does not exist.
 func UnlinkForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID) (Form, error) {
 	return setLink(ctx, p, user, id, nil)
 }

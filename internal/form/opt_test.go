@@ -44,7 +44,7 @@ func TestOptUnmarshal(t *testing.T) {
 	}
 }
 
-// some returns a member that holds v.
+// some returns a member with value v.
 func some[T any](v T) Opt[T] { return Opt[T]{Named: true, Value: &v} }
 
 // null returns a member that is null.

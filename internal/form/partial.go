@@ -13,9 +13,10 @@ import (
 	"socle/internal/tenant"
 )
 
-// StartResponse keeps the beginning of a response to a form of project p, and returns the secret with which it goes on. Of the rules
-// of fields none is asked yet. It fails with NotFound if there is no such form, Conflict if the form takes no responses, and
-// Unprocessable on what is no answer to a field.
+// StartResponse stores a partial response to a form of project p and returns the token to continue
+// it. The rules of the fields are not checked yet. It fails with NotFound if the form does not
+// exist, with Conflict if the form does not accept responses, and with Unprocessable on answers
+// without a field or of the wrong type.
 func StartResponse(
 	ctx context.Context, p *tenant.Project, form, id uuid.UUID, answers Answers,
 ) (Receipt, string, error) {
@@ -65,14 +66,16 @@ func StartResponse(
 	return receipt, token, err
 }
 
-// lock holds the form's row until the transaction ends: what the form is and which fields it has stays as it is.
+// lock locks the form's row until the end of the transaction, so that form and fields do not
+// change.
 func (s submission) lock(ctx context.Context, tx pgx.Tx) error {
 	_, err := pg.Value[uuid.UUID](ctx, tx, `select uuid from forms.forms where uuid = @form for no key update`,
 		pgx.StrictNamedArgs{"form": s.form})
 	return err
 }
 
-// begin fails unless the form takes responses and these are answers to its fields. It reports whether they are in the honeypot.
+// begin fails unless the form accepts responses and the answers belong to its fields. It reports
+// whether the honeypot was filled in.
 func (s submission) begin(ctx context.Context, tx pgx.Tx, answers Answers) (trapped bool, err error) {
 	f, err := getForm(ctx, tx, s.project, s.form)
 	if err != nil {
@@ -95,16 +98,16 @@ func (s submission) begin(ctx context.Context, tx pgx.Tx, answers Answers) (trap
 	return false, d.keep(answers)
 }
 
-// ContinueResponse adds answers to a partial response of a form of project p, whose secret is token; null takes one back. With
-// complete the response is judged as a whole, counted, and finished. It fails with NotFound if there is no such partial
-// response, and as [CreateResponse] does.
+// ContinueResponse adds answers to a partial response to a form of project p, identified by token;
+// null removes an answer. With complete it validates the whole response, counts it and completes
+// it. It fails with NotFound if there is no such partial response, and as [CreateResponse] does.
 func ContinueResponse(
 	ctx context.Context, p *tenant.Project, form, id uuid.UUID, token string, answers Answers, complete bool,
 ) (Receipt, error) {
 	s := submission{project: p, form: form, id: id}
 	var receipt Receipt
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := s.lock(ctx, tx); err != nil { // the form before the response, like everybody
+		if err := s.lock(ctx, tx); err != nil { // lock order: form, response
 			return err
 		}
 
@@ -123,7 +126,7 @@ func ContinueResponse(
 
 		receipt = Receipt{UUID: id, FormUUID: form, State: "partial"}
 
-		if trapped { // a machine's: acknowledged, and left to expire
+		if trapped { // probably a bot: acknowledge and let the response expire
 			answers, complete = Answers{}, false
 		}
 
@@ -156,7 +159,7 @@ func ContinueResponse(
 	return receipt, err
 }
 
-// merge returns what was answered before, changed by new answers, without those to fields that are gone.
+// merge applies new answers to the stored ones and drops answers to deleted fields.
 func (s submission) merge(ctx context.Context, tx pgx.Tx, before json.RawMessage, answers Answers) (Answers, error) {
 	var found map[string]json.RawMessage
 	if err := json.Unmarshal(before, &found); err != nil {
@@ -219,7 +222,7 @@ func (s submission) finish(ctx context.Context, tx pgx.Tx, answers Answers, rece
 	return err
 }
 
-// Sweep deletes the partial responses of project p that nobody went on with in time. It returns how many there were.
+// Sweep deletes the expired partial responses of project p and returns their number.
 func Sweep(ctx context.Context, p *tenant.Project) (int64, error) {
 	var n int64
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {

@@ -11,7 +11,7 @@ import (
 	"socle/internal/tenant/tenanttest"
 )
 
-// TestSweep: what nobody went on with in time is deleted, and nothing else.
+// TestSweep checks that expired partial responses are deleted, and nothing else.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 

@@ -8,31 +8,33 @@ import (
 	"sync"
 )
 
-// Bounds of what patterns cost. RE2 takes at worst one step for each instruction and character, of some 10 to 25 ns.
+// Limits of the cost of patterns. RE2 takes at most one step per instruction and character, of some
+// 10 to 25 ns.
 const (
-	maxProgram   = 2500      // instructions of a pattern
+	maxProgram   = 2500      // instructions per pattern
 	maxWeight    = 50_000    // weight of all patterns of a form
-	maxSteps     = 4_000_000 // steps of matching the answers of one response
-	patternsKept = 300_000   // weight of the patterns that are kept compiled, some 100 bytes each
-	// bounds of character classes that cost as much as an instruction when a pattern is compiled
+	maxSteps     = 4_000_000 // matching steps per response
+	patternsKept = 300_000   // weight of the cached patterns, some 100 bytes each
+	// range bounds of character classes whose compilation costs as much as an instruction
 	charsPerWeight  = 16
 	anchoredPattern = `\A(?:`
 )
 
-// pattern is a compiled pattern, which matches whole values.
+// pattern is a compiled pattern that matches whole values.
 type pattern struct {
 	whole  *regexp.Regexp
-	steps  int64 // for each character
-	weight int64 // of compiling and keeping it
+	steps  int64 // per character
+	weight int64 // cost of compiling and caching it
 }
 
-// maxLength returns the longest value that the pattern can be asked about, in characters.
+// maxLength returns the longest value in characters that may be matched.
 func (p *pattern) maxLength() int64 { return maxSteps / p.steps }
 
-// errComplex says that a pattern is larger than it may be.
+// errComplex reports a pattern beyond the limits.
 var errComplex = errors.New("is too complex")
 
-// newPattern compiles a pattern. The error says what is wrong with it, and is errComplex if only its size is.
+// newPattern compiles a pattern. The error describes the problem; it is errComplex if only the size
+// is the problem.
 func newPattern(text string) (*pattern, error) {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
@@ -54,21 +56,21 @@ func newPattern(text string) (*pattern, error) {
 	}
 
 	p.whole, err = regexp.Compile(anchoredPattern + text + `)\z`)
-	if err != nil { // perhaps it ends in a quotation that \Q opened
+	if err != nil { // the pattern may end in a quotation opened by \Q
 		p.whole, err = regexp.Compile(anchoredPattern + text + `\E)\z`)
 	}
-	if err != nil { // the group around it was one too many
+	if err != nil { // the added group exceeds a limit of the parser
 		return nil, errComplex
 	}
 
 	return p, nil
 }
 
-// patterns are the compiled patterns of this process.
+// patterns is the process-wide cache of compiled patterns.
 var patterns = patternCache{most: patternsKept}
 
-// patternCache keeps compiled patterns by their text, so that a form's are compiled once for all responses. It is safe for
-// concurrent use.
+// patternCache caches compiled patterns by their text, so that each is compiled once for all
+// responses. It is safe for concurrent use.
 type patternCache struct {
 	most int64 // weight
 
@@ -78,7 +80,7 @@ type patternCache struct {
 	misses int
 }
 
-// get returns a pattern, and keeps it. Of different calls at one moment each may compile it.
+// get returns a compiled pattern and caches it. Concurrent calls may compile the same pattern.
 func (c *patternCache) get(text string) (*pattern, error) {
 	c.mu.Lock()
 	p := c.known[text]
@@ -105,7 +107,7 @@ func (c *patternCache) get(text string) (*pattern, error) {
 
 	c.known[text] = p
 	c.weight += p.weight
-	for other, old := range c.known { // in no order
+	for other, old := range c.known { // in random order
 		if c.weight <= c.most {
 			break
 		}
@@ -119,7 +121,7 @@ func (c *patternCache) get(text string) (*pattern, error) {
 	return p, nil
 }
 
-// effort is what is left for the patterns of one response.
+// effort is the remaining budget of a response for patterns.
 type effort struct {
 	steps  int64
 	weight int64
@@ -127,8 +129,8 @@ type effort struct {
 
 func newEffort() *effort { return &effort{maxSteps, maxWeight} }
 
-// match reports whether a value of so many characters matches a pattern. It fails, without asking, if that would take more than is
-// left.
+// match reports whether value, of length characters, matches p. It fails without matching if the
+// budget does not suffice.
 func (e *effort) match(p *pattern, value string, length int64) (bool, error) {
 	if length > p.maxLength() {
 		return false, errors.New("must be at most " + count(p.maxLength(), "character") + ", for its pattern")
@@ -140,7 +142,8 @@ func (e *effort) match(p *pattern, value string, length int64) (bool, error) {
 	return p.whole.MatchString(value), nil
 }
 
-// load takes the weight of a pattern, all that is left for nil, one that is too complex. It reports whether there was so much.
+// load takes the weight of p from the budget and reports whether it sufficed. p is nil if the
+// pattern is too complex, which exhausts the budget.
 func (e *effort) load(p *pattern) bool {
 	if p == nil {
 		e.weight = -1
@@ -151,7 +154,7 @@ func (e *effort) load(p *pattern) bool {
 	return e.weight >= 0
 }
 
-// tooLong says that a pattern is too complex for the longest value that its field takes, nil if it is not.
+// tooLong returns an error if p is too complex for the longest value that its field accepts.
 func (p *pattern) tooLong(maxLength *int64) error {
 	if maxLength == nil || min(*maxLength, maxAnswer) <= p.maxLength() {
 		return nil

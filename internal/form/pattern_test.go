@@ -13,7 +13,7 @@ import (
 	"socle/internal/fault"
 )
 
-// slow takes as many steps as there are instructions, some 2,000, for each character.
+// slow takes one step per instruction, some 2,000, for each character.
 const slow = `(?:(?:.?){1000})*!`
 
 func slowForm(n int, text string) (definition, Answers) {
@@ -29,8 +29,8 @@ func slowForm(n int, text string) (definition, Answers) {
 	return d, in
 }
 
-// TestPatternsTakeBoundedWork: values that a pattern would take long for are refused unseen, each for itself and all of a response
-// together.
+// TestPatternsTakeBoundedWork checks that values beyond the budget are refused without matching,
+// each on its own and all of a response together.
 func TestPatternsTakeBoundedWork(t *testing.T) {
 	t.Parallel()
 
@@ -47,7 +47,7 @@ func TestPatternsTakeBoundedWork(t *testing.T) {
 	const apart, together, wrong = "for its pattern", "more work", "must match"
 	for _, test := range []struct {
 		fields, length int
-		want           []string // of the first fields; the others have the last
+		want           []string // of the first fields; the last applies to the rest
 	}{
 		{10, 100_000, []string{apart}},
 		{10, most + 1, []string{apart}},
@@ -71,7 +71,8 @@ func TestPatternsTakeBoundedWork(t *testing.T) {
 	}
 }
 
-// TestPatternsOfOldForms: answers to a form whose patterns were taken before there was a bound are refused.
+// TestPatternsOfOldForms checks that answers to forms with patterns beyond today's limits are
+// refused.
 func TestPatternsOfOldForms(t *testing.T) {
 	t.Parallel()
 

@@ -15,7 +15,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// Response is what someone answered, with the fields as they were then.
+// Response is a response with the fields of its version.
 type Response struct {
 	UUID        uuid.UUID  `json:"uuid" format:"uuid"`
 	FormUUID    uuid.UUID  `json:"formUuid" format:"uuid"`
@@ -36,15 +36,15 @@ type Answer struct {
 	Value     jsontext.Value `json:"value" doc:"Text, a number, true or false, a list of options, or of a file where it is."`
 }
 
-// Filter says which responses a list has. What is "" does not matter.
+// Filter selects responses. Empty members do not filter.
 type Filter struct {
 	State  string // partial or complete
-	From   string // created at this moment or later: RFC 3339, or a day in UTC
-	To     string // created before this moment, or until the end of this day
-	Search string // text that is in one of the answers, whatever the case of its letters
+	From   string // earliest creation: RFC 3339, or a day in UTC
+	To     string // creation before this time, or until the end of this day
+	Search string // contained in an answer, case-insensitive
 }
 
-// storedResponse is a response with its fields as they are kept.
+// storedResponse is a row of forms.responses.
 type storedResponse struct {
 	UUID        uuid.UUID
 	FormUUID    uuid.UUID
@@ -59,7 +59,7 @@ type storedResponse struct {
 
 const responseColumns = `uuid, form_uuid, version, state, answers, created_at, updated_at, submitted_at, expires_at`
 
-// filtered is the condition of a Filter.
+// filtered is the SQL condition of a Filter.
 const filtered = `
 	form_uuid = @form and (@state = '' or state = @state) and created_at >= @from and created_at < @to
 	and (@search = '' or exists (select from jsonb_each(answers) a where strpos(lower(a.value #>> '{}'), lower(@search)) > 0))`
@@ -78,7 +78,7 @@ func (f Filter) args(form uuid.UUID) (pgx.StrictNamedArgs, error) {
 	return pgx.StrictNamedArgs{"form": form, "state": f.State, "from": from, "to": to, "search": f.Search}, nil
 }
 
-// day reads a moment, or the beginning of the day that is so many days after a date.
+// day parses an RFC 3339 time, or a date, to which it adds after days.
 func day(name, text string, absent time.Time, after int) (time.Time, error) {
 	if text == "" {
 		return absent, nil
@@ -97,8 +97,9 @@ func day(name, text string, absent time.Time, after int) (time.Time, error) {
 	return t, nil
 }
 
-// ListResponses returns a page of the responses to a form of project p that the filter takes, and how many it takes in all. They can be sorted
-// by createdAt, updatedAt and submittedAt. It fails with NotFound if there is no such form, and with Invalid on a date that can't be read.
+// ListResponses returns a page of the filtered responses to a form of project p and their total
+// number. Sort keys are createdAt, updatedAt and submittedAt. It fails with NotFound if the form
+// does not exist, and with Invalid on an invalid date.
 func ListResponses(
 	ctx context.Context, p *tenant.Project, form uuid.UUID, filter Filter, page pg.Page,
 ) ([]Response, int64, error) {
@@ -133,7 +134,8 @@ func ListResponses(
 	return responses, total, err
 }
 
-// GetResponse returns a response to a form of project p. It fails with NotFound if there is none, another form's included.
+// GetResponse returns a response to a form of project p. It fails with NotFound if the form has no
+// such response.
 func GetResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID) (Response, error) {
 	var r Response
 	err := reading(ctx, p, func(tx pgx.Tx) error {
@@ -155,12 +157,13 @@ func GetResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID) (Re
 	return r, err
 }
 
-// DeleteResponse deletes a response to a form of project p; what remove does to its files is part of it. A complete response makes room for
-// another one. It fails with NotFound if there is none, another form's included.
+// DeleteResponse deletes a response to a form of project p and calls remove with its files in the
+// same transaction. Deleting a complete response makes room for another. It fails with NotFound if
+// the form has no such response.
 func DeleteResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID, remove Remove) (Response, error) {
 	var r Response
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := (submission{form: form}).lock(ctx, tx); err != nil { // the form before the response, like everybody
+		if err := (submission{form: form}).lock(ctx, tx); err != nil { // lock order: form, response
 			return err
 		}
 
@@ -191,7 +194,7 @@ func DeleteResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID, 
 	return r, err
 }
 
-// files returns the files that belong to the response.
+// files returns the UUIDs of the response's files.
 func (r Response) files() []uuid.UUID {
 	var all []uuid.UUID
 	for _, a := range r.Answers {
@@ -204,13 +207,13 @@ func (r Response) files() []uuid.UUID {
 	return all
 }
 
-// frozen are the fields of one version.
+// frozen holds the fields of a version.
 type frozen struct {
 	Version int
 	Fields  []snapshot
 }
 
-// withFields gives responses to a form the fields as they were when they were answered.
+// withFields combines stored responses with the fields of their versions.
 func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, stored []storedResponse) ([]Response, error) {
 	var versions []int
 	for _, s := range stored {
@@ -251,7 +254,8 @@ func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, stored []stor
 	return responses, nil
 }
 
-// Text returns the answer as a cell of a spreadsheet: several options with a semicolon between them, a file by its name.
+// Text formats the answer as a cell of a spreadsheet: options are separated by semicolons, a file
+// is its name.
 func (a Answer) Text() string {
 	var chosen []string
 	var text string

@@ -24,16 +24,15 @@ const (
 // crossed is the code of a minimum above its maximum.
 const crossed = "out_of_range"
 
-// rules are a definition's rules made ready to judge values by.
-// One that is absent, or wrong itself, judges nothing.
+// rules holds the compiled rules of a definition. A missing or invalid rule accepts every value.
 type rules struct {
 	pattern          *pattern
 	options          []string
 	earliest, latest *time.Time
 }
 
-// check returns the rules of fields that the definition breaks. It writes options and lists as JSON
-// arrays and dates in ISO 8601; what it has written it takes again unchanged.
+// check returns the problems of the definition. It normalizes options and lists to JSON arrays and
+// dates to ISO 8601, which it accepts unchanged.
 func (d *Definition) check() problems {
 	var p problems
 	p.checkLine("label", d.Label, maxLabel)
@@ -54,7 +53,7 @@ func (d *Definition) check() problems {
 	return p
 }
 
-// prepare makes the rules ready to judge values by, and reports what is wrong with them.
+// prepare compiles the rules and reports their problems.
 func (d *Definition) prepare(p *problems) (r rules) {
 	switch {
 	case slices.Contains(textTypes, d.Type):
@@ -102,7 +101,7 @@ func (p *problems) checkOrder(lower string, least *int64, upper string, most *in
 	}
 }
 
-// checkPattern compiles the pattern so that it has to match a whole value.
+// checkPattern compiles the pattern to match whole values.
 func (d *Definition) checkPattern(p *problems) *pattern {
 	if d.Pattern == nil || !p.checkText("pattern", *d.Pattern, maxPattern) {
 		return nil
@@ -125,7 +124,7 @@ func (d *Definition) checkPattern(p *problems) *pattern {
 	return compiled
 }
 
-// reason returns what is wrong with an expression, without repeating it.
+// reason returns the syntax error of an expression without repeating the expression.
 func reason(err error) string {
 	if e, ok := errors.AsType[*syntax.Error](err); ok {
 		return e.Code.String()
@@ -176,7 +175,7 @@ func (d *Definition) checkOptions(p *problems) []string {
 	return options
 }
 
-// parseList reads a JSON array of strings or, if s does not start like one, a comma-separated list.
+// parseList parses a JSON array of strings or, unless s starts with [, a comma-separated list.
 func parseList(s string) ([]string, error) {
 	if !strings.HasPrefix(strings.TrimSpace(s), "[") {
 		items := strings.Split(s, ",")
@@ -195,7 +194,7 @@ func parseList(s string) ([]string, error) {
 	return items, nil
 }
 
-// formatList writes a list as a JSON array.
+// formatList encodes a list as a JSON array.
 func formatList(items []string) (string, error) {
 	text, err := json.Marshal(items)
 	if err != nil {
@@ -205,7 +204,7 @@ func formatList(items []string) (string, error) {
 	return string(text), nil
 }
 
-// count returns a number of things in words: "1 option", "2 options".
+// count formats a number of things: "1 option", "2 options".
 func count[T int | int64](n T, thing string) string {
 	if n == 1 {
 		return "1 " + thing

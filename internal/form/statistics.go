@@ -13,7 +13,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// Statistics are those of the complete responses to a form.
+// Statistics summarizes the complete responses to a form.
 type Statistics struct {
 	Total   int64             `json:"total" doc:"Complete responses."`
 	Partial int64             `json:"partial" doc:"Responses that are not complete."`
@@ -22,13 +22,13 @@ type Statistics struct {
 	Fields  []FieldStatistics `json:"fields"`
 }
 
-// DayCount is how many responses came on a day.
+// DayCount is the number of responses of a day.
 type DayCount struct {
 	Day   string `json:"day" format:"date"`
 	Count int64  `json:"count"`
 }
 
-// FieldStatistics are those of a field that the form has now.
+// FieldStatistics summarizes the answers to a current field.
 type FieldStatistics struct {
 	FieldUUID uuid.UUID      `json:"fieldUuid" format:"uuid"`
 	Label     string         `json:"label"`
@@ -41,7 +41,7 @@ type FieldStatistics struct {
 	Average   jsontext.Value `json:"average" doc:"Of number and rating, to six digits behind the point."`
 }
 
-// OptionCount is how often an option was chosen.
+// OptionCount is the number of answers with an option.
 type OptionCount struct {
 	Option string `json:"option"`
 	Count  int64  `json:"count"`
@@ -49,13 +49,14 @@ type OptionCount struct {
 
 const (
 	maxDays  = 366
-	maxCount = 2000 // options of a field that are counted one by one
+	maxCount = 2000 // counted options per field
 )
 
-// counting are the types whose answers are counted one by one.
+// counting lists the types whose answers are counted by value.
 var counting = append([]string{"checkbox", "rating"}, choiceTypes...)
 
-// GetStatistics returns the statistics of a form of project p, all of one moment. It fails with NotFound if there is no such form.
+// GetStatistics returns the statistics of a form of project p in one snapshot. It fails with
+// NotFound if the form does not exist.
 func GetStatistics(ctx context.Context, p *tenant.Project, form uuid.UUID) (Statistics, error) {
 	var s Statistics
 	err := reading(ctx, p, func(tx pgx.Tx) error {
@@ -90,7 +91,7 @@ func GetStatistics(ctx context.Context, p *tenant.Project, form uuid.UUID) (Stat
 	return s, err
 }
 
-// summary is what the answers to a field come to.
+// summary aggregates the answers to a field.
 type summary struct {
 	Field    string
 	Answered int64
@@ -99,7 +100,7 @@ type summary struct {
 	Average  *string
 }
 
-// chosen is how often something was chosen in a field.
+// chosen counts an option of a field.
 type chosen struct {
 	Field  string
 	Option string
@@ -168,7 +169,7 @@ func (f Field) statistics(total int64, summaries []summary, options []chosen) Fi
 		}
 	}
 
-	// What nobody chose comes last.
+	// Options without answers come last.
 	var offered []string
 	if f.Options != nil && json.Unmarshal([]byte(*f.Options), &offered) == nil {
 		for _, option := range offered {

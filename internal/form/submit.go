@@ -16,7 +16,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// PublicForm is what is shown of a form to those who fill it in.
+// PublicForm is the public view of a form.
 type PublicForm struct {
 	UUID        uuid.UUID     `json:"uuid" format:"uuid"`
 	Name        string        `json:"name"`
@@ -29,13 +29,13 @@ type PublicForm struct {
 	Fields      []PublicField `json:"fields"`
 }
 
-// PublicField is what is shown of a field to those who answer it.
+// PublicField is the public view of a field.
 type PublicField struct {
 	UUID uuid.UUID `json:"uuid" format:"uuid"`
 	Definition
 }
 
-// Receipt is what whoever answers is told of their response.
+// Receipt acknowledges a response to its submitter.
 type Receipt struct {
 	UUID           uuid.UUID  `json:"uuid" format:"uuid"`
 	FormUUID       uuid.UUID  `json:"formUuid" format:"uuid"`
@@ -45,11 +45,11 @@ type Receipt struct {
 	SuccessMessage *string    `json:"successMessage" nullable:"true" doc:"Of a complete response."`
 }
 
-// Patience is how long a partial response waits to go on.
+// Patience is the lifetime of a partial response after its last change.
 const Patience = 7 * 24 * time.Hour
 
-// GetPublicForm returns what is shown of a form of project p. It fails with NotFound if there is none, or if it takes no responses
-// and the reader is no member.
+// GetPublicForm returns the public view of a form of project p. It fails with NotFound if the form
+// does not exist, or does not accept responses and the caller is not a member.
 func GetPublicForm(ctx context.Context, p *tenant.Project, id uuid.UUID, member bool) (PublicForm, error) {
 	f, err := GetFullForm(ctx, p, id)
 	if err != nil {
@@ -73,7 +73,7 @@ func GetPublicForm(ctx context.Context, p *tenant.Project, id uuid.UUID, member 
 	return shown, nil
 }
 
-// shut returns why the form takes no responses at a moment, nil if it does.
+// shut returns the reason why the form does not accept responses at a time, or nil.
 func (f Form) shut(now time.Time) *fault.Error {
 	switch {
 	case f.State != "open":
@@ -89,10 +89,10 @@ func (f Form) shut(now time.Time) *fault.Error {
 	return nil
 }
 
-// Attachments are the files that come with a response. Both functions may be nil if there are none.
+// Attachments holds the uploaded files of a response. The zero value has none.
 type Attachments struct {
-	Fields map[uuid.UUID]bool // what they answer
-	// makes them files, in the response's transaction
+	Fields map[uuid.UUID]bool // the fields with a file
+	// creates the files in the transaction of the response; nil without files
 	Keep func(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]FileAnswer, error)
 }
 
@@ -105,14 +105,14 @@ type FileAnswer struct {
 	Size          int64     `json:"size"`
 }
 
-// FileFields say where the files of a response go.
+// FileFields describes the destination of a response's files.
 type FileFields struct {
-	Container *uuid.UUID  // nil: the form takes no files
+	Container *uuid.UUID  // nil: the form accepts no files
 	Fields    []uuid.UUID // of type file
 }
 
-// GetFileFields returns where the files of a response to a form of project p go. It fails with NotFound if there is no such form, and with
-// Conflict if it takes no responses.
+// GetFileFields returns the destination of files in responses to a form of project p. It fails with
+// NotFound if the form does not exist, and with Conflict if it does not accept responses.
 func GetFileFields(ctx context.Context, p *tenant.Project, id uuid.UUID) (FileFields, error) {
 	f, err := GetFullForm(ctx, p, id)
 	if err != nil {
@@ -133,7 +133,7 @@ func GetFileFields(ctx context.Context, p *tenant.Project, id uuid.UUID) (FileFi
 	return to, nil
 }
 
-// submission is a response on its way in.
+// submission is a response being submitted.
 type submission struct {
 	project *tenant.Project
 	form    uuid.UUID
@@ -142,16 +142,17 @@ type submission struct {
 	files   Attachments
 }
 
-// CreateResponse takes a complete response with this UUID to a form of project p. A response that has something in the form's honeypot is
-// acknowledged, and nothing of it is kept.
+// CreateResponse stores a complete response with the given UUID to a form of project p. A response
+// with a filled honeypot is acknowledged but not stored.
 //
-// It fails with NotFound if there is no such form, Conflict if the form is not open or has all the responses that it takes, and
-// Unprocessable on every answer that breaks a rule. Of responses at the same moment exactly as many are taken as the form still takes.
+// It fails with NotFound if the form does not exist, with Conflict if the form is not open or is
+// full, and with Unprocessable on every invalid answer. Concurrent responses never exceed the
+// form's maximum.
 func CreateResponse(
 	ctx context.Context, p *tenant.Project, form, id uuid.UUID, answers Answers, files Attachments,
 ) (Receipt, error) {
 	s := submission{p, form, id, answers, files}
-	// Judged once without the form's lock, so that what breaks a rule holds nobody up.
+	// Validate without the form's lock first, so that invalid responses block no others.
 	d, err := s.define(ctx, p.Trusted())
 	if err != nil {
 		return Receipt{}, err
@@ -184,7 +185,7 @@ func CreateResponse(
 			return nil
 		}
 
-		if f.Version != d.version { // somebody was faster with a change of the fields, and now waits for the lock
+		if f.Version != d.version { // the fields changed since they were read
 			if d, err = s.define(ctx, tx); err != nil {
 				return err
 			}
@@ -205,7 +206,8 @@ func CreateResponse(
 	return receipt, err
 }
 
-// judge returns the answers as they are kept. Whether the form takes them at all comes before what is wrong with them.
+// judge validates the answers and returns them in stored form. A closed form takes precedence over
+// invalid answers.
 func (s submission) judge(ctx context.Context, d definition, trapped bool) (Answers, error) {
 	if trapped {
 		return nil, nil
@@ -219,7 +221,7 @@ func (s submission) judge(ctx context.Context, d definition, trapped bool) (Answ
 	return nil, s.elseShut(ctx, broken)
 }
 
-// elseShut returns why the form takes no response, or if it does what is wrong with this one.
+// elseShut returns the reason why the form does not accept responses, or else broken.
 func (s submission) elseShut(ctx context.Context, broken error) error {
 	f, err := GetForm(ctx, s.project, s.form)
 	if err != nil {
@@ -233,9 +235,9 @@ func (s submission) elseShut(ctx context.Context, broken error) error {
 	return broken
 }
 
-// define reads the fields as they are now.
+// define reads the current fields.
 func (s submission) define(ctx context.Context, q pg.Querier) (definition, error) {
-	// Version and fields come from one statement: they belong together even while somebody changes them.
+	// One statement reads version and fields, so that they match despite concurrent changes.
 	rows, err := pg.One[struct {
 		Version  int
 		Honeypot *string
@@ -254,7 +256,7 @@ func (s submission) define(ctx context.Context, q pg.Querier) (definition, error
 	return d, err
 }
 
-// snapshot is a field as forms.definitions keeps it.
+// snapshot is a field as stored in forms.definitions.
 type snapshot struct {
 	UUID         uuid.UUID       `json:"uuid"`
 	Label        string          `json:"label"`
@@ -288,15 +290,16 @@ func (s snapshot) field(form uuid.UUID) Field {
 	return f
 }
 
-// counted is what is known of a form once a response of it is counted.
+// counted is the state of a form after a response was counted.
 type counted struct {
 	Version        int
 	SuccessMessage *string
 	Now            time.Time
 }
 
-// count counts the response if the form takes one more, and holds the form's row until the transaction ends. The clock is that of the
-// moment at which the row is ours: waiting for it does not carry a response past the closing time.
+// count counts the response if the form accepts it, and locks the form's row until the end of the
+// transaction. It reads the clock after acquiring the lock, so that waiting does not carry a
+// response past the closing time.
 func (s submission) count(ctx context.Context, tx pgx.Tx, trapped bool) (counted, error) {
 	taken, err := pg.One[counted](ctx, tx, `
 		update forms.forms
@@ -319,11 +322,11 @@ func (s submission) count(ctx context.Context, tx pgx.Tx, trapped bool) (counted
 		return counted{}, shut
 	}
 
-	// it was not a moment ago
+	// It was closed a moment ago.
 	return counted{}, fault.New(fault.Conflict, "the form is not open").WithCode("form_closed")
 }
 
-// attach adds the files to the answers.
+// attach creates the files and adds them to the answers.
 func (s submission) attach(ctx context.Context, tx pgx.Tx, kept Answers) error {
 	made, err := s.files.Keep(ctx, tx)
 	if err != nil {
@@ -342,7 +345,7 @@ func (s submission) attach(ctx context.Context, tx pgx.Tx, kept Answers) error {
 	return nil
 }
 
-// freeze keeps the form's fields as they are under their version.
+// freeze stores the form's current fields under their version.
 func (s submission) freeze(ctx context.Context, tx pgx.Tx) (version int, err error) {
 	return pg.Value[int](ctx, tx, `
 		with current as (
@@ -370,7 +373,7 @@ func (s submission) insert(ctx context.Context, tx pgx.Tx, kept Answers, now tim
 	return err
 }
 
-// text returns the answers as one JSON object.
+// text encodes the answers as one JSON object.
 func (a Answers) text() json.RawMessage {
 	values := make(map[string]json.RawMessage, len(a))
 	for name, v := range a {
@@ -379,13 +382,13 @@ func (a Answers) text() json.RawMessage {
 
 	text, err := json.Marshal(values)
 	if err != nil {
-		panic("form: answers: " + err.Error()) // values that were read as JSON before
+		panic("form: answers: " + err.Error()) // decoded from JSON before
 	}
 
 	return text
 }
 
-// newToken returns a secret and its hash.
+// newToken returns a secret token and its hash.
 func newToken() (token string, hash []byte) {
 	token = rand.Text()
 	return token, hashOf(token)

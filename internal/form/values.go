@@ -18,10 +18,10 @@ var (
 	phonePattern  = regexp.MustCompile(`^\+?[0-9][0-9 ()./-]{1,30}[0-9]$`)
 )
 
-const maxAddress = 254 // characters of an e-mail address that the mail system carries
+const maxAddress = 254 // characters, the limit of SMTP
 
-// judge decides whether the field takes a value, and returns the value as it is kept. The error says what is
-// wrong with the value. A pattern takes its steps from e.
+// judge validates a value and returns it in stored form. The error describes the problem. Matching
+// a pattern takes from budget e.
 func (d *Definition) judge(value string, r rules, e *effort) (string, error) {
 	switch d.Type {
 	case "text", "textarea", "email", "url", "phone":
@@ -80,7 +80,7 @@ func isURL(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && !strings.Contains(s, " ")
 }
 
-// judgeNumber compares without rounding: a value may have more digits than a float keeps.
+// judgeNumber compares exactly: a value may have more digits than a float64.
 func (d *Definition) judgeNumber(value string) error {
 	if d.Type == "rating" && !ratingPattern.MatchString(value) {
 		return errors.New("must be a whole number")
@@ -109,7 +109,7 @@ func judgeChoice(value string, r rules) error {
 	return nil
 }
 
-// judgeChoices takes several options, written like the field's options and kept as a JSON array.
+// judgeChoices accepts several options, written like the field's options, and returns a JSON array.
 func judgeChoices(value string, r rules) (string, error) {
 	chosen, err := parseList(value)
 	if err != nil {

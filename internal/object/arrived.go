@@ -10,11 +10,13 @@ import (
 	"socle/internal/tenant"
 )
 
-// Arrived is a file whose bytes are stored and that is no file yet: it becomes one together with something else, in the
-// transaction that makes that. [Arrived.Settle] ends it in any case.
+// Arrived is an upload whose bytes are stored but whose file does not exist yet. The file is
+// created by [Arrived.Keep], in the transaction that creates the record it belongs to. The caller
+// must end every Arrived with [Arrived.Settle].
 type Arrived struct{ upload *upload }
 
-// Receive stores the bytes of a file for a container of project p on behalf of user. It fails as [CreateFile] does, and then leaves nothing.
+// Receive stores the bytes of a file for a container of project p on behalf of user. It fails as
+// [CreateFile] does and then leaves nothing behind.
 func Receive(
 	ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
 ) (Arrived, error) {
@@ -36,17 +38,18 @@ func Receive(
 	return Arrived{u}, nil
 }
 
-// Keep makes the file in a transaction, if the container is still there and still takes it.
+// Keep creates the file in transaction tx if the container still exists and still accepts the file.
 func (a Arrived) Keep(ctx context.Context, tx pgx.Tx) (File, error) { return a.upload.keep(ctx, tx) }
 
-// Settle ends the upload once the transaction is over that Keep was to be part of, with its failure or nil. Unless the file was
-// made, nothing is left of it. It reports whether there is a file: a commit can arrive and its answer be lost.
+// Settle ends the upload after the transaction of Keep, with the error of that transaction or nil.
+// It removes the bytes unless the file was created. It reports whether the file exists, since a
+// commit can succeed although its reply was lost.
 func (a Arrived) Settle(ctx context.Context, failure error) (made bool, err error) {
 	if failure == nil && a.upload.made {
 		return true, nil
 	}
 
-	if failure == nil { // nobody wanted the file
+	if failure == nil {
 		failure = errUnwanted
 	}
 

@@ -12,17 +12,18 @@ import (
 	"socle/internal/fault"
 )
 
-// ChecksumAlgorithms are those that a [Checksum] may be of. SHA-1 finds what went wrong on the way; against forgers there is the client's token.
+// ChecksumAlgorithms lists the algorithms of a [Checksum], separated by commas. SHA-1 serves to
+// detect transmission errors; tampering is prevented by the client's token.
 const ChecksumAlgorithms = "sha1,sha256"
 
-// Checksum is what a client says of the bytes that it sends.
+// Checksum is the checksum that a client sends along with content.
 type Checksum struct {
 	hash hash.Hash
 	want []byte
 }
 
-// ParseChecksum reads an algorithm and a sum in base64 with a space between, as the tus protocol writes it; "" is none.
-// It fails with Invalid on Upload-Checksum.
+// ParseChecksum parses an Upload-Checksum header of the tus protocol: an algorithm, a space and the
+// checksum in base64. It returns nil for "" and fails with Invalid on Upload-Checksum.
 func ParseChecksum(text string) (*Checksum, error) {
 	if text == "" {
 		return nil, nil
@@ -46,7 +47,7 @@ func ParseChecksum(text string) (*Checksum, error) {
 	return c, nil
 }
 
-// check returns content that fails with Mismatch at its end unless it is what the checksum says.
+// check wraps content in a reader that fails with Mismatch at the end unless the checksum matches.
 func (c *Checksum) check(content io.Reader) io.Reader { return &checked{content, c} }
 
 type checked struct {
@@ -54,7 +55,7 @@ type checked struct {
 	*Checksum
 }
 
-// Read reads the content.
+// Read implements io.Reader.
 func (c *checked) Read(to []byte) (int, error) {
 	n, err := c.content.Read(to)
 	c.hash.Write(to[:n])

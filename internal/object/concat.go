@@ -11,11 +11,13 @@ import (
 	"socle/internal/pg"
 )
 
-// Concat says how a resumable upload belongs to others: a partial one becomes no file, but part of a final one, which is made of partial ones that have
-// arrived and takes no bytes of its own. The zero one belongs to none.
+// Concat describes the role of a resumable upload in the concatenation extension of tus. A partial
+// upload becomes part of a final upload instead of a file. A final upload consists of completed
+// partial uploads and accepts no bytes. The zero value is neither.
 type Concat struct {
-	Of []uuid.UUID // the partial uploads of a final one, in their order
-	// what its client said, and is told again: "partial", or "final;" and the addresses of the partial ones
+	Of []uuid.UUID // UUIDs of the partial uploads of a final one, in order
+	// the header as sent, which responses repeat: "partial", or "final;" and the addresses of the
+	// partial uploads
 	Said string
 }
 
@@ -24,8 +26,9 @@ const (
 	concatFinal   = "final;"
 )
 
-// ParseConcat reads the header of the tus protocol; "" is none. The addresses of partial uploads end in their UUIDs behind a path.
-// It fails with Invalid on Upload-Concat.
+// ParseConcat parses an Upload-Concat header of the tus protocol and returns the zero value for "".
+// The address of a partial upload must end in path and its UUID. It fails with Invalid on
+// Upload-Concat.
 func ParseConcat(text, path string) (Concat, error) {
 	c := Concat{Said: text}
 
@@ -60,7 +63,8 @@ func (c Concat) partial() bool { return c.Said == concatPartial }
 
 func (c Concat) final() bool { return len(c.Of) > 0 }
 
-// measure locks the partial uploads of a final one, and returns how many bytes they have in all. Each must have arrived.
+// measure locks the partial uploads of a final one and returns their total size in bytes. It fails
+// with Invalid unless all of them are complete.
 func (c Concat) measure(ctx context.Context, tx pgx.Tx, container uuid.UUID) (size int64, err error) {
 	partial, err := pg.All[struct {
 		UUID          uuid.UUID
@@ -92,7 +96,7 @@ func (c Concat) measure(ctx context.Context, tx pgx.Tx, container uuid.UUID) (si
 	return size, nil
 }
 
-// gather makes the parts of the partial uploads those of the final one, and removes them.
+// gather moves the parts of the partial uploads to the final one and deletes the partial uploads.
 func (c Concat) gather(ctx context.Context, tx pgx.Tx, final uuid.UUID) error {
 	if _, err := pg.Exec(ctx, tx, `
 		update storage.upload_parts p set upload_uuid = @final, first = p.first + u.before

@@ -14,7 +14,7 @@ import (
 	"socle/internal/tenant/tenanttest"
 )
 
-// codes lists the fields at fault as "field code".
+// codes returns the invalid fields of err as "field code".
 func codes(err error) []string {
 	all := []string{}
 	for _, f := range fault.Of(err).Fields {

@@ -14,25 +14,26 @@ import (
 	"socle/internal/blob"
 )
 
-// checkedAtOnce is how large a file may be, in bytes, to be checked before any of it is handed out.
+// checkedAtOnce is the size in bytes up to which a file is verified before any of it is returned.
 const checkedAtOnce = 64 << 10
 
-// Content is the bytes of a file. Whoever reads it from its beginning to its end gets the end only if they are the bytes that were
-// uploaded: else the last read fails.
+// Content reads the bytes of a file and verifies their checksum. If it is read from start to end
+// and the checksum does not match, the last Read fails instead of returning data.
 type Content struct {
-	stored  io.ReadSeekCloser // the bytes, unchecked
-	witness *blob.Witness     // of what is known of them
+	stored  io.ReadSeekCloser // unverified
+	witness *blob.Witness     // nil if the checksum must be computed
 	file    uuid.UUID
 	size    int64
 	want    []byte
 
 	at, summed int64
-	sum        hash.Hash // nil: nothing was summed yet
-	checked    bool      // it need not be summed any more
+	sum        hash.Hash // nil before the first summed byte
+	checked    bool      // no further verification needed
 	err        atomic.Pointer[error]
 }
 
-// contentOf returns the bytes of a file as they are stored. It fails if the file is small and they are others. witness may be nil.
+// contentOf returns the verified content of f, read from stored. It fails if the file is small and
+// its checksum does not match. witness may be nil.
 func contentOf(f File, stored io.ReadSeekCloser, witness *blob.Witness) (*Content, error) {
 	c := &Content{stored: stored, witness: witness, file: f.UUID, size: f.Size, want: f.SHA256}
 	if f.Size > checkedAtOnce {
@@ -51,10 +52,10 @@ func contentOf(f File, stored io.ReadSeekCloser, witness *blob.Witness) (*Conten
 
 type inMemory struct{ *bytes.Reader }
 
-// Close does nothing.
+// Close implements io.Closer.
 func (inMemory) Close() error { return nil }
 
-// Read reads on.
+// Read implements io.Reader.
 func (c *Content) Read(b []byte) (int, error) {
 	n, err := c.stored.Read(b)
 	if c.at == c.summed && !c.checked {
@@ -77,7 +78,7 @@ func (c *Content) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Seek moves the place of the next Read. What is read from another place than the beginning on is not checked.
+// Seek implements io.Seeker. Content is verified only if it is read from the beginning.
 func (c *Content) Seek(offset int64, whence int) (int64, error) {
 	at, err := c.stored.Seek(offset, whence)
 	if c.at = at; at == 0 {
@@ -87,8 +88,9 @@ func (c *Content) Seek(offset int64, whence int) (int64, error) {
 	return at, err
 }
 
-// Send writes the next n bytes to w, if it can in a way that the kernel takes by itself. A part says nothing of the whole and is not checked; of the whole
-// the end is written if they are the bytes that were uploaded, as they are if they were an hour ago and nobody has touched them.
+// Send writes the next n bytes to w, with sendfile if possible. A range is not verified. A whole
+// file is verified, or was within the last hour and is unchanged since; if the checksum does not
+// match, the end is withheld.
 func (c *Content) Send(w io.Writer, n int64) (sent int64, err error) {
 	switch {
 	case c.checked || c.at != 0 || n != c.size:
@@ -105,7 +107,7 @@ func (c *Content) Send(w io.Writer, n int64) (sent int64, err error) {
 	return sent, err
 }
 
-// Close ends the reading.
+// Close closes the underlying blob.
 func (c *Content) Close() error { return c.stored.Close() }
 
 func (c *Content) fail(err error) error {
@@ -115,7 +117,7 @@ func (c *Content) fail(err error) error {
 	return err
 }
 
-// Err returns how the check ended: nil if nothing was found.
+// Err returns the verification error, or nil if no mismatch was found so far.
 func (c *Content) Err() error {
 	if err := c.err.Load(); err != nil {
 		return *err

@@ -11,7 +11,8 @@ import (
 	"socle/internal/blob"
 )
 
-// fileWriter notes whether it was given the file itself, which the kernel sends.
+// fileWriter counts the calls of ReadFrom with an *os.File, which a connection serves with
+// sendfile.
 type fileWriter struct {
 	bytes.Buffer
 	files int
@@ -27,7 +28,8 @@ func (w *fileWriter) ReadFrom(r io.Reader) (int64, error) {
 	return w.Buffer.ReadFrom(r)
 }
 
-// TestContentSend sends a file of this repository, which nobody has written just now: summed once, and by the kernel from then on.
+// TestContentSend sends a file of this repository, which is old enough to be remembered: it is
+// verified once and sent with sendfile afterwards.
 func TestContentSend(t *testing.T) {
 	t.Parallel()
 

@@ -15,10 +15,12 @@ import (
 	"socle/internal/tenant"
 )
 
-// What is deleted is gone for users when its transaction is committed. The bytes follow: the transaction notes their blobs in
-// storage.discarded, and [Discard] removes them. So nothing is lost that is not gone, and nothing stays that is.
+// A committed transaction hides deleted files from clients and records their blobs in
+// storage.discarded. [Discard] then removes the bytes. Thus no file loses its bytes before it is
+// deleted, and no bytes stay behind.
 
-// DeleteFile deletes a file of a container of project p. It fails with NotFound if there is none.
+// DeleteFile deletes a file of a container of project p. It fails with NotFound if it does not
+// exist.
 func DeleteFile(ctx context.Context, p *tenant.Project, container, file uuid.UUID) (File, error) {
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (File, error) {
 		return pg.One[File](ctx, tx, `
@@ -31,8 +33,9 @@ func DeleteFile(ctx context.Context, p *tenant.Project, container, file uuid.UUI
 	})
 }
 
-// DeleteFolder deletes all files of a container of project p whose names begin with a folder, all or none, and returns how many there
-// were. It fails with NotFound if there is no such container or no file in the folder.
+// DeleteFolder deletes all files of a container of project p below a folder in one transaction and
+// returns their number. It fails with NotFound if the container does not exist or the folder is
+// empty.
 func DeleteFolder(ctx context.Context, p *tenant.Project, container uuid.UUID, folder string) (int64, error) {
 	folder = strings.TrimSuffix(folder, "/")
 	if err := checkFileName(folder); err != nil {
@@ -40,7 +43,8 @@ func DeleteFolder(ctx context.Context, p *tenant.Project, container uuid.UUID, f
 	}
 
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (int64, error) {
-		// Names are compared by code points: what is in the folder lies between its slash and the character after that.
+		// Names are ordered by code point: the files of a folder sort between its slash and the
+		// next character, which is 0.
 		n, err := pg.Value[int64](ctx, tx, `
 			with gone as (
 				delete from storage.files f
@@ -61,12 +65,12 @@ func DeleteFolder(ctx context.Context, p *tenant.Project, container uuid.UUID, f
 	})
 }
 
-// DeleteContainer deletes a container of project p, and returns it as it was. With force its files go too: they are gone for
-// users at once, and [Discard] removes them. It fails with NotFound if there is none, and without force with Conflict if there are
-// files in it.
+// DeleteContainer deletes a container of project p and returns its last state. With force it
+// deletes the files too: they disappear at once, and [Discard] removes their bytes. It fails with
+// NotFound if the container does not exist, and without force with Conflict if it has files.
 func DeleteContainer(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool) (Container, error) {
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
-		// The row's lock keeps new files out: an upload locks it too, before it adds one.
+		// The row lock keeps new files out, since an upload locks the row before it adds a file.
 		if _, err := pg.Value[uuid.UUID](ctx, tx,
 			`select uuid from storage.containers where uuid = @id and not deleting for update`,
 			pgx.StrictNamedArgs{"id": id}); err != nil {
@@ -96,14 +100,15 @@ func DeleteContainer(ctx context.Context, p *tenant.Project, id uuid.UUID, force
 }
 
 const (
-	discardBatch = 1000 // files that one transaction removes
+	discardBatch = 1000 // files removed per transaction
 
-	// heldBack is for how long bytes wait for a backup at the most: who has one made after the other would keep them for good.
+	// heldBack limits how long a running backup defers the removal of bytes. Consecutive backups
+	// would otherwise defer it forever.
 	heldBack = 6 * time.Hour
 )
 
-// Discard removes the bytes of deleted files of project p, and the containers that are being deleted with all that is in
-// them. Each step may be taken again, and by several at once. It returns how many blobs there were.
+// Discard removes the bytes of deleted files of project p, and the containers in deletion with
+// their files. It is idempotent and may run concurrently. It returns the number of removed blobs.
 func Discard(ctx context.Context, p *tenant.Project, store *blob.Store) (int, error) {
 	n := 0
 	for {
@@ -120,7 +125,8 @@ func Discard(ctx context.Context, p *tenant.Project, store *blob.Store) (int, er
 	}
 }
 
-// emptyContainers takes a batch of files out of containers that are being deleted, or else those containers that are empty.
+// emptyContainers deletes a batch of files of containers in deletion. If there are none left, it
+// deletes the empty containers.
 func emptyContainers(ctx context.Context, p *tenant.Project) (int64, error) {
 	n, err := pg.Value[int64](ctx, p.Trusted(), `
 		with gone as (
@@ -141,8 +147,11 @@ func emptyContainers(ctx context.Context, p *tenant.Project) (int64, error) {
 	return 0, err
 }
 
-// removeDiscarded removes a batch of blobs. A blob's note goes after its bytes. Whether a backup has its snapshot is looked at after the statement has begun: one that
-// takes it later does not see the files of the notes that the statement sees. pg_dump, which may not have left when the backup is over, begins later and is done before.
+// removeDiscarded removes a batch of discarded blobs, and their records after the bytes. Blobs wait
+// while a backup holds a snapshot. pg_stat_activity is read after the statement's snapshot is
+// taken: a backup that starts later does not see the files of these records. pg_dump itself is
+// ignored: it may still be listed when the backup has ended, and it runs only inside the backup's
+// snapshot.
 func removeDiscarded(ctx context.Context, p *tenant.Project, store *blob.Store) (int, error) {
 	blobs, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select blob_uuid from storage.discarded

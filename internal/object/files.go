@@ -26,18 +26,18 @@ type File struct {
 	CreatedBy     uuid.UUID `json:"createdBy" format:"uuid"`
 	UpdatedAt     time.Time `json:"updatedAt"`
 	UpdatedBy     uuid.UUID `json:"updatedBy" format:"uuid"`
-	SHA256        []byte    `json:"-" db:"sha256"` // of its bytes
+	SHA256        []byte    `json:"-" db:"sha256"`
 }
 
-// ETag is the strong entity tag of the file's bytes: another one when they are replaced by others.
+// ETag returns the strong entity tag of the file's bytes, which is derived from their checksum.
 func (f File) ETag() string {
 	return `"` + base64.RawURLEncoding.EncodeToString(f.SHA256[:16]) + `"`
 }
 
 const fileColumns = `uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, created_by, updated_at, updated_by`
 
-// OpenFile returns a file of a container of project p, and its bytes, which the caller closes.
-// It fails with NotFound if there is none, another container's file included.
+// OpenFile returns a file of a container of project p and its content, which the caller closes. It
+// fails with NotFound if the container has no such file.
 func OpenFile(
 	ctx context.Context, p *tenant.Project, store *blob.Store, container, file uuid.UUID,
 ) (File, *Content, error) {
@@ -54,7 +54,8 @@ func fileByUUID(ctx context.Context, p *tenant.Project, container, file uuid.UUI
 	}
 }
 
-// OpenFileByName is [OpenFile] for a file's name. Unless the caller is a member, the container must be public; another one is not there for them.
+// OpenFileByName is [OpenFile] by name. If the caller is not a member of the project, it fails with
+// NotFound unless the container is public.
 func OpenFileByName(
 	ctx context.Context, p *tenant.Project, store *blob.Store, container uuid.UUID, fullFileName string, member bool,
 ) (File, *Content, error) {
@@ -82,14 +83,15 @@ func fileByName(
 	}, nil
 }
 
-// storedFile is a file and where its bytes are.
+// storedFile is a file and the UUID of its blob.
 type storedFile struct {
 	File
 	BlobUUID uuid.UUID
 }
 
-// open opens the bytes of the file that find finds. They may be replaced or deleted between the two: then it looks again. That they are
-// missing or cut short is our loss, not the client's mistake.
+// open opens the blob of the file that find returns. It calls find again if the blob is missing,
+// since the file may have been replaced or deleted in between. A blob that is really missing or
+// truncated is an Internal error, not the client's mistake.
 func open(
 	ctx context.Context, p *tenant.Project, store *blob.Store, find func() (storedFile, error),
 ) (File, *Content, error) {
@@ -119,6 +121,6 @@ func open(
 	}
 }
 
-// blobKey returns the key of a blob, made of what we chose ourselves.
-// The database names the blob alone: rows restored from elsewhere can't reach into another project.
+// blobKey returns the key of a blob. The database stores the UUID of the blob only, so that rows
+// restored from elsewhere cannot reach blobs of another project.
 func blobKey(project, blob uuid.UUID) string { return tenant.FileKey(project, blob) }

@@ -26,7 +26,7 @@ import (
 	"socle/internal/tenant/tenanttest"
 )
 
-// bucket is a project with one container and a store of its own.
+// bucket is a project with one container and its own blob store.
 type bucket struct {
 	t         *testing.T
 	project   *tenant.Project
@@ -70,7 +70,7 @@ func (b *bucket) upload(ctx context.Context, name string, content io.Reader) (Fi
 	})
 }
 
-// wantFiles checks that the container has as many files, the store as many blobs, and that no upload is noted.
+// wantFiles checks the number of files and blobs, and that no upload is recorded.
 func (b *bucket) wantFiles(want int64) {
 	b.t.Helper()
 
@@ -178,7 +178,7 @@ func TestCreateFileRefused(t *testing.T) {
 	b.wantFiles(1)
 }
 
-// TestCreateFileFails breaks uploads off on the way: nothing of them is left.
+// TestCreateFileFails aborts uploads at different points: nothing is left behind.
 func TestCreateFileFails(t *testing.T) {
 	t.Parallel()
 
@@ -207,7 +207,7 @@ func TestCreateFileFails(t *testing.T) {
 
 	b.wantFiles(1)
 
-	// What is true when the bytes begin to arrive may not be when they have.
+	// Conditions that hold when the bytes begin to arrive can change until the end.
 	_, err = b.upload(t.Context(), "late", after("123", func() { b.create("late", "1") }))
 	if got, want := codes(err), []string{"full_file_name already_exists"}; !slices.Equal(got, want) {
 		t.Errorf("name taken meanwhile: got %v", err)
@@ -250,7 +250,7 @@ func TestCreateFileFails(t *testing.T) {
 	}
 }
 
-// after is a reader of text that calls f before it ends.
+// after returns a reader of text that calls f before it returns EOF.
 func after(text string, f func()) io.Reader {
 	return io.MultiReader(strings.NewReader(text), readerFunc(func([]byte) (int, error) {
 		f()
@@ -262,7 +262,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// TestCreateFileAtOnce uploads one name from several sides: one wins whole.
+// TestCreateFileAtOnce uploads files of one name concurrently: exactly one succeeds, with its own
+// bytes.
 func TestCreateFileAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -319,7 +320,8 @@ func TestCreateFileAtOnce(t *testing.T) {
 	b.wantFiles(1)
 }
 
-// TestSettle ends an upload whose commit arrived but whose answer did not: the file is there, and is returned.
+// TestSettle settles an upload whose commit succeeded but whose reply was lost: it returns the
+// file.
 func TestSettle(t *testing.T) {
 	t.Parallel()
 
@@ -343,7 +345,8 @@ func TestSettle(t *testing.T) {
 	b.wantFiles(1)
 }
 
-// TestSweep finds what a killed server left: before the first byte, and after the last one.
+// TestSweep removes the leftovers of a killed server, from before the first byte and after the
+// last.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 

@@ -9,8 +9,8 @@ import (
 	"socle/internal/pg"
 )
 
-// Forget deletes files in a transaction that deletes what they belong to. Their bytes
-// follow, see [Discard]. Files that are not there are passed over.
+// Forget deletes files in the transaction that deletes the record they belong to. [Discard] removes
+// their bytes. Files that do not exist are ignored.
 func Forget(ctx context.Context, tx pgx.Tx, files []uuid.UUID) error {
 	_, err := pg.Exec(ctx, tx, `
 		with gone as (delete from storage.files where uuid = any(@files::uuid[]) returning blob_uuid)

@@ -8,20 +8,20 @@ import (
 	"socle/internal/fault"
 )
 
-// intake is what a container takes.
+// intake holds the limits of an upload: those of its container and the quota of its project.
 type intake struct {
 	MaxFileSize      int64
 	AllowedMimeTypes []string
-	MaxBytes         int64 `db:"-"` // of all files of the project
-	Room             int64 `db:"-"` // what is left of that
+	MaxBytes         int64 `db:"-"` // quota of the project
+	Room             int64 `db:"-"` // unused bytes of the quota
 }
 
 const (
 	maxMimeTypes = 100
-	maxMimeType  = 127 // characters
+	maxMimeType  = 127 // bytes
 )
 
-// takes fails with Unprocessable on field if the container takes no files of a type.
+// takes fails with Unprocessable on field if the container does not accept files of a type.
 func (c intake) takes(mimeType, field string) error {
 	if len(c.AllowedMimeTypes) == 0 {
 		return nil
@@ -42,7 +42,7 @@ func (c intake) takes(mimeType, field string) error {
 		strings.Join(c.AllowedMimeTypes, ", "))
 }
 
-// cleanMimeTypes returns a list of types as it is kept: lower case, sorted, each once.
+// cleanMimeTypes normalizes a list of media types: lower case, sorted, without duplicates.
 func cleanMimeTypes(types []string) ([]string, *fault.Field) {
 	clean := make([]string, 0, len(types))
 	for _, t := range types {

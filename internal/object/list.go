@@ -11,24 +11,27 @@ import (
 	"socle/internal/tenant"
 )
 
-// fileOrders are the members that a list of files can be sorted by.
+// fileOrders maps the sort keys of a list of files to columns.
 var fileOrders = map[string]string{
 	"fullFileName": "full_file_name", "size": "size", "mimeType": "mime_type",
 	"createdAt": "created_at", "updatedAt": "updated_at",
 }
 
-// blockStart is where a counted block has the value, in the order of a column, of the first file in it.
+// blockStart maps a sort column to the column of storage.sorted_blocks with the first value of a
+// block.
 var blockStart = map[string]string{
 	"full_file_name": "first_text", "size": "first_number", "mime_type": "first_text",
 	"created_at": "first_time", "updated_at": "first_time",
 }
 
-// near is how many files are counted past to come to a page; one that is farther off is found by the blocks of its container.
+// near is the largest offset in rows that is reached by scanning. Larger ones use the blocks of the
+// container.
 const near = 200
 
-// ListFiles returns a page of the files of a container of project p, and how many files there are in all at
-// the same moment. They can be sorted by fullFileName, size, mimeType, createdAt and updatedAt; text by code points.
-// A page takes the same time wherever it is. It fails with NotFound if there is no such container.
+// ListFiles returns a page of the files of a container of project p and their total number in the
+// same snapshot. Sort keys are fullFileName, size, mimeType, createdAt and updatedAt; text sorts by
+// code point. The cost of a page does not depend on its offset. It fails with NotFound if the
+// container does not exist.
 func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page pg.Page) ([]File, int64, error) {
 	var files []File
 	var total int64
@@ -63,8 +66,8 @@ func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page
 	return files, total, nil
 }
 
-// farFiles returns the page at an offset. The last block that does not begin behind the page has at most some thousand files before it: to come past those, the
-// index alone is read.
+// farFiles returns the page at an offset. It starts at the last block that begins at or before the
+// offset, which leaves at most some thousand files to skip with an index-only scan.
 func farFiles(ctx context.Context, tx pgx.Tx, container uuid.UUID, page pg.Page, offset, total int64) ([]File, error) {
 	limit := min(int64(page.Limit), total-offset)
 	if limit <= 0 {
@@ -80,7 +83,8 @@ func farFiles(ctx context.Context, tx pgx.Tx, container uuid.UUID, page pg.Page,
 		" from start), (select uuid from start)", "0"
 
 	if by == "full_file_name" {
-		// A name stands once in a container, so its index has no uuid. It may be that of a file that came after the one that the block began with.
+		// Names are unique in a container, so their index has no uuid column. The first name of the
+		// block can since belong to a file with another uuid.
 		key, first, start = by, "(select first from block)", "(select full_file_name from start)"
 		aside = "(select count(*) from storage.files where container_uuid = @container and full_file_name = first and uuid < first_uuid)"
 	}

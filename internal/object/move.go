@@ -11,15 +11,16 @@ import (
 	"socle/internal/tenant"
 )
 
-// FileUpdate changes what is not nil.
+// FileUpdate holds the values to change; nil leaves a value unchanged.
 type FileUpdate struct {
 	FullFileName *string
-	Container    *uuid.UUID // the container to move it to
+	Container    *uuid.UUID // the destination
 }
 
-// UpdateFile renames a file of a container of project p, or moves it to another container, on behalf of user. No byte is copied. It fails
-// with NotFound if there is no such file, with Unprocessable on every field that breaks a rule, those of the other
-// container included, and with Conflict on full_file_name if the name is taken there.
+// UpdateFile renames a file of a container of project p, or moves it to another container, on
+// behalf of user. It copies no bytes. It fails with NotFound if the file does not exist, with
+// Unprocessable on every invalid field, including the limits of the destination, and with Conflict
+// on full_file_name if the name is taken there.
 func UpdateFile(ctx context.Context, p *tenant.Project, user, container, file uuid.UUID, u FileUpdate) (File, error) {
 	updated, err := tenant.Change(ctx, p, func(tx pgx.Tx) (File, error) {
 		f, err := pg.One[File](ctx, tx, `
@@ -80,7 +81,7 @@ func (u FileUpdate) check(ctx context.Context, tx pgx.Tx, f File) error {
 	return to.takes(f.MimeType, "container_uuid")
 }
 
-// GetFile returns a file of a container of project p. It fails with NotFound if there is none.
+// GetFile returns a file of a container of project p. It fails with NotFound if it does not exist.
 func GetFile(ctx context.Context, p *tenant.Project, container, file uuid.UUID) (File, error) {
 	return pg.One[File](ctx, p.Trusted(), `
 		select `+fileColumns+` from storage.files f

@@ -13,12 +13,13 @@ import (
 	"socle/internal/tenant"
 )
 
-// replacing is how an upload replaces the file that has its name. The bytes there stay until the new ones are whole: one transaction switches from
-// the one blob to the other, and notes the old one for [Discard]. Whoever reads meanwhile gets the old file or the new one.
+// replacing makes an upload replace the file of the same name. The old bytes stay until the new
+// ones are complete. One transaction then switches the blob and records the old one for [Discard],
+// so that readers get either the old file or the new one.
 type replacing struct {
 	check   func(present *File) error
-	size    int64     // of the bytes that are replaced, as far as is known
-	oldBlob uuid.UUID // that was replaced; zero if the file is new
+	size    int64     // bytes of the replaced file; 0 if unknown
+	oldBlob uuid.UUID // the replaced blob; zero if the file is new
 }
 
 func (r *replacing) room() int64 {
@@ -35,8 +36,9 @@ func (r *replacing) old() uuid.UUID {
 	return r.oldBlob
 }
 
-// WriteFile is [CreateFile] for a name that may be taken: then the file of that name gets the bytes and keeps its UUID. check judges the file that is
-// there, nil if there is none; with what it fails WriteFile fails. replaced says that bytes were replaced, which are to be discarded.
+// WriteFile is [CreateFile] that replaces an existing file of the same name, which keeps its UUID.
+// check is called with the existing file, or nil, and aborts the upload with its error. replaced
+// reports whether bytes were replaced, which [Discard] must remove.
 func WriteFile(
 	ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
 	check func(present *File) error,
@@ -67,7 +69,7 @@ func WriteFile(
 	return f, u.replace.oldBlob != uuid.Nil, err
 }
 
-// foresee looks at the file that is there before the bytes arrive, so that they need not if it is not to be replaced.
+// foresee calls check before the bytes arrive, so that a refused upload is not transferred.
 func (u *upload) foresee(ctx context.Context) error {
 	present, err := pg.One[File](ctx, u.project.Trusted(), `
 		select `+fileColumns+` from storage.files where container_uuid = @container and full_file_name = @name`,
@@ -85,9 +87,10 @@ func (u *upload) foresee(ctx context.Context) error {
 
 var errRestless = errors.New("the file comes and goes")
 
-// put makes the file or replaces the one that is there.
+// put creates the file or replaces the existing one.
 func (u *upload) put(ctx context.Context, tx pgx.Tx) (File, error) {
-	for range 10 { // between the look and the insert somebody may make the file or delete it
+	// The file may be created or deleted between the select and the insert.
+	for range 10 {
 		present, err := pg.One[storedFile](ctx, tx, `
 			select `+fileColumns+`, blob_uuid from storage.files
 			where container_uuid = @container and full_file_name = @name for no key update`,

@@ -17,34 +17,39 @@ import (
 	"socle/internal/tenant"
 )
 
-// Resumable is a file that arrives in parts. Each part is a blob of its own; when the last one is there, they become one blob and the
-// file of it in a transaction. What has not arrived a day after its last part is given up, see [Sweep].
+// Resumable is a resumable upload. Each part is a blob of its own. The last part makes
+// [FinishResumable] copy them into one blob and create the file. An upload expires one day after
+// its last part; [Sweep] deletes it.
 type Resumable struct {
 	UUID          uuid.UUID
 	ContainerUUID uuid.UUID
 	FullFileName  string
-	MimeType      string // that the client claims
-	Size          int64  // bytes of the whole file; the most that it may have while Deferred
-	Deferred      bool   // its length is said later
-	Offset        int64  // bytes that have arrived
+	MimeType      string // as claimed by the client
+	Size          int64  // bytes of the whole file; the upper limit while Deferred
+	Deferred      bool   // the client sends the length later
+	Offset        int64  // bytes received
 	FileUUID      uuid.NullUUID
 	ExpiresAt     time.Time
-	Concat        string // see [Concat]; "" if it belongs to no other upload
+	Concat        string // see [Concat]; "" without concatenation
 }
 
 const resumableColumns = `uuid, container_uuid, full_file_name, mime_type, size, deferred, file_uuid, expires_at, concat`
 
-// Finished reports whether the last part has just made the file, so that the parts are to be discarded.
+// Finished reports whether the upload has just become complete, so that its file must be created
+// and its parts be discarded.
 func (r Resumable) Finished() bool { return r.whole() && !r.FileUUID.Valid }
 
-// whole reports whether all bytes of a file have arrived.
+// whole reports whether all bytes of a file were received.
 func (r Resumable) whole() bool {
 	return r.Offset == r.Size && !r.Deferred && r.Concat != concatPartial
 }
 
-// CreateResumable begins a file of so many bytes in a container of project p. It fails as [CreateFile] does, as far as it is foreseen.
-// Bytes that are announced count for the quota; of a file whose Length is below zero, which is not known yet, those that have arrived. A partial upload has
-// no name and no type; a final one has the length of its partial ones, which it takes the place of.
+// CreateResumable starts a resumable upload of n.Length bytes to a container of project p. It fails
+// as [CreateFile] does, as far as the announced values allow.
+//
+// Announced bytes count toward the quota. If n.Length is negative, the length is deferred and the
+// received bytes count. A partial upload has no name and no type. A final upload replaces its
+// partial uploads and has their total length.
 func CreateResumable(
 	ctx context.Context, p *tenant.Project, container uuid.UUID, n NewFile, c Concat,
 ) (Resumable, error) {
@@ -107,7 +112,7 @@ func CreateResumable(
 			return Resumable{}, broken
 		}
 
-		if err := announced(ctx, tx, more); err != nil { // those of partial uploads are counted already
+		if err := announced(ctx, tx, more); err != nil { // the bytes of partial uploads count already
 			return Resumable{}, err
 		}
 
@@ -128,7 +133,8 @@ func CreateResumable(
 	})
 }
 
-// announced fails with TooLarge if files that are there, those under way and so many bytes more are beyond the quota.
+// announced fails with TooLarge if existing files, pending uploads and more further bytes exceed
+// the quota. It locks the usage row.
 func announced(ctx context.Context, tx pgx.Tx, more int64) error {
 	q, err := pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage for update`, quotaDefaults)
 	if err != nil {
@@ -145,7 +151,8 @@ func announced(ctx context.Context, tx pgx.Tx, more int64) error {
 	return err
 }
 
-// GetResumable returns a resumable upload to a container of project p. It fails with NotFound if there is none, or if it was given up.
+// GetResumable returns a resumable upload to a container of project p. It fails with NotFound if
+// the upload does not exist or has expired.
 func GetResumable(ctx context.Context, p *tenant.Project, container, id uuid.UUID) (Resumable, error) {
 	return pg.One[Resumable](ctx, p.Trusted(), `
 		select `+resumableColumns+`, case when file_uuid is not null then size
@@ -156,7 +163,7 @@ func GetResumable(ctx context.Context, p *tenant.Project, container, id uuid.UUI
 		pgx.StrictNamedArgs{"id": id, "container": container})
 }
 
-// DeleteResumable gives a resumable upload up. It fails with NotFound if there is none.
+// DeleteResumable cancels a resumable upload. It fails with NotFound if it does not exist.
 func DeleteResumable(ctx context.Context, p *tenant.Project, container, id uuid.UUID) error {
 	return p.InTx(ctx, func(tx pgx.Tx) error {
 		n, err := pg.Exec(ctx, tx,
@@ -172,13 +179,13 @@ func DeleteResumable(ctx context.Context, p *tenant.Project, container, id uuid.
 
 // Part is a part of a resumable upload.
 type Part struct {
-	Offset  int64 // which must be where the upload is
-	Length  int64 // of the whole file; below zero if nothing is said of it
+	Offset  int64 // must equal the offset of the upload
+	Length  int64 // of the whole file; negative if not given
 	Content io.Reader
-	Sum     *Checksum // nil: none
+	Sum     *Checksum // may be nil
 }
 
-// declare notes how long the file is, if that was to be said later.
+// declare stores the length of the file if it was deferred.
 func (r *Resumable) declare(ctx context.Context, p *tenant.Project, length int64) error {
 	switch {
 	case length < 0 || !r.Deferred && length == r.Size:
@@ -211,8 +218,12 @@ func (r *Resumable) declare(ctx context.Context, p *tenant.Project, length int64
 	return err
 }
 
-// AppendResumable adds a part: Conflict if its offset is not where the upload is. A part that breaks off is kept as far as it came: then the
-// error is that of the content. One that has a checksum is kept whole or not at all: Mismatch if it is not what that says. The last one makes the file, on behalf of user.
+// AppendResumable adds a part and creates the file, on behalf of user, after the last one. It fails
+// with Conflict if the part does not start at the offset of the upload.
+//
+// An interrupted part is stored as far as it was received, and the error of its content is
+// returned. A part with a checksum is stored completely or not at all, and fails with Mismatch if
+// it differs.
 func AppendResumable(
 	ctx context.Context, p *tenant.Project, store *blob.Store, user, container, id uuid.UUID, n Part,
 ) (Resumable, error) {
@@ -233,7 +244,7 @@ func AppendResumable(
 		return r, err
 	}
 
-	ctx = context.WithoutCancel(ctx) // what has arrived is kept, though its client is gone
+	ctx = context.WithoutCancel(ctx) // received bytes are stored even if the client disconnected
 	part := &breaking{content: n.Content}
 
 	var from io.Reader = part
@@ -253,7 +264,7 @@ func AppendResumable(
 	return r, FinishResumable(ctx, p, store, user, &r)
 }
 
-// keepPart stores a part, and returns how many bytes it has.
+// keepPart stores a part and returns its size in bytes.
 func (r *Resumable) keepPart(
 	ctx context.Context, p *tenant.Project, store *blob.Store, content io.Reader,
 ) (int64, error) {
@@ -287,7 +298,7 @@ func (r *Resumable) keepPart(
 			r.ExpiresAt, err = pg.Value[time.Time](ctx, tx, `
 				update storage.resumable_uploads set expires_at = now() + interval '1 day' where uuid = @id and file_uuid is null returning expires_at`,
 				pgx.StrictNamedArgs{"id": r.UUID})
-			if fault.Is(err, fault.NotFound) { // it has become a file meanwhile, or was given up
+			if fault.Is(err, fault.NotFound) { // the upload is complete, canceled or expired
 				err = elsewhere()
 			}
 			if err != nil {
@@ -312,7 +323,7 @@ func (r *Resumable) keepPart(
 		err = elsewhere().Because(err)
 	}
 
-	// Nothing of it is kept, unless a commit arrived whose answer was lost.
+	// Discard the part, unless its commit succeeded and only the reply was lost.
 	settling, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 
@@ -320,7 +331,8 @@ func (r *Resumable) keepPart(
 	return 0, errors.Join(err, discarded)
 }
 
-// FinishResumable makes the file of an upload that has arrived; of one that has not, of a partial one, and of one that is a file already, it does nothing.
+// FinishResumable creates the file of a complete upload. It does nothing if the upload is
+// incomplete, partial or has its file already.
 func FinishResumable(ctx context.Context, p *tenant.Project, store *blob.Store, user uuid.UUID, r *Resumable) error {
 	if !r.Finished() {
 		return nil
@@ -350,7 +362,7 @@ func FinishResumable(ctx context.Context, p *tenant.Project, store *blob.Store, 
 		return nil
 	}
 
-	// another one was quicker
+	// A concurrent request may have created the file.
 	if now, unknown := GetResumable(ctx, p, r.ContainerUUID, r.UUID); unknown == nil && now.FileUUID.Valid {
 		return nil
 	}
@@ -358,7 +370,7 @@ func FinishResumable(ctx context.Context, p *tenant.Project, store *blob.Store, 
 	return err
 }
 
-// endResumable notes in the transaction that makes the file of an upload that it is one.
+// endResumable records the file of a resumable upload in the transaction that creates it.
 func endResumable(ctx context.Context, tx pgx.Tx, id, file uuid.UUID) error {
 	if id == uuid.Nil {
 		return nil
@@ -382,13 +394,13 @@ func elsewhere() *fault.Error {
 	return fault.OnField(fault.Conflict, "Upload-Offset", "mismatch", "must be where the upload is")
 }
 
-// breaking is content that ends where it breaks off.
+// breaking turns a read error of content into EOF and keeps it in err.
 type breaking struct {
 	content io.Reader
-	err     error // why
+	err     error
 }
 
-// Read reads the content.
+// Read implements io.Reader.
 func (b *breaking) Read(to []byte) (int, error) {
 	n, err := b.content.Read(to)
 	if err != nil && err != io.EOF {
@@ -398,14 +410,14 @@ func (b *breaking) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// joined reads blobs one after the other, of which one is open at a time.
+// joined reads blobs one after the other and keeps one open at a time.
 type joined struct {
 	open  func(uuid.UUID) (io.ReadCloser, error)
 	parts []uuid.UUID
 	now   io.ReadCloser
 }
 
-// Read reads the next bytes.
+// Read implements io.Reader.
 func (j *joined) Read(to []byte) (int, error) {
 	for {
 		if j.now == nil {
@@ -433,7 +445,7 @@ func (j *joined) Read(to []byte) (int, error) {
 	}
 }
 
-// Close closes the blob that is open.
+// Close closes the current blob.
 func (j *joined) Close() error {
 	if j.now == nil {
 		return nil

@@ -13,8 +13,9 @@ import (
 	"socle/internal/tenant"
 )
 
-// SignDownload notes that somebody signs a URL for reading a file of a container of project p, and returns the file. It fails with
-// NotFound if there is none, and then with what check fails with.
+// SignDownload records in the audit log that a download URL is signed for a file of a container of
+// project p, and returns the file. It fails with NotFound if the file does not exist, else with the
+// error of check.
 func SignDownload(ctx context.Context, p *tenant.Project, container, file uuid.UUID, check func() error) (File, error) {
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (File, error) {
 		f, err := pg.One[File](ctx, tx, `
@@ -30,8 +31,9 @@ func SignDownload(ctx context.Context, p *tenant.Project, container, file uuid.U
 	})
 }
 
-// SignUpload makes a ticket for one upload to a container of project p, good until a time. It fails with NotFound if there is no such
-// container, and with Unprocessable on full_file_name if the name breaks a rule.
+// SignUpload creates a ticket for one upload to a container of project p, valid until a time. It
+// fails with NotFound if the container does not exist, and with Unprocessable on full_file_name if
+// the name is invalid.
 func SignUpload(
 	ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, until time.Time,
 ) (uuid.UUID, error) {
@@ -55,7 +57,8 @@ func SignUpload(
 	})
 }
 
-// CheckTicket fails with NotFound if the container of a ticket of project p is gone, and with Unauthenticated if the ticket is used, or was never made.
+// CheckTicket checks a ticket of project p. It fails with NotFound if its container does not exist,
+// and with Unauthenticated if the ticket was used or never existed.
 func CheckTicket(ctx context.Context, p *tenant.Project, container, ticket uuid.UUID) error {
 	left, err := pg.Value[bool](ctx, p.Trusted(), `
 		select exists (select from storage.signed_uploads where uuid = @ticket)
@@ -68,8 +71,8 @@ func CheckTicket(ctx context.Context, p *tenant.Project, container, ticket uuid.
 	return err
 }
 
-// useTicket strikes a ticket off in the transaction that makes its file. Of several who use it at once the others wait, and fail
-// once the file is made.
+// useTicket deletes a ticket in the transaction that creates its file. Concurrent uses of the
+// ticket wait for the row lock and fail after the commit.
 func useTicket(ctx context.Context, tx pgx.Tx, ticket uuid.UUID) error {
 	if ticket == uuid.Nil {
 		return nil

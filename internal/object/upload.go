@@ -17,34 +17,35 @@ import (
 	"socle/internal/tenant"
 )
 
-// NewFile is what a file is made of.
+// NewFile describes a file to create.
 type NewFile struct {
-	FullFileName string    // up to 1024 bytes; slashes separate the folders it is in; never "..", "." or an empty part
-	MimeType     string    // what the client says it is; if that is no media type, the content decides
+	FullFileName string    // up to 1024 bytes; slashes separate folders; no "..", "." or empty part
+	MimeType     string    // claimed by the client; detected from the content if invalid
 	Content      io.Reader // read once, to its end
-	Most         int64     // bytes that the file may have, whatever its container allows; 0: as many as that allows
+	Most         int64     // limit in bytes besides that of the container; 0: none
 
-	Length  int64     // bytes that the client says it has; 0 if it says nothing
-	Resumed uuid.UUID // the resumable upload that this ends; zero for any other
-	Ticket  uuid.UUID // of the signed upload that this is, see [SignUpload]; zero for any other
+	Length  int64     // bytes announced by the client; 0: unknown
+	Resumed uuid.UUID // the resumable upload that becomes the file; may be zero
+	Ticket  uuid.UUID // of a signed upload, see [SignUpload]; may be zero
 }
 
 // errUnwanted ends an upload that did not fail.
 var errUnwanted = errors.New("nobody wanted the file")
 
-// unhurried has a transaction end before it is on the disk. A note of an upload is there for when the server dies, which does not take it away; should the
-// whole machine die, what the note was of is an orphan, and the commit that makes the file takes it to the disk before itself.
+// unhurried turns off synchronous_commit for a transaction. The recorded upload survives a crash of
+// the server, which does not affect PostgreSQL. If the row is lost in a crash of the machine, the
+// blob is an orphan. The commit that creates the file flushes this one too.
 const unhurried = `set_config('synchronous_commit', 'off', true)`
 
-// settleTime bounds the cleaning up after an upload that failed, which goes on when its client is gone.
+// settleTime limits the cleanup after a failed upload, which continues if the client disconnects.
 const settleTime = 10 * time.Second
 
-// CreateFile stores a file in a container of project p on behalf of user. While the bytes arrive it holds
-// no connection. When it returns a file, both bytes and row are durable; when it fails, neither is left.
+// CreateFile stores a file in a container of project p on behalf of user. It holds no connection
+// while the bytes arrive. On success both bytes and row are durable; on failure neither exists.
 //
-// It fails with NotFound if there is no such container, Unprocessable or Conflict on full_file_name if
-// the name breaks a rule or is taken, TooLarge on file beyond the container's limit, and with the
-// error of the content, wrapped.
+// It fails with NotFound if the container does not exist, with Unprocessable or Conflict on
+// full_file_name if the name is invalid or taken, with TooLarge on file beyond the container's
+// limit, and with the wrapped error of the content.
 func CreateFile(
 	ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
 ) (File, error) {
@@ -70,8 +71,9 @@ func CreateFile(
 	return file, nil
 }
 
-// Sweep deletes the bytes of uploads to project p that began more than olderThan ago and were cut off by the
-// death of the server. An upload that takes longer than that fails. It returns how many there were.
+// Sweep cleans up uploads to project p that started more than olderThan ago and were interrupted by
+// a crash of the server. Uploads that take longer fail. It also deletes expired signed and
+// resumable uploads. It returns the number of deleted blobs.
 func Sweep(ctx context.Context, p *tenant.Project, store *blob.Store, olderThan time.Duration) (int, error) {
 	blobs, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select blob_uuid from storage.uploads where started_at < now() - @age::interval`,
@@ -98,19 +100,19 @@ func Sweep(ctx context.Context, p *tenant.Project, store *blob.Store, olderThan 
 	return len(blobs), nil
 }
 
-// upload is a file on its way in. Its blob stands in storage.uploads from before the first byte until the
-// transaction that makes the file: whatever dies in between, somebody knows what to delete.
+// upload is a file upload in progress. Its blob is recorded in storage.uploads from before the
+// first byte until the transaction that creates the file, so that a crash leaves no unknown blob.
 type upload struct {
 	project *tenant.Project
 	store   *blob.Store
 	user    uuid.UUID
 	ticket  uuid.UUID
 	resumed uuid.UUID
-	replace *replacing // nil: a name that is taken stays taken
+	replace *replacing // nil: an existing file is a conflict
 	blob    uuid.UUID
-	file    File // what is known of it so far
+	file    File // values known so far
 	sha256  []byte
-	made    bool // the file's row was inserted, and its commit perhaps sent
+	made    bool // the row was inserted; the commit may have been sent
 }
 
 func newUpload(p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile) (*upload, error) {
@@ -128,10 +130,11 @@ func newUpload(p *tenant.Project, store *blob.Store, user, container uuid.UUID, 
 		file: File{UUID: id, ContainerUUID: container, FullFileName: n.FullFileName}}, nil
 }
 
-// begin refuses what can be refused before the bytes arrive, notes the upload, and returns what the container takes.
+// begin checks the conditions known before the bytes arrive, records the upload, and returns its
+// limits.
 func (u *upload) begin(ctx context.Context) (into intake, err error) {
 	if broken := checkFileName(u.file.FullFileName); broken != nil {
-		// whether there is one is answered first
+		// NotFound takes precedence.
 		if _, err := GetContainer(ctx, u.project, u.file.ContainerUUID); err != nil {
 			return into, err
 		}
@@ -168,7 +171,7 @@ func (u *upload) begin(ctx context.Context) (into intake, err error) {
 	return container.intake, nil
 }
 
-// foreseen refuses what is sure to be refused at the end.
+// foreseen fails if the announced length exceeds the limits.
 func (n NewFile) foreseen(into intake) error {
 	switch {
 	case n.Length > into.MaxFileSize:
@@ -215,7 +218,7 @@ func (u *upload) receive(ctx context.Context, n NewFile, into intake) error {
 	return nil
 }
 
-// commit makes the file in a transaction of its own.
+// commit creates the file in a transaction of its own.
 func (u *upload) commit(ctx context.Context) (File, error) {
 	var file File
 	err := u.project.InTx(ctx, func(tx pgx.Tx) (err error) {
@@ -227,7 +230,7 @@ func (u *upload) commit(ctx context.Context) (File, error) {
 	return file, err
 }
 
-// keep makes the file, if the container is still there and still takes it.
+// keep creates the file if the container still exists and still accepts it.
 func (u *upload) keep(ctx context.Context, tx pgx.Tx) (File, error) {
 	noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 		pgx.StrictNamedArgs{"blob": u.blob})
@@ -277,7 +280,7 @@ func (u *upload) keep(ctx context.Context, tx pgx.Tx) (File, error) {
 	return file, err
 }
 
-// insert makes the file's row. It fails with NotFound if the name is taken.
+// insert inserts the row of the file. It fails with NotFound if the name is taken.
 func (u *upload) insert(ctx context.Context, tx pgx.Tx) (File, error) {
 	return pg.One[File](ctx, tx, `
 		insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
@@ -288,13 +291,14 @@ func (u *upload) insert(ctx context.Context, tx pgx.Tx) (File, error) {
 			"type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256, "blob": u.blob, "user": u.user})
 }
 
-// settle ends an upload that failed, so that nothing is left of it. It returns the file if there is one
-// after all: a commit can arrive and its answer be lost.
+// settle cleans up after a failed upload. It returns the file if it exists nevertheless, since a
+// commit can succeed although its reply was lost.
 func (u *upload) settle(ctx context.Context, failure error) (File, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 
-	if !u.made { // nobody has to be asked, and there may be nobody any more: the project can be deleted by now
+	// No row to look for, and perhaps no database any more: the project may have been deleted.
+	if !u.made {
 		if err := u.store.Delete(ctx, blobKey(u.project.UUID, u.blob)); err != nil {
 			return File{}, errors.Join(failure, fmt.Errorf("discard blob %s: %w", u.blob, err))
 		}
@@ -313,10 +317,11 @@ func (u *upload) settle(ctx context.Context, failure error) (File, error) {
 		pgx.StrictNamedArgs{"id": u.file.UUID})
 }
 
-// discard deletes a blob unless it holds the bytes of a file or of a variant, which it reports.
+// discard deletes a blob unless it belongs to a file or a variant, and reports whether it does.
 func discard(ctx context.Context, p *tenant.Project, store *blob.Store, b uuid.UUID) (kept bool, err error) {
 	err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		// This waits for a commit of the upload that may still be under way, so that the next statement sees its file.
+		// The delete waits for a pending commit of the upload, so that the next statement sees its
+		// file.
 		if _, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 			pgx.StrictNamedArgs{"blob": b}); err != nil {
 			return err

@@ -10,24 +10,24 @@ import (
 	"socle/internal/tenant"
 )
 
-// Usage is how many files a project has.
+// Usage holds the number and total size of a project's files.
 type Usage struct {
 	Count int64 `json:"count"`
 	Bytes int64 `json:"bytes"`
 }
 
-// GetUsage counts the files of project p.
+// GetUsage returns the usage of project p.
 func GetUsage(ctx context.Context, p *tenant.Project) (Usage, error) {
 	return pg.One[Usage](ctx, p.Trusted(), `select files as count, bytes from storage.usage`)
 }
 
-// What a project's files may come to, unless it has a quota of its own.
+// Default quota of a project's files.
 const (
 	DefaultQuotaFiles int64 = 10_000_000
 	DefaultQuotaBytes int64 = 1 << 40
 )
 
-// Quota is what a project's files may come to, and what they come to now.
+// Quota holds the quota of a project's files and its current usage.
 type Quota struct {
 	MaxFiles int64 `json:"maxFiles"`
 	MaxBytes int64 `json:"maxBytes"`
@@ -44,7 +44,8 @@ func GetQuota(ctx context.Context, p *tenant.Project) (Quota, error) {
 	return pg.One[Quota](ctx, p.Trusted(), `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 }
 
-// UpdateQuota gives the project of a transaction a quota of its own. What is nil stays as it is. Files that are there stay, whatever the quota.
+// UpdateQuota sets the quota of the project of transaction tx; nil leaves a value unchanged.
+// Existing files stay, even if they exceed the new quota.
 func UpdateQuota(ctx context.Context, tx pgx.Tx, maxFiles, maxBytes *int64) (Quota, error) {
 	if _, err := pg.Exec(ctx, tx, `
 		update storage.usage set max_files = coalesce(@files, max_files), max_bytes = coalesce(@bytes, max_bytes)`,
@@ -55,8 +56,9 @@ func UpdateQuota(ctx context.Context, tx pgx.Tx, maxFiles, maxBytes *int64) (Quo
 	return pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 }
 
-// withinQuota fails with TooLarge if the files of a project, those of the transaction included, come to more than they may. The
-// transaction has changed the row of storage.usage, so nobody else adds to it before the end.
+// withinQuota fails with TooLarge if the files of the project, including those of the transaction,
+// exceed the quota. The transaction has locked the row of storage.usage, so that no other adds
+// files before it ends.
 func withinQuota(ctx context.Context, tx pgx.Tx) error {
 	q, err := pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 	switch {

@@ -22,17 +22,20 @@ import (
 	"socle/internal/tenant"
 )
 
-// What the variants of a project's pictures may come to. They are no part of its quota: a cache is ours to bound. What was made
-// first goes first, down to a tenth below, so that it is not done for every single one.
+// Limits of the variants of a project. Variants are a cache and do not count toward the quota.
+// Beyond a limit the oldest are evicted until both are undercut by a tenth, so that eviction stays
+// rare.
 const (
 	mostVariants     = 10_000
 	mostVariantBytes = 1 << 30
 )
 
-// makeTime bounds the making of a variant, which goes on when the client that asked for it is gone: others may wait for it too.
+// makeTime limits the rendering of a variant, which continues if the client disconnects, since
+// other requests may wait for it.
 const makeTime = 30 * time.Second
 
-// Variants makes variants of pictures that are files, and keeps them as blobs of their own, for all servers. Its methods may be called concurrently.
+// Variants renders variants of pictures and caches them as blobs, shared by all servers. Its
+// methods may be called concurrently.
 type Variants struct {
 	store   *blob.Store
 	maker   *picture.Maker
@@ -40,12 +43,13 @@ type Variants struct {
 	flights singleflight.Group
 }
 
-// NewVariants returns Variants that are kept in store. discard has [Discard] called soon.
+// NewVariants returns Variants cached in store. It calls discard to schedule [Discard].
 func NewVariants(store *blob.Store, discard func(ctx context.Context, project uuid.UUID)) *Variants {
 	return &Variants{store: store, maker: picture.NewMaker(), discard: discard}
 }
 
-// Open is [OpenFile] for a variant of the file, which is made if it is not there. It fails as [picture.Maker.Make] does, too.
+// Open is [OpenFile] for a variant of the file, which it renders unless it is cached. It also fails
+// as [picture.Maker.Make] does.
 func (v *Variants) Open(
 	ctx context.Context, p *tenant.Project, container, file uuid.UUID, spec picture.Spec,
 ) (File, *Content, error) {
@@ -64,24 +68,25 @@ func (v *Variants) OpenByName(
 	return v.open(ctx, p, find, spec)
 }
 
-// variant is one that is kept.
+// variant is a cached variant.
 type variant struct {
 	BlobUUID uuid.UUID
 	MimeType string
 	Size     int64
 	SHA256   []byte `db:"sha256"`
-	unkept   []byte `db:"-"` // its bytes, if they are kept nowhere
+	unkept   []byte `db:"-"` // content of a variant that was not cached; else nil
 }
 
 const variantColumns = `blob_uuid, mime_type, size, sha256`
 
-// errOvertaken says that a variant's source is gone, or that another server has the variant.
+// errOvertaken reports that the source of a variant is gone or that another server cached the
+// variant first.
 var errOvertaken = errors.New("somebody was quicker")
 
 func (v *Variants) open(
 	ctx context.Context, p *tenant.Project, find func() (storedFile, error), spec picture.Spec,
 ) (File, *Content, error) {
-	for range 5 { // its source may be replaced meanwhile, and it itself be pushed out by others
+	for range 5 { // the source may be replaced and the variant evicted meanwhile
 		f, err := find()
 		if err != nil {
 			return File{}, nil, err
@@ -118,7 +123,7 @@ func (v *Variants) open(
 			return File{}, nil, fmt.Errorf("open a variant of file %s: %w", f.UUID, err)
 		}
 
-		// It has lost its bytes, or has others, which are no loss.
+		// The cached bytes are missing or damaged: render the variant again.
 		if _, err := pg.Exec(ctx, p.Trusted(), `delete from storage.variants where blob_uuid = @blob`,
 			pgx.StrictNamedArgs{"blob": kept.BlobUUID}); err != nil {
 			return File{}, nil, err
@@ -134,7 +139,7 @@ func findVariant(ctx context.Context, p *tenant.Project, source uuid.UUID, spec 
 		pgx.StrictNamedArgs{"source": source, "spec": spec.Key()})
 }
 
-// as describes the variant as a file: under the name of the file, that its type fits.
+// as describes the variant as a file. The extension of the name follows the media type.
 func (f storedFile) as(kept variant) File {
 	if f.MimeType != kept.MimeType {
 		format := strings.TrimPrefix(kept.MimeType, "image/")
@@ -149,13 +154,13 @@ func (f storedFile) as(kept variant) File {
 	return f.File
 }
 
-// makeOnce makes a variant, once for all who ask for it at one time.
+// makeOnce renders a variant once for all concurrent requests.
 func (v *Variants) makeOnce(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec) (variant, error) {
 	made := v.flights.DoChan(f.BlobUUID.String()+spec.Key(), func() (kept any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeTime)
 		defer cancel()
 		defer func() {
-			if r := recover(); r != nil { // in a goroutine of its own it would end the server
+			if r := recover(); r != nil { // a panic in this goroutine would end the server
 				err = fmt.Errorf("variant of file %s: %v\n%s", f.UUID, r, debug.Stack())
 			}
 		}()
@@ -172,7 +177,7 @@ func (v *Variants) makeOnce(ctx context.Context, p *tenant.Project, f storedFile
 }
 
 func (v *Variants) make(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec) (variant, error) {
-	// the flight before this one has just landed
+	// The previous flight may have just ended.
 	if kept, err := findVariant(ctx, p, f.BlobUUID, spec); !fault.Is(err, fault.NotFound) {
 		return kept, err
 	}
@@ -208,11 +213,11 @@ func (v *Variants) make(ctx context.Context, p *tenant.Project, f storedFile, sp
 	defer cancel()
 
 	there, discarded := discard(settling, p, v.store, kept.BlobUUID)
-	if there { // its commit arrived
+	if there { // its commit succeeded
 		return kept, nil
 	}
 
-	if errors.Is(err, errOvertaken) && discarded == nil { // it is what was asked for all the same
+	if errors.Is(err, errOvertaken) && discarded == nil { // usable, although not cached
 		kept.unkept = made.Bytes
 		return kept, nil
 	}
@@ -220,7 +225,7 @@ func (v *Variants) make(ctx context.Context, p *tenant.Project, f storedFile, sp
 	return kept, errors.Join(err, discarded)
 }
 
-// stillThere explains a failure, if it comes of the source being replaced or deleted while it was read.
+// stillThere returns errOvertaken if a failure is due to the replacement or deletion of the source.
 func (v *Variants) stillThere(ctx context.Context, p *tenant.Project, f storedFile, failure error) error {
 	if !fault.Is(failure, fault.Internal) {
 		return failure
@@ -235,7 +240,7 @@ func (v *Variants) stillThere(ctx context.Context, p *tenant.Project, f storedFi
 	return failure
 }
 
-// keep notes a variant whose bytes are stored.
+// keep records a variant whose bytes are stored.
 func (v *Variants) keep(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec, kept variant) error {
 	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
@@ -265,7 +270,7 @@ func (v *Variants) keep(ctx context.Context, p *tenant.Project, f storedFile, sp
 	return err
 }
 
-// trim takes away the variants that were made first, if there are more than so many or they have more than so many bytes.
+// trim evicts the oldest variants if their number exceeds most or their total size mostBytes.
 func (v *Variants) trim(ctx context.Context, p *tenant.Project, most, mostBytes int64) error {
 	n, err := pg.Exec(ctx, p.Trusted(), `
 		with counted as (

@@ -20,7 +20,7 @@ import (
 	"socle/internal/picture"
 )
 
-// pictured is a bucket with a picture, and variants of it.
+// pictured returns a bucket with a picture, its Variants and a counter of scheduled discards.
 func pictured(t *testing.T) (*bucket, *Variants, File, *int) {
 	t.Helper()
 
@@ -53,7 +53,7 @@ func (b *bucket) variant(v *Variants, f File, width int) []byte {
 	return text
 }
 
-// widths returns the variants that are kept, oldest first.
+// widths returns the widths of the cached variants, oldest first.
 func (b *bucket) widths() []string {
 	b.t.Helper()
 
@@ -66,7 +66,7 @@ func (b *bucket) widths() []string {
 	return specs
 }
 
-// TestTrim: what was made first goes first, down to a tenth below what there may be, and its bytes with it.
+// TestTrim evicts the oldest variants until the limits are undercut by a tenth, with their bytes.
 func TestTrim(t *testing.T) {
 	t.Parallel()
 
@@ -113,7 +113,7 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// wantBlobs checks that the store has so many blobs and that no upload is noted.
+// wantBlobs checks the number of blobs and that no upload is recorded.
 func (b *bucket) wantBlobs(want int) {
 	b.t.Helper()
 
@@ -122,7 +122,8 @@ func (b *bucket) wantBlobs(want int) {
 	}
 }
 
-// TestVariantsAreNoOrphans: who looks after bytes knows those of variants, whatever their age.
+// TestVariantsAreNoOrphans checks that verification and cleanup know the blobs of variants of any
+// age.
 func TestVariantsAreNoOrphans(t *testing.T) {
 	t.Parallel()
 
@@ -149,7 +150,7 @@ func TestVariantsAreNoOrphans(t *testing.T) {
 		t.Errorf("removed %d orphans, %v, want none", n, err)
 	}
 
-	// A note that stays behind by accident costs no variant.
+	// A leftover record of an upload does not delete the variant.
 	for _, id := range variantsOf {
 		if _, err := b.project.Trusted().Exec(t.Context(),
 			`insert into storage.uploads (blob_uuid, started_at) values ($1, now() - interval '2 days')`,
@@ -165,7 +166,8 @@ func TestVariantsAreNoOrphans(t *testing.T) {
 	b.wantBlobs(3)
 }
 
-// TestVariantFails leaves nothing, and the next one succeeds.
+// TestVariantFails checks that a failed variant leaves nothing behind and that the next one
+// succeeds.
 func TestVariantFails(t *testing.T) {
 	t.Parallel()
 

@@ -21,30 +21,31 @@ import (
 	"socle/internal/tenant"
 )
 
-// OrphanAge is how old bytes are that belong to no file before they count as orphans: by then nobody is about to make one of them.
+// OrphanAge is the age from which unreferenced bytes count as orphans. No upload takes that long.
 const OrphanAge = 24 * time.Hour
 
-// Disagreement is a file without its bytes, or bytes without a file.
+// Disagreement is a file without valid bytes, or a blob without a file.
 type Disagreement struct {
 	Key  string    // of the blob
-	File uuid.UUID // zero: bytes without a file
-	What string    // what is wrong, for people
+	File uuid.UUID // zero for a blob without a file
+	What string    // description of the problem
 }
 
-// Verified is what [Verify] counted.
+// Verified holds the counts of [Verify].
 type Verified struct {
 	Files   int
-	Damaged int // files whose bytes are missing or others
-	Orphans int // blobs that belong to no file, and are older than [OrphanAge]
-	Moving  int // blobs that are on their way in or out
-	Kept    int // variants of pictures, which can be made again
+	Damaged int // files whose bytes are missing or damaged
+	Orphans int // unreferenced blobs older than [OrphanAge]
+	Moving  int // blobs of uploads and deletions in progress
+	Kept    int // variants of pictures, which can be rendered again
 }
 
-// batch is how many rows or blobs one statement looks at.
+// batch is the number of rows or blobs per statement.
 const batch = 1000
 
-// Verify compares the files of project p with the bytes in store, with sums also what they are, and calls report for each disagreement.
-// What changes meanwhile is none. It holds some hundred bytes of memory for each blob.
+// Verify compares the files of project p with the blobs in store and calls report for each
+// disagreement. With sums it also verifies checksums. Concurrent changes are not reported. It uses
+// some hundred bytes of memory per blob.
 func Verify(
 	ctx context.Context, p *tenant.Project, store *blob.Store, sums bool, report func(Disagreement),
 ) (Verified, error) {
@@ -76,10 +77,10 @@ type verification struct {
 	store   *blob.Store
 	sums    bool
 	report  func(Disagreement)
-	blobs   map[uuid.UUID]blob.Entry // that no file was found for yet
+	blobs   map[uuid.UUID]blob.Entry // blobs without a known file so far
 }
 
-// namedBlob is what a file says of its bytes.
+// namedBlob is a file's reference to its blob.
 type namedBlob struct {
 	UUID     uuid.UUID
 	BlobUUID uuid.UUID
@@ -87,7 +88,7 @@ type namedBlob struct {
 	SHA256   []byte
 }
 
-// files looks for the bytes of each file.
+// files looks for the blob of each file.
 func (v *verification) files(ctx context.Context) error {
 	var after uuid.UUID
 	for {
@@ -120,7 +121,7 @@ func (v *verification) files(ctx context.Context) error {
 	}
 }
 
-// look says what is wrong with a file's bytes, or "". A file that is gone by now has nothing wrong.
+// look returns the problem of a file's bytes, or "". A file that was deleted meanwhile has none.
 func (v *verification) look(ctx context.Context, f namedBlob) (string, error) {
 	e, listed := v.blobs[f.BlobUUID]
 	delete(v.blobs, f.BlobUUID)
@@ -138,7 +139,7 @@ func (v *verification) look(ctx context.Context, f namedBlob) (string, error) {
 		}
 	}
 
-	// Bytes go after their row: if it is still there, they should be.
+	// Bytes are deleted after their row, so they must exist while the row does.
 	there, err := pg.Value[bool](ctx, v.project.Trusted(),
 		`select exists (select from storage.files where blob_uuid = @blob)`,
 		pgx.StrictNamedArgs{"blob": f.BlobUUID})
@@ -168,7 +169,7 @@ func (v *verification) open(ctx context.Context, f namedBlob) (wrong string, err
 	}
 
 	hash := sha256.New()
-	for err == nil { // a file may take long
+	for err == nil { // a large file takes long
 		if _, err = io.CopyN(hash, content, 1<<20); err == nil {
 			err = ctx.Err()
 		}
@@ -184,7 +185,7 @@ func (v *verification) open(ctx context.Context, f namedBlob) (wrong string, err
 	return "", nil
 }
 
-// rest looks at the blobs that belong to no file.
+// rest checks the blobs without a file.
 func (v *verification) rest(ctx context.Context) error {
 	for ids := range slices.Chunk(slices.Collect(maps.Keys(v.blobs)), batch) {
 		kept, err := pg.Values[uuid.UUID](ctx, v.project.Trusted(),
@@ -195,7 +196,7 @@ func (v *verification) rest(ctx context.Context) error {
 		}
 
 		v.Kept += len(kept)
-		v.Moving -= len(kept) // they are known
+		v.Moving -= len(kept) // not in motion
 
 		unknown, err := unknownBlobs(ctx, v.project, ids)
 		if err != nil {
@@ -205,7 +206,7 @@ func (v *verification) rest(ctx context.Context) error {
 		v.Moving += len(ids) - len(unknown)
 
 		for _, id := range unknown {
-			// What was on its way out when it was listed may be gone.
+			// A blob that was listed during its deletion may be gone.
 			content, _, err := v.store.Open(ctx, blobKey(v.project.UUID, id))
 			if fault.Is(err, fault.NotFound) {
 				continue
@@ -232,7 +233,7 @@ func (v *verification) orphan(e blob.Entry) {
 	v.report(Disagreement{Key: e.Key, What: fmt.Sprintf("%d bytes that belong to no file", e.Size)})
 }
 
-// unknownBlobs returns those of blobs that are neither a file's nor a variant's, nor noted as being on their way in or out.
+// unknownBlobs returns the blobs that are not referenced by a file, variant, upload or deletion.
 func unknownBlobs(ctx context.Context, p *tenant.Project, blobs []uuid.UUID) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select b from unnest(@blobs::uuid[]) b
@@ -244,8 +245,9 @@ func unknownBlobs(ctx context.Context, p *tenant.Project, blobs []uuid.UUID) ([]
 		pgx.StrictNamedArgs{"blobs": blobs})
 }
 
-// RemoveOrphans removes bytes of project p that are older than age, belong to no file, and are noted nowhere: what is left when an answer
-// of the storage was lost, or the database was put back to an earlier time. It returns how many blobs there were. What is not ours by its name, stays.
+// RemoveOrphans removes unreferenced blobs of project p older than age and returns their number.
+// They are left when a reply of the storage was lost or the database was restored to an earlier
+// state. Keys of another form are ignored.
 func RemoveOrphans(ctx context.Context, p *tenant.Project, store *blob.Store, age time.Duration) (int, error) {
 	removed := 0
 	var old []uuid.UUID
@@ -282,13 +284,13 @@ func RemoveOrphans(ctx context.Context, p *tenant.Project, store *blob.Store, ag
 	return removed, remove()
 }
 
-// projectsFolder holds the bytes of all projects.
+// projectsFolder is the folder of all projects.
 const projectsFolder = "projects"
 
-// filesFolder holds the blobs of a project's files.
+// filesFolder returns the folder with the blobs of a project's files.
 func filesFolder(project uuid.UUID) string { return projectsFolder + "/" + project.String() + "/files" }
 
-// blobOf returns the blob that has a key, if one has.
+// blobOf returns the UUID of the blob with a key, and whether the key is one of a blob.
 func blobOf(project uuid.UUID, key string) (uuid.UUID, bool) {
 	id, err := uuid.Parse(key[strings.LastIndexByte(key, '/')+1:])
 	return id, err == nil && blobKey(project, id) == key

@@ -16,7 +16,7 @@ import (
 	"socle/internal/pg"
 )
 
-// path returns where the bytes of a file are on the disk.
+// path returns the path of a file's blob on the disk.
 func (b *bucket) path(f File) string {
 	b.t.Helper()
 
@@ -29,7 +29,7 @@ func (b *bucket) path(f File) string {
 	return filepath.Join(b.folder, blobKey(b.project.UUID, id))
 }
 
-// plant stores bytes that no file knows, as if they had been there for some time, and returns their path and blob.
+// plant stores a blob of a given age that no file refers to, and returns its path and UUID.
 func (b *bucket) plant(age time.Duration) (string, uuid.UUID) {
 	b.t.Helper()
 
@@ -119,12 +119,14 @@ func TestVerify(t *testing.T) {
 	if _, err := os.Stat(orphan); !os.IsNotExist(err) {
 		t.Errorf("the orphan is still there: %v", err)
 	}
-	if left := len(b.blobs()); left != 3+4 { // files that have bytes; what is young, arriving, leaving, and not ours
+	// Files with bytes, and the recent, arriving, leaving and foreign blobs.
+	if left := len(b.blobs()); left != 3+4 {
 		t.Errorf("%d blobs are left, want 7: %q", left, b.blobs())
 	}
 }
 
-// TestVerifyMany goes over several batches, beside which files are made and deleted: that is no disagreement.
+// TestVerifyMany spans several batches while files are created and deleted, which is no
+// disagreement.
 func TestVerifyMany(t *testing.T) {
 	t.Parallel()
 

@@ -1,4 +1,4 @@
-// Package blobtest runs a service that speaks S3 for a test, one that a test can also make fail.
+// Package blobtest runs an S3 service for tests, which can also inject failures.
 package blobtest
 
 import (
@@ -26,7 +26,7 @@ import (
 	"socle/internal/config"
 )
 
-// gateway is the program, as make gateway puts it there.
+// gateway is the program built by make gateway.
 const gateway = "bin/versitygw-v1.8.0"
 
 const (
@@ -38,22 +38,22 @@ const (
 // S3 is a running service with an empty bucket.
 type S3 struct {
 	StorageURL string // for SOCLE_STORAGE_URL
-	Dir        string // where the service keeps the bucket's objects, each in a file of its key's name
+	Dir        string // folder of the objects, each in a file named after its key
 	failing    atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
 	losing     atomic.Pointer[loss]
 }
 
-// loss is what becomes of answers.
+// loss describes which responses are lost.
 type loss struct {
 	of    func(*http.Request) bool
-	after int // bytes of the body that arrive; -1: not even the head
+	after int // bytes of the body that arrive; -1: no response at all
 }
 
-// New starts a service. It ends with the test.
+// New starts a service that stops at the end of the test.
 func New(t testing.TB) *S3 {
 	t.Helper()
 
-	dir, err := os.MkdirTemp("", "s3-") // a socket's path must be short
+	dir, err := os.MkdirTemp("", "s3-") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func New(t testing.TB) *S3 {
 	return s
 }
 
-// start starts the program, and waits until it answers.
+// start starts the program and waits until it accepts connections.
 func start(t testing.TB, objects, metadata, socket string) {
 	t.Helper()
 
@@ -115,7 +115,7 @@ func start(t testing.TB, objects, metadata, socket string) {
 		t.Fatalf("%v: make gateway builds it", err)
 	}
 
-	// The program ends with its input, which ends with us, however we end.
+	// The program stops when its input closes, which also happens if the test process is killed.
 	cmd := exec.Command("sh", "-c", `"$@" & cat >/dev/null; kill -9 $!; wait`, "sh", path, "--quiet", "--port", socket,
 		"posix", "--sidecar", metadata, objects)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
@@ -133,7 +133,7 @@ func start(t testing.TB, objects, metadata, socket string) {
 
 	t.Cleanup(func() {
 		input.Close()
-		_ = cmd.Wait() // it is killed
+		_ = cmd.Wait() // killed
 	})
 
 	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
@@ -154,18 +154,19 @@ func start(t testing.TB, objects, metadata, socket string) {
 	}
 }
 
-// Configure makes a configuration use the service.
+// Configure sets the storage of a configuration to the service.
 func (s *S3) Configure(c *config.Config) {
 	c.StorageURL, c.S3AccessKey, c.S3SecretKey = s.StorageURL, accessKey, secretKey
 }
 
-// Impatient is [S3.Configure] with a short timeout, in which a busy machine can answer nevertheless.
+// Impatient is [S3.Configure] with a short timeout, which still suffices on a busy machine.
 func (s *S3) Impatient(c *config.Config) {
 	s.Configure(c)
 	c.StorageURL = strings.Replace(c.StorageURL, "timeout=5s", "timeout=1s", 1)
 }
 
-// Fail has requests looked at by f first, which answers them and returns true, or returns false. With nil they are passed on.
+// Fail passes requests to f, which responds and returns true, or returns false to forward them. nil
+// removes f.
 func (s *S3) Fail(f func(http.ResponseWriter, *http.Request) bool) {
 	if f == nil {
 		s.failing.Store(nil)
@@ -175,10 +176,11 @@ func (s *S3) Fail(f func(http.ResponseWriter, *http.Request) bool) {
 	s.failing.Store(&f)
 }
 
-// Lose has answers to requests for which of is true get lost: the service did what it was asked for, and the connection ends.
+// Lose drops the responses to requests for which of returns true: the request succeeds, then the
+// connection is closed.
 func (s *S3) Lose(of func(*http.Request) bool) { s.losing.Store(&loss{of, -1}) }
 
-// Cut has the body of such answers end after some bytes.
+// Cut truncates the body of such responses after a number of bytes.
 func (s *S3) Cut(after int, of func(*http.Request) bool) { s.losing.Store(&loss{of, after}) }
 
 var errLost = errors.New("the answer is lost")
@@ -200,13 +202,13 @@ func (s *S3) lose(r *http.Response) error {
 	return nil
 }
 
-// Objects returns the paths of the objects' files, and of the parts of uploads that are unfinished.
+// Objects returns the paths of the objects' files and of parts of unfinished uploads.
 func (s *S3) Objects(t testing.TB) []string {
 	t.Helper()
 
 	var found []string
 	err := filepath.WalkDir(s.Dir, func(name string, d fs.DirEntry, err error) error {
-		if os.IsNotExist(err) { // while we walk, an upload ends
+		if os.IsNotExist(err) { // an upload ended during the walk
 			return nil
 		}
 
