@@ -31,14 +31,14 @@ import (
 //
 // A storage that does not answer in time, or is full, is Unavailable.
 type Store struct {
-	place place
-	local *folder // for scratch files; may equal place
-	sums  *sums
+	backend backend
+	local   *folder // for scratch files; may equal backend
+	sums    *sumCache
 }
 
-// place stores the blobs of a Store. Its callers validate the keys.
-type place interface {
-	put(ctx context.Context, key string, in *incoming) (Object, error)
+// backend stores the blobs of a Store. Its callers validate the keys.
+type backend interface {
+	put(ctx context.Context, key string, in *measuredReader) (Object, error)
 	open(ctx context.Context, key string) (io.ReadSeekCloser, int64, error)
 	remove(ctx context.Context, key string) error
 	removeAll(ctx context.Context, prefix string) error
@@ -71,7 +71,7 @@ func OpenConfigured(c config.Config) (*Store, error) {
 	}
 
 	if s3, ok := c.S3(); ok {
-		if s.place, err = openBucket(s3); err != nil {
+		if s.backend, err = openBucket(s3); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
@@ -87,7 +87,7 @@ func Open(dir string) (*Store, error) {
 		return nil, err
 	}
 
-	return &Store{place: f, local: f, sums: newSums()}, nil
+	return &Store{backend: f, local: f, sums: newSumCache()}, nil
 }
 
 // Close releases the store's resources. Open readers stay valid.
@@ -98,13 +98,13 @@ func (s *Store) Close() error { return s.local.close() }
 // nothing under key. More than max bytes are TooLarge, an existing key is a Conflict, and errors of
 // r or ctx are returned wrapped.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, max int64) (Object, error) {
-	if err := valid(key); err != nil {
+	if err := validateKey(key); err != nil {
 		return Object{}, err
 	}
 
-	object, err := s.place.put(ctx, key, &incoming{r: r, max: max, ended: ctx.Err, hash: sha256.New()})
+	object, err := s.backend.put(ctx, key, &measuredReader{r: r, max: max, ctxErr: ctx.Err, hash: sha256.New()})
 	if err != nil {
-		return Object{}, failed("store", key, err)
+		return Object{}, wrapError("store", key, err)
 	}
 
 	return object, nil
@@ -114,7 +114,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, max int64) (Ob
 func (s *Store) Scratch() (*os.File, error) {
 	f, err := s.local.scratch()
 	if err != nil {
-		return nil, failed("make", "a scratch file", err)
+		return nil, wrapError("make", "a scratch file", err)
 	}
 
 	return f, nil
@@ -122,7 +122,7 @@ func (s *Store) Scratch() (*os.File, error) {
 
 // Space returns the free and total bytes of the storage, or 0 if the storage has no known limit.
 func (s *Store) Space() (free, total int64, err error) {
-	if free, total, err = s.place.space(); err != nil {
+	if free, total, err = s.backend.space(); err != nil {
 		return 0, 0, unavailable(fmt.Errorf("space of the storage: %w", err))
 	}
 	return free, total, nil
@@ -131,13 +131,13 @@ func (s *Store) Space() (free, total int64, err error) {
 // Open returns a reader of the blob and its size in bytes. It fails with NotFound if there is no
 // blob. The caller closes the reader, which outlives ctx; each read ends within a bounded time.
 func (s *Store) Open(ctx context.Context, key string) (io.ReadSeekCloser, int64, error) {
-	if err := errors.Join(ctx.Err(), valid(key)); err != nil {
-		return nil, 0, failed("open", key, err)
+	if err := errors.Join(ctx.Err(), validateKey(key)); err != nil {
+		return nil, 0, wrapError("open", key, err)
 	}
 
-	r, size, err := s.place.open(ctx, key)
+	r, size, err := s.backend.open(ctx, key)
 	if err != nil {
-		return nil, 0, failed("open", key, err)
+		return nil, 0, wrapError("open", key, err)
 	}
 
 	return r, size, nil
@@ -145,21 +145,21 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadSeekCloser, int64,
 
 // Delete deletes the blob under key. A missing blob is no error.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	return s.remove(ctx, key, s.place.remove)
+	return s.remove(ctx, key, s.backend.remove)
 }
 
 // DeleteAll deletes all blobs below prefix. It is no error if there are none. A concurrent Put
 // below prefix may fail or survive.
 func (s *Store) DeleteAll(ctx context.Context, prefix string) error {
-	return s.remove(ctx, prefix, s.place.removeAll)
+	return s.remove(ctx, prefix, s.backend.removeAll)
 }
 
 func (s *Store) remove(ctx context.Context, key string, remove func(context.Context, string) error) error {
-	if err := errors.Join(ctx.Err(), valid(key)); err != nil {
-		return failed("delete", key, err)
+	if err := errors.Join(ctx.Err(), validateKey(key)); err != nil {
+		return wrapError("delete", key, err)
 	}
 	if err := remove(ctx, key); err != nil {
-		return failed("delete", key, err)
+		return wrapError("delete", key, err)
 	}
 
 	return nil
@@ -169,14 +169,14 @@ func (s *Store) remove(ctx context.Context, key string, remove func(context.Cont
 // may be included or not. It stops after an error.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		if err := errors.Join(ctx.Err(), valid(prefix)); err != nil {
-			yield(Entry{}, failed("list", prefix, err))
+		if err := errors.Join(ctx.Err(), validateKey(prefix)); err != nil {
+			yield(Entry{}, wrapError("list", prefix, err))
 			return
 		}
 
-		for e, err := range s.place.list(ctx, prefix) {
+		for e, err := range s.backend.list(ctx, prefix) {
 			if err != nil {
-				yield(Entry{}, failed("list", prefix, err))
+				yield(Entry{}, wrapError("list", prefix, err))
 				return
 			}
 
@@ -189,13 +189,13 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
 
 // Folders returns the names of the folders directly below prefix.
 func (s *Store) Folders(ctx context.Context, prefix string) ([]string, error) {
-	if err := errors.Join(ctx.Err(), valid(prefix)); err != nil {
-		return nil, failed("list", prefix, err)
+	if err := errors.Join(ctx.Err(), validateKey(prefix)); err != nil {
+		return nil, wrapError("list", prefix, err)
 	}
 
-	names, err := s.place.folders(ctx, prefix)
+	names, err := s.backend.folders(ctx, prefix)
 	if err != nil {
-		return nil, failed("list", prefix, err)
+		return nil, wrapError("list", prefix, err)
 	}
 
 	return names, nil
@@ -207,7 +207,7 @@ func (s *Store) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.place.check(ctx); err != nil {
+	if err := s.backend.check(ctx); err != nil {
 		return unavailable(err)
 	}
 
@@ -217,7 +217,7 @@ func (s *Store) Check(ctx context.Context) error {
 // Sweep cleans up unfinished blobs of crashed processes that were not written to for olderThan. It
 // returns their number.
 func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (int, error) {
-	n, err := s.place.sweep(ctx, olderThan)
+	n, err := s.backend.sweep(ctx, olderThan)
 	if err != nil {
 		return n, fmt.Errorf("sweep unfinished blobs: %w", err)
 	}
@@ -225,18 +225,19 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (int, error)
 	return n, nil
 }
 
-// incoming wraps the content of a blob to limit, count and hash it, with the errors of [Store.Put].
-type incoming struct {
-	r     io.Reader
-	max   int64 // bytes
-	ended func() error
-	size  int64 // bytes read so far
-	hash  hash.Hash
+// measuredReader wraps the content of a blob to limit, count and hash it, with the errors of
+// [Store.Put].
+type measuredReader struct {
+	r      io.Reader
+	max    int64 // bytes
+	ctxErr func() error
+	size   int64 // bytes read so far
+	hash   hash.Hash
 }
 
 // Read implements io.Reader.
-func (in *incoming) Read(p []byte) (int, error) {
-	if err := in.ended(); err != nil {
+func (in *measuredReader) Read(p []byte) (int, error) {
+	if err := in.ctxErr(); err != nil {
 		return 0, err
 	}
 
@@ -252,10 +253,10 @@ func (in *incoming) Read(p []byte) (int, error) {
 }
 
 // object describes the bytes read so far.
-func (in *incoming) object() Object { return Object{in.size, in.hash.Sum(nil)} }
+func (in *measuredReader) object() Object { return Object{in.size, in.hash.Sum(nil)} }
 
-// valid returns an error if key does not have the form described at [Store].
-func valid(key string) error {
+// validateKey returns an error if key does not have the form described at [Store].
+func validateKey(key string) error {
 	for part := range strings.SplitSeq(key, "/") {
 		if part == "" || part[0] == '.' || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "" {
 			return fmt.Errorf("blob key %q is malformed", key)
@@ -265,13 +266,13 @@ func valid(key string) error {
 	return nil
 }
 
-// failed wraps err with the operation and the key, and sets its kind.
-func failed(doing, key string, err error) error {
-	err = fmt.Errorf("%s blob %s: %w", doing, key, err)
+// wrapError wraps err with the operation and the key, and sets its kind.
+func wrapError(op, key string, err error) error {
+	err = fmt.Errorf("%s blob %s: %w", op, key, err)
 	if _, done := errors.AsType[*fault.Error](err); done {
 		return err
 	}
-	if errors.Is(err, fs.ErrNotExist) && doing == "open" {
+	if errors.Is(err, fs.ErrNotExist) && op == "open" {
 		return fault.New(fault.NotFound, "the bytes are not there").Because(err)
 	}
 

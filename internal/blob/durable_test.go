@@ -23,7 +23,7 @@ type disk struct {
 	synced  int
 }
 
-func watch(s *Store, dir string) *disk {
+func watchDisk(s *Store, dir string) *disk {
 	d := &disk{dir: dir, entries: map[uint64][]string{}, bytes: map[uint64]string{}}
 	s.local.sync = func(f *os.File) error {
 		d.mu.Lock()
@@ -57,8 +57,8 @@ func watch(s *Store, dir string) *disk {
 
 func inode(info os.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }
 
-// left returns the bytes of a blob after a power failure.
-func (d *disk) left(t *testing.T, key string) (string, bool) {
+// surviving returns the bytes of a blob after a power failure.
+func (d *disk) surviving(t *testing.T, key string) (string, bool) {
 	t.Helper()
 
 	number := func(name string) uint64 {
@@ -91,9 +91,9 @@ func TestDurable(t *testing.T) {
 	t.Parallel()
 
 	s, dir := open(t)
-	d := watch(s, dir)
+	d := watchDisk(s, dir)
 
-	elsewhere := func(name string) {
+	makeFolder := func(name string) {
 		t.Helper()
 
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
@@ -101,7 +101,7 @@ func TestDurable(t *testing.T) {
 		}
 	}
 
-	away := func(name string) func() {
+	moveAway := func(name string) func() {
 		return func() {
 			if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, "away")); err != nil {
 				t.Fatal(err)
@@ -115,10 +115,10 @@ func TestDurable(t *testing.T) {
 	}{
 		{"projects/a/files/00/1", nil, 6},
 		{"projects/a/files/00/2", nil, 2},
-		{"projects/a/files/01/3", nil, 3},                                         // a new folder
-		{"projects/a/files/02/4", func() { elsewhere("projects/a/files/02") }, 3}, // created by another process
-		{"projects/b/files/02/4", func() { elsewhere("projects/b/files/02") }, 5}, // and its parents too
-		{"projects/a/files/00/5", away("projects/a"), 5},                          // recreated folders of the same names
+		{"projects/a/files/01/3", nil, 3},                                          // a new folder
+		{"projects/a/files/02/4", func() { makeFolder("projects/a/files/02") }, 3}, // created by another process
+		{"projects/b/files/02/4", func() { makeFolder("projects/b/files/02") }, 5}, // and its parents too
+		{"projects/a/files/00/5", moveAway("projects/a"), 5},                       // recreated folders
 		{"top", nil, 2},
 	} {
 		if put.after != nil {
@@ -131,7 +131,7 @@ func TestDurable(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if got, ok := d.left(t, put.key); !ok || got != "of "+put.key {
+		if got, ok := d.surviving(t, put.key); !ok || got != "of "+put.key {
 			t.Errorf("%s: after a power cut there is %q", put.key, got)
 		}
 		if got := d.synced - before; got != put.syncs {
@@ -159,7 +159,7 @@ func TestSyncFails(t *testing.T) {
 				t.Errorf("Put while sync %d fails with %v = %v, want Unavailable", after+1, why, err)
 			}
 
-			wantFiles(t, inFolder(dir))
+			wantFiles(t, folderFiles(dir))
 		}
 	}
 

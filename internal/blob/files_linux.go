@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// stampOf returns the stamp of f. ok is false if the file system does not provide one.
-func stampOf(f *os.File) (stamp, bool) {
+// readStamp returns the stamp of f. ok is false if the file system does not provide one.
+func readStamp(f *os.File) (stamp, bool) {
 	info, err := f.Stat()
 	if err != nil {
 		return stamp{}, false
@@ -33,20 +33,20 @@ func (s *folder) openFile(key string) (*os.File, error) {
 	}
 
 	var f *os.File
-	var refused error
-	err = conn.Control(func(fd uintptr) { f, refused = openBelow(int(fd), key) })
+	var openErr error
+	err = conn.Control(func(fd uintptr) { f, openErr = openAt(int(fd), key) })
 
-	return f, errors.Join(err, refused)
+	return f, errors.Join(err, openErr)
 }
 
-// openBelow opens the file under key, relative to the open folder root.
-func openBelow(root int, key string) (*os.File, error) {
+// openAt opens the file under key, relative to the open folder root.
+func openAt(root int, key string) (*os.File, error) {
 	at, rest, name := root, key, ""
 	for {
-		var further bool
-		name, rest, further = strings.Cut(rest, "/")
+		var more bool
+		name, rest, more = strings.Cut(rest, "/")
 		flags := syscall.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_CLOEXEC | syscall.O_NONBLOCK | syscall.O_NOCTTY
-		if further {
+		if more {
 			flags = pathOnly | syscall.O_DIRECTORY | syscall.O_NOFOLLOW | syscall.O_CLOEXEC
 		}
 
@@ -61,10 +61,10 @@ func openBelow(root int, key string) (*os.File, error) {
 
 		switch {
 		case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENXIO):
-			return nil, &fs.PathError{Op: "openat", Path: key, Err: errNotOurs} // a link or a socket
+			return nil, &fs.PathError{Op: "openat", Path: key, Err: errForeignFile} // a link or a socket
 		case err != nil:
 			return nil, &fs.PathError{Op: "openat", Path: key, Err: err}
-		case !further:
+		case !more:
 			return os.NewFile(uintptr(next), key), nil
 		}
 

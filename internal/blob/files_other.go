@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// stampOf returns no stamp: checksums are computed on every read.
-func stampOf(*os.File) (stamp, bool) { return stamp{}, false }
+// readStamp returns no stamp: checksums are computed on every read.
+func readStamp(*os.File) (stamp, bool) { return stamp{}, false }
 
 // openFile opens the file under key for reading. It follows no links and does not block on pipes.
 func (s *folder) openFile(key string) (*os.File, error) {
@@ -18,8 +18,8 @@ func (s *folder) openFile(key string) (*os.File, error) {
 		return nil, err
 	}
 
-	if !ours(want) {
-		return nil, errNotOurs
+	if !isBlobFile(want) {
+		return nil, errForeignFile
 	}
 
 	// O_NONBLOCK keeps the call from blocking if a pipe replaces the file meanwhile.
@@ -30,7 +30,7 @@ func (s *folder) openFile(key string) (*os.File, error) {
 
 	got, err := f.Stat()
 	if err == nil && !os.SameFile(want, got) {
-		err = errNotOurs
+		err = errForeignFile
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

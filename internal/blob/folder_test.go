@@ -15,7 +15,7 @@ import (
 	"socle/internal/fault"
 )
 
-func TestModes(t *testing.T) {
+func TestFileModes(t *testing.T) {
 	t.Parallel()
 
 	s, dir := open(t)
@@ -30,7 +30,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-func TestOpenOfWhatIsGone(t *testing.T) {
+func TestOpenDeleted(t *testing.T) {
 	t.Parallel()
 
 	s, _ := open(t)
@@ -54,8 +54,9 @@ func TestOpenOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// TestPlanted checks that foreign files in the folder are neither followed nor read nor waited for.
-func TestPlanted(t *testing.T) {
+// TestForeignFiles checks that foreign files in the folder are neither followed nor read nor waited
+// for.
+func TestForeignFiles(t *testing.T) {
 	t.Parallel()
 
 	s, dir := open(t)
@@ -80,7 +81,7 @@ func TestPlanted(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	before := inFolder(dir)(t)
+	before := folderFiles(dir)(t)
 
 	for _, key := range []string{
 		"link-out", "link-in", "folder-link/blob", "folder-out/outside", "dangling", "hard-link", "fifo",
@@ -103,7 +104,7 @@ func TestPlanted(t *testing.T) {
 		}
 	}
 
-	wantFiles(t, inFolder(dir), before...)
+	wantFiles(t, folderFiles(dir), before...)
 
 	for _, key := range []string{"link-out", "link-in", "folder-link", "folder-out", "dangling", "hard-link", "fifo"} {
 		if err := s.DeleteAll(t.Context(), key); err != nil {
@@ -111,7 +112,7 @@ func TestPlanted(t *testing.T) {
 		}
 	}
 
-	wantFiles(t, inFolder(dir), "victim/blob")
+	wantFiles(t, folderFiles(dir), "victim/blob")
 
 	if got, err := os.ReadFile(outside); string(got) != "not ours" || err != nil {
 		t.Errorf("the file outside = %q, %v, want it untouched", got, err)
@@ -123,9 +124,9 @@ func TestSweepFolder(t *testing.T) {
 
 	s, dir := open(t)
 	put(t, s, "kept", "finished and old")
-	long := time.Now().Add(-time.Hour)
+	longAgo := time.Now().Add(-time.Hour)
 	for name, touched := range map[string]time.Time{
-		"kept": long, unfinished + "/old": long, unfinished + "/new": time.Now(),
+		"kept": longAgo, unfinishedDir + "/old": longAgo, unfinishedDir + "/new": time.Now(),
 	} {
 		name = filepath.Join(dir, name)
 		if err := errors.Join(os.WriteFile(name, []byte("x"), 0o600), os.Chtimes(name, touched, touched)); err != nil {
@@ -162,7 +163,7 @@ func TestSweepFolder(t *testing.T) {
 		t.Errorf("Put during a sweep = %v", err)
 	}
 
-	wantFiles(t, inFolder(dir), unfinished+"/new", "arriving", "kept")
+	wantFiles(t, folderFiles(dir), unfinishedDir+"/new", "arriving", "kept")
 }
 
 func TestOpenStore(t *testing.T) {
@@ -197,8 +198,8 @@ func TestOpenStore(t *testing.T) {
 	}
 }
 
-// TestCheckOfWhatIsGone checks that a deleted folder is Unavailable.
-func TestCheckOfWhatIsGone(t *testing.T) {
+// TestCheckMissingFolder checks that a deleted folder is Unavailable.
+func TestCheckMissingFolder(t *testing.T) {
 	t.Parallel()
 
 	s, dir := open(t)
@@ -219,7 +220,7 @@ func TestTwoNames(t *testing.T) {
 	s, dir := open(t)
 	put(t, s, "a/b", "whole")
 
-	if err := os.Link(filepath.Join(dir, "a/b"), filepath.Join(dir, unfinished, "first")); err != nil {
+	if err := os.Link(filepath.Join(dir, "a/b"), filepath.Join(dir, unfinishedDir, "first")); err != nil {
 		t.Fatal(err)
 	}
 

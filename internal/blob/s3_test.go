@@ -47,28 +47,28 @@ func TestParts(t *testing.T) {
 		}
 	}
 
-	wantFiles(t, inService(service), "one", "three", "two")
+	wantFiles(t, bucketFiles(service), "one", "three", "two")
 }
 
 func TestPartsLeaveNothing(t *testing.T) {
 	t.Parallel()
 
-	broken := errors.New("connection lost")
-	cancelling, cancel := context.WithCancel(t.Context())
+	errLost := errors.New("connection lost")
+	ctx, cancel := context.WithCancel(t.Context())
 	for name, tt := range map[string]struct {
 		ctx context.Context
 		r   io.Reader
 		max int64
 		ok  func(error) bool
 	}{
-		"too large":   {t.Context(), bytes.NewReader(large()), 2 * partSize, tooLarge},
-		"without end": {t.Context(), endless{}, 3 * partSize, tooLarge},
-		"reader fails": {t.Context(), io.MultiReader(bytes.NewReader(large()), iotest.ErrReader(broken)),
-			noLimit, is(broken)},
-		"cancelled": {cancelling, io.MultiReader(bytes.NewReader(large()), readerFunc(func([]byte) (int, error) {
+		"too large":   {t.Context(), bytes.NewReader(large()), 2 * partSize, isTooLarge},
+		"without end": {t.Context(), endless{}, 3 * partSize, isTooLarge},
+		"reader fails": {t.Context(), io.MultiReader(bytes.NewReader(large()), iotest.ErrReader(errLost)),
+			noLimit, isError(errLost)},
+		"cancelled": {ctx, io.MultiReader(bytes.NewReader(large()), readerFunc(func([]byte) (int, error) {
 			cancel()
 			return 0, nil
-		})), noLimit, is(context.Canceled)},
+		})), noLimit, isError(context.Canceled)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,7 +78,7 @@ func TestPartsLeaveNothing(t *testing.T) {
 				t.Errorf("Put = %v", err)
 			}
 
-			wantFiles(t, inService(service))
+			wantFiles(t, bucketFiles(service))
 		})
 	}
 }
@@ -94,8 +94,8 @@ func answer(status int) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// never waits until the client gives up.
-func never(_ http.ResponseWriter, r *http.Request) bool {
+// neverAnswer waits until the client gives up.
+func neverAnswer(_ http.ResponseWriter, r *http.Request) bool {
 	io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
 
@@ -110,7 +110,7 @@ func TestServiceFails(t *testing.T) {
 	t.Parallel()
 
 	for name, fail := range map[string]func(http.ResponseWriter, *http.Request) bool{
-		"500": answer(500), "503": answer(503), "403": answer(403), "never": never,
+		"500": answer(500), "503": answer(503), "403": answer(403), "never": neverAnswer,
 		"cut off": cutOff, "301": answer(301),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,8 +121,8 @@ func TestServiceFails(t *testing.T) {
 			service.Configure(&c)
 
 			s := openConfigured(t, c)
-			b := s.place.(*bucket)
-			patient := b.timeout
+			b := s.backend.(*bucket)
+			timeout := b.timeout
 			put(t, s, "there", "there")
 
 			r, _, err := s.Open(t.Context(), "there")
@@ -152,15 +152,15 @@ func TestServiceFails(t *testing.T) {
 			}
 
 			service.Fail(nil)
-			b.timeout = patient
-			wantFiles(t, inService(service), "there")
+			b.timeout = timeout
+			wantFiles(t, bucketFiles(service), "there")
 			put(t, s, "a", "now")
 		})
 	}
 }
 
-// TestServiceFailsAtTheEnd accepts all parts and fails to complete the upload.
-func TestServiceFailsAtTheEnd(t *testing.T) {
+// TestCompleteFails accepts all parts and fails to complete the upload.
+func TestCompleteFails(t *testing.T) {
 	t.Parallel()
 
 	s, service := openService(t)
@@ -170,7 +170,7 @@ func TestServiceFailsAtTheEnd(t *testing.T) {
 		t.Errorf("Put = %v, want Unavailable", err)
 	}
 
-	wantFiles(t, inService(service))
+	wantFiles(t, bucketFiles(service))
 }
 
 // TestServiceRecovers lets the first request of each kind fail.
@@ -199,11 +199,11 @@ func TestServiceRecovers(t *testing.T) {
 		t.Errorf("Open has %q", got)
 	}
 
-	wantFiles(t, inService(service), "a")
+	wantFiles(t, bucketFiles(service), "a")
 }
 
-// TestLostAnswer checks that Put succeeds if the object was created but the response was lost.
-func TestLostAnswer(t *testing.T) {
+// TestLostResponse checks that Put succeeds if the object was created but the response was lost.
+func TestLostResponse(t *testing.T) {
 	t.Parallel()
 
 	for name, tt := range map[string]struct {
@@ -225,13 +225,13 @@ func TestLostAnswer(t *testing.T) {
 				t.Error("Open has other bytes")
 			}
 
-			wantFiles(t, inService(service), "a")
+			wantFiles(t, bucketFiles(service), "a")
 		})
 	}
 }
 
-// TestCancelledAtTheEnd cancels the context after the object was created.
-func TestCancelledAtTheEnd(t *testing.T) {
+// TestCanceledAfterPut cancels the context after the object was created.
+func TestCanceledAfterPut(t *testing.T) {
 	t.Parallel()
 
 	s, service := openService(t)
@@ -247,11 +247,11 @@ func TestCancelledAtTheEnd(t *testing.T) {
 		t.Errorf("Put = %v, want it to end with its context", err)
 	}
 
-	wantFiles(t, inService(service))
+	wantFiles(t, bucketFiles(service))
 }
 
-// TestBodyBreaksOff truncates every response: the reader resumes at the same offset.
-func TestBodyBreaksOff(t *testing.T) {
+// TestInterruptedBody truncates every response: the reader resumes at the same offset.
+func TestInterruptedBody(t *testing.T) {
 	t.Parallel()
 
 	s, service := openService(t)
@@ -289,7 +289,7 @@ func TestAbsentService(t *testing.T) {
 		c.StorageURL, _, _ = strings.Cut(c.StorageURL, "&was=")
 
 		s := openConfigured(t, c)
-		s.place.(*bucket).timeout = 300 * time.Millisecond
+		s.backend.(*bucket).timeout = 300 * time.Millisecond
 		if _, err := s.Put(t.Context(), "a", strings.NewReader("x"), noLimit); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("Put = %v, want Unavailable", err)
 		}
@@ -309,8 +309,8 @@ func TestSweepParts(t *testing.T) {
 	s, service := openService(t)
 	put(t, s, "kept", "kept")
 
-	begun := &upload{bucket: s.place.(*bucket), key: s.place.(*bucket).key("cut/off")}
-	if err := errors.Join(begun.begin(t.Context()), begun.part(t.Context(), large()[:partSize])); err != nil {
+	begun := &upload{bucket: s.backend.(*bucket), key: s.backend.(*bucket).key("cut/off")}
+	if err := errors.Join(begun.begin(t.Context()), begun.putPart(t.Context(), large()[:partSize])); err != nil {
 		t.Fatal(err)
 	}
 
@@ -321,7 +321,7 @@ func TestSweepParts(t *testing.T) {
 		t.Errorf("Sweep = %d, %v, want 1", n, err)
 	}
 
-	wantFiles(t, inService(service), "kept")
+	wantFiles(t, bucketFiles(service), "kept")
 	if err := begun.complete(t.Context()); err == nil {
 		t.Error("an upload that was swept away was completed")
 	}
@@ -330,17 +330,19 @@ func TestSweepParts(t *testing.T) {
 func TestReadPart(t *testing.T) {
 	t.Parallel()
 
-	for _, size := range []int{0, 1, firstChunk - 1, firstChunk, firstChunk + 1, 3 * firstChunk, 3*firstChunk + 1} {
-		part, last, err := readPart(iotest.HalfReader(bytes.NewReader(make([]byte, size))), nil, 3*firstChunk)
-		if want := min(size, 3*firstChunk); len(part) != want || cap(part) > 3*firstChunk ||
-			last != (size < 3*firstChunk) || err != nil {
+	for _, size := range []int{
+		0, 1, minPartBuffer - 1, minPartBuffer, minPartBuffer + 1, 3 * minPartBuffer, 3*minPartBuffer + 1,
+	} {
+		part, last, err := readPart(iotest.HalfReader(bytes.NewReader(make([]byte, size))), nil, 3*minPartBuffer)
+		if want := min(size, 3*minPartBuffer); len(part) != want || cap(part) > 3*minPartBuffer ||
+			last != (size < 3*minPartBuffer) || err != nil {
 			t.Errorf("readPart of %d = %d of %d, %v, %v", size, len(part), cap(part), last, err)
 		}
 	}
 }
 
-// TestCloseEndsARead closes a reader during a read: the read fails and sends no further request.
-func TestCloseEndsARead(t *testing.T) {
+// TestCloseDuringRead closes a reader during a read: the read fails and sends no further request.
+func TestCloseDuringRead(t *testing.T) {
 	t.Parallel()
 
 	s, service := openService(t)
@@ -348,13 +350,13 @@ func TestCloseEndsARead(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var asked atomic.Int32
+	var requests atomic.Int32
 	service.Fail(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodGet {
 			return false
 		}
 
-		asked.Add(1)
+		requests.Add(1)
 		w.Header().Set("Content-Length", "10")
 		_, _ = io.WriteString(w, "0")
 		_ = http.NewResponseController(w).Flush()
@@ -372,26 +374,26 @@ func TestCloseEndsARead(t *testing.T) {
 		t.Fatalf("Read = %d, %v", n, err)
 	}
 
-	ended := make(chan error)
+	readErr := make(chan error)
 	go func() {
 		_, err := r.Read(make([]byte, 10))
-		ended <- err
+		readErr <- err
 	}()
 
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-ended; err == nil {
+	if err := <-readErr; err == nil {
 		t.Error("the read does not fail")
 	}
 
-	if n := asked.Load(); n != 1 {
+	if n := requests.Load(); n != 1 {
 		t.Errorf("the service was asked %d times, want once", n)
 	}
 }
 
-// TestRangesAreIgnored reads the end of a blob through a service or proxy that ignores ranges.
-func TestRangesAreIgnored(t *testing.T) {
+// TestIgnoredRanges reads the end of a blob through a service or proxy that ignores ranges.
+func TestIgnoredRanges(t *testing.T) {
 	t.Parallel()
 
 	s, service := openService(t)

@@ -13,8 +13,8 @@ var (
 	Types = slices.Concat(textTypes, numberTypes, choiceTypes, dateTypes, []string{"checkbox", "file"})
 )
 
-// applies maps a member to the types it applies to. Other members apply to all types.
-var applies = map[string][]string{
+// applicableTypes maps a member to the types it applies to. Other members apply to all types.
+var applicableTypes = map[string][]string{
 	"default_value": slices.Concat(textTypes, numberTypes, choiceTypes, dateTypes, []string{"checkbox"}),
 	"options":       choiceTypes,
 	"pattern":       textTypes,
@@ -69,7 +69,7 @@ type FieldInput struct {
 // A value given in in must fit the type. A value left over from the previous type that does not fit
 // is dropped, since the caller did not set it.
 func (d Definition) apply(in FieldInput) (Definition, problems) {
-	m := merge{to: in.Type, left: map[string]func(){}}
+	m := definitionChange{newType: in.Type, stale: map[string]func(){}}
 	retyped := d.Type != in.Type
 	d.Label, d.Type = in.Label, in.Type
 
@@ -79,35 +79,35 @@ func (d Definition) apply(in FieldInput) (Definition, problems) {
 		m.add("is_required", "invalid_value", "must be true or false")
 	}
 
-	member(&m, "description", &d.Description, orNull(in.Description))
-	member(&m, "default_value", &d.DefaultValue, orNull(in.DefaultValue))
-	member(&m, "options", &d.Options, orNull(in.Options))
-	member(&m, "pattern", &d.Pattern, orNull(in.Pattern))
-	member(&m, "min_length", &d.MinLength, in.MinLength)
-	member(&m, "max_length", &d.MaxLength, in.MaxLength)
-	member(&m, "min_value", &d.MinValue, in.MinValue)
-	member(&m, "max_value", &d.MaxValue, in.MaxValue)
-	member(&m, "date_format", &d.DateFormat, orNull(in.DateFormat))
-	member(&m, "start_date", &d.StartDate, orNull(in.StartDate))
-	member(&m, "end_date", &d.EndDate, orNull(in.EndDate))
+	applyMember(&m, "description", &d.Description, emptyToNull(in.Description))
+	applyMember(&m, "default_value", &d.DefaultValue, emptyToNull(in.DefaultValue))
+	applyMember(&m, "options", &d.Options, emptyToNull(in.Options))
+	applyMember(&m, "pattern", &d.Pattern, emptyToNull(in.Pattern))
+	applyMember(&m, "min_length", &d.MinLength, in.MinLength)
+	applyMember(&m, "max_length", &d.MaxLength, in.MaxLength)
+	applyMember(&m, "min_value", &d.MinValue, in.MinValue)
+	applyMember(&m, "max_value", &d.MaxValue, in.MaxValue)
+	applyMember(&m, "date_format", &d.DateFormat, emptyToNull(in.DateFormat))
+	applyMember(&m, "start_date", &d.StartDate, emptyToNull(in.StartDate))
+	applyMember(&m, "end_date", &d.EndDate, emptyToNull(in.EndDate))
 
 	found := d.check()
-	if retyped && m.drop(found) {
+	if retyped && m.dropStale(found) {
 		found = d.check()
 	}
 
 	return d, append(m.problems, found...)
 }
 
-// merge is a change of a definition in progress.
-type merge struct {
-	to       string            // the type after the change
-	left     map[string]func() // clears a value that the request leaves unchanged
+// definitionChange is a change of a definition in progress.
+type definitionChange struct {
+	newType  string            // the type after the change
+	stale    map[string]func() // clears a value that the request leaves unchanged
 	problems                   // of members in the request
 }
 
-// member applies one member of a request.
-func member[T any](m *merge, name string, value **T, in Opt[T]) {
+// applyMember applies one member of a request.
+func applyMember[T any](m *definitionChange, name string, value **T, in Opt[T]) {
 	if in.Named {
 		*value = in.Value
 	}
@@ -117,26 +117,26 @@ func member[T any](m *merge, name string, value **T, in Opt[T]) {
 	}
 
 	if !in.Named {
-		m.left[name] = func() { *value = nil }
+		m.stale[name] = func() { *value = nil }
 	}
 
-	types, some := applies[name]
-	if !some || slices.Contains(types, m.to) || !slices.Contains(Types, m.to) {
+	types, restricted := applicableTypes[name]
+	if !restricted || slices.Contains(types, m.newType) || !slices.Contains(Types, m.newType) {
 		return
 	}
 
 	*value = nil
 
 	if in.Named {
-		m.add(name, "not_applicable", "does not apply to a field of type "+m.to)
+		m.add(name, "not_applicable", "does not apply to a field of type "+m.newType)
 	}
 }
 
-// drop clears values left over from the previous type that are invalid on their own. It keeps
+// dropStale clears values left over from the previous type that are invalid on their own. It keeps
 // contradictory limits, since one of the two is from the request.
-func (m *merge) drop(found problems) (dropped bool) {
+func (m *definitionChange) dropStale(found problems) (dropped bool) {
 	for _, f := range found {
-		if clear, ok := m.left[f.Name]; ok && f.Code != crossed {
+		if clear, ok := m.stale[f.Name]; ok && f.Code != outOfRange {
 			clear()
 			dropped = true
 		}
@@ -145,8 +145,8 @@ func (m *merge) drop(found problems) (dropped bool) {
 	return dropped
 }
 
-// orNull turns empty text into null, since web forms send empty text for empty inputs.
-func orNull(in Opt[string]) Opt[string] {
+// emptyToNull turns empty text into null, since web forms send empty text for empty inputs.
+func emptyToNull(in Opt[string]) Opt[string] {
 	if in.Value != nil && *in.Value == "" {
 		return Opt[string]{Named: true}
 	}

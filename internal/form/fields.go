@@ -36,15 +36,15 @@ const (
 // NotFound if the form does not exist, and with Unprocessable on every invalid member, such as
 // fields.0.label.
 func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields []FieldInput) ([]Field, error) {
-	definitions, broken := define(fields)
+	definitions, invalid := validateFields(fields)
 	var created []Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := redefine(ctx, tx, form); err != nil {
+		if err := incrementVersion(ctx, tx, form); err != nil {
 			return err
 		}
 
-		if broken != nil { // NotFound takes precedence
-			return broken
+		if invalid != nil { // NotFound takes precedence
+			return invalid
 		}
 
 		last, err := pg.One[struct{ Count, Position int }](ctx, tx, `
@@ -78,17 +78,17 @@ func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields
 	return created, nil
 }
 
-// redefine increments the version of a form's fields. The lock on the form's row serializes
+// incrementVersion increments the version of a form's fields. The lock on the form's row serializes
 // changes, so that versions and positions are unique.
-func redefine(ctx context.Context, tx pgx.Tx, form uuid.UUID) error {
+func incrementVersion(ctx context.Context, tx pgx.Tx, form uuid.UUID) error {
 	_, err := pg.Value[int](ctx, tx,
 		`update forms.forms set version = version + 1 where uuid = @form returning version`,
 		pgx.StrictNamedArgs{"form": form})
 	return err
 }
 
-// define validates new fields.
-func define(fields []FieldInput) ([]Definition, error) {
+// validateFields validates new fields.
+func validateFields(fields []FieldInput) ([]Definition, error) {
 	if len(fields) == 0 || len(fields) > maxBatch {
 		return nil, fault.OnField(fault.Unprocessable, "fields", "invalid_length", "must be 1 to %d fields", maxBatch)
 	}
@@ -121,7 +121,8 @@ func insertField(ctx context.Context, tx pgx.Tx, form uuid.UUID, position int, d
 		insert into forms.fields (uuid, form_uuid, position, label, type, description, is_required, default_value,
 			options, pattern, min_length, max_length, min_value, max_value, date_format, start_date, end_date)
 		values (@id, @form, @position, @label, @type, @description, @required, @default,
-			@options::text::json, @pattern, @min_length, @max_length, @min_value, @max_value, @date_format, @start_date, @end_date)
+			@options::text::json, @pattern, @min_length, @max_length, @min_value, @max_value,
+			@date_format, @start_date, @end_date)
 		returning `+fieldColumns, args)
 }
 
@@ -150,7 +151,7 @@ func listFields(ctx context.Context, q pg.Querier, form uuid.UUID) ([]Field, err
 func DeleteField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) (Field, error) {
 	var deleted Field
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
-		if err := redefine(ctx, tx, form); err != nil {
+		if err := incrementVersion(ctx, tx, form); err != nil {
 			return err
 		}
 
@@ -169,7 +170,7 @@ func DeleteField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) 
 func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order []uuid.UUID) ([]Field, error) {
 	var fields []Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := redefine(ctx, tx, form); err != nil {
+		if err := incrementVersion(ctx, tx, form); err != nil {
 			return err
 		}
 
@@ -194,7 +195,7 @@ func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order [
 
 		if len(missing) > 0 {
 			return fault.OnField(fault.Unprocessable, "fields", "incomplete", "must name all %s of the form",
-				count(len(found), "field"))
+				plural(len(found), "field"))
 		}
 
 		// Negate the positions first: they must be unique at any time.
@@ -222,7 +223,7 @@ func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order [
 func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, in FieldInput) (Field, error) {
 	var updated Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := redefine(ctx, tx, form); err != nil {
+		if err := incrementVersion(ctx, tx, form); err != nil {
 			return err
 		}
 
@@ -233,8 +234,8 @@ func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, 
 			return err
 		}
 
-		d, broken := found.Definition.apply(in)
-		if err := broken.err(); err != nil {
+		d, invalid := found.Definition.apply(in)
+		if err := invalid.err(); err != nil {
 			return err
 		}
 
@@ -271,7 +272,7 @@ func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Fie
 		return err
 	}
 
-	left := newEffort()
+	budget := newPatternBudget()
 	for _, f := range all {
 		if f.Pattern == nil {
 			continue
@@ -282,7 +283,7 @@ func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Fie
 			continue
 		}
 
-		if !left.load(p) {
+		if !budget.spend(p) {
 			if at := slices.IndexFunc(changed, func(c Field) bool { return c.UUID == f.UUID }); at >= 0 {
 				i = at
 			}

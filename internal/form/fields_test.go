@@ -18,8 +18,8 @@ import (
 	"socle/internal/tenant/tenanttest"
 )
 
-// times ignores unpredictable values.
-var times = cmp.Options{cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreFields(Field{}, "UUID")}
+// ignoreGenerated ignores unpredictable values.
+var ignoreGenerated = cmp.Options{cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreFields(Field{}, "UUID")}
 
 func newForm(t *testing.T, p *tenant.Project) Form {
 	t.Helper()
@@ -63,7 +63,7 @@ func TestCreateForm(t *testing.T) {
 		CreatedBy:   user,
 		UpdatedBy:   user,
 	}
-	if diff := cmp.Diff(created, want, times); diff != "" {
+	if diff := cmp.Diff(created, want, ignoreGenerated); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
 
@@ -99,13 +99,13 @@ func TestCreateFields(t *testing.T) {
 	form := newForm(t, p)
 
 	created, err := CreateFields(t.Context(), p, form.UUID, []FieldInput{
-		{Label: "name", Type: "text", IsRequired: some(true), Pattern: some("[a-z]+"),
-			MinLength: some(int64(1)), MaxLength: some(int64(5)),
-			DefaultValue: some("abc"), Description: some("who?")},
-		{Label: "colour", Type: "select", Options: some("red, green")},
-		{Label: "stars", Type: "rating", MinValue: some(int64(-1 << 63)), MaxValue: some(int64(1<<63 - 1))},
-		{Label: "day", Type: "date", DateFormat: some("DD.MM.YYYY"),
-			StartDate: some("01.02.2026"), EndDate: some("2026-12-31")},
+		{Label: "name", Type: "text", IsRequired: optOf(true), Pattern: optOf("[a-z]+"),
+			MinLength: optOf(int64(1)), MaxLength: optOf(int64(5)),
+			DefaultValue: optOf("abc"), Description: optOf("who?")},
+		{Label: "colour", Type: "select", Options: optOf("red, green")},
+		{Label: "stars", Type: "rating", MinValue: optOf(int64(-1 << 63)), MaxValue: optOf(int64(1<<63 - 1))},
+		{Label: "day", Type: "date", DateFormat: optOf("DD.MM.YYYY"),
+			StartDate: optOf("01.02.2026"), EndDate: optOf("2026-12-31")},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestCreateFields(t *testing.T) {
 		{FormUUID: form.UUID, Definition: Definition{Label: "day", Type: "date", DateFormat: new("DD.MM.YYYY"),
 			StartDate: new("2026-02-01"), EndDate: new("2026-12-31")}},
 	}
-	if diff := cmp.Diff(created, want, times); diff != "" {
+	if diff := cmp.Diff(created, want, ignoreGenerated); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
 
@@ -181,13 +181,14 @@ func TestCreateFieldsRefused(t *testing.T) {
 	}
 }
 
-// TestCreateFieldsAtOnce adds fields concurrently: those of one request stay together and in order.
-func TestCreateFieldsAtOnce(t *testing.T) {
+// TestCreateFieldsConcurrently adds fields concurrently: those of one request stay together and in
+// order.
+func TestCreateFieldsConcurrently(t *testing.T) {
 	t.Parallel()
 
 	p := tenanttest.New(t)
 	form := newForm(t, p)
-	atOnce(t, p, `select from forms.forms for update`,
+	runWhileLocked(t, p, `select from forms.forms for update`,
 		func() {
 			if _, err := CreateFields(t.Context(), p, form.UUID,
 				[]FieldInput{{Label: "a", Type: "text"}, {Label: "b", Type: "text"}}); err != nil {
@@ -206,9 +207,9 @@ func TestCreateFieldsAtOnce(t *testing.T) {
 	}
 }
 
-// atOnce starts functions that need a locked row and releases the lock when all of them wait for
-// it.
-func atOnce(t *testing.T, p *tenant.Project, lock string, functions ...func()) {
+// runWhileLocked starts functions that need a locked row and releases the lock when all of them
+// wait for it.
+func runWhileLocked(t *testing.T, p *tenant.Project, lock string, functions ...func()) {
 	t.Helper()
 
 	tx, err := p.Trusted().Begin(t.Context())
@@ -281,15 +282,15 @@ func TestUpdateField(t *testing.T) {
 	f := newField(t, p, form.UUID, FieldInput{
 		Label:        "colour",
 		Type:         "select",
-		Options:      some("red,green"),
-		DefaultValue: some("red"),
-		Description:  some("which?"),
+		Options:      optOf("red,green"),
+		DefaultValue: optOf("red"),
+		Description:  optOf("which?"),
 	})
 
 	got, err := UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{
 		Label:   "colours",
 		Type:    "multiselect",
-		Options: some("red,blue"),
+		Options: optOf("red,blue"),
 	})
 
 	want := f
@@ -300,7 +301,7 @@ func TestUpdateField(t *testing.T) {
 		DefaultValue: new(`["red"]`),
 		Description:  new("which?"),
 	}
-	if diff := cmp.Diff(got, want, times); diff != "" || err != nil {
+	if diff := cmp.Diff(got, want, ignoreGenerated); diff != "" || err != nil {
 		t.Errorf("got -, want + (%v)\n%s", err, diff)
 	}
 	if !got.CreatedAt.Equal(f.CreatedAt) || !got.UpdatedAt.After(f.UpdatedAt) {
@@ -310,8 +311,8 @@ func TestUpdateField(t *testing.T) {
 	_, err = UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{
 		Label:    "",
 		Type:     "multiselect",
-		Options:  some("green"),
-		MinValue: some(int64(1)),
+		Options:  optOf("green"),
+		MinValue: optOf(int64(1)),
 	})
 	if got, want := codes(fault.Of(err).Fields), []string{
 		"min_value not_applicable", "label required", "default_value invalid_value",
@@ -338,8 +339,9 @@ func TestUpdateField(t *testing.T) {
 	}
 }
 
-// TestUpdateFieldAtOnce concurrently changes two limits that must not cross: one change fails.
-func TestUpdateFieldAtOnce(t *testing.T) {
+// TestUpdateFieldConcurrently concurrently changes two limits that must not cross: one change
+// fails.
+func TestUpdateFieldConcurrently(t *testing.T) {
 	t.Parallel()
 
 	p := tenanttest.New(t)
@@ -347,28 +349,29 @@ func TestUpdateFieldAtOnce(t *testing.T) {
 	f := newField(t, p, form.UUID, FieldInput{
 		Label:    "a",
 		Type:     "number",
-		MinValue: some(int64(0)),
-		MaxValue: some(int64(10)),
+		MinValue: optOf(int64(0)),
+		MaxValue: optOf(int64(10)),
 	})
 
 	var up, down error
-	atOnce(t, p, `select from forms.fields for update`,
+	runWhileLocked(t, p, `select from forms.fields for update`,
 		func() {
 			_, up = UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{
 				Label:    "a",
 				Type:     "number",
-				MinValue: some(int64(7)),
+				MinValue: optOf(int64(7)),
 			})
 		},
 		func() {
 			_, down = UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{
 				Label:    "a",
 				Type:     "number",
-				MaxValue: some(int64(3)),
+				MaxValue: optOf(int64(3)),
 			})
 		})
 
-	if (up == nil) == (down == nil) || !fault.Is(up, fault.Unprocessable) && !fault.Is(down, fault.Unprocessable) {
+	refused := fault.Is(up, fault.Unprocessable) || fault.Is(down, fault.Unprocessable)
+	if (up == nil) == (down == nil) || !refused {
 		t.Errorf("got %v and %v, want one success and one Unprocessable", up, down)
 	}
 }

@@ -43,8 +43,9 @@ type Form struct {
 }
 
 const formColumns = `
-	uuid, @project::uuid as project_uuid, name, description, state, opens_at, closes_at, max_responses, success_message, honeypot,
-	container_uuid, link, version, total_responses, blocked_responses, created_at, created_by, updated_at, updated_by`
+	uuid, @project::uuid as project_uuid, name, description, state, opens_at, closes_at, max_responses,
+	success_message, honeypot, container_uuid, link, version, total_responses, blocked_responses,
+	created_at, created_by, updated_at, updated_by`
 
 // FullForm is a form with its fields in order.
 type FullForm struct {
@@ -106,7 +107,7 @@ func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n Ne
 func ListForms(ctx context.Context, p *tenant.Project, page pg.Page) ([]Form, int64, error) {
 	var forms []Form
 	var total int64
-	err := reading(ctx, p, func(tx pgx.Tx) (err error) {
+	err := readTx(ctx, p, func(tx pgx.Tx) (err error) {
 		if total, err = pg.Value[int64](ctx, tx, `select count(*) from forms.forms`); err != nil {
 			return err
 		}
@@ -135,7 +136,7 @@ func getForm(ctx context.Context, q pg.Querier, p *tenant.Project, id uuid.UUID)
 // the form does not exist.
 func GetFullForm(ctx context.Context, p *tenant.Project, id uuid.UUID) (FullForm, error) {
 	var f FullForm
-	err := reading(ctx, p, func(tx pgx.Tx) (err error) {
+	err := readTx(ctx, p, func(tx pgx.Tx) (err error) {
 		if f.Form, err = getForm(ctx, tx, p, id); err != nil {
 			return err
 		}
@@ -162,7 +163,8 @@ func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool
 
 			files, err := pg.Values[uuid.UUID](ctx, tx, `
 				with gone as (delete from forms.responses where form_uuid = @form returning answers)
-				select (a.value ->> 'fileUuid')::uuid from gone, jsonb_each(gone.answers) a where a.value ? 'fileUuid' and jsonb_typeof(a.value) = 'object'`,
+				select (a.value ->> 'fileUuid')::uuid from gone, jsonb_each(gone.answers) a
+				where a.value ? 'fileUuid' and jsonb_typeof(a.value) = 'object'`,
 				pgx.StrictNamedArgs{"form": id})
 			if err != nil {
 				return err
@@ -188,8 +190,8 @@ func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool
 // Remove deletes files in the transaction that deletes the record they belong to.
 type Remove func(ctx context.Context, tx pgx.Tx, files []uuid.UUID) error
 
-// reading runs f in a read-only transaction with one snapshot.
-func reading(ctx context.Context, p *tenant.Project, f func(tx pgx.Tx) error) error {
+// readTx runs f in a read-only transaction with one snapshot.
+func readTx(ctx context.Context, p *tenant.Project, f func(tx pgx.Tx) error) error {
 	return pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		if _, err := pg.Exec(ctx, tx, `set transaction isolation level repeatable read, read only`); err != nil {
 			return err
@@ -223,7 +225,7 @@ func (p *problems) checkText(member, s string, limit int) bool {
 	case !utf8.ValidString(s) || strings.ContainsRune(s, 0): // PostgreSQL rejects both
 		p.add(member, "invalid_format", "must be text without NUL")
 	case utf8.RuneCountInString(s) > limit:
-		p.add(member, "too_long", "must be at most "+count(limit, "character"))
+		p.add(member, "too_long", "must be at most "+plural(limit, "character"))
 	default:
 		return true
 	}
@@ -239,7 +241,7 @@ func (p problems) err() error {
 
 	detail := p[0].Name + " " + p[0].Message
 	if len(p) > 1 {
-		detail += ", and " + count(len(p)-1, "more problem")
+		detail += ", and " + plural(len(p)-1, "more problem")
 	}
 
 	return &fault.Error{Kind: fault.Unprocessable, Detail: detail, Fields: p}

@@ -20,7 +20,7 @@ func TestOptUnmarshal(t *testing.T) {
 	}
 
 	const text = `{"null": null, "zero": 0, "text": "é", "no": false}`
-	want := body{Null: null[int64](), Zero: some(int64(0)), Text: some("é"), No: some(false)}
+	want := body{Null: optNull[int64](), Zero: optOf(int64(0)), Text: optOf("é"), No: optOf(false)}
 	for name, unmarshal := range map[string]func([]byte, any) error{
 		"v1": json.Unmarshal,
 		"v2": func(b []byte, v any) error { return jsonv2.Unmarshal(b, v) },
@@ -44,8 +44,8 @@ func TestOptUnmarshal(t *testing.T) {
 	}
 }
 
-// some returns a member with value v.
-func some[T any](v T) Opt[T] { return Opt[T]{Named: true, Value: &v} }
+// optOf returns a member with value v.
+func optOf[T any](v T) Opt[T] { return Opt[T]{Named: true, Value: &v} }
 
-// null returns a member that is null.
-func null[T any]() Opt[T] { return Opt[T]{Named: true} }
+// optNull returns a member that is null.
+func optNull[T any]() Opt[T] { return Opt[T]{Named: true} }

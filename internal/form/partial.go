@@ -25,11 +25,11 @@ func StartResponse(
 
 	var receipt Receipt
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := s.lock(ctx, tx); err != nil {
+		if err := s.lockForm(ctx, tx); err != nil {
 			return err
 		}
 
-		trapped, err := s.begin(ctx, tx, answers)
+		trapped, err := s.checkPartial(ctx, tx, answers)
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func StartResponse(
 		audit.CreatedUUID(ctx, id)
 		receipt = Receipt{UUID: id, FormUUID: form, State: "partial"}
 		if trapped {
-			expires := time.Now().Add(Patience)
+			expires := time.Now().Add(PartialTTL)
 			receipt.ExpiresAt = &expires
 			_, err := pg.Exec(ctx, tx,
 				`update forms.forms set blocked_responses = blocked_responses + 1 where uuid = @form`,
@@ -45,7 +45,7 @@ func StartResponse(
 			return err
 		}
 
-		version, err := s.freeze(ctx, tx)
+		version, err := s.storeVersion(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -55,8 +55,8 @@ func StartResponse(
 			values (@id, @form, @version, 'partial', @answers, @hash, now() + @patience::interval)
 			returning expires_at`,
 			pgx.StrictNamedArgs{
-				"id": id, "form": form, "version": version, "answers": answers.text(),
-				"hash": hash, "patience": Patience,
+				"id": id, "form": form, "version": version, "answers": answers.encode(),
+				"hash": hash, "patience": PartialTTL,
 			})
 
 		receipt.ExpiresAt = &expires
@@ -66,36 +66,36 @@ func StartResponse(
 	return receipt, token, err
 }
 
-// lock locks the form's row until the end of the transaction, so that form and fields do not
+// lockForm locks the form's row until the end of the transaction, so that form and fields do not
 // change.
-func (s submission) lock(ctx context.Context, tx pgx.Tx) error {
+func (s submission) lockForm(ctx context.Context, tx pgx.Tx) error {
 	_, err := pg.Value[uuid.UUID](ctx, tx, `select uuid from forms.forms where uuid = @form for no key update`,
 		pgx.StrictNamedArgs{"form": s.form})
 	return err
 }
 
-// begin fails unless the form accepts responses and the answers belong to its fields. It reports
-// whether the honeypot was filled in.
-func (s submission) begin(ctx context.Context, tx pgx.Tx, answers Answers) (trapped bool, err error) {
+// checkPartial fails unless the form accepts responses and the answers belong to its fields. It
+// reports whether the honeypot was filled in.
+func (s submission) checkPartial(ctx context.Context, tx pgx.Tx, answers Answers) (trapped bool, err error) {
 	f, err := getForm(ctx, tx, s.project, s.form)
 	if err != nil {
 		return false, err
 	}
 
-	if shut := f.shut(time.Now()); shut != nil {
-		return false, shut
+	if closed := f.closedReason(time.Now()); closed != nil {
+		return false, closed
 	}
 
-	d, err := s.define(ctx, tx)
+	d, err := s.loadFields(ctx, tx)
 	if err != nil {
 		return false, err
 	}
 
-	if d.trapped(answers) {
+	if d.takeHoneypot(answers) {
 		return true, nil
 	}
 
-	return false, d.keep(answers)
+	return false, d.validatePartial(answers)
 }
 
 // ContinueResponse adds answers to a partial response to a form of project p, identified by token;
@@ -107,19 +107,19 @@ func ContinueResponse(
 	s := submission{project: p, form: form, id: id}
 	var receipt Receipt
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := s.lock(ctx, tx); err != nil { // lock order: form, response
+		if err := s.lockForm(ctx, tx); err != nil { // lock order: form, response
 			return err
 		}
 
 		found, err := pg.Value[json.RawMessage](ctx, tx, `
 			select answers from forms.responses
 			where uuid = @id and form_uuid = @form and state = 'partial' and token_hash = @hash and expires_at > now()
-			for update`, pgx.StrictNamedArgs{"id": id, "form": form, "hash": hashOf(token)})
+			for update`, pgx.StrictNamedArgs{"id": id, "form": form, "hash": hashToken(token)})
 		if err != nil {
 			return err
 		}
 
-		trapped, err := s.begin(ctx, tx, answers)
+		trapped, err := s.checkPartial(ctx, tx, answers)
 		if err != nil {
 			return err
 		}
@@ -130,16 +130,16 @@ func ContinueResponse(
 			answers, complete = Answers{}, false
 		}
 
-		merged, err := s.merge(ctx, tx, found, answers)
+		merged, err := s.mergeAnswers(ctx, tx, found, answers)
 		if err != nil {
 			return err
 		}
 
 		if complete {
-			return s.finish(ctx, tx, merged, &receipt)
+			return s.complete(ctx, tx, merged, &receipt)
 		}
 
-		version, err := s.freeze(ctx, tx)
+		version, err := s.storeVersion(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func ContinueResponse(
 			set version = @version, answers = @answers, updated_at = now(), expires_at = now() + @patience::interval
 			where uuid = @id
 			returning expires_at`, pgx.StrictNamedArgs{
-			"id": id, "version": version, "answers": merged.text(), "patience": Patience,
+			"id": id, "version": version, "answers": merged.encode(), "patience": PartialTTL,
 		})
 
 		receipt.ExpiresAt = &expires
@@ -159,14 +159,16 @@ func ContinueResponse(
 	return receipt, err
 }
 
-// merge applies new answers to the stored ones and drops answers to deleted fields.
-func (s submission) merge(ctx context.Context, tx pgx.Tx, before json.RawMessage, answers Answers) (Answers, error) {
+// mergeAnswers applies new answers to the stored ones and drops answers to deleted fields.
+func (s submission) mergeAnswers(
+	ctx context.Context, tx pgx.Tx, before json.RawMessage, answers Answers,
+) (Answers, error) {
 	var found map[string]json.RawMessage
 	if err := json.Unmarshal(before, &found); err != nil {
 		return nil, err
 	}
 
-	d, err := s.define(ctx, tx)
+	d, err := s.loadFields(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +184,7 @@ func (s submission) merge(ctx context.Context, tx pgx.Tx, before json.RawMessage
 			merged[name] = v
 		}
 
-		if blank(merged[name]) {
+		if isEmpty(merged[name]) {
 			delete(merged, name)
 		}
 	}
@@ -190,23 +192,23 @@ func (s submission) merge(ctx context.Context, tx pgx.Tx, before json.RawMessage
 	return merged, nil
 }
 
-func (s submission) finish(ctx context.Context, tx pgx.Tx, answers Answers, receipt *Receipt) error {
-	d, err := s.define(ctx, tx)
+func (s submission) complete(ctx context.Context, tx pgx.Tx, answers Answers, receipt *Receipt) error {
+	d, err := s.loadFields(ctx, tx)
 	if err != nil {
 		return err
 	}
 
-	kept, err := d.judge(ctx, answers, nil)
+	stored, err := d.validate(ctx, answers, nil)
 	if err != nil {
 		return err
 	}
 
-	f, err := s.count(ctx, tx, false)
+	f, err := s.countResponse(ctx, tx, false)
 	if err != nil {
 		return err
 	}
 
-	version, err := s.freeze(ctx, tx)
+	version, err := s.storeVersion(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -218,7 +220,7 @@ func (s submission) finish(ctx context.Context, tx pgx.Tx, answers Answers, rece
 		set version = @version, state = 'complete', answers = @answers, token_hash = null, expires_at = null,
 		    updated_at = @now, submitted_at = @now
 		where uuid = @id`,
-		pgx.StrictNamedArgs{"id": s.id, "version": version, "answers": kept.text(), "now": f.Now})
+		pgx.StrictNamedArgs{"id": s.id, "version": version, "answers": stored.encode(), "now": f.Now})
 	return err
 }
 

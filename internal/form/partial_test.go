@@ -18,7 +18,7 @@ func TestSweep(t *testing.T) {
 	p := tenanttest.New(t)
 	f := newForm(t, p)
 	field := newField(t, p, f.UUID, FieldInput{Label: "name", Type: "text"})
-	if _, err := UpdateForm(t.Context(), p, tenanttest.UUID(t), f.UUID, FormUpdate{State: some("open")}); err != nil {
+	if _, err := UpdateForm(t.Context(), p, tenanttest.UUID(t), f.UUID, FormUpdate{State: optOf("open")}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -54,27 +54,27 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-func TestDecimal(t *testing.T) {
+func TestFormatNumber(t *testing.T) {
 	t.Parallel()
 
 	for text, want := range map[string]string{
 		"0": "0", "-0": "-0", "000": "0", "007": "7", "-007.50": "-7.50", "0.5": "0.5", "00.5": "0.5",
 		"100": "100", "10.0": "10.0",
 	} {
-		if got := decimal(text); got != want {
+		if got := formatNumber(text); got != want {
 			t.Errorf("decimal(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
 
-func TestInert(t *testing.T) {
+func TestEscapeFormula(t *testing.T) {
 	t.Parallel()
 
 	for text, want := range map[string]string{
 		"": "", "a": "a", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@a": "'@a", "\ta": "'\ta", "\ra": "'\ra",
 		"\n=1": "'\n=1", " =1": " =1", "a=1": "a=1", "é": "é",
 	} {
-		if got := inert(text); got != want {
+		if got := escapeFormula(text); got != want {
 			t.Errorf("inert(%q) = %q, want %q", text, got, want)
 		}
 	}

@@ -11,79 +11,79 @@ import (
 // Limits of the cost of patterns. RE2 takes at most one step per instruction and character, of some
 // 10 to 25 ns.
 const (
-	maxProgram   = 2500      // instructions per pattern
-	maxWeight    = 50_000    // weight of all patterns of a form
-	maxSteps     = 4_000_000 // matching steps per response
-	patternsKept = 300_000   // weight of the cached patterns, some 100 bytes each
+	maxInstructions    = 2500      // instructions per pattern
+	maxPatternWeight   = 50_000    // weight of all patterns of a form
+	maxMatchSteps      = 4_000_000 // matching steps per response
+	patternCacheWeight = 300_000   // weight of the cached patterns, some 100 bytes each
 	// range bounds of character classes whose compilation costs as much as an instruction
-	charsPerWeight  = 16
-	anchoredPattern = `\A(?:`
+	runesPerWeight = 16
+	patternPrefix  = `\A(?:`
 )
 
 // pattern is a compiled pattern that matches whole values.
 type pattern struct {
-	whole  *regexp.Regexp
+	regexp *regexp.Regexp
 	steps  int64 // per character
 	weight int64 // cost of compiling and caching it
 }
 
 // maxLength returns the longest value in characters that may be matched.
-func (p *pattern) maxLength() int64 { return maxSteps / p.steps }
+func (p *pattern) maxLength() int64 { return maxMatchSteps / p.steps }
 
-// errComplex reports a pattern beyond the limits.
-var errComplex = errors.New("is too complex")
+// errTooComplex reports a pattern beyond the limits.
+var errTooComplex = errors.New("is too complex")
 
-// newPattern compiles a pattern. The error describes the problem; it is errComplex if only the size
-// is the problem.
+// newPattern compiles a pattern. The error describes the problem; it is errTooComplex if only the
+// size is the problem.
 func newPattern(text string) (*pattern, error) {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return nil, errors.New("is not an RE2 expression: " + reason(err))
+		return nil, errors.New("is not an RE2 expression: " + syntaxMessage(err))
 	}
 
 	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil || len(program.Inst) > maxProgram {
-		return nil, errComplex
+	if err != nil || len(program.Inst) > maxInstructions {
+		return nil, errTooComplex
 	}
 
 	p := &pattern{steps: int64(len(program.Inst))}
 	for i := range program.Inst {
-		p.weight += charsPerWeight + int64(len(program.Inst[i].Rune))
+		p.weight += runesPerWeight + int64(len(program.Inst[i].Rune))
 	}
 
-	if p.weight /= charsPerWeight; p.weight > maxWeight {
-		return nil, errComplex
+	if p.weight /= runesPerWeight; p.weight > maxPatternWeight {
+		return nil, errTooComplex
 	}
 
-	p.whole, err = regexp.Compile(anchoredPattern + text + `)\z`)
+	p.regexp, err = regexp.Compile(patternPrefix + text + `)\z`)
 	if err != nil { // the pattern may end in a quotation opened by \Q
-		p.whole, err = regexp.Compile(anchoredPattern + text + `\E)\z`)
+		p.regexp, err = regexp.Compile(patternPrefix + text + `\E)\z`)
 	}
 	if err != nil { // the added group exceeds a limit of the parser
-		return nil, errComplex
+		return nil, errTooComplex
 	}
 
 	return p, nil
 }
 
 // patterns is the process-wide cache of compiled patterns.
-var patterns = patternCache{most: patternsKept}
+var patterns = patternCache{maxWeight: patternCacheWeight}
 
 // patternCache caches compiled patterns by their text, so that each is compiled once for all
 // responses. It is safe for concurrent use.
 type patternCache struct {
-	most int64 // weight
+	maxWeight int64 // weight
 
-	mu     sync.Mutex
-	known  map[string]*pattern
-	weight int64
-	misses int
+	mu      sync.Mutex
+	entries map[string]*pattern
+	weight  int64
+	misses  int
 }
 
 // get returns a compiled pattern and caches it. Concurrent calls may compile the same pattern.
 func (c *patternCache) get(text string) (*pattern, error) {
 	c.mu.Lock()
-	p := c.known[text]
+	p := c.entries[text]
 	c.mu.Unlock()
 
 	if p != nil {
@@ -97,23 +97,23 @@ func (c *patternCache) get(text string) (*pattern, error) {
 
 	c.misses++
 
-	if err != nil || c.known[text] != nil {
+	if err != nil || c.entries[text] != nil {
 		return p, err
 	}
 
-	if c.known == nil {
-		c.known = map[string]*pattern{}
+	if c.entries == nil {
+		c.entries = map[string]*pattern{}
 	}
 
-	c.known[text] = p
+	c.entries[text] = p
 	c.weight += p.weight
-	for other, old := range c.known { // in random order
-		if c.weight <= c.most {
+	for other, old := range c.entries { // in random order
+		if c.weight <= c.maxWeight {
 			break
 		}
 
 		if other != text {
-			delete(c.known, other)
+			delete(c.entries, other)
 			c.weight -= old.weight
 		}
 	}
@@ -121,30 +121,30 @@ func (c *patternCache) get(text string) (*pattern, error) {
 	return p, nil
 }
 
-// effort is the remaining budget of a response for patterns.
-type effort struct {
+// patternBudget is the remaining budget of a response for patterns.
+type patternBudget struct {
 	steps  int64
 	weight int64
 }
 
-func newEffort() *effort { return &effort{maxSteps, maxWeight} }
+func newPatternBudget() *patternBudget { return &patternBudget{maxMatchSteps, maxPatternWeight} }
 
 // match reports whether value, of length characters, matches p. It fails without matching if the
 // budget does not suffice.
-func (e *effort) match(p *pattern, value string, length int64) (bool, error) {
+func (e *patternBudget) match(p *pattern, value string, length int64) (bool, error) {
 	if length > p.maxLength() {
-		return false, errors.New("must be at most " + count(p.maxLength(), "character") + ", for its pattern")
+		return false, errors.New("must be at most " + plural(p.maxLength(), "character") + ", for its pattern")
 	}
 	if e.steps -= p.steps * length; e.steps < 0 {
 		return false, errors.New("is too long: the answers take more work to check than a response may")
 	}
 
-	return p.whole.MatchString(value), nil
+	return p.regexp.MatchString(value), nil
 }
 
-// load takes the weight of p from the budget and reports whether it sufficed. p is nil if the
+// spend takes the weight of p from the budget and reports whether it sufficed. p is nil if the
 // pattern is too complex, which exhausts the budget.
-func (e *effort) load(p *pattern) bool {
+func (e *patternBudget) spend(p *pattern) bool {
 	if p == nil {
 		e.weight = -1
 		return false
@@ -154,12 +154,12 @@ func (e *effort) load(p *pattern) bool {
 	return e.weight >= 0
 }
 
-// tooLong returns an error if p is too complex for the longest value that its field accepts.
-func (p *pattern) tooLong(maxLength *int64) error {
-	if maxLength == nil || min(*maxLength, maxAnswer) <= p.maxLength() {
+// checkMaxLength returns an error if p is too complex for the longest value that its field accepts.
+func (p *pattern) checkMaxLength(maxLength *int64) error {
+	if maxLength == nil || min(*maxLength, maxAnswerLength) <= p.maxLength() {
 		return nil
 	}
 
-	return errors.New("is too complex for values of " + count(*maxLength, "character") +
+	return errors.New("is too complex for values of " + plural(*maxLength, "character") +
 		": with this pattern max_length is at most " + strconv.FormatInt(p.maxLength(), 10))
 }

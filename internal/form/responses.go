@@ -59,18 +59,19 @@ type storedResponse struct {
 
 const responseColumns = `uuid, form_uuid, version, state, answers, created_at, updated_at, submitted_at, expires_at`
 
-// filtered is the SQL condition of a Filter.
-const filtered = `
+// filterCondition is the SQL condition of a Filter.
+const filterCondition = `
 	form_uuid = @form and (@state = '' or state = @state) and created_at >= @from and created_at < @to
-	and (@search = '' or exists (select from jsonb_each(answers) a where strpos(lower(a.value #>> '{}'), lower(@search)) > 0))`
+	and (@search = '' or exists (
+		select from jsonb_each(answers) a where strpos(lower(a.value #>> '{}'), lower(@search)) > 0))`
 
 func (f Filter) args(form uuid.UUID) (pgx.StrictNamedArgs, error) {
-	from, err := day("from", f.From, time.Unix(0, 0).UTC(), 0)
+	from, err := parseDay("from", f.From, time.Unix(0, 0).UTC(), 0)
 	if err != nil {
 		return nil, err
 	}
 
-	to, err := day("to", f.To, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), 1)
+	to, err := parseDay("to", f.To, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), 1)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +79,8 @@ func (f Filter) args(form uuid.UUID) (pgx.StrictNamedArgs, error) {
 	return pgx.StrictNamedArgs{"form": form, "state": f.State, "from": from, "to": to, "search": f.Search}, nil
 }
 
-// day parses an RFC 3339 time, or a date, to which it adds after days.
-func day(name, text string, absent time.Time, after int) (time.Time, error) {
+// parseDay parses an RFC 3339 time, or a date, to which it adds after days.
+func parseDay(name, text string, absent time.Time, after int) (time.Time, error) {
 	if text == "" {
 		return absent, nil
 	}
@@ -111,17 +112,17 @@ func ListResponses(
 		return nil, 0, err
 	}
 
-	err = reading(ctx, p, func(tx pgx.Tx) (err error) {
+	err = readTx(ctx, p, func(tx pgx.Tx) (err error) {
 		if _, err = getForm(ctx, tx, p, form); err != nil {
 			return err
 		}
-		if total, err = pg.Value[int64](ctx, tx, `select count(*) from forms.responses where`+filtered,
+		if total, err = pg.Value[int64](ctx, tx, `select count(*) from forms.responses where`+filterCondition,
 			args); err != nil {
 			return err
 		}
 
 		stored, err := pg.All[storedResponse](ctx, tx,
-			`select `+responseColumns+` from forms.responses where`+filtered+page.Clause(map[string]string{
+			`select `+responseColumns+` from forms.responses where`+filterCondition+page.Clause(map[string]string{
 				"createdAt": "created_at", "updatedAt": "updated_at", "submittedAt": "submitted_at"}, "uuid"), args)
 		if err != nil {
 			return err
@@ -138,7 +139,7 @@ func ListResponses(
 // such response.
 func GetResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID) (Response, error) {
 	var r Response
-	err := reading(ctx, p, func(tx pgx.Tx) error {
+	err := readTx(ctx, p, func(tx pgx.Tx) error {
 		stored, err := pg.One[storedResponse](ctx, tx,
 			`select `+responseColumns+` from forms.responses where uuid = @id and form_uuid = @form`,
 			pgx.StrictNamedArgs{"id": id, "form": form})
@@ -147,11 +148,12 @@ func GetResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID) (Re
 		}
 
 		all, err := withFields(ctx, tx, form, []storedResponse{stored})
-		if err == nil {
-			r = all[0]
+		if err != nil {
+			return err
 		}
 
-		return err
+		r = all[0]
+		return nil
 	})
 
 	return r, err
@@ -163,7 +165,7 @@ func GetResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID) (Re
 func DeleteResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID, remove Remove) (Response, error) {
 	var r Response
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := (submission{form: form}).lock(ctx, tx); err != nil { // lock order: form, response
+		if err := (submission{form: form}).lockForm(ctx, tx); err != nil { // lock order: form, response
 			return err
 		}
 
@@ -207,10 +209,10 @@ func (r Response) files() []uuid.UUID {
 	return all
 }
 
-// frozen holds the fields of a version.
-type frozen struct {
+// storedVersion holds the fields of a version.
+type storedVersion struct {
 	Version int
-	Fields  []snapshot
+	Fields  []storedField
 }
 
 // withFields combines stored responses with the fields of their versions.
@@ -220,14 +222,14 @@ func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, stored []stor
 		versions = append(versions, s.Version)
 	}
 
-	definitions, err := pg.All[frozen](ctx, q, `
+	definitions, err := pg.All[storedVersion](ctx, q, `
 		select version, fields from forms.definitions where form_uuid = @form and version = any(@versions::integer[])`,
 		pgx.StrictNamedArgs{"form": form, "versions": versions})
 	if err != nil {
 		return nil, err
 	}
 
-	fields := map[int][]snapshot{}
+	fields := map[int][]storedField{}
 	for _, d := range definitions {
 		fields[d.Version] = d.Fields
 	}

@@ -21,8 +21,8 @@ const (
 	maxOptionSize = 255 // characters
 )
 
-// crossed is the code of a minimum above its maximum.
-const crossed = "out_of_range"
+// outOfRange is the code of a minimum above its maximum.
+const outOfRange = "out_of_range"
 
 // rules holds the compiled rules of a definition. A missing or invalid rule accepts every value.
 type rules struct {
@@ -49,12 +49,12 @@ func (d *Definition) check() problems {
 		return p
 	}
 
-	d.checkDefault(&p, d.prepare(&p))
+	d.checkDefault(&p, d.compileRules(&p))
 	return p
 }
 
-// prepare compiles the rules and reports their problems.
-func (d *Definition) prepare(p *problems) (r rules) {
+// compileRules compiles the rules and reports their problems.
+func (d *Definition) compileRules(p *problems) (r rules) {
 	switch {
 	case slices.Contains(textTypes, d.Type):
 		d.checkLengths(p)
@@ -75,7 +75,7 @@ func (d *Definition) checkDefault(p *problems, r rules) {
 		return
 	}
 
-	value, err := d.judge(*d.DefaultValue, r, newEffort())
+	value, err := d.validate(*d.DefaultValue, r, newPatternBudget())
 	if err != nil {
 		p.add("default_value", "invalid_value", err.Error())
 		return
@@ -95,9 +95,9 @@ func (d *Definition) checkLengths(p *problems) {
 	p.checkOrder("min_length", d.MinLength, "max_length", d.MaxLength)
 }
 
-func (p *problems) checkOrder(lower string, least *int64, upper string, most *int64) {
-	if least != nil && most != nil && *least > *most {
-		p.add(lower, crossed, "must not be above "+upper)
+func (p *problems) checkOrder(lower string, lowerValue *int64, upper string, upperValue *int64) {
+	if lowerValue != nil && upperValue != nil && *lowerValue > *upperValue {
+		p.add(lower, outOfRange, "must not be above "+upper)
 	}
 }
 
@@ -108,7 +108,7 @@ func (d *Definition) checkPattern(p *problems) *pattern {
 	}
 
 	compiled, err := patterns.get(*d.Pattern)
-	if err == errComplex {
+	if err == errTooComplex {
 		p.add("pattern", "invalid_value", err.Error())
 		return nil
 	}
@@ -117,15 +117,15 @@ func (d *Definition) checkPattern(p *problems) *pattern {
 		return nil
 	}
 
-	if err := compiled.tooLong(d.MaxLength); err != nil {
+	if err := compiled.checkMaxLength(d.MaxLength); err != nil {
 		p.add("pattern", "invalid_value", err.Error())
 	}
 
 	return compiled
 }
 
-// reason returns the syntax error of an expression without repeating the expression.
-func reason(err error) string {
+// syntaxMessage returns the syntax error of an expression without repeating the expression.
+func syntaxMessage(err error) string {
 	if e, ok := errors.AsType[*syntax.Error](err); ok {
 		return e.Code.String()
 	}
@@ -204,8 +204,8 @@ func formatList(items []string) (string, error) {
 	return string(text), nil
 }
 
-// count formats a number of things: "1 option", "2 options".
-func count[T int | int64](n T, thing string) string {
+// plural formats a number of things: "1 option", "2 options".
+func plural[T int | int64](n T, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

@@ -48,18 +48,18 @@ type OptionCount struct {
 }
 
 const (
-	maxDays  = 366
-	maxCount = 2000 // counted options per field
+	maxDays           = 366
+	maxCountedOptions = 2000 // counted options per field
 )
 
-// counting lists the types whose answers are counted by value.
-var counting = append([]string{"checkbox", "rating"}, choiceTypes...)
+// countedTypes lists the types whose answers are counted by value.
+var countedTypes = append([]string{"checkbox", "rating"}, choiceTypes...)
 
 // GetStatistics returns the statistics of a form of project p in one snapshot. It fails with
 // NotFound if the form does not exist.
 func GetStatistics(ctx context.Context, p *tenant.Project, form uuid.UUID) (Statistics, error) {
 	var s Statistics
-	err := reading(ctx, p, func(tx pgx.Tx) error {
+	err := readTx(ctx, p, func(tx pgx.Tx) error {
 		f, err := getForm(ctx, tx, p, form)
 		if err != nil {
 			return err
@@ -91,8 +91,8 @@ func GetStatistics(ctx context.Context, p *tenant.Project, form uuid.UUID) (Stat
 	return s, err
 }
 
-// summary aggregates the answers to a field.
-type summary struct {
+// fieldSummary aggregates the answers to a field.
+type fieldSummary struct {
 	Field    string
 	Answered int64
 	Min      *string
@@ -100,8 +100,8 @@ type summary struct {
 	Average  *string
 }
 
-// chosen counts an option of a field.
-type chosen struct {
+// chosenOption counts an option of a field.
+type chosenOption struct {
 	Field  string
 	Option string
 	Count  int64
@@ -110,13 +110,14 @@ type chosen struct {
 func (s *Statistics) addFields(ctx context.Context, tx pgx.Tx, form uuid.UUID, fields []Field) error {
 	var counted []string
 	for _, f := range fields {
-		if slices.Contains(counting, f.Type) {
+		if slices.Contains(countedTypes, f.Type) {
 			counted = append(counted, f.UUID.String())
 		}
 	}
 
-	summaries, err := pg.All[summary](ctx, tx, `
-		select a.key as field, count(*) as answered, min(n.n)::text as min, max(n.n)::text as max, trim_scale(round(avg(n.n + 0.0000000), 6))::text as average
+	summaries, err := pg.All[fieldSummary](ctx, tx, `
+		select a.key as field, count(*) as answered, min(n.n)::text as min, max(n.n)::text as max,
+		       trim_scale(round(avg(n.n + 0.0000000), 6))::text as average
 		from forms.responses r, jsonb_each(r.answers) a,
 			lateral (select case when jsonb_typeof(a.value) = 'number' then (a.value #>> '{}')::numeric end) n (n)
 		where r.form_uuid = @form and r.state = 'complete'
@@ -125,20 +126,22 @@ func (s *Statistics) addFields(ctx context.Context, tx pgx.Tx, form uuid.UUID, f
 		return err
 	}
 
-	options, err := pg.All[chosen](ctx, tx, `
+	options, err := pg.All[chosenOption](ctx, tx, `
 		select field, option, count from (
-			select a.key as field, o.option, count(*) as count, row_number() over (partition by a.key order by count(*) desc, o.option) as place
+			select a.key as field, o.option, count(*) as count,
+			       row_number() over (partition by a.key order by count(*) desc, o.option) as place
 			from forms.responses r, jsonb_each(r.answers) a,
 				lateral (
 					select a.value #>> '{}' where jsonb_typeof(a.value) in ('string', 'number', 'boolean')
 					union all
-					select jsonb_array_elements_text(case when jsonb_typeof(a.value) = 'array' then a.value else '[]' end)
+					select jsonb_array_elements_text(
+						case when jsonb_typeof(a.value) = 'array' then a.value else '[]' end)
 				) o (option)
 			where r.form_uuid = @form and r.state = 'complete' and a.key = any(@counted::text[])
 			group by a.key, o.option
 		) ranked
 		where place <= @max order by field, place`,
-		pgx.StrictNamedArgs{"form": form, "counted": counted, "max": maxCount})
+		pgx.StrictNamedArgs{"form": form, "counted": counted, "max": maxCountedOptions})
 	if err != nil {
 		return err
 	}
@@ -150,16 +153,17 @@ func (s *Statistics) addFields(ctx context.Context, tx pgx.Tx, form uuid.UUID, f
 	return nil
 }
 
-func (f Field) statistics(total int64, summaries []summary, options []chosen) FieldStatistics {
+func (f Field) statistics(total int64, summaries []fieldSummary, options []chosenOption) FieldStatistics {
 	name := f.UUID.String()
 	s := FieldStatistics{FieldUUID: f.UUID, Label: f.Label, Type: f.Type, Options: []OptionCount{},
-		Min: number(nil), Max: number(nil), Average: number(nil)}
-	if i := slices.IndexFunc(summaries, func(s summary) bool { return s.Field == name }); i >= 0 {
-		s.Answered = summaries[i].Answered
+		Min: jsonNumber(nil), Max: jsonNumber(nil), Average: jsonNumber(nil)}
+	if i := slices.IndexFunc(summaries, func(s fieldSummary) bool { return s.Field == name }); i >= 0 {
+		sum := summaries[i]
+		s.Answered = sum.Answered
 		s.Ratio = float64(s.Answered) / float64(max(total, 1))
 
 		if slices.Contains(numberTypes, f.Type) {
-			s.Min, s.Max, s.Average = number(summaries[i].Min), number(summaries[i].Max), number(summaries[i].Average)
+			s.Min, s.Max, s.Average = jsonNumber(sum.Min), jsonNumber(sum.Max), jsonNumber(sum.Average)
 		}
 	}
 
@@ -182,7 +186,7 @@ func (f Field) statistics(total int64, summaries []summary, options []chosen) Fi
 	return s
 }
 
-func number(text *string) jsontext.Value {
+func jsonNumber(text *string) jsontext.Value {
 	if text == nil {
 		return jsontext.Value("null")
 	}

@@ -45,8 +45,8 @@ type Receipt struct {
 	SuccessMessage *string    `json:"successMessage" nullable:"true" doc:"Of a complete response."`
 }
 
-// Patience is the lifetime of a partial response after its last change.
-const Patience = 7 * 24 * time.Hour
+// PartialTTL is the lifetime of a partial response after its last change.
+const PartialTTL = 7 * 24 * time.Hour
 
 // GetPublicForm returns the public view of a form of project p. It fails with NotFound if the form
 // does not exist, or does not accept responses and the caller is not a member.
@@ -56,25 +56,25 @@ func GetPublicForm(ctx context.Context, p *tenant.Project, id uuid.UUID, member 
 		return PublicForm{}, err
 	}
 
-	shut := f.shut(time.Now())
-	if shut != nil && !member {
-		shut.Kind = fault.NotFound
-		return PublicForm{}, shut
+	closed := f.closedReason(time.Now())
+	if closed != nil && !member {
+		closed.Kind = fault.NotFound
+		return PublicForm{}, closed
 	}
 
-	shown := PublicForm{UUID: f.UUID, Name: f.Name, Description: f.Description, IsOpen: shut == nil,
+	public := PublicForm{UUID: f.UUID, Name: f.Name, Description: f.Description, IsOpen: closed == nil,
 		OpensAt: f.OpensAt, ClosesAt: f.ClosesAt,
 		Honeypot: f.Honeypot, Version: f.Version, Fields: make([]PublicField, len(f.Fields))}
 
 	for i, field := range f.Fields {
-		shown.Fields[i] = PublicField{field.UUID, field.Definition}
+		public.Fields[i] = PublicField{field.UUID, field.Definition}
 	}
 
-	return shown, nil
+	return public, nil
 }
 
-// shut returns the reason why the form does not accept responses at a time, or nil.
-func (f Form) shut(now time.Time) *fault.Error {
+// closedReason returns the reason why the form does not accept responses at a time, or nil.
+func (f Form) closedReason(now time.Time) *fault.Error {
 	switch {
 	case f.State != "open":
 		return fault.New(fault.Conflict, "the form is not open").WithCode("form_closed")
@@ -119,8 +119,8 @@ func GetFileFields(ctx context.Context, p *tenant.Project, id uuid.UUID) (FileFi
 		return FileFields{}, err
 	}
 
-	if shut := f.shut(time.Now()); shut != nil {
-		return FileFields{}, shut
+	if closed := f.closedReason(time.Now()); closed != nil {
+		return FileFields{}, closed
 	}
 
 	to := FileFields{Container: f.ContainerUUID}
@@ -153,20 +153,20 @@ func CreateResponse(
 ) (Receipt, error) {
 	s := submission{p, form, id, answers, files}
 	// Validate without the form's lock first, so that invalid responses block no others.
-	d, err := s.define(ctx, p.Trusted())
+	d, err := s.loadFields(ctx, p.Trusted())
 	if err != nil {
 		return Receipt{}, err
 	}
 
-	trapped := d.trapped(answers)
-	kept, err := s.judge(ctx, d, trapped)
+	trapped := d.takeHoneypot(answers)
+	stored, err := s.validate(ctx, d, trapped)
 	if err != nil {
 		return Receipt{}, err
 	}
 
 	var receipt Receipt
 	err = p.InTx(ctx, func(tx pgx.Tx) error {
-		f, err := s.count(ctx, tx, trapped)
+		f, err := s.countResponse(ctx, tx, trapped)
 		if err != nil {
 			return err
 		}
@@ -186,69 +186,69 @@ func CreateResponse(
 		}
 
 		if f.Version != d.version { // the fields changed since they were read
-			if d, err = s.define(ctx, tx); err != nil {
+			if d, err = s.loadFields(ctx, tx); err != nil {
 				return err
 			}
-			if kept, err = d.judge(ctx, answers, files.Fields); err != nil {
+			if stored, err = d.validate(ctx, answers, files.Fields); err != nil {
 				return err
 			}
 		}
 
 		if files.Keep != nil {
-			if err := s.attach(ctx, tx, kept); err != nil {
+			if err := s.attachFiles(ctx, tx, stored); err != nil {
 				return err
 			}
 		}
 
-		return s.insert(ctx, tx, kept, f.Now)
+		return s.insert(ctx, tx, stored, f.Now)
 	})
 
 	return receipt, err
 }
 
-// judge validates the answers and returns them in stored form. A closed form takes precedence over
-// invalid answers.
-func (s submission) judge(ctx context.Context, d definition, trapped bool) (Answers, error) {
+// validate validates the answers and returns them in stored form. A closed form takes precedence
+// over invalid answers.
+func (s submission) validate(ctx context.Context, d fieldSet, trapped bool) (Answers, error) {
 	if trapped {
 		return nil, nil
 	}
 
-	kept, broken := d.judge(ctx, s.answers, s.files.Fields)
-	if broken == nil {
-		return kept, nil
+	stored, invalid := d.validate(ctx, s.answers, s.files.Fields)
+	if invalid == nil {
+		return stored, nil
 	}
 
-	return nil, s.elseShut(ctx, broken)
+	return nil, s.closedReasonOr(ctx, invalid)
 }
 
-// elseShut returns the reason why the form does not accept responses, or else broken.
-func (s submission) elseShut(ctx context.Context, broken error) error {
+// closedReasonOr returns the reason why the form does not accept responses, or else broken.
+func (s submission) closedReasonOr(ctx context.Context, invalid error) error {
 	f, err := GetForm(ctx, s.project, s.form)
 	if err != nil {
 		return err
 	}
 
-	if shut := f.shut(time.Now()); shut != nil {
-		return shut
+	if closed := f.closedReason(time.Now()); closed != nil {
+		return closed
 	}
 
-	return broken
+	return invalid
 }
 
-// define reads the current fields.
-func (s submission) define(ctx context.Context, q pg.Querier) (definition, error) {
+// loadFields reads the current fields.
+func (s submission) loadFields(ctx context.Context, q pg.Querier) (fieldSet, error) {
 	// One statement reads version and fields, so that they match despite concurrent changes.
 	rows, err := pg.One[struct {
 		Version  int
 		Honeypot *string
-		Fields   []snapshot
+		Fields   []storedField
 	}](ctx, q, `
 		select f.version, f.honeypot, coalesce((
 			select jsonb_agg(to_jsonb(q) - 'form_uuid' - 'created_at' - 'updated_at' order by q.position)
 			from forms.fields q where q.form_uuid = f.uuid), '[]') as fields
 		from forms.forms f where f.uuid = @form`, pgx.StrictNamedArgs{"form": s.form})
 
-	d := definition{version: rows.Version, honeypot: rows.Honeypot}
+	d := fieldSet{version: rows.Version, honeypot: rows.Honeypot}
 	for _, f := range rows.Fields {
 		d.fields = append(d.fields, f.field(s.form))
 	}
@@ -256,8 +256,8 @@ func (s submission) define(ctx context.Context, q pg.Querier) (definition, error
 	return d, err
 }
 
-// snapshot is a field as stored in forms.definitions.
-type snapshot struct {
+// storedField is a field as stored in forms.definitions.
+type storedField struct {
 	UUID         uuid.UUID       `json:"uuid"`
 	Label        string          `json:"label"`
 	Type         string          `json:"type"`
@@ -275,7 +275,7 @@ type snapshot struct {
 	EndDate      *string         `json:"end_date"`
 }
 
-func (s snapshot) field(form uuid.UUID) Field {
+func (s storedField) field(form uuid.UUID) Field {
 	f := Field{UUID: s.UUID, FormUUID: form, Definition: Definition{Label: s.Label, Type: s.Type,
 		Description: s.Description, IsRequired: s.IsRequired,
 		DefaultValue: s.DefaultValue, Pattern: s.Pattern, MinLength: s.MinLength, MaxLength: s.MaxLength,
@@ -290,63 +290,64 @@ func (s snapshot) field(form uuid.UUID) Field {
 	return f
 }
 
-// counted is the state of a form after a response was counted.
-type counted struct {
+// countedForm is the state of a form after a response was counted.
+type countedForm struct {
 	Version        int
 	SuccessMessage *string
 	Now            time.Time
 }
 
-// count counts the response if the form accepts it, and locks the form's row until the end of the
-// transaction. It reads the clock after acquiring the lock, so that waiting does not carry a
+// countResponse counts the response if the form accepts it, and locks the form's row until the end
+// of the transaction. It reads the clock after acquiring the lock, so that waiting does not carry a
 // response past the closing time.
-func (s submission) count(ctx context.Context, tx pgx.Tx, trapped bool) (counted, error) {
-	taken, err := pg.One[counted](ctx, tx, `
+func (s submission) countResponse(ctx context.Context, tx pgx.Tx, trapped bool) (countedForm, error) {
+	form, err := pg.One[countedForm](ctx, tx, `
 		update forms.forms
 		set total_responses = total_responses + case when @trapped then 0 else 1 end,
 		    blocked_responses = blocked_responses + case when @trapped then 1 else 0 end
 		where uuid = @form and state = 'open' and (opens_at is null or opens_at <= clock_timestamp())
-			and (closes_at is null or closes_at > clock_timestamp()) and (max_responses is null or total_responses < max_responses)
+			and (closes_at is null or closes_at > clock_timestamp())
+			and (max_responses is null or total_responses < max_responses)
 		returning version, success_message, clock_timestamp() as now`,
 		pgx.StrictNamedArgs{"form": s.form, "trapped": trapped})
 	if !fault.Is(err, fault.NotFound) {
-		return taken, err
+		return form, err
 	}
 
 	f, err := getForm(ctx, tx, s.project, s.form)
 	if err != nil {
-		return counted{}, err
+		return countedForm{}, err
 	}
 
-	if shut := f.shut(time.Now()); shut != nil {
-		return counted{}, shut
+	if closed := f.closedReason(time.Now()); closed != nil {
+		return countedForm{}, closed
 	}
 
 	// It was closed a moment ago.
-	return counted{}, fault.New(fault.Conflict, "the form is not open").WithCode("form_closed")
+	return countedForm{}, fault.New(fault.Conflict, "the form is not open").WithCode("form_closed")
 }
 
-// attach creates the files and adds them to the answers.
-func (s submission) attach(ctx context.Context, tx pgx.Tx, kept Answers) error {
-	made, err := s.files.Keep(ctx, tx)
+// attachFiles creates the files and adds them to the answers.
+func (s submission) attachFiles(ctx context.Context, tx pgx.Tx, answers Answers) error {
+	files, err := s.files.Keep(ctx, tx)
 	if err != nil {
 		return err
 	}
 
-	for field, file := range made {
+	for field, file := range files {
 		text, err := json.Marshal(file)
 		if err != nil {
 			return err
 		}
 
-		kept[field.String()] = text
+		answers[field.String()] = text
 	}
 
 	return nil
 }
 
-// freeze stores the form's current fields under their version.
-func (s submission) freeze(ctx context.Context, tx pgx.Tx) (version int, err error) {
+// storeVersion stores the form's current fields under their version.
+func (s submission) storeVersion(ctx context.Context, tx pgx.Tx) (version int, err error) {
 	return pg.Value[int](ctx, tx, `
 		with current as (
 			select f.uuid, f.version, coalesce((
@@ -360,8 +361,8 @@ func (s submission) freeze(ctx context.Context, tx pgx.Tx) (version int, err err
 		select version from current`, pgx.StrictNamedArgs{"form": s.form})
 }
 
-func (s submission) insert(ctx context.Context, tx pgx.Tx, kept Answers, now time.Time) error {
-	version, err := s.freeze(ctx, tx)
+func (s submission) insert(ctx context.Context, tx pgx.Tx, answers Answers, now time.Time) error {
+	version, err := s.storeVersion(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -369,12 +370,12 @@ func (s submission) insert(ctx context.Context, tx pgx.Tx, kept Answers, now tim
 	_, err = pg.Exec(ctx, tx, `
 		insert into forms.responses (uuid, form_uuid, version, state, answers, created_at, updated_at, submitted_at)
 		values (@id, @form, @version, 'complete', @answers, @now, @now, @now)`,
-		pgx.StrictNamedArgs{"id": s.id, "form": s.form, "version": version, "answers": kept.text(), "now": now})
+		pgx.StrictNamedArgs{"id": s.id, "form": s.form, "version": version, "answers": answers.encode(), "now": now})
 	return err
 }
 
-// text encodes the answers as one JSON object.
-func (a Answers) text() json.RawMessage {
+// encode encodes the answers as one JSON object.
+func (a Answers) encode() json.RawMessage {
 	values := make(map[string]json.RawMessage, len(a))
 	for name, v := range a {
 		values[name] = json.RawMessage(v)
@@ -391,10 +392,10 @@ func (a Answers) text() json.RawMessage {
 // newToken returns a secret token and its hash.
 func newToken() (token string, hash []byte) {
 	token = rand.Text()
-	return token, hashOf(token)
+	return token, hashToken(token)
 }
 
-func hashOf(token string) []byte {
+func hashToken(token string) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]
 }

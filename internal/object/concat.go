@@ -35,7 +35,7 @@ func ParseConcat(text, path string) (Concat, error) {
 	list, final := strings.CutPrefix(text, concatFinal)
 	if !final {
 		if text != "" && text != concatPartial {
-			return c, badConcat("invalid_format", "must be partial, or final; and the addresses of partial uploads")
+			return c, invalidConcat("invalid_format", "must be partial, or final; and the addresses of partial uploads")
 		}
 		return c, nil
 	}
@@ -45,7 +45,7 @@ func ParseConcat(text, path string) (Concat, error) {
 		end := strings.LastIndexByte(address, '/') + 1
 		id, err := uuid.Parse(address[end:])
 		if err != nil || !strings.HasSuffix(address[:end], path) || seen[id] {
-			return c, badConcat("unknown_upload", "must name uploads to this container, each once")
+			return c, invalidConcat("unknown_upload", "must name uploads to this container, each once")
 		}
 
 		seen[id] = true
@@ -53,19 +53,19 @@ func ParseConcat(text, path string) (Concat, error) {
 	}
 
 	if len(c.Of) == 0 {
-		return c, badConcat("required", "must name the uploads that the file is made of")
+		return c, invalidConcat("required", "must name the uploads that the file is made of")
 	}
 
 	return c, nil
 }
 
-func (c Concat) partial() bool { return c.Said == concatPartial }
+func (c Concat) isPartial() bool { return c.Said == concatPartial }
 
-func (c Concat) final() bool { return len(c.Of) > 0 }
+func (c Concat) isFinal() bool { return len(c.Of) > 0 }
 
-// measure locks the partial uploads of a final one and returns their total size in bytes. It fails
-// with Invalid unless all of them are complete.
-func (c Concat) measure(ctx context.Context, tx pgx.Tx, container uuid.UUID) (size int64, err error) {
+// lockPartials locks the partial uploads of a final one and returns their total size in bytes. It
+// fails with Invalid unless all of them are complete.
+func (c Concat) lockPartials(ctx context.Context, tx pgx.Tx, container uuid.UUID) (size int64, err error) {
 	partial, err := pg.All[struct {
 		UUID          uuid.UUID
 		Size, Arrived int64
@@ -76,19 +76,22 @@ func (c Concat) measure(ctx context.Context, tx pgx.Tx, container uuid.UUID) (si
 			where uuid = any(@of) and container_uuid = @container and concat = 'partial' and expires_at > now()
 			order by uuid for update
 		)
-		select uuid, size, deferred, (select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = uuid) as arrived from partial`,
+		select uuid, size, deferred, (
+			select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = uuid
+		) as arrived
+		from partial`,
 		pgx.StrictNamedArgs{"of": c.Of, "container": container})
 	if err != nil {
 		return 0, err
 	}
 
 	if len(partial) < len(c.Of) {
-		return 0, badConcat("unknown_upload", "must name partial uploads that are there, and part of no other file")
+		return 0, invalidConcat("unknown_upload", "must name partial uploads that are there, and part of no other file")
 	}
 
 	for _, p := range partial {
 		if p.Deferred || p.Arrived < p.Size {
-			return 0, badConcat("unfinished_upload", "must name uploads that have arrived")
+			return 0, invalidConcat("unfinished_upload", "must name uploads that have arrived")
 		}
 		size += p.Size
 	}
@@ -96,15 +99,18 @@ func (c Concat) measure(ctx context.Context, tx pgx.Tx, container uuid.UUID) (si
 	return size, nil
 }
 
-// gather moves the parts of the partial uploads to the final one and deletes the partial uploads.
-func (c Concat) gather(ctx context.Context, tx pgx.Tx, final uuid.UUID) error {
+// adoptParts moves the parts of the partial uploads to the final one and deletes the partial
+// uploads.
+func (c Concat) adoptParts(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	if _, err := pg.Exec(ctx, tx, `
 		update storage.upload_parts p set upload_uuid = @final, first = p.first + u.before
 		from (
-			select u.uuid, coalesce(sum(u.size) over (order by o.n rows between unbounded preceding and 1 preceding), 0)::bigint as before
+			select u.uuid,
+			       coalesce(sum(u.size) over (
+			           order by o.n rows between unbounded preceding and 1 preceding), 0)::bigint as before
 			from unnest(@of::uuid[]) with ordinality o(id, n) join storage.resumable_uploads u on u.uuid = o.id
 		) u
-		where p.upload_uuid = u.uuid`, pgx.StrictNamedArgs{"final": final, "of": c.Of}); err != nil {
+		where p.upload_uuid = u.uuid`, pgx.StrictNamedArgs{"final": id, "of": c.Of}); err != nil {
 		return err
 	}
 
@@ -113,6 +119,6 @@ func (c Concat) gather(ctx context.Context, tx pgx.Tx, final uuid.UUID) error {
 	return err
 }
 
-func badConcat(code, message string) *fault.Error {
+func invalidConcat(code, message string) *fault.Error {
 	return fault.OnField(fault.Invalid, "Upload-Concat", code, "%s", message)
 }

@@ -69,7 +69,7 @@ const (
 	DefaultFileSize int64 = 50 << 20 // default limit of a container
 )
 
-const maxDescription = 500 // characters
+const maxDescriptionLength = 500 // characters
 
 var containerName = regexp.MustCompile(`^[A-Za-z0-9_-]{3,63}$`)
 
@@ -93,25 +93,26 @@ func CreateContainer(ctx context.Context, p *tenant.Project, user uuid.UUID, n N
 	c, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
 		audit.CreatedUUID(ctx, id)
 		return pg.One[Container](ctx, tx, `
-		insert into storage.containers (uuid, name, description, is_public, max_file_size, allowed_mime_types, created_by, updated_by)
+		insert into storage.containers
+			(uuid, name, description, is_public, max_file_size, allowed_mime_types, created_by, updated_by)
 		values (@id, @name, @description, @public, @max, @allowed, @user, @user)
 		returning `+containerColumns,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description,
 				"public": n.IsPublic, "max": size, "allowed": n.Allowed, "user": user})
 	})
 
-	return c, containerTaken(err)
+	return c, containerNameTaken(err)
 }
 
 // UpdateContainer changes a container of project p on behalf of user. It fails with NotFound if it
 // does not exist, with Unprocessable on every invalid field or if u is empty, and with Conflict on
 // name if the name is taken. Existing files stay, even if they exceed a new size limit.
 func UpdateContainer(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u ContainerUpdate) (Container, error) {
-	if broken := u.check(); broken != nil {
+	if invalid := u.check(); invalid != nil {
 		if _, err := GetContainer(ctx, p, id); err != nil { // NotFound takes precedence
 			return Container{}, err
 		}
-		return Container{}, broken
+		return Container{}, invalid
 	}
 
 	c, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
@@ -127,7 +128,7 @@ func UpdateContainer(ctx context.Context, p *tenant.Project, user, id uuid.UUID,
 				"public": u.IsPublic, "max": u.MaxFileSize, "allowed": u.Allowed, "user": user})
 	})
 
-	return c, containerTaken(err)
+	return c, containerNameTaken(err)
 }
 
 // GetContainer returns a container of project p. It fails with NotFound if it does not exist.
@@ -154,6 +155,40 @@ func ListContainers(ctx context.Context, p *tenant.Project, page pg.Page) ([]Con
 	return containers, total, err
 }
 
+// DeleteContainer deletes a container of project p and returns its last state. With force it
+// deletes the files too: they disappear at once, and [Discard] removes their bytes. It fails with
+// NotFound if the container does not exist, and without force with Conflict if it has files.
+func DeleteContainer(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool) (Container, error) {
+	return tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
+		// The row lock keeps new files out, since an upload locks the row before it adds a file.
+		if _, err := pg.Value[uuid.UUID](ctx, tx,
+			`select uuid from storage.containers where uuid = @id and not deleting for update`,
+			pgx.StrictNamedArgs{"id": id}); err != nil {
+			return Container{}, err
+		}
+
+		c, err := pg.One[Container](ctx, tx, `select `+containerColumns+` from storage.containers where uuid = @id`,
+			pgx.StrictNamedArgs{"project": p.UUID, "id": id})
+		if err != nil {
+			return c, err
+		}
+
+		if c.TotalFiles == 0 {
+			_, err = pg.Exec(ctx, tx, `delete from storage.containers where uuid = @id`, pgx.StrictNamedArgs{"id": id})
+			return c, err
+		}
+
+		if !force {
+			return c, fault.New(fault.Conflict, "there are %d files in it; say force=true to delete them too",
+				c.TotalFiles).WithCode("in_use")
+		}
+
+		_, err = pg.Exec(ctx, tx, `update storage.containers set deleting = true, name = uuid::text where uuid = @id`,
+			pgx.StrictNamedArgs{"id": id})
+		return c, err
+	})
+}
+
 func (u ContainerUpdate) check() error {
 	if u == (ContainerUpdate{}) {
 		return fault.New(fault.Unprocessable, "nothing is named that could change").WithCode("required")
@@ -164,30 +199,30 @@ func (u ContainerUpdate) check() error {
 // checkContainer validates the values that are not nil and reports every invalid field. It
 // normalizes allowed in place.
 func checkContainer(name, description *string, size *int64, allowed *[]string) error {
-	var broken []fault.Field
+	var invalid []fault.Field
 	if name != nil && !containerName.MatchString(*name) {
-		broken = append(broken, fault.Field{
+		invalid = append(invalid, fault.Field{
 			Name:    "name",
 			Code:    "invalid_format",
 			Message: "must be 3 to 63 letters, digits, _ or -",
 		})
 	}
 	if description != nil && (!utf8.ValidString(*description) || strings.ContainsRune(*description, 0)) {
-		broken = append(broken, fault.Field{
+		invalid = append(invalid, fault.Field{
 			Name:    "description",
 			Code:    "invalid_format",
 			Message: "must be text without NUL",
 		})
 	}
-	if description != nil && utf8.RuneCountInString(*description) > maxDescription {
-		broken = append(broken, fault.Field{
+	if description != nil && utf8.RuneCountInString(*description) > maxDescriptionLength {
+		invalid = append(invalid, fault.Field{
 			Name:    "description",
 			Code:    "too_long",
-			Message: fmt.Sprintf("must be at most %d characters", maxDescription),
+			Message: fmt.Sprintf("must be at most %d characters", maxDescriptionLength),
 		})
 	}
 	if size != nil && (*size < 1 || *size > MaxFileSize) {
-		broken = append(broken, fault.Field{
+		invalid = append(invalid, fault.Field{
 			Name:    "max_file_size",
 			Code:    "out_of_range",
 			Message: fmt.Sprintf("must be 1 to %d bytes", MaxFileSize),
@@ -195,22 +230,22 @@ func checkContainer(name, description *string, size *int64, allowed *[]string) e
 	}
 
 	if allowed != nil {
-		clean, wrong := cleanMimeTypes(*allowed)
-		if wrong != nil {
-			broken = append(broken, *wrong)
+		clean, badType := normalizeMimeTypes(*allowed)
+		if badType != nil {
+			invalid = append(invalid, *badType)
 		}
 
 		*allowed = clean
 	}
 
-	if len(broken) == 0 {
+	if len(invalid) == 0 {
 		return nil
 	}
 
-	return &fault.Error{Kind: fault.Unprocessable, Detail: broken[0].Name + " " + broken[0].Message, Fields: broken}
+	return &fault.Error{Kind: fault.Unprocessable, Detail: invalid[0].Name + " " + invalid[0].Message, Fields: invalid}
 }
 
-func containerTaken(err error) error {
+func containerNameTaken(err error) error {
 	if pg.Violates(err, "containers_name_key") {
 		return fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another container").Because(err)
 	}

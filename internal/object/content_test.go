@@ -56,7 +56,7 @@ func TestContentSend(t *testing.T) {
 		}
 		defer f.Close()
 
-		c, err := contentOf(File{Size: int64(len(want)), SHA256: sum}, f, store.Witness(f, sum))
+		c, err := newContent(File{Size: int64(len(want)), SHA256: sum}, f, store.VerifiedFile(f, sum))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,8 @@ func TestContentSend(t *testing.T) {
 
 	other := sha256.Sum256(nil)
 	w, c, err := send(other[:], 0, size)
-	if !errors.Is(err, blob.ErrOther) || !errors.Is(c.Err(), blob.ErrOther) || w.Len() == len(want) {
+	if !errors.Is(err, blob.ErrChecksumMismatch) || !errors.Is(c.Err(), blob.ErrChecksumMismatch) ||
+		w.Len() == len(want) {
 		t.Errorf("with another sum: sent %d bytes of %d, %v, %v", w.Len(), size, err, c.Err())
 	}
 }

@@ -195,27 +195,27 @@ func TestCreateFileFails(t *testing.T) {
 		t.Errorf("too large: got %v", err)
 	}
 
-	if _, err := b.upload(t.Context(), "cut",
-		io.MultiReader(strings.NewReader("123"), iotest.ErrReader(errCut))); !errors.Is(err, errCut) {
-		t.Errorf("cut: got %v, want %v", err, errCut)
+	broken := io.MultiReader(strings.NewReader("123"), iotest.ErrReader(errConnectionLost))
+	if _, err := b.upload(t.Context(), "cut", broken); !errors.Is(err, errConnectionLost) {
+		t.Errorf("cut: got %v, want %v", err, errConnectionLost)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := b.upload(ctx, "gone", after("123", cancel)); !errors.Is(err, context.Canceled) {
+	if _, err := b.upload(ctx, "gone", readThenCall("123", cancel)); !errors.Is(err, context.Canceled) {
 		t.Errorf("client gone: got %v, want %v", err, context.Canceled)
 	}
 
 	b.wantFiles(1)
 
 	// Conditions that hold when the bytes begin to arrive can change until the end.
-	_, err = b.upload(t.Context(), "late", after("123", func() { b.create("late", "1") }))
+	_, err = b.upload(t.Context(), "late", readThenCall("123", func() { b.create("late", "1") }))
 	if got, want := codes(err), []string{"full_file_name already_exists"}; !slices.Equal(got, want) {
 		t.Errorf("name taken meanwhile: got %v", err)
 	}
 
 	b.wantFiles(2)
 
-	_, err = b.upload(t.Context(), "shrunk", after("12345", func() {
+	_, err = b.upload(t.Context(), "shrunk", readThenCall("12345", func() {
 		if _, err := UpdateContainer(t.Context(), b.project, b.user, b.container.UUID,
 			ContainerUpdate{MaxFileSize: new(int64(4))}); err != nil {
 			t.Error(err)
@@ -225,7 +225,7 @@ func TestCreateFileFails(t *testing.T) {
 		t.Errorf("limit lowered meanwhile: got %v, want TooLarge", err)
 	}
 
-	_, err = b.upload(t.Context(), "swept", after("1", func() {
+	_, err = b.upload(t.Context(), "swept", readThenCall("1", func() {
 		if n, err := Sweep(t.Context(), b.project, b.store, 0); n != 1 || err != nil {
 			t.Errorf("swept %d (%v), want 1", n, err)
 		}
@@ -236,7 +236,7 @@ func TestCreateFileFails(t *testing.T) {
 
 	b.wantFiles(2)
 
-	_, err = b.upload(t.Context(), "orphan", after("1", func() {
+	_, err = b.upload(t.Context(), "orphan", readThenCall("1", func() {
 		if _, err := b.project.Trusted().Exec(t.Context(), `delete from storage.containers`); err != nil {
 			t.Error(err)
 		}
@@ -250,8 +250,8 @@ func TestCreateFileFails(t *testing.T) {
 	}
 }
 
-// after returns a reader of text that calls f before it returns EOF.
-func after(text string, f func()) io.Reader {
+// readThenCall returns a reader of text that calls f before it returns EOF.
+func readThenCall(text string, f func()) io.Reader {
 	return io.MultiReader(strings.NewReader(text), readerFunc(func([]byte) (int, error) {
 		f()
 		return 0, io.EOF
@@ -262,30 +262,33 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// TestCreateFileAtOnce uploads files of one name concurrently: exactly one succeeds, with its own
-// bytes.
-func TestCreateFileAtOnce(t *testing.T) {
+// TestCreateFileConcurrently uploads files of one name concurrently: exactly one succeeds, with its
+// own bytes.
+func TestCreateFileConcurrently(t *testing.T) {
 	t.Parallel()
 
 	b := newBucket(t)
-	const sides = 8
-	ready := make(chan struct{}, sides)
+	const clients = 8
+	ready := make(chan struct{}, clients)
 
 	var group sync.WaitGroup
-	files, errs := make([]File, sides), make([]error, sides)
-	all := make(chan struct{})
-	for i := range sides {
+	files, errs := make([]File, clients), make([]error, clients)
+	release := make(chan struct{})
+	for i := range clients {
 		group.Go(func() {
 			content := strings.Repeat(string(rune('a'+i)), i+1)
-			files[i], errs[i] = b.upload(t.Context(), "same", after(content, func() { ready <- struct{}{}; <-all }))
+			files[i], errs[i] = b.upload(t.Context(), "same", readThenCall(content, func() {
+				ready <- struct{}{}
+				<-release
+			}))
 		})
 	}
 
-	for range sides {
+	for range clients {
 		<-ready
 	}
 
-	close(all)
+	close(release)
 	group.Wait()
 
 	winners := 0
@@ -320,9 +323,9 @@ func TestCreateFileAtOnce(t *testing.T) {
 	b.wantFiles(1)
 }
 
-// TestSettle settles an upload whose commit succeeded but whose reply was lost: it returns the
+// TestCleanUp settles an upload whose commit succeeded but whose reply was lost: it returns the
 // file.
-func TestSettle(t *testing.T) {
+func TestCleanUp(t *testing.T) {
 	t.Parallel()
 
 	b := newBucket(t)
@@ -333,11 +336,11 @@ func TestSettle(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	u := upload{project: b.project, store: b.store, blob: id, file: File{UUID: f.UUID}, made: true}
-	gone, cancel := context.WithCancel(t.Context())
+	u := upload{project: b.project, store: b.store, blob: id, file: File{UUID: f.UUID}, inserted: true}
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	got, err := u.settle(gone, errCut)
+	got, err := u.cleanUp(canceled, errConnectionLost)
 	if diff := cmp.Diff(got, f); diff != "" || err != nil {
 		t.Errorf("got -, want + (%v)\n%s", err, diff)
 	}

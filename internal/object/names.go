@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	maxFileName  = 1024 // bytes
-	maxMediaType = 255  // bytes
-	sniffed      = 512  // bytes that content sniffing looks at
+	maxFileNameLength  = 1024 // bytes
+	maxMediaTypeLength = 255  // bytes
+	sniffLength        = 512  // bytes that content sniffing looks at
 )
 
 // checkFileName fails with Unprocessable on full_file_name unless name is a relative path that
@@ -27,8 +27,8 @@ func checkFileName(name string) error {
 	switch {
 	case name == "":
 		return fault.OnField(fault.Unprocessable, field, "required", "is required")
-	case len(name) > maxFileName:
-		return fault.OnField(fault.Unprocessable, field, "too_long", "must be at most %d bytes", maxFileName)
+	case len(name) > maxFileNameLength:
+		return fault.OnField(fault.Unprocessable, field, "too_long", "must be at most %d bytes", maxFileNameLength)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.Contains(name, `\`):
 		return fault.OnField(fault.Unprocessable, field, "invalid_format",
 			"must be text without control characters and backslashes")
@@ -49,26 +49,26 @@ func checkFileName(name string) error {
 // caller continues to read from the returned reader.
 func mediaType(claim string, content io.Reader) (io.Reader, string, error) {
 	claimed := claimedType(claim)
-	if claimed != "" && !active(claimed) {
+	if claimed != "" && !isActiveContent(claimed) {
 		return content, claimed, nil
 	}
 
-	buffered := bufio.NewReaderSize(content, sniffed)
-	head, err := buffered.Peek(sniffed)
+	buffered := bufio.NewReaderSize(content, sniffLength)
+	head, err := buffered.Peek(sniffLength)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, "", err
 	}
 
-	seen := http.DetectContentType(head)
-	if claimed != "" && strings.HasPrefix(seen, "text/") {
+	detected := http.DetectContentType(head)
+	if claimed != "" && strings.HasPrefix(detected, "text/") {
 		return buffered, claimed, nil
 	}
 
-	return buffered, seen, nil
+	return buffered, detected, nil
 }
 
-// active reports whether browsers may execute content of a type.
-func active(mimeType string) bool {
+// isActiveContent reports whether browsers may execute content of a type.
+func isActiveContent(mimeType string) bool {
 	plain, _, _ := strings.Cut(mimeType, ";")
 	return strings.Contains(plain, "html") || strings.Contains(plain, "xml") || strings.Contains(plain, "script")
 }
@@ -82,7 +82,7 @@ func claimedType(claim string) string {
 	}
 
 	claimed := mime.FormatMediaType(kind, params)
-	if len(claimed) > maxMediaType {
+	if len(claimed) > maxMediaTypeLength {
 		return ""
 	}
 

@@ -35,7 +35,8 @@ type Quota struct {
 	Bytes    int64 `json:"bytes"`
 }
 
-const quotaColumns = `coalesce(max_files, @files::bigint) as max_files, coalesce(max_bytes, @bytes::bigint) as max_bytes, files, bytes`
+const quotaColumns = `
+	coalesce(max_files, @files::bigint) as max_files, coalesce(max_bytes, @bytes::bigint) as max_bytes, files, bytes`
 
 var quotaDefaults = pgx.StrictNamedArgs{"files": DefaultQuotaFiles, "bytes": DefaultQuotaBytes}
 
@@ -56,10 +57,10 @@ func UpdateQuota(ctx context.Context, tx pgx.Tx, maxFiles, maxBytes *int64) (Quo
 	return pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 }
 
-// withinQuota fails with TooLarge if the files of the project, including those of the transaction,
+// checkQuota fails with TooLarge if the files of the project, including those of the transaction,
 // exceed the quota. The transaction has locked the row of storage.usage, so that no other adds
 // files before it ends.
-func withinQuota(ctx context.Context, tx pgx.Tx) error {
+func checkQuota(ctx context.Context, tx pgx.Tx) error {
 	q, err := pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 	switch {
 	case err != nil:
@@ -75,6 +76,6 @@ func withinQuota(ctx context.Context, tx pgx.Tx) error {
 
 const quotaExceeded = "quota_exceeded"
 
-func overQuota(most int64) *fault.Error {
-	return fault.New(fault.TooLarge, "the project's files may come to %d bytes", most).WithCode(quotaExceeded)
+func overQuota(limit int64) *fault.Error {
+	return fault.New(fault.TooLarge, "the project's files may come to %d bytes", limit).WithCode(quotaExceeded)
 }

@@ -26,21 +26,25 @@ import (
 // Beyond a limit the oldest are evicted until both are undercut by a tenth, so that eviction stays
 // rare.
 const (
-	mostVariants     = 10_000
-	mostVariantBytes = 1 << 30
+	maxVariants     = 10_000
+	maxVariantBytes = 1 << 30
 )
 
-// makeTime limits the rendering of a variant, which continues if the client disconnects, since
+// renderTimeout limits the rendering of a variant, which continues if the client disconnects, since
 // other requests may wait for it.
-const makeTime = 30 * time.Second
+const renderTimeout = 30 * time.Second
+
+// maxOpenAttempts limits the attempts to open a variant: the source may be replaced and the variant
+// evicted meanwhile.
+const maxOpenAttempts = 5
 
 // Variants renders variants of pictures and caches them as blobs, shared by all servers. Its
 // methods may be called concurrently.
 type Variants struct {
-	store   *blob.Store
-	maker   *picture.Maker
-	discard func(ctx context.Context, project uuid.UUID)
-	flights singleflight.Group
+	store    *blob.Store
+	maker    *picture.Maker
+	discard  func(ctx context.Context, project uuid.UUID)
+	inFlight singleflight.Group
 }
 
 // NewVariants returns Variants cached in store. It calls discard to schedule [Discard].
@@ -74,47 +78,47 @@ type variant struct {
 	MimeType string
 	Size     int64
 	SHA256   []byte `db:"sha256"`
-	unkept   []byte `db:"-"` // content of a variant that was not cached; else nil
+	content  []byte `db:"-"` // content of a variant that was not cached; else nil
 }
 
 const variantColumns = `blob_uuid, mime_type, size, sha256`
 
-// errOvertaken reports that the source of a variant is gone or that another server cached the
+// errLostRace reports that the source of a variant is gone or that another server cached the
 // variant first.
-var errOvertaken = errors.New("somebody was quicker")
+var errLostRace = errors.New("somebody was quicker")
 
 func (v *Variants) open(
 	ctx context.Context, p *tenant.Project, find func() (storedFile, error), spec picture.Spec,
 ) (File, *Content, error) {
-	for range 5 { // the source may be replaced and the variant evicted meanwhile
+	for range maxOpenAttempts {
 		f, err := find()
 		if err != nil {
 			return File{}, nil, err
 		}
 
-		kept, err := findVariant(ctx, p, f.BlobUUID, spec)
+		cached, err := findVariant(ctx, p, f.BlobUUID, spec)
 		if fault.Is(err, fault.NotFound) {
-			kept, err = v.makeOnce(ctx, p, f, spec)
+			cached, err = v.renderOnce(ctx, p, f, spec)
 		}
 
-		if errors.Is(err, errOvertaken) {
+		if errors.Is(err, errLostRace) {
 			continue
 		}
 		if err != nil {
 			return File{}, nil, err
 		}
 
-		as := f.as(kept)
-		if kept.unkept != nil {
-			content, err := contentOf(as, inMemory{bytes.NewReader(kept.unkept)}, nil)
+		as := f.asVariant(cached)
+		if cached.content != nil {
+			content, err := newContent(as, memoryContent{bytes.NewReader(cached.content)}, nil)
 			return as, content, err
 		}
 
-		stored, size, err := v.store.Open(ctx, blobKey(p.UUID, kept.BlobUUID))
+		stored, size, err := v.store.Open(ctx, blobKey(p.UUID, cached.BlobUUID))
 		switch {
-		case err == nil && size == kept.Size:
-			content, err := contentOf(as, stored, v.store.Witness(stored, as.SHA256))
-			if !errors.Is(err, blob.ErrOther) {
+		case err == nil && size == cached.Size:
+			content, err := newContent(as, stored, v.store.VerifiedFile(stored, as.SHA256))
+			if !errors.Is(err, blob.ErrChecksumMismatch) {
 				return as, content, err
 			}
 		case err == nil:
@@ -125,12 +129,12 @@ func (v *Variants) open(
 
 		// The cached bytes are missing or damaged: render the variant again.
 		if _, err := pg.Exec(ctx, p.Trusted(), `delete from storage.variants where blob_uuid = @blob`,
-			pgx.StrictNamedArgs{"blob": kept.BlobUUID}); err != nil {
+			pgx.StrictNamedArgs{"blob": cached.BlobUUID}); err != nil {
 			return File{}, nil, err
 		}
 	}
 
-	return File{}, nil, errRestless
+	return File{}, nil, errContention
 }
 
 func findVariant(ctx context.Context, p *tenant.Project, source uuid.UUID, spec picture.Spec) (variant, error) {
@@ -139,10 +143,10 @@ func findVariant(ctx context.Context, p *tenant.Project, source uuid.UUID, spec 
 		pgx.StrictNamedArgs{"source": source, "spec": spec.Key()})
 }
 
-// as describes the variant as a file. The extension of the name follows the media type.
-func (f storedFile) as(kept variant) File {
-	if f.MimeType != kept.MimeType {
-		format := strings.TrimPrefix(kept.MimeType, "image/")
+// asVariant describes the variant as a file. The extension of the name follows the media type.
+func (f storedFile) asVariant(cached variant) File {
+	if f.MimeType != cached.MimeType {
+		format := strings.TrimPrefix(cached.MimeType, "image/")
 		if format == picture.JPEG {
 			format = "jpg"
 		}
@@ -150,14 +154,16 @@ func (f storedFile) as(kept variant) File {
 		f.FullFileName = strings.TrimSuffix(f.FullFileName, path.Ext(path.Base(f.FullFileName))) + "." + format
 	}
 
-	f.MimeType, f.Size, f.SHA256 = kept.MimeType, kept.Size, kept.SHA256
+	f.MimeType, f.Size, f.SHA256 = cached.MimeType, cached.Size, cached.SHA256
 	return f.File
 }
 
-// makeOnce renders a variant once for all concurrent requests.
-func (v *Variants) makeOnce(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec) (variant, error) {
-	made := v.flights.DoChan(f.BlobUUID.String()+spec.Key(), func() (kept any, err error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeTime)
+// renderOnce renders a variant once for all concurrent requests.
+func (v *Variants) renderOnce(
+	ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec,
+) (variant, error) {
+	done := v.inFlight.DoChan(f.BlobUUID.String()+spec.Key(), func() (rendered any, err error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renderTimeout)
 		defer cancel()
 		defer func() {
 			if r := recover(); r != nil { // a panic in this goroutine would end the server
@@ -165,86 +171,90 @@ func (v *Variants) makeOnce(ctx context.Context, p *tenant.Project, f storedFile
 			}
 		}()
 
-		return v.make(ctx, p, f, spec)
+		return v.render(ctx, p, f, spec)
 	})
 	select {
 	case <-ctx.Done():
 		return variant{}, ctx.Err()
-	case result := <-made:
-		kept, _ := result.Val.(variant)
-		return kept, result.Err
+	case result := <-done:
+		rendered, _ := result.Val.(variant)
+		return rendered, result.Err
 	}
 }
 
-func (v *Variants) make(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec) (variant, error) {
+func (v *Variants) render(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec) (variant, error) {
 	// The previous flight may have just ended.
-	if kept, err := findVariant(ctx, p, f.BlobUUID, spec); !fault.Is(err, fault.NotFound) {
-		return kept, err
+	if cached, err := findVariant(ctx, p, f.BlobUUID, spec); !fault.Is(err, fault.NotFound) {
+		return cached, err
 	}
 
-	made, err := v.maker.Make(ctx, p.UUID, f.Size, func(ctx context.Context) (io.ReadSeekCloser, error) {
+	rendered, err := v.maker.Make(ctx, p.UUID, f.Size, func(ctx context.Context) (io.ReadSeekCloser, error) {
 		_, content, err := open(ctx, p, v.store, func() (storedFile, error) { return f, nil })
 		return content, err
 	}, spec)
 	if err != nil {
-		return variant{}, v.stillThere(ctx, p, f, err)
+		return variant{}, v.explainFailure(ctx, p, f, err)
 	}
 
-	kept := variant{MimeType: "image/" + made.Format}
-	if kept.BlobUUID, err = uuid.NewRandom(); err != nil {
-		return kept, err
+	cached := variant{MimeType: "image/" + rendered.Format}
+	if cached.BlobUUID, err = uuid.NewRandom(); err != nil {
+		return cached, err
 	}
 
 	if _, err := pg.Exec(ctx, p.Trusted(), `insert into storage.uploads (blob_uuid) values (@blob)`,
-		pgx.StrictNamedArgs{"blob": kept.BlobUUID}); err != nil {
-		return kept, err
+		pgx.StrictNamedArgs{"blob": cached.BlobUUID}); err != nil {
+		return cached, err
 	}
 
-	stored, err := v.store.Put(ctx, blobKey(p.UUID, kept.BlobUUID), bytes.NewReader(made.Bytes), int64(len(made.Bytes)))
-	kept.Size, kept.SHA256 = stored.Size, stored.SHA256
+	key, size := blobKey(p.UUID, cached.BlobUUID), int64(len(rendered.Bytes))
+	stored, err := v.store.Put(ctx, key, bytes.NewReader(rendered.Bytes), size)
+	cached.Size, cached.SHA256 = stored.Size, stored.SHA256
 	if err == nil {
-		err = v.keep(ctx, p, f, spec, kept)
+		err = v.insert(ctx, p, f, spec, cached)
 	}
 	if err == nil {
-		return kept, v.trim(ctx, p, mostVariants, mostVariantBytes)
+		return cached, v.evict(ctx, p, maxVariants, maxVariantBytes)
 	}
 
-	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	cleanupCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 
-	there, discarded := discard(settling, p, v.store, kept.BlobUUID)
-	if there { // its commit succeeded
-		return kept, nil
+	exists, discardErr := discard(cleanupCtx, p, v.store, cached.BlobUUID)
+	if exists { // its commit succeeded
+		return cached, nil
 	}
 
-	if errors.Is(err, errOvertaken) && discarded == nil { // usable, although not cached
-		kept.unkept = made.Bytes
-		return kept, nil
+	if errors.Is(err, errLostRace) && discardErr == nil { // usable, although not cached
+		cached.content = rendered.Bytes
+		return cached, nil
 	}
 
-	return kept, errors.Join(err, discarded)
+	return cached, errors.Join(err, discardErr)
 }
 
-// stillThere returns errOvertaken if a failure is due to the replacement or deletion of the source.
-func (v *Variants) stillThere(ctx context.Context, p *tenant.Project, f storedFile, failure error) error {
+// explainFailure returns errLostRace if a failure is due to the replacement or deletion of the
+// source.
+func (v *Variants) explainFailure(ctx context.Context, p *tenant.Project, f storedFile, failure error) error {
 	if !fault.Is(failure, fault.Internal) {
 		return failure
 	}
 
-	there, err := pg.Value[bool](ctx, p.Trusted(), `select exists (select from storage.files where blob_uuid = @blob)`,
+	exists, err := pg.Value[bool](ctx, p.Trusted(), `select exists (select from storage.files where blob_uuid = @blob)`,
 		pgx.StrictNamedArgs{"blob": f.BlobUUID})
-	if err == nil && !there {
-		return errOvertaken
+	if err == nil && !exists {
+		return errLostRace
 	}
 
 	return failure
 }
 
-// keep records a variant whose bytes are stored.
-func (v *Variants) keep(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec, kept variant) error {
+// insert records a variant whose bytes are stored.
+func (v *Variants) insert(
+	ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec, cached variant,
+) error {
 	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
-			pgx.StrictNamedArgs{"blob": kept.BlobUUID})
+		deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+			pgx.StrictNamedArgs{"blob": cached.BlobUUID})
 		if err != nil {
 			return err
 		}
@@ -254,24 +264,27 @@ func (v *Variants) keep(ctx context.Context, p *tenant.Project, f storedFile, sp
 			values (@blob, @source, @spec, @type, @size, @sha256)
 			on conflict on constraint variants_spec_key do nothing`,
 			pgx.StrictNamedArgs{
-				"blob": kept.BlobUUID, "source": f.BlobUUID, "spec": spec.Key(), "type": kept.MimeType,
-				"size": kept.Size, "sha256": kept.SHA256,
+				"blob": cached.BlobUUID, "source": f.BlobUUID, "spec": spec.Key(), "type": cached.MimeType,
+				"size": cached.Size, "sha256": cached.SHA256,
 			})
-		if err == nil && (n == 0 || noted == 0) {
-			err = errOvertaken
+		if err != nil {
+			return err
+		}
+		if n == 0 || deleted == 0 {
+			return errLostRace
 		}
 
-		return err
+		return nil
 	})
 	if pg.Violates(err, "variants_source") {
-		return errOvertaken
+		return errLostRace
 	}
 
 	return err
 }
 
-// trim evicts the oldest variants if their number exceeds most or their total size mostBytes.
-func (v *Variants) trim(ctx context.Context, p *tenant.Project, most, mostBytes int64) error {
+// evict evicts the oldest variants if their number exceeds maxCount or their total size maxBytes.
+func (v *Variants) evict(ctx context.Context, p *tenant.Project, maxCount, maxBytes int64) error {
 	n, err := pg.Exec(ctx, p.Trusted(), `
 		with counted as (
 			select blob_uuid, row_number() over newest as nth, sum(size) over newest as bytes
@@ -282,8 +295,9 @@ func (v *Variants) trim(ctx context.Context, p *tenant.Project, most, mostBytes 
 			  and exists (select from counted where nth > @most::bigint or bytes > @bytes::bigint)
 		)
 		delete from storage.variants where blob_uuid in (
-			select blob_uuid from storage.variants where blob_uuid in (select blob_uuid from doomed) for update skip locked)`,
-		pgx.StrictNamedArgs{"most": most, "bytes": mostBytes})
+			select blob_uuid from storage.variants where blob_uuid in (select blob_uuid from doomed)
+			for update skip locked)`,
+		pgx.StrictNamedArgs{"most": maxCount, "bytes": maxBytes})
 	if n > 0 {
 		v.discard(ctx, p.UUID)
 	}

@@ -20,8 +20,9 @@ import (
 	"socle/internal/picture"
 )
 
-// pictured returns a bucket with a picture, its Variants and a counter of scheduled discards.
-func pictured(t *testing.T) (*bucket, *Variants, File, *int) {
+// newPictureBucket returns a bucket with a picture, its Variants and a counter of scheduled
+// discards.
+func newPictureBucket(t *testing.T) (*bucket, *Variants, File, *int) {
 	t.Helper()
 
 	b := newBucket(t)
@@ -66,19 +67,19 @@ func (b *bucket) widths() []string {
 	return specs
 }
 
-// TestTrim evicts the oldest variants until the limits are undercut by a tenth, with their bytes.
-func TestTrim(t *testing.T) {
+// TestEvict evicts the oldest variants until the limits are undercut by a tenth, with their bytes.
+func TestEvict(t *testing.T) {
 	t.Parallel()
 
-	b, v, f, discards := pictured(t)
+	b, v, f, discards := newPictureBucket(t)
 	for width := 1; width <= 10; width++ {
 		b.variant(v, f, width)
 	}
 
-	trim := func(most, mostBytes int64, want ...string) {
+	evict := func(maxCount, maxBytes int64, want ...string) {
 		t.Helper()
 
-		if err := v.trim(t.Context(), b.project, most, mostBytes); err != nil {
+		if err := v.evict(t.Context(), b.project, maxCount, maxBytes); err != nil {
 			t.Fatal(err)
 		}
 
@@ -87,13 +88,13 @@ func TestTrim(t *testing.T) {
 		}
 	}
 
-	trim(10, 1<<20, "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")
+	evict(10, 1<<20, "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")
 
 	if *discards != 0 {
 		t.Errorf("something was discarded %d times, and there was nothing", *discards)
 	}
 
-	trim(9, 1<<20, "3", "4", "5", "6", "7", "8", "9", "10")
+	evict(9, 1<<20, "3", "4", "5", "6", "7", "8", "9", "10")
 
 	sizes, err := pg.Values[int64](t.Context(), b.project.Trusted(),
 		`select size from storage.variants order by created_at desc`)
@@ -101,7 +102,7 @@ func TestTrim(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	trim(100, (sizes[0]+sizes[1])*10/9+1, "9", "10")
+	evict(100, (sizes[0]+sizes[1])*10/9+1, "9", "10")
 	if _, err := Discard(t.Context(), b.project, b.store); err != nil {
 		t.Error(err)
 	}
@@ -127,16 +128,16 @@ func (b *bucket) wantBlobs(want int) {
 func TestVariantsAreNoOrphans(t *testing.T) {
 	t.Parallel()
 
-	b, v, f, _ := pictured(t)
+	b, v, f, _ := newPictureBucket(t)
 	b.variant(v, f, 10)
 	b.variant(v, f, 20)
 
-	var variantsOf []uuid.UUID
+	var blobs []uuid.UUID
 	for _, path := range b.blobs() {
 		id := uuid.MustParse(filepath.Base(path))
-		variantsOf = append(variantsOf, id)
+		blobs = append(blobs, id)
 
-		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-long)); err != nil {
+		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-pastOrphanAge)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -151,7 +152,7 @@ func TestVariantsAreNoOrphans(t *testing.T) {
 	}
 
 	// A leftover record of an upload does not delete the variant.
-	for _, id := range variantsOf {
+	for _, id := range blobs {
 		if _, err := b.project.Trusted().Exec(t.Context(),
 			`insert into storage.uploads (blob_uuid, started_at) values ($1, now() - interval '2 days')`,
 			id); err != nil {
@@ -171,11 +172,11 @@ func TestVariantsAreNoOrphans(t *testing.T) {
 func TestVariantFails(t *testing.T) {
 	t.Parallel()
 
-	b, v, f, _ := pictured(t)
-	cancelled, cancel := context.WithCancel(t.Context())
+	b, v, f, _ := newPictureBucket(t)
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	if _, _, err := v.Open(cancelled, b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !errors.Is(err,
+	if _, _, err := v.Open(canceled, b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("got %v, want it to end with its context", err)
 	}

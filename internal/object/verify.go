@@ -40,8 +40,8 @@ type Verified struct {
 	Kept    int // variants of pictures, which can be rendered again
 }
 
-// batch is the number of rows or blobs per statement.
-const batch = 1000
+// verifyBatch is the number of rows or blobs per statement.
+const verifyBatch = 1000
 
 // Verify compares the files of project p with the blobs in store and calls report for each
 // disagreement. With sums it also verifies checksums. Concurrent changes are not reported. It uses
@@ -49,7 +49,7 @@ const batch = 1000
 func Verify(
 	ctx context.Context, p *tenant.Project, store *blob.Store, sums bool, report func(Disagreement),
 ) (Verified, error) {
-	v := verification{project: p, store: store, sums: sums, report: report, blobs: map[uuid.UUID]blob.Entry{}}
+	v := verifier{project: p, store: store, sums: sums, report: report, blobs: map[uuid.UUID]blob.Entry{}}
 	for e, err := range store.List(ctx, filesFolder(p.UUID)) {
 		if err != nil {
 			return v.Verified, err
@@ -57,21 +57,21 @@ func Verify(
 
 		id, ok := blobOf(p.UUID, e.Key)
 		if !ok {
-			v.orphan(e)
+			v.countOrphan(e)
 			continue
 		}
 
 		v.blobs[id] = e
 	}
 
-	if err := v.files(ctx); err != nil {
+	if err := v.checkFiles(ctx); err != nil {
 		return v.Verified, err
 	}
 
-	return v.Verified, v.rest(ctx)
+	return v.Verified, v.checkUnreferenced(ctx)
 }
 
-type verification struct {
+type verifier struct {
 	Verified
 	project *tenant.Project
 	store   *blob.Store
@@ -80,40 +80,41 @@ type verification struct {
 	blobs   map[uuid.UUID]blob.Entry // blobs without a known file so far
 }
 
-// namedBlob is a file's reference to its blob.
-type namedBlob struct {
+// fileBlob is a file's reference to its blob.
+type fileBlob struct {
 	UUID     uuid.UUID
 	BlobUUID uuid.UUID
 	Size     int64
 	SHA256   []byte
 }
 
-// files looks for the blob of each file.
-func (v *verification) files(ctx context.Context) error {
+// checkFiles looks for the blob of each file.
+func (v *verifier) checkFiles(ctx context.Context) error {
 	var after uuid.UUID
 	for {
-		files, err := pg.All[namedBlob](ctx, v.project.Trusted(), `
-			select uuid, blob_uuid, size, sha256 from storage.files where blob_uuid > @after order by blob_uuid limit @batch`,
-			pgx.StrictNamedArgs{"after": after, "batch": batch})
+		files, err := pg.All[fileBlob](ctx, v.project.Trusted(), `
+			select uuid, blob_uuid, size, sha256 from storage.files
+			where blob_uuid > @after order by blob_uuid limit @batch`,
+			pgx.StrictNamedArgs{"after": after, "batch": verifyBatch})
 		if err != nil {
 			return err
 		}
 
 		for _, f := range files {
-			wrong, err := v.look(ctx, f)
+			problem, err := v.checkFile(ctx, f)
 			if err != nil {
 				return err
 			}
 
-			if wrong != "" {
+			if problem != "" {
 				v.Damaged++
-				v.report(Disagreement{Key: blobKey(v.project.UUID, f.BlobUUID), File: f.UUID, What: wrong})
+				v.report(Disagreement{Key: blobKey(v.project.UUID, f.BlobUUID), File: f.UUID, What: problem})
 			}
 		}
 
 		v.Files += len(files)
 
-		if len(files) < batch {
+		if len(files) < verifyBatch {
 			return nil
 		}
 
@@ -121,36 +122,37 @@ func (v *verification) files(ctx context.Context) error {
 	}
 }
 
-// look returns the problem of a file's bytes, or "". A file that was deleted meanwhile has none.
-func (v *verification) look(ctx context.Context, f namedBlob) (string, error) {
+// checkFile returns the problem of a file's bytes, or "". A file that was deleted meanwhile has
+// none.
+func (v *verifier) checkFile(ctx context.Context, f fileBlob) (string, error) {
 	e, listed := v.blobs[f.BlobUUID]
 	delete(v.blobs, f.BlobUUID)
 
-	var wrong string
+	var problem string
 	switch {
 	case listed && e.Size != f.Size:
-		wrong = fmt.Sprintf("has %d bytes of %d", e.Size, f.Size)
+		problem = fmt.Sprintf("has %d bytes of %d", e.Size, f.Size)
 	case listed && !v.sums:
 		return "", nil
 	default:
 		var err error
-		if wrong, err = v.open(ctx, f); wrong == "" || err != nil {
+		if problem, err = v.checkBytes(ctx, f); problem == "" || err != nil {
 			return "", err
 		}
 	}
 
 	// Bytes are deleted after their row, so they must exist while the row does.
-	there, err := pg.Value[bool](ctx, v.project.Trusted(),
+	exists, err := pg.Value[bool](ctx, v.project.Trusted(),
 		`select exists (select from storage.files where blob_uuid = @blob)`,
 		pgx.StrictNamedArgs{"blob": f.BlobUUID})
-	if err != nil || !there {
+	if err != nil || !exists {
 		return "", err
 	}
 
-	return wrong, nil
+	return problem, nil
 }
 
-func (v *verification) open(ctx context.Context, f namedBlob) (wrong string, err error) {
+func (v *verifier) checkBytes(ctx context.Context, f fileBlob) (problem string, err error) {
 	content, size, err := v.store.Open(ctx, blobKey(v.project.UUID, f.BlobUUID))
 	if fault.Is(err, fault.NotFound) {
 		return "has lost its bytes", nil
@@ -179,33 +181,33 @@ func (v *verification) open(ctx context.Context, f namedBlob) (wrong string, err
 		return "", fmt.Errorf("read file %s: %w", f.UUID, err)
 	}
 	if !bytes.Equal(hash.Sum(nil), f.SHA256) {
-		return blob.ErrOther.Error(), nil
+		return blob.ErrChecksumMismatch.Error(), nil
 	}
 
 	return "", nil
 }
 
-// rest checks the blobs without a file.
-func (v *verification) rest(ctx context.Context) error {
-	for ids := range slices.Chunk(slices.Collect(maps.Keys(v.blobs)), batch) {
-		kept, err := pg.Values[uuid.UUID](ctx, v.project.Trusted(),
+// checkUnreferenced checks the blobs without a file.
+func (v *verifier) checkUnreferenced(ctx context.Context) error {
+	for ids := range slices.Chunk(slices.Collect(maps.Keys(v.blobs)), verifyBatch) {
+		variants, err := pg.Values[uuid.UUID](ctx, v.project.Trusted(),
 			`select blob_uuid from storage.variants where blob_uuid = any(@blobs)`,
 			pgx.StrictNamedArgs{"blobs": ids})
 		if err != nil {
 			return err
 		}
 
-		v.Kept += len(kept)
-		v.Moving -= len(kept) // not in motion
+		v.Kept += len(variants)
+		v.Moving -= len(variants) // not in motion
 
-		unknown, err := unknownBlobs(ctx, v.project, ids)
+		unreferenced, err := unreferencedBlobs(ctx, v.project, ids)
 		if err != nil {
 			return err
 		}
 
-		v.Moving += len(ids) - len(unknown)
+		v.Moving += len(ids) - len(unreferenced)
 
-		for _, id := range unknown {
+		for _, id := range unreferenced {
 			// A blob that was listed during its deletion may be gone.
 			content, _, err := v.store.Open(ctx, blobKey(v.project.UUID, id))
 			if fault.Is(err, fault.NotFound) {
@@ -216,14 +218,14 @@ func (v *verification) rest(ctx context.Context) error {
 			}
 
 			content.Close()
-			v.orphan(v.blobs[id])
+			v.countOrphan(v.blobs[id])
 		}
 	}
 
 	return nil
 }
 
-func (v *verification) orphan(e blob.Entry) {
+func (v *verifier) countOrphan(e blob.Entry) {
 	if time.Since(e.Modified) < OrphanAge {
 		v.Moving++
 		return
@@ -233,8 +235,9 @@ func (v *verification) orphan(e blob.Entry) {
 	v.report(Disagreement{Key: e.Key, What: fmt.Sprintf("%d bytes that belong to no file", e.Size)})
 }
 
-// unknownBlobs returns the blobs that are not referenced by a file, variant, upload or deletion.
-func unknownBlobs(ctx context.Context, p *tenant.Project, blobs []uuid.UUID) ([]uuid.UUID, error) {
+// unreferencedBlobs returns the blobs that are not referenced by a file, variant, upload or
+// deletion.
+func unreferencedBlobs(ctx context.Context, p *tenant.Project, blobs []uuid.UUID) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select b from unnest(@blobs::uuid[]) b
 		where not exists (select from storage.files where blob_uuid = b)
@@ -250,11 +253,11 @@ func unknownBlobs(ctx context.Context, p *tenant.Project, blobs []uuid.UUID) ([]
 // state. Keys of another form are ignored.
 func RemoveOrphans(ctx context.Context, p *tenant.Project, store *blob.Store, age time.Duration) (int, error) {
 	removed := 0
-	var old []uuid.UUID
+	var batch []uuid.UUID
 	remove := func() error {
-		unknown, err := unknownBlobs(ctx, p, old)
-		old = old[:0]
-		for _, id := range unknown {
+		unreferenced, err := unreferencedBlobs(ctx, p, batch)
+		batch = batch[:0]
+		for _, id := range unreferenced {
 			if err = errors.Join(err, store.Delete(ctx, blobKey(p.UUID, id))); err != nil {
 				return err
 			}
@@ -274,7 +277,7 @@ func RemoveOrphans(ctx context.Context, p *tenant.Project, store *blob.Store, ag
 			continue
 		}
 
-		if old = append(old, id); len(old) == batch {
+		if batch = append(batch, id); len(batch) == verifyBatch {
 			if err := remove(); err != nil {
 				return removed, err
 			}

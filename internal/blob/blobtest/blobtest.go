@@ -39,14 +39,14 @@ const (
 type S3 struct {
 	StorageURL string // for SOCLE_STORAGE_URL
 	Dir        string // folder of the objects, each in a file named after its key
-	failing    atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
-	losing     atomic.Pointer[loss]
+	onRequest  atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
+	lost       atomic.Pointer[lostResponse]
 }
 
-// loss describes which responses are lost.
-type loss struct {
-	of    func(*http.Request) bool
-	after int // bytes of the body that arrive; -1: no response at all
+// lostResponse describes which responses are lost.
+type lostResponse struct {
+	match func(*http.Request) bool
+	bytes int // bytes of the body that arrive; -1: no response at all
 }
 
 // New starts a service that stops at the end of the test.
@@ -70,7 +70,7 @@ func New(t testing.TB) *S3 {
 	start(t, filepath.Dir(s.Dir), metadata, socket)
 
 	proxy := &httputil.ReverseProxy{
-		ModifyResponse: s.lose,
+		ModifyResponse: s.dropResponse,
 		ErrorLog:       log.New(io.Discard, "", 0),
 		Rewrite: func(r *httputil.ProxyRequest) { // the signature covers the host
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "gateway", r.In.Host
@@ -94,7 +94,7 @@ func New(t testing.TB) *S3 {
 	}
 
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if fail := s.failing.Load(); fail == nil || !(*fail)(w, r) {
+		if fail := s.onRequest.Load(); fail == nil || !(*fail)(w, r) {
 			proxy.ServeHTTP(w, r)
 		}
 	}))
@@ -169,35 +169,37 @@ func (s *S3) Impatient(c *config.Config) {
 // removes f.
 func (s *S3) Fail(f func(http.ResponseWriter, *http.Request) bool) {
 	if f == nil {
-		s.failing.Store(nil)
+		s.onRequest.Store(nil)
 		return
 	}
 
-	s.failing.Store(&f)
+	s.onRequest.Store(&f)
 }
 
 // Lose drops the responses to requests for which of returns true: the request succeeds, then the
 // connection is closed.
-func (s *S3) Lose(of func(*http.Request) bool) { s.losing.Store(&loss{of, -1}) }
+func (s *S3) Lose(match func(*http.Request) bool) { s.lost.Store(&lostResponse{match, -1}) }
 
 // Cut truncates the body of such responses after a number of bytes.
-func (s *S3) Cut(after int, of func(*http.Request) bool) { s.losing.Store(&loss{of, after}) }
+func (s *S3) Cut(bytes int, match func(*http.Request) bool) {
+	s.lost.Store(&lostResponse{match, bytes})
+}
 
 var errLost = errors.New("the answer is lost")
 
-func (s *S3) lose(r *http.Response) error {
-	l := s.losing.Load()
-	if l == nil || !l.of(r.Request) {
+func (s *S3) dropResponse(r *http.Response) error {
+	l := s.lost.Load()
+	if l == nil || !l.match(r.Request) {
 		return nil
 	}
-	if l.after < 0 {
+	if l.bytes < 0 {
 		return errLost
 	}
 
 	r.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(io.LimitReader(r.Body, int64(l.after)), iotest.ErrReader(errLost)), r.Body}
+	}{io.MultiReader(io.LimitReader(r.Body, int64(l.bytes)), iotest.ErrReader(errLost)), r.Body}
 
 	return nil
 }

@@ -23,11 +23,11 @@ func SignDownload(ctx context.Context, p *tenant.Project, container, file uuid.U
 			where uuid = @file and container_uuid = @container
 			  and not exists (select from storage.containers c where c.uuid = f.container_uuid and c.deleting)`,
 			pgx.StrictNamedArgs{"file": file, "container": container})
-		if err == nil {
-			err = check()
+		if err != nil {
+			return f, err
 		}
 
-		return f, err
+		return f, check()
 	})
 }
 
@@ -43,7 +43,7 @@ func SignUpload(
 	}
 
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (uuid.UUID, error) {
-		made, err := pg.Value[uuid.UUID](ctx, tx, `
+		created, err := pg.Value[uuid.UUID](ctx, tx, `
 			insert into storage.signed_uploads (uuid, container_uuid, expires_at)
 			select @id::uuid, c.uuid, @until from storage.containers c where c.uuid = @container and not c.deleting
 			for key share
@@ -53,22 +53,25 @@ func SignUpload(
 		}
 
 		audit.CreatedUUID(ctx, id)
-		return made, err
+		return created, err
 	})
 }
 
 // CheckTicket checks a ticket of project p. It fails with NotFound if its container does not exist,
 // and with Unauthenticated if the ticket was used or never existed.
 func CheckTicket(ctx context.Context, p *tenant.Project, container, ticket uuid.UUID) error {
-	left, err := pg.Value[bool](ctx, p.Trusted(), `
+	exists, err := pg.Value[bool](ctx, p.Trusted(), `
 		select exists (select from storage.signed_uploads where uuid = @ticket)
 		from storage.containers where uuid = @container and not deleting`,
 		pgx.StrictNamedArgs{"container": container, "ticket": ticket})
-	if err == nil && !left {
+	if err != nil {
+		return err
+	}
+	if !exists {
 		return ticketUsed()
 	}
 
-	return err
+	return nil
 }
 
 // useTicket deletes a ticket in the transaction that creates its file. Concurrent uses of the
@@ -79,11 +82,14 @@ func useTicket(ctx context.Context, tx pgx.Tx, ticket uuid.UUID) error {
 	}
 
 	n, err := pg.Exec(ctx, tx, `delete from storage.signed_uploads where uuid = @id`, pgx.StrictNamedArgs{"id": ticket})
-	if err == nil && n == 0 {
+	if err != nil {
+		return err
+	}
+	if n == 0 {
 		return ticketUsed()
 	}
 
-	return err
+	return nil
 }
 
 func ticketUsed() *fault.Error {

@@ -53,8 +53,9 @@ func UpdateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u Fo
 
 		updated, err = pg.One[Form](ctx, tx, `
 			update forms.forms
-			set name = @name, description = @description, state = @state, opens_at = @opens, closes_at = @closes, max_responses = @max,
-			    success_message = @message, honeypot = @honeypot, container_uuid = @container, updated_by = @user, updated_at = now()
+			set name = @name, description = @description, state = @state, opens_at = @opens, closes_at = @closes,
+			    max_responses = @max, success_message = @message, honeypot = @honeypot, container_uuid = @container,
+			    updated_by = @user, updated_at = now()
 			where uuid = @id
 			returning `+formColumns,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": f.Name, "description": f.Description,
@@ -65,7 +66,8 @@ func UpdateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u Fo
 	})
 	switch {
 	case pg.Violates(err, "forms_times"):
-		return Form{}, fault.OnField(fault.Unprocessable, "opens_at", crossed, "must be before closes_at").Because(err)
+		return Form{}, fault.OnField(fault.Unprocessable, "opens_at", outOfRange,
+			"must be before closes_at").Because(err)
 	case pg.Violates(err, "forms_container"):
 		return Form{}, fault.OnField(fault.Unprocessable, "container_uuid", "unknown",
 			"must be a container of the project").Because(err)
@@ -92,27 +94,27 @@ func (u FormUpdate) apply(f *Form) error {
 		}
 	}
 
-	text(&p, "description", &f.Description, u.Description, maxDescription)
-	text(&p, "success_message", &f.SuccessMessage, u.SuccessMessage, maxMessage)
+	applyText(&p, "description", &f.Description, u.Description, maxDescription)
+	applyText(&p, "success_message", &f.SuccessMessage, u.SuccessMessage, maxMessage)
 
 	if u.Honeypot.Named {
-		if f.Honeypot = orNull(u.Honeypot).Value; f.Honeypot != nil && !honeypotName.MatchString(*f.Honeypot) {
+		if f.Honeypot = emptyToNull(u.Honeypot).Value; f.Honeypot != nil && !honeypotName.MatchString(*f.Honeypot) {
 			p.add("honeypot", "invalid_format", "must be 1 to 50 letters, digits, _ or -")
 		}
 	}
 
-	moment(&p, "opens_at", &f.OpensAt, u.OpensAt)
-	moment(&p, "closes_at", &f.ClosesAt, u.ClosesAt)
+	applyTime(&p, "opens_at", &f.OpensAt, u.OpensAt)
+	applyTime(&p, "closes_at", &f.ClosesAt, u.ClosesAt)
 
 	if u.MaxResponses.Named {
 		if f.MaxResponses = u.MaxResponses.Value; f.MaxResponses != nil && *f.MaxResponses < 1 {
-			p.add("max_responses", crossed, "must be at least 1")
+			p.add("max_responses", outOfRange, "must be at least 1")
 		}
 	}
 
 	if u.ContainerUUID.Named {
 		f.ContainerUUID = nil
-		if given := orNull(u.ContainerUUID).Value; given != nil {
+		if given := emptyToNull(u.ContainerUUID).Value; given != nil {
 			id, err := uuid.Parse(*given)
 			if err != nil || len(*given) != len(id.String()) {
 				p.add("container_uuid", "invalid_format", "must be a UUID")
@@ -135,24 +137,24 @@ func value[T any](o Opt[T]) T {
 	return *o.Value
 }
 
-func text(p *problems, member string, to **string, in Opt[string], limit int) {
+func applyText(p *problems, member string, to **string, in Opt[string], limit int) {
 	if !in.Named {
 		return
 	}
 
-	if *to = orNull(in).Value; *to != nil {
+	if *to = emptyToNull(in).Value; *to != nil {
 		p.checkText(member, **to, limit)
 	}
 }
 
-func moment(p *problems, member string, to **time.Time, in Opt[string]) {
+func applyTime(p *problems, member string, to **time.Time, in Opt[string]) {
 	if !in.Named {
 		return
 	}
 
 	*to = nil
 
-	if in = orNull(in); in.Value == nil {
+	if in = emptyToNull(in); in.Value == nil {
 		return
 	}
 

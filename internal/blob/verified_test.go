@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// later advances the clock of the cache.
-func (s *sums) later(d time.Duration) {
+// advance advances the clock of the cache.
+func (s *sumCache) advance(d time.Duration) {
 	s.clock = func() time.Time { return time.Now().Add(d) }
 }
 
-// watched stores content and returns a function that opens it a minute later.
-func watched(t *testing.T, content string) (s *Store, name string, look func() *Witness) {
+// openLater stores content and returns a function that opens it a minute later.
+func openLater(t *testing.T, content string) (s *Store, name string, openBlob func() *VerifiedFile) {
 	t.Helper()
 
 	s, dir := open(t)
 	put(t, s, "a/b", content)
-	s.sums.later(time.Minute)
+	s.sums.advance(time.Minute)
 	sum := sha256.Sum256([]byte(content))
 
-	return s, filepath.Join(dir, "a/b"), func() *Witness {
+	return s, filepath.Join(dir, "a/b"), func() *VerifiedFile {
 		t.Helper()
 
 		r, _, err := s.Open(t.Context(), "a/b")
@@ -34,7 +34,7 @@ func watched(t *testing.T, content string) (s *Store, name string, look func() *
 		}
 
 		t.Cleanup(func() { r.Close() })
-		return s.Witness(r, sum[:])
+		return s.VerifiedFile(r, sum[:])
 	}
 }
 
@@ -58,66 +58,66 @@ func flip(t *testing.T, name string, at int64) {
 	}
 }
 
-func TestWitness(t *testing.T) {
+func TestVerifiedFile(t *testing.T) {
 	t.Parallel()
 
-	s, name, look := watched(t, "hello")
-	w := look()
-	if w == nil || w.Holds() {
-		t.Fatalf("before the bytes were read: %v holds", w)
+	s, name, openBlob := openLater(t, "hello")
+	file := openBlob()
+	if file == nil || file.IsVerified() {
+		t.Fatalf("before the bytes were read: %v holds", file)
 	}
 
-	w.Found()
+	file.MarkVerified()
 
-	if w = look(); !w.Holds() {
+	if file = openBlob(); !file.IsVerified() {
 		t.Error("what was found is not remembered")
 	}
-	if other := s.Witness(w.file, make([]byte, sha256.Size)); other.Holds() {
+	if other := s.VerifiedFile(file.file, make([]byte, sha256.Size)); other.IsVerified() {
 		t.Error("another sum is taken for found")
 	}
 
-	s.sums.later(2 * time.Hour)
+	s.sums.advance(2 * time.Hour)
 
-	if w.Holds() {
+	if file.IsVerified() {
 		t.Error("an old sum is believed")
 	}
 
-	w.Found()
+	file.MarkVerified()
 	flip(t, name, 2)
-	s.sums.later(3 * time.Hour)
+	s.sums.advance(3 * time.Hour)
 
-	if w = look(); w.Holds() {
+	if file = openBlob(); file.IsVerified() {
 		t.Error("a byte was changed, and the old sum is believed")
 	}
 
 	flip(t, name, 3)
-	w.Found() // the read bytes may be older or newer
+	file.MarkVerified() // the read bytes may be older or newer
 
-	if w = look(); w.Holds() {
+	if file = openBlob(); file.IsVerified() {
 		t.Error("what was read while the file was written is believed")
 	}
 }
 
-// TestWitnessOfWhatIsNew checks that a recent write has no Witness, since a further write could
-// have the same time.
-func TestWitnessOfWhatIsNew(t *testing.T) {
+// TestVerifiedFileTooRecent checks that a recent write has no VerifiedFile, since a further write
+// could have the same time.
+func TestVerifiedFileTooRecent(t *testing.T) {
 	t.Parallel()
 
-	s, _, look := watched(t, "hello")
+	s, _, openBlob := openLater(t, "hello")
 	for _, d := range []time.Duration{0, -time.Hour} { // the clock may have been set back
-		s.sums.later(d)
-		if w := look(); w != nil {
+		s.sums.advance(d)
+		if w := openBlob(); w != nil {
 			t.Errorf("%v after it was written: %+v, want nil", d, w)
 		}
 	}
 
-	var none *Witness
-	if none.Found(); none.Holds() {
+	var none *VerifiedFile
+	if none.MarkVerified(); none.IsVerified() {
 		t.Error("nil holds")
 	}
 }
 
-func TestWitnessSend(t *testing.T) {
+func TestVerifiedFileSend(t *testing.T) {
 	t.Parallel()
 
 	content := strings.Repeat("0123456789", 10_000)
@@ -136,14 +136,14 @@ func TestWitnessSend(t *testing.T) {
 				t.Error(err)
 			}
 		}, nil},
-		"changed": {func(name string) { flip(t, name, 7) }, ErrOther},
-		"cut":     {func(name string) { _ = os.Truncate(name, 90_000) }, ErrOther},
+		"changed": {func(name string) { flip(t, name, 7) }, ErrChecksumMismatch},
+		"cut":     {func(name string) { _ = os.Truncate(name, 90_000) }, ErrChecksumMismatch},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			_, path, look := watched(t, content)
-			w := look()
+			_, path, openBlob := openLater(t, content)
+			w := openBlob()
 
 			var got bytes.Buffer
 			n, err := w.Send(writerFunc(func(b []byte) (int, error) {
@@ -163,18 +163,19 @@ func TestWitnessSend(t *testing.T) {
 	}
 }
 
-// TestSumsBound checks that the cache of checksums is bounded.
-func TestSumsBound(t *testing.T) {
+// TestSumCacheBound checks that the cache of checksums is bounded.
+func TestSumCacheBound(t *testing.T) {
 	t.Parallel()
 
-	s, _, look := watched(t, "hello")
-	for i := range mostSums {
-		s.sums.when[found{stamp: stamp{inode: uint64(i)}}] = time.Now()
+	s, _, openBlob := openLater(t, "hello")
+	for i := range maxSums {
+		s.sums.verifiedAt[verifiedSum{stamp: stamp{inode: uint64(i)}}] = time.Now()
 	}
 
-	w := look()
-	if w.Found(); !w.Holds() || len(s.sums.when) != mostSums {
-		t.Errorf("%d sums are remembered, the new one among them: %v, want %d", len(s.sums.when), w.Holds(), mostSums)
+	w := openBlob()
+	if w.MarkVerified(); !w.IsVerified() || len(s.sums.verifiedAt) != maxSums {
+		t.Errorf("%d sums are remembered, the new one among them: %v, want %d",
+			len(s.sums.verifiedAt), w.IsVerified(), maxSums)
 	}
 }
 

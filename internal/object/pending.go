@@ -25,13 +25,13 @@ func Receive(
 		return Arrived{}, err
 	}
 
-	into, err := u.begin(ctx)
+	limits, err := u.begin(ctx)
 	if err != nil {
 		return Arrived{}, err
 	}
 
-	if err := u.receive(ctx, n, into); err != nil {
-		_, err = u.settle(ctx, err)
+	if err := u.receive(ctx, n, limits); err != nil {
+		_, err = u.cleanUp(ctx, err)
 		return Arrived{}, err
 	}
 
@@ -39,22 +39,22 @@ func Receive(
 }
 
 // Keep creates the file in transaction tx if the container still exists and still accepts the file.
-func (a Arrived) Keep(ctx context.Context, tx pgx.Tx) (File, error) { return a.upload.keep(ctx, tx) }
+func (a Arrived) Keep(ctx context.Context, tx pgx.Tx) (File, error) { return a.upload.create(ctx, tx) }
 
 // Settle ends the upload after the transaction of Keep, with the error of that transaction or nil.
 // It removes the bytes unless the file was created. It reports whether the file exists, since a
 // commit can succeed although its reply was lost.
 func (a Arrived) Settle(ctx context.Context, failure error) (made bool, err error) {
-	if failure == nil && a.upload.made {
+	if failure == nil && a.upload.inserted {
 		return true, nil
 	}
 
 	if failure == nil {
-		failure = errUnwanted
+		failure = errNotCreated
 	}
 
-	_, err = a.upload.settle(ctx, failure)
-	if err == errUnwanted {
+	_, err = a.upload.cleanUp(ctx, failure)
+	if err == errNotCreated {
 		return false, nil
 	}
 
