@@ -123,7 +123,7 @@ func (s *Store) Scratch() (*os.File, error) {
 // Space returns the free and total bytes of the storage, or 0 if the storage has no known limit.
 func (s *Store) Space() (free, total int64, err error) {
 	if free, total, err = s.backend.space(); err != nil {
-		return 0, 0, unavailable(fmt.Errorf("space of the storage: %w", err))
+		return 0, 0, unavailable(fmt.Errorf("get free space of the storage: %w", err))
 	}
 	return free, total, nil
 }
@@ -243,7 +243,7 @@ func (in *measuredReader) Read(p []byte) (int, error) {
 
 	n, err := in.r.Read(p)
 	if int64(n) > in.max-in.size {
-		return 0, fault.New(fault.TooLarge, "more than %d bytes", in.max)
+		return 0, fault.New(fault.TooLarge, "the content exceeds %d bytes", in.max)
 	}
 
 	in.size += int64(n)
@@ -273,7 +273,7 @@ func wrapError(op, key string, err error) error {
 		return err
 	}
 	if errors.Is(err, fs.ErrNotExist) && op == "open" {
-		return fault.New(fault.NotFound, "the bytes are not there").Because(err)
+		return fault.New(fault.NotFound, "the blob does not exist").Because(err)
 	}
 
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
@@ -290,7 +290,7 @@ func wrapError(op, key string, err error) error {
 func unavailable(err error) error {
 	return &fault.Error{
 		Kind:       fault.Unavailable,
-		Detail:     "the storage can't be used at present",
+		Detail:     "the storage is unavailable",
 		RetryAfter: 10 * time.Second,
 		Err:        err,
 	}

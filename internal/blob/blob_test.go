@@ -169,7 +169,7 @@ func TestPut(t *testing.T) {
 			}
 
 			if got := get(t, s, key); got != content {
-				t.Errorf("Open(%q) has %d other bytes, want the %d that were put", key, len(got), len(content))
+				t.Errorf("Open(%q) has %d bytes that differ from the %d stored", key, len(got), len(content))
 			}
 		}
 
@@ -241,7 +241,7 @@ func TestPutCanceled(t *testing.T) {
 			return len(p), nil
 		})
 		if _, err := s.Put(ctx, "a", r, noLimit); !errors.Is(err, context.Canceled) {
-			t.Errorf("Put = %v, want it to end with its context", err)
+			t.Errorf("Put = %v, want %v", err, context.Canceled)
 		}
 
 		wantFiles(t, files)
@@ -280,7 +280,7 @@ func TestPutConflict(t *testing.T) {
 			t.Fatalf("%d of %d Puts of one key succeeded, want 1", len(contents), n)
 		}
 		if got, want := get(t, s, "folder/key"), <-contents; got != want {
-			t.Errorf("the key holds the bytes of %q, want those of %q", got[:1], want[:1])
+			t.Errorf("got the bytes of %q, want those of %q", got[:1], want[:1])
 		}
 
 		wantFiles(t, files, "folder/key")
@@ -373,7 +373,7 @@ func TestList(t *testing.T) {
 				}
 
 				if age := time.Since(e.Modified); age > time.Minute || age < -time.Minute {
-					t.Errorf("%s was stored %s ago", e.Key, age)
+					t.Errorf("%s was modified %s ago, want less than a minute", e.Key, age)
 				}
 
 				got = append(got, fmt.Sprint(e.Key, " ", e.Size))
@@ -404,7 +404,7 @@ func TestList(t *testing.T) {
 
 		for _, err := range s.List(canceled, "a") {
 			if !errors.Is(err, context.Canceled) {
-				t.Errorf("List = %v, want it to end with its context", err)
+				t.Errorf("List = %v, want %v", err, context.Canceled)
 			}
 		}
 	})
@@ -462,7 +462,7 @@ func TestDelete(t *testing.T) {
 
 		for _, key := range []string{"a", "a/1", "c", "x/y/z", "ab/4/5"} {
 			if err := errors.Join(s.Delete(t.Context(), key), s.DeleteAll(t.Context(), key)); err != nil {
-				t.Errorf("delete of %q, which is not there, = %v", key, err)
+				t.Errorf("delete of missing %q = %v, want nil", key, err)
 			}
 		}
 

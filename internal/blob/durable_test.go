@@ -132,7 +132,7 @@ func TestDurable(t *testing.T) {
 		}
 
 		if got, ok := d.surviving(t, put.key); !ok || got != "of "+put.key {
-			t.Errorf("%s: after a power cut there is %q", put.key, got)
+			t.Errorf("%s: got %q after a power failure, want %q", put.key, got, "of "+put.key)
 		}
 		if got := d.synced - before; got != put.syncs {
 			t.Errorf("%s: synced %d times, want %d", put.key, got, put.syncs)

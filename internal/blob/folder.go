@@ -44,7 +44,7 @@ func openFolder(dir string) (*folder, error) {
 	_, missing := os.Lstat(dir)
 
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the storage folder: %w", err)
+		return nil, fmt.Errorf("create the storage folder: %w", err)
 	}
 
 	if missing != nil {
@@ -53,7 +53,7 @@ func openFolder(dir string) (*folder, error) {
 			err = errors.Join(parent.Sync(), parent.Close())
 		}
 		if err != nil {
-			return nil, fmt.Errorf("make the storage folder: %w", err)
+			return nil, fmt.Errorf("create the storage folder: %w", err)
 		}
 	}
 
@@ -149,7 +149,7 @@ func (s *folder) publish(name, key string) error {
 	// A link, unlike a rename, fails if the key exists.
 	err := s.root.Link(name, key)
 	if errors.Is(err, fs.ErrExist) {
-		return fault.New(fault.Conflict, "this is stored already").Because(err)
+		return fault.New(fault.Conflict, "the key is already in use").Because(err)
 	}
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func TestOpenDeleted(t *testing.T) {
 	}
 
 	if got, err := io.ReadAll(r); string(got) != "789" || err != nil {
-		t.Errorf("read of a blob that is gone meanwhile = %q, %v, want 789", got, err)
+		t.Errorf("read of a deleted blob = %q, %v, want 789", got, err)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestOpenStore(t *testing.T) {
 	defer again.Close()
 
 	if got, want := get(t, again, "a"), "still here"; got != want {
-		t.Errorf("after opening the store again: %q, want %q", got, want)
+		t.Errorf("after reopening the store: got %q, want %q", got, want)
 	}
 
 	file := filepath.Join(t.TempDir(), "file")
@@ -193,7 +193,7 @@ func TestOpenStore(t *testing.T) {
 
 	for _, dir := range []string{file, filepath.Join(file, "below")} {
 		if _, err := Open(dir); err == nil {
-			t.Errorf("Open(%q) = nil, want an error: it can't be a folder", dir)
+			t.Errorf("Open(%q) = nil, want an error, since it cannot be a folder", dir)
 		}
 	}
 }
@@ -208,7 +208,7 @@ func TestCheckMissingFolder(t *testing.T) {
 	}
 
 	if err := s.Check(t.Context()); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Check of a folder that is gone = %v, want Unavailable", err)
+		t.Errorf("Check of a missing folder = %v, want Unavailable", err)
 	}
 }
 
@@ -235,6 +235,6 @@ func TestTwoNames(t *testing.T) {
 	defer again.Close()
 
 	if got := get(t, again, "a/b"); got != "whole" {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want whole", got)
 	}
 }

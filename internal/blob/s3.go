@@ -102,7 +102,7 @@ func newCredentials(c config.S3) (aws.CredentialsProvider, error) {
 	// reads the environment and files, without network access
 	awsConfig, err := awsconfig.LoadDefaultConfig(context.Background(), awsconfig.WithRegion(c.Region))
 	if err != nil {
-		return nil, fmt.Errorf("credentials for the storage: %w", err)
+		return nil, fmt.Errorf("load credentials for the storage: %w", err)
 	}
 
 	return aws.NewCredentialsCache(aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {

@@ -40,7 +40,7 @@ func TestParts(t *testing.T) {
 			t.Fatalf("Put(%s) = %d, %v, want %d", key, got.Size, err, len(content))
 		}
 		if get(t, s, key) != string(content) {
-			t.Errorf("Open(%s) has other bytes", key)
+			t.Errorf("Open(%s): content differs from the stored bytes", key)
 		}
 		if _, err := s.Put(t.Context(), key, bytes.NewReader(content), noLimit); !fault.Is(err, fault.Conflict) {
 			t.Errorf("Put(%s) again = %v, want Conflict", key, err)
@@ -196,7 +196,7 @@ func TestServiceRecovers(t *testing.T) {
 	}
 
 	if got := get(t, s, "a"); got != "" {
-		t.Errorf("Open has %q", got)
+		t.Errorf("Open has %q, want no bytes", got)
 	}
 
 	wantFiles(t, bucketFiles(service), "a")
@@ -222,7 +222,7 @@ func TestLostResponse(t *testing.T) {
 				t.Errorf("Put = %d, %v, want it to succeed", got.Size, err)
 			}
 			if get(t, s, "a") != string(tt.content) {
-				t.Error("Open has other bytes")
+				t.Error("Open: content differs from the stored bytes")
 			}
 
 			wantFiles(t, bucketFiles(service), "a")
@@ -244,7 +244,7 @@ func TestCanceledAfterPut(t *testing.T) {
 	})
 
 	if _, err := s.Put(ctx, "a", strings.NewReader("hello"), noLimit); !errors.Is(err, context.Canceled) {
-		t.Errorf("Put = %v, want it to end with its context", err)
+		t.Errorf("Put = %v, want %v", err, context.Canceled)
 	}
 
 	wantFiles(t, bucketFiles(service))
@@ -267,10 +267,10 @@ func TestInterruptedBody(t *testing.T) {
 	})
 
 	if get(t, s, "a") != content {
-		t.Error("Open has other bytes")
+		t.Error("Open: content differs from the stored bytes")
 	}
 	if gets < 4 {
-		t.Errorf("it was read with %d requests, want 4 or more", gets)
+		t.Errorf("got %d requests, want 4 or more", gets)
 	}
 }
 
@@ -315,7 +315,7 @@ func TestSweepParts(t *testing.T) {
 	}
 
 	if n, err := s.Sweep(t.Context(), time.Minute); n != 0 || err != nil {
-		t.Errorf("Sweep of what is a minute old = %d, %v, want 0", n, err)
+		t.Errorf("Sweep of a recent upload = %d, %v, want 0", n, err)
 	}
 	if n, err := s.Sweep(t.Context(), -time.Minute); n != 1 || err != nil {
 		t.Errorf("Sweep = %d, %v, want 1", n, err)
@@ -323,7 +323,7 @@ func TestSweepParts(t *testing.T) {
 
 	wantFiles(t, bucketFiles(service), "kept")
 	if err := begun.complete(t.Context()); err == nil {
-		t.Error("an upload that was swept away was completed")
+		t.Error("an aborted upload was completed")
 	}
 }
 
@@ -371,7 +371,7 @@ func TestCloseDuringRead(t *testing.T) {
 	}
 
 	if n, err := r.Read(make([]byte, 10)); n != 1 || err != nil {
-		t.Fatalf("Read = %d, %v", n, err)
+		t.Fatalf("Read = %d, %v, want 1", n, err)
 	}
 
 	readErr := make(chan error)
@@ -384,11 +384,11 @@ func TestCloseDuringRead(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-readErr; err == nil {
-		t.Error("the read does not fail")
+		t.Error("Read after Close succeeded, want an error")
 	}
 
 	if n := requests.Load(); n != 1 {
-		t.Errorf("the service was asked %d times, want once", n)
+		t.Errorf("got %d requests, want 1", n)
 	}
 }
 
@@ -409,7 +409,7 @@ func TestIgnoredRanges(t *testing.T) {
 	})
 
 	if got := get(t, s, "a"); got != "0123456789" {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want 0123456789", got)
 	}
 
 	r, _, err := s.Open(t.Context(), "a")
@@ -423,6 +423,6 @@ func TestIgnoredRanges(t *testing.T) {
 	}
 
 	if got, err := io.ReadAll(r); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("the bytes from 5 on are %q, %v", got, err)
+		t.Errorf("read from byte 5: got %q, %v, want Unavailable", got, err)
 	}
 }

@@ -30,7 +30,7 @@ func s3Error(err error) error {
 	case status == http.StatusNotFound && !hasCode(err, "NoSuchBucket"):
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	case status == http.StatusPreconditionFailed || status == http.StatusConflict:
-		return fault.New(fault.Conflict, "this is stored already").Because(err)
+		return fault.New(fault.Conflict, "the key is already in use").Because(err)
 	case status == http.StatusBadRequest && !hasCode(err, "RequestTimeout"), status == http.StatusMethodNotAllowed,
 		status == http.StatusRequestedRangeNotSatisfiable:
 		return err // an invalid request
@@ -75,14 +75,14 @@ func (b *bucket) diagnose(err error) error {
 	if _, none := errors.AsType[*credentialsError](err); none {
 		return &Mistake{
 			"no credentials for the storage were found: set SOCLE_S3_ACCESS_KEY and SOCLE_S3_SECRET_KEY, " +
-				"or run where a role of the machine or the environment gives some",
+				"or run on a machine with an IAM role",
 			err,
 		}
 	}
 
 	response, ok := errors.AsType[*awshttp.ResponseError](err)
 	if !ok || response.Response == nil {
-		return fmt.Errorf("no answer from %s, where the bucket %s should be: %w", b.address, *b.name, err)
+		return fmt.Errorf("no response from %s for bucket %s: %w", b.address, *b.name, err)
 	}
 
 	mistake := func(format string, args ...any) error { return &Mistake{fmt.Sprintf(format, args...), err} }
@@ -95,21 +95,21 @@ func (b *bucket) diagnose(err error) error {
 			region = "…"
 		}
 
-		return mistake("the bucket %s is in another region than %s: set region=%s in SOCLE_STORAGE_URL", *b.name,
+		return mistake("bucket %s is not in region %s: set region=%s in SOCLE_STORAGE_URL", *b.name,
 			b.client.Options().Region, region)
 	case hasCode(err, "InvalidAccessKeyId"), hasCode(err, "XAdminUserNotFound"): // Amazon S3 and versitygw
 		return mistake("%s does not know the access key: correct SOCLE_S3_ACCESS_KEY", b.address)
 	case hasCode(err, "SignatureDoesNotMatch"):
-		return mistake("the secret key is not the one of the access key: correct SOCLE_S3_SECRET_KEY")
+		return mistake("the secret key does not match the access key: correct SOCLE_S3_SECRET_KEY")
 	case hasCode(err, "ExpiredToken"), hasCode(err, "InvalidToken"):
 		return mistake(
-			"the session token of the storage's keys has expired, or is another's: renew SOCLE_S3_SESSION_TOKEN",
+			"the session token of the storage has expired or belongs to other keys: renew SOCLE_S3_SESSION_TOKEN",
 		)
 	case hasCode(err, "NoSuchBucket"), status == http.StatusNotFound:
-		return mistake("there is no bucket %s at %s: make it, or correct SOCLE_STORAGE_URL", *b.name, b.address)
+		return mistake("bucket %s does not exist at %s: create it or correct SOCLE_STORAGE_URL", *b.name, b.address)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return mistake("the keys may not put and delete objects of the bucket %s: give them the rights", *b.name)
+		return mistake("the keys lack permission to put and delete objects in bucket %s: grant it", *b.name)
 	}
 
-	return fmt.Errorf("%s answers %d: %w", b.address, status, err)
+	return fmt.Errorf("%s responded with status %d: %w", b.address, status, err)
 }

@@ -35,19 +35,19 @@ func TestMistake(t *testing.T) {
 	}{
 		"bucket": {change: func(c *config.Config) {
 			c.StorageURL = strings.Replace(c.StorageURL, "s3://blobs", "s3://others", 1)
-		}, says: "there is no bucket others at http://127.0.0.1:"},
+		}, says: "bucket others does not exist at http://127.0.0.1:"},
 		"access key": {change: func(c *config.Config) {
 			c.S3AccessKey = "unknown"
 		}, says: "does not know the access key"},
 		"secret key": {change: func(c *config.Config) {
 			c.S3SecretKey = "canary"
-		}, says: "the secret key is not the one of the access key"},
+		}, says: "the secret key does not match the access key"},
 		"region": {refused: refusing(400, "AuthorizationHeaderMalformed"),
-			says: "the bucket blobs is in another region than us-east-1: set region=eu-central-1"},
+			says: "bucket blobs is not in region us-east-1: set region=eu-central-1"},
 		"endpoint":      {refused: refusing(301, "PermanentRedirect"), says: "set region=eu-central-1"},
 		"session token": {refused: refusing(400, "ExpiredToken"), says: "session token"},
 		"rights": {refused: refusing(403, "AccessDenied"),
-			says: "the keys may not put and delete objects of the bucket blobs"},
+			says: "the keys lack permission to put and delete objects in bucket blobs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,12 +115,12 @@ func TestRole(t *testing.T) {
 
 	err := openConfigured(t, c).Check(t.Context())
 	if len(sent) == 0 || sent[0] != "of-the-role" {
-		t.Errorf("Check = %v, and the session tokens sent were %q", err, sent)
+		t.Errorf("Check = %v, sent session tokens %q", err, sent)
 	}
 
 	c.S3AccessKey, c.S3SecretKey, c.S3SessionToken = "access", "secret-of-the-test", "of-the-keys"
 	sent = nil
 	if err := openConfigured(t, c).Check(t.Context()); len(sent) == 0 || sent[0] != "of-the-keys" {
-		t.Errorf("Check = %v, and the session tokens sent were %q", err, sent)
+		t.Errorf("Check = %v, sent session tokens %q", err, sent)
 	}
 }

@@ -52,7 +52,8 @@ func (b *bucket) open(ctx context.Context, key string) (io.ReadSeekCloser, int64
 		contentRange := aws.ToString(response.ContentRange)
 		if offset > 0 && !strings.HasPrefix(contentRange, fmt.Sprintf("bytes %d-", offset)) {
 			return nil, nil, errors.Join(
-				unavailable(fmt.Errorf("read %s from byte %d: the service answers with %q", key, offset, contentRange)),
+				unavailable(fmt.Errorf("read %s from byte %d: the service responded with range %q",
+					key, offset, contentRange)),
 				body.Close(),
 			)
 		}
@@ -120,7 +121,7 @@ func (r *rangeReader) Read(p []byte) (int, error) {
 		r.closeBody()
 
 		if !retry {
-			return 0, unavailable(fmt.Errorf("read a blob at byte %d of %d: %w", r.offset, r.size, err))
+			return 0, unavailable(fmt.Errorf("read blob at byte %d of %d: %w", r.offset, r.size, err))
 		}
 	}
 }
@@ -135,7 +136,7 @@ func (r *rangeReader) Seek(offset int64, whence int) (int64, error) {
 	}
 
 	if offset < 0 {
-		return r.offset, errors.New("seek to before the beginning of a blob")
+		return r.offset, errors.New("seek before the beginning of a blob")
 	}
 
 	if offset != r.offset {

@@ -21,7 +21,7 @@ const (
 )
 
 // ErrChecksumMismatch reports that the bytes of a blob do not match its checksum.
-var ErrChecksumMismatch = errors.New("has other bytes than were uploaded")
+var ErrChecksumMismatch = errors.New("does not match its checksum")
 
 // VerifiedFile remembers, by inode and times, that the checksum of an open blob was verified, so
 // that the blob can be sent with sendfile. Blobs are written once; any write changes the state of

@@ -64,22 +64,22 @@ func TestVerifiedFile(t *testing.T) {
 	s, name, openBlob := openLater(t, "hello")
 	file := openBlob()
 	if file == nil || file.IsVerified() {
-		t.Fatalf("before the bytes were read: %v holds", file)
+		t.Fatalf("before a read: got %v, want an unverified file", file)
 	}
 
 	file.MarkVerified()
 
 	if file = openBlob(); !file.IsVerified() {
-		t.Error("what was found is not remembered")
+		t.Error("a verified checksum is not remembered")
 	}
 	if other := s.VerifiedFile(file.file, make([]byte, sha256.Size)); other.IsVerified() {
-		t.Error("another sum is taken for found")
+		t.Error("another checksum counts as verified")
 	}
 
 	s.sums.advance(2 * time.Hour)
 
 	if file.IsVerified() {
-		t.Error("an old sum is believed")
+		t.Error("an expired checksum counts as verified")
 	}
 
 	file.MarkVerified()
@@ -87,14 +87,14 @@ func TestVerifiedFile(t *testing.T) {
 	s.sums.advance(3 * time.Hour)
 
 	if file = openBlob(); file.IsVerified() {
-		t.Error("a byte was changed, and the old sum is believed")
+		t.Error("the checksum of a changed file counts as verified")
 	}
 
 	flip(t, name, 3)
 	file.MarkVerified() // the read bytes may be older or newer
 
 	if file = openBlob(); file.IsVerified() {
-		t.Error("what was read while the file was written is believed")
+		t.Error("the checksum of a file changed during the read counts as verified")
 	}
 }
 
@@ -107,13 +107,13 @@ func TestVerifiedFileTooRecent(t *testing.T) {
 	for _, d := range []time.Duration{0, -time.Hour} { // the clock may have been set back
 		s.sums.advance(d)
 		if w := openBlob(); w != nil {
-			t.Errorf("%v after it was written: %+v, want nil", d, w)
+			t.Errorf("%v after the write: got %+v, want nil", d, w)
 		}
 	}
 
 	var none *VerifiedFile
 	if none.MarkVerified(); none.IsVerified() {
-		t.Error("nil holds")
+		t.Error("nil is verified")
 	}
 }
 
@@ -157,7 +157,7 @@ func TestVerifiedFileSend(t *testing.T) {
 			}
 
 			if whole := got.String() == content; whole != (tt.want == nil) {
-				t.Errorf("%d bytes were sent, all of them: %v", got.Len(), whole)
+				t.Errorf("sent %d bytes, complete: %v, want %v", got.Len(), whole, tt.want == nil)
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestSumCacheBound(t *testing.T) {
 
 	w := openBlob()
 	if w.MarkVerified(); !w.IsVerified() || len(s.sums.verifiedAt) != maxSums {
-		t.Errorf("%d sums are remembered, the new one among them: %v, want %d",
+		t.Errorf("%d checksums cached, including the new one: %v, want %d",
 			len(s.sums.verifiedAt), w.IsVerified(), maxSums)
 	}
 }

@@ -25,7 +25,7 @@ const (
 
 // errPatternsTooComplex refuses answers to forms whose patterns were stored before there were
 // limits.
-var errPatternsTooComplex = errors.New("can't be checked: the patterns of the form are too complex")
+var errPatternsTooComplex = errors.New("cannot be validated: the patterns of the form are too complex")
 
 // fieldSet holds the fields of a version of a form, which validate responses.
 type fieldSet struct {
@@ -81,7 +81,7 @@ func (d fieldSet) validate(ctx context.Context, in Answers, files map[uuid.UUID]
 	for id := range files {
 		if i := slices.IndexFunc(d.fields, func(f Field) bool { return f.UUID == id }); i < 0 ||
 			d.fields[i].Type != "file" {
-			p.add("answers."+id.String(), "unknown", "is no field for a file")
+			p.add("answers."+id.String(), "unknown", "is not a file field of the form")
 		}
 	}
 
@@ -92,7 +92,7 @@ func (f *Field) validateFile(p *problems, value jsontext.Value, uploaded bool) {
 	name := "answers." + f.UUID.String()
 	switch {
 	case !isEmpty(value):
-		p.add(name, "invalid_type", "must be a part of its own in multipart/form-data")
+		p.add(name, "invalid_type", "must be a separate part of multipart/form-data")
 	case !uploaded && f.IsRequired:
 		p.add(name, "required", "is required")
 	}
@@ -110,7 +110,7 @@ func (d fieldSet) unknownAnswers(in Answers) (p problems) {
 			if len(name) > maxEchoedName {
 				name = strings.ToValidUTF8(name[:maxEchoedName], "") + "…"
 			}
-			p.add("answers."+name, "unknown", "is no field of the form")
+			p.add("answers."+name, "unknown", "is not a field of the form")
 		}
 	}
 

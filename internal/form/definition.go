@@ -35,12 +35,12 @@ type Definition struct {
 	IsRequired   bool    `json:"isRequired"`
 	DefaultValue *string `json:"defaultValue" nullable:"true"`
 	Options      *string `json:"options" nullable:"true" doc:"JSON array of strings."`
-	Pattern      *string `json:"pattern" nullable:"true" doc:"RE2 expression that the whole value matches."`
+	Pattern      *string `json:"pattern" nullable:"true" doc:"RE2 expression that must match the whole value."`
 	MinLength    *int64  `json:"minLength" nullable:"true" doc:"Characters."`
 	MaxLength    *int64  `json:"maxLength" nullable:"true" doc:"Characters."`
 	MinValue     *int64  `json:"minValue" nullable:"true"`
 	MaxValue     *int64  `json:"maxValue" nullable:"true"`
-	DateFormat   *string `json:"dateFormat" nullable:"true" doc:"How people write the value, such as DD.MM.YYYY or HH:mm."`
+	DateFormat   *string `json:"dateFormat" nullable:"true" doc:"Input format of the value, such as DD.MM.YYYY or HH:mm."`
 	StartDate    *string `json:"startDate" nullable:"true" doc:"Earliest value, ISO 8601."`
 	EndDate      *string `json:"endDate" nullable:"true" doc:"Latest value, ISO 8601."`
 }
@@ -52,14 +52,14 @@ type FieldInput struct {
 	Type         string      `json:"type" doc:"text, textarea, number, email, url, phone, date, time, datetime, checkbox, radio, select, multiselect, rating or file."`
 	Description  Opt[string] `json:"description,omitzero" nullable:"true" doc:"Up to 500 characters."`
 	IsRequired   Opt[bool]   `json:"is_required,omitzero"`
-	DefaultValue Opt[string] `json:"default_value,omitzero" nullable:"true" doc:"A value that the field itself would take."`
+	DefaultValue Opt[string] `json:"default_value,omitzero" nullable:"true" doc:"A valid value of the field."`
 	Options      Opt[string] `json:"options,omitzero" nullable:"true" doc:"JSON array of strings, or a comma-separated list. Required for, and only for, radio, select and multiselect."`
-	Pattern      Opt[string] `json:"pattern,omitzero" nullable:"true" doc:"RE2 expression that the whole value has to match. Text types only."`
+	Pattern      Opt[string] `json:"pattern,omitzero" nullable:"true" doc:"RE2 expression that must match the whole value. Text types only."`
 	MinLength    Opt[int64]  `json:"min_length,omitzero" nullable:"true" doc:"Characters. Text types only."`
 	MaxLength    Opt[int64]  `json:"max_length,omitzero" nullable:"true" doc:"Characters. Text types only."`
 	MinValue     Opt[int64]  `json:"min_value,omitzero" nullable:"true" doc:"Number and rating only."`
 	MaxValue     Opt[int64]  `json:"max_value,omitzero" nullable:"true" doc:"Number and rating only."`
-	DateFormat   Opt[string] `json:"date_format,omitzero" nullable:"true" doc:"YYYY, MM and DD in a usual order, HH:mm or HH:mm:ss, or both. Date, time and datetime only."`
+	DateFormat   Opt[string] `json:"date_format,omitzero" nullable:"true" doc:"YYYY, MM and DD in a common order, HH:mm or HH:mm:ss, or both. Date, time and datetime only."`
 	StartDate    Opt[string] `json:"start_date,omitzero" nullable:"true" doc:"Earliest value, in ISO 8601 or date_format. Date, time and datetime only."`
 	EndDate      Opt[string] `json:"end_date,omitzero" nullable:"true" doc:"Latest value, in ISO 8601 or date_format. Date, time and datetime only."`
 }

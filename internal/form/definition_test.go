@@ -169,7 +169,7 @@ func TestApplyNew(t *testing.T) {
 
 			again := d
 			if found := again.check(); len(found) > 0 || !cmp.Equal(again, d) {
-				t.Errorf("checked again: %q\n%s", codes(found), cmp.Diff(again, d))
+				t.Errorf("second check changed the definition: %q\n%s", codes(found), cmp.Diff(again, d))
 			}
 		})
 	}
@@ -312,7 +312,7 @@ func TestDefaultValue(t *testing.T) {
 			d.Label, d.DefaultValue = "a", &value
 			p := d.check()
 			if len(p) == 0 && *d.DefaultValue != value {
-				t.Errorf("%s: %q became %q", d.Type, value, *d.DefaultValue)
+				t.Errorf("%s: %q was changed to %q", d.Type, value, *d.DefaultValue)
 			}
 
 			return p
@@ -320,7 +320,7 @@ func TestDefaultValue(t *testing.T) {
 
 		for _, value := range test.takes {
 			if p := validate(value); len(p) > 0 {
-				t.Errorf("%s refuses %q: %v", test.definition.Type, value, p)
+				t.Errorf("%s, %q: got %v, want no problems", test.definition.Type, value, p)
 			}
 		}
 
@@ -349,7 +349,7 @@ func TestStoredDates(t *testing.T) {
 	} {
 		d := Definition{Label: "a", Type: test.kind, DateFormat: &test.format, StartDate: &test.value}
 		if p := d.check(); len(p) > 0 || *d.StartDate != test.want {
-			t.Errorf("%s %s: %q became %q (%v), want %q", test.kind, test.format, test.value,
+			t.Errorf("%s %s, %q: got %q (%v), want %q", test.kind, test.format, test.value,
 				*d.StartDate, p, test.want)
 		}
 	}
@@ -389,12 +389,12 @@ func TestFormatsMatchISO(t *testing.T) {
 			same++
 
 			if !got.Equal(want) {
-				t.Errorf("%s: %s is %v, want %v", format, value, got, want)
+				t.Errorf("%s: %s: got %v, want %v", format, value, got, want)
 			}
 		}
 
 		if same == 0 {
-			t.Errorf("no format of a %s takes %s", kind, value)
+			t.Errorf("no format of type %s accepts %s", kind, value)
 		}
 	}
 }
@@ -412,7 +412,7 @@ func TestStoredOptions(t *testing.T) {
 	} {
 		d := Definition{Label: "a", Type: "select", Options: &in}
 		if p := d.check(); len(p) > 0 || *d.Options != want {
-			t.Errorf("%q became %q (%v), want %q", in, *d.Options, p, want)
+			t.Errorf("%q: got %q (%v), want %q", in, *d.Options, p, want)
 		}
 	}
 }

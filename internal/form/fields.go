@@ -56,7 +56,7 @@ func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields
 
 		if last.Count+len(fields) > maxFields {
 			return fault.OnField(fault.Unprocessable, "fields", "invalid_length",
-				"must not be more than %d in a form", maxFields)
+				"must not exceed %d per form", maxFields)
 		}
 
 		created = make([]Field, 0, len(fields)) // InTx may retry the function
@@ -187,14 +187,14 @@ func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order [
 		for i, id := range order {
 			if !missing[id] {
 				return fault.OnField(fault.Unprocessable, fmt.Sprintf("fields.%d", i), "unknown",
-					"must be a field of the form, named once")
+					"must be a field of the form, listed once")
 			}
 
 			delete(missing, id)
 		}
 
 		if len(missing) > 0 {
-			return fault.OnField(fault.Unprocessable, "fields", "incomplete", "must name all %s of the form",
+			return fault.OnField(fault.Unprocessable, "fields", "incomplete", "must list all %s of the form",
 				plural(len(found), "field"))
 		}
 
@@ -289,7 +289,7 @@ func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Fie
 			}
 
 			return fault.OnField(fault.Unprocessable, name(i), "invalid_value",
-				"is too complex beside the other patterns of the form")
+				"is too complex together with the other patterns of the form")
 		}
 	}
 

@@ -73,7 +73,7 @@ func TestCreateForm(t *testing.T) {
 	}
 
 	if _, err := CreateForm(t.Context(), p, user, id, NewForm{Name: "again"}); !fault.Is(err, fault.Conflict) {
-		t.Errorf("a UUID twice: got %v, want Conflict", err)
+		t.Errorf("duplicate UUID: got %v, want Conflict", err)
 	}
 	if f, err := CreateForm(t.Context(), p, user, tenanttest.UUID(t), NewForm{Name: "x"}); err != nil ||
 		f.Description != nil {
@@ -149,7 +149,7 @@ func TestCreateFieldsRefused(t *testing.T) {
 	}
 
 	if got, want := fields(t, p, form), []string{}; !slices.Equal(got, want) {
-		t.Errorf("after a refusal: got %q, want %q", got, want)
+		t.Errorf("after a refused request: got %q, want %q", got, want)
 	}
 
 	_, err = CreateFields(t.Context(), p, form.UUID, []FieldInput{bad})
@@ -177,7 +177,7 @@ func TestCreateFieldsRefused(t *testing.T) {
 	}
 
 	if _, err := CreateFields(t.Context(), p, form.UUID, []FieldInput{good}); !fault.Is(err, fault.Unprocessable) {
-		t.Errorf("one field more than a form holds: got %v, want Unprocessable", err)
+		t.Errorf("more than the maximum of fields: got %v, want Unprocessable", err)
 	}
 }
 
@@ -305,7 +305,8 @@ func TestUpdateField(t *testing.T) {
 		t.Errorf("got -, want + (%v)\n%s", err, diff)
 	}
 	if !got.CreatedAt.Equal(f.CreatedAt) || !got.UpdatedAt.After(f.UpdatedAt) {
-		t.Errorf("created %v, updated %v; before %v and %v", got.CreatedAt, got.UpdatedAt, f.CreatedAt, f.UpdatedAt)
+		t.Errorf("got created %v, updated %v; want created %v, updated after %v",
+			got.CreatedAt, got.UpdatedAt, f.CreatedAt, f.UpdatedAt)
 	}
 
 	_, err = UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{
@@ -321,7 +322,7 @@ func TestUpdateField(t *testing.T) {
 	}
 
 	if after, err := GetField(t.Context(), p, form.UUID, f.UUID); err != nil || !cmp.Equal(after, got) {
-		t.Errorf("after a refusal (%v): got -, want +\n%s", err, cmp.Diff(after, got))
+		t.Errorf("after a refused request (%v): got -, want +\n%s", err, cmp.Diff(after, got))
 	}
 
 	bad := FieldInput{}

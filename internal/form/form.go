@@ -25,17 +25,17 @@ type Form struct {
 	ProjectUUID      uuid.UUID  `json:"projectUuid" format:"uuid"`
 	Name             string     `json:"name"`
 	Description      *string    `json:"description" nullable:"true"`
-	State            string     `json:"state" enum:"draft,open,closed" doc:"Only an open form takes responses."`
-	OpensAt          *time.Time `json:"opensAt" nullable:"true" doc:"Before this moment an open form takes no responses."`
-	ClosesAt         *time.Time `json:"closesAt" nullable:"true" doc:"From this moment on an open form takes no responses."`
-	MaxResponses     *int64     `json:"maxResponses" nullable:"true" doc:"How many complete responses the form takes."`
-	SuccessMessage   *string    `json:"successMessage" nullable:"true" doc:"What to show to those who have answered."`
-	Honeypot         *string    `json:"honeypot" nullable:"true" doc:"Name of a hidden input: of a response that has something in it nothing is kept."`
-	ContainerUUID    *uuid.UUID `json:"containerUuid" nullable:"true" doc:"The container for the files of answers."`
-	Link             *string    `json:"link" nullable:"true" doc:"What opens the form to whoever knows it, as the parameter link; null while the public link is off."`
-	Version          int        `json:"version" doc:"Of the fields: each change of them makes a new one."`
+	State            string     `json:"state" enum:"draft,open,closed" doc:"Only an open form accepts responses."`
+	OpensAt          *time.Time `json:"opensAt" nullable:"true" doc:"Before this time an open form accepts no responses."`
+	ClosesAt         *time.Time `json:"closesAt" nullable:"true" doc:"From this time on an open form accepts no responses."`
+	MaxResponses     *int64     `json:"maxResponses" nullable:"true" doc:"Maximum number of complete responses."`
+	SuccessMessage   *string    `json:"successMessage" nullable:"true" doc:"Message shown after submission."`
+	Honeypot         *string    `json:"honeypot" nullable:"true" doc:"Name of a hidden input; responses that fill it in are not stored."`
+	ContainerUUID    *uuid.UUID `json:"containerUuid" nullable:"true" doc:"Container of uploaded files."`
+	Link             *string    `json:"link" nullable:"true" doc:"Secret of the public link, sent as the parameter link; null without a public link."`
+	Version          int        `json:"version" doc:"Version of the fields; each change increments it."`
 	TotalResponses   int64      `json:"totalResponses" doc:"Complete responses."`
-	BlockedResponses int64      `json:"blockedResponses" doc:"Submissions of which nothing was kept, for the honeypot's sake."`
+	BlockedResponses int64      `json:"blockedResponses" doc:"Submissions that were discarded because of the honeypot."`
 	CreatedAt        time.Time  `json:"createdAt"`
 	CreatedBy        uuid.UUID  `json:"createdBy" format:"uuid"`
 	UpdatedAt        time.Time  `json:"updatedAt"`
@@ -95,7 +95,7 @@ func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n Ne
 			})
 	})
 	if fault.Is(err, fault.NotFound) {
-		return Form{}, fault.New(fault.Unprocessable, "the project has %d forms, and may not have more", maxForms).
+		return Form{}, fault.New(fault.Unprocessable, "the project has the maximum of %d forms", maxForms).
 			WithCode("quota").Because(err)
 	}
 
@@ -180,7 +180,7 @@ func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool
 		return err
 	})
 	if pg.Violates(err, "responses_definition") {
-		return Form{}, fault.New(fault.Conflict, "the form has responses; force deletes them as well").
+		return Form{}, fault.New(fault.Conflict, "the form has responses; set force=true to delete them too").
 			WithCode("in_use").Because(err)
 	}
 

@@ -27,7 +27,7 @@ func TestOptUnmarshal(t *testing.T) {
 	} {
 		var got body
 		if err := unmarshal([]byte(text), &got); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want no error", name, err)
 		}
 
 		if diff := cmp.Diff(got, want); diff != "" {
@@ -38,7 +38,7 @@ func TestOptUnmarshal(t *testing.T) {
 			`{"zero": "1"}`, `{"zero": 1.5}`, `{"zero": 9223372036854775808}`, `{"text": 1}`, `{"no": "true"}`,
 		} {
 			if err := unmarshal([]byte(bad), new(body)); err == nil {
-				t.Errorf("%s: %s was taken", name, bad)
+				t.Errorf("%s: %s was accepted", name, bad)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func TestSweep(t *testing.T) {
 	}
 
 	if n, err := Sweep(t.Context(), p); n != 0 || err != nil {
-		t.Errorf("before they expire: %d, %v", n, err)
+		t.Errorf("before expiry: got %d, %v, want 0", n, err)
 	}
 
 	if _, err := pg.Exec(t.Context(), p.Trusted(), `update forms.responses set expires_at = now() where uuid = @late`,
@@ -50,7 +50,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("got %d, %v, want 1", n, err)
 	}
 	if n, err := pg.Value[int](t.Context(), p.Trusted(), `select count(*) from forms.responses`); n != 2 || err != nil {
-		t.Errorf("%d responses are left, %v, want 2", n, err)
+		t.Errorf("%d responses remain, %v, want 2", n, err)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestFormatNumber(t *testing.T) {
 		"100": "100", "10.0": "10.0",
 	} {
 		if got := formatNumber(text); got != want {
-			t.Errorf("decimal(%q) = %q, want %q", text, got, want)
+			t.Errorf("formatNumber(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestEscapeFormula(t *testing.T) {
 		"\n=1": "'\n=1", " =1": " =1", "a=1": "a=1", "é": "é",
 	} {
 		if got := escapeFormula(text); got != want {
-			t.Errorf("inert(%q) = %q, want %q", text, got, want)
+			t.Errorf("escapeFormula(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (e *patternBudget) match(p *pattern, value string, length int64) (bool, err
 		return false, errors.New("must be at most " + plural(p.maxLength(), "character") + ", for its pattern")
 	}
 	if e.steps -= p.steps * length; e.steps < 0 {
-		return false, errors.New("is too long: the answers take more work to check than a response may")
+		return false, errors.New("is too long: the patterns of the form need too much work for this response")
 	}
 
 	return p.regexp.MatchString(value), nil

@@ -41,10 +41,11 @@ func TestPatternBudget(t *testing.T) {
 
 	maxLength := int(p.maxLength())
 	if int64(maxLength)*p.steps > maxMatchSteps || maxLength < 1000 {
-		t.Fatalf("values of %d characters at %d steps", maxLength, p.steps)
+		t.Fatalf("got values of %d characters at %d steps, want 1000 or more within %d steps", maxLength, p.steps,
+			maxMatchSteps)
 	}
 
-	const apart, together, wrong = "for its pattern", "more work", "must match"
+	const apart, together, wrong = "for its pattern", "too much work", "must match"
 	for _, test := range []struct {
 		fields, length int
 		want           []string // of the first fields; the last applies to the rest
@@ -59,12 +60,12 @@ func TestPatternBudget(t *testing.T) {
 		_, err := d.validate(t.Context(), in, nil)
 		e, ok := errors.AsType[*fault.Error](err)
 		if !ok || len(e.Fields) != test.fields {
-			t.Fatalf("%d fields of %d characters: %v", test.fields, test.length, err)
+			t.Fatalf("%d fields of %d characters: got %v, want a problem per field", test.fields, test.length, err)
 		}
 
 		for i, f := range e.Fields {
 			if want := test.want[min(i, len(test.want)-1)]; !strings.Contains(f.Message, want) {
-				t.Errorf("%d fields of %d characters: field %d: %s, want %s", test.fields, test.length, i,
+				t.Errorf("%d fields of %d characters: field %d: got %s, want %s", test.fields, test.length, i,
 					f.Message, want)
 			}
 		}
@@ -79,14 +80,14 @@ func TestPatternsBeyondLimits(t *testing.T) {
 	d, in := slowForm(30, "a")
 	_, err := d.validate(t.Context(), in, nil)
 	if e, ok := errors.AsType[*fault.Error](err); !ok || e.Fields[29].Message != errPatternsTooComplex.Error() {
-		t.Errorf("30 heavy patterns: %v", err)
+		t.Errorf("30 heavy patterns: got %v, want %v", err, errPatternsTooComplex)
 	}
 
 	d, in = slowForm(1, "a")
 	d.fields[0].Pattern = new(`(?:[\pL\pS\pM]?){1000}`)
 	_, err = d.validate(t.Context(), in, nil)
 	if e, ok := errors.AsType[*fault.Error](err); !ok || e.Fields[0].Message != errPatternsTooComplex.Error() {
-		t.Errorf("a pattern that is too complex: %v", err)
+		t.Errorf("too complex pattern: got %v, want %v", err, errPatternsTooComplex)
 	}
 }
 
@@ -113,7 +114,7 @@ func TestPatternCache(t *testing.T) {
 	}
 
 	if c.misses != 1 {
-		t.Errorf("compiled %d times", c.misses)
+		t.Errorf("compiled %d times, want 1", c.misses)
 	}
 
 	for i := range 20 {
@@ -127,7 +128,7 @@ func TestPatternCache(t *testing.T) {
 		}
 
 		if sum != c.weight || sum > c.maxWeight || sum == 0 {
-			t.Fatalf("%d patterns weigh %d, noted %d, of at most %d", len(c.entries), sum, c.weight, c.maxWeight)
+			t.Fatalf("%d patterns weigh %d, recorded %d, limit %d", len(c.entries), sum, c.weight, c.maxWeight)
 		}
 	}
 }

@@ -19,21 +19,21 @@ import (
 type Response struct {
 	UUID        uuid.UUID  `json:"uuid" format:"uuid"`
 	FormUUID    uuid.UUID  `json:"formUuid" format:"uuid"`
-	Version     int        `json:"version" doc:"Of the fields, as they were answered."`
+	Version     int        `json:"version" doc:"Version of the fields that were answered."`
 	State       string     `json:"state" enum:"partial,complete"`
-	Answers     []Answer   `json:"answers" doc:"In the order of the fields; what was not answered is not there."`
+	Answers     []Answer   `json:"answers" doc:"In the order of the fields; unanswered fields are omitted."`
 	CreatedAt   time.Time  `json:"createdAt"`
 	UpdatedAt   time.Time  `json:"updatedAt"`
-	SubmittedAt *time.Time `json:"submittedAt" nullable:"true" doc:"When it was complete."`
-	ExpiresAt   *time.Time `json:"expiresAt" nullable:"true" doc:"When a partial response is given up."`
+	SubmittedAt *time.Time `json:"submittedAt" nullable:"true" doc:"Time of completion."`
+	ExpiresAt   *time.Time `json:"expiresAt" nullable:"true" doc:"When a partial response expires."`
 }
 
 // Answer is the answer to a field.
 type Answer struct {
 	FieldUUID uuid.UUID      `json:"fieldUuid" format:"uuid"`
-	Label     string         `json:"label" doc:"Of the field, when it was answered."`
-	Type      string         `json:"type" doc:"Of the field, when it was answered."`
-	Value     jsontext.Value `json:"value" doc:"Text, a number, true or false, a list of options, or of a file where it is."`
+	Label     string         `json:"label" doc:"As of the response."`
+	Type      string         `json:"type" doc:"As of the response."`
+	Value     jsontext.Value `json:"value" doc:"Text, number, boolean, list of options, or the location of a file."`
 }
 
 // Filter selects responses. Empty members do not filter.
@@ -92,7 +92,7 @@ func parseDay(name, text string, absent time.Time, after int) (time.Time, error)
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return t, fault.OnField(fault.Invalid, name, "invalid_format",
-			"must be a date such as 2026-11-21, or a moment in RFC 3339")
+			"must be a date such as 2026-11-21 or a time in RFC 3339")
 	}
 
 	return t, nil

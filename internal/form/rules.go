@@ -129,7 +129,7 @@ func syntaxMessage(err error) string {
 	if e, ok := errors.AsType[*syntax.Error](err); ok {
 		return e.Code.String()
 	}
-	return "it can't be read"
+	return "invalid syntax"
 }
 
 func (d *Definition) checkOptions(p *problems) []string {
@@ -153,12 +153,12 @@ func (d *Definition) checkOptions(p *problems) []string {
 	for i, option := range options {
 		if strings.TrimSpace(option) == "" || !oneLine(option) || utf8.RuneCountInString(option) > maxOptionSize {
 			p.add("options", "invalid_value",
-				fmt.Sprintf("must be lines of 1 to %d characters; number %d is not", maxOptionSize, i+1))
+				fmt.Sprintf("must be lines of 1 to %d characters; option %d is not", maxOptionSize, i+1))
 			return nil
 		}
 
 		if seen[option] {
-			p.add("options", "duplicate", fmt.Sprintf("must not repeat; number %d does", i+1))
+			p.add("options", "duplicate", fmt.Sprintf("must be unique; option %d is a duplicate", i+1))
 			return nil
 		}
 
@@ -198,7 +198,7 @@ func parseList(s string) ([]string, error) {
 func formatList(items []string) (string, error) {
 	text, err := json.Marshal(items)
 	if err != nil {
-		return "", errors.New("must be a list of texts")
+		return "", errors.New("must be a list of strings")
 	}
 
 	return string(text), nil

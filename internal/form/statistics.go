@@ -16,9 +16,9 @@ import (
 // Statistics summarizes the complete responses to a form.
 type Statistics struct {
 	Total   int64             `json:"total" doc:"Complete responses."`
-	Partial int64             `json:"partial" doc:"Responses that are not complete."`
-	Blocked int64             `json:"blocked" doc:"Submissions of which nothing was kept, for the honeypot's sake."`
-	Days    []DayCount        `json:"days" doc:"Complete responses by day in UTC, the newest 366 days that have some, newest first."`
+	Partial int64             `json:"partial" doc:"Partial responses."`
+	Blocked int64             `json:"blocked" doc:"Submissions that were discarded because of the honeypot."`
+	Days    []DayCount        `json:"days" doc:"Complete responses by UTC day: the latest 366 days with responses, newest first."`
 	Fields  []FieldStatistics `json:"fields"`
 }
 
@@ -33,12 +33,12 @@ type FieldStatistics struct {
 	FieldUUID uuid.UUID      `json:"fieldUuid" format:"uuid"`
 	Label     string         `json:"label"`
 	Type      string         `json:"type"`
-	Answered  int64          `json:"answered" doc:"Responses that have an answer to it."`
-	Ratio     float64        `json:"ratio" doc:"Of those to all, 0 to 1."`
-	Options   []OptionCount  `json:"options" doc:"Of radio, select, multiselect, checkbox and rating: how often each was chosen."`
-	Min       jsontext.Value `json:"min" doc:"Of number and rating, null if there is none."`
-	Max       jsontext.Value `json:"max" doc:"Of number and rating, null if there is none."`
-	Average   jsontext.Value `json:"average" doc:"Of number and rating, to six digits behind the point."`
+	Answered  int64          `json:"answered" doc:"Responses with an answer."`
+	Ratio     float64        `json:"ratio" doc:"Share of answered responses, 0 to 1."`
+	Options   []OptionCount  `json:"options" doc:"For radio, select, multiselect, checkbox and rating: count of each option."`
+	Min       jsontext.Value `json:"min" doc:"For number and rating; null without answers."`
+	Max       jsontext.Value `json:"max" doc:"For number and rating; null without answers."`
+	Average   jsontext.Value `json:"average" doc:"For number and rating, rounded to six decimal places."`
 }
 
 // OptionCount is the number of answers with an option.

@@ -21,10 +21,10 @@ type PublicForm struct {
 	UUID        uuid.UUID     `json:"uuid" format:"uuid"`
 	Name        string        `json:"name"`
 	Description *string       `json:"description" nullable:"true"`
-	IsOpen      bool          `json:"isOpen" doc:"Whether the form takes responses now."`
+	IsOpen      bool          `json:"isOpen" doc:"Whether the form currently accepts responses."`
 	OpensAt     *time.Time    `json:"opensAt" nullable:"true"`
 	ClosesAt    *time.Time    `json:"closesAt" nullable:"true"`
-	Honeypot    *string       `json:"honeypot" nullable:"true" doc:"Name of an input to hide from people and to send along empty."`
+	Honeypot    *string       `json:"honeypot" nullable:"true" doc:"Name of an input to hide from users and submit empty."`
 	Version     int           `json:"version"`
 	Fields      []PublicField `json:"fields"`
 }
@@ -40,9 +40,9 @@ type Receipt struct {
 	UUID           uuid.UUID  `json:"uuid" format:"uuid"`
 	FormUUID       uuid.UUID  `json:"formUuid" format:"uuid"`
 	State          string     `json:"state" enum:"partial,complete"`
-	SubmittedAt    *time.Time `json:"submittedAt" nullable:"true" doc:"When it was complete."`
-	ExpiresAt      *time.Time `json:"expiresAt" nullable:"true" doc:"When a partial response is given up."`
-	SuccessMessage *string    `json:"successMessage" nullable:"true" doc:"Of a complete response."`
+	SubmittedAt    *time.Time `json:"submittedAt" nullable:"true" doc:"Time of completion."`
+	ExpiresAt      *time.Time `json:"expiresAt" nullable:"true" doc:"When a partial response expires."`
+	SuccessMessage *string    `json:"successMessage" nullable:"true" doc:"For a complete response."`
 }
 
 // PartialTTL is the lifetime of a partial response after its last change.
@@ -81,9 +81,9 @@ func (f Form) closedReason(now time.Time) *fault.Error {
 	case f.OpensAt != nil && now.Before(*f.OpensAt):
 		return fault.New(fault.Conflict, "the form is not open yet").WithCode("form_closed")
 	case f.ClosesAt != nil && !now.Before(*f.ClosesAt):
-		return fault.New(fault.Conflict, "the form is not open any more").WithCode("form_closed")
+		return fault.New(fault.Conflict, "the form is no longer open").WithCode("form_closed")
 	case f.MaxResponses != nil && f.TotalResponses >= *f.MaxResponses:
-		return fault.New(fault.Conflict, "the form has all the responses that it takes").WithCode("form_full")
+		return fault.New(fault.Conflict, "the form has reached its maximum number of responses").WithCode("form_full")
 	}
 
 	return nil

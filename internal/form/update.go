@@ -20,13 +20,13 @@ import (
 type FormUpdate struct {
 	Name           Opt[string] `json:"name,omitzero" doc:"1 to 100 characters on one line."`
 	Description    Opt[string] `json:"description,omitzero" nullable:"true" doc:"Up to 500 characters."`
-	State          Opt[string] `json:"state,omitzero" doc:"draft, open or closed. Only an open form takes responses."`
-	OpensAt        Opt[string] `json:"opens_at,omitzero" nullable:"true" doc:"RFC 3339. Before this moment an open form takes no responses."`
-	ClosesAt       Opt[string] `json:"closes_at,omitzero" nullable:"true" doc:"RFC 3339, after opens_at. From this moment on an open form takes no responses."`
-	MaxResponses   Opt[int64]  `json:"max_responses,omitzero" nullable:"true" doc:"1 at least: how many complete responses the form takes."`
-	SuccessMessage Opt[string] `json:"success_message,omitzero" nullable:"true" doc:"Up to 1000 characters, shown to those who have answered."`
-	Honeypot       Opt[string] `json:"honeypot,omitzero" nullable:"true" doc:"Name of a hidden input, 1 to 50 letters, digits, _ or -. Of a response that has something in it nothing is kept."`
-	ContainerUUID  Opt[string] `json:"container_uuid,omitzero" nullable:"true" doc:"A container of the project for the files of answers."`
+	State          Opt[string] `json:"state,omitzero" doc:"draft, open or closed. Only an open form accepts responses."`
+	OpensAt        Opt[string] `json:"opens_at,omitzero" nullable:"true" doc:"RFC 3339. Before this time an open form accepts no responses."`
+	ClosesAt       Opt[string] `json:"closes_at,omitzero" nullable:"true" doc:"RFC 3339, after opens_at. From this time on an open form accepts no responses."`
+	MaxResponses   Opt[int64]  `json:"max_responses,omitzero" nullable:"true" doc:"Maximum number of complete responses, at least 1."`
+	SuccessMessage Opt[string] `json:"success_message,omitzero" nullable:"true" doc:"Up to 1000 characters, shown after submission."`
+	Honeypot       Opt[string] `json:"honeypot,omitzero" nullable:"true" doc:"Name of a hidden input, 1 to 50 letters, digits, _ or -. Responses that fill it in are not stored."`
+	ContainerUUID  Opt[string] `json:"container_uuid,omitzero" nullable:"true" doc:"Container of the project for uploaded files."`
 }
 
 const maxMessage = 1000 // characters
@@ -79,7 +79,7 @@ func UpdateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u Fo
 // apply changes f. It fails with Unprocessable on every invalid member.
 func (u FormUpdate) apply(f *Form) error {
 	if u == (FormUpdate{}) {
-		return fault.New(fault.Unprocessable, "nothing is named that could change").WithCode("required")
+		return fault.New(fault.Unprocessable, "the request changes nothing").WithCode("required")
 	}
 
 	var p problems
@@ -160,7 +160,7 @@ func applyTime(p *problems, member string, to **time.Time, in Opt[string]) {
 
 	t, err := time.Parse(time.RFC3339, *in.Value)
 	if err != nil {
-		p.add(member, "invalid_format", "must be a moment in RFC 3339 such as 2026-11-21T05:20:00Z")
+		p.add(member, "invalid_format", "must be a time in RFC 3339 such as 2026-11-21T05:20:00Z")
 		return
 	}
 

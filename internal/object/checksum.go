@@ -41,7 +41,7 @@ func ParseChecksum(text string) (*Checksum, error) {
 	var err error
 	if c.want, err = base64.StdEncoding.DecodeString(sum); err != nil || c.hash == nil || len(c.want) != c.hash.Size() {
 		return nil, fault.OnField(fault.Invalid, "Upload-Checksum", "invalid_format",
-			"must be one of %s and the sum in base64", ChecksumAlgorithms)
+			"must be an algorithm (%s), a space and the checksum in base64", ChecksumAlgorithms)
 	}
 
 	return c, nil
@@ -61,7 +61,7 @@ func (c *checked) Read(to []byte) (int, error) {
 	c.hash.Write(to[:n])
 
 	if err == io.EOF && !bytes.Equal(c.hash.Sum(nil), c.want) {
-		err = fault.New(fault.Mismatch, "the bytes are not those of the checksum")
+		err = fault.New(fault.Mismatch, "the content does not match the checksum")
 	}
 
 	return n, err

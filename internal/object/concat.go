@@ -35,7 +35,7 @@ func ParseConcat(text, path string) (Concat, error) {
 	list, final := strings.CutPrefix(text, concatFinal)
 	if !final {
 		if text != "" && text != concatPartial {
-			return c, invalidConcat("invalid_format", "must be partial, or final; and the addresses of partial uploads")
+			return c, invalidConcat("invalid_format", "must be partial, or final; and the URLs of partial uploads")
 		}
 		return c, nil
 	}
@@ -45,7 +45,7 @@ func ParseConcat(text, path string) (Concat, error) {
 		end := strings.LastIndexByte(address, '/') + 1
 		id, err := uuid.Parse(address[end:])
 		if err != nil || !strings.HasSuffix(address[:end], path) || seen[id] {
-			return c, invalidConcat("unknown_upload", "must name uploads to this container, each once")
+			return c, invalidConcat("unknown_upload", "must name uploads to this container, without duplicates")
 		}
 
 		seen[id] = true
@@ -53,7 +53,7 @@ func ParseConcat(text, path string) (Concat, error) {
 	}
 
 	if len(c.Of) == 0 {
-		return c, invalidConcat("required", "must name the uploads that the file is made of")
+		return c, invalidConcat("required", "must name at least one partial upload")
 	}
 
 	return c, nil
@@ -86,12 +86,12 @@ func (c Concat) lockPartials(ctx context.Context, tx pgx.Tx, container uuid.UUID
 	}
 
 	if len(partial) < len(c.Of) {
-		return 0, invalidConcat("unknown_upload", "must name partial uploads that are there, and part of no other file")
+		return 0, invalidConcat("unknown_upload", "must name existing partial uploads that no other file uses")
 	}
 
 	for _, p := range partial {
 		if p.Deferred || p.Arrived < p.Size {
-			return 0, invalidConcat("unfinished_upload", "must name uploads that have arrived")
+			return 0, invalidConcat("unfinished_upload", "must name complete uploads")
 		}
 		size += p.Size
 	}

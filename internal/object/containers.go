@@ -33,7 +33,7 @@ type Container struct {
 	// media types such as image/png or image/*; empty means all
 	Allowed []string `json:"-" db:"allowed_mime_types"`
 	// set by the API, which knows the server's address
-	URL       string    `json:"url" db:"-" doc:"Base address of its files."`
+	URL       string    `json:"url" db:"-" doc:"Base URL of the files."`
 	CreatedAt time.Time `json:"createdAt"`
 	CreatedBy uuid.UUID `json:"createdBy" format:"uuid"`
 	UpdatedAt time.Time `json:"updatedAt"`
@@ -179,7 +179,7 @@ func DeleteContainer(ctx context.Context, p *tenant.Project, id uuid.UUID, force
 		}
 
 		if !force {
-			return c, fault.New(fault.Conflict, "there are %d files in it; say force=true to delete them too",
+			return c, fault.New(fault.Conflict, "the container has %d files; set force=true to delete them too",
 				c.TotalFiles).WithCode("in_use")
 		}
 
@@ -191,7 +191,7 @@ func DeleteContainer(ctx context.Context, p *tenant.Project, id uuid.UUID, force
 
 func (u ContainerUpdate) check() error {
 	if u == (ContainerUpdate{}) {
-		return fault.New(fault.Unprocessable, "nothing is named that could change").WithCode("required")
+		return fault.New(fault.Unprocessable, "the request changes nothing").WithCode("required")
 	}
 	return checkContainer(u.Name, u.Description, u.MaxFileSize, u.Allowed)
 }

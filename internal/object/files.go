@@ -20,7 +20,7 @@ import (
 type File struct {
 	UUID          uuid.UUID `json:"uuid" format:"uuid"`
 	ContainerUUID uuid.UUID `json:"containerUuid" format:"uuid"`
-	FullFileName  string    `json:"fullFileName" doc:"Its name, with the folders that it is in."`
+	FullFileName  string    `json:"fullFileName" doc:"Name, including folders."`
 	MimeType      string    `json:"mimeType"`
 	Size          int64     `json:"size" doc:"Bytes."`
 	CreatedAt     time.Time `json:"createdAt"`
@@ -88,7 +88,7 @@ func fileByName(
 	ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, member bool,
 ) (func() (storedFile, error), error) {
 	if err := checkFileName(fullFileName); err != nil {
-		return nil, fault.New(fault.NotFound, "there is no such file").Because(err)
+		return nil, fault.New(fault.NotFound, "the file does not exist").Because(err)
 	}
 
 	return func() (storedFile, error) {
@@ -138,7 +138,7 @@ func UpdateFile(ctx context.Context, p *tenant.Project, user, container, file uu
 
 func (u FileUpdate) check(ctx context.Context, tx pgx.Tx, f File) error {
 	if u == (FileUpdate{}) {
-		return fault.New(fault.Unprocessable, "nothing is named that could change").WithCode("required")
+		return fault.New(fault.Unprocessable, "the request changes nothing").WithCode("required")
 	}
 
 	if u.FullFileName != nil {
@@ -157,12 +157,12 @@ func (u FileUpdate) check(ctx context.Context, tx pgx.Tx, f File) error {
 		pgx.StrictNamedArgs{"to": *u.Container})
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return fault.OnField(fault.Unprocessable, "container_uuid", "not_found", "names no container of the project")
+		return fault.OnField(fault.Unprocessable, "container_uuid", "not_found", "must be a container of the project")
 	case err != nil:
 		return err
 	case f.Size > limits.MaxFileSize:
 		return fault.OnField(fault.Unprocessable, "container_uuid", "too_large",
-			"names a container that takes at most %d bytes", limits.MaxFileSize)
+			"must be a container that accepts %d bytes; this one accepts at most %d", f.Size, limits.MaxFileSize)
 	}
 
 	return limits.checkType(f.MimeType, "container_uuid")
@@ -188,7 +188,7 @@ func DeleteFile(ctx context.Context, p *tenant.Project, container, file uuid.UUI
 func DeleteFolder(ctx context.Context, p *tenant.Project, container uuid.UUID, folder string) (int64, error) {
 	folder = strings.TrimSuffix(folder, "/")
 	if err := checkFileName(folder); err != nil {
-		return 0, fault.New(fault.NotFound, "there is no such folder").Because(err)
+		return 0, fault.New(fault.NotFound, "the folder does not exist").Because(err)
 	}
 
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (int64, error) {
@@ -210,7 +210,7 @@ func DeleteFolder(ctx context.Context, p *tenant.Project, container uuid.UUID, f
 			return n, err
 		}
 		if n == 0 {
-			return n, fault.New(fault.NotFound, "there is no such folder")
+			return n, fault.New(fault.NotFound, "the folder does not exist")
 		}
 
 		return n, nil
@@ -252,12 +252,12 @@ func open(
 			missing = f.BlobUUID
 			continue
 		case fault.Is(err, fault.NotFound):
-			return File{}, nil, &fault.Error{Err: fmt.Errorf("file %s has lost its bytes: %w", f.UUID, err)}
+			return File{}, nil, &fault.Error{Err: fmt.Errorf("file %s is missing its bytes: %w", f.UUID, err)}
 		case err != nil:
 			return File{}, nil, fmt.Errorf("open file %s: %w", f.UUID, err)
 		case size != f.Size:
 			content.Close()
-			return File{}, nil, fmt.Errorf("file %s has %d bytes of %d", f.UUID, size, f.Size)
+			return File{}, nil, fmt.Errorf("file %s has %d of %d bytes", f.UUID, size, f.Size)
 		}
 
 		checked, err := newContent(f.File, content, store.VerifiedFile(content, f.SHA256))

@@ -139,13 +139,13 @@ func TestCreateFile(t *testing.T) {
 	} {
 		f, content, err := open()
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want no error", name, err)
 			continue
 		}
 
 		text, err := io.ReadAll(content)
 		if err := errors.Join(err, content.Close()); err != nil || string(text) != "hello" || !cmp.Equal(f, got) {
-			t.Errorf("%s: got %q, %+v (%v)", name, text, f, err)
+			t.Errorf("%s: got %q, %+v (%v), want hello, %+v", name, text, f, err, got)
 		}
 	}
 }
@@ -155,12 +155,12 @@ func TestCreateFileRefused(t *testing.T) {
 
 	b := newBucket(t)
 	b.create("taken", "first")
-	unread := iotest.ErrReader(errors.New("read although it was refused before"))
+	unread := iotest.ErrReader(errors.New("content of a refused upload was read"))
 
 	_, err := b.upload(t.Context(), "taken", unread)
 	if got, want := codes(err), []string{"full_file_name already_exists"}; !slices.Equal(got, want) ||
 		!fault.Is(err, fault.Conflict) {
-		t.Errorf("name taken: got %v", err)
+		t.Errorf("name taken: got %v, want Conflict with %q", err, want)
 	}
 
 	if _, err = b.upload(t.Context(), "../x", unread); !fault.Is(err, fault.Unprocessable) {
@@ -192,17 +192,17 @@ func TestCreateFileFails(t *testing.T) {
 
 	_, err := b.upload(t.Context(), "larger", strings.NewReader("123456"))
 	if got, want := codes(err), []string{"file too_large"}; !slices.Equal(got, want) || !fault.Is(err, fault.TooLarge) {
-		t.Errorf("too large: got %v", err)
+		t.Errorf("too large: got %v, want TooLarge with %q", err, want)
 	}
 
 	broken := io.MultiReader(strings.NewReader("123"), iotest.ErrReader(errConnectionLost))
 	if _, err := b.upload(t.Context(), "cut", broken); !errors.Is(err, errConnectionLost) {
-		t.Errorf("cut: got %v, want %v", err, errConnectionLost)
+		t.Errorf("connection lost: got %v, want %v", err, errConnectionLost)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	if _, err := b.upload(ctx, "gone", readThenCall("123", cancel)); !errors.Is(err, context.Canceled) {
-		t.Errorf("client gone: got %v, want %v", err, context.Canceled)
+		t.Errorf("client disconnected: got %v, want %v", err, context.Canceled)
 	}
 
 	b.wantFiles(1)
@@ -210,7 +210,7 @@ func TestCreateFileFails(t *testing.T) {
 	// Conditions that hold when the bytes begin to arrive can change until the end.
 	_, err = b.upload(t.Context(), "late", readThenCall("123", func() { b.create("late", "1") }))
 	if got, want := codes(err), []string{"full_file_name already_exists"}; !slices.Equal(got, want) {
-		t.Errorf("name taken meanwhile: got %v", err)
+		t.Errorf("name taken meanwhile: got %v, want %q", err, want)
 	}
 
 	b.wantFiles(2)
@@ -317,7 +317,7 @@ func TestCreateFileConcurrently(t *testing.T) {
 	}
 
 	if winners != 1 {
-		t.Errorf("%d uploads won, want 1", winners)
+		t.Errorf("%d uploads succeeded, want 1", winners)
 	}
 
 	b.wantFiles(1)
@@ -374,7 +374,7 @@ func TestSweep(t *testing.T) {
 	}
 
 	if n, err := Sweep(t.Context(), b.project, b.store, time.Hour); n != 0 || err != nil {
-		t.Errorf("young uploads: swept %d (%v), want 0", n, err)
+		t.Errorf("recent uploads: swept %d (%v), want 0", n, err)
 	}
 	if n, err := Sweep(t.Context(), b.project, b.store, 0); n != 2 || err != nil {
 		t.Errorf("swept %d (%v), want 2", n, err)
@@ -433,10 +433,10 @@ func TestListFiles(t *testing.T) {
 
 		files, total, err := ListFiles(t.Context(), b.project, b.container.UUID, page)
 		if err != nil || files == nil {
-			t.Fatalf("%+v: %v (%v)", page, files, err)
+			t.Fatalf("%+v: got %v (%v), want a list that is not nil", page, files, err)
 		}
 		if total != b.total() {
-			t.Errorf("%+v: %d in all, want %d", page, total, b.total())
+			t.Errorf("%+v: got a total of %d, want %d", page, total, b.total())
 		}
 
 		names := []string{}

@@ -38,7 +38,7 @@ func (c uploadLimits) checkType(mimeType, field string) error {
 	}
 
 	return fault.OnField(fault.Unprocessable, field, "mime_type_not_allowed",
-		"must be of a type that the container takes: %s",
+		"must be of a type that the container allows: %s",
 		strings.Join(c.AllowedMimeTypes, ", "))
 }
 

@@ -31,13 +31,13 @@ func checkFileName(name string) error {
 		return fault.OnField(fault.Unprocessable, field, "too_long", "must be at most %d bytes", maxFileNameLength)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.Contains(name, `\`):
 		return fault.OnField(fault.Unprocessable, field, "invalid_format",
-			"must be text without control characters and backslashes")
+			"must not contain control characters or backslashes")
 	}
 
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part == "." || part == ".." {
 			return fault.OnField(fault.Unprocessable, field, "invalid_format",
-				`must have no empty part, "." or ".." between its slashes`)
+				`must not have an empty part, "." or ".." between slashes`)
 		}
 	}
 

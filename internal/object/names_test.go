@@ -20,7 +20,7 @@ func TestCheckFileName(t *testing.T) {
 		"é", "e\u0301", "😀", strings.Repeat("a", 1024),
 	} {
 		if err := checkFileName(name); err != nil {
-			t.Errorf("%q: %v", name, err)
+			t.Errorf("%q: got %v, want no error", name, err)
 		}
 	}
 
@@ -70,7 +70,7 @@ func TestMediaType(t *testing.T) {
 		}
 
 		if all, err := io.ReadAll(content); err != nil || string(all) != test.content {
-			t.Errorf("claim %q: the content became %.20q (%v), want %.20q", test.claim, all, err, test.content)
+			t.Errorf("claim %q: got content %.20q (%v), want %.20q", test.claim, all, err, test.content)
 		}
 	}
 
@@ -79,7 +79,7 @@ func TestMediaType(t *testing.T) {
 	}
 }
 
-var errConnectionLost = errors.New("the line was cut")
+var errConnectionLost = errors.New("connection lost")
 
 func TestBlobKey(t *testing.T) {
 	t.Parallel()

@@ -82,7 +82,7 @@ func (u *upload) checkExisting(ctx context.Context) error {
 // maxReplaceAttempts limits the attempts to insert or replace a file that others create and delete.
 const maxReplaceAttempts = 10
 
-var errContention = errors.New("the file comes and goes")
+var errContention = errors.New("the file was created and deleted concurrently too often")
 
 // insertOrReplace creates the file or replaces the existing one.
 func (u *upload) insertOrReplace(ctx context.Context, tx pgx.Tx) (File, error) {

@@ -185,7 +185,7 @@ func DeleteResumable(ctx context.Context, p *tenant.Project, container, id uuid.
 			return err
 		}
 		if n == 0 {
-			return fault.New(fault.NotFound, "there is no such upload")
+			return fault.New(fault.NotFound, "the upload does not exist")
 		}
 
 		return nil
@@ -207,7 +207,7 @@ func (r *Resumable) setLength(ctx context.Context, p *tenant.Project, length int
 		return nil
 	case !r.Deferred || length < r.Offset:
 		return fault.OnField(fault.Invalid, "Upload-Length", "mismatch",
-			"must be what was said before, and no less than has arrived")
+			"must equal the length sent before, and be at least the offset")
 	case length > r.Size:
 		return tooLarge(r.Size)
 	}
@@ -253,7 +253,7 @@ func AppendResumable(
 	}
 
 	if strings.HasPrefix(r.Concat, concatFinal) {
-		return r, fault.New(fault.Forbidden, "the file is made of other uploads, and takes no bytes").
+		return r, fault.New(fault.Forbidden, "the upload is a concatenation and accepts no bytes").
 			WithCode("final_upload")
 	}
 	if r.Offset != n.Offset {
@@ -301,7 +301,7 @@ func (r *Resumable) storePart(
 
 	stored, err := store.Put(ctx, blobKey(p.UUID, b), content, r.Size-r.Offset)
 	if fault.Is(err, fault.TooLarge) {
-		err = fault.New(fault.TooLarge, "there are more bytes than were announced").WithCode("too_large").Because(err)
+		err = fault.New(fault.TooLarge, "the upload exceeds its announced length").WithCode("too_large").Because(err)
 	}
 
 	if err == nil && stored.Size > 0 {
@@ -331,7 +331,8 @@ func (r *Resumable) recordPart(ctx context.Context, p *tenant.Project, b uuid.UU
 			return err
 		}
 		if deleted == 0 {
-			return fault.New(fault.Conflict, "the part took too long").WithCode("expired")
+			return fault.New(fault.Conflict, "the part took too long and was discarded; send it again").
+				WithCode("expired")
 		}
 
 		r.ExpiresAt, err = pg.Value[time.Time](ctx, tx, `
@@ -418,5 +419,5 @@ func completeResumable(ctx context.Context, tx pgx.Tx, id, file uuid.UUID) error
 }
 
 func offsetMismatch() *fault.Error {
-	return fault.OnField(fault.Conflict, "Upload-Offset", "mismatch", "must be where the upload is")
+	return fault.OnField(fault.Conflict, "Upload-Offset", "mismatch", "must be the current offset of the upload")
 }

@@ -93,5 +93,5 @@ func useTicket(ctx context.Context, tx pgx.Tx, ticket uuid.UUID) error {
 }
 
 func ticketUsed() *fault.Error {
-	return fault.New(fault.Unauthenticated, "the signed URL was used already").WithCode("signature_used")
+	return fault.New(fault.Unauthenticated, "the signed URL has already been used").WithCode("signature_used")
 }

@@ -30,7 +30,7 @@ type NewFile struct {
 }
 
 // errNotCreated ends an upload that did not fail.
-var errNotCreated = errors.New("nobody wanted the file")
+var errNotCreated = errors.New("the file was not created")
 
 // asyncCommit turns off synchronous_commit for a transaction. The recorded upload survives a crash
 // of the server, which does not affect PostgreSQL. If the row is lost in a crash of the machine,
@@ -259,7 +259,8 @@ func (u *upload) create(ctx context.Context, tx pgx.Tx) (File, error) {
 	}
 
 	if deleted == 0 {
-		return File{}, fault.New(fault.Conflict, "the upload took too long").WithCode("expired")
+		return File{}, fault.New(fault.Conflict, "the upload took too long and was discarded; send the file again").
+			WithCode("expired")
 	}
 
 	limits, err := pg.One[uploadLimits](ctx, tx, `
@@ -370,5 +371,5 @@ func nameTaken() *fault.Error {
 
 func tooLarge(limit int64) *fault.Error {
 	return fault.OnField(fault.TooLarge, "file", "too_large",
-		"must be at most the %d bytes that its container and the instance allow", limit)
+		"must be at most %d bytes, the limit of the container and the instance", limit)
 }

@@ -66,7 +66,8 @@ func checkQuota(ctx context.Context, tx pgx.Tx) error {
 	case err != nil:
 		return err
 	case q.Files > q.MaxFiles:
-		return fault.New(fault.TooLarge, "the project has its %d files", q.MaxFiles).WithCode(quotaExceeded)
+		return fault.New(fault.TooLarge, "the project has reached its quota of %d files", q.MaxFiles).
+			WithCode(quotaExceeded)
 	case q.Bytes > q.MaxBytes:
 		return overQuota(q.MaxBytes)
 	}
@@ -77,5 +78,6 @@ func checkQuota(ctx context.Context, tx pgx.Tx) error {
 const quotaExceeded = "quota_exceeded"
 
 func overQuota(limit int64) *fault.Error {
-	return fault.New(fault.TooLarge, "the project's files may come to %d bytes", limit).WithCode(quotaExceeded)
+	return fault.New(fault.TooLarge, "the project's files would exceed its quota of %d bytes", limit).
+		WithCode(quotaExceeded)
 }

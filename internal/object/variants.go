@@ -85,7 +85,7 @@ const variantColumns = `blob_uuid, mime_type, size, sha256`
 
 // errLostRace reports that the source of a variant is gone or that another server cached the
 // variant first.
-var errLostRace = errors.New("somebody was quicker")
+var errLostRace = errors.New("the source is gone, or another server stored the variant first")
 
 func (v *Variants) open(
 	ctx context.Context, p *tenant.Project, find func() (storedFile, error), spec picture.Spec,
@@ -124,7 +124,7 @@ func (v *Variants) open(
 		case err == nil:
 			stored.Close()
 		case !fault.Is(err, fault.NotFound):
-			return File{}, nil, fmt.Errorf("open a variant of file %s: %w", f.UUID, err)
+			return File{}, nil, fmt.Errorf("open variant of file %s: %w", f.UUID, err)
 		}
 
 		// The cached bytes are missing or damaged: render the variant again.
@@ -167,7 +167,7 @@ func (v *Variants) renderOnce(
 		defer cancel()
 		defer func() {
 			if r := recover(); r != nil { // a panic in this goroutine would end the server
-				err = fmt.Errorf("variant of file %s: %v\n%s", f.UUID, r, debug.Stack())
+				err = fmt.Errorf("render variant of file %s: %v\n%s", f.UUID, r, debug.Stack())
 			}
 		}()
 

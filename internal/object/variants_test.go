@@ -91,7 +91,7 @@ func TestEvict(t *testing.T) {
 	evict(10, 1<<20, "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")
 
 	if *discards != 0 {
-		t.Errorf("something was discarded %d times, and there was nothing", *discards)
+		t.Errorf("discarded %d times, want 0", *discards)
 	}
 
 	evict(9, 1<<20, "3", "4", "5", "6", "7", "8", "9", "10")
@@ -178,7 +178,7 @@ func TestVariantFails(t *testing.T) {
 
 	if _, _, err := v.Open(canceled, b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !errors.Is(err,
 		context.Canceled) {
-		t.Errorf("got %v, want it to end with its context", err)
+		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 
 	if err := os.Remove(b.path(f)); err != nil {
@@ -187,7 +187,7 @@ func TestVariantFails(t *testing.T) {
 
 	if _, _, err := v.Open(t.Context(), b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !fault.Is(err,
 		fault.Internal) {
-		t.Errorf("got %v of a file that has lost its bytes, want Internal", err)
+		t.Errorf("file without bytes: got %v, want Internal", err)
 	}
 
 	b.wantBlobs(0)
@@ -195,7 +195,7 @@ func TestVariantFails(t *testing.T) {
 	f = b.create("text.png", "no picture")
 	if _, _, err := v.Open(t.Context(), b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !fault.Is(err,
 		fault.Unprocessable) {
-		t.Errorf("got %v of a text, want Unprocessable", err)
+		t.Errorf("text file: got %v, want Unprocessable", err)
 	}
 
 	b.wantBlobs(1)

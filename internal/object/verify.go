@@ -131,7 +131,7 @@ func (v *verifier) checkFile(ctx context.Context, f fileBlob) (string, error) {
 	var problem string
 	switch {
 	case listed && e.Size != f.Size:
-		problem = fmt.Sprintf("has %d bytes of %d", e.Size, f.Size)
+		problem = fmt.Sprintf("has %d of %d bytes", e.Size, f.Size)
 	case listed && !v.sums:
 		return "", nil
 	default:
@@ -155,7 +155,7 @@ func (v *verifier) checkFile(ctx context.Context, f fileBlob) (string, error) {
 func (v *verifier) checkBytes(ctx context.Context, f fileBlob) (problem string, err error) {
 	content, size, err := v.store.Open(ctx, blobKey(v.project.UUID, f.BlobUUID))
 	if fault.Is(err, fault.NotFound) {
-		return "has lost its bytes", nil
+		return "is missing its bytes", nil
 	}
 	if err != nil {
 		return "", err
@@ -164,7 +164,7 @@ func (v *verifier) checkBytes(ctx context.Context, f fileBlob) (problem string, 
 	defer content.Close()
 
 	if size != f.Size {
-		return fmt.Sprintf("has %d bytes of %d", size, f.Size), nil
+		return fmt.Sprintf("has %d of %d bytes", size, f.Size), nil
 	}
 	if !v.sums {
 		return "", nil
@@ -232,7 +232,7 @@ func (v *verifier) countOrphan(e blob.Entry) {
 	}
 
 	v.Orphans++
-	v.report(Disagreement{Key: e.Key, What: fmt.Sprintf("%d bytes that belong to no file", e.Size)})
+	v.report(Disagreement{Key: e.Key, What: fmt.Sprintf("%d bytes without a file", e.Size)})
 }
 
 // unreferencedBlobs returns the blobs that are not referenced by a file, variant, upload or

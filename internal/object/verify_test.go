@@ -96,11 +96,11 @@ func TestVerify(t *testing.T) {
 		}
 
 		noFile := uuid.Nil.String()
-		expected := []string{noFile + " 1 bytes that belong to no file", noFile + " 7 bytes that belong to no file",
-			missing.UUID.String() + " has lost its bytes", truncated.UUID.String() + " has 4 bytes of 5"}
+		expected := []string{noFile + " 1 bytes without a file", noFile + " 7 bytes without a file",
+			missing.UUID.String() + " is missing its bytes", truncated.UUID.String() + " has 4 of 5 bytes"}
 
 		if sums {
-			expected = append(expected, flipped.UUID.String()+" has other bytes than were uploaded")
+			expected = append(expected, flipped.UUID.String()+" does not match its checksum")
 		}
 
 		slices.Sort(found)
@@ -117,11 +117,11 @@ func TestVerify(t *testing.T) {
 	}
 
 	if _, err := os.Stat(orphan); !os.IsNotExist(err) {
-		t.Errorf("the orphan is still there: %v", err)
+		t.Errorf("got %v, want the orphan to be removed", err)
 	}
 	// Files with bytes, and the recent, arriving, leaving and foreign blobs.
 	if remaining := len(b.blobs()); remaining != 3+4 {
-		t.Errorf("%d blobs are left, want 7: %q", remaining, b.blobs())
+		t.Errorf("%d blobs remain, want 7: %q", remaining, b.blobs())
 	}
 }
 

@@ -112,7 +112,7 @@ func start(t testing.TB, objects, metadata, socket string) {
 	_, file, _, _ := runtime.Caller(0)
 	path := filepath.Join(filepath.Dir(file), "../../..", gateway)
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v: make gateway builds it", err)
+		t.Fatalf("%v: run make gateway to build it", err)
 	}
 
 	// The program stops when its input closes, which also happens if the test process is killed.
@@ -149,7 +149,7 @@ func start(t testing.TB, objects, metadata, socket string) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("the gateway does not answer: %v", err)
+			t.Fatalf("the gateway does not accept connections: %v", err)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func (s *S3) Cut(bytes int, match func(*http.Request) bool) {
 	s.lost.Store(&lostResponse{match, bytes})
 }
 
-var errLost = errors.New("the answer is lost")
+var errLost = errors.New("response dropped")
 
 func (s *S3) dropResponse(r *http.Response) error {
 	l := s.lost.Load()
@@ -221,7 +221,7 @@ func (s *S3) Objects(t testing.TB) []string {
 		return err
 	})
 	if err != nil {
-		t.Fatal(fmt.Errorf("objects of the gateway: %w", err))
+		t.Fatal(fmt.Errorf("list objects of the gateway: %w", err))
 	}
 
 	return found
