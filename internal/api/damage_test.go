@@ -80,7 +80,7 @@ func downloadDamage(t *testing.T, a *apitest.API, folder string) {
 		t.Errorf("a file with another byte was handed out: status %d, %d bytes, %v", status, len(body), err)
 	}
 
-	if log := a.Log.String(); !strings.Contains(log, "has other bytes than were uploaded") ||
+	if log := a.Log.String(); !strings.Contains(log, "does not match its checksum") ||
 		strings.Count(log, strings.Split(long, "/")[4]) == 0 {
 		t.Error("the log does not name the file")
 	}

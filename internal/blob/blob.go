@@ -1,8 +1,8 @@
-// Package blob keeps bytes under keys: in a folder of this machine, or in a service that speaks S3.
+// Package blob stores bytes under keys, in a local folder or in an S3 bucket.
 //
-// It knows nothing of what the bytes are, who may read them, or which keys are
-// in use; that stands in databases, and a row that names a key is committed only
-// after [Store.Put] has returned. What Put acknowledged survives a power cut.
+// It knows neither the meaning of the bytes nor access rights nor which keys are in use; databases
+// record that. A row that refers to a key is committed only after [Store.Put] has returned. Stored
+// blobs survive a power failure.
 package blob
 
 import (
@@ -23,22 +23,22 @@ import (
 	"socle/internal/fault"
 )
 
-// Store is where blobs are. Its methods may be called concurrently.
+// Store stores blobs. Its methods may be called concurrently.
 //
-// A key is one or more parts of a-z, 0-9, '.', '_' and '-' between slashes, none
-// of which begins with a dot: distinct on every file system, whatever its folding.
-// Keys are made by us and never by a client; another key is a plain error.
+// A key consists of one or more parts of a-z, 0-9, '.', '_' and '-', separated by slashes. No part
+// begins with a dot. Keys are thus distinct on every file system, even a case-insensitive one. Keys
+// never come from clients; a malformed key is a plain error.
 //
-// A place that does not answer, or not in time, or takes no more bytes, is Unavailable.
+// A storage that does not answer in time, or is full, is Unavailable.
 type Store struct {
-	place place
-	local *folder // for scratch files; maybe the place itself
-	sums  *sums
+	backend backend
+	local   *folder // for scratch files; may equal backend
+	sums    *sumCache
 }
 
-// place is where the blobs of a store are. It gets valid keys only.
-type place interface {
-	put(ctx context.Context, key string, in *incoming) (Object, error)
+// backend stores the blobs of a Store. Its callers validate the keys.
+type backend interface {
+	put(ctx context.Context, key string, in *measuredReader) (Object, error)
 	open(ctx context.Context, key string) (io.ReadSeekCloser, int64, error)
 	remove(ctx context.Context, key string) error
 	removeAll(ctx context.Context, prefix string) error
@@ -49,28 +49,29 @@ type place interface {
 	space() (free, total int64, err error)
 }
 
-// Object is what [Store.Put] stored.
+// Object describes a blob stored by [Store.Put].
 type Object struct {
-	Size   int64  // bytes
-	SHA256 []byte // of all bytes
+	Size   int64 // bytes
+	SHA256 []byte
 }
 
-// Entry is a blob as [Store.List] finds it.
+// Entry describes a blob listed by [Store.List].
 type Entry struct {
 	Key      string
 	Size     int64     // bytes
-	Modified time.Time // by the clock of the place
+	Modified time.Time // by the clock of the storage
 }
 
-// OpenConfigured returns the store that the configuration names: a folder, or a bucket, which must be there and is asked for nothing yet.
+// OpenConfigured opens the store that the configuration names: a folder or a bucket. The bucket
+// must exist; OpenConfigured sends no request to it.
 func OpenConfigured(c config.Config) (*Store, error) {
-	s, err := Open(c.StorageDir()) // beside a bucket, the folder has the scratch files
+	s, err := Open(c.StorageDir()) // for scratch files, if blobs are in a bucket
 	if err != nil {
 		return nil, err
 	}
 
 	if s3, ok := c.S3(); ok {
-		if s.place, err = openBucket(s3); err != nil {
+		if s.backend, err = openBucket(s3); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
@@ -78,104 +79,104 @@ func OpenConfigured(c config.Config) (*Store, error) {
 	return s, nil
 }
 
-// Open returns the store in the folder dir, which it makes if it is missing, readable by this account alone. Nothing but
-// folders and regular files is ever followed or read in it, and nothing outside of it is touched.
+// Open opens the store in folder dir, which it creates if missing, with access for the current user
+// only. It reads regular files only, follows no links, and touches nothing outside dir.
 func Open(dir string) (*Store, error) {
 	f, err := openFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 
-	return &Store{place: f, local: f, sums: newSums()}, nil
+	return &Store{backend: f, local: f, sums: newSumCache()}, nil
 }
 
-// Close releases what the store holds. Readers that are open stay so.
+// Close releases the store's resources. Open readers stay valid.
 func (s *Store) Close() error { return s.local.close() }
 
-// Put stores everything that r holds under key, which must be new; it uses little
-// memory whatever the size. ctx is looked at between two reads. A blob appears whole or not at all, and whatever
-// the error, nothing is left under key: more than max bytes are TooLarge, a key that is taken is
-// a Conflict, and an error of r or ctx is returned wrapped.
+// Put stores the bytes of r under key, which must be new, in little memory whatever the size. It
+// checks ctx between reads. A blob becomes visible only when complete, and after an error there is
+// nothing under key. More than max bytes are TooLarge, an existing key is a Conflict, and errors of
+// r or ctx are returned wrapped.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, max int64) (Object, error) {
-	if err := valid(key); err != nil {
+	if err := validateKey(key); err != nil {
 		return Object{}, err
 	}
 
-	object, err := s.place.put(ctx, key, &incoming{r: r, max: max, ended: ctx.Err, hash: sha256.New()})
+	object, err := s.backend.put(ctx, key, &measuredReader{r: r, max: max, ctxErr: ctx.Err, hash: sha256.New()})
 	if err != nil {
-		return Object{}, failed("store", key, err)
+		return Object{}, wrapError("store", key, err)
 	}
 
 	return object, nil
 }
 
-// Scratch returns an empty file of this machine for bytes that are needed while it is open: it has no name any more.
+// Scratch returns an empty local file that is already unlinked and disappears when closed.
 func (s *Store) Scratch() (*os.File, error) {
 	f, err := s.local.scratch()
 	if err != nil {
-		return nil, failed("make", "a scratch file", err)
+		return nil, wrapError("make", "a scratch file", err)
 	}
 
 	return f, nil
 }
 
-// Space returns how many bytes the store has left, and how many it has in all: 0 if the place has no end that it tells.
+// Space returns the free and total bytes of the storage, or 0 if the storage has no known limit.
 func (s *Store) Space() (free, total int64, err error) {
-	if free, total, err = s.place.space(); err != nil {
-		return 0, 0, unavailable(fmt.Errorf("space of the storage: %w", err))
+	if free, total, err = s.backend.space(); err != nil {
+		return 0, 0, unavailable(fmt.Errorf("get free space of the storage: %w", err))
 	}
 	return free, total, nil
 }
 
-// Open returns a reader of the blob and its size in bytes. A key without a blob is NotFound.
-// The caller closes the reader, which outlives ctx; each of its reads ends within a bounded time.
+// Open returns a reader of the blob and its size in bytes. It fails with NotFound if there is no
+// blob. The caller closes the reader, which outlives ctx; each read ends within a bounded time.
 func (s *Store) Open(ctx context.Context, key string) (io.ReadSeekCloser, int64, error) {
-	if err := errors.Join(ctx.Err(), valid(key)); err != nil {
-		return nil, 0, failed("open", key, err)
+	if err := errors.Join(ctx.Err(), validateKey(key)); err != nil {
+		return nil, 0, wrapError("open", key, err)
 	}
 
-	r, size, err := s.place.open(ctx, key)
+	r, size, err := s.backend.open(ctx, key)
 	if err != nil {
-		return nil, 0, failed("open", key, err)
+		return nil, 0, wrapError("open", key, err)
 	}
 
 	return r, size, nil
 }
 
-// Delete removes the blob under key. That there is none is no error.
+// Delete deletes the blob under key. A missing blob is no error.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	return s.remove(ctx, key, s.place.remove)
+	return s.remove(ctx, key, s.backend.remove)
 }
 
-// DeleteAll removes every blob whose key begins with the parts of prefix.
-// That there is none is no error. A Put under prefix meanwhile may fail or survive.
+// DeleteAll deletes all blobs below prefix. It is no error if there are none. A concurrent Put
+// below prefix may fail or survive.
 func (s *Store) DeleteAll(ctx context.Context, prefix string) error {
-	return s.remove(ctx, prefix, s.place.removeAll)
+	return s.remove(ctx, prefix, s.backend.removeAll)
 }
 
 func (s *Store) remove(ctx context.Context, key string, remove func(context.Context, string) error) error {
-	if err := errors.Join(ctx.Err(), valid(key)); err != nil {
-		return failed("delete", key, err)
+	if err := errors.Join(ctx.Err(), validateKey(key)); err != nil {
+		return wrapError("delete", key, err)
 	}
 	if err := remove(ctx, key); err != nil {
-		return failed("delete", key, err)
+		return wrapError("delete", key, err)
 	}
 
 	return nil
 }
 
-// List yields the blobs whose keys begin with the parts of prefix and go on after them, in no certain order. A blob that is stored or deleted
-// meanwhile may be among them or not. After an error it ends.
+// List yields the blobs below prefix in no particular order. Blobs stored or deleted concurrently
+// may be included or not. It stops after an error.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		if err := errors.Join(ctx.Err(), valid(prefix)); err != nil {
-			yield(Entry{}, failed("list", prefix, err))
+		if err := errors.Join(ctx.Err(), validateKey(prefix)); err != nil {
+			yield(Entry{}, wrapError("list", prefix, err))
 			return
 		}
 
-		for e, err := range s.place.list(ctx, prefix) {
+		for e, err := range s.backend.list(ctx, prefix) {
 			if err != nil {
-				yield(Entry{}, failed("list", prefix, err))
+				yield(Entry{}, wrapError("list", prefix, err))
 				return
 			}
 
@@ -186,37 +187,37 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
 	}
 }
 
-// Folders returns the parts that follow after the parts of prefix in keys that go on after them.
+// Folders returns the names of the folders directly below prefix.
 func (s *Store) Folders(ctx context.Context, prefix string) ([]string, error) {
-	if err := errors.Join(ctx.Err(), valid(prefix)); err != nil {
-		return nil, failed("list", prefix, err)
+	if err := errors.Join(ctx.Err(), validateKey(prefix)); err != nil {
+		return nil, wrapError("list", prefix, err)
 	}
 
-	names, err := s.place.folders(ctx, prefix)
+	names, err := s.backend.folders(ctx, prefix)
 	if err != nil {
-		return nil, failed("list", prefix, err)
+		return nil, wrapError("list", prefix, err)
 	}
 
 	return names, nil
 }
 
-// Check reports, by writing a few bytes, whether the store takes any; if not, the fault is Unavailable. What only the operator can put right
-// is a [Mistake] besides.
+// Check reports whether the store accepts writes, by writing a few bytes. It fails with
+// Unavailable, which wraps a [Mistake] if the operator must correct the configuration.
 func (s *Store) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.place.check(ctx); err != nil {
+	if err := s.backend.check(ctx); err != nil {
 		return unavailable(err)
 	}
 
 	return nil
 }
 
-// Sweep removes what a Put left unfinished when its process died: what nobody
-// has written to for olderThan. It returns how many there were.
+// Sweep cleans up unfinished blobs of crashed processes that were not written to for olderThan. It
+// returns their number.
 func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (int, error) {
-	n, err := s.place.sweep(ctx, olderThan)
+	n, err := s.backend.sweep(ctx, olderThan)
 	if err != nil {
 		return n, fmt.Errorf("sweep unfinished blobs: %w", err)
 	}
@@ -224,24 +225,25 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (int, error)
 	return n, nil
 }
 
-// incoming is the content of a blob on its way in: it is measured while it is read, and fails as [Store.Put] says.
-type incoming struct {
-	r     io.Reader
-	max   int64 // bytes
-	ended func() error
-	size  int64 // bytes so far
-	hash  hash.Hash
+// measuredReader wraps the content of a blob to limit, count and hash it, with the errors of
+// [Store.Put].
+type measuredReader struct {
+	r      io.Reader
+	max    int64 // bytes
+	ctxErr func() error
+	size   int64 // bytes read so far
+	hash   hash.Hash
 }
 
-// Read reads on.
-func (in *incoming) Read(p []byte) (int, error) {
-	if err := in.ended(); err != nil {
+// Read implements io.Reader.
+func (in *measuredReader) Read(p []byte) (int, error) {
+	if err := in.ctxErr(); err != nil {
 		return 0, err
 	}
 
 	n, err := in.r.Read(p)
 	if int64(n) > in.max-in.size {
-		return 0, fault.New(fault.TooLarge, "more than %d bytes", in.max)
+		return 0, fault.New(fault.TooLarge, "the content exceeds %d bytes", in.max)
 	}
 
 	in.size += int64(n)
@@ -250,11 +252,11 @@ func (in *incoming) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// object is what was read.
-func (in *incoming) object() Object { return Object{in.size, in.hash.Sum(nil)} }
+// object describes the bytes read so far.
+func (in *measuredReader) object() Object { return Object{in.size, in.hash.Sum(nil)} }
 
-// valid reports a key that is not in the form that [Store] describes.
-func valid(key string) error {
+// validateKey returns an error if key does not have the form described at [Store].
+func validateKey(key string) error {
 	for part := range strings.SplitSeq(key, "/") {
 		if part == "" || part[0] == '.' || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "" {
 			return fmt.Errorf("blob key %q is malformed", key)
@@ -264,14 +266,14 @@ func valid(key string) error {
 	return nil
 }
 
-// failed gives err its kind and, for the log, what was done to which key.
-func failed(doing, key string, err error) error {
-	err = fmt.Errorf("%s blob %s: %w", doing, key, err)
+// wrapError wraps err with the operation and the key, and sets its kind.
+func wrapError(op, key string, err error) error {
+	err = fmt.Errorf("%s blob %s: %w", op, key, err)
 	if _, done := errors.AsType[*fault.Error](err); done {
 		return err
 	}
-	if errors.Is(err, fs.ErrNotExist) && doing == "open" {
-		return fault.New(fault.NotFound, "the bytes are not there").Because(err)
+	if errors.Is(err, fs.ErrNotExist) && op == "open" {
+		return fault.New(fault.NotFound, "the blob does not exist").Because(err)
 	}
 
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
@@ -288,7 +290,7 @@ func failed(doing, key string, err error) error {
 func unavailable(err error) error {
 	return &fault.Error{
 		Kind:       fault.Unavailable,
-		Detail:     "the storage can't be used at present",
+		Detail:     "the storage is unavailable",
 		RetryAfter: 10 * time.Second,
 		Err:        err,
 	}

@@ -26,25 +26,25 @@ import (
 
 const noLimit = 1 << 40
 
-// contents returns the names of all files in a place, finished or not.
-type contents func(testing.TB) []string
+// fileLister returns the names of all files of a storage, finished or not.
+type fileLister func(testing.TB) []string
 
-// everywhere runs a test on a folder and on S3: what is true of the one is true of the other.
-func everywhere(t *testing.T, test func(t *testing.T, s *Store, files contents)) {
+// forEachBackend runs a test on a folder and on S3, which must behave alike.
+func forEachBackend(t *testing.T, test func(t *testing.T, s *Store, files fileLister)) {
 	t.Helper()
 
 	t.Run("folder", func(t *testing.T) {
 		t.Parallel()
 
 		s, dir := open(t)
-		test(t, s, inFolder(dir))
+		test(t, s, folderFiles(dir))
 	})
 
 	t.Run("S3", func(t *testing.T) {
 		t.Parallel()
 
 		s, service := openService(t)
-		test(t, s, inService(service))
+		test(t, s, bucketFiles(service))
 	})
 }
 
@@ -111,7 +111,7 @@ func get(t *testing.T, s *Store, key string) string {
 	return string(content)
 }
 
-func inFolder(dir string) contents {
+func folderFiles(dir string) fileLister {
 	return func(t testing.TB) []string {
 		t.Helper()
 
@@ -130,7 +130,7 @@ func inFolder(dir string) contents {
 	}
 }
 
-func inService(service *blobtest.S3) contents {
+func bucketFiles(service *blobtest.S3) fileLister {
 	return func(t testing.TB) []string {
 		t.Helper()
 
@@ -143,7 +143,7 @@ func inService(service *blobtest.S3) contents {
 	}
 }
 
-func wantFiles(t testing.TB, files contents, want ...string) {
+func wantFiles(t testing.TB, files fileLister, want ...string) {
 	t.Helper()
 
 	if diff := cmp.Diff(append([]string{}, want...), files(t)); diff != "" {
@@ -154,7 +154,7 @@ func wantFiles(t testing.TB, files contents, want ...string) {
 func TestPut(t *testing.T) {
 	t.Parallel()
 
-	everywhere(t, func(t *testing.T, s *Store, files contents) {
+	forEachBackend(t, func(t *testing.T, s *Store, files fileLister) {
 		for key, content := range map[string]string{
 			"empty": "", "projects/0192/files/a_b-c.1": "hello", "large": strings.Repeat("0123456789", 100_000),
 		} {
@@ -169,7 +169,7 @@ func TestPut(t *testing.T) {
 			}
 
 			if got := get(t, s, key); got != content {
-				t.Errorf("Open(%q) has %d other bytes, want the %d that were put", key, len(got), len(content))
+				t.Errorf("Open(%q) has %d bytes that differ from the %d stored", key, len(got), len(content))
 			}
 		}
 
@@ -180,8 +180,8 @@ func TestPut(t *testing.T) {
 func TestPutLeavesNothing(t *testing.T) {
 	t.Parallel()
 
-	broken := errors.New("connection lost")
-	cancelled, cancel := context.WithCancel(t.Context())
+	errLost := errors.New("connection lost")
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 
 	for name, tt := range map[string]struct {
@@ -189,29 +189,29 @@ func TestPutLeavesNothing(t *testing.T) {
 		r   func() io.Reader
 		ok  func(error) bool
 	}{
-		"one byte too many": {t.Context(), func() io.Reader { return strings.NewReader("123456") }, tooLarge},
+		"one byte too many": {t.Context(), func() io.Reader { return strings.NewReader("123456") }, isTooLarge},
 		"in small pieces": {t.Context(), func() io.Reader {
 			return iotest.OneByteReader(strings.NewReader("123456"))
-		}, tooLarge},
+		}, isTooLarge},
 		"with its end": {t.Context(), func() io.Reader {
 			return iotest.DataErrReader(strings.NewReader("123456"))
-		}, tooLarge},
-		"without end": {t.Context(), func() io.Reader { return endless{} }, tooLarge},
+		}, isTooLarge},
+		"without end": {t.Context(), func() io.Reader { return endless{} }, isTooLarge},
 		"reader fails": {t.Context(), func() io.Reader {
-			return io.MultiReader(strings.NewReader("123"), iotest.ErrReader(broken))
-		}, is(broken)},
+			return io.MultiReader(strings.NewReader("123"), iotest.ErrReader(errLost))
+		}, isError(errLost)},
 		"cut short": {t.Context(), func() io.Reader {
 			return io.MultiReader(strings.NewReader("123"), iotest.ErrReader(io.ErrUnexpectedEOF))
-		}, is(io.ErrUnexpectedEOF)},
-		"cancelled before": {cancelled, func() io.Reader { return strings.NewReader("123") }, is(context.Canceled)},
+		}, isError(io.ErrUnexpectedEOF)},
+		"cancelled before": {canceled, func() io.Reader { return strings.NewReader("123") }, isError(context.Canceled)},
 		"no space": {t.Context(), func() io.Reader {
 			return iotest.ErrReader(syscall.ENOSPC)
-		}, unavailableFault},
+		}, isUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			everywhere(t, func(t *testing.T, s *Store, files contents) {
+			forEachBackend(t, func(t *testing.T, s *Store, files fileLister) {
 				if _, err := s.Put(tt.ctx, "a/b", tt.r(), 5); !tt.ok(err) {
 					t.Errorf("Put = %v", err)
 				}
@@ -221,9 +221,9 @@ func TestPutLeavesNothing(t *testing.T) {
 	}
 }
 
-func tooLarge(err error) bool         { return fault.Is(err, fault.TooLarge) }
-func unavailableFault(err error) bool { return fault.Is(err, fault.Unavailable) }
-func is(want error) func(error) bool {
+func isTooLarge(err error) bool    { return fault.Is(err, fault.TooLarge) }
+func isUnavailable(err error) bool { return fault.Is(err, fault.Unavailable) }
+func isError(want error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, want) }
 }
 
@@ -231,17 +231,17 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-func TestPutCancelled(t *testing.T) {
+func TestPutCanceled(t *testing.T) {
 	t.Parallel()
 
-	everywhere(t, func(t *testing.T, s *Store, files contents) {
+	forEachBackend(t, func(t *testing.T, s *Store, files fileLister) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := readerFunc(func(p []byte) (int, error) {
 			cancel()
 			return len(p), nil
 		})
 		if _, err := s.Put(ctx, "a", r, noLimit); !errors.Is(err, context.Canceled) {
-			t.Errorf("Put = %v, want it to end with its context", err)
+			t.Errorf("Put = %v, want %v", err, context.Canceled)
 		}
 
 		wantFiles(t, files)
@@ -252,11 +252,12 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// A key that is taken keeps its bytes, and of equal requests at one moment one succeeds.
+// TestPutConflict checks that an existing key keeps its bytes: of concurrent Puts exactly one
+// succeeds.
 func TestPutConflict(t *testing.T) {
 	t.Parallel()
 
-	everywhere(t, func(t *testing.T, s *Store, files contents) {
+	forEachBackend(t, func(t *testing.T, s *Store, files fileLister) {
 		const n = 8
 		contents := make(chan string, n)
 
@@ -279,7 +280,7 @@ func TestPutConflict(t *testing.T) {
 			t.Fatalf("%d of %d Puts of one key succeeded, want 1", len(contents), n)
 		}
 		if got, want := get(t, s, "folder/key"), <-contents; got != want {
-			t.Errorf("the key holds the bytes of %q, want those of %q", got[:1], want[:1])
+			t.Errorf("got the bytes of %q, want those of %q", got[:1], want[:1])
 		}
 
 		wantFiles(t, files, "folder/key")
@@ -289,7 +290,7 @@ func TestPutConflict(t *testing.T) {
 func TestPutConcurrently(t *testing.T) {
 	t.Parallel()
 
-	everywhere(t, func(t *testing.T, s *Store, files contents) {
+	forEachBackend(t, func(t *testing.T, s *Store, files fileLister) {
 		var group sync.WaitGroup
 		for _, key := range []string{"a/1", "a/2", "a/3", "b/1", "b/c/1", "b/c/2"} {
 			group.Go(func() {
@@ -311,11 +312,11 @@ func TestPutConcurrently(t *testing.T) {
 func TestOpen(t *testing.T) {
 	t.Parallel()
 
-	everywhere(t, func(t *testing.T, s *Store, files contents) {
+	forEachBackend(t, func(t *testing.T, s *Store, files fileLister) {
 		put(t, s, "a/b", "0123456789")
 		opening, cancel := context.WithCancel(t.Context())
 		r, size, err := s.Open(opening, "a/b")
-		cancel() // the reader outlives it
+		cancel() // the reader outlives the context
 
 		if err != nil || size != 10 {
 			t.Fatalf("Open = %d, %v, want 10", size, err)
@@ -357,7 +358,7 @@ func TestOpen(t *testing.T) {
 func TestList(t *testing.T) {
 	t.Parallel()
 
-	everywhere(t, func(t *testing.T, s *Store, files contents) {
+	forEachBackend(t, func(t *testing.T, s *Store, files fileLister) {
 		for _, key := range []string{"a/1", "a/b/2", "a/b-c/3", "ab/4", "c"} {
 			put(t, s, key, key)
 		}
@@ -372,7 +373,7 @@ func TestList(t *testing.T) {
 				}
 
 				if age := time.Since(e.Modified); age > time.Minute || age < -time.Minute {
-					t.Errorf("%s was stored %s ago", e.Key, age)
+					t.Errorf("%s was modified %s ago, want less than a minute", e.Key, age)
 				}
 
 				got = append(got, fmt.Sprint(e.Key, " ", e.Size))
@@ -398,12 +399,12 @@ func TestList(t *testing.T) {
 			break
 		}
 
-		cancelled, cancel := context.WithCancel(t.Context())
+		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
 
-		for _, err := range s.List(cancelled, "a") {
+		for _, err := range s.List(canceled, "a") {
 			if !errors.Is(err, context.Canceled) {
-				t.Errorf("List = %v, want it to end with its context", err)
+				t.Errorf("List = %v, want %v", err, context.Canceled)
 			}
 		}
 	})
@@ -412,7 +413,7 @@ func TestList(t *testing.T) {
 func TestMalformedKey(t *testing.T) {
 	t.Parallel()
 
-	everywhere(t, func(t *testing.T, s *Store, files contents) {
+	forEachBackend(t, func(t *testing.T, s *Store, files fileLister) {
 		put(t, s, "a", "kept")
 
 		for _, key := range []string{
@@ -438,7 +439,7 @@ func TestMalformedKey(t *testing.T) {
 func TestDelete(t *testing.T) {
 	t.Parallel()
 
-	everywhere(t, func(t *testing.T, s *Store, files contents) {
+	forEachBackend(t, func(t *testing.T, s *Store, files fileLister) {
 		for _, key := range []string{"a/1", "a/b/2", "a/b/3", "ab/4", "c"} {
 			put(t, s, key, key)
 		}
@@ -461,7 +462,7 @@ func TestDelete(t *testing.T) {
 
 		for _, key := range []string{"a", "a/1", "c", "x/y/z", "ab/4/5"} {
 			if err := errors.Join(s.Delete(t.Context(), key), s.DeleteAll(t.Context(), key)); err != nil {
-				t.Errorf("delete of %q, which is not there, = %v", key, err)
+				t.Errorf("delete of missing %q = %v, want nil", key, err)
 			}
 		}
 
@@ -473,7 +474,7 @@ func TestDelete(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 
-	everywhere(t, func(t *testing.T, s *Store, files contents) {
+	forEachBackend(t, func(t *testing.T, s *Store, files fileLister) {
 		if err := s.Check(t.Context()); err != nil {
 			t.Errorf("Check = %v", err)
 		}
@@ -484,7 +485,7 @@ func TestCheck(t *testing.T) {
 func TestScratch(t *testing.T) {
 	t.Parallel()
 
-	everywhere(t, func(t *testing.T, s *Store, files contents) {
+	forEachBackend(t, func(t *testing.T, s *Store, files fileLister) {
 		f, err := s.Scratch()
 		if err != nil {
 			t.Fatal(err)

@@ -13,17 +13,17 @@ import (
 	"socle/internal/fault"
 )
 
-// disk is what a power cut leaves of a store: the entries that a folder had when it was synced, and the bytes that a file had. It keeps to the
-// worst that a file system may do.
+// disk simulates the state after a power failure: the entries that a folder had when it was synced,
+// and the bytes that a file had. It assumes the worst that a file system may do.
 type disk struct {
 	dir     string
 	mu      sync.Mutex
-	entries map[uint64][]string // by number of the folder's inode
+	entries map[uint64][]string // by inode of the folder
 	bytes   map[uint64]string
 	synced  int
 }
 
-func watch(s *Store, dir string) *disk {
+func watchDisk(s *Store, dir string) *disk {
 	d := &disk{dir: dir, entries: map[uint64][]string{}, bytes: map[uint64]string{}}
 	s.local.sync = func(f *os.File) error {
 		d.mu.Lock()
@@ -57,8 +57,8 @@ func watch(s *Store, dir string) *disk {
 
 func inode(info os.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }
 
-// left returns the bytes of a blob after a power cut.
-func (d *disk) left(t *testing.T, key string) (string, bool) {
+// surviving returns the bytes of a blob after a power failure.
+func (d *disk) surviving(t *testing.T, key string) (string, bool) {
 	t.Helper()
 
 	number := func(name string) uint64 {
@@ -85,14 +85,15 @@ func (d *disk) left(t *testing.T, key string) (string, bool) {
 	return content, ok
 }
 
-// TestDurable: what Put has acknowledged survives a power cut, whoever made the folders, and nothing is synced that did not change.
+// TestDurable checks that stored blobs survive a power failure, even in folders of other processes,
+// and that nothing unchanged is synced.
 func TestDurable(t *testing.T) {
 	t.Parallel()
 
 	s, dir := open(t)
-	d := watch(s, dir)
+	d := watchDisk(s, dir)
 
-	elsewhere := func(name string) {
+	makeFolder := func(name string) {
 		t.Helper()
 
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
@@ -100,7 +101,7 @@ func TestDurable(t *testing.T) {
 		}
 	}
 
-	away := func(name string) func() {
+	moveAway := func(name string) func() {
 		return func() {
 			if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, "away")); err != nil {
 				t.Fatal(err)
@@ -114,10 +115,10 @@ func TestDurable(t *testing.T) {
 	}{
 		{"projects/a/files/00/1", nil, 6},
 		{"projects/a/files/00/2", nil, 2},
-		{"projects/a/files/01/3", nil, 3},                                         // a new folder
-		{"projects/a/files/02/4", func() { elsewhere("projects/a/files/02") }, 3}, // that another process has made
-		{"projects/b/files/02/4", func() { elsewhere("projects/b/files/02") }, 5}, // and those above
-		{"projects/a/files/00/5", away("projects/a"), 5},                          // they are others than before
+		{"projects/a/files/01/3", nil, 3},                                          // a new folder
+		{"projects/a/files/02/4", func() { makeFolder("projects/a/files/02") }, 3}, // created by another process
+		{"projects/b/files/02/4", func() { makeFolder("projects/b/files/02") }, 5}, // and its parents too
+		{"projects/a/files/00/5", moveAway("projects/a"), 5},                       // recreated folders
 		{"top", nil, 2},
 	} {
 		if put.after != nil {
@@ -130,8 +131,8 @@ func TestDurable(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if got, ok := d.left(t, put.key); !ok || got != "of "+put.key {
-			t.Errorf("%s: after a power cut there is %q", put.key, got)
+		if got, ok := d.surviving(t, put.key); !ok || got != "of "+put.key {
+			t.Errorf("%s: got %q after a power failure, want %q", put.key, got, "of "+put.key)
 		}
 		if got := d.synced - before; got != put.syncs {
 			t.Errorf("%s: synced %d times, want %d", put.key, got, put.syncs)
@@ -139,13 +140,13 @@ func TestDurable(t *testing.T) {
 	}
 }
 
-// TestSyncFails: what the disk does not take is not acknowledged, and nothing is left of it.
+// TestSyncFails checks that a blob that cannot be synced is refused and leaves nothing behind.
 func TestSyncFails(t *testing.T) {
 	t.Parallel()
 
 	s, dir := open(t)
 	for _, why := range []error{syscall.EIO, syscall.ENOSPC} {
-		for after := range 3 { // the file, its folder, and the one above
+		for after := range 3 { // the file, its folder, and the parent folder
 			n := 0
 			s.local.sync = func(f *os.File) error {
 				if n++; n > after {
@@ -158,7 +159,7 @@ func TestSyncFails(t *testing.T) {
 				t.Errorf("Put while sync %d fails with %v = %v, want Unavailable", after+1, why, err)
 			}
 
-			wantFiles(t, inFolder(dir))
+			wantFiles(t, folderFiles(dir))
 		}
 	}
 

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// stampOf asks the file system.
-func stampOf(f *os.File) (stamp, bool) {
+// readStamp returns the stamp of f. ok is false if the file system does not provide one.
+func readStamp(f *os.File) (stamp, bool) {
 	info, err := f.Stat()
 	if err != nil {
 		return stamp{}, false
@@ -23,8 +23,9 @@ func stampOf(f *os.File) (stamp, bool) {
 	return stamp{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()}, true
 }
 
-// openFile opens what is under key for reading. It follows no link, and waits for nobody, as one would who opens a pipe. It does what os.Root and
-// lstat do together, with a fifth of their calls of the system, which a download feels.
+// openFile opens the file under key for reading. It follows no links and does not block on pipes.
+// It replaces os.Root and lstat, which need five times as many system calls and slow down small
+// downloads.
 func (s *folder) openFile(key string) (*os.File, error) {
 	conn, err := s.dir.SyscallConn()
 	if err != nil {
@@ -32,20 +33,20 @@ func (s *folder) openFile(key string) (*os.File, error) {
 	}
 
 	var f *os.File
-	var refused error
-	err = conn.Control(func(fd uintptr) { f, refused = openBelow(int(fd), key) })
+	var openErr error
+	err = conn.Control(func(fd uintptr) { f, openErr = openAt(int(fd), key) })
 
-	return f, errors.Join(err, refused)
+	return f, errors.Join(err, openErr)
 }
 
-// openBelow opens what is under key from an open folder on.
-func openBelow(root int, key string) (*os.File, error) {
+// openAt opens the file under key, relative to the open folder root.
+func openAt(root int, key string) (*os.File, error) {
 	at, rest, name := root, key, ""
 	for {
-		var further bool
-		name, rest, further = strings.Cut(rest, "/")
+		var more bool
+		name, rest, more = strings.Cut(rest, "/")
 		flags := syscall.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_CLOEXEC | syscall.O_NONBLOCK | syscall.O_NOCTTY
-		if further {
+		if more {
 			flags = pathOnly | syscall.O_DIRECTORY | syscall.O_NOFOLLOW | syscall.O_CLOEXEC
 		}
 
@@ -60,10 +61,10 @@ func openBelow(root int, key string) (*os.File, error) {
 
 		switch {
 		case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENXIO):
-			return nil, &fs.PathError{Op: "openat", Path: key, Err: errNotOurs} // a link, or a socket
+			return nil, &fs.PathError{Op: "openat", Path: key, Err: errForeignFile} // a link or a socket
 		case err != nil:
 			return nil, &fs.PathError{Op: "openat", Path: key, Err: err}
-		case !further:
+		case !more:
 			return os.NewFile(uintptr(next), key), nil
 		}
 

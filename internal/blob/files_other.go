@@ -8,21 +8,21 @@ import (
 	"syscall"
 )
 
-// stampOf knows nothing: bytes are summed each time.
-func stampOf(*os.File) (stamp, bool) { return stamp{}, false }
+// readStamp returns no stamp: checksums are computed on every read.
+func readStamp(*os.File) (stamp, bool) { return stamp{}, false }
 
-// openFile opens what is under key for reading. It follows no link, and waits for nobody.
+// openFile opens the file under key for reading. It follows no links and does not block on pipes.
 func (s *folder) openFile(key string) (*os.File, error) {
 	want, err := s.lstat(key)
 	if err != nil {
 		return nil, err
 	}
 
-	if !ours(want) {
-		return nil, errNotOurs
+	if !isBlobFile(want) {
+		return nil, errForeignFile
 	}
 
-	// Should a pipe take the file's place meanwhile, O_NONBLOCK keeps us from waiting for its writer.
+	// O_NONBLOCK keeps the call from blocking if a pipe replaces the file meanwhile.
 	f, err := s.root.OpenFile(key, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (s *folder) openFile(key string) (*os.File, error) {
 
 	got, err := f.Stat()
 	if err == nil && !os.SameFile(want, got) {
-		err = errNotOurs
+		err = errForeignFile
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

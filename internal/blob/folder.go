@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,40 +20,40 @@ import (
 	"socle/internal/fault"
 )
 
-// unfinished is the folder for bytes that are still arriving. No key begins with a dot.
-const unfinished = ".unfinished"
+// unfinishedDir is the folder of incomplete files. No key begins with a dot.
+const unfinishedDir = ".unfinished"
 
-// block is how many bytes of a file are written at a time.
-const block = 64 << 10
+// writeSize is the size in bytes of a write to a file.
+const writeSize = 64 << 10
 
-// folder is a place in a folder of this machine.
+// folder stores blobs as files in a local folder.
 type folder struct {
 	root *os.Root
-	dir  *os.File // the same
+	dir  *os.File // the same folder as root
 	sync func(*os.File) error
 
 	mu sync.Mutex
-	// folders that a power cut leaves where they are, as they were when that was seen to
-	anchored map[string]fs.FileInfo
+	// folders whose parents' entries are durable, as they were when synced
+	synced map[string]fs.FileInfo
 }
 
-// mostAnchored is how many folders are remembered, of some 300 bytes each.
-const mostAnchored = 1 << 14
+// maxSyncedFolders limits the number of remembered folders, of some 300 bytes each.
+const maxSyncedFolders = 1 << 14
 
 func openFolder(dir string) (*folder, error) {
 	_, missing := os.Lstat(dir)
 
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the storage folder: %w", err)
+		return nil, fmt.Errorf("create the storage folder: %w", err)
 	}
 
 	if missing != nil {
-		above, err := os.Open(filepath.Dir(dir))
+		parent, err := os.Open(filepath.Dir(dir))
 		if err == nil {
-			err = errors.Join(above.Sync(), above.Close())
+			err = errors.Join(parent.Sync(), parent.Close())
 		}
 		if err != nil {
-			return nil, fmt.Errorf("make the storage folder: %w", err)
+			return nil, fmt.Errorf("create the storage folder: %w", err)
 		}
 	}
 
@@ -63,25 +62,29 @@ func openFolder(dir string) (*folder, error) {
 		return nil, fmt.Errorf("open the storage folder: %w", err)
 	}
 
-	at, err := root.Open(".")
+	handle, err := root.Open(".")
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the storage folder: %w", err), root.Close())
 	}
 
-	s := &folder{root: root, dir: at, sync: (*os.File).Sync, anchored: map[string]fs.FileInfo{}}
-	if err = s.makeFolder(unfinished); err == nil {
-		err = s.unname()
-	}
-
-	if err != nil {
+	s := &folder{root: root, dir: handle, sync: (*os.File).Sync, synced: map[string]fs.FileInfo{}}
+	if err := s.prepare(); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare the storage folder: %w", err), s.close())
 	}
 
 	return s, nil
 }
 
-// unname takes their first name from files that have their key, too, as a power cut may leave them.
-func (s *folder) unname() error {
+func (s *folder) prepare() error {
+	if err := s.makeFolder(unfinishedDir); err != nil {
+		return err
+	}
+	return s.removeTempNames()
+}
+
+// removeTempNames removes temporary names of files that also have their key, which a power failure
+// can restore.
+func (s *folder) removeTempNames() error {
 	return s.eachUnfinished(func(name string, info fs.FileInfo) error {
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && stat.Nlink > 1 {
 			return s.root.Remove(name)
@@ -92,9 +95,9 @@ func (s *folder) unname() error {
 
 func (s *folder) close() error { return errors.Join(s.dir.Close(), s.root.Close()) }
 
-// scratch returns an empty file that has no name any more.
+// scratch returns an empty, unlinked file.
 func (s *folder) scratch() (*os.File, error) {
-	name := path.Join(unfinished, rand.Text())
+	name := path.Join(unfinishedDir, rand.Text())
 	f, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
@@ -107,17 +110,18 @@ func (s *folder) scratch() (*os.File, error) {
 	return f, nil
 }
 
-func (s *folder) put(_ context.Context, key string, in *incoming) (Object, error) {
-	name := path.Join(unfinished, rand.Text())
+func (s *folder) put(_ context.Context, key string, in *measuredReader) (Object, error) {
+	name := path.Join(unfinishedDir, rand.Text())
 	f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return Object{}, err
 	}
 
-	defer s.root.Remove(name) // in vain after success; what stays in spite of it is for Sweep
+	defer s.root.Remove(name) // fails after success; Sweep removes leftovers
 
-	// However little comes at a time, the file is written in whole blocks: a cache that keeps it in larger pieces sends it for less.
-	w := bufio.NewWriterSize(struct{ io.Writer }{f}, block)
+	// Write whole blocks even if the content arrives in small pieces: the page cache then uses
+	// larger pages, which makes sending the file cheaper.
+	w := bufio.NewWriterSize(struct{ io.Writer }{f}, writeSize)
 	if _, err = w.ReadFrom(in); err == nil {
 		err = w.Flush()
 	}
@@ -135,29 +139,30 @@ func (s *folder) put(_ context.Context, key string, in *incoming) (Object, error
 	return in.object(), nil
 }
 
-// publish moves the finished file to its key, durably.
+// publish moves a finished file to its key, durably.
 func (s *folder) publish(name, key string) error {
-	into := path.Dir(key)
-	if err := s.makeFolder(into); err != nil {
+	dir := path.Dir(key)
+	if err := s.makeFolder(dir); err != nil {
 		return err
 	}
 
-	// A link, unlike a rename, fails if the key is taken.
+	// A link, unlike a rename, fails if the key exists.
 	err := s.root.Link(name, key)
 	if errors.Is(err, fs.ErrExist) {
-		return fault.New(fault.Conflict, "this is stored already").Because(err)
+		return fault.New(fault.Conflict, "the key is already in use").Because(err)
 	}
 	if err != nil {
 		return err
 	}
 
-	// After a power cut the first name may be back, with which Open would refuse the file: whoever opens the store next removes it.
+	// A power failure can restore the temporary name, and Open refuses files with two names.
+	// Opening the store removes it again.
 	err = s.root.Remove(name)
-	if errors.Is(err, fs.ErrNotExist) { // somebody who has just opened the store was quicker
+	if errors.Is(err, fs.ErrNotExist) { // removed by a process that just opened the store
 		err = nil
 	}
 
-	if err := errors.Join(err, s.syncFolder(into), s.anchor(into)); err != nil {
+	if err := errors.Join(err, s.syncFolder(dir), s.syncParents(dir)); err != nil {
 		return errors.Join(err, s.root.Remove(key))
 	}
 
@@ -171,8 +176,8 @@ func (s *folder) open(_ context.Context, key string) (io.ReadSeekCloser, int64, 
 	}
 
 	info, err := f.Stat()
-	if err == nil && !ours(info) {
-		err = errNotOurs
+	if err == nil && !isBlobFile(info) {
+		err = errForeignFile
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
@@ -182,15 +187,15 @@ func (s *folder) open(_ context.Context, key string) (io.ReadSeekCloser, int64, 
 }
 
 func (s *folder) remove(_ context.Context, key string) error {
-	return s.removeBy(s.root.Remove, key)
+	return s.removeWith(s.root.Remove, key)
 }
 
 func (s *folder) removeAll(_ context.Context, prefix string) error {
-	return s.removeBy(s.root.RemoveAll, prefix)
+	return s.removeWith(s.root.RemoveAll, prefix)
 }
 
-// removeBy calls remove with key if there is something under it.
-func (s *folder) removeBy(remove func(string) error, key string) error {
+// removeWith calls remove with key if there is a file or folder under it.
+func (s *folder) removeWith(remove func(string) error, key string) error {
 	_, err := s.lstat(key)
 	if err == nil {
 		err = remove(key)
@@ -226,10 +231,10 @@ func (s *folder) list(ctx context.Context, prefix string) iter.Seq2[Entry, error
 				info, err = d.Info()
 			}
 
-			if errors.Is(err, fs.ErrNotExist) { // somebody was quicker
+			if errors.Is(err, fs.ErrNotExist) { // deleted concurrently
 				return nil
 			}
-			if err == nil && ours(info) && !yield(Entry{name, info.Size(), info.ModTime()}, nil) {
+			if err == nil && isBlobFile(info) && !yield(Entry{name, info.Size(), info.ModTime()}, nil) {
 				return fs.SkipAll
 			}
 
@@ -262,7 +267,7 @@ func (s *folder) folders(_ context.Context, prefix string) ([]string, error) {
 }
 
 func (s *folder) check(context.Context) error {
-	name := path.Join(unfinished, rand.Text())
+	name := path.Join(unfinishedDir, rand.Text())
 	err := s.root.WriteFile(name, []byte("check"), 0o600)
 	if removed := s.root.Remove(name); err == nil {
 		err = removed
@@ -289,9 +294,9 @@ func (s *folder) sweep(ctx context.Context, olderThan time.Duration) (int, error
 	return swept, err
 }
 
-// eachUnfinished calls f with what is unfinished. That it is gone by then is no error: its Put, or somebody else, was quicker.
+// eachUnfinished calls f for each unfinished file. Files removed concurrently are ignored.
 func (s *folder) eachUnfinished(f func(name string, info fs.FileInfo) error) error {
-	dir, err := s.root.Open(unfinished)
+	dir, err := s.root.Open(unfinishedDir)
 	if err != nil {
 		return err
 	}
@@ -303,7 +308,7 @@ func (s *folder) eachUnfinished(f func(name string, info fs.FileInfo) error) err
 	}
 
 	for _, name := range names {
-		name = path.Join(unfinished, name)
+		name = path.Join(unfinishedDir, name)
 		info, err := s.root.Lstat(name)
 		if err == nil {
 			err = f(name, info)
@@ -317,15 +322,15 @@ func (s *folder) eachUnfinished(f func(name string, info fs.FileInfo) error) err
 	return nil
 }
 
-// lstat describes what is under key. It fails with fs.ErrNotExist if the way there
-// leads over anything but folders: os.Root follows links that stay inside it, and we follow none.
+// lstat describes the file under key. It fails with fs.ErrNotExist if a parent is not a folder:
+// os.Root follows links inside its tree, but the store follows none.
 func (s *folder) lstat(key string) (fs.FileInfo, error) {
 	for i := range len(key) {
 		if key[i] != '/' {
 			continue
 		}
 
-		if _, err := s.isFolder(key[:i]); err != nil {
+		if _, err := s.statFolder(key[:i]); err != nil {
 			return nil, err
 		}
 	}
@@ -333,8 +338,8 @@ func (s *folder) lstat(key string) (fs.FileInfo, error) {
 	return s.root.Lstat(key)
 }
 
-// isFolder describes a folder. It fails if name is none, or a link to one.
-func (s *folder) isFolder(name string) (fs.FileInfo, error) {
+// statFolder describes a folder. It fails if name is anything else, such as a link to a folder.
+func (s *folder) statFolder(name string) (fs.FileInfo, error) {
 	info, err := s.root.Lstat(name)
 	if err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a folder: %w", name, fs.ErrNotExist)
@@ -343,16 +348,16 @@ func (s *folder) isFolder(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// errNotOurs says that what is under a key can't be what a Put left there.
-var errNotOurs = fmt.Errorf("not a regular file with one name: %w", fs.ErrNotExist)
+// errForeignFile reports a file under a key that Put cannot have created.
+var errForeignFile = fmt.Errorf("not a regular file with one name: %w", fs.ErrNotExist)
 
-// ours reports whether the file can be one that Put made: a regular file with one name.
-func ours(info fs.FileInfo) bool {
+// isBlobFile reports whether Put can have created the file: a regular file with one name.
+func isBlobFile(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && info.Mode().IsRegular() && stat.Nlink == 1
 }
 
-// makeFolder makes the folders of name that are missing.
+// makeFolder creates the folder name and its missing parents.
 func (s *folder) makeFolder(name string) error {
 	if info, err := s.lstat(name); err == nil && info.IsDir() {
 		return nil
@@ -365,64 +370,10 @@ func (s *folder) makeFolder(name string) error {
 			return err
 		}
 
-		if _, err := s.isFolder(made); err != nil {
+		if _, err := s.statFolder(made); err != nil {
 			return err
 		}
 	}
 
 	return nil
-}
-
-// anchor makes durable that a folder is where it is, and those above it: whoever made one of them, which may have been another process, may not have come
-// to that yet. Once is enough, for no folder is moved, and one that is removed with all that is in it, as that of a project that is gone, is not made
-// anew; if it should be, it is mostly another file.
-func (s *folder) anchor(name string) error {
-	found := map[string]fs.FileInfo{}
-	for at := name; at != "."; at = path.Dir(at) {
-		info, err := s.isFolder(at)
-		if err != nil {
-			return err
-		}
-
-		if s.isAnchored(at, info) {
-			break
-		}
-
-		if err := s.syncFolder(path.Dir(at)); err != nil {
-			return err
-		}
-
-		found[at] = info
-	}
-
-	s.mu.Lock()
-	defer s.mu.Unlock()
-
-	for other := range s.anchored {
-		if len(s.anchored) < mostAnchored {
-			break
-		}
-		delete(s.anchored, other) // any one
-	}
-
-	maps.Copy(s.anchored, found)
-	return nil
-}
-
-func (s *folder) isAnchored(name string, is fs.FileInfo) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-
-	known := s.anchored[name]
-	return known != nil && os.SameFile(known, is)
-}
-
-// syncFolder makes the entries of a folder durable.
-func (s *folder) syncFolder(name string) error {
-	f, err := s.root.Open(name)
-	if err != nil {
-		return err
-	}
-
-	return errors.Join(s.sync(f), f.Close())
 }

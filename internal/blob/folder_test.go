@@ -15,7 +15,7 @@ import (
 	"socle/internal/fault"
 )
 
-func TestModes(t *testing.T) {
+func TestFileModes(t *testing.T) {
 	t.Parallel()
 
 	s, dir := open(t)
@@ -30,7 +30,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-func TestOpenOfWhatIsGone(t *testing.T) {
+func TestOpenDeleted(t *testing.T) {
 	t.Parallel()
 
 	s, _ := open(t)
@@ -50,12 +50,13 @@ func TestOpenOfWhatIsGone(t *testing.T) {
 	}
 
 	if got, err := io.ReadAll(r); string(got) != "789" || err != nil {
-		t.Errorf("read of a blob that is gone meanwhile = %q, %v, want 789", got, err)
+		t.Errorf("read of a deleted blob = %q, %v, want 789", got, err)
 	}
 }
 
-// What someone else put into the folder is neither followed nor read, nor waited for.
-func TestPlanted(t *testing.T) {
+// TestForeignFiles checks that foreign files in the folder are neither followed nor read nor waited
+// for.
+func TestForeignFiles(t *testing.T) {
 	t.Parallel()
 
 	s, dir := open(t)
@@ -80,7 +81,7 @@ func TestPlanted(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	before := inFolder(dir)(t)
+	before := folderFiles(dir)(t)
 
 	for _, key := range []string{
 		"link-out", "link-in", "folder-link/blob", "folder-out/outside", "dangling", "hard-link", "fifo",
@@ -103,7 +104,7 @@ func TestPlanted(t *testing.T) {
 		}
 	}
 
-	wantFiles(t, inFolder(dir), before...)
+	wantFiles(t, folderFiles(dir), before...)
 
 	for _, key := range []string{"link-out", "link-in", "folder-link", "folder-out", "dangling", "hard-link", "fifo"} {
 		if err := s.DeleteAll(t.Context(), key); err != nil {
@@ -111,7 +112,7 @@ func TestPlanted(t *testing.T) {
 		}
 	}
 
-	wantFiles(t, inFolder(dir), "victim/blob")
+	wantFiles(t, folderFiles(dir), "victim/blob")
 
 	if got, err := os.ReadFile(outside); string(got) != "not ours" || err != nil {
 		t.Errorf("the file outside = %q, %v, want it untouched", got, err)
@@ -123,9 +124,9 @@ func TestSweepFolder(t *testing.T) {
 
 	s, dir := open(t)
 	put(t, s, "kept", "finished and old")
-	long := time.Now().Add(-time.Hour)
+	longAgo := time.Now().Add(-time.Hour)
 	for name, touched := range map[string]time.Time{
-		"kept": long, unfinished + "/old": long, unfinished + "/new": time.Now(),
+		"kept": longAgo, unfinishedDir + "/old": longAgo, unfinishedDir + "/new": time.Now(),
 	} {
 		name = filepath.Join(dir, name)
 		if err := errors.Join(os.WriteFile(name, []byte("x"), 0o600), os.Chtimes(name, touched, touched)); err != nil {
@@ -133,7 +134,7 @@ func TestSweepFolder(t *testing.T) {
 		}
 	}
 
-	// An upload that is still under way survives a sweep and ends well.
+	// An upload in progress survives a sweep and completes.
 	arriving := make(chan struct{})
 	finish := make(chan struct{})
 	done := make(chan error)
@@ -162,7 +163,7 @@ func TestSweepFolder(t *testing.T) {
 		t.Errorf("Put during a sweep = %v", err)
 	}
 
-	wantFiles(t, inFolder(dir), unfinished+"/new", "arriving", "kept")
+	wantFiles(t, folderFiles(dir), unfinishedDir+"/new", "arriving", "kept")
 }
 
 func TestOpenStore(t *testing.T) {
@@ -182,7 +183,7 @@ func TestOpenStore(t *testing.T) {
 	defer again.Close()
 
 	if got, want := get(t, again, "a"), "still here"; got != want {
-		t.Errorf("after opening the store again: %q, want %q", got, want)
+		t.Errorf("after reopening the store: got %q, want %q", got, want)
 	}
 
 	file := filepath.Join(t.TempDir(), "file")
@@ -192,13 +193,13 @@ func TestOpenStore(t *testing.T) {
 
 	for _, dir := range []string{file, filepath.Join(file, "below")} {
 		if _, err := Open(dir); err == nil {
-			t.Errorf("Open(%q) = nil, want an error: it can't be a folder", dir)
+			t.Errorf("Open(%q) = nil, want an error, since it cannot be a folder", dir)
 		}
 	}
 }
 
-// A folder that is gone takes no bytes.
-func TestCheckOfWhatIsGone(t *testing.T) {
+// TestCheckMissingFolder checks that a deleted folder is Unavailable.
+func TestCheckMissingFolder(t *testing.T) {
 	t.Parallel()
 
 	s, dir := open(t)
@@ -207,18 +208,19 @@ func TestCheckOfWhatIsGone(t *testing.T) {
 	}
 
 	if err := s.Check(t.Context()); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Check of a folder that is gone = %v, want Unavailable", err)
+		t.Errorf("Check of a missing folder = %v, want Unavailable", err)
 	}
 }
 
-// TestTwoNames: what a power cut has left under its first name too is a blob again once the store is opened.
+// TestTwoNames checks that opening the store removes the temporary name of a blob that a power
+// failure restored.
 func TestTwoNames(t *testing.T) {
 	t.Parallel()
 
 	s, dir := open(t)
 	put(t, s, "a/b", "whole")
 
-	if err := os.Link(filepath.Join(dir, "a/b"), filepath.Join(dir, unfinished, "first")); err != nil {
+	if err := os.Link(filepath.Join(dir, "a/b"), filepath.Join(dir, unfinishedDir, "first")); err != nil {
 		t.Fatal(err)
 	}
 
@@ -233,6 +235,6 @@ func TestTwoNames(t *testing.T) {
 	defer again.Close()
 
 	if got := get(t, again, "a/b"); got != "whole" {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want whole", got)
 	}
 }

@@ -14,44 +14,44 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"socle/internal/config"
-	"socle/internal/fault"
 )
 
-// attempts are made of a request that failed in a way that may pass.
-const attempts = 3
+// maxAttempts is the maximum number of attempts of a request with transient errors.
+const maxAttempts = 3
 
-// slowest is the rate at which bytes must go to the service at least, in bytes a second.
-const slowest = 256 << 10
+// minUploadRate is the minimum upload rate in bytes per second, which determines the timeout of a
+// request.
+const minUploadRate = 256 << 10
 
-// deleteBatch is how many blobs one request deletes: S3 takes no more.
+// deleteBatch is the number of blobs per delete request, the maximum of S3.
 const deleteBatch = 1000
 
-// checkKey is where check writes. No blob's key begins with a dot.
-const checkKey = ".check"
+// probeKey is the key that check writes to. No blob's key begins with a dot.
+const probeKey = ".check"
 
-// bucket is a place in a service that speaks S3. Every request ends within a bounded time.
+// bucket stores blobs in an S3 bucket. Every request has a timeout.
 type bucket struct {
 	client  *s3.Client
 	name    *string
-	prefix  string // "" or with a slash at its end
+	prefix  string // "" or ending in a slash
 	timeout time.Duration
-	where   string // the service is, for people
+	address string // address of the service in messages
 }
 
 func openBucket(c config.S3) (*bucket, error) {
-	credentials, err := credentialsOf(c)
+	credentials, err := newCredentials(c)
 	if err != nil {
 		return nil, err
 	}
 
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 32
-	transport.DisableCompression = true // a blob is what it is
+	transport.DisableCompression = true // blobs are returned unchanged
 
 	o := s3.Options{
 		Region: c.Region, UsePathStyle: c.PathStyle,
@@ -60,9 +60,10 @@ func openBucket(c config.S3) (*bucket, error) {
 			return http.ErrUseLastResponse
 		}},
 		Retryer: retry.NewStandard(func(o *retry.StandardOptions) {
-			o.MaxAttempts, o.MaxBackoff = attempts, 2*time.Second
+			o.MaxAttempts, o.MaxBackoff = maxAttempts, 2*time.Second
 		}),
-		// Other services than Amazon's don't know its newer checksums. The signature covers the content, or else TLS.
+		// Other services than Amazon's do not support its newer checksums. The signature or TLS
+		// protects the content.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 	}
@@ -76,7 +77,7 @@ func openBucket(c config.S3) (*bucket, error) {
 		name:    &c.Bucket,
 		prefix:  c.Prefix,
 		timeout: cmp.Or(c.Timeout, 30*time.Second),
-		where:   cmp.Or(c.Endpoint, "Amazon S3 in "+c.Region),
+		address: cmp.Or(c.Endpoint, "Amazon S3 in "+c.Region),
 	}
 	if b.prefix != "" {
 		b.prefix += "/"
@@ -85,64 +86,56 @@ func openBucket(c config.S3) (*bucket, error) {
 	return b, nil
 }
 
-// space is not known: a bucket has no end.
+// newCredentials returns the credentials of requests: the configured keys, or those of the AWS
+// default chain, which are renewed before they expire.
+func newCredentials(c config.S3) (aws.CredentialsProvider, error) {
+	if c.AccessKey != "" {
+		return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{
+				AccessKeyID:     string(c.AccessKey),
+				SecretAccessKey: string(c.SecretKey),
+				SessionToken:    string(c.SessionToken),
+			}, nil
+		}), nil
+	}
+
+	// reads the environment and files, without network access
+	awsConfig, err := awsconfig.LoadDefaultConfig(context.Background(), awsconfig.WithRegion(c.Region))
+	if err != nil {
+		return nil, fmt.Errorf("load credentials for the storage: %w", err)
+	}
+
+	return aws.NewCredentialsCache(aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
+		credentials, err := awsConfig.Credentials.Retrieve(ctx)
+		if err != nil {
+			return credentials, &credentialsError{err}
+		}
+
+		return credentials, nil
+	})), nil
+}
+
+// space returns 0: a bucket has no known limit.
 func (b *bucket) space() (free, total int64, err error) { return 0, 0, nil }
 
-// key returns where a blob is in the bucket.
+// key returns the object key of a blob.
 func (b *bucket) key(key string) *string { return aws.String(b.prefix + key) }
 
-// ask makes a request, within the time for it and for sending so many bytes.
-func (b *bucket) ask(ctx context.Context, bytes int, request func(context.Context) error) error {
-	asking, cancel := context.WithTimeout(ctx, b.timeout+time.Duration(bytes/slowest)*time.Second)
+// do runs a request within the timeout plus the time to send a number of bytes.
+func (b *bucket) do(ctx context.Context, bytes int, request func(context.Context) error) error {
+	requestCtx, cancel := context.WithTimeout(ctx, b.timeout+time.Duration(bytes/minUploadRate)*time.Second)
 	defer cancel()
 
-	err := request(asking)
+	err := request(requestCtx)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 
-	return s3Fault(err)
-}
-
-// s3Fault gives an error of a request its kind.
-func s3Fault(err error) error {
-	if err == nil {
-		return nil
-	}
-
-	if e, none := errors.AsType[*noCredentials](err); none {
-		return unavailable(e)
-	}
-
-	answer, answered := errors.AsType[*awshttp.ResponseError](err)
-	if !answered || answer.Response == nil {
-		return unavailable(err)
-	}
-
-	switch status := answer.HTTPStatusCode(); {
-	case status == http.StatusNotFound && !hasCode(err, "NoSuchBucket"):
-		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
-	case status == http.StatusPreconditionFailed || status == http.StatusConflict:
-		return fault.New(fault.Conflict, "this is stored already").Because(err)
-	case status == http.StatusBadRequest && !hasCode(err, "RequestTimeout"), status == http.StatusMethodNotAllowed,
-		status == http.StatusRequestedRangeNotSatisfiable:
-		return err // we have asked for something that there is not
-	}
-
-	return unavailable(err) // what it refuses for now, or until its operator lets us in
-}
-
-// hasCode reports whether S3 named an error so.
-func hasCode(err error, code string) bool {
-	e, ok := errors.AsType[interface {
-		error
-		ErrorCode() string
-	}](err)
-	return ok && e.ErrorCode() == code
+	return s3Error(err)
 }
 
 func (b *bucket) remove(ctx context.Context, key string) error {
-	err := b.ask(ctx, 0, func(ctx context.Context) error {
+	err := b.do(ctx, 0, func(ctx context.Context) error {
 		_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: b.name, Key: b.key(key)})
 		return err
 	})
@@ -160,7 +153,7 @@ func (b *bucket) removeAll(ctx context.Context, prefix string) error {
 			return nil
 		}
 
-		err := b.ask(ctx, 0, func(ctx context.Context) error {
+		err := b.do(ctx, 0, func(ctx context.Context) error {
 			done, err := b.client.DeleteObjects(ctx,
 				&s3.DeleteObjectsInput{Bucket: b.name, Delete: &types.Delete{Objects: batch, Quiet: aws.Bool(true)}})
 			if err == nil && len(done.Errors) > 0 {
@@ -196,7 +189,7 @@ func (b *bucket) list(ctx context.Context, prefix string) iter.Seq2[Entry, error
 			&s3.ListObjectsV2Input{Bucket: b.name, Prefix: b.key(prefix + "/")})
 		for pages.HasMorePages() {
 			var page *s3.ListObjectsV2Output
-			if err := b.ask(ctx, 0, func(ctx context.Context) (err error) {
+			if err := b.do(ctx, 0, func(ctx context.Context) (err error) {
 				page, err = pages.NextPage(ctx)
 				return err
 			}); err != nil {
@@ -206,7 +199,7 @@ func (b *bucket) list(ctx context.Context, prefix string) iter.Seq2[Entry, error
 
 			for _, o := range page.Contents {
 				key := strings.TrimPrefix(aws.ToString(o.Key), b.prefix)
-				if valid(key) != nil { // not ours
+				if validateKey(key) != nil { // a foreign object
 					continue
 				}
 				if !yield(Entry{key, aws.ToInt64(o.Size), aws.ToTime(o.LastModified)}, nil) {
@@ -218,23 +211,23 @@ func (b *bucket) list(ctx context.Context, prefix string) iter.Seq2[Entry, error
 }
 
 func (b *bucket) folders(ctx context.Context, prefix string) ([]string, error) {
-	within := b.key(prefix + "/")
+	base := b.key(prefix + "/")
 	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{
 		Bucket:    b.name,
-		Prefix:    within,
+		Prefix:    base,
 		Delimiter: aws.String("/"),
 	})
 
 	var names []string
 	for pages.HasMorePages() {
-		if err := b.ask(ctx, 0, func(ctx context.Context) error {
+		if err := b.do(ctx, 0, func(ctx context.Context) error {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
 				return err
 			}
 
 			for _, p := range page.CommonPrefixes {
-				names = append(names, strings.TrimSuffix(strings.TrimPrefix(aws.ToString(p.Prefix), *within), "/"))
+				names = append(names, strings.TrimSuffix(strings.TrimPrefix(aws.ToString(p.Prefix), *base), "/"))
 			}
 
 			return nil
@@ -247,28 +240,28 @@ func (b *bucket) folders(ctx context.Context, prefix string) ([]string, error) {
 }
 
 func (b *bucket) check(ctx context.Context) error {
-	return b.explained(b.ask(ctx, 0, func(ctx context.Context) error {
+	return b.diagnose(b.do(ctx, 0, func(ctx context.Context) error {
 		_, err := b.client.PutObject(ctx, &s3.PutObjectInput{
 			Bucket: b.name,
-			Key:    b.key(checkKey),
+			Key:    b.key(probeKey),
 			Body:   strings.NewReader("check " + rand.Text()),
 		})
 		if err == nil {
-			_, err = b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: b.name, Key: b.key(checkKey)})
+			_, err = b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: b.name, Key: b.key(probeKey)})
 		}
 
 		return err
 	}))
 }
 
-// sweep ends uploads in parts of which no part has arrived for so long.
+// sweep aborts multipart uploads that received no part for olderThan.
 func (b *bucket) sweep(ctx context.Context, olderThan time.Duration) (int, error) {
 	swept, before := 0, time.Now().Add(-olderThan)
 	pages := s3.NewListMultipartUploadsPaginator(b.client,
 		&s3.ListMultipartUploadsInput{Bucket: b.name, Prefix: &b.prefix})
 	for pages.HasMorePages() {
 		var page *s3.ListMultipartUploadsOutput
-		if err := b.ask(ctx, 0, func(ctx context.Context) (err error) {
+		if err := b.do(ctx, 0, func(ctx context.Context) (err error) {
 			page, err = pages.NextPage(ctx)
 			return err
 		}); err != nil {
@@ -276,14 +269,14 @@ func (b *bucket) sweep(ctx context.Context, olderThan time.Duration) (int, error
 		}
 
 		for _, u := range page.Uploads {
-			touched, err := b.touched(ctx, u)
-			if err == nil && touched.Before(before) {
+			lastPart, err := b.lastPartAt(ctx, u)
+			if err == nil && lastPart.Before(before) {
 				if err = b.abort(ctx, u.Key, u.UploadId); err == nil {
 					swept++
 				}
 			}
 
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // its Put, or another sweep, was quicker
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // completed or swept concurrently
 				return swept, err
 			}
 		}
@@ -292,12 +285,12 @@ func (b *bucket) sweep(ctx context.Context, olderThan time.Duration) (int, error
 	return swept, nil
 }
 
-// touched returns when the last part of an upload has arrived, or when it began.
-func (b *bucket) touched(ctx context.Context, u types.MultipartUpload) (time.Time, error) {
+// lastPartAt returns the time of the last part of a multipart upload, or of its start.
+func (b *bucket) lastPartAt(ctx context.Context, u types.MultipartUpload) (time.Time, error) {
 	last := aws.ToTime(u.Initiated)
 	pages := s3.NewListPartsPaginator(b.client, &s3.ListPartsInput{Bucket: b.name, Key: u.Key, UploadId: u.UploadId})
 	for pages.HasMorePages() {
-		if err := b.ask(ctx, 0, func(ctx context.Context) error {
+		if err := b.do(ctx, 0, func(ctx context.Context) error {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
 				return err

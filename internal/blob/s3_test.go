@@ -20,7 +20,7 @@ import (
 	"socle/internal/fault"
 )
 
-// large returns bytes that go in three parts.
+// large returns the content of an upload of three parts.
 func large() []byte {
 	content := make([]byte, 2*partSize+12345)
 	rand.NewChaCha8([32]byte{1}).Read(content)
@@ -40,35 +40,35 @@ func TestParts(t *testing.T) {
 			t.Fatalf("Put(%s) = %d, %v, want %d", key, got.Size, err, len(content))
 		}
 		if get(t, s, key) != string(content) {
-			t.Errorf("Open(%s) has other bytes", key)
+			t.Errorf("Open(%s): content differs from the stored bytes", key)
 		}
 		if _, err := s.Put(t.Context(), key, bytes.NewReader(content), noLimit); !fault.Is(err, fault.Conflict) {
 			t.Errorf("Put(%s) again = %v, want Conflict", key, err)
 		}
 	}
 
-	wantFiles(t, inService(service), "one", "three", "two")
+	wantFiles(t, bucketFiles(service), "one", "three", "two")
 }
 
 func TestPartsLeaveNothing(t *testing.T) {
 	t.Parallel()
 
-	broken := errors.New("connection lost")
-	cancelling, cancel := context.WithCancel(t.Context())
+	errLost := errors.New("connection lost")
+	ctx, cancel := context.WithCancel(t.Context())
 	for name, tt := range map[string]struct {
 		ctx context.Context
 		r   io.Reader
 		max int64
 		ok  func(error) bool
 	}{
-		"too large":   {t.Context(), bytes.NewReader(large()), 2 * partSize, tooLarge},
-		"without end": {t.Context(), endless{}, 3 * partSize, tooLarge},
-		"reader fails": {t.Context(), io.MultiReader(bytes.NewReader(large()), iotest.ErrReader(broken)),
-			noLimit, is(broken)},
-		"cancelled": {cancelling, io.MultiReader(bytes.NewReader(large()), readerFunc(func([]byte) (int, error) {
+		"too large":   {t.Context(), bytes.NewReader(large()), 2 * partSize, isTooLarge},
+		"without end": {t.Context(), endless{}, 3 * partSize, isTooLarge},
+		"reader fails": {t.Context(), io.MultiReader(bytes.NewReader(large()), iotest.ErrReader(errLost)),
+			noLimit, isError(errLost)},
+		"cancelled": {ctx, io.MultiReader(bytes.NewReader(large()), readerFunc(func([]byte) (int, error) {
 			cancel()
 			return 0, nil
-		})), noLimit, is(context.Canceled)},
+		})), noLimit, isError(context.Canceled)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,12 +78,12 @@ func TestPartsLeaveNothing(t *testing.T) {
 				t.Errorf("Put = %v", err)
 			}
 
-			wantFiles(t, inService(service))
+			wantFiles(t, bucketFiles(service))
 		})
 	}
 }
 
-// isComplete and isPut tell the requests that make an object.
+// isComplete and isPut recognize the requests that create an object.
 func isComplete(r *http.Request) bool { return r.Method == "POST" && r.URL.Query().Has("uploadId") }
 func isPut(r *http.Request) bool      { return r.Method == "PUT" && !r.URL.Query().Has("partNumber") }
 
@@ -94,23 +94,23 @@ func answer(status int) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// never answers until the client has had enough of it.
-func never(_ http.ResponseWriter, r *http.Request) bool {
+// neverAnswer waits until the client gives up.
+func neverAnswer(_ http.ResponseWriter, r *http.Request) bool {
 	io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
 
 	return true
 }
 
-// cutOff ends the connection in place of an answer.
+// cutOff closes the connection instead of responding.
 func cutOff(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }
 
-// TestServiceFails has the service fail in every request, or in some.
+// TestServiceFails lets every request fail and checks the errors.
 func TestServiceFails(t *testing.T) {
 	t.Parallel()
 
 	for name, fail := range map[string]func(http.ResponseWriter, *http.Request) bool{
-		"500": answer(500), "503": answer(503), "403": answer(403), "never": never,
+		"500": answer(500), "503": answer(503), "403": answer(403), "never": neverAnswer,
 		"cut off": cutOff, "301": answer(301),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,8 +121,8 @@ func TestServiceFails(t *testing.T) {
 			service.Configure(&c)
 
 			s := openConfigured(t, c)
-			b := s.place.(*bucket)
-			patient := b.timeout
+			b := s.backend.(*bucket)
+			timeout := b.timeout
 			put(t, s, "there", "there")
 
 			r, _, err := s.Open(t.Context(), "there")
@@ -132,7 +132,7 @@ func TestServiceFails(t *testing.T) {
 			defer r.Close()
 
 			service.Fail(fail)
-			b.timeout = 300 * time.Millisecond // requests that are to succeed have more
+			b.timeout = 300 * time.Millisecond // requests that should succeed have longer
 			_, putErr := s.Put(t.Context(), "a", strings.NewReader("x"), noLimit)
 			_, partsErr := s.Put(t.Context(), "a", bytes.NewReader(large()), noLimit)
 			_, _, openErr := s.Open(t.Context(), "there")
@@ -152,15 +152,15 @@ func TestServiceFails(t *testing.T) {
 			}
 
 			service.Fail(nil)
-			b.timeout = patient
-			wantFiles(t, inService(service), "there")
+			b.timeout = timeout
+			wantFiles(t, bucketFiles(service), "there")
 			put(t, s, "a", "now")
 		})
 	}
 }
 
-// TestServiceFailsAtTheEnd lets parts in, and refuses to put them together.
-func TestServiceFailsAtTheEnd(t *testing.T) {
+// TestCompleteFails accepts all parts and fails to complete the upload.
+func TestCompleteFails(t *testing.T) {
 	t.Parallel()
 
 	s, service := openService(t)
@@ -170,10 +170,10 @@ func TestServiceFailsAtTheEnd(t *testing.T) {
 		t.Errorf("Put = %v, want Unavailable", err)
 	}
 
-	wantFiles(t, inService(service))
+	wantFiles(t, bucketFiles(service))
 }
 
-// TestServiceRecovers has the first request of each kind fail.
+// TestServiceRecovers lets the first request of each kind fail.
 func TestServiceRecovers(t *testing.T) {
 	t.Parallel()
 
@@ -196,14 +196,14 @@ func TestServiceRecovers(t *testing.T) {
 	}
 
 	if got := get(t, s, "a"); got != "" {
-		t.Errorf("Open has %q", got)
+		t.Errorf("Open has %q, want no bytes", got)
 	}
 
-	wantFiles(t, inService(service), "a")
+	wantFiles(t, bucketFiles(service), "a")
 }
 
-// TestLostAnswer has the service make the object, and the answer get lost: the Put has succeeded all the same.
-func TestLostAnswer(t *testing.T) {
+// TestLostResponse checks that Put succeeds if the object was created but the response was lost.
+func TestLostResponse(t *testing.T) {
 	t.Parallel()
 
 	for name, tt := range map[string]struct {
@@ -222,16 +222,16 @@ func TestLostAnswer(t *testing.T) {
 				t.Errorf("Put = %d, %v, want it to succeed", got.Size, err)
 			}
 			if get(t, s, "a") != string(tt.content) {
-				t.Error("Open has other bytes")
+				t.Error("Open: content differs from the stored bytes")
 			}
 
-			wantFiles(t, inService(service), "a")
+			wantFiles(t, bucketFiles(service), "a")
 		})
 	}
 }
 
-// TestCancelledAtTheEnd ends the context when the object is made already.
-func TestCancelledAtTheEnd(t *testing.T) {
+// TestCanceledAfterPut cancels the context after the object was created.
+func TestCanceledAfterPut(t *testing.T) {
 	t.Parallel()
 
 	s, service := openService(t)
@@ -244,14 +244,14 @@ func TestCancelledAtTheEnd(t *testing.T) {
 	})
 
 	if _, err := s.Put(ctx, "a", strings.NewReader("hello"), noLimit); !errors.Is(err, context.Canceled) {
-		t.Errorf("Put = %v, want it to end with its context", err)
+		t.Errorf("Put = %v, want %v", err, context.Canceled)
 	}
 
-	wantFiles(t, inService(service))
+	wantFiles(t, bucketFiles(service))
 }
 
-// TestBodyBreaksOff cuts every answer after some bytes: the reader goes on where it broke off.
-func TestBodyBreaksOff(t *testing.T) {
+// TestInterruptedBody truncates every response: the reader resumes at the same offset.
+func TestInterruptedBody(t *testing.T) {
 	t.Parallel()
 
 	s, service := openService(t)
@@ -267,10 +267,10 @@ func TestBodyBreaksOff(t *testing.T) {
 	})
 
 	if get(t, s, "a") != content {
-		t.Error("Open has other bytes")
+		t.Error("Open: content differs from the stored bytes")
 	}
 	if gets < 4 {
-		t.Errorf("it was read with %d requests, want 4 or more", gets)
+		t.Errorf("got %d requests, want 4 or more", gets)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestAbsentService(t *testing.T) {
 		c.StorageURL, _, _ = strings.Cut(c.StorageURL, "&was=")
 
 		s := openConfigured(t, c)
-		s.place.(*bucket).timeout = 300 * time.Millisecond
+		s.backend.(*bucket).timeout = 300 * time.Millisecond
 		if _, err := s.Put(t.Context(), "a", strings.NewReader("x"), noLimit); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("Put = %v, want Unavailable", err)
 		}
@@ -302,45 +302,47 @@ func TestAbsentService(t *testing.T) {
 	}
 }
 
-// TestSweepParts removes the parts of an upload that was cut off, and nothing else.
+// TestSweepParts aborts an interrupted multipart upload and nothing else.
 func TestSweepParts(t *testing.T) {
 	t.Parallel()
 
 	s, service := openService(t)
 	put(t, s, "kept", "kept")
 
-	begun := &upload{bucket: s.place.(*bucket), key: s.place.(*bucket).key("cut/off")}
-	if err := errors.Join(begun.begin(t.Context()), begun.part(t.Context(), large()[:partSize])); err != nil {
+	begun := &upload{bucket: s.backend.(*bucket), key: s.backend.(*bucket).key("cut/off")}
+	if err := errors.Join(begun.begin(t.Context()), begun.putPart(t.Context(), large()[:partSize])); err != nil {
 		t.Fatal(err)
 	}
 
 	if n, err := s.Sweep(t.Context(), time.Minute); n != 0 || err != nil {
-		t.Errorf("Sweep of what is a minute old = %d, %v, want 0", n, err)
+		t.Errorf("Sweep of a recent upload = %d, %v, want 0", n, err)
 	}
 	if n, err := s.Sweep(t.Context(), -time.Minute); n != 1 || err != nil {
 		t.Errorf("Sweep = %d, %v, want 1", n, err)
 	}
 
-	wantFiles(t, inService(service), "kept")
+	wantFiles(t, bucketFiles(service), "kept")
 	if err := begun.complete(t.Context()); err == nil {
-		t.Error("an upload that was swept away was completed")
+		t.Error("an aborted upload was completed")
 	}
 }
 
 func TestReadPart(t *testing.T) {
 	t.Parallel()
 
-	for _, size := range []int{0, 1, firstChunk - 1, firstChunk, firstChunk + 1, 3 * firstChunk, 3*firstChunk + 1} {
-		part, last, err := readPart(iotest.HalfReader(bytes.NewReader(make([]byte, size))), nil, 3*firstChunk)
-		if want := min(size, 3*firstChunk); len(part) != want || cap(part) > 3*firstChunk ||
-			last != (size < 3*firstChunk) || err != nil {
+	for _, size := range []int{
+		0, 1, minPartBuffer - 1, minPartBuffer, minPartBuffer + 1, 3 * minPartBuffer, 3*minPartBuffer + 1,
+	} {
+		part, last, err := readPart(iotest.HalfReader(bytes.NewReader(make([]byte, size))), nil, 3*minPartBuffer)
+		if want := min(size, 3*minPartBuffer); len(part) != want || cap(part) > 3*minPartBuffer ||
+			last != (size < 3*minPartBuffer) || err != nil {
 			t.Errorf("readPart of %d = %d of %d, %v, %v", size, len(part), cap(part), last, err)
 		}
 	}
 }
 
-// TestCloseEndsARead closes a blob that somebody is reading: the read fails, and asks for nothing more.
-func TestCloseEndsARead(t *testing.T) {
+// TestCloseDuringRead closes a reader during a read: the read fails and sends no further request.
+func TestCloseDuringRead(t *testing.T) {
 	t.Parallel()
 
 	s, service := openService(t)
@@ -348,13 +350,13 @@ func TestCloseEndsARead(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var asked atomic.Int32
+	var requests atomic.Int32
 	service.Fail(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodGet {
 			return false
 		}
 
-		asked.Add(1)
+		requests.Add(1)
 		w.Header().Set("Content-Length", "10")
 		_, _ = io.WriteString(w, "0")
 		_ = http.NewResponseController(w).Flush()
@@ -369,29 +371,29 @@ func TestCloseEndsARead(t *testing.T) {
 	}
 
 	if n, err := r.Read(make([]byte, 10)); n != 1 || err != nil {
-		t.Fatalf("Read = %d, %v", n, err)
+		t.Fatalf("Read = %d, %v, want 1", n, err)
 	}
 
-	ended := make(chan error)
+	readErr := make(chan error)
 	go func() {
 		_, err := r.Read(make([]byte, 10))
-		ended <- err
+		readErr <- err
 	}()
 
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-ended; err == nil {
-		t.Error("the read does not fail")
+	if err := <-readErr; err == nil {
+		t.Error("Read after Close succeeded, want an error")
 	}
 
-	if n := asked.Load(); n != 1 {
-		t.Errorf("the service was asked %d times, want once", n)
+	if n := requests.Load(); n != 1 {
+		t.Errorf("got %d requests, want 1", n)
 	}
 }
 
-// TestRangesAreIgnored reads the end of a blob from a service, or from somebody before it, that answers with the whole.
-func TestRangesAreIgnored(t *testing.T) {
+// TestIgnoredRanges reads the end of a blob through a service or proxy that ignores ranges.
+func TestIgnoredRanges(t *testing.T) {
 	t.Parallel()
 
 	s, service := openService(t)
@@ -407,7 +409,7 @@ func TestRangesAreIgnored(t *testing.T) {
 	})
 
 	if got := get(t, s, "a"); got != "0123456789" {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want 0123456789", got)
 	}
 
 	r, _, err := s.Open(t.Context(), "a")
@@ -421,6 +423,6 @@ func TestRangesAreIgnored(t *testing.T) {
 	}
 
 	if got, err := io.ReadAll(r); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("the bytes from 5 on are %q, %v", got, err)
+		t.Errorf("read from byte 5: got %q, %v, want Unavailable", got, err)
 	}
 }

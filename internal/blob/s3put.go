@@ -17,35 +17,36 @@ import (
 )
 
 const (
-	// partSize is how many bytes one request stores. S3 takes 10,000 parts of 5 MiB or more: the size doubles
-	// every thousand parts, so that it suffices for the largest object that S3 knows, and small uploads take little memory.
-	partSize   = 8 << 20
-	sameParts  = 1000
-	firstChunk = 64 << 10
+	// partSize is the initial size of a part in bytes. S3 accepts 10,000 parts of at least 5 MiB.
+	// The size doubles every thousand parts, which suffices for the largest object of S3 and keeps
+	// small uploads cheap in memory.
+	partSize      = 8 << 20
+	partsPerSize  = 1000
+	minPartBuffer = 64 << 10
 
-	// settleTime is for tidying up after a Put that failed, when its ctx may have ended.
-	settleTime = 10 * time.Second
+	// cleanupTimeout limits the cleanup after a failed Put, whose ctx may have ended.
+	cleanupTimeout = 10 * time.Second
 
-	// markName is the metadata that says which Put has stored an object.
-	markName = "socle-put"
+	// putIDKey is the metadata that identifies the Put that stored an object.
+	putIDKey = "socle-put"
 )
 
-// upload is a Put under way.
+// upload is a Put in progress.
 type upload struct {
 	bucket *bucket
 	key    *string
-	mark   string  // of this Put alone
-	id     *string // of the upload in parts; nil: not begun
+	putID  string  // unique to this Put
+	id     *string // of the multipart upload; nil before it starts
 	parts  []types.CompletedPart
 }
 
-// put stores a blob in one request if it is small, and else in parts, which become visible together. That the
-// key must be new is for the service to see to.
-func (b *bucket) put(ctx context.Context, key string, in *incoming) (Object, error) {
-	u := &upload{bucket: b, key: b.key(key), mark: rand.Text()}
+// put stores a small blob in one request and a larger one as a multipart upload, which becomes
+// visible when completed. The service rejects existing keys.
+func (b *bucket) put(ctx context.Context, key string, in *measuredReader) (Object, error) {
+	u := &upload{bucket: b, key: b.key(key), putID: rand.Text()}
 	err := u.send(ctx, in)
 	if err != nil {
-		err = u.settle(ctx, err)
+		err = u.cleanUp(ctx, err)
 	}
 	if err != nil {
 		return Object{}, err
@@ -54,7 +55,7 @@ func (b *bucket) put(ctx context.Context, key string, in *incoming) (Object, err
 	return in.object(), nil
 }
 
-// send stores what is read from in.
+// send stores the bytes of in.
 func (u *upload) send(ctx context.Context, in io.Reader) error {
 	part, last, err := readPart(in, nil, partSize)
 	if err != nil {
@@ -62,7 +63,7 @@ func (u *upload) send(ctx context.Context, in io.Reader) error {
 	}
 
 	if last {
-		return u.whole(ctx, part)
+		return u.putObject(ctx, part)
 	}
 
 	if err := u.begin(ctx); err != nil {
@@ -70,7 +71,7 @@ func (u *upload) send(ctx context.Context, in io.Reader) error {
 	}
 
 	for {
-		if err := u.part(ctx, part); err != nil {
+		if err := u.putPart(ctx, part); err != nil {
 			return err
 		}
 
@@ -78,17 +79,18 @@ func (u *upload) send(ctx context.Context, in io.Reader) error {
 			return u.complete(ctx)
 		}
 
-		if part, last, err = readPart(in, part[:0], partSize<<(len(u.parts)/sameParts)); err != nil {
+		if part, last, err = readPart(in, part[:0], partSize<<(len(u.parts)/partsPerSize)); err != nil {
 			return err
 		}
 	}
 }
 
-// readPart reads on until there are size bytes in buffer, which grows as they come, or r is at its end.
+// readPart appends bytes of r to buffer until it has size bytes or r ends. The buffer grows on
+// demand.
 func readPart(r io.Reader, buffer []byte, size int) (part []byte, last bool, err error) {
 	for len(buffer) < size {
 		if len(buffer) == cap(buffer) {
-			larger := make([]byte, len(buffer), min(max(2*cap(buffer), firstChunk), size))
+			larger := make([]byte, len(buffer), min(max(2*cap(buffer), minPartBuffer), size))
 			copy(larger, buffer)
 			buffer = larger
 		}
@@ -106,20 +108,20 @@ func readPart(r io.Reader, buffer []byte, size int) (part []byte, last bool, err
 	return buffer, false, nil
 }
 
-func (u *upload) whole(ctx context.Context, content []byte) error {
-	return u.bucket.ask(ctx, len(content), func(ctx context.Context) error {
+func (u *upload) putObject(ctx context.Context, content []byte) error {
+	return u.bucket.do(ctx, len(content), func(ctx context.Context) error {
 		_, err := u.bucket.client.PutObject(ctx, &s3.PutObjectInput{Bucket: u.bucket.name,
 			Key: u.key, IfNoneMatch: aws.String("*"),
-			Body: bytes.NewReader(content), Metadata: map[string]string{markName: u.mark}})
+			Body: bytes.NewReader(content), Metadata: map[string]string{putIDKey: u.putID}})
 		return err
 	})
 }
 
 func (u *upload) begin(ctx context.Context) error {
-	return u.bucket.ask(ctx, 0, func(ctx context.Context) error {
+	return u.bucket.do(ctx, 0, func(ctx context.Context) error {
 		begun, err := u.bucket.client.CreateMultipartUpload(ctx,
 			&s3.CreateMultipartUploadInput{Bucket: u.bucket.name, Key: u.key,
-				Metadata: map[string]string{markName: u.mark}})
+				Metadata: map[string]string{putIDKey: u.putID}})
 		if err == nil {
 			u.id = begun.UploadId
 		}
@@ -128,9 +130,9 @@ func (u *upload) begin(ctx context.Context) error {
 	})
 }
 
-func (u *upload) part(ctx context.Context, content []byte) error {
+func (u *upload) putPart(ctx context.Context, content []byte) error {
 	number := aws.Int32(int32(len(u.parts) + 1))
-	return u.bucket.ask(ctx, len(content), func(ctx context.Context) error {
+	return u.bucket.do(ctx, len(content), func(ctx context.Context) error {
 		stored, err := u.bucket.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: u.bucket.name,
 			Key: u.key, UploadId: u.id,
 			PartNumber: number, Body: bytes.NewReader(content)})
@@ -143,8 +145,8 @@ func (u *upload) part(ctx context.Context, content []byte) error {
 }
 
 func (u *upload) complete(ctx context.Context) error {
-	// Putting the parts together may take as long as it takes to send some of them.
-	return u.bucket.ask(ctx, partSize, func(ctx context.Context) error {
+	// Combining the parts may take as long as sending some of them.
+	return u.bucket.do(ctx, partSize, func(ctx context.Context) error {
 		_, err := u.bucket.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: u.bucket.name,
 			Key: u.key, UploadId: u.id,
 			IfNoneMatch: aws.String("*"), MultipartUpload: &types.CompletedMultipartUpload{Parts: u.parts}})
@@ -152,56 +154,58 @@ func (u *upload) complete(ctx context.Context) error {
 	})
 }
 
-// settle ends a Put that failed, so that nothing is left of it, neither parts nor an object. It returns nil if the object is there
-// after all and wanted: an answer can be lost, and the next attempt then finds the key taken.
-func (u *upload) settle(ctx context.Context, failure error) error {
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(settleTime, 2*u.bucket.timeout))
+// cleanUp cleans up after a failed Put: neither parts nor an object remain. It returns nil if the
+// object exists and is wanted, since a response can be lost, and a retry then finds the key taken.
+func (u *upload) cleanUp(ctx context.Context, failure error) error {
+	cleanupCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(cleanupTimeout, 2*u.bucket.timeout))
 	defer cancel()
 
-	var aborted error
+	var abortErr error
 	if u.id != nil {
-		if aborted = u.bucket.abort(after, u.key, u.id); errors.Is(aborted, fs.ErrNotExist) {
-			aborted = nil
+		if abortErr = u.bucket.abort(cleanupCtx, u.key, u.id); errors.Is(abortErr, fs.ErrNotExist) {
+			abortErr = nil
 		}
 	}
 
-	if !sent(failure) {
-		return errors.Join(failure, aborted)
+	if !mayExist(failure) {
+		return errors.Join(failure, abortErr)
 	}
 
-	mine, err := u.stored(after)
-	if err != nil || !mine {
-		return errors.Join(notFound(failure), aborted, err)
+	stored, err := u.isStored(cleanupCtx)
+	if err != nil || !stored {
+		return errors.Join(notFoundAsUnavailable(failure), abortErr, err)
 	}
 	if ctx.Err() == nil {
 		return nil
 	}
 
-	return errors.Join(failure, u.bucket.remove(after, (*u.key)[len(u.bucket.prefix):]))
+	return errors.Join(failure, u.bucket.remove(cleanupCtx, (*u.key)[len(u.bucket.prefix):]))
 }
 
-// sent reports whether a failure leaves open whether the object was made: not if the content is at fault.
-func sent(failure error) bool {
+// mayExist reports whether the object may exist despite the failure. It does not if the content
+// failed.
+func mayExist(failure error) bool {
 	return fault.Is(failure, fault.Unavailable) || fault.Is(failure, fault.Conflict) ||
 		errors.Is(failure, fs.ErrNotExist) || errors.Is(failure, context.Canceled) ||
 		errors.Is(failure, context.DeadlineExceeded)
 }
 
-// notFound makes a bucket or an upload that is gone our loss; NotFound is for blobs.
-func notFound(failure error) error {
+// notFoundAsUnavailable turns a missing bucket or upload into Unavailable; NotFound is reserved for
+// blobs.
+func notFoundAsUnavailable(failure error) error {
 	if errors.Is(failure, fs.ErrNotExist) {
 		return unavailable(failure)
 	}
 	return failure
 }
 
-// stored reports whether the object under the key is the one of this Put.
-func (u *upload) stored(ctx context.Context) (bool, error) {
-	var mark string
-	err := u.bucket.ask(ctx, 0, func(ctx context.Context) error {
+// isStored reports whether this Put stored the object under the key.
+func (u *upload) isStored(ctx context.Context) (bool, error) {
+	var putID string
+	err := u.bucket.do(ctx, 0, func(ctx context.Context) error {
 		head, err := u.bucket.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: u.bucket.name, Key: u.key})
 		if err == nil {
-			mark = head.Metadata[markName]
+			putID = head.Metadata[putIDKey]
 		}
 
 		return err
@@ -210,12 +214,12 @@ func (u *upload) stored(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 
-	return mark == u.mark, err
+	return putID == u.putID, err
 }
 
-// abort removes the parts of an upload.
+// abort aborts a multipart upload and deletes its parts.
 func (b *bucket) abort(ctx context.Context, key, id *string) error {
-	return b.ask(ctx, 0, func(ctx context.Context) error {
+	return b.do(ctx, 0, func(ctx context.Context) error {
 		_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
 			Bucket:   b.name,
 			Key:      key,

@@ -15,7 +15,7 @@ import (
 func (b *bucket) open(ctx context.Context, key string) (io.ReadSeekCloser, int64, error) {
 	var size int64
 	var tag *string
-	if err := b.ask(ctx, 0, func(ctx context.Context) error {
+	if err := b.do(ctx, 0, func(ctx context.Context) error {
 		head, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: b.name, Key: b.key(key)})
 		if err == nil {
 			size, tag = aws.ToInt64(head.ContentLength), head.ETag
@@ -26,59 +26,62 @@ func (b *bucket) open(ctx context.Context, key string) (io.ReadSeekCloser, int64
 		return nil, 0, err
 	}
 
-	// a download may last longer than the request's time for opening it
-	reading, end := context.WithCancel(context.WithoutCancel(ctx))
-	get := func(at int64) (io.ReadCloser, *time.Timer, error) {
-		// The time is that for the answer, and then that between two reads of a body; see [ranged.Read].
-		getting, cancel := context.WithCancel(reading)
-		clock := time.AfterFunc(b.timeout, cancel)
+	// A download may outlast the request that opened it.
+	readCtx, cancelRead := context.WithCancel(context.WithoutCancel(ctx))
+	get := func(offset int64) (io.ReadCloser, *time.Timer, error) {
+		// The timeout applies to the response, and then to each read of the body; see
+		// [rangeReader.Read].
+		requestCtx, cancel := context.WithCancel(readCtx)
+		timer := time.AfterFunc(b.timeout, cancel)
 
-		got, err := b.client.GetObject(getting, &s3.GetObjectInput{
+		response, err := b.client.GetObject(requestCtx, &s3.GetObjectInput{
 			Bucket:  b.name,
 			Key:     b.key(key),
 			IfMatch: tag,
-			Range:   aws.String(fmt.Sprintf("bytes=%d-", at)),
+			Range:   aws.String(fmt.Sprintf("bytes=%d-", offset)),
 		})
-
-		clock.Stop()
-
+		timer.Stop()
 		if err != nil {
 			cancel()
-			return nil, nil, failed("read", key, s3Fault(err))
+			return nil, nil, wrapError("read", key, s3Error(err))
 		}
 
-		body := &cancelling{got.Body, cancel}
+		body := &cancelOnClose{response.Body, cancel}
 
-		// whoever stands between may not know ranges
-		if from := aws.ToString(got.ContentRange); at > 0 && !strings.HasPrefix(from, fmt.Sprintf("bytes %d-", at)) {
+		// A proxy may ignore ranges.
+		contentRange := aws.ToString(response.ContentRange)
+		if offset > 0 && !strings.HasPrefix(contentRange, fmt.Sprintf("bytes %d-", offset)) {
 			return nil, nil, errors.Join(
-				unavailable(fmt.Errorf("read %s from byte %d: the service answers with %q", key, at, from)),
+				unavailable(fmt.Errorf("read %s from byte %d: the service responded with range %q",
+					key, offset, contentRange)),
 				body.Close(),
 			)
 		}
 
-		return body, clock, nil
+		return body, timer, nil
 	}
 
-	return &ranged{size: size, patience: b.timeout, get: get, end: end}, size, nil
+	return &rangeReader{size: size, timeout: b.timeout, get: get, cancel: cancelRead}, size, nil
 }
 
-// ranged reads an object with a request for each place that it is read from. A body that breaks off is taken up where it did.
-type ranged struct {
-	size     int64
-	at       int64 // where the next Read begins
-	patience time.Duration
-	get      func(at int64) (io.ReadCloser, *time.Timer, error)
-	end      func() // ends all requests, those to come too
+// rangeReader reads an object with a request per position. It resumes an interrupted body at its
+// offset.
+type rangeReader struct {
+	size    int64
+	offset  int64 // offset of the next Read
+	timeout time.Duration
+	get     func(offset int64) (io.ReadCloser, *time.Timer, error)
+	cancel  func() // cancels all requests, including future ones
 
-	body  io.ReadCloser // from at on; nil: none
-	clock *time.Timer   // ends the body
-	fresh bool          // nothing was read of the body yet
+	body   io.ReadCloser // starts at offset; nil: no request
+	timer  *time.Timer   // cancels the request of body
+	unread bool          // nothing was read of body yet
 }
 
-// Read reads on. A client may take its time between two reads; the service may not within one.
-func (r *ranged) Read(p []byte) (int, error) {
-	if r.at >= r.size {
+// Read implements io.Reader. The timeout covers each read from the service, not the pauses of the
+// client between two reads.
+func (r *rangeReader) Read(p []byte) (int, error) {
+	if r.offset >= r.size {
 		return 0, io.EOF
 	}
 	if len(p) == 0 {
@@ -88,23 +91,23 @@ func (r *ranged) Read(p []byte) (int, error) {
 	for {
 		if r.body == nil {
 			var err error
-			if r.body, r.clock, err = r.get(r.at); err != nil {
+			if r.body, r.timer, err = r.get(r.offset); err != nil {
 				return 0, err
 			}
 
-			r.fresh = true
+			r.unread = true
 		}
 
-		r.clock.Reset(r.patience)
-		n, err := r.body.Read(p[:min(int64(len(p)), r.size-r.at)])
-		r.clock.Stop()
-		r.at += int64(n)
+		r.timer.Reset(r.timeout)
+		n, err := r.body.Read(p[:min(int64(len(p)), r.size-r.offset)])
+		r.timer.Stop()
+		r.offset += int64(n)
 
 		if n > 0 {
-			r.fresh = false
+			r.unread = false
 
 			if err != nil {
-				r.drop()
+				r.closeBody()
 			}
 
 			return n, nil
@@ -114,57 +117,58 @@ func (r *ranged) Read(p []byte) (int, error) {
 			continue
 		}
 
-		again := !r.fresh
-		r.drop()
+		retry := !r.unread
+		r.closeBody()
 
-		if !again {
-			return 0, unavailable(fmt.Errorf("read a blob at byte %d of %d: %w", r.at, r.size, err))
+		if !retry {
+			return 0, unavailable(fmt.Errorf("read blob at byte %d of %d: %w", r.offset, r.size, err))
 		}
 	}
 }
 
-// Seek moves the place of the next Read.
-func (r *ranged) Seek(offset int64, whence int) (int64, error) {
+// Seek implements io.Seeker.
+func (r *rangeReader) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
-		offset += r.at
+		offset += r.offset
 	case io.SeekEnd:
 		offset += r.size
 	}
 
 	if offset < 0 {
-		return r.at, errors.New("seek to before the beginning of a blob")
+		return r.offset, errors.New("seek before the beginning of a blob")
 	}
 
-	if offset != r.at {
-		r.drop()
+	if offset != r.offset {
+		r.closeBody()
 	}
 
-	r.at = offset
-	return r.at, nil
+	r.offset = offset
+	return r.offset, nil
 }
 
-// Close ends the reading, a Read under way too, as that of a file does: whoever answers with several ranges reads in a goroutine of its own.
-func (r *ranged) Close() error {
-	r.end()
+// Close cancels the current request, also during a Read of another goroutine, as closing a file
+// does: multipart ranges are read in a goroutine of their own.
+func (r *rangeReader) Close() error {
+	r.cancel()
 	return nil
 }
 
-func (r *ranged) drop() {
+func (r *rangeReader) closeBody() {
 	if r.body != nil {
 		r.body.Close()
 		r.body = nil
 	}
 }
 
-// cancelling is a body whose request ends with it.
-type cancelling struct {
+// cancelOnClose is a body that cancels its request when closed.
+type cancelOnClose struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 }
 
-// Close closes the body.
-func (c *cancelling) Close() error {
+// Close implements io.Closer.
+func (c *cancelOnClose) Close() error {
 	c.cancel()
 	return c.ReadCloser.Close()
 }

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// space asks the file system.
+// space returns the size of the file system.
 func (s *folder) space() (free, total int64, err error) {
 	dir, err := s.root.Open(".")
 	if err != nil {

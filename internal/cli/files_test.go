@@ -75,14 +75,14 @@ func TestVerifyFiles(t *testing.T) {
 			}
 
 			out, status = socle("files", "verify", "--sums")
-			if status != 1 || !strings.Contains(out, "file "+file+" has other bytes than were uploaded") {
+			if status != 1 || !strings.Contains(out, "file "+file+" does not match its checksum") {
 				t.Errorf("got status %d, %q", status, out)
 			}
 
 			a.Post("/projects/"+a.Project+"/pause", "").Want(200)
 
 			if out, status := socle("files", "verify", "--sums"); status != 1 ||
-				!strings.Contains(out, "file "+file+" has other bytes than were uploaded") {
+				!strings.Contains(out, "file "+file+" does not match its checksum") {
 				t.Errorf("of a paused project: got status %d, %q", status, out)
 			}
 
@@ -91,7 +91,7 @@ func TestVerifyFiles(t *testing.T) {
 			}
 
 			out, status = socle("files", "verify")
-			if status != 1 || !strings.Contains(out, "file "+file+" has lost its bytes") {
+			if status != 1 || !strings.Contains(out, "file "+file+" is missing its bytes") {
 				t.Errorf("got status %d, %q", status, out)
 			}
 

@@ -13,47 +13,48 @@ import (
 	"github.com/google/uuid"
 )
 
-// Answers are what someone answers: JSON values by the field's UUID in its usual spelling.
+// Answers maps the UUID of a field, in canonical form, to its answer as a JSON value.
 type Answers map[string]jsontext.Value
 
 const (
-	maxAnswer   = 100_000 // characters
-	maxChosen   = maxOptions
-	maxProblems = 100 // that an answer of ours reports; the rest is no less at fault
-	clipped     = 64  // bytes of a name that is sent back
+	maxAnswerLength  = 100_000 // characters
+	maxChosenOptions = maxOptions
+	maxProblems      = 100 // reported per request; more are cut off
+	maxEchoedName    = 64  // bytes of an unknown name repeated in an error
 )
 
-// errTooHeavy refuses answers to a form whose patterns were kept before there were bounds.
-var errTooHeavy = errors.New("can't be checked: the patterns of the form are too complex")
+// errPatternsTooComplex refuses answers to forms whose patterns were stored before there were
+// limits.
+var errPatternsTooComplex = errors.New("cannot be validated: the patterns of the form are too complex")
 
-// definition is a form's fields at a moment, by which responses are judged.
-type definition struct {
+// fieldSet holds the fields of a version of a form, which validate responses.
+type fieldSet struct {
 	version  int
 	honeypot *string
 	fields   []Field
 }
 
-// errUnanswered says that a value is none: null, empty text, an empty list.
-var errUnanswered = errors.New("is required")
+// errNoAnswer reports an empty value: null, empty text or an empty list.
+var errNoAnswer = errors.New("is required")
 
-// trapped takes the honeypot's value out of the answers, and reports whether there was something in it.
-func (d definition) trapped(in Answers) bool {
+// takeHoneypot removes the honeypot from the answers and reports whether it was filled in.
+func (d fieldSet) takeHoneypot(in Answers) bool {
 	if d.honeypot == nil {
 		return false
 	}
 
-	bait, there := in[*d.honeypot]
+	value, there := in[*d.honeypot]
 	delete(in, *d.honeypot)
 
-	return there && !slices.Contains([]string{"null", `""`, "false"}, string(bait))
+	return there && !slices.Contains([]string{"null", `""`, "false"}, string(value))
 }
 
-// judge returns the answers as they are kept. It fails with Unprocessable on every one that breaks a rule of
-// its field, such as answers.<uuid>, and on what is no field's. files are the fields that a file came for.
-// It ends when ctx does: the answers of one response may take tens of milliseconds.
-func (d definition) judge(ctx context.Context, in Answers, files map[uuid.UUID]bool) (Answers, error) {
+// validate validates answers and returns them in stored form. It fails with Unprocessable on every
+// invalid answer, such as answers.<uuid>, and on unknown fields. files holds the fields with an
+// uploaded file. It stops when ctx ends, since one response may take tens of milliseconds.
+func (d fieldSet) validate(ctx context.Context, in Answers, files map[uuid.UUID]bool) (Answers, error) {
 	var p problems
-	kept, left := Answers{}, newEffort()
+	stored, budget := Answers{}, newPatternBudget()
 	for _, f := range d.fields {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -61,44 +62,44 @@ func (d definition) judge(ctx context.Context, in Answers, files map[uuid.UUID]b
 
 		name := f.UUID.String()
 		if f.Type == "file" {
-			f.judgeFile(&p, in[name], files[f.UUID])
+			f.validateFile(&p, in[name], files[f.UUID])
 			continue
 		}
 
-		value, err := f.answer(in[name], left)
+		value, err := f.normalize(in[name], budget)
 		switch {
 		case err == nil:
-			kept[name] = value
-		case err != errUnanswered:
+			stored[name] = value
+		case err != errNoAnswer:
 			p.add("answers."+name, "invalid_value", err.Error())
 		case f.IsRequired:
 			p.add("answers."+name, "required", "is required")
 		}
 	}
 
-	p = append(p, d.unknown(in)...)
+	p = append(p, d.unknownAnswers(in)...)
 	for id := range files {
 		if i := slices.IndexFunc(d.fields, func(f Field) bool { return f.UUID == id }); i < 0 ||
 			d.fields[i].Type != "file" {
-			p.add("answers."+id.String(), "unknown", "is no field for a file")
+			p.add("answers."+id.String(), "unknown", "is not a file field of the form")
 		}
 	}
 
-	return kept, p[:min(len(p), maxProblems)].err()
+	return stored, p[:min(len(p), maxProblems)].err()
 }
 
-func (f *Field) judgeFile(p *problems, value jsontext.Value, came bool) {
+func (f *Field) validateFile(p *problems, value jsontext.Value, uploaded bool) {
 	name := "answers." + f.UUID.String()
 	switch {
-	case !blank(value):
-		p.add(name, "invalid_type", "must be a part of its own in multipart/form-data")
-	case !came && f.IsRequired:
+	case !isEmpty(value):
+		p.add(name, "invalid_type", "must be a separate part of multipart/form-data")
+	case !uploaded && f.IsRequired:
 		p.add(name, "required", "is required")
 	}
 }
 
-// unknown returns the answers to what is no field.
-func (d definition) unknown(in Answers) (p problems) {
+// unknownAnswers returns a problem for each answer that belongs to no field.
+func (d fieldSet) unknownAnswers(in Answers) (p problems) {
 	known := make(map[string]bool, len(d.fields))
 	for _, f := range d.fields {
 		known[f.UUID.String()] = true
@@ -106,70 +107,70 @@ func (d definition) unknown(in Answers) (p problems) {
 
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		if !known[name] && len(p) < maxProblems {
-			if len(name) > clipped {
-				name = strings.ToValidUTF8(name[:clipped], "") + "…"
+			if len(name) > maxEchoedName {
+				name = strings.ToValidUTF8(name[:maxEchoedName], "") + "…"
 			}
-			p.add("answers."+name, "unknown", "is no field of the form")
+			p.add("answers."+name, "unknown", "is not a field of the form")
 		}
 	}
 
 	return p
 }
 
-// blank reports whether a value answers nothing.
-func blank(v jsontext.Value) bool {
+// isEmpty reports whether v is an empty answer.
+func isEmpty(v jsontext.Value) bool {
 	return slices.Contains([]string{"", "null", `""`, "[]"}, string(v))
 }
 
-// answer judges a value, and returns it as it is kept: text as it came, numbers, true or false, and lists of options; dates in ISO 8601.
-// It fails with errUnanswered if there is none.
-func (f *Field) answer(v jsontext.Value, left *effort) (jsontext.Value, error) {
-	if blank(v) {
-		return nil, errUnanswered
+// normalize validates a value and returns it in stored form: text, number, boolean or list of
+// options; dates in ISO 8601. It fails with errNoAnswer if the value is empty.
+func (f *Field) normalize(v jsontext.Value, budget *patternBudget) (jsontext.Value, error) {
+	if isEmpty(v) {
+		return nil, errNoAnswer
 	}
 
-	text, err := f.read(v)
+	text, err := f.decode(v)
 	if err != nil {
 		return nil, err
 	}
 
-	var none problems // the rules themselves were judged when the field was changed
-	if f.Pattern != nil && left.weight < 0 {
-		return nil, errTooHeavy
+	var none problems // the rules were validated when the field was saved
+	if f.Pattern != nil && budget.weight < 0 {
+		return nil, errPatternsTooComplex
 	}
 
-	r := f.prepare(&none)
-	if f.Pattern != nil && !left.load(r.pattern) {
-		return nil, errTooHeavy
+	r := f.compileRules(&none)
+	if f.Pattern != nil && !budget.spend(r.pattern) {
+		return nil, errPatternsTooComplex
 	}
 
-	kept, err := f.judge(text, r, left)
+	stored, err := f.validate(text, r, budget)
 	if err != nil {
 		return nil, err
 	}
 
 	switch {
 	case f.Type == "multiselect":
-		return jsontext.Value(kept), nil
-	case f.Type == "checkbox" && kept == "false" && f.IsRequired: // as in a web form: consent is given or it is not
-		return nil, errUnanswered
+		return jsontext.Value(stored), nil
+	case f.Type == "checkbox" && stored == "false" && f.IsRequired: // as in a web form
+		return nil, errNoAnswer
 	case f.Type == "checkbox":
-		return jsontext.Value(kept), nil
+		return jsontext.Value(stored), nil
 	case slices.Contains(numberTypes, f.Type):
-		return jsontext.Value(decimal(kept)), nil
-	case f.IsRequired && strings.TrimSpace(kept) == "":
-		return nil, errUnanswered
+		return jsontext.Value(formatNumber(stored)), nil
+	case f.IsRequired && strings.TrimSpace(stored) == "":
+		return nil, errNoAnswer
 	}
 
-	return json.Marshal(kept)
+	return json.Marshal(stored)
 }
 
-// read returns a value as text, in the form in which a default is written.
-func (f *Field) read(v jsontext.Value) (string, error) {
+// decode converts a value to text, in the form of a default value.
+func (f *Field) decode(v jsontext.Value) (string, error) {
 	switch kind := v.Kind(); {
 	case f.Type == "multiselect" && kind == '[':
 		var chosen []string
-		if err := json.Unmarshal(v, &chosen); err != nil || len(chosen) > maxChosen {
+		if err := json.Unmarshal(v, &chosen); err != nil || len(chosen) > maxChosenOptions {
 			return "", errors.New("must be a list of options")
 		}
 
@@ -181,8 +182,8 @@ func (f *Field) read(v jsontext.Value) (string, error) {
 		if err := json.Unmarshal(v, &text); err != nil || strings.ContainsRune(text, 0) {
 			return "", errors.New("must be text without NUL")
 		}
-		if utf8.RuneCountInString(text) > maxAnswer {
-			return "", errors.New("must be at most " + count(maxAnswer, "character"))
+		if utf8.RuneCountInString(text) > maxAnswerLength {
+			return "", errors.New("must be at most " + plural(maxAnswerLength, "character"))
 		}
 
 		return text, nil
@@ -198,8 +199,8 @@ func (f *Field) read(v jsontext.Value) (string, error) {
 	return "", errors.New("must be text")
 }
 
-// decimal writes a number as JSON has it, without zeros before it.
-func decimal(text string) string {
+// formatNumber formats a number as JSON requires, without leading zeros.
+func formatNumber(text string) string {
 	digits, negative := strings.CutPrefix(text, "-")
 	digits = strings.TrimLeft(digits, "0")
 	if digits == "" || digits[0] == '.' {
@@ -213,18 +214,19 @@ func decimal(text string) string {
 	return digits
 }
 
-// keep checks the answers of a partial response, of which no rule is asked yet: they must be answers to fields, in a form that can be kept.
-func (d definition) keep(in Answers) error {
-	p := d.unknown(in)
+// validatePartial validates the answers of a partial response: each must belong to a field and have
+// its type. The rules of the fields are checked on completion.
+func (d fieldSet) validatePartial(in Answers) error {
+	p := d.unknownAnswers(in)
 	for _, f := range d.fields {
 		v := in[f.UUID.String()]
-		if blank(v) {
+		if isEmpty(v) {
 			continue
 		}
 
 		if f.Type == "file" {
-			f.judgeFile(&p, v, false)
-		} else if _, err := f.read(v); err != nil {
+			f.validateFile(&p, v, false)
+		} else if _, err := f.decode(v); err != nil {
 			p.add("answers."+f.UUID.String(), "invalid_type", err.Error())
 		}
 	}

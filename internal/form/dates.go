@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// isoLayouts are the ISO 8601 forms of each type that a value may have. The first one is how
-// a value that was entered in another format is kept. A time without a zone is taken for UTC.
+// isoLayouts lists the accepted ISO 8601 layouts of each type. Values in another format are stored
+// in the first one. Times without a zone are UTC.
 var isoLayouts = map[string][]string{
 	"date":     {"2006-01-02"},
 	"time":     {"15:04:05", "15:04"},
 	"datetime": {"2006-01-02T15:04:05", "2006-01-02T15:04", time.RFC3339, "2006-01-02T15:04Z07:00"},
 }
 
-// layouts maps each date_format of a type to Go's layout. Year, month and day stand in one of the
-// three orders in use, so that no format reads an ISO 8601 date as another day.
+// layouts maps each date_format of a type to the layout of package time. Dates use one of three
+// common orders, so that no format reads an ISO 8601 date as another day.
 var layouts = func() map[string]map[string]string {
 	all := map[string]map[string]string{"date": {}, "time": {}, "datetime": {}}
 	goLayout := strings.NewReplacer("YYYY", "2006", "MM", "01", "DD", "02", "HH", "15", "hh", "03", "mm", "04", "ss",
@@ -40,61 +40,61 @@ var layouts = func() map[string]map[string]string {
 	return all
 }()
 
-// spelling accepts the lower-case letters that other libraries use for year and day.
-var spelling = strings.NewReplacer("yyyy", "YYYY", "dd", "DD")
+// formatSpelling normalizes the lower-case letters that other libraries use for year and day.
+var formatSpelling = strings.NewReplacer("yyyy", "YYYY", "dd", "DD")
 
-// layout returns Go's layout of the definition's date_format, or "" if it has none that is known.
+// layout returns the layout of the definition's date_format, or "" if it is absent or unknown.
 func (d *Definition) layout() string {
 	if d.DateFormat == nil {
 		return ""
 	}
-	return layouts[d.Type][spelling.Replace(*d.DateFormat)]
+	return layouts[d.Type][formatSpelling.Replace(*d.DateFormat)]
 }
 
 func (d *Definition) checkDates(p *problems) (earliest, latest *time.Time) {
 	layout := d.layout()
 	if d.DateFormat != nil && layout == "" {
-		p.add("date_format", "invalid_format", "must be a format of a "+d.Type+" such as "+example[d.Type])
+		p.add("date_format", "invalid_format", "must be a format of a "+d.Type+" such as "+exampleFormats[d.Type])
 	}
 
-	earliest = checkDate(p, "start_date", &d.StartDate, d.Type, layout)
-	latest = checkDate(p, "end_date", &d.EndDate, d.Type, layout)
+	earliest = parseLimit(p, "start_date", &d.StartDate, d.Type, layout)
+	latest = parseLimit(p, "end_date", &d.EndDate, d.Type, layout)
 	if earliest != nil && latest != nil && earliest.After(*latest) {
-		p.add("start_date", crossed, "must not be after end_date")
+		p.add("start_date", outOfRange, "must not be after end_date")
 	}
 
 	return earliest, latest
 }
 
-var example = map[string]string{"date": "YYYY-MM-DD", "time": "HH:mm", "datetime": "YYYY-MM-DD HH:mm"}
+var exampleFormats = map[string]string{"date": "YYYY-MM-DD", "time": "HH:mm", "datetime": "YYYY-MM-DD HH:mm"}
 
-// checkDate reads a limit and leaves it in ISO 8601.
-func checkDate(p *problems, member string, value **string, kind, layout string) *time.Time {
+// parseLimit parses a limit and replaces it by its ISO 8601 form.
+func parseLimit(p *problems, member string, value **string, kind, layout string) *time.Time {
 	if *value == nil {
 		return nil
 	}
 
-	kept, t, err := parseDate(kind, **value, layout)
+	stored, t, err := parseDate(kind, **value, layout)
 	if err != nil {
 		p.add(member, "invalid_format", err.Error())
 		return nil
 	}
 
-	*value = &kept
+	*value = &stored
 	return &t
 }
 
-// parseDate reads a date, time or datetime in ISO 8601, which is kept as it is, or in a layout, which is
-// kept in ISO 8601: it outlives a change of the format.
-func parseDate(kind, value, layout string) (kept string, t time.Time, err error) {
+// parseDate parses a date, time or datetime in ISO 8601, which stays unchanged, or in layout, which
+// it converts to ISO 8601. Stored values thus survive a change of the format.
+func parseDate(kind, value, layout string) (stored string, t time.Time, err error) {
 	for _, iso := range isoLayouts[kind] {
-		if t, err := time.Parse(iso, value); err == nil && exact(value) {
+		if t, err := time.Parse(iso, value); err == nil && hasTwoDigitHour(value) {
 			return value, t, nil
 		}
 	}
 
 	if layout != "" {
-		// Written again, it must be the same: Parse takes some fields with a digit less.
+		// Formatting must restore the value: time.Parse accepts some fields with one digit less.
 		if t, err := time.Parse(layout, value); err == nil && t.Format(layout) == value {
 			return t.Format(isoLayouts[kind][0]), t, nil
 		}
@@ -104,8 +104,8 @@ func parseDate(kind, value, layout string) (kept string, t time.Time, err error)
 	return "", time.Time{}, errors.New("must be a " + kind + " in ISO 8601")
 }
 
-// exact reports whether the hour has its two digits, of which Parse takes one as well.
-func exact(value string) bool {
+// hasTwoDigitHour reports whether the hour has two digits; time.Parse accepts one as well.
+func hasTwoDigitHour(value string) bool {
 	i := strings.IndexByte(value, ':')
 	return i < 0 || i == len("15") || i == len("2006-01-02T15")
 }

@@ -2,19 +2,19 @@ package form
 
 import "slices"
 
-// The types of fields, by what can be asked of their values. Checkbox and file take no rules.
+// Types of fields, grouped by applicable rules. Checkbox and file have no rules.
 var (
 	textTypes   = []string{"text", "textarea", "email", "url", "phone"}
 	numberTypes = []string{"number", "rating"}
 	choiceTypes = []string{"radio", "select", "multiselect"}
 	dateTypes   = []string{"date", "time", "datetime"}
 
-	// Types lists every type of field.
+	// Types lists all field types.
 	Types = slices.Concat(textTypes, numberTypes, choiceTypes, dateTypes, []string{"checkbox", "file"})
 )
 
-// applies names the types that a member makes sense for. Members that are not here fit every type.
-var applies = map[string][]string{
+// applicableTypes maps a member to the types it applies to. Other members apply to all types.
+var applicableTypes = map[string][]string{
 	"default_value": slices.Concat(textTypes, numberTypes, choiceTypes, dateTypes, []string{"checkbox"}),
 	"options":       choiceTypes,
 	"pattern":       textTypes,
@@ -27,7 +27,7 @@ var applies = map[string][]string{
 	"end_date":      dateTypes,
 }
 
-// Definition is what a field asks of the values that people enter. What it does not ask is nil.
+// Definition holds the rules for the values of a field; nil means no rule.
 type Definition struct {
 	Label        string  `json:"label"`
 	Type         string  `json:"type"`
@@ -35,41 +35,41 @@ type Definition struct {
 	IsRequired   bool    `json:"isRequired"`
 	DefaultValue *string `json:"defaultValue" nullable:"true"`
 	Options      *string `json:"options" nullable:"true" doc:"JSON array of strings."`
-	Pattern      *string `json:"pattern" nullable:"true" doc:"RE2 expression that the whole value matches."`
+	Pattern      *string `json:"pattern" nullable:"true" doc:"RE2 expression that must match the whole value."`
 	MinLength    *int64  `json:"minLength" nullable:"true" doc:"Characters."`
 	MaxLength    *int64  `json:"maxLength" nullable:"true" doc:"Characters."`
 	MinValue     *int64  `json:"minValue" nullable:"true"`
 	MaxValue     *int64  `json:"maxValue" nullable:"true"`
-	DateFormat   *string `json:"dateFormat" nullable:"true" doc:"How people write the value, such as DD.MM.YYYY or HH:mm."`
+	DateFormat   *string `json:"dateFormat" nullable:"true" doc:"Input format of the value, such as DD.MM.YYYY or HH:mm."`
 	StartDate    *string `json:"startDate" nullable:"true" doc:"Earliest value, ISO 8601."`
 	EndDate      *string `json:"endDate" nullable:"true" doc:"Latest value, ISO 8601."`
 }
 
-// FieldInput is a request's definition of a field, new or changed. A member that is absent keeps its value,
-// null or empty text clears it.
+// FieldInput is a request to create or change a field. An absent member keeps its value; null or
+// empty text clears it.
 type FieldInput struct {
 	Label        string      `json:"label" doc:"1 to 100 characters."`
 	Type         string      `json:"type" doc:"text, textarea, number, email, url, phone, date, time, datetime, checkbox, radio, select, multiselect, rating or file."`
 	Description  Opt[string] `json:"description,omitzero" nullable:"true" doc:"Up to 500 characters."`
 	IsRequired   Opt[bool]   `json:"is_required,omitzero"`
-	DefaultValue Opt[string] `json:"default_value,omitzero" nullable:"true" doc:"A value that the field itself would take."`
+	DefaultValue Opt[string] `json:"default_value,omitzero" nullable:"true" doc:"A valid value of the field."`
 	Options      Opt[string] `json:"options,omitzero" nullable:"true" doc:"JSON array of strings, or a comma-separated list. Required for, and only for, radio, select and multiselect."`
-	Pattern      Opt[string] `json:"pattern,omitzero" nullable:"true" doc:"RE2 expression that the whole value has to match. Text types only."`
+	Pattern      Opt[string] `json:"pattern,omitzero" nullable:"true" doc:"RE2 expression that must match the whole value. Text types only."`
 	MinLength    Opt[int64]  `json:"min_length,omitzero" nullable:"true" doc:"Characters. Text types only."`
 	MaxLength    Opt[int64]  `json:"max_length,omitzero" nullable:"true" doc:"Characters. Text types only."`
 	MinValue     Opt[int64]  `json:"min_value,omitzero" nullable:"true" doc:"Number and rating only."`
 	MaxValue     Opt[int64]  `json:"max_value,omitzero" nullable:"true" doc:"Number and rating only."`
-	DateFormat   Opt[string] `json:"date_format,omitzero" nullable:"true" doc:"YYYY, MM and DD in a usual order, HH:mm or HH:mm:ss, or both. Date, time and datetime only."`
+	DateFormat   Opt[string] `json:"date_format,omitzero" nullable:"true" doc:"YYYY, MM and DD in a common order, HH:mm or HH:mm:ss, or both. Date, time and datetime only."`
 	StartDate    Opt[string] `json:"start_date,omitzero" nullable:"true" doc:"Earliest value, in ISO 8601 or date_format. Date, time and datetime only."`
 	EndDate      Opt[string] `json:"end_date,omitzero" nullable:"true" doc:"Latest value, in ISO 8601 or date_format. Date, time and datetime only."`
 }
 
-// apply returns the definition changed as in asks, and the rules that the result breaks.
+// apply returns the definition changed by in, and the problems of the result.
 //
-// A value that in names must fit the type. One that is left from another type and does not fit the new
-// one is dropped: nobody asked for it.
+// A value given in in must fit the type. A value left over from the previous type that does not fit
+// is dropped, since the caller did not set it.
 func (d Definition) apply(in FieldInput) (Definition, problems) {
-	m := merge{to: in.Type, left: map[string]func(){}}
+	m := definitionChange{newType: in.Type, stale: map[string]func(){}}
 	retyped := d.Type != in.Type
 	d.Label, d.Type = in.Label, in.Type
 
@@ -79,35 +79,35 @@ func (d Definition) apply(in FieldInput) (Definition, problems) {
 		m.add("is_required", "invalid_value", "must be true or false")
 	}
 
-	member(&m, "description", &d.Description, orNull(in.Description))
-	member(&m, "default_value", &d.DefaultValue, orNull(in.DefaultValue))
-	member(&m, "options", &d.Options, orNull(in.Options))
-	member(&m, "pattern", &d.Pattern, orNull(in.Pattern))
-	member(&m, "min_length", &d.MinLength, in.MinLength)
-	member(&m, "max_length", &d.MaxLength, in.MaxLength)
-	member(&m, "min_value", &d.MinValue, in.MinValue)
-	member(&m, "max_value", &d.MaxValue, in.MaxValue)
-	member(&m, "date_format", &d.DateFormat, orNull(in.DateFormat))
-	member(&m, "start_date", &d.StartDate, orNull(in.StartDate))
-	member(&m, "end_date", &d.EndDate, orNull(in.EndDate))
+	applyMember(&m, "description", &d.Description, emptyToNull(in.Description))
+	applyMember(&m, "default_value", &d.DefaultValue, emptyToNull(in.DefaultValue))
+	applyMember(&m, "options", &d.Options, emptyToNull(in.Options))
+	applyMember(&m, "pattern", &d.Pattern, emptyToNull(in.Pattern))
+	applyMember(&m, "min_length", &d.MinLength, in.MinLength)
+	applyMember(&m, "max_length", &d.MaxLength, in.MaxLength)
+	applyMember(&m, "min_value", &d.MinValue, in.MinValue)
+	applyMember(&m, "max_value", &d.MaxValue, in.MaxValue)
+	applyMember(&m, "date_format", &d.DateFormat, emptyToNull(in.DateFormat))
+	applyMember(&m, "start_date", &d.StartDate, emptyToNull(in.StartDate))
+	applyMember(&m, "end_date", &d.EndDate, emptyToNull(in.EndDate))
 
 	found := d.check()
-	if retyped && m.drop(found) {
+	if retyped && m.dropStale(found) {
 		found = d.check()
 	}
 
 	return d, append(m.problems, found...)
 }
 
-// merge is a change of a definition under way.
-type merge struct {
-	to       string            // the type after it
-	left     map[string]func() // clears a value that the request does not name
-	problems                   // with what the request names
+// definitionChange is a change of a definition in progress.
+type definitionChange struct {
+	newType  string            // the type after the change
+	stale    map[string]func() // clears a value that the request leaves unchanged
+	problems                   // of members in the request
 }
 
-// member applies one member of a request.
-func member[T any](m *merge, name string, value **T, in Opt[T]) {
+// applyMember applies one member of a request.
+func applyMember[T any](m *definitionChange, name string, value **T, in Opt[T]) {
 	if in.Named {
 		*value = in.Value
 	}
@@ -117,26 +117,26 @@ func member[T any](m *merge, name string, value **T, in Opt[T]) {
 	}
 
 	if !in.Named {
-		m.left[name] = func() { *value = nil }
+		m.stale[name] = func() { *value = nil }
 	}
 
-	types, some := applies[name]
-	if !some || slices.Contains(types, m.to) || !slices.Contains(Types, m.to) {
+	types, restricted := applicableTypes[name]
+	if !restricted || slices.Contains(types, m.newType) || !slices.Contains(Types, m.newType) {
 		return
 	}
 
 	*value = nil
 
 	if in.Named {
-		m.add(name, "not_applicable", "does not apply to a field of type "+m.to)
+		m.add(name, "not_applicable", "does not apply to a field of type "+m.newType)
 	}
 }
 
-// drop clears the values that are left from another type and found wrong by themselves.
-// Two limits that contradict each other are wrong together, and one of them is the request's.
-func (m *merge) drop(found problems) (dropped bool) {
+// dropStale clears values left over from the previous type that are invalid on their own. It keeps
+// contradictory limits, since one of the two is from the request.
+func (m *definitionChange) dropStale(found problems) (dropped bool) {
 	for _, f := range found {
-		if clear, ok := m.left[f.Name]; ok && f.Code != crossed {
+		if clear, ok := m.stale[f.Name]; ok && f.Code != outOfRange {
 			clear()
 			dropped = true
 		}
@@ -145,8 +145,8 @@ func (m *merge) drop(found problems) (dropped bool) {
 	return dropped
 }
 
-// orNull takes empty text for null: a web form sends it for what nobody entered.
-func orNull(in Opt[string]) Opt[string] {
+// emptyToNull turns empty text into null, since web forms send empty text for empty inputs.
+func emptyToNull(in Opt[string]) Opt[string] {
 	if in.Value != nil && *in.Value == "" {
 		return Opt[string]{Named: true}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// codes lists problems as "member code".
+// codes formats problems as "member code".
 func codes(p problems) []string {
 	all := []string{}
 	for _, f := range p {
@@ -36,121 +36,123 @@ func TestApplyNew(t *testing.T) {
 		"label too long": {FieldInput{Label: strings.Repeat("é", 101), Type: "text"},
 			[]string{"label too_long"}},
 		"unknown type": {FieldInput{Label: "a", Type: "Text"}, []string{"type invalid_value"}},
-		"description too long": {FieldInput{Label: "a", Type: "file", Description: some(strings.Repeat("x", 501))},
+		"description too long": {FieldInput{Label: "a", Type: "file", Description: optOf(strings.Repeat("x", 501))},
 			[]string{"description too_long"}},
-		"description with NUL": {FieldInput{Label: "a", Type: "file", Description: some("\x00")},
+		"description with NUL": {FieldInput{Label: "a", Type: "file", Description: optOf("\x00")},
 			[]string{"description invalid_format"}},
-		"required null": {FieldInput{Label: "a", Type: "text", IsRequired: null[bool]()},
+		"required null": {FieldInput{Label: "a", Type: "text", IsRequired: optNull[bool]()},
 			[]string{"is_required invalid_value"}},
-		"null everywhere": {FieldInput{Label: "a", Type: "checkbox", Options: null[string](),
-			MinValue: null[int64](), Pattern: some("")},
+		"null everywhere": {FieldInput{Label: "a", Type: "checkbox", Options: optNull[string](),
+			MinValue: optNull[int64](), Pattern: optOf("")},
 			nil},
-		"all at once": {FieldInput{Type: "number", Description: some("\x00"), MinValue: some(int64(2)),
-			MaxValue: some(int64(1)), Pattern: some("a"), Options: some("a")},
+		"all at once": {FieldInput{Type: "number", Description: optOf("\x00"), MinValue: optOf(int64(2)),
+			MaxValue: optOf(int64(1)), Pattern: optOf("a"), Options: optOf("a")},
 			[]string{"options not_applicable", "pattern not_applicable", "label required", "description invalid_format",
 				"min_value out_of_range"}},
 
-		"values of a text": {FieldInput{Label: "a", Type: "text", MinValue: some(int64(1)),
-			MaxValue: some(int64(1)), Options: some("a"),
-			DateFormat: some("YYYY"), StartDate: some("x"), EndDate: some("x")},
+		"values of a text": {FieldInput{Label: "a", Type: "text", MinValue: optOf(int64(1)),
+			MaxValue: optOf(int64(1)), Options: optOf("a"),
+			DateFormat: optOf("YYYY"), StartDate: optOf("x"), EndDate: optOf("x")},
 			[]string{"options not_applicable", "min_value not_applicable", "max_value not_applicable",
 				"date_format not_applicable", "start_date not_applicable", "end_date not_applicable"}},
-		"values of a select": {FieldInput{Label: "a", Type: "select", Options: some("a"), Pattern: some("a"),
-			MinLength: some(int64(1)), MaxLength: some(int64(1))},
+		"values of a select": {FieldInput{Label: "a", Type: "select", Options: optOf("a"), Pattern: optOf("a"),
+			MinLength: optOf(int64(1)), MaxLength: optOf(int64(1))},
 			[]string{"pattern not_applicable", "min_length not_applicable", "max_length not_applicable"}},
-		"default of a file": {FieldInput{Label: "a", Type: "file", DefaultValue: some("a")},
+		"default of a file": {FieldInput{Label: "a", Type: "file", DefaultValue: optOf("a")},
 			[]string{"default_value not_applicable"}},
 
 		"lengths": {
-			FieldInput{Label: "a", Type: "phone", MinLength: some(int64(0)), MaxLength: some(int64(0))}, nil,
+			FieldInput{Label: "a", Type: "phone", MinLength: optOf(int64(0)), MaxLength: optOf(int64(0))}, nil,
 		},
 		"negative lengths": {
-			FieldInput{Label: "a", Type: "text", MinLength: some(int64(-1)), MaxLength: some(int64(-1))},
+			FieldInput{Label: "a", Type: "text", MinLength: optOf(int64(-1)), MaxLength: optOf(int64(-1))},
 			[]string{"min_length invalid_value", "max_length invalid_value"},
 		},
-		"lengths crossed": {FieldInput{Label: "a", Type: "text", MinLength: some(int64(2)), MaxLength: some(int64(1))},
-			[]string{"min_length out_of_range"}},
+		"lengths crossed": {
+			FieldInput{Label: "a", Type: "text", MinLength: optOf(int64(2)), MaxLength: optOf(int64(1))},
+			[]string{"min_length out_of_range"},
+		},
 		"values crossed": {
-			FieldInput{Label: "a", Type: "rating", MinValue: some(int64(-1)), MaxValue: some(int64(-2))},
+			FieldInput{Label: "a", Type: "rating", MinValue: optOf(int64(-1)), MaxValue: optOf(int64(-2))},
 			[]string{"min_value out_of_range"},
 		},
 		"dates crossed": {
-			FieldInput{Label: "a", Type: "date", StartDate: some("2026-01-02"), EndDate: some("2026-01-01")},
+			FieldInput{Label: "a", Type: "date", StartDate: optOf("2026-01-02"), EndDate: optOf("2026-01-01")},
 			[]string{"start_date out_of_range"},
 		},
 
-		"pattern": {FieldInput{Label: "a", Type: "text", Pattern: some(`(a+)+$`)}, nil},
-		"pattern open quote": {FieldInput{Label: "a", Type: "text", Pattern: some(`\Qa)`), DefaultValue: some("a)")},
+		"pattern": {FieldInput{Label: "a", Type: "text", Pattern: optOf(`(a+)+$`)}, nil},
+		"pattern open quote": {FieldInput{Label: "a", Type: "text", Pattern: optOf(`\Qa)`), DefaultValue: optOf("a)")},
 			nil},
-		"pattern half": {FieldInput{Label: "a", Type: "text", Pattern: some(`a)(b`)},
+		"pattern half": {FieldInput{Label: "a", Type: "text", Pattern: optOf(`a)(b`)},
 			[]string{"pattern invalid_format"}},
-		"pattern look-ahead": {FieldInput{Label: "a", Type: "text", Pattern: some(`(?=a)`)},
+		"pattern look-ahead": {FieldInput{Label: "a", Type: "text", Pattern: optOf(`(?=a)`)},
 			[]string{"pattern invalid_format"}},
-		"pattern back": {FieldInput{Label: "a", Type: "text", Pattern: some(`(a)\1`)},
+		"pattern back": {FieldInput{Label: "a", Type: "text", Pattern: optOf(`(a)\1`)},
 			[]string{"pattern invalid_format"}},
-		"pattern bomb": {FieldInput{Label: "a", Type: "text", Pattern: some(`(?:a{1000}){1000}`)},
+		"pattern bomb": {FieldInput{Label: "a", Type: "text", Pattern: optOf(`(?:a{1000}){1000}`)},
 			[]string{"pattern invalid_format"}},
-		"pattern large": {FieldInput{Label: "a", Type: "text", Pattern: some(strings.Repeat(`(?:a?){990}`, 5))},
+		"pattern large": {FieldInput{Label: "a", Type: "text", Pattern: optOf(strings.Repeat(`(?:a?){990}`, 5))},
 			[]string{"pattern invalid_value"}},
 		"pattern of long values": {FieldInput{Label: "a", Type: "text",
-			Pattern: some(`(?:(?:.?){1000})*!`), MaxLength: some(int64(2000))},
+			Pattern: optOf(`(?:(?:.?){1000})*!`), MaxLength: optOf(int64(2000))},
 			[]string{"pattern invalid_value"}},
 		"pattern of short values": {
-			FieldInput{Label: "a", Type: "text", Pattern: some(`(?:(?:.?){1000})*!`), MaxLength: some(int64(1900))},
+			FieldInput{Label: "a", Type: "text", Pattern: optOf(`(?:(?:.?){1000})*!`), MaxLength: optOf(int64(1900))},
 			nil,
 		},
-		"pattern of large classes": {FieldInput{Label: "a", Type: "text", Pattern: some(`(?:[\pL\pS\pM]?){1000}`)},
+		"pattern of large classes": {FieldInput{Label: "a", Type: "text", Pattern: optOf(`(?:[\pL\pS\pM]?){1000}`)},
 			[]string{"pattern invalid_value"}},
-		"pattern long": {FieldInput{Label: "a", Type: "text", Pattern: some(strings.Repeat("a", 1001))},
+		"pattern long": {FieldInput{Label: "a", Type: "text", Pattern: optOf(strings.Repeat("a", 1001))},
 			[]string{"pattern too_long"}},
 		"pattern deep": {
-			FieldInput{Label: "a", Type: "text", Pattern: some(strings.Repeat("(", 500) + strings.Repeat(")", 500))},
+			FieldInput{Label: "a", Type: "text", Pattern: optOf(strings.Repeat("(", 500) + strings.Repeat(")", 500))},
 			nil,
 		},
-		"pattern of NUL": {FieldInput{Label: "a", Type: "text", Pattern: some("\x00")},
+		"pattern of NUL": {FieldInput{Label: "a", Type: "text", Pattern: optOf("\x00")},
 			[]string{"pattern invalid_format"}},
-		"pattern of bad UTF-8": {FieldInput{Label: "a", Type: "text", Pattern: some("\xff")},
+		"pattern of bad UTF-8": {FieldInput{Label: "a", Type: "text", Pattern: optOf("\xff")},
 			[]string{"pattern invalid_format"}},
 
 		"no options": {FieldInput{Label: "a", Type: "radio"}, []string{"options required"}},
-		"empty options": {FieldInput{Label: "a", Type: "select", Options: some("[]")},
+		"empty options": {FieldInput{Label: "a", Type: "select", Options: optOf("[]")},
 			[]string{"options invalid_length"}},
-		"options not an array": {FieldInput{Label: "a", Type: "select", Options: some(`["a"`)},
+		"options not an array": {FieldInput{Label: "a", Type: "select", Options: optOf(`["a"`)},
 			[]string{"options invalid_format"}},
-		"options of numbers": {FieldInput{Label: "a", Type: "select", Options: some(`[1]`)},
+		"options of numbers": {FieldInput{Label: "a", Type: "select", Options: optOf(`[1]`)},
 			[]string{"options invalid_format"}},
-		"options with null": {FieldInput{Label: "a", Type: "select", Options: some(`["a",null]`)},
+		"options with null": {FieldInput{Label: "a", Type: "select", Options: optOf(`["a",null]`)},
 			[]string{"options invalid_value"}},
-		"option empty": {FieldInput{Label: "a", Type: "select", Options: some(`a,,b`)},
+		"option empty": {FieldInput{Label: "a", Type: "select", Options: optOf(`a,,b`)},
 			[]string{"options invalid_value"}},
-		"option with NUL": {FieldInput{Label: "a", Type: "select", Options: some(`["\u0000"]`)},
+		"option with NUL": {FieldInput{Label: "a", Type: "select", Options: optOf(`["\u0000"]`)},
 			[]string{"options invalid_value"}},
-		"option half surrogate": {FieldInput{Label: "a", Type: "select", Options: some(`["\ud800"]`)},
+		"option half surrogate": {FieldInput{Label: "a", Type: "select", Options: optOf(`["\ud800"]`)},
 			[]string{"options invalid_format"}},
-		"option too long": {FieldInput{Label: "a", Type: "select", Options: some(strings.Repeat("a", 256))},
+		"option too long": {FieldInput{Label: "a", Type: "select", Options: optOf(strings.Repeat("a", 256))},
 			[]string{"options invalid_value"}},
-		"option twice": {FieldInput{Label: "a", Type: "select", Options: some("a, b,a")},
+		"option twice": {FieldInput{Label: "a", Type: "select", Options: optOf("a, b,a")},
 			[]string{"options duplicate"}},
-		"most options": {FieldInput{Label: "a", Type: "select", Options: some(numbers(1000))}, nil},
-		"too many options": {FieldInput{Label: "a", Type: "select", Options: some(numbers(1001))},
+		"most options": {FieldInput{Label: "a", Type: "select", Options: optOf(numbers(1000))}, nil},
+		"too many options": {FieldInput{Label: "a", Type: "select", Options: optOf(numbers(1001))},
 			[]string{"options invalid_length"}},
-		"default without option": {FieldInput{Label: "a", Type: "radio", DefaultValue: some("a")},
+		"default without option": {FieldInput{Label: "a", Type: "radio", DefaultValue: optOf("a")},
 			[]string{"options required"}},
 
-		"date_format unknown": {FieldInput{Label: "a", Type: "date", DateFormat: some("YYYY-DD-MM")},
+		"date_format unknown": {FieldInput{Label: "a", Type: "date", DateFormat: optOf("YYYY-DD-MM")},
 			[]string{"date_format invalid_format"}},
-		"date_format of a time": {FieldInput{Label: "a", Type: "date", DateFormat: some("HH:mm")},
+		"date_format of a time": {FieldInput{Label: "a", Type: "date", DateFormat: optOf("HH:mm")},
 			[]string{"date_format invalid_format"}},
-		"date_format in Java": {FieldInput{Label: "a", Type: "datetime", DateFormat: some("dd.MM.yyyy HH:mm:ss")},
+		"date_format in Java": {FieldInput{Label: "a", Type: "datetime", DateFormat: optOf("dd.MM.yyyy HH:mm:ss")},
 			nil},
 		"dates wrong": {
-			FieldInput{Label: "a", Type: "date", StartDate: some("2026-02-30"), EndDate: some("01.01.2026")},
+			FieldInput{Label: "a", Type: "date", StartDate: optOf("2026-02-30"), EndDate: optOf("01.01.2026")},
 			[]string{"start_date invalid_format", "end_date invalid_format"},
 		},
 
-		"default with NUL": {FieldInput{Label: "a", Type: "textarea", DefaultValue: some("a\x00")},
+		"default with NUL": {FieldInput{Label: "a", Type: "textarea", DefaultValue: optOf("a\x00")},
 			[]string{"default_value invalid_format"}},
-		"default too large": {FieldInput{Label: "a", Type: "textarea", DefaultValue: some(strings.Repeat("a", 1001))},
+		"default too large": {FieldInput{Label: "a", Type: "textarea", DefaultValue: optOf(strings.Repeat("a", 1001))},
 			[]string{"default_value too_long"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +169,7 @@ func TestApplyNew(t *testing.T) {
 
 			again := d
 			if found := again.check(); len(found) > 0 || !cmp.Equal(again, d) {
-				t.Errorf("checked again: %q\n%s", codes(found), cmp.Diff(again, d))
+				t.Errorf("second check changed the definition: %q\n%s", codes(found), cmp.Diff(again, d))
 			}
 		})
 	}
@@ -176,7 +178,7 @@ func TestApplyNew(t *testing.T) {
 func numbers(n int) string {
 	all := make([]string, n)
 	for i := range all {
-		all[i] = count(i, "option")
+		all[i] = plural(i, "option")
 	}
 
 	return strings.Join(all, ",")
@@ -207,16 +209,18 @@ func TestApplyChange(t *testing.T) {
 			want: Definition{Label: "b", Type: "number", Description: new("why"),
 				IsRequired: true, DefaultValue: new("5"),
 				MinValue: new(int64(1)), MaxValue: new(int64(9))}},
-		"clears what is null or empty": {from: number, in: FieldInput{Label: "a", Type: "number", Description: some(""),
-			DefaultValue: null[string](), MinValue: null[int64](), IsRequired: some(false)},
+		"clears null and empty members": {from: number, in: FieldInput{Label: "a", Type: "number",
+			Description: optOf(""), DefaultValue: optNull[string](),
+			MinValue: optNull[int64](), IsRequired: optOf(false)},
 			want: Definition{Label: "a", Type: "number", MaxValue: new(int64(9))}},
-		"judges the result": {from: number, in: FieldInput{Label: "a", Type: "number", MinValue: some(int64(6))},
+		"judges the result": {from: number, in: FieldInput{Label: "a", Type: "number", MinValue: optOf(int64(6))},
 			problems: []string{"default_value invalid_value"}},
 		"judges a new limit against the old": {from: number,
-			in:       FieldInput{Label: "a", Type: "rating", MinValue: some(int64(10)), DefaultValue: null[string]()},
+			in: FieldInput{Label: "a", Type: "rating",
+				MinValue: optOf(int64(10)), DefaultValue: optNull[string]()},
 			problems: []string{"min_value out_of_range"}},
 		"judges an old limit against the new": {from: number,
-			in:       FieldInput{Label: "a", Type: "rating", MaxValue: some(int64(0))},
+			in:       FieldInput{Label: "a", Type: "rating", MaxValue: optOf(int64(0))},
 			problems: []string{"min_value out_of_range"}},
 		"drops what the new type has no use for": {from: number, in: FieldInput{Label: "a", Type: "file"},
 			want: Definition{Label: "a", Type: "file", Description: new("why"), IsRequired: true}},
@@ -227,23 +231,23 @@ func TestApplyChange(t *testing.T) {
 		"drops a value that the new type does not take": {from: date, in: FieldInput{Label: "a", Type: "time"},
 			want: Definition{Label: "a", Type: "time"}},
 		"refuses a value that the new type does not take": {from: date,
-			in:       FieldInput{Label: "a", Type: "time", StartDate: some("2026-01-02")},
+			in:       FieldInput{Label: "a", Type: "time", StartDate: optOf("2026-01-02")},
 			problems: []string{"start_date invalid_format"}},
 		"refuses what the new type has no use for": {from: number,
-			in:       FieldInput{Label: "a", Type: "text", MinValue: some(int64(1))},
+			in:       FieldInput{Label: "a", Type: "text", MinValue: optOf(int64(1))},
 			problems: []string{"min_value not_applicable"}},
 		"asks the new type's options": {from: number, in: FieldInput{Label: "a", Type: "select"},
 			problems: []string{"options required"}},
 		"asks for options that are cleared": {from: choice,
-			in:       FieldInput{Label: "a", Type: "select", Options: null[string]()},
+			in:       FieldInput{Label: "a", Type: "select", Options: optNull[string]()},
 			problems: []string{"options required"}},
 		"keeps options": {from: choice, in: FieldInput{Label: "a", Type: "multiselect"},
 			want: Definition{Label: "a", Type: "multiselect", Options: new(`["x","y"]`), DefaultValue: new(`["x"]`)}},
 		"judges the default by new options": {from: choice,
-			in:       FieldInput{Label: "a", Type: "select", Options: some("y,z")},
+			in:       FieldInput{Label: "a", Type: "select", Options: optOf("y,z")},
 			problems: []string{"default_value invalid_value"}},
 		"keeps dates under another format": {from: date,
-			in: FieldInput{Label: "a", Type: "date", DateFormat: some("MM/DD/YYYY"), EndDate: some("12/31/2026")},
+			in: FieldInput{Label: "a", Type: "date", DateFormat: optOf("MM/DD/YYYY"), EndDate: optOf("12/31/2026")},
 			want: Definition{Label: "a", Type: "date", DateFormat: new("MM/DD/YYYY"), StartDate: new("2026-01-02"),
 				EndDate: new("2026-12-31"), DefaultValue: new("2026-03-04")}},
 	} {
@@ -303,32 +307,32 @@ func TestDefaultValue(t *testing.T) {
 			[]string{"2025-12-31T23:00:00Z", "2026-01-01T00:00", "2026-01-01T12:00:00.5+02:00"},
 			[]string{"2025-12-31T22:59:59Z", "2026-01-01", "2026-01-01 00:00", "2026-01-01T1:00:00Z"}},
 	} {
-		judge := func(value string) problems {
+		validate := func(value string) problems {
 			d := test.definition
 			d.Label, d.DefaultValue = "a", &value
 			p := d.check()
 			if len(p) == 0 && *d.DefaultValue != value {
-				t.Errorf("%s: %q became %q", d.Type, value, *d.DefaultValue)
+				t.Errorf("%s: %q was changed to %q", d.Type, value, *d.DefaultValue)
 			}
 
 			return p
 		}
 
 		for _, value := range test.takes {
-			if p := judge(value); len(p) > 0 {
-				t.Errorf("%s refuses %q: %v", test.definition.Type, value, p)
+			if p := validate(value); len(p) > 0 {
+				t.Errorf("%s, %q: got %v, want no problems", test.definition.Type, value, p)
 			}
 		}
 
 		for _, value := range test.refuses {
-			if got, want := codes(judge(value)), []string{"default_value invalid_value"}; !slices.Equal(got, want) {
+			if got, want := codes(validate(value)), []string{"default_value invalid_value"}; !slices.Equal(got, want) {
 				t.Errorf("%s, %q: got %q, want %q", test.definition.Type, value, got, want)
 			}
 		}
 	}
 }
 
-func TestKeptForms(t *testing.T) {
+func TestStoredDates(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct{ kind, format, value, want string }{
@@ -345,7 +349,7 @@ func TestKeptForms(t *testing.T) {
 	} {
 		d := Definition{Label: "a", Type: test.kind, DateFormat: &test.format, StartDate: &test.value}
 		if p := d.check(); len(p) > 0 || *d.StartDate != test.want {
-			t.Errorf("%s %s: %q became %q (%v), want %q", test.kind, test.format, test.value,
+			t.Errorf("%s %s, %q: got %q (%v), want %q", test.kind, test.format, test.value,
 				*d.StartDate, p, test.want)
 		}
 	}
@@ -362,8 +366,9 @@ func TestKeptForms(t *testing.T) {
 	}
 }
 
-// TestFormatsAgree shows that no date_format reads an ISO 8601 value as another moment, since both are taken.
-func TestFormatsAgree(t *testing.T) {
+// TestFormatsMatchISO checks that no date_format parses an ISO 8601 value as another time, since
+// both are accepted.
+func TestFormatsMatchISO(t *testing.T) {
 	t.Parallel()
 
 	for kind, value := range map[string]string{
@@ -384,17 +389,17 @@ func TestFormatsAgree(t *testing.T) {
 			same++
 
 			if !got.Equal(want) {
-				t.Errorf("%s: %s is %v, want %v", format, value, got, want)
+				t.Errorf("%s: %s: got %v, want %v", format, value, got, want)
 			}
 		}
 
 		if same == 0 {
-			t.Errorf("no format of a %s takes %s", kind, value)
+			t.Errorf("no format of type %s accepts %s", kind, value)
 		}
 	}
 }
 
-func TestOptionsKept(t *testing.T) {
+func TestStoredOptions(t *testing.T) {
 	t.Parallel()
 
 	for in, want := range map[string]string{
@@ -407,7 +412,7 @@ func TestOptionsKept(t *testing.T) {
 	} {
 		d := Definition{Label: "a", Type: "select", Options: &in}
 		if p := d.check(); len(p) > 0 || *d.Options != want {
-			t.Errorf("%q became %q (%v), want %q", in, *d.Options, p, want)
+			t.Errorf("%q: got %q (%v), want %q", in, *d.Options, p, want)
 		}
 	}
 }

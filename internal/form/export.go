@@ -15,24 +15,25 @@ import (
 	"socle/internal/tenant"
 )
 
-const exportBatch = 500 // responses that are read at once
+const exportBatch = 500 // responses per query
 
-// Export is the responses to a form on their way into a spreadsheet.
+// Export writes the responses to a form as a spreadsheet.
 type Export struct {
-	project *tenant.Project
-	form    uuid.UUID
-	args    pgx.StrictNamedArgs
-	columns []column
-	first   []Response
+	project    *tenant.Project
+	form       uuid.UUID
+	args       pgx.StrictNamedArgs
+	columns    []column
+	firstBatch []Response
 }
 
-// column is a field, by the label that it had last.
+// column is a field with its latest label.
 type column struct {
 	field uuid.UUID
 	label string
 }
 
-// NewExport prepares the export of the responses to a form of project p that the filter takes, and fails as [ListResponses] does.
+// NewExport prepares the export of the filtered responses to a form of project p. It fails as
+// [ListResponses] does.
 func NewExport(ctx context.Context, p *tenant.Project, form uuid.UUID, filter Filter) (*Export, error) {
 	args, err := filter.args(form)
 	if err != nil {
@@ -51,8 +52,8 @@ func NewExport(ctx context.Context, p *tenant.Project, form uuid.UUID, filter Fi
 		e.columns, seen[field.UUID] = append(e.columns, column{field.UUID, field.Label}), true
 	}
 
-	// Behind the fields of today those that are gone.
-	definitions, err := pg.All[frozen](ctx, p.Trusted(), `
+	// Deleted fields follow the current ones.
+	definitions, err := pg.All[storedVersion](ctx, p.Trusted(), `
 		select version, fields from forms.definitions where form_uuid = @form order by version desc`,
 		pgx.StrictNamedArgs{"form": form})
 	if err != nil {
@@ -67,16 +68,16 @@ func NewExport(ctx context.Context, p *tenant.Project, form uuid.UUID, filter Fi
 		}
 	}
 
-	e.first, err = e.read(ctx, time.Unix(0, 0).UTC(), uuid.Nil)
+	e.firstBatch, err = e.next(ctx, time.Unix(0, 0).UTC(), uuid.Nil)
 	return e, err
 }
 
-// read returns the responses that come next behind one.
-func (e *Export) read(ctx context.Context, after time.Time, id uuid.UUID) ([]Response, error) {
+// next returns the next batch of responses after the given one.
+func (e *Export) next(ctx context.Context, after time.Time, id uuid.UUID) ([]Response, error) {
 	e.args["after"], e.args["id"], e.args["batch"] = after, id, exportBatch
 	stored, err := pg.All[storedResponse](ctx, e.project.Trusted(), `
 		select `+responseColumns+` from forms.responses
-		where (created_at, uuid) > (@after, @id) and`+filtered+`
+		where (created_at, uuid) > (@after, @id) and`+filterCondition+`
 		order by created_at, uuid limit @batch`, e.args)
 	if err != nil {
 		return nil, err
@@ -85,27 +86,27 @@ func (e *Export) read(ctx context.Context, after time.Time, id uuid.UUID) ([]Res
 	return withFields(ctx, e.project.Trusted(), e.form, stored)
 }
 
-// WriteCSV writes the responses as CSV (RFC 4180), oldest first: a line of labels, then one line each. It holds no connection while it
-// writes; before each batch it calls alive.
+// WriteCSV writes the responses as CSV (RFC 4180), oldest first: a header of labels, then one
+// record each. It holds no connection while it writes, and calls alive before each batch.
 func (e *Export) WriteCSV(ctx context.Context, w io.Writer, alive func() error) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
 	head := []string{"uuid", "state", "version", "createdAt", "submittedAt"}
 	for _, c := range e.columns {
-		head = append(head, inert(c.label))
+		head = append(head, escapeFormula(c.label))
 	}
 
 	if err := out.Write(head); err != nil {
 		return err
 	}
 
-	for batch := e.first; len(batch) > 0; {
+	for batch := e.firstBatch; len(batch) > 0; {
 		if err := alive(); err != nil {
 			return err
 		}
 
 		for _, r := range batch {
-			if err := out.Write(e.line(r)); err != nil {
+			if err := out.Write(e.row(r)); err != nil {
 				return err
 			}
 		}
@@ -116,7 +117,7 @@ func (e *Export) WriteCSV(ctx context.Context, w io.Writer, alive func() error) 
 
 		last := batch[len(batch)-1]
 		var err error
-		if batch, err = e.read(ctx, last.CreatedAt, last.UUID); err != nil {
+		if batch, err = e.next(ctx, last.CreatedAt, last.UUID); err != nil {
 			return err
 		}
 	}
@@ -125,13 +126,15 @@ func (e *Export) WriteCSV(ctx context.Context, w io.Writer, alive func() error) 
 	return out.Error()
 }
 
-func (e *Export) line(r Response) []string {
-	cells := []string{r.UUID.String(), r.State, strconv.Itoa(r.Version), stamp(&r.CreatedAt), stamp(r.SubmittedAt)}
+func (e *Export) row(r Response) []string {
+	cells := []string{
+		r.UUID.String(), r.State, strconv.Itoa(r.Version), formatTime(&r.CreatedAt), formatTime(r.SubmittedAt),
+	}
 	byField := make(map[uuid.UUID]string, len(r.Answers))
 	for _, a := range r.Answers {
 		text := a.Text()
-		if a.Value.Kind() != '0' { // a negative number is a number
-			text = inert(text)
+		if a.Value.Kind() != '0' { // negative numbers are not formulas
+			text = escapeFormula(text)
 		}
 
 		byField[a.FieldUUID] = text
@@ -144,15 +147,16 @@ func (e *Export) line(r Response) []string {
 	return cells
 }
 
-func stamp(t *time.Time) string {
+func formatTime(t *time.Time) string {
 	if t == nil {
 		return ""
 	}
 	return t.UTC().Format("2006-01-02T15:04:05.000000Z")
 }
 
-// inert keeps a spreadsheet from taking a stranger's text for a formula: what would begin one gets a ' before it.
-func inert(text string) string {
+// escapeFormula protects against formula injection: text that a spreadsheet would evaluate is
+// prefixed with '.
+func escapeFormula(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
 		return "'" + text
 	}

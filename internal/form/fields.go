@@ -28,23 +28,23 @@ const fieldColumns = `
 	min_length, max_length, min_value, max_value, date_format, start_date, end_date, created_at, updated_at`
 
 const (
-	maxFields = 500 // of one form
-	maxBatch  = 100 // of one request
+	maxFields = 500 // per form
+	maxBatch  = 100 // per request
 )
 
-// CreateFields adds fields to a form of project p, all or none, behind those that it has and in the order
-// given. It fails with NotFound if there is no such form, and with Unprocessable on every member that breaks a
-// rule, such as fields.0.label.
+// CreateFields appends fields to a form of project p in the given order, all or none. It fails with
+// NotFound if the form does not exist, and with Unprocessable on every invalid member, such as
+// fields.0.label.
 func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields []FieldInput) ([]Field, error) {
-	definitions, broken := define(fields)
+	definitions, invalid := validateFields(fields)
 	var created []Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := redefine(ctx, tx, form); err != nil {
+		if err := incrementVersion(ctx, tx, form); err != nil {
 			return err
 		}
 
-		if broken != nil { // it comes second: whether there is such a form is answered first
-			return broken
+		if invalid != nil { // NotFound takes precedence
+			return invalid
 		}
 
 		last, err := pg.One[struct{ Count, Position int }](ctx, tx, `
@@ -56,10 +56,10 @@ func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields
 
 		if last.Count+len(fields) > maxFields {
 			return fault.OnField(fault.Unprocessable, "fields", "invalid_length",
-				"must not be more than %d in a form", maxFields)
+				"must not exceed %d per form", maxFields)
 		}
 
-		created = make([]Field, 0, len(fields)) // InTx may run this again
+		created = make([]Field, 0, len(fields)) // InTx may retry the function
 		for i, d := range definitions {
 			f, err := insertField(ctx, tx, form, last.Position+i+1, d)
 			if err != nil {
@@ -78,17 +78,17 @@ func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields
 	return created, nil
 }
 
-// redefine gives the fields of a form a new version. The form's lock, which this takes, keeps changes of them apart: no two make
-// one version or one position.
-func redefine(ctx context.Context, tx pgx.Tx, form uuid.UUID) error {
+// incrementVersion increments the version of a form's fields. The lock on the form's row serializes
+// changes, so that versions and positions are unique.
+func incrementVersion(ctx context.Context, tx pgx.Tx, form uuid.UUID) error {
 	_, err := pg.Value[int](ctx, tx,
 		`update forms.forms set version = version + 1 where uuid = @form returning version`,
 		pgx.StrictNamedArgs{"form": form})
 	return err
 }
 
-// define judges new fields.
-func define(fields []FieldInput) ([]Definition, error) {
+// validateFields validates new fields.
+func validateFields(fields []FieldInput) ([]Definition, error) {
 	if len(fields) == 0 || len(fields) > maxBatch {
 		return nil, fault.OnField(fault.Unprocessable, "fields", "invalid_length", "must be 1 to %d fields", maxBatch)
 	}
@@ -121,18 +121,21 @@ func insertField(ctx context.Context, tx pgx.Tx, form uuid.UUID, position int, d
 		insert into forms.fields (uuid, form_uuid, position, label, type, description, is_required, default_value,
 			options, pattern, min_length, max_length, min_value, max_value, date_format, start_date, end_date)
 		values (@id, @form, @position, @label, @type, @description, @required, @default,
-			@options::text::json, @pattern, @min_length, @max_length, @min_value, @max_value, @date_format, @start_date, @end_date)
+			@options::text::json, @pattern, @min_length, @max_length, @min_value, @max_value,
+			@date_format, @start_date, @end_date)
 		returning `+fieldColumns, args)
 }
 
-// GetField returns a field of a form of project p. It fails with NotFound if there is none, another form's field included.
+// GetField returns a field of a form of project p. It fails with NotFound if the form has no such
+// field.
 func GetField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) (Field, error) {
 	return pg.One[Field](ctx, p.Trusted(), `
 		select `+fieldColumns+` from forms.fields where uuid = @field and form_uuid = @form`,
 		pgx.StrictNamedArgs{"field": field, "form": form})
 }
 
-// ListFields returns the fields of a form of project p in their order. It fails with NotFound if there is no such form.
+// ListFields returns the fields of a form of project p in order. It fails with NotFound if the form
+// does not exist.
 func ListFields(ctx context.Context, p *tenant.Project, form uuid.UUID) ([]Field, error) {
 	f, err := GetFullForm(ctx, p, form)
 	return f.Fields, err
@@ -143,12 +146,12 @@ func listFields(ctx context.Context, q pg.Querier, form uuid.UUID) ([]Field, err
 		pgx.StrictNamedArgs{"form": form})
 }
 
-// DeleteField removes a field from a form of project p; what people have answered to it stays with their responses. It fails
-// with NotFound if there is no such field in this form.
+// DeleteField deletes a field of a form of project p; existing responses keep their answers. It
+// fails with NotFound if the form has no such field.
 func DeleteField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) (Field, error) {
 	var deleted Field
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
-		if err := redefine(ctx, tx, form); err != nil {
+		if err := incrementVersion(ctx, tx, form); err != nil {
 			return err
 		}
 
@@ -161,12 +164,13 @@ func DeleteField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) 
 	return deleted, err
 }
 
-// OrderFields puts the fields of a form of project p into an order, which names each of them once, and returns them in it. It
-// fails with NotFound if there is no such form, and with Unprocessable on fields if the order names others than those of the form.
+// OrderFields reorders the fields of a form of project p and returns them. order names each field
+// once. It fails with NotFound if the form does not exist, and with Unprocessable on fields if
+// order does not match the fields of the form.
 func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order []uuid.UUID) ([]Field, error) {
 	var fields []Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := redefine(ctx, tx, form); err != nil {
+		if err := incrementVersion(ctx, tx, form); err != nil {
 			return err
 		}
 
@@ -183,18 +187,18 @@ func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order [
 		for i, id := range order {
 			if !missing[id] {
 				return fault.OnField(fault.Unprocessable, fmt.Sprintf("fields.%d", i), "unknown",
-					"must be a field of the form, named once")
+					"must be a field of the form, listed once")
 			}
 
 			delete(missing, id)
 		}
 
 		if len(missing) > 0 {
-			return fault.OnField(fault.Unprocessable, "fields", "incomplete", "must name all %s of the form",
-				count(len(found), "field"))
+			return fault.OnField(fault.Unprocessable, "fields", "incomplete", "must list all %s of the form",
+				plural(len(found), "field"))
 		}
 
-		// Out of the way first: no two fields have one position, not even in between.
+		// Negate the positions first: they must be unique at any time.
 		if _, err := pg.Exec(ctx, tx, `update forms.fields set position = -position where form_uuid = @form`,
 			pgx.StrictNamedArgs{"form": form}); err != nil {
 			return err
@@ -214,12 +218,12 @@ func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order [
 	return fields, err
 }
 
-// UpdateField changes a field of a form of project p; what people have answered stays as it is. It fails with
-// NotFound if there is no such field in this form, and with Unprocessable on every member that breaks a rule.
+// UpdateField changes a field of a form of project p; existing responses stay unchanged. It fails
+// with NotFound if the form has no such field, and with Unprocessable on every invalid member.
 func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, in FieldInput) (Field, error) {
 	var updated Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := redefine(ctx, tx, form); err != nil {
+		if err := incrementVersion(ctx, tx, form); err != nil {
 			return err
 		}
 
@@ -230,8 +234,8 @@ func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, 
 			return err
 		}
 
-		d, broken := found.Definition.apply(in)
-		if err := broken.err(); err != nil {
+		d, invalid := found.Definition.apply(in)
+		if err := invalid.err(); err != nil {
 			return err
 		}
 
@@ -255,8 +259,8 @@ func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, 
 	return updated, err
 }
 
-// checkPatterns fails with Unprocessable if the patterns of a form are too complex together, on the changed field that is the first
-// too many. name is what the request calls the pattern of the i-th.
+// checkPatterns fails with Unprocessable if the patterns of a form exceed their common limit. The
+// error names the changed field that exceeds it; name returns the member of the i-th changed field.
 func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Field, name func(i int) string) error {
 	i := slices.IndexFunc(changed, func(f Field) bool { return f.Pattern != nil })
 	if i < 0 {
@@ -268,24 +272,24 @@ func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Fie
 		return err
 	}
 
-	left := newEffort()
+	budget := newPatternBudget()
 	for _, f := range all {
 		if f.Pattern == nil {
 			continue
 		}
 
 		p, err := patterns.get(*f.Pattern)
-		if err != nil { // of an older release's bounds
+		if err != nil { // stored under the limits of an older release
 			continue
 		}
 
-		if !left.load(p) {
+		if !budget.spend(p) {
 			if at := slices.IndexFunc(changed, func(c Field) bool { return c.UUID == f.UUID }); at >= 0 {
 				i = at
 			}
 
 			return fault.OnField(fault.Unprocessable, name(i), "invalid_value",
-				"is too complex beside the other patterns of the form")
+				"is too complex together with the other patterns of the form")
 		}
 	}
 

@@ -18,8 +18,8 @@ import (
 	"socle/internal/tenant/tenanttest"
 )
 
-// times leaves out what a test can't foretell.
-var times = cmp.Options{cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreFields(Field{}, "UUID")}
+// ignoreGenerated ignores unpredictable values.
+var ignoreGenerated = cmp.Options{cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreFields(Field{}, "UUID")}
 
 func newForm(t *testing.T, p *tenant.Project) Form {
 	t.Helper()
@@ -63,7 +63,7 @@ func TestCreateForm(t *testing.T) {
 		CreatedBy:   user,
 		UpdatedBy:   user,
 	}
-	if diff := cmp.Diff(created, want, times); diff != "" {
+	if diff := cmp.Diff(created, want, ignoreGenerated); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
 
@@ -73,7 +73,7 @@ func TestCreateForm(t *testing.T) {
 	}
 
 	if _, err := CreateForm(t.Context(), p, user, id, NewForm{Name: "again"}); !fault.Is(err, fault.Conflict) {
-		t.Errorf("a UUID twice: got %v, want Conflict", err)
+		t.Errorf("duplicate UUID: got %v, want Conflict", err)
 	}
 	if f, err := CreateForm(t.Context(), p, user, tenanttest.UUID(t), NewForm{Name: "x"}); err != nil ||
 		f.Description != nil {
@@ -99,13 +99,13 @@ func TestCreateFields(t *testing.T) {
 	form := newForm(t, p)
 
 	created, err := CreateFields(t.Context(), p, form.UUID, []FieldInput{
-		{Label: "name", Type: "text", IsRequired: some(true), Pattern: some("[a-z]+"),
-			MinLength: some(int64(1)), MaxLength: some(int64(5)),
-			DefaultValue: some("abc"), Description: some("who?")},
-		{Label: "colour", Type: "select", Options: some("red, green")},
-		{Label: "stars", Type: "rating", MinValue: some(int64(-1 << 63)), MaxValue: some(int64(1<<63 - 1))},
-		{Label: "day", Type: "date", DateFormat: some("DD.MM.YYYY"),
-			StartDate: some("01.02.2026"), EndDate: some("2026-12-31")},
+		{Label: "name", Type: "text", IsRequired: optOf(true), Pattern: optOf("[a-z]+"),
+			MinLength: optOf(int64(1)), MaxLength: optOf(int64(5)),
+			DefaultValue: optOf("abc"), Description: optOf("who?")},
+		{Label: "colour", Type: "select", Options: optOf("red, green")},
+		{Label: "stars", Type: "rating", MinValue: optOf(int64(-1 << 63)), MaxValue: optOf(int64(1<<63 - 1))},
+		{Label: "day", Type: "date", DateFormat: optOf("DD.MM.YYYY"),
+			StartDate: optOf("01.02.2026"), EndDate: optOf("2026-12-31")},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestCreateFields(t *testing.T) {
 		{FormUUID: form.UUID, Definition: Definition{Label: "day", Type: "date", DateFormat: new("DD.MM.YYYY"),
 			StartDate: new("2026-02-01"), EndDate: new("2026-12-31")}},
 	}
-	if diff := cmp.Diff(created, want, times); diff != "" {
+	if diff := cmp.Diff(created, want, ignoreGenerated); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
 
@@ -149,7 +149,7 @@ func TestCreateFieldsRefused(t *testing.T) {
 	}
 
 	if got, want := fields(t, p, form), []string{}; !slices.Equal(got, want) {
-		t.Errorf("after a refusal: got %q, want %q", got, want)
+		t.Errorf("after a refused request: got %q, want %q", got, want)
 	}
 
 	_, err = CreateFields(t.Context(), p, form.UUID, []FieldInput{bad})
@@ -177,17 +177,18 @@ func TestCreateFieldsRefused(t *testing.T) {
 	}
 
 	if _, err := CreateFields(t.Context(), p, form.UUID, []FieldInput{good}); !fault.Is(err, fault.Unprocessable) {
-		t.Errorf("one field more than a form holds: got %v, want Unprocessable", err)
+		t.Errorf("more than the maximum of fields: got %v, want Unprocessable", err)
 	}
 }
 
-// TestCreateFieldsAtOnce adds fields from two sides: each request's own fields stay together and in order.
-func TestCreateFieldsAtOnce(t *testing.T) {
+// TestCreateFieldsConcurrently adds fields concurrently: those of one request stay together and in
+// order.
+func TestCreateFieldsConcurrently(t *testing.T) {
 	t.Parallel()
 
 	p := tenanttest.New(t)
 	form := newForm(t, p)
-	atOnce(t, p, `select from forms.forms for update`,
+	runWhileLocked(t, p, `select from forms.forms for update`,
 		func() {
 			if _, err := CreateFields(t.Context(), p, form.UUID,
 				[]FieldInput{{Label: "a", Type: "text"}, {Label: "b", Type: "text"}}); err != nil {
@@ -206,8 +207,9 @@ func TestCreateFieldsAtOnce(t *testing.T) {
 	}
 }
 
-// atOnce runs functions that need a row which lock keeps from them until all of them wait for it.
-func atOnce(t *testing.T, p *tenant.Project, lock string, functions ...func()) {
+// runWhileLocked starts functions that need a locked row and releases the lock when all of them
+// wait for it.
+func runWhileLocked(t *testing.T, p *tenant.Project, lock string, functions ...func()) {
 	t.Helper()
 
 	tx, err := p.Trusted().Begin(t.Context())
@@ -243,7 +245,7 @@ func atOnce(t *testing.T, p *tenant.Project, lock string, functions ...func()) {
 	group.Wait()
 }
 
-// fields returns the labels of a form's fields in their order.
+// fields returns the labels of a form's fields in order.
 func fields(t *testing.T, p *tenant.Project, form Form) []string {
 	t.Helper()
 
@@ -280,15 +282,15 @@ func TestUpdateField(t *testing.T) {
 	f := newField(t, p, form.UUID, FieldInput{
 		Label:        "colour",
 		Type:         "select",
-		Options:      some("red,green"),
-		DefaultValue: some("red"),
-		Description:  some("which?"),
+		Options:      optOf("red,green"),
+		DefaultValue: optOf("red"),
+		Description:  optOf("which?"),
 	})
 
 	got, err := UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{
 		Label:   "colours",
 		Type:    "multiselect",
-		Options: some("red,blue"),
+		Options: optOf("red,blue"),
 	})
 
 	want := f
@@ -299,18 +301,19 @@ func TestUpdateField(t *testing.T) {
 		DefaultValue: new(`["red"]`),
 		Description:  new("which?"),
 	}
-	if diff := cmp.Diff(got, want, times); diff != "" || err != nil {
+	if diff := cmp.Diff(got, want, ignoreGenerated); diff != "" || err != nil {
 		t.Errorf("got -, want + (%v)\n%s", err, diff)
 	}
 	if !got.CreatedAt.Equal(f.CreatedAt) || !got.UpdatedAt.After(f.UpdatedAt) {
-		t.Errorf("created %v, updated %v; before %v and %v", got.CreatedAt, got.UpdatedAt, f.CreatedAt, f.UpdatedAt)
+		t.Errorf("got created %v, updated %v; want created %v, updated after %v",
+			got.CreatedAt, got.UpdatedAt, f.CreatedAt, f.UpdatedAt)
 	}
 
 	_, err = UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{
 		Label:    "",
 		Type:     "multiselect",
-		Options:  some("green"),
-		MinValue: some(int64(1)),
+		Options:  optOf("green"),
+		MinValue: optOf(int64(1)),
 	})
 	if got, want := codes(fault.Of(err).Fields), []string{
 		"min_value not_applicable", "label required", "default_value invalid_value",
@@ -319,7 +322,7 @@ func TestUpdateField(t *testing.T) {
 	}
 
 	if after, err := GetField(t.Context(), p, form.UUID, f.UUID); err != nil || !cmp.Equal(after, got) {
-		t.Errorf("after a refusal (%v): got -, want +\n%s", err, cmp.Diff(after, got))
+		t.Errorf("after a refused request (%v): got -, want +\n%s", err, cmp.Diff(after, got))
 	}
 
 	bad := FieldInput{}
@@ -337,8 +340,9 @@ func TestUpdateField(t *testing.T) {
 	}
 }
 
-// TestUpdateFieldAtOnce changes two limits that must not cross from two sides: one of the changes is refused.
-func TestUpdateFieldAtOnce(t *testing.T) {
+// TestUpdateFieldConcurrently concurrently changes two limits that must not cross: one change
+// fails.
+func TestUpdateFieldConcurrently(t *testing.T) {
 	t.Parallel()
 
 	p := tenanttest.New(t)
@@ -346,28 +350,29 @@ func TestUpdateFieldAtOnce(t *testing.T) {
 	f := newField(t, p, form.UUID, FieldInput{
 		Label:    "a",
 		Type:     "number",
-		MinValue: some(int64(0)),
-		MaxValue: some(int64(10)),
+		MinValue: optOf(int64(0)),
+		MaxValue: optOf(int64(10)),
 	})
 
 	var up, down error
-	atOnce(t, p, `select from forms.fields for update`,
+	runWhileLocked(t, p, `select from forms.fields for update`,
 		func() {
 			_, up = UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{
 				Label:    "a",
 				Type:     "number",
-				MinValue: some(int64(7)),
+				MinValue: optOf(int64(7)),
 			})
 		},
 		func() {
 			_, down = UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{
 				Label:    "a",
 				Type:     "number",
-				MaxValue: some(int64(3)),
+				MaxValue: optOf(int64(3)),
 			})
 		})
 
-	if (up == nil) == (down == nil) || !fault.Is(up, fault.Unprocessable) && !fault.Is(down, fault.Unprocessable) {
+	refused := fault.Is(up, fault.Unprocessable) || fault.Is(down, fault.Unprocessable)
+	if (up == nil) == (down == nil) || !refused {
 		t.Errorf("got %v and %v, want one success and one Unprocessable", up, down)
 	}
 }

@@ -1,6 +1,6 @@
-// Package form knows a project's forms: what they are called, which fields they
-// have, and which values a field takes. Where a form lives is known to the
-// platform database, since a form is reached by its UUID alone.
+// Package form owns a project's forms: their fields, the validation of answers, responses,
+// statistics and exports. The platform database maps a form's UUID to its project, since clients
+// address a form by its UUID alone.
 package form
 
 import (
@@ -19,23 +19,23 @@ import (
 	"socle/internal/tenant"
 )
 
-// Form is a set of fields that people fill in.
+// Form is a set of fields to fill in.
 type Form struct {
 	UUID             uuid.UUID  `json:"uuid" format:"uuid"`
 	ProjectUUID      uuid.UUID  `json:"projectUuid" format:"uuid"`
 	Name             string     `json:"name"`
 	Description      *string    `json:"description" nullable:"true"`
-	State            string     `json:"state" enum:"draft,open,closed" doc:"Only an open form takes responses."`
-	OpensAt          *time.Time `json:"opensAt" nullable:"true" doc:"Before this moment an open form takes no responses."`
-	ClosesAt         *time.Time `json:"closesAt" nullable:"true" doc:"From this moment on an open form takes no responses."`
-	MaxResponses     *int64     `json:"maxResponses" nullable:"true" doc:"How many complete responses the form takes."`
-	SuccessMessage   *string    `json:"successMessage" nullable:"true" doc:"What to show to those who have answered."`
-	Honeypot         *string    `json:"honeypot" nullable:"true" doc:"Name of a hidden input: of a response that has something in it nothing is kept."`
-	ContainerUUID    *uuid.UUID `json:"containerUuid" nullable:"true" doc:"The container for the files of answers."`
-	Link             *string    `json:"link" nullable:"true" doc:"What opens the form to whoever knows it, as the parameter link; null while the public link is off."`
-	Version          int        `json:"version" doc:"Of the fields: each change of them makes a new one."`
+	State            string     `json:"state" enum:"draft,open,closed" doc:"Only an open form accepts responses."`
+	OpensAt          *time.Time `json:"opensAt" nullable:"true" doc:"Before this time an open form accepts no responses."`
+	ClosesAt         *time.Time `json:"closesAt" nullable:"true" doc:"From this time on an open form accepts no responses."`
+	MaxResponses     *int64     `json:"maxResponses" nullable:"true" doc:"Maximum number of complete responses."`
+	SuccessMessage   *string    `json:"successMessage" nullable:"true" doc:"Message shown after submission."`
+	Honeypot         *string    `json:"honeypot" nullable:"true" doc:"Name of a hidden input; responses that fill it in are not stored."`
+	ContainerUUID    *uuid.UUID `json:"containerUuid" nullable:"true" doc:"Container of uploaded files."`
+	Link             *string    `json:"link" nullable:"true" doc:"Secret of the public link, sent as the parameter link; null without a public link."`
+	Version          int        `json:"version" doc:"Version of the fields; each change increments it."`
 	TotalResponses   int64      `json:"totalResponses" doc:"Complete responses."`
-	BlockedResponses int64      `json:"blockedResponses" doc:"Submissions of which nothing was kept, for the honeypot's sake."`
+	BlockedResponses int64      `json:"blockedResponses" doc:"Submissions that were discarded because of the honeypot."`
 	CreatedAt        time.Time  `json:"createdAt"`
 	CreatedBy        uuid.UUID  `json:"createdBy" format:"uuid"`
 	UpdatedAt        time.Time  `json:"updatedAt"`
@@ -43,28 +43,29 @@ type Form struct {
 }
 
 const formColumns = `
-	uuid, @project::uuid as project_uuid, name, description, state, opens_at, closes_at, max_responses, success_message, honeypot,
-	container_uuid, link, version, total_responses, blocked_responses, created_at, created_by, updated_at, updated_by`
+	uuid, @project::uuid as project_uuid, name, description, state, opens_at, closes_at, max_responses,
+	success_message, honeypot, container_uuid, link, version, total_responses, blocked_responses,
+	created_at, created_by, updated_at, updated_by`
 
-// FullForm is a form with its fields, in their order.
+// FullForm is a form with its fields in order.
 type FullForm struct {
 	Form
 	Fields []Field `json:"fields"`
 }
 
-// NewForm is what a form is made of. An empty description is none.
+// NewForm holds the values of a form to create. An empty description means none.
 type NewForm struct {
-	Name        string // 1 to 100 characters on one line
+	Name        string // one line of 1 to 100 characters
 	Description string // up to 500 characters
 }
 
 const (
 	maxName        = 100  // characters
 	maxDescription = 500  // characters
-	maxForms       = 1000 // of one project
+	maxForms       = 1000 // per project
 )
 
-// Check fails with Unprocessable on every field that breaks a rule.
+// Check fails with Unprocessable on every invalid field.
 func (n NewForm) Check() error {
 	var p problems
 	p.checkLine("name", n.Name, maxName)
@@ -73,9 +74,9 @@ func (n NewForm) Check() error {
 	return p.err()
 }
 
-// CreateForm makes a form, a draft, in project p on behalf of user. The caller chooses the form's UUID, which
-// the platform database has to know before. It fails as [NewForm.Check] does, and with Unprocessable if the project has
-// all the forms that it may have.
+// CreateForm creates a draft form in project p on behalf of user. The caller chooses the UUID,
+// which must already be in the platform database. It fails as [NewForm.Check] does, and with
+// Unprocessable if the project has the maximum number of forms.
 func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n NewForm) (Form, error) {
 	if err := n.Check(); err != nil {
 		return Form{}, err
@@ -94,19 +95,19 @@ func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n Ne
 			})
 	})
 	if fault.Is(err, fault.NotFound) {
-		return Form{}, fault.New(fault.Unprocessable, "the project has %d forms, and may not have more", maxForms).
+		return Form{}, fault.New(fault.Unprocessable, "the project has the maximum of %d forms", maxForms).
 			WithCode("quota").Because(err)
 	}
 
 	return made, err
 }
 
-// ListForms returns a page of the forms of project p, and how many there are in all. They can be sorted by name, state,
-// createdAt and updatedAt.
+// ListForms returns a page of the forms of project p and their total number. Sort keys are name,
+// state, createdAt and updatedAt.
 func ListForms(ctx context.Context, p *tenant.Project, page pg.Page) ([]Form, int64, error) {
 	var forms []Form
 	var total int64
-	err := reading(ctx, p, func(tx pgx.Tx) (err error) {
+	err := readTx(ctx, p, func(tx pgx.Tx) (err error) {
 		if total, err = pg.Value[int64](ctx, tx, `select count(*) from forms.forms`); err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func ListForms(ctx context.Context, p *tenant.Project, page pg.Page) ([]Form, in
 	return forms, total, err
 }
 
-// GetForm returns a form of project p. It fails with NotFound if there is none.
+// GetForm returns a form of project p. It fails with NotFound if it does not exist.
 func GetForm(ctx context.Context, p *tenant.Project, id uuid.UUID) (Form, error) {
 	return getForm(ctx, p.Trusted(), p, id)
 }
@@ -131,10 +132,11 @@ func getForm(ctx context.Context, q pg.Querier, p *tenant.Project, id uuid.UUID)
 		pgx.StrictNamedArgs{"project": p.UUID, "id": id})
 }
 
-// GetFullForm returns a form of project p and the fields that it has at the same moment. It fails with NotFound if there is none.
+// GetFullForm returns a form of project p and its fields in one snapshot. It fails with NotFound if
+// the form does not exist.
 func GetFullForm(ctx context.Context, p *tenant.Project, id uuid.UUID) (FullForm, error) {
 	var f FullForm
-	err := reading(ctx, p, func(tx pgx.Tx) (err error) {
+	err := readTx(ctx, p, func(tx pgx.Tx) (err error) {
 		if f.Form, err = getForm(ctx, tx, p, id); err != nil {
 			return err
 		}
@@ -146,13 +148,14 @@ func GetFullForm(ctx context.Context, p *tenant.Project, id uuid.UUID) (FullForm
 	return f, err
 }
 
-// DeleteForm deletes a form of project p with its fields; with force its responses as well, and what remove does to
-// their files is part of it. It fails with NotFound if there is none, and without force with Conflict if someone has answered.
+// DeleteForm deletes a form of project p with its fields. With force it deletes the responses too,
+// and calls remove with their files in the same transaction. It fails with NotFound if the form
+// does not exist, and without force with Conflict if it has responses.
 func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool, remove Remove) (Form, error) {
 	var deleted Form
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
 		if force {
-			// With the lock nobody answers any more.
+			// The row lock keeps new responses out.
 			if _, err := pg.Value[uuid.UUID](ctx, tx, `select uuid from forms.forms where uuid = @form for update`,
 				pgx.StrictNamedArgs{"form": id}); err != nil {
 				return err
@@ -160,7 +163,8 @@ func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool
 
 			files, err := pg.Values[uuid.UUID](ctx, tx, `
 				with gone as (delete from forms.responses where form_uuid = @form returning answers)
-				select (a.value ->> 'fileUuid')::uuid from gone, jsonb_each(gone.answers) a where a.value ? 'fileUuid' and jsonb_typeof(a.value) = 'object'`,
+				select (a.value ->> 'fileUuid')::uuid from gone, jsonb_each(gone.answers) a
+				where a.value ? 'fileUuid' and jsonb_typeof(a.value) = 'object'`,
 				pgx.StrictNamedArgs{"form": id})
 			if err != nil {
 				return err
@@ -176,18 +180,18 @@ func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool
 		return err
 	})
 	if pg.Violates(err, "responses_definition") {
-		return Form{}, fault.New(fault.Conflict, "the form has responses; force deletes them as well").
+		return Form{}, fault.New(fault.Conflict, "the form has responses; set force=true to delete them too").
 			WithCode("in_use").Because(err)
 	}
 
 	return deleted, err
 }
 
-// Remove deletes files in a transaction that deletes what they belong to.
+// Remove deletes files in the transaction that deletes the record they belong to.
 type Remove func(ctx context.Context, tx pgx.Tx, files []uuid.UUID) error
 
-// reading runs f in a transaction that sees one moment and writes nothing.
-func reading(ctx context.Context, p *tenant.Project, f func(tx pgx.Tx) error) error {
+// readTx runs f in a read-only transaction with one snapshot.
+func readTx(ctx context.Context, p *tenant.Project, f func(tx pgx.Tx) error) error {
 	return pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		if _, err := pg.Exec(ctx, tx, `set transaction isolation level repeatable read, read only`); err != nil {
 			return err
@@ -196,14 +200,14 @@ func reading(ctx context.Context, p *tenant.Project, f func(tx pgx.Tx) error) er
 	})
 }
 
-// problems are the rules that a request breaks, one entry each.
+// problems lists the violated rules of a request.
 type problems []fault.Field
 
 func (p *problems) add(member, code, message string) {
 	*p = append(*p, fault.Field{Name: member, Code: code, Message: message})
 }
 
-// checkLine wants a line of 1 to limit characters, not all of them blank.
+// checkLine requires a line of 1 to limit characters that is not blank.
 func (p *problems) checkLine(member, s string, limit int) {
 	switch {
 	case s == "":
@@ -215,13 +219,13 @@ func (p *problems) checkLine(member, s string, limit int) {
 	}
 }
 
-// checkText wants text of at most limit characters, and reports whether s is that.
+// checkText requires text of at most limit characters and reports whether s is valid.
 func (p *problems) checkText(member, s string, limit int) bool {
 	switch {
-	case !utf8.ValidString(s) || strings.ContainsRune(s, 0): // PostgreSQL keeps neither
+	case !utf8.ValidString(s) || strings.ContainsRune(s, 0): // PostgreSQL rejects both
 		p.add(member, "invalid_format", "must be text without NUL")
 	case utf8.RuneCountInString(s) > limit:
-		p.add(member, "too_long", "must be at most "+count(limit, "character"))
+		p.add(member, "too_long", "must be at most "+plural(limit, "character"))
 	default:
 		return true
 	}
@@ -229,7 +233,7 @@ func (p *problems) checkText(member, s string, limit int) bool {
 	return false
 }
 
-// err returns the problems as one failure, or nil.
+// err returns the problems as one error, or nil.
 func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
@@ -237,7 +241,7 @@ func (p problems) err() error {
 
 	detail := p[0].Name + " " + p[0].Message
 	if len(p) > 1 {
-		detail += ", and " + count(len(p)-1, "more problem")
+		detail += ", and " + plural(len(p)-1, "more problem")
 	}
 
 	return &fault.Error{Kind: fault.Unprocessable, Detail: detail, Fields: p}

@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 )
 
-// Opt is a member of a JSON object that may be absent, null or a T. Its zero value is absent.
-// It decodes with encoding/json as well as with its second version.
+// Opt is a member of a JSON object that may be absent, null or a T. Its zero value is absent. It
+// supports versions 1 and 2 of encoding/json.
 type Opt[T any] struct {
 	Named bool // the object has the member
-	Value *T   // nil if it is absent or null
+	Value *T   // nil if absent or null
 }
 
-// UnmarshalJSON reads null or a T.
+// UnmarshalJSON decodes null or a T.
 func (o *Opt[T]) UnmarshalJSON(text []byte) error {
 	*o = Opt[T]{Named: true}
 

@@ -20,14 +20,14 @@ func TestOptUnmarshal(t *testing.T) {
 	}
 
 	const text = `{"null": null, "zero": 0, "text": "é", "no": false}`
-	want := body{Null: null[int64](), Zero: some(int64(0)), Text: some("é"), No: some(false)}
+	want := body{Null: optNull[int64](), Zero: optOf(int64(0)), Text: optOf("é"), No: optOf(false)}
 	for name, unmarshal := range map[string]func([]byte, any) error{
 		"v1": json.Unmarshal,
 		"v2": func(b []byte, v any) error { return jsonv2.Unmarshal(b, v) },
 	} {
 		var got body
 		if err := unmarshal([]byte(text), &got); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want no error", name, err)
 		}
 
 		if diff := cmp.Diff(got, want); diff != "" {
@@ -38,14 +38,14 @@ func TestOptUnmarshal(t *testing.T) {
 			`{"zero": "1"}`, `{"zero": 1.5}`, `{"zero": 9223372036854775808}`, `{"text": 1}`, `{"no": "true"}`,
 		} {
 			if err := unmarshal([]byte(bad), new(body)); err == nil {
-				t.Errorf("%s: %s was taken", name, bad)
+				t.Errorf("%s: %s was accepted", name, bad)
 			}
 		}
 	}
 }
 
-// some returns a member that holds v.
-func some[T any](v T) Opt[T] { return Opt[T]{Named: true, Value: &v} }
+// optOf returns a member with value v.
+func optOf[T any](v T) Opt[T] { return Opt[T]{Named: true, Value: &v} }
 
-// null returns a member that is null.
-func null[T any]() Opt[T] { return Opt[T]{Named: true} }
+// optNull returns a member that is null.
+func optNull[T any]() Opt[T] { return Opt[T]{Named: true} }

@@ -13,9 +13,10 @@ import (
 	"socle/internal/tenant"
 )
 
-// StartResponse keeps the beginning of a response to a form of project p, and returns the secret with which it goes on. Of the rules
-// of fields none is asked yet. It fails with NotFound if there is no such form, Conflict if the form takes no responses, and
-// Unprocessable on what is no answer to a field.
+// StartResponse stores a partial response to a form of project p and returns the token to continue
+// it. The rules of the fields are not checked yet. It fails with NotFound if the form does not
+// exist, with Conflict if the form does not accept responses, and with Unprocessable on answers
+// without a field or of the wrong type.
 func StartResponse(
 	ctx context.Context, p *tenant.Project, form, id uuid.UUID, answers Answers,
 ) (Receipt, string, error) {
@@ -24,11 +25,11 @@ func StartResponse(
 
 	var receipt Receipt
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := s.lock(ctx, tx); err != nil {
+		if err := s.lockForm(ctx, tx); err != nil {
 			return err
 		}
 
-		trapped, err := s.begin(ctx, tx, answers)
+		trapped, err := s.checkPartial(ctx, tx, answers)
 		if err != nil {
 			return err
 		}
@@ -36,7 +37,7 @@ func StartResponse(
 		audit.CreatedUUID(ctx, id)
 		receipt = Receipt{UUID: id, FormUUID: form, State: "partial"}
 		if trapped {
-			expires := time.Now().Add(Patience)
+			expires := time.Now().Add(PartialTTL)
 			receipt.ExpiresAt = &expires
 			_, err := pg.Exec(ctx, tx,
 				`update forms.forms set blocked_responses = blocked_responses + 1 where uuid = @form`,
@@ -44,7 +45,7 @@ func StartResponse(
 			return err
 		}
 
-		version, err := s.freeze(ctx, tx)
+		version, err := s.storeVersion(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -54,8 +55,8 @@ func StartResponse(
 			values (@id, @form, @version, 'partial', @answers, @hash, now() + @patience::interval)
 			returning expires_at`,
 			pgx.StrictNamedArgs{
-				"id": id, "form": form, "version": version, "answers": answers.text(),
-				"hash": hash, "patience": Patience,
+				"id": id, "form": form, "version": version, "answers": answers.encode(),
+				"hash": hash, "patience": PartialTTL,
 			})
 
 		receipt.ExpiresAt = &expires
@@ -65,78 +66,80 @@ func StartResponse(
 	return receipt, token, err
 }
 
-// lock holds the form's row until the transaction ends: what the form is and which fields it has stays as it is.
-func (s submission) lock(ctx context.Context, tx pgx.Tx) error {
+// lockForm locks the form's row until the end of the transaction, so that form and fields do not
+// change.
+func (s submission) lockForm(ctx context.Context, tx pgx.Tx) error {
 	_, err := pg.Value[uuid.UUID](ctx, tx, `select uuid from forms.forms where uuid = @form for no key update`,
 		pgx.StrictNamedArgs{"form": s.form})
 	return err
 }
 
-// begin fails unless the form takes responses and these are answers to its fields. It reports whether they are in the honeypot.
-func (s submission) begin(ctx context.Context, tx pgx.Tx, answers Answers) (trapped bool, err error) {
+// checkPartial fails unless the form accepts responses and the answers belong to its fields. It
+// reports whether the honeypot was filled in.
+func (s submission) checkPartial(ctx context.Context, tx pgx.Tx, answers Answers) (trapped bool, err error) {
 	f, err := getForm(ctx, tx, s.project, s.form)
 	if err != nil {
 		return false, err
 	}
 
-	if shut := f.shut(time.Now()); shut != nil {
-		return false, shut
+	if closed := f.closedReason(time.Now()); closed != nil {
+		return false, closed
 	}
 
-	d, err := s.define(ctx, tx)
+	d, err := s.loadFields(ctx, tx)
 	if err != nil {
 		return false, err
 	}
 
-	if d.trapped(answers) {
+	if d.takeHoneypot(answers) {
 		return true, nil
 	}
 
-	return false, d.keep(answers)
+	return false, d.validatePartial(answers)
 }
 
-// ContinueResponse adds answers to a partial response of a form of project p, whose secret is token; null takes one back. With
-// complete the response is judged as a whole, counted, and finished. It fails with NotFound if there is no such partial
-// response, and as [CreateResponse] does.
+// ContinueResponse adds answers to a partial response to a form of project p, identified by token;
+// null removes an answer. With complete it validates the whole response, counts it and completes
+// it. It fails with NotFound if there is no such partial response, and as [CreateResponse] does.
 func ContinueResponse(
 	ctx context.Context, p *tenant.Project, form, id uuid.UUID, token string, answers Answers, complete bool,
 ) (Receipt, error) {
 	s := submission{project: p, form: form, id: id}
 	var receipt Receipt
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := s.lock(ctx, tx); err != nil { // the form before the response, like everybody
+		if err := s.lockForm(ctx, tx); err != nil { // lock order: form, response
 			return err
 		}
 
 		found, err := pg.Value[json.RawMessage](ctx, tx, `
 			select answers from forms.responses
 			where uuid = @id and form_uuid = @form and state = 'partial' and token_hash = @hash and expires_at > now()
-			for update`, pgx.StrictNamedArgs{"id": id, "form": form, "hash": hashOf(token)})
+			for update`, pgx.StrictNamedArgs{"id": id, "form": form, "hash": hashToken(token)})
 		if err != nil {
 			return err
 		}
 
-		trapped, err := s.begin(ctx, tx, answers)
+		trapped, err := s.checkPartial(ctx, tx, answers)
 		if err != nil {
 			return err
 		}
 
 		receipt = Receipt{UUID: id, FormUUID: form, State: "partial"}
 
-		if trapped { // a machine's: acknowledged, and left to expire
+		if trapped { // probably a bot: acknowledge and let the response expire
 			answers, complete = Answers{}, false
 		}
 
-		merged, err := s.merge(ctx, tx, found, answers)
+		merged, err := s.mergeAnswers(ctx, tx, found, answers)
 		if err != nil {
 			return err
 		}
 
 		if complete {
-			return s.finish(ctx, tx, merged, &receipt)
+			return s.complete(ctx, tx, merged, &receipt)
 		}
 
-		version, err := s.freeze(ctx, tx)
+		version, err := s.storeVersion(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -146,7 +149,7 @@ func ContinueResponse(
 			set version = @version, answers = @answers, updated_at = now(), expires_at = now() + @patience::interval
 			where uuid = @id
 			returning expires_at`, pgx.StrictNamedArgs{
-			"id": id, "version": version, "answers": merged.text(), "patience": Patience,
+			"id": id, "version": version, "answers": merged.encode(), "patience": PartialTTL,
 		})
 
 		receipt.ExpiresAt = &expires
@@ -156,14 +159,16 @@ func ContinueResponse(
 	return receipt, err
 }
 
-// merge returns what was answered before, changed by new answers, without those to fields that are gone.
-func (s submission) merge(ctx context.Context, tx pgx.Tx, before json.RawMessage, answers Answers) (Answers, error) {
+// mergeAnswers applies new answers to the stored ones and drops answers to deleted fields.
+func (s submission) mergeAnswers(
+	ctx context.Context, tx pgx.Tx, before json.RawMessage, answers Answers,
+) (Answers, error) {
 	var found map[string]json.RawMessage
 	if err := json.Unmarshal(before, &found); err != nil {
 		return nil, err
 	}
 
-	d, err := s.define(ctx, tx)
+	d, err := s.loadFields(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +184,7 @@ func (s submission) merge(ctx context.Context, tx pgx.Tx, before json.RawMessage
 			merged[name] = v
 		}
 
-		if blank(merged[name]) {
+		if isEmpty(merged[name]) {
 			delete(merged, name)
 		}
 	}
@@ -187,23 +192,23 @@ func (s submission) merge(ctx context.Context, tx pgx.Tx, before json.RawMessage
 	return merged, nil
 }
 
-func (s submission) finish(ctx context.Context, tx pgx.Tx, answers Answers, receipt *Receipt) error {
-	d, err := s.define(ctx, tx)
+func (s submission) complete(ctx context.Context, tx pgx.Tx, answers Answers, receipt *Receipt) error {
+	d, err := s.loadFields(ctx, tx)
 	if err != nil {
 		return err
 	}
 
-	kept, err := d.judge(ctx, answers, nil)
+	stored, err := d.validate(ctx, answers, nil)
 	if err != nil {
 		return err
 	}
 
-	f, err := s.count(ctx, tx, false)
+	f, err := s.countResponse(ctx, tx, false)
 	if err != nil {
 		return err
 	}
 
-	version, err := s.freeze(ctx, tx)
+	version, err := s.storeVersion(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -215,11 +220,11 @@ func (s submission) finish(ctx context.Context, tx pgx.Tx, answers Answers, rece
 		set version = @version, state = 'complete', answers = @answers, token_hash = null, expires_at = null,
 		    updated_at = @now, submitted_at = @now
 		where uuid = @id`,
-		pgx.StrictNamedArgs{"id": s.id, "version": version, "answers": kept.text(), "now": f.Now})
+		pgx.StrictNamedArgs{"id": s.id, "version": version, "answers": stored.encode(), "now": f.Now})
 	return err
 }
 
-// Sweep deletes the partial responses of project p that nobody went on with in time. It returns how many there were.
+// Sweep deletes the expired partial responses of project p and returns their number.
 func Sweep(ctx context.Context, p *tenant.Project) (int64, error) {
 	var n int64
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {

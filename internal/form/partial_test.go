@@ -11,14 +11,14 @@ import (
 	"socle/internal/tenant/tenanttest"
 )
 
-// TestSweep: what nobody went on with in time is deleted, and nothing else.
+// TestSweep checks that expired partial responses are deleted, and nothing else.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 
 	p := tenanttest.New(t)
 	f := newForm(t, p)
 	field := newField(t, p, f.UUID, FieldInput{Label: "name", Type: "text"})
-	if _, err := UpdateForm(t.Context(), p, tenanttest.UUID(t), f.UUID, FormUpdate{State: some("open")}); err != nil {
+	if _, err := UpdateForm(t.Context(), p, tenanttest.UUID(t), f.UUID, FormUpdate{State: optOf("open")}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -38,7 +38,7 @@ func TestSweep(t *testing.T) {
 	}
 
 	if n, err := Sweep(t.Context(), p); n != 0 || err != nil {
-		t.Errorf("before they expire: %d, %v", n, err)
+		t.Errorf("before expiry: got %d, %v, want 0", n, err)
 	}
 
 	if _, err := pg.Exec(t.Context(), p.Trusted(), `update forms.responses set expires_at = now() where uuid = @late`,
@@ -50,32 +50,32 @@ func TestSweep(t *testing.T) {
 		t.Errorf("got %d, %v, want 1", n, err)
 	}
 	if n, err := pg.Value[int](t.Context(), p.Trusted(), `select count(*) from forms.responses`); n != 2 || err != nil {
-		t.Errorf("%d responses are left, %v, want 2", n, err)
+		t.Errorf("%d responses remain, %v, want 2", n, err)
 	}
 }
 
-func TestDecimal(t *testing.T) {
+func TestFormatNumber(t *testing.T) {
 	t.Parallel()
 
 	for text, want := range map[string]string{
 		"0": "0", "-0": "-0", "000": "0", "007": "7", "-007.50": "-7.50", "0.5": "0.5", "00.5": "0.5",
 		"100": "100", "10.0": "10.0",
 	} {
-		if got := decimal(text); got != want {
-			t.Errorf("decimal(%q) = %q, want %q", text, got, want)
+		if got := formatNumber(text); got != want {
+			t.Errorf("formatNumber(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
 
-func TestInert(t *testing.T) {
+func TestEscapeFormula(t *testing.T) {
 	t.Parallel()
 
 	for text, want := range map[string]string{
 		"": "", "a": "a", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@a": "'@a", "\ta": "'\ta", "\ra": "'\ra",
 		"\n=1": "'\n=1", " =1": " =1", "a=1": "a=1", "é": "é",
 	} {
-		if got := inert(text); got != want {
-			t.Errorf("inert(%q) = %q, want %q", text, got, want)
+		if got := escapeFormula(text); got != want {
+			t.Errorf("escapeFormula(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

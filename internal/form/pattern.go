@@ -8,80 +8,82 @@ import (
 	"sync"
 )
 
-// Bounds of what patterns cost. RE2 takes at worst one step for each instruction and character, of some 10 to 25 ns.
+// Limits of the cost of patterns. RE2 takes at most one step per instruction and character, of some
+// 10 to 25 ns.
 const (
-	maxProgram   = 2500      // instructions of a pattern
-	maxWeight    = 50_000    // weight of all patterns of a form
-	maxSteps     = 4_000_000 // steps of matching the answers of one response
-	patternsKept = 300_000   // weight of the patterns that are kept compiled, some 100 bytes each
-	// bounds of character classes that cost as much as an instruction when a pattern is compiled
-	charsPerWeight  = 16
-	anchoredPattern = `\A(?:`
+	maxInstructions    = 2500      // instructions per pattern
+	maxPatternWeight   = 50_000    // weight of all patterns of a form
+	maxMatchSteps      = 4_000_000 // matching steps per response
+	patternCacheWeight = 300_000   // weight of the cached patterns, some 100 bytes each
+	// range bounds of character classes whose compilation costs as much as an instruction
+	runesPerWeight = 16
+	patternPrefix  = `\A(?:`
 )
 
-// pattern is a compiled pattern, which matches whole values.
+// pattern is a compiled pattern that matches whole values.
 type pattern struct {
-	whole  *regexp.Regexp
-	steps  int64 // for each character
-	weight int64 // of compiling and keeping it
+	regexp *regexp.Regexp
+	steps  int64 // per character
+	weight int64 // cost of compiling and caching it
 }
 
-// maxLength returns the longest value that the pattern can be asked about, in characters.
-func (p *pattern) maxLength() int64 { return maxSteps / p.steps }
+// maxLength returns the longest value in characters that may be matched.
+func (p *pattern) maxLength() int64 { return maxMatchSteps / p.steps }
 
-// errComplex says that a pattern is larger than it may be.
-var errComplex = errors.New("is too complex")
+// errTooComplex reports a pattern beyond the limits.
+var errTooComplex = errors.New("is too complex")
 
-// newPattern compiles a pattern. The error says what is wrong with it, and is errComplex if only its size is.
+// newPattern compiles a pattern. The error describes the problem; it is errTooComplex if only the
+// size is the problem.
 func newPattern(text string) (*pattern, error) {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return nil, errors.New("is not an RE2 expression: " + reason(err))
+		return nil, errors.New("is not an RE2 expression: " + syntaxMessage(err))
 	}
 
 	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil || len(program.Inst) > maxProgram {
-		return nil, errComplex
+	if err != nil || len(program.Inst) > maxInstructions {
+		return nil, errTooComplex
 	}
 
 	p := &pattern{steps: int64(len(program.Inst))}
 	for i := range program.Inst {
-		p.weight += charsPerWeight + int64(len(program.Inst[i].Rune))
+		p.weight += runesPerWeight + int64(len(program.Inst[i].Rune))
 	}
 
-	if p.weight /= charsPerWeight; p.weight > maxWeight {
-		return nil, errComplex
+	if p.weight /= runesPerWeight; p.weight > maxPatternWeight {
+		return nil, errTooComplex
 	}
 
-	p.whole, err = regexp.Compile(anchoredPattern + text + `)\z`)
-	if err != nil { // perhaps it ends in a quotation that \Q opened
-		p.whole, err = regexp.Compile(anchoredPattern + text + `\E)\z`)
+	p.regexp, err = regexp.Compile(patternPrefix + text + `)\z`)
+	if err != nil { // the pattern may end in a quotation opened by \Q
+		p.regexp, err = regexp.Compile(patternPrefix + text + `\E)\z`)
 	}
-	if err != nil { // the group around it was one too many
-		return nil, errComplex
+	if err != nil { // the added group exceeds a limit of the parser
+		return nil, errTooComplex
 	}
 
 	return p, nil
 }
 
-// patterns are the compiled patterns of this process.
-var patterns = patternCache{most: patternsKept}
+// patterns is the process-wide cache of compiled patterns.
+var patterns = patternCache{maxWeight: patternCacheWeight}
 
-// patternCache keeps compiled patterns by their text, so that a form's are compiled once for all responses. It is safe for
-// concurrent use.
+// patternCache caches compiled patterns by their text, so that each is compiled once for all
+// responses. It is safe for concurrent use.
 type patternCache struct {
-	most int64 // weight
+	maxWeight int64 // weight
 
-	mu     sync.Mutex
-	known  map[string]*pattern
-	weight int64
-	misses int
+	mu      sync.Mutex
+	entries map[string]*pattern
+	weight  int64
+	misses  int
 }
 
-// get returns a pattern, and keeps it. Of different calls at one moment each may compile it.
+// get returns a compiled pattern and caches it. Concurrent calls may compile the same pattern.
 func (c *patternCache) get(text string) (*pattern, error) {
 	c.mu.Lock()
-	p := c.known[text]
+	p := c.entries[text]
 	c.mu.Unlock()
 
 	if p != nil {
@@ -95,23 +97,23 @@ func (c *patternCache) get(text string) (*pattern, error) {
 
 	c.misses++
 
-	if err != nil || c.known[text] != nil {
+	if err != nil || c.entries[text] != nil {
 		return p, err
 	}
 
-	if c.known == nil {
-		c.known = map[string]*pattern{}
+	if c.entries == nil {
+		c.entries = map[string]*pattern{}
 	}
 
-	c.known[text] = p
+	c.entries[text] = p
 	c.weight += p.weight
-	for other, old := range c.known { // in no order
-		if c.weight <= c.most {
+	for other, old := range c.entries { // in random order
+		if c.weight <= c.maxWeight {
 			break
 		}
 
 		if other != text {
-			delete(c.known, other)
+			delete(c.entries, other)
 			c.weight -= old.weight
 		}
 	}
@@ -119,29 +121,30 @@ func (c *patternCache) get(text string) (*pattern, error) {
 	return p, nil
 }
 
-// effort is what is left for the patterns of one response.
-type effort struct {
+// patternBudget is the remaining budget of a response for patterns.
+type patternBudget struct {
 	steps  int64
 	weight int64
 }
 
-func newEffort() *effort { return &effort{maxSteps, maxWeight} }
+func newPatternBudget() *patternBudget { return &patternBudget{maxMatchSteps, maxPatternWeight} }
 
-// match reports whether a value of so many characters matches a pattern. It fails, without asking, if that would take more than is
-// left.
-func (e *effort) match(p *pattern, value string, length int64) (bool, error) {
+// match reports whether value, of length characters, matches p. It fails without matching if the
+// budget does not suffice.
+func (e *patternBudget) match(p *pattern, value string, length int64) (bool, error) {
 	if length > p.maxLength() {
-		return false, errors.New("must be at most " + count(p.maxLength(), "character") + ", for its pattern")
+		return false, errors.New("must be at most " + plural(p.maxLength(), "character") + ", for its pattern")
 	}
 	if e.steps -= p.steps * length; e.steps < 0 {
-		return false, errors.New("is too long: the answers take more work to check than a response may")
+		return false, errors.New("is too long: the patterns of the form need too much work for this response")
 	}
 
-	return p.whole.MatchString(value), nil
+	return p.regexp.MatchString(value), nil
 }
 
-// load takes the weight of a pattern, all that is left for nil, one that is too complex. It reports whether there was so much.
-func (e *effort) load(p *pattern) bool {
+// spend takes the weight of p from the budget and reports whether it sufficed. p is nil if the
+// pattern is too complex, which exhausts the budget.
+func (e *patternBudget) spend(p *pattern) bool {
 	if p == nil {
 		e.weight = -1
 		return false
@@ -151,12 +154,12 @@ func (e *effort) load(p *pattern) bool {
 	return e.weight >= 0
 }
 
-// tooLong says that a pattern is too complex for the longest value that its field takes, nil if it is not.
-func (p *pattern) tooLong(maxLength *int64) error {
-	if maxLength == nil || min(*maxLength, maxAnswer) <= p.maxLength() {
+// checkMaxLength returns an error if p is too complex for the longest value that its field accepts.
+func (p *pattern) checkMaxLength(maxLength *int64) error {
+	if maxLength == nil || min(*maxLength, maxAnswerLength) <= p.maxLength() {
 		return nil
 	}
 
-	return errors.New("is too complex for values of " + count(*maxLength, "character") +
+	return errors.New("is too complex for values of " + plural(*maxLength, "character") +
 		": with this pattern max_length is at most " + strconv.FormatInt(p.maxLength(), 10))
 }

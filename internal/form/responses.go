@@ -15,36 +15,36 @@ import (
 	"socle/internal/tenant"
 )
 
-// Response is what someone answered, with the fields as they were then.
+// Response is a response with the fields of its version.
 type Response struct {
 	UUID        uuid.UUID  `json:"uuid" format:"uuid"`
 	FormUUID    uuid.UUID  `json:"formUuid" format:"uuid"`
-	Version     int        `json:"version" doc:"Of the fields, as they were answered."`
+	Version     int        `json:"version" doc:"Version of the fields that were answered."`
 	State       string     `json:"state" enum:"partial,complete"`
-	Answers     []Answer   `json:"answers" doc:"In the order of the fields; what was not answered is not there."`
+	Answers     []Answer   `json:"answers" doc:"In the order of the fields; unanswered fields are omitted."`
 	CreatedAt   time.Time  `json:"createdAt"`
 	UpdatedAt   time.Time  `json:"updatedAt"`
-	SubmittedAt *time.Time `json:"submittedAt" nullable:"true" doc:"When it was complete."`
-	ExpiresAt   *time.Time `json:"expiresAt" nullable:"true" doc:"When a partial response is given up."`
+	SubmittedAt *time.Time `json:"submittedAt" nullable:"true" doc:"Time of completion."`
+	ExpiresAt   *time.Time `json:"expiresAt" nullable:"true" doc:"When a partial response expires."`
 }
 
 // Answer is the answer to a field.
 type Answer struct {
 	FieldUUID uuid.UUID      `json:"fieldUuid" format:"uuid"`
-	Label     string         `json:"label" doc:"Of the field, when it was answered."`
-	Type      string         `json:"type" doc:"Of the field, when it was answered."`
-	Value     jsontext.Value `json:"value" doc:"Text, a number, true or false, a list of options, or of a file where it is."`
+	Label     string         `json:"label" doc:"As of the response."`
+	Type      string         `json:"type" doc:"As of the response."`
+	Value     jsontext.Value `json:"value" doc:"Text, number, boolean, list of options, or the location of a file."`
 }
 
-// Filter says which responses a list has. What is "" does not matter.
+// Filter selects responses. Empty members do not filter.
 type Filter struct {
 	State  string // partial or complete
-	From   string // created at this moment or later: RFC 3339, or a day in UTC
-	To     string // created before this moment, or until the end of this day
-	Search string // text that is in one of the answers, whatever the case of its letters
+	From   string // earliest creation: RFC 3339, or a day in UTC
+	To     string // creation before this time, or until the end of this day
+	Search string // contained in an answer, case-insensitive
 }
 
-// storedResponse is a response with its fields as they are kept.
+// storedResponse is a row of forms.responses.
 type storedResponse struct {
 	UUID        uuid.UUID
 	FormUUID    uuid.UUID
@@ -59,18 +59,19 @@ type storedResponse struct {
 
 const responseColumns = `uuid, form_uuid, version, state, answers, created_at, updated_at, submitted_at, expires_at`
 
-// filtered is the condition of a Filter.
-const filtered = `
+// filterCondition is the SQL condition of a Filter.
+const filterCondition = `
 	form_uuid = @form and (@state = '' or state = @state) and created_at >= @from and created_at < @to
-	and (@search = '' or exists (select from jsonb_each(answers) a where strpos(lower(a.value #>> '{}'), lower(@search)) > 0))`
+	and (@search = '' or exists (
+		select from jsonb_each(answers) a where strpos(lower(a.value #>> '{}'), lower(@search)) > 0))`
 
 func (f Filter) args(form uuid.UUID) (pgx.StrictNamedArgs, error) {
-	from, err := day("from", f.From, time.Unix(0, 0).UTC(), 0)
+	from, err := parseDay("from", f.From, time.Unix(0, 0).UTC(), 0)
 	if err != nil {
 		return nil, err
 	}
 
-	to, err := day("to", f.To, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), 1)
+	to, err := parseDay("to", f.To, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), 1)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +79,8 @@ func (f Filter) args(form uuid.UUID) (pgx.StrictNamedArgs, error) {
 	return pgx.StrictNamedArgs{"form": form, "state": f.State, "from": from, "to": to, "search": f.Search}, nil
 }
 
-// day reads a moment, or the beginning of the day that is so many days after a date.
-func day(name, text string, absent time.Time, after int) (time.Time, error) {
+// parseDay parses an RFC 3339 time, or a date, to which it adds after days.
+func parseDay(name, text string, absent time.Time, after int) (time.Time, error) {
 	if text == "" {
 		return absent, nil
 	}
@@ -91,14 +92,15 @@ func day(name, text string, absent time.Time, after int) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return t, fault.OnField(fault.Invalid, name, "invalid_format",
-			"must be a date such as 2026-11-21, or a moment in RFC 3339")
+			"must be a date such as 2026-11-21 or a time in RFC 3339")
 	}
 
 	return t, nil
 }
 
-// ListResponses returns a page of the responses to a form of project p that the filter takes, and how many it takes in all. They can be sorted
-// by createdAt, updatedAt and submittedAt. It fails with NotFound if there is no such form, and with Invalid on a date that can't be read.
+// ListResponses returns a page of the filtered responses to a form of project p and their total
+// number. Sort keys are createdAt, updatedAt and submittedAt. It fails with NotFound if the form
+// does not exist, and with Invalid on an invalid date.
 func ListResponses(
 	ctx context.Context, p *tenant.Project, form uuid.UUID, filter Filter, page pg.Page,
 ) ([]Response, int64, error) {
@@ -110,17 +112,17 @@ func ListResponses(
 		return nil, 0, err
 	}
 
-	err = reading(ctx, p, func(tx pgx.Tx) (err error) {
+	err = readTx(ctx, p, func(tx pgx.Tx) (err error) {
 		if _, err = getForm(ctx, tx, p, form); err != nil {
 			return err
 		}
-		if total, err = pg.Value[int64](ctx, tx, `select count(*) from forms.responses where`+filtered,
+		if total, err = pg.Value[int64](ctx, tx, `select count(*) from forms.responses where`+filterCondition,
 			args); err != nil {
 			return err
 		}
 
 		stored, err := pg.All[storedResponse](ctx, tx,
-			`select `+responseColumns+` from forms.responses where`+filtered+page.Clause(map[string]string{
+			`select `+responseColumns+` from forms.responses where`+filterCondition+page.Clause(map[string]string{
 				"createdAt": "created_at", "updatedAt": "updated_at", "submittedAt": "submitted_at"}, "uuid"), args)
 		if err != nil {
 			return err
@@ -133,10 +135,11 @@ func ListResponses(
 	return responses, total, err
 }
 
-// GetResponse returns a response to a form of project p. It fails with NotFound if there is none, another form's included.
+// GetResponse returns a response to a form of project p. It fails with NotFound if the form has no
+// such response.
 func GetResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID) (Response, error) {
 	var r Response
-	err := reading(ctx, p, func(tx pgx.Tx) error {
+	err := readTx(ctx, p, func(tx pgx.Tx) error {
 		stored, err := pg.One[storedResponse](ctx, tx,
 			`select `+responseColumns+` from forms.responses where uuid = @id and form_uuid = @form`,
 			pgx.StrictNamedArgs{"id": id, "form": form})
@@ -145,22 +148,24 @@ func GetResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID) (Re
 		}
 
 		all, err := withFields(ctx, tx, form, []storedResponse{stored})
-		if err == nil {
-			r = all[0]
+		if err != nil {
+			return err
 		}
 
-		return err
+		r = all[0]
+		return nil
 	})
 
 	return r, err
 }
 
-// DeleteResponse deletes a response to a form of project p; what remove does to its files is part of it. A complete response makes room for
-// another one. It fails with NotFound if there is none, another form's included.
+// DeleteResponse deletes a response to a form of project p and calls remove with its files in the
+// same transaction. Deleting a complete response makes room for another. It fails with NotFound if
+// the form has no such response.
 func DeleteResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID, remove Remove) (Response, error) {
 	var r Response
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := (submission{form: form}).lock(ctx, tx); err != nil { // the form before the response, like everybody
+		if err := (submission{form: form}).lockForm(ctx, tx); err != nil { // lock order: form, response
 			return err
 		}
 
@@ -191,7 +196,7 @@ func DeleteResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID, 
 	return r, err
 }
 
-// files returns the files that belong to the response.
+// files returns the UUIDs of the response's files.
 func (r Response) files() []uuid.UUID {
 	var all []uuid.UUID
 	for _, a := range r.Answers {
@@ -204,27 +209,27 @@ func (r Response) files() []uuid.UUID {
 	return all
 }
 
-// frozen are the fields of one version.
-type frozen struct {
+// storedVersion holds the fields of a version.
+type storedVersion struct {
 	Version int
-	Fields  []snapshot
+	Fields  []storedField
 }
 
-// withFields gives responses to a form the fields as they were when they were answered.
+// withFields combines stored responses with the fields of their versions.
 func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, stored []storedResponse) ([]Response, error) {
 	var versions []int
 	for _, s := range stored {
 		versions = append(versions, s.Version)
 	}
 
-	definitions, err := pg.All[frozen](ctx, q, `
+	definitions, err := pg.All[storedVersion](ctx, q, `
 		select version, fields from forms.definitions where form_uuid = @form and version = any(@versions::integer[])`,
 		pgx.StrictNamedArgs{"form": form, "versions": versions})
 	if err != nil {
 		return nil, err
 	}
 
-	fields := map[int][]snapshot{}
+	fields := map[int][]storedField{}
 	for _, d := range definitions {
 		fields[d.Version] = d.Fields
 	}
@@ -251,7 +256,8 @@ func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, stored []stor
 	return responses, nil
 }
 
-// Text returns the answer as a cell of a spreadsheet: several options with a semicolon between them, a file by its name.
+// Text formats the answer as a cell of a spreadsheet: options are separated by semicolons, a file
+// is its name.
 func (a Answer) Text() string {
 	var chosen []string
 	var text string

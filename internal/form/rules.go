@@ -21,19 +21,18 @@ const (
 	maxOptionSize = 255 // characters
 )
 
-// crossed is the code of a minimum above its maximum.
-const crossed = "out_of_range"
+// outOfRange is the code of a minimum above its maximum.
+const outOfRange = "out_of_range"
 
-// rules are a definition's rules made ready to judge values by.
-// One that is absent, or wrong itself, judges nothing.
+// rules holds the compiled rules of a definition. A missing or invalid rule accepts every value.
 type rules struct {
 	pattern          *pattern
 	options          []string
 	earliest, latest *time.Time
 }
 
-// check returns the rules of fields that the definition breaks. It writes options and lists as JSON
-// arrays and dates in ISO 8601; what it has written it takes again unchanged.
+// check returns the problems of the definition. It normalizes options and lists to JSON arrays and
+// dates to ISO 8601, which it accepts unchanged.
 func (d *Definition) check() problems {
 	var p problems
 	p.checkLine("label", d.Label, maxLabel)
@@ -50,12 +49,12 @@ func (d *Definition) check() problems {
 		return p
 	}
 
-	d.checkDefault(&p, d.prepare(&p))
+	d.checkDefault(&p, d.compileRules(&p))
 	return p
 }
 
-// prepare makes the rules ready to judge values by, and reports what is wrong with them.
-func (d *Definition) prepare(p *problems) (r rules) {
+// compileRules compiles the rules and reports their problems.
+func (d *Definition) compileRules(p *problems) (r rules) {
 	switch {
 	case slices.Contains(textTypes, d.Type):
 		d.checkLengths(p)
@@ -76,7 +75,7 @@ func (d *Definition) checkDefault(p *problems, r rules) {
 		return
 	}
 
-	value, err := d.judge(*d.DefaultValue, r, newEffort())
+	value, err := d.validate(*d.DefaultValue, r, newPatternBudget())
 	if err != nil {
 		p.add("default_value", "invalid_value", err.Error())
 		return
@@ -96,20 +95,20 @@ func (d *Definition) checkLengths(p *problems) {
 	p.checkOrder("min_length", d.MinLength, "max_length", d.MaxLength)
 }
 
-func (p *problems) checkOrder(lower string, least *int64, upper string, most *int64) {
-	if least != nil && most != nil && *least > *most {
-		p.add(lower, crossed, "must not be above "+upper)
+func (p *problems) checkOrder(lower string, lowerValue *int64, upper string, upperValue *int64) {
+	if lowerValue != nil && upperValue != nil && *lowerValue > *upperValue {
+		p.add(lower, outOfRange, "must not be above "+upper)
 	}
 }
 
-// checkPattern compiles the pattern so that it has to match a whole value.
+// checkPattern compiles the pattern to match whole values.
 func (d *Definition) checkPattern(p *problems) *pattern {
 	if d.Pattern == nil || !p.checkText("pattern", *d.Pattern, maxPattern) {
 		return nil
 	}
 
 	compiled, err := patterns.get(*d.Pattern)
-	if err == errComplex {
+	if err == errTooComplex {
 		p.add("pattern", "invalid_value", err.Error())
 		return nil
 	}
@@ -118,19 +117,19 @@ func (d *Definition) checkPattern(p *problems) *pattern {
 		return nil
 	}
 
-	if err := compiled.tooLong(d.MaxLength); err != nil {
+	if err := compiled.checkMaxLength(d.MaxLength); err != nil {
 		p.add("pattern", "invalid_value", err.Error())
 	}
 
 	return compiled
 }
 
-// reason returns what is wrong with an expression, without repeating it.
-func reason(err error) string {
+// syntaxMessage returns the syntax error of an expression without repeating the expression.
+func syntaxMessage(err error) string {
 	if e, ok := errors.AsType[*syntax.Error](err); ok {
 		return e.Code.String()
 	}
-	return "it can't be read"
+	return "invalid syntax"
 }
 
 func (d *Definition) checkOptions(p *problems) []string {
@@ -154,12 +153,12 @@ func (d *Definition) checkOptions(p *problems) []string {
 	for i, option := range options {
 		if strings.TrimSpace(option) == "" || !oneLine(option) || utf8.RuneCountInString(option) > maxOptionSize {
 			p.add("options", "invalid_value",
-				fmt.Sprintf("must be lines of 1 to %d characters; number %d is not", maxOptionSize, i+1))
+				fmt.Sprintf("must be lines of 1 to %d characters; option %d is not", maxOptionSize, i+1))
 			return nil
 		}
 
 		if seen[option] {
-			p.add("options", "duplicate", fmt.Sprintf("must not repeat; number %d does", i+1))
+			p.add("options", "duplicate", fmt.Sprintf("must be unique; option %d is a duplicate", i+1))
 			return nil
 		}
 
@@ -176,7 +175,7 @@ func (d *Definition) checkOptions(p *problems) []string {
 	return options
 }
 
-// parseList reads a JSON array of strings or, if s does not start like one, a comma-separated list.
+// parseList parses a JSON array of strings or, unless s starts with [, a comma-separated list.
 func parseList(s string) ([]string, error) {
 	if !strings.HasPrefix(strings.TrimSpace(s), "[") {
 		items := strings.Split(s, ",")
@@ -195,18 +194,18 @@ func parseList(s string) ([]string, error) {
 	return items, nil
 }
 
-// formatList writes a list as a JSON array.
+// formatList encodes a list as a JSON array.
 func formatList(items []string) (string, error) {
 	text, err := json.Marshal(items)
 	if err != nil {
-		return "", errors.New("must be a list of texts")
+		return "", errors.New("must be a list of strings")
 	}
 
 	return string(text), nil
 }
 
-// count returns a number of things in words: "1 option", "2 options".
-func count[T int | int64](n T, thing string) string {
+// plural formats a number of things: "1 option", "2 options".
+func plural[T int | int64](n T, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

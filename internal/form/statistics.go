@@ -13,52 +13,53 @@ import (
 	"socle/internal/tenant"
 )
 
-// Statistics are those of the complete responses to a form.
+// Statistics summarizes the complete responses to a form.
 type Statistics struct {
 	Total   int64             `json:"total" doc:"Complete responses."`
-	Partial int64             `json:"partial" doc:"Responses that are not complete."`
-	Blocked int64             `json:"blocked" doc:"Submissions of which nothing was kept, for the honeypot's sake."`
-	Days    []DayCount        `json:"days" doc:"Complete responses by day in UTC, the newest 366 days that have some, newest first."`
+	Partial int64             `json:"partial" doc:"Partial responses."`
+	Blocked int64             `json:"blocked" doc:"Submissions that were discarded because of the honeypot."`
+	Days    []DayCount        `json:"days" doc:"Complete responses by UTC day: the latest 366 days with responses, newest first."`
 	Fields  []FieldStatistics `json:"fields"`
 }
 
-// DayCount is how many responses came on a day.
+// DayCount is the number of responses of a day.
 type DayCount struct {
 	Day   string `json:"day" format:"date"`
 	Count int64  `json:"count"`
 }
 
-// FieldStatistics are those of a field that the form has now.
+// FieldStatistics summarizes the answers to a current field.
 type FieldStatistics struct {
 	FieldUUID uuid.UUID      `json:"fieldUuid" format:"uuid"`
 	Label     string         `json:"label"`
 	Type      string         `json:"type"`
-	Answered  int64          `json:"answered" doc:"Responses that have an answer to it."`
-	Ratio     float64        `json:"ratio" doc:"Of those to all, 0 to 1."`
-	Options   []OptionCount  `json:"options" doc:"Of radio, select, multiselect, checkbox and rating: how often each was chosen."`
-	Min       jsontext.Value `json:"min" doc:"Of number and rating, null if there is none."`
-	Max       jsontext.Value `json:"max" doc:"Of number and rating, null if there is none."`
-	Average   jsontext.Value `json:"average" doc:"Of number and rating, to six digits behind the point."`
+	Answered  int64          `json:"answered" doc:"Responses with an answer."`
+	Ratio     float64        `json:"ratio" doc:"Share of answered responses, 0 to 1."`
+	Options   []OptionCount  `json:"options" doc:"For radio, select, multiselect, checkbox and rating: count of each option."`
+	Min       jsontext.Value `json:"min" doc:"For number and rating; null without answers."`
+	Max       jsontext.Value `json:"max" doc:"For number and rating; null without answers."`
+	Average   jsontext.Value `json:"average" doc:"For number and rating, rounded to six decimal places."`
 }
 
-// OptionCount is how often an option was chosen.
+// OptionCount is the number of answers with an option.
 type OptionCount struct {
 	Option string `json:"option"`
 	Count  int64  `json:"count"`
 }
 
 const (
-	maxDays  = 366
-	maxCount = 2000 // options of a field that are counted one by one
+	maxDays           = 366
+	maxCountedOptions = 2000 // counted options per field
 )
 
-// counting are the types whose answers are counted one by one.
-var counting = append([]string{"checkbox", "rating"}, choiceTypes...)
+// countedTypes lists the types whose answers are counted by value.
+var countedTypes = append([]string{"checkbox", "rating"}, choiceTypes...)
 
-// GetStatistics returns the statistics of a form of project p, all of one moment. It fails with NotFound if there is no such form.
+// GetStatistics returns the statistics of a form of project p in one snapshot. It fails with
+// NotFound if the form does not exist.
 func GetStatistics(ctx context.Context, p *tenant.Project, form uuid.UUID) (Statistics, error) {
 	var s Statistics
-	err := reading(ctx, p, func(tx pgx.Tx) error {
+	err := readTx(ctx, p, func(tx pgx.Tx) error {
 		f, err := getForm(ctx, tx, p, form)
 		if err != nil {
 			return err
@@ -90,8 +91,8 @@ func GetStatistics(ctx context.Context, p *tenant.Project, form uuid.UUID) (Stat
 	return s, err
 }
 
-// summary is what the answers to a field come to.
-type summary struct {
+// fieldSummary aggregates the answers to a field.
+type fieldSummary struct {
 	Field    string
 	Answered int64
 	Min      *string
@@ -99,8 +100,8 @@ type summary struct {
 	Average  *string
 }
 
-// chosen is how often something was chosen in a field.
-type chosen struct {
+// chosenOption counts an option of a field.
+type chosenOption struct {
 	Field  string
 	Option string
 	Count  int64
@@ -109,13 +110,14 @@ type chosen struct {
 func (s *Statistics) addFields(ctx context.Context, tx pgx.Tx, form uuid.UUID, fields []Field) error {
 	var counted []string
 	for _, f := range fields {
-		if slices.Contains(counting, f.Type) {
+		if slices.Contains(countedTypes, f.Type) {
 			counted = append(counted, f.UUID.String())
 		}
 	}
 
-	summaries, err := pg.All[summary](ctx, tx, `
-		select a.key as field, count(*) as answered, min(n.n)::text as min, max(n.n)::text as max, trim_scale(round(avg(n.n + 0.0000000), 6))::text as average
+	summaries, err := pg.All[fieldSummary](ctx, tx, `
+		select a.key as field, count(*) as answered, min(n.n)::text as min, max(n.n)::text as max,
+		       trim_scale(round(avg(n.n + 0.0000000), 6))::text as average
 		from forms.responses r, jsonb_each(r.answers) a,
 			lateral (select case when jsonb_typeof(a.value) = 'number' then (a.value #>> '{}')::numeric end) n (n)
 		where r.form_uuid = @form and r.state = 'complete'
@@ -124,20 +126,22 @@ func (s *Statistics) addFields(ctx context.Context, tx pgx.Tx, form uuid.UUID, f
 		return err
 	}
 
-	options, err := pg.All[chosen](ctx, tx, `
+	options, err := pg.All[chosenOption](ctx, tx, `
 		select field, option, count from (
-			select a.key as field, o.option, count(*) as count, row_number() over (partition by a.key order by count(*) desc, o.option) as place
+			select a.key as field, o.option, count(*) as count,
+			       row_number() over (partition by a.key order by count(*) desc, o.option) as place
 			from forms.responses r, jsonb_each(r.answers) a,
 				lateral (
 					select a.value #>> '{}' where jsonb_typeof(a.value) in ('string', 'number', 'boolean')
 					union all
-					select jsonb_array_elements_text(case when jsonb_typeof(a.value) = 'array' then a.value else '[]' end)
+					select jsonb_array_elements_text(
+						case when jsonb_typeof(a.value) = 'array' then a.value else '[]' end)
 				) o (option)
 			where r.form_uuid = @form and r.state = 'complete' and a.key = any(@counted::text[])
 			group by a.key, o.option
 		) ranked
 		where place <= @max order by field, place`,
-		pgx.StrictNamedArgs{"form": form, "counted": counted, "max": maxCount})
+		pgx.StrictNamedArgs{"form": form, "counted": counted, "max": maxCountedOptions})
 	if err != nil {
 		return err
 	}
@@ -149,16 +153,17 @@ func (s *Statistics) addFields(ctx context.Context, tx pgx.Tx, form uuid.UUID, f
 	return nil
 }
 
-func (f Field) statistics(total int64, summaries []summary, options []chosen) FieldStatistics {
+func (f Field) statistics(total int64, summaries []fieldSummary, options []chosenOption) FieldStatistics {
 	name := f.UUID.String()
 	s := FieldStatistics{FieldUUID: f.UUID, Label: f.Label, Type: f.Type, Options: []OptionCount{},
-		Min: number(nil), Max: number(nil), Average: number(nil)}
-	if i := slices.IndexFunc(summaries, func(s summary) bool { return s.Field == name }); i >= 0 {
-		s.Answered = summaries[i].Answered
+		Min: jsonNumber(nil), Max: jsonNumber(nil), Average: jsonNumber(nil)}
+	if i := slices.IndexFunc(summaries, func(s fieldSummary) bool { return s.Field == name }); i >= 0 {
+		sum := summaries[i]
+		s.Answered = sum.Answered
 		s.Ratio = float64(s.Answered) / float64(max(total, 1))
 
 		if slices.Contains(numberTypes, f.Type) {
-			s.Min, s.Max, s.Average = number(summaries[i].Min), number(summaries[i].Max), number(summaries[i].Average)
+			s.Min, s.Max, s.Average = jsonNumber(sum.Min), jsonNumber(sum.Max), jsonNumber(sum.Average)
 		}
 	}
 
@@ -168,7 +173,7 @@ func (f Field) statistics(total int64, summaries []summary, options []chosen) Fi
 		}
 	}
 
-	// What nobody chose comes last.
+	// Options without answers come last.
 	var offered []string
 	if f.Options != nil && json.Unmarshal([]byte(*f.Options), &offered) == nil {
 		for _, option := range offered {
@@ -181,7 +186,7 @@ func (f Field) statistics(total int64, summaries []summary, options []chosen) Fi
 	return s
 }
 
-func number(text *string) jsontext.Value {
+func jsonNumber(text *string) jsontext.Value {
 	if text == nil {
 		return jsontext.Value("null")
 	}

@@ -16,83 +16,83 @@ import (
 	"socle/internal/tenant"
 )
 
-// PublicForm is what is shown of a form to those who fill it in.
+// PublicForm is the public view of a form.
 type PublicForm struct {
 	UUID        uuid.UUID     `json:"uuid" format:"uuid"`
 	Name        string        `json:"name"`
 	Description *string       `json:"description" nullable:"true"`
-	IsOpen      bool          `json:"isOpen" doc:"Whether the form takes responses now."`
+	IsOpen      bool          `json:"isOpen" doc:"Whether the form currently accepts responses."`
 	OpensAt     *time.Time    `json:"opensAt" nullable:"true"`
 	ClosesAt    *time.Time    `json:"closesAt" nullable:"true"`
-	Honeypot    *string       `json:"honeypot" nullable:"true" doc:"Name of an input to hide from people and to send along empty."`
+	Honeypot    *string       `json:"honeypot" nullable:"true" doc:"Name of an input to hide from users and submit empty."`
 	Version     int           `json:"version"`
 	Fields      []PublicField `json:"fields"`
 }
 
-// PublicField is what is shown of a field to those who answer it.
+// PublicField is the public view of a field.
 type PublicField struct {
 	UUID uuid.UUID `json:"uuid" format:"uuid"`
 	Definition
 }
 
-// Receipt is what whoever answers is told of their response.
+// Receipt acknowledges a response to its submitter.
 type Receipt struct {
 	UUID           uuid.UUID  `json:"uuid" format:"uuid"`
 	FormUUID       uuid.UUID  `json:"formUuid" format:"uuid"`
 	State          string     `json:"state" enum:"partial,complete"`
-	SubmittedAt    *time.Time `json:"submittedAt" nullable:"true" doc:"When it was complete."`
-	ExpiresAt      *time.Time `json:"expiresAt" nullable:"true" doc:"When a partial response is given up."`
-	SuccessMessage *string    `json:"successMessage" nullable:"true" doc:"Of a complete response."`
+	SubmittedAt    *time.Time `json:"submittedAt" nullable:"true" doc:"Time of completion."`
+	ExpiresAt      *time.Time `json:"expiresAt" nullable:"true" doc:"When a partial response expires."`
+	SuccessMessage *string    `json:"successMessage" nullable:"true" doc:"For a complete response."`
 }
 
-// Patience is how long a partial response waits to go on.
-const Patience = 7 * 24 * time.Hour
+// PartialTTL is the lifetime of a partial response after its last change.
+const PartialTTL = 7 * 24 * time.Hour
 
-// GetPublicForm returns what is shown of a form of project p. It fails with NotFound if there is none, or if it takes no responses
-// and the reader is no member.
+// GetPublicForm returns the public view of a form of project p. It fails with NotFound if the form
+// does not exist, or does not accept responses and the caller is not a member.
 func GetPublicForm(ctx context.Context, p *tenant.Project, id uuid.UUID, member bool) (PublicForm, error) {
 	f, err := GetFullForm(ctx, p, id)
 	if err != nil {
 		return PublicForm{}, err
 	}
 
-	shut := f.shut(time.Now())
-	if shut != nil && !member {
-		shut.Kind = fault.NotFound
-		return PublicForm{}, shut
+	closed := f.closedReason(time.Now())
+	if closed != nil && !member {
+		closed.Kind = fault.NotFound
+		return PublicForm{}, closed
 	}
 
-	shown := PublicForm{UUID: f.UUID, Name: f.Name, Description: f.Description, IsOpen: shut == nil,
+	public := PublicForm{UUID: f.UUID, Name: f.Name, Description: f.Description, IsOpen: closed == nil,
 		OpensAt: f.OpensAt, ClosesAt: f.ClosesAt,
 		Honeypot: f.Honeypot, Version: f.Version, Fields: make([]PublicField, len(f.Fields))}
 
 	for i, field := range f.Fields {
-		shown.Fields[i] = PublicField{field.UUID, field.Definition}
+		public.Fields[i] = PublicField{field.UUID, field.Definition}
 	}
 
-	return shown, nil
+	return public, nil
 }
 
-// shut returns why the form takes no responses at a moment, nil if it does.
-func (f Form) shut(now time.Time) *fault.Error {
+// closedReason returns the reason why the form does not accept responses at a time, or nil.
+func (f Form) closedReason(now time.Time) *fault.Error {
 	switch {
 	case f.State != "open":
 		return fault.New(fault.Conflict, "the form is not open").WithCode("form_closed")
 	case f.OpensAt != nil && now.Before(*f.OpensAt):
 		return fault.New(fault.Conflict, "the form is not open yet").WithCode("form_closed")
 	case f.ClosesAt != nil && !now.Before(*f.ClosesAt):
-		return fault.New(fault.Conflict, "the form is not open any more").WithCode("form_closed")
+		return fault.New(fault.Conflict, "the form is no longer open").WithCode("form_closed")
 	case f.MaxResponses != nil && f.TotalResponses >= *f.MaxResponses:
-		return fault.New(fault.Conflict, "the form has all the responses that it takes").WithCode("form_full")
+		return fault.New(fault.Conflict, "the form has reached its maximum number of responses").WithCode("form_full")
 	}
 
 	return nil
 }
 
-// Attachments are the files that come with a response. Both functions may be nil if there are none.
+// Attachments holds the uploaded files of a response. The zero value has none.
 type Attachments struct {
-	Fields map[uuid.UUID]bool // what they answer
-	// makes them files, in the response's transaction
+	Fields map[uuid.UUID]bool // the fields with a file
+	// creates the files in the transaction of the response; nil without files
 	Keep func(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]FileAnswer, error)
 }
 
@@ -105,22 +105,22 @@ type FileAnswer struct {
 	Size          int64     `json:"size"`
 }
 
-// FileFields say where the files of a response go.
+// FileFields describes the destination of a response's files.
 type FileFields struct {
-	Container *uuid.UUID  // nil: the form takes no files
+	Container *uuid.UUID  // nil: the form accepts no files
 	Fields    []uuid.UUID // of type file
 }
 
-// GetFileFields returns where the files of a response to a form of project p go. It fails with NotFound if there is no such form, and with
-// Conflict if it takes no responses.
+// GetFileFields returns the destination of files in responses to a form of project p. It fails with
+// NotFound if the form does not exist, and with Conflict if it does not accept responses.
 func GetFileFields(ctx context.Context, p *tenant.Project, id uuid.UUID) (FileFields, error) {
 	f, err := GetFullForm(ctx, p, id)
 	if err != nil {
 		return FileFields{}, err
 	}
 
-	if shut := f.shut(time.Now()); shut != nil {
-		return FileFields{}, shut
+	if closed := f.closedReason(time.Now()); closed != nil {
+		return FileFields{}, closed
 	}
 
 	to := FileFields{Container: f.ContainerUUID}
@@ -133,7 +133,7 @@ func GetFileFields(ctx context.Context, p *tenant.Project, id uuid.UUID) (FileFi
 	return to, nil
 }
 
-// submission is a response on its way in.
+// submission is a response being submitted.
 type submission struct {
 	project *tenant.Project
 	form    uuid.UUID
@@ -142,30 +142,31 @@ type submission struct {
 	files   Attachments
 }
 
-// CreateResponse takes a complete response with this UUID to a form of project p. A response that has something in the form's honeypot is
-// acknowledged, and nothing of it is kept.
+// CreateResponse stores a complete response with the given UUID to a form of project p. A response
+// with a filled honeypot is acknowledged but not stored.
 //
-// It fails with NotFound if there is no such form, Conflict if the form is not open or has all the responses that it takes, and
-// Unprocessable on every answer that breaks a rule. Of responses at the same moment exactly as many are taken as the form still takes.
+// It fails with NotFound if the form does not exist, with Conflict if the form is not open or is
+// full, and with Unprocessable on every invalid answer. Concurrent responses never exceed the
+// form's maximum.
 func CreateResponse(
 	ctx context.Context, p *tenant.Project, form, id uuid.UUID, answers Answers, files Attachments,
 ) (Receipt, error) {
 	s := submission{p, form, id, answers, files}
-	// Judged once without the form's lock, so that what breaks a rule holds nobody up.
-	d, err := s.define(ctx, p.Trusted())
+	// Validate without the form's lock first, so that invalid responses block no others.
+	d, err := s.loadFields(ctx, p.Trusted())
 	if err != nil {
 		return Receipt{}, err
 	}
 
-	trapped := d.trapped(answers)
-	kept, err := s.judge(ctx, d, trapped)
+	trapped := d.takeHoneypot(answers)
+	stored, err := s.validate(ctx, d, trapped)
 	if err != nil {
 		return Receipt{}, err
 	}
 
 	var receipt Receipt
 	err = p.InTx(ctx, func(tx pgx.Tx) error {
-		f, err := s.count(ctx, tx, trapped)
+		f, err := s.countResponse(ctx, tx, trapped)
 		if err != nil {
 			return err
 		}
@@ -184,69 +185,70 @@ func CreateResponse(
 			return nil
 		}
 
-		if f.Version != d.version { // somebody was faster with a change of the fields, and now waits for the lock
-			if d, err = s.define(ctx, tx); err != nil {
+		if f.Version != d.version { // the fields changed since they were read
+			if d, err = s.loadFields(ctx, tx); err != nil {
 				return err
 			}
-			if kept, err = d.judge(ctx, answers, files.Fields); err != nil {
+			if stored, err = d.validate(ctx, answers, files.Fields); err != nil {
 				return err
 			}
 		}
 
 		if files.Keep != nil {
-			if err := s.attach(ctx, tx, kept); err != nil {
+			if err := s.attachFiles(ctx, tx, stored); err != nil {
 				return err
 			}
 		}
 
-		return s.insert(ctx, tx, kept, f.Now)
+		return s.insert(ctx, tx, stored, f.Now)
 	})
 
 	return receipt, err
 }
 
-// judge returns the answers as they are kept. Whether the form takes them at all comes before what is wrong with them.
-func (s submission) judge(ctx context.Context, d definition, trapped bool) (Answers, error) {
+// validate validates the answers and returns them in stored form. A closed form takes precedence
+// over invalid answers.
+func (s submission) validate(ctx context.Context, d fieldSet, trapped bool) (Answers, error) {
 	if trapped {
 		return nil, nil
 	}
 
-	kept, broken := d.judge(ctx, s.answers, s.files.Fields)
-	if broken == nil {
-		return kept, nil
+	stored, invalid := d.validate(ctx, s.answers, s.files.Fields)
+	if invalid == nil {
+		return stored, nil
 	}
 
-	return nil, s.elseShut(ctx, broken)
+	return nil, s.closedReasonOr(ctx, invalid)
 }
 
-// elseShut returns why the form takes no response, or if it does what is wrong with this one.
-func (s submission) elseShut(ctx context.Context, broken error) error {
+// closedReasonOr returns the reason why the form does not accept responses, or else broken.
+func (s submission) closedReasonOr(ctx context.Context, invalid error) error {
 	f, err := GetForm(ctx, s.project, s.form)
 	if err != nil {
 		return err
 	}
 
-	if shut := f.shut(time.Now()); shut != nil {
-		return shut
+	if closed := f.closedReason(time.Now()); closed != nil {
+		return closed
 	}
 
-	return broken
+	return invalid
 }
 
-// define reads the fields as they are now.
-func (s submission) define(ctx context.Context, q pg.Querier) (definition, error) {
-	// Version and fields come from one statement: they belong together even while somebody changes them.
+// loadFields reads the current fields.
+func (s submission) loadFields(ctx context.Context, q pg.Querier) (fieldSet, error) {
+	// One statement reads version and fields, so that they match despite concurrent changes.
 	rows, err := pg.One[struct {
 		Version  int
 		Honeypot *string
-		Fields   []snapshot
+		Fields   []storedField
 	}](ctx, q, `
 		select f.version, f.honeypot, coalesce((
 			select jsonb_agg(to_jsonb(q) - 'form_uuid' - 'created_at' - 'updated_at' order by q.position)
 			from forms.fields q where q.form_uuid = f.uuid), '[]') as fields
 		from forms.forms f where f.uuid = @form`, pgx.StrictNamedArgs{"form": s.form})
 
-	d := definition{version: rows.Version, honeypot: rows.Honeypot}
+	d := fieldSet{version: rows.Version, honeypot: rows.Honeypot}
 	for _, f := range rows.Fields {
 		d.fields = append(d.fields, f.field(s.form))
 	}
@@ -254,8 +256,8 @@ func (s submission) define(ctx context.Context, q pg.Querier) (definition, error
 	return d, err
 }
 
-// snapshot is a field as forms.definitions keeps it.
-type snapshot struct {
+// storedField is a field as stored in forms.definitions.
+type storedField struct {
 	UUID         uuid.UUID       `json:"uuid"`
 	Label        string          `json:"label"`
 	Type         string          `json:"type"`
@@ -273,7 +275,7 @@ type snapshot struct {
 	EndDate      *string         `json:"end_date"`
 }
 
-func (s snapshot) field(form uuid.UUID) Field {
+func (s storedField) field(form uuid.UUID) Field {
 	f := Field{UUID: s.UUID, FormUUID: form, Definition: Definition{Label: s.Label, Type: s.Type,
 		Description: s.Description, IsRequired: s.IsRequired,
 		DefaultValue: s.DefaultValue, Pattern: s.Pattern, MinLength: s.MinLength, MaxLength: s.MaxLength,
@@ -288,62 +290,64 @@ func (s snapshot) field(form uuid.UUID) Field {
 	return f
 }
 
-// counted is what is known of a form once a response of it is counted.
-type counted struct {
+// countedForm is the state of a form after a response was counted.
+type countedForm struct {
 	Version        int
 	SuccessMessage *string
 	Now            time.Time
 }
 
-// count counts the response if the form takes one more, and holds the form's row until the transaction ends. The clock is that of the
-// moment at which the row is ours: waiting for it does not carry a response past the closing time.
-func (s submission) count(ctx context.Context, tx pgx.Tx, trapped bool) (counted, error) {
-	taken, err := pg.One[counted](ctx, tx, `
+// countResponse counts the response if the form accepts it, and locks the form's row until the end
+// of the transaction. It reads the clock after acquiring the lock, so that waiting does not carry a
+// response past the closing time.
+func (s submission) countResponse(ctx context.Context, tx pgx.Tx, trapped bool) (countedForm, error) {
+	form, err := pg.One[countedForm](ctx, tx, `
 		update forms.forms
 		set total_responses = total_responses + case when @trapped then 0 else 1 end,
 		    blocked_responses = blocked_responses + case when @trapped then 1 else 0 end
 		where uuid = @form and state = 'open' and (opens_at is null or opens_at <= clock_timestamp())
-			and (closes_at is null or closes_at > clock_timestamp()) and (max_responses is null or total_responses < max_responses)
+			and (closes_at is null or closes_at > clock_timestamp())
+			and (max_responses is null or total_responses < max_responses)
 		returning version, success_message, clock_timestamp() as now`,
 		pgx.StrictNamedArgs{"form": s.form, "trapped": trapped})
 	if !fault.Is(err, fault.NotFound) {
-		return taken, err
+		return form, err
 	}
 
 	f, err := getForm(ctx, tx, s.project, s.form)
 	if err != nil {
-		return counted{}, err
+		return countedForm{}, err
 	}
 
-	if shut := f.shut(time.Now()); shut != nil {
-		return counted{}, shut
+	if closed := f.closedReason(time.Now()); closed != nil {
+		return countedForm{}, closed
 	}
 
-	// it was not a moment ago
-	return counted{}, fault.New(fault.Conflict, "the form is not open").WithCode("form_closed")
+	// It was closed a moment ago.
+	return countedForm{}, fault.New(fault.Conflict, "the form is not open").WithCode("form_closed")
 }
 
-// attach adds the files to the answers.
-func (s submission) attach(ctx context.Context, tx pgx.Tx, kept Answers) error {
-	made, err := s.files.Keep(ctx, tx)
+// attachFiles creates the files and adds them to the answers.
+func (s submission) attachFiles(ctx context.Context, tx pgx.Tx, answers Answers) error {
+	files, err := s.files.Keep(ctx, tx)
 	if err != nil {
 		return err
 	}
 
-	for field, file := range made {
+	for field, file := range files {
 		text, err := json.Marshal(file)
 		if err != nil {
 			return err
 		}
 
-		kept[field.String()] = text
+		answers[field.String()] = text
 	}
 
 	return nil
 }
 
-// freeze keeps the form's fields as they are under their version.
-func (s submission) freeze(ctx context.Context, tx pgx.Tx) (version int, err error) {
+// storeVersion stores the form's current fields under their version.
+func (s submission) storeVersion(ctx context.Context, tx pgx.Tx) (version int, err error) {
 	return pg.Value[int](ctx, tx, `
 		with current as (
 			select f.uuid, f.version, coalesce((
@@ -357,8 +361,8 @@ func (s submission) freeze(ctx context.Context, tx pgx.Tx) (version int, err err
 		select version from current`, pgx.StrictNamedArgs{"form": s.form})
 }
 
-func (s submission) insert(ctx context.Context, tx pgx.Tx, kept Answers, now time.Time) error {
-	version, err := s.freeze(ctx, tx)
+func (s submission) insert(ctx context.Context, tx pgx.Tx, answers Answers, now time.Time) error {
+	version, err := s.storeVersion(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -366,12 +370,12 @@ func (s submission) insert(ctx context.Context, tx pgx.Tx, kept Answers, now tim
 	_, err = pg.Exec(ctx, tx, `
 		insert into forms.responses (uuid, form_uuid, version, state, answers, created_at, updated_at, submitted_at)
 		values (@id, @form, @version, 'complete', @answers, @now, @now, @now)`,
-		pgx.StrictNamedArgs{"id": s.id, "form": s.form, "version": version, "answers": kept.text(), "now": now})
+		pgx.StrictNamedArgs{"id": s.id, "form": s.form, "version": version, "answers": answers.encode(), "now": now})
 	return err
 }
 
-// text returns the answers as one JSON object.
-func (a Answers) text() json.RawMessage {
+// encode encodes the answers as one JSON object.
+func (a Answers) encode() json.RawMessage {
 	values := make(map[string]json.RawMessage, len(a))
 	for name, v := range a {
 		values[name] = json.RawMessage(v)
@@ -379,19 +383,19 @@ func (a Answers) text() json.RawMessage {
 
 	text, err := json.Marshal(values)
 	if err != nil {
-		panic("form: answers: " + err.Error()) // values that were read as JSON before
+		panic("form: answers: " + err.Error()) // decoded from JSON before
 	}
 
 	return text
 }
 
-// newToken returns a secret and its hash.
+// newToken returns a secret token and its hash.
 func newToken() (token string, hash []byte) {
 	token = rand.Text()
-	return token, hashOf(token)
+	return token, hashToken(token)
 }
 
-func hashOf(token string) []byte {
+func hashToken(token string) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]
 }

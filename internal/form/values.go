@@ -18,22 +18,22 @@ var (
 	phonePattern  = regexp.MustCompile(`^\+?[0-9][0-9 ()./-]{1,30}[0-9]$`)
 )
 
-const maxAddress = 254 // characters of an e-mail address that the mail system carries
+const maxEmailLength = 254 // characters, the limit of SMTP
 
-// judge decides whether the field takes a value, and returns the value as it is kept. The error says what is
-// wrong with the value. A pattern takes its steps from e.
-func (d *Definition) judge(value string, r rules, e *effort) (string, error) {
+// validate validates a value and returns it in stored form. The error describes the problem.
+// Matching a pattern takes from budget e.
+func (d *Definition) validate(value string, r rules, budget *patternBudget) (string, error) {
 	switch d.Type {
 	case "text", "textarea", "email", "url", "phone":
-		return value, d.judgeText(value, r, e)
+		return value, d.validateText(value, r, budget)
 	case "number", "rating":
-		return value, d.judgeNumber(value)
+		return value, d.validateNumber(value)
 	case "radio", "select":
-		return value, judgeChoice(value, r)
+		return value, validateChoice(value, r)
 	case "multiselect":
-		return judgeChoices(value, r)
+		return validateChoices(value, r)
 	case "date", "time", "datetime":
-		return d.judgeDate(value, r)
+		return d.validateDate(value, r)
 	case "checkbox":
 		if value != "true" && value != "false" {
 			return "", errors.New("must be true or false")
@@ -43,16 +43,16 @@ func (d *Definition) judge(value string, r rules, e *effort) (string, error) {
 	return value, nil
 }
 
-func (d *Definition) judgeText(value string, r rules, e *effort) error {
+func (d *Definition) validateText(value string, r rules, budget *patternBudget) error {
 	length := int64(utf8.RuneCountInString(value))
 	switch {
 	case d.MinLength != nil && length < *d.MinLength:
-		return errors.New("must be at least " + count(*d.MinLength, "character"))
+		return errors.New("must be at least " + plural(*d.MinLength, "character"))
 	case d.MaxLength != nil && length > *d.MaxLength:
-		return errors.New("must be at most " + count(*d.MaxLength, "character"))
+		return errors.New("must be at most " + plural(*d.MaxLength, "character"))
 	case d.Type != "textarea" && !oneLine(value):
 		return errors.New("must be one line of text")
-	case d.Type == "email" && !isAddress(value):
+	case d.Type == "email" && !isEmail(value):
 		return errors.New("must be an e-mail address")
 	case d.Type == "url" && !isURL(value):
 		return errors.New("must be an http or https URL")
@@ -62,17 +62,20 @@ func (d *Definition) judgeText(value string, r rules, e *effort) error {
 		return nil
 	}
 
-	matches, err := e.match(r.pattern, value, length)
-	if err == nil && !matches {
-		err = errors.New("must match the pattern")
+	matches, err := budget.match(r.pattern, value, length)
+	if err != nil {
+		return err
+	}
+	if !matches {
+		return errors.New("must match the pattern")
 	}
 
-	return err
+	return nil
 }
 
-func isAddress(s string) bool {
+func isEmail(s string) bool {
 	a, err := mail.ParseAddress(s)
-	return err == nil && a.Name == "" && a.Address == s && utf8.RuneCountInString(s) <= maxAddress
+	return err == nil && a.Name == "" && a.Address == s && utf8.RuneCountInString(s) <= maxEmailLength
 }
 
 func isURL(s string) bool {
@@ -80,8 +83,8 @@ func isURL(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && !strings.Contains(s, " ")
 }
 
-// judgeNumber compares without rounding: a value may have more digits than a float keeps.
-func (d *Definition) judgeNumber(value string) error {
+// validateNumber compares exactly: a value may have more digits than a float64.
+func (d *Definition) validateNumber(value string) error {
 	if d.Type == "rating" && !ratingPattern.MatchString(value) {
 		return errors.New("must be a whole number")
 	}
@@ -102,42 +105,43 @@ func (d *Definition) judgeNumber(value string) error {
 	return nil
 }
 
-func judgeChoice(value string, r rules) error {
+func validateChoice(value string, r rules) error {
 	if r.options != nil && !slices.Contains(r.options, value) {
 		return errors.New("must be one of the options")
 	}
 	return nil
 }
 
-// judgeChoices takes several options, written like the field's options and kept as a JSON array.
-func judgeChoices(value string, r rules) (string, error) {
+// validateChoices accepts several options, written like the field's options, and returns a JSON
+// array.
+func validateChoices(value string, r rules) (string, error) {
 	chosen, err := parseList(value)
 	if err != nil {
 		return "", err
 	}
 
-	left := make(map[string]bool, len(r.options)) // whether an option is not chosen yet
+	unused := make(map[string]bool, len(r.options)) // whether an option is not chosen yet
 	for _, option := range r.options {
-		left[option] = true
+		unused[option] = true
 	}
 
 	for _, choice := range chosen {
-		unused, known := left[choice]
+		isUnused, known := unused[choice]
 		if !known {
 			return "", errors.New("must be options of the field")
 		}
-		if !unused {
+		if !isUnused {
 			return "", errors.New("must not repeat an option")
 		}
 
-		left[choice] = false
+		unused[choice] = false
 	}
 
 	return formatList(chosen)
 }
 
-func (d *Definition) judgeDate(value string, r rules) (string, error) {
-	kept, t, err := parseDate(d.Type, value, d.layout())
+func (d *Definition) validateDate(value string, r rules) (string, error) {
+	stored, t, err := parseDate(d.Type, value, d.layout())
 	switch {
 	case err != nil:
 		return "", err
@@ -147,5 +151,5 @@ func (d *Definition) judgeDate(value string, r rules) (string, error) {
 		return "", errors.New("must not be after end_date")
 	}
 
-	return kept, nil
+	return stored, nil
 }

@@ -31,7 +31,7 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 	waitUntil(t, "the backup is proven", func() bool { return proof() != "" })
 	proven := proof()
 
-	const away = "the storage can't be used at present"
+	const away = "the storage is unavailable"
 	for name, after := range map[string]int{"at the beginning": 0, "in the middle": 70_000} {
 		content := func(r *http.Request) bool {
 			return r.Method == "GET" && strings.Contains(r.URL.Path, "/backups/content/")

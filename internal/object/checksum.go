@@ -12,17 +12,18 @@ import (
 	"socle/internal/fault"
 )
 
-// ChecksumAlgorithms are those that a [Checksum] may be of. SHA-1 finds what went wrong on the way; against forgers there is the client's token.
+// ChecksumAlgorithms lists the algorithms of a [Checksum], separated by commas. SHA-1 serves to
+// detect transmission errors; tampering is prevented by the client's token.
 const ChecksumAlgorithms = "sha1,sha256"
 
-// Checksum is what a client says of the bytes that it sends.
+// Checksum is the checksum that a client sends along with content.
 type Checksum struct {
 	hash hash.Hash
 	want []byte
 }
 
-// ParseChecksum reads an algorithm and a sum in base64 with a space between, as the tus protocol writes it; "" is none.
-// It fails with Invalid on Upload-Checksum.
+// ParseChecksum parses an Upload-Checksum header of the tus protocol: an algorithm, a space and the
+// checksum in base64. It returns nil for "" and fails with Invalid on Upload-Checksum.
 func ParseChecksum(text string) (*Checksum, error) {
 	if text == "" {
 		return nil, nil
@@ -40,13 +41,13 @@ func ParseChecksum(text string) (*Checksum, error) {
 	var err error
 	if c.want, err = base64.StdEncoding.DecodeString(sum); err != nil || c.hash == nil || len(c.want) != c.hash.Size() {
 		return nil, fault.OnField(fault.Invalid, "Upload-Checksum", "invalid_format",
-			"must be one of %s and the sum in base64", ChecksumAlgorithms)
+			"must be an algorithm (%s), a space and the checksum in base64", ChecksumAlgorithms)
 	}
 
 	return c, nil
 }
 
-// check returns content that fails with Mismatch at its end unless it is what the checksum says.
+// check wraps content in a reader that fails with Mismatch at the end unless the checksum matches.
 func (c *Checksum) check(content io.Reader) io.Reader { return &checked{content, c} }
 
 type checked struct {
@@ -54,13 +55,13 @@ type checked struct {
 	*Checksum
 }
 
-// Read reads the content.
+// Read implements io.Reader.
 func (c *checked) Read(to []byte) (int, error) {
 	n, err := c.content.Read(to)
 	c.hash.Write(to[:n])
 
 	if err == io.EOF && !bytes.Equal(c.hash.Sum(nil), c.want) {
-		err = fault.New(fault.Mismatch, "the bytes are not those of the checksum")
+		err = fault.New(fault.Mismatch, "the content does not match the checksum")
 	}
 
 	return n, err

@@ -11,11 +11,13 @@ import (
 	"socle/internal/pg"
 )
 
-// Concat says how a resumable upload belongs to others: a partial one becomes no file, but part of a final one, which is made of partial ones that have
-// arrived and takes no bytes of its own. The zero one belongs to none.
+// Concat describes the role of a resumable upload in the concatenation extension of tus. A partial
+// upload becomes part of a final upload instead of a file. A final upload consists of completed
+// partial uploads and accepts no bytes. The zero value is neither.
 type Concat struct {
-	Of []uuid.UUID // the partial uploads of a final one, in their order
-	// what its client said, and is told again: "partial", or "final;" and the addresses of the partial ones
+	Of []uuid.UUID // UUIDs of the partial uploads of a final one, in order
+	// the header as sent, which responses repeat: "partial", or "final;" and the addresses of the
+	// partial uploads
 	Said string
 }
 
@@ -24,15 +26,16 @@ const (
 	concatFinal   = "final;"
 )
 
-// ParseConcat reads the header of the tus protocol; "" is none. The addresses of partial uploads end in their UUIDs behind a path.
-// It fails with Invalid on Upload-Concat.
+// ParseConcat parses an Upload-Concat header of the tus protocol and returns the zero value for "".
+// The address of a partial upload must end in path and its UUID. It fails with Invalid on
+// Upload-Concat.
 func ParseConcat(text, path string) (Concat, error) {
 	c := Concat{Said: text}
 
 	list, final := strings.CutPrefix(text, concatFinal)
 	if !final {
 		if text != "" && text != concatPartial {
-			return c, badConcat("invalid_format", "must be partial, or final; and the addresses of partial uploads")
+			return c, invalidConcat("invalid_format", "must be partial, or final; and the URLs of partial uploads")
 		}
 		return c, nil
 	}
@@ -42,7 +45,7 @@ func ParseConcat(text, path string) (Concat, error) {
 		end := strings.LastIndexByte(address, '/') + 1
 		id, err := uuid.Parse(address[end:])
 		if err != nil || !strings.HasSuffix(address[:end], path) || seen[id] {
-			return c, badConcat("unknown_upload", "must name uploads to this container, each once")
+			return c, invalidConcat("unknown_upload", "must name uploads to this container, without duplicates")
 		}
 
 		seen[id] = true
@@ -50,18 +53,19 @@ func ParseConcat(text, path string) (Concat, error) {
 	}
 
 	if len(c.Of) == 0 {
-		return c, badConcat("required", "must name the uploads that the file is made of")
+		return c, invalidConcat("required", "must name at least one partial upload")
 	}
 
 	return c, nil
 }
 
-func (c Concat) partial() bool { return c.Said == concatPartial }
+func (c Concat) isPartial() bool { return c.Said == concatPartial }
 
-func (c Concat) final() bool { return len(c.Of) > 0 }
+func (c Concat) isFinal() bool { return len(c.Of) > 0 }
 
-// measure locks the partial uploads of a final one, and returns how many bytes they have in all. Each must have arrived.
-func (c Concat) measure(ctx context.Context, tx pgx.Tx, container uuid.UUID) (size int64, err error) {
+// lockPartials locks the partial uploads of a final one and returns their total size in bytes. It
+// fails with Invalid unless all of them are complete.
+func (c Concat) lockPartials(ctx context.Context, tx pgx.Tx, container uuid.UUID) (size int64, err error) {
 	partial, err := pg.All[struct {
 		UUID          uuid.UUID
 		Size, Arrived int64
@@ -72,19 +76,22 @@ func (c Concat) measure(ctx context.Context, tx pgx.Tx, container uuid.UUID) (si
 			where uuid = any(@of) and container_uuid = @container and concat = 'partial' and expires_at > now()
 			order by uuid for update
 		)
-		select uuid, size, deferred, (select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = uuid) as arrived from partial`,
+		select uuid, size, deferred, (
+			select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = uuid
+		) as arrived
+		from partial`,
 		pgx.StrictNamedArgs{"of": c.Of, "container": container})
 	if err != nil {
 		return 0, err
 	}
 
 	if len(partial) < len(c.Of) {
-		return 0, badConcat("unknown_upload", "must name partial uploads that are there, and part of no other file")
+		return 0, invalidConcat("unknown_upload", "must name existing partial uploads that no other file uses")
 	}
 
 	for _, p := range partial {
 		if p.Deferred || p.Arrived < p.Size {
-			return 0, badConcat("unfinished_upload", "must name uploads that have arrived")
+			return 0, invalidConcat("unfinished_upload", "must name complete uploads")
 		}
 		size += p.Size
 	}
@@ -92,15 +99,18 @@ func (c Concat) measure(ctx context.Context, tx pgx.Tx, container uuid.UUID) (si
 	return size, nil
 }
 
-// gather makes the parts of the partial uploads those of the final one, and removes them.
-func (c Concat) gather(ctx context.Context, tx pgx.Tx, final uuid.UUID) error {
+// adoptParts moves the parts of the partial uploads to the final one and deletes the partial
+// uploads.
+func (c Concat) adoptParts(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	if _, err := pg.Exec(ctx, tx, `
 		update storage.upload_parts p set upload_uuid = @final, first = p.first + u.before
 		from (
-			select u.uuid, coalesce(sum(u.size) over (order by o.n rows between unbounded preceding and 1 preceding), 0)::bigint as before
+			select u.uuid,
+			       coalesce(sum(u.size) over (
+			           order by o.n rows between unbounded preceding and 1 preceding), 0)::bigint as before
 			from unnest(@of::uuid[]) with ordinality o(id, n) join storage.resumable_uploads u on u.uuid = o.id
 		) u
-		where p.upload_uuid = u.uuid`, pgx.StrictNamedArgs{"final": final, "of": c.Of}); err != nil {
+		where p.upload_uuid = u.uuid`, pgx.StrictNamedArgs{"final": id, "of": c.Of}); err != nil {
 		return err
 	}
 
@@ -109,6 +119,6 @@ func (c Concat) gather(ctx context.Context, tx pgx.Tx, final uuid.UUID) error {
 	return err
 }
 
-func badConcat(code, message string) *fault.Error {
+func invalidConcat(code, message string) *fault.Error {
 	return fault.OnField(fault.Invalid, "Upload-Concat", code, "%s", message)
 }

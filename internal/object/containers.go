@@ -1,7 +1,7 @@
-// Package object knows a project's containers and files: what they are called, how
-// large they may be, who made them. The bytes of a file are a blob of their own, under a key
-// that says nothing of the file; which blob belongs to which file stands in the
-// project's database.
+// Package object owns a project's containers and files: names, size limits, media types, quotas,
+// resumable and signed uploads, and variants of pictures. The bytes of a file are a blob of their
+// own, stored by package blob under a key that reveals nothing about the file. The project's
+// database maps files to blobs.
 package object
 
 import (
@@ -30,10 +30,10 @@ type Container struct {
 	IsPublic    bool      `json:"isPublic" doc:"Whether its files are readable without a token."`
 	MaxFileSize int64     `json:"maxFileSize" doc:"Bytes."`
 	TotalFiles  int64     `json:"totalFiles"`
-	// types such as image/png or image/*; none means all
+	// media types such as image/png or image/*; empty means all
 	Allowed []string `json:"-" db:"allowed_mime_types"`
-	// set by whoever knows the server's address
-	URL       string    `json:"url" db:"-" doc:"Base address of its files."`
+	// set by the API, which knows the server's address
+	URL       string    `json:"url" db:"-" doc:"Base URL of the files."`
 	CreatedAt time.Time `json:"createdAt"`
 	CreatedBy uuid.UUID `json:"createdBy" format:"uuid"`
 	UpdatedAt time.Time `json:"updatedAt"`
@@ -44,16 +44,17 @@ const containerColumns = `
 	uuid, @project::uuid as project_uuid, name, description, is_public, max_file_size, allowed_mime_types,
 	total_files, created_at, created_by, updated_at, updated_by`
 
-// NewContainer is what a container is made of.
+// NewContainer holds the values of a container to create.
 type NewContainer struct {
-	Name        string // 3 to 63 of letters, digits, _ and -
+	Name        string // 3 to 63 letters, digits, _ or -
 	Description string // up to 500 characters
 	IsPublic    bool
 	MaxFileSize *int64 // bytes, 1 to MaxFileSize; nil means DefaultFileSize
 	Allowed     []string
 }
 
-// ContainerUpdate changes what is not nil. The rules are those of [NewContainer].
+// ContainerUpdate holds the values to change; nil leaves a value unchanged. The rules are those of
+// [NewContainer].
 type ContainerUpdate struct {
 	Name        *string
 	Description *string
@@ -62,18 +63,18 @@ type ContainerUpdate struct {
 	Allowed     *[]string
 }
 
-// Sizes of files in bytes.
+// Limits of the size of a file, in bytes.
 const (
-	MaxFileSize     int64 = 5 << 30  // the most that a container can allow
-	DefaultFileSize int64 = 50 << 20 // what a container allows unless it says otherwise
+	MaxFileSize     int64 = 5 << 30  // upper bound of a container's limit
+	DefaultFileSize int64 = 50 << 20 // default limit of a container
 )
 
-const maxDescription = 500 // characters
+const maxDescriptionLength = 500 // characters
 
 var containerName = regexp.MustCompile(`^[A-Za-z0-9_-]{3,63}$`)
 
-// CreateContainer makes a container in project p on behalf of user. It fails with Unprocessable
-// on every field that breaks a rule, and with Conflict on name if it is taken.
+// CreateContainer creates a container in project p on behalf of user. It fails with Unprocessable
+// on every invalid field, and with Conflict on name if the name is taken.
 func CreateContainer(ctx context.Context, p *tenant.Project, user uuid.UUID, n NewContainer) (Container, error) {
 	size := DefaultFileSize
 	if n.MaxFileSize != nil {
@@ -92,25 +93,26 @@ func CreateContainer(ctx context.Context, p *tenant.Project, user uuid.UUID, n N
 	c, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
 		audit.CreatedUUID(ctx, id)
 		return pg.One[Container](ctx, tx, `
-		insert into storage.containers (uuid, name, description, is_public, max_file_size, allowed_mime_types, created_by, updated_by)
+		insert into storage.containers
+			(uuid, name, description, is_public, max_file_size, allowed_mime_types, created_by, updated_by)
 		values (@id, @name, @description, @public, @max, @allowed, @user, @user)
 		returning `+containerColumns,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description,
 				"public": n.IsPublic, "max": size, "allowed": n.Allowed, "user": user})
 	})
 
-	return c, containerTaken(err)
+	return c, containerNameTaken(err)
 }
 
-// UpdateContainer changes a container of project p on behalf of user. It fails with NotFound if there is
-// none, with Unprocessable on every field that breaks a rule or if u names nothing, and with Conflict on name
-// if it is taken. Files that are there stay, whatever the new limit of their size.
+// UpdateContainer changes a container of project p on behalf of user. It fails with NotFound if it
+// does not exist, with Unprocessable on every invalid field or if u is empty, and with Conflict on
+// name if the name is taken. Existing files stay, even if they exceed a new size limit.
 func UpdateContainer(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u ContainerUpdate) (Container, error) {
-	if broken := u.check(); broken != nil {
-		if _, err := GetContainer(ctx, p, id); err != nil { // whether there is one is answered first
+	if invalid := u.check(); invalid != nil {
+		if _, err := GetContainer(ctx, p, id); err != nil { // NotFound takes precedence
 			return Container{}, err
 		}
-		return Container{}, broken
+		return Container{}, invalid
 	}
 
 	c, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
@@ -126,17 +128,18 @@ func UpdateContainer(ctx context.Context, p *tenant.Project, user, id uuid.UUID,
 				"public": u.IsPublic, "max": u.MaxFileSize, "allowed": u.Allowed, "user": user})
 	})
 
-	return c, containerTaken(err)
+	return c, containerNameTaken(err)
 }
 
-// GetContainer returns a container of project p. It fails with NotFound if there is none.
+// GetContainer returns a container of project p. It fails with NotFound if it does not exist.
 func GetContainer(ctx context.Context, p *tenant.Project, id uuid.UUID) (Container, error) {
 	return pg.One[Container](ctx, p.Trusted(),
 		`select `+containerColumns+` from storage.containers where uuid = @id and not deleting`,
 		pgx.StrictNamedArgs{"project": p.UUID, "id": id})
 }
 
-// ListContainers returns a page of the containers of project p, and how many there are in all. They can be sorted by name, createdAt and updatedAt.
+// ListContainers returns a page of the containers of project p and their total number. Sort keys
+// are name, createdAt and updatedAt.
 func ListContainers(ctx context.Context, p *tenant.Project, page pg.Page) ([]Container, int64, error) {
 	total, err := pg.Value[int64](ctx, p.Trusted(), `select count(*) from storage.containers where not deleting`)
 	if err != nil {
@@ -152,39 +155,74 @@ func ListContainers(ctx context.Context, p *tenant.Project, page pg.Page) ([]Con
 	return containers, total, err
 }
 
+// DeleteContainer deletes a container of project p and returns its last state. With force it
+// deletes the files too: they disappear at once, and [Discard] removes their bytes. It fails with
+// NotFound if the container does not exist, and without force with Conflict if it has files.
+func DeleteContainer(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool) (Container, error) {
+	return tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
+		// The row lock keeps new files out, since an upload locks the row before it adds a file.
+		if _, err := pg.Value[uuid.UUID](ctx, tx,
+			`select uuid from storage.containers where uuid = @id and not deleting for update`,
+			pgx.StrictNamedArgs{"id": id}); err != nil {
+			return Container{}, err
+		}
+
+		c, err := pg.One[Container](ctx, tx, `select `+containerColumns+` from storage.containers where uuid = @id`,
+			pgx.StrictNamedArgs{"project": p.UUID, "id": id})
+		if err != nil {
+			return c, err
+		}
+
+		if c.TotalFiles == 0 {
+			_, err = pg.Exec(ctx, tx, `delete from storage.containers where uuid = @id`, pgx.StrictNamedArgs{"id": id})
+			return c, err
+		}
+
+		if !force {
+			return c, fault.New(fault.Conflict, "the container has %d files; set force=true to delete them too",
+				c.TotalFiles).WithCode("in_use")
+		}
+
+		_, err = pg.Exec(ctx, tx, `update storage.containers set deleting = true, name = uuid::text where uuid = @id`,
+			pgx.StrictNamedArgs{"id": id})
+		return c, err
+	})
+}
+
 func (u ContainerUpdate) check() error {
 	if u == (ContainerUpdate{}) {
-		return fault.New(fault.Unprocessable, "nothing is named that could change").WithCode("required")
+		return fault.New(fault.Unprocessable, "the request changes nothing").WithCode("required")
 	}
 	return checkContainer(u.Name, u.Description, u.MaxFileSize, u.Allowed)
 }
 
-// checkContainer reports every rule that a value breaks; nil is no value. It brings the types into the form in which they are kept.
+// checkContainer validates the values that are not nil and reports every invalid field. It
+// normalizes allowed in place.
 func checkContainer(name, description *string, size *int64, allowed *[]string) error {
-	var broken []fault.Field
+	var invalid []fault.Field
 	if name != nil && !containerName.MatchString(*name) {
-		broken = append(broken, fault.Field{
+		invalid = append(invalid, fault.Field{
 			Name:    "name",
 			Code:    "invalid_format",
 			Message: "must be 3 to 63 letters, digits, _ or -",
 		})
 	}
 	if description != nil && (!utf8.ValidString(*description) || strings.ContainsRune(*description, 0)) {
-		broken = append(broken, fault.Field{
+		invalid = append(invalid, fault.Field{
 			Name:    "description",
 			Code:    "invalid_format",
 			Message: "must be text without NUL",
 		})
 	}
-	if description != nil && utf8.RuneCountInString(*description) > maxDescription {
-		broken = append(broken, fault.Field{
+	if description != nil && utf8.RuneCountInString(*description) > maxDescriptionLength {
+		invalid = append(invalid, fault.Field{
 			Name:    "description",
 			Code:    "too_long",
-			Message: fmt.Sprintf("must be at most %d characters", maxDescription),
+			Message: fmt.Sprintf("must be at most %d characters", maxDescriptionLength),
 		})
 	}
 	if size != nil && (*size < 1 || *size > MaxFileSize) {
-		broken = append(broken, fault.Field{
+		invalid = append(invalid, fault.Field{
 			Name:    "max_file_size",
 			Code:    "out_of_range",
 			Message: fmt.Sprintf("must be 1 to %d bytes", MaxFileSize),
@@ -192,22 +230,22 @@ func checkContainer(name, description *string, size *int64, allowed *[]string) e
 	}
 
 	if allowed != nil {
-		clean, wrong := cleanMimeTypes(*allowed)
-		if wrong != nil {
-			broken = append(broken, *wrong)
+		clean, badType := normalizeMimeTypes(*allowed)
+		if badType != nil {
+			invalid = append(invalid, *badType)
 		}
 
 		*allowed = clean
 	}
 
-	if len(broken) == 0 {
+	if len(invalid) == 0 {
 		return nil
 	}
 
-	return &fault.Error{Kind: fault.Unprocessable, Detail: broken[0].Name + " " + broken[0].Message, Fields: broken}
+	return &fault.Error{Kind: fault.Unprocessable, Detail: invalid[0].Name + " " + invalid[0].Message, Fields: invalid}
 }
 
-func containerTaken(err error) error {
+func containerNameTaken(err error) error {
 	if pg.Violates(err, "containers_name_key") {
 		return fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another container").Because(err)
 	}

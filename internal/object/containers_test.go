@@ -14,7 +14,7 @@ import (
 	"socle/internal/tenant/tenanttest"
 )
 
-// codes lists the fields at fault as "field code".
+// codes returns the invalid fields of err as "field code".
 func codes(err error) []string {
 	all := []string{}
 	for _, f := range fault.Of(err).Fields {
@@ -64,7 +64,7 @@ func TestCreateContainer(t *testing.T) {
 		t.Errorf("got -, want +\n%s", diff)
 	}
 	if got.UUID.Version() != 7 || got.CreatedAt.IsZero() || !got.UpdatedAt.Equal(got.CreatedAt) {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want a UUID of version 7 and equal times", got)
 	}
 
 	read, err := GetContainer(t.Context(), p, got.UUID)
@@ -73,13 +73,13 @@ func TestCreateContainer(t *testing.T) {
 	}
 
 	if c := newContainer(t, p, "least"); c.MaxFileSize != DefaultFileSize || c.Description != "" || c.IsPublic {
-		t.Errorf("defaults: got %+v", c)
+		t.Errorf("defaults: got %+v, want %d bytes, no description, not public", c, DefaultFileSize)
 	}
 
 	_, err = CreateContainer(t.Context(), p, user, NewContainer{Name: "least"})
 	if got, want := codes(err), []string{"name already_exists"}; !slices.Equal(got, want) ||
 		!fault.Is(err, fault.Conflict) {
-		t.Errorf("a name twice: got %v", err)
+		t.Errorf("duplicate name: got %v, want Conflict with %q", err, want)
 	}
 
 	newContainer(t, p, "Least")
@@ -131,7 +131,7 @@ func TestUpdateContainer(t *testing.T) {
 		}
 
 		if !got.UpdatedAt.After(want.UpdatedAt) {
-			t.Errorf("updated at %v, before at %v", got.UpdatedAt, want.UpdatedAt)
+			t.Errorf("got updated at %v, want later than %v", got.UpdatedAt, want.UpdatedAt)
 		}
 
 		want.UpdatedAt, want.UpdatedBy = got.UpdatedAt, user

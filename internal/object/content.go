@@ -14,28 +14,30 @@ import (
 	"socle/internal/blob"
 )
 
-// checkedAtOnce is how large a file may be, in bytes, to be checked before any of it is handed out.
-const checkedAtOnce = 64 << 10
+// maxPreverifiedSize is the size in bytes up to which a file is verified before any of it is
+// returned.
+const maxPreverifiedSize = 64 << 10
 
-// Content is the bytes of a file. Whoever reads it from its beginning to its end gets the end only if they are the bytes that were
-// uploaded: else the last read fails.
+// Content reads the bytes of a file and verifies their checksum. If it is read from start to end
+// and the checksum does not match, the last Read fails instead of returning data.
 type Content struct {
-	stored  io.ReadSeekCloser // the bytes, unchecked
-	witness *blob.Witness     // of what is known of them
-	file    uuid.UUID
-	size    int64
-	want    []byte
+	stored   io.ReadSeekCloser  // unverified
+	verified *blob.VerifiedFile // nil if the checksum must be computed
+	file     uuid.UUID
+	size     int64
+	wantSum  []byte
 
-	at, summed int64
-	sum        hash.Hash // nil: nothing was summed yet
-	checked    bool      // it need not be summed any more
-	err        atomic.Pointer[error]
+	offset, hashed int64
+	hash           hash.Hash // nil before the first summed byte
+	trusted        bool      // no further verification needed
+	err            atomic.Pointer[error]
 }
 
-// contentOf returns the bytes of a file as they are stored. It fails if the file is small and they are others. witness may be nil.
-func contentOf(f File, stored io.ReadSeekCloser, witness *blob.Witness) (*Content, error) {
-	c := &Content{stored: stored, witness: witness, file: f.UUID, size: f.Size, want: f.SHA256}
-	if f.Size > checkedAtOnce {
+// newContent returns the verified content of f, read from stored. It fails if the file is small and
+// its checksum does not match. verified may be nil.
+func newContent(f File, stored io.ReadSeekCloser, verified *blob.VerifiedFile) (*Content, error) {
+	c := &Content{stored: stored, verified: verified, file: f.UUID, size: f.Size, wantSum: f.SHA256}
+	if f.Size > maxPreverifiedSize {
 		return c, nil
 	}
 
@@ -44,68 +46,69 @@ func contentOf(f File, stored io.ReadSeekCloser, witness *blob.Witness) (*Conten
 		return nil, err
 	}
 
-	c.stored, c.checked = inMemory{bytes.NewReader(all)}, true
+	c.stored, c.trusted = memoryContent{bytes.NewReader(all)}, true
 	_, err = c.Seek(0, io.SeekStart)
 	return c, err
 }
 
-type inMemory struct{ *bytes.Reader }
+type memoryContent struct{ *bytes.Reader }
 
-// Close does nothing.
-func (inMemory) Close() error { return nil }
+// Close implements io.Closer.
+func (memoryContent) Close() error { return nil }
 
-// Read reads on.
+// Read implements io.Reader.
 func (c *Content) Read(b []byte) (int, error) {
 	n, err := c.stored.Read(b)
-	if c.at == c.summed && !c.checked {
-		if c.sum == nil {
-			c.sum = sha256.New()
+	if c.offset == c.hashed && !c.trusted {
+		if c.hash == nil {
+			c.hash = sha256.New()
 		}
 
-		c.sum.Write(b[:n])
-		c.summed += int64(n)
+		c.hash.Write(b[:n])
+		c.hashed += int64(n)
 	}
 
-	c.at += int64(n)
-	if n > 0 && c.at == c.size && c.summed == c.size && !c.checked {
-		if !bytes.Equal(c.sum.Sum(nil), c.want) {
-			return 0, c.fail(blob.ErrOther)
+	c.offset += int64(n)
+	if n > 0 && c.offset == c.size && c.hashed == c.size && !c.trusted {
+		if !bytes.Equal(c.hash.Sum(nil), c.wantSum) {
+			return 0, c.fail(blob.ErrChecksumMismatch)
 		}
-		c.witness.Found()
+		c.verified.MarkVerified()
 	}
 
 	return n, err
 }
 
-// Seek moves the place of the next Read. What is read from another place than the beginning on is not checked.
+// Seek implements io.Seeker. Content is verified only if it is read from the beginning.
 func (c *Content) Seek(offset int64, whence int) (int64, error) {
 	at, err := c.stored.Seek(offset, whence)
-	if c.at = at; at == 0 {
-		c.summed, c.sum = 0, nil
+	if c.offset = at; at == 0 {
+		c.hashed, c.hash = 0, nil
 	}
 
 	return at, err
 }
 
-// Send writes the next n bytes to w, if it can in a way that the kernel takes by itself. A part says nothing of the whole and is not checked; of the whole
-// the end is written if they are the bytes that were uploaded, as they are if they were an hour ago and nobody has touched them.
+// Send writes the next n bytes to w, with sendfile if possible. A range is not verified. A whole
+// file is verified, or was within the last hour and is unchanged since; if the checksum does not
+// match, the end is withheld.
 func (c *Content) Send(w io.Writer, n int64) (sent int64, err error) {
 	switch {
-	case c.checked || c.at != 0 || n != c.size:
+	case c.trusted || c.offset != 0 || n != c.size:
 		sent, err = io.CopyN(w, c.stored, n)
-	case c.witness.Holds():
-		if sent, err = c.witness.Send(w); errors.Is(err, blob.ErrOther) {
+	case c.verified.IsVerified():
+		if sent, err = c.verified.Send(w); errors.Is(err, blob.ErrChecksumMismatch) {
 			err = c.fail(err)
 		}
 	default:
 		return io.CopyN(w, c, n)
 	}
 
-	c.at += sent
+	c.offset += sent
 	return sent, err
 }
 
-// Close ends the reading.
+// Close closes the underlying blob.
 func (c *Content) Close() error { return c.stored.Close() }
 
 func (c *Content) fail(err error) error {
@@ -115,7 +118,7 @@ func (c *Content) fail(err error) error {
 	return err
 }
 
-// Err returns how the check ended: nil if nothing was found.
+// Err returns the verification error, or nil if no mismatch was found so far.
 func (c *Content) Err() error {
 	if err := c.err.Load(); err != nil {
 		return *err

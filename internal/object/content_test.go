@@ -11,7 +11,8 @@ import (
 	"socle/internal/blob"
 )
 
-// fileWriter notes whether it was given the file itself, which the kernel sends.
+// fileWriter counts the calls of ReadFrom with an *os.File, which a connection serves with
+// sendfile.
 type fileWriter struct {
 	bytes.Buffer
 	files int
@@ -27,7 +28,8 @@ func (w *fileWriter) ReadFrom(r io.Reader) (int64, error) {
 	return w.Buffer.ReadFrom(r)
 }
 
-// TestContentSend sends a file of this repository, which nobody has written just now: summed once, and by the kernel from then on.
+// TestContentSend sends a file of this repository, which is old enough to be remembered: it is
+// verified once and sent with sendfile afterwards.
 func TestContentSend(t *testing.T) {
 	t.Parallel()
 
@@ -54,7 +56,7 @@ func TestContentSend(t *testing.T) {
 		}
 		defer f.Close()
 
-		c, err := contentOf(File{Size: int64(len(want)), SHA256: sum}, f, store.Witness(f, sum))
+		c, err := newContent(File{Size: int64(len(want)), SHA256: sum}, f, store.VerifiedFile(f, sum))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,17 +74,20 @@ func TestContentSend(t *testing.T) {
 	for _, asFile := range []bool{false, true, true} {
 		w, c, err := send(sum[:], 0, size)
 		if err != nil || c.Err() != nil || !bytes.Equal(w.Bytes(), want) || w.files > 0 != asFile {
-			t.Errorf("sent %d bytes, as a file %d times, want %v: %v, %v", w.Len(), w.files, asFile, err, c.Err())
+			t.Errorf("sent %d bytes, %d times with sendfile, want sendfile %v: %v, %v",
+				w.Len(), w.files, asFile, err, c.Err())
 		}
 	}
 
 	if w, _, err := send(sum[:], 5, 10); err != nil || !bytes.Equal(w.Bytes(), want[5:15]) || w.files != 1 {
-		t.Errorf("a part: sent %q, as a file %d times: %v", w.Bytes(), w.files, err)
+		t.Errorf("range: sent %q, %d times with sendfile, want %q once: %v", w.Bytes(), w.files, want[5:15], err)
 	}
 
 	other := sha256.Sum256(nil)
 	w, c, err := send(other[:], 0, size)
-	if !errors.Is(err, blob.ErrOther) || !errors.Is(c.Err(), blob.ErrOther) || w.Len() == len(want) {
-		t.Errorf("with another sum: sent %d bytes of %d, %v, %v", w.Len(), size, err, c.Err())
+	if !errors.Is(err, blob.ErrChecksumMismatch) || !errors.Is(c.Err(), blob.ErrChecksumMismatch) ||
+		w.Len() == len(want) {
+		t.Errorf("wrong checksum: sent %d of %d bytes, got %v, %v, want %v", w.Len(), size, err, c.Err(),
+			blob.ErrChecksumMismatch)
 	}
 }

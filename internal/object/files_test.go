@@ -26,7 +26,7 @@ import (
 	"socle/internal/tenant/tenanttest"
 )
 
-// bucket is a project with one container and a store of its own.
+// bucket is a project with one container and its own blob store.
 type bucket struct {
 	t         *testing.T
 	project   *tenant.Project
@@ -70,7 +70,7 @@ func (b *bucket) upload(ctx context.Context, name string, content io.Reader) (Fi
 	})
 }
 
-// wantFiles checks that the container has as many files, the store as many blobs, and that no upload is noted.
+// wantFiles checks the number of files and blobs, and that no upload is recorded.
 func (b *bucket) wantFiles(want int64) {
 	b.t.Helper()
 
@@ -139,13 +139,13 @@ func TestCreateFile(t *testing.T) {
 	} {
 		f, content, err := open()
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want no error", name, err)
 			continue
 		}
 
 		text, err := io.ReadAll(content)
 		if err := errors.Join(err, content.Close()); err != nil || string(text) != "hello" || !cmp.Equal(f, got) {
-			t.Errorf("%s: got %q, %+v (%v)", name, text, f, err)
+			t.Errorf("%s: got %q, %+v (%v), want hello, %+v", name, text, f, err, got)
 		}
 	}
 }
@@ -155,12 +155,12 @@ func TestCreateFileRefused(t *testing.T) {
 
 	b := newBucket(t)
 	b.create("taken", "first")
-	unread := iotest.ErrReader(errors.New("read although it was refused before"))
+	unread := iotest.ErrReader(errors.New("content of a refused upload was read"))
 
 	_, err := b.upload(t.Context(), "taken", unread)
 	if got, want := codes(err), []string{"full_file_name already_exists"}; !slices.Equal(got, want) ||
 		!fault.Is(err, fault.Conflict) {
-		t.Errorf("name taken: got %v", err)
+		t.Errorf("name taken: got %v, want Conflict with %q", err, want)
 	}
 
 	if _, err = b.upload(t.Context(), "../x", unread); !fault.Is(err, fault.Unprocessable) {
@@ -178,7 +178,7 @@ func TestCreateFileRefused(t *testing.T) {
 	b.wantFiles(1)
 }
 
-// TestCreateFileFails breaks uploads off on the way: nothing of them is left.
+// TestCreateFileFails aborts uploads at different points: nothing is left behind.
 func TestCreateFileFails(t *testing.T) {
 	t.Parallel()
 
@@ -192,30 +192,30 @@ func TestCreateFileFails(t *testing.T) {
 
 	_, err := b.upload(t.Context(), "larger", strings.NewReader("123456"))
 	if got, want := codes(err), []string{"file too_large"}; !slices.Equal(got, want) || !fault.Is(err, fault.TooLarge) {
-		t.Errorf("too large: got %v", err)
+		t.Errorf("too large: got %v, want TooLarge with %q", err, want)
 	}
 
-	if _, err := b.upload(t.Context(), "cut",
-		io.MultiReader(strings.NewReader("123"), iotest.ErrReader(errCut))); !errors.Is(err, errCut) {
-		t.Errorf("cut: got %v, want %v", err, errCut)
+	broken := io.MultiReader(strings.NewReader("123"), iotest.ErrReader(errConnectionLost))
+	if _, err := b.upload(t.Context(), "cut", broken); !errors.Is(err, errConnectionLost) {
+		t.Errorf("connection lost: got %v, want %v", err, errConnectionLost)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := b.upload(ctx, "gone", after("123", cancel)); !errors.Is(err, context.Canceled) {
-		t.Errorf("client gone: got %v, want %v", err, context.Canceled)
+	if _, err := b.upload(ctx, "gone", readThenCall("123", cancel)); !errors.Is(err, context.Canceled) {
+		t.Errorf("client disconnected: got %v, want %v", err, context.Canceled)
 	}
 
 	b.wantFiles(1)
 
-	// What is true when the bytes begin to arrive may not be when they have.
-	_, err = b.upload(t.Context(), "late", after("123", func() { b.create("late", "1") }))
+	// Conditions that hold when the bytes begin to arrive can change until the end.
+	_, err = b.upload(t.Context(), "late", readThenCall("123", func() { b.create("late", "1") }))
 	if got, want := codes(err), []string{"full_file_name already_exists"}; !slices.Equal(got, want) {
-		t.Errorf("name taken meanwhile: got %v", err)
+		t.Errorf("name taken meanwhile: got %v, want %q", err, want)
 	}
 
 	b.wantFiles(2)
 
-	_, err = b.upload(t.Context(), "shrunk", after("12345", func() {
+	_, err = b.upload(t.Context(), "shrunk", readThenCall("12345", func() {
 		if _, err := UpdateContainer(t.Context(), b.project, b.user, b.container.UUID,
 			ContainerUpdate{MaxFileSize: new(int64(4))}); err != nil {
 			t.Error(err)
@@ -225,7 +225,7 @@ func TestCreateFileFails(t *testing.T) {
 		t.Errorf("limit lowered meanwhile: got %v, want TooLarge", err)
 	}
 
-	_, err = b.upload(t.Context(), "swept", after("1", func() {
+	_, err = b.upload(t.Context(), "swept", readThenCall("1", func() {
 		if n, err := Sweep(t.Context(), b.project, b.store, 0); n != 1 || err != nil {
 			t.Errorf("swept %d (%v), want 1", n, err)
 		}
@@ -236,7 +236,7 @@ func TestCreateFileFails(t *testing.T) {
 
 	b.wantFiles(2)
 
-	_, err = b.upload(t.Context(), "orphan", after("1", func() {
+	_, err = b.upload(t.Context(), "orphan", readThenCall("1", func() {
 		if _, err := b.project.Trusted().Exec(t.Context(), `delete from storage.containers`); err != nil {
 			t.Error(err)
 		}
@@ -250,8 +250,8 @@ func TestCreateFileFails(t *testing.T) {
 	}
 }
 
-// after is a reader of text that calls f before it ends.
-func after(text string, f func()) io.Reader {
+// readThenCall returns a reader of text that calls f before it returns EOF.
+func readThenCall(text string, f func()) io.Reader {
 	return io.MultiReader(strings.NewReader(text), readerFunc(func([]byte) (int, error) {
 		f()
 		return 0, io.EOF
@@ -262,29 +262,33 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// TestCreateFileAtOnce uploads one name from several sides: one wins whole.
-func TestCreateFileAtOnce(t *testing.T) {
+// TestCreateFileConcurrently uploads files of one name concurrently: exactly one succeeds, with its
+// own bytes.
+func TestCreateFileConcurrently(t *testing.T) {
 	t.Parallel()
 
 	b := newBucket(t)
-	const sides = 8
-	ready := make(chan struct{}, sides)
+	const clients = 8
+	ready := make(chan struct{}, clients)
 
 	var group sync.WaitGroup
-	files, errs := make([]File, sides), make([]error, sides)
-	all := make(chan struct{})
-	for i := range sides {
+	files, errs := make([]File, clients), make([]error, clients)
+	release := make(chan struct{})
+	for i := range clients {
 		group.Go(func() {
 			content := strings.Repeat(string(rune('a'+i)), i+1)
-			files[i], errs[i] = b.upload(t.Context(), "same", after(content, func() { ready <- struct{}{}; <-all }))
+			files[i], errs[i] = b.upload(t.Context(), "same", readThenCall(content, func() {
+				ready <- struct{}{}
+				<-release
+			}))
 		})
 	}
 
-	for range sides {
+	for range clients {
 		<-ready
 	}
 
-	close(all)
+	close(release)
 	group.Wait()
 
 	winners := 0
@@ -313,14 +317,15 @@ func TestCreateFileAtOnce(t *testing.T) {
 	}
 
 	if winners != 1 {
-		t.Errorf("%d uploads won, want 1", winners)
+		t.Errorf("%d uploads succeeded, want 1", winners)
 	}
 
 	b.wantFiles(1)
 }
 
-// TestSettle ends an upload whose commit arrived but whose answer did not: the file is there, and is returned.
-func TestSettle(t *testing.T) {
+// TestCleanUp settles an upload whose commit succeeded but whose reply was lost: it returns the
+// file.
+func TestCleanUp(t *testing.T) {
 	t.Parallel()
 
 	b := newBucket(t)
@@ -331,11 +336,11 @@ func TestSettle(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	u := upload{project: b.project, store: b.store, blob: id, file: File{UUID: f.UUID}, made: true}
-	gone, cancel := context.WithCancel(t.Context())
+	u := upload{project: b.project, store: b.store, blob: id, file: File{UUID: f.UUID}, inserted: true}
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	got, err := u.settle(gone, errCut)
+	got, err := u.cleanUp(canceled, errConnectionLost)
 	if diff := cmp.Diff(got, f); diff != "" || err != nil {
 		t.Errorf("got -, want + (%v)\n%s", err, diff)
 	}
@@ -343,7 +348,8 @@ func TestSettle(t *testing.T) {
 	b.wantFiles(1)
 }
 
-// TestSweep finds what a killed server left: before the first byte, and after the last one.
+// TestSweep removes the leftovers of a killed server, from before the first byte and after the
+// last.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 
@@ -368,7 +374,7 @@ func TestSweep(t *testing.T) {
 	}
 
 	if n, err := Sweep(t.Context(), b.project, b.store, time.Hour); n != 0 || err != nil {
-		t.Errorf("young uploads: swept %d (%v), want 0", n, err)
+		t.Errorf("recent uploads: swept %d (%v), want 0", n, err)
 	}
 	if n, err := Sweep(t.Context(), b.project, b.store, 0); n != 2 || err != nil {
 		t.Errorf("swept %d (%v), want 2", n, err)
@@ -427,10 +433,10 @@ func TestListFiles(t *testing.T) {
 
 		files, total, err := ListFiles(t.Context(), b.project, b.container.UUID, page)
 		if err != nil || files == nil {
-			t.Fatalf("%+v: %v (%v)", page, files, err)
+			t.Fatalf("%+v: got %v (%v), want a list that is not nil", page, files, err)
 		}
 		if total != b.total() {
-			t.Errorf("%+v: %d in all, want %d", page, total, b.total())
+			t.Errorf("%+v: got a total of %d, want %d", page, total, b.total())
 		}
 
 		names := []string{}

@@ -11,24 +11,27 @@ import (
 	"socle/internal/tenant"
 )
 
-// fileOrders are the members that a list of files can be sorted by.
-var fileOrders = map[string]string{
+// fileSortColumns maps the sort keys of a list of files to columns.
+var fileSortColumns = map[string]string{
 	"fullFileName": "full_file_name", "size": "size", "mimeType": "mime_type",
 	"createdAt": "created_at", "updatedAt": "updated_at",
 }
 
-// blockStart is where a counted block has the value, in the order of a column, of the first file in it.
-var blockStart = map[string]string{
+// blockSortColumns maps a sort column to the column of storage.sorted_blocks with the first value
+// of a block.
+var blockSortColumns = map[string]string{
 	"full_file_name": "first_text", "size": "first_number", "mime_type": "first_text",
 	"created_at": "first_time", "updated_at": "first_time",
 }
 
-// near is how many files are counted past to come to a page; one that is farther off is found by the blocks of its container.
-const near = 200
+// maxScanOffset is the largest offset in rows that is reached by scanning. Larger ones use the
+// blocks of the container.
+const maxScanOffset = 200
 
-// ListFiles returns a page of the files of a container of project p, and how many files there are in all at
-// the same moment. They can be sorted by fullFileName, size, mimeType, createdAt and updatedAt; text by code points.
-// A page takes the same time wherever it is. It fails with NotFound if there is no such container.
+// ListFiles returns a page of the files of a container of project p and their total number in the
+// same snapshot. Sort keys are fullFileName, size, mimeType, createdAt and updatedAt; text sorts by
+// code point. The cost of a page does not depend on its offset. It fails with NotFound if the
+// container does not exist.
 func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page pg.Page) ([]File, int64, error) {
 	var files []File
 	var total int64
@@ -45,14 +48,14 @@ func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page
 			return err
 		}
 
-		if offset := int64(page.Number-1) * int64(page.Limit); offset > near {
-			files, err = farFiles(ctx, tx, container, page, offset, total)
+		if offset := int64(page.Number-1) * int64(page.Limit); offset > maxScanOffset {
+			files, err = listFromBlocks(ctx, tx, container, page, offset, total)
 			return err
 		}
 
 		files, err = pg.All[File](ctx, tx, `
 			select `+fileColumns+` from storage.files where container_uuid = @container`+
-			page.Clause(fileOrders, "uuid"),
+			page.Clause(fileSortColumns, "uuid"),
 			pgx.StrictNamedArgs{"container": container})
 		return err
 	})
@@ -63,9 +66,11 @@ func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page
 	return files, total, nil
 }
 
-// farFiles returns the page at an offset. The last block that does not begin behind the page has at most some thousand files before it: to come past those, the
-// index alone is read.
-func farFiles(ctx context.Context, tx pgx.Tx, container uuid.UUID, page pg.Page, offset, total int64) ([]File, error) {
+// listFromBlocks returns the page at an offset. It starts at the last block that begins at or
+// before the offset, which leaves at most some thousand files to skip with an index-only scan.
+func listFromBlocks(
+	ctx context.Context, tx pgx.Tx, container uuid.UUID, page pg.Page, offset, total int64,
+) ([]File, error) {
 	limit := min(int64(page.Limit), total-offset)
 	if limit <= 0 {
 		return []File{}, nil
@@ -75,34 +80,40 @@ func farFiles(ctx context.Context, tx pgx.Tx, container uuid.UUID, page pg.Page,
 		offset = total - offset - limit
 	}
 
-	by := fileOrders[page.Sort]
-	key, first, start, aside := by+", uuid", "(select first from block), (select first_uuid from block)", "(select "+by+
-		" from start), (select uuid from start)", "0"
+	column := fileSortColumns[page.Sort]
+	key, skip := column+", uuid", "0"
+	first := "(select first from block), (select first_uuid from block)"
+	start := "(select " + column + " from start), (select uuid from start)"
 
-	if by == "full_file_name" {
-		// A name stands once in a container, so its index has no uuid. It may be that of a file that came after the one that the block began with.
-		key, first, start = by, "(select first from block)", "(select full_file_name from start)"
-		aside = "(select count(*) from storage.files where container_uuid = @container and full_file_name = first and uuid < first_uuid)"
+	if column == "full_file_name" {
+		// Names are unique in a container, so their index has no uuid column. The first name of the
+		// block can since belong to a file with another uuid.
+		key, first, start = column, "(select first from block)", "(select full_file_name from start)"
+		skip = `(
+			select count(*) from storage.files
+			where container_uuid = @container and full_file_name = first and uuid < first_uuid)`
 	}
 
 	files, err := pg.All[File](ctx, tx, `
 		with block as (
-			select `+blockStart[by]+` as first, first_uuid, before from (
+			select `+blockSortColumns[column]+` as first, first_uuid, before from (
 				select *, sum(files) over (order by first_text, first_number, first_time, first_uuid) - files as before
 				from storage.sorted_blocks where container_uuid = @container and sort = @by
 			) b
-			where before <= @offset order by first_text desc, first_number desc, first_time desc, first_uuid desc limit 1
+			where before <= @offset
+			order by first_text desc, first_number desc, first_time desc, first_uuid desc
+			limit 1
 		), start as (
 			select `+key+` from storage.files
 			where container_uuid = @container and (`+key+`) >= (`+first+`)
 			order by `+key+`
-			limit 1 offset (select @offset - before + `+aside+` from block)
+			limit 1 offset (select @offset - before + `+skip+` from block)
 		)
 		select `+fileColumns+` from storage.files
 		where container_uuid = @container and (`+key+`) >= (`+start+`)
 		order by `+key+`
 		limit @limit`,
-		pgx.StrictNamedArgs{"container": container, "by": by, "offset": offset, "limit": limit})
+		pgx.StrictNamedArgs{"container": container, "by": column, "offset": offset, "limit": limit})
 
 	if page.Descending {
 		slices.Reverse(files)

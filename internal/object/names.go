@@ -14,64 +14,67 @@ import (
 )
 
 const (
-	maxFileName  = 1024 // bytes
-	maxMediaType = 255  // bytes
-	sniffed      = 512  // bytes that tell the type of a file
+	maxFileNameLength  = 1024 // bytes
+	maxMediaTypeLength = 255  // bytes
+	sniffLength        = 512  // bytes that content sniffing looks at
 )
 
-// checkFileName fails with Unprocessable on full_file_name unless the name is a relative path as everybody
-// reads it. It is compared byte for byte and never reaches a disk, so nothing else about it matters.
+// checkFileName fails with Unprocessable on full_file_name unless name is a relative path that
+// every client reads alike. Names are compared byte by byte and are never used as paths on a disk,
+// so there are no further rules.
 func checkFileName(name string) error {
 	const field = "full_file_name"
 	switch {
 	case name == "":
 		return fault.OnField(fault.Unprocessable, field, "required", "is required")
-	case len(name) > maxFileName:
-		return fault.OnField(fault.Unprocessable, field, "too_long", "must be at most %d bytes", maxFileName)
+	case len(name) > maxFileNameLength:
+		return fault.OnField(fault.Unprocessable, field, "too_long", "must be at most %d bytes", maxFileNameLength)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.Contains(name, `\`):
 		return fault.OnField(fault.Unprocessable, field, "invalid_format",
-			"must be text without control characters and backslashes")
+			"must not contain control characters or backslashes")
 	}
 
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part == "." || part == ".." {
 			return fault.OnField(fault.Unprocessable, field, "invalid_format",
-				`must have no empty part, "." or ".." between its slashes`)
+				`must not have an empty part, "." or ".." between slashes`)
 		}
 	}
 
 	return nil
 }
 
-// mediaType returns the media type of content: what the client claims if that is one, else what its first
-// bytes look like. A claim of what a browser would run is believed of text alone. content is read on from the reader that it returns.
+// mediaType returns the media type of content: the claimed type if it is valid, else the detected
+// one. A claimed type that browsers execute is accepted only for content detected as text. The
+// caller continues to read from the returned reader.
 func mediaType(claim string, content io.Reader) (io.Reader, string, error) {
 	claimed := claimedType(claim)
-	if claimed != "" && !active(claimed) {
+	if claimed != "" && !isActiveContent(claimed) {
 		return content, claimed, nil
 	}
 
-	buffered := bufio.NewReaderSize(content, sniffed)
-	head, err := buffered.Peek(sniffed)
+	buffered := bufio.NewReaderSize(content, sniffLength)
+	head, err := buffered.Peek(sniffLength)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, "", err
 	}
 
-	seen := http.DetectContentType(head)
-	if claimed != "" && strings.HasPrefix(seen, "text/") {
+	detected := http.DetectContentType(head)
+	if claimed != "" && strings.HasPrefix(detected, "text/") {
 		return buffered, claimed, nil
 	}
 
-	return buffered, seen, nil
+	return buffered, detected, nil
 }
 
-// active reports whether a browser may run what is in a file of the type.
-func active(mimeType string) bool {
+// isActiveContent reports whether browsers may execute content of a type.
+func isActiveContent(mimeType string) bool {
 	plain, _, _ := strings.Cut(mimeType, ";")
 	return strings.Contains(plain, "html") || strings.Contains(plain, "xml") || strings.Contains(plain, "script")
 }
 
-// claimedType returns a client's media type in its usual spelling, safe in a header, or "" if it is none.
+// claimedType normalizes the media type that a client claims, so that it is safe in a header. It
+// returns "" if the type is invalid.
 func claimedType(claim string) string {
 	kind, params, err := mime.ParseMediaType(claim)
 	if err != nil || !strings.Contains(kind, "/") {
@@ -79,7 +82,7 @@ func claimedType(claim string) string {
 	}
 
 	claimed := mime.FormatMediaType(kind, params)
-	if len(claimed) > maxMediaType {
+	if len(claimed) > maxMediaTypeLength {
 		return ""
 	}
 

@@ -13,30 +13,32 @@ import (
 	"socle/internal/tenant"
 )
 
-// replacing is how an upload replaces the file that has its name. The bytes there stay until the new ones are whole: one transaction switches from
-// the one blob to the other, and notes the old one for [Discard]. Whoever reads meanwhile gets the old file or the new one.
-type replacing struct {
+// replacement makes an upload replace the file of the same name. The old bytes stay until the new
+// ones are complete. One transaction then switches the blob and records the old one for [Discard],
+// so that readers get either the old file or the new one.
+type replacement struct {
 	check   func(present *File) error
-	size    int64     // of the bytes that are replaced, as far as is known
-	oldBlob uuid.UUID // that was replaced; zero if the file is new
+	oldSize int64     // bytes of the replaced file; 0 if unknown
+	oldBlob uuid.UUID // the replaced blob; zero if the file is new
 }
 
-func (r *replacing) room() int64 {
+func (r *replacement) freedBytes() int64 {
 	if r == nil {
 		return 0
 	}
-	return r.size
+	return r.oldSize
 }
 
-func (r *replacing) old() uuid.UUID {
+func (r *replacement) replacedBlob() uuid.UUID {
 	if r == nil {
 		return uuid.Nil
 	}
 	return r.oldBlob
 }
 
-// WriteFile is [CreateFile] for a name that may be taken: then the file of that name gets the bytes and keeps its UUID. check judges the file that is
-// there, nil if there is none; with what it fails WriteFile fails. replaced says that bytes were replaced, which are to be discarded.
+// WriteFile is [CreateFile] that replaces an existing file of the same name, which keeps its UUID.
+// check is called with the existing file, or nil, and aborts the upload with its error. replaced
+// reports whether bytes were replaced, which [Discard] must remove.
 func WriteFile(
 	ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
 	check func(present *File) error,
@@ -46,49 +48,47 @@ func WriteFile(
 		return File{}, false, err
 	}
 
-	u.replace = &replacing{check: check}
+	u.replacement = &replacement{check: check}
 
-	into, err := u.begin(ctx)
+	limits, err := u.begin(ctx)
 	if err != nil {
 		return File{}, false, err
 	}
 
-	err = u.foresee(ctx)
-	if err == nil {
-		err = u.receive(ctx, n, into)
-	}
-	if err == nil {
-		f, err = u.commit(ctx)
-	}
+	f, err = u.transfer(ctx, n, limits)
 	if err != nil {
-		f, err = u.settle(ctx, err)
+		f, err = u.cleanUp(ctx, err)
 	}
 
-	return f, u.replace.oldBlob != uuid.Nil, err
+	return f, u.replacement.oldBlob != uuid.Nil, err
 }
 
-// foresee looks at the file that is there before the bytes arrive, so that they need not if it is not to be replaced.
-func (u *upload) foresee(ctx context.Context) error {
-	present, err := pg.One[File](ctx, u.project.Trusted(), `
+// checkExisting calls check before the bytes arrive, so that a refused upload is not transferred.
+func (u *upload) checkExisting(ctx context.Context) error {
+	existing, err := pg.One[File](ctx, u.project.Trusted(), `
 		select `+fileColumns+` from storage.files where container_uuid = @container and full_file_name = @name`,
 		pgx.StrictNamedArgs{"container": u.file.ContainerUUID, "name": u.file.FullFileName})
 	if fault.Is(err, fault.NotFound) {
-		return u.replace.check(nil)
+		return u.replacement.check(nil)
 	}
 	if err != nil {
 		return err
 	}
 
-	u.replace.size = present.Size
-	return u.replace.check(&present)
+	u.replacement.oldSize = existing.Size
+	return u.replacement.check(&existing)
 }
 
-var errRestless = errors.New("the file comes and goes")
+// maxReplaceAttempts limits the attempts to insert or replace a file that others create and delete.
+const maxReplaceAttempts = 10
 
-// put makes the file or replaces the one that is there.
-func (u *upload) put(ctx context.Context, tx pgx.Tx) (File, error) {
-	for range 10 { // between the look and the insert somebody may make the file or delete it
-		present, err := pg.One[storedFile](ctx, tx, `
+var errContention = errors.New("the file was created and deleted concurrently too often")
+
+// insertOrReplace creates the file or replaces the existing one.
+func (u *upload) insertOrReplace(ctx context.Context, tx pgx.Tx) (File, error) {
+	// The file may be created or deleted between the select and the insert.
+	for range maxReplaceAttempts {
+		existing, err := pg.One[storedFile](ctx, tx, `
 			select `+fileColumns+`, blob_uuid from storage.files
 			where container_uuid = @container and full_file_name = @name for no key update`,
 			pgx.StrictNamedArgs{"container": u.file.ContainerUUID, "name": u.file.FullFileName})
@@ -96,50 +96,50 @@ func (u *upload) put(ctx context.Context, tx pgx.Tx) (File, error) {
 		var f File
 		switch {
 		case err == nil:
-			f, err = u.overwrite(ctx, tx, present)
+			f, err = u.overwrite(ctx, tx, existing)
 		case fault.Is(err, fault.NotFound):
-			if err := u.replace.check(nil); err != nil {
+			if err := u.replacement.check(nil); err != nil {
 				return File{}, err
 			}
 
-			u.replace.oldBlob = uuid.Nil
+			u.replacement.oldBlob = uuid.Nil
 
 			if f, err = u.insert(ctx, tx); fault.Is(err, fault.NotFound) {
 				continue
 			}
 		}
 
-		if err == nil && (u.replace.oldBlob == uuid.Nil || u.file.Size > present.Size) {
-			err = withinQuota(ctx, tx)
+		if err == nil && (u.replacement.oldBlob == uuid.Nil || u.file.Size > existing.Size) {
+			err = checkQuota(ctx, tx)
 		}
 		if err != nil {
 			return File{}, err
 		}
 
-		u.made, u.file.UUID = true, f.UUID
+		u.inserted, u.file.UUID = true, f.UUID
 		return f, nil
 	}
 
-	return File{}, errRestless
+	return File{}, errContention
 }
 
-func (u *upload) overwrite(ctx context.Context, tx pgx.Tx, present storedFile) (File, error) {
-	if err := u.replace.check(&present.File); err != nil {
+func (u *upload) overwrite(ctx context.Context, tx pgx.Tx, existing storedFile) (File, error) {
+	if err := u.replacement.check(&existing.File); err != nil {
 		return File{}, err
 	}
 	if _, err := pg.Exec(ctx, tx, `insert into storage.discarded (blob_uuid) values (@blob)`,
-		pgx.StrictNamedArgs{"blob": present.BlobUUID}); err != nil {
+		pgx.StrictNamedArgs{"blob": existing.BlobUUID}); err != nil {
 		return File{}, err
 	}
 
-	u.replace.oldBlob = present.BlobUUID
+	u.replacement.oldBlob = existing.BlobUUID
 	return pg.One[File](ctx, tx, `
 		update storage.files
 		set mime_type = @type, size = @size, sha256 = @sha256, blob_uuid = @blob, updated_at = now(), updated_by = @user
 		where uuid = @id
 		returning `+fileColumns,
 		pgx.StrictNamedArgs{
-			"id": present.UUID, "type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256,
+			"id": existing.UUID, "type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256,
 			"blob": u.blob, "user": u.user,
 		})
 }

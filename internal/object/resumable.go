@@ -17,34 +17,40 @@ import (
 	"socle/internal/tenant"
 )
 
-// Resumable is a file that arrives in parts. Each part is a blob of its own; when the last one is there, they become one blob and the
-// file of it in a transaction. What has not arrived a day after its last part is given up, see [Sweep].
+// Resumable is a resumable upload. Each part is a blob of its own. The last part makes
+// [FinishResumable] copy them into one blob and create the file. An upload expires one day after
+// its last part; [Sweep] deletes it.
 type Resumable struct {
 	UUID          uuid.UUID
 	ContainerUUID uuid.UUID
 	FullFileName  string
-	MimeType      string // that the client claims
-	Size          int64  // bytes of the whole file; the most that it may have while Deferred
-	Deferred      bool   // its length is said later
-	Offset        int64  // bytes that have arrived
+	MimeType      string // as claimed by the client
+	Size          int64  // bytes of the whole file; the upper limit while Deferred
+	Deferred      bool   // the client sends the length later
+	Offset        int64  // bytes received
 	FileUUID      uuid.NullUUID
 	ExpiresAt     time.Time
-	Concat        string // see [Concat]; "" if it belongs to no other upload
+	Concat        string // see [Concat]; "" without concatenation
 }
 
-const resumableColumns = `uuid, container_uuid, full_file_name, mime_type, size, deferred, file_uuid, expires_at, concat`
+const resumableColumns = `
+	uuid, container_uuid, full_file_name, mime_type, size, deferred, file_uuid, expires_at, concat`
 
-// Finished reports whether the last part has just made the file, so that the parts are to be discarded.
-func (r Resumable) Finished() bool { return r.whole() && !r.FileUUID.Valid }
+// Finished reports whether the upload has just become complete, so that its file must be created
+// and its parts be discarded.
+func (r Resumable) Finished() bool { return r.isComplete() && !r.FileUUID.Valid }
 
-// whole reports whether all bytes of a file have arrived.
-func (r Resumable) whole() bool {
+// isComplete reports whether all bytes of a file were received.
+func (r Resumable) isComplete() bool {
 	return r.Offset == r.Size && !r.Deferred && r.Concat != concatPartial
 }
 
-// CreateResumable begins a file of so many bytes in a container of project p. It fails as [CreateFile] does, as far as it is foreseen.
-// Bytes that are announced count for the quota; of a file whose Length is below zero, which is not known yet, those that have arrived. A partial upload has
-// no name and no type; a final one has the length of its partial ones, which it takes the place of.
+// CreateResumable starts a resumable upload of n.Length bytes to a container of project p. It fails
+// as [CreateFile] does, as far as the announced values allow.
+//
+// Announced bytes count toward the quota. If n.Length is negative, the length is deferred and the
+// received bytes count. A partial upload has no name and no type. A final upload replaces its
+// partial uploads and has their total length.
 func CreateResumable(
 	ctx context.Context, p *tenant.Project, container uuid.UUID, n NewFile, c Concat,
 ) (Resumable, error) {
@@ -56,12 +62,14 @@ func CreateResumable(
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (Resumable, error) {
 		audit.CreatedUUID(ctx, id)
 
-		into, err := pg.One[struct {
-			intake
+		limits, err := pg.One[struct {
+			uploadLimits
 			Taken bool
 		}](ctx, tx, `
 			select max_file_size, allowed_mime_types,
-			       exists (select from storage.files f where f.container_uuid = c.uuid and f.full_file_name = @name) as taken
+			       exists (
+			           select from storage.files f where f.container_uuid = c.uuid and f.full_file_name = @name
+			       ) as taken
 			from storage.containers c where uuid = @container and not deleting for key share`,
 			pgx.StrictNamedArgs{"container": container, "name": n.FullFileName})
 		if err != nil {
@@ -69,150 +77,173 @@ func CreateResumable(
 		}
 
 		if n.Most > 0 {
-			into.MaxFileSize = min(into.MaxFileSize, n.Most)
+			limits.MaxFileSize = min(limits.MaxFileSize, n.Most)
 		}
 
-		more := max(n.Length, 0)
+		extra := max(n.Length, 0)
 
-		if c.final() {
-			if n.Length, err = c.measure(ctx, tx, container); err != nil {
+		if c.isFinal() {
+			if n.Length, err = c.lockPartials(ctx, tx, container); err != nil {
 				return Resumable{}, err
 			}
 		}
 
 		claimed, size, deferred := claimedType(n.MimeType), n.Length, n.Length < 0
 		if deferred {
-			n.Length, size = 0, into.MaxFileSize
+			n.Length, size = 0, limits.MaxFileSize
 		}
 
-		var broken error
-		if c.partial() {
+		var invalid error
+		if c.isPartial() {
 			n.FullFileName, claimed = "", ""
 		} else {
-			broken = checkFileName(n.FullFileName)
+			invalid = checkFileName(n.FullFileName)
 		}
 
 		switch {
-		case broken != nil:
-		case n.Length > into.MaxFileSize:
-			broken = tooLarge(into.MaxFileSize)
-		case c.partial():
-		case into.Taken:
-			broken = nameTaken()
-		case claimed != "" && !active(claimed):
-			broken = into.takes(claimed, "file")
+		case invalid != nil:
+		case n.Length > limits.MaxFileSize:
+			invalid = tooLarge(limits.MaxFileSize)
+		case c.isPartial():
+		case limits.Taken:
+			invalid = nameTaken()
+		case claimed != "" && !isActiveContent(claimed):
+			invalid = limits.checkType(claimed, "file")
 		}
 
-		if broken != nil {
-			return Resumable{}, broken
+		if invalid != nil {
+			return Resumable{}, invalid
 		}
 
-		if err := announced(ctx, tx, more); err != nil { // those of partial uploads are counted already
+		if err := checkPendingQuota(ctx, tx, extra); err != nil { // the bytes of partial uploads count already
 			return Resumable{}, err
 		}
 
 		u, err := pg.One[Resumable](ctx, tx, `
-			insert into storage.resumable_uploads (uuid, container_uuid, full_file_name, mime_type, size, deferred, concat)
+			insert into storage.resumable_uploads
+				(uuid, container_uuid, full_file_name, mime_type, size, deferred, concat)
 			values (@id, @container, @name, @type, @size, @deferred, @concat)
 			returning `+resumableColumns+`, 0::bigint as offset`,
 			pgx.StrictNamedArgs{
 				"id": id, "container": container, "name": n.FullFileName, "type": claimed, "size": size,
 				"deferred": deferred, "concat": c.Said,
 			})
-		if err == nil && c.final() {
-			u.Offset = u.Size
-			err = c.gather(ctx, tx, id)
+		if err != nil || !c.isFinal() {
+			return u, err
 		}
 
-		return u, err
+		u.Offset = u.Size
+		return u, c.adoptParts(ctx, tx, id)
 	})
 }
 
-// announced fails with TooLarge if files that are there, those under way and so many bytes more are beyond the quota.
-func announced(ctx context.Context, tx pgx.Tx, more int64) error {
+// checkPendingQuota fails with TooLarge if existing files, pending uploads and extra further bytes
+// exceed the quota. It locks the usage row.
+func checkPendingQuota(ctx context.Context, tx pgx.Tx, extra int64) error {
 	q, err := pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage for update`, quotaDefaults)
 	if err != nil {
 		return err
 	}
 
-	under, err := pg.Value[int64](ctx, tx, `
-		select coalesce(sum(case when deferred then (select sum(p.size) from storage.upload_parts p where p.upload_uuid = u.uuid) else size end), 0)::bigint
+	pending, err := pg.Value[int64](ctx, tx, `
+		select coalesce(sum(case
+			when deferred then (select sum(p.size) from storage.upload_parts p where p.upload_uuid = u.uuid)
+			else size
+		end), 0)::bigint
 		from storage.resumable_uploads u where file_uuid is null`)
-	if err == nil && more > q.MaxBytes-q.Bytes-under {
+	if err != nil {
+		return err
+	}
+	if extra > q.MaxBytes-q.Bytes-pending {
 		return overQuota(q.MaxBytes)
 	}
 
-	return err
+	return nil
 }
 
-// GetResumable returns a resumable upload to a container of project p. It fails with NotFound if there is none, or if it was given up.
+// GetResumable returns a resumable upload to a container of project p. It fails with NotFound if
+// the upload does not exist or has expired.
 func GetResumable(ctx context.Context, p *tenant.Project, container, id uuid.UUID) (Resumable, error) {
 	return pg.One[Resumable](ctx, p.Trusted(), `
-		select `+resumableColumns+`, case when file_uuid is not null then size
-			else (select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = u.uuid) end as offset
+		select `+resumableColumns+`, case
+			when file_uuid is not null then size
+			else (select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = u.uuid)
+		end as offset
 		from storage.resumable_uploads u
 		where uuid = @id and container_uuid = @container and expires_at > now()
 		  and not exists (select from storage.containers c where c.uuid = u.container_uuid and c.deleting)`,
 		pgx.StrictNamedArgs{"id": id, "container": container})
 }
 
-// DeleteResumable gives a resumable upload up. It fails with NotFound if there is none.
+// DeleteResumable cancels a resumable upload. It fails with NotFound if it does not exist.
 func DeleteResumable(ctx context.Context, p *tenant.Project, container, id uuid.UUID) error {
 	return p.InTx(ctx, func(tx pgx.Tx) error {
 		n, err := pg.Exec(ctx, tx,
 			`delete from storage.resumable_uploads where uuid = @id and container_uuid = @container`,
 			pgx.StrictNamedArgs{"id": id, "container": container})
-		if err == nil && n == 0 {
-			err = fault.New(fault.NotFound, "there is no such upload")
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fault.New(fault.NotFound, "the upload does not exist")
 		}
 
-		return err
+		return nil
 	})
 }
 
 // Part is a part of a resumable upload.
 type Part struct {
-	Offset  int64 // which must be where the upload is
-	Length  int64 // of the whole file; below zero if nothing is said of it
+	Offset  int64 // must equal the offset of the upload
+	Length  int64 // of the whole file; negative if not given
 	Content io.Reader
-	Sum     *Checksum // nil: none
+	Sum     *Checksum // may be nil
 }
 
-// declare notes how long the file is, if that was to be said later.
-func (r *Resumable) declare(ctx context.Context, p *tenant.Project, length int64) error {
+// setLength stores the length of the file if it was deferred.
+func (r *Resumable) setLength(ctx context.Context, p *tenant.Project, length int64) error {
 	switch {
-	case length < 0 || !r.Deferred && length == r.Size:
+	case length < 0 || (!r.Deferred && length == r.Size):
 		return nil
 	case !r.Deferred || length < r.Offset:
 		return fault.OnField(fault.Invalid, "Upload-Length", "mismatch",
-			"must be what was said before, and no less than has arrived")
+			"must equal the length sent before, and be at least the offset")
 	case length > r.Size:
 		return tooLarge(r.Size)
 	}
 
 	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		if err := announced(ctx, tx, length-r.Offset); err != nil {
+		if err := checkPendingQuota(ctx, tx, length-r.Offset); err != nil {
 			return err
 		}
 
-		n, err := pg.Exec(ctx, tx,
-			`update storage.resumable_uploads set size = @size, deferred = false where uuid = @id and deferred and file_uuid is null`,
+		n, err := pg.Exec(ctx, tx, `
+			update storage.resumable_uploads set size = @size, deferred = false
+			where uuid = @id and deferred and file_uuid is null`,
 			pgx.StrictNamedArgs{"id": r.UUID, "size": length})
-		if err == nil && n == 0 {
-			err = elsewhere()
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return offsetMismatch()
 		}
 
-		return err
+		return nil
 	})
-	if err == nil {
-		r.Size, r.Deferred = length, false
+	if err != nil {
+		return err
 	}
 
-	return err
+	r.Size, r.Deferred = length, false
+	return nil
 }
 
-// AppendResumable adds a part: Conflict if its offset is not where the upload is. A part that breaks off is kept as far as it came: then the
-// error is that of the content. One that has a checksum is kept whole or not at all: Mismatch if it is not what that says. The last one makes the file, on behalf of user.
+// AppendResumable adds a part and creates the file, on behalf of user, after the last one. It fails
+// with Conflict if the part does not start at the offset of the upload.
+//
+// An interrupted part is stored as far as it was received, and the error of its content is
+// returned. A part with a checksum is stored completely or not at all, and fails with Mismatch if
+// it differs.
 func AppendResumable(
 	ctx context.Context, p *tenant.Project, store *blob.Store, user, container, id uuid.UUID, n Part,
 ) (Resumable, error) {
@@ -222,39 +253,39 @@ func AppendResumable(
 	}
 
 	if strings.HasPrefix(r.Concat, concatFinal) {
-		return r, fault.New(fault.Forbidden, "the file is made of other uploads, and takes no bytes").
+		return r, fault.New(fault.Forbidden, "the upload is a concatenation and accepts no bytes").
 			WithCode("final_upload")
 	}
 	if r.Offset != n.Offset {
-		return r, elsewhere()
+		return r, offsetMismatch()
 	}
 
-	if err := r.declare(ctx, p, n.Length); err != nil {
+	if err := r.setLength(ctx, p, n.Length); err != nil {
 		return r, err
 	}
 
-	ctx = context.WithoutCancel(ctx) // what has arrived is kept, though its client is gone
-	part := &breaking{content: n.Content}
+	ctx = context.WithoutCancel(ctx) // received bytes are stored even if the client disconnected
+	part := &truncatingReader{content: n.Content}
 
-	var from io.Reader = part
+	var source io.Reader = part
 	if n.Sum != nil {
-		from = n.Sum.check(n.Content)
+		source = n.Sum.check(n.Content)
 	}
 
-	kept, err := r.keepPart(ctx, p, store, from)
+	size, err := r.storePart(ctx, p, store, source)
 	if err != nil {
 		return r, err
 	}
 
-	if r.Offset += kept; part.err != nil {
+	if r.Offset += size; part.err != nil {
 		return r, part.err
 	}
 
 	return r, FinishResumable(ctx, p, store, user, &r)
 }
 
-// keepPart stores a part, and returns how many bytes it has.
-func (r *Resumable) keepPart(
+// storePart stores a part and returns its size in bytes.
+func (r *Resumable) storePart(
 	ctx context.Context, p *tenant.Project, store *blob.Store, content io.Reader,
 ) (int64, error) {
 	b, err := uuid.NewRandom()
@@ -263,64 +294,73 @@ func (r *Resumable) keepPart(
 	}
 
 	if _, err := pg.Exec(ctx, p.Trusted(),
-		`insert into storage.uploads (blob_uuid) values (@blob) returning `+unhurried,
+		`insert into storage.uploads (blob_uuid) values (@blob) returning `+asyncCommit,
 		pgx.StrictNamedArgs{"blob": b}); err != nil {
 		return 0, err
 	}
 
 	stored, err := store.Put(ctx, blobKey(p.UUID, b), content, r.Size-r.Offset)
 	if fault.Is(err, fault.TooLarge) {
-		err = fault.New(fault.TooLarge, "there are more bytes than were announced").WithCode("too_large").Because(err)
+		err = fault.New(fault.TooLarge, "the upload exceeds its announced length").WithCode("too_large").Because(err)
 	}
 
 	if err == nil && stored.Size > 0 {
-		err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-			noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
-				pgx.StrictNamedArgs{"blob": b})
-			if err == nil && noted == 0 {
-				err = fault.New(fault.Conflict, "the part took too long").WithCode("expired")
-			}
-			if err != nil {
-				return err
-			}
-
-			r.ExpiresAt, err = pg.Value[time.Time](ctx, tx, `
-				update storage.resumable_uploads set expires_at = now() + interval '1 day' where uuid = @id and file_uuid is null returning expires_at`,
-				pgx.StrictNamedArgs{"id": r.UUID})
-			if fault.Is(err, fault.NotFound) { // it has become a file meanwhile, or was given up
-				err = elsewhere()
-			}
-			if err != nil {
-				return err
-			}
-
-			_, err = pg.Exec(ctx, tx,
-				`insert into storage.upload_parts (blob_uuid, upload_uuid, first, size) values (@blob, @id, @first, @size)`,
-				pgx.StrictNamedArgs{"blob": b, "id": r.UUID, "first": r.Offset, "size": stored.Size})
-			if err == nil && r.Deferred {
-				err = announced(ctx, tx, 0)
-			}
-
-			return err
-		})
-		if err == nil {
+		if err = r.recordPart(ctx, p, b, stored.Size); err == nil {
 			return stored.Size, nil
 		}
 	}
 
 	if pg.Violates(err, "upload_parts_first_key") {
-		err = elsewhere().Because(err)
+		err = offsetMismatch().Because(err)
 	}
 
-	// Nothing of it is kept, unless a commit arrived whose answer was lost.
-	settling, cancel := context.WithTimeout(ctx, settleTime)
+	// Discard the part, unless its commit succeeded and only the reply was lost.
+	cleanupCtx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 
-	_, discarded := discard(settling, p, store, b)
-	return 0, errors.Join(err, discarded)
+	_, discardErr := discard(cleanupCtx, p, store, b)
+	return 0, errors.Join(err, discardErr)
 }
 
-// FinishResumable makes the file of an upload that has arrived; of one that has not, of a partial one, and of one that is a file already, it does nothing.
+// recordPart adds a stored part to the upload and extends the expiry of the upload.
+func (r *Resumable) recordPart(ctx context.Context, p *tenant.Project, b uuid.UUID, size int64) error {
+	return pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
+		deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+			pgx.StrictNamedArgs{"blob": b})
+		if err != nil {
+			return err
+		}
+		if deleted == 0 {
+			return fault.New(fault.Conflict, "the part took too long and was discarded; send it again").
+				WithCode("expired")
+		}
+
+		r.ExpiresAt, err = pg.Value[time.Time](ctx, tx, `
+			update storage.resumable_uploads set expires_at = now() + interval '1 day'
+			where uuid = @id and file_uuid is null
+			returning expires_at`,
+			pgx.StrictNamedArgs{"id": r.UUID})
+		if fault.Is(err, fault.NotFound) { // the upload is complete, canceled or expired
+			return offsetMismatch()
+		}
+		if err != nil {
+			return err
+		}
+
+		_, err = pg.Exec(ctx, tx, `
+			insert into storage.upload_parts (blob_uuid, upload_uuid, first, size)
+			values (@blob, @id, @first, @size)`,
+			pgx.StrictNamedArgs{"blob": b, "id": r.UUID, "first": r.Offset, "size": size})
+		if err != nil || !r.Deferred {
+			return err
+		}
+
+		return checkPendingQuota(ctx, tx, 0)
+	})
+}
+
+// FinishResumable creates the file of a complete upload. It does nothing if the upload is
+// incomplete, partial or has its file already.
 func FinishResumable(ctx context.Context, p *tenant.Project, store *blob.Store, user uuid.UUID, r *Resumable) error {
 	if !r.Finished() {
 		return nil
@@ -333,16 +373,16 @@ func FinishResumable(ctx context.Context, p *tenant.Project, store *blob.Store, 
 		return err
 	}
 
-	whole := &joined{open: func(b uuid.UUID) (io.ReadCloser, error) {
+	content := &blobsReader{open: func(b uuid.UUID) (io.ReadCloser, error) {
 		content, _, err := store.Open(ctx, blobKey(p.UUID, b))
 		return content, err
 	}, parts: parts}
-	defer whole.Close()
+	defer content.Close()
 
 	_, err = CreateFile(ctx, p, store, user, r.ContainerUUID, NewFile{
 		FullFileName: r.FullFileName,
 		MimeType:     r.MimeType,
-		Content:      whole,
+		Content:      content,
 		Length:       r.Size,
 		Resumed:      r.UUID,
 	})
@@ -350,16 +390,16 @@ func FinishResumable(ctx context.Context, p *tenant.Project, store *blob.Store, 
 		return nil
 	}
 
-	// another one was quicker
-	if now, unknown := GetResumable(ctx, p, r.ContainerUUID, r.UUID); unknown == nil && now.FileUUID.Valid {
+	// A concurrent request may have created the file.
+	if current, getErr := GetResumable(ctx, p, r.ContainerUUID, r.UUID); getErr == nil && current.FileUUID.Valid {
 		return nil
 	}
 
 	return err
 }
 
-// endResumable notes in the transaction that makes the file of an upload that it is one.
-func endResumable(ctx context.Context, tx pgx.Tx, id, file uuid.UUID) error {
+// completeResumable records the file of a resumable upload in the transaction that creates it.
+func completeResumable(ctx context.Context, tx pgx.Tx, id, file uuid.UUID) error {
 	if id == uuid.Nil {
 		return nil
 	}
@@ -367,76 +407,17 @@ func endResumable(ctx context.Context, tx pgx.Tx, id, file uuid.UUID) error {
 	n, err := pg.Exec(ctx, tx,
 		`update storage.resumable_uploads set file_uuid = @file where uuid = @id and file_uuid is null`,
 		pgx.StrictNamedArgs{"id": id, "file": file})
-	if err == nil && n == 0 {
-		err = elsewhere()
-	}
 	if err != nil {
 		return err
+	}
+	if n == 0 {
+		return offsetMismatch()
 	}
 
 	_, err = pg.Exec(ctx, tx, `delete from storage.upload_parts where upload_uuid = @id`, pgx.StrictNamedArgs{"id": id})
 	return err
 }
 
-func elsewhere() *fault.Error {
-	return fault.OnField(fault.Conflict, "Upload-Offset", "mismatch", "must be where the upload is")
-}
-
-// breaking is content that ends where it breaks off.
-type breaking struct {
-	content io.Reader
-	err     error // why
-}
-
-// Read reads the content.
-func (b *breaking) Read(to []byte) (int, error) {
-	n, err := b.content.Read(to)
-	if err != nil && err != io.EOF {
-		b.err, err = err, io.EOF
-	}
-
-	return n, err
-}
-
-// joined reads blobs one after the other, of which one is open at a time.
-type joined struct {
-	open  func(uuid.UUID) (io.ReadCloser, error)
-	parts []uuid.UUID
-	now   io.ReadCloser
-}
-
-// Read reads the next bytes.
-func (j *joined) Read(to []byte) (int, error) {
-	for {
-		if j.now == nil {
-			if len(j.parts) == 0 {
-				return 0, io.EOF
-			}
-
-			var err error
-			if j.now, err = j.open(j.parts[0]); err != nil {
-				return 0, err
-			}
-
-			j.parts = j.parts[1:]
-		}
-
-		n, err := j.now.Read(to)
-		if err == io.EOF {
-			err = errors.Join(j.now.Close())
-			j.now = nil
-		}
-
-		if n > 0 || err != nil {
-			return n, err
-		}
-	}
-}
-
-// Close closes the blob that is open.
-func (j *joined) Close() error {
-	if j.now == nil {
-		return nil
-	}
-	return j.now.Close()
+func offsetMismatch() *fault.Error {
+	return fault.OnField(fault.Conflict, "Upload-Offset", "mismatch", "must be the current offset of the upload")
 }

@@ -17,34 +17,36 @@ import (
 	"socle/internal/tenant"
 )
 
-// NewFile is what a file is made of.
+// NewFile describes a file to create.
 type NewFile struct {
-	FullFileName string    // up to 1024 bytes; slashes separate the folders it is in; never "..", "." or an empty part
-	MimeType     string    // what the client says it is; if that is no media type, the content decides
+	FullFileName string    // up to 1024 bytes; slashes separate folders; no "..", "." or empty part
+	MimeType     string    // claimed by the client; detected from the content if invalid
 	Content      io.Reader // read once, to its end
-	Most         int64     // bytes that the file may have, whatever its container allows; 0: as many as that allows
+	Most         int64     // limit in bytes besides that of the container; 0: none
 
-	Length  int64     // bytes that the client says it has; 0 if it says nothing
-	Resumed uuid.UUID // the resumable upload that this ends; zero for any other
-	Ticket  uuid.UUID // of the signed upload that this is, see [SignUpload]; zero for any other
+	Length  int64     // bytes announced by the client; 0: unknown
+	Resumed uuid.UUID // the resumable upload that becomes the file; may be zero
+	Ticket  uuid.UUID // of a signed upload, see [SignUpload]; may be zero
 }
 
-// errUnwanted ends an upload that did not fail.
-var errUnwanted = errors.New("nobody wanted the file")
+// errNotCreated ends an upload that did not fail.
+var errNotCreated = errors.New("the file was not created")
 
-// unhurried has a transaction end before it is on the disk. A note of an upload is there for when the server dies, which does not take it away; should the
-// whole machine die, what the note was of is an orphan, and the commit that makes the file takes it to the disk before itself.
-const unhurried = `set_config('synchronous_commit', 'off', true)`
+// asyncCommit turns off synchronous_commit for a transaction. The recorded upload survives a crash
+// of the server, which does not affect PostgreSQL. If the row is lost in a crash of the machine,
+// the blob is an orphan. The commit that creates the file flushes this one too.
+const asyncCommit = `set_config('synchronous_commit', 'off', true)`
 
-// settleTime bounds the cleaning up after an upload that failed, which goes on when its client is gone.
-const settleTime = 10 * time.Second
+// cleanupTimeout limits the cleanup after a failed upload, which continues if the client
+// disconnects.
+const cleanupTimeout = 10 * time.Second
 
-// CreateFile stores a file in a container of project p on behalf of user. While the bytes arrive it holds
-// no connection. When it returns a file, both bytes and row are durable; when it fails, neither is left.
+// CreateFile stores a file in a container of project p on behalf of user. It holds no connection
+// while the bytes arrive. On success both bytes and row are durable; on failure neither exists.
 //
-// It fails with NotFound if there is no such container, Unprocessable or Conflict on full_file_name if
-// the name breaks a rule or is taken, TooLarge on file beyond the container's limit, and with the
-// error of the content, wrapped.
+// It fails with NotFound if the container does not exist, with Unprocessable or Conflict on
+// full_file_name if the name is invalid or taken, with TooLarge on file beyond the container's
+// limit, and with the wrapped error of the content.
 func CreateFile(
 	ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
 ) (File, error) {
@@ -53,25 +55,22 @@ func CreateFile(
 		return File{}, err
 	}
 
-	into, err := u.begin(ctx)
+	limits, err := u.begin(ctx)
 	if err != nil {
 		return File{}, err
 	}
 
-	if err := u.receive(ctx, n, into); err != nil {
-		return u.settle(ctx, err)
-	}
-
-	file, err := u.commit(ctx)
+	file, err := u.transfer(ctx, n, limits)
 	if err != nil {
-		return u.settle(ctx, err)
+		return u.cleanUp(ctx, err)
 	}
 
 	return file, nil
 }
 
-// Sweep deletes the bytes of uploads to project p that began more than olderThan ago and were cut off by the
-// death of the server. An upload that takes longer than that fails. It returns how many there were.
+// Sweep cleans up uploads to project p that started more than olderThan ago and were interrupted by
+// a crash of the server. Uploads that take longer fail. It also deletes expired signed and
+// resumable uploads. It returns the number of deleted blobs.
 func Sweep(ctx context.Context, p *tenant.Project, store *blob.Store, olderThan time.Duration) (int, error) {
 	blobs, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select blob_uuid from storage.uploads where started_at < now() - @age::interval`,
@@ -98,19 +97,19 @@ func Sweep(ctx context.Context, p *tenant.Project, store *blob.Store, olderThan 
 	return len(blobs), nil
 }
 
-// upload is a file on its way in. Its blob stands in storage.uploads from before the first byte until the
-// transaction that makes the file: whatever dies in between, somebody knows what to delete.
+// upload is a file upload in progress. Its blob is recorded in storage.uploads from before the
+// first byte until the transaction that creates the file, so that a crash leaves no unknown blob.
 type upload struct {
-	project *tenant.Project
-	store   *blob.Store
-	user    uuid.UUID
-	ticket  uuid.UUID
-	resumed uuid.UUID
-	replace *replacing // nil: a name that is taken stays taken
-	blob    uuid.UUID
-	file    File // what is known of it so far
-	sha256  []byte
-	made    bool // the file's row was inserted, and its commit perhaps sent
+	project     *tenant.Project
+	store       *blob.Store
+	user        uuid.UUID
+	ticket      uuid.UUID
+	resumed     uuid.UUID
+	replacement *replacement // nil: an existing file is a conflict
+	blob        uuid.UUID
+	file        File // values known so far
+	sha256      []byte
+	inserted    bool // the row was inserted; the commit may have been sent
 }
 
 func newUpload(p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile) (*upload, error) {
@@ -128,18 +127,19 @@ func newUpload(p *tenant.Project, store *blob.Store, user, container uuid.UUID, 
 		file: File{UUID: id, ContainerUUID: container, FullFileName: n.FullFileName}}, nil
 }
 
-// begin refuses what can be refused before the bytes arrive, notes the upload, and returns what the container takes.
-func (u *upload) begin(ctx context.Context) (into intake, err error) {
-	if broken := checkFileName(u.file.FullFileName); broken != nil {
-		// whether there is one is answered first
+// begin checks the conditions known before the bytes arrive, records the upload, and returns its
+// limits.
+func (u *upload) begin(ctx context.Context) (limits uploadLimits, err error) {
+	if invalid := checkFileName(u.file.FullFileName); invalid != nil {
+		// NotFound takes precedence.
 		if _, err := GetContainer(ctx, u.project, u.file.ContainerUUID); err != nil {
-			return into, err
+			return limits, err
 		}
-		return into, broken
+		return limits, invalid
 	}
 
 	container, err := pg.One[struct {
-		intake
+		uploadLimits
 		Taken                 bool
 		QuotaBytes, QuotaRoom int64
 	}](ctx, u.project.Trusted(), `
@@ -148,46 +148,64 @@ func (u *upload) begin(ctx context.Context) (into intake, err error) {
 				where f.container_uuid = c.uuid and f.full_file_name = @name) as taken
 			from storage.containers c where c.uuid = @container and not c.deleting
 		), noted as (
-			insert into storage.uploads (blob_uuid) select @blob::uuid from container where not taken returning `+unhurried+`
+			insert into storage.uploads (blob_uuid) select @blob::uuid from container where not taken
+			returning `+asyncCommit+`
 		), quota as (
-			select coalesce(max_bytes, @bytes) as quota_bytes, greatest(coalesce(max_bytes, @bytes) - bytes, 0) as quota_room from storage.usage
+			select coalesce(max_bytes, @bytes) as quota_bytes,
+			       greatest(coalesce(max_bytes, @bytes) - bytes, 0) as quota_room
+			from storage.usage
 		)
 		select max_file_size, allowed_mime_types, taken, quota_bytes, quota_room from container, quota`,
 		pgx.StrictNamedArgs{"container": u.file.ContainerUUID, "name": u.file.FullFileName,
-			"blob": u.blob, "replace": u.replace != nil,
+			"blob": u.blob, "replace": u.replacement != nil,
 			"bytes": DefaultQuotaBytes})
 	if err != nil {
-		return into, err
+		return limits, err
 	}
 
 	if container.Taken {
-		return into, nameTaken()
+		return limits, nameTaken()
 	}
 
-	container.intake.MaxBytes, container.intake.Room = container.QuotaBytes, container.QuotaRoom
-	return container.intake, nil
+	container.uploadLimits.MaxBytes, container.uploadLimits.FreeBytes = container.QuotaBytes, container.QuotaRoom
+	return container.uploadLimits, nil
 }
 
-// foreseen refuses what is sure to be refused at the end.
-func (n NewFile) foreseen(into intake) error {
+// transfer stores the bytes and creates the file.
+func (u *upload) transfer(ctx context.Context, n NewFile, limits uploadLimits) (File, error) {
+	if u.replacement != nil {
+		if err := u.checkExisting(ctx); err != nil {
+			return File{}, err
+		}
+	}
+
+	if err := u.receive(ctx, n, limits); err != nil {
+		return File{}, err
+	}
+
+	return u.commit(ctx)
+}
+
+// checkLength fails if the announced length exceeds the limits.
+func (n NewFile) checkLength(limits uploadLimits) error {
 	switch {
-	case n.Length > into.MaxFileSize:
-		return tooLarge(into.MaxFileSize)
-	case n.Length > into.Room:
-		return overQuota(into.MaxBytes)
+	case n.Length > limits.MaxFileSize:
+		return tooLarge(limits.MaxFileSize)
+	case n.Length > limits.FreeBytes:
+		return overQuota(limits.MaxBytes)
 	}
 
 	return nil
 }
 
 // receive stores the bytes.
-func (u *upload) receive(ctx context.Context, n NewFile, into intake) error {
+func (u *upload) receive(ctx context.Context, n NewFile, limits uploadLimits) error {
 	if n.Most > 0 {
-		into.MaxFileSize = min(into.MaxFileSize, n.Most)
+		limits.MaxFileSize = min(limits.MaxFileSize, n.Most)
 	}
 
-	into.Room += u.replace.room()
-	if err := n.foreseen(into); err != nil {
+	limits.FreeBytes += u.replacement.freedBytes()
+	if err := n.checkLength(limits); err != nil {
 		return err
 	}
 
@@ -196,16 +214,16 @@ func (u *upload) receive(ctx context.Context, n NewFile, into intake) error {
 		return fmt.Errorf("receive file %s: %w", u.file.UUID, err)
 	}
 
-	if err := into.takes(mimeType, "file"); err != nil {
+	if err := limits.checkType(mimeType, "file"); err != nil {
 		return err
 	}
 
-	stored, err := u.store.Put(ctx, blobKey(u.project.UUID, u.blob), content, min(into.MaxFileSize, into.Room))
-	if fault.Is(err, fault.TooLarge) && into.Room < into.MaxFileSize {
-		return overQuota(into.MaxBytes).Because(err)
+	stored, err := u.store.Put(ctx, blobKey(u.project.UUID, u.blob), content, min(limits.MaxFileSize, limits.FreeBytes))
+	if fault.Is(err, fault.TooLarge) && limits.FreeBytes < limits.MaxFileSize {
+		return overQuota(limits.MaxBytes).Because(err)
 	}
 	if fault.Is(err, fault.TooLarge) {
-		return tooLarge(into.MaxFileSize).Because(err)
+		return tooLarge(limits.MaxFileSize).Because(err)
 	}
 	if err != nil {
 		return fmt.Errorf("receive file %s: %w", u.file.UUID, err)
@@ -215,53 +233,60 @@ func (u *upload) receive(ctx context.Context, n NewFile, into intake) error {
 	return nil
 }
 
-// commit makes the file in a transaction of its own.
+// commit creates the file in a transaction of its own.
 func (u *upload) commit(ctx context.Context) (File, error) {
 	var file File
 	err := u.project.InTx(ctx, func(tx pgx.Tx) (err error) {
-		if file, err = u.keep(ctx, tx); err == nil && u.replace.old() == uuid.Nil {
+		if file, err = u.create(ctx, tx); err != nil {
+			return err
+		}
+
+		if u.replacement.replacedBlob() == uuid.Nil {
 			audit.CreatedUUID(ctx, file.UUID)
 		}
-		return err
+
+		return nil
 	})
 	return file, err
 }
 
-// keep makes the file, if the container is still there and still takes it.
-func (u *upload) keep(ctx context.Context, tx pgx.Tx) (File, error) {
-	noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+// create creates the file if the container still exists and still accepts it.
+func (u *upload) create(ctx context.Context, tx pgx.Tx) (File, error) {
+	deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 		pgx.StrictNamedArgs{"blob": u.blob})
 	if err != nil {
 		return File{}, err
 	}
 
-	if noted == 0 {
-		return File{}, fault.New(fault.Conflict, "the upload took too long").WithCode("expired")
+	if deleted == 0 {
+		return File{}, fault.New(fault.Conflict, "the upload took too long and was discarded; send the file again").
+			WithCode("expired")
 	}
 
-	into, err := pg.One[intake](ctx, tx, `
-		select max_file_size, allowed_mime_types from storage.containers where uuid = @container and not deleting for key share`,
+	limits, err := pg.One[uploadLimits](ctx, tx, `
+		select max_file_size, allowed_mime_types from storage.containers
+		where uuid = @container and not deleting for key share`,
 		pgx.StrictNamedArgs{"container": u.file.ContainerUUID})
 	if err != nil {
 		return File{}, err
 	}
 
-	if u.file.Size > into.MaxFileSize {
-		return File{}, tooLarge(into.MaxFileSize)
+	if u.file.Size > limits.MaxFileSize {
+		return File{}, tooLarge(limits.MaxFileSize)
 	}
 
-	if err := into.takes(u.file.MimeType, "file"); err != nil {
+	if err := limits.checkType(u.file.MimeType, "file"); err != nil {
 		return File{}, err
 	}
 	if err := useTicket(ctx, tx, u.ticket); err != nil {
 		return File{}, err
 	}
-	if err := endResumable(ctx, tx, u.resumed, u.file.UUID); err != nil {
+	if err := completeResumable(ctx, tx, u.resumed, u.file.UUID); err != nil {
 		return File{}, err
 	}
 
-	if u.replace != nil {
-		return u.put(ctx, tx)
+	if u.replacement != nil {
+		return u.insertOrReplace(ctx, tx)
 	}
 
 	file, err := u.insert(ctx, tx)
@@ -270,17 +295,18 @@ func (u *upload) keep(ctx context.Context, tx pgx.Tx) (File, error) {
 	}
 
 	if err == nil {
-		err = withinQuota(ctx, tx)
+		err = checkQuota(ctx, tx)
 	}
 
-	u.made = err == nil
+	u.inserted = err == nil
 	return file, err
 }
 
-// insert makes the file's row. It fails with NotFound if the name is taken.
+// insert inserts the row of the file. It fails with NotFound if the name is taken.
 func (u *upload) insert(ctx context.Context, tx pgx.Tx) (File, error) {
 	return pg.One[File](ctx, tx, `
-		insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
+		insert into storage.files
+			(uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
 		values (@id, @container, @name, @type, @size, @sha256, @blob, @user, @user)
 		on conflict on constraint files_full_file_name_key do nothing
 		returning `+fileColumns,
@@ -288,24 +314,25 @@ func (u *upload) insert(ctx context.Context, tx pgx.Tx) (File, error) {
 			"type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256, "blob": u.blob, "user": u.user})
 }
 
-// settle ends an upload that failed, so that nothing is left of it. It returns the file if there is one
-// after all: a commit can arrive and its answer be lost.
-func (u *upload) settle(ctx context.Context, failure error) (File, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+// cleanUp cleans up after a failed upload. It returns the file if it exists nevertheless, since a
+// commit can succeed although its reply was lost.
+func (u *upload) cleanUp(ctx context.Context, failure error) (File, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 
-	if !u.made { // nobody has to be asked, and there may be nobody any more: the project can be deleted by now
+	// No row to look for, and perhaps no database any more: the project may have been deleted.
+	if !u.inserted {
 		if err := u.store.Delete(ctx, blobKey(u.project.UUID, u.blob)); err != nil {
 			return File{}, errors.Join(failure, fmt.Errorf("discard blob %s: %w", u.blob, err))
 		}
 	}
 
-	kept, err := discard(ctx, u.project, u.store, u.blob)
+	exists, err := discard(ctx, u.project, u.store, u.blob)
 	if err != nil {
 		return File{}, errors.Join(failure, fmt.Errorf("discard blob %s: %w", u.blob, err))
 	}
 
-	if !kept {
+	if !exists {
 		return File{}, failure
 	}
 
@@ -313,26 +340,28 @@ func (u *upload) settle(ctx context.Context, failure error) (File, error) {
 		pgx.StrictNamedArgs{"id": u.file.UUID})
 }
 
-// discard deletes a blob unless it holds the bytes of a file or of a variant, which it reports.
-func discard(ctx context.Context, p *tenant.Project, store *blob.Store, b uuid.UUID) (kept bool, err error) {
+// discard deletes a blob unless it belongs to a file or a variant, and reports whether it does.
+func discard(ctx context.Context, p *tenant.Project, store *blob.Store, b uuid.UUID) (referenced bool, err error) {
 	err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		// This waits for a commit of the upload that may still be under way, so that the next statement sees its file.
+		// The delete waits for a pending commit of the upload, so that the next statement sees its
+		// file.
 		if _, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 			pgx.StrictNamedArgs{"blob": b}); err != nil {
 			return err
 		}
 
-		kept, err = pg.Value[bool](ctx, tx, `
-			select exists (select from storage.files where blob_uuid = @blob) or exists (select from storage.variants where blob_uuid = @blob)`,
+		referenced, err = pg.Value[bool](ctx, tx, `
+			select exists (select from storage.files where blob_uuid = @blob)
+			    or exists (select from storage.variants where blob_uuid = @blob)`,
 			pgx.StrictNamedArgs{"blob": b})
-		if err != nil || kept {
+		if err != nil || referenced {
 			return err
 		}
 
 		return store.Delete(ctx, blobKey(p.UUID, b))
 	})
 
-	return kept, err
+	return referenced, err
 }
 
 func nameTaken() *fault.Error {
@@ -342,5 +371,5 @@ func nameTaken() *fault.Error {
 
 func tooLarge(limit int64) *fault.Error {
 	return fault.OnField(fault.TooLarge, "file", "too_large",
-		"must be at most the %d bytes that its container and the instance allow", limit)
+		"must be at most %d bytes, the limit of the container and the instance", limit)
 }

@@ -10,24 +10,24 @@ import (
 	"socle/internal/tenant"
 )
 
-// Usage is how many files a project has.
+// Usage holds the number and total size of a project's files.
 type Usage struct {
 	Count int64 `json:"count"`
 	Bytes int64 `json:"bytes"`
 }
 
-// GetUsage counts the files of project p.
+// GetUsage returns the usage of project p.
 func GetUsage(ctx context.Context, p *tenant.Project) (Usage, error) {
 	return pg.One[Usage](ctx, p.Trusted(), `select files as count, bytes from storage.usage`)
 }
 
-// What a project's files may come to, unless it has a quota of its own.
+// Default quota of a project's files.
 const (
 	DefaultQuotaFiles int64 = 10_000_000
 	DefaultQuotaBytes int64 = 1 << 40
 )
 
-// Quota is what a project's files may come to, and what they come to now.
+// Quota holds the quota of a project's files and its current usage.
 type Quota struct {
 	MaxFiles int64 `json:"maxFiles"`
 	MaxBytes int64 `json:"maxBytes"`
@@ -35,7 +35,8 @@ type Quota struct {
 	Bytes    int64 `json:"bytes"`
 }
 
-const quotaColumns = `coalesce(max_files, @files::bigint) as max_files, coalesce(max_bytes, @bytes::bigint) as max_bytes, files, bytes`
+const quotaColumns = `
+	coalesce(max_files, @files::bigint) as max_files, coalesce(max_bytes, @bytes::bigint) as max_bytes, files, bytes`
 
 var quotaDefaults = pgx.StrictNamedArgs{"files": DefaultQuotaFiles, "bytes": DefaultQuotaBytes}
 
@@ -44,7 +45,8 @@ func GetQuota(ctx context.Context, p *tenant.Project) (Quota, error) {
 	return pg.One[Quota](ctx, p.Trusted(), `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 }
 
-// UpdateQuota gives the project of a transaction a quota of its own. What is nil stays as it is. Files that are there stay, whatever the quota.
+// UpdateQuota sets the quota of the project of transaction tx; nil leaves a value unchanged.
+// Existing files stay, even if they exceed the new quota.
 func UpdateQuota(ctx context.Context, tx pgx.Tx, maxFiles, maxBytes *int64) (Quota, error) {
 	if _, err := pg.Exec(ctx, tx, `
 		update storage.usage set max_files = coalesce(@files, max_files), max_bytes = coalesce(@bytes, max_bytes)`,
@@ -55,15 +57,17 @@ func UpdateQuota(ctx context.Context, tx pgx.Tx, maxFiles, maxBytes *int64) (Quo
 	return pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 }
 
-// withinQuota fails with TooLarge if the files of a project, those of the transaction included, come to more than they may. The
-// transaction has changed the row of storage.usage, so nobody else adds to it before the end.
-func withinQuota(ctx context.Context, tx pgx.Tx) error {
+// checkQuota fails with TooLarge if the files of the project, including those of the transaction,
+// exceed the quota. The transaction has locked the row of storage.usage, so that no other adds
+// files before it ends.
+func checkQuota(ctx context.Context, tx pgx.Tx) error {
 	q, err := pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 	switch {
 	case err != nil:
 		return err
 	case q.Files > q.MaxFiles:
-		return fault.New(fault.TooLarge, "the project has its %d files", q.MaxFiles).WithCode(quotaExceeded)
+		return fault.New(fault.TooLarge, "the project has reached its quota of %d files", q.MaxFiles).
+			WithCode(quotaExceeded)
 	case q.Bytes > q.MaxBytes:
 		return overQuota(q.MaxBytes)
 	}
@@ -73,6 +77,7 @@ func withinQuota(ctx context.Context, tx pgx.Tx) error {
 
 const quotaExceeded = "quota_exceeded"
 
-func overQuota(most int64) *fault.Error {
-	return fault.New(fault.TooLarge, "the project's files may come to %d bytes", most).WithCode(quotaExceeded)
+func overQuota(limit int64) *fault.Error {
+	return fault.New(fault.TooLarge, "the project's files would exceed its quota of %d bytes", limit).
+		WithCode(quotaExceeded)
 }

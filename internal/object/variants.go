@@ -22,30 +22,38 @@ import (
 	"socle/internal/tenant"
 )
 
-// What the variants of a project's pictures may come to. They are no part of its quota: a cache is ours to bound. What was made
-// first goes first, down to a tenth below, so that it is not done for every single one.
+// Limits of the variants of a project. Variants are a cache and do not count toward the quota.
+// Beyond a limit the oldest are evicted until both are undercut by a tenth, so that eviction stays
+// rare.
 const (
-	mostVariants     = 10_000
-	mostVariantBytes = 1 << 30
+	maxVariants     = 10_000
+	maxVariantBytes = 1 << 30
 )
 
-// makeTime bounds the making of a variant, which goes on when the client that asked for it is gone: others may wait for it too.
-const makeTime = 30 * time.Second
+// renderTimeout limits the rendering of a variant, which continues if the client disconnects, since
+// other requests may wait for it.
+const renderTimeout = 30 * time.Second
 
-// Variants makes variants of pictures that are files, and keeps them as blobs of their own, for all servers. Its methods may be called concurrently.
+// maxOpenAttempts limits the attempts to open a variant: the source may be replaced and the variant
+// evicted meanwhile.
+const maxOpenAttempts = 5
+
+// Variants renders variants of pictures and caches them as blobs, shared by all servers. Its
+// methods may be called concurrently.
 type Variants struct {
-	store   *blob.Store
-	maker   *picture.Maker
-	discard func(ctx context.Context, project uuid.UUID)
-	flights singleflight.Group
+	store    *blob.Store
+	maker    *picture.Maker
+	discard  func(ctx context.Context, project uuid.UUID)
+	inFlight singleflight.Group
 }
 
-// NewVariants returns Variants that are kept in store. discard has [Discard] called soon.
+// NewVariants returns Variants cached in store. It calls discard to schedule [Discard].
 func NewVariants(store *blob.Store, discard func(ctx context.Context, project uuid.UUID)) *Variants {
 	return &Variants{store: store, maker: picture.NewMaker(), discard: discard}
 }
 
-// Open is [OpenFile] for a variant of the file, which is made if it is not there. It fails as [picture.Maker.Make] does, too.
+// Open is [OpenFile] for a variant of the file, which it renders unless it is cached. It also fails
+// as [picture.Maker.Make] does.
 func (v *Variants) Open(
 	ctx context.Context, p *tenant.Project, container, file uuid.UUID, spec picture.Spec,
 ) (File, *Content, error) {
@@ -64,68 +72,69 @@ func (v *Variants) OpenByName(
 	return v.open(ctx, p, find, spec)
 }
 
-// variant is one that is kept.
+// variant is a cached variant.
 type variant struct {
 	BlobUUID uuid.UUID
 	MimeType string
 	Size     int64
 	SHA256   []byte `db:"sha256"`
-	unkept   []byte `db:"-"` // its bytes, if they are kept nowhere
+	content  []byte `db:"-"` // content of a variant that was not cached; else nil
 }
 
 const variantColumns = `blob_uuid, mime_type, size, sha256`
 
-// errOvertaken says that a variant's source is gone, or that another server has the variant.
-var errOvertaken = errors.New("somebody was quicker")
+// errLostRace reports that the source of a variant is gone or that another server cached the
+// variant first.
+var errLostRace = errors.New("the source is gone, or another server stored the variant first")
 
 func (v *Variants) open(
 	ctx context.Context, p *tenant.Project, find func() (storedFile, error), spec picture.Spec,
 ) (File, *Content, error) {
-	for range 5 { // its source may be replaced meanwhile, and it itself be pushed out by others
+	for range maxOpenAttempts {
 		f, err := find()
 		if err != nil {
 			return File{}, nil, err
 		}
 
-		kept, err := findVariant(ctx, p, f.BlobUUID, spec)
+		cached, err := findVariant(ctx, p, f.BlobUUID, spec)
 		if fault.Is(err, fault.NotFound) {
-			kept, err = v.makeOnce(ctx, p, f, spec)
+			cached, err = v.renderOnce(ctx, p, f, spec)
 		}
 
-		if errors.Is(err, errOvertaken) {
+		if errors.Is(err, errLostRace) {
 			continue
 		}
 		if err != nil {
 			return File{}, nil, err
 		}
 
-		as := f.as(kept)
-		if kept.unkept != nil {
-			content, err := contentOf(as, inMemory{bytes.NewReader(kept.unkept)}, nil)
+		as := f.asVariant(cached)
+		if cached.content != nil {
+			content, err := newContent(as, memoryContent{bytes.NewReader(cached.content)}, nil)
 			return as, content, err
 		}
 
-		stored, size, err := v.store.Open(ctx, blobKey(p.UUID, kept.BlobUUID))
+		stored, size, err := v.store.Open(ctx, blobKey(p.UUID, cached.BlobUUID))
 		switch {
-		case err == nil && size == kept.Size:
-			content, err := contentOf(as, stored, v.store.Witness(stored, as.SHA256))
-			if !errors.Is(err, blob.ErrOther) {
+		case err == nil && size == cached.Size:
+			content, err := newContent(as, stored, v.store.VerifiedFile(stored, as.SHA256))
+			if !errors.Is(err, blob.ErrChecksumMismatch) {
 				return as, content, err
 			}
 		case err == nil:
 			stored.Close()
 		case !fault.Is(err, fault.NotFound):
-			return File{}, nil, fmt.Errorf("open a variant of file %s: %w", f.UUID, err)
+			return File{}, nil, fmt.Errorf("open variant of file %s: %w", f.UUID, err)
 		}
 
-		// It has lost its bytes, or has others, which are no loss.
+		// The cached bytes are missing or damaged: render the variant again.
 		if _, err := pg.Exec(ctx, p.Trusted(), `delete from storage.variants where blob_uuid = @blob`,
-			pgx.StrictNamedArgs{"blob": kept.BlobUUID}); err != nil {
+			pgx.StrictNamedArgs{"blob": cached.BlobUUID}); err != nil {
 			return File{}, nil, err
 		}
 	}
 
-	return File{}, nil, errRestless
+	return File{}, nil, errContention
 }
 
 func findVariant(ctx context.Context, p *tenant.Project, source uuid.UUID, spec picture.Spec) (variant, error) {
@@ -134,10 +143,10 @@ func findVariant(ctx context.Context, p *tenant.Project, source uuid.UUID, spec 
 		pgx.StrictNamedArgs{"source": source, "spec": spec.Key()})
 }
 
-// as describes the variant as a file: under the name of the file, that its type fits.
-func (f storedFile) as(kept variant) File {
-	if f.MimeType != kept.MimeType {
-		format := strings.TrimPrefix(kept.MimeType, "image/")
+// asVariant describes the variant as a file. The extension of the name follows the media type.
+func (f storedFile) asVariant(cached variant) File {
+	if f.MimeType != cached.MimeType {
+		format := strings.TrimPrefix(cached.MimeType, "image/")
 		if format == picture.JPEG {
 			format = "jpg"
 		}
@@ -145,101 +154,107 @@ func (f storedFile) as(kept variant) File {
 		f.FullFileName = strings.TrimSuffix(f.FullFileName, path.Ext(path.Base(f.FullFileName))) + "." + format
 	}
 
-	f.MimeType, f.Size, f.SHA256 = kept.MimeType, kept.Size, kept.SHA256
+	f.MimeType, f.Size, f.SHA256 = cached.MimeType, cached.Size, cached.SHA256
 	return f.File
 }
 
-// makeOnce makes a variant, once for all who ask for it at one time.
-func (v *Variants) makeOnce(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec) (variant, error) {
-	made := v.flights.DoChan(f.BlobUUID.String()+spec.Key(), func() (kept any, err error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeTime)
+// renderOnce renders a variant once for all concurrent requests.
+func (v *Variants) renderOnce(
+	ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec,
+) (variant, error) {
+	done := v.inFlight.DoChan(f.BlobUUID.String()+spec.Key(), func() (rendered any, err error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renderTimeout)
 		defer cancel()
 		defer func() {
-			if r := recover(); r != nil { // in a goroutine of its own it would end the server
-				err = fmt.Errorf("variant of file %s: %v\n%s", f.UUID, r, debug.Stack())
+			if r := recover(); r != nil { // a panic in this goroutine would end the server
+				err = fmt.Errorf("render variant of file %s: %v\n%s", f.UUID, r, debug.Stack())
 			}
 		}()
 
-		return v.make(ctx, p, f, spec)
+		return v.render(ctx, p, f, spec)
 	})
 	select {
 	case <-ctx.Done():
 		return variant{}, ctx.Err()
-	case result := <-made:
-		kept, _ := result.Val.(variant)
-		return kept, result.Err
+	case result := <-done:
+		rendered, _ := result.Val.(variant)
+		return rendered, result.Err
 	}
 }
 
-func (v *Variants) make(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec) (variant, error) {
-	// the flight before this one has just landed
-	if kept, err := findVariant(ctx, p, f.BlobUUID, spec); !fault.Is(err, fault.NotFound) {
-		return kept, err
+func (v *Variants) render(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec) (variant, error) {
+	// The previous flight may have just ended.
+	if cached, err := findVariant(ctx, p, f.BlobUUID, spec); !fault.Is(err, fault.NotFound) {
+		return cached, err
 	}
 
-	made, err := v.maker.Make(ctx, p.UUID, f.Size, func(ctx context.Context) (io.ReadSeekCloser, error) {
+	rendered, err := v.maker.Make(ctx, p.UUID, f.Size, func(ctx context.Context) (io.ReadSeekCloser, error) {
 		_, content, err := open(ctx, p, v.store, func() (storedFile, error) { return f, nil })
 		return content, err
 	}, spec)
 	if err != nil {
-		return variant{}, v.stillThere(ctx, p, f, err)
+		return variant{}, v.explainFailure(ctx, p, f, err)
 	}
 
-	kept := variant{MimeType: "image/" + made.Format}
-	if kept.BlobUUID, err = uuid.NewRandom(); err != nil {
-		return kept, err
+	cached := variant{MimeType: "image/" + rendered.Format}
+	if cached.BlobUUID, err = uuid.NewRandom(); err != nil {
+		return cached, err
 	}
 
 	if _, err := pg.Exec(ctx, p.Trusted(), `insert into storage.uploads (blob_uuid) values (@blob)`,
-		pgx.StrictNamedArgs{"blob": kept.BlobUUID}); err != nil {
-		return kept, err
+		pgx.StrictNamedArgs{"blob": cached.BlobUUID}); err != nil {
+		return cached, err
 	}
 
-	stored, err := v.store.Put(ctx, blobKey(p.UUID, kept.BlobUUID), bytes.NewReader(made.Bytes), int64(len(made.Bytes)))
-	kept.Size, kept.SHA256 = stored.Size, stored.SHA256
+	key, size := blobKey(p.UUID, cached.BlobUUID), int64(len(rendered.Bytes))
+	stored, err := v.store.Put(ctx, key, bytes.NewReader(rendered.Bytes), size)
+	cached.Size, cached.SHA256 = stored.Size, stored.SHA256
 	if err == nil {
-		err = v.keep(ctx, p, f, spec, kept)
+		err = v.insert(ctx, p, f, spec, cached)
 	}
 	if err == nil {
-		return kept, v.trim(ctx, p, mostVariants, mostVariantBytes)
+		return cached, v.evict(ctx, p, maxVariants, maxVariantBytes)
 	}
 
-	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	cleanupCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 
-	there, discarded := discard(settling, p, v.store, kept.BlobUUID)
-	if there { // its commit arrived
-		return kept, nil
+	exists, discardErr := discard(cleanupCtx, p, v.store, cached.BlobUUID)
+	if exists { // its commit succeeded
+		return cached, nil
 	}
 
-	if errors.Is(err, errOvertaken) && discarded == nil { // it is what was asked for all the same
-		kept.unkept = made.Bytes
-		return kept, nil
+	if errors.Is(err, errLostRace) && discardErr == nil { // usable, although not cached
+		cached.content = rendered.Bytes
+		return cached, nil
 	}
 
-	return kept, errors.Join(err, discarded)
+	return cached, errors.Join(err, discardErr)
 }
 
-// stillThere explains a failure, if it comes of the source being replaced or deleted while it was read.
-func (v *Variants) stillThere(ctx context.Context, p *tenant.Project, f storedFile, failure error) error {
+// explainFailure returns errLostRace if a failure is due to the replacement or deletion of the
+// source.
+func (v *Variants) explainFailure(ctx context.Context, p *tenant.Project, f storedFile, failure error) error {
 	if !fault.Is(failure, fault.Internal) {
 		return failure
 	}
 
-	there, err := pg.Value[bool](ctx, p.Trusted(), `select exists (select from storage.files where blob_uuid = @blob)`,
+	exists, err := pg.Value[bool](ctx, p.Trusted(), `select exists (select from storage.files where blob_uuid = @blob)`,
 		pgx.StrictNamedArgs{"blob": f.BlobUUID})
-	if err == nil && !there {
-		return errOvertaken
+	if err == nil && !exists {
+		return errLostRace
 	}
 
 	return failure
 }
 
-// keep notes a variant whose bytes are stored.
-func (v *Variants) keep(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec, kept variant) error {
+// insert records a variant whose bytes are stored.
+func (v *Variants) insert(
+	ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec, cached variant,
+) error {
 	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
-			pgx.StrictNamedArgs{"blob": kept.BlobUUID})
+		deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+			pgx.StrictNamedArgs{"blob": cached.BlobUUID})
 		if err != nil {
 			return err
 		}
@@ -249,24 +264,27 @@ func (v *Variants) keep(ctx context.Context, p *tenant.Project, f storedFile, sp
 			values (@blob, @source, @spec, @type, @size, @sha256)
 			on conflict on constraint variants_spec_key do nothing`,
 			pgx.StrictNamedArgs{
-				"blob": kept.BlobUUID, "source": f.BlobUUID, "spec": spec.Key(), "type": kept.MimeType,
-				"size": kept.Size, "sha256": kept.SHA256,
+				"blob": cached.BlobUUID, "source": f.BlobUUID, "spec": spec.Key(), "type": cached.MimeType,
+				"size": cached.Size, "sha256": cached.SHA256,
 			})
-		if err == nil && (n == 0 || noted == 0) {
-			err = errOvertaken
+		if err != nil {
+			return err
+		}
+		if n == 0 || deleted == 0 {
+			return errLostRace
 		}
 
-		return err
+		return nil
 	})
 	if pg.Violates(err, "variants_source") {
-		return errOvertaken
+		return errLostRace
 	}
 
 	return err
 }
 
-// trim takes away the variants that were made first, if there are more than so many or they have more than so many bytes.
-func (v *Variants) trim(ctx context.Context, p *tenant.Project, most, mostBytes int64) error {
+// evict evicts the oldest variants if their number exceeds maxCount or their total size maxBytes.
+func (v *Variants) evict(ctx context.Context, p *tenant.Project, maxCount, maxBytes int64) error {
 	n, err := pg.Exec(ctx, p.Trusted(), `
 		with counted as (
 			select blob_uuid, row_number() over newest as nth, sum(size) over newest as bytes
@@ -277,8 +295,9 @@ func (v *Variants) trim(ctx context.Context, p *tenant.Project, most, mostBytes 
 			  and exists (select from counted where nth > @most::bigint or bytes > @bytes::bigint)
 		)
 		delete from storage.variants where blob_uuid in (
-			select blob_uuid from storage.variants where blob_uuid in (select blob_uuid from doomed) for update skip locked)`,
-		pgx.StrictNamedArgs{"most": most, "bytes": mostBytes})
+			select blob_uuid from storage.variants where blob_uuid in (select blob_uuid from doomed)
+			for update skip locked)`,
+		pgx.StrictNamedArgs{"most": maxCount, "bytes": maxBytes})
 	if n > 0 {
 		v.discard(ctx, p.UUID)
 	}

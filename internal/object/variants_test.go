@@ -20,8 +20,9 @@ import (
 	"socle/internal/picture"
 )
 
-// pictured is a bucket with a picture, and variants of it.
-func pictured(t *testing.T) (*bucket, *Variants, File, *int) {
+// newPictureBucket returns a bucket with a picture, its Variants and a counter of scheduled
+// discards.
+func newPictureBucket(t *testing.T) (*bucket, *Variants, File, *int) {
 	t.Helper()
 
 	b := newBucket(t)
@@ -53,7 +54,7 @@ func (b *bucket) variant(v *Variants, f File, width int) []byte {
 	return text
 }
 
-// widths returns the variants that are kept, oldest first.
+// widths returns the widths of the cached variants, oldest first.
 func (b *bucket) widths() []string {
 	b.t.Helper()
 
@@ -66,19 +67,19 @@ func (b *bucket) widths() []string {
 	return specs
 }
 
-// TestTrim: what was made first goes first, down to a tenth below what there may be, and its bytes with it.
-func TestTrim(t *testing.T) {
+// TestEvict evicts the oldest variants until the limits are undercut by a tenth, with their bytes.
+func TestEvict(t *testing.T) {
 	t.Parallel()
 
-	b, v, f, discards := pictured(t)
+	b, v, f, discards := newPictureBucket(t)
 	for width := 1; width <= 10; width++ {
 		b.variant(v, f, width)
 	}
 
-	trim := func(most, mostBytes int64, want ...string) {
+	evict := func(maxCount, maxBytes int64, want ...string) {
 		t.Helper()
 
-		if err := v.trim(t.Context(), b.project, most, mostBytes); err != nil {
+		if err := v.evict(t.Context(), b.project, maxCount, maxBytes); err != nil {
 			t.Fatal(err)
 		}
 
@@ -87,13 +88,13 @@ func TestTrim(t *testing.T) {
 		}
 	}
 
-	trim(10, 1<<20, "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")
+	evict(10, 1<<20, "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")
 
 	if *discards != 0 {
-		t.Errorf("something was discarded %d times, and there was nothing", *discards)
+		t.Errorf("discarded %d times, want 0", *discards)
 	}
 
-	trim(9, 1<<20, "3", "4", "5", "6", "7", "8", "9", "10")
+	evict(9, 1<<20, "3", "4", "5", "6", "7", "8", "9", "10")
 
 	sizes, err := pg.Values[int64](t.Context(), b.project.Trusted(),
 		`select size from storage.variants order by created_at desc`)
@@ -101,7 +102,7 @@ func TestTrim(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	trim(100, (sizes[0]+sizes[1])*10/9+1, "9", "10")
+	evict(100, (sizes[0]+sizes[1])*10/9+1, "9", "10")
 	if _, err := Discard(t.Context(), b.project, b.store); err != nil {
 		t.Error(err)
 	}
@@ -113,7 +114,7 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// wantBlobs checks that the store has so many blobs and that no upload is noted.
+// wantBlobs checks the number of blobs and that no upload is recorded.
 func (b *bucket) wantBlobs(want int) {
 	b.t.Helper()
 
@@ -122,20 +123,21 @@ func (b *bucket) wantBlobs(want int) {
 	}
 }
 
-// TestVariantsAreNoOrphans: who looks after bytes knows those of variants, whatever their age.
+// TestVariantsAreNoOrphans checks that verification and cleanup know the blobs of variants of any
+// age.
 func TestVariantsAreNoOrphans(t *testing.T) {
 	t.Parallel()
 
-	b, v, f, _ := pictured(t)
+	b, v, f, _ := newPictureBucket(t)
 	b.variant(v, f, 10)
 	b.variant(v, f, 20)
 
-	var variantsOf []uuid.UUID
+	var blobs []uuid.UUID
 	for _, path := range b.blobs() {
 		id := uuid.MustParse(filepath.Base(path))
-		variantsOf = append(variantsOf, id)
+		blobs = append(blobs, id)
 
-		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-long)); err != nil {
+		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-pastOrphanAge)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -149,8 +151,8 @@ func TestVariantsAreNoOrphans(t *testing.T) {
 		t.Errorf("removed %d orphans, %v, want none", n, err)
 	}
 
-	// A note that stays behind by accident costs no variant.
-	for _, id := range variantsOf {
+	// A leftover record of an upload does not delete the variant.
+	for _, id := range blobs {
 		if _, err := b.project.Trusted().Exec(t.Context(),
 			`insert into storage.uploads (blob_uuid, started_at) values ($1, now() - interval '2 days')`,
 			id); err != nil {
@@ -165,17 +167,18 @@ func TestVariantsAreNoOrphans(t *testing.T) {
 	b.wantBlobs(3)
 }
 
-// TestVariantFails leaves nothing, and the next one succeeds.
+// TestVariantFails checks that a failed variant leaves nothing behind and that the next one
+// succeeds.
 func TestVariantFails(t *testing.T) {
 	t.Parallel()
 
-	b, v, f, _ := pictured(t)
-	cancelled, cancel := context.WithCancel(t.Context())
+	b, v, f, _ := newPictureBucket(t)
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	if _, _, err := v.Open(cancelled, b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !errors.Is(err,
+	if _, _, err := v.Open(canceled, b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !errors.Is(err,
 		context.Canceled) {
-		t.Errorf("got %v, want it to end with its context", err)
+		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 
 	if err := os.Remove(b.path(f)); err != nil {
@@ -184,7 +187,7 @@ func TestVariantFails(t *testing.T) {
 
 	if _, _, err := v.Open(t.Context(), b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !fault.Is(err,
 		fault.Internal) {
-		t.Errorf("got %v of a file that has lost its bytes, want Internal", err)
+		t.Errorf("file without bytes: got %v, want Internal", err)
 	}
 
 	b.wantBlobs(0)
@@ -192,7 +195,7 @@ func TestVariantFails(t *testing.T) {
 	f = b.create("text.png", "no picture")
 	if _, _, err := v.Open(t.Context(), b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !fault.Is(err,
 		fault.Unprocessable) {
-		t.Errorf("got %v of a text, want Unprocessable", err)
+		t.Errorf("text file: got %v, want Unprocessable", err)
 	}
 
 	b.wantBlobs(1)

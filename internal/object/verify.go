@@ -21,34 +21,35 @@ import (
 	"socle/internal/tenant"
 )
 
-// OrphanAge is how old bytes are that belong to no file before they count as orphans: by then nobody is about to make one of them.
+// OrphanAge is the age from which unreferenced bytes count as orphans. No upload takes that long.
 const OrphanAge = 24 * time.Hour
 
-// Disagreement is a file without its bytes, or bytes without a file.
+// Disagreement is a file without valid bytes, or a blob without a file.
 type Disagreement struct {
 	Key  string    // of the blob
-	File uuid.UUID // zero: bytes without a file
-	What string    // what is wrong, for people
+	File uuid.UUID // zero for a blob without a file
+	What string    // description of the problem
 }
 
-// Verified is what [Verify] counted.
+// Verified holds the counts of [Verify].
 type Verified struct {
 	Files   int
-	Damaged int // files whose bytes are missing or others
-	Orphans int // blobs that belong to no file, and are older than [OrphanAge]
-	Moving  int // blobs that are on their way in or out
-	Kept    int // variants of pictures, which can be made again
+	Damaged int // files whose bytes are missing or damaged
+	Orphans int // unreferenced blobs older than [OrphanAge]
+	Moving  int // blobs of uploads and deletions in progress
+	Kept    int // variants of pictures, which can be rendered again
 }
 
-// batch is how many rows or blobs one statement looks at.
-const batch = 1000
+// verifyBatch is the number of rows or blobs per statement.
+const verifyBatch = 1000
 
-// Verify compares the files of project p with the bytes in store, with sums also what they are, and calls report for each disagreement.
-// What changes meanwhile is none. It holds some hundred bytes of memory for each blob.
+// Verify compares the files of project p with the blobs in store and calls report for each
+// disagreement. With sums it also verifies checksums. Concurrent changes are not reported. It uses
+// some hundred bytes of memory per blob.
 func Verify(
 	ctx context.Context, p *tenant.Project, store *blob.Store, sums bool, report func(Disagreement),
 ) (Verified, error) {
-	v := verification{project: p, store: store, sums: sums, report: report, blobs: map[uuid.UUID]blob.Entry{}}
+	v := verifier{project: p, store: store, sums: sums, report: report, blobs: map[uuid.UUID]blob.Entry{}}
 	for e, err := range store.List(ctx, filesFolder(p.UUID)) {
 		if err != nil {
 			return v.Verified, err
@@ -56,63 +57,64 @@ func Verify(
 
 		id, ok := blobOf(p.UUID, e.Key)
 		if !ok {
-			v.orphan(e)
+			v.countOrphan(e)
 			continue
 		}
 
 		v.blobs[id] = e
 	}
 
-	if err := v.files(ctx); err != nil {
+	if err := v.checkFiles(ctx); err != nil {
 		return v.Verified, err
 	}
 
-	return v.Verified, v.rest(ctx)
+	return v.Verified, v.checkUnreferenced(ctx)
 }
 
-type verification struct {
+type verifier struct {
 	Verified
 	project *tenant.Project
 	store   *blob.Store
 	sums    bool
 	report  func(Disagreement)
-	blobs   map[uuid.UUID]blob.Entry // that no file was found for yet
+	blobs   map[uuid.UUID]blob.Entry // blobs without a known file so far
 }
 
-// namedBlob is what a file says of its bytes.
-type namedBlob struct {
+// fileBlob is a file's reference to its blob.
+type fileBlob struct {
 	UUID     uuid.UUID
 	BlobUUID uuid.UUID
 	Size     int64
 	SHA256   []byte
 }
 
-// files looks for the bytes of each file.
-func (v *verification) files(ctx context.Context) error {
+// checkFiles looks for the blob of each file.
+func (v *verifier) checkFiles(ctx context.Context) error {
 	var after uuid.UUID
 	for {
-		files, err := pg.All[namedBlob](ctx, v.project.Trusted(), `
-			select uuid, blob_uuid, size, sha256 from storage.files where blob_uuid > @after order by blob_uuid limit @batch`,
-			pgx.StrictNamedArgs{"after": after, "batch": batch})
+		files, err := pg.All[fileBlob](ctx, v.project.Trusted(), `
+			select uuid, blob_uuid, size, sha256 from storage.files
+			where blob_uuid > @after order by blob_uuid limit @batch`,
+			pgx.StrictNamedArgs{"after": after, "batch": verifyBatch})
 		if err != nil {
 			return err
 		}
 
 		for _, f := range files {
-			wrong, err := v.look(ctx, f)
+			problem, err := v.checkFile(ctx, f)
 			if err != nil {
 				return err
 			}
 
-			if wrong != "" {
+			if problem != "" {
 				v.Damaged++
-				v.report(Disagreement{Key: blobKey(v.project.UUID, f.BlobUUID), File: f.UUID, What: wrong})
+				v.report(Disagreement{Key: blobKey(v.project.UUID, f.BlobUUID), File: f.UUID, What: problem})
 			}
 		}
 
 		v.Files += len(files)
 
-		if len(files) < batch {
+		if len(files) < verifyBatch {
 			return nil
 		}
 
@@ -120,39 +122,40 @@ func (v *verification) files(ctx context.Context) error {
 	}
 }
 
-// look says what is wrong with a file's bytes, or "". A file that is gone by now has nothing wrong.
-func (v *verification) look(ctx context.Context, f namedBlob) (string, error) {
+// checkFile returns the problem of a file's bytes, or "". A file that was deleted meanwhile has
+// none.
+func (v *verifier) checkFile(ctx context.Context, f fileBlob) (string, error) {
 	e, listed := v.blobs[f.BlobUUID]
 	delete(v.blobs, f.BlobUUID)
 
-	var wrong string
+	var problem string
 	switch {
 	case listed && e.Size != f.Size:
-		wrong = fmt.Sprintf("has %d bytes of %d", e.Size, f.Size)
+		problem = fmt.Sprintf("has %d of %d bytes", e.Size, f.Size)
 	case listed && !v.sums:
 		return "", nil
 	default:
 		var err error
-		if wrong, err = v.open(ctx, f); wrong == "" || err != nil {
+		if problem, err = v.checkBytes(ctx, f); problem == "" || err != nil {
 			return "", err
 		}
 	}
 
-	// Bytes go after their row: if it is still there, they should be.
-	there, err := pg.Value[bool](ctx, v.project.Trusted(),
+	// Bytes are deleted after their row, so they must exist while the row does.
+	exists, err := pg.Value[bool](ctx, v.project.Trusted(),
 		`select exists (select from storage.files where blob_uuid = @blob)`,
 		pgx.StrictNamedArgs{"blob": f.BlobUUID})
-	if err != nil || !there {
+	if err != nil || !exists {
 		return "", err
 	}
 
-	return wrong, nil
+	return problem, nil
 }
 
-func (v *verification) open(ctx context.Context, f namedBlob) (wrong string, err error) {
+func (v *verifier) checkBytes(ctx context.Context, f fileBlob) (problem string, err error) {
 	content, size, err := v.store.Open(ctx, blobKey(v.project.UUID, f.BlobUUID))
 	if fault.Is(err, fault.NotFound) {
-		return "has lost its bytes", nil
+		return "is missing its bytes", nil
 	}
 	if err != nil {
 		return "", err
@@ -161,14 +164,14 @@ func (v *verification) open(ctx context.Context, f namedBlob) (wrong string, err
 	defer content.Close()
 
 	if size != f.Size {
-		return fmt.Sprintf("has %d bytes of %d", size, f.Size), nil
+		return fmt.Sprintf("has %d of %d bytes", size, f.Size), nil
 	}
 	if !v.sums {
 		return "", nil
 	}
 
 	hash := sha256.New()
-	for err == nil { // a file may take long
+	for err == nil { // a large file takes long
 		if _, err = io.CopyN(hash, content, 1<<20); err == nil {
 			err = ctx.Err()
 		}
@@ -178,34 +181,34 @@ func (v *verification) open(ctx context.Context, f namedBlob) (wrong string, err
 		return "", fmt.Errorf("read file %s: %w", f.UUID, err)
 	}
 	if !bytes.Equal(hash.Sum(nil), f.SHA256) {
-		return blob.ErrOther.Error(), nil
+		return blob.ErrChecksumMismatch.Error(), nil
 	}
 
 	return "", nil
 }
 
-// rest looks at the blobs that belong to no file.
-func (v *verification) rest(ctx context.Context) error {
-	for ids := range slices.Chunk(slices.Collect(maps.Keys(v.blobs)), batch) {
-		kept, err := pg.Values[uuid.UUID](ctx, v.project.Trusted(),
+// checkUnreferenced checks the blobs without a file.
+func (v *verifier) checkUnreferenced(ctx context.Context) error {
+	for ids := range slices.Chunk(slices.Collect(maps.Keys(v.blobs)), verifyBatch) {
+		variants, err := pg.Values[uuid.UUID](ctx, v.project.Trusted(),
 			`select blob_uuid from storage.variants where blob_uuid = any(@blobs)`,
 			pgx.StrictNamedArgs{"blobs": ids})
 		if err != nil {
 			return err
 		}
 
-		v.Kept += len(kept)
-		v.Moving -= len(kept) // they are known
+		v.Kept += len(variants)
+		v.Moving -= len(variants) // not in motion
 
-		unknown, err := unknownBlobs(ctx, v.project, ids)
+		unreferenced, err := unreferencedBlobs(ctx, v.project, ids)
 		if err != nil {
 			return err
 		}
 
-		v.Moving += len(ids) - len(unknown)
+		v.Moving += len(ids) - len(unreferenced)
 
-		for _, id := range unknown {
-			// What was on its way out when it was listed may be gone.
+		for _, id := range unreferenced {
+			// A blob that was listed during its deletion may be gone.
 			content, _, err := v.store.Open(ctx, blobKey(v.project.UUID, id))
 			if fault.Is(err, fault.NotFound) {
 				continue
@@ -215,25 +218,26 @@ func (v *verification) rest(ctx context.Context) error {
 			}
 
 			content.Close()
-			v.orphan(v.blobs[id])
+			v.countOrphan(v.blobs[id])
 		}
 	}
 
 	return nil
 }
 
-func (v *verification) orphan(e blob.Entry) {
+func (v *verifier) countOrphan(e blob.Entry) {
 	if time.Since(e.Modified) < OrphanAge {
 		v.Moving++
 		return
 	}
 
 	v.Orphans++
-	v.report(Disagreement{Key: e.Key, What: fmt.Sprintf("%d bytes that belong to no file", e.Size)})
+	v.report(Disagreement{Key: e.Key, What: fmt.Sprintf("%d bytes without a file", e.Size)})
 }
 
-// unknownBlobs returns those of blobs that are neither a file's nor a variant's, nor noted as being on their way in or out.
-func unknownBlobs(ctx context.Context, p *tenant.Project, blobs []uuid.UUID) ([]uuid.UUID, error) {
+// unreferencedBlobs returns the blobs that are not referenced by a file, variant, upload or
+// deletion.
+func unreferencedBlobs(ctx context.Context, p *tenant.Project, blobs []uuid.UUID) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select b from unnest(@blobs::uuid[]) b
 		where not exists (select from storage.files where blob_uuid = b)
@@ -244,15 +248,16 @@ func unknownBlobs(ctx context.Context, p *tenant.Project, blobs []uuid.UUID) ([]
 		pgx.StrictNamedArgs{"blobs": blobs})
 }
 
-// RemoveOrphans removes bytes of project p that are older than age, belong to no file, and are noted nowhere: what is left when an answer
-// of the storage was lost, or the database was put back to an earlier time. It returns how many blobs there were. What is not ours by its name, stays.
+// RemoveOrphans removes unreferenced blobs of project p older than age and returns their number.
+// They are left when a reply of the storage was lost or the database was restored to an earlier
+// state. Keys of another form are ignored.
 func RemoveOrphans(ctx context.Context, p *tenant.Project, store *blob.Store, age time.Duration) (int, error) {
 	removed := 0
-	var old []uuid.UUID
+	var batch []uuid.UUID
 	remove := func() error {
-		unknown, err := unknownBlobs(ctx, p, old)
-		old = old[:0]
-		for _, id := range unknown {
+		unreferenced, err := unreferencedBlobs(ctx, p, batch)
+		batch = batch[:0]
+		for _, id := range unreferenced {
 			if err = errors.Join(err, store.Delete(ctx, blobKey(p.UUID, id))); err != nil {
 				return err
 			}
@@ -272,7 +277,7 @@ func RemoveOrphans(ctx context.Context, p *tenant.Project, store *blob.Store, ag
 			continue
 		}
 
-		if old = append(old, id); len(old) == batch {
+		if batch = append(batch, id); len(batch) == verifyBatch {
 			if err := remove(); err != nil {
 				return removed, err
 			}
@@ -282,13 +287,13 @@ func RemoveOrphans(ctx context.Context, p *tenant.Project, store *blob.Store, ag
 	return removed, remove()
 }
 
-// projectsFolder holds the bytes of all projects.
+// projectsFolder is the folder of all projects.
 const projectsFolder = "projects"
 
-// filesFolder holds the blobs of a project's files.
+// filesFolder returns the folder with the blobs of a project's files.
 func filesFolder(project uuid.UUID) string { return projectsFolder + "/" + project.String() + "/files" }
 
-// blobOf returns the blob that has a key, if one has.
+// blobOf returns the UUID of the blob with a key, and whether the key is one of a blob.
 func blobOf(project uuid.UUID, key string) (uuid.UUID, bool) {
 	id, err := uuid.Parse(key[strings.LastIndexByte(key, '/')+1:])
 	return id, err == nil && blobKey(project, id) == key

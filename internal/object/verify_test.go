@@ -16,7 +16,7 @@ import (
 	"socle/internal/pg"
 )
 
-// path returns where the bytes of a file are on the disk.
+// path returns the path of a file's blob on the disk.
 func (b *bucket) path(f File) string {
 	b.t.Helper()
 
@@ -29,8 +29,8 @@ func (b *bucket) path(f File) string {
 	return filepath.Join(b.folder, blobKey(b.project.UUID, id))
 }
 
-// plant stores bytes that no file knows, as if they had been there for some time, and returns their path and blob.
-func (b *bucket) plant(age time.Duration) (string, uuid.UUID) {
+// putOrphan stores a blob of a given age that no file refers to, and returns its path and UUID.
+func (b *bucket) putOrphan(age time.Duration) (string, uuid.UUID) {
 	b.t.Helper()
 
 	id := uuid.New()
@@ -45,7 +45,7 @@ func (b *bucket) plant(age time.Duration) (string, uuid.UUID) {
 	return path, id
 }
 
-func (b *bucket) note(table string, id uuid.UUID) {
+func (b *bucket) record(table string, id uuid.UUID) {
 	b.t.Helper()
 
 	if _, err := b.project.Trusted().Exec(b.t.Context(), "insert into storage."+table+" (blob_uuid) values ($1)",
@@ -54,33 +54,33 @@ func (b *bucket) note(table string, id uuid.UUID) {
 	}
 }
 
-const long = OrphanAge + time.Hour
+const pastOrphanAge = OrphanAge + time.Hour
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
 
 	b := newBucket(t)
-	whole, lost, cut, flipped := b.create("whole", "hello"), b.create("lost", "hello"), b.create("cut",
+	whole, missing, truncated, flipped := b.create("whole", "hello"), b.create("lost", "hello"), b.create("cut",
 		"hello"), b.create("flipped", "hello")
 
 	flippedPath := b.path(flipped)
-	if err := errors.Join(os.Remove(b.path(lost)), os.WriteFile(b.path(cut), []byte("hell"), 0o600),
+	if err := errors.Join(os.Remove(b.path(missing)), os.WriteFile(b.path(truncated), []byte("hell"), 0o600),
 		os.WriteFile(flippedPath, []byte("jello"), 0o600),
-		os.Chtimes(b.path(whole), time.Time{}, time.Now().Add(-long))); err != nil {
+		os.Chtimes(b.path(whole), time.Time{}, time.Now().Add(-pastOrphanAge))); err != nil {
 		t.Fatal(err)
 	}
 
-	orphan, _ := b.plant(long)
-	b.plant(time.Minute)
-	_, arriving := b.plant(long)
-	_, leaving := b.plant(long)
+	orphan, _ := b.putOrphan(pastOrphanAge)
+	b.putOrphan(time.Minute)
+	_, arriving := b.putOrphan(pastOrphanAge)
+	_, leaving := b.putOrphan(pastOrphanAge)
 
-	b.note("uploads", arriving)
-	b.note("discarded", leaving)
+	b.record("uploads", arriving)
+	b.record("discarded", leaving)
 
-	stray := filepath.Join(filepath.Dir(orphan), "stray")
-	if err := errors.Join(os.WriteFile(stray, []byte("x"), 0o600),
-		os.Chtimes(stray, time.Time{}, time.Now().Add(-long))); err != nil {
+	foreign := filepath.Join(filepath.Dir(orphan), "stray")
+	if err := errors.Join(os.WriteFile(foreign, []byte("x"), 0o600),
+		os.Chtimes(foreign, time.Time{}, time.Now().Add(-pastOrphanAge))); err != nil {
 		t.Fatal(err)
 	}
 
@@ -95,12 +95,12 @@ func TestVerify(t *testing.T) {
 			t.Errorf("sums %t: got %+v, %v, want %+v", sums, got, err, want)
 		}
 
-		nobody := uuid.Nil.String()
-		expected := []string{nobody + " 1 bytes that belong to no file", nobody + " 7 bytes that belong to no file",
-			lost.UUID.String() + " has lost its bytes", cut.UUID.String() + " has 4 bytes of 5"}
+		noFile := uuid.Nil.String()
+		expected := []string{noFile + " 1 bytes without a file", noFile + " 7 bytes without a file",
+			missing.UUID.String() + " is missing its bytes", truncated.UUID.String() + " has 4 of 5 bytes"}
 
 		if sums {
-			expected = append(expected, flipped.UUID.String()+" has other bytes than were uploaded")
+			expected = append(expected, flipped.UUID.String()+" does not match its checksum")
 		}
 
 		slices.Sort(found)
@@ -117,28 +117,32 @@ func TestVerify(t *testing.T) {
 	}
 
 	if _, err := os.Stat(orphan); !os.IsNotExist(err) {
-		t.Errorf("the orphan is still there: %v", err)
+		t.Errorf("got %v, want the orphan to be removed", err)
 	}
-	if left := len(b.blobs()); left != 3+4 { // files that have bytes; what is young, arriving, leaving, and not ours
-		t.Errorf("%d blobs are left, want 7: %q", left, b.blobs())
+	// Files with bytes, and the recent, arriving, leaving and foreign blobs.
+	if remaining := len(b.blobs()); remaining != 3+4 {
+		t.Errorf("%d blobs remain, want 7: %q", remaining, b.blobs())
 	}
 }
 
-// TestVerifyMany goes over several batches, beside which files are made and deleted: that is no disagreement.
+// TestVerifyMany spans several batches while files are created and deleted, which is no
+// disagreement.
 func TestVerifyMany(t *testing.T) {
 	t.Parallel()
 
 	b := newBucket(t)
 	first := b.create("first", "x")
 	if _, err := b.project.Trusted().Exec(t.Context(), `
-		insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
-		select gen_random_uuid(), container_uuid, 'lost ' || n, mime_type, size, sha256, gen_random_uuid(), created_by, updated_by
-		from storage.files, generate_series(1, 2 * $1) n`, batch); err != nil {
+		insert into storage.files
+			(uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
+		select gen_random_uuid(), container_uuid, 'lost ' || n, mime_type, size, sha256, gen_random_uuid(),
+		       created_by, updated_by
+		from storage.files, generate_series(1, 2 * $1) n`, verifyBatch); err != nil {
 		t.Fatal(err)
 	}
 
 	for range 3 {
-		b.plant(long)
+		b.putOrphan(pastOrphanAge)
 	}
 
 	changed := false
@@ -157,7 +161,7 @@ func TestVerifyMany(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err != nil || got.Damaged != 2*batch || got.Orphans != 3 {
-		t.Errorf("got %+v, %v, want %d damaged and 3 orphans", got, err, 2*batch)
+	if err != nil || got.Damaged != 2*verifyBatch || got.Orphans != 3 {
+		t.Errorf("got %+v, %v, want %d damaged and 3 orphans", got, err, 2*verifyBatch)
 	}
 }

@@ -151,7 +151,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 
 		return id, reason
 	}
-	if _, reason := backup("failed"); reason != "the storage can't be used at present" {
+	if _, reason := backup("failed"); reason != "the storage is unavailable" {
 		t.Errorf("the reason is %q", reason)
 	}
 

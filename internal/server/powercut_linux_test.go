@@ -245,7 +245,7 @@ func TestDiskLosesWrites(t *testing.T) {
 	if status, _, _ := c.do(t, "GET", folder+"b", nil); status != 404 {
 		t.Errorf("what was not acknowledged: %d", status)
 	}
-	if _, reason := c.backedUp(t, "failed"); reason != "the storage can't be used at present" {
+	if _, reason := c.backedUp(t, "failed"); reason != "the storage is unavailable" {
 		t.Errorf("the reason is %q", reason)
 	}
 	if log := p.log.String(); !strings.Contains(log, "input/output error") {

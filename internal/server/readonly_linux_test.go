@@ -103,7 +103,7 @@ func TestReadOnlyStorage(t *testing.T) {
 	if got := c.probe(t, "/readyz"); got != 503 {
 		t.Errorf("the server says that it is ready: %d", got)
 	}
-	if _, reason := c.backedUp(t, "failed"); reason != "the storage can't be used at present" {
+	if _, reason := c.backedUp(t, "failed"); reason != "the storage is unavailable" {
 		t.Errorf("the reason is %q", reason)
 	}
 	if log := p.log.String(); !strings.Contains(log, says) {

@@ -1,4 +1,4 @@
-// Package blobtest runs a service that speaks S3 for a test, one that a test can also make fail.
+// Package blobtest runs an S3 service for tests, which can also inject failures.
 package blobtest
 
 import (
@@ -26,7 +26,7 @@ import (
 	"socle/internal/config"
 )
 
-// gateway is the program, as make gateway puts it there.
+// gateway is the program built by make gateway.
 const gateway = "bin/versitygw-v1.8.0"
 
 const (
@@ -38,22 +38,22 @@ const (
 // S3 is a running service with an empty bucket.
 type S3 struct {
 	StorageURL string // for SOCLE_STORAGE_URL
-	Dir        string // where the service keeps the bucket's objects, each in a file of its key's name
-	failing    atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
-	losing     atomic.Pointer[loss]
+	Dir        string // folder of the objects, each in a file named after its key
+	onRequest  atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
+	lost       atomic.Pointer[lostResponse]
 }
 
-// loss is what becomes of answers.
-type loss struct {
-	of    func(*http.Request) bool
-	after int // bytes of the body that arrive; -1: not even the head
+// lostResponse describes which responses are lost.
+type lostResponse struct {
+	match func(*http.Request) bool
+	bytes int // bytes of the body that arrive; -1: no response at all
 }
 
-// New starts a service. It ends with the test.
+// New starts a service that stops at the end of the test.
 func New(t testing.TB) *S3 {
 	t.Helper()
 
-	dir, err := os.MkdirTemp("", "s3-") // a socket's path must be short
+	dir, err := os.MkdirTemp("", "s3-") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func New(t testing.TB) *S3 {
 	start(t, filepath.Dir(s.Dir), metadata, socket)
 
 	proxy := &httputil.ReverseProxy{
-		ModifyResponse: s.lose,
+		ModifyResponse: s.dropResponse,
 		ErrorLog:       log.New(io.Discard, "", 0),
 		Rewrite: func(r *httputil.ProxyRequest) { // the signature covers the host
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "gateway", r.In.Host
@@ -94,7 +94,7 @@ func New(t testing.TB) *S3 {
 	}
 
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if fail := s.failing.Load(); fail == nil || !(*fail)(w, r) {
+		if fail := s.onRequest.Load(); fail == nil || !(*fail)(w, r) {
 			proxy.ServeHTTP(w, r)
 		}
 	}))
@@ -105,17 +105,17 @@ func New(t testing.TB) *S3 {
 	return s
 }
 
-// start starts the program, and waits until it answers.
+// start starts the program and waits until it accepts connections.
 func start(t testing.TB, objects, metadata, socket string) {
 	t.Helper()
 
 	_, file, _, _ := runtime.Caller(0)
 	path := filepath.Join(filepath.Dir(file), "../../..", gateway)
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v: make gateway builds it", err)
+		t.Fatalf("%v: run make gateway to build it", err)
 	}
 
-	// The program ends with its input, which ends with us, however we end.
+	// The program stops when its input closes, which also happens if the test process is killed.
 	cmd := exec.Command("sh", "-c", `"$@" & cat >/dev/null; kill -9 $!; wait`, "sh", path, "--quiet", "--port", socket,
 		"posix", "--sidecar", metadata, objects)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
@@ -133,7 +133,7 @@ func start(t testing.TB, objects, metadata, socket string) {
 
 	t.Cleanup(func() {
 		input.Close()
-		_ = cmd.Wait() // it is killed
+		_ = cmd.Wait() // killed
 	})
 
 	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
@@ -149,64 +149,68 @@ func start(t testing.TB, objects, metadata, socket string) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("the gateway does not answer: %v", err)
+			t.Fatalf("the gateway does not accept connections: %v", err)
 		}
 	}
 }
 
-// Configure makes a configuration use the service.
+// Configure sets the storage of a configuration to the service.
 func (s *S3) Configure(c *config.Config) {
 	c.StorageURL, c.S3AccessKey, c.S3SecretKey = s.StorageURL, accessKey, secretKey
 }
 
-// Impatient is [S3.Configure] with a short timeout, in which a busy machine can answer nevertheless.
+// Impatient is [S3.Configure] with a short timeout, which still suffices on a busy machine.
 func (s *S3) Impatient(c *config.Config) {
 	s.Configure(c)
 	c.StorageURL = strings.Replace(c.StorageURL, "timeout=5s", "timeout=1s", 1)
 }
 
-// Fail has requests looked at by f first, which answers them and returns true, or returns false. With nil they are passed on.
+// Fail passes requests to f, which responds and returns true, or returns false to forward them. nil
+// removes f.
 func (s *S3) Fail(f func(http.ResponseWriter, *http.Request) bool) {
 	if f == nil {
-		s.failing.Store(nil)
+		s.onRequest.Store(nil)
 		return
 	}
 
-	s.failing.Store(&f)
+	s.onRequest.Store(&f)
 }
 
-// Lose has answers to requests for which of is true get lost: the service did what it was asked for, and the connection ends.
-func (s *S3) Lose(of func(*http.Request) bool) { s.losing.Store(&loss{of, -1}) }
+// Lose drops the responses to requests for which of returns true: the request succeeds, then the
+// connection is closed.
+func (s *S3) Lose(match func(*http.Request) bool) { s.lost.Store(&lostResponse{match, -1}) }
 
-// Cut has the body of such answers end after some bytes.
-func (s *S3) Cut(after int, of func(*http.Request) bool) { s.losing.Store(&loss{of, after}) }
+// Cut truncates the body of such responses after a number of bytes.
+func (s *S3) Cut(bytes int, match func(*http.Request) bool) {
+	s.lost.Store(&lostResponse{match, bytes})
+}
 
-var errLost = errors.New("the answer is lost")
+var errLost = errors.New("response dropped")
 
-func (s *S3) lose(r *http.Response) error {
-	l := s.losing.Load()
-	if l == nil || !l.of(r.Request) {
+func (s *S3) dropResponse(r *http.Response) error {
+	l := s.lost.Load()
+	if l == nil || !l.match(r.Request) {
 		return nil
 	}
-	if l.after < 0 {
+	if l.bytes < 0 {
 		return errLost
 	}
 
 	r.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(io.LimitReader(r.Body, int64(l.after)), iotest.ErrReader(errLost)), r.Body}
+	}{io.MultiReader(io.LimitReader(r.Body, int64(l.bytes)), iotest.ErrReader(errLost)), r.Body}
 
 	return nil
 }
 
-// Objects returns the paths of the objects' files, and of the parts of uploads that are unfinished.
+// Objects returns the paths of the objects' files and of parts of unfinished uploads.
 func (s *S3) Objects(t testing.TB) []string {
 	t.Helper()
 
 	var found []string
 	err := filepath.WalkDir(s.Dir, func(name string, d fs.DirEntry, err error) error {
-		if os.IsNotExist(err) { // while we walk, an upload ends
+		if os.IsNotExist(err) { // an upload ended during the walk
 			return nil
 		}
 
@@ -217,7 +221,7 @@ func (s *S3) Objects(t testing.TB) []string {
 		return err
 	})
 	if err != nil {
-		t.Fatal(fmt.Errorf("objects of the gateway: %w", err))
+		t.Fatal(fmt.Errorf("list objects of the gateway: %w", err))
 	}
 
 	return found

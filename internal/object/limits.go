@@ -8,21 +8,21 @@ import (
 	"socle/internal/fault"
 )
 
-// intake is what a container takes.
-type intake struct {
+// uploadLimits holds the limits of an upload: those of its container and the quota of its project.
+type uploadLimits struct {
 	MaxFileSize      int64
 	AllowedMimeTypes []string
-	MaxBytes         int64 `db:"-"` // of all files of the project
-	Room             int64 `db:"-"` // what is left of that
+	MaxBytes         int64 `db:"-"` // quota of the project
+	FreeBytes        int64 `db:"-"` // unused bytes of the quota
 }
 
 const (
-	maxMimeTypes = 100
-	maxMimeType  = 127 // characters
+	maxMimeTypes      = 100
+	maxMimeTypeLength = 127 // bytes
 )
 
-// takes fails with Unprocessable on field if the container takes no files of a type.
-func (c intake) takes(mimeType, field string) error {
+// checkType fails with Unprocessable on field if the container does not accept files of a type.
+func (c uploadLimits) checkType(mimeType, field string) error {
 	if len(c.AllowedMimeTypes) == 0 {
 		return nil
 	}
@@ -38,12 +38,12 @@ func (c intake) takes(mimeType, field string) error {
 	}
 
 	return fault.OnField(fault.Unprocessable, field, "mime_type_not_allowed",
-		"must be of a type that the container takes: %s",
+		"must be of a type that the container allows: %s",
 		strings.Join(c.AllowedMimeTypes, ", "))
 }
 
-// cleanMimeTypes returns a list of types as it is kept: lower case, sorted, each once.
-func cleanMimeTypes(types []string) ([]string, *fault.Field) {
+// normalizeMimeTypes normalizes a list of media types: lower case, sorted, without duplicates.
+func normalizeMimeTypes(types []string) ([]string, *fault.Field) {
 	clean := make([]string, 0, len(types))
 	for _, t := range types {
 		t = strings.ToLower(strings.TrimSpace(t))
@@ -53,8 +53,9 @@ func cleanMimeTypes(types []string) ([]string, *fault.Field) {
 			plain, params, err = mime.ParseMediaType(t)
 		}
 
-		if !ok || family == "" || family == "*" || err != nil || len(params) > 0 || len(t) > maxMimeType ||
-			strings.Contains(sub, "*") && sub != "*" || plain == "" {
+		malformed := !ok || err != nil || plain == "" || len(params) > 0 || len(t) > maxMimeTypeLength
+		wildcard := family == "" || family == "*" || (strings.Contains(sub, "*") && sub != "*")
+		if malformed || wildcard {
 			return nil, &fault.Field{
 				Name:    "allowed_mime_types",
 				Code:    "invalid_format",

@@ -15,17 +15,18 @@ import (
 	"socle/internal/tenant"
 )
 
-// FormUpdate changes a form. A member that is absent keeps its value, null or empty text clears it.
+// FormUpdate is a request to change a form. An absent member keeps its value; null or empty text
+// clears it.
 type FormUpdate struct {
 	Name           Opt[string] `json:"name,omitzero" doc:"1 to 100 characters on one line."`
 	Description    Opt[string] `json:"description,omitzero" nullable:"true" doc:"Up to 500 characters."`
-	State          Opt[string] `json:"state,omitzero" doc:"draft, open or closed. Only an open form takes responses."`
-	OpensAt        Opt[string] `json:"opens_at,omitzero" nullable:"true" doc:"RFC 3339. Before this moment an open form takes no responses."`
-	ClosesAt       Opt[string] `json:"closes_at,omitzero" nullable:"true" doc:"RFC 3339, after opens_at. From this moment on an open form takes no responses."`
-	MaxResponses   Opt[int64]  `json:"max_responses,omitzero" nullable:"true" doc:"1 at least: how many complete responses the form takes."`
-	SuccessMessage Opt[string] `json:"success_message,omitzero" nullable:"true" doc:"Up to 1000 characters, shown to those who have answered."`
-	Honeypot       Opt[string] `json:"honeypot,omitzero" nullable:"true" doc:"Name of a hidden input, 1 to 50 letters, digits, _ or -. Of a response that has something in it nothing is kept."`
-	ContainerUUID  Opt[string] `json:"container_uuid,omitzero" nullable:"true" doc:"A container of the project for the files of answers."`
+	State          Opt[string] `json:"state,omitzero" doc:"draft, open or closed. Only an open form accepts responses."`
+	OpensAt        Opt[string] `json:"opens_at,omitzero" nullable:"true" doc:"RFC 3339. Before this time an open form accepts no responses."`
+	ClosesAt       Opt[string] `json:"closes_at,omitzero" nullable:"true" doc:"RFC 3339, after opens_at. From this time on an open form accepts no responses."`
+	MaxResponses   Opt[int64]  `json:"max_responses,omitzero" nullable:"true" doc:"Maximum number of complete responses, at least 1."`
+	SuccessMessage Opt[string] `json:"success_message,omitzero" nullable:"true" doc:"Up to 1000 characters, shown after submission."`
+	Honeypot       Opt[string] `json:"honeypot,omitzero" nullable:"true" doc:"Name of a hidden input, 1 to 50 letters, digits, _ or -. Responses that fill it in are not stored."`
+	ContainerUUID  Opt[string] `json:"container_uuid,omitzero" nullable:"true" doc:"Container of the project for uploaded files."`
 }
 
 const maxMessage = 1000 // characters
@@ -35,8 +36,8 @@ var (
 	honeypotName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,50}$`)
 )
 
-// UpdateForm changes a form of project p on behalf of user. It fails with NotFound if there is none, and with Unprocessable on every
-// member that breaks a rule or if u names nothing.
+// UpdateForm changes a form of project p on behalf of user. It fails with NotFound if the form does
+// not exist, and with Unprocessable on every invalid member or if u is empty.
 func UpdateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u FormUpdate) (Form, error) {
 	var updated Form
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
@@ -52,8 +53,9 @@ func UpdateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u Fo
 
 		updated, err = pg.One[Form](ctx, tx, `
 			update forms.forms
-			set name = @name, description = @description, state = @state, opens_at = @opens, closes_at = @closes, max_responses = @max,
-			    success_message = @message, honeypot = @honeypot, container_uuid = @container, updated_by = @user, updated_at = now()
+			set name = @name, description = @description, state = @state, opens_at = @opens, closes_at = @closes,
+			    max_responses = @max, success_message = @message, honeypot = @honeypot, container_uuid = @container,
+			    updated_by = @user, updated_at = now()
 			where uuid = @id
 			returning `+formColumns,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": f.Name, "description": f.Description,
@@ -64,7 +66,8 @@ func UpdateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u Fo
 	})
 	switch {
 	case pg.Violates(err, "forms_times"):
-		return Form{}, fault.OnField(fault.Unprocessable, "opens_at", crossed, "must be before closes_at").Because(err)
+		return Form{}, fault.OnField(fault.Unprocessable, "opens_at", outOfRange,
+			"must be before closes_at").Because(err)
 	case pg.Violates(err, "forms_container"):
 		return Form{}, fault.OnField(fault.Unprocessable, "container_uuid", "unknown",
 			"must be a container of the project").Because(err)
@@ -73,10 +76,10 @@ func UpdateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u Fo
 	return updated, err
 }
 
-// apply changes f, and fails with Unprocessable on what breaks a rule.
+// apply changes f. It fails with Unprocessable on every invalid member.
 func (u FormUpdate) apply(f *Form) error {
 	if u == (FormUpdate{}) {
-		return fault.New(fault.Unprocessable, "nothing is named that could change").WithCode("required")
+		return fault.New(fault.Unprocessable, "the request changes nothing").WithCode("required")
 	}
 
 	var p problems
@@ -91,27 +94,27 @@ func (u FormUpdate) apply(f *Form) error {
 		}
 	}
 
-	text(&p, "description", &f.Description, u.Description, maxDescription)
-	text(&p, "success_message", &f.SuccessMessage, u.SuccessMessage, maxMessage)
+	applyText(&p, "description", &f.Description, u.Description, maxDescription)
+	applyText(&p, "success_message", &f.SuccessMessage, u.SuccessMessage, maxMessage)
 
 	if u.Honeypot.Named {
-		if f.Honeypot = orNull(u.Honeypot).Value; f.Honeypot != nil && !honeypotName.MatchString(*f.Honeypot) {
+		if f.Honeypot = emptyToNull(u.Honeypot).Value; f.Honeypot != nil && !honeypotName.MatchString(*f.Honeypot) {
 			p.add("honeypot", "invalid_format", "must be 1 to 50 letters, digits, _ or -")
 		}
 	}
 
-	moment(&p, "opens_at", &f.OpensAt, u.OpensAt)
-	moment(&p, "closes_at", &f.ClosesAt, u.ClosesAt)
+	applyTime(&p, "opens_at", &f.OpensAt, u.OpensAt)
+	applyTime(&p, "closes_at", &f.ClosesAt, u.ClosesAt)
 
 	if u.MaxResponses.Named {
 		if f.MaxResponses = u.MaxResponses.Value; f.MaxResponses != nil && *f.MaxResponses < 1 {
-			p.add("max_responses", crossed, "must be at least 1")
+			p.add("max_responses", outOfRange, "must be at least 1")
 		}
 	}
 
 	if u.ContainerUUID.Named {
 		f.ContainerUUID = nil
-		if given := orNull(u.ContainerUUID).Value; given != nil {
+		if given := emptyToNull(u.ContainerUUID).Value; given != nil {
 			id, err := uuid.Parse(*given)
 			if err != nil || len(*given) != len(id.String()) {
 				p.add("container_uuid", "invalid_format", "must be a UUID")
@@ -124,7 +127,7 @@ func (u FormUpdate) apply(f *Form) error {
 	return p.err()
 }
 
-// value returns what a member holds, the zero value for null.
+// value returns the value of a member, or the zero value for null.
 func value[T any](o Opt[T]) T {
 	if o.Value == nil {
 		var zero T
@@ -134,30 +137,30 @@ func value[T any](o Opt[T]) T {
 	return *o.Value
 }
 
-func text(p *problems, member string, to **string, in Opt[string], limit int) {
+func applyText(p *problems, member string, to **string, in Opt[string], limit int) {
 	if !in.Named {
 		return
 	}
 
-	if *to = orNull(in).Value; *to != nil {
+	if *to = emptyToNull(in).Value; *to != nil {
 		p.checkText(member, **to, limit)
 	}
 }
 
-func moment(p *problems, member string, to **time.Time, in Opt[string]) {
+func applyTime(p *problems, member string, to **time.Time, in Opt[string]) {
 	if !in.Named {
 		return
 	}
 
 	*to = nil
 
-	if in = orNull(in); in.Value == nil {
+	if in = emptyToNull(in); in.Value == nil {
 		return
 	}
 
 	t, err := time.Parse(time.RFC3339, *in.Value)
 	if err != nil {
-		p.add(member, "invalid_format", "must be a moment in RFC 3339 such as 2026-11-21T05:20:00Z")
+		p.add(member, "invalid_format", "must be a time in RFC 3339 such as 2026-11-21T05:20:00Z")
 		return
 	}
 
@@ -165,14 +168,15 @@ func moment(p *problems, member string, to **time.Time, in Opt[string]) {
 	*to = &t
 }
 
-// LinkForm gives a form of project p a new public link on behalf of user: the one it had opens nothing any more. It fails with
-// NotFound if there is no such form.
+// LinkForm creates a new public link for a form of project p on behalf of user and revokes the
+// previous one. It fails with NotFound if the form does not exist.
 func LinkForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID) (Form, error) {
 	link := rand.Text()
 	return setLink(ctx, p, user, id, &link)
 }
 
-// UnlinkForm switches the public link of a form of project p off. It fails with NotFound if there is no such form.
+// UnlinkForm revokes the public link of a form of project p. It fails with NotFound if the form
+// does not exist.
 func UnlinkForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID) (Form, error) {
 	return setLink(ctx, p, user, id, nil)
 }

@@ -13,8 +13,9 @@ import (
 	"socle/internal/tenant"
 )
 
-// SignDownload notes that somebody signs a URL for reading a file of a container of project p, and returns the file. It fails with
-// NotFound if there is none, and then with what check fails with.
+// SignDownload records in the audit log that a download URL is signed for a file of a container of
+// project p, and returns the file. It fails with NotFound if the file does not exist, else with the
+// error of check.
 func SignDownload(ctx context.Context, p *tenant.Project, container, file uuid.UUID, check func() error) (File, error) {
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (File, error) {
 		f, err := pg.One[File](ctx, tx, `
@@ -22,16 +23,17 @@ func SignDownload(ctx context.Context, p *tenant.Project, container, file uuid.U
 			where uuid = @file and container_uuid = @container
 			  and not exists (select from storage.containers c where c.uuid = f.container_uuid and c.deleting)`,
 			pgx.StrictNamedArgs{"file": file, "container": container})
-		if err == nil {
-			err = check()
+		if err != nil {
+			return f, err
 		}
 
-		return f, err
+		return f, check()
 	})
 }
 
-// SignUpload makes a ticket for one upload to a container of project p, good until a time. It fails with NotFound if there is no such
-// container, and with Unprocessable on full_file_name if the name breaks a rule.
+// SignUpload creates a ticket for one upload to a container of project p, valid until a time. It
+// fails with NotFound if the container does not exist, and with Unprocessable on full_file_name if
+// the name is invalid.
 func SignUpload(
 	ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, until time.Time,
 ) (uuid.UUID, error) {
@@ -41,7 +43,7 @@ func SignUpload(
 	}
 
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (uuid.UUID, error) {
-		made, err := pg.Value[uuid.UUID](ctx, tx, `
+		created, err := pg.Value[uuid.UUID](ctx, tx, `
 			insert into storage.signed_uploads (uuid, container_uuid, expires_at)
 			select @id::uuid, c.uuid, @until from storage.containers c where c.uuid = @container and not c.deleting
 			for key share
@@ -51,38 +53,45 @@ func SignUpload(
 		}
 
 		audit.CreatedUUID(ctx, id)
-		return made, err
+		return created, err
 	})
 }
 
-// CheckTicket fails with NotFound if the container of a ticket of project p is gone, and with Unauthenticated if the ticket is used, or was never made.
+// CheckTicket checks a ticket of project p. It fails with NotFound if its container does not exist,
+// and with Unauthenticated if the ticket was used or never existed.
 func CheckTicket(ctx context.Context, p *tenant.Project, container, ticket uuid.UUID) error {
-	left, err := pg.Value[bool](ctx, p.Trusted(), `
+	exists, err := pg.Value[bool](ctx, p.Trusted(), `
 		select exists (select from storage.signed_uploads where uuid = @ticket)
 		from storage.containers where uuid = @container and not deleting`,
 		pgx.StrictNamedArgs{"container": container, "ticket": ticket})
-	if err == nil && !left {
+	if err != nil {
+		return err
+	}
+	if !exists {
 		return ticketUsed()
 	}
 
-	return err
+	return nil
 }
 
-// useTicket strikes a ticket off in the transaction that makes its file. Of several who use it at once the others wait, and fail
-// once the file is made.
+// useTicket deletes a ticket in the transaction that creates its file. Concurrent uses of the
+// ticket wait for the row lock and fail after the commit.
 func useTicket(ctx context.Context, tx pgx.Tx, ticket uuid.UUID) error {
 	if ticket == uuid.Nil {
 		return nil
 	}
 
 	n, err := pg.Exec(ctx, tx, `delete from storage.signed_uploads where uuid = @id`, pgx.StrictNamedArgs{"id": ticket})
-	if err == nil && n == 0 {
+	if err != nil {
+		return err
+	}
+	if n == 0 {
 		return ticketUsed()
 	}
 
-	return err
+	return nil
 }
 
 func ticketUsed() *fault.Error {
-	return fault.New(fault.Unauthenticated, "the signed URL was used already").WithCode("signature_used")
+	return fault.New(fault.Unauthenticated, "the signed URL has already been used").WithCode("signature_used")
 }

@@ -15,7 +15,7 @@ import (
 	"socle/internal/fault"
 )
 
-// TestMistake: what an operator has set wrongly is said in a sentence, and nothing of it is secret.
+// TestMistake checks that configuration errors name the setting to correct and reveal no secret.
 func TestMistake(t *testing.T) {
 	t.Parallel()
 
@@ -35,19 +35,19 @@ func TestMistake(t *testing.T) {
 	}{
 		"bucket": {change: func(c *config.Config) {
 			c.StorageURL = strings.Replace(c.StorageURL, "s3://blobs", "s3://others", 1)
-		}, says: "there is no bucket others at http://127.0.0.1:"},
+		}, says: "bucket others does not exist at http://127.0.0.1:"},
 		"access key": {change: func(c *config.Config) {
 			c.S3AccessKey = "unknown"
 		}, says: "does not know the access key"},
 		"secret key": {change: func(c *config.Config) {
 			c.S3SecretKey = "canary"
-		}, says: "the secret key is not the one of the access key"},
+		}, says: "the secret key does not match the access key"},
 		"region": {refused: refusing(400, "AuthorizationHeaderMalformed"),
-			says: "the bucket blobs is in another region than us-east-1: set region=eu-central-1"},
+			says: "bucket blobs is not in region us-east-1: set region=eu-central-1"},
 		"endpoint":      {refused: refusing(301, "PermanentRedirect"), says: "set region=eu-central-1"},
 		"session token": {refused: refusing(400, "ExpiredToken"), says: "session token"},
 		"rights": {refused: refusing(403, "AccessDenied"),
-			says: "the keys may not put and delete objects of the bucket blobs"},
+			says: "the keys lack permission to put and delete objects in bucket blobs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +73,8 @@ func TestMistake(t *testing.T) {
 	}
 }
 
-// TestRole has no keys set: those of a role are asked for, and their session token goes with each request.
+// TestRole uses no configured keys: those of the role are requested, and their session token is
+// sent.
 func TestRole(t *testing.T) {
 	role := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).
@@ -107,19 +108,19 @@ func TestRole(t *testing.T) {
 	var sent []string
 	service.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
 		sent = append(sent, r.Header.Get("X-Amz-Security-Token"))
-		r.Header.Del("X-Amz-Security-Token") // the service knows none
+		r.Header.Del("X-Amz-Security-Token") // unknown to the service
 
 		return false
 	})
 
 	err := openConfigured(t, c).Check(t.Context())
 	if len(sent) == 0 || sent[0] != "of-the-role" {
-		t.Errorf("Check = %v, and the session tokens sent were %q", err, sent)
+		t.Errorf("Check = %v, sent session tokens %q", err, sent)
 	}
 
 	c.S3AccessKey, c.S3SecretKey, c.S3SessionToken = "access", "secret-of-the-test", "of-the-keys"
 	sent = nil
 	if err := openConfigured(t, c).Check(t.Context()); len(sent) == 0 || sent[0] != "of-the-keys" {
-		t.Errorf("Check = %v, and the session tokens sent were %q", err, sent)
+		t.Errorf("Check = %v, sent session tokens %q", err, sent)
 	}
 }

@@ -1,0 +1,64 @@
+package blob
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+)
+
+// syncParents syncs the parents of folder name, up to the first that is known to be durable.
+// Another process may have created one without having synced it yet. Once per folder suffices,
+// since folders are never moved. A deleted folder, such as that of a purged project, is not created
+// again; if it is, it mostly has another inode.
+func (s *folder) syncParents(name string) error {
+	found := map[string]fs.FileInfo{}
+	for at := name; at != "."; at = path.Dir(at) {
+		info, err := s.statFolder(at)
+		if err != nil {
+			return err
+		}
+
+		if s.isSynced(at, info) {
+			break
+		}
+
+		if err := s.syncFolder(path.Dir(at)); err != nil {
+			return err
+		}
+
+		found[at] = info
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	for other := range s.synced {
+		if len(s.synced) < maxSyncedFolders {
+			break
+		}
+		delete(s.synced, other) // an arbitrary one
+	}
+
+	maps.Copy(s.synced, found)
+	return nil
+}
+
+func (s *folder) isSynced(name string, info fs.FileInfo) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	known := s.synced[name]
+	return known != nil && os.SameFile(known, info)
+}
+
+// syncFolder makes the entries of a folder durable.
+func (s *folder) syncFolder(name string) error {
+	f, err := s.root.Open(name)
+	if err != nil {
+		return err
+	}
+
+	return errors.Join(s.sync(f), f.Close())
+}

@@ -1,0 +1,142 @@
+package blob
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	// sumTTL is how long a verified checksum is trusted. Corruption without a write is found
+	// afterwards.
+	sumTTL = time.Hour
+	// minUnchangedAge is the age of a write from which a further write has another time, on any
+	// file system
+	minUnchangedAge = 2 * time.Second
+	maxSums         = 1 << 14  // of some 100 bytes each
+	tailSize        = 16 << 10 // bytes at the end of a file that are sent after the last check
+)
+
+// ErrChecksumMismatch reports that the bytes of a blob do not match its checksum.
+var ErrChecksumMismatch = errors.New("does not match its checksum")
+
+// VerifiedFile remembers, by inode and times, that the checksum of an open blob was verified, so
+// that the blob can be sent with sendfile. Blobs are written once; any write changes the state of
+// the file, even one that restores its modification time.
+//
+// A nil VerifiedFile has no verified checksum; S3 blobs always have nil.
+type VerifiedFile struct {
+	sums     *sumCache
+	file     *os.File
+	expected verifiedSum
+}
+
+// stamp identifies a state of a file: it differs after any write, and for any other file.
+type stamp struct {
+	device, inode    uint64
+	size             int64
+	written, changed int64 // nanoseconds since 1970; only the kernel sets the time of change
+}
+
+// verifiedSum is a verified checksum of a file state.
+type verifiedSum struct {
+	stamp
+	sum [sha256.Size]byte
+}
+
+// sumCache is a bounded cache of verified checksums.
+type sumCache struct {
+	mu         sync.Mutex
+	verifiedAt map[verifiedSum]time.Time
+	clock      func() time.Time
+}
+
+func newSumCache() *sumCache {
+	return &sumCache{verifiedAt: map[verifiedSum]time.Time{}, clock: time.Now}
+}
+
+// VerifiedFile returns the VerifiedFile of a blob opened by Open with the expected checksum sum, or
+// nil if the blob is not a file or was changed too recently.
+func (s *Store) VerifiedFile(blob io.ReadSeekCloser, sum []byte) *VerifiedFile {
+	file, ok := blob.(*os.File)
+	if !ok || len(sum) != sha256.Size {
+		return nil
+	}
+
+	current, ok := readStamp(file)
+	if !ok || s.sums.clock().Sub(time.Unix(0, current.changed)) < minUnchangedAge {
+		return nil
+	}
+
+	return &VerifiedFile{s.sums, file, verifiedSum{current, [sha256.Size]byte(sum)}}
+}
+
+// MarkVerified records that the checksum was verified by a read since the VerifiedFile was created.
+func (v *VerifiedFile) MarkVerified() {
+	if v == nil || !v.isUnchanged() {
+		return
+	}
+
+	v.sums.mu.Lock()
+	defer v.sums.mu.Unlock()
+
+	for other := range v.sums.verifiedAt {
+		if len(v.sums.verifiedAt) < maxSums {
+			break
+		}
+		delete(v.sums.verifiedAt, other) // an arbitrary one
+	}
+
+	v.sums.verifiedAt[v.expected] = v.sums.clock()
+}
+
+// IsVerified reports whether the checksum was verified recently and the file is unchanged since.
+func (v *VerifiedFile) IsVerified() bool {
+	if v == nil {
+		return false
+	}
+
+	v.sums.mu.Lock()
+	defer v.sums.mu.Unlock()
+
+	verifiedAt, known := v.sums.verifiedAt[v.expected]
+	if known && v.sums.clock().Sub(verifiedAt) < sumTTL {
+		return true
+	}
+
+	delete(v.sums.verifiedAt, v.expected)
+	return false
+}
+
+// Send writes the whole blob to to, with sendfile if possible; the reader must be at its beginning.
+// It sends the last bytes after checking the file once more. If the file was changed or removed
+// meanwhile, it verifies the checksum. On a mismatch it withholds the end and fails with
+// [ErrChecksumMismatch].
+func (v *VerifiedFile) Send(to io.Writer) (sent int64, err error) {
+	end := min(v.expected.size, tailSize)
+	if sent, err = io.CopyN(to, v.file, v.expected.size-end); err != nil {
+		return sent, err
+	}
+
+	if !v.isUnchanged() {
+		hash := sha256.New()
+		if _, err := io.Copy(hash, io.NewSectionReader(v.file, 0, v.expected.size+1)); err != nil {
+			return sent, err
+		}
+
+		if [sha256.Size]byte(hash.Sum(nil)) != v.expected.sum {
+			return sent, ErrChecksumMismatch
+		}
+	}
+
+	rest, err := io.CopyN(to, v.file, end)
+	return sent + rest, err
+}
+
+func (v *VerifiedFile) isUnchanged() bool {
+	current, ok := readStamp(v.file)
+	return ok && current == v.expected.stamp
+}

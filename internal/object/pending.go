@@ -1,0 +1,62 @@
+package object
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/blob"
+	"socle/internal/tenant"
+)
+
+// Arrived is an upload whose bytes are stored but whose file does not exist yet. The file is
+// created by [Arrived.Keep], in the transaction that creates the record it belongs to. The caller
+// must end every Arrived with [Arrived.Settle].
+type Arrived struct{ upload *upload }
+
+// Receive stores the bytes of a file for a container of project p on behalf of user. It fails as
+// [CreateFile] does and then leaves nothing behind.
+func Receive(
+	ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
+) (Arrived, error) {
+	u, err := newUpload(p, store, user, container, n)
+	if err != nil {
+		return Arrived{}, err
+	}
+
+	limits, err := u.begin(ctx)
+	if err != nil {
+		return Arrived{}, err
+	}
+
+	if err := u.receive(ctx, n, limits); err != nil {
+		_, err = u.cleanUp(ctx, err)
+		return Arrived{}, err
+	}
+
+	return Arrived{u}, nil
+}
+
+// Keep creates the file in transaction tx if the container still exists and still accepts the file.
+func (a Arrived) Keep(ctx context.Context, tx pgx.Tx) (File, error) { return a.upload.create(ctx, tx) }
+
+// Settle ends the upload after the transaction of Keep, with the error of that transaction or nil.
+// It removes the bytes unless the file was created. It reports whether the file exists, since a
+// commit can succeed although its reply was lost.
+func (a Arrived) Settle(ctx context.Context, failure error) (made bool, err error) {
+	if failure == nil && a.upload.inserted {
+		return true, nil
+	}
+
+	if failure == nil {
+		failure = errNotCreated
+	}
+
+	_, err = a.upload.cleanUp(ctx, failure)
+	if err == errNotCreated {
+		return false, nil
+	}
+
+	return err == nil, err
+}

@@ -1,0 +1,67 @@
+package object
+
+import (
+	"errors"
+	"io"
+
+	"github.com/google/uuid"
+)
+
+// truncatingReader turns a read error of content into EOF and keeps it in err.
+type truncatingReader struct {
+	content io.Reader
+	err     error
+}
+
+// Read implements io.Reader.
+func (b *truncatingReader) Read(to []byte) (int, error) {
+	n, err := b.content.Read(to)
+	if err != nil && err != io.EOF {
+		b.err, err = err, io.EOF
+	}
+
+	return n, err
+}
+
+// blobsReader reads blobs one after the other and keeps one open at a time.
+type blobsReader struct {
+	open    func(uuid.UUID) (io.ReadCloser, error)
+	parts   []uuid.UUID
+	current io.ReadCloser
+}
+
+// Read implements io.Reader.
+func (j *blobsReader) Read(to []byte) (int, error) {
+	for {
+		if j.current == nil {
+			if len(j.parts) == 0 {
+				return 0, io.EOF
+			}
+
+			var err error
+			if j.current, err = j.open(j.parts[0]); err != nil {
+				return 0, err
+			}
+
+			j.parts = j.parts[1:]
+		}
+
+		n, err := j.current.Read(to)
+		if err == io.EOF {
+			err = errors.Join(j.current.Close())
+			j.current = nil
+		}
+
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+// Close closes the current blob.
+func (j *blobsReader) Close() error {
+	if j.current == nil {
+		return nil
+	}
+	return j.current.Close()
+}
