@@ -11,7 +11,8 @@ import (
 	"socle/client"
 )
 
-// serve answers the nth request with the nth status, and with what was asked as its content.
+// serve answers the nth request with the nth status and with the request's body as content. It
+// records the requests.
 func serve(t *testing.T, statuses ...int) (*client.Client, *[]*http.Request) {
 	t.Helper()
 
@@ -40,7 +41,7 @@ func serve(t *testing.T, statuses ...int) (*client.Client, *[]*http.Request) {
 	return &client.Client{URL: server.URL, Token: "t", Project: "p"}, &asked
 }
 
-// TestDoRepeats: a request that the server could not serve is sent again, as the same one.
+// TestDoRepeats: a retry sends the same request.
 func TestDoRepeats(t *testing.T) {
 	t.Parallel()
 
@@ -63,7 +64,7 @@ func TestDoRepeats(t *testing.T) {
 	}
 }
 
-// TestDoGivesUp: a stream can't be sent twice, and nothing is sent for ever.
+// TestDoGivesUp: a stream is sent once, and attempts are bounded.
 func TestDoGivesUp(t *testing.T) {
 	t.Parallel()
 

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var key = []byte("a key of the instance, which the database does not hold")
 
-// newLog returns a platform database with a log of n entries.
+// newLog returns a platform database with n log entries.
 func newLog(t *testing.T, n int) *pgxpool.Pool {
 	t.Helper()
 
@@ -69,7 +69,7 @@ func exec(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	}
 }
 
-// TestCheck: whatever somebody does to a log who has the database, the check finds it and says where.
+// TestCheck: Check detects and locates every manipulation by someone with access to the database.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 
@@ -109,7 +109,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestWriteAtOnce: those who write at one time get in order.
+// TestWriteAtOnce: concurrent changes are serialized.
 func TestWriteAtOnce(t *testing.T) {
 	t.Parallel()
 

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestChainOfTwoReleases: entries of this release and of the one before may follow each other in any order, and what is changed in either is found.
+// TestChainOfTwoReleases: entries of this and the previous release may alternate, and changes of
+// either are detected.
 func TestChainOfTwoReleases(t *testing.T) {
 	t.Parallel()
 
@@ -54,7 +55,7 @@ func TestChainOfTwoReleases(t *testing.T) {
 		}
 	}
 
-	// The same bytes, cut elsewhere between the hash before and the entry, are another entry.
+	// Another split of the same bytes is another entry.
 	a, b := chained(key, 1, []byte("ab"), []byte("c")), chained(key, 1, []byte("a"), []byte("bc"))
 	if bytes.Equal(a, b) {
 		t.Error("two cuts have one hash")

@@ -13,23 +13,23 @@ import (
 	"socle/internal/pg"
 )
 
-// Recorded is an entry as it stands in a log.
+// Recorded is an entry as stored in a log.
 type Recorded struct {
 	Seq int64 `json:"seq" doc:"Its number in the log of its database, from 1."`
 	Entry
 	Hash string `json:"hash" doc:"Keyed hash of this entry and the one before it, in hexadecimal."`
 }
 
-// Filter chooses entries. Empty members choose all.
+// Filter selects entries. Empty members match all.
 type Filter struct {
 	Actor, Action, Project string
-	From, To               time.Time // To is not included
+	From, To               time.Time // To is exclusive
 }
 
-// Sorts are the members that a list can be sorted by.
+// Sorts maps the sort fields of a list to columns.
 var Sorts = map[string]string{"seq": "seq"}
 
-// List returns a page of a database's entries, and how many the filter chooses in all.
+// List returns a page of a database's entries and the number of entries that match the filter.
 func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded, int64, error) {
 	const chosen = `
 		from socle.audit
@@ -53,7 +53,8 @@ func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded
 	entries := make([]Recorded, len(rows))
 	for i, r := range rows {
 		entries[i] = Recorded{Seq: r.Seq, Hash: hex.EncodeToString(r.Hash)}
-		// What can't be read was not written here: it is shown as the empty entry that it is, and found by Check.
+		// Write never produces unreadable text. Such an entry is shown without its content, and
+		// Check reports it.
 		if err := json.Unmarshal([]byte(r.Entry), &entries[i].Entry); err != nil {
 			entries[i].Entry = Entry{Action: "unreadable"}
 		}
@@ -75,18 +76,18 @@ func moment(t time.Time) string {
 	return t.UTC().Format(timeFormat)
 }
 
-// Report is what [Check] found.
+// Report is the result of [Check].
 type Report struct {
 	Entries int64
 	Head    Head
-	Faults  []string // in words, in the order of the log; empty if it is whole
+	Faults  []string // in the order of the log; empty: none
 }
 
-// most is how many faults a report names.
+// most bounds the faults of a report.
 const most = 100
 
-// Check reads a database's whole log and compares it with its hashes under the instance's key. A log whose end was cut off
-// together with its head looks whole: the report's head is to be compared with one that was noted before.
+// Check verifies a database's whole log against its hashes under key. It cannot detect that the end
+// of the log was cut off together with its head; compare the report's head with one noted earlier.
 func Check(ctx context.Context, q pg.Querier, key []byte) (Report, error) {
 	head, err := HeadOf(ctx, q)
 	if err != nil {
@@ -111,7 +112,7 @@ func Check(ctx context.Context, q pg.Querier, key []byte) (Report, error) {
 	return c.report, nil
 }
 
-// checker walks along a log.
+// checker holds the state of a check.
 type checker struct {
 	key    []byte
 	row    row

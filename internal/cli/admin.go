@@ -99,7 +99,7 @@ func rotateKey(e environment) *cobra.Command {
 	return cmd
 }
 
-// withDatabase runs f on the platform database, whether a server is running or not.
+// withDatabase runs f on the platform database. No server needs to run.
 func (e environment) withDatabase(
 	cmd *cobra.Command, f func(ctx context.Context, d *server.Database, passwordMin int, secret []byte) error,
 ) error {

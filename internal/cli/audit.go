@@ -38,7 +38,7 @@ func verifyAudit(e environment) *cobra.Command {
 	return cmd
 }
 
-// errTampered ends the command with 1.
+// errTampered makes the command exit with 1.
 var errTampered = errors.New("not every log is as it was written")
 
 func verifyLogs(ctx context.Context, d *server.Database, secret []byte, out io.Writer) error {

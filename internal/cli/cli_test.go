@@ -20,12 +20,12 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// clustered runs the tests with a PostgreSQL of their own.
+// clustered runs the tests with their own PostgreSQL.
 type clustered struct{ m *testing.M }
 
 func (c clustered) Run() int { return pgtest.Run(c.m) }
 
-// run runs a command in a data folder of its own.
+// run runs a command with its own data folder.
 func run(t *testing.T, environ []string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 
@@ -100,7 +100,8 @@ func TestPrints(t *testing.T) {
 	}
 }
 
-// TestDoctor comes before the tests that run in parallel: they close the server that they share, and it wants to find it open.
+// TestDoctor runs before the parallel tests. They revoke connect on the databases of their shared
+// PostgreSQL, and the expected warning about access needs one that is open.
 func TestDoctor(t *testing.T) {
 	database := "SOCLE_DATABASE_URL=" + pgtest.URL(t)
 	for _, test := range []struct {
@@ -139,7 +140,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// TestCreateAdministrator reads the password from where the command's own standard input is.
+// TestCreateAdministrator pipes the password to the command's standard input.
 func TestCreateAdministrator(t *testing.T) {
 	database := "SOCLE_DATABASE_URL=" + pgtest.URL(t)
 	create := func(password string, args ...string) (stdout, stderr string, status int) {
@@ -156,8 +157,8 @@ func TestCreateAdministrator(t *testing.T) {
 		}
 
 		w.Close()
-		before := os.Stdin
 
+		before := os.Stdin
 		os.Stdin = r
 		defer func() { os.Stdin = before }()
 
@@ -166,7 +167,7 @@ func TestCreateAdministrator(t *testing.T) {
 
 	for _, test := range []struct {
 		password, username, email string
-		says                      string // "" if it succeeds
+		says                      string // "": success
 	}{
 		{"short", "ada", "ada@example.com", "password"},
 		{"correct horse battery", "a", "ada@example.com", "username"},

@@ -19,10 +19,11 @@ import (
 	"socle/internal/server"
 )
 
-// patched are the releases of PostgreSQL from which on no known hole concerns Socle, by major version.
+// patched are the minimum releases without known vulnerabilities that affect Socle, by major
+// version.
 var patched = map[int]int{15: 150019, 16: 160015, 17: 170011, 18: 180006}
 
-// finding is what doctor says of one thing that it looked at.
+// finding is the result of one check.
 type finding struct {
 	what   string
 	detail string
@@ -123,7 +124,7 @@ func examineStorage(ctx context.Context, c config.Config) finding {
 	return f
 }
 
-// storage says where files and backups go.
+// storage returns the location of files and backups.
 func storage(c config.Config) string {
 	if s3, ok := c.S3(); ok {
 		return "bucket " + s3.Bucket + " at " + cmp.Or(s3.Endpoint, "Amazon S3 in "+s3.Region)
@@ -164,7 +165,8 @@ func examineDatabase(ctx context.Context, c config.Config) []finding {
 	return append([]finding{database, clock, examineStatements(ctx, d)}, examineAccess(ctx, d)...)
 }
 
-// examineStatements looks whether a project's statistics can show which statements are slow.
+// examineStatements checks whether PostgreSQL records statements, which the statistics of a project
+// need.
 func examineStatements(ctx context.Context, d *server.Database) finding {
 	loaded, installed, err := d.Store.StatementsAreCounted(ctx)
 	f := finding{what: "statements", detail: "are counted, so that statistics show slow ones", err: err, warn: !loaded}
@@ -178,8 +180,8 @@ func examineStatements(ctx context.Context, d *server.Database) finding {
 	return f
 }
 
-// examineAccess looks for databases that the logins of all projects can connect to. Socle closes its own and, where it may,
-// those of initdb; on a server that others use too there may be more.
+// examineAccess finds databases that accept connections from the logins of all projects. Socle
+// closes its own databases and, where permitted, those of initdb. A shared cluster may have more.
 func examineAccess(ctx context.Context, d *server.Database) []finding {
 	open, err := pg.Values[string](ctx, d.Pool, `
 		select datname::text from pg_database

@@ -14,8 +14,8 @@ import (
 	"socle/internal/config"
 )
 
-// download writes what the server answers to a file, which is there whole or not at all, or to standard output. While it arrives, the file is
-// called as it will be with a number and .part behind it.
+// download writes the response to a file or to standard output. A file is written under a temporary
+// name that ends in .part and renamed when complete.
 func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 	res, err := c.Open(cmd.Context(), req)
 	if err != nil {
@@ -51,7 +51,7 @@ func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 	return os.Rename(part.Name(), name)
 }
 
-// cutOff says in words that an answer is not whole.
+// cutOff explains an incomplete response.
 func cutOff(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the connection was cut off, and nothing is kept of what had arrived: try again")
@@ -64,7 +64,7 @@ func addPassphrase(cmd *cobra.Command) {
 		"file that holds the passphrase, - for standard input; without it "+config.ClientPassphrase+" is looked at")
 }
 
-// passphrase returns the passphrase that was given, or "".
+// passphrase returns the given passphrase, or "".
 func (e environment) passphrase(cmd *cobra.Command) (string, error) {
 	name, _ := cmd.Flags().GetString("passphrase-file")
 	if name == "" {

@@ -53,7 +53,7 @@ func verifyFiles(e environment) *cobra.Command {
 	return cmd
 }
 
-// errDamaged ends the command with 1.
+// errDamaged makes the command exit with 1.
 var errDamaged = errors.New("not every file has its bytes")
 
 func verifyProjects(
@@ -123,7 +123,7 @@ func verifyProjects(
 	return nil
 }
 
-// verifyProject looks at the files of a project, and returns how many are damaged.
+// verifyProject verifies the files of a project and returns the number of damaged ones.
 func verifyProject(ctx context.Context, p *tenant.Project, blobs *blob.Store, sums bool, out io.Writer) (int, error) {
 	v, err := object.Verify(ctx, p, blobs, sums, func(d object.Disagreement) {
 		if d.File == uuid.Nil {

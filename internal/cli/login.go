@@ -22,17 +22,17 @@ import (
 	"socle/internal/config"
 )
 
-// defaultURL is where a server is that nobody has told another address.
+// defaultURL is the server's address without any setting.
 const defaultURL = "http://localhost:8080"
 
-// account is what socle login keeps: where, and as whom.
+// account is the stored state of socle login and socle use.
 type account struct {
 	URL     string         `json:"url"`
 	Project string         `json:"project,omitempty"`
 	Session client.Session `json:"session"`
 }
 
-// value returns a variable of the environment.
+// value returns a variable of the environment, or "".
 func (e environment) value(name string) string {
 	for _, entry := range e.environ {
 		if v, ok := strings.CutPrefix(entry, name+"="); ok {
@@ -43,7 +43,7 @@ func (e environment) value(name string) string {
 	return ""
 }
 
-// accountFile returns where the account is kept.
+// accountFile returns the path of the stored account.
 func (e environment) accountFile() (string, error) {
 	dir := e.value("XDG_CONFIG_HOME")
 	if dir == "" {
@@ -59,8 +59,8 @@ func (e environment) accountFile() (string, error) {
 	return filepath.Join(dir, "socle", "login.json"), nil
 }
 
-// withAccount runs f on the account that is kept, and keeps what it is afterwards. Commands at one time wait for each other: a refresh
-// token is good for one of them.
+// withAccount loads the account, runs f on it and stores changes. A file lock serializes concurrent
+// commands, because a refresh token is single-use.
 func (e environment) withAccount(f func(a *account) error) error {
 	name, err := e.accountFile()
 	if err != nil {
@@ -113,8 +113,8 @@ func addConnectionFlags(cmd *cobra.Command) {
 	cmd.Flags().Bool("json", false, "print the answer as JSON")
 }
 
-// client returns a client for a command: flags win over the environment, and that over what is kept. A session whose
-// token is about to expire is refreshed.
+// client returns a client for a command. Flags override the environment, which overrides the stored
+// account. It refreshes a session whose token is about to expire.
 func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
 	flag := func(name string) string {
 		if f := cmd.Flags().Lookup(name); f != nil {
@@ -134,7 +134,7 @@ func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
 
 	err := e.withAccount(func(a *account) error {
 		c.URL, c.Project = first(c.URL, a.URL, defaultURL), first(c.Project, a.Project)
-		if c.Token != "" || c.URL != first(a.URL, defaultURL) { // a token goes to no server but its own
+		if c.Token != "" || c.URL != first(a.URL, defaultURL) { // a token is sent to its own server only
 			return nil
 		}
 
@@ -145,7 +145,7 @@ func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
 	return c, err
 }
 
-// refreshBefore is how long before its end a token is replaced.
+// refreshBefore is the remaining lifetime below which a token is refreshed.
 const refreshBefore = 30 * time.Second
 
 func refresh(ctx context.Context, c *client.Client, a *account) error {
@@ -221,7 +221,7 @@ func login(e environment) *cobra.Command {
 	return cmd
 }
 
-// readPassword asks for a password on a terminal, without showing it, or reads a line.
+// readPassword prompts for a password on a terminal, without echo. Otherwise it reads a line.
 func readPassword(cmd *cobra.Command) (string, error) {
 	if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprint(cmd.ErrOrStderr(), "Password: ")
@@ -256,7 +256,7 @@ func logout(e environment) *cobra.Command {
 			c := &client.Client{URL: a.URL, Token: a.Session.Token}
 			_, err := c.Do(cmd.Context(), client.Request{Method: http.MethodPost, Path: "/users/logout"})
 			if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusUnauthorized {
-				err = nil // it has ended already
+				err = nil // the session has already ended
 			}
 
 			a.Session = client.Session{}

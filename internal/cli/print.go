@@ -17,7 +17,7 @@ import (
 	"socle/client"
 )
 
-// printJSON prints an answer's content and metadata as JSON, indented.
+// printJSON prints the content and metadata of a response as indented JSON.
 func printJSON(w io.Writer, r *client.Reply) error {
 	text, err := json.Marshal(map[string]json.RawMessage{"content": r.Content, "metadata": r.Metadata})
 	if err != nil {
@@ -33,7 +33,8 @@ func printJSON(w io.Writer, r *client.Reply) error {
 	return err
 }
 
-// printReply prints an answer for people: a list as a table, one thing as lines of names and values.
+// printReply prints a response for people: a list as a table, an object as lines of names and
+// values.
 func printReply(w io.Writer, r *client.Reply) error {
 	var content any
 	if err := decode(r.Content, &content); err != nil {
@@ -73,7 +74,7 @@ func decode(text json.RawMessage, v any) error {
 	return d.Decode(v)
 }
 
-// printList prints a table of the members that are neither lists nor things of their own.
+// printList prints a table of the scalar fields.
 func printList(w io.Writer, items []any, metadata map[string]any) error {
 	columns := columnsOf(items)
 	if len(columns) == 0 {
@@ -113,7 +114,7 @@ func printList(w io.Writer, items []any, metadata map[string]any) error {
 	return nil
 }
 
-// widest is how many characters of a value a table shows.
+// widest bounds the cells of a table, in characters.
 const widest = 60
 
 func clip(text string) string {
@@ -123,8 +124,8 @@ func clip(text string) string {
 	return string([]rune(text)[:widest-1]) + "…"
 }
 
-// columnsOf returns the names of a table's columns: what a thing is called, what it is, when it was made. Those that are empty in
-// every line are left out.
+// columnsOf returns the column names of a table in display order. It omits columns that are empty
+// in every row.
 func columnsOf(items []any) []string {
 	found := map[string]bool{}
 	for _, item := range items {
@@ -149,7 +150,7 @@ func columnsOf(items []any) []string {
 	return ordered(slices.Collect(maps.Keys(found)))
 }
 
-// ordered puts names in the order in which people look for them.
+// ordered sorts names for display: identifiers, names, other fields, times.
 func ordered(names []string) []string {
 	rank := func(name string) int {
 		switch {
@@ -183,7 +184,8 @@ func printThing(w io.Writer, thing map[string]any) error {
 	return table.Flush()
 }
 
-// printBeside prints what an answer says beside the thing itself: what it shows once, as a key, a token or codes, and whether a backup was proven.
+// printBeside prints the metadata that users need: values that are shown only once, such as keys,
+// tokens and codes, and the result of a proof.
 func printBeside(w io.Writer, metadata map[string]any) error {
 	for _, name := range ordered(slices.Collect(maps.Keys(metadata))) {
 		switch name {
@@ -197,7 +199,7 @@ func printBeside(w io.Writer, metadata map[string]any) error {
 	return nil
 }
 
-// cell is a value in one line.
+// cell formats a value in one line.
 func cell(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -224,7 +226,7 @@ func cell(v any) string {
 	return oneCell(string(text))
 }
 
-// oneCell keeps a stored text from reaching the terminal as anything but text.
+// oneCell replaces control characters, so that stored text cannot control the terminal.
 func oneCell(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
@@ -234,15 +236,15 @@ func oneCell(text string) string {
 	}, strings.ReplaceAll(text, "\n", " "))
 }
 
-// progress shows on a terminal how much has gone through it.
+// progress is a writer that shows the number of bytes written to it on a terminal.
 type progress struct {
-	w           io.Writer // nil: nobody watches
+	w           io.Writer // nil: not a terminal
 	done, total int64     // total -1: unknown
 	shown       time.Time
 }
 
 const (
-	progressFrom  = 8 << 20 // bytes: what is shorter is soon done
+	progressFrom  = 8 << 20 // bytes; smaller transfers show no progress
 	progressEvery = 100 * time.Millisecond
 )
 
@@ -255,7 +257,7 @@ func newProgress(w io.Writer, total int64) *progress {
 	return &progress{w: w, total: total}
 }
 
-// Write counts.
+// Write counts the bytes of b.
 func (p *progress) Write(b []byte) (int, error) {
 	p.done += int64(len(b))
 	if p.w != nil && time.Since(p.shown) > progressEvery {

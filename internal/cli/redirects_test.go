@@ -21,7 +21,7 @@ import (
 	"socle/internal/standalone"
 )
 
-// raw sends requests as they are written here, which a client library would tidy up.
+// raw sends requests byte for byte; a client library would normalize them.
 type raw struct {
 	*testing.T
 	address string
@@ -30,18 +30,17 @@ type raw struct {
 	sent    int
 }
 
-// answer sends a request and returns its answer, whose body is read.
+// answer sends a request and returns the response, whose body is read.
 func (c *raw) answer(method, target string, headers ...string) *http.Response {
 	c.Helper()
 
 	c.sent++
-
 	text := strings.Join(
 		append([]string{method + " " + target + " HTTP/1.1", "Host: socle.example", "Content-Length: 0"}, headers...),
 		"\r\n",
 	) + "\r\n\r\n"
 
-	for again := range 2 { // a connection may have been closed after an answer
+	for again := range 2 { // the server may have closed the connection
 		if c.conn == nil {
 			conn, err := net.Dial("tcp", c.address)
 			if err != nil {
@@ -78,7 +77,7 @@ func (c *raw) answer(method, target string, headers ...string) *http.Response {
 	return nil
 }
 
-// elsewhere are targets that a careless server sends to another one, or to another path of its own.
+// elsewhere are targets that a careless server redirects to another host or path.
 var elsewhere = []string{"//", "///", "/.", "/./", "/../", "/..//", "//evil.example", "//evil.example/..",
 	"//evil.example/%2e%2e", "///evil.example/x", "/%2f%2fevil.example", "/%2F%2Fevil.example/..", `/\evil.example`,
 	`//\evil.example`, "/%5cevil.example", "/%5c%5cevil.example/..", "/..//evil.example", "/%2e%2e//evil.example",
@@ -86,7 +85,7 @@ var elsewhere = []string{"//", "///", "/.", "/./", "/../", "/..//", "//evil.exam
 	"/evil.example:80", "http://evil.example//x", "http://evil.example", "http://evil.example/..", "*",
 	"/?redirect_to=https://evil.example", "//?next=//evil.example"}
 
-// changed are other ways to write a path, and what asks to be sent elsewhere.
+// changed are alternative spellings of a path, and parameters that ask for a redirect.
 var changed = []string{
 	"%s", "%s/", "/%s", "%s//", "%s/.", "%s/x/..", "%s/%%2e%%2e", `%s\`, "%s%%2f",
 	"%s?redirect_to=//evil.example&next=//evil.example&url=//evil.example&return_to=//evil.example",
@@ -94,11 +93,12 @@ var changed = []string{
 
 var placeholder = regexp.MustCompile(`\{[^}]+\}`)
 
-// TestNothingRedirects asks everything that listens for paths that are written in every way but one: no answer leads anywhere, but that of an upload to what it has made.
+// TestNothingRedirects requests paths in non-canonical spellings from every listener. No response
+// redirects, except the Location of a created upload.
 func TestNothingRedirects(t *testing.T) {
 	t.Parallel()
 
-	// which no other test has
+	// An address that no other test uses.
 	metrics := fmt.Sprintf("127.%d.%d.%d:9091", 1+rand.IntN(200), rand.IntN(250), 1+rand.IntN(250))
 	a := apitest.New(t, func(c *config.Config) { c.MetricsAddr = metrics })
 	a.CreateTable("orders")

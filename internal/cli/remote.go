@@ -18,8 +18,8 @@ import (
 	"socle/client"
 )
 
-// addRemote adds a command for every operation of the platform API: socle <noun> <verb>. Names, arguments, flags and help all come from the
-// OpenAPI document, so there is no operation without its command.
+// addRemote adds a command for every operation of the platform API: socle <noun> <verb>. Names,
+// arguments, flags and help come from the OpenAPI document.
 func addRemote(root *cobra.Command, e environment) error {
 	d, err := describe()
 	if err != nil {
@@ -27,7 +27,7 @@ func addRemote(root *cobra.Command, e environment) error {
 	}
 
 	for _, o := range d.operations() {
-		if o.ID == "login" || o.ID == "logout" { // which have to do with what is kept here
+		if o.ID == "login" || o.ID == "logout" { // own commands, which also manage the stored session
 			continue
 		}
 
@@ -47,7 +47,7 @@ func addRemote(root *cobra.Command, e environment) error {
 			return fmt.Errorf("socle %s is a command by itself, and would be one for %s", noun, o.ID)
 		}
 
-		// a thing by itself, too: socle backup create
+		// The singular works too: socle backup create.
 		if one != noun && one != "" && !group.HasAlias(one) && child(root, one) == nil {
 			group.Aliases = append(group.Aliases, one)
 		}
@@ -63,7 +63,7 @@ const remoteGroup = "remote"
 
 func verbs(group *cobra.Command) []string {
 	var all []string
-	for _, c := range group.Commands() { // by name
+	for _, c := range group.Commands() { // sorted by name
 		all = append(all, c.Name())
 	}
 
@@ -84,13 +84,13 @@ type remote struct {
 	operation
 	e        environment
 	verb     string
-	args     []string // names of the path parameters that are arguments
+	args     []string // path parameters that are arguments
 	queries  []parameter
-	secret   string // name of a header that carries a passphrase; "" for none
+	secret   string // header that carries a passphrase; "": none
 	media    string
 	body     schema
-	members  []string // of the body, in order
-	project  bool     // the path names the project, which --project does
+	members  []string // of the body, sorted
+	project  bool     // --project fills a path parameter
 	document *description
 }
 
@@ -115,11 +115,11 @@ func newRemote(d *description, o operation, verb string, e environment) *remote 
 		}
 	}
 
-	if r.media, r.body = d.body(o); r.media == rawMedia { // a file without a form around it
+	if r.media, r.body = d.body(o); r.media == rawMedia { // a file without a form
 		r.body = schema{Properties: map[string]schema{"file": r.body}, Required: []string{"file"}}
 	}
 
-	r.body.Properties = maps.Clone(r.body.Properties) // those of the document are everyone's
+	r.body.Properties = maps.Clone(r.body.Properties) // the document is shared
 	delete(r.body.Properties, "projectUUID")
 	r.flatten()
 	r.members = slices.Sorted(maps.Keys(r.body.Properties))
@@ -127,7 +127,8 @@ func newRemote(d *description, o operation, verb string, e environment) *remote 
 	return r
 }
 
-// flatten adds to a body that is one list of things the members of one thing: the operation takes either.
+// flatten adds the fields of one item to a body that consists of a list of items, because such an
+// operation accepts either.
 func (r *remote) flatten() {
 	if len(r.body.Properties) != 1 {
 		return
@@ -196,7 +197,7 @@ func (r *remote) command() *cobra.Command {
 	return cmd
 }
 
-// usage is the help of a flag: what it means, and what it may be.
+// usage returns the help of a flag: its description and its allowed values.
 func usage(meaning string, s schema) string {
 	if len(s.Enum) > 0 {
 		var values []string
@@ -226,7 +227,7 @@ func exactly(n int) cobra.PositionalArgs {
 	}
 }
 
-// errNoProject says what is missing.
+// errNoProject is the failure of a command that needs a project.
 var errNoProject = fmt.Errorf("%w: which project? --project, SOCLE_PROJECT, or socle use", errUsage)
 
 func (r *remote) run(cmd *cobra.Command, args []string) error {
@@ -286,7 +287,7 @@ func (r *remote) path(project string, args []string) (string, error) {
 				return "", errNoProject
 			}
 			part = url.PathEscape(project)
-		case name == "fullFileName": // a path of its own
+		case name == "fullFileName": // may contain slashes
 			part, args = (&url.URL{Path: args[0]}).EscapedPath(), args[1:]
 		default:
 			part, args = url.PathEscape(args[0]), args[1:]
@@ -298,7 +299,7 @@ func (r *remote) path(project string, args []string) (string, error) {
 	return strings.Join(parts, "/"), nil
 }
 
-// json makes the body of the file and the flags that were given; a flag wins.
+// json builds the body from the file and the flags. A flag overrides the file.
 func (r *remote) json(cmd *cobra.Command) (json.RawMessage, error) {
 	body := map[string]json.RawMessage{}
 	if name, _ := cmd.Flags().GetString("body"); name != "" {
@@ -344,7 +345,7 @@ func (r *remote) json(cmd *cobra.Command) (json.RawMessage, error) {
 	return json.Marshal(body)
 }
 
-// value returns a flag's value as JSON of its member's type.
+// value returns a flag's value as JSON in the type of its field.
 func (r *remote) value(cmd *cobra.Command, name string) (json.RawMessage, error) {
 	s := r.document.resolve(r.body.Properties[name])
 
@@ -358,7 +359,7 @@ func (r *remote) value(cmd *cobra.Command, name string) (json.RawMessage, error)
 	}
 
 	if !json.Valid([]byte(text)) {
-		if s.Type == nil { // anything goes, a text too
+		if s.Type == nil { // any type, a string too
 			return json.Marshal(text)
 		}
 		return nil, fmt.Errorf("%w: --%s takes %s", errUsage, kebab(name), article(s))
@@ -387,7 +388,7 @@ func readInput(cmd *cobra.Command, name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// show prints an answer: JSON as it came, or for people.
+// show prints a response, as JSON or for people.
 func (r *remote) show(cmd *cobra.Command, reply *client.Reply, err error) error {
 	if err != nil {
 		return explain(err)
@@ -400,7 +401,7 @@ func (r *remote) show(cmd *cobra.Command, reply *client.Reply, err error) error 
 	return printReply(cmd.OutOrStdout(), reply)
 }
 
-// explain adds to a failure what to do next.
+// explain adds the next step to a failure.
 func explain(err error) error {
 	e, ok := errors.AsType[*client.Error](err)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"socle/internal/standalone"
 )
 
-// rest serves the rows of a database without the platform. It has the settings of PostgREST instead of ours.
+// rest serves the rows of a database without the platform. It takes the settings of PostgREST.
 func rest(e environment) *cobra.Command {
 	var example, ready bool
 	cmd := &cobra.Command{
@@ -84,7 +84,8 @@ func rest(e environment) *cobra.Command {
 	return cmd
 }
 
-// reloadOnSignal has SIGUSR1 read the schema again and SIGUSR2 the configuration, until the function that it returns is called.
+// reloadOnSignal reloads the schema on SIGUSR1 and the configuration on SIGUSR2, until stop is
+// called.
 func reloadOnSignal(s *standalone.Server) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2)

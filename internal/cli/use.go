@@ -39,7 +39,7 @@ func use(e environment) *cobra.Command {
 
 type namedProject struct{ UUID, Name string }
 
-// findProject returns the project of a UUID or a name, which another organization may have too.
+// findProject returns a project by UUID or by name. A name may be ambiguous across organizations.
 func findProject(ctx context.Context, c *client.Client, name string) (namedProject, error) {
 	if uuid.Validate(name) == nil {
 		var p namedProject

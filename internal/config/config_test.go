@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const regularKey = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=" // no more than 8 different bytes
+const regularKey = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=" // at most 8 distinct bytes
 
-// randomKey is 32 bytes that look random.
+// randomKey is base64 of 32 random-looking bytes.
 const randomKey = "gV7pCq2m0wXnT4sZ9yLd5eKr8uBf1hJa3iOcGQxEvMk="
 
 var comparePrefix = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
@@ -94,7 +94,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// What String prints is what Load takes, but for secrets.
+// TestStringLoads: Load accepts the output of String, except for secrets.
 func TestStringLoads(t *testing.T) {
 	t.Parallel()
 
@@ -161,7 +161,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestLoadComparesSettings: what is wrong only beside another setting.
+// TestLoadComparesSettings: constraints between two settings.
 func TestLoadComparesSettings(t *testing.T) {
 	t.Parallel()
 
@@ -171,7 +171,7 @@ func TestLoadComparesSettings(t *testing.T) {
 	}
 }
 
-// TestLoadBesideAClient: what the commands that call a server read from the environment is no setting of the server, and no mistake.
+// TestLoadBesideAClient: the server accepts and ignores the variables of the client commands.
 func TestLoadBesideAClient(t *testing.T) {
 	t.Parallel()
 
@@ -389,7 +389,7 @@ func TestS3(t *testing.T) {
 
 	for token, environ := range map[Secret][]string{
 		"canary3": append(keys, "AWS_SESSION_TOKEN=canary3"),
-		// of other keys
+		// session token of other keys
 		"": append(keys, "AWS_SESSION_TOKEN=canary3", "SOCLE_S3_ACCESS_KEY=mine", "SOCLE_S3_SECRET_KEY=mine too"),
 		"own": append(keys, "AWS_SESSION_TOKEN=canary3", "SOCLE_S3_ACCESS_KEY=mine", "SOCLE_S3_SECRET_KEY=mine too",
 			"SOCLE_S3_SESSION_TOKEN=own"),

@@ -16,9 +16,9 @@ const (
 	fileSuffix = "_FILE"
 )
 
-// Load reads the settings from flags, by the flags' names, and from an environment as [os.Environ] returns it.
-// A flag wins over the environment, which wins over the default; an empty value is as good as none.
-// Whatever is wrong is reported in one error of one line for each mistake, which names the variable.
+// Load reads the settings from flags, keyed by flag name, and from an environment in the form of
+// [os.Environ]. A flag overrides the environment, which overrides the default. An empty value
+// counts as unset. The error has one line for each mistake, which names the variable.
 func Load(environ []string, flags map[string]string) (Config, error) {
 	env := map[string]string{}
 	for _, entry := range environ {
@@ -51,7 +51,7 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 		errs = append(errs, errors.New("SOCLE_MAIL_FROM: is needed beside SOCLE_SMTP_URL"))
 	}
 	if c.S3SessionToken == Secret(env["AWS_SESSION_TOKEN"]) && c.S3AccessKey != Secret(env["AWS_ACCESS_KEY_ID"]) {
-		c.S3SessionToken = "" // it belongs to other keys
+		c.S3SessionToken = "" // belongs to other keys
 	}
 	if _, s3 := c.S3(); s3 && (c.S3AccessKey == "") != (c.S3SecretKey == "") {
 		errs = append(errs,
@@ -65,7 +65,7 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 	return c, nil
 }
 
-// text returns what the setting was given, or its default.
+// text returns the given value of the setting, or its default.
 func (s Setting) text(env, flags map[string]string) (string, error) {
 	given, file := flags[s.Flag], ""
 	if s.Secret {
@@ -93,7 +93,7 @@ func (s Setting) text(env, flags map[string]string) (string, error) {
 	return s.Default, nil
 }
 
-// readSecret returns the content of a file without the line break at its end.
+// readSecret returns the content of a file without its trailing line break.
 func readSecret(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -115,7 +115,7 @@ func readSecret(name string) (string, error) {
 	return string(content), nil
 }
 
-// unknown returns an error for each name that is no setting's, with the nearest one that is.
+// unknown returns an error for each unknown name, with the nearest known one.
 func unknown(env, flags map[string]string) []error {
 	clients := []string{ClientURL, ClientToken, ClientProject, ClientPassphrase}
 	var names, flagNames []string
@@ -146,12 +146,13 @@ func unknown(env, flags map[string]string) []error {
 	return errs
 }
 
-// Nearest returns which of names, at least one, is most like name.
+// Nearest returns the element of names with the smallest edit distance to name. names must not be
+// empty.
 func Nearest(name string, names []string) string {
 	return slices.MinFunc(names, func(a, b string) int { return distance(name, a) - distance(name, b) })
 }
 
-// distance returns how many bytes must be inserted, removed or replaced to make b of a.
+// distance returns the Levenshtein distance of a and b in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

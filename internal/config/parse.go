@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// The functions here read one setting's text, which is not empty. Their errors say
-// what is taken; those of secrets never repeat the text or anything made from it.
+// The functions below parse the non-empty text of one setting. Their errors name the accepted
+// values. Errors of secrets never repeat any part of the text.
 
 func same(text string) string { return text }
 

@@ -11,19 +11,20 @@ import (
 	"time"
 )
 
-// S3 is a storage in a service that speaks S3.
+// S3 is the configuration of a storage in an S3 service.
 type S3 struct {
 	Bucket    string
-	Prefix    string        // of all keys, without slashes around it; "" for none
-	Endpoint  string        // the service's address; "" for Amazon's
+	Prefix    string        // of all keys, without slashes around it; may be ""
+	Endpoint  string        // URL of the service; "": Amazon's
 	Region    string        // never ""
-	PathStyle bool          // the bucket stands in the path and not in the host's name
-	Timeout   time.Duration // for the service's answer, all attempts together; more for what takes long to send
+	PathStyle bool          // the bucket is in the path, not in the host name
+	Timeout   time.Duration // for one request including retries; more for large bodies
 
-	// Both keys or none: then the usual chain of Amazon's tools is asked for credentials that expire.
+	// Both keys or none. Without keys, the AWS SDK's default credentials chain provides temporary
+	// ones.
 	AccessKey    Secret
 	SecretKey    Secret
-	SessionToken Secret // that belongs to temporary keys; "" for others
+	SessionToken Secret // of temporary keys; may be ""
 }
 
 const (
@@ -37,7 +38,7 @@ var (
 	keyPrefix  = regexp.MustCompile(`^(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
 )
 
-// S3 returns where in S3 files and backups go, if they do.
+// S3 returns the configuration of the S3 storage. It reports false if StorageURL is not an S3 URL.
 func (c Config) S3() (S3, bool) {
 	if !strings.HasPrefix(c.StorageURL, "s3:") {
 		return S3{}, false

@@ -11,29 +11,30 @@ import (
 	"text/tabwriter"
 )
 
-// Setting is a row of the table of settings.
+// Setting declares a setting.
 type Setting struct {
 	Name string // of the environment variable
-	// without dashes; a secret's takes the path of a file that holds it, since everyone can read arguments
+	// Without dashes. The flag of a secret takes the path of a file, since arguments are visible to
+	// all users.
 	Flag    string
-	Default string // as one would write it
+	Default string // in the form of a user's input
 	Meaning string // one clause, lower case, with the choices
-	Secret  bool   // can be read from a file, which Name with _FILE at its end names
-	Usual   string // a variable that other programs read too, and that counts if this one is not set; or ""
+	Secret  bool   // can be read from the file named by Name plus _FILE
+	Usual   string // conventional variable of other programs, used as a fallback; may be ""
 
-	set  func(*Config, string) error // also for the default
-	show func(Config) string         // what set takes, secrets redacted
+	set  func(*Config, string) error // also applied to the default
+	show func(Config) string         // as set accepts it, secrets redacted
 }
 
-// What the environment tells commands that call a server. They may stand where a server is started, and mean nothing to it.
+// Variables of the commands that call a server. The server ignores them.
 const (
 	ClientURL        = "SOCLE_URL"
 	ClientToken      = "SOCLE_TOKEN"
 	ClientProject    = "SOCLE_PROJECT"
-	ClientPassphrase = "SOCLE_PASSPHRASE" // of a backup; on a command line others would see it
+	ClientPassphrase = "SOCLE_PASSPHRASE" // of a backup; arguments are visible to all users
 )
 
-// settings is the one place where a setting is declared.
+// settings declares all settings of the server.
 var settings = []Setting{
 	setting("SOCLE_ADDR", "127.0.0.1:8080", "address to listen on, host:port",
 		func(c *Config) *string { return &c.Addr }, address, same),
@@ -83,7 +84,8 @@ var settings = []Setting{
 		func(c *Config) *string { return &c.MailFrom }, mailFrom, same),
 }
 
-// setting declares one that is kept in a field of Config. The empty text is the field's zero value and is not parsed.
+// setting declares a setting that is stored in a field of Config. An empty text is the field's zero
+// value and is not parsed.
 func setting[T any](
 	name, def, meaning string, field func(*Config) *T, parse func(string) (T, error), print func(T) string,
 ) Setting {
@@ -108,13 +110,13 @@ func secret(name, meaning string, field func(*Config) *Secret, parse func(string
 	return s
 }
 
-// or names the variable that counts if the setting's own is not set.
+// or sets the conventional variable that is used as a fallback.
 func (s Setting) or(usual string) Setting {
 	s.Usual = usual
 	return s
 }
 
-// Settings returns all settings in the order in which they are shown.
+// Settings returns all settings in display order.
 func Settings() []Setting { return slices.Clone(settings) }
 
 // Help returns the settings as a table for a terminal.

@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// ErrBusy says that a [Budget] had no room in time.
+// ErrBusy is the failure of [Budget.Take] when no memory is free in time.
 var ErrBusy = errors.New("httpx: no room for another large body")
 
-// Budget bounds the memory that the bodies of all requests in flight take together. One client may
-// hold at most a quarter of what the others leave, so that no number of clients takes the last of it.
+// Budget bounds the memory of the buffered bodies of all requests together. Each client may hold at
+// most a quarter of the memory that the others leave, so that clients cannot exhaust it together.
 // It is safe for concurrent use.
 type Budget struct {
 	mu     sync.Mutex
 	free   int64
-	peak   int64 // the most that was taken at once
+	peak   int64 // maximum in use so far
 	size   int64
 	held   map[string]int64 // by client
-	change chan struct{}    // closed when something is given back
+	change chan struct{}    // closed on each release
 }
 
 // NewBudget returns a budget of size bytes.
@@ -26,11 +26,11 @@ func NewBudget(size int64) *Budget {
 	return &Budget{size: size, free: size, held: map[string]int64{}, change: make(chan struct{})}
 }
 
-// Most returns how many bytes one client may hold while nobody else holds any.
+// Most returns the limit of one client in bytes while no other client holds any.
 func (b *Budget) Most() int64 { return b.size / 4 }
 
-// Take takes n bytes for a client, and waits for room until ctx ends; then it fails with [ErrBusy].
-// The caller gives them back once.
+// Take reserves n bytes for a client. It blocks until they are free or ctx ends, and then fails
+// with [ErrBusy]. The caller calls give exactly once.
 func (b *Budget) Take(ctx context.Context, client string, n int64) (give func(), err error) {
 	for {
 		change, ok := b.try(client, n)
@@ -75,7 +75,7 @@ func (b *Budget) give(client string, n int64) {
 	b.change = make(chan struct{})
 }
 
-// Peak returns the most bytes that were taken at once.
+// Peak returns the maximum number of bytes in use so far.
 func (b *Budget) Peak() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

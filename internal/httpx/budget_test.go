@@ -15,7 +15,7 @@ func TestBudget(t *testing.T) {
 
 	b := httpx.NewBudget(1000)
 	ended, cancel := context.WithCancel(t.Context())
-	cancel() // waits for nothing
+	cancel() // fails at once instead of waiting
 
 	give, err := b.Take(ended, "a", 250)
 	if err != nil {
@@ -49,7 +49,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetIsKept: however many take at once, no more than the budget is taken, all get their turn, and all is given back.
+// TestBudgetIsKept: concurrent callers never exceed the budget, all of them succeed, and all bytes
+// are released.
 func TestBudgetIsKept(t *testing.T) {
 	t.Parallel()
 

@@ -8,14 +8,14 @@ import (
 	"unicode"
 )
 
-// between are the headers by which a proxy says that it stands between, or a browser that a page asks through
-// it, which may be anyone's.
+// between are headers of requests through a proxy or from a browser page, which may be of any
+// origin.
 var between = []string{
 	"Origin", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Forwarded", "Via",
 }
 
-// client returns the address of who asks, and whether they do so without a proxy between. Of
-// X-Forwarded-For, read from its end, each address is believed while the one that reported it is trusted.
+// client returns the address of the client and whether the request is direct. It reads
+// X-Forwarded-For from its end and trusts an entry while the hop that reported it is trusted.
 func client(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -47,7 +47,8 @@ func client(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
 	return addr.WithZone(""), direct
 }
 
-// Network returns what an address is counted under: itself, or its /64, which is what one customer has in IPv6.
+// Network returns the rate-limit key of an address: the address itself, or its /64 in IPv6, which
+// is one customer's.
 func Network(a netip.Addr) string {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {
@@ -58,13 +59,13 @@ func Network(a netip.Addr) string {
 	return a.String()
 }
 
-// longestAgent is how much of a client's name is kept, in bytes.
+// longestAgent bounds the stored User-Agent, in bytes.
 const longestAgent = 200
 
-// agent returns what a client calls itself, without what could not be kept or shown as text.
+// agent returns the User-Agent without unprintable characters, truncated.
 func agent(r *http.Request) string {
 	name := r.UserAgent()
-	// nearly always
+	// fast path
 	if len(name) <= longestAgent && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' }) {
 		return name
 	}

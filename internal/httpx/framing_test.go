@@ -15,7 +15,8 @@ import (
 	"socle/internal/httpx"
 )
 
-// newStrictServer serves paths on a strict listener. It returns its address, and a function that returns what was asked for since.
+// newStrictServer serves on a strict listener. It returns its address and a function that returns
+// the paths requested since the last call.
 func newStrictServer(t *testing.T) (address string, asked func() []string) {
 	t.Helper()
 
@@ -50,7 +51,8 @@ func newStrictServer(t *testing.T) (address string, asked func() []string) {
 	}
 }
 
-// exchange sends bytes in pieces of a size and returns all that comes back until the server closes the connection.
+// exchange sends text in pieces of a size and returns all bytes until the server closes the
+// connection.
 func exchange(t *testing.T, address, text string, piece int) string {
 	t.Helper()
 
@@ -60,21 +62,22 @@ func exchange(t *testing.T, address, text string, piece int) string {
 	}
 	defer conn.Close()
 
-	_ = conn.SetDeadline(time.Now().Add(30 * time.Second)) // ends a hang
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second)) // bounds a hang
 
 	for part := range slices.Chunk([]byte(text), piece) {
 		if _, err := conn.Write(part); err != nil {
-			break // refused before the end
+			break // rejected before the end
 		}
 	}
 
 	var got bytes.Buffer
-	_, _ = io.Copy(&got, conn) // a reset ends it as well
+	_, _ = io.Copy(&got, conn) // a reset ends it too
 
 	return got.String()
 }
 
-// TestFramingIsRefused: a request that ends in two places is answered 400, the connection is closed, and nothing behind its head is a request.
+// TestFramingIsRefused: a request with ambiguous framing gets 400, the connection is closed, and
+// bytes after its head are never handled as a request.
 func TestFramingIsRefused(t *testing.T) {
 	t.Parallel()
 
@@ -111,8 +114,8 @@ func TestFramingIsRefused(t *testing.T) {
 	}
 }
 
-// TestFramingIsTaken: requests that follow each other on a connection are all served, however their bytes are cut, and one that is refused
-// is refused wherever it stands.
+// TestFramingIsTaken: pipelined requests are all served, regardless of segment borders, and a bad
+// request is rejected at any position.
 func TestFramingIsTaken(t *testing.T) {
 	t.Parallel()
 

@@ -14,7 +14,7 @@ import (
 	"socle/internal/httpx"
 )
 
-// serve sends one request through Wrap, and returns the answer and what was logged.
+// serve sends one request through Wrap and returns the response and the log records.
 func serve(
 	t *testing.T, h http.HandlerFunc, r *http.Request, trusted ...netip.Prefix,
 ) (*httptest.ResponseRecorder, []map[string]any) {
@@ -78,7 +78,8 @@ func TestPanicIsAnswered(t *testing.T) {
 	}
 }
 
-// TestPanicCutsOffAnAnswerThatHasBegun: the client must not take half an answer for a whole one.
+// TestPanicCutsOffAnAnswerThatHasBegun: the client must not mistake half a response for a whole
+// one.
 func TestPanicCutsOffAnAnswerThatHasBegun(t *testing.T) {
 	t.Parallel()
 

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	readWindow = 30 * time.Second // of waiting for a client, in which at least
-	readLeast  = 16 << 10         // bytes of a body arrive
+	readWindow = 30 * time.Second // of waiting for the client
+	readLeast  = 16 << 10         // bytes of a body per readWindow
 
-	writeWindow = 60 * time.Second // in which a client takes
-	writePiece  = 256 << 10        // bytes of an answer
+	writeWindow = 60 * time.Second // per writePiece
+	writePiece  = 256 << 10        // bytes of a response
 )
 
-// ErrTooSlow says that a body arrives at less than the least rate.
+// ErrTooSlow is the failure of a body that arrives below the minimum rate.
 var ErrTooSlow = errors.New("httpx: the body arrives too slowly")
 
-// PacedReader reads the body of a request for as long as it arrives at the least rate: 16 KiB in each 30 s of
-// waiting for the client. What the server itself takes between two reads does not count. A slower client
-// gets [ErrTooSlow], and its connection is closed behind the answer.
+// PacedReader reads the body of a request that arrives at the minimum rate: 16 KiB per 30 s of
+// waiting for the client. Time that the server spends between reads does not count. A slower body
+// fails with [ErrTooSlow], and its connection is closed after the response.
 type PacedReader struct {
 	body    io.ReadCloser
 	control *http.ResponseController
-	left    time.Duration // of the window
+	left    time.Duration // remaining time of the window
 	arrived int           // bytes in the window
 }
 
@@ -34,7 +34,7 @@ func NewPacedReader(w http.ResponseWriter, r *http.Request) *PacedReader {
 	return &PacedReader{body: r.Body, control: http.NewResponseController(w), left: readWindow}
 }
 
-// Read reads what arrived. It moves the connection's deadlines as far as the window lasts.
+// Read reads the next bytes. It sets the connection's deadlines to the end of the window.
 func (p *PacedReader) Read(b []byte) (int, error) {
 	begun := time.Now()
 	if err := supported(p.control.SetReadDeadline(begun.Add(p.left)),
@@ -53,7 +53,7 @@ func (p *PacedReader) Read(b []byte) (int, error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = errors.Join(ErrTooSlow, err)
 	case err == io.EOF:
-		// net/http goes on to read, to see when the client leaves. A deadline that passes would look like that.
+		// net/http keeps reading to detect a disconnect. A passed deadline would look like one.
 		if err := supported(p.control.SetReadDeadline(time.Now().Add(writeWindow))); err != nil {
 			return n, err
 		}
@@ -65,7 +65,7 @@ func (p *PacedReader) Read(b []byte) (int, error) {
 // Close closes the body.
 func (p *PacedReader) Close() error { return p.body.Close() }
 
-// PacedWriter writes an answer for as long as the client takes it at the least rate: 256 KiB in each 60 s.
+// PacedWriter writes a response to a client that reads at the minimum rate: 256 KiB per 60 s.
 type PacedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -76,7 +76,7 @@ func NewPacedWriter(w http.ResponseWriter) PacedWriter {
 	return PacedWriter{w, http.NewResponseController(w)}
 }
 
-// Write writes a piece of the answer.
+// Write writes b in pieces, each with its own deadline.
 func (p PacedWriter) Write(b []byte) (int, error) {
 	written := 0
 	for {
@@ -92,7 +92,7 @@ func (p PacedWriter) Write(b []byte) (int, error) {
 	}
 }
 
-// ReadFrom lets the kernel send a file, piece by piece.
+// ReadFrom writes a limited reader in pieces and keeps sendfile available.
 func (p PacedWriter) ReadFrom(r io.Reader) (int64, error) {
 	whole, ok := r.(*io.LimitedReader)
 	if !ok {
@@ -116,7 +116,8 @@ func (p PacedWriter) ReadFrom(r io.Reader) (int64, error) {
 	return written, nil
 }
 
-// supported joins what setting deadlines came to. A ResponseWriter without a connection has none.
+// supported joins the errors of setting deadlines. It ignores http.ErrNotSupported, for a
+// ResponseWriter without a connection.
 func supported(errs ...error) error {
 	if err := errors.Join(errs...); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err

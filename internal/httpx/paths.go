@@ -2,7 +2,8 @@ package httpx
 
 import "net/http"
 
-// Paths answers GET and HEAD of exactly these paths. Unlike [http.ServeMux] it never redirects from a path that could be written in another way.
+// Paths answers GET and HEAD of exactly these paths. Unlike [http.ServeMux] it never redirects to a
+// canonical path.
 type Paths map[string]http.HandlerFunc
 
 // ServeHTTP answers a request.

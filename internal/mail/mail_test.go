@@ -25,7 +25,7 @@ var hello = Message{
 	HTML:    "<p>Hello</p>\n",
 }
 
-// sender returns one that trusts a test's server.
+// sender returns a sender that trusts the certificate of a test server.
 func sender(t *testing.T, s *smtpServer, url string) *Sender {
 	t.Helper()
 
@@ -129,7 +129,8 @@ func checkMessage(t *testing.T, data string) {
 	}
 }
 
-// TestSendFails: what is of no use to try again is told from what is, and no password is shown to just anyone.
+// TestSendFails: permanent failures are distinguished from temporary ones, and the password is sent
+// only over trusted TLS.
 func TestSendFails(t *testing.T) {
 	t.Parallel()
 
@@ -194,7 +195,7 @@ func TestSendFails(t *testing.T) {
 	})
 }
 
-// TestHeadersHold: nothing that others chose ends a header, or begins another.
+// TestHeadersHold: untrusted values never end a header line or start another header.
 func TestHeadersHold(t *testing.T) {
 	t.Parallel()
 

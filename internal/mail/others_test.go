@@ -15,10 +15,10 @@ import (
 	"testing"
 )
 
-// scripts is the folder of what others made and Socle is tested with.
+// scripts is the folder of the third-party software for tests.
 const scripts = "../server/testdata/clients"
 
-// mailbox is a mail server that others made.
+// mailbox is a third-party SMTP server.
 type mailbox struct {
 	smtpServer
 	lines *json.Decoder
@@ -44,7 +44,6 @@ func openMailbox(t *testing.T, implicitTLS string) *mailbox {
 	node.Env = append(os.Environ(), "MAIL_TLS="+implicitTLS, "MAIL_USER=us@er", "MAIL_PASSWORD=p/w",
 		"MAIL_KEY="+string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})),
 		"MAIL_CERTIFICATE="+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})))
-
 	node.Stderr = os.Stderr
 
 	out, err := node.StdoutPipe()
@@ -79,7 +78,8 @@ func openMailbox(t *testing.T, implicitTLS string) *mailbox {
 	return m
 }
 
-// TestOthersTakeMails: a server that was not written after this client takes its mails, on both ways to TLS, with the password and not without.
+// TestOthersTakeMails: an independent server accepts mails over STARTTLS and over implicit TLS,
+// with the password only.
 func TestOthersTakeMails(t *testing.T) {
 	t.Parallel()
 
@@ -89,7 +89,7 @@ func TestOthersTakeMails(t *testing.T) {
 
 			m := openMailbox(t, implicit)
 			login := sender(t, &m.smtpServer, scheme+"://us%40er:p%2Fw@"+m.addr)
-			for range 2 { // a conversation each
+			for range 2 { // one SMTP session each
 				if err := login.Send(t.Context(), hello); err != nil {
 					t.Fatal(err)
 				}

@@ -12,21 +12,21 @@ import (
 	"testing"
 )
 
-// conversation is a mail as a server has heard of it.
+// conversation is a mail as the server received it.
 type conversation struct {
 	from, to, data string
 	tls            bool
-	login          string // user and password, with a NUL before each
+	login          string // user and password, each after a NUL
 }
 
-// smtpServer takes mails as a server on the network does.
+// smtpServer is an SMTP server on a local port.
 type smtpServer struct {
 	addr, host, port string
 	roots            *x509.CertPool
 	certificate      tls.Certificate
 	startTLS, auth   bool
 	implicitTLS      bool
-	answers          map[string]string // to a command, instead of the usual answer
+	answers          map[string]string // replies to commands that replace the default ones
 
 	mu    sync.Mutex
 	heard []conversation
@@ -69,7 +69,7 @@ func listen(t *testing.T, s *smtpServer) *smtpServer {
 	return s
 }
 
-// mails returns what was taken so far.
+// mails returns the mails received so far.
 func (s *smtpServer) mails() []conversation {
 	s.mu.Lock()
 	defer s.mu.Unlock()

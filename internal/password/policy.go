@@ -15,7 +15,7 @@ import (
 //go:embed common.txt
 var commonText string
 
-// common returns the most common passwords. Its source stands at the head of common.txt.
+// common returns the most common passwords. The header of common.txt names its source.
 var common = sync.OnceValue(func() map[string]bool {
 	words := map[string]bool{}
 	for word := range strings.Lines(commonText) {
@@ -27,10 +27,10 @@ var common = sync.OnceValue(func() map[string]bool {
 	return words
 })
 
-// Check reports whether an account may have the password, which is taken as it is: not trimmed, any character
-// counts. It is refused as Unprocessable, on the field password, if it is shorter than the minimum or has more
-// than 1024 bytes, is among the most common, or is the account's e-mail address, the part of it
-// before the @, or its username, in whatever case or width. An empty email or username is no one's.
+// Check validates a new password against the policy. It does not trim the password, and any
+// character is allowed. It fails with Unprocessable, on the field password, if the password is
+// shorter than the minimum, longer than 1024 bytes, among the most common, or equal to the e-mail
+// address, its local part or the username, ignoring case and width. email and username may be "".
 func (h *Hasher) Check(password, email, username string) error {
 	if len(password) > maxSize {
 		return tooLong()
@@ -53,7 +53,7 @@ func (h *Hasher) Check(password, email, username string) error {
 	return nil
 }
 
-// fold maps texts that look alike but for case and width to one.
+// fold maps texts that differ in case and width only to one text.
 func fold(s string) string {
 	return cases.Fold().String(norm.NFKC.String(s))
 }

@@ -10,9 +10,10 @@ import (
 	"socle/internal/pg"
 )
 
-// DeleteUser removes a user, their sessions and memberships, and the organizations that have neither another member nor a project. What
-// they made elsewhere stays, and keeps their UUID. It fails with NotFound if there is none, and with Conflict if an organization would be left
-// without an owner, or the instance without an administrator.
+// DeleteUser deletes a user, their sessions, their memberships, and the organizations without
+// another member or a project. Rows that the user created elsewhere stay and keep their UUID. It
+// fails with NotFound for an unknown user. It fails with Conflict if an organization would lose its
+// last owner, or the install its last administrator.
 func (s *Store) DeleteUser(ctx context.Context, id uuid.UUID) (User, error) {
 	return change(ctx, s, func(tx *Store) (User, error) {
 		args := pgx.StrictNamedArgs{"user": id}
@@ -37,7 +38,7 @@ func (s *Store) DeleteUser(ctx context.Context, id uuid.UUID) (User, error) {
 			return user, err
 		}
 
-		// In one statement, since each refers to the other.
+		// One statement, because users and organizations reference each other.
 		_, err = pg.Exec(ctx, tx.q, `
 			with empty as (
 				delete from platform.organizations o
@@ -50,7 +51,8 @@ func (s *Store) DeleteUser(ctx context.Context, id uuid.UUID) (User, error) {
 	})
 }
 
-// anotherAdministrator fails with Conflict if nobody else administrates the instance. Of two who go at the same moment, one waits and stays.
+// anotherAdministrator fails with Conflict if the user is the last active administrator of the
+// install. The row lock serializes concurrent deletions, so that one administrator remains.
 func (s *Store) anotherAdministrator(ctx context.Context, user uuid.UUID) error {
 	if _, err := pg.Value[bool](ctx, s.q, `select one from platform.instance for no key update`); err != nil {
 		return err
@@ -66,8 +68,9 @@ func (s *Store) anotherAdministrator(ctx context.Context, user uuid.UUID) error 
 	return err
 }
 
-// anotherOwner fails with Conflict, and names the organizations, if some need the user: others are members there or it has projects, and
-// nobody else owns it. It locks all organizations of the user, so that nobody comes or goes meanwhile.
+// anotherOwner fails with Conflict, and lists the organizations, if the user is the only owner of
+// organizations that have other members or projects. It locks all organizations of the user against
+// concurrent membership changes.
 func (s *Store) anotherOwner(ctx context.Context, user uuid.UUID) error {
 	args := pgx.StrictNamedArgs{"user": user}
 	if _, err := pg.Values[uuid.UUID](ctx, s.q, `

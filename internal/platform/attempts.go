@@ -11,17 +11,17 @@ import (
 	"socle/internal/pg"
 )
 
-// Limit bounds how often something may be tried in a window of time.
+// Limit bounds the number of attempts in a time window.
 type Limit struct {
-	Name   string // what is tried
+	Name   string // of the action that is limited
 	Most   int
 	Window time.Duration
 }
 
-// tries is what is counted for someone in the window that is open.
+// tries is the attempt count of the current window.
 type tries struct {
 	Count int
-	Wait  time.Duration // until it closes
+	Wait  time.Duration // until the window ends
 }
 
 func (t tries) tooMany() error {
@@ -32,8 +32,8 @@ func (t tries) tooMany() error {
 	}
 }
 
-// Attempt counts one try of who. It fails with TooMany once there were more than the limit allows in the
-// window. The count is shared by all servers of the instance and outlives them.
+// Attempt counts one attempt by a subject. It fails with TooMany when the count of the window
+// exceeds the limit. The count is stored, so all servers share it and it survives restarts.
 func (s *Store) Attempt(ctx context.Context, l Limit, who string) error {
 	t, err := pg.One[tries](ctx, s.q, `
 		insert into platform.attempts as a (key, count, resets_at) values (@key, 1, now() + @window::interval)
@@ -49,7 +49,7 @@ func (s *Store) Attempt(ctx context.Context, l Limit, who string) error {
 	return err
 }
 
-// Attempts fails with TooMany if who has no try left; it counts nothing.
+// Attempts fails with TooMany if the subject has no attempt left in the window. It counts nothing.
 func (s *Store) Attempts(ctx context.Context, l Limit, who string) error {
 	t, err := pg.One[tries](ctx, s.q, `
 		select count, resets_at - now() as wait from platform.attempts where key = @key and resets_at > now()`,
@@ -64,23 +64,24 @@ func (s *Store) Attempts(ctx context.Context, l Limit, who string) error {
 	return err
 }
 
-// GuessLimit bounds wrong proofs of who one is: passwords, and codes of a second factor.
+// GuessLimit bounds failed authentications: wrong passwords and second-factor codes.
 //
-// Guesses count by the account and the client's network. Beside that, those from all networks that the
-// account was never used from count together: that is the bound of a distributed attack. A network that
-// is known has only its own count, so strangers can't lock an owner out of it.
+// Wrong guesses count per account and client network. Guesses from all unknown networks also count
+// together per account, which bounds a distributed attack. A known network, from which the account
+// has logged in before, has only its own count, so attackers cannot lock out the owner.
 type GuessLimit struct {
-	Network   Limit // from one network
-	Strangers Limit // from all networks together that are not known
+	Network   Limit // per account and network
+	Strangers Limit // per account, all unknown networks together
 }
 
-// knownNetworks remembers for how long a network is known after a log-in from it.
+// knownNetworks sets how long a network stays known after a log-in from it.
 var knownNetworks = Limit{Name: "known network", Window: 90 * 24 * time.Hour}
 
-// from returns what a network's guesses at an account count under.
+// from returns the subject for guesses at an account from a network.
 func from(account, network string) string { return account + "\x00" + network }
 
-// KnowNetwork remembers that an account was used from a network, by someone who proved that it is theirs.
+// KnowNetwork records a successful log-in to an account from a network, which makes the network
+// known. It writes at most once a day.
 func (s *Store) KnowNetwork(ctx context.Context, account, network string) error {
 	_, err := pg.Exec(ctx, s.q, `
 		insert into platform.attempts as a (key, count, resets_at)
@@ -93,7 +94,7 @@ func (s *Store) KnowNetwork(ctx context.Context, account, network string) error 
 	return err
 }
 
-// MayGuess fails with TooMany if no guess is left for an account from a network. It counts nothing.
+// MayGuess fails with TooMany if no guess at an account is left for a network. It counts nothing.
 func (s *Store) MayGuess(ctx context.Context, l GuessLimit, account, network string) error {
 	t, err := pg.One[tries](ctx, s.q, `
 		select count(*)::int as count, coalesce(max(resets_at - now()), interval '0') as wait
@@ -112,7 +113,7 @@ func (s *Store) MayGuess(ctx context.Context, l GuessLimit, account, network str
 	return err
 }
 
-// CountGuess counts a wrong guess. It fails with TooMany once there were more than the limit allows.
+// CountGuess counts a wrong guess. It fails with TooMany when a count exceeds its limit.
 func (s *Store) CountGuess(ctx context.Context, l GuessLimit, account, network string) error {
 	known, err := pg.Value[bool](ctx, s.q, `
 		select exists (select from platform.attempts where key = @known and resets_at > now())`,
@@ -129,13 +130,13 @@ func (s *Store) CountGuess(ctx context.Context, l GuessLimit, account, network s
 	return s.Attempt(ctx, l.Strangers, account)
 }
 
-// key returns what stands for someone's tries: fixed in size, and silent about who it is.
+// key returns the row key of a subject: a hash of fixed size that does not reveal the subject.
 func (l Limit) key(who string) []byte {
 	sum := sha256.Sum256([]byte(l.Name + "\x00" + who))
 	return sum[:]
 }
 
-// ForgetAttempts removes the counts whose window has passed.
+// ForgetAttempts deletes counts whose window has ended.
 func (s *Store) ForgetAttempts(ctx context.Context) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.attempts where resets_at < now()`)
 	return err

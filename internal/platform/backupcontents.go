@@ -10,7 +10,8 @@ import (
 	"socle/internal/pg"
 )
 
-// lockContents keeps everyone else from noting or forgetting contents of a project's backups until the transaction ends.
+// lockContents locks the backup contents of a project against concurrent changes until the
+// transaction ends.
 func lockContents(ctx context.Context, tx pgx.Tx, project uuid.UUID) error {
 	_, err := pg.Exec(ctx, tx,
 		`select pg_advisory_xact_lock(hashtextextended('backup contents ' || @project::uuid, 0))`,
@@ -18,8 +19,9 @@ func lockContents(ctx context.Context, tx pgx.Tx, project uuid.UUID) error {
 	return err
 }
 
-// NoteBackupContents notes which contents a backup needs, by their SHA-256, before it looks whether they are there. They come some at a time. It returns how many
-// were not noted before.
+// NoteBackupContents records the contents that a backup needs, by SHA-256. sums yields them in
+// batches. The backup calls it before it checks whether the contents are stored. It returns the
+// number of contents that were new for the backup.
 func (s *Store) NoteBackupContents(
 	ctx context.Context, project, backup uuid.UUID, sums iter.Seq2[[][]byte, error],
 ) (noted int64, err error) {
@@ -51,7 +53,7 @@ func (s *Store) NoteBackupContents(
 	return noted, err
 }
 
-// NeedsContents reports whether a backup needs all of some contents.
+// NeedsContents reports whether a backup needs all of the contents with these SHA-256 sums.
 func (s *Store) NeedsContents(ctx context.Context, project, backup uuid.UUID, sums [][]byte) (bool, error) {
 	return pg.Value[bool](ctx, s.q, `
 		select not exists (
@@ -60,7 +62,7 @@ func (s *Store) NeedsContents(ctx context.Context, project, backup uuid.UUID, su
 		pgx.StrictNamedArgs{"backup": backup, "project": project, "sums": sums})
 }
 
-// UnneededContents returns those contents that no backup of the project needs.
+// UnneededContents returns the sums that no backup of the project needs.
 func (s *Store) UnneededContents(ctx context.Context, project uuid.UUID, sums [][]byte) ([][]byte, error) {
 	return pg.Values[[]byte](ctx, s.q, `
 		select c from unnest(@sums::bytea[]) c
@@ -68,7 +70,8 @@ func (s *Store) UnneededContents(ctx context.Context, project uuid.UUID, sums []
 		pgx.StrictNamedArgs{"project": project, "sums": sums})
 }
 
-// ForgetStrayContent has a content removed that no backup of the project needs; one that is needed stays.
+// ForgetStrayContent calls remove if no backup of the project needs the content. Else it does
+// nothing.
 func (s *Store) ForgetStrayContent(ctx context.Context, project uuid.UUID, sum []byte, remove func() error) error {
 	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		if err := lockContents(ctx, tx, project); err != nil {
@@ -86,7 +89,8 @@ func (s *Store) ForgetStrayContent(ctx context.Context, project uuid.UUID, sum [
 	})
 }
 
-// ForgetBackupContents strikes off what a backup needs, when remove has removed each content that no other one needs.
+// ForgetBackupContents deletes the content references of a backup. It calls remove for each content
+// that no other backup of the project needs.
 func (s *Store) ForgetBackupContents(
 	ctx context.Context, project, backup uuid.UUID, remove func(sum []byte) error,
 ) error {

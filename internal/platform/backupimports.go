@@ -10,13 +10,14 @@ import (
 	"socle/internal/pg"
 )
 
-// Where a backup comes from.
+// Origins of a backup.
 const (
 	BackupMade     = "made"
 	BackupImported = "imported"
 )
 
-// StartImport notes a backup that arrives from elsewhere. It fails with Conflict if another one arrives for the project.
+// StartImport creates a backup in status running for an import. It fails with Conflict if another
+// import into the project is running.
 func (s *Store) StartImport(ctx context.Context, project, user uuid.UUID) (Backup, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -37,7 +38,7 @@ func (s *Store) StartImport(ctx context.Context, project, user uuid.UUID) (Backu
 	return b, err
 }
 
-// ForgetImport strikes a backup off that did not arrive, of which nothing is left.
+// ForgetImport deletes the row of a failed import. The caller has removed its files.
 func (s *Store) ForgetImport(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q,
 		`delete from platform.backups where uuid = @id and status = 'running' and origin = @origin`,
@@ -45,7 +46,7 @@ func (s *Store) ForgetImport(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// TakenForms returns those of some forms that belong to another project.
+// TakenForms returns the forms that belong to another project.
 func (s *Store) TakenForms(ctx context.Context, project uuid.UUID, forms []uuid.UUID) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q,
 		`select uuid from platform.forms where uuid = any(@forms::uuid[]) and project_uuid <> @project`,

@@ -10,7 +10,7 @@ import (
 	"socle/internal/pg"
 )
 
-// ListBackups returns a page of the backups of a project, and how many there are.
+// ListBackups returns a page of the backups of a project and the total count.
 func (s *Store) ListBackups(ctx context.Context, project uuid.UUID, page pg.Page) ([]Backup, int64, error) {
 	args := pgx.StrictNamedArgs{"project": project}
 	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.backups where project_uuid = @project`, args)
@@ -24,8 +24,8 @@ func (s *Store) ListBackups(ctx context.Context, project uuid.UUID, page pg.Page
 	return backups, total, err
 }
 
-// DeleteBackup says that a backup is being deleted: nobody restores it any more. It fails with NotFound if there is none, and with
-// Conflict if it is being made or restored.
+// DeleteBackup sets a backup to status deleting, after which it cannot be restored. It fails with
+// NotFound for an unknown backup, and with Conflict while the backup is being made or restored.
 func (s *Store) DeleteBackup(ctx context.Context, project, id uuid.UUID) (Backup, error) {
 	return change(ctx, s, func(tx *Store) (Backup, error) {
 		args := pgx.StrictNamedArgs{"id": id, "project": project}
@@ -54,13 +54,13 @@ func (s *Store) DeleteBackup(ctx context.Context, project, id uuid.UUID) (Backup
 	})
 }
 
-// DeletingBackups returns the backups that are being deleted, and whose bytes may go.
+// DeletingBackups returns the backups in status deleting whose bytes are due for removal.
 func (s *Store) DeletingBackups(ctx context.Context) ([]Backup, error) {
 	return pg.All[Backup](ctx, s.q, `select`+backupColumns+`
 		from platform.backups where status = 'deleting' and coalesce(bytes_until <= now(), true)`)
 }
 
-// FailedBackups returns the backups of a project, and of each whether it has failed.
+// FailedBackups returns all backups of a project. The value reports whether the backup failed.
 func (s *Store) FailedBackups(ctx context.Context, project uuid.UUID) (map[uuid.UUID]bool, error) {
 	all, err := pg.All[struct {
 		UUID   uuid.UUID
@@ -76,7 +76,7 @@ func (s *Store) FailedBackups(ctx context.Context, project uuid.UUID) (map[uuid.
 	return failed, err
 }
 
-// ForgetBackup removes a backup of which nothing is left.
+// ForgetBackup deletes the row of a backup. The caller has removed its files.
 func (s *Store) ForgetBackup(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.backups where uuid = @id and status = 'deleting'`,
 		pgx.StrictNamedArgs{"id": id})

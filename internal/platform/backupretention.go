@@ -14,13 +14,18 @@ import (
 )
 
 const (
-	failuresKept = 30 * 24 * time.Hour // how long a backup is remembered that was due and failed
-	unkeptStays  = 6 * time.Hour       // for who has begun to download it
+	failuresKept = 30 * 24 * time.Hour // retention of failed backups that were scheduled or awaited
+	unkeptStays  = 6 * time.Hour       // for downloads in progress
 )
 
-// RemoveUnkeptBackups says of the completed backups of a project that are not kept by the schedule that made them that they are being deleted,
-// and returns how many they are. Their bytes stay for some hours, for who is reading them. Those that failed long ago are forgotten. Backups that someone asked for stay, and so do the last one that was
-// proven and those that are being restored. Without a schedule nothing is removed. It fails with NotFound if there is nothing to do.
+// RemoveUnkeptBackups applies the retention rules of a project's schedule. It sets completed
+// backups outside the rules to status deleting and returns their number. Their bytes stay for some
+// hours for downloads in progress. It also deletes failed backups that are older than their
+// retention.
+//
+// It never removes backups that a user created, the last proven backup, or backups that are being
+// restored. A project without a schedule loses none but expired awaited ones. It fails with
+// NotFound if there is nothing to do.
 func (s *Store) RemoveUnkeptBackups(ctx context.Context, project uuid.UUID) (int64, error) {
 	return change(ctx, s, func(tx *Store) (int64, error) {
 		unkept, err := tx.unkeptBackups(ctx, project)
@@ -47,12 +52,12 @@ func (s *Store) RemoveUnkeptBackups(ctx context.Context, project uuid.UUID) (int
 	})
 }
 
-// unkeptBackups returns the completed backups of a project that need not be kept. Until the transaction ends, nobody deletes,
-// restores or proves any of the project's.
+// unkeptBackups returns the completed backups of a project that no retention rule keeps. It locks
+// the project's completed backups against deletion, restore and proof until the transaction ends.
 func (s *Store) unkeptBackups(ctx context.Context, project uuid.UUID) ([]uuid.UUID, error) {
 	schedule, err := s.GetBackupSchedule(ctx, project)
 	if fault.Is(err, fault.NotFound) {
-		schedule, err = BackupSchedule{Timezone: newSchedule.Timezone}, nil // which keeps all
+		schedule, err = BackupSchedule{Timezone: newSchedule.Timezone}, nil // keeps all
 	}
 	if err != nil {
 		return nil, err
@@ -67,7 +72,7 @@ func (s *Store) unkeptBackups(ctx context.Context, project uuid.UUID) ([]uuid.UU
 		UUID              uuid.UUID
 		StartedAt         time.Time
 		Scheduled, Proven bool
-		First, Due        bool // something waited for it; and that is long ago
+		First, Due        bool // First: a request waited for it; Due: its retention as an awaited backup has passed
 	}
 
 	backups, err := pg.All[made](ctx, s.q, `
@@ -80,7 +85,7 @@ func (s *Store) unkeptBackups(ctx context.Context, project uuid.UUID) ([]uuid.UU
 		return nil, err
 	}
 
-	// What is asked after the lock has seen every restore that was noted before it.
+	// This query runs after the lock, so it sees every restore that was recorded before the lock.
 	used, err := pg.Values[uuid.UUID](ctx, s.q, `
 		select backup_uuid from platform.restores where backup_project_uuid = @project and status in ('pending', 'running')`,
 		pgx.StrictNamedArgs{"project": project})

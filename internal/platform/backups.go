@@ -20,20 +20,21 @@ type Backup struct {
 	StartedAt   *time.Time `json:"startedAt" nullable:"true"`
 	CompletedAt *time.Time `json:"completedAt" nullable:"true" doc:"When it was completed or failed."`
 	Error       string     `json:"error" doc:"Why it failed; empty unless it did."`
-	Size        *int64     `json:"-"` // bytes that are kept of the dump
+	Size        *int64     `json:"-"` // stored bytes of the dump
 	ProvenAt    *time.Time `json:"-"`
 	ProofError  string     `json:"-"`
 	Scheduled   bool       `json:"-"`
 	TriedAt     *time.Time `json:"-"`
 	Origin      string     `json:"-"`
-	MadeBefore  *string    `json:"-"` // the operation that waited for it
-	WaitingFor  string     `json:"-"` // in words for the user
-	Warnings    []string   `json:"-"` // in words for the user
+	MadeBefore  *string    `json:"-"` // operation that waited for it
+	WaitingFor  string     `json:"-"` // text for users
+	Warnings    []string   `json:"-"` // texts for users
 }
 
 const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error, scheduled, tried_at, origin, made_before, waiting_for, warnings `
 
-// CreateBackup notes a backup that is to be made. It fails with Conflict if the project has one under way.
+// CreateBackup creates a pending backup. It fails with Conflict if the project has an unfinished
+// one.
 func (s *Store) CreateBackup(ctx context.Context, project, user uuid.UUID) (Backup, error) {
 	return s.createBackup(ctx, project, user, false)
 }
@@ -62,15 +63,16 @@ func (s *Store) createBackup(ctx context.Context, project, user uuid.UUID, sched
 	return b, s.takeAwaiting(ctx, project, id)
 }
 
-// GetBackup returns a backup of a project. It fails with NotFound if there is none.
+// GetBackup returns a backup of a project. It fails with NotFound for an unknown backup.
 func (s *Store) GetBackup(ctx context.Context, project, id uuid.UUID) (Backup, error) {
 	return pg.One[Backup](ctx, s.q,
 		`select`+backupColumns+`from platform.backups where uuid = @id and project_uuid = @project`,
 		pgx.StrictNamedArgs{"id": id, "project": project})
 }
 
-// CompleteBackup says that a backup is whole and where it should be: size bytes with that sum. warnings say what a restore will not bring back.
-// It fails with NotFound if someone has given the backup up.
+// CompleteBackup sets a running backup to completed. size and sum are the bytes and the checksum of
+// its stored dump. warnings list the parts that a restore does not bring back. It fails with
+// NotFound if the backup is not running any more.
 func (s *Store) CompleteBackup(ctx context.Context, id uuid.UUID, size int64, sum []byte, warnings []string) error {
 	_, err := pg.Value[uuid.UUID](ctx, s.q, `
 		update platform.backups
@@ -80,7 +82,7 @@ func (s *Store) CompleteBackup(ctx context.Context, id uuid.UUID, size int64, su
 	return err
 }
 
-// BackupUsage is how many backups a project has.
+// BackupUsage holds the count and the size of a project's backups.
 type BackupUsage struct {
 	Count  int64      `json:"count" doc:"Completed ones."`
 	Bytes  int64      `json:"bytes"`

@@ -10,8 +10,9 @@ import (
 	"socle/internal/pg"
 )
 
-// PostponeBackup says that a backup that runs is to be begun again later, and what it waits for. It returns for how long it has been tried. It fails with NotFound
-// if someone has given it up.
+// PostponeBackup sets a running backup back to pending for a later retry. what is the cause, in
+// words for users. It returns the time since the first start. It fails with NotFound if the backup
+// is not running any more.
 func (s *Store) PostponeBackup(ctx context.Context, id uuid.UUID, what string) (time.Duration, error) {
 	seconds, err := pg.Value[float64](ctx, s.q, `
 		update platform.backups set status = 'pending', waiting_for = @what, heartbeat_at = now()

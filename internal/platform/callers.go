@@ -11,28 +11,29 @@ import (
 	"socle/internal/pg"
 )
 
-// Caller is who makes a request, as the database has it at this moment.
+// Caller is the authenticated caller of a request with its current rights.
 type Caller struct {
 	User          uuid.UUID
-	Session       uuid.UUID     // or the personal access token
-	ByToken       bool          // it is a personal access token
-	Ceiling       Role          // what the token may do at most; Administrator in a session
-	Only          []uuid.UUID   // the projects that the token is for; nil: all
-	Administrator bool          // of the instance
-	Project       uuid.NullUUID // the project that the request names, if it is there
-	Organization  uuid.NullUUID // the organization that the request names, if it is there
-	Role          Role          // in that project or organization; 0 if the caller has no business in it
+	Session       uuid.UUID     // UUID of the session or of the personal access token
+	ByToken       bool          // authenticated by a personal access token
+	Ceiling       Role          // highest role of the token; Administrator for a session
+	Only          []uuid.UUID   // the only projects that the token opens; nil: all
+	Administrator bool          // of the install
+	Project       uuid.NullUUID // project in the request's scope, if it exists
+	Organization  uuid.NullUUID // organization in the request's scope, if it exists
+	Role          Role          // in that project or organization; 0: none
 	Status        string        // of that project: [Active], [Paused] or [Deleted]
-	BackupFirst   bool          // nothing of that project is destroyed before a backup of it is completed
+	BackupFirst   bool          // destructive operations in that project require a completed backup
 }
 
-// AtMost returns a role of the caller's user as far as the caller may use it.
+// AtMost limits a role of the caller's user to the ceiling of the token.
 func (c Caller) AtMost(r Role) Role { return max(r, c.Ceiling) }
 
-// Scope is what a request names: a project, by its own id or by the id of a form in it, or else an organization.
+// Scope is the subject of a request: a project, named by its own UUID or by a form in it, or an
+// organization.
 type Scope struct{ Project, Form, Organization uuid.NullUUID }
 
-// entering joins who asks with what the request names, and with their role there.
+// entering joins the caller with the scope of the request and with their role in it.
 const entering = `
 	select who.user_uuid, who.session, who.ceiling, who.only, who.is_administrator, who.expired, who.stale, p.uuid as project, p.status, p.backup_before_destructive as first, o.uuid as organization,
 	       case when coalesce(p.uuid, o.uuid) is null then null when who.is_administrator then who.ceiling else greatest(m.role, who.ceiling) end as role, m.role is not null as member
@@ -70,8 +71,9 @@ func (e entered) caller() Caller {
 	return c
 }
 
-// Authenticate returns the caller that a verified token names, and their role in what the
-// request names, in one round trip. Whoever is suspended, and whose session ended, is nobody: Unauthenticated.
+// Authenticate returns the caller of a verified access token and their role in the request's scope,
+// in one round trip. It fails with Unauthenticated if the user is suspended or the session has
+// ended.
 func (s *Store) Authenticate(ctx context.Context, user, session uuid.UUID, scope Scope) (Caller, error) {
 	row, err := pg.One[entered](ctx, s.q, `
 		with who as (
@@ -89,8 +91,9 @@ func (s *Store) Authenticate(ctx context.Context, user, session uuid.UUID, scope
 	return row.caller(), err
 }
 
-// AuthenticateToken is [Store.Authenticate] for a personal access token of this hash: the caller may do what the token and its
-// user both may. Once in ten minutes it notes that the token is in use.
+// AuthenticateToken is [Store.Authenticate] for the hash of a personal access token. The caller has
+// the lesser rights of the token and its user. It records the use of the token at most every ten
+// minutes.
 func (s *Store) AuthenticateToken(ctx context.Context, hash []byte, scope Scope) (Caller, error) {
 	row, err := pg.One[entered](ctx, s.q, `
 		with who as (

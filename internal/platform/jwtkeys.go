@@ -14,7 +14,8 @@ import (
 	"socle/internal/token"
 )
 
-// JWTKey is a public key of a project: its rows API takes the tokens that the private one has signed.
+// JWTKey is a public key of a project. Its rows API accepts tokens signed by the matching private
+// key.
 type JWTKey struct {
 	UUID        uuid.UUID       `json:"uuid"`
 	ProjectUUID uuid.UUID       `json:"projectUuid"`
@@ -30,8 +31,8 @@ const (
 	maxJWTKeys    = 10 // each may cost every request a verification
 )
 
-// CreateJWTKey adds a public key to a project. It fails with Conflict if the project has a key of that id, and with
-// Unprocessable if it has all that it may have.
+// CreateJWTKey adds a public key to a project. It fails with Conflict if the project has a key with
+// that id, and with Unprocessable if it has the allowed number of keys.
 func (s *Store) CreateJWTKey(ctx context.Context, project, user uuid.UUID, key token.PublicKey) (JWTKey, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -67,7 +68,7 @@ func (s *Store) CreateJWTKey(ctx context.Context, project, user uuid.UUID, key t
 	return made, err
 }
 
-// ListJWTKeys returns a page of a project's public keys, and how many there are in all.
+// ListJWTKeys returns a page of the public keys of a project and the total count.
 func (s *Store) ListJWTKeys(ctx context.Context, project uuid.UUID, page pg.Page) ([]JWTKey, int64, error) {
 	args := pgx.StrictNamedArgs{"project": project}
 	total, err := pg.Value[int64](ctx, s.q,
@@ -82,7 +83,8 @@ func (s *Store) ListJWTKeys(ctx context.Context, project uuid.UUID, page pg.Page
 	return keys, total, err
 }
 
-// DeleteJWTKey removes a public key: within seconds no server takes its tokens any more. It fails with NotFound if there is none.
+// DeleteJWTKey deletes a public key. All servers reject its tokens within seconds. It fails with
+// NotFound for an unknown key.
 func (s *Store) DeleteJWTKey(ctx context.Context, project, id uuid.UUID) (JWTKey, error) {
 	return change(ctx, s, func(tx *Store) (JWTKey, error) {
 		return pg.One[JWTKey](ctx, tx.q, `

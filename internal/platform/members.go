@@ -32,14 +32,15 @@ func (s *Store) addMember(ctx context.Context, organization, user uuid.UUID, rol
 	return err
 }
 
-// GetMember returns a member of an organization. It fails with NotFound if the user is none.
+// GetMember returns a member of an organization. It fails with NotFound if the user is not a
+// member.
 func (s *Store) GetMember(ctx context.Context, organization, user uuid.UUID) (Member, error) {
 	return pg.One[Member](ctx, s.q,
 		`select`+memberColumns+fromMembers+`where m.organization_uuid = @organization and m.user_uuid = @user`,
 		pgx.StrictNamedArgs{"organization": organization, "user": user})
 }
 
-// ListMembers returns a page of an organization's members, and how many there are in all.
+// ListMembers returns a page of the members of an organization and the total count.
 func (s *Store) ListMembers(ctx context.Context, organization uuid.UUID, page pg.Page) ([]Member, int64, error) {
 	args := pgx.StrictNamedArgs{"organization": organization}
 	total, err := pg.Value[int64](ctx, s.q,
@@ -57,8 +58,9 @@ func (s *Store) ListMembers(ctx context.Context, organization uuid.UUID, page pg
 	return members, total, err
 }
 
-// UpdateMember gives a member another role. Nobody gives more than they have, or changes whoever has more: Forbidden. It
-// fails with NotFound if there is no such member, and with Conflict if the organization would be left without an owner.
+// UpdateMember changes the role of a member. It fails with Forbidden if the old or the new role is
+// above the actor's, with NotFound for an unknown member, and with Conflict if the organization
+// would lose its last owner.
 func (s *Store) UpdateMember(
 	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID, role Role,
 ) (Member, error) {
@@ -84,8 +86,8 @@ func (s *Store) UpdateMember(
 	return m, err
 }
 
-// TransferOrganization makes another member an owner, and the actor, who was one, an admin. It fails with Unprocessable
-// on user_uuid if that is no member.
+// TransferOrganization makes another member an owner, and the actor, if an owner, an admin. It
+// fails with Unprocessable on user_uuid if the user is not a member.
 func (s *Store) TransferOrganization(
 	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID,
 ) (Member, error) {
@@ -101,7 +103,8 @@ func (s *Store) TransferOrganization(
 		}
 
 		before, err := tx.GetMember(ctx, organization, actor.User)
-		if err == nil && before.RoleID == Owner && actor.User != user { // an administrator may be no member
+		// An administrator of the install need not be a member.
+		if err == nil && before.RoleID == Owner && actor.User != user {
 			err = tx.setRole(ctx, organization, actor.User, Admin)
 		}
 
@@ -116,7 +119,8 @@ func (s *Store) TransferOrganization(
 	return m, err
 }
 
-// setRole changes a member's role. Invitations that they made, and could not make with it, end.
+// setRole changes the role of a member. It deletes the member's invitations that exceed the new
+// role.
 func (s *Store) setRole(ctx context.Context, organization, user uuid.UUID, role Role) error {
 	args := pgx.StrictNamedArgs{"organization": organization, "user": user, "role": role}
 	n, err := pg.Exec(ctx, s.q,
@@ -135,8 +139,9 @@ func (s *Store) setRole(ctx context.Context, organization, user uuid.UUID, role 
 	return err
 }
 
-// DeleteMember removes a member from an organization, and ends the invitations that they made. It fails with NotFound if
-// there is none, Forbidden if their role is above the actor's, and Conflict if the organization would be left without an owner.
+// DeleteMember removes a member from an organization and deletes their invitations. It fails with
+// NotFound for an unknown member, with Forbidden if their role is above the actor's, and with
+// Conflict if the organization would lose its last owner.
 func (s *Store) DeleteMember(
 	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID,
 ) (Member, error) {
@@ -157,8 +162,8 @@ func (s *Store) DeleteMember(
 	return m, err
 }
 
-// LeaveOrganization ends a user's own membership. It fails with NotFound if they are no member, and with Conflict if
-// the organization would be left without an owner.
+// LeaveOrganization removes the actor from an organization. It fails with NotFound if they are not
+// a member, and with Conflict if the organization would lose its last owner.
 func (s *Store) LeaveOrganization(ctx context.Context, organization uuid.UUID, actor Caller) (Member, error) {
 	var m Member
 	err := s.governed(ctx, organization, actor, Viewer, func(tx *Store, _ Role) error {
@@ -189,8 +194,8 @@ func (s *Store) deleteMember(ctx context.Context, organization, user uuid.UUID) 
 	return s.rehome(ctx, organization, user)
 }
 
-// rehome gives a user who is no member any more of the organization that was theirs another one: the first that they own, or
-// a new one. So everybody has an organization of their own, and one that was handed over can be deleted.
+// rehome assigns a new home organization to a user who has left theirs: the first that they own, or
+// else a new one. Every user has a home organization, and one that was handed over can be deleted.
 func (s *Store) rehome(ctx context.Context, left, user uuid.UUID) error {
 	before, err := pg.One[struct {
 		Username         string
@@ -230,7 +235,7 @@ func (s *Store) createHome(ctx context.Context, user uuid.UUID, name string) (uu
 	return id, s.addMember(ctx, id, user, Owner)
 }
 
-// ownerless says what the constraint on an organization's last owner has refused.
+// ownerless translates a violation of the constraint on the last owner of an organization.
 func ownerless(err error) error {
 	if pg.Violates(err, "members_last_owner") {
 		return fault.New(fault.Conflict, "the organization would have no owner").WithCode("last_owner").Because(err)

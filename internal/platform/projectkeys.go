@@ -14,7 +14,7 @@ import (
 	"socle/internal/token"
 )
 
-// ProjectKey is a key by which applications reach a project's rows. The key itself is shown once, when it is made.
+// ProjectKey is a key for the rows API of a project. Its text is shown once, on creation.
 type ProjectKey struct {
 	UUID        uuid.UUID `json:"uuid"`
 	ProjectUUID uuid.UUID `json:"projectUuid"`
@@ -27,12 +27,13 @@ type ProjectKey struct {
 
 const (
 	projectKeyColumns = ` uuid, project_uuid, name, kind, hint, created_at, created_by `
-	hintRandom        = 4 // characters of a key's random part in its hint
+	hintRandom        = 4 // random characters of a key in its hint
 	maxKeys           = 100
 )
 
-// CreateProjectKey makes a key of a kind, publishable or secret, and returns it beside its row. It fails with
-// Conflict if the project has a key of that name, and with Unprocessable if it has all that it may have.
+// CreateProjectKey creates a key of kind publishable or secret and returns its row and its text. It
+// fails with Conflict if the project has a key of that name, and with Unprocessable if it has the
+// allowed number of keys.
 func (s *Store) CreateProjectKey(
 	ctx context.Context, project, user uuid.UUID, name, kind string,
 ) (ProjectKey, string, error) {
@@ -73,7 +74,7 @@ func (s *Store) CreateProjectKey(
 	return made, key, err
 }
 
-// ListProjectKeys returns a page of a project's keys, and how many there are in all.
+// ListProjectKeys returns a page of the keys of a project and the total count.
 func (s *Store) ListProjectKeys(ctx context.Context, project uuid.UUID, page pg.Page) ([]ProjectKey, int64, error) {
 	args := pgx.StrictNamedArgs{"project": project}
 	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.project_keys where project_uuid = @project`,
@@ -88,7 +89,8 @@ func (s *Store) ListProjectKeys(ctx context.Context, project uuid.UUID, page pg.
 	return keys, total, err
 }
 
-// DeleteProjectKey revokes a key: within seconds no server takes it any more. It fails with NotFound if there is none.
+// DeleteProjectKey revokes a key. All servers reject it within seconds. It fails with NotFound for
+// an unknown key.
 func (s *Store) DeleteProjectKey(ctx context.Context, project, id uuid.UUID) (ProjectKey, error) {
 	return change(ctx, s, func(tx *Store) (ProjectKey, error) {
 		return pg.One[ProjectKey](ctx, tx.q, `
@@ -97,13 +99,14 @@ func (s *Store) DeleteProjectKey(ctx context.Context, project, id uuid.UUID) (Pr
 	})
 }
 
-// KnownKey is what a project's key is known by.
+// KnownKey identifies a key of a project.
 type KnownKey struct {
 	UUID uuid.UUID
 	Kind string // publishable or secret
 }
 
-// KnowProjectKey returns which key of a project, active, paused or deleted, a key is. It fails with NotFound if it is none.
+// KnowProjectKey returns the row of a key by its text. It fails with NotFound unless it is a key of
+// this project, and the project is active, paused or deleted.
 func (s *Store) KnowProjectKey(ctx context.Context, project uuid.UUID, key string) (KnownKey, error) {
 	return pg.One[KnownKey](ctx, s.q, `
 		select k.uuid, k.kind from platform.project_keys k join platform.projects p on p.uuid = k.project_uuid

@@ -14,8 +14,8 @@ import (
 	"socle/internal/pg"
 )
 
-// Request is a request to a project, as it was answered: who asked, for what, and what came of it. Neither a path nor a value
-// that somebody sent is in it.
+// Request is an answered request to a project in the request log. It contains no path and no value
+// of the client.
 type Request struct {
 	UUID     uuid.UUID  `json:"uuid" doc:"The request's id, which its answer had in X-Request-Id."`
 	Project  uuid.UUID  `json:"-"`
@@ -31,28 +31,29 @@ type Request struct {
 }
 
 const (
-	requestDays   = "platform_requests" // the schema of the partitions
+	requestDays   = "platform_requests" // schema of the partitions
 	dayName       = "day_20060102"
-	requestsLock  = "5s" // to wait for others, where a partition is made or dropped
-	requestMethod = 16   // bytes of a method that are kept: a client may send any word
+	requestsLock  = "5s" // lock timeout for creating or dropping a partition
+	requestMethod = 16   // bytes kept of a method, as a client may send any word
 )
 
-// RequestFilter says which requests to a project are listed, the newest first.
+// RequestFilter narrows the request log of a project. Newest requests come first.
 type RequestFilter struct {
-	From, To  time.Time // the zero time for any
+	From, To  time.Time // zero: unbounded
 	MinStatus int
-	Method    string // "" for any
+	Method    string // "": any
 	Before    RequestKey
 	Limit     int
 }
 
-// RequestKey is a request's place in the list; the zero one is before all.
+// RequestKey is the position of a request in the list. The zero value is before all.
 type RequestKey struct {
 	At   time.Time
 	UUID uuid.UUID
 }
 
-// AddRequests keeps requests. What is lost in a crash of the database within a moment is no harm: it does not wait for the disk.
+// AddRequests appends to the request log. It commits asynchronously, so a database crash may lose
+// the last moment of it.
 func (s *Store) AddRequests(ctx context.Context, requests []Request) error {
 	err := s.addRequests(ctx, requests)
 	if pg.State(err) != "23514" { // check_violation: no partition takes a row
@@ -89,7 +90,7 @@ func (s *Store) addRequests(ctx context.Context, requests []Request) error {
 	})
 }
 
-// requestRows hands requests to COPY, row by row, as values that need no conversion.
+// requestRows is a pgx.CopyFromSource of requests. It yields values that need no conversion.
 type requestRows struct {
 	requests []Request
 	values   []any
@@ -127,7 +128,8 @@ func optional(id *uuid.UUID) pgtype.UUID {
 	return pgtype.UUID{Bytes: *id, Valid: true}
 }
 
-// addRequestDay makes the partition of the day of a time. That another server has made it is no error.
+// addRequestDay creates the partition of the day that contains at. A partition that another server
+// has created is not an error.
 func (s *Store) addRequestDay(ctx context.Context, at time.Time) error {
 	day := at.UTC().Truncate(24 * time.Hour)
 	const bound = "2006-01-02 15:04:05-07"
@@ -136,14 +138,14 @@ func (s *Store) addRequestDay(ctx context.Context, at time.Time) error {
 			pg.Quote(requestDays, day.Format(dayName)), pg.Literal(day.Format(bound)),
 			pg.Literal(day.Add(24*time.Hour).Format(bound))))
 	switch pg.State(err) {
-	case "42P07", "42P17", "23505": // there is one, it overlaps one, and what two who make it at the same moment meet
+	case "42P07", "42P17", "23505": // exists, overlaps, or created concurrently
 		return nil
 	}
 
 	return err
 }
 
-// ForgetRequestDays forgets requests that are older than keep, by whole days.
+// ForgetRequestDays drops the partitions of days older than keep.
 func (s *Store) ForgetRequestDays(ctx context.Context, keep time.Duration) error {
 	days, err := pg.Values[string](ctx, s.q, `
 		select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -177,7 +179,7 @@ func (s *Store) alterRequests(ctx context.Context, sql string) error {
 	})
 }
 
-// ListRequests returns requests to a project, and the place from which the list goes on; nil where it ends.
+// ListRequests returns requests to a project and the key of the next page, nil at the end.
 func (s *Store) ListRequests(ctx context.Context, project uuid.UUID, f RequestFilter) ([]Request, *RequestKey, error) {
 	if f.Before.At.IsZero() {
 		f.Before.At = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -12,7 +12,7 @@ import (
 	"socle/internal/pg"
 )
 
-// Restore is the restoring of a backup.
+// Restore is a restore of a backup.
 type Restore struct {
 	UUID              uuid.UUID  `json:"uuid"`
 	BackupUUID        uuid.UUID  `json:"backupUuid"`
@@ -29,7 +29,7 @@ type Restore struct {
 	CreatedBy         uuid.UUID  `json:"createdBy"`
 }
 
-// What a backup is restored into.
+// Targets of a restore.
 const (
 	IntoPlace = "in_place"
 	IntoNew   = "new"
@@ -38,22 +38,22 @@ const (
 const restoreColumns = ` uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, started_at, completed_at, error,
 	case when target = 'in_place' then kept_until end as kept_until, undone_at, created_at, created_by `
 
-// NewRestore says what is restored into what.
+// NewRestore holds the parameters of a restore.
 type NewRestore struct {
 	Backup, BackupProject uuid.UUID
-	Project               uuid.UUID // the backup's, or a new one
+	Project               uuid.UUID // project of the backup, or a new one
 	Target                string
 }
 
-// CreateRestore notes a restore that is to be carried out. It fails with NotFound if there is no such backup, and with Conflict if
-// that is not completed or the project has a restore under way.
+// CreateRestore creates a pending restore. It fails with NotFound for an unknown backup, and with
+// Conflict if the backup is not completed or the project has an unfinished restore.
 func (s *Store) CreateRestore(ctx context.Context, user uuid.UUID, n NewRestore) (Restore, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Restore{}, err
 	}
 
-	// The lock keeps the backup from being deleted before the restore is there to be seen.
+	// The row lock blocks the deletion of the backup until the restore is visible.
 	status, err := pg.Value[string](ctx, s.q,
 		`select status from platform.backups where uuid = @backup and project_uuid = @project for share`,
 		pgx.StrictNamedArgs{"backup": n.Backup, "project": n.BackupProject})
@@ -82,19 +82,22 @@ func (s *Store) CreateRestore(ctx context.Context, user uuid.UUID, n NewRestore)
 	return r, err
 }
 
-// GetRestore returns a restore of a backup of a project. It fails with NotFound if there is none.
+// GetRestore returns a restore of a backup of a project. It fails with NotFound for an unknown
+// restore.
 func (s *Store) GetRestore(ctx context.Context, project, id uuid.UUID) (Restore, error) {
 	return pg.One[Restore](ctx, s.q,
 		`select`+restoreColumns+`from platform.restores where uuid = @id and backup_project_uuid = @project`,
 		pgx.StrictNamedArgs{"id": id, "project": project})
 }
 
-// replacedKept is how long a database is kept that a restored one took the place of.
+// replacedKept is the retention of a database that a restore has replaced.
 const replacedKept = 7 * 24 * time.Hour
 
-// CompleteRestore puts a restored database in its place and says so, in one transaction: by the statements that rename the two, with which
-// forms the project has from now on, and which migration. The empty database of a new project is kept by nobody's wish, and to be dropped. It fails with NotFound if someone has given the restore up, and with Conflict if the
-// project is not active any more.
+// CompleteRestore swaps in a restored database and sets the restore to completed, in one
+// transaction. renames are the statements that rename both databases. forms are the project's forms
+// from now on, version its schema version. The empty database of a new project is not kept. It
+// fails with NotFound if the restore is not running any more, and with Conflict if the project is
+// not active.
 func (s *Store) CompleteRestore(
 	ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string,
 ) error {
@@ -111,8 +114,9 @@ func (s *Store) CompleteRestore(
 	})
 }
 
-// FailRestore says that a restore came to nothing, and why, in words for the user. The project that was made for it, if one was, is to be
-// removed from then on. It reports whether it did: what is over stays as it is.
+// FailRestore sets a restore to failed. reason is for users. It also sets a project that was
+// created for the restore to status deleting. It reports false if the restore has already ended,
+// and changes nothing then.
 func (s *Store) FailRestore(ctx context.Context, r Restore, reason string) (failed bool, err error) {
 	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		failed, err = s.Within(tx).Restores().Fail(ctx, r.UUID, reason)
@@ -130,13 +134,13 @@ func (s *Store) FailRestore(ctx context.Context, r Restore, reason string) (fail
 	return failed, err
 }
 
-// ExpiredRestores returns the restores after which something is kept that has been kept long enough.
+// ExpiredRestores returns the restores whose replaced database has passed its retention.
 func (s *Store) ExpiredRestores(ctx context.Context) ([]Restore, error) {
 	return pg.All[Restore](ctx, s.q, `select`+restoreColumns+`from platform.restores where kept_until < now()`)
 }
 
-// ForgoReplaced says that what a project held before a restore need not be kept any more. It fails with NotFound if there is no such restore, and with
-// Conflict if nothing is kept.
+// ForgoReplaced ends the retention of the database that a restore has replaced. It fails with
+// NotFound for an unknown restore, and with Conflict if no database is kept.
 func (s *Store) ForgoReplaced(ctx context.Context, project, id uuid.UUID) (Restore, error) {
 	return change(ctx, s, func(tx *Store) (Restore, error) {
 		r, err := pg.One[Restore](ctx, tx.q, `
@@ -156,15 +160,15 @@ func (s *Store) ForgoReplaced(ctx context.Context, project, id uuid.UUID) (Resto
 	})
 }
 
-// ReplacedDropped says that what a project held before a restore is gone.
+// ReplacedDropped records that the database that a restore had replaced is dropped.
 func (s *Store) ReplacedDropped(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `update platform.restores set kept_until = null where uuid = @id`,
 		pgx.StrictNamedArgs{"id": id})
 	return err
 }
 
-// RestoredProjects returns the projects that have bytes of which their own database knows nothing: something is being restored into them, or
-// the database is kept that a restored one took the place of.
+// RestoredProjects returns the projects that have bytes unknown to their own database: they have an
+// unfinished restore, or a replaced database is kept.
 func (s *Store) RestoredProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select distinct project_uuid from platform.restores where kept_until is not null or status in ('pending', 'running')`)

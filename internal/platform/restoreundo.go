@@ -10,7 +10,7 @@ import (
 	"socle/internal/pg"
 )
 
-// ListRestores returns a page of the restores of backups of a project, and how many there are.
+// ListRestores returns a page of the restores of backups of a project and the total count.
 func (s *Store) ListRestores(ctx context.Context, project uuid.UUID, page pg.Page) ([]Restore, int64, error) {
 	args := pgx.StrictNamedArgs{"project": project}
 	total, err := pg.Value[int64](ctx, s.q,
@@ -25,8 +25,9 @@ func (s *Store) ListRestores(ctx context.Context, project uuid.UUID, page pg.Pag
 	return restores, total, err
 }
 
-// UndoableRestore returns a restore of a backup of a project that can be gone back on. It fails with NotFound if there is no such restore, and with
-// Conflict if nothing is kept of what was before, or the project has gone back to it.
+// UndoableRestore returns a restore that can be undone. It fails with NotFound for an unknown
+// restore, and with Conflict if the replaced database is not kept or the restore was already
+// undone.
 func (s *Store) UndoableRestore(ctx context.Context, project, id uuid.UUID) (Restore, error) {
 	r, err := s.GetRestore(ctx, project, id)
 	switch {
@@ -42,8 +43,8 @@ func (s *Store) UndoableRestore(ctx context.Context, project, id uuid.UUID) (Res
 	return r, nil
 }
 
-// UndoRestore puts the database that a restore replaced in its place again and says so, as [Store.CompleteRestore] does. It fails with Conflict if
-// nothing is kept any more.
+// UndoRestore swaps the replaced database back in and records it, as [Store.CompleteRestore] does.
+// It fails with Conflict if the replaced database is not kept any more.
 func (s *Store) UndoRestore(
 	ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string,
 ) (Restore, error) {
@@ -64,22 +65,22 @@ func (s *Store) UndoRestore(
 	})
 }
 
-// RestoreExpired reports whether what a restore replaced has been kept long enough.
+// RestoreExpired reports whether the database that a restore replaced has passed its retention.
 func (s *Store) RestoreExpired(ctx context.Context, id uuid.UUID) (bool, error) {
 	return pg.Value[bool](ctx, s.q,
 		`select exists (select from platform.restores where uuid = @id and kept_until < now())`,
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// UndoableProjects returns the active projects that may go back to what they held before a restore.
+// UndoableProjects returns the active projects for which a replaced database is kept.
 func (s *Store) UndoableProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select distinct p.uuid from platform.restores r join platform.projects p on p.uuid = r.project_uuid
 		where r.kept_until is not null and p.status = 'active'`)
 }
 
-// takePlace puts a database in the place of a project's, by the statements that rename the two, and says which forms the project has from now on, and
-// which migration. It fails with Conflict if the project is not active any more.
+// takePlace swaps in the database of a project by the renames, and records the project's forms and
+// schema version. It fails with Conflict if the project is not active.
 func takePlace(
 	ctx context.Context, tx pgx.Tx, project uuid.UUID, forms []uuid.UUID, version int64, renames []string,
 ) error {

@@ -12,7 +12,7 @@ import (
 	"socle/internal/pg"
 )
 
-// Session is a log-in, and all that is renewed by its refresh tokens.
+// Session is a log-in that its refresh tokens renew.
 type Session struct {
 	UUID       uuid.UUID `json:"uuid"`
 	CreatedAt  time.Time `json:"createdAt"`
@@ -23,15 +23,16 @@ type Session struct {
 	IsCurrent  bool      `json:"isCurrent" doc:"Whether this request was made in it."`
 }
 
-// sessionColumns need an argument @current.
+// sessionColumns requires the argument @current.
 const sessionColumns = ` uuid, created_at, refreshed_at as last_used_at, expires_at, address, user_agent, uuid = @current as is_current `
 
-// Client is from where someone uses a session, as far as they tell.
+// Client is the origin of a request in a session: its address and its User-Agent.
 type Client struct{ Address, Agent string }
 
-// CreateSession opens a session of a user whose password has this hash. Sessions of the user that are long over are removed on the
-// way. It fails with Unauthenticated if the password has been changed, or the user suspended, since the hash was read: the row's lock
-// leaves no moment between in which a session could outlive the password that opened it.
+// CreateSession opens a session for a user with this password hash. It also deletes expired
+// sessions of the user. It fails with Unauthenticated if the password has changed, or the user was
+// suspended, since the hash was read. The row lock ensures that no session outlives the password
+// that opened it.
 func (s *Store) CreateSession(
 	ctx context.Context, user uuid.UUID, passwordHash string, from Client, life time.Duration,
 ) (RefreshableSession, error) {
@@ -62,19 +63,20 @@ func (s *Store) CreateSession(
 	return made, err
 }
 
-// RefreshableSession is a session with what its refresh token is made of.
+// RefreshableSession holds the inputs of a refresh token.
 type RefreshableSession struct {
 	UUID, UserUUID uuid.UUID
-	Generation     int32 // of the one refresh token that is not spent
+	Generation     int32 // of the current refresh token
 	ExpiresAt      time.Time
 }
 
-// doubled is for how long a spent refresh token may come again: a client that sent it twice, or that never got the answer.
-// Both get the token that followed it, so that there is still one.
+// doubled is the grace period of a used refresh token, for a client that retries or that lost the
+// response. Both calls get the token that followed it, so one valid token remains.
 const doubled = 10 * time.Second
 
-// RefreshSession spends the refresh token of a generation. One that was spent before ends the session: it is in two hands. It
-// fails with Unauthenticated then, and if there is no such session or its user is suspended.
+// RefreshSession uses up the refresh token of a generation and renews the session. Reuse of an
+// older token deletes the session, because the token was stolen. It fails with Unauthenticated
+// then, for an unknown or expired session, and for a suspended user.
 func (s *Store) RefreshSession(
 	ctx context.Context, session uuid.UUID, generation int32, from Client, life time.Duration,
 ) (RefreshableSession, error) {
@@ -124,7 +126,8 @@ func (s *Store) RefreshSession(
 	return renewed, err
 }
 
-// ListSessions returns a page of a user's sessions that are not over, and how many there are in all. current is the one that asks.
+// ListSessions returns a page of a user's active sessions and the total count. current is the
+// session of the request.
 func (s *Store) ListSessions(ctx context.Context, user, current uuid.UUID, page pg.Page) ([]Session, int64, error) {
 	total, err := pg.Value[int64](ctx, s.q,
 		`select count(*) from platform.sessions where user_uuid = @user and expires_at > now()`,
@@ -140,7 +143,8 @@ func (s *Store) ListSessions(ctx context.Context, user, current uuid.UUID, page 
 	return sessions, total, err
 }
 
-// DeleteSession ends a session of a user: the next request in it is refused. It fails with NotFound if there is none.
+// DeleteSession ends a session of a user. The next request in it is rejected. It fails with
+// NotFound for an unknown session.
 func (s *Store) DeleteSession(ctx context.Context, user, current, id uuid.UUID) (Session, error) {
 	return change(ctx, s, func(tx *Store) (Session, error) {
 		return pg.One[Session](ctx, tx.q, `
@@ -149,7 +153,7 @@ func (s *Store) DeleteSession(ctx context.Context, user, current, id uuid.UUID) 
 	})
 }
 
-// DeleteOtherSessions ends all sessions of a user but the current one, and returns them.
+// DeleteOtherSessions ends all sessions of a user except the current one and returns them.
 func (s *Store) DeleteOtherSessions(ctx context.Context, user, current uuid.UUID) ([]Session, error) {
 	return change(ctx, s, func(tx *Store) ([]Session, error) {
 		return pg.All[Session](ctx, tx.q, `

@@ -12,48 +12,48 @@ import (
 	"socle/internal/pg"
 )
 
-// Settings are what an administrator can change while the instance runs. They are read where they are used, so a
-// change counts on every server from the next request on.
+// Settings are the settings that an administrator can change at run time. Each use reads them from
+// the database, so a change applies to the next request on every server.
 type Settings struct {
-	SignUp                  bool  // anyone may create a user
-	OrganizationsPerUser    int64 // that a user owns
+	SignUp                  bool  // anyone may create an account
+	OrganizationsPerUser    int64 // owned by a user
 	MembersPerOrganization  int64 // invitations included
 	ProjectsPerOrganization int64
 	MaxUploadSize           int64 // bytes
-	DeletedProjectDays      int64 // that a deleted project can be restored
-	RequestDays             int64 // that requests to projects are kept
-	MaxImportedBackup       int64 // bytes of all that it holds
-	MaxRestoreSeconds       int64 // for the database of a backup, and as many more for each GiB of its dump
+	DeletedProjectDays      int64 // retention of deleted projects
+	RequestDays             int64 // retention of the request log
+	MaxImportedBackup       int64 // bytes of its whole content
+	MaxRestoreSeconds       int64 // base for restoring a database, plus as much per GiB of its dump
 }
 
-// DeletedKept returns how long a deleted project can be restored.
+// DeletedKept returns the retention of deleted projects.
 func (s Settings) DeletedKept() time.Duration {
 	return time.Duration(s.DeletedProjectDays) * 24 * time.Hour
 }
 
-// RequestsKept returns how long requests to projects are kept.
+// RequestsKept returns the retention of the request log.
 func (s Settings) RequestsKept() time.Duration { return time.Duration(s.RequestDays) * 24 * time.Hour }
 
-// RestoreTimeout returns how long restoring a dump of so many bytes may take.
+// RestoreTimeout returns the timeout for restoring a dump of this size in bytes.
 func (s Settings) RestoreTimeout(dump int64) time.Duration {
 	return time.Duration(s.MaxRestoreSeconds) *
 		(time.Second + time.Duration(float64(time.Second)*float64(dump)/(1<<30)))
 }
 
-// builtIn are the settings of an instance that nobody has told anything else.
+// builtIn holds the defaults.
 var builtIn = Settings{SignUp: true, OrganizationsPerUser: 100, MembersPerOrganization: 1000,
 	ProjectsPerOrganization: 100, MaxUploadSize: 5 << 30,
 	DeletedProjectDays: 7, RequestDays: 7, MaxImportedBackup: 100 << 30, MaxRestoreSeconds: 3600}
 
-// declaration declares a setting: a switch, or a number with its range.
+// declaration declares a setting: a boolean, or an integer with its range.
 type declaration struct {
 	name, meaning string
-	flag          func(*Settings) *bool  // nil: a number
-	number        func(*Settings) *int64 // nil: a switch
-	min, max      int64                  // of a number
+	flag          func(*Settings) *bool  // nil: an integer
+	number        func(*Settings) *int64 // nil: a boolean
+	min, max      int64                  // of an integer
 }
 
-// declarations is the one place where a setting of the running instance is declared.
+// declarations declares all run-time settings.
 var declarations = []declaration{
 	{name: "sign_up",
 		meaning: "Whether anyone may create a user; if not, administrators do, and whoever is invited does.",
@@ -83,7 +83,7 @@ var declarations = []declaration{
 		min:     1, max: 30 * 24 * 3600, number: func(s *Settings) *int64 { return &s.MaxRestoreSeconds }},
 }
 
-// Setting is a setting as administrators see it.
+// Setting is a setting in the API.
 type Setting struct {
 	Name      string     `json:"name"`
 	Type      string     `json:"type" enum:"boolean,integer"`
@@ -96,14 +96,14 @@ type Setting struct {
 	UpdatedBy *uuid.UUID `json:"updatedBy" nullable:"true"`
 }
 
-// stored is a row of what was set. What this release does not know, or can't be read, does not count.
+// stored is a row of platform.settings. Unknown names and invalid values are ignored.
 type stored struct {
 	Name, Value string
 	UpdatedAt   time.Time
 	UpdatedBy   uuid.UUID
 }
 
-// Settings returns the settings that hold now.
+// Settings returns the settings in effect.
 func (s *Store) Settings(ctx context.Context) (Settings, error) {
 	rows, err := s.storedSettings(ctx)
 	if err != nil {
@@ -113,14 +113,14 @@ func (s *Store) Settings(ctx context.Context) (Settings, error) {
 	now := s.Defaults
 	for _, d := range declarations {
 		if row, ok := rows[d.name]; ok {
-			_ = d.read(&now, row.Value) // a value that can't be read leaves the default
+			_ = d.read(&now, row.Value) // an invalid value leaves the default
 		}
 	}
 
 	return now, nil
 }
 
-// ListSettings returns all settings in the order of their declaration.
+// ListSettings returns all settings in the order of declaration.
 func (s *Store) ListSettings(ctx context.Context) ([]Setting, error) {
 	rows, err := s.storedSettings(ctx)
 	if err != nil {
@@ -150,14 +150,14 @@ func (s *Store) storedSettings(ctx context.Context) (map[string]stored, error) {
 	return byName, nil
 }
 
-// KnowsSetting fails with NotFound if there is no setting of that name.
+// KnowsSetting fails with NotFound for an unknown setting.
 func KnowsSetting(name string) error {
 	_, err := declared(name)
 	return err
 }
 
-// UpdateSetting sets a setting to a value, written as JSON. It fails with NotFound if there is no such setting, and with
-// Unprocessable on the field value if it can't be that.
+// UpdateSetting sets a setting to a JSON value. It fails with NotFound for an unknown setting, and
+// with Unprocessable on the field value if the value is invalid.
 func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value string) (Setting, error) {
 	d, err := declared(name)
 	if err != nil {
@@ -179,7 +179,7 @@ func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value s
 	return d.show(s.Defaults, row, true), err
 }
 
-// ResetSetting makes a setting's default hold again. It fails with NotFound if there is no such setting.
+// ResetSetting resets a setting to its default. It fails with NotFound for an unknown setting.
 func (s *Store) ResetSetting(ctx context.Context, name string) (Setting, error) {
 	d, err := declared(name)
 	if err != nil {
@@ -202,7 +202,7 @@ func declared(name string) (declaration, error) {
 	return declaration{}, fault.New(fault.NotFound, "there is no such setting")
 }
 
-// read puts a value, written as JSON, into its place.
+// read parses a JSON value into its field of s.
 func (d declaration) read(s *Settings, value string) error {
 	if d.flag != nil {
 		if value != "true" && value != "false" {
@@ -227,7 +227,7 @@ func (d declaration) read(s *Settings, value string) error {
 	return nil
 }
 
-// show returns the setting as row has it, if there is one and it can be read.
+// show returns the setting with the value of row, if set and valid, or with its default.
 func (d declaration) show(defaults Settings, row stored, set bool) Setting {
 	now := defaults
 	shown := Setting{Name: d.name, Meaning: d.meaning, Type: "boolean"}

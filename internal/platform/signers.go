@@ -10,8 +10,8 @@ import (
 	"socle/internal/pg"
 )
 
-// AuthenticateSigner returns the caller who stands for a user that has signed something, with the role that the user has by now in a project. It
-// fails with Unauthenticated if the user has no business there any more.
+// AuthenticateSigner returns a caller for the user who signed a URL, with the user's current role
+// in a project. It fails with Unauthenticated if the user has no role in the project any more.
 func (s *Store) AuthenticateSigner(ctx context.Context, user, project uuid.UUID) (Caller, error) {
 	row, err := pg.One[struct {
 		IsAdministrator bool

@@ -14,7 +14,7 @@ import (
 	"socle/internal/token"
 )
 
-// Token is a personal access token. The token itself is shown once, when it is made.
+// Token is a personal access token. Its text is shown once, on creation.
 type Token struct {
 	UUID         uuid.UUID    `json:"uuid"`
 	Name         string       `json:"name"`
@@ -28,11 +28,11 @@ type Token struct {
 
 const tokenColumns = ` t.uuid, t.name, t.hint, t.role as role_id, t.project_uuids, t.created_at, t.expires_at, t.last_used_at `
 
-// NewToken is what a token is made of.
+// NewToken holds the parameters of a token.
 type NewToken struct {
 	Name      string
 	Role      Role
-	Projects  []uuid.UUID // nil: all of the user's
+	Projects  []uuid.UUID // nil: all projects of the user
 	ExpiresAt time.Time
 }
 
@@ -41,8 +41,9 @@ const (
 	longestToken = 366 * 24 * time.Hour
 )
 
-// CreateToken makes a token of a user, and returns it beside its row. It fails with Unprocessable if the name is blank, the end is past or more
-// than a year away, or a project is none of the user's, and with Conflict if they have a token of that name.
+// CreateToken creates a token for a user and returns its row and its text. It fails with
+// Unprocessable if the name is blank, the expiry is past or more than a year away, or a project is
+// not one of the user's. It fails with Conflict if the user has a token of that name.
 func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (Token, string, error) {
 	n.Name = strings.TrimSpace(n.Name)
 	switch now := time.Now(); {
@@ -86,7 +87,7 @@ func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (To
 	return made, text, err
 }
 
-// mayOpen fails with Unprocessable unless all projects are ones that the user may see.
+// mayOpen fails with Unprocessable if the user has no access to one of the projects.
 func (s *Store) mayOpen(ctx context.Context, user uuid.UUID, projects []uuid.UUID) error {
 	unknown, err := pg.Value[int](ctx, s.q, `
 		select count(*)::int from unnest(@projects::uuid[]) named where not exists (
@@ -101,7 +102,8 @@ func (s *Store) mayOpen(ctx context.Context, user uuid.UUID, projects []uuid.UUI
 	return err
 }
 
-// ListTokens returns a page of a user's tokens, expired ones for a while, and how many there are in all.
+// ListTokens returns a page of a user's tokens and the total count. Expired ones stay listed for a
+// month.
 func (s *Store) ListTokens(ctx context.Context, user uuid.UUID, page pg.Page) ([]Token, int64, error) {
 	args := pgx.StrictNamedArgs{"user": user}
 	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.tokens where user_uuid = @user`, args)
@@ -115,7 +117,8 @@ func (s *Store) ListTokens(ctx context.Context, user uuid.UUID, page pg.Page) ([
 	return tokens, total, err
 }
 
-// DeleteToken revokes a token: the next request with it is refused. It fails with NotFound if the user has no such token.
+// DeleteToken revokes a token. The next request with it is rejected. It fails with NotFound for an
+// unknown token.
 func (s *Store) DeleteToken(ctx context.Context, user, id uuid.UUID) (Token, error) {
 	return change(ctx, s, func(tx *Store) (Token, error) {
 		return pg.One[Token](ctx, tx.q, `
@@ -124,7 +127,7 @@ func (s *Store) DeleteToken(ctx context.Context, user, id uuid.UUID) (Token, err
 	})
 }
 
-// TouchToken notes that a token was used. It is no change that the audit log tells of.
+// TouchToken records the use of a token. The audit log has no entry of it.
 func (s *Store) TouchToken(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `
 		update platform.tokens set last_used_at = now()
@@ -133,7 +136,7 @@ func (s *Store) TouchToken(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// ForgetTokens removes tokens that expired a month ago.
+// ForgetTokens deletes tokens that expired at least 30 days ago.
 func (s *Store) ForgetTokens(ctx context.Context) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.tokens where expires_at < now() - interval '30 days'`)
 	return err

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Prefixes of API keys: whoever finds one, a person or a scanner of leaked secrets, sees what it is.
+// Prefixes of API keys, recognizable for people and secret scanners.
 const (
 	PublishablePrefix = "socle_publishable_"
 	SecretPrefix      = "socle_secret_"
@@ -22,7 +22,7 @@ const (
 	keySum    = 4  // bytes; 7 characters
 )
 
-// NewAPIKey returns a new key with a prefix: 160 random bits and a checksum.
+// NewAPIKey returns a new key: the prefix, 160 random bits and a checksum.
 func NewAPIKey(prefix string) string {
 	random := make([]byte, keyRandom)
 	_, _ = rand.Read(random) // never fails
@@ -30,8 +30,8 @@ func NewAPIKey(prefix string) string {
 	return prefix + keyText.EncodeToString(random) + checksum(prefix, random)
 }
 
-// IsAPIKey reports whether text has the form of an API key of one of the prefixes, its checksum included: what
-// is mistyped or invented needs no look-up.
+// IsAPIKey reports whether text has the form of a publishable or secret key with a valid checksum.
+// Mistyped keys fail without a database query.
 func IsAPIKey(text string) bool {
 	return formed(text, PublishablePrefix) || formed(text, SecretPrefix)
 }
@@ -47,7 +47,6 @@ func formed(text, prefix string) bool {
 
 	body, sum := rest[:keyText.EncodedLen(keyRandom)], rest[keyText.EncodedLen(keyRandom):]
 	random, err := keyText.DecodeString(body)
-
 	return err == nil && checksum(prefix, random) == sum
 }
 

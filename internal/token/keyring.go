@@ -20,14 +20,15 @@ import (
 
 const (
 	lifetime = time.Hour
-	leeway   = 30 * time.Second // by which the clocks of two replicas may differ
-	maxSize  = 8 << 10          // bytes of a token, ours have about 500
-	kind     = "at+jwt"         // tokens for another purpose carry another type (RFC 9068)
+	leeway   = 30 * time.Second // tolerated clock skew between servers
+	maxSize  = 8 << 10          // bytes of a token; typical ones have 500
+	kind     = "at+jwt"         // type header of access tokens (RFC 9068); other tokens have another type
 	issuer   = "socle"
 	audience = "socle-platform"
 )
 
-// Keyring signs access tokens with one key and verifies those of several. Its keys never change.
+// Keyring signs access tokens with one key and verifies those of several. It is immutable and safe
+// for concurrent use.
 type Keyring struct {
 	active Key
 	keys   map[string]*ecdsa.PublicKey
@@ -35,13 +36,14 @@ type Keyring struct {
 	signed signedTokens
 }
 
-// Claims is what an access token says.
+// Claims holds the claims of an access token.
 type Claims struct {
 	User, Session       uuid.UUID
 	IssuedAt, ExpiresAt time.Time // UTC, whole seconds
 }
 
-// NewKeyring returns a keyring that signs with active. Tokens of the older keys verify as well.
+// NewKeyring returns a keyring that signs with active and verifies tokens of active and older. It
+// panics on a zero or duplicate key.
 func NewKeyring(active Key, older ...Key) *Keyring {
 	r := &Keyring{active: active, keys: map[string]*ecdsa.PublicKey{}}
 	set := jwk.NewSet()
@@ -50,7 +52,7 @@ func NewKeyring(active Key, older ...Key) *Keyring {
 		if err == nil {
 			err = set.AddKey(public)
 		}
-		if err != nil { // a zero Key, or one given twice
+		if err != nil { // a zero or duplicate Key
 			panic("token: keyring: " + err.Error())
 		}
 
@@ -66,10 +68,10 @@ func NewKeyring(active Key, older ...Key) *Keyring {
 	return r
 }
 
-// JWKS returns the public keys as a JSON Web Key Set. The caller must not change it.
+// JWKS returns the public keys as a JSON Web Key Set. The caller must not modify it.
 func (r *Keyring) JWKS() []byte { return r.jwks }
 
-// payload is the body of an access token. Pointers tell an absent time from the year 1970.
+// payload is the body of an access token. Pointers distinguish absent times from zero.
 type payload struct {
 	Issuer    string `json:"iss"`
 	Audience  string `json:"aud"`
@@ -81,7 +83,7 @@ type payload struct {
 	ExpiresAt *int64 `json:"exp"`
 }
 
-// Sign returns a token for a session of a user that is valid from now for one hour, and what it says.
+// Sign returns a token for a session of a user, valid for one hour from now, and its claims.
 func (r *Keyring) Sign(user, session uuid.UUID, now time.Time) (string, Claims, error) {
 	issued, expires := now.Unix(), now.Add(lifetime).Unix()
 	body, err := json.Marshal(payload{
@@ -105,8 +107,8 @@ func (r *Keyring) Sign(user, session uuid.UUID, now time.Time) (string, Claims, 
 	return string(token), Claims{user, session, time.Unix(issued, 0).UTC(), time.Unix(expires, 0).UTC()}, nil
 }
 
-// Verify returns what the token says if one of the keys signed it as an access token and it is valid
-// at now. Otherwise it fails with Unauthenticated and the code token_expired or invalid_token.
+// Verify returns the claims of an access token if one of the keys signed it and it is valid at now.
+// Otherwise it fails with Unauthenticated and the code token_expired or invalid_token.
 func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 	claims, err := r.verify(token, now)
 	if err != nil {
@@ -114,7 +116,7 @@ func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 			WithCode("invalid_token").Because(err)
 	}
 
-	// Without leeway: to be judged early by a clock that is ahead costs a client one refresh.
+	// No leeway: early expiry on a fast clock costs a client one refresh.
 	if !now.Before(claims.ExpiresAt) {
 		return Claims{}, fault.New(fault.Unauthenticated, "the access token has expired").WithCode("token_expired")
 	}
@@ -122,7 +124,7 @@ func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 	return claims, nil
 }
 
-// verify checks everything but the expiry.
+// verify checks everything except the expiry.
 func (r *Keyring) verify(token string, now time.Time) (Claims, error) {
 	if len(token) > maxSize {
 		return Claims{}, fmt.Errorf("token of %d bytes", len(token))
@@ -150,7 +152,7 @@ func (r *Keyring) verify(token string, now time.Time) (Claims, error) {
 	return p.claims(now)
 }
 
-// signer returns the key that the token's header names. It reads nothing else that could name a key.
+// signer returns the key that the token's header names by kid. It ignores all other key references.
 func (r *Keyring) signer(token string) (*ecdsa.PublicKey, error) {
 	if strings.Count(token, ".") != 2 {
 		return nil, errors.New("not three segments")
@@ -158,7 +160,7 @@ func (r *Keyring) signer(token string) (*ecdsa.PublicKey, error) {
 
 	segments := strings.Split(token, ".")
 	for _, s := range segments {
-		// Decoders pass over line breaks and spare bits; with them one signature has many spellings.
+		// Decoders ignore line breaks and spare bits, so one signature would have many encodings.
 		if plain, err := base64.RawURLEncoding.DecodeString(s); err != nil ||
 			base64.RawURLEncoding.EncodeToString(plain) != s {
 			return nil, errors.New("a segment is not base64url")
@@ -216,7 +218,7 @@ func (p payload) claims(now time.Time) (Claims, error) {
 	return Claims{user, session, time.Unix(*p.IssuedAt, 0).UTC(), time.Unix(*p.ExpiresAt, 0).UTC()}, nil
 }
 
-// canonical parses a UUID in the one spelling that we write.
+// canonical parses a UUID in its canonical spelling only.
 func canonical(s string) (uuid.UUID, error) {
 	id, err := uuid.Parse(s)
 	if err == nil && (id.String() != s || id == uuid.Nil) {

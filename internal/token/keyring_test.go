@@ -42,7 +42,7 @@ func mint(t testing.TB, r *Keyring) string {
 	return token
 }
 
-// refused fails the test unless the token fails as invalid.
+// refused fails the test unless Verify returns invalid_token.
 func refused(t *testing.T, r *Keyring, name, token string) {
 	t.Helper()
 
@@ -133,7 +133,7 @@ func TestJWKS(t *testing.T) {
 	}
 }
 
-// forge signs a header and a body that no library would write.
+// forge signs any header and body, even ones that no library would write.
 func forge(t *testing.T, key Key, header, body string) string {
 	t.Helper()
 
@@ -151,12 +151,12 @@ func forge(t *testing.T, key Key, header, body string) string {
 	return signed + "." + encode(string(signature[:]))
 }
 
-// header returns the header of a token that passes, with another type.
+// header returns a valid token header with another type.
 func header(key Key, typ string) string {
 	return `{"alg":"ES256","kid":"` + key.ID + `","typ":"` + typ + `"}`
 }
 
-// valid returns the members of a body that passes.
+// valid returns the claims of a valid token.
 func valid() map[string]any {
 	return map[string]any{
 		"iss": issuer, "aud": audience, "sub": user.String(), "sid": session.String(), "jti": "1",
@@ -164,7 +164,7 @@ func valid() map[string]any {
 	}
 }
 
-// body returns a body that passes but for one member, which has another value or, with "", none.
+// body returns valid claims with one replaced or, for the value "", removed.
 func body(t *testing.T, name, value string) string {
 	t.Helper()
 
@@ -183,7 +183,7 @@ func body(t *testing.T, name, value string) string {
 	return `{"` + name + `":` + value + `,` + string(rest[1:])
 }
 
-// B1.2: what is no token at all.
+// B1.2: malformed tokens.
 func TestVerifyMalformed(t *testing.T) {
 	t.Parallel()
 
@@ -219,7 +219,7 @@ func TestVerifyMalformed(t *testing.T) {
 	}
 }
 
-// B1.4: what was signed is not what is shown.
+// B1.4: tokens edited after signing.
 func TestVerifyEdited(t *testing.T) {
 	t.Parallel()
 
@@ -263,7 +263,7 @@ func TestVerifyEdited(t *testing.T) {
 	}
 }
 
-// B1.3 and B1.5: another algorithm.
+// B1.3 and B1.5: other algorithms.
 func TestVerifyAlgorithm(t *testing.T) {
 	t.Parallel()
 
@@ -301,7 +301,7 @@ func TestVerifyAlgorithm(t *testing.T) {
 	}
 }
 
-// B1.6: the header names no key of ours, or says more than we understand.
+// B1.6: headers with an unknown key id or unsupported extensions.
 func TestVerifyHeader(t *testing.T) {
 	t.Parallel()
 
@@ -317,13 +317,13 @@ func TestVerifyHeader(t *testing.T) {
 		refused(t, r, "header with "+kid, forge(t, key, `{`+kid+`"alg":"ES256","typ":"at+jwt"}`, good))
 	}
 
-	// The same way of making a token gives one that passes, so the above fail for their headers.
+	// The good header passes, so the cases above fail because of their headers.
 	if _, err := r.Verify(forge(t, key, header(key, kind), good), now); err != nil {
 		t.Errorf("Verify of the good header = %v", err)
 	}
 }
 
-// B1.7: the token brings its own key, or says where it lies.
+// B1.7: tokens that contain or reference their own key.
 func TestVerifyForeignKey(t *testing.T) {
 	t.Parallel()
 
@@ -370,7 +370,7 @@ func TestVerifyForeignKey(t *testing.T) {
 	}
 }
 
-// B1.8 and B1.9: signed by the right key, for another purpose or with wrong claims.
+// B1.8 and B1.9: signed by the right key, but for another purpose or with wrong claims.
 func TestVerifyClaims(t *testing.T) {
 	t.Parallel()
 

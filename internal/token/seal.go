@@ -6,10 +6,10 @@ import (
 	"errors"
 )
 
-// ErrSealed says that what was sealed does not open: the key is another, or the bytes were changed.
+// ErrSealed is the failure of [Open]: another key sealed the bytes, or they were changed.
 var ErrSealed = errors.New("what was sealed does not open under this key")
 
-// Seal encrypts plain under a key of 32 bytes (AES-256-GCM with a random nonce), as [Derive] makes one.
+// Seal encrypts plain with AES-256-GCM and a random nonce, under a 32-byte key from [Derive].
 func Seal(key, plain []byte) ([]byte, error) {
 	box, err := boxOf(key)
 	if err != nil {
@@ -19,7 +19,7 @@ func Seal(key, plain []byte) ([]byte, error) {
 	return box.Seal(nil, nil, plain, nil), nil
 }
 
-// Open returns what [Seal] sealed. It fails with [ErrSealed] if it is not that, or the key is another.
+// Open decrypts the output of [Seal]. It fails with [ErrSealed] for another key or changed bytes.
 func Open(key, sealed []byte) ([]byte, error) {
 	box, err := boxOf(key)
 	if err != nil {

@@ -5,11 +5,12 @@ import (
 	"sync"
 )
 
-// mostSigned is how many tokens are remembered.
+// mostSigned bounds the cache.
 const mostSigned = 4096
 
-// signedTokens remembers what tokens say whose signature was found good: a client sends the same one with each of its requests, and
-// judging the signature costs more than all the rest of it. What they say is judged anew each time.
+// signedTokens caches the payloads of tokens whose signature was verified. Clients send the same
+// token with every request, and the verification costs more than the rest of the request. Claims
+// are checked on every use.
 type signedTokens struct {
 	mu   sync.Mutex
 	said map[[sha256.Size]byte]payload

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestTOTPCode has the values of RFC 6238, appendix B, of which six digits are the last of eight.
+// TestTOTPCode has the test vectors of RFC 6238, appendix B, reduced to six digits.
 func TestTOTPCode(t *testing.T) {
 	t.Parallel()
 
