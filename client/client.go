@@ -4,7 +4,8 @@
 //
 //	c := &client.Client{URL: "http://localhost:8080"}
 //	if _, err := c.Login(ctx, "ada@example.com", password, ""); err != nil { … }
-//	reply, err := c.Do(ctx, client.Request{Method: "POST", Path: "/projects", Body: map[string]any{"name": "library"}})
+//	project := map[string]any{"name": "library"}
+//	reply, err := c.Do(ctx, client.Request{Method: "POST", Path: "/projects", Body: project})
 package client
 
 import (
@@ -85,10 +86,10 @@ func (e *Error) Error() string {
 
 // Retry policy and limits.
 const (
-	attempts  = 3                      // per request that may be retried
-	firstWait = 200 * time.Millisecond // doubles with each attempt
-	mostWait  = 5 * time.Second        // a longer Retry-After is left to the caller
-	mostReply = 64 << 20               // bytes of an envelope
+	maxAttempts    = 3                      // per request that may be retried
+	initialBackoff = 200 * time.Millisecond // doubles with each attempt
+	maxBackoff     = 5 * time.Second        // a longer Retry-After is left to the caller
+	maxReplySize   = 64 << 20               // bytes of an envelope
 )
 
 // Do sends a request and returns the response. It fails with an [*Error] if the server reports a
@@ -97,7 +98,7 @@ const (
 // Do makes up to three attempts while the server is unreachable or busy. Retries are safe: a POST
 // carries an Idempotency-Key, which Do generates if Header has none. A request whose Body is an
 // io.Reader is sent once.
-func (c *Client) Do(ctx context.Context, r Request) (*Reply, error) { return c.do(ctx, r, attempts) }
+func (c *Client) Do(ctx context.Context, r Request) (*Reply, error) { return c.do(ctx, r, maxAttempts) }
 
 func (c *Client) do(ctx context.Context, r Request, attempts int) (*Reply, error) {
 	stream, body, err := encode(r.Body)
@@ -117,7 +118,7 @@ func (c *Client) do(ctx context.Context, r Request, attempts int) (*Reply, error
 		header.Set("Idempotency-Key", rand.Text())
 	}
 
-	for attempt, wait := 1, firstWait; ; attempt, wait = attempt+1, 2*wait {
+	for attempt, wait := 1, initialBackoff; ; attempt, wait = attempt+1, 2*wait {
 		reader := stream
 		if body != nil {
 			reader = bytes.NewReader(body)
@@ -132,8 +133,8 @@ func (c *Client) do(ctx context.Context, r Request, attempts int) (*Reply, error
 			return reply, nil
 		}
 
-		after, again := retryable(err)
-		if !again || stream != nil || attempt == attempts || max(after, wait) > mostWait {
+		after, retry := retryable(err)
+		if !retry || stream != nil || attempt == attempts || max(after, wait) > maxBackoff {
 			return nil, err
 		}
 
@@ -226,7 +227,7 @@ func (c *Client) send(ctx context.Context, r Request, header http.Header, body i
 func read(res *http.Response) (*Reply, error) {
 	defer res.Body.Close()
 
-	text, err := io.ReadAll(io.LimitReader(res.Body, mostReply))
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxReplySize))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
@@ -278,7 +279,7 @@ func read(res *http.Response) (*Reply, error) {
 }
 
 // retryable reports whether a failure is temporary, and the delay that the server requests.
-func retryable(err error) (after time.Duration, again bool) {
+func retryable(err error) (after time.Duration, retry bool) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return 0, false
 	}

@@ -33,11 +33,11 @@ func (c *Client) Refresh(ctx context.Context, refreshToken string) (Session, err
 }
 
 func (c *Client) session(ctx context.Context, path string, body any) (Session, error) {
-	nobody := *c
-	nobody.Token, nobody.Project = "", ""
+	anonymous := *c
+	anonymous.Token, anonymous.Project = "", ""
 
 	// One attempt only: a refresh token is single-use.
-	reply, err := nobody.do(ctx, Request{Method: http.MethodPost, Path: path, Body: body}, 1)
+	reply, err := anonymous.do(ctx, Request{Method: http.MethodPost, Path: path, Body: body}, 1)
 	if err != nil {
 		return Session{}, err
 	}

@@ -153,7 +153,7 @@ func (r *record) append(ctx context.Context, tx pgx.Tx) error {
 
 	_, err = pg.Exec(ctx, tx, `select socle.append_audit(@seq, @entry, @hash)`,
 		pgx.StrictNamedArgs{
-			"seq": last.Seq + 1, "entry": string(text), "hash": chained(r.key, last.Seq+1, last.Hash, text),
+			"seq": last.Seq + 1, "entry": string(text), "hash": chainHash(r.key, last.Seq+1, last.Hash, text),
 		})
 	if pg.Violates(err, "audit_key") {
 		return AlreadyDone(err)
@@ -189,14 +189,14 @@ func HasKey(ctx context.Context, q pg.Querier, key string) (bool, error) {
 // upgrade, so each entry is checked by the form of its own hash.
 const hashVersion = 2
 
-// chained returns the hash of entry number seq, which follows the hash previous.
-func chained(key []byte, seq int64, previous, entry []byte) []byte {
+// chainHash returns the hash of entry number seq, which follows the hash previous.
+func chainHash(key []byte, seq int64, previous, entry []byte) []byte {
 	mac := token.MAC(key, []byte(KeyPurpose), binary.BigEndian.AppendUint64(nil, uint64(seq)), previous, entry)
 	return append([]byte{hashVersion}, mac...)
 }
 
-// formerlyChained is chained in the form of the previous release.
-func formerlyChained(key []byte, seq int64, previous, entry []byte) []byte {
+// chainHashV1 is chainHash in the form of the previous release.
+func chainHashV1(key []byte, seq int64, previous, entry []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write(binary.BigEndian.AppendUint64(nil, uint64(seq)))
 	h.Write(previous)
@@ -205,12 +205,12 @@ func formerlyChained(key []byte, seq int64, previous, entry []byte) []byte {
 	return h.Sum(nil)
 }
 
-// isChained reports whether hash is the hash of an entry, in either form.
-func isChained(hash, key []byte, seq int64, previous, entry []byte) bool {
+// verifyChainHash reports whether hash is the hash of an entry, in either form.
+func verifyChainHash(hash, key []byte, seq int64, previous, entry []byte) bool {
 	if len(hash) == sha256.Size {
-		return hmac.Equal(hash, formerlyChained(key, seq, previous, entry))
+		return hmac.Equal(hash, chainHashV1(key, seq, previous, entry))
 	}
-	return hmac.Equal(hash, chained(key, seq, previous, entry))
+	return hmac.Equal(hash, chainHash(key, seq, previous, entry))
 }
 
 // timestamps formats times so that they sort as text.

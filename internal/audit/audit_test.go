@@ -97,7 +97,7 @@ func TestCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if got := strings.Join(report.Faults, "; "); test.finds == "" && got != "" ||
+		if got := strings.Join(report.Faults, "; "); (test.finds == "" && got != "") ||
 			!strings.Contains(got, test.finds) {
 			t.Errorf("%s: found %q, want %q", test.does, got, test.finds)
 		}

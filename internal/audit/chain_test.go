@@ -15,7 +15,7 @@ func TestChainOfTwoReleases(t *testing.T) {
 	key := []byte("key")
 	type hashing func(key []byte, seq int64, previous, entry []byte) []byte
 	last, rows := make([]byte, 32), []row{}
-	for i, hash := range []hashing{formerlyChained, formerlyChained, chained, formerlyChained, chained, chained} {
+	for i, hash := range []hashing{chainHashV1, chainHashV1, chainHash, chainHashV1, chainHash, chainHash} {
 		entry, err := json.Marshal(map[string]int{"n": i})
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestChainOfTwoReleases(t *testing.T) {
 	}
 
 	// Another split of the same bytes is another entry.
-	a, b := chained(key, 1, []byte("ab"), []byte("c")), chained(key, 1, []byte("a"), []byte("bc"))
+	a, b := chainHash(key, 1, []byte("ab"), []byte("c")), chainHash(key, 1, []byte("a"), []byte("bc"))
 	if bytes.Equal(a, b) {
 		t.Error("two cuts have one hash")
 	}

@@ -38,7 +38,7 @@ func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded
 		  and (@from = '' or entry::jsonb ->> 'at' >= @from) and (@to = '' or entry::jsonb ->> 'at' < @to)`
 
 	args := pgx.StrictNamedArgs{
-		"actor": f.Actor, "action": f.Action, "project": f.Project, "from": moment(f.From), "to": moment(f.To),
+		"actor": f.Actor, "action": f.Action, "project": f.Project, "from": formatTime(f.From), "to": formatTime(f.To),
 	}
 	total, err := pg.Value[int64](ctx, q, `select count(*)`+chosen, args)
 	if err != nil {
@@ -69,7 +69,7 @@ type row struct {
 	Hash  []byte
 }
 
-func moment(t time.Time) string {
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
@@ -83,8 +83,8 @@ type Report struct {
 	Faults  []string // in the order of the log; empty: none
 }
 
-// most bounds the faults of a report.
-const most = 100
+// maxFaults bounds the faults of a report.
+const maxFaults = 100
 
 // Check verifies a database's whole log against its hashes under key. It cannot detect that the end
 // of the log was cut off together with its head; compare the report's head with one noted earlier.
@@ -105,7 +105,7 @@ func Check(ctx context.Context, q pg.Querier, key []byte) (Report, error) {
 	}
 
 	if c.last.Seq != head.Seq || !hmac.Equal(c.last.Hash, head.Hash) {
-		c.found("the log ends with entry %d, and entry %d was written", c.last.Seq, head.Seq)
+		c.addFault("the log ends with entry %d, and entry %d was written", c.last.Seq, head.Seq)
 	}
 
 	c.report.Head = head
@@ -124,9 +124,9 @@ func (c *checker) next() error {
 	r := c.row
 	switch {
 	case r.Seq != c.last.Seq+1:
-		c.found("entries %d to %d are gone", c.last.Seq+1, r.Seq-1)
-	case !isChained(r.Hash, c.key, r.Seq, c.last.Hash, []byte(r.Entry)):
-		c.found("entry %d is not as it was written", r.Seq)
+		c.addFault("entries %d to %d are gone", c.last.Seq+1, r.Seq-1)
+	case !verifyChainHash(r.Hash, c.key, r.Seq, c.last.Hash, []byte(r.Entry)):
+		c.addFault("entry %d is not as it was written", r.Seq)
 	}
 
 	c.report.Entries++
@@ -135,8 +135,8 @@ func (c *checker) next() error {
 	return nil
 }
 
-func (c *checker) found(format string, args ...any) {
-	if len(c.report.Faults) < most {
+func (c *checker) addFault(format string, args ...any) {
+	if len(c.report.Faults) < maxFaults {
 		c.report.Faults = append(c.report.Faults, fmt.Sprintf(format, args...))
 	}
 }

@@ -42,13 +42,15 @@ func verifyAudit(e environment) *cobra.Command {
 var errTampered = errors.New("not every log is as it was written")
 
 func verifyLogs(ctx context.Context, d *server.Database, secret []byte, out io.Writer) error {
-	key, whole := token.Derive(secret, audit.KeyPurpose), true
+	key := token.Derive(secret, audit.KeyPurpose)
+	intact := true
+
 	report, err := audit.Check(ctx, d.Pool, key)
 	if err != nil {
 		return err
 	}
 
-	whole = printReport(out, "platform", report) && whole
+	intact = printReport(out, "platform", report) && intact
 
 	projects, err := d.Store.ActiveProjects(ctx)
 	if err != nil {
@@ -66,17 +68,17 @@ func verifyLogs(ctx context.Context, d *server.Database, secret []byte, out io.W
 			return fmt.Errorf("project %s: %w", id, err)
 		}
 
-		whole = printReport(out, "project "+id.String(), report) && whole
+		intact = printReport(out, "project "+id.String(), report) && intact
 	}
 
-	if !whole {
+	if !intact {
 		return errTampered
 	}
 
 	return nil
 }
 
-func printReport(out io.Writer, log string, r audit.Report) (whole bool) {
+func printReport(out io.Writer, log string, r audit.Report) (intact bool) {
 	for _, fault := range r.Faults {
 		fmt.Fprintf(out, "%s: %s\n", log, fault)
 	}

@@ -69,9 +69,9 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 func oneLine(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		switch said := b.String(); {
-		case said == "":
-		case strings.HasSuffix(said, ":"):
+		switch joined := b.String(); {
+		case joined == "":
+		case strings.HasSuffix(joined, ":"):
 			b.WriteByte(' ')
 		default:
 			b.WriteString("; ")
@@ -133,7 +133,7 @@ func serve(e environment) *cobra.Command {
 				return err
 			}
 
-			welcome(cmd.OutOrStdout(), s)
+			printReady(cmd.OutOrStdout(), s)
 			return s.Run(cmd.Context())
 		},
 	}
@@ -142,8 +142,8 @@ func serve(e environment) *cobra.Command {
 	return cmd
 }
 
-// welcome prints the server's address and, on a new install, how to create the administrator.
-func welcome(w io.Writer, s *server.Server) {
+// printReady prints the server's address and, on a new install, how to create the administrator.
+func printReady(w io.Writer, s *server.Server) {
 	fmt.Fprintf(w, "Socle is ready at %s\nAPI reference: %s/docs\n", s.URL, s.URL)
 
 	if s.SetupToken != "" {

@@ -139,7 +139,7 @@ func split(name string) []string {
 	for i := 1; i <= len(letters); i++ {
 		switch {
 		case i < len(letters) && letters[i] != '_' && (!unicode.IsUpper(letters[i]) ||
-			unicode.IsUpper(letters[i-1]) && (i+1 == len(letters) || unicode.IsUpper(letters[i+1]))):
+			(unicode.IsUpper(letters[i-1]) && (i+1 == len(letters) || unicode.IsUpper(letters[i+1])))):
 			continue
 		}
 

@@ -30,7 +30,7 @@ func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 
 	if name == "-" {
 		_, err := io.Copy(cmd.OutOrStdout(), io.TeeReader(res.Body, progress))
-		return cutOff(err)
+		return explainTruncation(err)
 	}
 
 	part, err := os.CreateTemp(dirOf(name), filepath.Base(name)+".*.part")
@@ -44,15 +44,15 @@ func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 		err = part.Sync()
 	}
 
-	if err = errors.Join(cutOff(err), part.Close()); err != nil {
+	if err = errors.Join(explainTruncation(err), part.Close()); err != nil {
 		return err
 	}
 
 	return os.Rename(part.Name(), name)
 }
 
-// cutOff explains an incomplete response.
-func cutOff(err error) error {
+// explainTruncation explains an incomplete response.
+func explainTruncation(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the connection was cut off, and nothing is kept of what had arrived: try again")
 	}

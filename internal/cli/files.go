@@ -84,7 +84,7 @@ func verifyProjects(
 	for _, id := range slices.SortedFunc(maps.Keys(statuses), func(a, b uuid.UUID) int {
 		return bytes.Compare(a[:], b[:])
 	}) {
-		look := func(p *tenant.Project) error {
+		verify := func(p *tenant.Project) error {
 			n, err := verifyProject(ctx, p, blobs, sums, out)
 			damaged += n
 
@@ -93,9 +93,9 @@ func verifyProjects(
 
 		switch statuses[id] {
 		case platform.Active:
-			err = look(registry.Open(id))
+			err = verify(registry.Open(id))
 		case platform.Paused, platform.Deleted:
-			err = registry.Maintain(ctx, id, look)
+			err = registry.Maintain(ctx, id, verify)
 		default:
 			fmt.Fprintf(out, "project %s: not looked at, since it is being made or removed\n", id)
 			continue

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -124,17 +125,17 @@ func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
 	}
 
 	c := &client.Client{
-		URL:     first(flag("url"), e.value(config.ClientURL)),
+		URL:     cmp.Or(flag("url"), e.value(config.ClientURL)),
 		Token:   e.value(config.ClientToken),
-		Project: first(flag("project"), e.value(config.ClientProject)),
+		Project: cmp.Or(flag("project"), e.value(config.ClientProject)),
 	}
 	if c.URL != "" && c.Token != "" {
 		return c, nil
 	}
 
 	err := e.withAccount(func(a *account) error {
-		c.URL, c.Project = first(c.URL, a.URL, defaultURL), first(c.Project, a.Project)
-		if c.Token != "" || c.URL != first(a.URL, defaultURL) { // a token is sent to its own server only
+		c.URL, c.Project = cmp.Or(c.URL, a.URL, defaultURL), cmp.Or(c.Project, a.Project)
+		if c.Token != "" || c.URL != cmp.Or(a.URL, defaultURL) { // a token is sent to its own server only
 			return nil
 		}
 
@@ -145,11 +146,11 @@ func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
 	return c, err
 }
 
-// refreshBefore is the remaining lifetime below which a token is refreshed.
-const refreshBefore = 30 * time.Second
+// minTokenLifetime is the remaining lifetime below which a token is refreshed.
+const minTokenLifetime = 30 * time.Second
 
 func refresh(ctx context.Context, c *client.Client, a *account) error {
-	if a.Session.Token == "" || time.Until(a.Session.ExpiresAt) > refreshBefore {
+	if a.Session.Token == "" || time.Until(a.Session.ExpiresAt) > minTokenLifetime {
 		return nil
 	}
 
@@ -163,16 +164,6 @@ func refresh(ctx context.Context, c *client.Client, a *account) error {
 
 	a.Session = s
 	return nil
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-
-	return ""
 }
 
 func login(e environment) *cobra.Command {
@@ -197,7 +188,9 @@ func login(e environment) *cobra.Command {
 			return err
 		}
 
-		c := &client.Client{URL: first(cmd.Flags().Lookup("url").Value.String(), e.value(config.ClientURL), defaultURL)}
+		address := cmp.Or(cmd.Flags().Lookup("url").Value.String(), e.value(config.ClientURL), defaultURL)
+		c := &client.Client{URL: address}
+
 		s, err := c.Login(cmd.Context(), *email, password, *code)
 		if err != nil {
 			return explain(err)

@@ -50,13 +50,13 @@ func printReply(w io.Writer, r *client.Reply) error {
 	case []any:
 		return printList(w, v, metadata)
 	case map[string]any:
-		if err := printThing(w, v); err != nil {
+		if err := printObject(w, v); err != nil {
 			return err
 		}
-		return printBeside(w, metadata)
+		return printMetadata(w, metadata)
 	case nil:
 		fmt.Fprintln(w, "Done.")
-		return printBeside(w, metadata)
+		return printMetadata(w, metadata)
 	default:
 		_, err := fmt.Fprintln(w, cell(v))
 		return err
@@ -114,14 +114,14 @@ func printList(w io.Writer, items []any, metadata map[string]any) error {
 	return nil
 }
 
-// widest bounds the cells of a table, in characters.
-const widest = 60
+// maxCellWidth bounds the cells of a table, in characters.
+const maxCellWidth = 60
 
 func clip(text string) string {
-	if utf8.RuneCountInString(text) <= widest {
+	if utf8.RuneCountInString(text) <= maxCellWidth {
 		return text
 	}
-	return string([]rune(text)[:widest-1]) + "…"
+	return string([]rune(text)[:maxCellWidth-1]) + "…"
 }
 
 // columnsOf returns the column names of a table in display order. It omits columns that are empty
@@ -175,7 +175,7 @@ func ordered(names []string) []string {
 	return names
 }
 
-func printThing(w io.Writer, thing map[string]any) error {
+func printObject(w io.Writer, thing map[string]any) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, name := range ordered(slices.Collect(maps.Keys(thing))) {
 		fmt.Fprintf(table, "%s\t%s\n", strings.Join(split(name), " "), cell(thing[name]))
@@ -184,9 +184,9 @@ func printThing(w io.Writer, thing map[string]any) error {
 	return table.Flush()
 }
 
-// printBeside prints the metadata that users need: values that are shown only once, such as keys,
+// printMetadata prints the metadata that users need: values that are shown only once, such as keys,
 // tokens and codes, and the result of a proof.
-func printBeside(w io.Writer, metadata map[string]any) error {
+func printMetadata(w io.Writer, metadata map[string]any) error {
 	for _, name := range ordered(slices.Collect(maps.Keys(metadata))) {
 		switch name {
 		case "key", "token", "secret", "url", "recoveryCodes", "link", "uuid", "provenAt", "proofError":
@@ -208,7 +208,7 @@ func cell(v any) string {
 		if t, err := time.Parse(time.RFC3339Nano, v); err == nil {
 			return t.Local().Format("2006-01-02 15:04:05")
 		}
-		return oneCell(v)
+		return sanitize(v)
 	case json.Number:
 		return v.String()
 	case bool:
@@ -223,13 +223,13 @@ func cell(v any) string {
 		return err.Error()
 	}
 
-	return oneCell(string(text))
+	return sanitize(string(text))
 }
 
-// oneCell replaces control characters, so that stored text cannot control the terminal.
-func oneCell(text string) string {
+// sanitize replaces control characters, so that stored text cannot control the terminal.
+func sanitize(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
 			return '�'
 		}
 		return r
@@ -244,13 +244,13 @@ type progress struct {
 }
 
 const (
-	progressFrom  = 8 << 20 // bytes; smaller transfers show no progress
-	progressEvery = 100 * time.Millisecond
+	minProgressSize  = 8 << 20 // bytes; smaller transfers show no progress
+	progressInterval = 100 * time.Millisecond
 )
 
 func newProgress(w io.Writer, total int64) *progress {
 	f, ok := w.(interface{ Fd() uintptr })
-	if !ok || !term.IsTerminal(int(f.Fd())) || total >= 0 && total < progressFrom {
+	if !ok || !term.IsTerminal(int(f.Fd())) || (total >= 0 && total < minProgressSize) {
 		w = nil
 	}
 
@@ -260,7 +260,7 @@ func newProgress(w io.Writer, total int64) *progress {
 // Write counts the bytes of b.
 func (p *progress) Write(b []byte) (int, error) {
 	p.done += int64(len(b))
-	if p.w != nil && time.Since(p.shown) > progressEvery {
+	if p.w != nil && time.Since(p.shown) > progressInterval {
 		p.shown = time.Now()
 
 		if p.total > 0 {

@@ -21,8 +21,8 @@ import (
 	"socle/internal/standalone"
 )
 
-// raw sends requests byte for byte; a client library would normalize them.
-type raw struct {
+// rawClient sends requests byte for byte; a client library would normalize them.
+type rawClient struct {
 	*testing.T
 	address string
 	conn    net.Conn
@@ -31,7 +31,7 @@ type raw struct {
 }
 
 // answer sends a request and returns the response, whose body is read.
-func (c *raw) answer(method, target string, headers ...string) *http.Response {
+func (c *rawClient) answer(method, target string, headers ...string) *http.Response {
 	c.Helper()
 
 	c.sent++
@@ -77,16 +77,16 @@ func (c *raw) answer(method, target string, headers ...string) *http.Response {
 	return nil
 }
 
-// elsewhere are targets that a careless server redirects to another host or path.
-var elsewhere = []string{"//", "///", "/.", "/./", "/../", "/..//", "//evil.example", "//evil.example/..",
+// redirectTargets are targets that a careless server redirects to another host or path.
+var redirectTargets = []string{"//", "///", "/.", "/./", "/../", "/..//", "//evil.example", "//evil.example/..",
 	"//evil.example/%2e%2e", "///evil.example/x", "/%2f%2fevil.example", "/%2F%2Fevil.example/..", `/\evil.example`,
 	`//\evil.example`, "/%5cevil.example", "/%5c%5cevil.example/..", "/..//evil.example", "/%2e%2e//evil.example",
 	"/.%2e/x", "/;//evil.example", "/%09/evil.example", "/%00//evil.example", "//evil.example%2f..", "/@evil.example",
 	"/evil.example:80", "http://evil.example//x", "http://evil.example", "http://evil.example/..", "*",
 	"/?redirect_to=https://evil.example", "//?next=//evil.example"}
 
-// changed are alternative spellings of a path, and parameters that ask for a redirect.
-var changed = []string{
+// pathVariants are alternative spellings of a path, and parameters that ask for a redirect.
+var pathVariants = []string{
 	"%s", "%s/", "/%s", "%s//", "%s/.", "%s/x/..", "%s/%%2e%%2e", `%s\`, "%s%%2f",
 	"%s?redirect_to=//evil.example&next=//evil.example&url=//evil.example&return_to=//evil.example",
 }
@@ -151,24 +151,24 @@ func TestNothingRedirects(t *testing.T) {
 		methods       []string
 		headers       []string
 	}{
-		"what is there": {a.URL, paths, changed, []string{"GET", "POST", "OPTIONS", "CONNECT"},
+		"what is there": {a.URL, paths, pathVariants, []string{"GET", "POST", "OPTIONS", "CONNECT"},
 			[]string{"Authorization: Bearer " + a.Token, "X-Project: " + a.Project, "Tus-Resumable: 1.0.0",
 				"Upload-Length: 3"}},
 		"operations": {a.URL, described, []string{"%s/", "/%s"}, []string{"GET"}, nil},
-		"metrics":    {metrics, []string{"/metrics"}, changed, []string{"GET", "POST"}, nil},
-		"rows": {s.URL, []string{"/", "/pg_class", "/rpc/f"}, changed,
+		"metrics":    {metrics, []string{"/metrics"}, pathVariants, []string{"GET", "POST"}, nil},
+		"rows": {s.URL, []string{"/", "/pg_class", "/rpc/f"}, pathVariants,
 			[]string{"GET", "POST", "CONNECT"}, nil},
-		"watching": {s.AdminURL, []string{"/live", "/ready", "/config", "/metrics", "/schema_cache"}, changed,
+		"watching": {s.AdminURL, []string{"/live", "/ready", "/config", "/metrics", "/schema_cache"}, pathVariants,
 			[]string{"GET", "POST"}, nil},
 	} {
-		targets := elsewhere
+		targets := redirectTargets
 		for _, path := range on.paths {
 			for _, shape := range on.shapes {
 				targets = append(targets[:len(targets):len(targets)], fmt.Sprintf(shape, path))
 			}
 		}
 
-		c := &raw{
+		c := &rawClient{
 			T: t, address: strings.Replace(strings.TrimPrefix(on.address, "http://"), "localhost", "127.0.0.1", 1),
 		}
 

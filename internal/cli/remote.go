@@ -36,8 +36,8 @@ func addRemote(root *cobra.Command, e environment) error {
 			noun = "users"
 		}
 
-		one := strings.Join(split(o.ID)[1:], "-")
-		group := child(root, noun)
+		singular := strings.Join(split(o.ID)[1:], "-")
+		group := findCommand(root, noun)
 		if group == nil {
 			group = &cobra.Command{Use: noun,
 				Long: "Work with " + strings.ReplaceAll(noun, "-", " ") + ".", Args: noCommand,
@@ -48,8 +48,8 @@ func addRemote(root *cobra.Command, e environment) error {
 		}
 
 		// The singular works too: socle backup create.
-		if one != noun && one != "" && !group.HasAlias(one) && child(root, one) == nil {
-			group.Aliases = append(group.Aliases, one)
+		if singular != noun && singular != "" && !group.HasAlias(singular) && findCommand(root, singular) == nil {
+			group.Aliases = append(group.Aliases, singular)
 		}
 
 		group.AddCommand(newRemote(d, o, verb, e).command())
@@ -70,7 +70,7 @@ func verbs(group *cobra.Command) []string {
 	return all
 }
 
-func child(parent *cobra.Command, name string) *cobra.Command {
+func findCommand(parent *cobra.Command, name string) *cobra.Command {
 	i := slices.IndexFunc(parent.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
 	if i < 0 {
 		return nil
@@ -155,7 +155,7 @@ func (r *remote) command() *cobra.Command {
 		Use:   use,
 		Short: r.Summary,
 		Long:  strings.TrimSpace(r.Summary + ".\n\n" + r.Description),
-		Args:  exactly(len(r.args)),
+		Args:  exactArgs(len(r.args)),
 		RunE:  r.run,
 	}
 
@@ -208,7 +208,7 @@ func usage(meaning string, s schema) string {
 		meaning = strings.TrimSpace(meaning + " One of " + strings.Join(values, ", ") + ".")
 	}
 
-	if s.is("object") || s.is("array") && s.Items != nil && !s.Items.is("string") {
+	if s.is("object") || (s.is("array") && s.Items != nil && !s.Items.is("string")) {
 		meaning = strings.TrimSpace(meaning + " As JSON.")
 	}
 	if s.Default != nil {
@@ -218,7 +218,7 @@ func usage(meaning string, s schema) string {
 	return meaning
 }
 
-func exactly(n int) cobra.PositionalArgs {
+func exactArgs(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
 			return fmt.Errorf("%w: socle %s", errUsage, strings.TrimPrefix(cmd.UseLine(), "socle "))
@@ -362,13 +362,13 @@ func (r *remote) value(cmd *cobra.Command, name string) (json.RawMessage, error)
 		if s.Type == nil { // any type, a string too
 			return json.Marshal(text)
 		}
-		return nil, fmt.Errorf("%w: --%s takes %s", errUsage, kebab(name), article(s))
+		return nil, fmt.Errorf("%w: --%s takes %s", errUsage, kebab(name), expectedType(s))
 	}
 
 	return json.RawMessage(text), nil
 }
 
-func article(s schema) string {
+func expectedType(s schema) string {
 	switch {
 	case s.is("integer"):
 		return "a whole number"

@@ -15,8 +15,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// scripted are the additional commands of the scripts.
-var scripted = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+// scriptCommands are the additional commands of the scripts.
+var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	// call ARGS... runs socle in the process of the test. "exec socle" starts a process, which
 	// costs half a second of CPU under the race detector.
 	"call": func(ts *testscript.TestScript, neg bool, args []string) {
@@ -67,7 +67,7 @@ func TestScripts(t *testing.T) {
 
 	a := apitest.New(t)
 	testscript.Run(t,
-		testscript.Params{Dir: "testdata/scripts", Cmds: scripted, Setup: func(env *testscript.Env) error {
+		testscript.Params{Dir: "testdata/scripts", Cmds: scriptCommands, Setup: func(env *testscript.Env) error {
 			env.Setenv("SOCLE_URL", a.URL)
 			env.Setenv("TOKEN", a.Token)
 			env.Setenv("EMAIL", a.Email)

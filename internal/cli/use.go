@@ -16,7 +16,7 @@ import (
 func use(e environment) *cobra.Command {
 	return &cobra.Command{Use: "use PROJECT",
 		Short: "Choose the project that further commands act in, by its name or UUID",
-		Args:  exactly(1), GroupID: remoteGroup,
+		Args:  exactArgs(1), GroupID: remoteGroup,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := e.client(cmd)
 			if err != nil {

@@ -28,8 +28,8 @@ type S3 struct {
 }
 
 const (
-	usualRegion  = "us-east-1"
-	usualTimeout = 30 * time.Second
+	defaultRegion  = "us-east-1"
+	defaultTimeout = 30 * time.Second
 )
 
 var (
@@ -68,12 +68,12 @@ func parseS3(text string) (S3, error) {
 
 	endpoint := options.Get("endpoint")
 	s := S3{Bucket: u.Host, Prefix: strings.TrimPrefix(path, "/"),
-		Endpoint: endpoint, Region: cmp.Or(options.Get("region"), usualRegion),
-		PathStyle: endpoint != "", Timeout: usualTimeout}
+		Endpoint: endpoint, Region: cmp.Or(options.Get("region"), defaultRegion),
+		PathStyle: endpoint != "", Timeout: defaultTimeout}
 
 	if endpoint != "" {
 		at, err := url.Parse(endpoint)
-		if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Hostname() == "" || at.User != nil ||
+		if err != nil || (at.Scheme != "http" && at.Scheme != "https") || at.Hostname() == "" || at.User != nil ||
 			strings.Trim(at.Path, "/") != "" || strings.ContainsAny(endpoint, "?#") {
 			return S3{}, errors.New("has an endpoint that is not of the form https://host or http://host:port")
 		}

@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-const minKey = 32 // bytes
+const minKeySize = 32 // bytes
 
 // LoadSecretKey returns the key from which Socle derives all its encryption keys. It is the decoded
 // SecretKey, or else the content of the file secret.key in the data folder.
@@ -58,7 +58,7 @@ func makeKey(name string) error {
 	}
 	defer os.Remove(f.Name())
 
-	key := make([]byte, minKey)
+	key := make([]byte, minKeySize)
 	rand.Read(key) // never fails
 
 	_, err = fmt.Fprintln(f, base64.StdEncoding.EncodeToString(key))
@@ -131,18 +131,19 @@ func decodeKey(text string) ([]byte, error) {
 		return nil, errors.New("is neither base64 nor hex; make one with: openssl rand -base64 32")
 	}
 
-	if len(key) < minKey {
-		return nil, fmt.Errorf("has %d bytes, fewer than %d; make one with: openssl rand -base64 32", len(key), minKey)
+	if len(key) < minKeySize {
+		return nil, fmt.Errorf("has %d bytes, fewer than %d; make one with: openssl rand -base64 32",
+			len(key), minKeySize)
 	}
-	if placeholder(text) || placeholder(string(key)) || distinct(key) < minKey/2 {
+	if isPlaceholder(text) || isPlaceholder(string(key)) || distinctBytes(key) < minKeySize/2 {
 		return nil, errors.New("is not random; make one with: openssl rand -base64 32")
 	}
 
 	return key, nil
 }
 
-// placeholder reports whether text contains a word that is typical of placeholder secrets.
-func placeholder(text string) bool {
+// isPlaceholder reports whether text contains a word that is typical of placeholder secrets.
+func isPlaceholder(text string) bool {
 	text = strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(text))
 	for _, word := range []string{
 		"changeme", "changethis", "replaceme", "secret", "password", "example", "placeholder", "default", "insecure",
@@ -155,8 +156,8 @@ func placeholder(text string) bool {
 	return false
 }
 
-// distinct returns the number of distinct bytes in key: about 30 of 32 in a random one.
-func distinct(key []byte) int {
+// distinctBytes returns the number of distinct bytes in key: about 30 of 32 in a random one.
+func distinctBytes(key []byte) int {
 	seen := map[byte]bool{}
 	for _, b := range key {
 		seen[b] = true

@@ -63,8 +63,8 @@ func TestLoadSecretKeyMade(t *testing.T) {
 	group.Wait()
 
 	for _, key := range keys {
-		if len(key) != minKey || !bytes.Equal(key, keys[0]) {
-			t.Fatalf("starts at one moment got the keys %x, want one of %d bytes", keys, minKey)
+		if len(key) != minKeySize || !bytes.Equal(key, keys[0]) {
+			t.Fatalf("starts at one moment got the keys %x, want one of %d bytes", keys, minKeySize)
 		}
 	}
 

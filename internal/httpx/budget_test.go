@@ -14,22 +14,22 @@ func TestBudget(t *testing.T) {
 	t.Parallel()
 
 	b := httpx.NewBudget(1000)
-	ended, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel() // fails at once instead of waiting
 
-	give, err := b.Take(ended, "a", 250)
+	release, err := b.Take(canceled, "a", 250)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if _, err := b.Take(ended, "a", 1); !errors.Is(err, httpx.ErrBusy) {
+	if _, err := b.Take(canceled, "a", 1); !errors.Is(err, httpx.ErrBusy) {
 		t.Errorf("more than a quarter for one client: got %v, want ErrBusy", err)
 	}
-	if _, err := b.Take(ended, "b", 188); !errors.Is(err, httpx.ErrBusy) {
+	if _, err := b.Take(canceled, "b", 188); !errors.Is(err, httpx.ErrBusy) {
 		t.Errorf("more than a quarter of the rest: got %v, want ErrBusy", err)
 	}
 
-	if _, err := b.Take(ended, "b", 187); err != nil {
+	if _, err := b.Take(canceled, "b", 187); err != nil {
 		t.Errorf("a quarter of the rest: %v", err)
 	}
 
@@ -39,7 +39,7 @@ func TestBudget(t *testing.T) {
 		waited <- err
 	}()
 
-	give()
+	release()
 	if err := <-waited; err != nil {
 		t.Errorf("after room was given back: %v", err)
 	}
@@ -58,13 +58,13 @@ func TestBudgetIsKept(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 200 {
 		wg.Go(func() {
-			give, err := b.Take(t.Context(), fmt.Sprint(i%7), 50)
+			release, err := b.Take(t.Context(), fmt.Sprint(i%7), 50)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 
-			give()
+			release()
 		})
 	}
 

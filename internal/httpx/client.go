@@ -8,22 +8,22 @@ import (
 	"unicode"
 )
 
-// between are headers of requests through a proxy or from a browser page, which may be of any
+// proxyHeaders are headers of requests through a proxy or from a browser page, which may be of any
 // origin.
-var between = []string{
+var proxyHeaders = []string{
 	"Origin", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Forwarded", "Via",
 }
 
-// client returns the address of the client and whether the request is direct. It reads
+// clientAddr returns the address of the client and whether the request is direct. It reads
 // X-Forwarded-For from its end and trusts an entry while the hop that reported it is trusted.
-func client(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
+func clientAddr(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}, false
 	}
 
 	addr := peer.Addr().Unmap()
-	direct := !slices.ContainsFunc(between, func(h string) bool { return len(r.Header[h]) > 0 })
+	direct := !slices.ContainsFunc(proxyHeaders, func(h string) bool { return len(r.Header[h]) > 0 })
 
 	forwarded := r.Header["X-Forwarded-For"]
 	if len(forwarded) == 0 {
@@ -59,14 +59,14 @@ func Network(a netip.Addr) string {
 	return a.String()
 }
 
-// longestAgent bounds the stored User-Agent, in bytes.
-const longestAgent = 200
+// maxAgentSize bounds the stored User-Agent, in bytes.
+const maxAgentSize = 200
 
-// agent returns the User-Agent without unprintable characters, truncated.
-func agent(r *http.Request) string {
+// userAgent returns the User-Agent without unprintable characters, truncated.
+func userAgent(r *http.Request) string {
 	name := r.UserAgent()
 	// fast path
-	if len(name) <= longestAgent && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' }) {
+	if len(name) <= maxAgentSize && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' }) {
 		return name
 	}
 
@@ -76,8 +76,8 @@ func agent(r *http.Request) string {
 		}
 		return c
 	}, strings.ToValidUTF8(name, ""))
-	if len(name) > longestAgent {
-		name = strings.ToValidUTF8(name[:longestAgent], "")
+	if len(name) > maxAgentSize {
+		name = strings.ToValidUTF8(name[:maxAgentSize], "")
 	}
 
 	return name

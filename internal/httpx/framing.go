@@ -41,8 +41,8 @@ func (l strictListener) Accept() (net.Conn, error) {
 // strictConn is a connection with checked requests. net/http reads from one goroutine at a time.
 type strictConn struct {
 	net.Conn
-	check framing
-	err   error // of all further reads
+	framing framing
+	err     error // of all further reads
 }
 
 // Read reads up to the first rejected line.
@@ -53,14 +53,14 @@ func (c *strictConn) Read(p []byte) (int, error) {
 
 	n, err := c.Conn.Read(p)
 
-	good, refused := c.check.scan(p[:n])
-	if refused {
+	accepted, rejected := c.framing.scan(p[:n])
+	if rejected {
 		c.err = errFraming
-		if good == 0 {
+		if accepted == 0 {
 			return 0, c.err
 		}
 
-		return good, nil
+		return accepted, nil
 	}
 
 	return n, err
@@ -89,7 +89,7 @@ type framing struct {
 
 // scan parses the next bytes. It returns the number of accepted bytes and whether the following
 // ones are rejected.
-func (f *framing) scan(p []byte) (good int, refused bool) {
+func (f *framing) scan(p []byte) (accepted int, rejected bool) {
 	rest := p
 	for len(rest) > 0 {
 		if f.body < 0 {
@@ -117,7 +117,7 @@ func (f *framing) scan(p []byte) (good int, refused bool) {
 			line = append(f.line, line...)
 		}
 
-		if !f.take(line) {
+		if !f.parseLine(line) {
 			return len(p) - len(rest), true
 		}
 
@@ -127,8 +127,8 @@ func (f *framing) scan(p []byte) (good int, refused bool) {
 	return len(p), false
 }
 
-// take parses one line of a head and reports whether it is valid.
-func (f *framing) take(line []byte) bool {
+// parseLine parses one line of a head and reports whether it is valid.
+func (f *framing) parseLine(line []byte) bool {
 	line, ok := bytes.CutSuffix(line, []byte("\r\n"))
 	if !ok || bytes.IndexByte(line, '\r') >= 0 {
 		return false
@@ -141,7 +141,7 @@ func (f *framing) take(line []byte) bool {
 		*f = framing{inHead: true, http10: bytes.HasSuffix(line, []byte(" HTTP/1.0")), length: -1}
 		return true
 	case len(line) > 0:
-		return f.header(line)
+		return f.parseHeader(line)
 	}
 
 	f.inHead = false
@@ -153,11 +153,11 @@ func (f *framing) take(line []byte) bool {
 		f.body = f.length
 	}
 
-	return !f.chunked || !f.http10 && f.length < 0
+	return !f.chunked || (!f.http10 && f.length < 0)
 }
 
-// header parses one header line and reports whether it is valid.
-func (f *framing) header(line []byte) bool {
+// parseHeader parses one header line and reports whether it is valid.
+func (f *framing) parseHeader(line []byte) bool {
 	if line[0] == ' ' || line[0] == '\t' {
 		return false
 	}
@@ -166,7 +166,7 @@ func (f *framing) header(line []byte) bool {
 	switch {
 	case len(name) == len("Content-Length") && strings.EqualFold(string(name), "Content-Length"):
 		n, err := strconv.ParseUint(strings.Trim(string(value), " \t"), 10, 63)
-		if err != nil || f.length >= 0 && f.length != int64(n) {
+		if err != nil || (f.length >= 0 && f.length != int64(n)) {
 			return false
 		}
 

@@ -17,7 +17,7 @@ import (
 
 // newStrictServer serves on a strict listener. It returns its address and a function that returns
 // the paths requested since the last call.
-func newStrictServer(t *testing.T) (address string, asked func() []string) {
+func newStrictServer(t *testing.T) (address string, handled func() []string) {
 	t.Helper()
 
 	paths := make(chan string, 100)
@@ -81,7 +81,7 @@ func exchange(t *testing.T, address, text string, piece int) string {
 func TestFramingIsRefused(t *testing.T) {
 	t.Parallel()
 
-	address, asked := newStrictServer(t)
+	address, handled := newStrictServer(t)
 	const smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 	for name, text := range map[string]string{
 		"chunked in HTTP/1.0":            "POST /a HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -107,7 +107,7 @@ func TestFramingIsRefused(t *testing.T) {
 				t.Errorf("%s: got %q, want a refusal", name, got)
 			}
 
-			if got := asked(); len(got) > 0 {
+			if got := handled(); len(got) > 0 {
 				t.Errorf("%s, %d bytes at a time: the server handled %q, want nothing", name, piece, got)
 			}
 		}
@@ -119,7 +119,7 @@ func TestFramingIsRefused(t *testing.T) {
 func TestFramingIsTaken(t *testing.T) {
 	t.Parallel()
 
-	address, asked := newStrictServer(t)
+	address, handled := newStrictServer(t)
 
 	const (
 		get   = "GET /get HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -140,7 +140,7 @@ func TestFramingIsTaken(t *testing.T) {
 	} {
 		for _, piece := range []int{1, 5, 64, 1 << 20} {
 			got := exchange(t, address, test.text, piece)
-			if got := asked(); !slices.Equal(got, test.want) {
+			if got := handled(); !slices.Equal(got, test.want) {
 				t.Errorf("%d bytes at a time: the server handled %q, want %q", piece, got, test.want)
 			}
 			if strings.Contains(test.text, chunk) && !strings.HasSuffix(got, "body=a\nb") {

@@ -37,13 +37,13 @@ type Request struct {
 
 type requestKey struct{}
 
-// known is the context of a request with its facts.
-type known struct {
+// requestContext is the context of a request with its facts.
+type requestContext struct {
 	context.Context
 	request *Request
 }
 
-func (k *known) Value(key any) any {
+func (k *requestContext) Value(key any) any {
 	if key == (requestKey{}) {
 		return k.request
 	}
@@ -82,10 +82,10 @@ func Wrap(next http.Handler, c Config) http.Handler {
 		request := &rec.request
 		request.Start = time.Now()
 		request.ID = newID(request.Start)
-		request.Client, request.Direct = client(r, c.TrustedProxies)
-		request.Agent = agent(r)
-		rec.known = known{r.Context(), request}
-		r = r.WithContext(&rec.known)
+		request.Client, request.Direct = clientAddr(r, c.TrustedProxies)
+		request.Agent = userAgent(r)
+		rec.ctx = requestContext{r.Context(), request}
+		r = r.WithContext(&rec.ctx)
 
 		h := w.Header()
 		rec.id = [1]string{request.ID}
@@ -101,7 +101,7 @@ func Wrap(next http.Handler, c Config) http.Handler {
 		defer func() {
 			if p := recover(); p != nil {
 				if p == http.ErrAbortHandler { // a handler aborts a response that it has begun
-					c.answered(r, rec)
+					c.finish(r, rec)
 					panic(p)
 				}
 
@@ -114,7 +114,7 @@ func Wrap(next http.Handler, c Config) http.Handler {
 				}
 			}
 
-			c.answered(r, rec)
+			c.finish(r, rec)
 		}()
 
 		next.ServeHTTP(rec, r)
@@ -131,8 +131,8 @@ func newID(now time.Time) string {
 	return id.String()
 }
 
-// answered logs a finished request and reports it to the hook.
-func (c *Config) answered(r *http.Request, rec *recorder) {
+// finish logs a finished request and reports it to the hook.
+func (c *Config) finish(r *http.Request, rec *recorder) {
 	took := time.Since(rec.request.Start)
 	logRequest(c.Log, r, rec, took)
 
@@ -142,12 +142,12 @@ func (c *Config) answered(r *http.Request, rec *recorder) {
 }
 
 func logRequest(log *slog.Logger, r *http.Request, rec *recorder, took time.Duration) {
-	known := &rec.request
+	request := &rec.request
 	level := slog.LevelInfo
 	switch {
-	case rec.status >= 500, rec.status < 400 && known.Err != nil: // or it failed after the response had begun
+	case rec.status >= 500, rec.status < 400 && request.Err != nil: // or it failed after the response had begun
 		level = slog.LevelError
-	case known.Probe:
+	case request.Probe:
 		level = slog.LevelDebug
 	}
 
@@ -156,22 +156,22 @@ func logRequest(log *slog.Logger, r *http.Request, rec *recorder, took time.Dura
 	}
 
 	attrs := []slog.Attr{
-		slog.String("method", r.Method), slog.String("route", known.Route), slog.Int("status", rec.status),
+		slog.String("method", r.Method), slog.String("route", request.Route), slog.Int("status", rec.status),
 		slog.Duration("duration", took), slog.Int64("bytes", rec.bytes),
-		slog.String("client", known.Client.String()), slog.String("requestId", known.ID),
+		slog.String("client", request.Client.String()), slog.String("requestId", request.ID),
 	}
 
-	if known.User != uuid.Nil {
-		attrs = append(attrs, slog.String("user", known.User.String()))
+	if request.User != uuid.Nil {
+		attrs = append(attrs, slog.String("user", request.User.String()))
 	}
-	if known.Project != uuid.Nil {
-		attrs = append(attrs, slog.String("project", known.Project.String()))
+	if request.Project != uuid.Nil {
+		attrs = append(attrs, slog.String("project", request.Project.String()))
 	}
-	if known.Statement != "" {
-		attrs = append(attrs, slog.String("statement", known.Statement))
+	if request.Statement != "" {
+		attrs = append(attrs, slog.String("statement", request.Statement))
 	}
-	if known.Err != nil {
-		attrs = append(attrs, slog.String("error", known.Err.Error()))
+	if request.Err != nil {
+		attrs = append(attrs, slog.String("error", request.Err.Error()))
 	}
 
 	log.LogAttrs(r.Context(), level, "request", attrs...)
@@ -182,7 +182,7 @@ var nosniff = []string{"nosniff"} // shared by all responses; header values are 
 // recorder records the status and the size of a response.
 type recorder struct {
 	http.ResponseWriter
-	known   known
+	ctx     requestContext
 	request Request
 	id      [1]string
 	status  int

@@ -72,7 +72,7 @@ func servePaced(t *testing.T) *pipes {
 func upload(
 	t *testing.T, l *pipes, piece, pieces int, pause time.Duration,
 ) (status int, body string, took time.Duration) {
-	begun := time.Now()
+	start := time.Now()
 	conn := l.dial()
 	answered := make(chan struct{})
 
@@ -110,7 +110,7 @@ func upload(
 		t.Error(err)
 	}
 
-	return res.StatusCode, string(text), time.Since(begun)
+	return res.StatusCode, string(text), time.Since(start)
 }
 
 // TestSlowUploads: bodies below the minimum rate time out within a window, other requests are
@@ -160,7 +160,7 @@ func TestSlowDownloads(t *testing.T) {
 		}{{1, time.Minute, false}, {1000, time.Second, false}, {6000, time.Second, true}} {
 			conn := l.dial()
 			fmt.Fprint(conn, "GET / HTTP/1.0\r\nHost: x\r\n\r\n")
-			got, begun := 0, time.Now()
+			got, start := 0, time.Now()
 			for {
 				n, err := io.ReadFull(conn, make([]byte, test.piece))
 				if got += n; err != nil {
@@ -172,8 +172,8 @@ func TestSlowDownloads(t *testing.T) {
 
 			conn.Close()
 
-			if whole := got > 10<<20; whole != test.whole || !whole && time.Since(begun) > 5*time.Minute {
-				t.Errorf("%d bytes each %v: got %d bytes in %v", test.piece, test.pause, got, time.Since(begun))
+			if whole := got > 10<<20; whole != test.whole || (!whole && time.Since(start) > 5*time.Minute) {
+				t.Errorf("%d bytes each %v: got %d bytes in %v", test.piece, test.pause, got, time.Since(start))
 			}
 		}
 	})

@@ -21,7 +21,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-const sendTime = 30 * time.Second // for a whole SMTP session
+const sendTimeout = 30 * time.Second // for a whole SMTP session
 
 // Message is a mail to one address.
 type Message struct {
@@ -67,7 +67,7 @@ func New(smtpURL, from string, log *slog.Logger) (*Sender, error) {
 }
 
 func options(u *url.URL) []gomail.Option {
-	port, opts := 587, []gomail.Option{gomail.WithTimeout(sendTime), gomail.WithTLSPolicy(gomail.TLSOpportunistic)}
+	port, opts := 587, []gomail.Option{gomail.WithTimeout(sendTimeout), gomail.WithTLSPolicy(gomail.TLSOpportunistic)}
 	// A password requires TLS with a valid certificate.
 	if user := u.User.Username(); user != "" {
 		password, _ := u.User.Password()
@@ -104,7 +104,7 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 		return nil
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, sendTime)
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 
 	var conn net.Conn
@@ -128,8 +128,8 @@ type connKey struct{}
 // dial connects and stores the connection in the context's variable.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, network, address)
-	if told, ok := ctx.Value(connKey{}).(*net.Conn); ok && err == nil {
-		*told = conn
+	if target, ok := ctx.Value(connKey{}).(*net.Conn); ok && err == nil {
+		*target = conn
 	}
 
 	return conn, err

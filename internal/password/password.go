@@ -30,16 +30,16 @@ const (
 )
 
 const (
-	maxSize    = 1024            // bytes of a password
-	maxWaiting = 512             // queued hashes; a few seconds of work
-	maxWait    = 6 * time.Second // queue timeout, below the request timeout
+	maxPasswordSize = 1024            // bytes of a password
+	maxQueued       = 512             // queued hashes; a few seconds of work
+	queueTimeout    = 6 * time.Second // queue timeout, below the request timeout
 )
 
 // Hasher hashes passwords with bounded concurrency. Its methods are safe for concurrent use.
 type Hasher struct {
-	min     int           // characters of a new password
-	slots   chan struct{} // one element per running hash
-	waiting atomic.Int64
+	min    int           // characters of a new password
+	slots  chan struct{} // one element per running hash
+	queued atomic.Int64
 }
 
 // New returns a Hasher for passwords of at least min characters.
@@ -51,7 +51,7 @@ func New(min int) *Hasher {
 // more than 1024 bytes, with TooMany if the queue is full or the queue timeout passes, and with the
 // error of ctx if it ends first.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
-	if len(password) > maxSize {
+	if len(password) > maxPasswordSize {
 		return "", tooLong()
 	}
 
@@ -68,18 +68,18 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	return p.String(), nil
 }
 
-// unknown is the hash for an unknown account. Its zero key is never accepted.
-var unknown = phc{memory, passes, lanes, make([]byte, saltSize), make([]byte, keySize)}
+// unknownAccount is the hash for an unknown account. Its zero key is never accepted.
+var unknownAccount = phc{memory, passes, lanes, make([]byte, saltSize), make([]byte, keySize)}
 
 // Verify reports whether hash is the hash of the password. The hash "" stands for an unknown
 // account; it never matches and takes as long as a real one. A password of more than 1024 bytes
 // never matches and returns at once. Other failures are those of [Hasher.Hash].
 func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error) {
-	if len(password) > maxSize {
+	if len(password) > maxPasswordSize {
 		return false, nil
 	}
 
-	p, known := unknown, hash != ""
+	p, known := unknownAccount, hash != ""
 	if known {
 		var err error
 		if p, err = parse(hash); err != nil {
@@ -97,7 +97,7 @@ func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error
 
 // derive computes a key in a slot.
 func (h *Hasher) derive(ctx context.Context, password string, p phc) ([]byte, error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.acquire(ctx); err != nil {
 		return nil, err
 	}
 
@@ -106,8 +106,8 @@ func (h *Hasher) derive(ctx context.Context, password string, p phc) ([]byte, er
 	return argon2.IDKey([]byte(password), p.salt, p.passes, p.memory, p.lanes, keySize), nil
 }
 
-// enter waits for a free slot and takes it.
-func (h *Hasher) enter(ctx context.Context) error {
+// acquire waits for a free slot and takes it.
+func (h *Hasher) acquire(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -118,20 +118,25 @@ func (h *Hasher) enter(ctx context.Context) error {
 	default:
 	}
 
-	defer h.waiting.Add(-1)
+	defer h.queued.Add(-1)
 
-	tooMany := &fault.Error{Kind: fault.TooMany, Detail: "too many passwords are being checked", RetryAfter: maxWait}
-	if h.waiting.Add(1) > maxWaiting {
+	tooMany := &fault.Error{
+		Kind:       fault.TooMany,
+		Detail:     "too many passwords are being checked",
+		RetryAfter: queueTimeout,
+	}
+
+	if h.queued.Add(1) > maxQueued {
 		return tooMany
 	}
 
-	patience := time.NewTimer(maxWait)
-	defer patience.Stop()
+	timer := time.NewTimer(queueTimeout)
+	defer timer.Stop()
 
 	select {
 	case h.slots <- struct{}{}:
 		return nil
-	case <-patience.C:
+	case <-timer.C:
 		return tooMany
 	case <-ctx.Done():
 		return ctx.Err()

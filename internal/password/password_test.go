@@ -168,7 +168,7 @@ func TestTooLong(t *testing.T) {
 		t.Errorf("Hash of 1 MiB = %v, want Unprocessable", err)
 	}
 
-	for _, hash := range []string{"", unknown.String()} {
+	for _, hash := range []string{"", unknownAccount.String()} {
 		if ok, err := h.Verify(t.Context(), hash, long); ok || err != nil {
 			t.Errorf("Verify(%q) of 1 MiB = %v, %v, want false", hash, ok, err)
 		}
@@ -183,8 +183,8 @@ func TestQueue(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 
 	var group sync.WaitGroup
-	errs := make(chan error, maxWaiting+1)
-	for range maxWaiting + 1 {
+	errs := make(chan error, maxQueued+1)
+	for range maxQueued + 1 {
 		group.Go(func() {
 			_, err := h.Hash(ctx, "correct horse")
 			errs <- err
@@ -193,7 +193,7 @@ func TestQueue(t *testing.T) {
 
 	first := fault.Of(<-errs) // only the one over the limit can have returned
 	if first.Kind != fault.TooMany || first.RetryAfter <= 0 {
-		t.Errorf("Hash with %d waiting = %+v, want TooMany with a time to retry after", maxWaiting, first)
+		t.Errorf("Hash with %d waiting = %+v, want TooMany with a time to retry after", maxQueued, first)
 	}
 
 	cancel()

@@ -32,22 +32,22 @@ var common = sync.OnceValue(func() map[string]bool {
 // shorter than the minimum, longer than 1024 bytes, among the most common, or equal to the e-mail
 // address, its local part or the username, ignoring case and width. email and username may be "".
 func (h *Hasher) Check(password, email, username string) error {
-	if len(password) > maxSize {
+	if len(password) > maxPasswordSize {
 		return tooLong()
 	}
 	if utf8.RuneCountInString(password) < h.min {
-		return refused("too_short", "must have at least %d characters", h.min)
+		return policyError("too_short", "must have at least %d characters", h.min)
 	}
 
 	folded := fold(password)
 	if common()[folded] {
-		return refused("too_common", "must not be one of the most common passwords")
+		return policyError("too_common", "must not be one of the most common passwords")
 	}
 
 	email = fold(strings.TrimSpace(email))
 	local, _, _ := strings.Cut(email, "@")
 	if folded == email || folded == local || folded == fold(strings.TrimSpace(username)) {
-		return refused("too_obvious", "must not be the e-mail address or username")
+		return policyError("too_obvious", "must not be the e-mail address or username")
 	}
 
 	return nil
@@ -58,8 +58,8 @@ func fold(s string) string {
 	return cases.Fold().String(norm.NFKC.String(s))
 }
 
-func tooLong() error { return refused("too_long", "must have at most %d bytes", maxSize) }
+func tooLong() error { return policyError("too_long", "must have at most %d bytes", maxPasswordSize) }
 
-func refused(code, format string, args ...any) error {
+func policyError(code, format string, args ...any) error {
 	return fault.OnField(fault.Unprocessable, "password", code, format, args...)
 }

@@ -18,13 +18,14 @@ type Limit struct {
 	Window time.Duration
 }
 
-// tries is the attempt count of the current window.
-type tries struct {
+// attemptCount is the attempt count of the current window.
+type attemptCount struct {
 	Count int
 	Wait  time.Duration // until the window ends
 }
 
-func (t tries) tooMany() error {
+// tooMany returns the failure of an attempt beyond the limit.
+func (t attemptCount) tooMany() error {
 	return &fault.Error{
 		Kind:       fault.TooMany,
 		Detail:     "too many attempts; try again later",
@@ -34,34 +35,42 @@ func (t tries) tooMany() error {
 
 // Attempt counts one attempt by a subject. It fails with TooMany when the count of the window
 // exceeds the limit. The count is stored, so all servers share it and it survives restarts.
-func (s *Store) Attempt(ctx context.Context, l Limit, who string) error {
-	t, err := pg.One[tries](ctx, s.q, `
+func (s *Store) Attempt(ctx context.Context, l Limit, subject string) error {
+	tries, err := pg.One[attemptCount](ctx, s.q, `
 		insert into platform.attempts as a (key, count, resets_at) values (@key, 1, now() + @window::interval)
 		on conflict (key) do update set
 			count = case when a.resets_at <= now() then 1 else a.count + 1 end,
 			resets_at = case when a.resets_at <= now() then excluded.resets_at else a.resets_at end
 		returning count, resets_at - now() as wait`,
-		pgx.StrictNamedArgs{"key": l.key(who), "window": l.Window})
-	if err == nil && t.Count > l.Most {
-		return t.tooMany()
+		pgx.StrictNamedArgs{"key": l.key(subject), "window": l.Window})
+	if err != nil {
+		return err
 	}
 
-	return err
+	if tries.Count > l.Most {
+		return tries.tooMany()
+	}
+
+	return nil
 }
 
 // Attempts fails with TooMany if the subject has no attempt left in the window. It counts nothing.
-func (s *Store) Attempts(ctx context.Context, l Limit, who string) error {
-	t, err := pg.One[tries](ctx, s.q, `
+func (s *Store) Attempts(ctx context.Context, l Limit, subject string) error {
+	tries, err := pg.One[attemptCount](ctx, s.q, `
 		select count, resets_at - now() as wait from platform.attempts where key = @key and resets_at > now()`,
-		pgx.StrictNamedArgs{"key": l.key(who)})
+		pgx.StrictNamedArgs{"key": l.key(subject)})
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
-	if err == nil && t.Count >= l.Most {
-		return t.tooMany()
+	if err != nil {
+		return err
 	}
 
-	return err
+	if tries.Count >= l.Most {
+		return tries.tooMany()
+	}
+
+	return nil
 }
 
 // GuessLimit bounds failed authentications: wrong passwords and second-factor codes.
@@ -74,11 +83,11 @@ type GuessLimit struct {
 	Strangers Limit // per account, all unknown networks together
 }
 
-// knownNetworks sets how long a network stays known after a log-in from it.
-var knownNetworks = Limit{Name: "known network", Window: 90 * 24 * time.Hour}
+// knownNetworkLimit sets how long a network stays known after a log-in from it.
+var knownNetworkLimit = Limit{Name: "known network", Window: 90 * 24 * time.Hour}
 
-// from returns the subject for guesses at an account from a network.
-func from(account, network string) string { return account + "\x00" + network }
+// guessSubject returns the subject for guesses at an account from a network.
+func guessSubject(account, network string) string { return account + "\x00" + network }
 
 // KnowNetwork records a successful log-in to an account from a network, which makes the network
 // known. It writes at most once a day.
@@ -89,40 +98,47 @@ func (s *Store) KnowNetwork(ctx context.Context, account, network string) error 
 		where not exists (
 			select from platform.attempts where key = @key and resets_at > now() + @window::interval - interval '1 day')
 		on conflict (key) do update set resets_at = excluded.resets_at`,
-		pgx.StrictNamedArgs{"key": knownNetworks.key(from(account, network)), "window": knownNetworks.Window})
+		pgx.StrictNamedArgs{
+			"key":    knownNetworkLimit.key(guessSubject(account, network)),
+			"window": knownNetworkLimit.Window,
+		})
 
 	return err
 }
 
 // MayGuess fails with TooMany if no guess at an account is left for a network. It counts nothing.
 func (s *Store) MayGuess(ctx context.Context, l GuessLimit, account, network string) error {
-	t, err := pg.One[tries](ctx, s.q, `
+	tries, err := pg.One[attemptCount](ctx, s.q, `
 		select count(*)::int as count, coalesce(max(resets_at - now()), interval '0') as wait
 		from platform.attempts
 		where resets_at > now() and (
 			key = @network and count >= @network_most
 			or key = @strangers and count >= @strangers_most
 				and not exists (select from platform.attempts where key = @known and resets_at > now()))`,
-		pgx.StrictNamedArgs{"network": l.Network.key(from(account, network)), "network_most": l.Network.Most,
+		pgx.StrictNamedArgs{"network": l.Network.key(guessSubject(account, network)), "network_most": l.Network.Most,
 			"strangers": l.Strangers.key(account), "strangers_most": l.Strangers.Most,
-			"known": knownNetworks.key(from(account, network))})
-	if err == nil && t.Count > 0 {
-		return t.tooMany()
+			"known": knownNetworkLimit.key(guessSubject(account, network))})
+	if err != nil {
+		return err
 	}
 
-	return err
+	if tries.Count > 0 {
+		return tries.tooMany()
+	}
+
+	return nil
 }
 
 // CountGuess counts a wrong guess. It fails with TooMany when a count exceeds its limit.
 func (s *Store) CountGuess(ctx context.Context, l GuessLimit, account, network string) error {
 	known, err := pg.Value[bool](ctx, s.q, `
 		select exists (select from platform.attempts where key = @known and resets_at > now())`,
-		pgx.StrictNamedArgs{"known": knownNetworks.key(from(account, network))})
+		pgx.StrictNamedArgs{"known": knownNetworkLimit.key(guessSubject(account, network))})
 	if err != nil {
 		return err
 	}
 
-	err = s.Attempt(ctx, l.Network, from(account, network))
+	err = s.Attempt(ctx, l.Network, guessSubject(account, network))
 	if err != nil || known {
 		return err
 	}
@@ -131,8 +147,8 @@ func (s *Store) CountGuess(ctx context.Context, l GuessLimit, account, network s
 }
 
 // key returns the row key of a subject: a hash of fixed size that does not reveal the subject.
-func (l Limit) key(who string) []byte {
-	sum := sha256.Sum256([]byte(l.Name + "\x00" + who))
+func (l Limit) key(subject string) []byte {
+	sum := sha256.Sum256([]byte(l.Name + "\x00" + subject))
 	return sum[:]
 }
 

@@ -24,13 +24,13 @@ func lockContents(ctx context.Context, tx pgx.Tx, project uuid.UUID) error {
 // number of contents that were new for the backup.
 func (s *Store) NoteBackupContents(
 	ctx context.Context, project, backup uuid.UUID, sums iter.Seq2[[][]byte, error],
-) (noted int64, err error) {
+) (added int64, err error) {
 	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		if err := lockContents(ctx, tx, project); err != nil {
 			return err
 		}
 
-		for some, err := range sums {
+		for batch, err := range sums {
 			if err != nil {
 				return err
 			}
@@ -39,18 +39,18 @@ func (s *Store) NoteBackupContents(
 				insert into platform.backup_contents (backup_uuid, project_uuid, sha256)
 				select @backup, @project, unnest(@sums::bytea[])
 				on conflict do nothing`,
-				pgx.StrictNamedArgs{"backup": backup, "project": project, "sums": some})
+				pgx.StrictNamedArgs{"backup": backup, "project": project, "sums": batch})
 			if err != nil {
 				return err
 			}
 
-			noted += n
+			added += n
 		}
 
 		return nil
 	})
 
-	return noted, err
+	return added, err
 }
 
 // NeedsContents reports whether a backup needs all of the contents with these SHA-256 sums.
@@ -106,12 +106,19 @@ func (s *Store) ForgetBackupContents(
 			returning case when exists (
 				select from platform.backup_contents o
 				where o.project_uuid = c.project_uuid and o.sha256 = c.sha256 and o.backup_uuid <> c.backup_uuid) then null else sha256 end`, args)
+		if err != nil {
+			return err
+		}
+
 		for _, sum := range sums {
-			if err == nil && sum != nil {
-				err = remove(sum)
+			if sum == nil { // another backup needs it
+				continue
+			}
+			if err := remove(sum); err != nil {
+				return err
 			}
 		}
 
-		return err
+		return nil
 	})
 }

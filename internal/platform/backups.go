@@ -31,6 +31,12 @@ type Backup struct {
 	Warnings    []string   `json:"-"` // texts for users
 }
 
+// Origins of a backup.
+const (
+	BackupMade     = "made"
+	BackupImported = "imported"
+)
+
 const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error, scheduled, tried_at, origin, made_before, waiting_for, warnings `
 
 // CreateBackup creates a pending backup. It fails with Conflict if the project has an unfinished
@@ -60,7 +66,7 @@ func (s *Store) createBackup(ctx context.Context, project, user uuid.UUID, sched
 		return b, err
 	}
 
-	return b, s.takeAwaiting(ctx, project, id)
+	return b, s.assignWaiting(ctx, project, id)
 }
 
 // GetBackup returns a backup of a project. It fails with NotFound for an unknown backup.
@@ -68,6 +74,47 @@ func (s *Store) GetBackup(ctx context.Context, project, id uuid.UUID) (Backup, e
 	return pg.One[Backup](ctx, s.q,
 		`select`+backupColumns+`from platform.backups where uuid = @id and project_uuid = @project`,
 		pgx.StrictNamedArgs{"id": id, "project": project})
+}
+
+// ListBackups returns a page of the backups of a project and the total count.
+func (s *Store) ListBackups(ctx context.Context, project uuid.UUID, page pg.Page) ([]Backup, int64, error) {
+	args := pgx.StrictNamedArgs{"project": project}
+	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.backups where project_uuid = @project`, args)
+	if err != nil {
+		return nil, 0, err
+	}
+
+	backups, err := pg.All[Backup](ctx, s.q,
+		`select`+backupColumns+`from platform.backups where project_uuid = @project`+
+			page.Clause(map[string]string{"createdAt": "created_at", "completedAt": "completed_at"}, "uuid"), args)
+	return backups, total, err
+}
+
+// FailedBackups returns all backups of a project. The value reports whether the backup failed.
+func (s *Store) FailedBackups(ctx context.Context, project uuid.UUID) (map[uuid.UUID]bool, error) {
+	all, err := pg.All[struct {
+		UUID   uuid.UUID
+		Failed bool
+	}](ctx, s.q, `select uuid, status = 'failed' as failed from platform.backups where project_uuid = @project`,
+		pgx.StrictNamedArgs{"project": project})
+
+	failed := make(map[uuid.UUID]bool, len(all))
+	for _, b := range all {
+		failed[b.UUID] = b.Failed
+	}
+
+	return failed, err
+}
+
+// PostponeBackup sets a running backup back to pending for a later retry. what is the cause, in
+// words for users. It returns the time since the first start. It fails with NotFound if the backup
+// is not running any more.
+func (s *Store) PostponeBackup(ctx context.Context, id uuid.UUID, what string) (time.Duration, error) {
+	seconds, err := pg.Value[float64](ctx, s.q, `
+		update platform.backups set status = 'pending', waiting_for = @what, heartbeat_at = now()
+		where uuid = @id and status = 'running'
+		returning extract(epoch from now() - started_at)::float8`, pgx.StrictNamedArgs{"id": id, "what": what})
+	return time.Duration(seconds * float64(time.Second)), err
 }
 
 // CompleteBackup sets a running backup to completed. size and sum are the bytes and the checksum of
@@ -80,6 +127,87 @@ func (s *Store) CompleteBackup(ctx context.Context, id uuid.UUID, size int64, su
 		where uuid = @id and status = 'running' returning uuid`,
 		pgx.StrictNamedArgs{"id": id, "size": size, "sum": sum, "warnings": warnings})
 	return err
+}
+
+// DeleteBackup sets a backup to status deleting, after which it cannot be restored. It fails with
+// NotFound for an unknown backup, and with Conflict while the backup is being made or restored.
+func (s *Store) DeleteBackup(ctx context.Context, project, id uuid.UUID) (Backup, error) {
+	return txValue(ctx, s, func(tx *Store) (Backup, error) {
+		args := pgx.StrictNamedArgs{"id": id, "project": project}
+		status, err := pg.Value[string](ctx, tx.q,
+			`select status from platform.backups where uuid = @id and project_uuid = @project for update`, args)
+		if err != nil {
+			return Backup{}, err
+		}
+
+		if status == "pending" || status == "running" {
+			return Backup{}, fault.New(fault.Conflict, "the backup is being made").WithCode("backup_under_way")
+		}
+
+		restoring, err := pg.Value[bool](ctx, tx.q, `
+			select exists (select from platform.restores where backup_uuid = @id and backup_project_uuid = @project and status in ('pending', 'running'))`, args)
+		if err != nil {
+			return Backup{}, err
+		}
+
+		if restoring {
+			return Backup{}, fault.New(fault.Conflict, "the backup is being restored").WithCode("restore_under_way")
+		}
+
+		return pg.One[Backup](ctx, tx.q, `
+			update platform.backups set status = 'deleting', bytes_until = null where uuid = @id and project_uuid = @project
+			returning`+backupColumns, args)
+	})
+}
+
+// DeletingBackups returns the backups in status deleting whose bytes are due for removal.
+func (s *Store) DeletingBackups(ctx context.Context) ([]Backup, error) {
+	return pg.All[Backup](ctx, s.q, `select`+backupColumns+`
+		from platform.backups where status = 'deleting' and coalesce(bytes_until <= now(), true)`)
+}
+
+// ForgetBackup deletes the row of a backup. The caller has removed its files.
+func (s *Store) ForgetBackup(ctx context.Context, id uuid.UUID) error {
+	_, err := pg.Exec(ctx, s.q, `delete from platform.backups where uuid = @id and status = 'deleting'`,
+		pgx.StrictNamedArgs{"id": id})
+	return err
+}
+
+// StartImport creates a backup in status running for an import. It fails with Conflict if another
+// import into the project is running.
+func (s *Store) StartImport(ctx context.Context, project, user uuid.UUID) (Backup, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Backup{}, err
+	}
+
+	b, err := pg.One[Backup](ctx, s.q, `
+		insert into platform.backups (uuid, project_uuid, created_by, origin, status, started_at, heartbeat_at)
+		values (@id, @project, @user, @origin, 'running', now(), now())
+		returning`+backupColumns, pgx.StrictNamedArgs{
+		"id": id, "project": project, "user": user, "origin": BackupImported,
+	})
+	if pg.Violates(err, "backups_one_at_a_time") {
+		return b, fault.New(fault.Conflict, "another backup is being imported into the project").
+			WithCode("import_under_way").Because(err)
+	}
+
+	return b, err
+}
+
+// ForgetImport deletes the row of a failed import. The caller has removed its files.
+func (s *Store) ForgetImport(ctx context.Context, id uuid.UUID) error {
+	_, err := pg.Exec(ctx, s.q,
+		`delete from platform.backups where uuid = @id and status = 'running' and origin = @origin`,
+		pgx.StrictNamedArgs{"id": id, "origin": BackupImported})
+	return err
+}
+
+// TakenForms returns the forms that belong to another project.
+func (s *Store) TakenForms(ctx context.Context, project uuid.UUID, forms []uuid.UUID) ([]uuid.UUID, error) {
+	return pg.Values[uuid.UUID](ctx, s.q,
+		`select uuid from platform.forms where uuid = any(@forms::uuid[]) and project_uuid <> @project`,
+		pgx.StrictNamedArgs{"forms": forms, "project": project})
 }
 
 // BackupUsage holds the count and the size of a project's backups.

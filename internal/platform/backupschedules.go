@@ -29,8 +29,8 @@ type BackupSchedule struct {
 	UpdatedAt      time.Time `json:"updatedAt"`
 }
 
-// newSchedule holds the defaults of a new schedule.
-var newSchedule = BackupSchedule{
+// defaultSchedule holds the defaults of a new schedule.
+var defaultSchedule = BackupSchedule{
 	Timezone:       "UTC",
 	KeepLast:       3,
 	KeepDaily:      7,
@@ -63,31 +63,31 @@ func (s *Store) GetBackupSchedule(ctx context.Context, project uuid.UUID) (Backu
 func (s *Store) UpdateBackupSchedule(
 	ctx context.Context, project, user uuid.UUID, u BackupScheduleUpdate,
 ) (BackupSchedule, error) {
-	return change(ctx, s, func(tx *Store) (BackupSchedule, error) {
+	return txValue(ctx, s, func(tx *Store) (BackupSchedule, error) {
 		old, err := tx.lockBackupSchedule(ctx, project)
-		now := old
+		schedule := old
 		if fault.Is(err, fault.NotFound) {
-			now, err = newSchedule, nil
+			schedule, err = defaultSchedule, nil
 		}
 		if err != nil {
 			return old, err
 		}
 
-		set(&now.Cron, u.Cron)
-		set(&now.Timezone, u.Timezone)
-		set(&now.KeepLast, u.KeepLast)
-		set(&now.KeepDaily, u.KeepDaily)
-		set(&now.KeepWeekly, u.KeepWeekly)
-		set(&now.KeepMonthly, u.KeepMonthly)
-		set(&now.Prove, u.Prove)
-		set(&now.ProveEveryDays, u.ProveEveryDays)
+		set(&schedule.Cron, u.Cron)
+		set(&schedule.Timezone, u.Timezone)
+		set(&schedule.KeepLast, u.KeepLast)
+		set(&schedule.KeepDaily, u.KeepDaily)
+		set(&schedule.KeepWeekly, u.KeepWeekly)
+		set(&schedule.KeepMonthly, u.KeepMonthly)
+		set(&schedule.Prove, u.Prove)
+		set(&schedule.ProveEveryDays, u.ProveEveryDays)
 
-		if now.Cron == "" && u.Cron == nil {
+		if schedule.Cron == "" && u.Cron == nil {
 			return old, fault.OnField(fault.Unprocessable, "cron", "required", "is required for a new schedule")
 		}
 
-		if now.Cron != old.Cron || now.Timezone != old.Timezone {
-			if now.NextRunAt, err = tx.nextRun(ctx, now.Cron, now.Timezone); err != nil {
+		if schedule.Cron != old.Cron || schedule.Timezone != old.Timezone {
+			if schedule.NextRunAt, err = tx.nextRun(ctx, schedule.Cron, schedule.Timezone); err != nil {
 				return old, err
 			}
 		}
@@ -99,17 +99,18 @@ func (s *Store) UpdateBackupSchedule(
 			on conflict (project_uuid) do update set cron = @cron, timezone = @timezone, keep_last = @last, keep_daily = @daily,
 				keep_weekly = @weekly, keep_monthly = @monthly, prove = @prove, prove_every_days = @proveEvery, next_run_at = @next,
 				updated_by = @user, updated_at = now()
-			returning`+scheduleColumns, pgx.StrictNamedArgs{"project": project, "cron": now.Cron,
-			"timezone": now.Timezone, "last": now.KeepLast,
-			"daily": now.KeepDaily, "weekly": now.KeepWeekly, "monthly": now.KeepMonthly,
-			"prove": now.Prove, "proveEvery": now.ProveEveryDays,
-			"next": now.NextRunAt, "user": user})
+			returning`+scheduleColumns, pgx.StrictNamedArgs{"project": project, "cron": schedule.Cron,
+			"timezone": schedule.Timezone, "last": schedule.KeepLast,
+			"daily": schedule.KeepDaily, "weekly": schedule.KeepWeekly, "monthly": schedule.KeepMonthly,
+			"prove": schedule.Prove, "proveEvery": schedule.ProveEveryDays,
+			"next": schedule.NextRunAt, "user": user})
 	})
 }
 
-func set[T any](member *T, to *T) {
-	if to != nil {
-		*member = *to
+// set assigns *value to *field unless value is nil.
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
 	}
 }
 
@@ -134,7 +135,7 @@ func (s *Store) nextRun(ctx context.Context, cron, timezone string) (time.Time, 
 // DeleteBackupSchedule deletes the backup schedule of a project. Its backups stay. It fails with
 // NotFound without one.
 func (s *Store) DeleteBackupSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
-	return change(ctx, s, func(tx *Store) (BackupSchedule, error) {
+	return txValue(ctx, s, func(tx *Store) (BackupSchedule, error) {
 		return pg.One[BackupSchedule](ctx, tx.q,
 			`delete from platform.backup_schedules where project_uuid = @project returning`+scheduleColumns,
 			pgx.StrictNamedArgs{"project": project})
@@ -147,14 +148,14 @@ func (s *Store) CorrectBackupSchedules(ctx context.Context) error {
 	all, err := pg.All[BackupSchedule](ctx, s.q,
 		`select`+scheduleColumns+`from platform.backup_schedules where next_run_at > now()`)
 	for _, b := range all {
-		next, unknown := s.nextRun(ctx, b.Cron, b.Timezone)
-		if unknown == nil && next.Before(b.NextRunAt) {
-			_, unknown = pg.Exec(ctx, s.q,
+		next, updateErr := s.nextRun(ctx, b.Cron, b.Timezone)
+		if updateErr == nil && next.Before(b.NextRunAt) {
+			_, updateErr = pg.Exec(ctx, s.q,
 				`update platform.backup_schedules set next_run_at = @next where project_uuid = @project and next_run_at = @counted`,
 				pgx.StrictNamedArgs{"project": b.ProjectUUID, "next": next, "counted": b.NextRunAt})
 		}
 
-		err = errors.Join(err, unknown)
+		err = errors.Join(err, updateErr)
 	}
 
 	return err

@@ -33,8 +33,8 @@ func (c Caller) AtMost(r Role) Role { return max(r, c.Ceiling) }
 // organization.
 type Scope struct{ Project, Form, Organization uuid.NullUUID }
 
-// entering joins the caller with the scope of the request and with their role in it.
-const entering = `
+// callerQuery joins the caller with the scope of the request and with their role in it.
+const callerQuery = `
 	select who.user_uuid, who.session, who.ceiling, who.only, who.is_administrator, who.expired, who.stale, p.uuid as project, p.status, p.backup_before_destructive as first, o.uuid as organization,
 	       case when coalesce(p.uuid, o.uuid) is null then null when who.is_administrator then who.ceiling else greatest(m.role, who.ceiling) end as role, m.role is not null as member
 	from who
@@ -44,8 +44,8 @@ const entering = `
 	left join platform.organizations o on o.uuid = @organization
 	left join platform.members m on m.organization_uuid = coalesce(p.organization_uuid, o.uuid) and m.user_uuid = who.user_uuid`
 
-// entered is a row of entering.
-type entered struct {
+// callerRow is a row of callerQuery.
+type callerRow struct {
 	UserUUID, Session      uuid.UUID
 	Ceiling                Role
 	Only                   []uuid.UUID
@@ -57,7 +57,7 @@ type entered struct {
 	First                  *bool
 }
 
-func (e entered) caller() Caller {
+func (e callerRow) caller() Caller {
 	c := Caller{User: e.UserUUID, Session: e.Session, Ceiling: e.Ceiling, Only: slices.Clip(e.Only),
 		Administrator: e.IsAdministrator && e.Ceiling == Administrator && e.Only == nil}
 
@@ -75,11 +75,11 @@ func (e entered) caller() Caller {
 // in one round trip. It fails with Unauthenticated if the user is suspended or the session has
 // ended.
 func (s *Store) Authenticate(ctx context.Context, user, session uuid.UUID, scope Scope) (Caller, error) {
-	row, err := pg.One[entered](ctx, s.q, `
+	row, err := pg.One[callerRow](ctx, s.q, `
 		with who as (
 			select u.uuid as user_uuid, s.uuid as session, 1::smallint as ceiling, null::uuid[] as only, u.is_administrator, false as expired, false as stale
 			from platform.sessions s join platform.users u on u.uuid = s.user_uuid
-			where s.uuid = @session and s.user_uuid = @user and s.expires_at > now() and u.status = 'active')`+entering,
+			where s.uuid = @session and s.user_uuid = @user and s.expires_at > now() and u.status = 'active')`+callerQuery,
 		pgx.StrictNamedArgs{
 			"user": user, "session": session, "project": scope.Project,
 			"form": scope.Form, "organization": scope.Organization,
@@ -95,12 +95,12 @@ func (s *Store) Authenticate(ctx context.Context, user, session uuid.UUID, scope
 // the lesser rights of the token and its user. It records the use of the token at most every ten
 // minutes.
 func (s *Store) AuthenticateToken(ctx context.Context, hash []byte, scope Scope) (Caller, error) {
-	row, err := pg.One[entered](ctx, s.q, `
+	row, err := pg.One[callerRow](ctx, s.q, `
 		with who as (
 			select t.user_uuid, t.uuid as session, t.role as ceiling, t.project_uuids as only, u.is_administrator, t.expires_at <= now() as expired,
 			       coalesce(t.last_used_at < now() - interval '10 minutes', true) as stale
 			from platform.tokens t join platform.users u on u.uuid = t.user_uuid
-			where t.hash = @hash and u.status = 'active')`+entering,
+			where t.hash = @hash and u.status = 'active')`+callerQuery,
 		pgx.StrictNamedArgs{
 			"hash": hash, "project": scope.Project, "form": scope.Form, "organization": scope.Organization,
 		})
@@ -118,4 +118,35 @@ func (s *Store) AuthenticateToken(ctx context.Context, hash []byte, scope Scope)
 	c.ByToken = true
 
 	return c, err
+}
+
+// AuthenticateSigner returns a caller for the user who signed a URL, with the user's current role
+// in a project. It fails with Unauthenticated if the user has no role in the project any more.
+func (s *Store) AuthenticateSigner(ctx context.Context, user, project uuid.UUID) (Caller, error) {
+	row, err := pg.One[struct {
+		IsAdministrator bool
+		Role            *Role
+		Status          string
+	}](ctx, s.q, `
+		select u.is_administrator, p.status, case when u.is_administrator then 1 else m.role end as role
+		from platform.users u
+		join platform.projects p on p.uuid = @project and p.status in ('active', 'paused', 'deleted')
+		left join platform.members m on m.organization_uuid = p.organization_uuid and m.user_uuid = u.uuid
+		where u.uuid = @user and u.status = 'active'`,
+		pgx.StrictNamedArgs{"user": user, "project": project})
+	if fault.Is(err, fault.NotFound) || (err == nil && row.Role == nil) {
+		return Caller{}, fault.New(fault.Unauthenticated, "whoever signed the URL may not do this any more").
+			WithCode("invalid_signature")
+	}
+	if err != nil {
+		return Caller{}, err
+	}
+
+	return Caller{
+		User:          user,
+		Administrator: row.IsAdministrator,
+		Project:       uuid.NullUUID{UUID: project, Valid: true},
+		Role:          *row.Role,
+		Status:        row.Status,
+	}, nil
 }

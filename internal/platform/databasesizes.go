@@ -52,8 +52,8 @@ func (s *Store) DatabaseWrites(ctx context.Context, names []string) (map[string]
 }
 
 // LimitDatabase sets the quota of a project's database, in bytes.
-func (s *Store) LimitDatabase(ctx context.Context, project uuid.UUID, most int64) error {
+func (s *Store) LimitDatabase(ctx context.Context, project uuid.UUID, quota int64) error {
 	_, err := pg.Exec(ctx, s.q, `update platform.projects set max_database_bytes = @most where uuid = @id`,
-		pgx.StrictNamedArgs{"id": project, "most": most})
+		pgx.StrictNamedArgs{"id": project, "most": quota})
 	return err
 }

@@ -32,11 +32,15 @@ func (s *Store) CreateFactor(ctx context.Context, user uuid.UUID, sealed []byte)
 		insert into platform.second_factors as f (user_uuid, sealed) values (@user, @sealed)
 		on conflict (user_uuid) do update set sealed = excluded.sealed, created_at = now(), last_step = 0
 		where f.confirmed_at is null`, pgx.StrictNamedArgs{"user": user, "sealed": sealed})
-	if err == nil && n == 0 {
-		err = fault.New(fault.Conflict, "there is a second factor: remove it first")
+	if err != nil {
+		return err
 	}
 
-	return err
+	if n == 0 {
+		return fault.New(fault.Conflict, "there is a second factor: remove it first")
+	}
+
+	return nil
 }
 
 // ConfirmFactor confirms a second factor after the user has presented the code of a step. From then
@@ -47,11 +51,12 @@ func (s *Store) ConfirmFactor(ctx context.Context, user uuid.UUID, sealed []byte
 		update platform.second_factors set confirmed_at = now(), last_step = @step
 		where user_uuid = @user and sealed = @sealed and confirmed_at is null`,
 		pgx.StrictNamedArgs{"user": user, "sealed": sealed, "step": step})
-	if err == nil && n == 0 {
-		err = fault.New(fault.Conflict, "the second factor was confirmed, or made anew, meanwhile")
-	}
 	if err != nil {
 		return err
+	}
+
+	if n == 0 {
+		return fault.New(fault.Conflict, "the second factor was confirmed, or made anew, meanwhile")
 	}
 
 	_, err = pg.Exec(ctx, s.q,
@@ -91,9 +96,13 @@ func (s *Store) ResetFactor(ctx context.Context, user uuid.UUID) error {
 func (s *Store) DeleteFactor(ctx context.Context, user uuid.UUID) error {
 	n, err := pg.Exec(ctx, s.q, `delete from platform.second_factors where user_uuid = @user`,
 		pgx.StrictNamedArgs{"user": user})
-	if err == nil && n == 0 {
-		err = fault.New(fault.NotFound, "there is no second factor")
+	if err != nil {
+		return err
 	}
 
-	return err
+	if n == 0 {
+		return fault.New(fault.NotFound, "there is no second factor")
+	}
+
+	return nil
 }

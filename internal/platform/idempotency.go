@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	requestLife = 24 * time.Hour // retention of responses to requests with an Idempotency-Key
+	answerTTL = 24 * time.Hour // retention of responses to requests with an Idempotency-Key
 
-	// A claim with a live holder expires after claimLife all the same, because its release may have
-	// failed. A claim without a holder expires after anonymousLife.
-	claimLife     = time.Hour
-	anonymousLife = time.Minute
+	// A claim with a live holder expires after claimTTL all the same, because its release may have
+	// failed. A claim without a holder expires after unheldClaimTTL.
+	claimTTL       = time.Hour
+	unheldClaimTTL = time.Minute
 
-	// claimLock is the first half of the key of the advisory lock that each server's LISTEN session
-	// holds. The second half is the PID of the session. The value is arbitrary and belongs to this
-	// package.
-	claimLock = 0x50c1f
+	// claimLockClass is the first half of the key of the advisory lock that each server's LISTEN
+	// session holds. The second half is the PID of the session. The value is arbitrary and belongs
+	// to this package.
+	claimLockClass = 0x50c1f
 )
 
 // Claim assigns a request with an Idempotency-Key to a server.
@@ -38,7 +38,7 @@ type Claim struct {
 // claims of a dead one. The holder of the claims is l.PID.
 func HoldClaims(l *pg.Listener) {
 	l.Catch(func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := pg.Exec(ctx, conn, `select pg_advisory_lock($1, pg_backend_pid())`, claimLock)
+		_, err := pg.Exec(ctx, conn, `select pg_advisory_lock($1, pg_backend_pid())`, claimLockClass)
 		return err
 	})
 }
@@ -59,33 +59,33 @@ func (s *Store) ClaimRequest(ctx context.Context, c Claim) (answer []byte, err e
 					or i.created_at < now() - case when i.holder is null then @anonymous_life::interval else @claim_life::interval end
 					or pg_try_advisory_xact_lock(@lock, i.holder)))`,
 			pgx.StrictNamedArgs{"key": c.Key, "fingerprint": c.Fingerprint, "holder": int32(c.Holder),
-				"life": requestLife, "anonymous_life": anonymousLife, "claim_life": claimLife, "lock": claimLock})
+				"life": answerTTL, "anonymous_life": unheldClaimTTL, "claim_life": claimTTL, "lock": claimLockClass})
 		if err != nil || n == 1 {
 			return nil, err
 		}
 	}
 
-	before, err := pg.One[struct {
+	earlier, err := pg.One[struct {
 		Fingerprint []byte
 		Answer      []byte
 	}](ctx, s.q, `select fingerprint, answer from platform.idempotency where key = @key`,
 		pgx.StrictNamedArgs{"key": c.Key})
 	switch {
 	case fault.Is(err, fault.NotFound): // just released, or about to be claimed
-		return nil, inProgress()
+		return nil, inProgressConflict()
 	case err != nil:
 		return nil, err
-	case !bytes.Equal(before.Fingerprint, c.Fingerprint):
+	case !bytes.Equal(earlier.Fingerprint, c.Fingerprint):
 		return nil, fault.OnField(fault.Conflict, "Idempotency-Key", "idempotency_key_reused",
 			"was used for another request")
-	case before.Answer == nil:
-		return nil, inProgress()
+	case earlier.Answer == nil:
+		return nil, inProgressConflict()
 	}
 
-	return before.Answer, nil
+	return earlier.Answer, nil
 }
 
-func inProgress() error {
+func inProgressConflict() error {
 	return fault.OnField(fault.Conflict, "Idempotency-Key", "in_progress", "belongs to a request that is under way")
 }
 
@@ -120,16 +120,20 @@ func (s *Store) CheckRequestDone(ctx context.Context, auditKey string) error {
 	creating, err := pg.Value[bool](ctx, s.q, `
 		select exists (select from platform.projects where request_key = @key and status = 'creating')`,
 		pgx.StrictNamedArgs{"key": auditKey})
-	if err == nil && creating {
-		return inProgress()
+	if err != nil {
+		return err
 	}
 
-	return err
+	if creating {
+		return inProgressConflict()
+	}
+
+	return nil
 }
 
 // ForgetRequests deletes responses that have passed their retention.
 func (s *Store) ForgetRequests(ctx context.Context) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.idempotency where created_at < now() - @life::interval`,
-		pgx.StrictNamedArgs{"life": requestLife})
+		pgx.StrictNamedArgs{"life": answerTTL})
 	return err
 }

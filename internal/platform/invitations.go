@@ -42,14 +42,14 @@ func (s *Store) CreateInvitation(
 	}
 
 	var i Invited
-	err = s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+	err = s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
 		audit.CreatedUUID(ctx, id)
 
 		if !mine.AtLeast(role) {
 			return fault.New(fault.Forbidden, "nobody above your own role of %s is yours to invite", mine)
 		}
 
-		if err := tx.roomForMember(ctx, organization, email); err != nil {
+		if err := tx.requireRoom(ctx, organization, email); err != nil {
 			return err
 		}
 
@@ -72,15 +72,15 @@ func (s *Store) CreateInvitation(
 	return i, err
 }
 
-// roomForMember fails unless an address can be invited to an organization. The caller holds the
+// requireRoom fails unless an address can be invited to an organization. The caller holds the
 // lock of the organization.
-func (s *Store) roomForMember(ctx context.Context, organization uuid.UUID, email string) error {
+func (s *Store) requireRoom(ctx context.Context, organization uuid.UUID, email string) error {
 	settings, err := s.Settings(ctx)
 	if err != nil {
 		return err
 	}
 
-	now, err := pg.One[struct {
+	state, err := pg.One[struct {
 		Heads  int64
 		Member bool
 	}](ctx, s.q, `
@@ -93,11 +93,11 @@ func (s *Store) roomForMember(ctx context.Context, organization uuid.UUID, email
 	switch {
 	case err != nil:
 		return err
-	case now.Member:
+	case state.Member:
 		return fault.OnField(fault.Conflict, "email", "already_member", "is a member's")
-	case now.Heads >= settings.MembersPerOrganization:
+	case state.Heads >= settings.MembersPerOrganization:
 		return fault.New(fault.Unprocessable, "the organization has %d members and invitations, and may not have more",
-			now.Heads).WithCode("quota")
+			state.Heads).WithCode("quota")
 	}
 
 	return nil
@@ -135,8 +135,8 @@ func (s *Store) RenewInvitation(
 	ctx context.Context, organization uuid.UUID, actor Caller, id uuid.UUID,
 ) (Invited, error) {
 	var i Invited
-	err := s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
-		if err := tx.mayTouchInvitation(ctx, organization, id, mine); err != nil {
+	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+		if err := tx.requireInvitationRole(ctx, organization, id, mine); err != nil {
 			return err
 		}
 
@@ -164,8 +164,8 @@ func (s *Store) DeleteInvitation(
 	ctx context.Context, organization uuid.UUID, actor Caller, id uuid.UUID,
 ) (Invited, error) {
 	var i Invited
-	err := s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
-		if err := tx.mayTouchInvitation(ctx, organization, id, mine); err != nil {
+	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+		if err := tx.requireInvitationRole(ctx, organization, id, mine); err != nil {
 			return err
 		}
 
@@ -183,13 +183,18 @@ func (s *Store) DeleteInvitation(
 	return i, err
 }
 
-func (s *Store) mayTouchInvitation(ctx context.Context, organization, id uuid.UUID, mine Role) error {
+// requireInvitationRole fails with Forbidden if the role of an invitation is above mine.
+func (s *Store) requireInvitationRole(ctx context.Context, organization, id uuid.UUID, mine Role) error {
 	i, err := s.GetInvitation(ctx, organization, id)
-	if err == nil && !mine.AtLeast(i.RoleID) {
+	if err != nil {
+		return err
+	}
+
+	if !mine.AtLeast(i.RoleID) {
 		return fault.New(fault.Forbidden, "an invitation above your own role of %s is not yours to change", mine)
 	}
 
-	return err
+	return nil
 }
 
 // InvitationByLink returns the invitation of a link. It fails with [BadLink] if the link or the

@@ -39,7 +39,7 @@ func (s *Store) CreateJWTKey(ctx context.Context, project, user uuid.UUID, key t
 		return JWTKey{}, err
 	}
 
-	made, err := change(ctx, s, func(tx *Store) (JWTKey, error) {
+	created, err := txValue(ctx, s, func(tx *Store) (JWTKey, error) {
 		audit.CreatedUUID(ctx, id)
 		if _, err := pg.Exec(ctx, tx.q, `select from platform.projects where uuid = @project for no key update`,
 			pgx.StrictNamedArgs{"project": project}); err != nil {
@@ -58,14 +58,14 @@ func (s *Store) CreateJWTKey(ctx context.Context, project, user uuid.UUID, key t
 	})
 	switch {
 	case pg.Violates(err, "project_jwt_keys_kid_key"):
-		return made, fault.OnField(fault.Conflict, "kid", "already_exists", "is the id of another key of the project").
-			Because(err)
+		return created, fault.OnField(fault.Conflict, "kid", "already_exists",
+			"is the id of another key of the project").Because(err)
 	case fault.Is(err, fault.NotFound):
-		return made, fault.New(fault.Unprocessable, "the project has %d keys for tokens, and may not have more",
+		return created, fault.New(fault.Unprocessable, "the project has %d keys for tokens, and may not have more",
 			maxJWTKeys).WithCode("quota")
 	}
 
-	return made, err
+	return created, err
 }
 
 // ListJWTKeys returns a page of the public keys of a project and the total count.
@@ -86,7 +86,7 @@ func (s *Store) ListJWTKeys(ctx context.Context, project uuid.UUID, page pg.Page
 // DeleteJWTKey deletes a public key. All servers reject its tokens within seconds. It fails with
 // NotFound for an unknown key.
 func (s *Store) DeleteJWTKey(ctx context.Context, project, id uuid.UUID) (JWTKey, error) {
-	return change(ctx, s, func(tx *Store) (JWTKey, error) {
+	return txValue(ctx, s, func(tx *Store) (JWTKey, error) {
 		return pg.One[JWTKey](ctx, tx.q, `
 			delete from platform.project_jwt_keys where uuid = @id and project_uuid = @project
 			returning`+jwtKeyColumns, pgx.StrictNamedArgs{"id": id, "project": project})

@@ -94,8 +94,8 @@ func (s *Store) VoidLinks(ctx context.Context, subject uuid.UUID) error {
 	return err
 }
 
-// voidLinksOf deletes the links that could change a user's password or address.
-func (s *Store) voidLinksOf(ctx context.Context, user uuid.UUID) error {
+// voidCredentialLinks deletes the links that could change a user's password or address.
+func (s *Store) voidCredentialLinks(ctx context.Context, user uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q,
 		`delete from platform.links where user_uuid = @user and purpose in ('password reset', 'email change')`,
 		pgx.StrictNamedArgs{"user": user})

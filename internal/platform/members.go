@@ -65,7 +65,7 @@ func (s *Store) UpdateMember(
 	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID, role Role,
 ) (Member, error) {
 	var m Member
-	err := s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
 		before, err := tx.GetMember(ctx, organization, user)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (s *Store) TransferOrganization(
 	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID,
 ) (Member, error) {
 	var m Member
-	err := s.governed(ctx, organization, actor, Owner, func(tx *Store, _ Role) error {
+	err := s.withMembershipLock(ctx, organization, actor, Owner, func(tx *Store, _ Role) error {
 		err := tx.setRole(ctx, organization, user, Owner)
 		if fault.Is(err, fault.NotFound) {
 			return fault.OnField(fault.Unprocessable, "user_uuid", "not_found", "names no member of the organization").
@@ -126,7 +126,7 @@ func (s *Store) setRole(ctx context.Context, organization, user uuid.UUID, role 
 	n, err := pg.Exec(ctx, s.q,
 		`update platform.members set role = @role where organization_uuid = @organization and user_uuid = @user`, args)
 	if err != nil {
-		return ownerless(err)
+		return lastOwnerConflict(err)
 	}
 
 	if n == 0 {
@@ -146,7 +146,7 @@ func (s *Store) DeleteMember(
 	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID,
 ) (Member, error) {
 	var m Member
-	err := s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
 		var err error
 		if m, err = tx.GetMember(ctx, organization, user); err != nil {
 			return err
@@ -166,7 +166,7 @@ func (s *Store) DeleteMember(
 // a member, and with Conflict if the organization would lose its last owner.
 func (s *Store) LeaveOrganization(ctx context.Context, organization uuid.UUID, actor Caller) (Member, error) {
 	var m Member
-	err := s.governed(ctx, organization, actor, Viewer, func(tx *Store, _ Role) error {
+	err := s.withMembershipLock(ctx, organization, actor, Viewer, func(tx *Store, _ Role) error {
 		var err error
 		if m, err = tx.GetMember(ctx, organization, actor.User); err != nil {
 			return err
@@ -182,7 +182,7 @@ func (s *Store) deleteMember(ctx context.Context, organization, user uuid.UUID) 
 	args := pgx.StrictNamedArgs{"organization": organization, "user": user}
 	if _, err := pg.Exec(ctx, s.q, `
 		delete from platform.members where organization_uuid = @organization and user_uuid = @user`, args); err != nil {
-		return ownerless(err)
+		return lastOwnerConflict(err)
 	}
 
 	if _, err := pg.Exec(ctx, s.q, `
@@ -191,12 +191,13 @@ func (s *Store) deleteMember(ctx context.Context, organization, user uuid.UUID) 
 		return err
 	}
 
-	return s.rehome(ctx, organization, user)
+	return s.assignHome(ctx, organization, user)
 }
 
-// rehome assigns a new home organization to a user who has left theirs: the first that they own, or
-// else a new one. Every user has a home organization, and one that was handed over can be deleted.
-func (s *Store) rehome(ctx context.Context, left, user uuid.UUID) error {
+// assignHome assigns a new home organization to a user who has left theirs: the first that they
+// own, or else a new one. Every user has a home organization, and one that was handed over can be
+// deleted.
+func (s *Store) assignHome(ctx context.Context, left, user uuid.UUID) error {
 	before, err := pg.One[struct {
 		Username         string
 		OrganizationUUID uuid.UUID
@@ -235,8 +236,8 @@ func (s *Store) createHome(ctx context.Context, user uuid.UUID, name string) (uu
 	return id, s.addMember(ctx, id, user, Owner)
 }
 
-// ownerless translates a violation of the constraint on the last owner of an organization.
-func ownerless(err error) error {
+// lastOwnerConflict translates a violation of the constraint on the last owner of an organization.
+func lastOwnerConflict(err error) error {
 	if pg.Violates(err, "members_last_owner") {
 		return fault.New(fault.Conflict, "the organization would have no owner").WithCode("last_owner").Because(err)
 	}

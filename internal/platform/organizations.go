@@ -23,10 +23,10 @@ type Organization struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 }
 
-// seenByUser selects organizations with the role of the user @user in them.
+// fromOrganizations selects organizations with the role of the user @user in them.
 const (
 	organizationColumns = ` o.uuid, o.name, case when u.is_administrator then 1 else m.role end as role_id, o.created_at, o.updated_at `
-	seenByUser          = `
+	fromOrganizations   = `
 		from platform.organizations o
 		join platform.users u on u.uuid = @user
 		left join platform.members m on m.organization_uuid = o.uuid and m.user_uuid = u.uuid `
@@ -88,6 +88,7 @@ func (s *Store) CreateOrganization(ctx context.Context, user uuid.UUID, name str
 	return o, err
 }
 
+// cleanOrganizationName returns a name in its stored form.
 func cleanOrganizationName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	if n := utf8.RuneCountInString(name); n < 1 || n > maxOrganizationName {
@@ -107,7 +108,7 @@ func (s *Store) createOrganization(ctx context.Context, id uuid.UUID, name strin
 // GetOrganization returns an organization from the view of a user. It fails with NotFound if the
 // organization is unknown or the user has no role in it.
 func (s *Store) GetOrganization(ctx context.Context, id, user uuid.UUID) (Organization, error) {
-	return pg.One[Organization](ctx, s.q, `select`+organizationColumns+seenByUser+`
+	return pg.One[Organization](ctx, s.q, `select`+organizationColumns+fromOrganizations+`
 		where o.uuid = @id and (u.is_administrator or m.role is not null)`,
 		pgx.StrictNamedArgs{"id": id, "user": user})
 }
@@ -117,7 +118,7 @@ func (s *Store) GetOrganization(ctx context.Context, id, user uuid.UUID) (Organi
 func (s *Store) ListOrganizations(
 	ctx context.Context, user uuid.UUID, all bool, page pg.Page,
 ) ([]Organization, int64, error) {
-	const visible = seenByUser + `where m.role is not null or @all::boolean and u.is_administrator`
+	const visible = fromOrganizations + `where m.role is not null or @all::boolean and u.is_administrator`
 	args := pgx.StrictNamedArgs{"user": user, "all": all}
 	total, err := pg.Value[int64](ctx, s.q, `select count(*)`+visible, args)
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *Store) RenameOrganization(ctx context.Context, id uuid.UUID, actor Call
 	}
 
 	var o Organization
-	err = s.governed(ctx, id, actor, Admin, func(tx *Store, _ Role) error {
+	err = s.withMembershipLock(ctx, id, actor, Admin, func(tx *Store, _ Role) error {
 		if _, err := pg.Exec(ctx, tx.q,
 			`update platform.organizations set name = @name, updated_at = now() where uuid = @id`,
 			pgx.StrictNamedArgs{"id": id, "name": name}); err != nil {
@@ -157,7 +158,7 @@ func (s *Store) RenameOrganization(ctx context.Context, id uuid.UUID, actor Call
 // Conflict if it has projects or is a user's home organization.
 func (s *Store) DeleteOrganization(ctx context.Context, id uuid.UUID, actor Caller) (Organization, error) {
 	var o Organization
-	err := s.governed(ctx, id, actor, Owner, func(tx *Store, _ Role) error {
+	err := s.withMembershipLock(ctx, id, actor, Owner, func(tx *Store, _ Role) error {
 		var err error
 		if o, err = tx.GetOrganization(ctx, id, actor.User); err != nil {
 			return err
@@ -192,11 +193,11 @@ func (s *Store) RoleIn(ctx context.Context, organization, user uuid.UUID) (Role,
 		pgx.StrictNamedArgs{"organization": organization, "user": user})
 }
 
-// governed runs f in a transaction that holds the lock on an organization's membership. f gets the
-// actor's current role, so concurrent role changes are serialized. It fails with NotFound if the
-// actor has no role in the organization, and with Forbidden if the role is below least.
-func (s *Store) governed(
-	ctx context.Context, organization uuid.UUID, actor Caller, least Role, f func(tx *Store, role Role) error,
+// withMembershipLock runs f in a transaction that holds the lock on an organization's membership. f
+// gets the actor's current role, so concurrent role changes are serialized. It fails with NotFound
+// if the actor has no role in the organization, and with Forbidden if the role is below minimum.
+func (s *Store) withMembershipLock(
+	ctx context.Context, organization uuid.UUID, actor Caller, minimum Role, f func(tx *Store, role Role) error,
 ) error {
 	return s.InTx(ctx, func(tx *Store) error {
 		if _, err := pg.Exec(ctx, tx.q, `select from platform.organizations where uuid = @id for no key update`,
@@ -210,7 +211,7 @@ func (s *Store) governed(
 		}
 
 		role = actor.AtMost(role) // a personal access token may have a lower role than its user
-		if err := role.Require(least); err != nil {
+		if err := role.Require(minimum); err != nil {
 			return err
 		}
 

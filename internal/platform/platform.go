@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -47,7 +48,9 @@ type Store struct {
 }
 
 // New returns the store of the database of pool.
-func New(pool *pgxpool.Pool) *Store { return &Store{Defaults: builtIn, q: pool, b: pool, pool: pool} }
+func New(pool *pgxpool.Pool) *Store {
+	return &Store{Defaults: defaultSettings, q: pool, b: pool, pool: pool}
+}
 
 // InTx runs f in a transaction with an entry in the audit log, see [audit.Write].
 func (s *Store) InTx(ctx context.Context, f func(tx *Store) error) error {
@@ -57,8 +60,8 @@ func (s *Store) InTx(ctx context.Context, f func(tx *Store) error) error {
 // Within returns the store in a transaction that the caller has begun and ends.
 func (s *Store) Within(tx pgx.Tx) *Store { return &Store{q: tx, b: tx, tx: tx} }
 
-// change is [Store.InTx] for a function that returns the changed value.
-func change[T any](ctx context.Context, s *Store, f func(tx *Store) (T, error)) (T, error) {
+// txValue is [Store.InTx] for a function that returns the changed value.
+func txValue[T any](ctx context.Context, s *Store, f func(tx *Store) (T, error)) (T, error) {
 	var changed T
 	err := s.InTx(ctx, func(tx *Store) error {
 		var err error
@@ -111,6 +114,13 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 
 	return nil
+}
+
+// Version returns the version of the PostgreSQL server and the duration of the query.
+func (s *Store) Version(ctx context.Context) (string, time.Duration, error) {
+	start := time.Now()
+	version, err := pg.Value[string](ctx, s.q, `select current_setting('server_version')`)
+	return version, time.Since(start), err
 }
 
 // fold returns the canonical form of a name or an address, for case-insensitive and confusion-safe

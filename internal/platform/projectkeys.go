@@ -27,8 +27,8 @@ type ProjectKey struct {
 
 const (
 	projectKeyColumns = ` uuid, project_uuid, name, kind, hint, created_at, created_by `
-	hintRandom        = 4 // random characters of a key in its hint
-	maxKeys           = 100
+	hintLength        = 4 // random characters of a key in its hint
+	maxProjectKeys    = 100
 )
 
 // CreateProjectKey creates a key of kind publishable or secret and returns its row and its text. It
@@ -52,7 +52,7 @@ func (s *Store) CreateProjectKey(
 	}
 
 	key := token.NewAPIKey(prefix)
-	made, err := change(ctx, s, func(tx *Store) (ProjectKey, error) {
+	created, err := txValue(ctx, s, func(tx *Store) (ProjectKey, error) {
 		audit.CreatedUUID(ctx, id)
 		return pg.One[ProjectKey](ctx, tx.q, `
 		insert into platform.project_keys (uuid, project_uuid, name, kind, hint, hash, created_by)
@@ -60,18 +60,18 @@ func (s *Store) CreateProjectKey(
 		where (select count(*) from platform.project_keys where project_uuid = @project) < @max::bigint
 		returning`+projectKeyColumns,
 			pgx.StrictNamedArgs{"id": id, "project": project, "name": name, "kind": kind,
-				"hint": key[:len(prefix)+hintRandom], "hash": token.Hash(key), "user": user, "max": maxKeys})
+				"hint": key[:len(prefix)+hintLength], "hash": token.Hash(key), "user": user, "max": maxProjectKeys})
 	})
 	switch {
 	case pg.Violates(err, "project_keys_name_key"):
-		return made, "", fault.OnField(fault.Conflict, "name", "already_exists",
+		return created, "", fault.OnField(fault.Conflict, "name", "already_exists",
 			"is taken by another key of the project").Because(err)
 	case fault.Is(err, fault.NotFound):
-		return made, "", fault.New(fault.Unprocessable, "the project has %d keys, and may not have more", maxKeys).
-			WithCode("quota")
+		return created, "", fault.New(fault.Unprocessable, "the project has %d keys, and may not have more",
+			maxProjectKeys).WithCode("quota")
 	}
 
-	return made, key, err
+	return created, key, err
 }
 
 // ListProjectKeys returns a page of the keys of a project and the total count.
@@ -92,7 +92,7 @@ func (s *Store) ListProjectKeys(ctx context.Context, project uuid.UUID, page pg.
 // DeleteProjectKey revokes a key. All servers reject it within seconds. It fails with NotFound for
 // an unknown key.
 func (s *Store) DeleteProjectKey(ctx context.Context, project, id uuid.UUID) (ProjectKey, error) {
-	return change(ctx, s, func(tx *Store) (ProjectKey, error) {
+	return txValue(ctx, s, func(tx *Store) (ProjectKey, error) {
 		return pg.One[ProjectKey](ctx, tx.q, `
 		delete from platform.project_keys where uuid = @id and project_uuid = @project
 		returning`+projectKeyColumns, pgx.StrictNamedArgs{"id": id, "project": project})

@@ -86,7 +86,7 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 		return Project{}, err
 	}
 
-	most := settings.ProjectsPerOrganization
+	maxProjects := settings.ProjectsPerOrganization
 	var p Project
 	// No audit entry here: ActivateProject writes it.
 	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
@@ -107,14 +107,14 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 			where (select count(*) from platform.projects where organization_uuid = @organization) < @most::bigint
 			returning`+projectColumns,
 			pgx.StrictNamedArgs{"id": id, "organization": n.Organization, "name": name,
-				"description": n.Description, "user": user, "most": most, "request_key": audit.KeyOf(ctx)})
+				"description": n.Description, "user": user, "most": maxProjects, "request_key": audit.KeyOf(ctx)})
 		if fault.Is(err, fault.NotFound) {
 			return fault.New(fault.Unprocessable,
-				"the organization has %d projects, those that can be restored included, and may not have more", most).
-				WithCode("quota")
+				"the organization has %d projects, those that can be restored included, and may not have more",
+				maxProjects).WithCode("quota")
 		}
 
-		if err = projectNameTaken(err); err != nil || n.With == nil {
+		if err = projectNameConflict(err); err != nil || n.With == nil {
 			return err
 		}
 
@@ -193,7 +193,7 @@ func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u Project
 		}
 	}
 
-	return change(ctx, s, func(tx *Store) (Project, error) {
+	return txValue(ctx, s, func(tx *Store) (Project, error) {
 		p, err := pg.One[Project](ctx, tx.q, `
 			update platform.projects p
 			set name = coalesce(@name, name), description = coalesce(@description, description),
@@ -205,7 +205,7 @@ func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u Project
 				"description": u.Description, "first": u.BackupBeforeDestructive,
 			})
 
-		return p, projectNameTaken(err)
+		return p, projectNameConflict(err)
 	})
 }
 
@@ -229,8 +229,8 @@ func checkProjectDescription(text string) error {
 	return nil
 }
 
-// projectNameTaken translates a violation of the unique name into a Conflict on its field.
-func projectNameTaken(err error) error {
+// projectNameConflict translates a violation of the unique name into a Conflict on its field.
+func projectNameConflict(err error) error {
 	if pg.Violates(err, "projects_name_key") {
 		return fault.OnField(fault.Conflict, "name", "already_exists",
 			"is taken by another project of the organization").Because(err)

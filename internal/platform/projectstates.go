@@ -15,7 +15,7 @@ import (
 // ActivateProject sets a project to active after its database was created at a schema version. It
 // fails with NotFound if the project is not being created any more.
 func (s *Store) ActivateProject(ctx context.Context, id uuid.UUID, version int64) (Project, error) {
-	return change(ctx, s, func(tx *Store) (Project, error) {
+	return txValue(ctx, s, func(tx *Store) (Project, error) {
 		audit.CreatedUUID(ctx, id)
 		audit.In(ctx, id)
 
@@ -29,7 +29,7 @@ func (s *Store) ActivateProject(ctx context.Context, id uuid.UUID, version int64
 // PauseProject sets an active project to paused. It becomes inaccessible, and its database is to be
 // closed. It fails with NotFound for an unknown project.
 func (s *Store) PauseProject(ctx context.Context, id, user uuid.UUID) (Project, error) {
-	return change(ctx, s, func(tx *Store) (Project, error) {
+	return txValue(ctx, s, func(tx *Store) (Project, error) {
 		return pg.One[Project](ctx, tx.q, `
 			update platform.projects p set status = 'paused', closed = false, updated_by = @user, updated_at = now()
 			where uuid = @id and status = 'active'
@@ -41,7 +41,7 @@ func (s *Store) PauseProject(ctx context.Context, id, user uuid.UUID) (Project, 
 // its name is free, and its database is to be closed. It fails with NotFound unless the project is
 // active or paused.
 func (s *Store) DeleteProject(ctx context.Context, id, user uuid.UUID) (Project, error) {
-	return change(ctx, s, func(tx *Store) (Project, error) {
+	return txValue(ctx, s, func(tx *Store) (Project, error) {
 		return pg.One[Project](ctx, tx.q, `
 			update platform.projects p set status = 'deleted', deleted_at = now(), closed = false, updated_by = @user, updated_at = now()
 			where uuid = @id and status in ('active', 'paused')
@@ -73,14 +73,14 @@ func (s *Store) DatabaseOpening(ctx context.Context, id uuid.UUID, state string)
 func (s *Store) ReactivateProject(
 	ctx context.Context, id, user uuid.UUID, state string, version int64,
 ) (Project, error) {
-	return change(ctx, s, func(tx *Store) (Project, error) {
+	return txValue(ctx, s, func(tx *Store) (Project, error) {
 		p, err := pg.One[Project](ctx, tx.q, `
 			update platform.projects p
 			set status = 'active', deleted_at = null, schema_version = @version, updated_by = @user, updated_at = now()
 			where uuid = @id and status = @state
 			returning`+projectColumns, pgx.StrictNamedArgs{"id": id, "user": user, "state": state, "version": version})
 
-		return p, projectNameTaken(err)
+		return p, projectNameConflict(err)
 	})
 }
 
@@ -93,13 +93,17 @@ func (s *Store) RemovingProject(ctx context.Context, id, user uuid.UUID) (Projec
 		set status = case when backup_before_destructive then status else 'deleting' end, updated_by = @user, updated_at = now()
 		where uuid = @id and status in ('active', 'paused', 'deleted')
 		returning`+projectColumns, pgx.StrictNamedArgs{"id": id, "user": user})
-	if err == nil && p.BackupBeforeDestructive {
-		err = fault.New(fault.Conflict,
+	if err != nil {
+		return p, err
+	}
+
+	if p.BackupBeforeDestructive {
+		return p, fault.New(fault.Conflict,
 			"the project's backups go with it, and it is to have one before anything of it is destroyed: delete it without purge, or change backup_before_destructive first").
 			WithCode("backup_first")
 	}
 
-	return p, err
+	return p, nil
 }
 
 // ExpireProject sets a project to deleting that was deleted longer ago than keep. It reports
@@ -196,15 +200,15 @@ func (s *Store) ProjectStatuses(ctx context.Context) (map[uuid.UUID]string, erro
 
 // GoneProjects returns the projects of a list of unknown ones that existed according to the audit
 // log. It scans the whole log.
-func (s *Store) GoneProjects(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
-	if len(of) == 0 {
+func (s *Store) GoneProjects(ctx context.Context, projects []uuid.UUID) ([]uuid.UUID, error) {
+	if len(projects) == 0 {
 		return nil, nil
 	}
 
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select o from unnest(@of::uuid[]) o
 		where exists (select from socle.audit where entry::jsonb ->> 'project' = o::text)`,
-		pgx.StrictNamedArgs{"of": of})
+		pgx.StrictNamedArgs{"of": projects})
 }
 
 // ProjectCreation holds the origin of a project.

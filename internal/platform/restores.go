@@ -38,6 +38,9 @@ const (
 const restoreColumns = ` uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, started_at, completed_at, error,
 	case when target = 'in_place' then kept_until end as kept_until, undone_at, created_at, created_by `
 
+// replacedRetention is the retention of a database that a restore has replaced.
+const replacedRetention = 7 * 24 * time.Hour
+
 // NewRestore holds the parameters of a restore.
 type NewRestore struct {
 	Backup, BackupProject uuid.UUID
@@ -90,8 +93,20 @@ func (s *Store) GetRestore(ctx context.Context, project, id uuid.UUID) (Restore,
 		pgx.StrictNamedArgs{"id": id, "project": project})
 }
 
-// replacedKept is the retention of a database that a restore has replaced.
-const replacedKept = 7 * 24 * time.Hour
+// ListRestores returns a page of the restores of backups of a project and the total count.
+func (s *Store) ListRestores(ctx context.Context, project uuid.UUID, page pg.Page) ([]Restore, int64, error) {
+	args := pgx.StrictNamedArgs{"project": project}
+	total, err := pg.Value[int64](ctx, s.q,
+		`select count(*) from platform.restores where backup_project_uuid = @project`, args)
+	if err != nil {
+		return nil, 0, err
+	}
+
+	restores, err := pg.All[Restore](ctx, s.q,
+		`select`+restoreColumns+`from platform.restores where backup_project_uuid = @project`+
+			page.Clause(map[string]string{"createdAt": "created_at", "completedAt": "completed_at"}, "uuid"), args)
+	return restores, total, err
+}
 
 // CompleteRestore swaps in a restored database and sets the restore to completed, in one
 // transaction. renames are the statements that rename both databases. forms are the project's forms
@@ -106,11 +121,11 @@ func (s *Store) CompleteRestore(
 			update platform.restores
 			set status = 'completed', completed_at = now(), kept_until = now() + case when @kept then @keep::interval else '0' end
 			where uuid = @id and status = 'running' returning uuid`,
-			pgx.StrictNamedArgs{"id": r.UUID, "kept": r.Target == IntoPlace, "keep": replacedKept}); err != nil {
+			pgx.StrictNamedArgs{"id": r.UUID, "kept": r.Target == IntoPlace, "keep": replacedRetention}); err != nil {
 			return err
 		}
 
-		return takePlace(ctx, tx, r.ProjectUUID, forms, version, renames)
+		return swapIn(ctx, tx, r.ProjectUUID, forms, version, renames)
 	})
 }
 
@@ -134,15 +149,57 @@ func (s *Store) FailRestore(ctx context.Context, r Restore, reason string) (fail
 	return failed, err
 }
 
-// ExpiredRestores returns the restores whose replaced database has passed its retention.
-func (s *Store) ExpiredRestores(ctx context.Context) ([]Restore, error) {
-	return pg.All[Restore](ctx, s.q, `select`+restoreColumns+`from platform.restores where kept_until < now()`)
+// UndoableRestore returns a restore that can be undone. It fails with NotFound for an unknown
+// restore, and with Conflict if the replaced database is not kept or the restore was already
+// undone.
+func (s *Store) UndoableRestore(ctx context.Context, project, id uuid.UUID) (Restore, error) {
+	r, err := s.GetRestore(ctx, project, id)
+	switch {
+	case err != nil:
+		return r, err
+	case r.KeptUntil == nil:
+		return r, fault.New(fault.Conflict, "nothing is kept of what was before this restore").WithCode("nothing_kept")
+	case r.UndoneAt != nil:
+		return r, fault.New(fault.Conflict, "the project has gone back to what was before this restore").
+			WithCode("already_undone")
+	}
+
+	return r, nil
+}
+
+// UndoRestore swaps the replaced database back in and records it, as [Store.CompleteRestore] does.
+// It fails with Conflict if the replaced database is not kept any more.
+func (s *Store) UndoRestore(
+	ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string,
+) (Restore, error) {
+	return txValue(ctx, s, func(tx *Store) (Restore, error) {
+		undone, err := pg.One[Restore](ctx, tx.q, `
+			update platform.restores set undone_at = now(), kept_until = now() + @keep::interval
+			where uuid = @id and kept_until > now() and undone_at is null
+			returning`+restoreColumns, pgx.StrictNamedArgs{"id": r.UUID, "keep": replacedRetention})
+		if fault.Is(err, fault.NotFound) {
+			return r, fault.New(fault.Conflict, "nothing is kept any more of what was before this restore").
+				WithCode("nothing_kept").Because(err)
+		}
+		if err != nil {
+			return r, err
+		}
+
+		return undone, swapIn(ctx, tx.Tx(), r.ProjectUUID, forms, version, renames)
+	})
+}
+
+// UndoableProjects returns the active projects for which a replaced database is kept.
+func (s *Store) UndoableProjects(ctx context.Context) ([]uuid.UUID, error) {
+	return pg.Values[uuid.UUID](ctx, s.q, `
+		select distinct p.uuid from platform.restores r join platform.projects p on p.uuid = r.project_uuid
+		where r.kept_until is not null and p.status = 'active'`)
 }
 
 // ForgoReplaced ends the retention of the database that a restore has replaced. It fails with
 // NotFound for an unknown restore, and with Conflict if no database is kept.
 func (s *Store) ForgoReplaced(ctx context.Context, project, id uuid.UUID) (Restore, error) {
-	return change(ctx, s, func(tx *Store) (Restore, error) {
+	return txValue(ctx, s, func(tx *Store) (Restore, error) {
 		r, err := pg.One[Restore](ctx, tx.q, `
 			update platform.restores set kept_until = now()
 			where uuid = @id and backup_project_uuid = @project and target = 'in_place' and kept_until is not null
@@ -160,6 +217,18 @@ func (s *Store) ForgoReplaced(ctx context.Context, project, id uuid.UUID) (Resto
 	})
 }
 
+// ExpiredRestores returns the restores whose replaced database has passed its retention.
+func (s *Store) ExpiredRestores(ctx context.Context) ([]Restore, error) {
+	return pg.All[Restore](ctx, s.q, `select`+restoreColumns+`from platform.restores where kept_until < now()`)
+}
+
+// RestoreExpired reports whether the database that a restore replaced has passed its retention.
+func (s *Store) RestoreExpired(ctx context.Context, id uuid.UUID) (bool, error) {
+	return pg.Value[bool](ctx, s.q,
+		`select exists (select from platform.restores where uuid = @id and kept_until < now())`,
+		pgx.StrictNamedArgs{"id": id})
+}
+
 // ReplacedDropped records that the database that a restore had replaced is dropped.
 func (s *Store) ReplacedDropped(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `update platform.restores set kept_until = null where uuid = @id`,
@@ -172,4 +241,43 @@ func (s *Store) ReplacedDropped(ctx context.Context, id uuid.UUID) error {
 func (s *Store) RestoredProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select distinct project_uuid from platform.restores where kept_until is not null or status in ('pending', 'running')`)
+}
+
+// swapIn swaps in the database of a project by the renames, and records the project's forms and
+// schema version. It fails with Conflict if the project is not active.
+func swapIn(
+	ctx context.Context, tx pgx.Tx, project uuid.UUID, forms []uuid.UUID, version int64, renames []string,
+) error {
+	n, err := pg.Exec(ctx, tx,
+		`update platform.projects set schema_version = @version where uuid = @project and status = 'active'`,
+		pgx.StrictNamedArgs{"project": project, "version": version})
+	if err != nil {
+		return err
+	}
+
+	if n == 0 {
+		return fault.New(fault.Conflict, "the project is not active any more")
+	}
+
+	args := pgx.StrictNamedArgs{"project": project, "forms": forms}
+	if _, err := pg.Exec(ctx, tx,
+		`delete from platform.forms where project_uuid = @project and uuid <> all(@forms::uuid[])`, args); err != nil {
+		return err
+	}
+
+	if _, err := pg.Exec(ctx, tx, `
+		insert into platform.forms (uuid, project_uuid)
+		select f, @project from unnest(@forms::uuid[]) f
+		where not exists (select from platform.forms o where o.uuid = f and o.project_uuid = @project)`,
+		args); err != nil {
+		return err
+	}
+
+	for _, sql := range renames {
+		if _, err := tx.Exec(ctx, sql); err != nil {
+			return pg.Fault(err)
+		}
+	}
+
+	return nil
 }

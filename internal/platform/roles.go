@@ -17,12 +17,12 @@ const (
 // AtLeast reports whether r has at least the rights of min.
 func (r Role) AtLeast(min Role) bool { return r >= Administrator && r <= min }
 
-// Require fails with Forbidden unless r has at least the rights of least.
-func (r Role) Require(least Role) error {
-	if r.AtLeast(least) {
+// Require fails with Forbidden unless r has at least the rights of min.
+func (r Role) Require(min Role) error {
+	if r.AtLeast(min) {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s", least, r)
+	return fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s", min, r)
 }
 
 // String returns the name of the role.

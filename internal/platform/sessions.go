@@ -34,7 +34,7 @@ type Client struct{ Address, Agent string }
 // suspended, since the hash was read. The row lock ensures that no session outlives the password
 // that opened it.
 func (s *Store) CreateSession(
-	ctx context.Context, user uuid.UUID, passwordHash string, from Client, life time.Duration,
+	ctx context.Context, user uuid.UUID, passwordHash string, client Client, ttl time.Duration,
 ) (RefreshableSession, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Store) CreateSession(
 
 	audit.By(ctx, user)
 
-	made, err := change(ctx, s, func(tx *Store) (RefreshableSession, error) {
+	opened, err := txValue(ctx, s, func(tx *Store) (RefreshableSession, error) {
 		return pg.One[RefreshableSession](ctx, tx.q, `
 		with over as (delete from platform.sessions where user_uuid = @user and expires_at < now())
 		insert into platform.sessions (uuid, user_uuid, address, user_agent, expires_at)
@@ -52,15 +52,15 @@ func (s *Store) CreateSession(
 		for share
 		returning uuid, user_uuid, generation, expires_at`,
 			pgx.StrictNamedArgs{
-				"id": id, "user": user, "password": passwordHash, "address": from.Address,
-				"agent": from.Agent, "life": life,
+				"id": id, "user": user, "password": passwordHash, "address": client.Address,
+				"agent": client.Agent, "life": ttl,
 			})
 	})
 	if fault.Is(err, fault.NotFound) {
 		err = fault.New(fault.Unauthenticated, "the password was changed").WithCode("invalid_credentials")
 	}
 
-	return made, err
+	return opened, err
 }
 
 // RefreshableSession holds the inputs of a refresh token.
@@ -70,52 +70,52 @@ type RefreshableSession struct {
 	ExpiresAt      time.Time
 }
 
-// doubled is the grace period of a used refresh token, for a client that retries or that lost the
-// response. Both calls get the token that followed it, so one valid token remains.
-const doubled = 10 * time.Second
+// refreshGracePeriod is the grace period of a used refresh token, for a client that retries or that
+// lost the response. Both calls get the token that followed it, so one valid token remains.
+const refreshGracePeriod = 10 * time.Second
 
 // RefreshSession uses up the refresh token of a generation and renews the session. Reuse of an
 // older token deletes the session, because the token was stolen. It fails with Unauthenticated
 // then, for an unknown or expired session, and for a suspended user.
 func (s *Store) RefreshSession(
-	ctx context.Context, session uuid.UUID, generation int32, from Client, life time.Duration,
+	ctx context.Context, session uuid.UUID, generation int32, client Client, ttl time.Duration,
 ) (RefreshableSession, error) {
 	var renewed RefreshableSession
-	var stolen bool
+	var reused bool
 	err := s.InTx(ctx, func(tx *Store) error {
-		now, err := pg.One[struct {
+		current, err := pg.One[struct {
 			RefreshableSession
-			Just bool
+			JustRefreshed bool
 		}](ctx, tx.q, `
-			select s.uuid, s.user_uuid, s.generation, s.expires_at, s.refreshed_at > clock_timestamp() - @doubled::interval as just
+			select s.uuid, s.user_uuid, s.generation, s.expires_at, s.refreshed_at > clock_timestamp() - @doubled::interval as just_refreshed
 			from platform.sessions s join platform.users u on u.uuid = s.user_uuid
 			where s.uuid = @session and s.expires_at > now() and u.status = 'active'
-			for update of s`, pgx.StrictNamedArgs{"session": session, "doubled": doubled})
+			for update of s`, pgx.StrictNamedArgs{"session": session, "doubled": refreshGracePeriod})
 		if err != nil {
 			return err
 		}
 
-		audit.By(ctx, now.UserUUID)
+		audit.By(ctx, current.UserUUID)
 
 		switch {
-		case now.Generation == generation:
+		case current.Generation == generation:
 			renewed, err = pg.One[RefreshableSession](ctx, tx.q, `
 				update platform.sessions
 				set generation = generation + 1, refreshed_at = clock_timestamp(), expires_at = now() + @life::interval, address = @address, user_agent = @agent
 				where uuid = @session
 				returning uuid, user_uuid, generation, expires_at`,
-				pgx.StrictNamedArgs{"session": session, "life": life, "address": from.Address, "agent": from.Agent})
-		case now.Generation == generation+1 && now.Just:
-			renewed = now.RefreshableSession
+				pgx.StrictNamedArgs{"session": session, "life": ttl, "address": client.Address, "agent": client.Agent})
+		case current.Generation == generation+1 && current.JustRefreshed:
+			renewed = current.RefreshableSession
 		default:
-			stolen = true
+			reused = true
 			_, err = pg.Exec(ctx, tx.q, `delete from platform.sessions where uuid = @session`,
 				pgx.StrictNamedArgs{"session": session})
 		}
 
 		return err
 	})
-	if stolen && err == nil {
+	if reused && err == nil {
 		return renewed, fault.New(fault.Unauthenticated, "the refresh token was used before, so its session has ended").
 			WithCode("token_reused")
 	}
@@ -146,7 +146,7 @@ func (s *Store) ListSessions(ctx context.Context, user, current uuid.UUID, page 
 // DeleteSession ends a session of a user. The next request in it is rejected. It fails with
 // NotFound for an unknown session.
 func (s *Store) DeleteSession(ctx context.Context, user, current, id uuid.UUID) (Session, error) {
-	return change(ctx, s, func(tx *Store) (Session, error) {
+	return txValue(ctx, s, func(tx *Store) (Session, error) {
 		return pg.One[Session](ctx, tx.q, `
 			delete from platform.sessions where uuid = @id and user_uuid = @user and expires_at > now()
 			returning`+sessionColumns, pgx.StrictNamedArgs{"id": id, "user": user, "current": current})
@@ -155,13 +155,14 @@ func (s *Store) DeleteSession(ctx context.Context, user, current, id uuid.UUID) 
 
 // DeleteOtherSessions ends all sessions of a user except the current one and returns them.
 func (s *Store) DeleteOtherSessions(ctx context.Context, user, current uuid.UUID) ([]Session, error) {
-	return change(ctx, s, func(tx *Store) ([]Session, error) {
+	return txValue(ctx, s, func(tx *Store) ([]Session, error) {
 		return pg.All[Session](ctx, tx.q, `
 			delete from platform.sessions where uuid <> @current and user_uuid = @user
 			returning`+sessionColumns, pgx.StrictNamedArgs{"user": user, "current": current})
 	})
 }
 
+// endSessions deletes all sessions of a user except keep.
 func (s *Store) endSessions(ctx context.Context, user, keep uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.sessions where user_uuid = @user and uuid <> @keep`,
 		pgx.StrictNamedArgs{"user": user, "keep": keep})

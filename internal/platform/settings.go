@@ -40,8 +40,8 @@ func (s Settings) RestoreTimeout(dump int64) time.Duration {
 		(time.Second + time.Duration(float64(time.Second)*float64(dump)/(1<<30)))
 }
 
-// builtIn holds the defaults.
-var builtIn = Settings{SignUp: true, OrganizationsPerUser: 100, MembersPerOrganization: 1000,
+// defaultSettings holds the defaults.
+var defaultSettings = Settings{SignUp: true, OrganizationsPerUser: 100, MembersPerOrganization: 1000,
 	ProjectsPerOrganization: 100, MaxUploadSize: 5 << 30,
 	DeletedProjectDays: 7, RequestDays: 7, MaxImportedBackup: 100 << 30, MaxRestoreSeconds: 3600}
 
@@ -96,8 +96,8 @@ type Setting struct {
 	UpdatedBy *uuid.UUID `json:"updatedBy" nullable:"true"`
 }
 
-// stored is a row of platform.settings. Unknown names and invalid values are ignored.
-type stored struct {
+// settingRow is a row of platform.settings. Unknown names and invalid values are ignored.
+type settingRow struct {
 	Name, Value string
 	UpdatedAt   time.Time
 	UpdatedBy   uuid.UUID
@@ -110,14 +110,14 @@ func (s *Store) Settings(ctx context.Context) (Settings, error) {
 		return Settings{}, err
 	}
 
-	now := s.Defaults
+	settings := s.Defaults
 	for _, d := range declarations {
 		if row, ok := rows[d.name]; ok {
-			_ = d.read(&now, row.Value) // an invalid value leaves the default
+			_ = d.read(&settings, row.Value) // an invalid value leaves the default
 		}
 	}
 
-	return now, nil
+	return settings, nil
 }
 
 // ListSettings returns all settings in the order of declaration.
@@ -136,13 +136,13 @@ func (s *Store) ListSettings(ctx context.Context) ([]Setting, error) {
 	return all, nil
 }
 
-func (s *Store) storedSettings(ctx context.Context) (map[string]stored, error) {
-	rows, err := pg.All[stored](ctx, s.q, `select name, value::text, updated_at, updated_by from platform.settings`)
+func (s *Store) storedSettings(ctx context.Context) (map[string]settingRow, error) {
+	rows, err := pg.All[settingRow](ctx, s.q, `select name, value::text, updated_at, updated_by from platform.settings`)
 	if err != nil {
 		return nil, err
 	}
 
-	byName := make(map[string]stored, len(rows))
+	byName := make(map[string]settingRow, len(rows))
 	for _, r := range rows {
 		byName[r.Name] = r
 	}
@@ -152,14 +152,14 @@ func (s *Store) storedSettings(ctx context.Context) (map[string]stored, error) {
 
 // KnowsSetting fails with NotFound for an unknown setting.
 func KnowsSetting(name string) error {
-	_, err := declared(name)
+	_, err := findSetting(name)
 	return err
 }
 
 // UpdateSetting sets a setting to a JSON value. It fails with NotFound for an unknown setting, and
 // with Unprocessable on the field value if the value is invalid.
 func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value string) (Setting, error) {
-	d, err := declared(name)
+	d, err := findSetting(name)
 	if err != nil {
 		return Setting{}, err
 	}
@@ -168,8 +168,8 @@ func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value s
 		return Setting{}, err
 	}
 
-	row, err := change(ctx, s, func(tx *Store) (stored, error) {
-		return pg.One[stored](ctx, tx.q, `
+	row, err := txValue(ctx, s, func(tx *Store) (settingRow, error) {
+		return pg.One[settingRow](ctx, tx.q, `
 			insert into platform.settings (name, value, updated_by) values (@name, @value::text::jsonb, @user)
 			on conflict (name) do update set value = excluded.value, updated_at = now(), updated_by = excluded.updated_by
 			returning name, value::text, updated_at, updated_by`,
@@ -181,18 +181,18 @@ func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value s
 
 // ResetSetting resets a setting to its default. It fails with NotFound for an unknown setting.
 func (s *Store) ResetSetting(ctx context.Context, name string) (Setting, error) {
-	d, err := declared(name)
+	d, err := findSetting(name)
 	if err != nil {
 		return Setting{}, err
 	}
 
-	_, err = change(ctx, s, func(tx *Store) (int64, error) {
+	_, err = txValue(ctx, s, func(tx *Store) (int64, error) {
 		return pg.Exec(ctx, tx.q, `delete from platform.settings where name = @name`, pgx.StrictNamedArgs{"name": name})
 	})
-	return d.show(s.Defaults, stored{}, false), err
+	return d.show(s.Defaults, settingRow{}, false), err
 }
 
-func declared(name string) (declaration, error) {
+func findSetting(name string) (declaration, error) {
 	for _, d := range declarations {
 		if d.name == name {
 			return d, nil
@@ -228,20 +228,20 @@ func (d declaration) read(s *Settings, value string) error {
 }
 
 // show returns the setting with the value of row, if set and valid, or with its default.
-func (d declaration) show(defaults Settings, row stored, set bool) Setting {
-	now := defaults
+func (d declaration) show(defaults Settings, row settingRow, set bool) Setting {
+	settings := defaults
 	shown := Setting{Name: d.name, Meaning: d.meaning, Type: "boolean"}
-	if set && d.read(&now, row.Value) == nil {
+	if set && d.read(&settings, row.Value) == nil {
 		shown.UpdatedAt, shown.UpdatedBy = &row.UpdatedAt, &row.UpdatedBy
 	}
 
 	if d.flag != nil {
-		shown.Value, shown.Default = *d.flag(&now), *d.flag(&defaults)
+		shown.Value, shown.Default = *d.flag(&settings), *d.flag(&defaults)
 		return shown
 	}
 
 	shown.Type, shown.Minimum, shown.Maximum = "integer", &d.min, &d.max
-	shown.Value, shown.Default = *d.number(&now), *d.number(&defaults)
+	shown.Value, shown.Default = *d.number(&settings), *d.number(&defaults)
 
 	return shown
 }

@@ -35,10 +35,10 @@ const statementsLoaded = `'pg_stat_statements' = any (regexp_split_to_array(curr
 // projects cannot reach.
 func CountStatements(ctx context.Context, q pg.Querier) error {
 	// The check of pg_available_extensions comes last, because it reads a file for each extension.
-	can, err := pg.Value[bool](ctx, q, `
+	available, err := pg.Value[bool](ctx, q, `
 		select `+statementsLoaded+` and not exists (select from pg_extension where extname = 'pg_stat_statements')
 			and exists (select from pg_available_extensions where name = 'pg_stat_statements')`)
-	if err != nil || !can {
+	if err != nil || !available {
 		return err
 	}
 
@@ -50,35 +50,35 @@ func CountStatements(ctx context.Context, q pg.Querier) error {
 // StatementsAreCounted reports whether PostgreSQL has loaded pg_stat_statements, and whether the
 // extension is available.
 func (s *Store) StatementsAreCounted(ctx context.Context) (loaded, installed bool, err error) {
-	now, err := pg.One[struct{ Loaded, Installed bool }](ctx, s.q, `
+	state, err := pg.One[struct{ Loaded, Installed bool }](ctx, s.q, `
 		select `+statementsLoaded+
 		` as loaded, exists (select from pg_available_extensions where name = 'pg_stat_statements') as installed`)
-	return now.Loaded, now.Installed, err
+	return state.Loaded, state.Installed, err
 }
 
 // GetSlowStatements returns the slowest statements of a project's database, without those of
 // superusers.
 func (s *Store) GetSlowStatements(ctx context.Context, database string) (SlowStatements, error) {
-	none := SlowStatements{Statements: []Statement{}}
+	result := SlowStatements{Statements: []Statement{}}
 
 	loaded, _, err := s.StatementsAreCounted(ctx)
 	if err != nil {
-		return none, err
+		return result, err
 	}
 
 	if !loaded {
-		none.Reason = "PostgreSQL does not load pg_stat_statements when it starts (shared_preload_libraries)."
-		return none, nil
+		result.Reason = "PostgreSQL does not load pg_stat_statements when it starts (shared_preload_libraries)."
+		return result, nil
 	}
 
 	schema, err := pg.Value[string](ctx, s.q, `
 		select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'pg_stat_statements'`)
 	if fault.Is(err, fault.NotFound) {
-		none.Reason = "The extension pg_stat_statements is not installed in the platform's database."
-		return none, nil
+		result.Reason = "The extension pg_stat_statements is not installed in the platform's database."
+		return result, nil
 	}
 	if err != nil {
-		return none, err
+		return result, err
 	}
 
 	all, err := pg.All[Statement](ctx, s.q, `

@@ -37,8 +37,8 @@ type NewToken struct {
 }
 
 const (
-	maxTokens    = 100
-	longestToken = 366 * 24 * time.Hour
+	maxTokens   = 100
+	maxTokenTTL = 366 * 24 * time.Hour
 )
 
 // CreateToken creates a token for a user and returns its row and its text. It fails with
@@ -49,7 +49,7 @@ func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (To
 	switch now := time.Now(); {
 	case n.Name == "":
 		return Token{}, "", fault.OnField(fault.Unprocessable, "name", "required", "must not be blank")
-	case !n.ExpiresAt.After(now) || n.ExpiresAt.After(now.Add(longestToken)):
+	case !n.ExpiresAt.After(now) || n.ExpiresAt.After(now.Add(maxTokenTTL)):
 		return Token{}, "", fault.OnField(fault.Unprocessable, "expires_at", "out_of_range",
 			"must be in the future, and at most a year from now")
 	}
@@ -60,9 +60,9 @@ func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (To
 	}
 
 	text := token.NewAPIKey(token.PersonalPrefix)
-	made, err := change(ctx, s, func(tx *Store) (Token, error) {
+	created, err := txValue(ctx, s, func(tx *Store) (Token, error) {
 		audit.CreatedUUID(ctx, id)
-		if err := tx.mayOpen(ctx, user, n.Projects); err != nil {
+		if err := tx.requireProjectAccess(ctx, user, n.Projects); err != nil {
 			return Token{}, err
 		}
 
@@ -72,34 +72,38 @@ func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (To
 			where (select count(*) from platform.tokens where user_uuid = @user) < @max::bigint
 			returning`+tokenColumns,
 			pgx.StrictNamedArgs{"id": id, "user": user, "name": n.Name,
-				"hint": text[:len(token.PersonalPrefix)+hintRandom], "hash": token.Hash(text), "role": n.Role,
+				"hint": text[:len(token.PersonalPrefix)+hintLength], "hash": token.Hash(text), "role": n.Role,
 				"projects": n.Projects, "expires": n.ExpiresAt, "max": maxTokens})
 	})
 	switch {
 	case pg.Violates(err, "tokens_name_key"):
-		return made, "", fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another token of yours").
-			Because(err)
+		return created, "", fault.OnField(fault.Conflict, "name", "already_exists",
+			"is taken by another token of yours").Because(err)
 	case fault.Is(err, fault.NotFound):
-		return made, "", fault.New(fault.Unprocessable, "you have %d tokens, and may not have more", maxTokens).
+		return created, "", fault.New(fault.Unprocessable, "you have %d tokens, and may not have more", maxTokens).
 			WithCode("quota")
 	}
 
-	return made, text, err
+	return created, text, err
 }
 
-// mayOpen fails with Unprocessable if the user has no access to one of the projects.
-func (s *Store) mayOpen(ctx context.Context, user uuid.UUID, projects []uuid.UUID) error {
+// requireProjectAccess fails with Unprocessable if the user has no access to one of the projects.
+func (s *Store) requireProjectAccess(ctx context.Context, user uuid.UUID, projects []uuid.UUID) error {
 	unknown, err := pg.Value[int](ctx, s.q, `
 		select count(*)::int from unnest(@projects::uuid[]) named where not exists (
 			select from platform.projects p join platform.users u on u.uuid = @user
 			left join platform.members m on m.organization_uuid = p.organization_uuid and m.user_uuid = u.uuid
 			where p.uuid = named and (u.is_administrator or m.role is not null))`,
 		pgx.StrictNamedArgs{"projects": projects, "user": user})
-	if err == nil && unknown > 0 {
+	if err != nil {
+		return err
+	}
+
+	if unknown > 0 {
 		return fault.OnField(fault.Unprocessable, "project_uuids", "not_found", "names a project that is none of yours")
 	}
 
-	return err
+	return nil
 }
 
 // ListTokens returns a page of a user's tokens and the total count. Expired ones stay listed for a
@@ -120,7 +124,7 @@ func (s *Store) ListTokens(ctx context.Context, user uuid.UUID, page pg.Page) ([
 // DeleteToken revokes a token. The next request with it is rejected. It fails with NotFound for an
 // unknown token.
 func (s *Store) DeleteToken(ctx context.Context, user, id uuid.UUID) (Token, error) {
-	return change(ctx, s, func(tx *Store) (Token, error) {
+	return txValue(ctx, s, func(tx *Store) (Token, error) {
 		return pg.One[Token](ctx, tx.q, `
 			delete from platform.tokens t where uuid = @id and user_uuid = @user returning`+tokenColumns,
 			pgx.StrictNamedArgs{"id": id, "user": user})

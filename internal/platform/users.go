@@ -105,7 +105,7 @@ func (s *Store) CreateUser(ctx context.Context, n NewUser) (User, error) {
 	err = s.InTx(ctx, func(tx *Store) error {
 		audit.CreatedUUID(ctx, id)
 
-		administrator, err := tx.claim(ctx, id, n.Claim)
+		administrator, err := tx.claimAdministrator(ctx, id, n.Claim)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (s *Store) CreateUser(ctx context.Context, n NewUser) (User, error) {
 			pgx.StrictNamedArgs{"id": id, "username": n.Username, "username_folded": fold(n.Username),
 				"email": n.Email, "email_folded": fold(n.Email), "bio": n.Bio, "hash": n.PasswordHash,
 				"organization": organization, "administrator": administrator}); err != nil {
-			return taken(err)
+			return userConflict(err)
 		}
 		if err := tx.addMember(ctx, organization, id, Owner); err != nil {
 			return err
@@ -133,9 +133,9 @@ func (s *Store) CreateUser(ctx context.Context, n NewUser) (User, error) {
 	return user, err
 }
 
-// claim makes the user the administrator if wanted and the install has none. The row lock lets one
-// of several concurrent calls succeed.
-func (s *Store) claim(ctx context.Context, user uuid.UUID, wanted bool) (bool, error) {
+// claimAdministrator makes the user the administrator if wanted and the install has none. The row
+// lock lets one of several concurrent calls succeed.
+func (s *Store) claimAdministrator(ctx context.Context, user uuid.UUID, wanted bool) (bool, error) {
 	if !wanted {
 		return false, nil
 	}
@@ -194,7 +194,7 @@ func (s *Store) UpdateUser(ctx context.Context, id, keep uuid.UUID, u UserUpdate
 			pgx.StrictNamedArgs{"id": id, "username": u.Username, "username_folded": foldOptional(u.Username),
 				"email": u.Email, "email_folded": foldOptional(u.Email), "bio": u.Bio, "hash": u.PasswordHash})
 		if err != nil {
-			return taken(err)
+			return userConflict(err)
 		}
 
 		if n == 0 {
@@ -208,7 +208,7 @@ func (s *Store) UpdateUser(ctx context.Context, id, keep uuid.UUID, u UserUpdate
 		}
 
 		if u.PasswordHash != nil || u.Email != nil {
-			if err := tx.voidLinksOf(ctx, id); err != nil {
+			if err := tx.voidCredentialLinks(ctx, id); err != nil {
 				return err
 			}
 		}
@@ -254,8 +254,8 @@ func foldOptional(s *string) *string {
 	return &folded
 }
 
-// taken translates a violation of a unique constraint into a Conflict on its field.
-func taken(err error) error {
+// userConflict translates a violation of a unique constraint into a Conflict on its field.
+func userConflict(err error) error {
 	switch {
 	case pg.Violates(err, "users_username_key"):
 		return fault.OnField(fault.Conflict, "username", "already_exists", "is taken").Because(err)
@@ -264,4 +264,93 @@ func taken(err error) error {
 	}
 
 	return err
+}
+
+// DeleteUser deletes a user, their sessions, their memberships, and the organizations without
+// another member or a project. Rows that the user created elsewhere stay and keep their UUID. It
+// fails with NotFound for an unknown user. It fails with Conflict if an organization would lose its
+// last owner, or the install its last administrator.
+func (s *Store) DeleteUser(ctx context.Context, id uuid.UUID) (User, error) {
+	return txValue(ctx, s, func(tx *Store) (User, error) {
+		args := pgx.StrictNamedArgs{"user": id}
+		administrates, err := pg.Value[bool](ctx, tx.q, `
+			select is_administrator and status = 'active' from platform.users where uuid = @user for update`, args)
+		if err != nil {
+			return User{}, err
+		}
+
+		user, err := tx.GetUser(ctx, id)
+		if err != nil {
+			return user, err
+		}
+
+		if administrates {
+			if err := tx.requireOtherAdministrator(ctx, id); err != nil {
+				return user, err
+			}
+		}
+
+		if err := tx.requireOtherOwners(ctx, id); err != nil {
+			return user, err
+		}
+
+		// One statement, because users and organizations reference each other.
+		_, err = pg.Exec(ctx, tx.q, `
+			with empty as (
+				delete from platform.organizations o
+				where exists (select from platform.members where organization_uuid = o.uuid and user_uuid = @user)
+				and not exists (select from platform.members where organization_uuid = o.uuid and user_uuid <> @user)
+				and not exists (select from platform.projects where organization_uuid = o.uuid))
+			delete from platform.users where uuid = @user`, args)
+
+		return user, err
+	})
+}
+
+// requireOtherAdministrator fails with Conflict if the user is the last active administrator of the
+// install. The row lock serializes concurrent deletions, so that one administrator remains.
+func (s *Store) requireOtherAdministrator(ctx context.Context, user uuid.UUID) error {
+	if _, err := pg.Value[bool](ctx, s.q, `select one from platform.instance for no key update`); err != nil {
+		return err
+	}
+
+	another, err := pg.Value[bool](ctx, s.q, `
+		select exists (select from platform.users where is_administrator and status = 'active' and uuid <> @user)`,
+		pgx.StrictNamedArgs{"user": user})
+	if err != nil {
+		return err
+	}
+
+	if !another {
+		return fault.New(fault.Conflict, "the instance would have no administrator").WithCode("last_administrator")
+	}
+
+	return nil
+}
+
+// requireOtherOwners fails with Conflict, and lists the organizations, if the user is the only
+// owner of organizations that have other members or projects. It locks all organizations of the
+// user against concurrent membership changes.
+func (s *Store) requireOtherOwners(ctx context.Context, user uuid.UUID) error {
+	args := pgx.StrictNamedArgs{"user": user}
+	if _, err := pg.Values[uuid.UUID](ctx, s.q, `
+		select o.uuid from platform.organizations o
+		where exists (select from platform.members where organization_uuid = o.uuid and user_uuid = @user)
+		order by o.uuid for update`, args); err != nil {
+		return err
+	}
+
+	ownerless, err := pg.Values[uuid.UUID](ctx, s.q, `
+		select m.organization_uuid from platform.members m
+		where m.user_uuid = @user and m.role = 2
+		and not exists (select from platform.members where organization_uuid = m.organization_uuid and role = 2 and user_uuid <> @user)
+		and (exists (select from platform.members where organization_uuid = m.organization_uuid and user_uuid <> @user)
+			or exists (select from platform.projects where organization_uuid = m.organization_uuid))
+		order by m.organization_uuid`, args)
+	if err != nil || len(ownerless) == 0 {
+		return err
+	}
+
+	return &fault.Error{Kind: fault.Conflict, Code: "last_owner", Extra: map[string]any{"organizations": ownerless},
+		Detail: "organizations that have projects or other members would have no owner: hand them over, or delete their projects, first"}
 }

@@ -25,8 +25,9 @@ type JWK struct {
 
 // Bounds of an RSA key: smaller keys are insecure, larger ones cost each request too much time.
 const (
-	rsaLeast, rsaMost = 2048, 4096
-	coordinate        = 32 // bytes of a coordinate of P-256
+	minRSABits, maxRSABits = 2048, 4096
+
+	coordinateSize = 32 // bytes, for P-256
 )
 
 // NewPublicKey validates a P-256 key or an RSA key of 2048 to 4096 bits. It fails with a [JWKError]
@@ -57,12 +58,12 @@ func ellipticKey(k JWK) (PublicKey, error) {
 		return PublicKey{}, &JWKError{"crv", "must be P-256"}
 	}
 
-	x, err := octets(k.X, coordinate)
+	x, err := decodeOctets(k.X, coordinateSize)
 	if err != nil {
 		return PublicKey{}, &JWKError{"x", "is no coordinate of a point of P-256"}
 	}
 
-	y, err := octets(k.Y, coordinate)
+	y, err := decodeOctets(k.Y, coordinateSize)
 	if err != nil {
 		return PublicKey{}, &JWKError{"y", "is no coordinate of a point of P-256"}
 	}
@@ -79,18 +80,18 @@ func rsaKey(k JWK) (PublicKey, error) {
 		return PublicKey{}, &JWKError{"alg", "must be RS256 for a key of this kind"}
 	}
 
-	n, err := octets(k.N, 0)
+	n, err := decodeOctets(k.N, 0)
 	if err != nil {
 		return PublicKey{}, &JWKError{"n", "is no modulus"}
 	}
 
-	e, err := octets(k.E, 0)
+	e, err := decodeOctets(k.E, 0)
 	if err != nil || len(e) > 4 {
 		return PublicKey{}, &JWKError{"e", "is no exponent"}
 	}
 
 	key := rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(new(big.Int).SetBytes(e).Int64())}
-	if bits := key.N.BitLen(); bits < rsaLeast || bits > rsaMost || key.N.Bit(0) == 0 {
+	if bits := key.N.BitLen(); bits < minRSABits || bits > maxRSABits || key.N.Bit(0) == 0 {
 		return PublicKey{}, &JWKError{"n", "must be an odd number of 2048 to 4096 bits"}
 	}
 	if key.E < 3 || key.E%2 == 0 || key.E > 1<<31-1 {
@@ -100,10 +101,10 @@ func rsaKey(k JWK) (PublicKey, error) {
 	return publicKey(k.ID, "RS256", map[string]string{"kty": "RSA", "n": k.N, "e": k.E})
 }
 
-// octets decodes unpadded base64url. A size other than 0 is the required number of bytes.
-func octets(text string, size int) ([]byte, error) {
+// decodeOctets decodes unpadded base64url. A size other than 0 is the required number of bytes.
+func decodeOctets(text string, size int) ([]byte, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err == nil && (len(b) == 0 || size != 0 && len(b) != size) {
+	if err == nil && (len(b) == 0 || (size != 0 && len(b) != size)) {
 		err = errors.New("token: of another size")
 	}
 

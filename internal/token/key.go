@@ -47,7 +47,7 @@ func (k Key) Seal(secret []byte) ([]byte, error) {
 		return nil, fmt.Errorf("seal signing key %s: %w", k.ID, err)
 	}
 
-	box, err := sealing(secret)
+	box, err := signingKeyAEAD(secret)
 	if err != nil {
 		return nil, fmt.Errorf("seal signing key %s: %w", k.ID, err)
 	}
@@ -61,7 +61,7 @@ var ErrSecret = errors.New("the instance's secret key is not the one that sealed
 
 // OpenKey returns the key that [Key.Seal] sealed. It fails with [ErrSecret] for another secret.
 func OpenKey(id string, sealed, secret []byte) (Key, error) {
-	box, err := sealing(secret)
+	box, err := signingKeyAEAD(secret)
 	if err != nil {
 		return Key{}, fmt.Errorf("open signing key %s: %w", id, err)
 	}
@@ -79,8 +79,8 @@ func OpenKey(id string, sealed, secret []byte) (Key, error) {
 	return Key{id, private}, nil
 }
 
-func sealing(secret []byte) (cipher.AEAD, error) {
-	return boxOf(Derive(secret, "signing keys"))
+func signingKeyAEAD(secret []byte) (cipher.AEAD, error) {
+	return newAEAD(Derive(secret, "signing keys"))
 }
 
 // public returns the public key with its id, algorithm and use.

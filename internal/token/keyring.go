@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	lifetime = time.Hour
-	leeway   = 30 * time.Second // tolerated clock skew between servers
-	maxSize  = 8 << 10          // bytes of a token; typical ones have 500
-	kind     = "at+jwt"         // type header of access tokens (RFC 9068); other tokens have another type
-	issuer   = "socle"
-	audience = "socle-platform"
+	tokenTTL     = time.Hour
+	leeway       = 30 * time.Second // tolerated clock skew between servers
+	maxTokenSize = 8 << 10          // bytes of a token; typical ones have 500
+	tokenType    = "at+jwt"         // type header of access tokens (RFC 9068); other tokens have another type
+	issuer       = "socle"
+	audience     = "socle-platform"
 )
 
 // Keyring signs access tokens with one key and verifies those of several. It is immutable and safe
 // for concurrent use.
 type Keyring struct {
-	active Key
-	keys   map[string]*ecdsa.PublicKey
-	jwks   []byte
-	signed signedTokens
+	active   Key
+	keys     map[string]*ecdsa.PublicKey
+	jwks     []byte
+	verified verifiedTokens
 }
 
 // Claims holds the claims of an access token.
@@ -85,7 +85,7 @@ type payload struct {
 
 // Sign returns a token for a session of a user, valid for one hour from now, and its claims.
 func (r *Keyring) Sign(user, session uuid.UUID, now time.Time) (string, Claims, error) {
-	issued, expires := now.Unix(), now.Add(lifetime).Unix()
+	issued, expires := now.Unix(), now.Add(tokenTTL).Unix()
 	body, err := json.Marshal(payload{
 		Issuer: issuer, Audience: audience, Subject: user.String(), Session: session.String(), ID: rand.Text(),
 		IssuedAt: &issued, NotBefore: &issued, ExpiresAt: &expires,
@@ -95,7 +95,7 @@ func (r *Keyring) Sign(user, session uuid.UUID, now time.Time) (string, Claims, 
 	}
 
 	header := jws.NewHeaders()
-	if err := errors.Join(header.Set(jws.KeyIDKey, r.active.ID), header.Set(jws.TypeKey, kind)); err != nil {
+	if err := errors.Join(header.Set(jws.KeyIDKey, r.active.ID), header.Set(jws.TypeKey, tokenType)); err != nil {
 		return "", Claims{}, fmt.Errorf("sign an access token: %w", err)
 	}
 
@@ -126,10 +126,10 @@ func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 
 // verify checks everything except the expiry.
 func (r *Keyring) verify(token string, now time.Time) (Claims, error) {
-	if len(token) > maxSize {
+	if len(token) > maxTokenSize {
 		return Claims{}, fmt.Errorf("token of %d bytes", len(token))
 	}
-	if p, ok := r.signed.get(token); ok {
+	if p, ok := r.verified.get(token); ok {
 		return p.claims(now)
 	}
 
@@ -148,7 +148,7 @@ func (r *Keyring) verify(token string, now time.Time) (Claims, error) {
 		return Claims{}, err
 	}
 
-	r.signed.add(token, p)
+	r.verified.add(token, p)
 	return p.claims(now)
 }
 
@@ -183,7 +183,7 @@ func (r *Keyring) signer(token string) (*ecdsa.PublicKey, error) {
 	}
 
 	key := r.keys[header.KeyID]
-	if header.Algorithm != jwa.ES256().String() || header.Type != kind || header.Critical != nil || key == nil {
+	if header.Algorithm != jwa.ES256().String() || header.Type != tokenType || header.Critical != nil || key == nil {
 		return nil, errors.New("header names another algorithm, type, extension or key")
 	}
 
@@ -198,12 +198,12 @@ func (p payload) claims(now time.Time) (Claims, error) {
 		return Claims{}, errors.New("a time is missing")
 	}
 
-	user, err := canonical(p.Subject)
+	user, err := parseCanonicalUUID(p.Subject)
 	if err != nil {
 		return Claims{}, fmt.Errorf("sub: %w", err)
 	}
 
-	session, err := canonical(p.Session)
+	session, err := parseCanonicalUUID(p.Session)
 	if err != nil {
 		return Claims{}, fmt.Errorf("sid: %w", err)
 	}
@@ -211,15 +211,15 @@ func (p payload) claims(now time.Time) (Claims, error) {
 	if latest := now.Add(leeway).Unix(); *p.NotBefore > latest || *p.IssuedAt > latest {
 		return Claims{}, errors.New("made in the future")
 	}
-	if *p.ExpiresAt > now.Add(lifetime+leeway).Unix() {
+	if *p.ExpiresAt > now.Add(tokenTTL+leeway).Unix() {
 		return Claims{}, errors.New("lives longer than any token of ours")
 	}
 
 	return Claims{user, session, time.Unix(*p.IssuedAt, 0).UTC(), time.Unix(*p.ExpiresAt, 0).UTC()}, nil
 }
 
-// canonical parses a UUID in its canonical spelling only.
-func canonical(s string) (uuid.UUID, error) {
+// parseCanonicalUUID parses a UUID in its canonical spelling only.
+func parseCanonicalUUID(s string) (uuid.UUID, error) {
 	id, err := uuid.Parse(s)
 	if err == nil && (id.String() != s || id == uuid.Nil) {
 		err = errors.New("not in the usual form")

@@ -11,7 +11,7 @@ var ErrSealed = errors.New("what was sealed does not open under this key")
 
 // Seal encrypts plain with AES-256-GCM and a random nonce, under a 32-byte key from [Derive].
 func Seal(key, plain []byte) ([]byte, error) {
-	box, err := boxOf(key)
+	box, err := newAEAD(key)
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func Seal(key, plain []byte) ([]byte, error) {
 
 // Open decrypts the output of [Seal]. It fails with [ErrSealed] for another key or changed bytes.
 func Open(key, sealed []byte) ([]byte, error) {
-	box, err := boxOf(key)
+	box, err := newAEAD(key)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func Open(key, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-func boxOf(key []byte) (cipher.AEAD, error) {
+func newAEAD(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func Link(key []byte, purpose string, id uuid.UUID) string {
 // ParseLink returns the id in the token of a link. It reports false unless the token was made with
 // key for this purpose. The caller checks that the link is unused and not expired.
 func ParseLink(key []byte, purpose, token string) (uuid.UUID, bool) {
-	body, ok := signed(key, LinkPrefix, purpose, token, 16)
+	body, ok := verifySigned(key, LinkPrefix, purpose, token, 16)
 	if !ok {
 		return uuid.Nil, false
 	}
@@ -41,7 +41,7 @@ func Refresh(key []byte, session uuid.UUID, generation uint32) string {
 // ParseRefresh returns the session and the generation in a refresh token. It reports false unless
 // the token was made with key.
 func ParseRefresh(key []byte, token string) (session uuid.UUID, generation uint32, ok bool) {
-	body, ok := signed(key, RefreshPrefix, "", token, 20)
+	body, ok := verifySigned(key, RefreshPrefix, "", token, 20)
 	if !ok {
 		return uuid.Nil, 0, false
 	}
@@ -51,13 +51,13 @@ func ParseRefresh(key []byte, token string) (session uuid.UUID, generation uint3
 
 // sign returns the prefix, then body and its HMAC in base64url.
 func sign(key []byte, prefix, purpose string, body []byte) string {
-	return prefix +
-		base64.RawURLEncoding.EncodeToString(append(body[:len(body):len(body)], macOf(key, prefix, purpose, body)...))
+	mac := computeMAC(key, prefix, purpose, body)
+	return prefix + base64.RawURLEncoding.EncodeToString(append(body[:len(body):len(body)], mac...))
 }
 
-// signed returns the body of a text that [sign] made with the same key, prefix and purpose. size is
-// the length of the body in bytes.
-func signed(key []byte, prefix, purpose, text string, size int) ([]byte, bool) {
+// verifySigned returns the body of a text that [sign] made with the same key, prefix and purpose.
+// size is the length of the body in bytes.
+func verifySigned(key []byte, prefix, purpose, text string, size int) ([]byte, bool) {
 	encoded, ok := strings.CutPrefix(text, prefix)
 	if !ok || len(encoded) != base64.RawURLEncoding.EncodedLen(size+sha256.Size) {
 		return nil, false
@@ -68,10 +68,10 @@ func signed(key []byte, prefix, purpose, text string, size int) ([]byte, bool) {
 		return nil, false
 	}
 
-	return all[:size], hmac.Equal(all[size:], macOf(key, prefix, purpose, all[:size]))
+	return all[:size], hmac.Equal(all[size:], computeMAC(key, prefix, purpose, all[:size]))
 }
 
-func macOf(key []byte, prefix, purpose string, body []byte) []byte {
+func computeMAC(key []byte, prefix, purpose string, body []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(prefix + purpose + "\x00"))
 	mac.Write(body)

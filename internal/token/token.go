@@ -30,8 +30,8 @@ func Hash(token string) []byte {
 
 // Sum is [Hash] without an allocation.
 func Sum(token string) [sha256.Size]byte {
-	var room [128]byte // longer than any token
-	return sha256.Sum256(append(room[:0], token...))
+	var buffer [128]byte // longer than any token
+	return sha256.Sum256(append(buffer[:0], token...))
 }
 
 // Derive returns the 32-byte subkey of secret for a purpose (HKDF-SHA256). A subkey reveals nothing

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	totpPeriod = 30 // seconds per code
-	totpSecret = 20 // bytes; the recommended key size of HMAC-SHA1
-	totpAround = 1  // accepted steps before and after now, for clock skew and slow typing
-	recovery   = 10 // characters of a recovery code; 50 bits
+	totpPeriod         = 30 // seconds per code
+	totpSecretSize     = 20 // bytes; the recommended key size of HMAC-SHA1
+	totpSkewSteps      = 1  // accepted steps before and after now, for clock skew and slow typing
+	recoveryCodeLength = 10 // characters of a recovery code; 50 bits
 )
 
 // NewTOTPSecret returns a random secret for time-based codes. The parameters are those that every
 // authenticator app supports: RFC 6238, 6 digits, SHA-1, 30 seconds.
 func NewTOTPSecret() []byte {
-	secret := make([]byte, totpSecret)
+	secret := make([]byte, totpSecretSize)
 	_, _ = rand.Read(secret) // never fails
 
 	return secret
@@ -63,7 +63,7 @@ func TOTPCode(secret []byte, step int64) string {
 // MatchTOTP returns the step of a code among the steps around now. The caller rejects a step that
 // was used before.
 func MatchTOTP(secret []byte, code string, now time.Time) (step int64, ok bool) {
-	for s := TOTPStep(now) - totpAround; s <= TOTPStep(now)+totpAround; s++ {
+	for s := TOTPStep(now) - totpSkewSteps; s <= TOTPStep(now)+totpSkewSteps; s++ {
 		if subtle.ConstantTimeCompare([]byte(code), []byte(TOTPCode(secret, s))) == 1 {
 			step, ok = s, true
 		}
@@ -76,8 +76,8 @@ func MatchTOTP(secret []byte, code string, now time.Time) (step int64, ok bool) 
 func NewRecoveryCodes(n int) []string {
 	codes := make([]string, n)
 	for i := range codes {
-		text := keyText.EncodeToString(NewTOTPSecret())[:recovery]
-		codes[i] = text[:recovery/2] + "-" + text[recovery/2:]
+		text := keyEncoding.EncodeToString(NewTOTPSecret())[:recoveryCodeLength]
+		codes[i] = text[:recoveryCodeLength/2] + "-" + text[recoveryCodeLength/2:]
 	}
 
 	return codes

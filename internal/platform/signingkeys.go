@@ -42,3 +42,10 @@ func (s *Store) RotateSigningKey(ctx context.Context, id string, sealed []byte) 
 		return err
 	})
 }
+
+// SigningKeyAge returns the age of the active signing key for access tokens. It fails with NotFound
+// without one.
+func (s *Store) SigningKeyAge(ctx context.Context) (time.Duration, error) {
+	return pg.Value[time.Duration](ctx, s.q,
+		`select now() - created_at from platform.signing_keys where retired_at is null`)
+}

@@ -18,13 +18,13 @@ import (
 // scripts is the folder of the third-party software for tests.
 const scripts = "../server/testdata/clients"
 
-// mailbox is a third-party SMTP server.
-type mailbox struct {
+// independentServer is a third-party SMTP server.
+type independentServer struct {
 	smtpServer
 	lines *json.Decoder
 }
 
-func openMailbox(t *testing.T, implicitTLS string) *mailbox {
+func startIndependentServer(t *testing.T, implicitTLS string) *independentServer {
 	t.Helper()
 
 	if _, err := os.Stat(filepath.Join(scripts, "node_modules", "smtp-server")); err != nil {
@@ -65,7 +65,7 @@ func openMailbox(t *testing.T, implicitTLS string) *mailbox {
 		_ = node.Wait()
 	})
 
-	m := &mailbox{lines: json.NewDecoder(bufio.NewReader(out))}
+	m := &independentServer{lines: json.NewDecoder(bufio.NewReader(out))}
 	m.roots = x509.NewCertPool()
 	m.roots.AddCert(web.Certificate())
 
@@ -78,16 +78,16 @@ func openMailbox(t *testing.T, implicitTLS string) *mailbox {
 	return m
 }
 
-// TestOthersTakeMails: an independent server accepts mails over STARTTLS and over implicit TLS,
+// TestIndependentServer: an independent server accepts mails over STARTTLS and over implicit TLS,
 // with the password only.
-func TestOthersTakeMails(t *testing.T) {
+func TestIndependentServer(t *testing.T) {
 	t.Parallel()
 
 	for scheme, implicit := range map[string]string{"smtp": "no", "smtps": "yes"} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
 
-			m := openMailbox(t, implicit)
+			m := startIndependentServer(t, implicit)
 			login := sender(t, &m.smtpServer, scheme+"://us%40er:p%2Fw@"+m.addr)
 			for range 2 { // one SMTP session each
 				if err := login.Send(t.Context(), hello); err != nil {
@@ -124,14 +124,14 @@ func TestOthersTakeMails(t *testing.T) {
 				}
 			}
 
-			stranger := sender(t, &m.smtpServer, scheme+"://us%40er:p%2Fw@"+m.addr)
-			if err := stranger.client.SetTLSConfig(
+			untrusting := sender(t, &m.smtpServer, scheme+"://us%40er:p%2Fw@"+m.addr)
+			if err := untrusting.client.SetTLSConfig(
 				&tls.Config{ServerName: "example.com", MinVersion: tls.VersionTLS12},
 			); err != nil {
 				t.Fatal(err)
 			}
 
-			if err := stranger.Send(t.Context(), hello); err == nil {
+			if err := untrusting.Send(t.Context(), hello); err == nil {
 				t.Error("the password was shown to a server whose certificate is not good")
 			}
 		})

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	firstCounts = time.Hour           // a completed backup satisfies a retried request for this long
-	firstKept   = 30 * 24 * time.Hour // retention of a backup that a request waited for
+	awaitedBackupTTL       = time.Hour           // a completed backup satisfies a retried request for this long
+	awaitedBackupRetention = 30 * 24 * time.Hour // retention of a backup that a request waited for
 )
 
 // Destruction is a destructive request in a project that requires a backup first.
@@ -37,7 +37,7 @@ func (s *Store) AwaitBackup(ctx context.Context, d Destruction) (Backup, error) 
 			select`+backupColumns+`from platform.backups
 			where uuid = (select backup_uuid from platform.awaited_backups where project_uuid = @project and request = @request)
 				and status in ('pending', 'running', 'completed') and coalesce(completed_at > now() - @counts::interval, true)`,
-			pgx.StrictNamedArgs{"project": d.Project, "request": d.Request, "counts": firstCounts})
+			pgx.StrictNamedArgs{"project": d.Project, "request": d.Request, "counts": awaitedBackupTTL})
 		if !fault.Is(err, fault.NotFound) {
 			return err
 		}
@@ -52,13 +52,17 @@ func (s *Store) AwaitBackup(ctx context.Context, d Destruction) (Backup, error) 
 		}
 
 		running = b.Status == "running"
-		return s.Within(tx).await(ctx, d, uuid.NullUUID{UUID: b.UUID, Valid: !running})
+		return s.Within(tx).recordWait(ctx, d, uuid.NullUUID{UUID: b.UUID, Valid: !running})
 	})
-	if err == nil && running {
-		err = fault.New(fault.Conflict, "another backup of the project is under way").WithCode("backup_under_way")
+	if err != nil {
+		return b, err
 	}
 
-	return b, err
+	if running {
+		return b, fault.New(fault.Conflict, "another backup of the project is under way").WithCode("backup_under_way")
+	}
+
+	return b, nil
 }
 
 // CreateAwaitedBackup creates a pending backup for a request. It fails with Conflict if the project
@@ -74,11 +78,12 @@ func (s *Store) CreateAwaitedBackup(ctx context.Context, d Destruction) (Backup,
 		return b, err
 	}
 
-	return b, s.await(ctx, d, uuid.NullUUID{UUID: b.UUID, Valid: true})
+	return b, s.recordWait(ctx, d, uuid.NullUUID{UUID: b.UUID, Valid: true})
 }
 
-// await records that a request waits for a pending backup, or for the next one if backup is null.
-func (s *Store) await(ctx context.Context, d Destruction, backup uuid.NullUUID) error {
+// recordWait records that a request waits for a pending backup, or for the next one if backup is
+// null.
+func (s *Store) recordWait(ctx context.Context, d Destruction, backup uuid.NullUUID) error {
 	if _, err := pg.Exec(ctx, s.q, `
 		insert into platform.awaited_backups (project_uuid, request, operation, backup_uuid) values (@project, @request, @operation, @backup)
 		on conflict (project_uuid, request) do update set backup_uuid = @backup`,
@@ -88,11 +93,11 @@ func (s *Store) await(ctx context.Context, d Destruction, backup uuid.NullUUID) 
 		return err
 	}
 
-	return s.keepAwaited(ctx, backup)
+	return s.retainAwaited(ctx, backup)
 }
 
-// takeAwaiting assigns a pending backup to all requests of a project that wait for the next one.
-func (s *Store) takeAwaiting(ctx context.Context, project, backup uuid.UUID) error {
+// assignWaiting assigns a pending backup to all requests of a project that wait for the next one.
+func (s *Store) assignWaiting(ctx context.Context, project, backup uuid.UUID) error {
 	n, err := pg.Exec(ctx, s.q,
 		`update platform.awaited_backups set backup_uuid = @backup where project_uuid = @project and backup_uuid is null`,
 		pgx.StrictNamedArgs{"project": project, "backup": backup})
@@ -100,12 +105,12 @@ func (s *Store) takeAwaiting(ctx context.Context, project, backup uuid.UUID) err
 		return err
 	}
 
-	return s.keepAwaited(ctx, uuid.NullUUID{UUID: backup, Valid: true})
+	return s.retainAwaited(ctx, uuid.NullUUID{UUID: backup, Valid: true})
 }
 
-// keepAwaited applies the retention of awaited backups to a scheduled backup that a request waits
+// retainAwaited applies the retention of awaited backups to a scheduled backup that a request waits
 // for. Backups that a user created are kept in any case.
-func (s *Store) keepAwaited(ctx context.Context, backup uuid.NullUUID) error {
+func (s *Store) retainAwaited(ctx context.Context, backup uuid.NullUUID) error {
 	_, err := pg.Exec(ctx, s.q, `
 		update platform.backups b set made_before = (select operation from platform.awaited_backups where backup_uuid = b.uuid limit 1)
 		where uuid = @backup and scheduled and made_before is null`, pgx.StrictNamedArgs{"backup": backup})
