@@ -72,7 +72,7 @@ type Field struct {
 func (e *Error) Error() string {
 	text := e.Detail
 	if text == "" {
-		text = fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status))
+		text = fmt.Sprintf("the server responded with %d %s", e.Status, http.StatusText(e.Status))
 	}
 
 	if len(e.Fields) > 1 {
@@ -190,7 +190,7 @@ func encode(body any) (stream io.Reader, text []byte, err error) {
 
 	text, err = json.Marshal(body)
 	if err != nil {
-		return nil, nil, fmt.Errorf("write the body: %w", err)
+		return nil, nil, fmt.Errorf("encode the body: %w", err)
 	}
 
 	return nil, text, nil
@@ -229,7 +229,7 @@ func read(res *http.Response) (*Reply, error) {
 
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxReplySize))
 	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
+		return nil, fmt.Errorf("read the response: %w", err)
 	}
 
 	// The list of files wraps its envelope in an array.
@@ -249,7 +249,7 @@ func read(res *http.Response) (*Reply, error) {
 		if res.StatusCode >= 400 {
 			return nil, &Error{Status: res.StatusCode}
 		}
-		return nil, errors.New("the answer is not one of a Socle server")
+		return nil, errors.New("the response is not from a Socle server")
 	}
 
 	if *envelope.Success {
@@ -266,7 +266,7 @@ func read(res *http.Response) (*Reply, error) {
 		Fields                  []Field
 	}
 	if err := json.Unmarshal(envelope.Metadata, &m); err != nil {
-		return nil, fmt.Errorf("read the failure: %w", err)
+		return nil, fmt.Errorf("decode the failure: %w", err)
 	}
 
 	seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))

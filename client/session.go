@@ -44,7 +44,7 @@ func (c *Client) session(ctx context.Context, path string, body any) (Session, e
 
 	var s Session
 	if err := json.Unmarshal(reply.Metadata, &s); err != nil {
-		return Session{}, fmt.Errorf("read the session: %w", err)
+		return Session{}, fmt.Errorf("decode the session: %w", err)
 	}
 
 	c.Token = s.Token

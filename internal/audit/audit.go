@@ -33,14 +33,14 @@ import (
 // Entry is the audit entry of one change. Empty members are omitted.
 type Entry struct {
 	At      time.Time `json:"at"`
-	Action  string    `json:"action" doc:"The operation's id, or what the server did of its own."`
-	Actor   string    `json:"actor,omitempty" doc:"UUID of the user; absent for what nobody asked for by name."`
-	Via     string    `json:"via,omitempty" doc:"UUID of the session or the personal access token."`
-	Client  string    `json:"client,omitempty" doc:"Address that the request came from."`
+	Action  string    `json:"action" doc:"Id of the operation, or name of an internal change."`
+	Actor   string    `json:"actor,omitempty" doc:"UUID of the user; absent for anonymous and internal changes."`
+	Via     string    `json:"via,omitempty" doc:"UUID of the session or of the personal access token."`
+	Client  string    `json:"client,omitempty" doc:"Address of the client."`
 	Request string    `json:"request,omitempty" doc:"Id of the request."`
 	Target  string    `json:"target,omitempty" doc:"Path of the request."`
-	Created string    `json:"created,omitempty" doc:"What the change made: UUID or name."`
-	Fields  []string  `json:"fields,omitempty" doc:"Members that the body named."`
+	Created string    `json:"created,omitempty" doc:"UUID or name of the created object."`
+	Fields  []string  `json:"fields,omitempty" doc:"Fields of the request body."`
 	Project string    `json:"project,omitempty"`
 	Key     string    `json:"key,omitempty" doc:"Hash of the request's Idempotency-Key."`
 }
@@ -165,7 +165,7 @@ func (r *record) append(ctx context.Context, tx pgx.Tx) error {
 // AlreadyDone returns the failure of a request whose Idempotency-Key has already made its change:
 // Conflict, code already_done.
 func AlreadyDone(cause error) error {
-	return fault.New(fault.Conflict, "what this key asked for is done already, and its answer was lost").
+	return fault.New(fault.Conflict, "the request with this key is already done, and its response was lost").
 		WithCode("already_done").Because(cause)
 }
 

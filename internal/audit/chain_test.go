@@ -45,7 +45,7 @@ func TestChainOfTwoReleases(t *testing.T) {
 		changed[len(changed)-1] ^= 1
 		forged := append([]row{}, rows...)
 		forged[i].Hash = changed
-		if got := faults(forged); len(got) == 0 || got[0] != fmt.Sprintf("entry %d is not as it was written", i+1) {
+		if got := faults(forged); len(got) == 0 || got[0] != fmt.Sprintf("entry %d does not match its hash", i+1) {
 			t.Errorf("hash %d changed: found %q", i+1, got)
 		}
 

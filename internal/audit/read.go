@@ -15,9 +15,9 @@ import (
 
 // Recorded is an entry as stored in a log.
 type Recorded struct {
-	Seq int64 `json:"seq" doc:"Its number in the log of its database, from 1."`
+	Seq int64 `json:"seq" doc:"Number in the log of its database, from 1."`
 	Entry
-	Hash string `json:"hash" doc:"Keyed hash of this entry and the one before it, in hexadecimal."`
+	Hash string `json:"hash" doc:"Keyed hash of this entry and the previous one, in hexadecimal."`
 }
 
 // Filter selects entries. Empty members match all.
@@ -105,7 +105,7 @@ func Check(ctx context.Context, q pg.Querier, key []byte) (Report, error) {
 	}
 
 	if c.last.Seq != head.Seq || !hmac.Equal(c.last.Hash, head.Hash) {
-		c.addFault("the log ends with entry %d, and entry %d was written", c.last.Seq, head.Seq)
+		c.addFault("the log ends with entry %d, but its head is entry %d", c.last.Seq, head.Seq)
 	}
 
 	c.report.Head = head
@@ -124,9 +124,9 @@ func (c *checker) next() error {
 	r := c.row
 	switch {
 	case r.Seq != c.last.Seq+1:
-		c.addFault("entries %d to %d are gone", c.last.Seq+1, r.Seq-1)
+		c.addFault("entries %d to %d are missing", c.last.Seq+1, r.Seq-1)
 	case !verifyChainHash(r.Hash, c.key, r.Seq, c.last.Hash, []byte(r.Entry)):
-		c.addFault("entry %d is not as it was written", r.Seq)
+		c.addFault("entry %d does not match its hash", r.Seq)
 	}
 
 	c.report.Entries++

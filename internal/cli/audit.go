@@ -16,7 +16,7 @@ import (
 )
 
 func auditLog(e environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "audit", Short: "Look after the audit logs", Args: noCommand,
+	cmd := &cobra.Command{Use: "audit", Short: "Verify the audit logs", Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(verifyAudit(e))
 
@@ -26,7 +26,7 @@ func auditLog(e environment) *cobra.Command {
 func verifyAudit(e environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [flags]",
-		Short: "Check that no entry of the audit logs was changed, added or removed behind Socle's back", Args: noArgs,
+		Short: "Verify that no entry of the audit logs was changed, added or removed outside Socle", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.withDatabase(cmd, func(ctx context.Context, d *server.Database, _ int, secret []byte) error {
 				return verifyLogs(ctx, d, secret, cmd.OutOrStdout())
@@ -39,7 +39,7 @@ func verifyAudit(e environment) *cobra.Command {
 }
 
 // errTampered makes the command exit with 1.
-var errTampered = errors.New("not every log is as it was written")
+var errTampered = errors.New("an audit log was tampered with")
 
 func verifyLogs(ctx context.Context, d *server.Database, secret []byte, out io.Writer) error {
 	key := token.Derive(secret, audit.KeyPurpose)

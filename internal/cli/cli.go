@@ -148,15 +148,17 @@ func printReady(w io.Writer, s *server.Server) {
 
 	if s.SetupToken != "" {
 		fmt.Fprintf(w,
-			"\nNobody administrates this instance yet. The first user who signs up from this machine will:\n\n"+
-				"  curl -X POST %s/users -d '{\"username\": \"ada\", \"email\": \"ada@example.com\", \"password\": \"correct horse battery\"}'\n\n"+
-				"From elsewhere, add \"setup_token\": \"%s\"\n", s.URL, s.SetupToken)
+			"\nThis install has no administrator yet. "+
+				"The first user who signs up from this machine becomes its administrator:\n\n"+
+				"  curl -X POST %s/users -d '{\"username\": \"ada\", \"email\": \"ada@example.com\", "+
+				"\"password\": \"correct horse battery\"}'\n\n"+
+				"From another machine, add \"setup_token\": \"%s\"\n", s.URL, s.SetupToken)
 	}
 }
 
 func migrate(e environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "migrate [flags]", Short: "Bring the databases up to date, and serve nothing", Args: noArgs,
+		Use: "migrate [flags]", Short: "Migrate all databases and exit", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, log, err := e.config(cmd)
 			if err != nil {
@@ -219,14 +221,14 @@ func Version() string {
 // noCommand rejects arguments of a command that only groups subcommands.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%w: there is no command %q; see %s --help", errUsage, args[0], cmd.CommandPath())
+		return fmt.Errorf("%w: unknown command %q; see %s --help", errUsage, args[0], cmd.CommandPath())
 	}
 	return nil
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%w: %s takes no argument, and got %q", errUsage, cmd.Name(), args[0])
+		return fmt.Errorf("%w: %s takes no arguments, got %q", errUsage, cmd.Name(), args[0])
 	}
 	return nil
 }

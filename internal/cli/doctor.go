@@ -33,7 +33,9 @@ type finding struct {
 
 func doctor(e environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "doctor [flags]", Short: "Look for what is wrong: programs, database, storage, clock", Args: noArgs,
+		Use:   "doctor [flags]",
+		Short: "Check programs, storage, mail, database, clock and access for problems",
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, _, err := e.config(cmd)
 			if err != nil {
@@ -56,7 +58,7 @@ func doctor(e environment) *cobra.Command {
 			}
 
 			if failed > 0 {
-				return fmt.Errorf("%d of the checks failed", failed)
+				return fmt.Errorf("%d checks failed", failed)
 			}
 
 			return nil
@@ -76,11 +78,11 @@ func checkMail(c config.Config) finding {
 		return finding{
 			subject: "mail",
 			warn:    true,
-			detail:  "goes to the log, links and all; set SOCLE_SMTP_URL to send it",
+			detail:  "written to the log, including links; set SOCLE_SMTP_URL to send it",
 		}
 	}
 
-	return finding{subject: "mail", detail: "goes to an SMTP server, from " + c.MailFrom}
+	return finding{subject: "mail", detail: "sent by SMTP, from " + c.MailFrom}
 }
 
 func checkBinaries(c config.Config) finding {
@@ -98,7 +100,7 @@ func checkBinaries(c config.Config) finding {
 	f := finding{subject: "programs", detail: fmt.Sprintf("PostgreSQL %s in %s", release(b.Version), b.Dir)}
 	if minimum, ok := minReleases[b.Version/10000]; ok && b.Version < minimum {
 		f.warn = true
-		f.detail += ": install " + release(minimum) + " or newer, which closes known holes"
+		f.detail += ": upgrade to " + release(minimum) + " or newer, which fixes known vulnerabilities"
 	}
 
 	return f
@@ -156,9 +158,9 @@ func checkDatabase(ctx context.Context, c config.Config) []finding {
 		detail:  fmt.Sprintf("PostgreSQL %s, up to date, %d projects", state.Version, state.Projects),
 	}
 
-	clock := finding{subject: "clock", detail: "agrees with the database's"}
+	clock := finding{subject: "clock", detail: "in sync with the database"}
 	if gap := state.Now.Sub(before).Abs(); gap > 5*time.Second {
-		clock.err = fmt.Errorf("it is %s away from the database's: tokens expire too early or too late",
+		clock.err = fmt.Errorf("differs by %s from the database's clock: tokens expire too early or too late",
 			gap.Round(time.Second))
 	}
 
@@ -171,15 +173,17 @@ func checkStatements(ctx context.Context, d *server.Database) finding {
 	loaded, installed, err := d.Store.StatementsAreCounted(ctx)
 	f := finding{
 		subject: "statements",
-		detail:  "are counted, so that statistics show slow ones",
+		detail:  "recorded by pg_stat_statements",
 		err:     err,
 		warn:    !loaded,
 	}
 	switch {
 	case err == nil && !loaded && !installed:
-		f.detail = "are not counted: install PostgreSQL's own extensions (Debian, Ubuntu: they are in postgresql itself; elsewhere postgresql-contrib), and start it again"
+		f.detail = "not recorded: install PostgreSQL's contrib extensions (on Debian and Ubuntu part of postgresql, " +
+			"elsewhere postgresql-contrib) and restart PostgreSQL"
 	case err == nil && !loaded:
-		f.detail = "are not counted: set shared_preload_libraries = 'pg_stat_statements' in postgresql.conf, start PostgreSQL again, and then Socle"
+		f.detail = "not recorded: set shared_preload_libraries = 'pg_stat_statements' in postgresql.conf, " +
+			"then restart PostgreSQL and Socle"
 	}
 
 	return f
@@ -197,7 +201,7 @@ func checkAccess(ctx context.Context, d *server.Database) []finding {
 	}
 
 	if len(open) == 0 {
-		return []finding{{subject: "access", detail: "projects reach their own databases alone"}}
+		return []finding{{subject: "access", detail: "projects can connect to their own databases only"}}
 	}
 
 	f := finding{
@@ -206,7 +210,7 @@ func checkAccess(ctx context.Context, d *server.Database) []finding {
 		detail:  "the logins of projects can connect to: " + strings.Join(open, ", "),
 	}
 
-	f.detail += "; close a database with: revoke connect on database " + pg.Quote(open[0]) + " from public"
+	f.detail += "; to close one, run: revoke connect on database " + pg.Quote(open[0]) + " from public"
 
 	return []finding{f}
 }

@@ -57,7 +57,7 @@ type description struct {
 var describe = sync.OnceValues(func() (*description, error) {
 	var d description
 	if err := json.Unmarshal(api.Document(), &d); err != nil {
-		return nil, fmt.Errorf("the OpenAPI document: %w", err)
+		return nil, fmt.Errorf("parse the OpenAPI document: %w", err)
 	}
 
 	return &d, nil

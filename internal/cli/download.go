@@ -54,14 +54,14 @@ func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 // explainTruncation explains an incomplete response.
 func explainTruncation(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the connection was cut off, and nothing is kept of what had arrived: try again")
+		return errors.New("the connection was interrupted and the partial file discarded: try again")
 	}
 	return err
 }
 
 func addPassphrase(cmd *cobra.Command) {
 	cmd.Flags().String("passphrase-file", "",
-		"file that holds the passphrase, - for standard input; without it "+config.ClientPassphrase+" is looked at")
+		"file with the passphrase, - for standard input (default: "+config.ClientPassphrase+")")
 }
 
 // passphrase returns the given passphrase, or "".
@@ -78,7 +78,7 @@ func (e environment) passphrase(cmd *cobra.Command) (string, error) {
 
 	line, _, _ := strings.Cut(string(text), "\n")
 	if line = strings.TrimSuffix(line, "\r"); line == "" {
-		return "", fmt.Errorf("%w: there is no passphrase in %s", errUsage, name)
+		return "", fmt.Errorf("%w: no passphrase in %s", errUsage, name)
 	}
 
 	return line, nil

@@ -50,8 +50,8 @@ func (e environment) accountFile() (string, error) {
 	if dir == "" {
 		home := e.value("HOME")
 		if home == "" {
-			return "", errors.New("there is neither HOME nor XDG_CONFIG_HOME to keep the log-in under; use " +
-				config.ClientURL + " and " + config.ClientToken)
+			return "", errors.New("cannot store the log-in without HOME or XDG_CONFIG_HOME; use " +
+				config.ClientURL + " and " + config.ClientToken + " instead")
 		}
 
 		dir = filepath.Join(home, ".config")
@@ -109,9 +109,10 @@ func (e environment) withAccount(f func(a *account) error) error {
 }
 
 func addConnectionFlags(cmd *cobra.Command) {
-	cmd.Flags().String("url", "", "address of the server ("+config.ClientURL+"; else that of socle login)")
-	cmd.Flags().String("project", "", "UUID of the project ("+config.ClientProject+"; else that of socle use)")
-	cmd.Flags().Bool("json", false, "print the answer as JSON")
+	cmd.Flags().String("url", "", "URL of the server (default: "+config.ClientURL+", then the server of socle login)")
+	cmd.Flags().String("project", "",
+		"UUID of the project (default: "+config.ClientProject+", then the project of socle use)")
+	cmd.Flags().Bool("json", false, "print the response as JSON")
 }
 
 // client returns a client for a command. Flags override the environment, which overrides the stored
@@ -169,18 +170,18 @@ func refresh(ctx context.Context, c *client.Client, a *account) error {
 func login(e environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "login --email ADDRESS [flags]",
-		Short:   "Log in to a server; the password is asked for, or read from standard input",
+		Short:   "Log in to a server; the password is prompted for or read from standard input",
 		Args:    noArgs,
 		GroupID: remoteGroup,
 	}
 
 	email := cmd.Flags().String("email", "", "e-mail address (required)")
 	code := cmd.Flags().String("code", "", "code of the second factor")
-	cmd.Flags().String("url", "", "address of the server ("+config.ClientURL+"; default "+defaultURL+")")
+	cmd.Flags().String("url", "", "URL of the server (default: "+config.ClientURL+", then "+defaultURL+")")
 
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *email == "" {
-			return fmt.Errorf("%w: --email is needed", errUsage)
+			return fmt.Errorf("%w: --email is required", errUsage)
 		}
 
 		password, err := readPassword(cmd)
@@ -235,7 +236,7 @@ func readPassword(cmd *cobra.Command) (string, error) {
 func logout(e environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "logout",
-		Short:   "End the session, on the server and here",
+		Short:   "End the session and delete its stored tokens",
 		Args:    noArgs,
 		GroupID: remoteGroup,
 	}

@@ -107,7 +107,7 @@ func printList(w io.Writer, items []any, metadata map[string]any) error {
 	}
 
 	if pages, ok := metadata["totalPages"].(json.Number); ok && pages != "1" && pages != "0" {
-		_, err := fmt.Fprintf(w, "\nPage %v of %v, %v in all.\n", metadata["page"], pages, metadata["total"])
+		_, err := fmt.Fprintf(w, "\nPage %v of %v, %v in total.\n", metadata["page"], pages, metadata["total"])
 		return err
 	}
 

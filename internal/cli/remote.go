@@ -40,11 +40,11 @@ func addRemote(root *cobra.Command, e environment) error {
 		group := findCommand(root, noun)
 		if group == nil {
 			group = &cobra.Command{Use: noun,
-				Long: "Work with " + strings.ReplaceAll(noun, "-", " ") + ".", Args: noCommand,
+				Long: "Manage " + strings.ReplaceAll(noun, "-", " ") + ".", Args: noCommand,
 				RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }, GroupID: remoteGroup}
 			root.AddCommand(group)
 		} else if !group.HasSubCommands() {
-			return fmt.Errorf("socle %s is a command by itself, and would be one for %s", noun, o.ID)
+			return fmt.Errorf("socle %s is already a command and cannot group the operation %s", noun, o.ID)
 		}
 
 		// The singular works too: socle backup create.
@@ -228,7 +228,7 @@ func exactArgs(n int) cobra.PositionalArgs {
 }
 
 // errNoProject is the failure of a command that needs a project.
-var errNoProject = fmt.Errorf("%w: which project? --project, SOCLE_PROJECT, or socle use", errUsage)
+var errNoProject = fmt.Errorf("%w: no project selected; use --project, SOCLE_PROJECT or socle use", errUsage)
 
 func (r *remote) run(cmd *cobra.Command, args []string) error {
 	c, err := r.e.client(cmd)
@@ -309,7 +309,7 @@ func (r *remote) json(cmd *cobra.Command) (json.RawMessage, error) {
 		}
 
 		if err := json.Unmarshal(text, &body); err != nil {
-			return nil, fmt.Errorf("%w: --body is no JSON object", errUsage)
+			return nil, fmt.Errorf("%w: --body must be a JSON object", errUsage)
 		}
 	}
 

@@ -80,7 +80,7 @@ func (r *remote) open(cmd *cobra.Command) (file io.ReadCloser, name string, size
 		path := cmd.Flags().Lookup(kebab(member)).Value.String()
 		switch path {
 		case "":
-			return nil, "", 0, fmt.Errorf("%w: --%s is needed", errUsage, kebab(member))
+			return nil, "", 0, fmt.Errorf("%w: --%s is required", errUsage, kebab(member))
 		case "-":
 			return io.NopCloser(cmd.InOrStdin()), "", -1, nil
 		}

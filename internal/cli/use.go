@@ -15,7 +15,7 @@ import (
 
 func use(e environment) *cobra.Command {
 	return &cobra.Command{Use: "use PROJECT",
-		Short: "Choose the project that further commands act in, by its name or UUID",
+		Short: "Select the project for further commands, by name or UUID",
 		Args:  exactArgs(1), GroupID: remoteGroup,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := e.client(cmd)
@@ -75,7 +75,7 @@ func findProject(ctx context.Context, c *client.Client, name string) (namedProje
 
 	switch len(found) {
 	case 0:
-		return namedProject{}, fmt.Errorf("you have no project %q; socle projects list", name)
+		return namedProject{}, fmt.Errorf("you have no project %q; list them with: socle projects list", name)
 	case 1:
 		return found[0], nil
 	}

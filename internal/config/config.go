@@ -109,8 +109,8 @@ func (c Config) StorageDir() string {
 
 // Shown is a setting with its current value, for administrators.
 type Shown struct {
-	Name    string `json:"name" doc:"The environment variable."`
-	Value   string `json:"value" doc:"What the server was started with; a secret is redacted."`
+	Name    string `json:"name" doc:"Environment variable."`
+	Value   string `json:"value" doc:"Value at the start of the server; secrets are redacted."`
 	Default string `json:"default"`
 	Meaning string `json:"meaning"`
 	Secret  bool   `json:"secret"`

@@ -166,7 +166,7 @@ func TestLoadComparesSettings(t *testing.T) {
 	t.Parallel()
 
 	_, err := Load([]string{"SOCLE_SMTP_URL=smtp://localhost"}, nil)
-	if want := "SOCLE_MAIL_FROM: is needed beside SOCLE_SMTP_URL"; err == nil || err.Error() != want {
+	if want := "SOCLE_MAIL_FROM: is required with SOCLE_SMTP_URL"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -195,14 +195,14 @@ func TestLoadReportsAll(t *testing.T) {
 	}
 
 	want := []string{
-		"SOCLE_ADDR_FILE: there is no such setting; the nearest is SOCLE_ADDR",
-		"SOCLE_ADRR: there is no such setting; the nearest is SOCLE_ADDR",
-		"SOCLE_DATABASE_URL_FIL: there is no such setting; the nearest is SOCLE_DATABASE_URL_FILE",
-		"SOCLE_PASSWORT_MIN: there is no such setting; the nearest is SOCLE_PASSWORD_MIN",
-		"--data: there is no such flag; the nearest is --addr",
+		"SOCLE_ADDR_FILE: unknown setting; did you mean SOCLE_ADDR?",
+		"SOCLE_ADRR: unknown setting; did you mean SOCLE_ADDR?",
+		"SOCLE_DATABASE_URL_FIL: unknown setting; did you mean SOCLE_DATABASE_URL_FILE?",
+		"SOCLE_PASSWORT_MIN: unknown setting; did you mean SOCLE_PASSWORD_MIN?",
+		"--data: unknown flag; did you mean --addr?",
 		`SOCLE_ADDR: "x" is not host:port with a port from 0 to 65535`,
-		`SOCLE_SIGN_UP: "x" is none of open, closed`,
-		`SOCLE_LOG_LEVEL: "x" is none of debug, info, warn, error`,
+		`SOCLE_SIGN_UP: "x" is not one of open, closed`,
+		`SOCLE_LOG_LEVEL: "x" is not one of debug, info, warn, error`,
 	}
 	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
 		t.Errorf("Load (-want +got):\n%s", diff)

@@ -48,14 +48,15 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 	}
 
 	if c.SMTPURL != "" && c.MailFrom == "" {
-		errs = append(errs, errors.New("SOCLE_MAIL_FROM: is needed beside SOCLE_SMTP_URL"))
+		errs = append(errs, errors.New("SOCLE_MAIL_FROM: is required with SOCLE_SMTP_URL"))
 	}
 	if c.S3SessionToken == Secret(env["AWS_SESSION_TOKEN"]) && c.S3AccessKey != Secret(env["AWS_ACCESS_KEY_ID"]) {
 		c.S3SessionToken = "" // belongs to other keys
 	}
 	if _, s3 := c.S3(); s3 && (c.S3AccessKey == "") != (c.S3SecretKey == "") {
 		errs = append(errs,
-			errors.New("SOCLE_STORAGE_URL: a storage in S3 needs both SOCLE_S3_ACCESS_KEY and SOCLE_S3_SECRET_KEY, or neither where a role gives credentials"))
+			errors.New("SOCLE_STORAGE_URL: an S3 storage requires both SOCLE_S3_ACCESS_KEY and SOCLE_S3_SECRET_KEY, "+
+				"or neither if a role provides credentials"))
 	}
 
 	if len(errs) > 0 {
@@ -81,7 +82,7 @@ func (s Setting) text(env, flags map[string]string) (string, error) {
 
 	switch {
 	case given != "" && file != "":
-		return "", fmt.Errorf("%s%s is set too, and only one can be", s.Name, fileSuffix)
+		return "", fmt.Errorf("%s%s is set too; set only one of them", s.Name, fileSuffix)
 	case file != "":
 		return readSecret(file)
 	case given != "":
@@ -109,7 +110,7 @@ func readSecret(name string) (string, error) {
 
 	content = bytes.TrimRight(content, "\r\n")
 	if len(content) == 0 || len(content) > max {
-		return "", fmt.Errorf("%s is empty or far too long", name)
+		return "", fmt.Errorf("%s is empty or longer than 64 KiB", name)
 	}
 
 	return string(content), nil
@@ -132,14 +133,14 @@ func unknown(env, flags map[string]string) []error {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if !slices.Contains(names, name) && !slices.Contains(clients, name) {
 			errs = append(errs,
-				fmt.Errorf("%s: there is no such setting; the nearest is %s", name, Nearest(name, names)))
+				fmt.Errorf("%s: unknown setting; did you mean %s?", name, Nearest(name, names)))
 		}
 	}
 
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		if !slices.Contains(flagNames, name) {
 			errs = append(errs,
-				fmt.Errorf("--%s: there is no such flag; the nearest is --%s", name, Nearest(name, flagNames)))
+				fmt.Errorf("--%s: unknown flag; did you mean --%s?", name, Nearest(name, flagNames)))
 		}
 	}
 

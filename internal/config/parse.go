@@ -22,7 +22,7 @@ func identity(text string) string { return text }
 func oneOf(words ...string) func(string) (string, error) {
 	return func(text string) (string, error) {
 		if !slices.Contains(words, text) {
-			return "", fmt.Errorf("%q is none of %s", text, strings.Join(words, ", "))
+			return "", fmt.Errorf("%q is not one of %s", text, strings.Join(words, ", "))
 		}
 		return text, nil
 	}
@@ -89,7 +89,7 @@ func storageURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "file" || u.Host != "" || u.Opaque != "" || strings.ContainsAny(text, "?#") ||
 		!path.IsAbs(u.Path) || path.Clean(u.Path) == "/" || strings.Contains(u.Path, "\x00") {
-		return "", errors.New("only file:///absolute/path and s3://bucket are taken, or nothing for the data folder")
+		return "", errors.New("must be file:///absolute/path, s3://bucket or empty")
 	}
 
 	return text, nil
@@ -97,8 +97,8 @@ func storageURL(text string) (string, error) {
 
 func smtpURL(text string) (Secret, error) {
 	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "smtp" && u.Scheme != "smtps") || u.Hostname() == "" || (u.Path != "" && u.Path != "/") ||
-		strings.ContainsAny(text, "?#") {
+	if err != nil || (u.Scheme != "smtp" && u.Scheme != "smtps") || u.Hostname() == "" ||
+		(u.Path != "" && u.Path != "/") || strings.ContainsAny(text, "?#") {
 		return "", errors.New(
 			"is not of the form smtp://user:password@host:port or smtps://…, with special characters percent-encoded",
 		)

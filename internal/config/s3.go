@@ -51,19 +51,20 @@ func (c Config) S3() (S3, bool) {
 }
 
 func parseS3(text string) (S3, error) {
-	form := errors.New("is not of the form s3://bucket/prefix?region=…&endpoint=https://…, with path_style and timeout as further options")
+	malformed := errors.New("is not of the form s3://bucket/prefix?region=…&endpoint=https://…, " +
+		"with the further options path_style and timeout")
 
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "s3" || u.User != nil || u.Opaque != "" || u.Fragment != "" ||
 		!bucketName.MatchString(u.Host) {
-		return S3{}, form
+		return S3{}, malformed
 	}
 
 	path := strings.TrimSuffix(u.Path, "/")
 
 	options, err := url.ParseQuery(u.RawQuery)
 	if err != nil || !keyPrefix.MatchString(path) {
-		return S3{}, form
+		return S3{}, malformed
 	}
 
 	endpoint := options.Get("endpoint")
@@ -80,7 +81,7 @@ func parseS3(text string) (S3, error) {
 	}
 
 	if !regionName.MatchString(s.Region) {
-		return S3{}, errors.New("has a region that is none")
+		return S3{}, errors.New("has an invalid region")
 	}
 
 	for name, values := range options {
@@ -98,12 +99,12 @@ func parseS3(text string) (S3, error) {
 				err = errors.New("out of range")
 			}
 		default:
-			return S3{}, fmt.Errorf("has the option %s, and only region, endpoint, path_style and timeout are known",
+			return S3{}, fmt.Errorf("has the unknown option %s; known are region, endpoint, path_style and timeout",
 				name)
 		}
 
 		if err != nil {
-			return S3{}, fmt.Errorf("has the option %s with a value that it does not take", name)
+			return S3{}, fmt.Errorf("has an invalid value for the option %s", name)
 		}
 	}
 

@@ -35,7 +35,7 @@ func (c Config) LoadSecretKey() ([]byte, error) {
 	key, err := readKey(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := makeKey(name); err != nil {
-			return nil, fmt.Errorf("make the secret key: %w", err)
+			return nil, fmt.Errorf("create the secret key: %w", err)
 		}
 		key, err = readKey(name)
 	}
@@ -109,7 +109,7 @@ func readKey(name string) ([]byte, error) {
 
 	key, err := decodeKey(strings.TrimSpace(string(text)))
 	if err != nil {
-		return nil, fmt.Errorf("%s: the secret key %w; put it back from a copy", name, err)
+		return nil, fmt.Errorf("%s: the secret key %w; restore it from a backup", name, err)
 	}
 
 	return key, nil

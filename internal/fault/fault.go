@@ -51,7 +51,7 @@ type Error struct {
 
 // Field is an invalid field of a request.
 type Field struct {
-	Name    string `json:"field" doc:"Path of the field, dots between its parts; a parameter's or header's name."`
+	Name    string `json:"field" doc:"Path of the field, separated by dots, or name of the parameter or header."`
 	Code    string `json:"code" doc:"Stable snake_case word."`
 	Message string `json:"message"`
 }

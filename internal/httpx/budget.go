@@ -7,7 +7,7 @@ import (
 )
 
 // ErrBusy is the failure of [Budget.Take] when no memory is free in time.
-var ErrBusy = errors.New("httpx: no room for another large body")
+var ErrBusy = errors.New("httpx: memory budget of request bodies exhausted")
 
 // Budget bounds the memory of the buffered bodies of all requests together. Each client may hold at
 // most a quarter of the memory that the others leave, so that clients cannot exhaust it together.

@@ -32,7 +32,7 @@ type Message struct {
 }
 
 // ErrRefused is the cause of a permanent rejection by the server, for which a retry is useless.
-var ErrRefused = errors.New("the mail server refuses it for good")
+var ErrRefused = errors.New("permanently rejected")
 
 // Sender sends messages.
 type Sender struct {
@@ -50,12 +50,12 @@ func New(smtpURL, from string, log *slog.Logger) (*Sender, error) {
 
 	sender, err := netmail.ParseAddress(from)
 	if err != nil {
-		return nil, fmt.Errorf("mail: the address that mails come from: %w", err)
+		return nil, fmt.Errorf("mail: sender address: %w", err)
 	}
 
 	u, err := url.Parse(smtpURL)
 	if err != nil {
-		return nil, errors.New("mail: the server's URL can't be read")
+		return nil, errors.New("mail: invalid server URL")
 	}
 
 	client, err := gomail.NewClient(u.Hostname(), options(u)...)
@@ -96,7 +96,7 @@ func (s *Sender) Logs() bool { return s.client == nil }
 func (s *Sender) Send(ctx context.Context, m Message) error {
 	to, err := netmail.ParseAddress(m.To)
 	if err != nil || to.Address != m.To || to.Name != "" || strings.ContainsFunc(m.To+m.ID, unicode.IsControl) {
-		return fmt.Errorf("mail: %q is no address: %w", m.To, ErrRefused)
+		return fmt.Errorf("mail: %q is not an address: %w", m.To, ErrRefused)
 	}
 
 	if s.Logs() {

@@ -122,7 +122,7 @@ func (h *Hasher) acquire(ctx context.Context) error {
 
 	tooMany := &fault.Error{
 		Kind:       fault.TooMany,
-		Detail:     "too many passwords are being checked",
+		Detail:     "too many password checks are in progress; try again later",
 		RetryAfter: queueTimeout,
 	}
 

@@ -23,7 +23,7 @@ func (p phc) String() string {
 		base64.RawStdEncoding.EncodeToString(p.salt), base64.RawStdEncoding.EncodeToString(p.key))
 }
 
-var errMalformed = errors.New("stored hash is not one of argon2id")
+var errMalformed = errors.New("stored hash is not a valid argon2id hash")
 
 // parse parses the output of String. Bounds keep a damaged row from exhausting memory. Its errors
 // do not repeat the text.

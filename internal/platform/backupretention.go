@@ -49,7 +49,7 @@ func (s *Store) RemoveUnkeptBackups(ctx context.Context, project uuid.UUID) (int
 		}
 
 		if n+forgotten == 0 {
-			return n, fault.New(fault.NotFound, "no backup of the project is to be removed")
+			return n, fault.New(fault.NotFound, "the project has no backup to remove")
 		}
 
 		return n, nil

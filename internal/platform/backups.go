@@ -18,8 +18,8 @@ type Backup struct {
 	ProjectUUID uuid.UUID  `json:"projectUuid"`
 	Status      string     `json:"status" enum:"pending,running,completed,failed,deleting"`
 	StartedAt   *time.Time `json:"startedAt" nullable:"true"`
-	CompletedAt *time.Time `json:"completedAt" nullable:"true" doc:"When it was completed or failed."`
-	Error       string     `json:"error" doc:"Why it failed; empty unless it did."`
+	CompletedAt *time.Time `json:"completedAt" nullable:"true" doc:"When it completed or failed."`
+	Error       string     `json:"error" doc:"Cause of the failure; empty unless failed."`
 	Size        *int64     `json:"-"` // stored bytes of the dump
 	ProvenAt    *time.Time `json:"-"`
 	ProofError  string     `json:"-"`
@@ -212,11 +212,11 @@ func (s *Store) TakenForms(ctx context.Context, project uuid.UUID, forms []uuid.
 
 // BackupUsage holds the count and the size of a project's backups.
 type BackupUsage struct {
-	Count  int64      `json:"count" doc:"Completed ones."`
+	Count  int64      `json:"count" doc:"Number of completed backups."`
 	Bytes  int64      `json:"bytes"`
-	LastAt *time.Time `json:"lastAt" nullable:"true" doc:"When the newest one was completed."`
+	LastAt *time.Time `json:"lastAt" nullable:"true" doc:"When the newest one completed."`
 
-	LastProvenAt *time.Time `json:"lastProvenAt" nullable:"true" doc:"When one was last restored into a database of its own and found to be whole."`
+	LastProvenAt *time.Time `json:"lastProvenAt" nullable:"true" doc:"When a backup was last proven by a trial restore."`
 }
 
 // GetBackupUsage counts the completed backups of a project.

@@ -24,7 +24,7 @@ type BackupSchedule struct {
 	KeepMonthly    int       `json:"keepMonthly"`
 	Prove          bool      `json:"prove"`
 	ProveEveryDays int       `json:"proveEveryDays"`
-	NextRunAt      time.Time `json:"nextRunAt" doc:"When the next backup is due. If that has passed, it waits for a backup or restore that is under way, or for the project to be resumed."`
+	NextRunAt      time.Time `json:"nextRunAt" doc:"When the next backup is due. A time in the past means that it waits for a running backup or restore, or for the project to be resumed."`
 	CreatedAt      time.Time `json:"createdAt"`
 	UpdatedAt      time.Time `json:"updatedAt"`
 }

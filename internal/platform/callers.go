@@ -106,7 +106,7 @@ func (s *Store) AuthenticateToken(ctx context.Context, hash []byte, scope Scope)
 		})
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return Caller{}, fault.New(fault.Unauthenticated, "the token was revoked, or never made").
+		return Caller{}, fault.New(fault.Unauthenticated, "the token is unknown or was revoked").
 			WithCode("invalid_token")
 	case err == nil && row.Expired:
 		return Caller{}, fault.New(fault.Unauthenticated, "the token has expired").WithCode("token_expired")
@@ -135,7 +135,7 @@ func (s *Store) AuthenticateSigner(ctx context.Context, user, project uuid.UUID)
 		where u.uuid = @user and u.status = 'active'`,
 		pgx.StrictNamedArgs{"user": user, "project": project})
 	if fault.Is(err, fault.NotFound) || (err == nil && row.Role == nil) {
-		return Caller{}, fault.New(fault.Unauthenticated, "whoever signed the URL may not do this any more").
+		return Caller{}, fault.New(fault.Unauthenticated, "the user who signed the URL no longer has access").
 			WithCode("invalid_signature")
 	}
 	if err != nil {

@@ -37,7 +37,7 @@ func (s *Store) CreateFactor(ctx context.Context, user uuid.UUID, sealed []byte)
 	}
 
 	if n == 0 {
-		return fault.New(fault.Conflict, "there is a second factor: remove it first")
+		return fault.New(fault.Conflict, "there already is a second factor: remove it first")
 	}
 
 	return nil
@@ -56,7 +56,7 @@ func (s *Store) ConfirmFactor(ctx context.Context, user uuid.UUID, sealed []byte
 	}
 
 	if n == 0 {
-		return fault.New(fault.Conflict, "the second factor was confirmed, or made anew, meanwhile")
+		return fault.New(fault.Conflict, "the second factor was confirmed or replaced meanwhile")
 	}
 
 	_, err = pg.Exec(ctx, s.q,

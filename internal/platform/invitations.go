@@ -20,7 +20,7 @@ type Invited struct {
 	UUID             uuid.UUID `json:"uuid"`
 	OrganizationUUID uuid.UUID `json:"organizationUuid"`
 	Email            string    `json:"email"`
-	RoleID           Role      `json:"roleId" minimum:"2" maximum:"5" doc:"What the user will be: 2 owner, 3 admin, 4 developer, 5 viewer."`
+	RoleID           Role      `json:"roleId" minimum:"2" maximum:"5" doc:"Role of the future member: 2 owner, 3 admin, 4 developer, 5 viewer."`
 	CreatedAt        time.Time `json:"createdAt"`
 	CreatedBy        uuid.UUID `json:"createdBy"`
 	SentAt           time.Time `json:"sentAt"`
@@ -46,7 +46,7 @@ func (s *Store) CreateInvitation(
 		audit.CreatedUUID(ctx, id)
 
 		if !mine.AtLeast(role) {
-			return fault.New(fault.Forbidden, "nobody above your own role of %s is yours to invite", mine)
+			return fault.New(fault.Forbidden, "you can only invite members up to your own role, %s", mine)
 		}
 
 		if err := tx.requireRoom(ctx, organization, email); err != nil {
@@ -63,7 +63,7 @@ func (s *Store) CreateInvitation(
 			pgx.StrictNamedArgs{"id": id, "organization": organization, "email": email, "folded": fold(email),
 				"role": role, "actor": actor.User, "life": InvitationLife})
 		if fault.Is(err, fault.NotFound) {
-			return fault.OnField(fault.Conflict, "email", "already_exists", "is invited already").Because(err)
+			return fault.OnField(fault.Conflict, "email", "already_exists", "is already invited").Because(err)
 		}
 
 		return err
@@ -94,9 +94,9 @@ func (s *Store) requireRoom(ctx context.Context, organization uuid.UUID, email s
 	case err != nil:
 		return err
 	case state.Member:
-		return fault.OnField(fault.Conflict, "email", "already_member", "is a member's")
+		return fault.OnField(fault.Conflict, "email", "already_member", "already belongs to a member")
 	case state.Heads >= settings.MembersPerOrganization:
-		return fault.New(fault.Unprocessable, "the organization has %d members and invitations, and may not have more",
+		return fault.New(fault.Unprocessable, "the organization has reached its limit of members: it has %d, invitations included",
 			state.Heads).WithCode("quota")
 	}
 
@@ -191,7 +191,7 @@ func (s *Store) requireInvitationRole(ctx context.Context, organization, id uuid
 	}
 
 	if !mine.AtLeast(i.RoleID) {
-		return fault.New(fault.Forbidden, "an invitation above your own role of %s is not yours to change", mine)
+		return fault.New(fault.Forbidden, "you can only change invitations up to your own role, %s", mine)
 	}
 
 	return nil
@@ -214,9 +214,9 @@ func (s *Store) InvitationByLink(ctx context.Context, link uuid.UUID) (Invited, 
 // InvitationPreview is the part of an invitation that a holder of its link may see.
 type InvitationPreview struct {
 	OrganizationName string    `json:"organizationName"`
-	Inviter          string    `json:"inviter" doc:"Name of the user who invites; empty if there is no such user any more."`
-	Email            string    `json:"email" doc:"The address that is invited."`
-	RoleID           Role      `json:"roleId" minimum:"2" maximum:"5" doc:"What the user will be: 2 owner, 3 admin, 4 developer, 5 viewer."`
+	Inviter          string    `json:"inviter" doc:"Name of the inviting user; empty if deleted."`
+	Email            string    `json:"email" doc:"Invited address."`
+	RoleID           Role      `json:"roleId" minimum:"2" maximum:"5" doc:"Role of the future member: 2 owner, 3 admin, 4 developer, 5 viewer."`
 	ExpiresAt        time.Time `json:"expiresAt"`
 }
 
@@ -261,7 +261,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, link, user uuid.UUID) (Org
 		}
 
 		if !i.Theirs {
-			return fault.New(fault.Forbidden, "another address than yours is invited").WithCode("other_address")
+			return fault.New(fault.Forbidden, "the invitation is for another e-mail address").WithCode("other_address")
 		}
 
 		if _, err := pg.Exec(ctx, tx.q, `

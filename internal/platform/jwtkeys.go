@@ -19,9 +19,9 @@ import (
 type JWTKey struct {
 	UUID        uuid.UUID       `json:"uuid"`
 	ProjectUUID uuid.UUID       `json:"projectUuid"`
-	Kid         string          `json:"kid" doc:"The key's id, which tokens name in their header."`
+	Kid         string          `json:"kid" doc:"Key id, as in the header of tokens."`
 	Algorithm   string          `json:"algorithm" enum:"ES256,RS256"`
-	JWK         json.RawMessage `json:"jwk" doc:"The JSON Web Key, its public members only."`
+	JWK         json.RawMessage `json:"jwk" doc:"JSON Web Key, public members only."`
 	CreatedAt   time.Time       `json:"createdAt"`
 	CreatedBy   uuid.UUID       `json:"createdBy"`
 }
@@ -59,9 +59,9 @@ func (s *Store) CreateJWTKey(ctx context.Context, project, user uuid.UUID, key t
 	switch {
 	case pg.Violates(err, "project_jwt_keys_kid_key"):
 		return created, fault.OnField(fault.Conflict, "kid", "already_exists",
-			"is the id of another key of the project").Because(err)
+			"is already the id of another key of the project").Because(err)
 	case fault.Is(err, fault.NotFound):
-		return created, fault.New(fault.Unprocessable, "the project has %d keys for tokens, and may not have more",
+		return created, fault.New(fault.Unprocessable, "the project has reached its limit of %d public keys",
 			maxJWTKeys).WithCode("quota")
 	}
 

@@ -84,7 +84,7 @@ func (s *Store) UseLink(ctx context.Context, purpose string, id uuid.UUID) (Link
 // BadLink returns the failure for an invalid link. It is the same for forged, used, expired and
 // deleted ones.
 func BadLink() error {
-	return fault.OnField(fault.Unprocessable, "token", "invalid_token", "is of no link that can still be used")
+	return fault.OnField(fault.Unprocessable, "token", "invalid_token", "is invalid, expired or already used")
 }
 
 // VoidLinks deletes all links about a subject.

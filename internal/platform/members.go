@@ -72,7 +72,7 @@ func (s *Store) UpdateMember(
 		}
 
 		if !mine.AtLeast(before.RoleID) || !mine.AtLeast(role) {
-			return fault.New(fault.Forbidden, "nobody above your own role of %s is yours to make or to change", mine)
+			return fault.New(fault.Forbidden, "you can only assign and change roles up to your own, %s", mine)
 		}
 
 		if err := tx.setRole(ctx, organization, user, role); err != nil {
@@ -95,7 +95,7 @@ func (s *Store) TransferOrganization(
 	err := s.withMembershipLock(ctx, organization, actor, Owner, func(tx *Store, _ Role) error {
 		err := tx.setRole(ctx, organization, user, Owner)
 		if fault.Is(err, fault.NotFound) {
-			return fault.OnField(fault.Unprocessable, "user_uuid", "not_found", "names no member of the organization").
+			return fault.OnField(fault.Unprocessable, "user_uuid", "not_found", "must name a member of the organization").
 				Because(err)
 		}
 		if err != nil {
@@ -153,7 +153,7 @@ func (s *Store) DeleteMember(
 		}
 
 		if !mine.AtLeast(m.RoleID) {
-			return fault.New(fault.Forbidden, "nobody above your own role of %s is yours to remove", mine)
+			return fault.New(fault.Forbidden, "you can only remove members up to your own role, %s", mine)
 		}
 
 		return tx.deleteMember(ctx, organization, user)
@@ -239,7 +239,7 @@ func (s *Store) createHome(ctx context.Context, user uuid.UUID, name string) (uu
 // lastOwnerConflict translates a violation of the constraint on the last owner of an organization.
 func lastOwnerConflict(err error) error {
 	if pg.Violates(err, "members_last_owner") {
-		return fault.New(fault.Conflict, "the organization would have no owner").WithCode("last_owner").Because(err)
+		return fault.New(fault.Conflict, "the organization would lose its only owner").WithCode("last_owner").Because(err)
 	}
 	return err
 }

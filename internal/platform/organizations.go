@@ -18,7 +18,7 @@ import (
 type Organization struct {
 	UUID      uuid.UUID `json:"uuid"`
 	Name      string    `json:"name"`
-	RoleID    Role      `json:"roleId" minimum:"1" maximum:"5" doc:"The caller's role in it: 1 administrator of the instance, 2 owner, 3 admin, 4 developer, 5 viewer."`
+	RoleID    Role      `json:"roleId" minimum:"1" maximum:"5" doc:"Role of the caller in it: 1 administrator of the instance, 2 owner, 3 admin, 4 developer, 5 viewer."`
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
 }
@@ -70,7 +70,7 @@ func (s *Store) CreateOrganization(ctx context.Context, user uuid.UUID, name str
 		}
 
 		if owned >= settings.OrganizationsPerUser {
-			return fault.New(fault.Unprocessable, "you own %d organizations, and may not own more", owned).
+			return fault.New(fault.Unprocessable, "you have reached the limit of organizations: you own %d", owned).
 				WithCode("quota")
 		}
 
@@ -170,7 +170,7 @@ func (s *Store) DeleteOrganization(ctx context.Context, id uuid.UUID, actor Call
 		case pg.Violates(err, "projects_organization"):
 			return fault.New(fault.Conflict, "the organization has projects").WithCode("in_use").Because(err)
 		case pg.Violates(err, "users_organization"):
-			return fault.New(fault.Conflict, "the organization is a member's own, and goes with their account").
+			return fault.New(fault.Conflict, "the organization is a user's own, and is deleted with their account").
 				WithCode("own_organization").Because(err)
 		}
 

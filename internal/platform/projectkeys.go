@@ -19,8 +19,8 @@ type ProjectKey struct {
 	UUID        uuid.UUID `json:"uuid"`
 	ProjectUUID uuid.UUID `json:"projectUuid"`
 	Name        string    `json:"name"`
-	Kind        string    `json:"kind" enum:"publishable,secret" doc:"A publishable key acts as anon, and may be in every browser; a secret one as service_role, which no policy holds."`
-	Hint        string    `json:"hint" doc:"How the key begins."`
+	Kind        string    `json:"kind" enum:"publishable,secret" doc:"A publishable key acts as the role anon and may be used in browsers. A secret key acts as service_role, which bypasses row security."`
+	Hint        string    `json:"hint" doc:"First characters of the key."`
 	CreatedAt   time.Time `json:"createdAt"`
 	CreatedBy   uuid.UUID `json:"createdBy"`
 }
@@ -67,7 +67,7 @@ func (s *Store) CreateProjectKey(
 		return created, "", fault.OnField(fault.Conflict, "name", "already_exists",
 			"is taken by another key of the project").Because(err)
 	case fault.Is(err, fault.NotFound):
-		return created, "", fault.New(fault.Unprocessable, "the project has %d keys, and may not have more",
+		return created, "", fault.New(fault.Unprocessable, "the project has reached its limit of %d keys",
 			maxProjectKeys).WithCode("quota")
 	}
 

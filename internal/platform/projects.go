@@ -25,9 +25,9 @@ type Project struct {
 	CreatedBy        uuid.UUID  `json:"createdBy"`
 	UpdatedAt        time.Time  `json:"updatedAt"`
 	UpdatedBy        uuid.UUID  `json:"updatedBy"`
-	DeletedAt        *time.Time `json:"deletedAt" nullable:"true" doc:"When it was deleted; it can be restored for a while from then on."`
+	DeletedAt        *time.Time `json:"deletedAt" nullable:"true" doc:"When it was deleted. It can be restored until it is purged."`
 
-	BackupBeforeDestructive bool `json:"backupBeforeDestructive" doc:"Whether nothing of the project is destroyed before a backup of it is completed."`
+	BackupBeforeDestructive bool `json:"backupBeforeDestructive" doc:"Whether destructive operations require a completed backup first."`
 }
 
 // Statuses of a project that its members see.
@@ -95,7 +95,7 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 			`select uuid from platform.organizations where uuid = @organization for no key update`,
 			pgx.StrictNamedArgs{"organization": n.Organization}); fault.Is(err, fault.NotFound) {
 			return fault.OnField(fault.Unprocessable, "organization_uuid", "not_found",
-				"names no organization of yours").Because(err)
+				"must name one of your organizations").Because(err)
 		} else if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 				"description": n.Description, "user": user, "most": maxProjects, "request_key": audit.KeyOf(ctx)})
 		if fault.Is(err, fault.NotFound) {
 			return fault.New(fault.Unprocessable,
-				"the organization has %d projects, those that can be restored included, and may not have more",
+				"the organization has reached its limit of %d projects, restorable ones included",
 				maxProjects).WithCode("quota")
 		}
 
@@ -175,7 +175,7 @@ func (s *Store) ListProjects(
 // project.
 func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u ProjectUpdate) (Project, error) {
 	if u == (ProjectUpdate{}) {
-		return Project{}, fault.New(fault.Unprocessable, "the body names nothing to change").WithCode("required")
+		return Project{}, fault.New(fault.Unprocessable, "the body contains nothing to change").WithCode("required")
 	}
 
 	if u.Name != nil {

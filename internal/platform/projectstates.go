@@ -99,7 +99,8 @@ func (s *Store) RemovingProject(ctx context.Context, id, user uuid.UUID) (Projec
 
 	if p.BackupBeforeDestructive {
 		return p, fault.New(fault.Conflict,
-			"the project's backups go with it, and it is to have one before anything of it is destroyed: delete it without purge, or change backup_before_destructive first").
+			"a purge also deletes the backups, but the project requires one before destructive operations: "+
+				"delete it without purge, or turn backup_before_destructive off first").
 			WithCode("backup_first")
 	}
 

@@ -17,17 +17,17 @@ import (
 // Request is an answered request to a project in the request log. It contains no path and no value
 // of the client.
 type Request struct {
-	UUID     uuid.UUID  `json:"uuid" doc:"The request's id, which its answer had in X-Request-Id."`
+	UUID     uuid.UUID  `json:"uuid" doc:"Id of the request, as in the response header X-Request-Id."`
 	Project  uuid.UUID  `json:"-"`
 	At       time.Time  `json:"at"`
 	Method   string     `json:"method"`
-	Route    string     `json:"route" doc:"The route's pattern."`
+	Route    string     `json:"route" doc:"Pattern of the route."`
 	Status   int16      `json:"status"`
 	Duration int64      `json:"duration" doc:"Microseconds."`
-	Caller   string     `json:"caller" enum:"user,key,token,anonymous" doc:"A user of the platform, a key of the project, a token of the project's own users, or nobody known."`
+	Caller   string     `json:"caller" enum:"user,key,token,anonymous" doc:"Kind of caller: a user of the platform, a key of the project, a token of the project's own users, or anonymous."`
 	UserUUID *uuid.UUID `json:"userUuid" nullable:"true"`
 	KeyUUID  *uuid.UUID `json:"keyUuid" nullable:"true"`
-	Client   *string    `json:"client" nullable:"true" doc:"Address of who asked."`
+	Client   *string    `json:"client" nullable:"true" doc:"Address of the client."`
 }
 
 const (

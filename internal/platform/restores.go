@@ -17,14 +17,14 @@ type Restore struct {
 	UUID              uuid.UUID  `json:"uuid"`
 	BackupUUID        uuid.UUID  `json:"backupUuid"`
 	BackupProjectUUID uuid.UUID  `json:"-"`
-	ProjectUUID       uuid.UUID  `json:"projectUuid" doc:"The project that is restored into."`
+	ProjectUUID       uuid.UUID  `json:"projectUuid" doc:"Project into which the backup is restored."`
 	Target            string     `json:"target" enum:"in_place,new"`
 	Status            string     `json:"status" enum:"pending,running,completed,failed"`
 	StartedAt         *time.Time `json:"startedAt" nullable:"true"`
-	CompletedAt       *time.Time `json:"completedAt" nullable:"true" doc:"When it was completed or failed."`
-	Error             string     `json:"error" doc:"Why it failed; empty unless it did."`
-	KeptUntil         *time.Time `json:"keptUntil" nullable:"true" doc:"Until when what the project held before is kept, and undoRestore goes back to it; null if it is not."`
-	UndoneAt          *time.Time `json:"undoneAt" nullable:"true" doc:"When the project went back to what it held before; from then on, what was restored is what is kept. Null if it did not."`
+	CompletedAt       *time.Time `json:"completedAt" nullable:"true" doc:"When it completed or failed."`
+	Error             string     `json:"error" doc:"Cause of the failure; empty unless failed."`
+	KeptUntil         *time.Time `json:"keptUntil" nullable:"true" doc:"Until when the project's former data is kept and undoRestore can bring it back; null: not kept."`
+	UndoneAt          *time.Time `json:"undoneAt" nullable:"true" doc:"When the restore was undone; from then on the restored data is kept instead. Null: not undone."`
 	CreatedAt         time.Time  `json:"createdAt"`
 	CreatedBy         uuid.UUID  `json:"createdBy"`
 }
@@ -65,7 +65,7 @@ func (s *Store) CreateRestore(ctx context.Context, user uuid.UUID, n NewRestore)
 	}
 
 	if status != "completed" {
-		return Restore{}, fault.New(fault.Conflict, "the backup is not completed but %s", status).
+		return Restore{}, fault.New(fault.Conflict, "the backup is %s, not completed", status).
 			WithCode("backup_not_completed")
 	}
 
@@ -158,9 +158,9 @@ func (s *Store) UndoableRestore(ctx context.Context, project, id uuid.UUID) (Res
 	case err != nil:
 		return r, err
 	case r.KeptUntil == nil:
-		return r, fault.New(fault.Conflict, "nothing is kept of what was before this restore").WithCode("nothing_kept")
+		return r, fault.New(fault.Conflict, "the data from before this restore is not kept").WithCode("nothing_kept")
 	case r.UndoneAt != nil:
-		return r, fault.New(fault.Conflict, "the project has gone back to what was before this restore").
+		return r, fault.New(fault.Conflict, "this restore was already undone").
 			WithCode("already_undone")
 	}
 
@@ -178,7 +178,7 @@ func (s *Store) UndoRestore(
 			where uuid = @id and kept_until > now() and undone_at is null
 			returning`+restoreColumns, pgx.StrictNamedArgs{"id": r.UUID, "keep": replacedRetention})
 		if fault.Is(err, fault.NotFound) {
-			return r, fault.New(fault.Conflict, "nothing is kept any more of what was before this restore").
+			return r, fault.New(fault.Conflict, "the data from before this restore is no longer kept").
 				WithCode("nothing_kept").Because(err)
 		}
 		if err != nil {
@@ -212,7 +212,7 @@ func (s *Store) ForgoReplaced(ctx context.Context, project, id uuid.UUID) (Resto
 			return r, err
 		}
 
-		return r, fault.New(fault.Conflict, "nothing is kept of what was before this restore").
+		return r, fault.New(fault.Conflict, "the data from before this restore is not kept").
 			WithCode("nothing_kept").Because(err)
 	})
 }
@@ -256,7 +256,7 @@ func swapIn(
 	}
 
 	if n == 0 {
-		return fault.New(fault.Conflict, "the project is not active any more")
+		return fault.New(fault.Conflict, "the project is no longer active")
 	}
 
 	args := pgx.StrictNamedArgs{"project": project, "forms": forms}

@@ -46,7 +46,7 @@ func (s *Store) UpdateRestSettings(ctx context.Context, project, user uuid.UUID,
 				"must be names of at most %d bytes, without commas and control characters", maxSchemaName)
 		case strings.HasPrefix(name, "pg_") || slices.Contains(platformSchemas, name):
 			return r, fault.OnField(fault.Unprocessable, "schemas", "reserved",
-				"must be schemas of the project: %s is not shown", name)
+				"must be schemas of the project: %s is reserved", name)
 		case slices.Contains(r.Schemas[:i], name):
 			return r, fault.OnField(fault.Unprocessable, "schemas", "duplicate", "must name each schema once")
 		}

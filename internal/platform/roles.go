@@ -22,7 +22,7 @@ func (r Role) Require(min Role) error {
 	if r.AtLeast(min) {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s", min, r)
+	return fault.New(fault.Forbidden, "requires the role of %s, yours is %s", min, r)
 }
 
 // String returns the name of the role.

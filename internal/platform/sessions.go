@@ -16,11 +16,11 @@ import (
 type Session struct {
 	UUID       uuid.UUID `json:"uuid"`
 	CreatedAt  time.Time `json:"createdAt"`
-	LastUsedAt time.Time `json:"lastUsedAt" doc:"When its token was renewed, which is once an hour while it is in use."`
-	ExpiresAt  time.Time `json:"expiresAt" doc:"When it ends unless it is renewed."`
-	Address    string    `json:"address" doc:"From where it was opened, or renewed last."`
-	UserAgent  string    `json:"userAgent" doc:"What the client called itself then."`
-	IsCurrent  bool      `json:"isCurrent" doc:"Whether this request was made in it."`
+	LastUsedAt time.Time `json:"lastUsedAt" doc:"When it was last refreshed, once an hour while in use."`
+	ExpiresAt  time.Time `json:"expiresAt" doc:"When it ends unless refreshed."`
+	Address    string    `json:"address" doc:"Client address of the log-in or the last refresh."`
+	UserAgent  string    `json:"userAgent" doc:"User-Agent of the log-in or the last refresh."`
+	IsCurrent  bool      `json:"isCurrent" doc:"Whether it is the session of this request."`
 }
 
 // sessionColumns requires the argument @current.
@@ -116,7 +116,7 @@ func (s *Store) RefreshSession(
 		return err
 	})
 	if reused && err == nil {
-		return renewed, fault.New(fault.Unauthenticated, "the refresh token was used before, so its session has ended").
+		return renewed, fault.New(fault.Unauthenticated, "the refresh token was already used, so its session has ended").
 			WithCode("token_reused")
 	}
 	if fault.Is(err, fault.NotFound) {

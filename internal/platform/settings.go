@@ -56,30 +56,33 @@ type declaration struct {
 // declarations declares all run-time settings.
 var declarations = []declaration{
 	{name: "sign_up",
-		meaning: "Whether anyone may create a user; if not, administrators do, and whoever is invited does.",
+		meaning: "Whether anyone may create an account; otherwise only administrators and invited users.",
 		flag:    func(s *Settings) *bool { return &s.SignUp }},
 	{name: "organizations_per_user",
-		meaning: "How many organizations a user may own, the one made with the user included.", min: 1, max: 100_000,
+		meaning: "Maximum number of organizations that a user owns, including the one created with the account.", min: 1, max: 100_000,
 		number: func(s *Settings) *int64 { return &s.OrganizationsPerUser }},
-	{name: "members_per_organization", meaning: "How many members and invitations together an organization may have.",
+	{name: "members_per_organization", meaning: "Maximum number of members of an organization, including invitations.",
 		min: 1, max: 100_000,
 		number: func(s *Settings) *int64 { return &s.MembersPerOrganization }},
-	{name: "projects_per_organization", meaning: "How many projects an organization may have.", min: 1, max: 100_000,
+	{name: "projects_per_organization", meaning: "Maximum number of projects of an organization.", min: 1, max: 100_000,
 		number: func(s *Settings) *int64 { return &s.ProjectsPerOrganization }},
-	{name: "max_upload_size", meaning: "How many bytes an uploaded file may have, whatever its container allows.",
+	{name: "max_upload_size", meaning: "Maximum size of an uploaded file in bytes, regardless of its container's limit.",
 		min: 1, max: 5 << 30,
 		number: func(s *Settings) *int64 { return &s.MaxUploadSize }},
 	{name: "deleted_project_days",
-		meaning: "How many days a deleted project can be restored before it is removed with its backups; one that was deleted before the change too.", min: 1, max: 3650,
+		meaning: "Days in which a deleted project can be restored before it is purged with its backups. " +
+			"Applies to projects already deleted.",
+		min: 1, max: 3650,
 		number: func(s *Settings) *int64 { return &s.DeletedProjectDays }},
 	{name: "request_days",
-		meaning: "How many days the requests to projects are kept. What changed is in the audit log, which keeps everything.", min: 1, max: 3650,
+		meaning: "Retention of the request log in days. The audit log keeps all changes regardless.",
+		min:     1, max: 3650,
 		number: func(s *Settings) *int64 { return &s.RequestDays }},
-	{name: "max_imported_backup", meaning: "How many bytes a backup that is imported may hold in all.",
+	{name: "max_imported_backup", meaning: "Maximum size of the content of an imported backup in bytes.",
 		min: 1, max: 100 << 40,
 		number: func(s *Settings) *int64 { return &s.MaxImportedBackup }},
 	{name: "max_restore_seconds",
-		meaning: "How many seconds a restore, or the proof of a backup, may take to restore the database; as many more for each GiB of the dump.",
+		meaning: "Timeout in seconds for restoring a database in a restore or a proof, plus the same for each GiB of the dump.",
 		min:     1, max: 30 * 24 * 3600, number: func(s *Settings) *int64 { return &s.MaxRestoreSeconds }},
 }
 
@@ -87,12 +90,12 @@ var declarations = []declaration{
 type Setting struct {
 	Name      string     `json:"name"`
 	Type      string     `json:"type" enum:"boolean,integer"`
-	Value     any        `json:"value" doc:"What holds now: a boolean or an integer."`
-	Default   any        `json:"default" doc:"What holds when nobody has set it. For sign_up it is what the server's environment says."`
+	Value     any        `json:"value" doc:"Current value: a boolean or an integer."`
+	Default   any        `json:"default" doc:"Default value. For sign_up it comes from the server's environment."`
 	Minimum   *int64     `json:"minimum" nullable:"true"`
 	Maximum   *int64     `json:"maximum" nullable:"true"`
 	Meaning   string     `json:"meaning"`
-	UpdatedAt *time.Time `json:"updatedAt" nullable:"true" doc:"When it was set; null if the default holds."`
+	UpdatedAt *time.Time `json:"updatedAt" nullable:"true" doc:"When it was set; null: the default applies."`
 	UpdatedBy *uuid.UUID `json:"updatedBy" nullable:"true"`
 }
 

@@ -13,13 +13,13 @@ import (
 // PostgreSQL records them.
 type SlowStatements struct {
 	Available  bool        `json:"available"`
-	Reason     string      `json:"reason" doc:"Why they are not available; empty if they are."`
+	Reason     string      `json:"reason" doc:"Why they are unavailable; empty if available."`
 	Statements []Statement `json:"statements"`
 }
 
 // Statement is a normalized statement, without its values.
 type Statement struct {
-	Text      string  `json:"text" doc:"The first thousand characters."`
+	Text      string  `json:"text" doc:"First 1000 characters."`
 	Calls     int64   `json:"calls"`
 	Rows      int64   `json:"rows"`
 	TotalTime float64 `json:"totalTime" doc:"Milliseconds."`
@@ -67,14 +67,14 @@ func (s *Store) GetSlowStatements(ctx context.Context, database string) (SlowSta
 	}
 
 	if !loaded {
-		result.Reason = "PostgreSQL does not load pg_stat_statements when it starts (shared_preload_libraries)."
+		result.Reason = "PostgreSQL does not load pg_stat_statements at startup (shared_preload_libraries)."
 		return result, nil
 	}
 
 	schema, err := pg.Value[string](ctx, s.q, `
 		select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'pg_stat_statements'`)
 	if fault.Is(err, fault.NotFound) {
-		result.Reason = "The extension pg_stat_statements is not installed in the platform's database."
+		result.Reason = "The extension pg_stat_statements is not installed in the platform database."
 		return result, nil
 	}
 	if err != nil {

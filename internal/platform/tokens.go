@@ -18,12 +18,12 @@ import (
 type Token struct {
 	UUID         uuid.UUID    `json:"uuid"`
 	Name         string       `json:"name"`
-	Hint         string       `json:"hint" doc:"How the token begins."`
-	RoleID       Role         `json:"roleId" minimum:"1" maximum:"5" doc:"What it may do at most: 1 administrator, 2 owner, 3 admin, 4 developer, 5 viewer."`
-	ProjectUUIDs *[]uuid.UUID `json:"projectUuids" nullable:"true" doc:"The only projects that it opens; null: all of yours."`
+	Hint         string       `json:"hint" doc:"First characters of the token."`
+	RoleID       Role         `json:"roleId" minimum:"1" maximum:"5" doc:"Highest role of the token: 1 administrator, 2 owner, 3 admin, 4 developer, 5 viewer."`
+	ProjectUUIDs *[]uuid.UUID `json:"projectUuids" nullable:"true" doc:"Projects that the token can access; null: all of yours."`
 	CreatedAt    time.Time    `json:"createdAt"`
 	ExpiresAt    time.Time    `json:"expiresAt"`
-	LastUsedAt   *time.Time   `json:"lastUsedAt" doc:"To within ten minutes; null: never."`
+	LastUsedAt   *time.Time   `json:"lastUsedAt" doc:"Accurate to ten minutes; null: never."`
 }
 
 const tokenColumns = ` t.uuid, t.name, t.hint, t.role as role_id, t.project_uuids, t.created_at, t.expires_at, t.last_used_at `
@@ -80,7 +80,7 @@ func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (To
 		return created, "", fault.OnField(fault.Conflict, "name", "already_exists",
 			"is taken by another token of yours").Because(err)
 	case fault.Is(err, fault.NotFound):
-		return created, "", fault.New(fault.Unprocessable, "you have %d tokens, and may not have more", maxTokens).
+		return created, "", fault.New(fault.Unprocessable, "you have reached the limit of %d tokens", maxTokens).
 			WithCode("quota")
 	}
 
@@ -100,7 +100,7 @@ func (s *Store) requireProjectAccess(ctx context.Context, user uuid.UUID, projec
 	}
 
 	if unknown > 0 {
-		return fault.OnField(fault.Unprocessable, "project_uuids", "not_found", "names a project that is none of yours")
+		return fault.OnField(fault.Unprocessable, "project_uuids", "not_found", "must only name projects that you can access")
 	}
 
 	return nil

@@ -25,7 +25,7 @@ type User struct {
 	Bio              string    `json:"bio"`
 	Status           string    `json:"status" enum:"active,suspended"`
 	RoleID           Role      `json:"roleId" minimum:"1" maximum:"5" doc:"Role in the organization: 1 administrator of the instance, 2 owner, 3 admin, 4 developer, 5 viewer."`
-	OrganizationUUID uuid.UUID `json:"organizationUuid" doc:"The organization made with the user."`
+	OrganizationUUID uuid.UUID `json:"organizationUuid" doc:"Home organization of the user, created with the account."`
 	CreatedAt        time.Time `json:"createdAt"`
 	UpdatedAt        time.Time `json:"updatedAt"`
 }
@@ -352,5 +352,6 @@ func (s *Store) requireOtherOwners(ctx context.Context, user uuid.UUID) error {
 	}
 
 	return &fault.Error{Kind: fault.Conflict, Code: "last_owner", Extra: map[string]any{"organizations": ownerless},
-		Detail: "organizations that have projects or other members would have no owner: hand them over, or delete their projects, first"}
+		Detail: "organizations with projects or other members would lose their only owner: " +
+			"transfer them or delete their projects first"}
 }

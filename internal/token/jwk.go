@@ -60,16 +60,16 @@ func ellipticKey(k JWK) (PublicKey, error) {
 
 	x, err := decodeOctets(k.X, coordinateSize)
 	if err != nil {
-		return PublicKey{}, &JWKError{"x", "is no coordinate of a point of P-256"}
+		return PublicKey{}, &JWKError{"x", "must be a coordinate of a point of P-256"}
 	}
 
 	y, err := decodeOctets(k.Y, coordinateSize)
 	if err != nil {
-		return PublicKey{}, &JWKError{"y", "is no coordinate of a point of P-256"}
+		return PublicKey{}, &JWKError{"y", "must be a coordinate of a point of P-256"}
 	}
 
 	if _, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append(append([]byte{4}, x...), y...)); err != nil {
-		return PublicKey{}, &JWKError{"y", "makes no point of P-256 with x"}
+		return PublicKey{}, &JWKError{"y", "must be a point of P-256 together with x"}
 	}
 
 	return publicKey(k.ID, "ES256", map[string]string{"kty": "EC", "crv": "P-256", "x": k.X, "y": k.Y})
@@ -82,12 +82,12 @@ func rsaKey(k JWK) (PublicKey, error) {
 
 	n, err := decodeOctets(k.N, 0)
 	if err != nil {
-		return PublicKey{}, &JWKError{"n", "is no modulus"}
+		return PublicKey{}, &JWKError{"n", "must be a modulus in base64url"}
 	}
 
 	e, err := decodeOctets(k.E, 0)
 	if err != nil || len(e) > 4 {
-		return PublicKey{}, &JWKError{"e", "is no exponent"}
+		return PublicKey{}, &JWKError{"e", "must be an exponent of at most 4 bytes in base64url"}
 	}
 
 	key := rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(new(big.Int).SetBytes(e).Int64())}
@@ -95,7 +95,7 @@ func rsaKey(k JWK) (PublicKey, error) {
 		return PublicKey{}, &JWKError{"n", "must be an odd number of 2048 to 4096 bits"}
 	}
 	if key.E < 3 || key.E%2 == 0 || key.E > 1<<31-1 {
-		return PublicKey{}, &JWKError{"e", "must be an odd number from 3 on"}
+		return PublicKey{}, &JWKError{"e", "must be an odd number of at least 3"}
 	}
 
 	return publicKey(k.ID, "RS256", map[string]string{"kty": "RSA", "n": k.N, "e": k.E})
@@ -105,7 +105,7 @@ func rsaKey(k JWK) (PublicKey, error) {
 func decodeOctets(text string, size int) ([]byte, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err == nil && (len(b) == 0 || (size != 0 && len(b) != size)) {
-		err = errors.New("token: of another size")
+		err = errors.New("token: wrong size")
 	}
 
 	return b, err

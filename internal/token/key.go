@@ -24,17 +24,17 @@ type Key struct {
 func NewKey() (Key, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return Key{}, fmt.Errorf("make a signing key: %w", err)
+		return Key{}, fmt.Errorf("create a signing key: %w", err)
 	}
 
 	public, err := jwk.Import(&private.PublicKey)
 	if err != nil {
-		return Key{}, fmt.Errorf("make a signing key: %w", err)
+		return Key{}, fmt.Errorf("create a signing key: %w", err)
 	}
 
 	thumbprint, err := public.Thumbprint(crypto.SHA256)
 	if err != nil {
-		return Key{}, fmt.Errorf("make a signing key: %w", err)
+		return Key{}, fmt.Errorf("create a signing key: %w", err)
 	}
 
 	return Key{base64.RawURLEncoding.EncodeToString(thumbprint), private}, nil
@@ -57,7 +57,7 @@ func (k Key) Seal(secret []byte) ([]byte, error) {
 
 // ErrSecret is the cause when a key does not open: another secret key sealed it, or the sealed
 // bytes or the ID were changed.
-var ErrSecret = errors.New("the instance's secret key is not the one that sealed it")
+var ErrSecret = errors.New("it was sealed under another secret key")
 
 // OpenKey returns the key that [Key.Seal] sealed. It fails with [ErrSecret] for another secret.
 func OpenKey(id string, sealed, secret []byte) (Key, error) {

@@ -192,7 +192,7 @@ func (r *Keyring) signer(token string) (*ecdsa.PublicKey, error) {
 
 func (p payload) claims(now time.Time) (Claims, error) {
 	if p.Issuer != issuer || p.Audience != audience || p.ID == "" {
-		return Claims{}, errors.New("issuer, audience or id is missing or another's")
+		return Claims{}, errors.New("issuer, audience or id is missing or wrong")
 	}
 	if p.IssuedAt == nil || p.NotBefore == nil || p.ExpiresAt == nil {
 		return Claims{}, errors.New("a time is missing")
@@ -209,10 +209,10 @@ func (p payload) claims(now time.Time) (Claims, error) {
 	}
 
 	if latest := now.Add(leeway).Unix(); *p.NotBefore > latest || *p.IssuedAt > latest {
-		return Claims{}, errors.New("made in the future")
+		return Claims{}, errors.New("issued in the future")
 	}
 	if *p.ExpiresAt > now.Add(tokenTTL+leeway).Unix() {
-		return Claims{}, errors.New("lives longer than any token of ours")
+		return Claims{}, errors.New("expires too late")
 	}
 
 	return Claims{user, session, time.Unix(*p.IssuedAt, 0).UTC(), time.Unix(*p.ExpiresAt, 0).UTC()}, nil
@@ -222,7 +222,7 @@ func (p payload) claims(now time.Time) (Claims, error) {
 func parseCanonicalUUID(s string) (uuid.UUID, error) {
 	id, err := uuid.Parse(s)
 	if err == nil && (id.String() != s || id == uuid.Nil) {
-		err = errors.New("not in the usual form")
+		err = errors.New("not in canonical form")
 	}
 
 	return id, err

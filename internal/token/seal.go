@@ -7,7 +7,7 @@ import (
 )
 
 // ErrSealed is the failure of [Open]: another key sealed the bytes, or they were changed.
-var ErrSealed = errors.New("what was sealed does not open under this key")
+var ErrSealed = errors.New("cannot open the sealed bytes: wrong key or changed bytes")
 
 // Seal encrypts plain with AES-256-GCM and a random nonce, under a 32-byte key from [Derive].
 func Seal(key, plain []byte) ([]byte, error) {
