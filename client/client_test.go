@@ -92,6 +92,6 @@ func TestNotASocle(t *testing.T) {
 
 	c := &client.Client{URL: server.URL}
 	if _, err := c.Do(t.Context(), client.Request{Method: "GET", Path: "/"}); err == nil {
-		t.Error("a page was taken for an answer")
+		t.Error("Do of an HTML page = nil, want an error")
 	}
 }

@@ -75,7 +75,7 @@ func TestHelp(t *testing.T) {
 		for _, s := range config.Settings() {
 			if !strings.Contains(out, s.Name) || !strings.Contains(out, "--"+s.Flag) ||
 				!strings.Contains(out, s.Meaning) {
-				t.Errorf("socle %v does not explain %s:\n%s", args, s.Name, out)
+				t.Errorf("socle %v: help has no %s:\n%s", args, s.Name, out)
 			}
 		}
 	}
@@ -130,12 +130,12 @@ func TestDoctor(t *testing.T) {
 
 		for _, s := range test.want {
 			if !strings.Contains(out, s) {
-				t.Errorf("doctor with %v does not say %q:\n%s", test.environ, s, out)
+				t.Errorf("doctor with %v: got no %q:\n%s", test.environ, s, out)
 			}
 		}
 
 		if strings.Contains(out+log, "canary1") {
-			t.Errorf("doctor shows a password:\n%s%s", out, log)
+			t.Errorf("doctor prints a password:\n%s%s", out, log)
 		}
 	}
 }

@@ -68,12 +68,12 @@ func TestRest(t *testing.T) {
 	buffer := make([]byte, 200)
 	n, err := out.Read(buffer)
 	if err != nil || !strings.HasPrefix(string(buffer[:n]), "The rows are served at http://127.0.0.1:") {
-		t.Fatalf("it says %q, %v", buffer[:n], err)
+		t.Fatalf("got stdout %q, %v", buffer[:n], err)
 	}
 
 	if n, err = out.Read(buffer); err != nil ||
 		!strings.HasPrefix(string(buffer[:n]), "Health and metrics: unix:"+socket) {
-		t.Fatalf("it says %q, %v", buffer[:n], err)
+		t.Fatalf("got stdout %q, %v", buffer[:n], err)
 	}
 
 	if told, log, status := run(t, environ, "rest", "--ready"); status != 0 || told != "OK: "+socket+"\n" {

@@ -374,7 +374,7 @@ func TestS3(t *testing.T) {
 		t.Errorf("Load = %q, %q, %v, want our own setting to win", string(c.S3AccessKey), string(c.S3SecretKey), err)
 	}
 	if _, ok := (Config{StorageURL: "file:///srv"}).S3(); ok {
-		t.Error("a folder is taken for S3")
+		t.Error("S3 of a file URL = true, want false")
 	}
 
 	for _, environ := range [][]string{keys[:1], keys[1:]} {

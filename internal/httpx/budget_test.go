@@ -45,7 +45,7 @@ func TestBudget(t *testing.T) {
 	}
 
 	if got := b.Peak(); got != 437 {
-		t.Errorf("the peak is %d, want 437", got)
+		t.Errorf("got peak %d, want 437", got)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestBudgetIsKept(t *testing.T) {
 	wg.Wait()
 
 	if got := b.Peak(); got > 1000 {
-		t.Errorf("%d bytes were taken of 1000", got)
+		t.Errorf("got peak %d, want at most 1000", got)
 	}
 
 	if _, err := b.Take(t.Context(), "last", 250); err != nil {

@@ -115,12 +115,12 @@ func TestIndependentServer(t *testing.T) {
 			lost := hello
 			lost.To = "nobody@example.com"
 			if err := login.Send(t.Context(), lost); !errors.Is(err, ErrRefused) {
-				t.Errorf("got %v of an address that is not there, want it refused for good", err)
+				t.Errorf("got %v for an unknown address, want ErrRefused", err)
 			}
 
 			for _, wrong := range []string{scheme + "://us%40er:wrong@", scheme + "://"} {
 				if err := sender(t, &m.smtpServer, wrong+m.addr).Send(t.Context(), hello); err == nil {
-					t.Errorf("a mail was taken from %s", wrong)
+					t.Errorf("Send to %s = nil, want an error", wrong)
 				}
 			}
 

@@ -27,7 +27,7 @@ func TestLink(t *testing.T) {
 		"flipped": link[:len(link)-2] + "zz",
 	} {
 		if got, ok := ParseLink(key, "reset", text); ok {
-			t.Errorf("%s: %s is taken for %s", name, text, got)
+			t.Errorf("%s: ParseLink(%s) = %s, true, want false", name, text, got)
 		}
 	}
 
@@ -61,7 +61,7 @@ func TestRefresh(t *testing.T) {
 		"another key":        Refresh(Derive(key, "x"), id, 7),
 	} {
 		if _, _, ok := ParseRefresh(key, bad); ok {
-			t.Errorf("%s: %s is taken", name, bad)
+			t.Errorf("%s: ParseRefresh(%s) = true, want false", name, bad)
 		}
 	}
 

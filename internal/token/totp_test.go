@@ -35,7 +35,7 @@ func TestTOTPCode(t *testing.T) {
 
 	for _, bad := range []string{"", "28708", "2870820", " 287082", "28708２"} {
 		if _, ok := MatchTOTP(secret, bad, time.Unix(59, 0)); ok {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("MatchTOTP(%q) = true, want false", bad)
 		}
 	}
 }
