@@ -1,10 +1,11 @@
-// Package client calls the platform API of a Socle server. It knows the envelope of every answer, tokens, and how a request
-// is repeated without being done twice; which operations there are it leaves to the server's OpenAPI document. It needs
-// nothing but the standard library.
+// Package client calls the platform API of a Socle server. It handles the response envelope, tokens
+// and safe retries. The operations are in the server's OpenAPI document. It uses the standard
+// library only.
 //
 //	c := &client.Client{URL: "http://localhost:8080"}
 //	if _, err := c.Login(ctx, "ada@example.com", password, ""); err != nil { … }
-//	reply, err := c.Do(ctx, client.Request{Method: "POST", Path: "/projects", Body: map[string]any{"name": "library"}})
+//	project := map[string]any{"name": "library"}
+//	reply, err := c.Do(ctx, client.Request{Method: "POST", Path: "/projects", Body: project})
 package client
 
 import (
@@ -22,24 +23,24 @@ import (
 	"time"
 )
 
-// Client calls a server on behalf of one user. Its members may be changed between calls, not during one.
+// Client calls a server for one user. Its fields may be changed between calls, not during one.
 type Client struct {
-	URL     string       // of the server, without a slash at its end
-	Token   string       // a session's access token or a personal one; "" for nobody
-	Project string       // UUID of the project that requests act in, for X-Project; "" for none
-	HTTP    *http.Client // nil means http.DefaultClient
+	URL     string       // of the server, without a trailing slash
+	Token   string       // access token of a session, or a personal access token; "": anonymous
+	Project string       // UUID of the project for X-Project; "": none
+	HTTP    *http.Client // nil: http.DefaultClient
 }
 
-// Request is what is asked for.
+// Request is a request to the server.
 type Request struct {
 	Method string
-	Path   string // with its parts escaped, from the slash on
+	Path   string // escaped, with a leading slash
 	Query  url.Values
-	Header http.Header // beside those that the client sends itself
-	Body   any         // sent as JSON unless it is an io.Reader, whose type Header tells; nil sends none
+	Header http.Header // additional headers
+	Body   any         // JSON, or an io.Reader with its Content-Type in Header; nil: none
 }
 
-// Reply is a successful answer. Content and Metadata are JSON as the server wrote it.
+// Reply is a successful response. Content and Metadata are JSON as sent by the server.
 type Reply struct {
 	Status   int
 	Header   http.Header
@@ -47,31 +48,31 @@ type Reply struct {
 	Metadata json.RawMessage
 }
 
-// Into reads the content into v.
+// Into unmarshals the content into v.
 func (r *Reply) Into(v any) error { return json.Unmarshal(r.Content, v) }
 
-// Error is what the server answers to a request that failed.
+// Error is a failure response of the server.
 type Error struct {
 	Status    int           // HTTP status
 	Code      string        // stable word, such as not_found
-	Detail    string        // a sentence for people
-	Fields    []Field       // the fields at fault
-	RequestID string        // what the server's log has the request under
-	Retry     time.Duration // after which it may be tried again; 0 if the server did not say
+	Detail    string        // sentence for people
+	Fields    []Field       // invalid fields
+	RequestID string        // id of the request in the server's log
+	Retry     time.Duration // delay before a retry; 0: not given
 }
 
-// Field is a field of the request at fault.
+// Field is an invalid field of the request.
 type Field struct {
 	Name    string `json:"field"`
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// Error returns the detail, and beside it each field at fault.
+// Error returns the detail, followed by the invalid fields if there are several.
 func (e *Error) Error() string {
 	text := e.Detail
 	if text == "" {
-		text = fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status))
+		text = fmt.Sprintf("the server responded with %d %s", e.Status, http.StatusText(e.Status))
 	}
 
 	if len(e.Fields) > 1 {
@@ -83,18 +84,21 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Settings of calls.
+// Retry policy and limits.
 const (
-	attempts  = 3                      // at a request that may be repeated
-	firstWait = 200 * time.Millisecond // doubles with each attempt
-	mostWait  = 5 * time.Second        // a longer Retry-After is the caller's to wait for
-	mostReply = 64 << 20               // bytes of an envelope
+	maxAttempts    = 3                      // per request that may be retried
+	initialBackoff = 200 * time.Millisecond // doubles with each attempt
+	maxBackoff     = 5 * time.Second        // a longer Retry-After is left to the caller
+	maxReplySize   = 64 << 20               // bytes of an envelope
 )
 
-// Do sends a request and returns the answer. It fails with an [*Error] if the server refuses. What may be repeated, it repeats
-// twice while the server can't be reached or has too much to do: reads, changes of one state to another, and, under an
-// Idempotency-Key that it makes, what creates something. A body that is a stream is sent once.
-func (c *Client) Do(ctx context.Context, r Request) (*Reply, error) { return c.do(ctx, r, attempts) }
+// Do sends a request and returns the response. It fails with an [*Error] if the server reports a
+// failure.
+//
+// Do makes up to three attempts while the server is unreachable or busy. Retries are safe: a POST
+// carries an Idempotency-Key, which Do generates if Header has none. A request whose Body is an
+// io.Reader is sent once.
+func (c *Client) Do(ctx context.Context, r Request) (*Reply, error) { return c.do(ctx, r, maxAttempts) }
 
 func (c *Client) do(ctx context.Context, r Request, attempts int) (*Reply, error) {
 	stream, body, err := encode(r.Body)
@@ -114,7 +118,7 @@ func (c *Client) do(ctx context.Context, r Request, attempts int) (*Reply, error
 		header.Set("Idempotency-Key", rand.Text())
 	}
 
-	for attempt, wait := 1, firstWait; ; attempt, wait = attempt+1, 2*wait {
+	for attempt, wait := 1, initialBackoff; ; attempt, wait = attempt+1, 2*wait {
 		reader := stream
 		if body != nil {
 			reader = bytes.NewReader(body)
@@ -129,8 +133,8 @@ func (c *Client) do(ctx context.Context, r Request, attempts int) (*Reply, error
 			return reply, nil
 		}
 
-		after, again := retryable(err)
-		if !again || stream != nil || attempt == attempts || max(after, wait) > mostWait {
+		after, retry := retryable(err)
+		if !retry || stream != nil || attempt == attempts || max(after, wait) > maxBackoff {
 			return nil, err
 		}
 
@@ -142,8 +146,8 @@ func (c *Client) do(ctx context.Context, r Request, attempts int) (*Reply, error
 	}
 }
 
-// Open sends a request whose answer is no envelope, such as a file. The caller closes the body. It fails as [Client.Do] does,
-// and does not repeat.
+// Open sends a request whose response is not an envelope, such as a file. The caller closes the
+// body. It fails like [Client.Do], but never retries.
 func (c *Client) Open(ctx context.Context, r Request) (*http.Response, error) {
 	stream, body, err := encode(r.Body)
 	if err != nil {
@@ -173,7 +177,7 @@ func (c *Client) Open(ctx context.Context, r Request) (*http.Response, error) {
 	return res, nil
 }
 
-// encode returns a body as what is sent: a stream, or bytes that can be sent again.
+// encode returns a body as a stream, or as bytes that can be sent again.
 func encode(body any) (stream io.Reader, text []byte, err error) {
 	switch b := body.(type) {
 	case nil:
@@ -186,7 +190,7 @@ func encode(body any) (stream io.Reader, text []byte, err error) {
 
 	text, err = json.Marshal(body)
 	if err != nil {
-		return nil, nil, fmt.Errorf("write the body: %w", err)
+		return nil, nil, fmt.Errorf("encode the body: %w", err)
 	}
 
 	return nil, text, nil
@@ -223,12 +227,12 @@ func (c *Client) send(ctx context.Context, r Request, header http.Header, body i
 func read(res *http.Response) (*Reply, error) {
 	defer res.Body.Close()
 
-	text, err := io.ReadAll(io.LimitReader(res.Body, mostReply))
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxReplySize))
 	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
+		return nil, fmt.Errorf("read the response: %w", err)
 	}
 
-	// the list of files is an array that holds its envelope
+	// The list of files wraps its envelope in an array.
 	if start := bytes.TrimSpace(text); len(start) > 1 && start[0] == '[' {
 		var wrapped []json.RawMessage
 		if json.Unmarshal(text, &wrapped) == nil && len(wrapped) == 1 {
@@ -245,7 +249,7 @@ func read(res *http.Response) (*Reply, error) {
 		if res.StatusCode >= 400 {
 			return nil, &Error{Status: res.StatusCode}
 		}
-		return nil, errors.New("the answer is not one of a Socle server")
+		return nil, errors.New("the response is not from a Socle server")
 	}
 
 	if *envelope.Success {
@@ -262,7 +266,7 @@ func read(res *http.Response) (*Reply, error) {
 		Fields                  []Field
 	}
 	if err := json.Unmarshal(envelope.Metadata, &m); err != nil {
-		return nil, fmt.Errorf("read the failure: %w", err)
+		return nil, fmt.Errorf("decode the failure: %w", err)
 	}
 
 	seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
@@ -274,8 +278,8 @@ func read(res *http.Response) (*Reply, error) {
 		Retry: time.Duration(seconds) * time.Second}
 }
 
-// retryable reports whether a failure may be over soon, and what the server says of when.
-func retryable(err error) (after time.Duration, again bool) {
+// retryable reports whether a failure is temporary, and the delay that the server requests.
+func retryable(err error) (after time.Duration, retry bool) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return 0, false
 	}

@@ -11,14 +11,15 @@ import (
 	"socle/client"
 )
 
-// serve answers the nth request with the nth status, and with what was asked as its content.
+// serve answers the nth request with the nth status and with the request's body as content. It
+// records the requests.
 func serve(t *testing.T, statuses ...int) (*client.Client, *[]*http.Request) {
 	t.Helper()
 
-	var asked []*http.Request
+	var requests []*http.Request
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		status := statuses[len(asked)]
-		asked = append(asked, r)
+		status := statuses[len(requests)]
+		requests = append(requests, r)
 
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -29,7 +30,8 @@ func serve(t *testing.T, statuses ...int) (*client.Client, *[]*http.Request) {
 
 		if status >= 400 {
 			io.WriteString(w,
-				`{"content": "null", "errors": ["no"], "metadata": {"code": "unavailable", "detail": "Not now.", "fields": [], "requestId": "r"}, "success": false}`)
+				`{"content": "null", "errors": ["no"], "success": false,
+					"metadata": {"code": "unavailable", "detail": "Not now.", "fields": [], "requestId": "r"}}`)
 			return
 		}
 
@@ -37,14 +39,14 @@ func serve(t *testing.T, statuses ...int) (*client.Client, *[]*http.Request) {
 	}))
 
 	t.Cleanup(server.Close)
-	return &client.Client{URL: server.URL, Token: "t", Project: "p"}, &asked
+	return &client.Client{URL: server.URL, Token: "t", Project: "p"}, &requests
 }
 
-// TestDoRepeats: a request that the server could not serve is sent again, as the same one.
+// TestDoRepeats: a retry sends the same request.
 func TestDoRepeats(t *testing.T) {
 	t.Parallel()
 
-	c, asked := serve(t, 500, 200)
+	c, requests := serve(t, 500, 200)
 	reply, err := c.Do(t.Context(), client.Request{
 		Method: "POST",
 		Path:   "/forms",
@@ -54,7 +56,7 @@ func TestDoRepeats(t *testing.T) {
 		t.Fatalf("got %v, %v", reply, err)
 	}
 
-	first, second := (*asked)[0].Header, (*asked)[1].Header
+	first, second := (*requests)[0].Header, (*requests)[1].Header
 	if key := first.Get("Idempotency-Key"); key == "" || second.Get("Idempotency-Key") != key {
 		t.Errorf("got the keys %q and %q, want one", key, second.Get("Idempotency-Key"))
 	}
@@ -63,7 +65,7 @@ func TestDoRepeats(t *testing.T) {
 	}
 }
 
-// TestDoGivesUp: a stream can't be sent twice, and nothing is sent for ever.
+// TestDoGivesUp: a stream is sent once, and attempts are bounded.
 func TestDoGivesUp(t *testing.T) {
 	t.Parallel()
 
@@ -71,11 +73,11 @@ func TestDoGivesUp(t *testing.T) {
 		body     any
 		attempts int
 	}{{nil, 3}, {strings.NewReader("stream"), 1}} {
-		c, asked := serve(t, 500, 500, 500, 500)
+		c, requests := serve(t, 500, 500, 500, 500)
 		_, err := c.Do(t.Context(), client.Request{Method: "POST", Path: "/files", Body: test.body})
 		e, ok := errors.AsType[*client.Error](err)
-		if !ok || e.Code != "unavailable" || e.RequestID != "r" || len(*asked) != test.attempts {
-			t.Errorf("got %v after %d attempts, want %d", err, len(*asked), test.attempts)
+		if !ok || e.Code != "unavailable" || e.RequestID != "r" || len(*requests) != test.attempts {
+			t.Errorf("got %v after %d attempts, want %d", err, len(*requests), test.attempts)
 		}
 	}
 }
@@ -90,6 +92,6 @@ func TestNotASocle(t *testing.T) {
 
 	c := &client.Client{URL: server.URL}
 	if _, err := c.Do(t.Context(), client.Request{Method: "GET", Path: "/"}); err == nil {
-		t.Error("a page was taken for an answer")
+		t.Error("Do of an HTML page = nil, want an error")
 	}
 }

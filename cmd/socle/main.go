@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	// The signals stay caught until the end: a second one does not cut the stopping short.
+	// Signals stay caught until the end, so that a second one does not interrupt the shutdown.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	status := cli.Run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()

@@ -260,7 +260,7 @@ func atOnce(n int, send func(i int) *apitest.Reply) map[int]int {
 
 // hashersBusy reports whether a password waited too long for its turn, which is asked to come again. On a busy machine some do.
 func hashersBusy(r *apitest.Reply) bool {
-	return r.Status == 429 && strings.Contains(string(r.Body), "Too many passwords are being checked")
+	return r.Status == 429 && strings.Contains(string(r.Body), "Too many password checks are in progress")
 }
 
 // wantCounts fails the test unless there were as many answers of each status.

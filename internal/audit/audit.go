@@ -1,12 +1,14 @@
-// Package audit is the audit log: every change by whom, when, from where, to what. An entry is written in the
-// transaction that makes the change, so there is neither a change without its entry nor an entry without its change.
+// Package audit owns the audit log: the user, time, origin and target of every change. Write adds
+// an entry in the transaction of the change, so that changes and entries are committed together.
 //
-// Each database has a log of its own, the platform's and every project's. A log is a chain: the hash of an entry
-// is keyed with the instance's secret and covers the hash before it. [Check] finds what was changed, added or
-// removed by someone who has the database and not the secret. Entries hold names and ids, never values.
+// The platform database and each project database have a log of their own. A log is a hash chain:
+// the hash of an entry is keyed with the server's secret key and covers the previous hash. [Check]
+// detects entries that someone with access to the database, but not to the key, has changed, added
+// or removed. Entries contain names and ids, never values.
 //
-// A package that changes something does it through [Write]. What it changes on whose behalf comes in the context, from
-// whoever called [Begin]: the API with each request, a job, a command. Without one, Write is a plain transaction.
+// A package makes changes through [Write]. The context carries the entry, which the caller of
+// [Begin] provides: the API for each request, a job, or a command. Without an entry, Write is a
+// plain transaction.
 package audit
 
 import (
@@ -28,35 +30,35 @@ import (
 	"socle/internal/token"
 )
 
-// Entry says of one change who made it, and how. Absent members are not written.
+// Entry is the audit entry of one change. Empty members are omitted.
 type Entry struct {
 	At      time.Time `json:"at"`
-	Action  string    `json:"action" doc:"The operation's id, or what the server did of its own."`
-	Actor   string    `json:"actor,omitempty" doc:"UUID of the user; absent for what nobody asked for by name."`
-	Via     string    `json:"via,omitempty" doc:"UUID of the session or the personal access token."`
-	Client  string    `json:"client,omitempty" doc:"Address that the request came from."`
+	Action  string    `json:"action" doc:"Id of the operation, or name of an internal change."`
+	Actor   string    `json:"actor,omitempty" doc:"UUID of the user; absent for anonymous and internal changes."`
+	Via     string    `json:"via,omitempty" doc:"UUID of the session or of the personal access token."`
+	Client  string    `json:"client,omitempty" doc:"Address of the client."`
 	Request string    `json:"request,omitempty" doc:"Id of the request."`
 	Target  string    `json:"target,omitempty" doc:"Path of the request."`
-	Created string    `json:"created,omitempty" doc:"What the change made: UUID or name."`
-	Fields  []string  `json:"fields,omitempty" doc:"Members that the body named."`
+	Created string    `json:"created,omitempty" doc:"UUID or name of the created object."`
+	Fields  []string  `json:"fields,omitempty" doc:"Fields of the request body."`
 	Project string    `json:"project,omitempty"`
 	Key     string    `json:"key,omitempty" doc:"Hash of the request's Idempotency-Key."`
 }
 
-// KeyPurpose is what the key of the log is derived for from the instance's secret.
+// KeyPurpose is the purpose of the log's key in [token.Derive].
 const KeyPurpose = "audit log"
 
 // Head is the end of a database's log.
 type Head struct {
 	Log  string // platform or project
-	Seq  int64  // number of the last entry, 0 if there is none
+	Seq  int64  // number of the last entry; 0: none
 	Hash []byte // of the last entry
 }
 
-// ErrMoved says that something else was changed in the database since the head that [Expect] named.
+// ErrMoved is the failure of a change when another change has followed the head of [Expect].
 var ErrMoved = errors.New("audit: another change came first")
 
-// record is what a context carries.
+// record is the audit state in a context.
 type record struct {
 	key      []byte
 	entry    Entry
@@ -65,26 +67,26 @@ type record struct {
 
 type recordKey struct{}
 
-// Begin returns a context in which changes are noted as e says, under the key of the instance.
+// Begin returns a context in which [Write] appends the entry e, under key.
 func Begin(ctx context.Context, key []byte, e Entry) context.Context {
 	return context.WithValue(ctx, recordKey{}, &record{key: key, entry: e})
 }
 
-// Created notes what the change under way makes: a UUID or a name. It is called before the transaction ends.
+// Created sets the UUID or the name of the created object. Call it before the transaction ends.
 func Created(ctx context.Context, what string) {
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
 		r.entry.Created = what
 	}
 }
 
-// By notes who makes the change under way, where that shows only on the way: at a log-in, for one.
+// By sets the user who makes the change, if known only during the operation, as for a log-in.
 func By(ctx context.Context, user uuid.UUID) {
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
 		r.entry.Actor = user.String()
 	}
 }
 
-// In notes the project that the change under way belongs to, where the request did not name it.
+// In sets the project of the change, if the request did not name it.
 func In(ctx context.Context, project uuid.UUID) {
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
 		r.entry.Project = project.String()
@@ -94,8 +96,8 @@ func In(ctx context.Context, project uuid.UUID) {
 // CreatedUUID is [Created] for a UUID.
 func CreatedUUID(ctx context.Context, id uuid.UUID) { Created(ctx, id.String()) }
 
-// Expect returns a context in which a change to the database of a head fails with [ErrMoved] unless it is the first
-// one after it.
+// Expect returns a context in which a change fails with [ErrMoved] unless it is the first one after
+// the head of its database.
 func Expect(ctx context.Context, heads ...Head) context.Context {
 	r, ok := ctx.Value(recordKey{}).(*record)
 	if !ok {
@@ -108,14 +110,14 @@ func Expect(ctx context.Context, heads ...Head) context.Context {
 	return context.WithValue(ctx, recordKey{}, &next)
 }
 
-// HeadOf returns the end of a database's log.
+// HeadOf returns the head of a database's log.
 func HeadOf(ctx context.Context, q pg.Querier) (Head, error) {
 	return pg.One[Head](ctx, q, `select log, seq, hash from socle.audit_head`)
 }
 
-// Write runs f in a transaction as [pg.InTx] does, and notes the change at its end. A transaction within a transaction
-// is noted by the outer one. It fails with Conflict, code already_done, if the request's Idempotency-Key has made
-// its change before.
+// Write runs f in a transaction as [pg.InTx] does, and appends the entry at its end. Within another
+// transaction it leaves the entry to the outer one. It fails with Conflict, code already_done, if
+// the request's Idempotency-Key has already made its change.
 func Write(ctx context.Context, b pg.Beginner, f func(tx pgx.Tx) error) error {
 	r, _ := ctx.Value(recordKey{}).(*record)
 	if _, inner := b.(pgx.Tx); inner || r == nil {
@@ -130,8 +132,8 @@ func Write(ctx context.Context, b pg.Beginner, f func(tx pgx.Tx) error) error {
 	})
 }
 
-// append adds the entry to the log. From here to the end of the transaction nobody else adds one, so it is the last
-// thing that a transaction does.
+// append appends the entry to the log. It locks the log until the transaction ends, so it comes
+// last.
 func (r *record) append(ctx context.Context, tx pgx.Tx) error {
 	last, err := pg.One[Head](ctx, tx, `select log, seq, hash from socle.lock_audit()`)
 	if err != nil {
@@ -151,7 +153,7 @@ func (r *record) append(ctx context.Context, tx pgx.Tx) error {
 
 	_, err = pg.Exec(ctx, tx, `select socle.append_audit(@seq, @entry, @hash)`,
 		pgx.StrictNamedArgs{
-			"seq": last.Seq + 1, "entry": string(text), "hash": chained(r.key, last.Seq+1, last.Hash, text),
+			"seq": last.Seq + 1, "entry": string(text), "hash": chainHash(r.key, last.Seq+1, last.Hash, text),
 		})
 	if pg.Violates(err, "audit_key") {
 		return AlreadyDone(err)
@@ -160,13 +162,14 @@ func (r *record) append(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// AlreadyDone returns the failure of a request whose Idempotency-Key has made its change before: Conflict, code already_done.
+// AlreadyDone returns the failure of a request whose Idempotency-Key has already made its change:
+// Conflict, code already_done.
 func AlreadyDone(cause error) error {
-	return fault.New(fault.Conflict, "what this key asked for is done already, and its answer was lost").
+	return fault.New(fault.Conflict, "the request with this key is already done, and its response was lost").
 		WithCode("already_done").Because(cause)
 }
 
-// KeyOf returns the hash of the Idempotency-Key of the request that ctx belongs to; "" if it has none.
+// KeyOf returns the hash of the Idempotency-Key of ctx's request; "" without one.
 func KeyOf(ctx context.Context) string {
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
 		return r.entry.Key
@@ -174,25 +177,26 @@ func KeyOf(ctx context.Context) string {
 	return ""
 }
 
-// HasKey reports whether a committed change of the database was made under an Idempotency-Key, by the key's hash.
+// HasKey reports whether a committed change of the database was made under an Idempotency-Key. key
+// is its hash.
 func HasKey(ctx context.Context, q pg.Querier, key string) (bool, error) {
 	return pg.Value[bool](ctx, q, `select exists (select from socle.audit where entry::jsonb ->> 'key' = @key)`,
 		pgx.StrictNamedArgs{"key": key})
 }
 
-// hashVersion is the first byte of a hash over fields with their lengths. The release before wrote hashes without a
-// version, of 32 bytes. It may go on to write some behind versioned ones while servers are replaced, so each
-// entry is checked by the form that its own hash has.
+// hashVersion is the first byte of a hash over length-prefixed fields. The previous release wrote
+// unversioned hashes of 32 bytes. It may still write some after versioned ones during a rolling
+// upgrade, so each entry is checked by the form of its own hash.
 const hashVersion = 2
 
-// chained returns the hash of an entry of this number that follows one with the hash previous.
-func chained(key []byte, seq int64, previous, entry []byte) []byte {
+// chainHash returns the hash of entry number seq, which follows the hash previous.
+func chainHash(key []byte, seq int64, previous, entry []byte) []byte {
 	mac := token.MAC(key, []byte(KeyPurpose), binary.BigEndian.AppendUint64(nil, uint64(seq)), previous, entry)
 	return append([]byte{hashVersion}, mac...)
 }
 
-// formerlyChained is chained as the release before has it.
-func formerlyChained(key []byte, seq int64, previous, entry []byte) []byte {
+// chainHashV1 is chainHash in the form of the previous release.
+func chainHashV1(key []byte, seq int64, previous, entry []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write(binary.BigEndian.AppendUint64(nil, uint64(seq)))
 	h.Write(previous)
@@ -201,15 +205,15 @@ func formerlyChained(key []byte, seq int64, previous, entry []byte) []byte {
 	return h.Sum(nil)
 }
 
-// isChained reports whether a hash is that of an entry.
-func isChained(hash, key []byte, seq int64, previous, entry []byte) bool {
+// verifyChainHash reports whether hash is the hash of an entry, in either form.
+func verifyChainHash(hash, key []byte, seq int64, previous, entry []byte) bool {
 	if len(hash) == sha256.Size {
-		return hmac.Equal(hash, formerlyChained(key, seq, previous, entry))
+		return hmac.Equal(hash, chainHashV1(key, seq, previous, entry))
 	}
-	return hmac.Equal(hash, chained(key, seq, previous, entry))
+	return hmac.Equal(hash, chainHash(key, seq, previous, entry))
 }
 
-// timestamps writes times so that their order as text is their order.
+// timestamps formats times so that they sort as text.
 var timestamps = json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
 	return e.WriteToken(jsontext.String(t.UTC().Format(timeFormat)))
 }))

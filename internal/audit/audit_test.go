@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var key = []byte("a key of the instance, which the database does not hold")
 
-// newLog returns a platform database with a log of n entries.
+// newLog returns a platform database with n log entries.
 func newLog(t *testing.T, n int) *pgxpool.Pool {
 	t.Helper()
 
@@ -69,23 +69,23 @@ func exec(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	}
 }
 
-// TestCheck: whatever somebody does to a log who has the database, the check finds it and says where.
+// TestCheck: Check detects and locates every manipulation by someone with access to the database.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct{ does, finds string }{
 		{"", ""},
-		{`update socle.audit set entry = replace(entry, '192.0.2.1', '192.0.2.2') where seq = 3`, "entry 3 is not"},
-		{`update socle.audit set entry = entry || ' ' where seq = 5`, "entry 5 is not"},
-		{`update socle.audit a set entry = b.entry from socle.audit b where a.seq = 2 and b.seq = 4`, "entry 2 is not"},
-		{`delete from socle.audit where seq = 3`, "entries 3 to 3 are gone"},
-		{`delete from socle.audit where seq <= 2`, "entries 1 to 2 are gone"},
+		{`update socle.audit set entry = replace(entry, '192.0.2.1', '192.0.2.2') where seq = 3`, "entry 3 does not match"},
+		{`update socle.audit set entry = entry || ' ' where seq = 5`, "entry 5 does not match"},
+		{`update socle.audit a set entry = b.entry from socle.audit b where a.seq = 2 and b.seq = 4`, "entry 2 does not match"},
+		{`delete from socle.audit where seq = 3`, "entries 3 to 3 are missing"},
+		{`delete from socle.audit where seq <= 2`, "entries 1 to 2 are missing"},
 		{`delete from socle.audit where seq = 5`, "ends with entry 4"},
-		{`update socle.audit set seq = seq + 10 where seq = 3`, "are gone"},
-		{`select socle.append_audit(6, '{"action": "forged"}', 'no hash')`, "entry 6 is not"},
-		{`update socle.audit set hash = 'other' where seq = 5`, "entry 5 is not"},
+		{`update socle.audit set seq = seq + 10 where seq = 3`, "are missing"},
+		{`select socle.append_audit(6, '{"action": "forged"}', 'no hash')`, "entry 6 does not match"},
+		{`update socle.audit set hash = 'other' where seq = 5`, "entry 5 does not match"},
 		{`update socle.audit_head set hash = 'other'`, "ends with"},
-		{`delete from socle.audit where seq = 4; update socle.audit set seq = 4 where seq = 5`, "entry 4 is not"},
+		{`delete from socle.audit where seq = 4; update socle.audit set seq = 4 where seq = 5`, "entry 4 does not match"},
 	} {
 		pool := newLog(t, 5)
 		if test.does != "" {
@@ -97,7 +97,7 @@ func TestCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if got := strings.Join(report.Faults, "; "); test.finds == "" && got != "" ||
+		if got := strings.Join(report.Faults, "; "); (test.finds == "" && got != "") ||
 			!strings.Contains(got, test.finds) {
 			t.Errorf("%s: found %q, want %q", test.does, got, test.finds)
 		}
@@ -109,7 +109,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestWriteAtOnce: those who write at one time get in order.
+// TestWriteAtOnce: concurrent changes are serialized.
 func TestWriteAtOnce(t *testing.T) {
 	t.Parallel()
 

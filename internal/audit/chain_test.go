@@ -7,14 +7,15 @@ import (
 	"testing"
 )
 
-// TestChainOfTwoReleases: entries of this release and of the one before may follow each other in any order, and what is changed in either is found.
+// TestChainOfTwoReleases: entries of this and the previous release may alternate, and changes of
+// either are detected.
 func TestChainOfTwoReleases(t *testing.T) {
 	t.Parallel()
 
 	key := []byte("key")
 	type hashing func(key []byte, seq int64, previous, entry []byte) []byte
 	last, rows := make([]byte, 32), []row{}
-	for i, hash := range []hashing{formerlyChained, formerlyChained, chained, formerlyChained, chained, chained} {
+	for i, hash := range []hashing{chainHashV1, chainHashV1, chainHash, chainHashV1, chainHash, chainHash} {
 		entry, err := json.Marshal(map[string]int{"n": i})
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +45,7 @@ func TestChainOfTwoReleases(t *testing.T) {
 		changed[len(changed)-1] ^= 1
 		forged := append([]row{}, rows...)
 		forged[i].Hash = changed
-		if got := faults(forged); len(got) == 0 || got[0] != fmt.Sprintf("entry %d is not as it was written", i+1) {
+		if got := faults(forged); len(got) == 0 || got[0] != fmt.Sprintf("entry %d does not match its hash", i+1) {
 			t.Errorf("hash %d changed: found %q", i+1, got)
 		}
 
@@ -54,8 +55,8 @@ func TestChainOfTwoReleases(t *testing.T) {
 		}
 	}
 
-	// The same bytes, cut elsewhere between the hash before and the entry, are another entry.
-	a, b := chained(key, 1, []byte("ab"), []byte("c")), chained(key, 1, []byte("a"), []byte("bc"))
+	// Another split of the same bytes is another entry.
+	a, b := chainHash(key, 1, []byte("ab"), []byte("c")), chainHash(key, 1, []byte("a"), []byte("bc"))
 	if bytes.Equal(a, b) {
 		t.Error("two cuts have one hash")
 	}

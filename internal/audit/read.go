@@ -13,23 +13,23 @@ import (
 	"socle/internal/pg"
 )
 
-// Recorded is an entry as it stands in a log.
+// Recorded is an entry as stored in a log.
 type Recorded struct {
-	Seq int64 `json:"seq" doc:"Its number in the log of its database, from 1."`
+	Seq int64 `json:"seq" doc:"Number in the log of its database, from 1."`
 	Entry
-	Hash string `json:"hash" doc:"Keyed hash of this entry and the one before it, in hexadecimal."`
+	Hash string `json:"hash" doc:"Keyed hash of this entry and the previous one, in hexadecimal."`
 }
 
-// Filter chooses entries. Empty members choose all.
+// Filter selects entries. Empty members match all.
 type Filter struct {
 	Actor, Action, Project string
-	From, To               time.Time // To is not included
+	From, To               time.Time // To is exclusive
 }
 
-// Sorts are the members that a list can be sorted by.
+// Sorts maps the sort fields of a list to columns.
 var Sorts = map[string]string{"seq": "seq"}
 
-// List returns a page of a database's entries, and how many the filter chooses in all.
+// List returns a page of a database's entries and the number of entries that match the filter.
 func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded, int64, error) {
 	const chosen = `
 		from socle.audit
@@ -38,7 +38,7 @@ func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded
 		  and (@from = '' or entry::jsonb ->> 'at' >= @from) and (@to = '' or entry::jsonb ->> 'at' < @to)`
 
 	args := pgx.StrictNamedArgs{
-		"actor": f.Actor, "action": f.Action, "project": f.Project, "from": moment(f.From), "to": moment(f.To),
+		"actor": f.Actor, "action": f.Action, "project": f.Project, "from": formatTime(f.From), "to": formatTime(f.To),
 	}
 	total, err := pg.Value[int64](ctx, q, `select count(*)`+chosen, args)
 	if err != nil {
@@ -53,7 +53,8 @@ func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded
 	entries := make([]Recorded, len(rows))
 	for i, r := range rows {
 		entries[i] = Recorded{Seq: r.Seq, Hash: hex.EncodeToString(r.Hash)}
-		// What can't be read was not written here: it is shown as the empty entry that it is, and found by Check.
+		// Write never produces unreadable text. Such an entry is shown without its content, and
+		// Check reports it.
 		if err := json.Unmarshal([]byte(r.Entry), &entries[i].Entry); err != nil {
 			entries[i].Entry = Entry{Action: "unreadable"}
 		}
@@ -68,25 +69,25 @@ type row struct {
 	Hash  []byte
 }
 
-func moment(t time.Time) string {
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return t.UTC().Format(timeFormat)
 }
 
-// Report is what [Check] found.
+// Report is the result of [Check].
 type Report struct {
 	Entries int64
 	Head    Head
-	Faults  []string // in words, in the order of the log; empty if it is whole
+	Faults  []string // in the order of the log; empty: none
 }
 
-// most is how many faults a report names.
-const most = 100
+// maxFaults bounds the faults of a report.
+const maxFaults = 100
 
-// Check reads a database's whole log and compares it with its hashes under the instance's key. A log whose end was cut off
-// together with its head looks whole: the report's head is to be compared with one that was noted before.
+// Check verifies a database's whole log against its hashes under key. It cannot detect that the end
+// of the log was cut off together with its head; compare the report's head with one noted earlier.
 func Check(ctx context.Context, q pg.Querier, key []byte) (Report, error) {
 	head, err := HeadOf(ctx, q)
 	if err != nil {
@@ -104,14 +105,14 @@ func Check(ctx context.Context, q pg.Querier, key []byte) (Report, error) {
 	}
 
 	if c.last.Seq != head.Seq || !hmac.Equal(c.last.Hash, head.Hash) {
-		c.found("the log ends with entry %d, and entry %d was written", c.last.Seq, head.Seq)
+		c.addFault("the log ends with entry %d, but its head is entry %d", c.last.Seq, head.Seq)
 	}
 
 	c.report.Head = head
 	return c.report, nil
 }
 
-// checker walks along a log.
+// checker holds the state of a check.
 type checker struct {
 	key    []byte
 	row    row
@@ -123,9 +124,9 @@ func (c *checker) next() error {
 	r := c.row
 	switch {
 	case r.Seq != c.last.Seq+1:
-		c.found("entries %d to %d are gone", c.last.Seq+1, r.Seq-1)
-	case !isChained(r.Hash, c.key, r.Seq, c.last.Hash, []byte(r.Entry)):
-		c.found("entry %d is not as it was written", r.Seq)
+		c.addFault("entries %d to %d are missing", c.last.Seq+1, r.Seq-1)
+	case !verifyChainHash(r.Hash, c.key, r.Seq, c.last.Hash, []byte(r.Entry)):
+		c.addFault("entry %d does not match its hash", r.Seq)
 	}
 
 	c.report.Entries++
@@ -134,8 +135,8 @@ func (c *checker) next() error {
 	return nil
 }
 
-func (c *checker) found(format string, args ...any) {
-	if len(c.report.Faults) < most {
+func (c *checker) addFault(format string, args ...any) {
+	if len(c.report.Faults) < maxFaults {
 		c.report.Faults = append(c.report.Faults, fmt.Sprintf(format, args...))
 	}
 }

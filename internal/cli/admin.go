@@ -18,7 +18,7 @@ import (
 )
 
 func admin(e environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "admin", Short: "Administrate the instance from its own machine", Args: noCommand,
+	cmd := &cobra.Command{Use: "admin", Short: "Administer the install from the server's machine", Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(createAdmin(e), rotateKey(e))
 
@@ -29,7 +29,7 @@ func createAdmin(e environment) *cobra.Command {
 	var n platform.NewUser
 	cmd := &cobra.Command{
 		Use:   "create --username NAME --email ADDRESS [flags] < password",
-		Short: "Create an administrator, with the password that stands on standard input", Args: noArgs,
+		Short: "Create an administrator; the password is read from standard input", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.withDatabase(cmd, func(ctx context.Context, d *server.Database, minimum int, _ []byte) error {
 				user, err := newAdministrator(ctx, d, minimum, n, cmd.InOrStdin())
@@ -37,7 +37,7 @@ func createAdmin(e environment) *cobra.Command {
 					return err
 				}
 
-				fmt.Fprintf(cmd.OutOrStdout(), "%s administrates this instance now.\n", user.Username)
+				fmt.Fprintf(cmd.OutOrStdout(), "Created the administrator %s.\n", user.Username)
 				return nil
 			})
 		},
@@ -82,14 +82,14 @@ func newAdministrator(
 func rotateKey(e environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate-key [flags]",
-		Short: "Sign access tokens with a new key; those signed before stay good until they expire", Args: noArgs,
+		Short: "Rotate the signing key of access tokens; issued tokens stay valid until they expire", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.withDatabase(cmd, func(ctx context.Context, d *server.Database, _ int, secret []byte) error {
 				if err := d.RotateKey(ctx, secret); err != nil {
 					return err
 				}
 
-				fmt.Fprintln(cmd.OutOrStdout(), "Running servers sign with the new key within seconds.")
+				fmt.Fprintln(cmd.OutOrStdout(), "Running servers use the new key within seconds.")
 				return nil
 			})
 		},
@@ -99,7 +99,7 @@ func rotateKey(e environment) *cobra.Command {
 	return cmd
 }
 
-// withDatabase runs f on the platform database, whether a server is running or not.
+// withDatabase runs f on the platform database. No server needs to run.
 func (e environment) withDatabase(
 	cmd *cobra.Command, f func(ctx context.Context, d *server.Database, passwordMin int, secret []byte) error,
 ) error {

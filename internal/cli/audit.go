@@ -16,7 +16,7 @@ import (
 )
 
 func auditLog(e environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "audit", Short: "Look after the audit logs", Args: noCommand,
+	cmd := &cobra.Command{Use: "audit", Short: "Verify the audit logs", Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(verifyAudit(e))
 
@@ -26,7 +26,7 @@ func auditLog(e environment) *cobra.Command {
 func verifyAudit(e environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [flags]",
-		Short: "Check that no entry of the audit logs was changed, added or removed behind Socle's back", Args: noArgs,
+		Short: "Verify that no entry of the audit logs was changed, added or removed outside Socle", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.withDatabase(cmd, func(ctx context.Context, d *server.Database, _ int, secret []byte) error {
 				return verifyLogs(ctx, d, secret, cmd.OutOrStdout())
@@ -38,17 +38,19 @@ func verifyAudit(e environment) *cobra.Command {
 	return cmd
 }
 
-// errTampered ends the command with 1.
-var errTampered = errors.New("not every log is as it was written")
+// errTampered makes the command exit with 1.
+var errTampered = errors.New("an audit log was tampered with")
 
 func verifyLogs(ctx context.Context, d *server.Database, secret []byte, out io.Writer) error {
-	key, whole := token.Derive(secret, audit.KeyPurpose), true
+	key := token.Derive(secret, audit.KeyPurpose)
+	intact := true
+
 	report, err := audit.Check(ctx, d.Pool, key)
 	if err != nil {
 		return err
 	}
 
-	whole = printReport(out, "platform", report) && whole
+	intact = printReport(out, "platform", report) && intact
 
 	projects, err := d.Store.ActiveProjects(ctx)
 	if err != nil {
@@ -66,17 +68,17 @@ func verifyLogs(ctx context.Context, d *server.Database, secret []byte, out io.W
 			return fmt.Errorf("project %s: %w", id, err)
 		}
 
-		whole = printReport(out, "project "+id.String(), report) && whole
+		intact = printReport(out, "project "+id.String(), report) && intact
 	}
 
-	if !whole {
+	if !intact {
 		return errTampered
 	}
 
 	return nil
 }
 
-func printReport(out io.Writer, log string, r audit.Report) (whole bool) {
+func printReport(out io.Writer, log string, r audit.Report) (intact bool) {
 	for _, fault := range r.Faults {
 		fmt.Fprintf(out, "%s: %s\n", log, fault)
 	}

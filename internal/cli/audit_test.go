@@ -42,7 +42,7 @@ func TestVerifyAudit(t *testing.T) {
 	}
 
 	out, status = socle("audit", "verify")
-	if status != 1 || !strings.Contains(out, "entry 1 is not as it was written") {
+	if status != 1 || !strings.Contains(out, "entry 1 does not match its hash") {
 		t.Errorf("got status %d, %q", status, out)
 	}
 }

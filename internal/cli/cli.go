@@ -1,5 +1,6 @@
-// Package cli is the command line: socle serve, and the commands beside it. Results go to stdout, everything else to
-// stderr; the exit status is 0, 1 for a failure, 2 for a command that was used wrongly.
+// Package cli is the command line: socle serve, maintenance commands, and one command for each
+// operation of the platform API. Results go to stdout, everything else to stderr. The exit status
+// is 0 for success, 1 for a failure, and 2 for wrong usage.
 package cli
 
 import (
@@ -18,10 +19,10 @@ import (
 	"socle/internal/server"
 )
 
-// errUsage marks an error of whoever typed the command.
+// errUsage marks a usage error.
 var errUsage = errors.New("usage")
 
-// Run runs the command that args name, and returns the exit status.
+// Run runs the command that args name and returns the exit status.
 func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	root := &cobra.Command{
 		Use: "socle", Short: "One binary that turns PostgreSQL into a backend",
@@ -29,7 +30,7 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		Args: noCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 
-	root.SetArgs(append([]string{}, args...)) // for nil, cobra takes the arguments of the process
+	root.SetArgs(append([]string{}, args...)) // with nil, cobra uses the arguments of the process
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
@@ -41,7 +42,8 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	root.AddGroup(&cobra.Group{ID: remoteGroup, Title: "Commands that call a server:"})
 	root.AddCommand(login(env), logout(env), use(env), gen(env))
 
-	// To make the others, all operations are described: most of what a command takes to start, a server too. One that stands above does without them.
+	// The remote commands need the OpenAPI document, whose construction dominates the start time.
+	// Skip it for commands that are already known.
 	if c, _, err := root.Find(args); err != nil || c.HasSubCommands() {
 		if err := addRemote(root, env); err != nil {
 			fmt.Fprintln(stderr, "socle:", err)
@@ -63,13 +65,13 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	return 1
 }
 
-// oneLine puts the lines of an error into one.
+// oneLine joins the lines of an error into one.
 func oneLine(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		switch said := b.String(); {
-		case said == "":
-		case strings.HasSuffix(said, ":"):
+		switch joined := b.String(); {
+		case joined == "":
+		case strings.HasSuffix(joined, ":"):
 			b.WriteByte(' ')
 		default:
 			b.WriteString("; ")
@@ -81,10 +83,10 @@ func oneLine(text string) string {
 	return b.String()
 }
 
-// environment reads the configuration of a command.
+// environment is the environment of a command, as [os.Environ] returns it.
 type environment struct{ environ []string }
 
-// flags gives a command a flag for each setting.
+// flags adds a flag for each setting.
 func (e environment) flags(cmd *cobra.Command) {
 	for _, s := range config.Settings() {
 		cmd.Flags().String(s.Flag, s.Default, s.Meaning)
@@ -95,7 +97,7 @@ func (e environment) flags(cmd *cobra.Command) {
 	})
 }
 
-// config returns the configuration, and the log that it asks for.
+// config returns the configuration and the logger that it configures.
 func (e environment) config(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
 	given := map[string]string{}
 	for _, s := range config.Settings() {
@@ -131,7 +133,7 @@ func serve(e environment) *cobra.Command {
 				return err
 			}
 
-			welcome(cmd.OutOrStdout(), s)
+			printReady(cmd.OutOrStdout(), s)
 			return s.Run(cmd.Context())
 		},
 	}
@@ -140,21 +142,23 @@ func serve(e environment) *cobra.Command {
 	return cmd
 }
 
-// welcome says where the server is, and what to do next.
-func welcome(w io.Writer, s *server.Server) {
+// printReady prints the server's address and, on a new install, how to create the administrator.
+func printReady(w io.Writer, s *server.Server) {
 	fmt.Fprintf(w, "Socle is ready at %s\nAPI reference: %s/docs\n", s.URL, s.URL)
 
 	if s.SetupToken != "" {
 		fmt.Fprintf(w,
-			"\nNobody administrates this instance yet. The first user who signs up from this machine will:\n\n"+
-				"  curl -X POST %s/users -d '{\"username\": \"ada\", \"email\": \"ada@example.com\", \"password\": \"correct horse battery\"}'\n\n"+
-				"From elsewhere, add \"setup_token\": \"%s\"\n", s.URL, s.SetupToken)
+			"\nThis install has no administrator yet. "+
+				"The first user who signs up from this machine becomes its administrator:\n\n"+
+				"  curl -X POST %s/users -d '{\"username\": \"ada\", \"email\": \"ada@example.com\", "+
+				"\"password\": \"correct horse battery\"}'\n\n"+
+				"From another machine, add \"setup_token\": \"%s\"\n", s.URL, s.SetupToken)
 	}
 }
 
 func migrate(e environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "migrate [flags]", Short: "Bring the databases up to date, and serve nothing", Args: noArgs,
+		Use: "migrate [flags]", Short: "Migrate all databases and exit", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, log, err := e.config(cmd)
 			if err != nil {
@@ -194,7 +198,7 @@ func version() *cobra.Command {
 	}
 }
 
-// Version returns the version of the module that the binary was built from, or its revision.
+// Version returns the version of the main module, or its VCS revision.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -214,17 +218,17 @@ func Version() string {
 	return "devel"
 }
 
-// noCommand is for a command that only has commands under it: what is left over was meant to be one.
+// noCommand rejects arguments of a command that only groups subcommands.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%w: there is no command %q; see %s --help", errUsage, args[0], cmd.CommandPath())
+		return fmt.Errorf("%w: unknown command %q; see %s --help", errUsage, args[0], cmd.CommandPath())
 	}
 	return nil
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%w: %s takes no argument, and got %q", errUsage, cmd.Name(), args[0])
+		return fmt.Errorf("%w: %s takes no arguments, got %q", errUsage, cmd.Name(), args[0])
 	}
 	return nil
 }

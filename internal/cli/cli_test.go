@@ -15,17 +15,17 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(clustered{m}, map[string]func(){"socle": func() {
+	testscript.Main(withPostgres{m}, map[string]func(){"socle": func() {
 		os.Exit(Run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 	}})
 }
 
-// clustered runs the tests with a PostgreSQL of their own.
-type clustered struct{ m *testing.M }
+// withPostgres runs the tests with their own PostgreSQL.
+type withPostgres struct{ m *testing.M }
 
-func (c clustered) Run() int { return pgtest.Run(c.m) }
+func (c withPostgres) Run() int { return pgtest.Run(c.m) }
 
-// run runs a command in a data folder of its own.
+// run runs a command with its own data folder.
 func run(t *testing.T, environ []string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 
@@ -44,21 +44,21 @@ func TestUsage(t *testing.T) {
 		args    []string
 		environ []string
 		status  int
-		says    string
+		want    string
 	}{
-		{args: []string{"sreve"}, status: 2, says: "sreve"},
-		{args: []string{"serve", "now"}, status: 2, says: `"now"`},
-		{args: []string{"serve", "--adr", "x"}, status: 2, says: "--adr"},
-		{args: []string{"serve", "--addr", "nowhere"}, status: 2, says: "nowhere"},
-		{args: []string{"serve"}, environ: []string{"SOCLE_PASWORD_MIN=9"}, status: 2, says: "SOCLE_PASSWORD_MIN"},
-		{args: []string{"admin", "make"}, status: 2, says: "make"},
-		{args: []string{"migrate"}, environ: []string{"SOCLE_POSTGRES_BIN=/nowhere"}, status: 1, says: "/nowhere"},
+		{args: []string{"sreve"}, status: 2, want: "sreve"},
+		{args: []string{"serve", "now"}, status: 2, want: `"now"`},
+		{args: []string{"serve", "--adr", "x"}, status: 2, want: "--adr"},
+		{args: []string{"serve", "--addr", "nowhere"}, status: 2, want: "nowhere"},
+		{args: []string{"serve"}, environ: []string{"SOCLE_PASWORD_MIN=9"}, status: 2, want: "SOCLE_PASSWORD_MIN"},
+		{args: []string{"admin", "make"}, status: 2, want: "make"},
+		{args: []string{"migrate"}, environ: []string{"SOCLE_POSTGRES_BIN=/nowhere"}, status: 1, want: "/nowhere"},
 	} {
 		out, log, status := run(t, test.environ, test.args...)
 		if status != test.status || out != "" || !strings.HasPrefix(log, "socle: ") || strings.Count(log, "\n") != 1 ||
-			!strings.Contains(log, test.says) {
+			!strings.Contains(log, test.want) {
 			t.Errorf("socle %v: got status %d, %q, %q, want status %d and one line with %q", test.args, status, out,
-				log, test.status, test.says)
+				log, test.status, test.want)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestHelp(t *testing.T) {
 		for _, s := range config.Settings() {
 			if !strings.Contains(out, s.Name) || !strings.Contains(out, "--"+s.Flag) ||
 				!strings.Contains(out, s.Meaning) {
-				t.Errorf("socle %v does not explain %s:\n%s", args, s.Name, out)
+				t.Errorf("socle %v: help has no %s:\n%s", args, s.Name, out)
 			}
 		}
 	}
@@ -100,46 +100,47 @@ func TestPrints(t *testing.T) {
 	}
 }
 
-// TestDoctor comes before the tests that run in parallel: they close the server that they share, and it wants to find it open.
+// TestDoctor runs before the parallel tests. They revoke connect on the databases of their shared
+// PostgreSQL, and the expected warning about access needs one that is open.
 func TestDoctor(t *testing.T) {
 	database := "SOCLE_DATABASE_URL=" + pgtest.URL(t)
 	for _, test := range []struct {
 		environ []string
 		status  int
-		says    []string
+		want    []string
 	}{
 		{environ: []string{database},
-			status: 0, says: []string{"ok    storage", "ok    database", "ok    clock", "ok    statements",
+			status: 0, want: []string{"ok    storage", "ok    database", "ok    clock", "ok    statements",
 				"warn  access", "warn  mail"}},
 		{
 			environ: []string{database, "SOCLE_SMTP_URL=smtp://user:canary1@localhost",
-				"SOCLE_MAIL_FROM=socle@example.com"}, status: 0, says: []string{"ok    mail", "socle@example.com"},
+				"SOCLE_MAIL_FROM=socle@example.com"}, status: 0, want: []string{"ok    mail", "socle@example.com"},
 		},
 		{environ: []string{database, "SOCLE_POSTGRES_BIN=/nowhere"},
-			status: 1, says: []string{"FAIL  programs", "ok    storage"}},
+			status: 1, want: []string{"FAIL  programs", "ok    storage"}},
 		{environ: []string{database, "SOCLE_STORAGE_URL=file:///dev/null/x"},
-			status: 1, says: []string{"FAIL  storage", "ok    database"}},
+			status: 1, want: []string{"FAIL  storage", "ok    database"}},
 		{environ: []string{"SOCLE_DATABASE_URL=postgres://socle:canary1@127.0.0.1:1/x"},
-			status: 1, says: []string{"FAIL  database", "ok    storage"}},
+			status: 1, want: []string{"FAIL  database", "ok    storage"}},
 	} {
 		out, log, status := run(t, test.environ, "doctor")
 		if status != test.status {
 			t.Errorf("doctor with %v: got status %d, %q, want %d\n%s", test.environ, status, log, test.status, out)
 		}
 
-		for _, s := range test.says {
+		for _, s := range test.want {
 			if !strings.Contains(out, s) {
-				t.Errorf("doctor with %v does not say %q:\n%s", test.environ, s, out)
+				t.Errorf("doctor with %v: got no %q:\n%s", test.environ, s, out)
 			}
 		}
 
 		if strings.Contains(out+log, "canary1") {
-			t.Errorf("doctor shows a password:\n%s%s", out, log)
+			t.Errorf("doctor prints a password:\n%s%s", out, log)
 		}
 	}
 }
 
-// TestCreateAdministrator reads the password from where the command's own standard input is.
+// TestCreateAdministrator pipes the password to the command's standard input.
 func TestCreateAdministrator(t *testing.T) {
 	database := "SOCLE_DATABASE_URL=" + pgtest.URL(t)
 	create := func(password string, args ...string) (stdout, stderr string, status int) {
@@ -156,8 +157,8 @@ func TestCreateAdministrator(t *testing.T) {
 		}
 
 		w.Close()
-		before := os.Stdin
 
+		before := os.Stdin
 		os.Stdin = r
 		defer func() { os.Stdin = before }()
 
@@ -166,7 +167,7 @@ func TestCreateAdministrator(t *testing.T) {
 
 	for _, test := range []struct {
 		password, username, email string
-		says                      string // "" if it succeeds
+		want                      string // "": success
 	}{
 		{"short", "ada", "ada@example.com", "password"},
 		{"correct horse battery", "a", "ada@example.com", "username"},
@@ -175,11 +176,11 @@ func TestCreateAdministrator(t *testing.T) {
 		{"correct horse battery", "ada", "other@example.com", "taken"},
 	} {
 		out, log, status := create(test.password, "--username", test.username, "--email", test.email)
-		if test.says == "" && (status != 0 || !strings.Contains(out, test.username)) {
+		if test.want == "" && (status != 0 || !strings.Contains(out, test.username)) {
 			t.Errorf("%v: got status %d, %q, %q", test, status, out, log)
 		}
-		if test.says != "" &&
-			(status != 1 || !strings.Contains(log, test.says) || strings.Contains(log, test.password)) {
+		if test.want != "" &&
+			(status != 1 || !strings.Contains(log, test.want) || strings.Contains(log, test.password)) {
 			t.Errorf("%v: got status %d, %q", test, status, log)
 		}
 	}

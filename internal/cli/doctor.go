@@ -19,28 +19,31 @@ import (
 	"socle/internal/server"
 )
 
-// patched are the releases of PostgreSQL from which on no known hole concerns Socle, by major version.
-var patched = map[int]int{15: 150019, 16: 160015, 17: 170011, 18: 180006}
+// minReleases are the minimum releases without known vulnerabilities that affect Socle, by major
+// version.
+var minReleases = map[int]int{15: 150019, 16: 160015, 17: 170011, 18: 180006}
 
-// finding is what doctor says of one thing that it looked at.
+// finding is the result of one check.
 type finding struct {
-	what   string
-	detail string
-	err    error
-	warn   bool
+	subject string
+	detail  string
+	err     error
+	warn    bool
 }
 
 func doctor(e environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "doctor [flags]", Short: "Look for what is wrong: programs, database, storage, clock", Args: noArgs,
+		Use:   "doctor [flags]",
+		Short: "Check programs, storage, mail, database, clock and access for problems",
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, _, err := e.config(cmd)
 			if err != nil {
 				return err
 			}
 
-			sick := 0
-			for _, f := range examine(cmd.Context(), c) {
+			failed := 0
+			for _, f := range runChecks(cmd.Context(), c) {
 				mark := "ok  "
 				if f.warn {
 					mark = "warn"
@@ -48,14 +51,14 @@ func doctor(e environment) *cobra.Command {
 
 				if f.err != nil {
 					mark, f.detail = "FAIL", f.err.Error()
-					sick++
+					failed++
 				}
 
-				fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s %s\n", mark, f.what, f.detail)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s %s\n", mark, f.subject, f.detail)
 			}
 
-			if sick > 0 {
-				return fmt.Errorf("%d of the checks failed", sick)
+			if failed > 0 {
+				return fmt.Errorf("%d checks failed", failed)
 			}
 
 			return nil
@@ -66,38 +69,38 @@ func doctor(e environment) *cobra.Command {
 	return cmd
 }
 
-func examine(ctx context.Context, c config.Config) []finding {
-	return append([]finding{examineBinaries(c), examineStorage(ctx, c), examineMail(c)}, examineDatabase(ctx, c)...)
+func runChecks(ctx context.Context, c config.Config) []finding {
+	return append([]finding{checkBinaries(c), checkStorage(ctx, c), checkMail(c)}, checkDatabase(ctx, c)...)
 }
 
-func examineMail(c config.Config) finding {
+func checkMail(c config.Config) finding {
 	if c.SMTPURL == "" {
 		return finding{
-			what:   "mail",
-			warn:   true,
-			detail: "goes to the log, links and all; set SOCLE_SMTP_URL to send it",
+			subject: "mail",
+			warn:    true,
+			detail:  "written to the log, including links; set SOCLE_SMTP_URL to send it",
 		}
 	}
 
-	return finding{what: "mail", detail: "goes to an SMTP server, from " + c.MailFrom}
+	return finding{subject: "mail", detail: "sent by SMTP, from " + c.MailFrom}
 }
 
-func examineBinaries(c config.Config) finding {
+func checkBinaries(c config.Config) finding {
 	b, err := pgserver.Find(c.PostgresBin)
 	if err != nil {
-		return finding{what: "programs", err: err}
+		return finding{subject: "programs", err: err}
 	}
 
 	for _, name := range []string{"pg_dump", "pg_restore"} {
 		if _, err := os.Stat(b.Path(name)); err != nil {
-			return finding{what: "programs", err: fmt.Errorf("%s is missing from %s", name, b.Dir)}
+			return finding{subject: "programs", err: fmt.Errorf("%s is missing from %s", name, b.Dir)}
 		}
 	}
 
-	f := finding{what: "programs", detail: fmt.Sprintf("PostgreSQL %s in %s", release(b.Version), b.Dir)}
-	if least, ok := patched[b.Version/10000]; ok && b.Version < least {
+	f := finding{subject: "programs", detail: fmt.Sprintf("PostgreSQL %s in %s", release(b.Version), b.Dir)}
+	if minimum, ok := minReleases[b.Version/10000]; ok && b.Version < minimum {
 		f.warn = true
-		f.detail += ": install " + release(least) + " or newer, which closes known holes"
+		f.detail += ": upgrade to " + release(minimum) + " or newer, which fixes known vulnerabilities"
 	}
 
 	return f
@@ -105,8 +108,8 @@ func examineBinaries(c config.Config) finding {
 
 func release(version int) string { return fmt.Sprintf("%d.%d", version/10000, version%10000) }
 
-func examineStorage(ctx context.Context, c config.Config) finding {
-	f := finding{what: "storage", detail: storage(c)}
+func checkStorage(ctx context.Context, c config.Config) finding {
+	f := finding{subject: "storage", detail: storage(c)}
 
 	blobs, err := blob.OpenConfigured(c)
 	if err != nil {
@@ -123,7 +126,7 @@ func examineStorage(ctx context.Context, c config.Config) finding {
 	return f
 }
 
-// storage says where files and backups go.
+// storage returns the location of files and backups.
 func storage(c config.Config) string {
 	if s3, ok := c.S3(); ok {
 		return "bucket " + s3.Bucket + " at " + cmp.Or(s3.Endpoint, "Amazon S3 in "+s3.Region)
@@ -131,16 +134,15 @@ func storage(c config.Config) string {
 	return c.StorageDir()
 }
 
-func examineDatabase(ctx context.Context, c config.Config) []finding {
+func checkDatabase(ctx context.Context, c config.Config) []finding {
 	d, _, err := server.Attach(ctx, c, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return []finding{{what: "database", err: err}}
+		return []finding{{subject: "database", err: err}}
 	}
 	defer d.Close(context.WithoutCancel(ctx))
 
 	before := time.Now()
-
-	seen, err := pg.One[struct {
+	state, err := pg.One[struct {
 		Version  string
 		Now      time.Time
 		Projects int
@@ -148,58 +150,67 @@ func examineDatabase(ctx context.Context, c config.Config) []finding {
 		select current_setting('server_version') as version, clock_timestamp() as now,
 		       (select count(*) from platform.projects)::int as projects`)
 	if err != nil {
-		return []finding{{what: "database", err: err}}
+		return []finding{{subject: "database", err: err}}
 	}
 
 	database := finding{
-		what: "database", detail: fmt.Sprintf("PostgreSQL %s, up to date, %d projects", seen.Version, seen.Projects),
+		subject: "database",
+		detail:  fmt.Sprintf("PostgreSQL %s, up to date, %d projects", state.Version, state.Projects),
 	}
 
-	clock := finding{what: "clock", detail: "agrees with the database's"}
-	if gap := seen.Now.Sub(before).Abs(); gap > 5*time.Second {
-		clock.err = fmt.Errorf("it is %s away from the database's: tokens expire too early or too late",
+	clock := finding{subject: "clock", detail: "in sync with the database"}
+	if gap := state.Now.Sub(before).Abs(); gap > 5*time.Second {
+		clock.err = fmt.Errorf("differs by %s from the database's clock: tokens expire too early or too late",
 			gap.Round(time.Second))
 	}
 
-	return append([]finding{database, clock, examineStatements(ctx, d)}, examineAccess(ctx, d)...)
+	return append([]finding{database, clock, checkStatements(ctx, d)}, checkAccess(ctx, d)...)
 }
 
-// examineStatements looks whether a project's statistics can show which statements are slow.
-func examineStatements(ctx context.Context, d *server.Database) finding {
+// checkStatements checks whether PostgreSQL records statements, which the statistics of a project
+// need.
+func checkStatements(ctx context.Context, d *server.Database) finding {
 	loaded, installed, err := d.Store.StatementsAreCounted(ctx)
-	f := finding{what: "statements", detail: "are counted, so that statistics show slow ones", err: err, warn: !loaded}
+	f := finding{
+		subject: "statements",
+		detail:  "recorded by pg_stat_statements",
+		err:     err,
+		warn:    !loaded,
+	}
 	switch {
 	case err == nil && !loaded && !installed:
-		f.detail = "are not counted: install PostgreSQL's own extensions (Debian, Ubuntu: they are in postgresql itself; elsewhere postgresql-contrib), and start it again"
+		f.detail = "not recorded: install PostgreSQL's contrib extensions (on Debian and Ubuntu part of postgresql, " +
+			"elsewhere postgresql-contrib) and restart PostgreSQL"
 	case err == nil && !loaded:
-		f.detail = "are not counted: set shared_preload_libraries = 'pg_stat_statements' in postgresql.conf, start PostgreSQL again, and then Socle"
+		f.detail = "not recorded: set shared_preload_libraries = 'pg_stat_statements' in postgresql.conf, " +
+			"then restart PostgreSQL and Socle"
 	}
 
 	return f
 }
 
-// examineAccess looks for databases that the logins of all projects can connect to. Socle closes its own and, where it may,
-// those of initdb; on a server that others use too there may be more.
-func examineAccess(ctx context.Context, d *server.Database) []finding {
+// checkAccess finds databases that accept connections from the logins of all projects. Socle
+// closes its own databases and, where permitted, those of initdb. A shared cluster may have more.
+func checkAccess(ctx context.Context, d *server.Database) []finding {
 	open, err := pg.Values[string](ctx, d.Pool, `
 		select datname::text from pg_database
 		where datallowconn and has_database_privilege('public', oid, 'connect')
 		order by datname`)
 	if err != nil {
-		return []finding{{what: "access", err: err}}
+		return []finding{{subject: "access", err: err}}
 	}
 
 	if len(open) == 0 {
-		return []finding{{what: "access", detail: "projects reach their own databases alone"}}
+		return []finding{{subject: "access", detail: "projects can connect to their own databases only"}}
 	}
 
 	f := finding{
-		what:   "access",
-		warn:   true,
-		detail: "the logins of projects can connect to: " + strings.Join(open, ", "),
+		subject: "access",
+		warn:    true,
+		detail:  "the logins of projects can connect to: " + strings.Join(open, ", "),
 	}
 
-	f.detail += "; close a database with: revoke connect on database " + pg.Quote(open[0]) + " from public"
+	f.detail += "; to close one, run: revoke connect on database " + pg.Quote(open[0]) + " from public"
 
 	return []finding{f}
 }

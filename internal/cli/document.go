@@ -12,7 +12,7 @@ import (
 	"socle/internal/api"
 )
 
-// operation is an operation of the platform API as its OpenAPI document describes it, as far as a command needs that.
+// operation is an operation in the OpenAPI document, reduced to the parts that commands need.
 type operation struct {
 	Method, Path string
 	ID           string `json:"operationId"`
@@ -34,10 +34,10 @@ type parameter struct {
 	Schema      schema
 }
 
-// schema is a JSON schema, as far as a command needs it.
+// schema is a JSON schema, reduced to the parts that commands need.
 type schema struct {
 	Ref         string `json:"$ref"`
-	Type        any    // a text, or a list of them where null is one
+	Type        any    // a string, or a list of strings if null is allowed
 	Description string
 	Default     any
 	Enum        []any
@@ -53,17 +53,17 @@ type description struct {
 	Components struct{ Schemas map[string]schema }
 }
 
-// describe returns the OpenAPI document of this very program, which is read once and changed by nobody.
+// describe returns the OpenAPI document of this binary. It is parsed once and must not be modified.
 var describe = sync.OnceValues(func() (*description, error) {
 	var d description
 	if err := json.Unmarshal(api.Document(), &d); err != nil {
-		return nil, fmt.Errorf("the OpenAPI document: %w", err)
+		return nil, fmt.Errorf("parse the OpenAPI document: %w", err)
 	}
 
 	return &d, nil
 })
 
-// operations returns all operations in the order of their paths and methods.
+// operations returns all operations, ordered by path and method.
 func (d *description) operations() []operation {
 	var all []operation
 	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
@@ -77,7 +77,7 @@ func (d *description) operations() []operation {
 	return all
 }
 
-// resolve follows a reference.
+// resolve follows references.
 func (d *description) resolve(s schema) schema {
 	for s.Ref != "" {
 		s = d.Components.Schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
@@ -85,13 +85,13 @@ func (d *description) resolve(s schema) schema {
 	return s
 }
 
-// body returns the media type and the schema of what an operation takes; "" if it takes nothing.
+// body returns the media type and the schema of an operation's request body; "" without one.
 func (d *description) body(o operation) (media string, s schema) {
 	if o.RequestBody == nil {
 		return "", schema{}
 	}
 
-	// of several forms, the one that a file has its name in
+	// Of several media types, prefer the one with a file name.
 	if form, ok := o.RequestBody.Content["multipart/form-data"]; ok {
 		return "multipart/form-data", d.resolve(form.Schema)
 	}
@@ -103,13 +103,13 @@ func (d *description) body(o operation) (media string, s schema) {
 	return "", schema{}
 }
 
-// answersFile reports whether an operation answers with bytes and not with an envelope.
+// answersFile reports whether the response is a file instead of an envelope.
 func (o operation) answersFile() bool {
 	_, json := o.Responses["200"].Content["application/json"]
 	return !json && len(o.Responses["200"].Content) > 0
 }
 
-// is reports whether a value of the schema may be of a type.
+// is reports whether the schema allows values of a JSON type.
 func (s schema) is(kind string) bool {
 	switch t := s.Type.(type) {
 	case string:
@@ -121,7 +121,8 @@ func (s schema) is(kind string) bool {
 	return false
 }
 
-// words splits an operation's id: a verb, and the noun in the plural, as commands are named. createFormField is create and form-fields.
+// words splits an operation's id into a verb and a plural noun, for the command name:
+// createFormField gives create and form-fields.
 func (o operation) words() (verb, noun string) {
 	words := split(o.ID)
 	verb = words[0]
@@ -130,7 +131,7 @@ func (o operation) words() (verb, noun string) {
 	return verb, plural(noun)
 }
 
-// split splits a name in camelCase, snake_case or both into words of lower case. An initialism is one word.
+// split splits a name in camelCase or snake_case into lower-case words. An initialism is one word.
 func split(name string) []string {
 	var words []string
 	letters := []rune(name)
@@ -138,7 +139,7 @@ func split(name string) []string {
 	for i := 1; i <= len(letters); i++ {
 		switch {
 		case i < len(letters) && letters[i] != '_' && (!unicode.IsUpper(letters[i]) ||
-			unicode.IsUpper(letters[i-1]) && (i+1 == len(letters) || unicode.IsUpper(letters[i+1]))):
+			(unicode.IsUpper(letters[i-1]) && (i+1 == len(letters) || unicode.IsUpper(letters[i+1])))):
 			continue
 		}
 
@@ -152,10 +153,10 @@ func split(name string) []string {
 	return words
 }
 
-// kebab writes a name as flags are written.
+// kebab converts a name to kebab-case, for flags.
 func kebab(name string) string { return strings.Join(split(name), "-") }
 
-// plural returns a noun's plural; what has none stays as it is.
+// plural returns the plural of a noun. Uncountable nouns stay unchanged.
 func plural(noun string) string {
 	switch {
 	case noun == "", strings.HasSuffix(noun, "s"), noun == "sql", noun == "audit", noun == "history", noun == "totp",

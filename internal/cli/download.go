@@ -14,8 +14,8 @@ import (
 	"socle/internal/config"
 )
 
-// download writes what the server answers to a file, which is there whole or not at all, or to standard output. While it arrives, the file is
-// called as it will be with a number and .part behind it.
+// download writes the response to a file or to standard output. A file is written under a temporary
+// name that ends in .part and renamed when complete.
 func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 	res, err := c.Open(cmd.Context(), req)
 	if err != nil {
@@ -30,7 +30,7 @@ func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 
 	if name == "-" {
 		_, err := io.Copy(cmd.OutOrStdout(), io.TeeReader(res.Body, progress))
-		return cutOff(err)
+		return explainTruncation(err)
 	}
 
 	part, err := os.CreateTemp(dirOf(name), filepath.Base(name)+".*.part")
@@ -44,27 +44,27 @@ func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 		err = part.Sync()
 	}
 
-	if err = errors.Join(cutOff(err), part.Close()); err != nil {
+	if err = errors.Join(explainTruncation(err), part.Close()); err != nil {
 		return err
 	}
 
 	return os.Rename(part.Name(), name)
 }
 
-// cutOff says in words that an answer is not whole.
-func cutOff(err error) error {
+// explainTruncation explains an incomplete response.
+func explainTruncation(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the connection was cut off, and nothing is kept of what had arrived: try again")
+		return errors.New("the connection was interrupted and the partial file discarded: try again")
 	}
 	return err
 }
 
 func addPassphrase(cmd *cobra.Command) {
 	cmd.Flags().String("passphrase-file", "",
-		"file that holds the passphrase, - for standard input; without it "+config.ClientPassphrase+" is looked at")
+		"file with the passphrase, - for standard input (default: "+config.ClientPassphrase+")")
 }
 
-// passphrase returns the passphrase that was given, or "".
+// passphrase returns the given passphrase, or "".
 func (e environment) passphrase(cmd *cobra.Command) (string, error) {
 	name, _ := cmd.Flags().GetString("passphrase-file")
 	if name == "" {
@@ -78,7 +78,7 @@ func (e environment) passphrase(cmd *cobra.Command) (string, error) {
 
 	line, _, _ := strings.Cut(string(text), "\n")
 	if line = strings.TrimSuffix(line, "\r"); line == "" {
-		return "", fmt.Errorf("%w: there is no passphrase in %s", errUsage, name)
+		return "", fmt.Errorf("%w: no passphrase in %s", errUsage, name)
 	}
 
 	return line, nil

@@ -23,7 +23,7 @@ import (
 )
 
 func files(e environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "files", Short: "Work with files, and check their bytes", Args: noCommand,
+	cmd := &cobra.Command{Use: "files", Short: "Manage and verify files", Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(verifyFiles(e))
 
@@ -34,7 +34,7 @@ func verifyFiles(e environment) *cobra.Command {
 	var sums bool
 	cmd := &cobra.Command{
 		Use:   "verify [--sums] [flags]",
-		Short: "Check that every file has its bytes, and all bytes their file; --sums reads them all", Args: noArgs,
+		Short: "Verify that every file is intact in storage, and find orphans; --sums compares checksums", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, _, err := e.config(cmd)
 			if err != nil {
@@ -47,14 +47,14 @@ func verifyFiles(e environment) *cobra.Command {
 		},
 	}
 
-	cmd.Flags().BoolVar(&sums, "sums", false, "read all bytes, and compare their SHA-256")
+	cmd.Flags().BoolVar(&sums, "sums", false, "read all files and compare their SHA-256")
 	e.flags(cmd)
 
 	return cmd
 }
 
-// errDamaged ends the command with 1.
-var errDamaged = errors.New("not every file has its bytes")
+// errDamaged makes the command exit with 1.
+var errDamaged = errors.New("some files are damaged")
 
 func verifyProjects(
 	ctx context.Context, c config.Config, d *server.Database, secret []byte, sums bool, out io.Writer,
@@ -84,7 +84,7 @@ func verifyProjects(
 	for _, id := range slices.SortedFunc(maps.Keys(statuses), func(a, b uuid.UUID) int {
 		return bytes.Compare(a[:], b[:])
 	}) {
-		look := func(p *tenant.Project) error {
+		verify := func(p *tenant.Project) error {
 			n, err := verifyProject(ctx, p, blobs, sums, out)
 			damaged += n
 
@@ -93,16 +93,16 @@ func verifyProjects(
 
 		switch statuses[id] {
 		case platform.Active:
-			err = look(registry.Open(id))
+			err = verify(registry.Open(id))
 		case platform.Paused, platform.Deleted:
-			err = registry.Maintain(ctx, id, look)
+			err = registry.Maintain(ctx, id, verify)
 		default:
-			fmt.Fprintf(out, "project %s: not looked at, since it is being made or removed\n", id)
+			fmt.Fprintf(out, "project %s: skipped, it is being created or purged\n", id)
 			continue
 		}
 
 		if e := fault.Of(err); err != nil && e.Kind == fault.Conflict {
-			fmt.Fprintf(out, "project %s: not looked at: %s\n", id, e.Detail)
+			fmt.Fprintf(out, "project %s: skipped: %s\n", id, e.Detail)
 			continue
 		}
 		if err != nil {
@@ -123,7 +123,7 @@ func verifyProjects(
 	return nil
 }
 
-// verifyProject looks at the files of a project, and returns how many are damaged.
+// verifyProject verifies the files of a project and returns the number of damaged ones.
 func verifyProject(ctx context.Context, p *tenant.Project, blobs *blob.Store, sums bool, out io.Writer) (int, error) {
 	v, err := object.Verify(ctx, p, blobs, sums, func(d object.Disagreement) {
 		if d.File == uuid.Nil {
@@ -134,7 +134,7 @@ func verifyProject(ctx context.Context, p *tenant.Project, blobs *blob.Store, su
 		fmt.Fprintf(out, "project %s: file %s %s (%s)\n", p.UUID, d.File, d.What, d.Key)
 	})
 	if err == nil {
-		fmt.Fprintf(out, "project %s: %d files, %d of them damaged, %d orphans, %d on their way\n", p.UUID, v.Files,
+		fmt.Fprintf(out, "project %s: %d files, %d damaged, %d orphans, %d in flight\n", p.UUID, v.Files,
 			v.Damaged, v.Orphans, v.Moving)
 	}
 

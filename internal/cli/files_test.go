@@ -45,7 +45,7 @@ func TestVerifyFiles(t *testing.T) {
 			out, status := socle("files", "verify", "--sums")
 			if status != 0 ||
 				!strings.Contains(out,
-					"project "+a.Project+": 1 files, 0 of them damaged, 0 orphans, 0 on their way\n") {
+					"project "+a.Project+": 1 files, 0 damaged, 0 orphans, 0 in flight\n") {
 				t.Errorf("got status %d, %q", status, out)
 			}
 

@@ -12,13 +12,13 @@ import (
 )
 
 func gen(e environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "gen", Short: "Generate source text for applications",
+	cmd := &cobra.Command{Use: "gen", Short: "Generate source code for applications",
 		Args: noCommand, GroupID: remoteGroup,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 
 	types := &cobra.Command{
 		Use:   "types --lang typescript",
-		Short: "Print the types of the project's tables, views and functions, as @supabase/supabase-js takes them",
+		Short: "Print types of the project's tables, views and functions for @supabase/supabase-js",
 		Args:  noArgs,
 	}
 

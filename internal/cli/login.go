@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,17 +23,17 @@ import (
 	"socle/internal/config"
 )
 
-// defaultURL is where a server is that nobody has told another address.
+// defaultURL is the server's address without any setting.
 const defaultURL = "http://localhost:8080"
 
-// account is what socle login keeps: where, and as whom.
+// account is the stored state of socle login and socle use.
 type account struct {
 	URL     string         `json:"url"`
 	Project string         `json:"project,omitempty"`
 	Session client.Session `json:"session"`
 }
 
-// value returns a variable of the environment.
+// value returns a variable of the environment, or "".
 func (e environment) value(name string) string {
 	for _, entry := range e.environ {
 		if v, ok := strings.CutPrefix(entry, name+"="); ok {
@@ -43,14 +44,14 @@ func (e environment) value(name string) string {
 	return ""
 }
 
-// accountFile returns where the account is kept.
+// accountFile returns the path of the stored account.
 func (e environment) accountFile() (string, error) {
 	dir := e.value("XDG_CONFIG_HOME")
 	if dir == "" {
 		home := e.value("HOME")
 		if home == "" {
-			return "", errors.New("there is neither HOME nor XDG_CONFIG_HOME to keep the log-in under; use " +
-				config.ClientURL + " and " + config.ClientToken)
+			return "", errors.New("cannot store the log-in without HOME or XDG_CONFIG_HOME; use " +
+				config.ClientURL + " and " + config.ClientToken + " instead")
 		}
 
 		dir = filepath.Join(home, ".config")
@@ -59,8 +60,8 @@ func (e environment) accountFile() (string, error) {
 	return filepath.Join(dir, "socle", "login.json"), nil
 }
 
-// withAccount runs f on the account that is kept, and keeps what it is afterwards. Commands at one time wait for each other: a refresh
-// token is good for one of them.
+// withAccount loads the account, runs f on it and stores changes. A file lock serializes concurrent
+// commands, because a refresh token is single-use.
 func (e environment) withAccount(f func(a *account) error) error {
 	name, err := e.accountFile()
 	if err != nil {
@@ -108,13 +109,14 @@ func (e environment) withAccount(f func(a *account) error) error {
 }
 
 func addConnectionFlags(cmd *cobra.Command) {
-	cmd.Flags().String("url", "", "address of the server ("+config.ClientURL+"; else that of socle login)")
-	cmd.Flags().String("project", "", "UUID of the project ("+config.ClientProject+"; else that of socle use)")
-	cmd.Flags().Bool("json", false, "print the answer as JSON")
+	cmd.Flags().String("url", "", "URL of the server (default: "+config.ClientURL+", then the server of socle login)")
+	cmd.Flags().String("project", "",
+		"UUID of the project (default: "+config.ClientProject+", then the project of socle use)")
+	cmd.Flags().Bool("json", false, "print the response as JSON")
 }
 
-// client returns a client for a command: flags win over the environment, and that over what is kept. A session whose
-// token is about to expire is refreshed.
+// client returns a client for a command. Flags override the environment, which overrides the stored
+// account. It refreshes a session whose token is about to expire.
 func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
 	flag := func(name string) string {
 		if f := cmd.Flags().Lookup(name); f != nil {
@@ -124,17 +126,17 @@ func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
 	}
 
 	c := &client.Client{
-		URL:     first(flag("url"), e.value(config.ClientURL)),
+		URL:     cmp.Or(flag("url"), e.value(config.ClientURL)),
 		Token:   e.value(config.ClientToken),
-		Project: first(flag("project"), e.value(config.ClientProject)),
+		Project: cmp.Or(flag("project"), e.value(config.ClientProject)),
 	}
 	if c.URL != "" && c.Token != "" {
 		return c, nil
 	}
 
 	err := e.withAccount(func(a *account) error {
-		c.URL, c.Project = first(c.URL, a.URL, defaultURL), first(c.Project, a.Project)
-		if c.Token != "" || c.URL != first(a.URL, defaultURL) { // a token goes to no server but its own
+		c.URL, c.Project = cmp.Or(c.URL, a.URL, defaultURL), cmp.Or(c.Project, a.Project)
+		if c.Token != "" || c.URL != cmp.Or(a.URL, defaultURL) { // a token is sent to its own server only
 			return nil
 		}
 
@@ -145,11 +147,11 @@ func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
 	return c, err
 }
 
-// refreshBefore is how long before its end a token is replaced.
-const refreshBefore = 30 * time.Second
+// minTokenLifetime is the remaining lifetime below which a token is refreshed.
+const minTokenLifetime = 30 * time.Second
 
 func refresh(ctx context.Context, c *client.Client, a *account) error {
-	if a.Session.Token == "" || time.Until(a.Session.ExpiresAt) > refreshBefore {
+	if a.Session.Token == "" || time.Until(a.Session.ExpiresAt) > minTokenLifetime {
 		return nil
 	}
 
@@ -165,31 +167,21 @@ func refresh(ctx context.Context, c *client.Client, a *account) error {
 	return nil
 }
 
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-
-	return ""
-}
-
 func login(e environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "login --email ADDRESS [flags]",
-		Short:   "Log in to a server; the password is asked for, or read from standard input",
+		Short:   "Log in to a server; the password is prompted for or read from standard input",
 		Args:    noArgs,
 		GroupID: remoteGroup,
 	}
 
 	email := cmd.Flags().String("email", "", "e-mail address (required)")
 	code := cmd.Flags().String("code", "", "code of the second factor")
-	cmd.Flags().String("url", "", "address of the server ("+config.ClientURL+"; default "+defaultURL+")")
+	cmd.Flags().String("url", "", "URL of the server (default: "+config.ClientURL+", then "+defaultURL+")")
 
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *email == "" {
-			return fmt.Errorf("%w: --email is needed", errUsage)
+			return fmt.Errorf("%w: --email is required", errUsage)
 		}
 
 		password, err := readPassword(cmd)
@@ -197,7 +189,9 @@ func login(e environment) *cobra.Command {
 			return err
 		}
 
-		c := &client.Client{URL: first(cmd.Flags().Lookup("url").Value.String(), e.value(config.ClientURL), defaultURL)}
+		address := cmp.Or(cmd.Flags().Lookup("url").Value.String(), e.value(config.ClientURL), defaultURL)
+		c := &client.Client{URL: address}
+
 		s, err := c.Login(cmd.Context(), *email, password, *code)
 		if err != nil {
 			return explain(err)
@@ -221,7 +215,7 @@ func login(e environment) *cobra.Command {
 	return cmd
 }
 
-// readPassword asks for a password on a terminal, without showing it, or reads a line.
+// readPassword prompts for a password on a terminal, without echo. Otherwise it reads a line.
 func readPassword(cmd *cobra.Command) (string, error) {
 	if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprint(cmd.ErrOrStderr(), "Password: ")
@@ -242,7 +236,7 @@ func readPassword(cmd *cobra.Command) (string, error) {
 func logout(e environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "logout",
-		Short:   "End the session, on the server and here",
+		Short:   "End the session and delete its stored tokens",
 		Args:    noArgs,
 		GroupID: remoteGroup,
 	}
@@ -256,7 +250,7 @@ func logout(e environment) *cobra.Command {
 			c := &client.Client{URL: a.URL, Token: a.Session.Token}
 			_, err := c.Do(cmd.Context(), client.Request{Method: http.MethodPost, Path: "/users/logout"})
 			if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusUnauthorized {
-				err = nil // it has ended already
+				err = nil // the session has already ended
 			}
 
 			a.Session = client.Session{}

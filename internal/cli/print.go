@@ -17,7 +17,7 @@ import (
 	"socle/client"
 )
 
-// printJSON prints an answer's content and metadata as JSON, indented.
+// printJSON prints the content and metadata of a response as indented JSON.
 func printJSON(w io.Writer, r *client.Reply) error {
 	text, err := json.Marshal(map[string]json.RawMessage{"content": r.Content, "metadata": r.Metadata})
 	if err != nil {
@@ -33,7 +33,8 @@ func printJSON(w io.Writer, r *client.Reply) error {
 	return err
 }
 
-// printReply prints an answer for people: a list as a table, one thing as lines of names and values.
+// printReply prints a response for people: a list as a table, an object as lines of names and
+// values.
 func printReply(w io.Writer, r *client.Reply) error {
 	var content any
 	if err := decode(r.Content, &content); err != nil {
@@ -49,13 +50,13 @@ func printReply(w io.Writer, r *client.Reply) error {
 	case []any:
 		return printList(w, v, metadata)
 	case map[string]any:
-		if err := printThing(w, v); err != nil {
+		if err := printObject(w, v); err != nil {
 			return err
 		}
-		return printBeside(w, metadata)
+		return printMetadata(w, metadata)
 	case nil:
 		fmt.Fprintln(w, "Done.")
-		return printBeside(w, metadata)
+		return printMetadata(w, metadata)
 	default:
 		_, err := fmt.Fprintln(w, cell(v))
 		return err
@@ -73,7 +74,7 @@ func decode(text json.RawMessage, v any) error {
 	return d.Decode(v)
 }
 
-// printList prints a table of the members that are neither lists nor things of their own.
+// printList prints a table of the scalar fields.
 func printList(w io.Writer, items []any, metadata map[string]any) error {
 	columns := columnsOf(items)
 	if len(columns) == 0 {
@@ -106,25 +107,25 @@ func printList(w io.Writer, items []any, metadata map[string]any) error {
 	}
 
 	if pages, ok := metadata["totalPages"].(json.Number); ok && pages != "1" && pages != "0" {
-		_, err := fmt.Fprintf(w, "\nPage %v of %v, %v in all.\n", metadata["page"], pages, metadata["total"])
+		_, err := fmt.Fprintf(w, "\nPage %v of %v, %v in total.\n", metadata["page"], pages, metadata["total"])
 		return err
 	}
 
 	return nil
 }
 
-// widest is how many characters of a value a table shows.
-const widest = 60
+// maxCellWidth bounds the cells of a table, in characters.
+const maxCellWidth = 60
 
 func clip(text string) string {
-	if utf8.RuneCountInString(text) <= widest {
+	if utf8.RuneCountInString(text) <= maxCellWidth {
 		return text
 	}
-	return string([]rune(text)[:widest-1]) + "…"
+	return string([]rune(text)[:maxCellWidth-1]) + "…"
 }
 
-// columnsOf returns the names of a table's columns: what a thing is called, what it is, when it was made. Those that are empty in
-// every line are left out.
+// columnsOf returns the column names of a table in display order. It omits columns that are empty
+// in every row.
 func columnsOf(items []any) []string {
 	found := map[string]bool{}
 	for _, item := range items {
@@ -149,7 +150,7 @@ func columnsOf(items []any) []string {
 	return ordered(slices.Collect(maps.Keys(found)))
 }
 
-// ordered puts names in the order in which people look for them.
+// ordered sorts names for display: identifiers, names, other fields, times.
 func ordered(names []string) []string {
 	rank := func(name string) int {
 		switch {
@@ -174,7 +175,7 @@ func ordered(names []string) []string {
 	return names
 }
 
-func printThing(w io.Writer, thing map[string]any) error {
+func printObject(w io.Writer, thing map[string]any) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, name := range ordered(slices.Collect(maps.Keys(thing))) {
 		fmt.Fprintf(table, "%s\t%s\n", strings.Join(split(name), " "), cell(thing[name]))
@@ -183,8 +184,9 @@ func printThing(w io.Writer, thing map[string]any) error {
 	return table.Flush()
 }
 
-// printBeside prints what an answer says beside the thing itself: what it shows once, as a key, a token or codes, and whether a backup was proven.
-func printBeside(w io.Writer, metadata map[string]any) error {
+// printMetadata prints the metadata that users need: values that are shown only once, such as keys,
+// tokens and codes, and the result of a proof.
+func printMetadata(w io.Writer, metadata map[string]any) error {
 	for _, name := range ordered(slices.Collect(maps.Keys(metadata))) {
 		switch name {
 		case "key", "token", "secret", "url", "recoveryCodes", "link", "uuid", "provenAt", "proofError":
@@ -197,7 +199,7 @@ func printBeside(w io.Writer, metadata map[string]any) error {
 	return nil
 }
 
-// cell is a value in one line.
+// cell formats a value in one line.
 func cell(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -206,7 +208,7 @@ func cell(v any) string {
 		if t, err := time.Parse(time.RFC3339Nano, v); err == nil {
 			return t.Local().Format("2006-01-02 15:04:05")
 		}
-		return oneCell(v)
+		return sanitize(v)
 	case json.Number:
 		return v.String()
 	case bool:
@@ -221,44 +223,44 @@ func cell(v any) string {
 		return err.Error()
 	}
 
-	return oneCell(string(text))
+	return sanitize(string(text))
 }
 
-// oneCell keeps a stored text from reaching the terminal as anything but text.
-func oneCell(text string) string {
+// sanitize replaces control characters, so that stored text cannot control the terminal.
+func sanitize(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
 			return '�'
 		}
 		return r
 	}, strings.ReplaceAll(text, "\n", " "))
 }
 
-// progress shows on a terminal how much has gone through it.
+// progress is a writer that shows the number of bytes written to it on a terminal.
 type progress struct {
-	w           io.Writer // nil: nobody watches
+	w           io.Writer // nil: not a terminal
 	done, total int64     // total -1: unknown
 	shown       time.Time
 }
 
 const (
-	progressFrom  = 8 << 20 // bytes: what is shorter is soon done
-	progressEvery = 100 * time.Millisecond
+	minProgressSize  = 8 << 20 // bytes; smaller transfers show no progress
+	progressInterval = 100 * time.Millisecond
 )
 
 func newProgress(w io.Writer, total int64) *progress {
 	f, ok := w.(interface{ Fd() uintptr })
-	if !ok || !term.IsTerminal(int(f.Fd())) || total >= 0 && total < progressFrom {
+	if !ok || !term.IsTerminal(int(f.Fd())) || (total >= 0 && total < minProgressSize) {
 		w = nil
 	}
 
 	return &progress{w: w, total: total}
 }
 
-// Write counts.
+// Write counts the bytes of b.
 func (p *progress) Write(b []byte) (int, error) {
 	p.done += int64(len(b))
-	if p.w != nil && time.Since(p.shown) > progressEvery {
+	if p.w != nil && time.Since(p.shown) > progressInterval {
 		p.shown = time.Now()
 
 		if p.total > 0 {

@@ -21,8 +21,8 @@ import (
 	"socle/internal/standalone"
 )
 
-// raw sends requests as they are written here, which a client library would tidy up.
-type raw struct {
+// rawClient sends requests byte for byte; a client library would normalize them.
+type rawClient struct {
 	*testing.T
 	address string
 	conn    net.Conn
@@ -30,18 +30,17 @@ type raw struct {
 	sent    int
 }
 
-// answer sends a request and returns its answer, whose body is read.
-func (c *raw) answer(method, target string, headers ...string) *http.Response {
+// answer sends a request and returns the response, whose body is read.
+func (c *rawClient) answer(method, target string, headers ...string) *http.Response {
 	c.Helper()
 
 	c.sent++
-
 	text := strings.Join(
 		append([]string{method + " " + target + " HTTP/1.1", "Host: socle.example", "Content-Length: 0"}, headers...),
 		"\r\n",
 	) + "\r\n\r\n"
 
-	for again := range 2 { // a connection may have been closed after an answer
+	for again := range 2 { // the server may have closed the connection
 		if c.conn == nil {
 			conn, err := net.Dial("tcp", c.address)
 			if err != nil {
@@ -78,27 +77,28 @@ func (c *raw) answer(method, target string, headers ...string) *http.Response {
 	return nil
 }
 
-// elsewhere are targets that a careless server sends to another one, or to another path of its own.
-var elsewhere = []string{"//", "///", "/.", "/./", "/../", "/..//", "//evil.example", "//evil.example/..",
+// redirectTargets are targets that a careless server redirects to another host or path.
+var redirectTargets = []string{"//", "///", "/.", "/./", "/../", "/..//", "//evil.example", "//evil.example/..",
 	"//evil.example/%2e%2e", "///evil.example/x", "/%2f%2fevil.example", "/%2F%2Fevil.example/..", `/\evil.example`,
 	`//\evil.example`, "/%5cevil.example", "/%5c%5cevil.example/..", "/..//evil.example", "/%2e%2e//evil.example",
 	"/.%2e/x", "/;//evil.example", "/%09/evil.example", "/%00//evil.example", "//evil.example%2f..", "/@evil.example",
 	"/evil.example:80", "http://evil.example//x", "http://evil.example", "http://evil.example/..", "*",
 	"/?redirect_to=https://evil.example", "//?next=//evil.example"}
 
-// changed are other ways to write a path, and what asks to be sent elsewhere.
-var changed = []string{
+// pathVariants are alternative spellings of a path, and parameters that ask for a redirect.
+var pathVariants = []string{
 	"%s", "%s/", "/%s", "%s//", "%s/.", "%s/x/..", "%s/%%2e%%2e", `%s\`, "%s%%2f",
 	"%s?redirect_to=//evil.example&next=//evil.example&url=//evil.example&return_to=//evil.example",
 }
 
 var placeholder = regexp.MustCompile(`\{[^}]+\}`)
 
-// TestNothingRedirects asks everything that listens for paths that are written in every way but one: no answer leads anywhere, but that of an upload to what it has made.
+// TestNothingRedirects requests paths in non-canonical spellings from every listener. No response
+// redirects, except the Location of a created upload.
 func TestNothingRedirects(t *testing.T) {
 	t.Parallel()
 
-	// which no other test has
+	// An address that no other test uses.
 	metrics := fmt.Sprintf("127.%d.%d.%d:9091", 1+rand.IntN(200), rand.IntN(250), 1+rand.IntN(250))
 	a := apitest.New(t, func(c *config.Config) { c.MetricsAddr = metrics })
 	a.CreateTable("orders")
@@ -151,24 +151,24 @@ func TestNothingRedirects(t *testing.T) {
 		methods       []string
 		headers       []string
 	}{
-		"what is there": {a.URL, paths, changed, []string{"GET", "POST", "OPTIONS", "CONNECT"},
+		"what is there": {a.URL, paths, pathVariants, []string{"GET", "POST", "OPTIONS", "CONNECT"},
 			[]string{"Authorization: Bearer " + a.Token, "X-Project: " + a.Project, "Tus-Resumable: 1.0.0",
 				"Upload-Length: 3"}},
 		"operations": {a.URL, described, []string{"%s/", "/%s"}, []string{"GET"}, nil},
-		"metrics":    {metrics, []string{"/metrics"}, changed, []string{"GET", "POST"}, nil},
-		"rows": {s.URL, []string{"/", "/pg_class", "/rpc/f"}, changed,
+		"metrics":    {metrics, []string{"/metrics"}, pathVariants, []string{"GET", "POST"}, nil},
+		"rows": {s.URL, []string{"/", "/pg_class", "/rpc/f"}, pathVariants,
 			[]string{"GET", "POST", "CONNECT"}, nil},
-		"watching": {s.AdminURL, []string{"/live", "/ready", "/config", "/metrics", "/schema_cache"}, changed,
+		"watching": {s.AdminURL, []string{"/live", "/ready", "/config", "/metrics", "/schema_cache"}, pathVariants,
 			[]string{"GET", "POST"}, nil},
 	} {
-		targets := elsewhere
+		targets := redirectTargets
 		for _, path := range on.paths {
 			for _, shape := range on.shapes {
 				targets = append(targets[:len(targets):len(targets)], fmt.Sprintf(shape, path))
 			}
 		}
 
-		c := &raw{
+		c := &rawClient{
 			T: t, address: strings.Replace(strings.TrimPrefix(on.address, "http://"), "localhost", "127.0.0.1", 1),
 		}
 

@@ -18,8 +18,8 @@ import (
 	"socle/client"
 )
 
-// addRemote adds a command for every operation of the platform API: socle <noun> <verb>. Names, arguments, flags and help all come from the
-// OpenAPI document, so there is no operation without its command.
+// addRemote adds a command for every operation of the platform API: socle <noun> <verb>. Names,
+// arguments, flags and help come from the OpenAPI document.
 func addRemote(root *cobra.Command, e environment) error {
 	d, err := describe()
 	if err != nil {
@@ -27,7 +27,7 @@ func addRemote(root *cobra.Command, e environment) error {
 	}
 
 	for _, o := range d.operations() {
-		if o.ID == "login" || o.ID == "logout" { // which have to do with what is kept here
+		if o.ID == "login" || o.ID == "logout" { // own commands, which also manage the stored session
 			continue
 		}
 
@@ -36,20 +36,20 @@ func addRemote(root *cobra.Command, e environment) error {
 			noun = "users"
 		}
 
-		one := strings.Join(split(o.ID)[1:], "-")
-		group := child(root, noun)
+		singular := strings.Join(split(o.ID)[1:], "-")
+		group := findCommand(root, noun)
 		if group == nil {
 			group = &cobra.Command{Use: noun,
-				Long: "Work with " + strings.ReplaceAll(noun, "-", " ") + ".", Args: noCommand,
+				Long: "Manage " + strings.ReplaceAll(noun, "-", " ") + ".", Args: noCommand,
 				RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }, GroupID: remoteGroup}
 			root.AddCommand(group)
 		} else if !group.HasSubCommands() {
-			return fmt.Errorf("socle %s is a command by itself, and would be one for %s", noun, o.ID)
+			return fmt.Errorf("socle %s is already a command and cannot group the operation %s", noun, o.ID)
 		}
 
-		// a thing by itself, too: socle backup create
-		if one != noun && one != "" && !group.HasAlias(one) && child(root, one) == nil {
-			group.Aliases = append(group.Aliases, one)
+		// The singular works too: socle backup create.
+		if singular != noun && singular != "" && !group.HasAlias(singular) && findCommand(root, singular) == nil {
+			group.Aliases = append(group.Aliases, singular)
 		}
 
 		group.AddCommand(newRemote(d, o, verb, e).command())
@@ -63,14 +63,14 @@ const remoteGroup = "remote"
 
 func verbs(group *cobra.Command) []string {
 	var all []string
-	for _, c := range group.Commands() { // by name
+	for _, c := range group.Commands() { // sorted by name
 		all = append(all, c.Name())
 	}
 
 	return all
 }
 
-func child(parent *cobra.Command, name string) *cobra.Command {
+func findCommand(parent *cobra.Command, name string) *cobra.Command {
 	i := slices.IndexFunc(parent.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
 	if i < 0 {
 		return nil
@@ -84,13 +84,13 @@ type remote struct {
 	operation
 	e        environment
 	verb     string
-	args     []string // names of the path parameters that are arguments
+	args     []string // path parameters that are arguments
 	queries  []parameter
-	secret   string // name of a header that carries a passphrase; "" for none
+	secret   string // header that carries a passphrase; "": none
 	media    string
 	body     schema
-	members  []string // of the body, in order
-	project  bool     // the path names the project, which --project does
+	members  []string // of the body, sorted
+	project  bool     // --project fills a path parameter
 	document *description
 }
 
@@ -115,11 +115,11 @@ func newRemote(d *description, o operation, verb string, e environment) *remote 
 		}
 	}
 
-	if r.media, r.body = d.body(o); r.media == rawMedia { // a file without a form around it
+	if r.media, r.body = d.body(o); r.media == rawMedia { // a file without a form
 		r.body = schema{Properties: map[string]schema{"file": r.body}, Required: []string{"file"}}
 	}
 
-	r.body.Properties = maps.Clone(r.body.Properties) // those of the document are everyone's
+	r.body.Properties = maps.Clone(r.body.Properties) // the document is shared
 	delete(r.body.Properties, "projectUUID")
 	r.flatten()
 	r.members = slices.Sorted(maps.Keys(r.body.Properties))
@@ -127,7 +127,8 @@ func newRemote(d *description, o operation, verb string, e environment) *remote 
 	return r
 }
 
-// flatten adds to a body that is one list of things the members of one thing: the operation takes either.
+// flatten adds the fields of one item to a body that consists of a list of items, because such an
+// operation accepts either.
 func (r *remote) flatten() {
 	if len(r.body.Properties) != 1 {
 		return
@@ -154,7 +155,7 @@ func (r *remote) command() *cobra.Command {
 		Use:   use,
 		Short: r.Summary,
 		Long:  strings.TrimSpace(r.Summary + ".\n\n" + r.Description),
-		Args:  exactly(len(r.args)),
+		Args:  exactArgs(len(r.args)),
 		RunE:  r.run,
 	}
 
@@ -196,7 +197,7 @@ func (r *remote) command() *cobra.Command {
 	return cmd
 }
 
-// usage is the help of a flag: what it means, and what it may be.
+// usage returns the help of a flag: its description and its allowed values.
 func usage(meaning string, s schema) string {
 	if len(s.Enum) > 0 {
 		var values []string
@@ -207,7 +208,7 @@ func usage(meaning string, s schema) string {
 		meaning = strings.TrimSpace(meaning + " One of " + strings.Join(values, ", ") + ".")
 	}
 
-	if s.is("object") || s.is("array") && s.Items != nil && !s.Items.is("string") {
+	if s.is("object") || (s.is("array") && s.Items != nil && !s.Items.is("string")) {
 		meaning = strings.TrimSpace(meaning + " As JSON.")
 	}
 	if s.Default != nil {
@@ -217,7 +218,7 @@ func usage(meaning string, s schema) string {
 	return meaning
 }
 
-func exactly(n int) cobra.PositionalArgs {
+func exactArgs(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
 			return fmt.Errorf("%w: socle %s", errUsage, strings.TrimPrefix(cmd.UseLine(), "socle "))
@@ -226,8 +227,8 @@ func exactly(n int) cobra.PositionalArgs {
 	}
 }
 
-// errNoProject says what is missing.
-var errNoProject = fmt.Errorf("%w: which project? --project, SOCLE_PROJECT, or socle use", errUsage)
+// errNoProject is the failure of a command that needs a project.
+var errNoProject = fmt.Errorf("%w: no project selected; use --project, SOCLE_PROJECT or socle use", errUsage)
 
 func (r *remote) run(cmd *cobra.Command, args []string) error {
 	c, err := r.e.client(cmd)
@@ -286,7 +287,7 @@ func (r *remote) path(project string, args []string) (string, error) {
 				return "", errNoProject
 			}
 			part = url.PathEscape(project)
-		case name == "fullFileName": // a path of its own
+		case name == "fullFileName": // may contain slashes
 			part, args = (&url.URL{Path: args[0]}).EscapedPath(), args[1:]
 		default:
 			part, args = url.PathEscape(args[0]), args[1:]
@@ -298,7 +299,7 @@ func (r *remote) path(project string, args []string) (string, error) {
 	return strings.Join(parts, "/"), nil
 }
 
-// json makes the body of the file and the flags that were given; a flag wins.
+// json builds the body from the file and the flags. A flag overrides the file.
 func (r *remote) json(cmd *cobra.Command) (json.RawMessage, error) {
 	body := map[string]json.RawMessage{}
 	if name, _ := cmd.Flags().GetString("body"); name != "" {
@@ -308,7 +309,7 @@ func (r *remote) json(cmd *cobra.Command) (json.RawMessage, error) {
 		}
 
 		if err := json.Unmarshal(text, &body); err != nil {
-			return nil, fmt.Errorf("%w: --body is no JSON object", errUsage)
+			return nil, fmt.Errorf("%w: --body must be a JSON object", errUsage)
 		}
 	}
 
@@ -344,7 +345,7 @@ func (r *remote) json(cmd *cobra.Command) (json.RawMessage, error) {
 	return json.Marshal(body)
 }
 
-// value returns a flag's value as JSON of its member's type.
+// value returns a flag's value as JSON in the type of its field.
 func (r *remote) value(cmd *cobra.Command, name string) (json.RawMessage, error) {
 	s := r.document.resolve(r.body.Properties[name])
 
@@ -358,16 +359,16 @@ func (r *remote) value(cmd *cobra.Command, name string) (json.RawMessage, error)
 	}
 
 	if !json.Valid([]byte(text)) {
-		if s.Type == nil { // anything goes, a text too
+		if s.Type == nil { // any type, a string too
 			return json.Marshal(text)
 		}
-		return nil, fmt.Errorf("%w: --%s takes %s", errUsage, kebab(name), article(s))
+		return nil, fmt.Errorf("%w: --%s takes %s", errUsage, kebab(name), expectedType(s))
 	}
 
 	return json.RawMessage(text), nil
 }
 
-func article(s schema) string {
+func expectedType(s schema) string {
 	switch {
 	case s.is("integer"):
 		return "a whole number"
@@ -387,7 +388,7 @@ func readInput(cmd *cobra.Command, name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// show prints an answer: JSON as it came, or for people.
+// show prints a response, as JSON or for people.
 func (r *remote) show(cmd *cobra.Command, reply *client.Reply, err error) error {
 	if err != nil {
 		return explain(err)
@@ -400,7 +401,7 @@ func (r *remote) show(cmd *cobra.Command, reply *client.Reply, err error) error 
 	return printReply(cmd.OutOrStdout(), reply)
 }
 
-// explain adds to a failure what to do next.
+// explain adds the next step to a failure.
 func explain(err error) error {
 	e, ok := errors.AsType[*client.Error](err)
 	if !ok {

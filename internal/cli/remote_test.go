@@ -15,15 +15,16 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// scripted are what the scripts can do beside what every testscript can.
-var scripted = map[string]func(ts *testscript.TestScript, neg bool, args []string){
-	// call ARGS... is socle within the test: "exec socle" starts a process as people do, which takes half a second of a processor under the race detector.
+// scriptCommands are the additional commands of the scripts.
+var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	// call ARGS... runs socle in the process of the test. "exec socle" starts a process, which
+	// costs half a second of CPU under the race detector.
 	"call": func(ts *testscript.TestScript, neg bool, args []string) {
 		if status := Run(context.Background(), args, environ(ts), ts.Stdout(), ts.Stderr()); status == 0 == neg {
 			ts.Fatalf("socle %v: status %d", args, status)
 		}
 	},
-	// await PATTERN ARGS... types a command until it prints something that the pattern matches.
+	// await PATTERN ARGS... repeats a command until its output matches the pattern.
 	"await": func(ts *testscript.TestScript, _ bool, args []string) {
 		pattern, deadline := regexp.MustCompile(args[0]), time.Now().Add(time.Minute)
 		for {
@@ -39,14 +40,14 @@ var scripted = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 			<-time.After(50 * time.Millisecond)
 		}
 	},
-	// uuid NAME sets a variable to the first UUID that the last command printed.
+	// uuid NAME sets a variable to the first UUID in the output of the last command.
 	"uuid": func(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Setenv(args[0], regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).
 			FindString(ts.ReadFile("stdout")))
 	},
 }
 
-// environ is what a command of a script finds in its environment.
+// environ returns the environment of a command in a script.
 func environ(ts *testscript.TestScript) []string {
 	var all []string
 	for _, name := range []string{
@@ -60,13 +61,13 @@ func environ(ts *testscript.TestScript) []string {
 	return all
 }
 
-// TestScripts runs the scripts of testdata: socle as people type it, against a server.
+// TestScripts runs the scripts of testdata against a server.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	testscript.Run(t,
-		testscript.Params{Dir: "testdata/scripts", Cmds: scripted, Setup: func(env *testscript.Env) error {
+		testscript.Params{Dir: "testdata/scripts", Cmds: scriptCommands, Setup: func(env *testscript.Env) error {
 			env.Setenv("SOCLE_URL", a.URL)
 			env.Setenv("TOKEN", a.Token)
 			env.Setenv("EMAIL", a.Email)
@@ -78,7 +79,8 @@ func TestScripts(t *testing.T) {
 		}})
 }
 
-// TestEveryOperationHasItsCommand: no two operations share a command, no command hides another, and every flag can be typed.
+// TestEveryOperationHasItsCommand: commands are unique per operation, and all flags are valid and
+// unique.
 func TestEveryOperationHasItsCommand(t *testing.T) {
 	t.Parallel()
 

@@ -13,15 +13,15 @@ import (
 	"socle/internal/standalone"
 )
 
-// rest serves the rows of a database without the platform. It has the settings of PostgREST instead of ours.
+// rest serves the rows of a database without the platform. It takes the settings of PostgREST.
 func rest(e environment) *cobra.Command {
 	var example, ready bool
 	cmd := &cobra.Command{
 		Use:   "rest [configuration file]",
-		Short: "Serve the rows of any PostgreSQL by PostgREST's contract and settings, without the platform",
+		Short: "Serve the rows of any PostgreSQL database as PostgREST does, without the platform",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return fmt.Errorf("%w: rest takes one configuration file, and got %q too", errUsage, args[1])
+				return fmt.Errorf("%w: rest takes one configuration file, got %q too", errUsage, args[1])
 			}
 			return nil
 		},
@@ -73,18 +73,19 @@ func rest(e environment) *cobra.Command {
 
 	cmd.Flags().BoolVar(&example, "example", false, "print a configuration file with all settings")
 	cmd.Flags().BoolVar(&ready, "ready", false,
-		"ask the server that runs with this configuration, where it answers those who watch, whether it is ready")
+		"check through its admin server whether the server with this configuration is ready")
 
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		fmt.Fprintf(cmd.OutOrStdout(),
-			"%s\n\nUsage:\n  %s\n\nFlags:\n%s\nSettings, of which the environment wins over the file:\n\n%s",
+			"%s\n\nUsage:\n  %s\n\nFlags:\n%s\nSettings (the environment overrides the file):\n\n%s",
 			cmd.Short, cmd.UseLine(), cmd.LocalFlags().FlagUsages(), standalone.Help())
 	})
 
 	return cmd
 }
 
-// reloadOnSignal has SIGUSR1 read the schema again and SIGUSR2 the configuration, until the function that it returns is called.
+// reloadOnSignal reloads the schema on SIGUSR1 and the configuration on SIGUSR2, until stop is
+// called.
 func reloadOnSignal(s *standalone.Server) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2)

@@ -41,7 +41,7 @@ func TestRestIsExplained(t *testing.T) {
 	}
 }
 
-// TestRest serves until it is told to stop, and reads the schema again on a signal, which does not end it.
+// TestRest serves until canceled. A signal reloads the schema and does not end the command.
 func TestRest(t *testing.T) {
 	t.Parallel()
 
@@ -68,19 +68,20 @@ func TestRest(t *testing.T) {
 	buffer := make([]byte, 200)
 	n, err := out.Read(buffer)
 	if err != nil || !strings.HasPrefix(string(buffer[:n]), "The rows are served at http://127.0.0.1:") {
-		t.Fatalf("it says %q, %v", buffer[:n], err)
+		t.Fatalf("got stdout %q, %v", buffer[:n], err)
 	}
 
 	if n, err = out.Read(buffer); err != nil ||
 		!strings.HasPrefix(string(buffer[:n]), "Health and metrics: unix:"+socket) {
-		t.Fatalf("it says %q, %v", buffer[:n], err)
+		t.Fatalf("got stdout %q, %v", buffer[:n], err)
 	}
+
 	if told, log, status := run(t, environ, "rest", "--ready"); status != 0 || told != "OK: "+socket+"\n" {
 		t.Errorf("ready: %q, %q, status %d", told, log, status)
 	}
 
 	arrived := make(chan os.Signal, 1)
-	signal.Notify(arrived, syscall.SIGUSR1) // or it could come after the command has ended, and end the tests
+	signal.Notify(arrived, syscall.SIGUSR1) // else a late signal would end the tests
 
 	defer signal.Stop(arrived)
 

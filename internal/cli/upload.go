@@ -16,7 +16,7 @@ import (
 	"socle/client"
 )
 
-// upload sends the flags as the parts of a form, the file last, as it is read.
+// upload streams the flags as the parts of a form, the file last.
 func (r *remote) upload(cmd *cobra.Command, c *client.Client, req client.Request) error {
 	in, out := io.Pipe()
 	form := multipart.NewWriter(out)
@@ -33,22 +33,22 @@ func (r *remote) upload(cmd *cobra.Command, c *client.Client, req client.Request
 	progress := newProgress(cmd.ErrOrStderr(), size)
 	go func() {
 		err := r.writeParts(cmd, form, file, name, progress)
-		out.CloseWithError(errors.Join(err, form.Close())) // nil is the end of the body
+		out.CloseWithError(errors.Join(err, form.Close())) // nil ends the body
 	}()
 
 	req.Header.Set("Content-Type", form.FormDataContentType())
 	req.Body = in
 	reply, err := c.Do(cmd.Context(), req)
-	in.CloseWithError(io.ErrClosedPipe) // the writer ends, if the server has heard enough
+	in.CloseWithError(io.ErrClosedPipe) // stops the writer if the server has answered early
 	progress.end()
 
 	return r.show(cmd, reply, err)
 }
 
-// rawMedia is how the document describes a body that is a file of any type.
+// rawMedia is the media type of a body that is a file of any type.
 const rawMedia = "*/*"
 
-// send sends a file as the body itself, as it is read.
+// send streams a file as the body itself.
 func (r *remote) send(cmd *cobra.Command, c *client.Client, req client.Request) error {
 	file, name, size, err := r.open(cmd)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *remote) send(cmd *cobra.Command, c *client.Client, req client.Request) 
 	return r.show(cmd, reply, err)
 }
 
-// open opens the file that the flag of a binary member names.
+// open opens the file that the flag of a binary field names.
 func (r *remote) open(cmd *cobra.Command) (file io.ReadCloser, name string, size int64, err error) {
 	for _, member := range r.members {
 		if r.body.Properties[member].Format != "binary" {
@@ -80,7 +80,7 @@ func (r *remote) open(cmd *cobra.Command) (file io.ReadCloser, name string, size
 		path := cmd.Flags().Lookup(kebab(member)).Value.String()
 		switch path {
 		case "":
-			return nil, "", 0, fmt.Errorf("%w: --%s is needed", errUsage, kebab(member))
+			return nil, "", 0, fmt.Errorf("%w: --%s is required", errUsage, kebab(member))
 		case "-":
 			return io.NopCloser(cmd.InOrStdin()), "", -1, nil
 		}

@@ -15,8 +15,8 @@ import (
 
 func use(e environment) *cobra.Command {
 	return &cobra.Command{Use: "use PROJECT",
-		Short: "Choose the project that further commands act in, by its name or UUID",
-		Args:  exactly(1), GroupID: remoteGroup,
+		Short: "Select the project for further commands, by name or UUID",
+		Args:  exactArgs(1), GroupID: remoteGroup,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := e.client(cmd)
 			if err != nil {
@@ -39,7 +39,7 @@ func use(e environment) *cobra.Command {
 
 type namedProject struct{ UUID, Name string }
 
-// findProject returns the project of a UUID or a name, which another organization may have too.
+// findProject returns a project by UUID or by name. A name may be ambiguous across organizations.
 func findProject(ctx context.Context, c *client.Client, name string) (namedProject, error) {
 	if uuid.Validate(name) == nil {
 		var p namedProject
@@ -75,7 +75,7 @@ func findProject(ctx context.Context, c *client.Client, name string) (namedProje
 
 	switch len(found) {
 	case 0:
-		return namedProject{}, fmt.Errorf("you have no project %q; socle projects list", name)
+		return namedProject{}, fmt.Errorf("you have no project %q; list them with: socle projects list", name)
 	case 1:
 		return found[0], nil
 	}

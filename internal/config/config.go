@@ -1,9 +1,9 @@
-// Package config knows every setting of the server: its name, flag, default and
-// meaning, how it is read and what it may be. One table declares them, see
-// [Settings]; reading, help and printing follow from it.
+// Package config owns the settings of the server: their names, flags, defaults, descriptions,
+// parsing and validation. One table declares them, see [Settings]; parsing, help and printing are
+// derived from it.
 //
-// It looks at the environment, the flags and the files that hold secrets, and at
-// nothing else: whether an address is free or a database answers is for others to find out.
+// It reads the environment, the flags and the secret files, and nothing else. Whether an address is
+// free or a database answers is for the packages that use them.
 package config
 
 import (
@@ -17,35 +17,35 @@ import (
 	"strings"
 )
 
-// Config is what the server needs to know before it starts. [Load] makes one that is valid.
+// Config is the configuration of the server. [Load] returns a valid one.
 type Config struct {
 	Addr           string // host:port to listen on
 	DataDir        string // absolute
-	DatabaseURL    Secret // of the platform database; "" for a private PostgreSQL
-	PublicURL      string // without a trailing slash; "" when unknown, see BaseURL
-	StorageURL     string // s3://…, see S3, or file:///absolute/path, or "" for a folder of DataDir, see StorageDir
+	DatabaseURL    Secret // of the platform database; "": a private PostgreSQL
+	PublicURL      string // without a trailing slash; "": unknown, see BaseURL
+	StorageURL     string // s3://…, see S3, or file:///absolute/path; "": a folder of DataDir, see StorageDir
 	S3AccessKey    Secret
 	S3SecretKey    Secret
 	S3SessionToken Secret
-	SecretKey      Secret         // as it was given; "" for one of our own, see LoadSecretKey
-	RateLimit      bool           // sign-up and log-in are limited
-	SignUp         bool           // anyone may create a user
+	SecretKey      Secret         // as given; "": a generated key, see LoadSecretKey
+	RateLimit      bool           // limits sign-up and log-in
+	SignUp         bool           // anyone may create an account
 	PasswordMin    int            // characters
-	TrustedProxies []netip.Prefix // whose forwarding headers are believed; none: nobody's
+	TrustedProxies []netip.Prefix // proxies whose forwarding headers are trusted
 	LogFormat      string         // text or json
 	LogLevel       slog.Level
-	PostgresBin    string // folder of PostgreSQL's programs, absolute; "" to look for it
-	MetricsAddr    string // host:port of the metrics, or "" for none
-	SMTPURL        Secret // of the server that takes mails; "" to write them to the log
-	MailFrom       string // the address that mails come from; never "" beside an SMTPURL
+	PostgresBin    string // folder of PostgreSQL's programs, absolute; "": search for it
+	MetricsAddr    string // host:port of the metrics; "": none
+	SMTPURL        Secret // SMTP server; "": write mails to the log
+	MailFrom       string // sender address; never "" with an SMTPURL
 }
 
-// Secret is text that is never printed: only an explicit conversion to string reveals it.
+// Secret is text that is redacted when printed. Only an explicit conversion to string reveals it.
 type Secret string
 
 const redacted = "[redacted]"
 
-// String returns a placeholder, or nothing for the empty Secret.
+// String returns a placeholder, or "" for the empty Secret.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -53,7 +53,7 @@ func (s Secret) String() string {
 	return redacted
 }
 
-// Format prints the placeholder whatever the verb.
+// Format prints the placeholder for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
 
 // MarshalText returns the placeholder.
@@ -79,8 +79,8 @@ func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// BaseURL returns the address under which clients reach the server, without a trailing slash: PublicURL,
-// or without one how a server that listens on addr is reached from its own machine.
+// BaseURL returns the address at which clients reach the server, without a trailing slash. Without
+// a PublicURL it is derived from the listen address and valid on the same machine.
 func (c Config) BaseURL(addr net.Addr) string {
 	if c.PublicURL != "" {
 		return c.PublicURL
@@ -98,7 +98,8 @@ func (c Config) BaseURL(addr net.Addr) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// StorageDir returns the absolute path of the folder for files and backups, if they go to a folder.
+// StorageDir returns the absolute path of the folder for files and backups, if StorageURL names a
+// folder.
 func (c Config) StorageDir() string {
 	if u, err := url.Parse(c.StorageURL); err == nil && u.Scheme == "file" && u.Path != "" {
 		return filepath.FromSlash(u.Path)
@@ -106,16 +107,16 @@ func (c Config) StorageDir() string {
 	return filepath.Join(c.DataDir, "storage")
 }
 
-// Shown is a setting as it may be shown to whoever administrates the instance.
+// Shown is a setting with its current value, for administrators.
 type Shown struct {
-	Name    string `json:"name" doc:"The environment variable."`
-	Value   string `json:"value" doc:"What the server was started with; a secret is redacted."`
+	Name    string `json:"name" doc:"Environment variable."`
+	Value   string `json:"value" doc:"Value at the start of the server; secrets are redacted."`
 	Default string `json:"default"`
 	Meaning string `json:"meaning"`
 	Secret  bool   `json:"secret"`
 }
 
-// Shown returns the settings in the order of their declaration, secrets redacted.
+// Shown returns the settings in the order of declaration, secrets redacted.
 func (c Config) Shown() []Shown {
 	all := make([]Shown, len(settings))
 	for i, s := range settings {

@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const regularKey = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=" // no more than 8 different bytes
+const regularKey = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=" // at most 8 distinct bytes
 
-// randomKey is 32 bytes that look random.
+// randomKey is base64 of 32 random-looking bytes.
 const randomKey = "gV7pCq2m0wXnT4sZ9yLd5eKr8uBf1hJa3iOcGQxEvMk="
 
 var comparePrefix = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
@@ -94,7 +94,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// What String prints is what Load takes, but for secrets.
+// TestStringLoads: Load accepts the output of String, except for secrets.
 func TestStringLoads(t *testing.T) {
 	t.Parallel()
 
@@ -161,17 +161,17 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestLoadComparesSettings: what is wrong only beside another setting.
+// TestLoadComparesSettings: constraints between two settings.
 func TestLoadComparesSettings(t *testing.T) {
 	t.Parallel()
 
 	_, err := Load([]string{"SOCLE_SMTP_URL=smtp://localhost"}, nil)
-	if want := "SOCLE_MAIL_FROM: is needed beside SOCLE_SMTP_URL"; err == nil || err.Error() != want {
+	if want := "SOCLE_MAIL_FROM: is required with SOCLE_SMTP_URL"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
-// TestLoadBesideAClient: what the commands that call a server read from the environment is no setting of the server, and no mistake.
+// TestLoadBesideAClient: the server accepts and ignores the variables of the client commands.
 func TestLoadBesideAClient(t *testing.T) {
 	t.Parallel()
 
@@ -195,14 +195,14 @@ func TestLoadReportsAll(t *testing.T) {
 	}
 
 	want := []string{
-		"SOCLE_ADDR_FILE: there is no such setting; the nearest is SOCLE_ADDR",
-		"SOCLE_ADRR: there is no such setting; the nearest is SOCLE_ADDR",
-		"SOCLE_DATABASE_URL_FIL: there is no such setting; the nearest is SOCLE_DATABASE_URL_FILE",
-		"SOCLE_PASSWORT_MIN: there is no such setting; the nearest is SOCLE_PASSWORD_MIN",
-		"--data: there is no such flag; the nearest is --addr",
+		"SOCLE_ADDR_FILE: unknown setting; did you mean SOCLE_ADDR?",
+		"SOCLE_ADRR: unknown setting; did you mean SOCLE_ADDR?",
+		"SOCLE_DATABASE_URL_FIL: unknown setting; did you mean SOCLE_DATABASE_URL_FILE?",
+		"SOCLE_PASSWORT_MIN: unknown setting; did you mean SOCLE_PASSWORD_MIN?",
+		"--data: unknown flag; did you mean --addr?",
 		`SOCLE_ADDR: "x" is not host:port with a port from 0 to 65535`,
-		`SOCLE_SIGN_UP: "x" is none of open, closed`,
-		`SOCLE_LOG_LEVEL: "x" is none of debug, info, warn, error`,
+		`SOCLE_SIGN_UP: "x" is not one of open, closed`,
+		`SOCLE_LOG_LEVEL: "x" is not one of debug, info, warn, error`,
 	}
 	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
 		t.Errorf("Load (-want +got):\n%s", diff)
@@ -374,7 +374,7 @@ func TestS3(t *testing.T) {
 		t.Errorf("Load = %q, %q, %v, want our own setting to win", string(c.S3AccessKey), string(c.S3SecretKey), err)
 	}
 	if _, ok := (Config{StorageURL: "file:///srv"}).S3(); ok {
-		t.Error("a folder is taken for S3")
+		t.Error("S3 of a file URL = true, want false")
 	}
 
 	for _, environ := range [][]string{keys[:1], keys[1:]} {
@@ -389,7 +389,7 @@ func TestS3(t *testing.T) {
 
 	for token, environ := range map[Secret][]string{
 		"canary3": append(keys, "AWS_SESSION_TOKEN=canary3"),
-		// of other keys
+		// session token of other keys
 		"": append(keys, "AWS_SESSION_TOKEN=canary3", "SOCLE_S3_ACCESS_KEY=mine", "SOCLE_S3_SECRET_KEY=mine too"),
 		"own": append(keys, "AWS_SESSION_TOKEN=canary3", "SOCLE_S3_ACCESS_KEY=mine", "SOCLE_S3_SECRET_KEY=mine too",
 			"SOCLE_S3_SESSION_TOKEN=own"),

@@ -16,9 +16,9 @@ const (
 	fileSuffix = "_FILE"
 )
 
-// Load reads the settings from flags, by the flags' names, and from an environment as [os.Environ] returns it.
-// A flag wins over the environment, which wins over the default; an empty value is as good as none.
-// Whatever is wrong is reported in one error of one line for each mistake, which names the variable.
+// Load reads the settings from flags, keyed by flag name, and from an environment in the form of
+// [os.Environ]. A flag overrides the environment, which overrides the default. An empty value
+// counts as unset. The error has one line for each mistake, which names the variable.
 func Load(environ []string, flags map[string]string) (Config, error) {
 	env := map[string]string{}
 	for _, entry := range environ {
@@ -48,14 +48,15 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 	}
 
 	if c.SMTPURL != "" && c.MailFrom == "" {
-		errs = append(errs, errors.New("SOCLE_MAIL_FROM: is needed beside SOCLE_SMTP_URL"))
+		errs = append(errs, errors.New("SOCLE_MAIL_FROM: is required with SOCLE_SMTP_URL"))
 	}
 	if c.S3SessionToken == Secret(env["AWS_SESSION_TOKEN"]) && c.S3AccessKey != Secret(env["AWS_ACCESS_KEY_ID"]) {
-		c.S3SessionToken = "" // it belongs to other keys
+		c.S3SessionToken = "" // belongs to other keys
 	}
 	if _, s3 := c.S3(); s3 && (c.S3AccessKey == "") != (c.S3SecretKey == "") {
 		errs = append(errs,
-			errors.New("SOCLE_STORAGE_URL: a storage in S3 needs both SOCLE_S3_ACCESS_KEY and SOCLE_S3_SECRET_KEY, or neither where a role gives credentials"))
+			errors.New("SOCLE_STORAGE_URL: an S3 storage requires both SOCLE_S3_ACCESS_KEY and SOCLE_S3_SECRET_KEY, "+
+				"or neither if a role provides credentials"))
 	}
 
 	if len(errs) > 0 {
@@ -65,7 +66,7 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 	return c, nil
 }
 
-// text returns what the setting was given, or its default.
+// text returns the given value of the setting, or its default.
 func (s Setting) text(env, flags map[string]string) (string, error) {
 	given, file := flags[s.Flag], ""
 	if s.Secret {
@@ -81,7 +82,7 @@ func (s Setting) text(env, flags map[string]string) (string, error) {
 
 	switch {
 	case given != "" && file != "":
-		return "", fmt.Errorf("%s%s is set too, and only one can be", s.Name, fileSuffix)
+		return "", fmt.Errorf("%s%s is set too; set only one of them", s.Name, fileSuffix)
 	case file != "":
 		return readSecret(file)
 	case given != "":
@@ -93,7 +94,7 @@ func (s Setting) text(env, flags map[string]string) (string, error) {
 	return s.Default, nil
 }
 
-// readSecret returns the content of a file without the line break at its end.
+// readSecret returns the content of a file without its trailing line break.
 func readSecret(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -109,13 +110,13 @@ func readSecret(name string) (string, error) {
 
 	content = bytes.TrimRight(content, "\r\n")
 	if len(content) == 0 || len(content) > max {
-		return "", fmt.Errorf("%s is empty or far too long", name)
+		return "", fmt.Errorf("%s is empty or longer than 64 KiB", name)
 	}
 
 	return string(content), nil
 }
 
-// unknown returns an error for each name that is no setting's, with the nearest one that is.
+// unknown returns an error for each unknown name, with the nearest known one.
 func unknown(env, flags map[string]string) []error {
 	clients := []string{ClientURL, ClientToken, ClientProject, ClientPassphrase}
 	var names, flagNames []string
@@ -132,26 +133,27 @@ func unknown(env, flags map[string]string) []error {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if !slices.Contains(names, name) && !slices.Contains(clients, name) {
 			errs = append(errs,
-				fmt.Errorf("%s: there is no such setting; the nearest is %s", name, Nearest(name, names)))
+				fmt.Errorf("%s: unknown setting; did you mean %s?", name, Nearest(name, names)))
 		}
 	}
 
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		if !slices.Contains(flagNames, name) {
 			errs = append(errs,
-				fmt.Errorf("--%s: there is no such flag; the nearest is --%s", name, Nearest(name, flagNames)))
+				fmt.Errorf("--%s: unknown flag; did you mean --%s?", name, Nearest(name, flagNames)))
 		}
 	}
 
 	return errs
 }
 
-// Nearest returns which of names, at least one, is most like name.
+// Nearest returns the element of names with the smallest edit distance to name. names must not be
+// empty.
 func Nearest(name string, names []string) string {
 	return slices.MinFunc(names, func(a, b string) int { return distance(name, a) - distance(name, b) })
 }
 
-// distance returns how many bytes must be inserted, removed or replaced to make b of a.
+// distance returns the Levenshtein distance of a and b in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -14,28 +14,28 @@ import (
 	"strings"
 )
 
-// The functions here read one setting's text, which is not empty. Their errors say
-// what is taken; those of secrets never repeat the text or anything made from it.
+// The functions below parse the non-empty text of one setting. Their errors name the accepted
+// values. Errors of secrets never repeat any part of the text.
 
-func same(text string) string { return text }
+func identity(text string) string { return text }
 
 func oneOf(words ...string) func(string) (string, error) {
 	return func(text string) (string, error) {
 		if !slices.Contains(words, text) {
-			return "", fmt.Errorf("%q is none of %s", text, strings.Join(words, ", "))
+			return "", fmt.Errorf("%q is not one of %s", text, strings.Join(words, ", "))
 		}
 		return text, nil
 	}
 }
 
-func either(yes, no string) func(string) (bool, error) {
+func parseSwitch(yes, no string) func(string) (bool, error) {
 	return func(text string) (bool, error) {
 		text, err := oneOf(yes, no)(text)
 		return text == yes, err
 	}
 }
 
-func word(yes, no string) func(bool) string {
+func formatSwitch(yes, no string) func(bool) string {
 	return func(b bool) string {
 		if b {
 			return yes
@@ -59,7 +59,7 @@ func address(text string) (string, error) {
 
 func databaseURL(text string) (Secret, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
 		return "", errors.New(
 			"is not of the form postgres://user:password@host:port/database, with special characters percent-encoded",
 		)
@@ -70,7 +70,7 @@ func databaseURL(text string) (Secret, error) {
 
 func publicURL(text string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" ||
 		u.User != nil || strings.ContainsAny(text, "?#") {
 		return "", errors.New(
 			"is not of the form https://host or https://host:port/path, without user, query or fragment",
@@ -89,7 +89,7 @@ func storageURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "file" || u.Host != "" || u.Opaque != "" || strings.ContainsAny(text, "?#") ||
 		!path.IsAbs(u.Path) || path.Clean(u.Path) == "/" || strings.Contains(u.Path, "\x00") {
-		return "", errors.New("only file:///absolute/path and s3://bucket are taken, or nothing for the data folder")
+		return "", errors.New("must be file:///absolute/path, s3://bucket or empty")
 	}
 
 	return text, nil
@@ -97,8 +97,8 @@ func storageURL(text string) (string, error) {
 
 func smtpURL(text string) (Secret, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" ||
-		strings.ContainsAny(text, "?#") {
+	if err != nil || (u.Scheme != "smtp" && u.Scheme != "smtps") || u.Hostname() == "" ||
+		(u.Path != "" && u.Path != "/") || strings.ContainsAny(text, "?#") {
 		return "", errors.New(
 			"is not of the form smtp://user:password@host:port or smtps://…, with special characters percent-encoded",
 		)

@@ -11,24 +11,25 @@ import (
 	"time"
 )
 
-// S3 is a storage in a service that speaks S3.
+// S3 is the configuration of a storage in an S3 service.
 type S3 struct {
 	Bucket    string
-	Prefix    string        // of all keys, without slashes around it; "" for none
-	Endpoint  string        // the service's address; "" for Amazon's
+	Prefix    string        // of all keys, without slashes around it; may be ""
+	Endpoint  string        // URL of the service; "": Amazon's
 	Region    string        // never ""
-	PathStyle bool          // the bucket stands in the path and not in the host's name
-	Timeout   time.Duration // for the service's answer, all attempts together; more for what takes long to send
+	PathStyle bool          // the bucket is in the path, not in the host name
+	Timeout   time.Duration // for one request including retries; more for large bodies
 
-	// Both keys or none: then the usual chain of Amazon's tools is asked for credentials that expire.
+	// Both keys or none. Without keys, the AWS SDK's default credentials chain provides temporary
+	// ones.
 	AccessKey    Secret
 	SecretKey    Secret
-	SessionToken Secret // that belongs to temporary keys; "" for others
+	SessionToken Secret // of temporary keys; may be ""
 }
 
 const (
-	usualRegion  = "us-east-1"
-	usualTimeout = 30 * time.Second
+	defaultRegion  = "us-east-1"
+	defaultTimeout = 30 * time.Second
 )
 
 var (
@@ -37,7 +38,7 @@ var (
 	keyPrefix  = regexp.MustCompile(`^(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
 )
 
-// S3 returns where in S3 files and backups go, if they do.
+// S3 returns the configuration of the S3 storage. It reports false if StorageURL is not an S3 URL.
 func (c Config) S3() (S3, bool) {
 	if !strings.HasPrefix(c.StorageURL, "s3:") {
 		return S3{}, false
@@ -50,36 +51,37 @@ func (c Config) S3() (S3, bool) {
 }
 
 func parseS3(text string) (S3, error) {
-	form := errors.New("is not of the form s3://bucket/prefix?region=…&endpoint=https://…, with path_style and timeout as further options")
+	malformed := errors.New("is not of the form s3://bucket/prefix?region=…&endpoint=https://…, " +
+		"with the further options path_style and timeout")
 
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "s3" || u.User != nil || u.Opaque != "" || u.Fragment != "" ||
 		!bucketName.MatchString(u.Host) {
-		return S3{}, form
+		return S3{}, malformed
 	}
 
 	path := strings.TrimSuffix(u.Path, "/")
 
 	options, err := url.ParseQuery(u.RawQuery)
 	if err != nil || !keyPrefix.MatchString(path) {
-		return S3{}, form
+		return S3{}, malformed
 	}
 
 	endpoint := options.Get("endpoint")
 	s := S3{Bucket: u.Host, Prefix: strings.TrimPrefix(path, "/"),
-		Endpoint: endpoint, Region: cmp.Or(options.Get("region"), usualRegion),
-		PathStyle: endpoint != "", Timeout: usualTimeout}
+		Endpoint: endpoint, Region: cmp.Or(options.Get("region"), defaultRegion),
+		PathStyle: endpoint != "", Timeout: defaultTimeout}
 
 	if endpoint != "" {
 		at, err := url.Parse(endpoint)
-		if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Hostname() == "" || at.User != nil ||
+		if err != nil || (at.Scheme != "http" && at.Scheme != "https") || at.Hostname() == "" || at.User != nil ||
 			strings.Trim(at.Path, "/") != "" || strings.ContainsAny(endpoint, "?#") {
 			return S3{}, errors.New("has an endpoint that is not of the form https://host or http://host:port")
 		}
 	}
 
 	if !regionName.MatchString(s.Region) {
-		return S3{}, errors.New("has a region that is none")
+		return S3{}, errors.New("has an invalid region")
 	}
 
 	for name, values := range options {
@@ -97,12 +99,12 @@ func parseS3(text string) (S3, error) {
 				err = errors.New("out of range")
 			}
 		default:
-			return S3{}, fmt.Errorf("has the option %s, and only region, endpoint, path_style and timeout are known",
+			return S3{}, fmt.Errorf("has the unknown option %s; known are region, endpoint, path_style and timeout",
 				name)
 		}
 
 		if err != nil {
-			return S3{}, fmt.Errorf("has the option %s with a value that it does not take", name)
+			return S3{}, fmt.Errorf("has an invalid value for the option %s", name)
 		}
 	}
 

@@ -14,12 +14,13 @@ import (
 	"syscall"
 )
 
-const minKey = 32 // bytes
+const minKeySize = 32 // bytes
 
-// LoadSecretKey returns the key that protects all that Socle encrypts or derives: SecretKey decoded,
-// or without one the key in the file secret.key of the data folder. That file is made, with the folder, when
-// there is none, and of two servers that start at once both get the same. A file that is
-// garbled, or that another account owns or can read, is an error and never replaced.
+// LoadSecretKey returns the key from which Socle derives all its encryption keys. It is the decoded
+// SecretKey, or else the content of the file secret.key in the data folder.
+//
+// It creates a missing file and folder. Two servers that start at once get the same key. A file
+// that is malformed, or that another account owns or can read, is an error and is never replaced.
 func (c Config) LoadSecretKey() ([]byte, error) {
 	if c.SecretKey != "" {
 		key, err := decodeKey(string(c.SecretKey))
@@ -34,7 +35,7 @@ func (c Config) LoadSecretKey() ([]byte, error) {
 	key, err := readKey(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := makeKey(name); err != nil {
-			return nil, fmt.Errorf("make the secret key: %w", err)
+			return nil, fmt.Errorf("create the secret key: %w", err)
 		}
 		key, err = readKey(name)
 	}
@@ -42,10 +43,11 @@ func (c Config) LoadSecretKey() ([]byte, error) {
 	return key, err
 }
 
-// makeKey writes a new key, whole and durable, unless someone else was quicker.
+// makeKey atomically and durably writes a new key, unless the file exists.
 func makeKey(name string) error {
 	dir := filepath.Dir(name)
-	// PostgreSQL runs as another account when Socle is root, and must get through to its own folder.
+	// PostgreSQL runs as another account when Socle is root, and must be able to reach its own
+	// folder.
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func makeKey(name string) error {
 	}
 	defer os.Remove(f.Name())
 
-	key := make([]byte, minKey)
+	key := make([]byte, minKeySize)
 	rand.Read(key) // never fails
 
 	_, err = fmt.Fprintln(f, base64.StdEncoding.EncodeToString(key))
@@ -107,7 +109,7 @@ func readKey(name string) ([]byte, error) {
 
 	key, err := decodeKey(strings.TrimSpace(string(text)))
 	if err != nil {
-		return nil, fmt.Errorf("%s: the secret key %w; put it back from a copy", name, err)
+		return nil, fmt.Errorf("%s: the secret key %w; restore it from a backup", name, err)
 	}
 
 	return key, nil
@@ -118,8 +120,7 @@ func secretKey(text string) (Secret, error) {
 	return Secret(text), err
 }
 
-// decodeKey returns the bytes of a key written as hex or in any spelling of base64.
-// Its errors do not repeat the text.
+// decodeKey decodes a key in hex or in any variant of base64. Its errors do not repeat the text.
 func decodeKey(text string) ([]byte, error) {
 	key, err := hex.DecodeString(text)
 	if err != nil {
@@ -130,18 +131,19 @@ func decodeKey(text string) ([]byte, error) {
 		return nil, errors.New("is neither base64 nor hex; make one with: openssl rand -base64 32")
 	}
 
-	if len(key) < minKey {
-		return nil, fmt.Errorf("has %d bytes, fewer than %d; make one with: openssl rand -base64 32", len(key), minKey)
+	if len(key) < minKeySize {
+		return nil, fmt.Errorf("has %d bytes, fewer than %d; make one with: openssl rand -base64 32",
+			len(key), minKeySize)
 	}
-	if placeholder(text) || placeholder(string(key)) || distinct(key) < minKey/2 {
+	if isPlaceholder(text) || isPlaceholder(string(key)) || distinctBytes(key) < minKeySize/2 {
 		return nil, errors.New("is not random; make one with: openssl rand -base64 32")
 	}
 
 	return key, nil
 }
 
-// placeholder reports whether text has a word in it that people write where a key ought to be.
-func placeholder(text string) bool {
+// isPlaceholder reports whether text contains a word that is typical of placeholder secrets.
+func isPlaceholder(text string) bool {
 	text = strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(text))
 	for _, word := range []string{
 		"changeme", "changethis", "replaceme", "secret", "password", "example", "placeholder", "default", "insecure",
@@ -154,8 +156,8 @@ func placeholder(text string) bool {
 	return false
 }
 
-// distinct returns how many different bytes key has: about 30 of 32 if it is random.
-func distinct(key []byte) int {
+// distinctBytes returns the number of distinct bytes in key: about 30 of 32 in a random one.
+func distinctBytes(key []byte) int {
 	seen := map[byte]bool{}
 	for _, b := range key {
 		seen[b] = true

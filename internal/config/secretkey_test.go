@@ -63,8 +63,8 @@ func TestLoadSecretKeyMade(t *testing.T) {
 	group.Wait()
 
 	for _, key := range keys {
-		if len(key) != minKey || !bytes.Equal(key, keys[0]) {
-			t.Fatalf("starts at one moment got the keys %x, want one of %d bytes", keys, minKey)
+		if len(key) != minKeySize || !bytes.Equal(key, keys[0]) {
+			t.Fatalf("starts at one moment got the keys %x, want one of %d bytes", keys, minKeySize)
 		}
 	}
 
@@ -89,7 +89,7 @@ func TestLoadSecretKeyMade(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with the file, it stays as it is.
+// TestLoadSecretKeyRefuses: an invalid file is an error and stays unchanged.
 func TestLoadSecretKeyRefuses(t *testing.T) {
 	t.Parallel()
 
@@ -98,7 +98,7 @@ func TestLoadSecretKeyRefuses(t *testing.T) {
 			if err := os.WriteFile(name, []byte(content), mode); err != nil {
 				return err
 			}
-			return os.Chmod(name, mode) // whatever the umask
+			return os.Chmod(name, mode) // regardless of the umask
 		}
 	}
 
@@ -152,7 +152,7 @@ func TestLoadSecretKeyRefuses(t *testing.T) {
 func TestReadKeyOfAnotherAccount(t *testing.T) {
 	t.Parallel()
 
-	file := "/etc/passwd" // root's, should we be someone else
+	file := "/etc/passwd" // owned by root, for tests under another account
 	if os.Geteuid() == 0 {
 		file = filepath.Join(t.TempDir(), "secret.key")
 		if err := os.WriteFile(file, []byte(randomKey), 0o600); err != nil {

@@ -11,79 +11,84 @@ import (
 	"text/tabwriter"
 )
 
-// Setting is a row of the table of settings.
+// Setting declares a setting.
 type Setting struct {
 	Name string // of the environment variable
-	// without dashes; a secret's takes the path of a file that holds it, since everyone can read arguments
+	// Without dashes. The flag of a secret takes the path of a file, since arguments are visible to
+	// all users.
 	Flag    string
-	Default string // as one would write it
+	Default string // in the form of a user's input
 	Meaning string // one clause, lower case, with the choices
-	Secret  bool   // can be read from a file, which Name with _FILE at its end names
-	Usual   string // a variable that other programs read too, and that counts if this one is not set; or ""
+	Secret  bool   // can be read from the file named by Name plus _FILE
+	Usual   string // conventional variable of other programs, used as a fallback; may be ""
 
-	set  func(*Config, string) error // also for the default
-	show func(Config) string         // what set takes, secrets redacted
+	set  func(*Config, string) error // also applied to the default
+	show func(Config) string         // as set accepts it, secrets redacted
 }
 
-// What the environment tells commands that call a server. They may stand where a server is started, and mean nothing to it.
+// Variables of the commands that call a server. The server ignores them.
 const (
 	ClientURL        = "SOCLE_URL"
 	ClientToken      = "SOCLE_TOKEN"
 	ClientProject    = "SOCLE_PROJECT"
-	ClientPassphrase = "SOCLE_PASSPHRASE" // of a backup; on a command line others would see it
+	ClientPassphrase = "SOCLE_PASSPHRASE" // of a backup; arguments are visible to all users
 )
 
-// settings is the one place where a setting is declared.
+// settings declares all settings of the server.
 var settings = []Setting{
 	setting("SOCLE_ADDR", "127.0.0.1:8080", "address to listen on, host:port",
-		func(c *Config) *string { return &c.Addr }, address, same),
-	setting("SOCLE_DATA_DIR", "./socle-data", "folder for everything that Socle keeps",
-		func(c *Config) *string { return &c.DataDir }, filepath.Abs, same),
+		func(c *Config) *string { return &c.Addr }, address, identity),
+	setting("SOCLE_DATA_DIR", "./socle-data", "data folder: secret key, private PostgreSQL, files and backups",
+		func(c *Config) *string { return &c.DataDir }, filepath.Abs, identity),
 	secret("SOCLE_DATABASE_URL",
-		"postgres://… of the platform database; empty: a private PostgreSQL in the data folder",
+		"URL of the platform database, postgres://…; empty: run a private PostgreSQL in the data folder",
 		func(c *Config) *Secret { return &c.DatabaseURL }, databaseURL),
 	setting("SOCLE_PUBLIC_URL", "",
-		"address under which clients reach the server; empty: from the address it listens on",
-		func(c *Config) *string { return &c.PublicURL }, publicURL, same),
+		"public URL of the server; empty: derived from the listen address",
+		func(c *Config) *string { return &c.PublicURL }, publicURL, identity),
 	setting("SOCLE_STORAGE_URL", "",
-		"where files and backups go, file:///absolute/path or s3://bucket/prefix?region=…&endpoint=…; empty: the data folder",
-		func(c *Config) *string { return &c.StorageURL }, storageURL, same),
-	secret("SOCLE_S3_ACCESS_KEY", "access key for an S3 storage; empty: AWS_ACCESS_KEY_ID",
+		"storage of files and backups, file:///absolute/path or s3://bucket/prefix?region=…&endpoint=…; "+
+			"empty: the data folder",
+		func(c *Config) *string { return &c.StorageURL }, storageURL, identity),
+	secret("SOCLE_S3_ACCESS_KEY", "access key of the S3 storage; empty: AWS_ACCESS_KEY_ID",
 		func(c *Config) *Secret { return &c.S3AccessKey }, plainSecret).or("AWS_ACCESS_KEY_ID"),
-	secret("SOCLE_S3_SECRET_KEY", "secret key for an S3 storage; empty: AWS_SECRET_ACCESS_KEY",
+	secret("SOCLE_S3_SECRET_KEY", "secret key of the S3 storage; empty: AWS_SECRET_ACCESS_KEY",
 		func(c *Config) *Secret { return &c.S3SecretKey }, plainSecret).or("AWS_SECRET_ACCESS_KEY"),
-	secret("SOCLE_S3_SESSION_TOKEN", "session token of temporary keys for an S3 storage; empty: AWS_SESSION_TOKEN",
+	secret("SOCLE_S3_SESSION_TOKEN", "session token of temporary S3 keys; empty: AWS_SESSION_TOKEN",
 		func(c *Config) *Secret { return &c.S3SessionToken }, plainSecret).or("AWS_SESSION_TOKEN"),
-	secret("SOCLE_SECRET_KEY", "32 random bytes or more as base64 or hex; empty: made once and kept in the data folder",
+	secret("SOCLE_SECRET_KEY",
+		"encryption key, at least 32 random bytes in base64 or hex; empty: generated once in the data folder",
 		func(c *Config) *Secret { return &c.SecretKey }, secretKey),
-	setting("SOCLE_RATE_LIMIT", "on", "limits on sign-up and log-in: on, off",
-		func(c *Config) *bool { return &c.RateLimit }, either("on", "off"), word("on", "off")),
-	setting("SOCLE_SIGN_UP", "open", "who may create a user: open (anyone), closed (administrators)",
-		func(c *Config) *bool { return &c.SignUp }, either("open", "closed"), word("open", "closed")),
-	setting("SOCLE_PASSWORD_MIN", "8", "characters that a password has at least, 8 to 256",
+	setting("SOCLE_RATE_LIMIT", "on", "rate limits on sign-up and log-in: on, off",
+		func(c *Config) *bool { return &c.RateLimit }, parseSwitch("on", "off"), formatSwitch("on", "off")),
+	setting("SOCLE_SIGN_UP", "open", "who may create accounts: open (anyone), closed (administrators only)",
+		func(c *Config) *bool { return &c.SignUp }, parseSwitch("open", "closed"), formatSwitch("open", "closed")),
+	setting("SOCLE_PASSWORD_MIN", "8", "minimum length of passwords in characters, 8 to 256",
 		func(c *Config) *int { return &c.PasswordMin }, passwordMin, strconv.Itoa),
 	setting("SOCLE_TRUSTED_PROXIES", "",
-		"addresses or networks whose forwarding headers are believed, between commas; empty: nobody's",
+		"proxies whose X-Forwarded-For is trusted, addresses or networks separated by commas; empty: none",
 		func(c *Config) *[]netip.Prefix { return &c.TrustedProxies }, proxies, showProxies),
-	setting("SOCLE_LOG_FORMAT", "text", "form of the log: text, json",
-		func(c *Config) *string { return &c.LogFormat }, oneOf("text", "json"), same),
-	setting("SOCLE_LOG_LEVEL", "info", "least level that is logged: debug, info, warn, error",
+	setting("SOCLE_LOG_FORMAT", "text", "log format: text, json",
+		func(c *Config) *string { return &c.LogFormat }, oneOf("text", "json"), identity),
+	setting("SOCLE_LOG_LEVEL", "info", "minimum log level: debug, info, warn, error",
 		func(c *Config) *slog.Level {
 			return &c.LogLevel
 		}, logLevel, func(l slog.Level) string { return strings.ToLower(l.String()) }),
-	setting("SOCLE_POSTGRES_BIN", "", "folder of PostgreSQL's programs; empty: the usual places",
-		func(c *Config) *string { return &c.PostgresBin }, filepath.Abs, same),
-	setting("SOCLE_METRICS_ADDR", "", "address for Prometheus metrics, host:port, not for the public; empty: none",
-		func(c *Config) *string { return &c.MetricsAddr }, address, same),
+	setting("SOCLE_POSTGRES_BIN", "", "folder of PostgreSQL's programs; empty: search the standard locations",
+		func(c *Config) *string { return &c.PostgresBin }, filepath.Abs, identity),
+	setting("SOCLE_METRICS_ADDR", "",
+		"listen address of Prometheus metrics, host:port, not for public networks; empty: disabled",
+		func(c *Config) *string { return &c.MetricsAddr }, address, identity),
 	secret("SOCLE_SMTP_URL",
-		"server that takes mails, smtp://user:password@host:587 or smtps://…; empty: mails are written to the log",
+		"SMTP server, smtp://user:password@host:587 or smtps://…; empty: write mails to the log",
 		func(c *Config) *Secret { return &c.SMTPURL }, smtpURL),
 	setting("SOCLE_MAIL_FROM", "",
-		"address that mails come from, such as noreply@example.com; needed beside SOCLE_SMTP_URL",
-		func(c *Config) *string { return &c.MailFrom }, mailFrom, same),
+		"sender address of mails, such as noreply@example.com; required with SOCLE_SMTP_URL",
+		func(c *Config) *string { return &c.MailFrom }, mailFrom, identity),
 }
 
-// setting declares one that is kept in a field of Config. The empty text is the field's zero value and is not parsed.
+// setting declares a setting that is stored in a field of Config. An empty text is the field's zero
+// value and is not parsed.
 func setting[T any](
 	name, def, meaning string, field func(*Config) *T, parse func(string) (T, error), print func(T) string,
 ) Setting {
@@ -108,20 +113,20 @@ func secret(name, meaning string, field func(*Config) *Secret, parse func(string
 	return s
 }
 
-// or names the variable that counts if the setting's own is not set.
+// or sets the conventional variable that is used as a fallback.
 func (s Setting) or(usual string) Setting {
 	s.Usual = usual
 	return s
 }
 
-// Settings returns all settings in the order in which they are shown.
+// Settings returns all settings in display order.
 func Settings() []Setting { return slices.Clone(settings) }
 
 // Help returns the settings as a table for a terminal.
 func Help() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "FLAG\tENVIRONMENT\tDEFAULT\tMEANING")
+	fmt.Fprintln(w, "FLAG\tENVIRONMENT\tDEFAULT\tDESCRIPTION")
 
 	for _, s := range settings {
 		name := s.Name

@@ -1,9 +1,8 @@
-// Package fault says what went wrong in the words of the domain.
+// Package fault owns the error type for failures that clients may see.
 //
-// A package that knows an entity returns an [Error] with a [Kind]; it knows no
-// status codes. The interface that answers the client chooses the status from
-// the kind and from what the operation declares. An error without a kind is
-// [Internal]: its text goes to the log and never to a client.
+// A package of a domain returns an [Error] with a [Kind]; it knows no status codes. The API layer
+// chooses the status from the kind and from the declaration of the operation. An error without a
+// kind is [Internal]: its text goes to the log and never to a client.
 package fault
 
 import (
@@ -15,21 +14,21 @@ import (
 // Kind classifies a failure.
 type Kind uint8
 
-// The kinds, each with the status that it has by nature.
+// The kinds, each with its default status.
 const (
-	Internal        Kind = iota // 500: ours; the zero value, so that what nobody classified is ours
-	Invalid                     // 400: the request can't be read
-	Unprocessable               // 422: the request can be read, and breaks a rule
-	Unauthenticated             // 401: we don't know who asks, or they have no business here
-	Forbidden                   // 403: we know who asks, and their role is too low
-	NotFound                    // 404: there is no such thing for this caller
-	Conflict                    // 409: another thing is in the way
-	Precondition                // 412: the thing is not in the state that the client counts on
+	Internal        Kind = iota // 500: our bug; the zero value
+	Invalid                     // 400: malformed request
+	Unprocessable               // 422: well-formed request that violates a rule
+	Unauthenticated             // 401: no or invalid credentials
+	Forbidden                   // 403: known caller with insufficient rights
+	NotFound                    // 404: does not exist, or not for this caller
+	Conflict                    // 409: conflict with the current state
+	Precondition                // 412: state differs from the client's precondition
 	TooLarge                    // 413
-	Mismatch                    // 460 in the tus protocol: the bytes that came are not those that were announced
-	TooSlow                     // 408: the body arrives too slowly
-	TooMany                     // 429: later, after RetryAfter
-	Unavailable                 // 503: something that we need does not answer
+	Mismatch                    // 460 in the tus protocol: checksum of the body does not match
+	TooSlow                     // 408: body arrives below the minimum rate
+	TooMany                     // 429: retry after RetryAfter
+	Unavailable                 // 503: dependency unavailable
 )
 
 var codes = [...]string{
@@ -39,20 +38,20 @@ var codes = [...]string{
 	TooSlow: "too_slow", TooMany: "rate_limited", Unavailable: "unavailable",
 }
 
-// Error is a failure that its caller may tell the client about.
+// Error is a failure that may be shown to the client.
 type Error struct {
 	Kind       Kind
-	Code       string         // stable snake_case word; "" means the kind's own, see [Error.CodeWord]
+	Code       string         // stable snake_case word; "": the kind's own, see [Error.CodeWord]
 	Detail     string         // one clause for the client: lower case, no full stop, no secret, no SQL
-	Fields     []Field        // the fields at fault, if any
-	Extra      map[string]any // further members of the answer's metadata
-	RetryAfter time.Duration  // for TooMany and Unavailable; 0 means unknown
-	Err        error          // the cause, for the log alone
+	Fields     []Field        // invalid fields, if any
+	Extra      map[string]any // further members of the response's metadata
+	RetryAfter time.Duration  // for TooMany and Unavailable; 0: unknown
+	Err        error          // cause, for the log only
 }
 
-// Field is one field of a request that is at fault.
+// Field is an invalid field of a request.
 type Field struct {
-	Name    string `json:"field" doc:"Path of the field, dots between its parts; a parameter's or header's name."`
+	Name    string `json:"field" doc:"Path of the field, separated by dots, or name of the parameter or header."`
 	Code    string `json:"code" doc:"Stable snake_case word."`
 	Message string `json:"message"`
 }
@@ -85,8 +84,8 @@ func New(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
-// OnField returns an error of a kind that one field of the request is to blame for.
-// The text is shown to the client.
+// OnField returns an error of a kind about one field of the request. The text is shown to the
+// client.
 func OnField(kind Kind, field, code, format string, args ...any) *Error {
 	message := fmt.Sprintf(format, args...)
 	return &Error{Kind: kind, Code: code, Detail: field + " " + message,
@@ -99,7 +98,8 @@ func (e *Error) WithCode(code string) *Error {
 	return e
 }
 
-// Because returns e with a cause, which only the log shows. It is a copy: e may be shared, and even be what the cause comes of.
+// Because returns a copy of e with a cause, which only the log shows. It copies, because e may be
+// shared, or be part of the cause's own chain.
 func (e *Error) Because(cause error) *Error {
 	because := *e
 	because.Err = cause
@@ -107,8 +107,8 @@ func (e *Error) Because(cause error) *Error {
 	return &because
 }
 
-// Of returns the first Error in err's chain, or an Internal one that holds err.
-// It returns nil for nil.
+// Of returns the first Error in err's chain, or an Internal one that wraps err. It returns nil for
+// nil.
 func Of(err error) *Error {
 	if err == nil {
 		return nil
@@ -131,7 +131,7 @@ func Of(err error) *Error {
 // Is reports whether err is of the kind.
 func Is(err error, kind Kind) bool { return err != nil && Of(err).Kind == kind }
 
-// Except returns nil for an error of the kind, and every other one as it is.
+// Except returns nil for an error of the kind, and any other err unchanged.
 func Except(err error, kind Kind) error {
 	if Is(err, kind) {
 		return nil

@@ -6,76 +6,78 @@ import (
 	"sync"
 )
 
-// ErrBusy says that a [Budget] had no room in time.
-var ErrBusy = errors.New("httpx: no room for another large body")
+// ErrBusy is the failure of [Budget.Take] when no memory is free in time.
+var ErrBusy = errors.New("httpx: memory budget of request bodies exhausted")
 
-// Budget bounds the memory that the bodies of all requests in flight take together. One client may
-// hold at most a quarter of what the others leave, so that no number of clients takes the last of it.
+// Budget bounds the memory of the buffered bodies of all requests together. Each client may hold at
+// most a quarter of the memory that the others leave, so that clients cannot exhaust it together.
 // It is safe for concurrent use.
 type Budget struct {
-	mu     sync.Mutex
-	free   int64
-	peak   int64 // the most that was taken at once
-	size   int64
-	held   map[string]int64 // by client
-	change chan struct{}    // closed when something is given back
+	mu       sync.Mutex
+	free     int64
+	peak     int64 // maximum in use so far
+	size     int64
+	inUse    map[string]int64 // by client
+	released chan struct{}    // closed on each release
 }
 
 // NewBudget returns a budget of size bytes.
 func NewBudget(size int64) *Budget {
-	return &Budget{size: size, free: size, held: map[string]int64{}, change: make(chan struct{})}
+	return &Budget{size: size, free: size, inUse: map[string]int64{}, released: make(chan struct{})}
 }
 
-// Most returns how many bytes one client may hold while nobody else holds any.
+// Most returns the limit of one client in bytes while no other client holds any.
 func (b *Budget) Most() int64 { return b.size / 4 }
 
-// Take takes n bytes for a client, and waits for room until ctx ends; then it fails with [ErrBusy].
-// The caller gives them back once.
-func (b *Budget) Take(ctx context.Context, client string, n int64) (give func(), err error) {
+// Take reserves n bytes for a client. It blocks until they are free or ctx ends, and then fails
+// with [ErrBusy]. The caller calls release exactly once.
+func (b *Budget) Take(ctx context.Context, client string, n int64) (release func(), err error) {
 	for {
-		change, ok := b.try(client, n)
+		released, ok := b.try(client, n)
 		if ok {
-			return func() { b.give(client, n) }, nil
+			return func() { b.release(client, n) }, nil
 		}
 
 		select {
-		case <-change:
+		case <-released:
 		case <-ctx.Done():
 			return nil, ErrBusy
 		}
 	}
 }
 
-func (b *Budget) try(client string, n int64) (change <-chan struct{}, ok bool) {
+// try reserves n bytes without blocking. If it cannot, it returns the channel of the next release.
+func (b *Budget) try(client string, n int64) (released <-chan struct{}, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	if has := b.held[client]; n+has > (b.free+has)/4 {
-		return b.change, false
+	if own := b.inUse[client]; n+own > (b.free+own)/4 {
+		return b.released, false
 	}
 
-	b.held[client] += n
+	b.inUse[client] += n
 	b.free -= n
 	b.peak = max(b.peak, b.size-b.free)
 
 	return nil, true
 }
 
-func (b *Budget) give(client string, n int64) {
+// release returns n bytes of a client and wakes up the waiting callers.
+func (b *Budget) release(client string, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
 	b.free += n
 
-	if b.held[client] -= n; b.held[client] == 0 {
-		delete(b.held, client)
+	if b.inUse[client] -= n; b.inUse[client] == 0 {
+		delete(b.inUse, client)
 	}
 
-	close(b.change)
-	b.change = make(chan struct{})
+	close(b.released)
+	b.released = make(chan struct{})
 }
 
-// Peak returns the most bytes that were taken at once.
+// Peak returns the maximum number of bytes in use so far.
 func (b *Budget) Peak() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -14,22 +14,22 @@ func TestBudget(t *testing.T) {
 	t.Parallel()
 
 	b := httpx.NewBudget(1000)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel() // waits for nothing
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel() // fails at once instead of waiting
 
-	give, err := b.Take(ended, "a", 250)
+	release, err := b.Take(canceled, "a", 250)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if _, err := b.Take(ended, "a", 1); !errors.Is(err, httpx.ErrBusy) {
+	if _, err := b.Take(canceled, "a", 1); !errors.Is(err, httpx.ErrBusy) {
 		t.Errorf("more than a quarter for one client: got %v, want ErrBusy", err)
 	}
-	if _, err := b.Take(ended, "b", 188); !errors.Is(err, httpx.ErrBusy) {
+	if _, err := b.Take(canceled, "b", 188); !errors.Is(err, httpx.ErrBusy) {
 		t.Errorf("more than a quarter of the rest: got %v, want ErrBusy", err)
 	}
 
-	if _, err := b.Take(ended, "b", 187); err != nil {
+	if _, err := b.Take(canceled, "b", 187); err != nil {
 		t.Errorf("a quarter of the rest: %v", err)
 	}
 
@@ -39,17 +39,18 @@ func TestBudget(t *testing.T) {
 		waited <- err
 	}()
 
-	give()
+	release()
 	if err := <-waited; err != nil {
 		t.Errorf("after room was given back: %v", err)
 	}
 
 	if got := b.Peak(); got != 437 {
-		t.Errorf("the peak is %d, want 437", got)
+		t.Errorf("got peak %d, want 437", got)
 	}
 }
 
-// TestBudgetIsKept: however many take at once, no more than the budget is taken, all get their turn, and all is given back.
+// TestBudgetIsKept: concurrent callers never exceed the budget, all of them succeed, and all bytes
+// are released.
 func TestBudgetIsKept(t *testing.T) {
 	t.Parallel()
 
@@ -57,20 +58,20 @@ func TestBudgetIsKept(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 200 {
 		wg.Go(func() {
-			give, err := b.Take(t.Context(), fmt.Sprint(i%7), 50)
+			release, err := b.Take(t.Context(), fmt.Sprint(i%7), 50)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 
-			give()
+			release()
 		})
 	}
 
 	wg.Wait()
 
 	if got := b.Peak(); got > 1000 {
-		t.Errorf("%d bytes were taken of 1000", got)
+		t.Errorf("got peak %d, want at most 1000", got)
 	}
 
 	if _, err := b.Take(t.Context(), "last", 250); err != nil {

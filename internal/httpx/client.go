@@ -8,22 +8,22 @@ import (
 	"unicode"
 )
 
-// between are the headers by which a proxy says that it stands between, or a browser that a page asks through
-// it, which may be anyone's.
-var between = []string{
+// proxyHeaders are headers of requests through a proxy or from a browser page, which may be of any
+// origin.
+var proxyHeaders = []string{
 	"Origin", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Forwarded", "Via",
 }
 
-// client returns the address of who asks, and whether they do so without a proxy between. Of
-// X-Forwarded-For, read from its end, each address is believed while the one that reported it is trusted.
-func client(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
+// clientAddr returns the address of the client and whether the request is direct. It reads
+// X-Forwarded-For from its end and trusts an entry while the hop that reported it is trusted.
+func clientAddr(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}, false
 	}
 
 	addr := peer.Addr().Unmap()
-	direct := !slices.ContainsFunc(between, func(h string) bool { return len(r.Header[h]) > 0 })
+	direct := !slices.ContainsFunc(proxyHeaders, func(h string) bool { return len(r.Header[h]) > 0 })
 
 	forwarded := r.Header["X-Forwarded-For"]
 	if len(forwarded) == 0 {
@@ -47,7 +47,8 @@ func client(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
 	return addr.WithZone(""), direct
 }
 
-// Network returns what an address is counted under: itself, or its /64, which is what one customer has in IPv6.
+// Network returns the rate-limit key of an address: the address itself, or its /64 in IPv6, which
+// is one customer's.
 func Network(a netip.Addr) string {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {
@@ -58,14 +59,14 @@ func Network(a netip.Addr) string {
 	return a.String()
 }
 
-// longestAgent is how much of a client's name is kept, in bytes.
-const longestAgent = 200
+// maxAgentSize bounds the stored User-Agent, in bytes.
+const maxAgentSize = 200
 
-// agent returns what a client calls itself, without what could not be kept or shown as text.
-func agent(r *http.Request) string {
+// userAgent returns the User-Agent without unprintable characters, truncated.
+func userAgent(r *http.Request) string {
 	name := r.UserAgent()
-	// nearly always
-	if len(name) <= longestAgent && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' }) {
+	// fast path
+	if len(name) <= maxAgentSize && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' }) {
 		return name
 	}
 
@@ -75,8 +76,8 @@ func agent(r *http.Request) string {
 		}
 		return c
 	}, strings.ToValidUTF8(name, ""))
-	if len(name) > longestAgent {
-		name = strings.ToValidUTF8(name[:longestAgent], "")
+	if len(name) > maxAgentSize {
+		name = strings.ToValidUTF8(name[:maxAgentSize], "")
 	}
 
 	return name

@@ -9,21 +9,22 @@ import (
 	"strings"
 )
 
-// maxHeadLine bounds the part of a line that is kept until its end arrives. It is above the
-// server's own limit of a whole head, which answers 431.
+// maxHeadLine bounds the buffered part of an incomplete line. It exceeds the server's limit of a
+// whole head, which answers 431.
 const maxHeadLine = 128 << 10
 
 // errFraming makes net/http answer 400 and close the connection.
 var errFraming = errors.New("httpx: ambiguous request framing")
 
-// StrictListener returns l with connections on which a request whose end two readers could see in
-// different places is refused with 400, and ends the connection: Transfer-Encoding in HTTP/1.0,
-// Transfer-Encoding beside Content-Length, a line that ends in a bare LF or has a bare CR, and a folded
-// header line (RFC 9112, sections 2.2, 5.2 and 6.1). net/http accepts all of these, or ignores what is
-// wrong in them, and removes the evidence before it calls a handler.
+// StrictListener returns l with connections that reject ambiguous request framing, against request
+// smuggling. It rejects Transfer-Encoding in HTTP/1.0, Transfer-Encoding beside Content-Length,
+// lines that end in a bare LF or contain a bare CR, and folded header lines (RFC 9112, sections
+// 2.2, 5.2 and 6.1). A rejected request gets 400 and ends its connection. net/http accepts all of
+// these or repairs them silently before it calls a handler.
 //
-// The bytes of requests are checked on their way to net/http, so a connection must not be hijacked for
-// another protocol, and a chunked request must be the last one of its connection, as [Wrap] has it.
+// The connection checks the bytes before net/http reads them. So a connection must not be hijacked
+// for another protocol, and a chunked request must be the last one of its connection, which [Wrap]
+// ensures.
 func StrictListener(l net.Listener) net.Listener { return strictListener{l} }
 
 type strictListener struct{ net.Listener }
@@ -37,14 +38,14 @@ func (l strictListener) Accept() (net.Conn, error) {
 	return &strictConn{Conn: c}, nil
 }
 
-// strictConn is a connection whose requests are checked. net/http reads from one goroutine at a time.
+// strictConn is a connection with checked requests. net/http reads from one goroutine at a time.
 type strictConn struct {
 	net.Conn
-	check framing
-	err   error // of all further reads
+	framing framing
+	err     error // of all further reads
 }
 
-// Read reads up to the first line that is refused.
+// Read reads up to the first rejected line.
 func (c *strictConn) Read(p []byte) (int, error) {
 	if c.err != nil {
 		return 0, c.err
@@ -52,23 +53,23 @@ func (c *strictConn) Read(p []byte) (int, error) {
 
 	n, err := c.Conn.Read(p)
 
-	good, refused := c.check.scan(p[:n])
-	if refused {
+	accepted, rejected := c.framing.scan(p[:n])
+	if rejected {
 		c.err = errFraming
-		if good == 0 {
+		if accepted == 0 {
 			return 0, c.err
 		}
 
-		return good, nil
+		return accepted, nil
 	}
 
 	return n, err
 }
 
-// ReadFrom lets the kernel send a file where it can.
+// ReadFrom keeps sendfile available.
 func (c *strictConn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
 
-// CloseWrite lets net/http deliver an answer to a client that is still sending.
+// CloseWrite lets net/http deliver a response to a client that is still sending.
 func (c *strictConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -76,18 +77,19 @@ func (c *strictConn) CloseWrite() error {
 	return nil
 }
 
-// framing follows the requests of a connection from head to head. Its zero value is at the beginning of the first one.
+// framing is the parser state of a connection. Its zero value is at the start of the first request.
 type framing struct {
-	line    []byte // the beginning of a line whose end has not arrived
-	body    int64  // bytes of a body that are still to come; -1 if the rest of the connection is not looked at
-	inHead  bool   // the request line was read
+	line    []byte // incomplete line
+	body    int64  // remaining bytes of a body; -1: ignore the rest of the connection
+	inHead  bool   // request line was read
 	http10  bool
 	chunked bool
-	length  int64 // of the body, as announced; -1 without a Content-Length
+	length  int64 // Content-Length; -1: none
 }
 
-// scan goes on with the bytes that came next. It returns how many are good, and whether what follows them is refused.
-func (f *framing) scan(p []byte) (good int, refused bool) {
+// scan parses the next bytes. It returns the number of accepted bytes and whether the following
+// ones are rejected.
+func (f *framing) scan(p []byte) (accepted int, rejected bool) {
 	rest := p
 	for len(rest) > 0 {
 		if f.body < 0 {
@@ -115,7 +117,7 @@ func (f *framing) scan(p []byte) (good int, refused bool) {
 			line = append(f.line, line...)
 		}
 
-		if !f.take(line) {
+		if !f.parseLine(line) {
 			return len(p) - len(rest), true
 		}
 
@@ -125,21 +127,21 @@ func (f *framing) scan(p []byte) (good int, refused bool) {
 	return len(p), false
 }
 
-// take takes a whole line of a head, and reports whether it is good.
-func (f *framing) take(line []byte) bool {
+// parseLine parses one line of a head and reports whether it is valid.
+func (f *framing) parseLine(line []byte) bool {
 	line, ok := bytes.CutSuffix(line, []byte("\r\n"))
 	if !ok || bytes.IndexByte(line, '\r') >= 0 {
 		return false
 	}
 
 	switch {
-	case !f.inHead && len(line) == 0: // net/http takes it behind the body of a POST, and refuses it elsewhere
+	case !f.inHead && len(line) == 0: // net/http accepts it after the body of a POST and rejects it elsewhere
 		return true
 	case !f.inHead:
 		*f = framing{inHead: true, http10: bytes.HasSuffix(line, []byte(" HTTP/1.0")), length: -1}
 		return true
 	case len(line) > 0:
-		return f.header(line)
+		return f.parseHeader(line)
 	}
 
 	f.inHead = false
@@ -151,11 +153,11 @@ func (f *framing) take(line []byte) bool {
 		f.body = f.length
 	}
 
-	return !f.chunked || !f.http10 && f.length < 0
+	return !f.chunked || (!f.http10 && f.length < 0)
 }
 
-// header takes a line of a header.
-func (f *framing) header(line []byte) bool {
+// parseHeader parses one header line and reports whether it is valid.
+func (f *framing) parseHeader(line []byte) bool {
 	if line[0] == ' ' || line[0] == '\t' {
 		return false
 	}
@@ -164,7 +166,7 @@ func (f *framing) header(line []byte) bool {
 	switch {
 	case len(name) == len("Content-Length") && strings.EqualFold(string(name), "Content-Length"):
 		n, err := strconv.ParseUint(strings.Trim(string(value), " \t"), 10, 63)
-		if err != nil || f.length >= 0 && f.length != int64(n) {
+		if err != nil || (f.length >= 0 && f.length != int64(n)) {
 			return false
 		}
 

@@ -15,8 +15,9 @@ import (
 	"socle/internal/httpx"
 )
 
-// newStrictServer serves paths on a strict listener. It returns its address, and a function that returns what was asked for since.
-func newStrictServer(t *testing.T) (address string, asked func() []string) {
+// newStrictServer serves on a strict listener. It returns its address and a function that returns
+// the paths requested since the last call.
+func newStrictServer(t *testing.T) (address string, handled func() []string) {
 	t.Helper()
 
 	paths := make(chan string, 100)
@@ -50,7 +51,8 @@ func newStrictServer(t *testing.T) (address string, asked func() []string) {
 	}
 }
 
-// exchange sends bytes in pieces of a size and returns all that comes back until the server closes the connection.
+// exchange sends text in pieces of a size and returns all bytes until the server closes the
+// connection.
 func exchange(t *testing.T, address, text string, piece int) string {
 	t.Helper()
 
@@ -60,25 +62,26 @@ func exchange(t *testing.T, address, text string, piece int) string {
 	}
 	defer conn.Close()
 
-	_ = conn.SetDeadline(time.Now().Add(30 * time.Second)) // ends a hang
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second)) // bounds a hang
 
 	for part := range slices.Chunk([]byte(text), piece) {
 		if _, err := conn.Write(part); err != nil {
-			break // refused before the end
+			break // rejected before the end
 		}
 	}
 
 	var got bytes.Buffer
-	_, _ = io.Copy(&got, conn) // a reset ends it as well
+	_, _ = io.Copy(&got, conn) // a reset ends it too
 
 	return got.String()
 }
 
-// TestFramingIsRefused: a request that ends in two places is answered 400, the connection is closed, and nothing behind its head is a request.
+// TestFramingIsRefused: a request with ambiguous framing gets 400, the connection is closed, and
+// bytes after its head are never handled as a request.
 func TestFramingIsRefused(t *testing.T) {
 	t.Parallel()
 
-	address, asked := newStrictServer(t)
+	address, handled := newStrictServer(t)
 	const smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 	for name, text := range map[string]string{
 		"chunked in HTTP/1.0":            "POST /a HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -104,19 +107,19 @@ func TestFramingIsRefused(t *testing.T) {
 				t.Errorf("%s: got %q, want a refusal", name, got)
 			}
 
-			if got := asked(); len(got) > 0 {
+			if got := handled(); len(got) > 0 {
 				t.Errorf("%s, %d bytes at a time: the server handled %q, want nothing", name, piece, got)
 			}
 		}
 	}
 }
 
-// TestFramingIsTaken: requests that follow each other on a connection are all served, however their bytes are cut, and one that is refused
-// is refused wherever it stands.
+// TestFramingIsTaken: pipelined requests are all served, regardless of segment borders, and a bad
+// request is rejected at any position.
 func TestFramingIsTaken(t *testing.T) {
 	t.Parallel()
 
-	address, asked := newStrictServer(t)
+	address, handled := newStrictServer(t)
 
 	const (
 		get   = "GET /get HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -137,7 +140,7 @@ func TestFramingIsTaken(t *testing.T) {
 	} {
 		for _, piece := range []int{1, 5, 64, 1 << 20} {
 			got := exchange(t, address, test.text, piece)
-			if got := asked(); !slices.Equal(got, test.want) {
+			if got := handled(); !slices.Equal(got, test.want) {
 				t.Errorf("%d bytes at a time: the server handled %q, want %q", piece, got, test.want)
 			}
 			if strings.Contains(test.text, chunk) && !strings.HasSuffix(got, "body=a\nb") {

@@ -1,6 +1,6 @@
-// Package httpx is what every request goes through before an interface sees it, and after: a
-// request id, the client's address, recovery from panics, and one log record.
-// It knows no route and no answer's form.
+// Package httpx owns the HTTP layer around all interfaces: request ids, client addresses, recovery
+// from panics, request logging, strict framing, minimum transfer rates and the memory budget of
+// bodies. It knows no routes and no response formats.
 package httpx
 
 import (
@@ -17,41 +17,40 @@ import (
 	"github.com/google/uuid"
 )
 
-// Request is what is known of a request, for the log. The interface that serves the request fills in
-// what it learns.
+// Request holds the facts of a request for the log. The interface that serves the request fills in
+// the rest.
 type Request struct {
 	ID        string
-	Start     time.Time  // when it was there
-	Client    netip.Addr // who asks, as far as trusted proxies tell
-	Direct    bool       // nobody stands between: neither a proxy nor the page of a browser named itself in the headers
-	Agent     string     // what the client calls itself, cut short
-	Route     string     // the route's pattern, never the path, which may hold secrets
+	Start     time.Time  // when the handler started
+	Client    netip.Addr // client address, as far as trusted proxies report it
+	Direct    bool       // no header of a proxy or a browser page
+	Agent     string     // User-Agent, truncated
+	Route     string     // pattern of the route, never the path, which may contain secrets
 	User      uuid.UUID
 	Project   uuid.UUID
-	Key       uuid.UUID // of the project, which the client has shown
-	Token     bool      // the client has shown a token of the project's own users
-	Err       error     // why it failed
-	Statement string    // that was executed for it, without values; "" if nobody wants to know
-	Probe     bool      // asked by a machine every few seconds: worth a log record only if it fails
+	Key       uuid.UUID // UUID of the project key that the client presented
+	Token     bool      // client presented a token of the project's own users
+	Err       error     // cause of a failure
+	Statement string    // normalized statement that was executed; "": not recorded
+	Probe     bool      // health check; logged only on failure
 }
 
 type requestKey struct{}
 
-// known is the context of a request of which something is known.
-type known struct {
+// requestContext is the context of a request with its facts.
+type requestContext struct {
 	context.Context
 	request *Request
 }
 
-func (k *known) Value(key any) any {
+func (k *requestContext) Value(key any) any {
 	if key == (requestKey{}) {
 		return k.request
 	}
 	return k.Context.Value(key)
 }
 
-// From returns what is known of the request that ctx belongs to.
-// Outside of a request it returns an empty Request.
+// From returns the facts of the request of ctx. Outside a request it returns an empty Request.
 func From(ctx context.Context) *Request {
 	if r, ok := ctx.Value(requestKey{}).(*Request); ok {
 		return r
@@ -59,34 +58,34 @@ func From(ctx context.Context) *Request {
 	return &Request{}
 }
 
-// Config says how requests are taken.
+// Config configures [Wrap].
 type Config struct {
 	Log            *slog.Logger
-	TrustedProxies []netip.Prefix                               // whose X-Forwarded-For is believed
+	TrustedProxies []netip.Prefix                               // proxies whose X-Forwarded-For is trusted
 	Panicked       func(w http.ResponseWriter, r *http.Request) // answers for a handler that panicked before it wrote
-	// is told of every request, if it is not nil; it must not wait for anything
+	// Answered is called for every finished request, if not nil. It must not block.
 	Answered func(a Answered)
 }
 
-// Answered is a request that was answered.
+// Answered is a finished request.
 type Answered struct {
 	*Request
 	Method string
-	Status int // 0 if the client was left without one
+	Status int // 0: the client got no response
 	Took   time.Duration
 }
 
-// Wrap returns next with all that this package does around it.
+// Wrap returns next with the HTTP layer of this package around it.
 func Wrap(next http.Handler, c Config) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &recorder{ResponseWriter: w}
 		request := &rec.request
 		request.Start = time.Now()
 		request.ID = newID(request.Start)
-		request.Client, request.Direct = client(r, c.TrustedProxies)
-		request.Agent = agent(r)
-		rec.known = known{r.Context(), request}
-		r = r.WithContext(&rec.known)
+		request.Client, request.Direct = clientAddr(r, c.TrustedProxies)
+		request.Agent = userAgent(r)
+		rec.ctx = requestContext{r.Context(), request}
+		r = r.WithContext(&rec.ctx)
 
 		h := w.Header()
 		rec.id = [1]string{request.ID}
@@ -94,15 +93,15 @@ func Wrap(next http.Handler, c Config) http.Handler {
 		h["X-Content-Type-Options"] = nosniff
 
 		if len(r.TransferEncoding) > 0 {
-			// net/http hides a Content-Length that came beside the chunks. Where a proxy may have gone by that, what
-			// follows on the connection can't be trusted to be a request (RFC 9112, section 6.1).
+			// net/http hides a Content-Length beside chunked encoding. A proxy may have used it, so
+			// the following bytes on the connection are untrusted (RFC 9112, section 6.1).
 			rec.Header().Set("Connection", "close")
 		}
 
 		defer func() {
 			if p := recover(); p != nil {
-				if p == http.ErrAbortHandler { // a handler that gives up an answer it has begun
-					c.answered(r, rec)
+				if p == http.ErrAbortHandler { // a handler aborts a response that it has begun
+					c.finish(r, rec)
 					panic(p)
 				}
 
@@ -111,19 +110,19 @@ func Wrap(next http.Handler, c Config) http.Handler {
 				if rec.status == 0 {
 					c.Panicked(rec, r)
 				} else {
-					defer panic(http.ErrAbortHandler) // what was begun can't be mended: cut it off
+					defer panic(http.ErrAbortHandler) // the response has begun: cut it off
 				}
 			}
 
-			c.answered(r, rec)
+			c.finish(r, rec)
 		}()
 
 		next.ServeHTTP(rec, r)
 	})
 }
 
-// newID returns a UUID of version 7. It tells requests apart and guards nothing, so the runtime's random numbers do, which take no
-// system call.
+// newID returns a UUID of version 7. It needs uniqueness, not secrecy, so the runtime's random
+// numbers suffice. They take no system call.
 func newID(now time.Time) string {
 	var id uuid.UUID
 	binary.BigEndian.PutUint64(id[:], uint64(now.UnixMilli())<<16|rand.Uint64()&0xfff|0x7000)
@@ -132,8 +131,8 @@ func newID(now time.Time) string {
 	return id.String()
 }
 
-// answered tells of a request that was answered.
-func (c *Config) answered(r *http.Request, rec *recorder) {
+// finish logs a finished request and reports it to the hook.
+func (c *Config) finish(r *http.Request, rec *recorder) {
 	took := time.Since(rec.request.Start)
 	logRequest(c.Log, r, rec, took)
 
@@ -143,12 +142,12 @@ func (c *Config) answered(r *http.Request, rec *recorder) {
 }
 
 func logRequest(log *slog.Logger, r *http.Request, rec *recorder, took time.Duration) {
-	known := &rec.request
+	request := &rec.request
 	level := slog.LevelInfo
 	switch {
-	case rec.status >= 500, rec.status < 400 && known.Err != nil: // or it failed after the answer was begun
+	case rec.status >= 500, rec.status < 400 && request.Err != nil: // or it failed after the response had begun
 		level = slog.LevelError
-	case known.Probe:
+	case request.Probe:
 		level = slog.LevelDebug
 	}
 
@@ -157,33 +156,33 @@ func logRequest(log *slog.Logger, r *http.Request, rec *recorder, took time.Dura
 	}
 
 	attrs := []slog.Attr{
-		slog.String("method", r.Method), slog.String("route", known.Route), slog.Int("status", rec.status),
+		slog.String("method", r.Method), slog.String("route", request.Route), slog.Int("status", rec.status),
 		slog.Duration("duration", took), slog.Int64("bytes", rec.bytes),
-		slog.String("client", known.Client.String()), slog.String("requestId", known.ID),
+		slog.String("client", request.Client.String()), slog.String("requestId", request.ID),
 	}
 
-	if known.User != uuid.Nil {
-		attrs = append(attrs, slog.String("user", known.User.String()))
+	if request.User != uuid.Nil {
+		attrs = append(attrs, slog.String("user", request.User.String()))
 	}
-	if known.Project != uuid.Nil {
-		attrs = append(attrs, slog.String("project", known.Project.String()))
+	if request.Project != uuid.Nil {
+		attrs = append(attrs, slog.String("project", request.Project.String()))
 	}
-	if known.Statement != "" {
-		attrs = append(attrs, slog.String("statement", known.Statement))
+	if request.Statement != "" {
+		attrs = append(attrs, slog.String("statement", request.Statement))
 	}
-	if known.Err != nil {
-		attrs = append(attrs, slog.String("error", known.Err.Error()))
+	if request.Err != nil {
+		attrs = append(attrs, slog.String("error", request.Err.Error()))
 	}
 
 	log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-var nosniff = []string{"nosniff"} // shared by all answers: nobody changes a header's values in place
+var nosniff = []string{"nosniff"} // shared by all responses; header values are never modified in place
 
-// recorder notes what is answered.
+// recorder records the status and the size of a response.
 type recorder struct {
 	http.ResponseWriter
-	known   known
+	ctx     requestContext
 	request Request
 	id      [1]string
 	status  int
@@ -208,7 +207,7 @@ func (w *recorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom lets a file go to the connection without passing through this process.
+// ReadFrom keeps sendfile available.
 func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
@@ -220,7 +219,8 @@ func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// Status returns the status that was answered through w, the ResponseWriter that [Wrap] gave to its handler; 0 if none was.
+// Status returns the status written to w, the ResponseWriter that [Wrap] passes to its handler; 0
+// if none yet.
 func Status(w http.ResponseWriter) int {
 	if rec, ok := w.(*recorder); ok {
 		return rec.status

@@ -14,7 +14,7 @@ import (
 	"socle/internal/httpx"
 )
 
-// serve sends one request through Wrap, and returns the answer and what was logged.
+// serve sends one request through Wrap and returns the response and the log records.
 func serve(
 	t *testing.T, h http.HandlerFunc, r *http.Request, trusted ...netip.Prefix,
 ) (*httptest.ResponseRecorder, []map[string]any) {
@@ -44,8 +44,8 @@ func TestOneRecordForEachRequest(t *testing.T) {
 	t.Parallel()
 
 	w, records := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		known := httpx.From(r.Context())
-		known.Route, known.Err = "GET /x", errors.New("line one\nlevel=ERROR msg=forged")
+		request := httpx.From(r.Context())
+		request.Route, request.Err = "GET /x", errors.New("line one\nlevel=ERROR msg=forged")
 		w.WriteHeader(http.StatusTeapot)
 	}, httptest.NewRequest("GET", "/x?token=secret", nil))
 	if len(records) != 1 {
@@ -78,7 +78,8 @@ func TestPanicIsAnswered(t *testing.T) {
 	}
 }
 
-// TestPanicCutsOffAnAnswerThatHasBegun: the client must not take half an answer for a whole one.
+// TestPanicCutsOffAnAnswerThatHasBegun: the client must not mistake half a response for a whole
+// one.
 func TestPanicCutsOffAnAnswerThatHasBegun(t *testing.T) {
 	t.Parallel()
 
@@ -123,10 +124,10 @@ func TestClient(t *testing.T) {
 		}
 
 		serve(t, func(_ http.ResponseWriter, r *http.Request) {
-			known := httpx.From(r.Context())
-			if known.Client.String() != tt.want || known.Direct != tt.direct {
-				t.Errorf("%s forwarding %q: got %v, direct %v, want %s, %v", tt.peer, tt.forwarded, known.Client,
-					known.Direct, tt.want, tt.direct)
+			request := httpx.From(r.Context())
+			if request.Client.String() != tt.want || request.Direct != tt.direct {
+				t.Errorf("%s forwarding %q: got %v, direct %v, want %s, %v", tt.peer, tt.forwarded, request.Client,
+					request.Direct, tt.want, tt.direct)
 			}
 		}, r, tt.trusted...)
 	}

@@ -9,52 +9,52 @@ import (
 )
 
 const (
-	readWindow = 30 * time.Second // of waiting for a client, in which at least
-	readLeast  = 16 << 10         // bytes of a body arrive
+	readWindow   = 30 * time.Second // of waiting for the client
+	minReadBytes = 16 << 10         // bytes of a body per readWindow
 
-	writeWindow = 60 * time.Second // in which a client takes
-	writePiece  = 256 << 10        // bytes of an answer
+	writeWindow    = 60 * time.Second // per writeChunkSize
+	writeChunkSize = 256 << 10        // bytes of a response
 )
 
-// ErrTooSlow says that a body arrives at less than the least rate.
+// ErrTooSlow is the failure of a body that arrives below the minimum rate.
 var ErrTooSlow = errors.New("httpx: the body arrives too slowly")
 
-// PacedReader reads the body of a request for as long as it arrives at the least rate: 16 KiB in each 30 s of
-// waiting for the client. What the server itself takes between two reads does not count. A slower client
-// gets [ErrTooSlow], and its connection is closed behind the answer.
+// PacedReader reads the body of a request that arrives at the minimum rate: 16 KiB per 30 s of
+// waiting for the client. Time that the server spends between reads does not count. A slower body
+// fails with [ErrTooSlow], and its connection is closed after the response.
 type PacedReader struct {
-	body    io.ReadCloser
-	control *http.ResponseController
-	left    time.Duration // of the window
-	arrived int           // bytes in the window
+	body      io.ReadCloser
+	control   *http.ResponseController
+	remaining time.Duration // remaining time of the window
+	arrived   int           // bytes in the window
 }
 
 // NewPacedReader returns a reader of the body of r.
 func NewPacedReader(w http.ResponseWriter, r *http.Request) *PacedReader {
-	return &PacedReader{body: r.Body, control: http.NewResponseController(w), left: readWindow}
+	return &PacedReader{body: r.Body, control: http.NewResponseController(w), remaining: readWindow}
 }
 
-// Read reads what arrived. It moves the connection's deadlines as far as the window lasts.
+// Read reads the next bytes. It sets the connection's deadlines to the end of the window.
 func (p *PacedReader) Read(b []byte) (int, error) {
-	begun := time.Now()
-	if err := supported(p.control.SetReadDeadline(begun.Add(p.left)),
-		p.control.SetWriteDeadline(begun.Add(writeWindow))); err != nil {
+	start := time.Now()
+	if err := ignoreUnsupported(p.control.SetReadDeadline(start.Add(p.remaining)),
+		p.control.SetWriteDeadline(start.Add(writeWindow))); err != nil {
 		return 0, err
 	}
 
 	n, err := p.body.Read(b)
 
-	p.left -= time.Since(begun)
-	if p.arrived += n; p.arrived >= readLeast {
-		p.left, p.arrived = readWindow, 0
+	p.remaining -= time.Since(start)
+	if p.arrived += n; p.arrived >= minReadBytes {
+		p.remaining, p.arrived = readWindow, 0
 	}
 
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = errors.Join(ErrTooSlow, err)
 	case err == io.EOF:
-		// net/http goes on to read, to see when the client leaves. A deadline that passes would look like that.
-		if err := supported(p.control.SetReadDeadline(time.Now().Add(writeWindow))); err != nil {
+		// net/http keeps reading to detect a disconnect. A passed deadline would look like one.
+		if err := ignoreUnsupported(p.control.SetReadDeadline(time.Now().Add(writeWindow))); err != nil {
 			return n, err
 		}
 	}
@@ -65,7 +65,7 @@ func (p *PacedReader) Read(b []byte) (int, error) {
 // Close closes the body.
 func (p *PacedReader) Close() error { return p.body.Close() }
 
-// PacedWriter writes an answer for as long as the client takes it at the least rate: 256 KiB in each 60 s.
+// PacedWriter writes a response to a client that reads at the minimum rate: 256 KiB per 60 s.
 type PacedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -76,15 +76,15 @@ func NewPacedWriter(w http.ResponseWriter) PacedWriter {
 	return PacedWriter{w, http.NewResponseController(w)}
 }
 
-// Write writes a piece of the answer.
+// Write writes b in pieces, each with its own deadline.
 func (p PacedWriter) Write(b []byte) (int, error) {
 	written := 0
 	for {
-		if err := supported(p.control.SetWriteDeadline(time.Now().Add(writeWindow))); err != nil {
+		if err := ignoreUnsupported(p.control.SetWriteDeadline(time.Now().Add(writeWindow))); err != nil {
 			return written, err
 		}
 
-		n, err := p.ResponseWriter.Write(b[written:min(len(b), written+writePiece)])
+		n, err := p.ResponseWriter.Write(b[written:min(len(b), written+writeChunkSize)])
 		written += n
 		if err != nil || written == len(b) {
 			return written, err
@@ -92,22 +92,22 @@ func (p PacedWriter) Write(b []byte) (int, error) {
 	}
 }
 
-// ReadFrom lets the kernel send a file, piece by piece.
+// ReadFrom writes a limited reader in pieces and keeps sendfile available.
 func (p PacedWriter) ReadFrom(r io.Reader) (int64, error) {
-	whole, ok := r.(*io.LimitedReader)
+	limited, ok := r.(*io.LimitedReader)
 	if !ok {
 		return io.Copy(struct{ io.Writer }{p}, r)
 	}
 
 	var written int64
-	for whole.N > 0 {
-		if err := supported(p.control.SetWriteDeadline(time.Now().Add(writeWindow))); err != nil {
+	for limited.N > 0 {
+		if err := ignoreUnsupported(p.control.SetWriteDeadline(time.Now().Add(writeWindow))); err != nil {
 			return written, err
 		}
 
-		size := min(whole.N, writePiece)
-		n, err := io.Copy(p.ResponseWriter, &io.LimitedReader{R: whole.R, N: size})
-		written, whole.N = written+n, whole.N-n
+		size := min(limited.N, writeChunkSize)
+		n, err := io.Copy(p.ResponseWriter, &io.LimitedReader{R: limited.R, N: size})
+		written, limited.N = written+n, limited.N-n
 		if err != nil || n < size {
 			return written, err
 		}
@@ -116,8 +116,9 @@ func (p PacedWriter) ReadFrom(r io.Reader) (int64, error) {
 	return written, nil
 }
 
-// supported joins what setting deadlines came to. A ResponseWriter without a connection has none.
-func supported(errs ...error) error {
+// ignoreUnsupported joins the errors of setting deadlines. It ignores http.ErrNotSupported, for a
+// ResponseWriter without a connection.
+func ignoreUnsupported(errs ...error) error {
 	if err := errors.Join(errs...); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"socle/internal/httpx"
 )
 
-// pipes is a listener whose connections are in memory, so that a test can move the clock.
+// pipes is a listener of in-memory connections, so that a test can use a fake clock.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -42,7 +42,7 @@ func (p *pipes) dial() net.Conn {
 	return client
 }
 
-// servePaced serves uploads, which are answered with the bytes that came, and long downloads.
+// servePaced serves uploads, answered with the number of bytes, and long downloads.
 func servePaced(t *testing.T) *pipes {
 	l := &pipes{make(chan net.Conn), make(chan struct{})}
 
@@ -68,11 +68,11 @@ func servePaced(t *testing.T) *pipes {
 	return l
 }
 
-// upload sends a body of so many pieces, one after each pause, and returns the answer and how long it took.
+// upload sends a body of pieces, each after a pause. It returns the response and the duration.
 func upload(
 	t *testing.T, l *pipes, piece, pieces int, pause time.Duration,
 ) (status int, body string, took time.Duration) {
-	begun := time.Now()
+	start := time.Now()
 	conn := l.dial()
 	answered := make(chan struct{})
 
@@ -110,11 +110,11 @@ func upload(
 		t.Error(err)
 	}
 
-	return res.StatusCode, string(text), time.Since(begun)
+	return res.StatusCode, string(text), time.Since(start)
 }
 
-// TestSlowUploads: bodies that come more slowly than the least rate are given up within a window, others are served meanwhile, and one that
-// comes slowly enough takes the time that it takes. The clock is a fake one.
+// TestSlowUploads: bodies below the minimum rate time out within a window, other requests are
+// served meanwhile, and a body just above the rate completes. The clock is fake.
 func TestSlowUploads(t *testing.T) {
 	t.Parallel()
 
@@ -146,7 +146,8 @@ func TestSlowUploads(t *testing.T) {
 	})
 }
 
-// TestSlowDownloads: an answer that is taken more slowly than the least rate is given up, and one that is taken a little faster comes whole.
+// TestSlowDownloads: a response read below the minimum rate is aborted, and one read just above it
+// completes.
 func TestSlowDownloads(t *testing.T) {
 	t.Parallel()
 
@@ -159,7 +160,7 @@ func TestSlowDownloads(t *testing.T) {
 		}{{1, time.Minute, false}, {1000, time.Second, false}, {6000, time.Second, true}} {
 			conn := l.dial()
 			fmt.Fprint(conn, "GET / HTTP/1.0\r\nHost: x\r\n\r\n")
-			got, begun := 0, time.Now()
+			got, start := 0, time.Now()
 			for {
 				n, err := io.ReadFull(conn, make([]byte, test.piece))
 				if got += n; err != nil {
@@ -171,8 +172,8 @@ func TestSlowDownloads(t *testing.T) {
 
 			conn.Close()
 
-			if whole := got > 10<<20; whole != test.whole || !whole && time.Since(begun) > 5*time.Minute {
-				t.Errorf("%d bytes each %v: got %d bytes in %v", test.piece, test.pause, got, time.Since(begun))
+			if whole := got > 10<<20; whole != test.whole || (!whole && time.Since(start) > 5*time.Minute) {
+				t.Errorf("%d bytes each %v: got %d bytes in %v", test.piece, test.pause, got, time.Since(start))
 			}
 		}
 	})

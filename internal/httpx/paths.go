@@ -2,7 +2,8 @@ package httpx
 
 import "net/http"
 
-// Paths answers GET and HEAD of exactly these paths. Unlike [http.ServeMux] it never redirects from a path that could be written in another way.
+// Paths answers GET and HEAD of exactly these paths. Unlike [http.ServeMux] it never redirects to a
+// canonical path.
 type Paths map[string]http.HandlerFunc
 
 // ServeHTTP answers a request.
@@ -15,7 +16,7 @@ func (p Paths) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "the path takes GET, HEAD", http.StatusMethodNotAllowed)
+		http.Error(w, "only GET and HEAD are allowed", http.StatusMethodNotAllowed)
 
 		return
 	}

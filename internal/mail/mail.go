@@ -1,7 +1,8 @@
-// Package mail writes e-mails from templates, and sends them: over SMTP, or where no server is set into the log.
+// Package mail renders e-mails from templates and sends them over SMTP, or logs them if no server
+// is configured.
 //
-// A template is a text. The HTML beside it is made of the same text, so that the two never tell different things. Who gets a
-// mail, when, and what its link opens is for others to say.
+// A template is plain text. The HTML part is generated from the same text, so that both have the
+// same content. Recipients, times and links belong to the callers.
 package mail
 
 import (
@@ -20,28 +21,28 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-const sendTime = 30 * time.Second // for a whole conversation with the server
+const sendTimeout = 30 * time.Second // for a whole SMTP session
 
 // Message is a mail to one address.
 type Message struct {
-	ID         string // names the message among those of this instance; sent twice it stays one
-	To         string // the address alone
+	ID         string // unique in the install; the base of its Message-ID
+	To         string // address without a name
 	Subject    string // one line
 	Text, HTML string
 }
 
-// ErrRefused is the cause when the server won't take a message however often it is sent.
-var ErrRefused = errors.New("the mail server refuses it for good")
+// ErrRefused is the cause of a permanent rejection by the server, for which a retry is useless.
+var ErrRefused = errors.New("permanently rejected")
 
 // Sender sends messages.
 type Sender struct {
-	client *gomail.Client // nil: no server is set
+	client *gomail.Client // nil: no server configured
 	from   *netmail.Address
 	log    *slog.Logger
 }
 
-// New returns a sender that hands messages to the server of an smtp:// or smtps:// URL, or writes them to the log if smtpURL
-// is "". The URL's errors don't repeat it.
+// New returns a sender for the server of an smtp:// or smtps:// URL, or one that logs messages if
+// smtpURL is "". Its errors do not contain the URL.
 func New(smtpURL, from string, log *slog.Logger) (*Sender, error) {
 	if smtpURL == "" {
 		return &Sender{log: log}, nil
@@ -49,12 +50,12 @@ func New(smtpURL, from string, log *slog.Logger) (*Sender, error) {
 
 	sender, err := netmail.ParseAddress(from)
 	if err != nil {
-		return nil, fmt.Errorf("mail: the address that mails come from: %w", err)
+		return nil, fmt.Errorf("mail: sender address: %w", err)
 	}
 
 	u, err := url.Parse(smtpURL)
 	if err != nil {
-		return nil, errors.New("mail: the server's URL can't be read")
+		return nil, errors.New("mail: invalid server URL")
 	}
 
 	client, err := gomail.NewClient(u.Hostname(), options(u)...)
@@ -66,8 +67,9 @@ func New(smtpURL, from string, log *slog.Logger) (*Sender, error) {
 }
 
 func options(u *url.URL) []gomail.Option {
-	port, opts := 587, []gomail.Option{gomail.WithTimeout(sendTime), gomail.WithTLSPolicy(gomail.TLSOpportunistic)}
-	if user := u.User.Username(); user != "" { // a password is shown to nobody whose certificate isn't good
+	port, opts := 587, []gomail.Option{gomail.WithTimeout(sendTimeout), gomail.WithTLSPolicy(gomail.TLSOpportunistic)}
+	// A password requires TLS with a valid certificate.
+	if user := u.User.Username(); user != "" {
 		password, _ := u.User.Password()
 		opts = append(opts, gomail.WithTLSPolicy(gomail.TLSMandatory),
 			gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(user), gomail.WithPassword(password))
@@ -76,7 +78,7 @@ func options(u *url.URL) []gomail.Option {
 	if u.Scheme == "smtps" {
 		port, opts = 465, append(opts, gomail.WithSSL())
 	}
-	if u.Scheme != "smtps" { // which has a way of its own to connect
+	if u.Scheme != "smtps" { // smtps has its own dialer
 		opts = append(opts, gomail.WithDialContextFunc(dial))
 	}
 
@@ -87,14 +89,14 @@ func options(u *url.URL) []gomail.Option {
 	return append(opts, gomail.WithPort(port))
 }
 
-// Logs reports whether messages go to the log instead of to people.
+// Logs reports whether messages go to the log.
 func (s *Sender) Logs() bool { return s.client == nil }
 
-// Send sends a message. It fails with [ErrRefused] if trying again is of no use.
+// Send sends a message. It fails with [ErrRefused] if a retry is useless.
 func (s *Sender) Send(ctx context.Context, m Message) error {
 	to, err := netmail.ParseAddress(m.To)
 	if err != nil || to.Address != m.To || to.Name != "" || strings.ContainsFunc(m.To+m.ID, unicode.IsControl) {
-		return fmt.Errorf("mail: %q is no address: %w", m.To, ErrRefused)
+		return fmt.Errorf("mail: %q is not an address: %w", m.To, ErrRefused)
 	}
 
 	if s.Logs() {
@@ -102,13 +104,13 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 		return nil
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, sendTime)
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 
 	var conn net.Conn
 	err = s.client.DialAndSendWithContext(context.WithValue(ctx, connKey{}, &conn), s.compose(m, to))
 	if conn != nil {
-		_ = conn.Close() // left open where the server has no TLS, or nobody to show the password to
+		_ = conn.Close() // left open if the server has no TLS or no authentication
 	}
 
 	if failed, ok := errors.AsType[*gomail.SendError](err); ok && !failed.IsTemp() && failed.ErrorCode() >= 500 {
@@ -123,11 +125,11 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 
 type connKey struct{}
 
-// dial connects, and tells the context's connection.
+// dial connects and stores the connection in the context's variable.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, network, address)
-	if told, ok := ctx.Value(connKey{}).(*net.Conn); ok && err == nil {
-		*told = conn
+	if target, ok := ctx.Value(connKey{}).(*net.Conn); ok && err == nil {
+		*target = conn
 	}
 
 	return conn, err
@@ -142,14 +144,14 @@ func (s *Sender) compose(m Message, to *netmail.Address) *gomail.Msg {
 
 	_, domain, _ := strings.Cut(s.from.Address, "@")
 	msg.SetMessageIDWithValue(m.ID + "@" + domain)
-	msg.SetGenHeader("Auto-Submitted", "auto-generated") // so that nobody's absence answers
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // suppresses auto-replies
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 
 	return msg
 }
 
-// oneLine returns text without what could end a line, and a header with it, or hide what stands there.
+// oneLine replaces characters that could end a header line or change the visible text.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {

@@ -25,7 +25,7 @@ var hello = Message{
 	HTML:    "<p>Hello</p>\n",
 }
 
-// sender returns one that trusts a test's server.
+// sender returns a sender that trusts the certificate of a test server.
 func sender(t *testing.T, s *smtpServer, url string) *Sender {
 	t.Helper()
 
@@ -129,7 +129,8 @@ func checkMessage(t *testing.T, data string) {
 	}
 }
 
-// TestSendFails: what is of no use to try again is told from what is, and no password is shown to just anyone.
+// TestSendFails: permanent failures are distinguished from temporary ones, and the password is sent
+// only over trusted TLS.
 func TestSendFails(t *testing.T) {
 	t.Parallel()
 
@@ -171,12 +172,12 @@ func TestSendFails(t *testing.T) {
 		t.Parallel()
 
 		s := listen(t, &smtpServer{startTLS: true, auth: true})
-		stranger, err := New("smtp://user:canary@"+s.addr, "a@example.com", slog.New(slog.DiscardHandler))
+		untrusting, err := New("smtp://user:canary@"+s.addr, "a@example.com", slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		if err := stranger.Send(t.Context(), hello); err == nil || errors.Is(err, ErrRefused) {
+		if err := untrusting.Send(t.Context(), hello); err == nil || errors.Is(err, ErrRefused) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -194,16 +195,16 @@ func TestSendFails(t *testing.T) {
 	})
 }
 
-// TestHeadersHold: nothing that others chose ends a header, or begins another.
-func TestHeadersHold(t *testing.T) {
+// TestHeaderInjection: untrusted values never end a header line or start another header.
+func TestHeaderInjection(t *testing.T) {
 	t.Parallel()
 
 	s := listen(t, &smtpServer{})
-	post := sender(t, s, "smtp://"+s.addr)
+	client := sender(t, s, "smtp://"+s.addr)
 	for _, to := range []string{"", "nobody", "a@example.com\r\nBcc: all@example.com", "a@example.com\n",
 		"Ada <a@example.com>", "a@example.com, b@example.com", "a@example.com>\r\nRCPT TO:<b@example.com",
 		"<a@example.com>"} {
-		if err := post.Send(t.Context(), Message{
+		if err := client.Send(t.Context(), Message{
 			ID:      "1",
 			To:      to,
 			Subject: "x",
@@ -225,7 +226,7 @@ func TestHeadersHold(t *testing.T) {
 		}
 
 		m.ID = "1"
-		if err := post.Send(t.Context(), m); err != nil {
+		if err := client.Send(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 	}

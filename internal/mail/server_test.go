@@ -12,24 +12,24 @@ import (
 	"testing"
 )
 
-// conversation is a mail as a server has heard of it.
-type conversation struct {
+// delivery is a mail as the server received it.
+type delivery struct {
 	from, to, data string
 	tls            bool
-	login          string // user and password, with a NUL before each
+	login          string // user and password, each after a NUL
 }
 
-// smtpServer takes mails as a server on the network does.
+// smtpServer is an SMTP server on a local port.
 type smtpServer struct {
 	addr, host, port string
 	roots            *x509.CertPool
 	certificate      tls.Certificate
 	startTLS, auth   bool
 	implicitTLS      bool
-	answers          map[string]string // to a command, instead of the usual answer
+	answers          map[string]string // replies to commands that replace the default ones
 
-	mu    sync.Mutex
-	heard []conversation
+	mu       sync.Mutex
+	received []delivery
 }
 
 func listen(t *testing.T, s *smtpServer) *smtpServer {
@@ -69,16 +69,16 @@ func listen(t *testing.T, s *smtpServer) *smtpServer {
 	return s
 }
 
-// mails returns what was taken so far.
-func (s *smtpServer) mails() []conversation {
+// mails returns the mails received so far.
+func (s *smtpServer) mails() []delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	return s.heard
+	return s.received
 }
 
 func (s *smtpServer) serve(conn net.Conn) {
-	var c conversation
+	var c delivery
 	if s.implicitTLS {
 		conn, c.tls = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{s.certificate}}), true
 	}
@@ -86,8 +86,8 @@ func (s *smtpServer) serve(conn net.Conn) {
 	defer func() { conn.Close() }()
 
 	text := textproto.NewConn(conn)
-	say := func(line string) { _ = text.PrintfLine("%s", line) }
-	say("220 localhost")
+	reply := func(line string) { _ = text.PrintfLine("%s", line) }
+	reply("220 localhost")
 
 	for {
 		line, err := text.ReadLine()
@@ -97,40 +97,40 @@ func (s *smtpServer) serve(conn net.Conn) {
 
 		command, rest, _ := strings.Cut(line, " ")
 		if answer, ok := s.answers[command]; ok {
-			say(answer)
+			reply(answer)
 			continue
 		}
 
 		switch command {
 		case "EHLO":
-			say("250-localhost")
+			reply("250-localhost")
 
 			if s.startTLS && !c.tls {
-				say("250-STARTTLS")
+				reply("250-STARTTLS")
 			}
 			if s.auth {
-				say("250-AUTH PLAIN LOGIN")
+				reply("250-AUTH PLAIN LOGIN")
 			}
 
-			say("250-8BITMIME")
-			say("250 SMTPUTF8")
+			reply("250-8BITMIME")
+			reply("250 SMTPUTF8")
 		case "STARTTLS":
-			say("220 go on")
+			reply("220 go on")
 			conn = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{s.certificate}})
 			text, c.tls = textproto.NewConn(conn), true
 		case "AUTH":
 			_, secret, _ := strings.Cut(rest, " ")
 			plain, _ := base64.StdEncoding.DecodeString(secret)
 			c.login = string(plain)
-			say("235 welcome")
+			reply("235 welcome")
 		case "MAIL":
 			c.from = rest
-			say("250 ok")
+			reply("250 ok")
 		case "RCPT":
 			c.to = rest
-			say("250 ok")
+			reply("250 ok")
 		case "DATA":
-			say("354 go on")
+			reply("354 go on")
 
 			lines, err := text.ReadDotLines()
 			if err != nil {
@@ -139,14 +139,14 @@ func (s *smtpServer) serve(conn net.Conn) {
 
 			c.data = strings.Join(lines, "\n")
 			s.mu.Lock()
-			s.heard = append(s.heard, c)
+			s.received = append(s.received, c)
 			s.mu.Unlock()
-			say("250 taken")
+			reply("250 taken")
 		case "QUIT":
-			say("221 bye")
+			reply("221 bye")
 			return
 		default: // NOOP, RSET
-			say("250 ok")
+			reply("250 ok")
 		}
 	}
 }

@@ -11,11 +11,11 @@ import (
 //go:embed templates/*.txt
 var files embed.FS
 
-// templates are texts whose first line is the subject. "link", where a mail has one, stands in a paragraph of its own.
+// templates are texts with the subject as first line. "link", if used, is a paragraph of its own.
 var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(files, "templates/*.txt"))
 
-// Render writes the mail of a template's name to an address. Values of data that others chose, such as a user's name, may be
-// any text: each becomes a part of one line. It fails if the template needs a value that data does not have.
+// Render renders a template as a mail to an address. Untrusted values of data, such as user names,
+// may be any text: each stays within one line. It fails if data lacks a value of the template.
 func Render(name, to string, data map[string]string) (Message, error) {
 	clean := make(map[string]string, len(data))
 	for key, value := range data {
@@ -33,7 +33,7 @@ func Render(name, to string, data map[string]string) (Message, error) {
 	return Message{To: to, Subject: subject, Text: text, HTML: htmlOf(text, clean["link"])}, nil
 }
 
-// htmlOf returns a text as HTML. Nothing in it can be followed but link.
+// htmlOf returns text as HTML. Only link becomes a hyperlink.
 func htmlOf(text, link string) string {
 	var b strings.Builder
 	b.WriteString("<!doctype html>\n<html lang=\"en\"><body style=\"font-family: sans-serif; line-height: 1.5\">\n")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTemplates writes each mail, with values that would like to be more than values.
+// TestTemplates renders each mail with hostile values.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 

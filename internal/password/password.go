@@ -1,7 +1,8 @@
-// Package password judges new passwords, and hashes and verifies them with argon2id.
+// Package password checks new passwords against the policy, and hashes and verifies passwords with
+// argon2id.
 //
-// A hash takes much memory and time on purpose, so a [Hasher] lets only as many run
-// at once as there are processors, and the others wait in a line of limited length.
+// A hash is expensive in memory and time by design. A [Hasher] runs at most one per processor and
+// queues a bounded number of others.
 package password
 
 import (
@@ -18,7 +19,7 @@ import (
 	"socle/internal/fault"
 )
 
-// OWASP's parameters. Stored hashes carry their own, so these can change.
+// Parameters of argon2id, as OWASP recommends. Stored hashes carry their own, so these can change.
 const (
 	memory = 19 << 10 // KiB
 	passes = 2
@@ -29,16 +30,16 @@ const (
 )
 
 const (
-	maxSize    = 1024            // bytes of a password
-	maxWaiting = 512             // hashes, a few seconds' worth
-	maxWait    = 6 * time.Second // shorter than a request may take
+	maxPasswordSize = 1024            // bytes of a password
+	maxQueued       = 512             // queued hashes; a few seconds of work
+	queueTimeout    = 6 * time.Second // queue timeout, below the request timeout
 )
 
-// Hasher hashes passwords, some at a time. Its methods may be called concurrently.
+// Hasher hashes passwords with bounded concurrency. Its methods are safe for concurrent use.
 type Hasher struct {
-	min     int           // characters of a new password
-	slots   chan struct{} // one element for each hash under way
-	waiting atomic.Int64
+	min    int           // characters of a new password
+	slots  chan struct{} // one element per running hash
+	queued atomic.Int64
 }
 
 // New returns a Hasher for passwords of at least min characters.
@@ -46,10 +47,11 @@ func New(min int) *Hasher {
 	return &Hasher{min: min, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// Hash returns the argon2id hash of a password as a PHC string. Its faults are Unprocessable
-// for more than 1024 bytes and TooMany when too many others wait, or for too long; if ctx ends first, its error is returned.
+// Hash returns the argon2id hash of a password as a PHC string. It fails with Unprocessable for
+// more than 1024 bytes, with TooMany if the queue is full or the queue timeout passes, and with the
+// error of ctx if it ends first.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
-	if len(password) > maxSize {
+	if len(password) > maxPasswordSize {
 		return "", tooLong()
 	}
 
@@ -66,18 +68,18 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	return p.String(), nil
 }
 
-// unknown stands for the hash of an account that does not exist. No password has it, and the zero key is not looked at.
-var unknown = phc{memory, passes, lanes, make([]byte, saltSize), make([]byte, keySize)}
+// unknownAccount is the hash for an unknown account. Its zero key is never accepted.
+var unknownAccount = phc{memory, passes, lanes, make([]byte, saltSize), make([]byte, keySize)}
 
-// Verify reports whether hash is that of the password. The hash "" stands for an unknown account and is no
-// password's, which takes as long to find out as for a known one. More than 1024 bytes are no account's
-// password either, which is found out at once. Its faults are those of [Hasher.Hash], but for the size.
+// Verify reports whether hash is the hash of the password. The hash "" stands for an unknown
+// account; it never matches and takes as long as a real one. A password of more than 1024 bytes
+// never matches and returns at once. Other failures are those of [Hasher.Hash].
 func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error) {
-	if len(password) > maxSize {
+	if len(password) > maxPasswordSize {
 		return false, nil
 	}
 
-	p, known := unknown, hash != ""
+	p, known := unknownAccount, hash != ""
 	if known {
 		var err error
 		if p, err = parse(hash); err != nil {
@@ -93,9 +95,9 @@ func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error
 	return subtle.ConstantTimeCompare(key, p.key) == 1 && known, nil
 }
 
-// derive computes a key when it is its turn.
+// derive computes a key in a slot.
 func (h *Hasher) derive(ctx context.Context, password string, p phc) ([]byte, error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.acquire(ctx); err != nil {
 		return nil, err
 	}
 
@@ -104,8 +106,8 @@ func (h *Hasher) derive(ctx context.Context, password string, p phc) ([]byte, er
 	return argon2.IDKey([]byte(password), p.salt, p.passes, p.memory, p.lanes, keySize), nil
 }
 
-// enter waits for a free slot and takes it.
-func (h *Hasher) enter(ctx context.Context) error {
+// acquire waits for a free slot and takes it.
+func (h *Hasher) acquire(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -116,20 +118,25 @@ func (h *Hasher) enter(ctx context.Context) error {
 	default:
 	}
 
-	defer h.waiting.Add(-1)
+	defer h.queued.Add(-1)
 
-	tooMany := &fault.Error{Kind: fault.TooMany, Detail: "too many passwords are being checked", RetryAfter: maxWait}
-	if h.waiting.Add(1) > maxWaiting {
+	tooMany := &fault.Error{
+		Kind:       fault.TooMany,
+		Detail:     "too many password checks are in progress; try again later",
+		RetryAfter: queueTimeout,
+	}
+
+	if h.queued.Add(1) > maxQueued {
 		return tooMany
 	}
 
-	patience := time.NewTimer(maxWait)
-	defer patience.Stop()
+	timer := time.NewTimer(queueTimeout)
+	defer timer.Stop()
 
 	select {
 	case h.slots <- struct{}{}:
 		return nil
-	case <-patience.C:
+	case <-timer.C:
 		return tooMany
 	case <-ctx.Done():
 		return ctx.Err()

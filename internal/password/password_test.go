@@ -98,15 +98,14 @@ func TestHash(t *testing.T) {
 	}
 
 	one, err1 := h.Hash(ctx, "correct horse")
-
 	two, err2 := h.Hash(ctx, "correct horse")
 	if one == two || err1 != nil || err2 != nil {
 		t.Errorf("two hashes of one password are %q and %q (%v, %v), want distinct ones", one, two, err1, err2)
 	}
 }
 
-// Stored hashes of other parameters, of which this one was made by the reference implementation
-// (echo -n password | argon2 somesalt -id -t 2 -k 256 -p 1 -l 32).
+// TestVerifyOtherParameters: hashes with other parameters verify. The reference implementation made
+// this one (echo -n password | argon2 somesalt -id -t 2 -k 256 -p 1 -l 32).
 func TestVerifyOtherParameters(t *testing.T) {
 	t.Parallel()
 
@@ -126,7 +125,7 @@ func TestVerifyUnknownAccount(t *testing.T) {
 		t.Errorf("Verify for no account = %v, %v, want false", ok, err)
 	}
 
-	// That it takes its turn like any other shows that it is computed and not guessed.
+	// It waits for a slot like any other, so it computes a hash.
 	h.fill()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -157,7 +156,7 @@ func TestVerifyMalformedHash(t *testing.T) {
 	}
 }
 
-// A password that is too long is refused without a hash, even when none could be computed.
+// TestTooLong: a password that is too long is rejected without a hash, even if no slot is free.
 func TestTooLong(t *testing.T) {
 	t.Parallel()
 
@@ -169,7 +168,7 @@ func TestTooLong(t *testing.T) {
 		t.Errorf("Hash of 1 MiB = %v, want Unprocessable", err)
 	}
 
-	for _, hash := range []string{"", unknown.String()} {
+	for _, hash := range []string{"", unknownAccount.String()} {
 		if ok, err := h.Verify(t.Context(), hash, long); ok || err != nil {
 			t.Errorf("Verify(%q) of 1 MiB = %v, %v, want false", hash, ok, err)
 		}
@@ -184,17 +183,17 @@ func TestQueue(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 
 	var group sync.WaitGroup
-	errs := make(chan error, maxWaiting+1)
-	for range maxWaiting + 1 {
+	errs := make(chan error, maxQueued+1)
+	for range maxQueued + 1 {
 		group.Go(func() {
 			_, err := h.Hash(ctx, "correct horse")
 			errs <- err
 		})
 	}
 
-	first := fault.Of(<-errs) // none but the one too many can have an answer
+	first := fault.Of(<-errs) // only the one over the limit can have returned
 	if first.Kind != fault.TooMany || first.RetryAfter <= 0 {
-		t.Errorf("Hash with %d waiting = %+v, want TooMany with a time to retry after", maxWaiting, first)
+		t.Errorf("Hash with %d waiting = %+v, want TooMany with a time to retry after", maxQueued, first)
 	}
 
 	cancel()
@@ -217,7 +216,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// fill takes all slots, as hashes that never end would.
+// fill takes all slots, like hashes that never end.
 func (h *Hasher) fill() {
 	for range cap(h.slots) {
 		h.slots <- struct{}{}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// phc is a hash and all that is needed to compute it again.
+// phc is a hash with its parameters.
 type phc struct {
 	memory    uint32 // KiB
 	passes    uint32
@@ -23,10 +23,10 @@ func (p phc) String() string {
 		base64.RawStdEncoding.EncodeToString(p.salt), base64.RawStdEncoding.EncodeToString(p.key))
 }
 
-var errMalformed = errors.New("stored hash is not one of argon2id")
+var errMalformed = errors.New("stored hash is not a valid argon2id hash")
 
-// parse reads what String wrote, within bounds that keep a damaged row from taking the
-// machine's memory. Its errors do not repeat the text.
+// parse parses the output of String. Bounds keep a damaged row from exhausting memory. Its errors
+// do not repeat the text.
 func parse(text string) (phc, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 {
@@ -39,8 +39,8 @@ func parse(text string) (phc, error) {
 	}
 
 	p.salt, _ = base64.RawStdEncoding.DecodeString(parts[4])
-
 	p.key, _ = base64.RawStdEncoding.DecodeString(parts[5])
+
 	if p.memory > 1<<20 || p.passes < 1 || p.passes > 100 || p.lanes < 1 || len(p.key) != keySize ||
 		p.String() != text {
 		return phc{}, errMalformed

@@ -15,7 +15,7 @@ import (
 //go:embed common.txt
 var commonText string
 
-// common returns the most common passwords. Its source stands at the head of common.txt.
+// common returns the most common passwords. The header of common.txt names its source.
 var common = sync.OnceValue(func() map[string]bool {
 	words := map[string]bool{}
 	for word := range strings.Lines(commonText) {
@@ -27,39 +27,39 @@ var common = sync.OnceValue(func() map[string]bool {
 	return words
 })
 
-// Check reports whether an account may have the password, which is taken as it is: not trimmed, any character
-// counts. It is refused as Unprocessable, on the field password, if it is shorter than the minimum or has more
-// than 1024 bytes, is among the most common, or is the account's e-mail address, the part of it
-// before the @, or its username, in whatever case or width. An empty email or username is no one's.
+// Check validates a new password against the policy. It does not trim the password, and any
+// character is allowed. It fails with Unprocessable, on the field password, if the password is
+// shorter than the minimum, longer than 1024 bytes, among the most common, or equal to the e-mail
+// address, its local part or the username, ignoring case and width. email and username may be "".
 func (h *Hasher) Check(password, email, username string) error {
-	if len(password) > maxSize {
+	if len(password) > maxPasswordSize {
 		return tooLong()
 	}
 	if utf8.RuneCountInString(password) < h.min {
-		return refused("too_short", "must have at least %d characters", h.min)
+		return policyError("too_short", "must have at least %d characters", h.min)
 	}
 
 	folded := fold(password)
 	if common()[folded] {
-		return refused("too_common", "must not be one of the most common passwords")
+		return policyError("too_common", "must not be one of the most common passwords")
 	}
 
 	email = fold(strings.TrimSpace(email))
 	local, _, _ := strings.Cut(email, "@")
 	if folded == email || folded == local || folded == fold(strings.TrimSpace(username)) {
-		return refused("too_obvious", "must not be the e-mail address or username")
+		return policyError("too_obvious", "must not be the e-mail address or username")
 	}
 
 	return nil
 }
 
-// fold maps texts that look alike but for case and width to one.
+// fold maps texts that differ in case and width only to one text.
 func fold(s string) string {
 	return cases.Fold().String(norm.NFKC.String(s))
 }
 
-func tooLong() error { return refused("too_long", "must have at most %d bytes", maxSize) }
+func tooLong() error { return policyError("too_long", "must have at most %d bytes", maxPasswordSize) }
 
-func refused(code, format string, args ...any) error {
+func policyError(code, format string, args ...any) error {
 	return fault.OnField(fault.Unprocessable, "password", code, format, args...)
 }

@@ -10,13 +10,13 @@ import (
 	"socle/internal/pg"
 )
 
-// UserFilter narrows a list of users. The zero value is all of them.
+// UserFilter narrows a list of users. The zero value selects all users.
 type UserFilter struct {
-	Search string // part of a user name or an address, whatever its case, or a whole UUID
+	Search string // part of a user name or an address, case-insensitive, or a whole UUID
 	Status string // active or suspended
 }
 
-// ListUsers returns a page of the instance's users, and how many there are in all.
+// ListUsers returns a page of the users of the install and the total count.
 func (s *Store) ListUsers(ctx context.Context, f UserFilter, page pg.Page) ([]User, int64, error) {
 	const found = `
 		from platform.users u
@@ -35,14 +35,16 @@ func (s *Store) ListUsers(ctx context.Context, f UserFilter, page pg.Page) ([]Us
 	return users, total, err
 }
 
-// Standing changes what is not nil of what only an administrator of the instance says of a user.
+// Standing holds the fields of a user that only an administrator may change. Nil fields are left
+// unchanged.
 type Standing struct {
 	Status          *string // active or suspended
 	IsAdministrator *bool
 }
 
-// UpdateStanding changes a user's standing. Suspending ends all their sessions for good. It fails with NotFound if there is no
-// such user, and with Conflict if the instance would be left without an active administrator.
+// UpdateStanding changes a user's standing. Suspending a user deletes all their sessions. It fails
+// with NotFound for an unknown user, and with Conflict if the install would lose its last active
+// administrator.
 func (s *Store) UpdateStanding(ctx context.Context, id uuid.UUID, standing Standing) (User, error) {
 	var user User
 	err := s.InTx(ctx, func(tx *Store) error {

@@ -11,20 +11,21 @@ import (
 	"socle/internal/pg"
 )
 
-// Limit bounds how often something may be tried in a window of time.
+// Limit bounds the number of attempts in a time window.
 type Limit struct {
-	Name   string // what is tried
+	Name   string // of the action that is limited
 	Most   int
 	Window time.Duration
 }
 
-// tries is what is counted for someone in the window that is open.
-type tries struct {
+// attemptCount is the attempt count of the current window.
+type attemptCount struct {
 	Count int
-	Wait  time.Duration // until it closes
+	Wait  time.Duration // until the window ends
 }
 
-func (t tries) tooMany() error {
+// tooMany returns the failure of an attempt beyond the limit.
+func (t attemptCount) tooMany() error {
 	return &fault.Error{
 		Kind:       fault.TooMany,
 		Detail:     "too many attempts; try again later",
@@ -32,55 +33,64 @@ func (t tries) tooMany() error {
 	}
 }
 
-// Attempt counts one try of who. It fails with TooMany once there were more than the limit allows in the
-// window. The count is shared by all servers of the instance and outlives them.
-func (s *Store) Attempt(ctx context.Context, l Limit, who string) error {
-	t, err := pg.One[tries](ctx, s.q, `
+// Attempt counts one attempt by a subject. It fails with TooMany when the count of the window
+// exceeds the limit. The count is stored, so all servers share it and it survives restarts.
+func (s *Store) Attempt(ctx context.Context, l Limit, subject string) error {
+	tries, err := pg.One[attemptCount](ctx, s.q, `
 		insert into platform.attempts as a (key, count, resets_at) values (@key, 1, now() + @window::interval)
 		on conflict (key) do update set
 			count = case when a.resets_at <= now() then 1 else a.count + 1 end,
 			resets_at = case when a.resets_at <= now() then excluded.resets_at else a.resets_at end
 		returning count, resets_at - now() as wait`,
-		pgx.StrictNamedArgs{"key": l.key(who), "window": l.Window})
-	if err == nil && t.Count > l.Most {
-		return t.tooMany()
+		pgx.StrictNamedArgs{"key": l.key(subject), "window": l.Window})
+	if err != nil {
+		return err
 	}
 
-	return err
+	if tries.Count > l.Most {
+		return tries.tooMany()
+	}
+
+	return nil
 }
 
-// Attempts fails with TooMany if who has no try left; it counts nothing.
-func (s *Store) Attempts(ctx context.Context, l Limit, who string) error {
-	t, err := pg.One[tries](ctx, s.q, `
+// Attempts fails with TooMany if the subject has no attempt left in the window. It counts nothing.
+func (s *Store) Attempts(ctx context.Context, l Limit, subject string) error {
+	tries, err := pg.One[attemptCount](ctx, s.q, `
 		select count, resets_at - now() as wait from platform.attempts where key = @key and resets_at > now()`,
-		pgx.StrictNamedArgs{"key": l.key(who)})
+		pgx.StrictNamedArgs{"key": l.key(subject)})
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
-	if err == nil && t.Count >= l.Most {
-		return t.tooMany()
+	if err != nil {
+		return err
 	}
 
-	return err
+	if tries.Count >= l.Most {
+		return tries.tooMany()
+	}
+
+	return nil
 }
 
-// GuessLimit bounds wrong proofs of who one is: passwords, and codes of a second factor.
+// GuessLimit bounds failed authentications: wrong passwords and second-factor codes.
 //
-// Guesses count by the account and the client's network. Beside that, those from all networks that the
-// account was never used from count together: that is the bound of a distributed attack. A network that
-// is known has only its own count, so strangers can't lock an owner out of it.
+// Wrong guesses count per account and client network. Guesses from all unknown networks also count
+// together per account, which bounds a distributed attack. A known network, from which the account
+// has logged in before, has only its own count, so attackers cannot lock out the owner.
 type GuessLimit struct {
-	Network   Limit // from one network
-	Strangers Limit // from all networks together that are not known
+	Network   Limit // per account and network
+	Strangers Limit // per account, all unknown networks together
 }
 
-// knownNetworks remembers for how long a network is known after a log-in from it.
-var knownNetworks = Limit{Name: "known network", Window: 90 * 24 * time.Hour}
+// knownNetworkLimit sets how long a network stays known after a log-in from it.
+var knownNetworkLimit = Limit{Name: "known network", Window: 90 * 24 * time.Hour}
 
-// from returns what a network's guesses at an account count under.
-func from(account, network string) string { return account + "\x00" + network }
+// guessSubject returns the subject for guesses at an account from a network.
+func guessSubject(account, network string) string { return account + "\x00" + network }
 
-// KnowNetwork remembers that an account was used from a network, by someone who proved that it is theirs.
+// KnowNetwork records a successful log-in to an account from a network, which makes the network
+// known. It writes at most once a day.
 func (s *Store) KnowNetwork(ctx context.Context, account, network string) error {
 	_, err := pg.Exec(ctx, s.q, `
 		insert into platform.attempts as a (key, count, resets_at)
@@ -88,40 +98,47 @@ func (s *Store) KnowNetwork(ctx context.Context, account, network string) error 
 		where not exists (
 			select from platform.attempts where key = @key and resets_at > now() + @window::interval - interval '1 day')
 		on conflict (key) do update set resets_at = excluded.resets_at`,
-		pgx.StrictNamedArgs{"key": knownNetworks.key(from(account, network)), "window": knownNetworks.Window})
+		pgx.StrictNamedArgs{
+			"key":    knownNetworkLimit.key(guessSubject(account, network)),
+			"window": knownNetworkLimit.Window,
+		})
 
 	return err
 }
 
-// MayGuess fails with TooMany if no guess is left for an account from a network. It counts nothing.
+// MayGuess fails with TooMany if no guess at an account is left for a network. It counts nothing.
 func (s *Store) MayGuess(ctx context.Context, l GuessLimit, account, network string) error {
-	t, err := pg.One[tries](ctx, s.q, `
+	tries, err := pg.One[attemptCount](ctx, s.q, `
 		select count(*)::int as count, coalesce(max(resets_at - now()), interval '0') as wait
 		from platform.attempts
 		where resets_at > now() and (
 			key = @network and count >= @network_most
 			or key = @strangers and count >= @strangers_most
 				and not exists (select from platform.attempts where key = @known and resets_at > now()))`,
-		pgx.StrictNamedArgs{"network": l.Network.key(from(account, network)), "network_most": l.Network.Most,
+		pgx.StrictNamedArgs{"network": l.Network.key(guessSubject(account, network)), "network_most": l.Network.Most,
 			"strangers": l.Strangers.key(account), "strangers_most": l.Strangers.Most,
-			"known": knownNetworks.key(from(account, network))})
-	if err == nil && t.Count > 0 {
-		return t.tooMany()
-	}
-
-	return err
-}
-
-// CountGuess counts a wrong guess. It fails with TooMany once there were more than the limit allows.
-func (s *Store) CountGuess(ctx context.Context, l GuessLimit, account, network string) error {
-	known, err := pg.Value[bool](ctx, s.q, `
-		select exists (select from platform.attempts where key = @known and resets_at > now())`,
-		pgx.StrictNamedArgs{"known": knownNetworks.key(from(account, network))})
+			"known": knownNetworkLimit.key(guessSubject(account, network))})
 	if err != nil {
 		return err
 	}
 
-	err = s.Attempt(ctx, l.Network, from(account, network))
+	if tries.Count > 0 {
+		return tries.tooMany()
+	}
+
+	return nil
+}
+
+// CountGuess counts a wrong guess. It fails with TooMany when a count exceeds its limit.
+func (s *Store) CountGuess(ctx context.Context, l GuessLimit, account, network string) error {
+	known, err := pg.Value[bool](ctx, s.q, `
+		select exists (select from platform.attempts where key = @known and resets_at > now())`,
+		pgx.StrictNamedArgs{"known": knownNetworkLimit.key(guessSubject(account, network))})
+	if err != nil {
+		return err
+	}
+
+	err = s.Attempt(ctx, l.Network, guessSubject(account, network))
 	if err != nil || known {
 		return err
 	}
@@ -129,13 +146,13 @@ func (s *Store) CountGuess(ctx context.Context, l GuessLimit, account, network s
 	return s.Attempt(ctx, l.Strangers, account)
 }
 
-// key returns what stands for someone's tries: fixed in size, and silent about who it is.
-func (l Limit) key(who string) []byte {
-	sum := sha256.Sum256([]byte(l.Name + "\x00" + who))
+// key returns the row key of a subject: a hash of fixed size that does not reveal the subject.
+func (l Limit) key(subject string) []byte {
+	sum := sha256.Sum256([]byte(l.Name + "\x00" + subject))
 	return sum[:]
 }
 
-// ForgetAttempts removes the counts whose window has passed.
+// ForgetAttempts deletes counts whose window has ended.
 func (s *Store) ForgetAttempts(ctx context.Context) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.attempts where resets_at < now()`)
 	return err

@@ -10,7 +10,8 @@ import (
 	"socle/internal/pg"
 )
 
-// lockContents keeps everyone else from noting or forgetting contents of a project's backups until the transaction ends.
+// lockContents locks the backup contents of a project against concurrent changes until the
+// transaction ends.
 func lockContents(ctx context.Context, tx pgx.Tx, project uuid.UUID) error {
 	_, err := pg.Exec(ctx, tx,
 		`select pg_advisory_xact_lock(hashtextextended('backup contents ' || @project::uuid, 0))`,
@@ -18,17 +19,18 @@ func lockContents(ctx context.Context, tx pgx.Tx, project uuid.UUID) error {
 	return err
 }
 
-// NoteBackupContents notes which contents a backup needs, by their SHA-256, before it looks whether they are there. They come some at a time. It returns how many
-// were not noted before.
+// NoteBackupContents records the contents that a backup needs, by SHA-256. sums yields them in
+// batches. The backup calls it before it checks whether the contents are stored. It returns the
+// number of contents that were new for the backup.
 func (s *Store) NoteBackupContents(
 	ctx context.Context, project, backup uuid.UUID, sums iter.Seq2[[][]byte, error],
-) (noted int64, err error) {
+) (added int64, err error) {
 	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		if err := lockContents(ctx, tx, project); err != nil {
 			return err
 		}
 
-		for some, err := range sums {
+		for batch, err := range sums {
 			if err != nil {
 				return err
 			}
@@ -37,21 +39,21 @@ func (s *Store) NoteBackupContents(
 				insert into platform.backup_contents (backup_uuid, project_uuid, sha256)
 				select @backup, @project, unnest(@sums::bytea[])
 				on conflict do nothing`,
-				pgx.StrictNamedArgs{"backup": backup, "project": project, "sums": some})
+				pgx.StrictNamedArgs{"backup": backup, "project": project, "sums": batch})
 			if err != nil {
 				return err
 			}
 
-			noted += n
+			added += n
 		}
 
 		return nil
 	})
 
-	return noted, err
+	return added, err
 }
 
-// NeedsContents reports whether a backup needs all of some contents.
+// NeedsContents reports whether a backup needs all of the contents with these SHA-256 sums.
 func (s *Store) NeedsContents(ctx context.Context, project, backup uuid.UUID, sums [][]byte) (bool, error) {
 	return pg.Value[bool](ctx, s.q, `
 		select not exists (
@@ -60,7 +62,7 @@ func (s *Store) NeedsContents(ctx context.Context, project, backup uuid.UUID, su
 		pgx.StrictNamedArgs{"backup": backup, "project": project, "sums": sums})
 }
 
-// UnneededContents returns those contents that no backup of the project needs.
+// UnneededContents returns the sums that no backup of the project needs.
 func (s *Store) UnneededContents(ctx context.Context, project uuid.UUID, sums [][]byte) ([][]byte, error) {
 	return pg.Values[[]byte](ctx, s.q, `
 		select c from unnest(@sums::bytea[]) c
@@ -68,7 +70,8 @@ func (s *Store) UnneededContents(ctx context.Context, project uuid.UUID, sums []
 		pgx.StrictNamedArgs{"project": project, "sums": sums})
 }
 
-// ForgetStrayContent has a content removed that no backup of the project needs; one that is needed stays.
+// ForgetStrayContent calls remove if no backup of the project needs the content. Else it does
+// nothing.
 func (s *Store) ForgetStrayContent(ctx context.Context, project uuid.UUID, sum []byte, remove func() error) error {
 	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		if err := lockContents(ctx, tx, project); err != nil {
@@ -86,7 +89,8 @@ func (s *Store) ForgetStrayContent(ctx context.Context, project uuid.UUID, sum [
 	})
 }
 
-// ForgetBackupContents strikes off what a backup needs, when remove has removed each content that no other one needs.
+// ForgetBackupContents deletes the content references of a backup. It calls remove for each content
+// that no other backup of the project needs.
 func (s *Store) ForgetBackupContents(
 	ctx context.Context, project, backup uuid.UUID, remove func(sum []byte) error,
 ) error {
@@ -102,12 +106,19 @@ func (s *Store) ForgetBackupContents(
 			returning case when exists (
 				select from platform.backup_contents o
 				where o.project_uuid = c.project_uuid and o.sha256 = c.sha256 and o.backup_uuid <> c.backup_uuid) then null else sha256 end`, args)
+		if err != nil {
+			return err
+		}
+
 		for _, sum := range sums {
-			if err == nil && sum != nil {
-				err = remove(sum)
+			if sum == nil { // another backup needs it
+				continue
+			}
+			if err := remove(sum); err != nil {
+				return err
 			}
 		}
 
-		return err
+		return nil
 	})
 }

@@ -10,14 +10,14 @@ import (
 	"socle/internal/pg"
 )
 
-// CompletedBackup returns a backup that is completed. It fails with NotFound if it is not.
+// CompletedBackup returns a completed backup. It fails with NotFound in any other status.
 func (s *Store) CompletedBackup(ctx context.Context, id uuid.UUID) (Backup, error) {
 	return pg.One[Backup](ctx, s.q,
 		`select`+backupColumns+`from platform.backups where uuid = @id and status = 'completed'`,
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// ProveBackup says that a backup was restored to see whether it can be, and what came of it: reason is empty if it can.
+// ProveBackup records the result of a proof. reason is empty if the backup restored.
 func (s *Store) ProveBackup(ctx context.Context, id uuid.UUID, reason string) error {
 	_, err := pg.Exec(ctx, s.q, `
 		update platform.backups set tried_at = now(), proven_at = case when @reason::text = '' then now() else proven_at end, proof_error = @reason
@@ -25,9 +25,10 @@ func (s *Store) ProveBackup(ctx context.Context, id uuid.UUID, reason string) er
 	return err
 }
 
-// UnprovenBackups returns the newest completed backup of each active project, if it is not larger than most bytes and it is time to prove it: it was not
-// proven for so many days as the project's schedule says, or for age without one. Where backups are not proven when they are made, what
-// counts is when any was.
+// UnprovenBackups returns the newest completed backup of each active project if its proof is due
+// and its size is at most most bytes. A proof is due after the interval of the project's schedule,
+// or after age without a schedule. If the schedule does not prove each new backup, the last proof
+// of any backup counts.
 func (s *Store) UnprovenBackups(ctx context.Context, age time.Duration, most int64) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select newest.uuid from platform.projects p
@@ -43,13 +44,14 @@ func (s *Store) UnprovenBackups(ctx context.Context, age time.Duration, most int
 		pgx.StrictNamedArgs{"age": age, "most": most})
 }
 
-// AfterBackup is what is to be done when a backup was made.
+// AfterBackup holds the follow-up work of a completed backup.
 type AfterBackup struct {
 	ProjectUUID uuid.UUID
 	Prove       bool
 }
 
-// AfterBackup returns what is to be done now that a backup is completed. It fails with NotFound if it is not.
+// AfterBackup returns the follow-up work of a completed backup. It fails with NotFound in any other
+// status.
 func (s *Store) AfterBackup(ctx context.Context, id uuid.UUID) (AfterBackup, error) {
 	return pg.One[AfterBackup](ctx, s.q, `
 		select b.project_uuid, coalesce(s.prove, true) as prove
@@ -57,15 +59,15 @@ func (s *Store) AfterBackup(ctx context.Context, id uuid.UUID) (AfterBackup, err
 		where b.uuid = @id and b.status = 'completed'`, pgx.StrictNamedArgs{"id": id})
 }
 
-// BackupAge is how old what a project could be restored from is.
+// BackupAge holds the times from which the age of a project's backups is computed.
 type BackupAge struct {
 	ProjectUUID uuid.UUID
 	NextRunAt   time.Time
-	CompletedAt *time.Time // of the newest completed backup
-	ProvenAt    *time.Time // when one was last proven
+	CompletedAt *time.Time // of the newest completed backup; nil: none
+	ProvenAt    *time.Time // last proof of any completed backup; nil: none
 }
 
-// BackupAges returns the age of the backups of each active project that has a schedule.
+// BackupAges returns the backup ages of all active projects that have a schedule.
 func (s *Store) BackupAges(ctx context.Context) ([]BackupAge, error) {
 	return pg.All[BackupAge](ctx, s.q, `
 		select s.project_uuid, s.next_run_at, b.completed_at, b.proven_at

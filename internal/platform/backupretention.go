@@ -14,23 +14,28 @@ import (
 )
 
 const (
-	failuresKept = 30 * 24 * time.Hour // how long a backup is remembered that was due and failed
-	unkeptStays  = 6 * time.Hour       // for who has begun to download it
+	failedBackupRetention = 30 * 24 * time.Hour // retention of failed backups that were scheduled or awaited
+	removedBytesDelay     = 6 * time.Hour       // for downloads in progress
 )
 
-// RemoveUnkeptBackups says of the completed backups of a project that are not kept by the schedule that made them that they are being deleted,
-// and returns how many they are. Their bytes stay for some hours, for who is reading them. Those that failed long ago are forgotten. Backups that someone asked for stay, and so do the last one that was
-// proven and those that are being restored. Without a schedule nothing is removed. It fails with NotFound if there is nothing to do.
+// RemoveUnkeptBackups applies the retention rules of a project's schedule. It sets completed
+// backups outside the rules to status deleting and returns their number. Their bytes stay for some
+// hours for downloads in progress. It also deletes failed backups that are older than their
+// retention.
+//
+// It never removes backups that a user created, the last proven backup, or backups that are being
+// restored. A project without a schedule loses none but expired awaited ones. It fails with
+// NotFound if there is nothing to do.
 func (s *Store) RemoveUnkeptBackups(ctx context.Context, project uuid.UUID) (int64, error) {
-	return change(ctx, s, func(tx *Store) (int64, error) {
-		unkept, err := tx.unkeptBackups(ctx, project)
+	return txValue(ctx, s, func(tx *Store) (int64, error) {
+		removable, err := tx.removableBackups(ctx, project)
 		if err != nil {
 			return 0, err
 		}
 
 		n, err := pg.Exec(ctx, tx.q, `
 			update platform.backups set status = 'deleting', bytes_until = now() + @stays::interval where uuid = any(@unkept::uuid[])`,
-			pgx.StrictNamedArgs{"unkept": unkept, "stays": unkeptStays})
+			pgx.StrictNamedArgs{"unkept": removable, "stays": removedBytesDelay})
 		if err != nil {
 			return 0, err
 		}
@@ -38,21 +43,26 @@ func (s *Store) RemoveUnkeptBackups(ctx context.Context, project uuid.UUID) (int
 		forgotten, err := pg.Exec(ctx, tx.q, `
 			delete from platform.backups
 			where project_uuid = @project and (scheduled or made_before is not null) and status = 'failed' and created_at < now() - @kept::interval`,
-			pgx.StrictNamedArgs{"project": project, "kept": failuresKept})
-		if err == nil && n+forgotten == 0 {
-			err = fault.New(fault.NotFound, "no backup of the project is to be removed")
+			pgx.StrictNamedArgs{"project": project, "kept": failedBackupRetention})
+		if err != nil {
+			return n, err
 		}
 
-		return n, err
+		if n+forgotten == 0 {
+			return n, fault.New(fault.NotFound, "the project has no backup to remove")
+		}
+
+		return n, nil
 	})
 }
 
-// unkeptBackups returns the completed backups of a project that need not be kept. Until the transaction ends, nobody deletes,
-// restores or proves any of the project's.
-func (s *Store) unkeptBackups(ctx context.Context, project uuid.UUID) ([]uuid.UUID, error) {
+// removableBackups returns the completed backups of a project that no retention rule keeps. It
+// locks the project's completed backups against deletion, restore and proof until the transaction
+// ends.
+func (s *Store) removableBackups(ctx context.Context, project uuid.UUID) ([]uuid.UUID, error) {
 	schedule, err := s.GetBackupSchedule(ctx, project)
 	if fault.Is(err, fault.NotFound) {
-		schedule, err = BackupSchedule{Timezone: newSchedule.Timezone}, nil // which keeps all
+		schedule, err = BackupSchedule{Timezone: defaultSchedule.Timezone}, nil // keeps all
 	}
 	if err != nil {
 		return nil, err
@@ -63,46 +73,46 @@ func (s *Store) unkeptBackups(ctx context.Context, project uuid.UUID) ([]uuid.UU
 		return nil, err
 	}
 
-	type made struct {
+	type completed struct {
 		UUID              uuid.UUID
 		StartedAt         time.Time
 		Scheduled, Proven bool
-		First, Due        bool // something waited for it; and that is long ago
+		Awaited, Expired  bool // a request waited for it; its retention as an awaited one has passed
 	}
 
-	backups, err := pg.All[made](ctx, s.q, `
+	backups, err := pg.All[completed](ctx, s.q, `
 		select uuid, started_at, scheduled, proven_at is not null and proof_error = '' as proven,
-			made_before is not null as first, started_at < now() - @kept::interval as due
+			made_before is not null as awaited, started_at < now() - @kept::interval as expired
 		from platform.backups where project_uuid = @project and status = 'completed'
 		order by started_at desc, uuid desc
-		for update`, pgx.StrictNamedArgs{"project": project, "kept": firstKept})
+		for update`, pgx.StrictNamedArgs{"project": project, "kept": awaitedBackupRetention})
 	if err != nil {
 		return nil, err
 	}
 
-	// What is asked after the lock has seen every restore that was noted before it.
-	used, err := pg.Values[uuid.UUID](ctx, s.q, `
+	// This query runs after the lock, so it sees every restore that was recorded before the lock.
+	retained, err := pg.Values[uuid.UUID](ctx, s.q, `
 		select backup_uuid from platform.restores where backup_project_uuid = @project and status in ('pending', 'running')`,
 		pgx.StrictNamedArgs{"project": project})
 	if err != nil {
 		return nil, err
 	}
 
-	if i := slices.IndexFunc(backups, func(b made) bool { return b.Proven }); i >= 0 {
-		used = append(used, backups[i].UUID)
+	if i := slices.IndexFunc(backups, func(b completed) bool { return b.Proven }); i >= 0 {
+		retained = append(retained, backups[i].UUID)
 	}
 
-	unkept := []uuid.UUID{}
+	removable := []uuid.UUID{}
 	for _, b := range backups {
 		switch {
-		case b.First && !b.Due:
-			used = append(used, b.UUID)
-		case b.First && !b.Scheduled && !slices.Contains(used, b.UUID):
-			unkept = append(unkept, b.UUID)
+		case b.Awaited && !b.Expired:
+			retained = append(retained, b.UUID)
+		case b.Awaited && !b.Scheduled && !slices.Contains(retained, b.UUID):
+			removable = append(removable, b.UUID)
 		}
 	}
 
-	backups = slices.DeleteFunc(backups, func(b made) bool { return !b.Scheduled })
+	backups = slices.DeleteFunc(backups, func(b completed) bool { return !b.Scheduled })
 	times := make([]time.Time, len(backups))
 	for i, b := range backups {
 		times[i] = b.StartedAt
@@ -115,10 +125,10 @@ func (s *Store) unkeptBackups(ctx context.Context, project uuid.UUID) ([]uuid.UU
 		Monthly: schedule.KeepMonthly,
 	}
 	for i, kept := range rules.Keep(times, zone) {
-		if id := backups[i].UUID; !kept && !slices.Contains(used, id) {
-			unkept = append(unkept, id)
+		if id := backups[i].UUID; !kept && !slices.Contains(retained, id) {
+			removable = append(removable, id)
 		}
 	}
 
-	return unkept, nil
+	return removable, nil
 }

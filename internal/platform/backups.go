@@ -18,22 +18,29 @@ type Backup struct {
 	ProjectUUID uuid.UUID  `json:"projectUuid"`
 	Status      string     `json:"status" enum:"pending,running,completed,failed,deleting"`
 	StartedAt   *time.Time `json:"startedAt" nullable:"true"`
-	CompletedAt *time.Time `json:"completedAt" nullable:"true" doc:"When it was completed or failed."`
-	Error       string     `json:"error" doc:"Why it failed; empty unless it did."`
-	Size        *int64     `json:"-"` // bytes that are kept of the dump
+	CompletedAt *time.Time `json:"completedAt" nullable:"true" doc:"When it completed or failed."`
+	Error       string     `json:"error" doc:"Cause of the failure; empty unless failed."`
+	Size        *int64     `json:"-"` // stored bytes of the dump
 	ProvenAt    *time.Time `json:"-"`
 	ProofError  string     `json:"-"`
 	Scheduled   bool       `json:"-"`
 	TriedAt     *time.Time `json:"-"`
 	Origin      string     `json:"-"`
-	MadeBefore  *string    `json:"-"` // the operation that waited for it
-	WaitingFor  string     `json:"-"` // in words for the user
-	Warnings    []string   `json:"-"` // in words for the user
+	MadeBefore  *string    `json:"-"` // operation that waited for it
+	WaitingFor  string     `json:"-"` // text for users
+	Warnings    []string   `json:"-"` // texts for users
 }
+
+// Origins of a backup.
+const (
+	BackupMade     = "made"
+	BackupImported = "imported"
+)
 
 const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error, scheduled, tried_at, origin, made_before, waiting_for, warnings `
 
-// CreateBackup notes a backup that is to be made. It fails with Conflict if the project has one under way.
+// CreateBackup creates a pending backup. It fails with Conflict if the project has an unfinished
+// one.
 func (s *Store) CreateBackup(ctx context.Context, project, user uuid.UUID) (Backup, error) {
 	return s.createBackup(ctx, project, user, false)
 }
@@ -59,18 +66,60 @@ func (s *Store) createBackup(ctx context.Context, project, user uuid.UUID, sched
 		return b, err
 	}
 
-	return b, s.takeAwaiting(ctx, project, id)
+	return b, s.assignWaiting(ctx, project, id)
 }
 
-// GetBackup returns a backup of a project. It fails with NotFound if there is none.
+// GetBackup returns a backup of a project. It fails with NotFound for an unknown backup.
 func (s *Store) GetBackup(ctx context.Context, project, id uuid.UUID) (Backup, error) {
 	return pg.One[Backup](ctx, s.q,
 		`select`+backupColumns+`from platform.backups where uuid = @id and project_uuid = @project`,
 		pgx.StrictNamedArgs{"id": id, "project": project})
 }
 
-// CompleteBackup says that a backup is whole and where it should be: size bytes with that sum. warnings say what a restore will not bring back.
-// It fails with NotFound if someone has given the backup up.
+// ListBackups returns a page of the backups of a project and the total count.
+func (s *Store) ListBackups(ctx context.Context, project uuid.UUID, page pg.Page) ([]Backup, int64, error) {
+	args := pgx.StrictNamedArgs{"project": project}
+	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.backups where project_uuid = @project`, args)
+	if err != nil {
+		return nil, 0, err
+	}
+
+	backups, err := pg.All[Backup](ctx, s.q,
+		`select`+backupColumns+`from platform.backups where project_uuid = @project`+
+			page.Clause(map[string]string{"createdAt": "created_at", "completedAt": "completed_at"}, "uuid"), args)
+	return backups, total, err
+}
+
+// FailedBackups returns all backups of a project. The value reports whether the backup failed.
+func (s *Store) FailedBackups(ctx context.Context, project uuid.UUID) (map[uuid.UUID]bool, error) {
+	all, err := pg.All[struct {
+		UUID   uuid.UUID
+		Failed bool
+	}](ctx, s.q, `select uuid, status = 'failed' as failed from platform.backups where project_uuid = @project`,
+		pgx.StrictNamedArgs{"project": project})
+
+	failed := make(map[uuid.UUID]bool, len(all))
+	for _, b := range all {
+		failed[b.UUID] = b.Failed
+	}
+
+	return failed, err
+}
+
+// PostponeBackup sets a running backup back to pending for a later retry. cause is text for
+// users. It returns the time since the first start. It fails with NotFound if the backup
+// is not running any more.
+func (s *Store) PostponeBackup(ctx context.Context, id uuid.UUID, cause string) (time.Duration, error) {
+	seconds, err := pg.Value[float64](ctx, s.q, `
+		update platform.backups set status = 'pending', waiting_for = @what, heartbeat_at = now()
+		where uuid = @id and status = 'running'
+		returning extract(epoch from now() - started_at)::float8`, pgx.StrictNamedArgs{"id": id, "what": cause})
+	return time.Duration(seconds * float64(time.Second)), err
+}
+
+// CompleteBackup sets a running backup to completed. size and sum are the bytes and the checksum of
+// its stored dump. warnings list the parts that a restore does not bring back. It fails with
+// NotFound if the backup is not running any more.
 func (s *Store) CompleteBackup(ctx context.Context, id uuid.UUID, size int64, sum []byte, warnings []string) error {
 	_, err := pg.Value[uuid.UUID](ctx, s.q, `
 		update platform.backups
@@ -80,13 +129,94 @@ func (s *Store) CompleteBackup(ctx context.Context, id uuid.UUID, size int64, su
 	return err
 }
 
-// BackupUsage is how many backups a project has.
-type BackupUsage struct {
-	Count  int64      `json:"count" doc:"Completed ones."`
-	Bytes  int64      `json:"bytes"`
-	LastAt *time.Time `json:"lastAt" nullable:"true" doc:"When the newest one was completed."`
+// DeleteBackup sets a backup to status deleting, after which it cannot be restored. It fails with
+// NotFound for an unknown backup, and with Conflict while the backup is being made or restored.
+func (s *Store) DeleteBackup(ctx context.Context, project, id uuid.UUID) (Backup, error) {
+	return txValue(ctx, s, func(tx *Store) (Backup, error) {
+		args := pgx.StrictNamedArgs{"id": id, "project": project}
+		status, err := pg.Value[string](ctx, tx.q,
+			`select status from platform.backups where uuid = @id and project_uuid = @project for update`, args)
+		if err != nil {
+			return Backup{}, err
+		}
 
-	LastProvenAt *time.Time `json:"lastProvenAt" nullable:"true" doc:"When one was last restored into a database of its own and found to be whole."`
+		if status == "pending" || status == "running" {
+			return Backup{}, fault.New(fault.Conflict, "the backup is being made").WithCode("backup_under_way")
+		}
+
+		restoring, err := pg.Value[bool](ctx, tx.q, `
+			select exists (select from platform.restores where backup_uuid = @id and backup_project_uuid = @project and status in ('pending', 'running'))`, args)
+		if err != nil {
+			return Backup{}, err
+		}
+
+		if restoring {
+			return Backup{}, fault.New(fault.Conflict, "the backup is being restored").WithCode("restore_under_way")
+		}
+
+		return pg.One[Backup](ctx, tx.q, `
+			update platform.backups set status = 'deleting', bytes_until = null where uuid = @id and project_uuid = @project
+			returning`+backupColumns, args)
+	})
+}
+
+// DeletingBackups returns the backups in status deleting whose bytes are due for removal.
+func (s *Store) DeletingBackups(ctx context.Context) ([]Backup, error) {
+	return pg.All[Backup](ctx, s.q, `select`+backupColumns+`
+		from platform.backups where status = 'deleting' and coalesce(bytes_until <= now(), true)`)
+}
+
+// ForgetBackup deletes the row of a backup. The caller has removed its files.
+func (s *Store) ForgetBackup(ctx context.Context, id uuid.UUID) error {
+	_, err := pg.Exec(ctx, s.q, `delete from platform.backups where uuid = @id and status = 'deleting'`,
+		pgx.StrictNamedArgs{"id": id})
+	return err
+}
+
+// StartImport creates a backup in status running for an import. It fails with Conflict if another
+// import into the project is running.
+func (s *Store) StartImport(ctx context.Context, project, user uuid.UUID) (Backup, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Backup{}, err
+	}
+
+	b, err := pg.One[Backup](ctx, s.q, `
+		insert into platform.backups (uuid, project_uuid, created_by, origin, status, started_at, heartbeat_at)
+		values (@id, @project, @user, @origin, 'running', now(), now())
+		returning`+backupColumns, pgx.StrictNamedArgs{
+		"id": id, "project": project, "user": user, "origin": BackupImported,
+	})
+	if pg.Violates(err, "backups_one_at_a_time") {
+		return b, fault.New(fault.Conflict, "another backup is being imported into the project").
+			WithCode("import_under_way").Because(err)
+	}
+
+	return b, err
+}
+
+// ForgetImport deletes the row of a failed import. The caller has removed its files.
+func (s *Store) ForgetImport(ctx context.Context, id uuid.UUID) error {
+	_, err := pg.Exec(ctx, s.q,
+		`delete from platform.backups where uuid = @id and status = 'running' and origin = @origin`,
+		pgx.StrictNamedArgs{"id": id, "origin": BackupImported})
+	return err
+}
+
+// TakenForms returns the forms that belong to another project.
+func (s *Store) TakenForms(ctx context.Context, project uuid.UUID, forms []uuid.UUID) ([]uuid.UUID, error) {
+	return pg.Values[uuid.UUID](ctx, s.q,
+		`select uuid from platform.forms where uuid = any(@forms::uuid[]) and project_uuid <> @project`,
+		pgx.StrictNamedArgs{"forms": forms, "project": project})
+}
+
+// BackupUsage holds the count and the size of a project's backups.
+type BackupUsage struct {
+	Count  int64      `json:"count" doc:"Number of completed backups."`
+	Bytes  int64      `json:"bytes"`
+	LastAt *time.Time `json:"lastAt" nullable:"true" doc:"When the newest one completed."`
+
+	LastProvenAt *time.Time `json:"lastProvenAt" nullable:"true" doc:"When a backup was last proven by a trial restore."`
 }
 
 // GetBackupUsage counts the completed backups of a project.

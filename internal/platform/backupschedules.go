@@ -13,7 +13,7 @@ import (
 	"socle/internal/timetable"
 )
 
-// BackupSchedule is when backups of a project are made, what is kept of them, and when they are proven.
+// BackupSchedule is the backup schedule of a project, with its retention and proof settings.
 type BackupSchedule struct {
 	ProjectUUID    uuid.UUID `json:"projectUuid"`
 	Cron           string    `json:"cron"`
@@ -24,13 +24,13 @@ type BackupSchedule struct {
 	KeepMonthly    int       `json:"keepMonthly"`
 	Prove          bool      `json:"prove"`
 	ProveEveryDays int       `json:"proveEveryDays"`
-	NextRunAt      time.Time `json:"nextRunAt" doc:"When the next backup is due. If that has passed, it waits for a backup or restore that is under way, or for the project to be resumed."`
+	NextRunAt      time.Time `json:"nextRunAt" doc:"When the next backup is due. A time in the past means that it waits for a running backup or restore, or for the project to be resumed."`
 	CreatedAt      time.Time `json:"createdAt"`
 	UpdatedAt      time.Time `json:"updatedAt"`
 }
 
-// A new schedule's, unless something else is said.
-var newSchedule = BackupSchedule{
+// defaultSchedule holds the defaults of a new schedule.
+var defaultSchedule = BackupSchedule{
 	Timezone:       "UTC",
 	KeepLast:       3,
 	KeepDaily:      7,
@@ -40,7 +40,7 @@ var newSchedule = BackupSchedule{
 	ProveEveryDays: 7,
 }
 
-// BackupScheduleUpdate is what is changed of a schedule; nil leaves a member as it is.
+// BackupScheduleUpdate changes a schedule. Nil fields are left unchanged.
 type BackupScheduleUpdate struct {
 	Cron, Timezone                               *string
 	KeepLast, KeepDaily, KeepWeekly, KeepMonthly *int
@@ -50,43 +50,44 @@ type BackupScheduleUpdate struct {
 
 const scheduleColumns = ` project_uuid, cron, timezone, keep_last, keep_daily, keep_weekly, keep_monthly, prove, prove_every_days, next_run_at, created_at, updated_at `
 
-// GetBackupSchedule returns the schedule of a project's backups. It fails with NotFound if there is none.
+// GetBackupSchedule returns the backup schedule of a project. It fails with NotFound without one.
 func (s *Store) GetBackupSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
 	return pg.One[BackupSchedule](ctx, s.q,
 		`select`+scheduleColumns+`from platform.backup_schedules where project_uuid = @project`,
 		pgx.StrictNamedArgs{"project": project})
 }
 
-// UpdateBackupSchedule makes the schedule of a project's backups, or changes it. When the next one is due is counted anew only if
-// the times are changed. It fails with Unprocessable if there are none, or they can't be.
+// UpdateBackupSchedule creates or changes the backup schedule of a project. It recomputes the next
+// run only if the cron expression or the time zone changes. It fails with Unprocessable if either
+// is missing or invalid.
 func (s *Store) UpdateBackupSchedule(
 	ctx context.Context, project, user uuid.UUID, u BackupScheduleUpdate,
 ) (BackupSchedule, error) {
-	return change(ctx, s, func(tx *Store) (BackupSchedule, error) {
+	return txValue(ctx, s, func(tx *Store) (BackupSchedule, error) {
 		old, err := tx.lockBackupSchedule(ctx, project)
-		now := old
+		schedule := old
 		if fault.Is(err, fault.NotFound) {
-			now, err = newSchedule, nil
+			schedule, err = defaultSchedule, nil
 		}
 		if err != nil {
 			return old, err
 		}
 
-		set(&now.Cron, u.Cron)
-		set(&now.Timezone, u.Timezone)
-		set(&now.KeepLast, u.KeepLast)
-		set(&now.KeepDaily, u.KeepDaily)
-		set(&now.KeepWeekly, u.KeepWeekly)
-		set(&now.KeepMonthly, u.KeepMonthly)
-		set(&now.Prove, u.Prove)
-		set(&now.ProveEveryDays, u.ProveEveryDays)
+		set(&schedule.Cron, u.Cron)
+		set(&schedule.Timezone, u.Timezone)
+		set(&schedule.KeepLast, u.KeepLast)
+		set(&schedule.KeepDaily, u.KeepDaily)
+		set(&schedule.KeepWeekly, u.KeepWeekly)
+		set(&schedule.KeepMonthly, u.KeepMonthly)
+		set(&schedule.Prove, u.Prove)
+		set(&schedule.ProveEveryDays, u.ProveEveryDays)
 
-		if now.Cron == "" && u.Cron == nil {
+		if schedule.Cron == "" && u.Cron == nil {
 			return old, fault.OnField(fault.Unprocessable, "cron", "required", "is required for a new schedule")
 		}
 
-		if now.Cron != old.Cron || now.Timezone != old.Timezone {
-			if now.NextRunAt, err = tx.nextRun(ctx, now.Cron, now.Timezone); err != nil {
+		if schedule.Cron != old.Cron || schedule.Timezone != old.Timezone {
+			if schedule.NextRunAt, err = tx.nextRun(ctx, schedule.Cron, schedule.Timezone); err != nil {
 				return old, err
 			}
 		}
@@ -98,28 +99,29 @@ func (s *Store) UpdateBackupSchedule(
 			on conflict (project_uuid) do update set cron = @cron, timezone = @timezone, keep_last = @last, keep_daily = @daily,
 				keep_weekly = @weekly, keep_monthly = @monthly, prove = @prove, prove_every_days = @proveEvery, next_run_at = @next,
 				updated_by = @user, updated_at = now()
-			returning`+scheduleColumns, pgx.StrictNamedArgs{"project": project, "cron": now.Cron,
-			"timezone": now.Timezone, "last": now.KeepLast,
-			"daily": now.KeepDaily, "weekly": now.KeepWeekly, "monthly": now.KeepMonthly,
-			"prove": now.Prove, "proveEvery": now.ProveEveryDays,
-			"next": now.NextRunAt, "user": user})
+			returning`+scheduleColumns, pgx.StrictNamedArgs{"project": project, "cron": schedule.Cron,
+			"timezone": schedule.Timezone, "last": schedule.KeepLast,
+			"daily": schedule.KeepDaily, "weekly": schedule.KeepWeekly, "monthly": schedule.KeepMonthly,
+			"prove": schedule.Prove, "proveEvery": schedule.ProveEveryDays,
+			"next": schedule.NextRunAt, "user": user})
 	})
 }
 
-func set[T any](member *T, to *T) {
-	if to != nil {
-		*member = *to
+// set assigns *value to *field unless value is nil.
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
 	}
 }
 
-// lockBackupSchedule returns a schedule that nobody else changes until the transaction ends.
+// lockBackupSchedule returns a schedule and locks its row until the transaction ends.
 func (s *Store) lockBackupSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
 	return pg.One[BackupSchedule](ctx, s.q,
 		`select`+scheduleColumns+`from platform.backup_schedules where project_uuid = @project for update`,
 		pgx.StrictNamedArgs{"project": project})
 }
 
-// nextRun returns when something is due for the next time, by the database's clock.
+// nextRun returns the next run after the current time of the database.
 func (s *Store) nextRun(ctx context.Context, cron, timezone string) (time.Time, error) {
 	times, err := timetable.Parse(cron, timezone)
 	if err != nil {
@@ -130,35 +132,37 @@ func (s *Store) nextRun(ctx context.Context, cron, timezone string) (time.Time, 
 	return times.Next(now), err
 }
 
-// DeleteBackupSchedule ends the making of backups by a schedule. Those that it made stay. It fails with NotFound if there is none.
+// DeleteBackupSchedule deletes the backup schedule of a project. Its backups stay. It fails with
+// NotFound without one.
 func (s *Store) DeleteBackupSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
-	return change(ctx, s, func(tx *Store) (BackupSchedule, error) {
+	return txValue(ctx, s, func(tx *Store) (BackupSchedule, error) {
 		return pg.One[BackupSchedule](ctx, tx.q,
 			`delete from platform.backup_schedules where project_uuid = @project returning`+scheduleColumns,
 			pgx.StrictNamedArgs{"project": project})
 	})
 }
 
-// CorrectBackupSchedules counts anew when the next backup is due where that is later than it would be from now on: the clock was ahead when it was counted, and
-// there would be none until then.
+// CorrectBackupSchedules moves a next run forward in time that is later than a run computed from
+// now. Such a run was computed while the clock was ahead, and no backup would run until then.
 func (s *Store) CorrectBackupSchedules(ctx context.Context) error {
 	all, err := pg.All[BackupSchedule](ctx, s.q,
 		`select`+scheduleColumns+`from platform.backup_schedules where next_run_at > now()`)
 	for _, b := range all {
-		next, unknown := s.nextRun(ctx, b.Cron, b.Timezone)
-		if unknown == nil && next.Before(b.NextRunAt) {
-			_, unknown = pg.Exec(ctx, s.q,
+		next, updateErr := s.nextRun(ctx, b.Cron, b.Timezone)
+		if updateErr == nil && next.Before(b.NextRunAt) {
+			_, updateErr = pg.Exec(ctx, s.q,
 				`update platform.backup_schedules set next_run_at = @next where project_uuid = @project and next_run_at = @counted`,
 				pgx.StrictNamedArgs{"project": b.ProjectUUID, "next": next, "counted": b.NextRunAt})
 		}
 
-		err = errors.Join(err, unknown)
+		err = errors.Join(err, updateErr)
 	}
 
 	return err
 }
 
-// DueBackups returns the projects of which a backup is due and can be made: they are active, and no other backup and no restore is under way.
+// DueBackups returns the active projects whose backup is due and that have no unfinished backup or
+// restore.
 func (s *Store) DueBackups(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select s.project_uuid
@@ -169,8 +173,9 @@ func (s *Store) DueBackups(ctx context.Context) ([]uuid.UUID, error) {
 		order by s.next_run_at`)
 }
 
-// CreateDueBackup notes a backup of a project that is due, and when the next one is: the first time from now on, however many were missed.
-// It fails with NotFound if none is due any more or someone else is at it, and with Conflict if the project has a backup under way.
+// CreateDueBackup creates the due backup of a project and sets its next run: the first one after
+// now, however many were missed. It fails with NotFound if no backup is due or another server holds
+// the lock, and with Conflict if the project has an unfinished backup.
 func (s *Store) CreateDueBackup(ctx context.Context, project uuid.UUID) (Backup, error) {
 	type due struct {
 		Cron, Timezone string

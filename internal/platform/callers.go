@@ -11,29 +11,30 @@ import (
 	"socle/internal/pg"
 )
 
-// Caller is who makes a request, as the database has it at this moment.
+// Caller is the authenticated caller of a request with its current rights.
 type Caller struct {
 	User          uuid.UUID
-	Session       uuid.UUID     // or the personal access token
-	ByToken       bool          // it is a personal access token
-	Ceiling       Role          // what the token may do at most; Administrator in a session
-	Only          []uuid.UUID   // the projects that the token is for; nil: all
-	Administrator bool          // of the instance
-	Project       uuid.NullUUID // the project that the request names, if it is there
-	Organization  uuid.NullUUID // the organization that the request names, if it is there
-	Role          Role          // in that project or organization; 0 if the caller has no business in it
+	Session       uuid.UUID     // UUID of the session or of the personal access token
+	ByToken       bool          // authenticated by a personal access token
+	Ceiling       Role          // highest role of the token; Administrator for a session
+	Only          []uuid.UUID   // the only projects that the token opens; nil: all
+	Administrator bool          // of the install
+	Project       uuid.NullUUID // project in the request's scope, if it exists
+	Organization  uuid.NullUUID // organization in the request's scope, if it exists
+	Role          Role          // in that project or organization; 0: none
 	Status        string        // of that project: [Active], [Paused] or [Deleted]
-	BackupFirst   bool          // nothing of that project is destroyed before a backup of it is completed
+	BackupFirst   bool          // destructive operations in that project require a completed backup
 }
 
-// AtMost returns a role of the caller's user as far as the caller may use it.
+// AtMost limits a role of the caller's user to the ceiling of the token.
 func (c Caller) AtMost(r Role) Role { return max(r, c.Ceiling) }
 
-// Scope is what a request names: a project, by its own id or by the id of a form in it, or else an organization.
+// Scope is the subject of a request: a project, named by its own UUID or by a form in it, or an
+// organization.
 type Scope struct{ Project, Form, Organization uuid.NullUUID }
 
-// entering joins who asks with what the request names, and with their role there.
-const entering = `
+// callerQuery joins the caller with the scope of the request and with their role in it.
+const callerQuery = `
 	select who.user_uuid, who.session, who.ceiling, who.only, who.is_administrator, who.expired, who.stale, p.uuid as project, p.status, p.backup_before_destructive as first, o.uuid as organization,
 	       case when coalesce(p.uuid, o.uuid) is null then null when who.is_administrator then who.ceiling else greatest(m.role, who.ceiling) end as role, m.role is not null as member
 	from who
@@ -43,8 +44,8 @@ const entering = `
 	left join platform.organizations o on o.uuid = @organization
 	left join platform.members m on m.organization_uuid = coalesce(p.organization_uuid, o.uuid) and m.user_uuid = who.user_uuid`
 
-// entered is a row of entering.
-type entered struct {
+// callerRow is a row of callerQuery.
+type callerRow struct {
 	UserUUID, Session      uuid.UUID
 	Ceiling                Role
 	Only                   []uuid.UUID
@@ -56,7 +57,7 @@ type entered struct {
 	First                  *bool
 }
 
-func (e entered) caller() Caller {
+func (e callerRow) caller() Caller {
 	c := Caller{User: e.UserUUID, Session: e.Session, Ceiling: e.Ceiling, Only: slices.Clip(e.Only),
 		Administrator: e.IsAdministrator && e.Ceiling == Administrator && e.Only == nil}
 
@@ -70,14 +71,15 @@ func (e entered) caller() Caller {
 	return c
 }
 
-// Authenticate returns the caller that a verified token names, and their role in what the
-// request names, in one round trip. Whoever is suspended, and whose session ended, is nobody: Unauthenticated.
+// Authenticate returns the caller of a verified access token and their role in the request's scope,
+// in one round trip. It fails with Unauthenticated if the user is suspended or the session has
+// ended.
 func (s *Store) Authenticate(ctx context.Context, user, session uuid.UUID, scope Scope) (Caller, error) {
-	row, err := pg.One[entered](ctx, s.q, `
+	row, err := pg.One[callerRow](ctx, s.q, `
 		with who as (
 			select u.uuid as user_uuid, s.uuid as session, 1::smallint as ceiling, null::uuid[] as only, u.is_administrator, false as expired, false as stale
 			from platform.sessions s join platform.users u on u.uuid = s.user_uuid
-			where s.uuid = @session and s.user_uuid = @user and s.expires_at > now() and u.status = 'active')`+entering,
+			where s.uuid = @session and s.user_uuid = @user and s.expires_at > now() and u.status = 'active')`+callerQuery,
 		pgx.StrictNamedArgs{
 			"user": user, "session": session, "project": scope.Project,
 			"form": scope.Form, "organization": scope.Organization,
@@ -89,21 +91,22 @@ func (s *Store) Authenticate(ctx context.Context, user, session uuid.UUID, scope
 	return row.caller(), err
 }
 
-// AuthenticateToken is [Store.Authenticate] for a personal access token of this hash: the caller may do what the token and its
-// user both may. Once in ten minutes it notes that the token is in use.
+// AuthenticateToken is [Store.Authenticate] for the hash of a personal access token. The caller has
+// the lesser rights of the token and its user. It records the use of the token at most every ten
+// minutes.
 func (s *Store) AuthenticateToken(ctx context.Context, hash []byte, scope Scope) (Caller, error) {
-	row, err := pg.One[entered](ctx, s.q, `
+	row, err := pg.One[callerRow](ctx, s.q, `
 		with who as (
 			select t.user_uuid, t.uuid as session, t.role as ceiling, t.project_uuids as only, u.is_administrator, t.expires_at <= now() as expired,
 			       coalesce(t.last_used_at < now() - interval '10 minutes', true) as stale
 			from platform.tokens t join platform.users u on u.uuid = t.user_uuid
-			where t.hash = @hash and u.status = 'active')`+entering,
+			where t.hash = @hash and u.status = 'active')`+callerQuery,
 		pgx.StrictNamedArgs{
 			"hash": hash, "project": scope.Project, "form": scope.Form, "organization": scope.Organization,
 		})
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return Caller{}, fault.New(fault.Unauthenticated, "the token was revoked, or never made").
+		return Caller{}, fault.New(fault.Unauthenticated, "the token is unknown or was revoked").
 			WithCode("invalid_token")
 	case err == nil && row.Expired:
 		return Caller{}, fault.New(fault.Unauthenticated, "the token has expired").WithCode("token_expired")
@@ -115,4 +118,35 @@ func (s *Store) AuthenticateToken(ctx context.Context, hash []byte, scope Scope)
 	c.ByToken = true
 
 	return c, err
+}
+
+// AuthenticateSigner returns a caller for the user who signed a URL, with the user's current role
+// in a project. It fails with Unauthenticated if the user has no role in the project any more.
+func (s *Store) AuthenticateSigner(ctx context.Context, user, project uuid.UUID) (Caller, error) {
+	row, err := pg.One[struct {
+		IsAdministrator bool
+		Role            *Role
+		Status          string
+	}](ctx, s.q, `
+		select u.is_administrator, p.status, case when u.is_administrator then 1 else m.role end as role
+		from platform.users u
+		join platform.projects p on p.uuid = @project and p.status in ('active', 'paused', 'deleted')
+		left join platform.members m on m.organization_uuid = p.organization_uuid and m.user_uuid = u.uuid
+		where u.uuid = @user and u.status = 'active'`,
+		pgx.StrictNamedArgs{"user": user, "project": project})
+	if fault.Is(err, fault.NotFound) || (err == nil && row.Role == nil) {
+		return Caller{}, fault.New(fault.Unauthenticated, "the user who signed the URL no longer has access").
+			WithCode("invalid_signature")
+	}
+	if err != nil {
+		return Caller{}, err
+	}
+
+	return Caller{
+		User:          user,
+		Administrator: row.IsAdministrator,
+		Project:       uuid.NullUUID{UUID: project, Valid: true},
+		Role:          *row.Role,
+		Status:        row.Status,
+	}, nil
 }

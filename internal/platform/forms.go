@@ -10,28 +10,30 @@ import (
 	"socle/internal/token"
 )
 
-// IndexForm notes in which project a form lives. It comes before the form itself: an entry whose form was
-// never made leads nowhere, while a form without an entry could not be reached.
+// IndexForm records the project of a form. Call it before the form is created: an entry without a
+// form is harmless, a form without an entry is unreachable.
 func (s *Store) IndexForm(ctx context.Context, form, project uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `insert into platform.forms (uuid, project_uuid) values (@form, @project)`,
 		pgx.StrictNamedArgs{"form": form, "project": project})
 	return err
 }
 
-// UnindexForm forgets where a form lived that is no more.
+// UnindexForm deletes the entry of a deleted form.
 func (s *Store) UnindexForm(ctx context.Context, form uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.forms where uuid = @form`, pgx.StrictNamedArgs{"form": form})
 	return err
 }
 
-// FormProject returns the project that a form lives in. It fails with NotFound if there is no such form.
+// FormProject returns the project of a form. It fails with NotFound if the form is unknown or its
+// project not active.
 func (s *Store) FormProject(ctx context.Context, form uuid.UUID) (uuid.UUID, error) {
 	return pg.Value[uuid.UUID](ctx, s.q, `
 		select p.uuid from platform.forms f join platform.projects p on p.uuid = f.project_uuid
 		where f.uuid = @form and p.status = 'active'`, pgx.StrictNamedArgs{"form": form})
 }
 
-// FormProjectByKey is [Store.FormProject] for whoever has a key of that project. A key of another one finds no form.
+// FormProjectByKey is [Store.FormProject] for a caller with a project key. It fails with NotFound
+// if the key belongs to another project.
 func (s *Store) FormProjectByKey(ctx context.Context, form uuid.UUID, key string) (uuid.UUID, error) {
 	return pg.Value[uuid.UUID](ctx, s.q, `
 		select p.uuid from platform.forms f

@@ -13,38 +13,40 @@ import (
 )
 
 const (
-	requestLife = 24 * time.Hour // how long the answer to a request with an Idempotency-Key is kept
+	answerTTL = 24 * time.Hour // retention of responses to requests with an Idempotency-Key
 
-	// A claim whose holder is alive expires all the same after claimLife, since releasing it may have failed.
-	// A claim without a holder expires after anonymousLife.
-	claimLife     = time.Hour
-	anonymousLife = time.Minute
+	// A claim with a live holder expires after claimTTL all the same, because its release may have
+	// failed. A claim without a holder expires after unheldClaimTTL.
+	claimTTL       = time.Hour
+	unheldClaimTTL = time.Minute
 
-	// claimLock is the first half of the key of the advisory lock that each server's LISTEN session holds. The
-	// second half is the session's PID. An arbitrary constant of this package.
-	claimLock = 0x50c1f
+	// claimLockClass is the first half of the key of the advisory lock that each server's LISTEN
+	// session holds. The second half is the PID of the session. The value is arbitrary and belongs
+	// to this package.
+	claimLockClass = 0x50c1f
 )
 
-// Claim says which server works on which request with an Idempotency-Key.
+// Claim assigns a request with an Idempotency-Key to a server.
 type Claim struct {
 	Key         []byte // hash of the caller, the operation and the Idempotency-Key
-	Fingerprint []byte // hash of what the request says
-	Holder      uint32 // PID of the server's LISTEN session, see [HoldClaims]; 0 if it has none
-	InFlight    bool   // this server is already working on a request with the key
+	Fingerprint []byte // hash of the request's content
+	Holder      uint32 // PID of the server's LISTEN session, see [HoldClaims]; 0: none
+	InFlight    bool   // this server already processes a request with the key
 }
 
-// HoldClaims makes a server's claims last as long as its LISTEN session: other servers take over what a dead one
-// has claimed. The holder of the claims is l.PID.
+// HoldClaims ties a server's claims to its LISTEN session, so that other servers take over the
+// claims of a dead one. The holder of the claims is l.PID.
 func HoldClaims(l *pg.Listener) {
 	l.Catch(func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := pg.Exec(ctx, conn, `select pg_advisory_lock($1, pg_backend_pid())`, claimLock)
+		_, err := pg.Exec(ctx, conn, `select pg_advisory_lock($1, pg_backend_pid())`, claimLockClass)
 		return err
 	})
 }
 
-// ClaimRequest claims the request of a key for a server, or returns the sealed answer to the one before. It fails with
-// Conflict, code idempotency_key_reused, if the key was used for another request, and with Conflict, code in_progress,
-// while a live server works on the request.
+// ClaimRequest claims a request for a server, or returns the sealed response to the earlier request
+// with the key. It fails with Conflict, code idempotency_key_reused, if the key was used for
+// another request. It fails with Conflict, code in_progress, while a live server processes the
+// request.
 func (s *Store) ClaimRequest(ctx context.Context, c Claim) (answer []byte, err error) {
 	if !c.InFlight {
 		n, err := pg.Exec(ctx, s.q, `
@@ -57,53 +59,54 @@ func (s *Store) ClaimRequest(ctx context.Context, c Claim) (answer []byte, err e
 					or i.created_at < now() - case when i.holder is null then @anonymous_life::interval else @claim_life::interval end
 					or pg_try_advisory_xact_lock(@lock, i.holder)))`,
 			pgx.StrictNamedArgs{"key": c.Key, "fingerprint": c.Fingerprint, "holder": int32(c.Holder),
-				"life": requestLife, "anonymous_life": anonymousLife, "claim_life": claimLife, "lock": claimLock})
+				"life": answerTTL, "anonymous_life": unheldClaimTTL, "claim_life": claimTTL, "lock": claimLockClass})
 		if err != nil || n == 1 {
 			return nil, err
 		}
 	}
 
-	before, err := pg.One[struct {
+	earlier, err := pg.One[struct {
 		Fingerprint []byte
 		Answer      []byte
 	}](ctx, s.q, `select fingerprint, answer from platform.idempotency where key = @key`,
 		pgx.StrictNamedArgs{"key": c.Key})
 	switch {
-	case fault.Is(err, fault.NotFound): // it has failed in this moment, or is about to be claimed
-		return nil, inProgress()
+	case fault.Is(err, fault.NotFound): // just released, or about to be claimed
+		return nil, inProgressConflict()
 	case err != nil:
 		return nil, err
-	case !bytes.Equal(before.Fingerprint, c.Fingerprint):
+	case !bytes.Equal(earlier.Fingerprint, c.Fingerprint):
 		return nil, fault.OnField(fault.Conflict, "Idempotency-Key", "idempotency_key_reused",
 			"was used for another request")
-	case before.Answer == nil:
-		return nil, inProgress()
+	case earlier.Answer == nil:
+		return nil, inProgressConflict()
 	}
 
-	return before.Answer, nil
+	return earlier.Answer, nil
 }
 
-func inProgress() error {
-	return fault.OnField(fault.Conflict, "Idempotency-Key", "in_progress", "belongs to a request that is under way")
+func inProgressConflict() error {
+	return fault.OnField(fault.Conflict, "Idempotency-Key", "in_progress", "belongs to a request that is still in progress")
 }
 
-// KeepAnswer keeps the sealed answer of a claimed request.
+// KeepAnswer stores the sealed response to a claimed request.
 func (s *Store) KeepAnswer(ctx context.Context, key []byte, status int, answer []byte) error {
 	_, err := pg.Exec(ctx, s.q, `update platform.idempotency set status = @status, answer = @answer where key = @key`,
 		pgx.StrictNamedArgs{"key": key, "status": status, "answer": answer})
 	return err
 }
 
-// ReleaseRequest forgets a claimed request that failed.
+// ReleaseRequest deletes the claim of a failed request.
 func (s *Store) ReleaseRequest(ctx context.Context, key []byte) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.idempotency where key = @key and status is null`,
 		pgx.StrictNamedArgs{"key": key})
 	return err
 }
 
-// CheckRequestDone fails with Conflict, code already_done, if a committed change of the platform was made under an
-// Idempotency-Key, by the hash that audit entries have, and with Conflict, code in_progress, if a project that was
-// asked for under it is still being created: the server that began died, and another one completes the project.
+// CheckRequestDone checks for the effects of an earlier request under an Idempotency-Key. auditKey
+// is its hash in audit entries. It fails with Conflict, code already_done, if a committed change of
+// the platform was made under the key. It fails with Conflict, code in_progress, if a project
+// created under the key is unfinished: its server died, and another one completes it.
 func (s *Store) CheckRequestDone(ctx context.Context, auditKey string) error {
 	done, err := audit.HasKey(ctx, s.q, auditKey)
 	if err != nil {
@@ -117,16 +120,20 @@ func (s *Store) CheckRequestDone(ctx context.Context, auditKey string) error {
 	creating, err := pg.Value[bool](ctx, s.q, `
 		select exists (select from platform.projects where request_key = @key and status = 'creating')`,
 		pgx.StrictNamedArgs{"key": auditKey})
-	if err == nil && creating {
-		return inProgress()
+	if err != nil {
+		return err
 	}
 
-	return err
+	if creating {
+		return inProgressConflict()
+	}
+
+	return nil
 }
 
-// ForgetRequests removes the answers that were kept long enough.
+// ForgetRequests deletes responses that have passed their retention.
 func (s *Store) ForgetRequests(ctx context.Context) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.idempotency where created_at < now() - @life::interval`,
-		pgx.StrictNamedArgs{"life": requestLife})
+		pgx.StrictNamedArgs{"life": answerTTL})
 	return err
 }

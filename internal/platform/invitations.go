@@ -12,15 +12,15 @@ import (
 	"socle/internal/pg"
 )
 
-// InvitationLife is how long an invitation can be accepted after it was sent.
+// InvitationLife is the TTL of an invitation after it was sent.
 const InvitationLife = 7 * 24 * time.Hour
 
-// Invited is an invitation to an organization that nobody has accepted yet.
+// Invited is a pending invitation to an organization.
 type Invited struct {
 	UUID             uuid.UUID `json:"uuid"`
 	OrganizationUUID uuid.UUID `json:"organizationUuid"`
 	Email            string    `json:"email"`
-	RoleID           Role      `json:"roleId" minimum:"2" maximum:"5" doc:"What the user will be: 2 owner, 3 admin, 4 developer, 5 viewer."`
+	RoleID           Role      `json:"roleId" minimum:"2" maximum:"5" doc:"Role of the future member: 2 owner, 3 admin, 4 developer, 5 viewer."`
 	CreatedAt        time.Time `json:"createdAt"`
 	CreatedBy        uuid.UUID `json:"createdBy"`
 	SentAt           time.Time `json:"sentAt"`
@@ -29,9 +29,10 @@ type Invited struct {
 
 const invitationColumns = ` i.uuid, i.organization_uuid, i.email, i.role as role_id, i.created_at, i.created_by, i.sent_at, i.expires_at `
 
-// CreateInvitation invites an address to an organization. It fails with Forbidden if the role is above the actor's, with
-// Conflict on email if that address is invited or a member already, and with Unprocessable if the organization has all the
-// members that it may have. One that has expired is no invitation.
+// CreateInvitation invites an address to an organization. It replaces an expired invitation. It
+// fails with Forbidden if the role is above the actor's, with Conflict on email if the address is
+// invited or a member already, and with Unprocessable if the organization has the allowed number of
+// members.
 func (s *Store) CreateInvitation(
 	ctx context.Context, organization uuid.UUID, actor Caller, email string, role Role,
 ) (Invited, error) {
@@ -41,14 +42,14 @@ func (s *Store) CreateInvitation(
 	}
 
 	var i Invited
-	err = s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+	err = s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
 		audit.CreatedUUID(ctx, id)
 
 		if !mine.AtLeast(role) {
-			return fault.New(fault.Forbidden, "nobody above your own role of %s is yours to invite", mine)
+			return fault.New(fault.Forbidden, "you can only invite members up to your own role, %s", mine)
 		}
 
-		if err := tx.roomForMember(ctx, organization, email); err != nil {
+		if err := tx.requireRoom(ctx, organization, email); err != nil {
 			return err
 		}
 
@@ -62,7 +63,7 @@ func (s *Store) CreateInvitation(
 			pgx.StrictNamedArgs{"id": id, "organization": organization, "email": email, "folded": fold(email),
 				"role": role, "actor": actor.User, "life": InvitationLife})
 		if fault.Is(err, fault.NotFound) {
-			return fault.OnField(fault.Conflict, "email", "already_exists", "is invited already").Because(err)
+			return fault.OnField(fault.Conflict, "email", "already_exists", "is already invited").Because(err)
 		}
 
 		return err
@@ -71,14 +72,15 @@ func (s *Store) CreateInvitation(
 	return i, err
 }
 
-// roomForMember fails unless an address can be invited to an organization, whose lock the caller has.
-func (s *Store) roomForMember(ctx context.Context, organization uuid.UUID, email string) error {
+// requireRoom fails unless an address can be invited to an organization. The caller holds the
+// lock of the organization.
+func (s *Store) requireRoom(ctx context.Context, organization uuid.UUID, email string) error {
 	settings, err := s.Settings(ctx)
 	if err != nil {
 		return err
 	}
 
-	now, err := pg.One[struct {
+	state, err := pg.One[struct {
 		Heads  int64
 		Member bool
 	}](ctx, s.q, `
@@ -91,24 +93,26 @@ func (s *Store) roomForMember(ctx context.Context, organization uuid.UUID, email
 	switch {
 	case err != nil:
 		return err
-	case now.Member:
-		return fault.OnField(fault.Conflict, "email", "already_member", "is a member's")
-	case now.Heads >= settings.MembersPerOrganization:
-		return fault.New(fault.Unprocessable, "the organization has %d members and invitations, and may not have more",
-			now.Heads).WithCode("quota")
+	case state.Member:
+		return fault.OnField(fault.Conflict, "email", "already_member", "already belongs to a member")
+	case state.Heads >= settings.MembersPerOrganization:
+		return fault.New(fault.Unprocessable, "the organization has reached its limit of members: it has %d, invitations included",
+			state.Heads).WithCode("quota")
 	}
 
 	return nil
 }
 
-// GetInvitation returns an invitation to an organization. It fails with NotFound if there is none.
+// GetInvitation returns an invitation to an organization. It fails with NotFound for an unknown
+// invitation.
 func (s *Store) GetInvitation(ctx context.Context, organization, id uuid.UUID) (Invited, error) {
 	return pg.One[Invited](ctx, s.q, `select`+invitationColumns+`from platform.invitations i
 		where i.uuid = @id and i.organization_uuid = @organization`,
 		pgx.StrictNamedArgs{"id": id, "organization": organization})
 }
 
-// ListInvitations returns a page of an organization's invitations, expired ones too, and how many there are in all.
+// ListInvitations returns a page of the invitations of an organization, expired ones included, and
+// the total count.
 func (s *Store) ListInvitations(ctx context.Context, organization uuid.UUID, page pg.Page) ([]Invited, int64, error) {
 	args := pgx.StrictNamedArgs{"organization": organization}
 	total, err := pg.Value[int64](ctx, s.q,
@@ -125,18 +129,19 @@ func (s *Store) ListInvitations(ctx context.Context, organization uuid.UUID, pag
 	return all, total, err
 }
 
-// RenewInvitation lets an invitation begin anew. The links that were sent before are void. It fails with NotFound if there is
-// none, and with Forbidden if its role is above the actor's.
+// RenewInvitation restarts the TTL of an invitation and deletes its earlier links. It fails with
+// NotFound for an unknown invitation, and with Forbidden if its role is above the actor's.
 func (s *Store) RenewInvitation(
 	ctx context.Context, organization uuid.UUID, actor Caller, id uuid.UUID,
 ) (Invited, error) {
 	var i Invited
-	err := s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
-		if err := tx.mayTouchInvitation(ctx, organization, id, mine); err != nil {
+	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+		if err := tx.requireInvitationRole(ctx, organization, id, mine); err != nil {
 			return err
 		}
 
-		err := tx.VoidLinks(ctx, id) // first, as whoever accepts uses the link up first
+		// Links first, in the lock order of AcceptInvitation.
+		err := tx.VoidLinks(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -153,14 +158,14 @@ func (s *Store) RenewInvitation(
 	return i, err
 }
 
-// DeleteInvitation takes an invitation back. It fails with NotFound if there is none, and with Forbidden if its role is
-// above the actor's.
+// DeleteInvitation withdraws an invitation. It fails with NotFound for an unknown invitation, and
+// with Forbidden if its role is above the actor's.
 func (s *Store) DeleteInvitation(
 	ctx context.Context, organization uuid.UUID, actor Caller, id uuid.UUID,
 ) (Invited, error) {
 	var i Invited
-	err := s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
-		if err := tx.mayTouchInvitation(ctx, organization, id, mine); err != nil {
+	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+		if err := tx.requireInvitationRole(ctx, organization, id, mine); err != nil {
 			return err
 		}
 
@@ -178,17 +183,22 @@ func (s *Store) DeleteInvitation(
 	return i, err
 }
 
-func (s *Store) mayTouchInvitation(ctx context.Context, organization, id uuid.UUID, mine Role) error {
+// requireInvitationRole fails with Forbidden if the role of an invitation is above mine.
+func (s *Store) requireInvitationRole(ctx context.Context, organization, id uuid.UUID, mine Role) error {
 	i, err := s.GetInvitation(ctx, organization, id)
-	if err == nil && !mine.AtLeast(i.RoleID) {
-		return fault.New(fault.Forbidden, "an invitation above your own role of %s is not yours to change", mine)
+	if err != nil {
+		return err
 	}
 
-	return err
+	if !mine.AtLeast(i.RoleID) {
+		return fault.New(fault.Forbidden, "you can only change invitations up to your own role, %s", mine)
+	}
+
+	return nil
 }
 
-// InvitationByLink returns the invitation that a link leads to. It fails as [BadLink] does if the link or the invitation is
-// not good any more.
+// InvitationByLink returns the invitation of a link. It fails with [BadLink] if the link or the
+// invitation is not valid any more.
 func (s *Store) InvitationByLink(ctx context.Context, link uuid.UUID) (Invited, error) {
 	i, err := pg.One[Invited](ctx, s.q, `select`+invitationColumns+`
 		from platform.links l join platform.invitations i on i.uuid = l.subject_uuid
@@ -201,16 +211,17 @@ func (s *Store) InvitationByLink(ctx context.Context, link uuid.UUID) (Invited, 
 	return i, err
 }
 
-// InvitationPreview is what an invitation tells whoever has its link.
+// InvitationPreview is the part of an invitation that a holder of its link may see.
 type InvitationPreview struct {
 	OrganizationName string    `json:"organizationName"`
-	Inviter          string    `json:"inviter" doc:"Name of the user who invites; empty if there is no such user any more."`
-	Email            string    `json:"email" doc:"The address that is invited."`
-	RoleID           Role      `json:"roleId" minimum:"2" maximum:"5" doc:"What the user will be: 2 owner, 3 admin, 4 developer, 5 viewer."`
+	Inviter          string    `json:"inviter" doc:"Name of the inviting user; empty if deleted."`
+	Email            string    `json:"email" doc:"Invited address."`
+	RoleID           Role      `json:"roleId" minimum:"2" maximum:"5" doc:"Role of the future member: 2 owner, 3 admin, 4 developer, 5 viewer."`
 	ExpiresAt        time.Time `json:"expiresAt"`
 }
 
-// PreviewInvitation returns what the invitation that a link leads to tells. It fails with NotFound if the link or the invitation is not good any more.
+// PreviewInvitation returns the preview of an invitation by its link. It fails with NotFound if the
+// link or the invitation is not valid any more.
 func (s *Store) PreviewInvitation(ctx context.Context, link uuid.UUID) (InvitationPreview, error) {
 	return pg.One[InvitationPreview](ctx, s.q, `
 		select o.name as organization_name, coalesce(u.username, '') as inviter, i.email, i.role as role_id, least(i.expires_at, l.expires_at) as expires_at
@@ -222,9 +233,9 @@ func (s *Store) PreviewInvitation(ctx context.Context, link uuid.UUID) (Invitati
 		pgx.StrictNamedArgs{"link": link, "purpose": Invitation})
 }
 
-// AcceptInvitation makes a user the member that a link invites, and uses the link up. Who is a member already stays what they
-// are. It fails as [BadLink] does if the link or the invitation is not good any more, and with Forbidden if another address
-// was invited than the user's.
+// AcceptInvitation makes a user a member by a link and marks the link as used. A user who is
+// already a member keeps their role. It fails with [BadLink] if the link or the invitation is not
+// valid any more, and with Forbidden if another address than the user's was invited.
 func (s *Store) AcceptInvitation(ctx context.Context, link, user uuid.UUID) (Organization, error) {
 	var o Organization
 	err := s.InTx(ctx, func(tx *Store) error {
@@ -250,7 +261,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, link, user uuid.UUID) (Org
 		}
 
 		if !i.Theirs {
-			return fault.New(fault.Forbidden, "another address than yours is invited").WithCode("other_address")
+			return fault.New(fault.Forbidden, "the invitation is for another e-mail address").WithCode("other_address")
 		}
 
 		if _, err := pg.Exec(ctx, tx.q, `
@@ -267,7 +278,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, link, user uuid.UUID) (Org
 	return o, err
 }
 
-// ForgetInvitations removes invitations that expired some time ago.
+// ForgetInvitations deletes invitations that expired at least 30 days ago.
 func (s *Store) ForgetInvitations(ctx context.Context) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.invitations where expires_at < now() - interval '30 days'`)
 	return err

@@ -14,13 +14,14 @@ import (
 	"socle/internal/token"
 )
 
-// JWTKey is a public key of a project: its rows API takes the tokens that the private one has signed.
+// JWTKey is a public key of a project. Its rows API accepts tokens signed by the matching private
+// key.
 type JWTKey struct {
 	UUID        uuid.UUID       `json:"uuid"`
 	ProjectUUID uuid.UUID       `json:"projectUuid"`
-	Kid         string          `json:"kid" doc:"The key's id, which tokens name in their header."`
+	Kid         string          `json:"kid" doc:"Key id, as in the header of tokens."`
 	Algorithm   string          `json:"algorithm" enum:"ES256,RS256"`
-	JWK         json.RawMessage `json:"jwk" doc:"The JSON Web Key, its public members only."`
+	JWK         json.RawMessage `json:"jwk" doc:"JSON Web Key, public members only."`
 	CreatedAt   time.Time       `json:"createdAt"`
 	CreatedBy   uuid.UUID       `json:"createdBy"`
 }
@@ -30,15 +31,15 @@ const (
 	maxJWTKeys    = 10 // each may cost every request a verification
 )
 
-// CreateJWTKey adds a public key to a project. It fails with Conflict if the project has a key of that id, and with
-// Unprocessable if it has all that it may have.
+// CreateJWTKey adds a public key to a project. It fails with Conflict if the project has a key with
+// that id, and with Unprocessable if it has the allowed number of keys.
 func (s *Store) CreateJWTKey(ctx context.Context, project, user uuid.UUID, key token.PublicKey) (JWTKey, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return JWTKey{}, err
 	}
 
-	made, err := change(ctx, s, func(tx *Store) (JWTKey, error) {
+	created, err := txValue(ctx, s, func(tx *Store) (JWTKey, error) {
 		audit.CreatedUUID(ctx, id)
 		if _, err := pg.Exec(ctx, tx.q, `select from platform.projects where uuid = @project for no key update`,
 			pgx.StrictNamedArgs{"project": project}); err != nil {
@@ -57,17 +58,17 @@ func (s *Store) CreateJWTKey(ctx context.Context, project, user uuid.UUID, key t
 	})
 	switch {
 	case pg.Violates(err, "project_jwt_keys_kid_key"):
-		return made, fault.OnField(fault.Conflict, "kid", "already_exists", "is the id of another key of the project").
-			Because(err)
+		return created, fault.OnField(fault.Conflict, "kid", "already_exists",
+			"is already the id of another key of the project").Because(err)
 	case fault.Is(err, fault.NotFound):
-		return made, fault.New(fault.Unprocessable, "the project has %d keys for tokens, and may not have more",
+		return created, fault.New(fault.Unprocessable, "the project has reached its limit of %d public keys",
 			maxJWTKeys).WithCode("quota")
 	}
 
-	return made, err
+	return created, err
 }
 
-// ListJWTKeys returns a page of a project's public keys, and how many there are in all.
+// ListJWTKeys returns a page of the public keys of a project and the total count.
 func (s *Store) ListJWTKeys(ctx context.Context, project uuid.UUID, page pg.Page) ([]JWTKey, int64, error) {
 	args := pgx.StrictNamedArgs{"project": project}
 	total, err := pg.Value[int64](ctx, s.q,
@@ -82,9 +83,10 @@ func (s *Store) ListJWTKeys(ctx context.Context, project uuid.UUID, page pg.Page
 	return keys, total, err
 }
 
-// DeleteJWTKey removes a public key: within seconds no server takes its tokens any more. It fails with NotFound if there is none.
+// DeleteJWTKey deletes a public key. All servers reject its tokens within seconds. It fails with
+// NotFound for an unknown key.
 func (s *Store) DeleteJWTKey(ctx context.Context, project, id uuid.UUID) (JWTKey, error) {
-	return change(ctx, s, func(tx *Store) (JWTKey, error) {
+	return txValue(ctx, s, func(tx *Store) (JWTKey, error) {
 		return pg.One[JWTKey](ctx, tx.q, `
 			delete from platform.project_jwt_keys where uuid = @id and project_uuid = @project
 			returning`+jwtKeyColumns, pgx.StrictNamedArgs{"id": id, "project": project})

@@ -11,30 +11,30 @@ import (
 	"socle/internal/pg"
 )
 
-// The purposes of links. A link for one is worth nothing for another.
+// Purposes of links. A link is valid for its own purpose only.
 const (
 	PasswordReset = "password reset"
 	EmailChange   = "email change"
 	Invitation    = "invitation"
 )
 
-// Link is a link in a mail, which works once. Its token is made by package token from its purpose and UUID.
+// Link is a single-use link in a mail. Package token makes its token from its purpose and UUID.
 type Link struct {
 	UUID        uuid.UUID
 	Purpose     string
-	UserUUID    uuid.NullUUID // whose account it is about, if there is one yet
-	SubjectUUID uuid.NullUUID // what else it is about
-	Email       string        // where it was sent
+	UserUUID    uuid.NullUUID // account concerned; null: none yet
+	SubjectUUID uuid.NullUUID // subject beside the account, such as an invitation
+	Email       string        // recipient
 	ExpiresAt   time.Time
 	UsedAt      *time.Time
 }
 
-// Good reports whether the link can be used.
+// Good reports whether the link is unused and not expired.
 func (l Link) Good(now time.Time) bool { return l.UsedAt == nil && now.Before(l.ExpiresAt) }
 
 const linkColumns = ` uuid, purpose, user_uuid, subject_uuid, email, expires_at, used_at `
 
-// NewLink is what a link is made of.
+// NewLink holds the parameters of a link.
 type NewLink struct {
 	Purpose       string
 	User, Subject uuid.NullUUID
@@ -42,7 +42,7 @@ type NewLink struct {
 	Life          time.Duration
 }
 
-// CreateLink notes a link. Those of the same user and purpose, about the same subject, that were sent before are void from now on.
+// CreateLink creates a link. It deletes earlier links with the same user, purpose and subject.
 func (s *Store) CreateLink(ctx context.Context, n NewLink) (Link, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -60,14 +60,15 @@ func (s *Store) CreateLink(ctx context.Context, n NewLink) (Link, error) {
 		})
 }
 
-// GetLink returns a link, used or not. It fails with NotFound if there is none, or not any more.
+// GetLink returns a link, used or not. It fails with NotFound if the link is unknown or deleted.
 func (s *Store) GetLink(ctx context.Context, id uuid.UUID) (Link, error) {
 	return pg.One[Link](ctx, s.q, `select`+linkColumns+`from platform.links where uuid = @id`,
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// UseLink uses a link up; of those who try at the same moment one can. It fails with Unprocessable on the field token if the link was
-// used, has expired, or is void. Call it in the transaction that does what the link is for.
+// UseLink marks a link as used. One of several concurrent calls succeeds. It fails with
+// Unprocessable on the field token if the link was used, has expired, or was deleted. Call it in
+// the transaction of the change that the link authorizes.
 func (s *Store) UseLink(ctx context.Context, purpose string, id uuid.UUID) (Link, error) {
 	link, err := pg.One[Link](ctx, s.q, `
 		update platform.links set used_at = now()
@@ -80,27 +81,28 @@ func (s *Store) UseLink(ctx context.Context, purpose string, id uuid.UUID) (Link
 	return link, err
 }
 
-// BadLink returns the failure of a link that opens nothing: forged, used, expired and void ones are told apart by nobody.
+// BadLink returns the failure for an invalid link. It is the same for forged, used, expired and
+// deleted ones.
 func BadLink() error {
-	return fault.OnField(fault.Unprocessable, "token", "invalid_token", "is of no link that can still be used")
+	return fault.OnField(fault.Unprocessable, "token", "invalid_token", "is invalid, expired or already used")
 }
 
-// VoidLinks makes all links about a subject void.
+// VoidLinks deletes all links about a subject.
 func (s *Store) VoidLinks(ctx context.Context, subject uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.links where subject_uuid = @subject`,
 		pgx.StrictNamedArgs{"subject": subject})
 	return err
 }
 
-// voidLinksOf makes the links void by which a user's password or address could be changed.
-func (s *Store) voidLinksOf(ctx context.Context, user uuid.UUID) error {
+// voidCredentialLinks deletes the links that could change a user's password or address.
+func (s *Store) voidCredentialLinks(ctx context.Context, user uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q,
 		`delete from platform.links where user_uuid = @user and purpose in ('password reset', 'email change')`,
 		pgx.StrictNamedArgs{"user": user})
 	return err
 }
 
-// ForgetLinks removes links that expired some time ago.
+// ForgetLinks deletes links that expired at least 7 days ago.
 func (s *Store) ForgetLinks(ctx context.Context) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.links where expires_at < now() - interval '7 days'`)
 	return err

@@ -32,14 +32,15 @@ func (s *Store) addMember(ctx context.Context, organization, user uuid.UUID, rol
 	return err
 }
 
-// GetMember returns a member of an organization. It fails with NotFound if the user is none.
+// GetMember returns a member of an organization. It fails with NotFound if the user is not a
+// member.
 func (s *Store) GetMember(ctx context.Context, organization, user uuid.UUID) (Member, error) {
 	return pg.One[Member](ctx, s.q,
 		`select`+memberColumns+fromMembers+`where m.organization_uuid = @organization and m.user_uuid = @user`,
 		pgx.StrictNamedArgs{"organization": organization, "user": user})
 }
 
-// ListMembers returns a page of an organization's members, and how many there are in all.
+// ListMembers returns a page of the members of an organization and the total count.
 func (s *Store) ListMembers(ctx context.Context, organization uuid.UUID, page pg.Page) ([]Member, int64, error) {
 	args := pgx.StrictNamedArgs{"organization": organization}
 	total, err := pg.Value[int64](ctx, s.q,
@@ -57,20 +58,21 @@ func (s *Store) ListMembers(ctx context.Context, organization uuid.UUID, page pg
 	return members, total, err
 }
 
-// UpdateMember gives a member another role. Nobody gives more than they have, or changes whoever has more: Forbidden. It
-// fails with NotFound if there is no such member, and with Conflict if the organization would be left without an owner.
+// UpdateMember changes the role of a member. It fails with Forbidden if the old or the new role is
+// above the actor's, with NotFound for an unknown member, and with Conflict if the organization
+// would lose its last owner.
 func (s *Store) UpdateMember(
 	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID, role Role,
 ) (Member, error) {
 	var m Member
-	err := s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
 		before, err := tx.GetMember(ctx, organization, user)
 		if err != nil {
 			return err
 		}
 
 		if !mine.AtLeast(before.RoleID) || !mine.AtLeast(role) {
-			return fault.New(fault.Forbidden, "nobody above your own role of %s is yours to make or to change", mine)
+			return fault.New(fault.Forbidden, "you can only assign and change roles up to your own, %s", mine)
 		}
 
 		if err := tx.setRole(ctx, organization, user, role); err != nil {
@@ -84,16 +86,16 @@ func (s *Store) UpdateMember(
 	return m, err
 }
 
-// TransferOrganization makes another member an owner, and the actor, who was one, an admin. It fails with Unprocessable
-// on user_uuid if that is no member.
+// TransferOrganization makes another member an owner, and the actor, if an owner, an admin. It
+// fails with Unprocessable on user_uuid if the user is not a member.
 func (s *Store) TransferOrganization(
 	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID,
 ) (Member, error) {
 	var m Member
-	err := s.governed(ctx, organization, actor, Owner, func(tx *Store, _ Role) error {
+	err := s.withMembershipLock(ctx, organization, actor, Owner, func(tx *Store, _ Role) error {
 		err := tx.setRole(ctx, organization, user, Owner)
 		if fault.Is(err, fault.NotFound) {
-			return fault.OnField(fault.Unprocessable, "user_uuid", "not_found", "names no member of the organization").
+			return fault.OnField(fault.Unprocessable, "user_uuid", "not_found", "must name a member of the organization").
 				Because(err)
 		}
 		if err != nil {
@@ -101,7 +103,8 @@ func (s *Store) TransferOrganization(
 		}
 
 		before, err := tx.GetMember(ctx, organization, actor.User)
-		if err == nil && before.RoleID == Owner && actor.User != user { // an administrator may be no member
+		// An administrator of the install need not be a member.
+		if err == nil && before.RoleID == Owner && actor.User != user {
 			err = tx.setRole(ctx, organization, actor.User, Admin)
 		}
 
@@ -116,13 +119,14 @@ func (s *Store) TransferOrganization(
 	return m, err
 }
 
-// setRole changes a member's role. Invitations that they made, and could not make with it, end.
+// setRole changes the role of a member. It deletes the member's invitations that exceed the new
+// role.
 func (s *Store) setRole(ctx context.Context, organization, user uuid.UUID, role Role) error {
 	args := pgx.StrictNamedArgs{"organization": organization, "user": user, "role": role}
 	n, err := pg.Exec(ctx, s.q,
 		`update platform.members set role = @role where organization_uuid = @organization and user_uuid = @user`, args)
 	if err != nil {
-		return ownerless(err)
+		return lastOwnerConflict(err)
 	}
 
 	if n == 0 {
@@ -135,20 +139,21 @@ func (s *Store) setRole(ctx context.Context, organization, user uuid.UUID, role 
 	return err
 }
 
-// DeleteMember removes a member from an organization, and ends the invitations that they made. It fails with NotFound if
-// there is none, Forbidden if their role is above the actor's, and Conflict if the organization would be left without an owner.
+// DeleteMember removes a member from an organization and deletes their invitations. It fails with
+// NotFound for an unknown member, with Forbidden if their role is above the actor's, and with
+// Conflict if the organization would lose its last owner.
 func (s *Store) DeleteMember(
 	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID,
 ) (Member, error) {
 	var m Member
-	err := s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
 		var err error
 		if m, err = tx.GetMember(ctx, organization, user); err != nil {
 			return err
 		}
 
 		if !mine.AtLeast(m.RoleID) {
-			return fault.New(fault.Forbidden, "nobody above your own role of %s is yours to remove", mine)
+			return fault.New(fault.Forbidden, "you can only remove members up to your own role, %s", mine)
 		}
 
 		return tx.deleteMember(ctx, organization, user)
@@ -157,11 +162,11 @@ func (s *Store) DeleteMember(
 	return m, err
 }
 
-// LeaveOrganization ends a user's own membership. It fails with NotFound if they are no member, and with Conflict if
-// the organization would be left without an owner.
+// LeaveOrganization removes the actor from an organization. It fails with NotFound if they are not
+// a member, and with Conflict if the organization would lose its last owner.
 func (s *Store) LeaveOrganization(ctx context.Context, organization uuid.UUID, actor Caller) (Member, error) {
 	var m Member
-	err := s.governed(ctx, organization, actor, Viewer, func(tx *Store, _ Role) error {
+	err := s.withMembershipLock(ctx, organization, actor, Viewer, func(tx *Store, _ Role) error {
 		var err error
 		if m, err = tx.GetMember(ctx, organization, actor.User); err != nil {
 			return err
@@ -177,7 +182,7 @@ func (s *Store) deleteMember(ctx context.Context, organization, user uuid.UUID) 
 	args := pgx.StrictNamedArgs{"organization": organization, "user": user}
 	if _, err := pg.Exec(ctx, s.q, `
 		delete from platform.members where organization_uuid = @organization and user_uuid = @user`, args); err != nil {
-		return ownerless(err)
+		return lastOwnerConflict(err)
 	}
 
 	if _, err := pg.Exec(ctx, s.q, `
@@ -186,12 +191,13 @@ func (s *Store) deleteMember(ctx context.Context, organization, user uuid.UUID) 
 		return err
 	}
 
-	return s.rehome(ctx, organization, user)
+	return s.assignHome(ctx, organization, user)
 }
 
-// rehome gives a user who is no member any more of the organization that was theirs another one: the first that they own, or
-// a new one. So everybody has an organization of their own, and one that was handed over can be deleted.
-func (s *Store) rehome(ctx context.Context, left, user uuid.UUID) error {
+// assignHome assigns a new home organization to a user who has left theirs: the first that they
+// own, or else a new one. Every user has a home organization, and one that was handed over can be
+// deleted.
+func (s *Store) assignHome(ctx context.Context, left, user uuid.UUID) error {
 	before, err := pg.One[struct {
 		Username         string
 		OrganizationUUID uuid.UUID
@@ -230,10 +236,10 @@ func (s *Store) createHome(ctx context.Context, user uuid.UUID, name string) (uu
 	return id, s.addMember(ctx, id, user, Owner)
 }
 
-// ownerless says what the constraint on an organization's last owner has refused.
-func ownerless(err error) error {
+// lastOwnerConflict translates a violation of the constraint on the last owner of an organization.
+func lastOwnerConflict(err error) error {
 	if pg.Violates(err, "members_last_owner") {
-		return fault.New(fault.Conflict, "the organization would have no owner").WithCode("last_owner").Because(err)
+		return fault.New(fault.Conflict, "the organization would lose its only owner").WithCode("last_owner").Because(err)
 	}
 	return err
 }

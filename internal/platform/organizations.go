@@ -14,19 +14,19 @@ import (
 	"socle/internal/pg"
 )
 
-// Organization is people and their projects, as one of them sees it.
+// Organization is an organization from the view of one user.
 type Organization struct {
 	UUID      uuid.UUID `json:"uuid"`
 	Name      string    `json:"name"`
-	RoleID    Role      `json:"roleId" minimum:"1" maximum:"5" doc:"The caller's role in it: 1 administrator of the instance, 2 owner, 3 admin, 4 developer, 5 viewer."`
+	RoleID    Role      `json:"roleId" minimum:"1" maximum:"5" doc:"Role of the caller in it: 1 administrator of the instance, 2 owner, 3 admin, 4 developer, 5 viewer."`
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
 }
 
-// seenByUser are the organizations with the role of the caller, @user, in them.
+// fromOrganizations selects organizations with the role of the user @user in them.
 const (
 	organizationColumns = ` o.uuid, o.name, case when u.is_administrator then 1 else m.role end as role_id, o.created_at, o.updated_at `
-	seenByUser          = `
+	fromOrganizations   = `
 		from platform.organizations o
 		join platform.users u on u.uuid = @user
 		left join platform.members m on m.organization_uuid = o.uuid and m.user_uuid = u.uuid `
@@ -34,8 +34,8 @@ const (
 
 const maxOrganizationName = 100
 
-// CreateOrganization makes an organization that user owns. It fails with Unprocessable on name if that breaks its rules,
-// and if the user owns all that they may own.
+// CreateOrganization creates an organization owned by user. It fails with Unprocessable if the name
+// is invalid or the user owns the allowed number of organizations.
 func (s *Store) CreateOrganization(ctx context.Context, user uuid.UUID, name string) (Organization, error) {
 	name, err := cleanOrganizationName(name)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Store) CreateOrganization(ctx context.Context, user uuid.UUID, name str
 			return err
 		}
 
-		// The user's row is locked first, so that nobody has more than they may by asking many times at once.
+		// The row lock serializes concurrent calls, so that they cannot exceed the limit together.
 		if _, err := pg.Exec(ctx, tx.q, `select from platform.users where uuid = @user for no key update`,
 			pgx.StrictNamedArgs{"user": user}); err != nil {
 			return err
@@ -70,7 +70,7 @@ func (s *Store) CreateOrganization(ctx context.Context, user uuid.UUID, name str
 		}
 
 		if owned >= settings.OrganizationsPerUser {
-			return fault.New(fault.Unprocessable, "you own %d organizations, and may not own more", owned).
+			return fault.New(fault.Unprocessable, "you have reached the limit of organizations: you own %d", owned).
 				WithCode("quota")
 		}
 
@@ -88,6 +88,7 @@ func (s *Store) CreateOrganization(ctx context.Context, user uuid.UUID, name str
 	return o, err
 }
 
+// cleanOrganizationName returns a name in its stored form.
 func cleanOrganizationName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	if n := utf8.RuneCountInString(name); n < 1 || n > maxOrganizationName {
@@ -104,19 +105,20 @@ func (s *Store) createOrganization(ctx context.Context, id uuid.UUID, name strin
 	return err
 }
 
-// GetOrganization returns an organization as user sees it. It fails with NotFound if there is none for them.
+// GetOrganization returns an organization from the view of a user. It fails with NotFound if the
+// organization is unknown or the user has no role in it.
 func (s *Store) GetOrganization(ctx context.Context, id, user uuid.UUID) (Organization, error) {
-	return pg.One[Organization](ctx, s.q, `select`+organizationColumns+seenByUser+`
+	return pg.One[Organization](ctx, s.q, `select`+organizationColumns+fromOrganizations+`
 		where o.uuid = @id and (u.is_administrator or m.role is not null)`,
 		pgx.StrictNamedArgs{"id": id, "user": user})
 }
 
-// ListOrganizations returns a page of the organizations that user is a member of, and how many there are. With all set, an
-// administrator gets every organization of the instance.
+// ListOrganizations returns a page of the organizations of a user and the total count. With all, an
+// administrator gets every organization of the install.
 func (s *Store) ListOrganizations(
 	ctx context.Context, user uuid.UUID, all bool, page pg.Page,
 ) ([]Organization, int64, error) {
-	const visible = seenByUser + `where m.role is not null or @all::boolean and u.is_administrator`
+	const visible = fromOrganizations + `where m.role is not null or @all::boolean and u.is_administrator`
 	args := pgx.StrictNamedArgs{"user": user, "all": all}
 	total, err := pg.Value[int64](ctx, s.q, `select count(*)`+visible, args)
 	if err != nil {
@@ -129,7 +131,8 @@ func (s *Store) ListOrganizations(
 	return organizations, total, err
 }
 
-// RenameOrganization gives an organization another name. It fails with Unprocessable on name if that breaks its rules.
+// RenameOrganization renames an organization. It fails with Unprocessable on name if the name is
+// invalid.
 func (s *Store) RenameOrganization(ctx context.Context, id uuid.UUID, actor Caller, name string) (Organization, error) {
 	name, err := cleanOrganizationName(name)
 	if err != nil {
@@ -137,7 +140,7 @@ func (s *Store) RenameOrganization(ctx context.Context, id uuid.UUID, actor Call
 	}
 
 	var o Organization
-	err = s.governed(ctx, id, actor, Admin, func(tx *Store, _ Role) error {
+	err = s.withMembershipLock(ctx, id, actor, Admin, func(tx *Store, _ Role) error {
 		if _, err := pg.Exec(ctx, tx.q,
 			`update platform.organizations set name = @name, updated_at = now() where uuid = @id`,
 			pgx.StrictNamedArgs{"id": id, "name": name}); err != nil {
@@ -151,11 +154,11 @@ func (s *Store) RenameOrganization(ctx context.Context, id uuid.UUID, actor Call
 	return o, err
 }
 
-// DeleteOrganization removes an organization with its members and invitations. It fails with Conflict while it has
-// projects, or is a member's own, as everybody has one.
+// DeleteOrganization deletes an organization with its members and invitations. It fails with
+// Conflict if it has projects or is a user's home organization.
 func (s *Store) DeleteOrganization(ctx context.Context, id uuid.UUID, actor Caller) (Organization, error) {
 	var o Organization
-	err := s.governed(ctx, id, actor, Owner, func(tx *Store, _ Role) error {
+	err := s.withMembershipLock(ctx, id, actor, Owner, func(tx *Store, _ Role) error {
 		var err error
 		if o, err = tx.GetOrganization(ctx, id, actor.User); err != nil {
 			return err
@@ -167,7 +170,7 @@ func (s *Store) DeleteOrganization(ctx context.Context, id uuid.UUID, actor Call
 		case pg.Violates(err, "projects_organization"):
 			return fault.New(fault.Conflict, "the organization has projects").WithCode("in_use").Because(err)
 		case pg.Violates(err, "users_organization"):
-			return fault.New(fault.Conflict, "the organization is a member's own, and goes with their account").
+			return fault.New(fault.Conflict, "the organization is a user's own, and is deleted with their account").
 				WithCode("own_organization").Because(err)
 		}
 
@@ -177,8 +180,9 @@ func (s *Store) DeleteOrganization(ctx context.Context, id uuid.UUID, actor Call
 	return o, err
 }
 
-// RoleIn returns the role of a user in an organization; an administrator's is Administrator in all.
-// It fails with NotFound if the organization does not exist or the user is no member of it.
+// RoleIn returns the role of a user in an organization, which is Administrator for an administrator
+// of the install. It fails with NotFound if the organization is unknown or the user has no role in
+// it.
 func (s *Store) RoleIn(ctx context.Context, organization, user uuid.UUID) (Role, error) {
 	return pg.Value[Role](ctx, s.q, `
 		select case when u.is_administrator then 1 else m.role end
@@ -189,11 +193,11 @@ func (s *Store) RoleIn(ctx context.Context, organization, user uuid.UUID) (Role,
 		pgx.StrictNamedArgs{"organization": organization, "user": user})
 }
 
-// governed runs f in a transaction in which nobody else changes who belongs to an organization, with the role that
-// actor has there by then: two who take each other's role away at once come one after the other. It fails with
-// NotFound if the actor has no business there any more, and with Forbidden if their role has become less than least.
-func (s *Store) governed(
-	ctx context.Context, organization uuid.UUID, actor Caller, least Role, f func(tx *Store, role Role) error,
+// withMembershipLock runs f in a transaction that holds the lock on an organization's membership. f
+// gets the actor's current role, so concurrent role changes are serialized. It fails with NotFound
+// if the actor has no role in the organization, and with Forbidden if the role is below minimum.
+func (s *Store) withMembershipLock(
+	ctx context.Context, organization uuid.UUID, actor Caller, minimum Role, f func(tx *Store, role Role) error,
 ) error {
 	return s.InTx(ctx, func(tx *Store) error {
 		if _, err := pg.Exec(ctx, tx.q, `select from platform.organizations where uuid = @id for no key update`,
@@ -206,8 +210,8 @@ func (s *Store) governed(
 			return err
 		}
 
-		role = actor.AtMost(role) // a personal access token may do less than its user
-		if err := role.Require(least); err != nil {
+		role = actor.AtMost(role) // a personal access token may have a lower role than its user
+		if err := role.Require(minimum); err != nil {
 			return err
 		}
 

@@ -1,6 +1,6 @@
-// Package platform is the platform database: who may do what, and where projects live.
-// It holds users, sessions, organizations and their members, projects, the registry of
-// backups, and the index of forms. One file per entity, its SQL in place.
+// Package platform owns the platform database: users, sessions, organizations and their members,
+// projects, the registry of backups and restores, and the index of forms. Each entity has one file
+// with its SQL. The content of projects belongs to package tenant, the audit log to package audit.
 package platform
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -25,7 +26,8 @@ var migrations embed.FS
 // Schema is the schema of the platform's tables.
 const Schema = "platform"
 
-// Migrate brings the platform database, which is that of conn, up to date. The caller holds the migration lock.
+// Migrate migrates the platform database, to which conn is connected. The caller holds the
+// migration lock.
 func Migrate(ctx context.Context, conn *pgx.Conn) error {
 	dir, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -35,9 +37,9 @@ func Migrate(ctx context.Context, conn *pgx.Conn) error {
 	return pg.Migrate(ctx, conn, Schema, dir)
 }
 
-// Store is the platform database, or a transaction in it.
+// Store runs operations on the platform database, or in one transaction of it.
 type Store struct {
-	Defaults Settings // what holds until an administrator says otherwise; changed before the store is used
+	Defaults Settings // settings without an override by an administrator; set before first use
 
 	q    pg.Querier
 	b    pg.Beginner
@@ -45,19 +47,21 @@ type Store struct {
 	pool *pgxpool.Pool // nil in a transaction
 }
 
-// New returns the store of the database that pool connects to.
-func New(pool *pgxpool.Pool) *Store { return &Store{Defaults: builtIn, q: pool, b: pool, pool: pool} }
+// New returns the store of the database of pool.
+func New(pool *pgxpool.Pool) *Store {
+	return &Store{Defaults: defaultSettings, q: pool, b: pool, pool: pool}
+}
 
-// InTx runs f in a transaction that the audit log has an entry of, see [audit.Write].
+// InTx runs f in a transaction with an entry in the audit log, see [audit.Write].
 func (s *Store) InTx(ctx context.Context, f func(tx *Store) error) error {
 	return audit.Write(ctx, s.b, func(tx pgx.Tx) error { return f(&Store{Defaults: s.Defaults, q: tx, b: tx, tx: tx}) })
 }
 
-// Within is the store in a transaction that somebody else has begun and ends.
+// Within returns the store in a transaction that the caller has begun and ends.
 func (s *Store) Within(tx pgx.Tx) *Store { return &Store{q: tx, b: tx, tx: tx} }
 
-// change is [Store.InTx] for what returns what it changed.
-func change[T any](ctx context.Context, s *Store, f func(tx *Store) (T, error)) (T, error) {
+// txValue is [Store.InTx] for a function that returns the changed value.
+func txValue[T any](ctx context.Context, s *Store, f func(tx *Store) (T, error)) (T, error) {
 	var changed T
 	err := s.InTx(ctx, func(tx *Store) error {
 		var err error
@@ -67,15 +71,16 @@ func change[T any](ctx context.Context, s *Store, f func(tx *Store) (T, error)) 
 	return changed, err
 }
 
-// Audit returns a page of the platform's audit log, and how many entries the filter chooses in all.
+// Audit returns a page of the platform's audit log and the number of entries that match the filter.
 func (s *Store) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]audit.Recorded, int64, error) {
 	return audit.List(ctx, s.q, f, page)
 }
 
-// AuditHead returns the end of the platform's audit log.
+// AuditHead returns the head of the platform's audit log.
 func (s *Store) AuditHead(ctx context.Context) (audit.Head, error) { return audit.HeadOf(ctx, s.q) }
 
-// LockedIn is [pg.LockedIn] for the platform database. It is for a store that is not in a transaction, as [Store.Conn] is.
+// LockedIn is [pg.LockedIn] for the platform database. Like [Store.Conn], it needs a store outside
+// a transaction.
 func (s *Store) LockedIn(ctx context.Context, lock string, key int64, f func() error) (mine bool, err error) {
 	return pg.LockedIn(ctx, s.pool, lock, key, func(*pgx.Conn) error { return f() })
 }
@@ -91,11 +96,12 @@ func (s *Store) Conn(ctx context.Context, f func(*pgx.Conn) error) error {
 	return f(conn.Conn())
 }
 
-// Tx returns the transaction that the store is in, for jobs that are enqueued in it; nil outside of one.
+// Tx returns the transaction of the store, for enqueuing jobs in it. It is nil outside a
+// transaction.
 func (s *Store) Tx() pgx.Tx { return s.tx }
 
-// Ping fails unless the platform database takes a transaction as requests have them: one that takes a lock and
-// is committed to disk.
+// Ping fails unless the platform database completes a transaction that takes a lock and is
+// committed to disk, as requests do.
 func (s *Store) Ping(ctx context.Context) error {
 	err := s.InTx(ctx, func(tx *Store) error {
 		_, err := pg.Value[bool](ctx, tx.q, `
@@ -110,8 +116,15 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// fold returns the form of a name or address in which two that people take for
-// the same are the same: trimmed, compatibility-composed, case-folded.
+// Version returns the version of the PostgreSQL server and the duration of the query.
+func (s *Store) Version(ctx context.Context) (string, time.Duration, error) {
+	start := time.Now()
+	version, err := pg.Value[string](ctx, s.q, `select current_setting('server_version')`)
+	return version, time.Since(start), err
+}
+
+// fold returns the canonical form of a name or an address, for case-insensitive and confusion-safe
+// comparison: trimmed, NFKC-normalized and case-folded.
 func fold(s string) string {
 	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(strings.TrimSpace(s))))
 }

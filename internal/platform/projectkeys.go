@@ -14,25 +14,26 @@ import (
 	"socle/internal/token"
 )
 
-// ProjectKey is a key by which applications reach a project's rows. The key itself is shown once, when it is made.
+// ProjectKey is a key for the rows API of a project. Its text is shown once, on creation.
 type ProjectKey struct {
 	UUID        uuid.UUID `json:"uuid"`
 	ProjectUUID uuid.UUID `json:"projectUuid"`
 	Name        string    `json:"name"`
-	Kind        string    `json:"kind" enum:"publishable,secret" doc:"A publishable key acts as anon, and may be in every browser; a secret one as service_role, which no policy holds."`
-	Hint        string    `json:"hint" doc:"How the key begins."`
+	Kind        string    `json:"kind" enum:"publishable,secret" doc:"A publishable key acts as the role anon and may be used in browsers. A secret key acts as service_role, which bypasses row security."`
+	Hint        string    `json:"hint" doc:"First characters of the key."`
 	CreatedAt   time.Time `json:"createdAt"`
 	CreatedBy   uuid.UUID `json:"createdBy"`
 }
 
 const (
 	projectKeyColumns = ` uuid, project_uuid, name, kind, hint, created_at, created_by `
-	hintRandom        = 4 // characters of a key's random part in its hint
-	maxKeys           = 100
+	hintLength        = 4 // random characters of a key in its hint
+	maxProjectKeys    = 100
 )
 
-// CreateProjectKey makes a key of a kind, publishable or secret, and returns it beside its row. It fails with
-// Conflict if the project has a key of that name, and with Unprocessable if it has all that it may have.
+// CreateProjectKey creates a key of kind publishable or secret and returns its row and its text. It
+// fails with Conflict if the project has a key of that name, and with Unprocessable if it has the
+// allowed number of keys.
 func (s *Store) CreateProjectKey(
 	ctx context.Context, project, user uuid.UUID, name, kind string,
 ) (ProjectKey, string, error) {
@@ -51,7 +52,7 @@ func (s *Store) CreateProjectKey(
 	}
 
 	key := token.NewAPIKey(prefix)
-	made, err := change(ctx, s, func(tx *Store) (ProjectKey, error) {
+	created, err := txValue(ctx, s, func(tx *Store) (ProjectKey, error) {
 		audit.CreatedUUID(ctx, id)
 		return pg.One[ProjectKey](ctx, tx.q, `
 		insert into platform.project_keys (uuid, project_uuid, name, kind, hint, hash, created_by)
@@ -59,21 +60,21 @@ func (s *Store) CreateProjectKey(
 		where (select count(*) from platform.project_keys where project_uuid = @project) < @max::bigint
 		returning`+projectKeyColumns,
 			pgx.StrictNamedArgs{"id": id, "project": project, "name": name, "kind": kind,
-				"hint": key[:len(prefix)+hintRandom], "hash": token.Hash(key), "user": user, "max": maxKeys})
+				"hint": key[:len(prefix)+hintLength], "hash": token.Hash(key), "user": user, "max": maxProjectKeys})
 	})
 	switch {
 	case pg.Violates(err, "project_keys_name_key"):
-		return made, "", fault.OnField(fault.Conflict, "name", "already_exists",
+		return created, "", fault.OnField(fault.Conflict, "name", "already_exists",
 			"is taken by another key of the project").Because(err)
 	case fault.Is(err, fault.NotFound):
-		return made, "", fault.New(fault.Unprocessable, "the project has %d keys, and may not have more", maxKeys).
-			WithCode("quota")
+		return created, "", fault.New(fault.Unprocessable, "the project has reached its limit of %d keys",
+			maxProjectKeys).WithCode("quota")
 	}
 
-	return made, key, err
+	return created, key, err
 }
 
-// ListProjectKeys returns a page of a project's keys, and how many there are in all.
+// ListProjectKeys returns a page of the keys of a project and the total count.
 func (s *Store) ListProjectKeys(ctx context.Context, project uuid.UUID, page pg.Page) ([]ProjectKey, int64, error) {
 	args := pgx.StrictNamedArgs{"project": project}
 	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.project_keys where project_uuid = @project`,
@@ -88,22 +89,24 @@ func (s *Store) ListProjectKeys(ctx context.Context, project uuid.UUID, page pg.
 	return keys, total, err
 }
 
-// DeleteProjectKey revokes a key: within seconds no server takes it any more. It fails with NotFound if there is none.
+// DeleteProjectKey revokes a key. All servers reject it within seconds. It fails with NotFound for
+// an unknown key.
 func (s *Store) DeleteProjectKey(ctx context.Context, project, id uuid.UUID) (ProjectKey, error) {
-	return change(ctx, s, func(tx *Store) (ProjectKey, error) {
+	return txValue(ctx, s, func(tx *Store) (ProjectKey, error) {
 		return pg.One[ProjectKey](ctx, tx.q, `
 		delete from platform.project_keys where uuid = @id and project_uuid = @project
 		returning`+projectKeyColumns, pgx.StrictNamedArgs{"id": id, "project": project})
 	})
 }
 
-// KnownKey is what a project's key is known by.
+// KnownKey identifies a key of a project.
 type KnownKey struct {
 	UUID uuid.UUID
 	Kind string // publishable or secret
 }
 
-// KnowProjectKey returns which key of a project, active, paused or deleted, a key is. It fails with NotFound if it is none.
+// KnowProjectKey returns the row of a key by its text. It fails with NotFound unless it is a key of
+// this project, and the project is active, paused or deleted.
 func (s *Store) KnowProjectKey(ctx context.Context, project uuid.UUID, key string) (KnownKey, error) {
 	return pg.One[KnownKey](ctx, s.q, `
 		select k.uuid, k.kind from platform.project_keys k join platform.projects p on p.uuid = k.project_uuid

@@ -14,7 +14,7 @@ import (
 	"socle/internal/pg"
 )
 
-// Project is a project as the platform knows it; its content is in a database of its own.
+// Project is the platform's record of a project. The content of the project is in its own database.
 type Project struct {
 	UUID             uuid.UUID  `json:"uuid"`
 	OrganizationUUID uuid.UUID  `json:"organizationUuid"`
@@ -25,45 +25,47 @@ type Project struct {
 	CreatedBy        uuid.UUID  `json:"createdBy"`
 	UpdatedAt        time.Time  `json:"updatedAt"`
 	UpdatedBy        uuid.UUID  `json:"updatedBy"`
-	DeletedAt        *time.Time `json:"deletedAt" nullable:"true" doc:"When it was deleted; it can be restored for a while from then on."`
+	DeletedAt        *time.Time `json:"deletedAt" nullable:"true" doc:"When it was deleted. It can be restored until it is purged."`
 
-	BackupBeforeDestructive bool `json:"backupBeforeDestructive" doc:"Whether nothing of the project is destroyed before a backup of it is completed."`
+	BackupBeforeDestructive bool `json:"backupBeforeDestructive" doc:"Whether destructive operations require a completed backup first."`
 }
 
-// The states of a project that its members meet.
+// Statuses of a project that its members see.
 const (
 	Creating = "creating"
 	Active   = "active"
-	Paused   = "paused"  // its data are kept, and nothing reaches them
-	Deleted  = "deleted" // as paused, and gone for everyone until it is restored; later it is removed
+	Paused   = "paused"  // its data is kept but inaccessible
+	Deleted  = "deleted" // as paused, and hidden until restored; later purged
 )
 
 const projectColumns = ` p.uuid, p.organization_uuid, p.name, p.description, p.status, p.created_at, p.created_by, p.updated_at, p.updated_by, p.deleted_at,
 	p.backup_before_destructive `
 
-// NewProject is what a project is made of.
+// NewProject holds the parameters of a project.
 type NewProject struct {
 	Organization      uuid.UUID
 	Name, Description string
 
-	With func(tx *Store, p Project) error // what is done in the transaction that notes the project; may be nil
+	// With runs in the transaction that records the project; may be nil.
+	With func(tx *Store, p Project) error
 }
 
-// ProjectUpdate changes what is not nil.
+// ProjectUpdate changes a project. Nil fields are left unchanged.
 type ProjectUpdate struct {
 	Name, Description       *string
 	BackupBeforeDestructive *bool
 }
 
-// Limits of a project's own members, in characters.
+// Limits of a project's fields, in characters.
 const (
 	maxProjectName        = 100
 	maxProjectDescription = 500
 )
 
-// CreateProject notes a project that is being created. It fails with Unprocessable if the name is empty or
-// too long or the organization has all the projects that the settings allow, and with Conflict if it has one of that name. Deleted
-// projects count as long as they can be restored: they take room.
+// CreateProject records a project in status creating. It fails with Unprocessable if the name is
+// empty or too long or the organization has the allowed number of projects, and with Conflict if
+// the organization has a project of that name. Deleted projects count until they are purged,
+// because they occupy space.
 func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject) (Project, error) {
 	name, err := cleanProjectName(n.Name)
 	if err != nil {
@@ -84,15 +86,16 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 		return Project{}, err
 	}
 
-	most := settings.ProjectsPerOrganization
+	maxProjects := settings.ProjectsPerOrganization
 	var p Project
-	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error { // the audit log notes the project when it is made
-		// Whoever makes a project at the same time waits here, so that each counts those of the other.
+	// No audit entry here: ActivateProject writes it.
+	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
+		// The row lock serializes concurrent creations, so that each one counts the others.
 		if _, err := pg.Value[uuid.UUID](ctx, tx,
 			`select uuid from platform.organizations where uuid = @organization for no key update`,
 			pgx.StrictNamedArgs{"organization": n.Organization}); fault.Is(err, fault.NotFound) {
 			return fault.OnField(fault.Unprocessable, "organization_uuid", "not_found",
-				"names no organization of yours").Because(err)
+				"must name one of your organizations").Because(err)
 		} else if err != nil {
 			return err
 		}
@@ -104,14 +107,14 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 			where (select count(*) from platform.projects where organization_uuid = @organization) < @most::bigint
 			returning`+projectColumns,
 			pgx.StrictNamedArgs{"id": id, "organization": n.Organization, "name": name,
-				"description": n.Description, "user": user, "most": most, "request_key": audit.KeyOf(ctx)})
+				"description": n.Description, "user": user, "most": maxProjects, "request_key": audit.KeyOf(ctx)})
 		if fault.Is(err, fault.NotFound) {
 			return fault.New(fault.Unprocessable,
-				"the organization has %d projects, those that can be restored included, and may not have more", most).
-				WithCode("quota")
+				"the organization has reached its limit of %d projects, restorable ones included",
+				maxProjects).WithCode("quota")
 		}
 
-		if err = projectNameTaken(err); err != nil || n.With == nil {
+		if err = projectNameConflict(err); err != nil || n.With == nil {
 			return err
 		}
 
@@ -121,22 +124,23 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 	return p, err
 }
 
-// GetProject returns a project that is active or paused. It fails with NotFound if there is none.
+// GetProject returns a project that is active or paused. It fails with NotFound in any other
+// status.
 func (s *Store) GetProject(ctx context.Context, id uuid.UUID) (Project, error) {
 	return pg.One[Project](ctx, s.q,
 		`select`+projectColumns+`from platform.projects p where p.uuid = @id and p.status in ('active', 'paused')`,
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// ProjectFilter says which projects are listed.
+// ProjectFilter narrows a list of projects.
 type ProjectFilter struct {
-	Search       string        // a part of the name, whatever its case; "" for any
-	Organization uuid.NullUUID // of which; invalid for any
-	Only         []uuid.UUID   // among these; nil for all
-	Status       string        // [Active], [Paused] or [Deleted]; "" for the first two
+	Search       string        // part of the name, case-insensitive; "": any
+	Organization uuid.NullUUID // null: any
+	Only         []uuid.UUID   // nil: all
+	Status       string        // [Active], [Paused] or [Deleted]; "": the first two
 }
 
-// ListProjects returns a page of the projects that a user may see, and how many there are in all.
+// ListProjects returns a page of the projects that a user may see and the total count.
 func (s *Store) ListProjects(
 	ctx context.Context, user uuid.UUID, f ProjectFilter, page pg.Page,
 ) ([]Project, int64, error) {
@@ -166,11 +170,12 @@ func (s *Store) ListProjects(
 	return projects, total, err
 }
 
-// UpdateProject changes a project that is active or paused. It fails with Unprocessable if nothing is named to change or a value breaks a rule,
-// with Conflict if the name is taken, and with NotFound if there is no such project.
+// UpdateProject changes an active or paused project. It fails with Unprocessable if the update is
+// empty or a value is invalid, with Conflict if the name is taken, and with NotFound for an unknown
+// project.
 func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u ProjectUpdate) (Project, error) {
 	if u == (ProjectUpdate{}) {
-		return Project{}, fault.New(fault.Unprocessable, "the body names nothing to change").WithCode("required")
+		return Project{}, fault.New(fault.Unprocessable, "the body contains nothing to change").WithCode("required")
 	}
 
 	if u.Name != nil {
@@ -188,7 +193,7 @@ func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u Project
 		}
 	}
 
-	return change(ctx, s, func(tx *Store) (Project, error) {
+	return txValue(ctx, s, func(tx *Store) (Project, error) {
 		p, err := pg.One[Project](ctx, tx.q, `
 			update platform.projects p
 			set name = coalesce(@name, name), description = coalesce(@description, description),
@@ -200,11 +205,11 @@ func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u Project
 				"description": u.Description, "first": u.BackupBeforeDestructive,
 			})
 
-		return p, projectNameTaken(err)
+		return p, projectNameConflict(err)
 	})
 }
 
-// cleanProjectName returns a name as it is kept.
+// cleanProjectName returns a name in its stored form.
 func cleanProjectName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	if l := utf8.RuneCountInString(name); l < 1 || l > maxProjectName {
@@ -224,8 +229,8 @@ func checkProjectDescription(text string) error {
 	return nil
 }
 
-// projectNameTaken names the field that another project of the organization already has.
-func projectNameTaken(err error) error {
+// projectNameConflict translates a violation of the unique name into a Conflict on its field.
+func projectNameConflict(err error) error {
 	if pg.Violates(err, "projects_name_key") {
 		return fault.OnField(fault.Conflict, "name", "already_exists",
 			"is taken by another project of the organization").Because(err)

@@ -12,10 +12,10 @@ import (
 	"socle/internal/pg"
 )
 
-// ActivateProject says that a project's database is there, and with which migration.
-// It fails with NotFound if the project is not being created any more.
+// ActivateProject sets a project to active after its database was created at a schema version. It
+// fails with NotFound if the project is not being created any more.
 func (s *Store) ActivateProject(ctx context.Context, id uuid.UUID, version int64) (Project, error) {
-	return change(ctx, s, func(tx *Store) (Project, error) {
+	return txValue(ctx, s, func(tx *Store) (Project, error) {
 		audit.CreatedUUID(ctx, id)
 		audit.In(ctx, id)
 
@@ -26,10 +26,10 @@ func (s *Store) ActivateProject(ctx context.Context, id uuid.UUID, version int64
 	})
 }
 
-// PauseProject says that an active project is paused: from now on nobody can use it, and its database is to be closed.
-// It fails with NotFound if there is none.
+// PauseProject sets an active project to paused. It becomes inaccessible, and its database is to be
+// closed. It fails with NotFound for an unknown project.
 func (s *Store) PauseProject(ctx context.Context, id, user uuid.UUID) (Project, error) {
-	return change(ctx, s, func(tx *Store) (Project, error) {
+	return txValue(ctx, s, func(tx *Store) (Project, error) {
 		return pg.One[Project](ctx, tx.q, `
 			update platform.projects p set status = 'paused', closed = false, updated_by = @user, updated_at = now()
 			where uuid = @id and status = 'active'
@@ -37,10 +37,11 @@ func (s *Store) PauseProject(ctx context.Context, id, user uuid.UUID) (Project, 
 	})
 }
 
-// DeleteProject says that a project is deleted, as one that can be restored: from now on nobody can use it, its name is
-// free, and its database is to be closed. It fails with NotFound if there is none that is active or paused.
+// DeleteProject sets a project to deleted, from which it can be restored. It becomes inaccessible,
+// its name is free, and its database is to be closed. It fails with NotFound unless the project is
+// active or paused.
 func (s *Store) DeleteProject(ctx context.Context, id, user uuid.UUID) (Project, error) {
-	return change(ctx, s, func(tx *Store) (Project, error) {
+	return txValue(ctx, s, func(tx *Store) (Project, error) {
 		return pg.One[Project](ctx, tx.q, `
 			update platform.projects p set status = 'deleted', deleted_at = now(), closed = false, updated_by = @user, updated_at = now()
 			where uuid = @id and status in ('active', 'paused')
@@ -48,7 +49,7 @@ func (s *Store) DeleteProject(ctx context.Context, id, user uuid.UUID) (Project,
 	})
 }
 
-// DatabaseClosed says that the database of a paused or deleted project takes no connections any more.
+// DatabaseClosed records that the database of a paused or deleted project rejects connections.
 func (s *Store) DatabaseClosed(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q,
 		`update platform.projects set closed = true where uuid = @id and status in ('paused', 'deleted')`,
@@ -56,8 +57,9 @@ func (s *Store) DatabaseClosed(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// DatabaseOpening says that the database of a project that is in a state, paused or deleted, is about to be opened, so that it is closed
-// again unless the project becomes active. It fails with NotFound if the project is in another state.
+// DatabaseOpening records that the database of a project in this status, paused or deleted, is
+// about to be opened. A background job closes it again unless the project becomes active. It fails
+// with NotFound if the project has another status.
 func (s *Store) DatabaseOpening(ctx context.Context, id uuid.UUID, state string) error {
 	_, err := pg.Value[uuid.UUID](ctx, s.q, `
 		update platform.projects set closed = false where uuid = @id and status = @state returning uuid`,
@@ -65,40 +67,48 @@ func (s *Store) DatabaseOpening(ctx context.Context, id uuid.UUID, state string)
 	return err
 }
 
-// ReactivateProject makes a project active that is in a state, paused or deleted, and whose database is open and has a
-// migration. It fails with NotFound if the project is in another state, and with Conflict if its name was taken meanwhile.
+// ReactivateProject sets a project in this status, paused or deleted, to active. Its database is
+// open and at this schema version. It fails with NotFound if the project has another status, and
+// with Conflict if its name was taken meanwhile.
 func (s *Store) ReactivateProject(
 	ctx context.Context, id, user uuid.UUID, state string, version int64,
 ) (Project, error) {
-	return change(ctx, s, func(tx *Store) (Project, error) {
+	return txValue(ctx, s, func(tx *Store) (Project, error) {
 		p, err := pg.One[Project](ctx, tx.q, `
 			update platform.projects p
 			set status = 'active', deleted_at = null, schema_version = @version, updated_by = @user, updated_at = now()
 			where uuid = @id and status = @state
 			returning`+projectColumns, pgx.StrictNamedArgs{"id": id, "user": user, "state": state, "version": version})
 
-		return p, projectNameTaken(err)
+		return p, projectNameConflict(err)
 	})
 }
 
-// RemovingProject says that a project is being removed for good. It fails with NotFound if there is none that is active, paused or deleted,
-// and with Conflict if it is to have a backup before anything of it is destroyed: its backups go with it.
+// RemovingProject sets a project to deleting. It fails with NotFound unless the project is active,
+// paused or deleted. It fails with Conflict if the project requires a backup before destructive
+// operations, because its backups are removed with it.
 func (s *Store) RemovingProject(ctx context.Context, id, user uuid.UUID) (Project, error) {
 	p, err := pg.One[Project](ctx, s.q, `
 		update platform.projects p
 		set status = case when backup_before_destructive then status else 'deleting' end, updated_by = @user, updated_at = now()
 		where uuid = @id and status in ('active', 'paused', 'deleted')
 		returning`+projectColumns, pgx.StrictNamedArgs{"id": id, "user": user})
-	if err == nil && p.BackupBeforeDestructive {
-		err = fault.New(fault.Conflict,
-			"the project's backups go with it, and it is to have one before anything of it is destroyed: delete it without purge, or change backup_before_destructive first").
+	if err != nil {
+		return p, err
+	}
+
+	if p.BackupBeforeDestructive {
+		return p, fault.New(fault.Conflict,
+			"a purge also deletes the backups, but the project requires one before destructive operations: "+
+				"delete it without purge, or turn backup_before_destructive off first").
 			WithCode("backup_first")
 	}
 
-	return p, err
+	return p, nil
 }
 
-// ExpireProject says that a project which was deleted longer ago than keep is being removed, and reports whether it is one.
+// ExpireProject sets a project to deleting that was deleted longer ago than keep. It reports
+// whether it did.
 func (s *Store) ExpireProject(ctx context.Context, id uuid.UUID, keep time.Duration) (bool, error) {
 	err := s.InTx(ctx, func(tx *Store) error {
 		_, err := pg.Value[uuid.UUID](ctx, tx.q, `
@@ -114,7 +124,7 @@ func (s *Store) ExpireProject(ctx context.Context, id uuid.UUID, keep time.Durat
 	return err == nil, err
 }
 
-// ForgetProject removes a project of which nothing is left, and what was asked of it.
+// ForgetProject deletes the row of a purged project and its request log.
 func (s *Store) ForgetProject(ctx context.Context, id uuid.UUID) error {
 	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		args := pgx.StrictNamedArgs{"id": id}
@@ -129,14 +139,14 @@ func (s *Store) ForgetProject(ctx context.Context, id uuid.UUID) error {
 	})
 }
 
-// UnfinishedProject is a project with which something has not come to its end.
+// UnfinishedProject is a project with unfinished background work.
 type UnfinishedProject struct {
 	UUID   uuid.UUID
 	Status string
 }
 
-// UnfinishedProjects returns the projects that are being created or removed, those whose database is older than a migration or is to
-// be closed, and those that were deleted longer ago than keep.
+// UnfinishedProjects returns the projects that are being created or purged, whose database is below
+// a schema version or is to be closed, or that were deleted longer ago than keep.
 func (s *Store) UnfinishedProjects(
 	ctx context.Context, version int64, keep time.Duration,
 ) ([]UnfinishedProject, error) {
@@ -147,12 +157,12 @@ func (s *Store) UnfinishedProjects(
 		order by uuid`, pgx.StrictNamedArgs{"version": version, "keep": keep})
 }
 
-// ActiveProjects returns the projects that can be used.
+// ActiveProjects returns all active projects.
 func (s *Store) ActiveProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where status = 'active' order by uuid`)
 }
 
-// ProjectNames returns all projects by name, deleted ones that can still be restored included.
+// ProjectNames returns all projects by name, deleted ones included.
 func (s *Store) ProjectNames(ctx context.Context) ([]NamedProject, error) {
 	return pg.All[NamedProject](ctx, s.q, `select uuid, name, status from platform.projects order by name, uuid`)
 }
@@ -163,19 +173,19 @@ type NamedProject struct {
 	Name, Status string
 }
 
-// KnownProjects returns those of some projects that there are or were, until they are removed.
+// KnownProjects returns the projects that have a row, in any status.
 func (s *Store) KnownProjects(ctx context.Context, projects []uuid.UUID) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where uuid = any(@projects)`,
 		pgx.StrictNamedArgs{"projects": projects})
 }
 
-// ClosedProjects returns the projects that are kept and that nobody can use: paused ones and deleted ones.
+// ClosedProjects returns all paused and deleted projects.
 func (s *Store) ClosedProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q,
 		`select uuid from platform.projects where status in ('paused', 'deleted') order by uuid`)
 }
 
-// ProjectStatuses returns the status of each project that there is or that is being made or removed.
+// ProjectStatuses returns the status of every project that has a row.
 func (s *Store) ProjectStatuses(ctx context.Context) (map[uuid.UUID]string, error) {
 	all, err := pg.All[struct {
 		UUID   uuid.UUID
@@ -189,32 +199,34 @@ func (s *Store) ProjectStatuses(ctx context.Context) (map[uuid.UUID]string, erro
 	return statuses, err
 }
 
-// GoneProjects returns which of some projects that there are not there have been, by what the audit log says, all of which it reads.
-func (s *Store) GoneProjects(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
-	if len(of) == 0 {
+// GoneProjects returns the projects of a list of unknown ones that existed according to the audit
+// log. It scans the whole log.
+func (s *Store) GoneProjects(ctx context.Context, projects []uuid.UUID) ([]uuid.UUID, error) {
+	if len(projects) == 0 {
 		return nil, nil
 	}
 
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select o from unnest(@of::uuid[]) o
 		where exists (select from socle.audit where entry::jsonb ->> 'project' = o::text)`,
-		pgx.StrictNamedArgs{"of": of})
+		pgx.StrictNamedArgs{"of": projects})
 }
 
-// ProjectCreation is what is known of a project's creation.
+// ProjectCreation holds the origin of a project.
 type ProjectCreation struct {
 	User       uuid.UUID
-	RequestKey string // hash of the request's Idempotency-Key; "" if it had none
+	RequestKey string // hash of the request's Idempotency-Key; "": none
 }
 
-// ProjectCreation returns who creates a project, and by which request. It fails with NotFound if there is none.
+// ProjectCreation returns the user and the request that create a project. It fails with NotFound
+// for an unknown project.
 func (s *Store) ProjectCreation(ctx context.Context, id uuid.UUID) (ProjectCreation, error) {
 	return pg.One[ProjectCreation](ctx, s.q, `
 		select created_by as user, coalesce(request_key, '') as request_key from platform.projects where uuid = @id`,
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// ProjectStatus returns a project's status. It fails with NotFound if there is none.
+// ProjectStatus returns the status of a project. It fails with NotFound for an unknown project.
 func (s *Store) ProjectStatus(ctx context.Context, id uuid.UUID) (string, error) {
 	return pg.Value[string](ctx, s.q, `select status from platform.projects where uuid = @id`,
 		pgx.StrictNamedArgs{"id": id})

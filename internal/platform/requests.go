@@ -14,45 +14,46 @@ import (
 	"socle/internal/pg"
 )
 
-// Request is a request to a project, as it was answered: who asked, for what, and what came of it. Neither a path nor a value
-// that somebody sent is in it.
+// Request is an answered request to a project in the request log. It contains no path and no value
+// of the client.
 type Request struct {
-	UUID     uuid.UUID  `json:"uuid" doc:"The request's id, which its answer had in X-Request-Id."`
+	UUID     uuid.UUID  `json:"uuid" doc:"Id of the request, as in the response header X-Request-Id."`
 	Project  uuid.UUID  `json:"-"`
 	At       time.Time  `json:"at"`
 	Method   string     `json:"method"`
-	Route    string     `json:"route" doc:"The route's pattern."`
+	Route    string     `json:"route" doc:"Pattern of the route."`
 	Status   int16      `json:"status"`
 	Duration int64      `json:"duration" doc:"Microseconds."`
-	Caller   string     `json:"caller" enum:"user,key,token,anonymous" doc:"A user of the platform, a key of the project, a token of the project's own users, or nobody known."`
+	Caller   string     `json:"caller" enum:"user,key,token,anonymous" doc:"Kind of caller: a user of the platform, a key of the project, a token of the project's own users, or anonymous."`
 	UserUUID *uuid.UUID `json:"userUuid" nullable:"true"`
 	KeyUUID  *uuid.UUID `json:"keyUuid" nullable:"true"`
-	Client   *string    `json:"client" nullable:"true" doc:"Address of who asked."`
+	Client   *string    `json:"client" nullable:"true" doc:"Address of the client."`
 }
 
 const (
-	requestDays   = "platform_requests" // the schema of the partitions
-	dayName       = "day_20060102"
-	requestsLock  = "5s" // to wait for others, where a partition is made or dropped
-	requestMethod = 16   // bytes of a method that are kept: a client may send any word
+	partitionSchema      = "platform_requests" // schema of the partitions
+	partitionLayout      = "day_20060102"
+	partitionLockTimeout = "5s" // lock timeout for creating or dropping a partition
+	maxMethodSize        = 16   // bytes kept of a method, as a client may send any word
 )
 
-// RequestFilter says which requests to a project are listed, the newest first.
+// RequestFilter narrows the request log of a project. Newest requests come first.
 type RequestFilter struct {
-	From, To  time.Time // the zero time for any
+	From, To  time.Time // zero: unbounded
 	MinStatus int
-	Method    string // "" for any
+	Method    string // "": any
 	Before    RequestKey
 	Limit     int
 }
 
-// RequestKey is a request's place in the list; the zero one is before all.
+// RequestKey is the position of a request in the list. The zero value is before all.
 type RequestKey struct {
 	At   time.Time
 	UUID uuid.UUID
 }
 
-// AddRequests keeps requests. What is lost in a crash of the database within a moment is no harm: it does not wait for the disk.
+// AddRequests appends to the request log. It commits asynchronously, so a database crash may lose
+// the last moment of it.
 func (s *Store) AddRequests(ctx context.Context, requests []Request) error {
 	err := s.addRequests(ctx, requests)
 	if pg.State(err) != "23514" { // check_violation: no partition takes a row
@@ -61,11 +62,11 @@ func (s *Store) AddRequests(ctx context.Context, requests []Request) error {
 
 	days := map[string]time.Time{}
 	for _, r := range requests {
-		days[r.At.UTC().Format(dayName)] = r.At
+		days[r.At.UTC().Format(partitionLayout)] = r.At
 	}
 
 	for _, at := range days {
-		if err := s.addRequestDay(ctx, at); err != nil {
+		if err := s.createRequestPartition(ctx, at); err != nil {
 			return err
 		}
 	}
@@ -89,7 +90,7 @@ func (s *Store) addRequests(ctx context.Context, requests []Request) error {
 	})
 }
 
-// requestRows hands requests to COPY, row by row, as values that need no conversion.
+// requestRows is a pgx.CopyFromSource of requests. It yields values that need no conversion.
 type requestRows struct {
 	requests []Request
 	values   []any
@@ -99,20 +100,24 @@ func (r *requestRows) Next() bool { return len(r.requests) > 0 }
 func (r *requestRows) Err() error { return nil }
 
 func (r *requestRows) Values() ([]any, error) {
-	one := &r.requests[0]
+	request := &r.requests[0]
 	r.requests = r.requests[1:]
-	v := r.values
-	v[0], v[1] = pgtype.UUID{Bytes: one.UUID, Valid: true}, pgtype.UUID{Bytes: one.Project, Valid: true}
-	v[2], v[3], v[4] = pgtype.Timestamptz{
-		Time: one.At, Valid: true,
-	}, one.Method[:min(len(one.Method), requestMethod)], one.Route
 
-	v[5], v[6], v[7] = pgtype.Int2{
-		Int16: one.Status, Valid: true,
-	}, pgtype.Int8{Int64: one.Duration, Valid: true}, one.Caller
-	v[8], v[9], v[10] = optional(one.UserUUID), optional(one.KeyUUID), nil
-	if one.Client != nil {
-		if a, err := netip.ParseAddr(*one.Client); err == nil {
+	v := r.values
+	v[0] = pgtype.UUID{Bytes: request.UUID, Valid: true}
+	v[1] = pgtype.UUID{Bytes: request.Project, Valid: true}
+	v[2] = pgtype.Timestamptz{Time: request.At, Valid: true}
+	v[3] = request.Method[:min(len(request.Method), maxMethodSize)]
+	v[4] = request.Route
+	v[5] = pgtype.Int2{Int16: request.Status, Valid: true}
+	v[6] = pgtype.Int8{Int64: request.Duration, Valid: true}
+	v[7] = request.Caller
+	v[8] = nullUUID(request.UserUUID)
+	v[9] = nullUUID(request.KeyUUID)
+	v[10] = nil
+
+	if request.Client != nil {
+		if a, err := netip.ParseAddr(*request.Client); err == nil {
 			v[10] = netip.PrefixFrom(a, a.BitLen())
 		}
 	}
@@ -120,30 +125,31 @@ func (r *requestRows) Values() ([]any, error) {
 	return v, nil
 }
 
-func optional(id *uuid.UUID) pgtype.UUID {
+func nullUUID(id *uuid.UUID) pgtype.UUID {
 	if id == nil {
 		return pgtype.UUID{}
 	}
 	return pgtype.UUID{Bytes: *id, Valid: true}
 }
 
-// addRequestDay makes the partition of the day of a time. That another server has made it is no error.
-func (s *Store) addRequestDay(ctx context.Context, at time.Time) error {
+// createRequestPartition creates the partition of the day that contains at. A partition that
+// another server has created is not an error.
+func (s *Store) createRequestPartition(ctx context.Context, at time.Time) error {
 	day := at.UTC().Truncate(24 * time.Hour)
 	const bound = "2006-01-02 15:04:05-07"
-	err := s.alterRequests(ctx,
+	err := s.alterPartitions(ctx,
 		fmt.Sprintf("create table if not exists %s partition of platform.requests for values from (%s) to (%s)",
-			pg.Quote(requestDays, day.Format(dayName)), pg.Literal(day.Format(bound)),
+			pg.Quote(partitionSchema, day.Format(partitionLayout)), pg.Literal(day.Format(bound)),
 			pg.Literal(day.Add(24*time.Hour).Format(bound))))
 	switch pg.State(err) {
-	case "42P07", "42P17", "23505": // there is one, it overlaps one, and what two who make it at the same moment meet
+	case "42P07", "42P17", "23505": // exists, overlaps, or created concurrently
 		return nil
 	}
 
 	return err
 }
 
-// ForgetRequestDays forgets requests that are older than keep, by whole days.
+// ForgetRequestDays drops the partitions of days older than keep.
 func (s *Store) ForgetRequestDays(ctx context.Context, keep time.Duration) error {
 	days, err := pg.Values[string](ctx, s.q, `
 		select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -153,12 +159,12 @@ func (s *Store) ForgetRequestDays(ctx context.Context, keep time.Duration) error
 	}
 
 	for _, name := range days {
-		day, err := time.Parse(dayName, name)
+		day, err := time.Parse(partitionLayout, name)
 		if err != nil || time.Since(day) < keep+24*time.Hour {
 			continue
 		}
 
-		if err := s.alterRequests(ctx, "drop table if exists "+pg.Quote(requestDays, name)); err != nil {
+		if err := s.alterPartitions(ctx, "drop table if exists "+pg.Quote(partitionSchema, name)); err != nil {
 			return err
 		}
 	}
@@ -166,9 +172,11 @@ func (s *Store) ForgetRequestDays(ctx context.Context, keep time.Duration) error
 	return nil
 }
 
-func (s *Store) alterRequests(ctx context.Context, sql string) error {
+// alterPartitions runs DDL on the request log with a lock timeout, so that it does
+// not queue requests behind it for long.
+func (s *Store) alterPartitions(ctx context.Context, sql string) error {
 	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "set local lock_timeout = "+pg.Literal(requestsLock)); err != nil {
+		if _, err := tx.Exec(ctx, "set local lock_timeout = "+pg.Literal(partitionLockTimeout)); err != nil {
 			return err
 		}
 
@@ -177,7 +185,7 @@ func (s *Store) alterRequests(ctx context.Context, sql string) error {
 	})
 }
 
-// ListRequests returns requests to a project, and the place from which the list goes on; nil where it ends.
+// ListRequests returns requests to a project and the key of the next page, nil at the end.
 func (s *Store) ListRequests(ctx context.Context, project uuid.UUID, f RequestFilter) ([]Request, *RequestKey, error) {
 	if f.Before.At.IsZero() {
 		f.Before.At = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)

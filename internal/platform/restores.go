@@ -12,24 +12,24 @@ import (
 	"socle/internal/pg"
 )
 
-// Restore is the restoring of a backup.
+// Restore is a restore of a backup.
 type Restore struct {
 	UUID              uuid.UUID  `json:"uuid"`
 	BackupUUID        uuid.UUID  `json:"backupUuid"`
 	BackupProjectUUID uuid.UUID  `json:"-"`
-	ProjectUUID       uuid.UUID  `json:"projectUuid" doc:"The project that is restored into."`
+	ProjectUUID       uuid.UUID  `json:"projectUuid" doc:"Project into which the backup is restored."`
 	Target            string     `json:"target" enum:"in_place,new"`
 	Status            string     `json:"status" enum:"pending,running,completed,failed"`
 	StartedAt         *time.Time `json:"startedAt" nullable:"true"`
-	CompletedAt       *time.Time `json:"completedAt" nullable:"true" doc:"When it was completed or failed."`
-	Error             string     `json:"error" doc:"Why it failed; empty unless it did."`
-	KeptUntil         *time.Time `json:"keptUntil" nullable:"true" doc:"Until when what the project held before is kept, and undoRestore goes back to it; null if it is not."`
-	UndoneAt          *time.Time `json:"undoneAt" nullable:"true" doc:"When the project went back to what it held before; from then on, what was restored is what is kept. Null if it did not."`
+	CompletedAt       *time.Time `json:"completedAt" nullable:"true" doc:"When it completed or failed."`
+	Error             string     `json:"error" doc:"Cause of the failure; empty unless failed."`
+	KeptUntil         *time.Time `json:"keptUntil" nullable:"true" doc:"Until when the project's former data is kept and undoRestore can bring it back; null: not kept."`
+	UndoneAt          *time.Time `json:"undoneAt" nullable:"true" doc:"When the restore was undone; from then on the restored data is kept instead. Null: not undone."`
 	CreatedAt         time.Time  `json:"createdAt"`
 	CreatedBy         uuid.UUID  `json:"createdBy"`
 }
 
-// What a backup is restored into.
+// Targets of a restore.
 const (
 	IntoPlace = "in_place"
 	IntoNew   = "new"
@@ -38,22 +38,25 @@ const (
 const restoreColumns = ` uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, started_at, completed_at, error,
 	case when target = 'in_place' then kept_until end as kept_until, undone_at, created_at, created_by `
 
-// NewRestore says what is restored into what.
+// replacedRetention is the retention of a database that a restore has replaced.
+const replacedRetention = 7 * 24 * time.Hour
+
+// NewRestore holds the parameters of a restore.
 type NewRestore struct {
 	Backup, BackupProject uuid.UUID
-	Project               uuid.UUID // the backup's, or a new one
+	Project               uuid.UUID // project of the backup, or a new one
 	Target                string
 }
 
-// CreateRestore notes a restore that is to be carried out. It fails with NotFound if there is no such backup, and with Conflict if
-// that is not completed or the project has a restore under way.
+// CreateRestore creates a pending restore. It fails with NotFound for an unknown backup, and with
+// Conflict if the backup is not completed or the project has an unfinished restore.
 func (s *Store) CreateRestore(ctx context.Context, user uuid.UUID, n NewRestore) (Restore, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Restore{}, err
 	}
 
-	// The lock keeps the backup from being deleted before the restore is there to be seen.
+	// The row lock blocks the deletion of the backup until the restore is visible.
 	status, err := pg.Value[string](ctx, s.q,
 		`select status from platform.backups where uuid = @backup and project_uuid = @project for share`,
 		pgx.StrictNamedArgs{"backup": n.Backup, "project": n.BackupProject})
@@ -62,7 +65,7 @@ func (s *Store) CreateRestore(ctx context.Context, user uuid.UUID, n NewRestore)
 	}
 
 	if status != "completed" {
-		return Restore{}, fault.New(fault.Conflict, "the backup is not completed but %s", status).
+		return Restore{}, fault.New(fault.Conflict, "the backup is %s, not completed", status).
 			WithCode("backup_not_completed")
 	}
 
@@ -82,19 +85,34 @@ func (s *Store) CreateRestore(ctx context.Context, user uuid.UUID, n NewRestore)
 	return r, err
 }
 
-// GetRestore returns a restore of a backup of a project. It fails with NotFound if there is none.
+// GetRestore returns a restore of a backup of a project. It fails with NotFound for an unknown
+// restore.
 func (s *Store) GetRestore(ctx context.Context, project, id uuid.UUID) (Restore, error) {
 	return pg.One[Restore](ctx, s.q,
 		`select`+restoreColumns+`from platform.restores where uuid = @id and backup_project_uuid = @project`,
 		pgx.StrictNamedArgs{"id": id, "project": project})
 }
 
-// replacedKept is how long a database is kept that a restored one took the place of.
-const replacedKept = 7 * 24 * time.Hour
+// ListRestores returns a page of the restores of backups of a project and the total count.
+func (s *Store) ListRestores(ctx context.Context, project uuid.UUID, page pg.Page) ([]Restore, int64, error) {
+	args := pgx.StrictNamedArgs{"project": project}
+	total, err := pg.Value[int64](ctx, s.q,
+		`select count(*) from platform.restores where backup_project_uuid = @project`, args)
+	if err != nil {
+		return nil, 0, err
+	}
 
-// CompleteRestore puts a restored database in its place and says so, in one transaction: by the statements that rename the two, with which
-// forms the project has from now on, and which migration. The empty database of a new project is kept by nobody's wish, and to be dropped. It fails with NotFound if someone has given the restore up, and with Conflict if the
-// project is not active any more.
+	restores, err := pg.All[Restore](ctx, s.q,
+		`select`+restoreColumns+`from platform.restores where backup_project_uuid = @project`+
+			page.Clause(map[string]string{"createdAt": "created_at", "completedAt": "completed_at"}, "uuid"), args)
+	return restores, total, err
+}
+
+// CompleteRestore swaps in a restored database and sets the restore to completed, in one
+// transaction. renames are the statements that rename both databases. forms are the project's forms
+// from now on, version its schema version. The empty database of a new project is not kept. It
+// fails with NotFound if the restore is not running any more, and with Conflict if the project is
+// not active.
 func (s *Store) CompleteRestore(
 	ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string,
 ) error {
@@ -103,16 +121,17 @@ func (s *Store) CompleteRestore(
 			update platform.restores
 			set status = 'completed', completed_at = now(), kept_until = now() + case when @kept then @keep::interval else '0' end
 			where uuid = @id and status = 'running' returning uuid`,
-			pgx.StrictNamedArgs{"id": r.UUID, "kept": r.Target == IntoPlace, "keep": replacedKept}); err != nil {
+			pgx.StrictNamedArgs{"id": r.UUID, "kept": r.Target == IntoPlace, "keep": replacedRetention}); err != nil {
 			return err
 		}
 
-		return takePlace(ctx, tx, r.ProjectUUID, forms, version, renames)
+		return swapIn(ctx, tx, r.ProjectUUID, forms, version, renames)
 	})
 }
 
-// FailRestore says that a restore came to nothing, and why, in words for the user. The project that was made for it, if one was, is to be
-// removed from then on. It reports whether it did: what is over stays as it is.
+// FailRestore sets a restore to failed. reason is for users. It also sets a project that was
+// created for the restore to status deleting. It reports false if the restore has already ended,
+// and changes nothing then.
 func (s *Store) FailRestore(ctx context.Context, r Restore, reason string) (failed bool, err error) {
 	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		failed, err = s.Within(tx).Restores().Fail(ctx, r.UUID, reason)
@@ -130,15 +149,57 @@ func (s *Store) FailRestore(ctx context.Context, r Restore, reason string) (fail
 	return failed, err
 }
 
-// ExpiredRestores returns the restores after which something is kept that has been kept long enough.
-func (s *Store) ExpiredRestores(ctx context.Context) ([]Restore, error) {
-	return pg.All[Restore](ctx, s.q, `select`+restoreColumns+`from platform.restores where kept_until < now()`)
+// UndoableRestore returns a restore that can be undone. It fails with NotFound for an unknown
+// restore, and with Conflict if the replaced database is not kept or the restore was already
+// undone.
+func (s *Store) UndoableRestore(ctx context.Context, project, id uuid.UUID) (Restore, error) {
+	r, err := s.GetRestore(ctx, project, id)
+	switch {
+	case err != nil:
+		return r, err
+	case r.KeptUntil == nil:
+		return r, fault.New(fault.Conflict, "the data from before this restore is not kept").WithCode("nothing_kept")
+	case r.UndoneAt != nil:
+		return r, fault.New(fault.Conflict, "this restore was already undone").
+			WithCode("already_undone")
+	}
+
+	return r, nil
 }
 
-// ForgoReplaced says that what a project held before a restore need not be kept any more. It fails with NotFound if there is no such restore, and with
-// Conflict if nothing is kept.
+// UndoRestore swaps the replaced database back in and records it, as [Store.CompleteRestore] does.
+// It fails with Conflict if the replaced database is not kept any more.
+func (s *Store) UndoRestore(
+	ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string,
+) (Restore, error) {
+	return txValue(ctx, s, func(tx *Store) (Restore, error) {
+		undone, err := pg.One[Restore](ctx, tx.q, `
+			update platform.restores set undone_at = now(), kept_until = now() + @keep::interval
+			where uuid = @id and kept_until > now() and undone_at is null
+			returning`+restoreColumns, pgx.StrictNamedArgs{"id": r.UUID, "keep": replacedRetention})
+		if fault.Is(err, fault.NotFound) {
+			return r, fault.New(fault.Conflict, "the data from before this restore is no longer kept").
+				WithCode("nothing_kept").Because(err)
+		}
+		if err != nil {
+			return r, err
+		}
+
+		return undone, swapIn(ctx, tx.Tx(), r.ProjectUUID, forms, version, renames)
+	})
+}
+
+// UndoableProjects returns the active projects for which a replaced database is kept.
+func (s *Store) UndoableProjects(ctx context.Context) ([]uuid.UUID, error) {
+	return pg.Values[uuid.UUID](ctx, s.q, `
+		select distinct p.uuid from platform.restores r join platform.projects p on p.uuid = r.project_uuid
+		where r.kept_until is not null and p.status = 'active'`)
+}
+
+// ForgoReplaced ends the retention of the database that a restore has replaced. It fails with
+// NotFound for an unknown restore, and with Conflict if no database is kept.
 func (s *Store) ForgoReplaced(ctx context.Context, project, id uuid.UUID) (Restore, error) {
-	return change(ctx, s, func(tx *Store) (Restore, error) {
+	return txValue(ctx, s, func(tx *Store) (Restore, error) {
 		r, err := pg.One[Restore](ctx, tx.q, `
 			update platform.restores set kept_until = now()
 			where uuid = @id and backup_project_uuid = @project and target = 'in_place' and kept_until is not null
@@ -151,21 +212,72 @@ func (s *Store) ForgoReplaced(ctx context.Context, project, id uuid.UUID) (Resto
 			return r, err
 		}
 
-		return r, fault.New(fault.Conflict, "nothing is kept of what was before this restore").
+		return r, fault.New(fault.Conflict, "the data from before this restore is not kept").
 			WithCode("nothing_kept").Because(err)
 	})
 }
 
-// ReplacedDropped says that what a project held before a restore is gone.
+// ExpiredRestores returns the restores whose replaced database has passed its retention.
+func (s *Store) ExpiredRestores(ctx context.Context) ([]Restore, error) {
+	return pg.All[Restore](ctx, s.q, `select`+restoreColumns+`from platform.restores where kept_until < now()`)
+}
+
+// RestoreExpired reports whether the database that a restore replaced has passed its retention.
+func (s *Store) RestoreExpired(ctx context.Context, id uuid.UUID) (bool, error) {
+	return pg.Value[bool](ctx, s.q,
+		`select exists (select from platform.restores where uuid = @id and kept_until < now())`,
+		pgx.StrictNamedArgs{"id": id})
+}
+
+// ReplacedDropped records that the database that a restore had replaced is dropped.
 func (s *Store) ReplacedDropped(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `update platform.restores set kept_until = null where uuid = @id`,
 		pgx.StrictNamedArgs{"id": id})
 	return err
 }
 
-// RestoredProjects returns the projects that have bytes of which their own database knows nothing: something is being restored into them, or
-// the database is kept that a restored one took the place of.
+// RestoredProjects returns the projects that have bytes unknown to their own database: they have an
+// unfinished restore, or a replaced database is kept.
 func (s *Store) RestoredProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select distinct project_uuid from platform.restores where kept_until is not null or status in ('pending', 'running')`)
+}
+
+// swapIn swaps in the database of a project by the renames, and records the project's forms and
+// schema version. It fails with Conflict if the project is not active.
+func swapIn(
+	ctx context.Context, tx pgx.Tx, project uuid.UUID, forms []uuid.UUID, version int64, renames []string,
+) error {
+	n, err := pg.Exec(ctx, tx,
+		`update platform.projects set schema_version = @version where uuid = @project and status = 'active'`,
+		pgx.StrictNamedArgs{"project": project, "version": version})
+	if err != nil {
+		return err
+	}
+
+	if n == 0 {
+		return fault.New(fault.Conflict, "the project is no longer active")
+	}
+
+	args := pgx.StrictNamedArgs{"project": project, "forms": forms}
+	if _, err := pg.Exec(ctx, tx,
+		`delete from platform.forms where project_uuid = @project and uuid <> all(@forms::uuid[])`, args); err != nil {
+		return err
+	}
+
+	if _, err := pg.Exec(ctx, tx, `
+		insert into platform.forms (uuid, project_uuid)
+		select f, @project from unnest(@forms::uuid[]) f
+		where not exists (select from platform.forms o where o.uuid = f and o.project_uuid = @project)`,
+		args); err != nil {
+		return err
+	}
+
+	for _, sql := range renames {
+		if _, err := tx.Exec(ctx, sql); err != nil {
+			return pg.Fault(err)
+		}
+	}
+
+	return nil
 }

@@ -13,26 +13,29 @@ import (
 	"socle/internal/pg"
 )
 
-// RestSettings are those of a project's rows API.
+// RestSettings holds the settings of a project's rows API.
 type RestSettings struct {
 	Schemas []string `json:"schemas" doc:"Schemas that the rows API shows; the first is the one of requests that name none."`
 }
 
-// platformSchemas are those of a project database that belong to the platform, and what no schema of a user may be.
+// platformSchemas are the schemas of a project database that belong to the platform. The rows API
+// never exposes them.
 var platformSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "information_schema"}
 
-// maxSchemaName is what PostgreSQL keeps of a name, in bytes.
+// maxSchemaName is PostgreSQL's limit for names, in bytes.
 const maxSchemaName = 63
 
-// GetRestSettings returns the settings of a project's rows API. It fails with NotFound if there is no such project.
+// GetRestSettings returns the settings of a project's rows API. It fails with NotFound for an
+// unknown project.
 func (s *Store) GetRestSettings(ctx context.Context, project uuid.UUID) (RestSettings, error) {
 	return pg.One[RestSettings](ctx, s.q,
 		`select rest_schemas as schemas from platform.projects where uuid = @project and status = 'active'`,
 		pgx.StrictNamedArgs{"project": project})
 }
 
-// UpdateRestSettings changes the settings of a project's rows API: within seconds all servers go by them. A schema may be named before it
-// is made. It fails with Unprocessable if one is PostgreSQL's or the platform's, or is named twice, and with NotFound if there is no such project.
+// UpdateRestSettings changes the settings of a project's rows API. All servers apply them within
+// seconds. A listed schema need not exist yet. It fails with Unprocessable if a schema belongs to
+// PostgreSQL or the platform or is listed twice, and with NotFound for an unknown project.
 func (s *Store) UpdateRestSettings(ctx context.Context, project, user uuid.UUID, r RestSettings) (RestSettings, error) {
 	for i, name := range r.Schemas {
 		switch {
@@ -43,13 +46,13 @@ func (s *Store) UpdateRestSettings(ctx context.Context, project, user uuid.UUID,
 				"must be names of at most %d bytes, without commas and control characters", maxSchemaName)
 		case strings.HasPrefix(name, "pg_") || slices.Contains(platformSchemas, name):
 			return r, fault.OnField(fault.Unprocessable, "schemas", "reserved",
-				"must be schemas of the project: %s is not shown", name)
+				"must be schemas of the project: %s is reserved", name)
 		case slices.Contains(r.Schemas[:i], name):
 			return r, fault.OnField(fault.Unprocessable, "schemas", "duplicate", "must name each schema once")
 		}
 	}
 
-	return change(ctx, s, func(tx *Store) (RestSettings, error) {
+	return txValue(ctx, s, func(tx *Store) (RestSettings, error) {
 		return pg.One[RestSettings](ctx, tx.q, `
 			update platform.projects set rest_schemas = @schemas::text[], updated_by = @user, updated_at = now()
 			where uuid = @project and status = 'active'
@@ -59,15 +62,16 @@ func (s *Store) UpdateRestSettings(ctx context.Context, project, user uuid.UUID,
 	})
 }
 
-// RestConfig is all that a server has to know to serve a project's rows.
+// RestConfig is the configuration that a server needs to serve a project's rows.
 type RestConfig struct {
 	Status  string // active, paused or deleted
 	Schemas []string
-	Keys    []json.RawMessage // public keys for tokens, JSON Web Keys
+	Keys    []json.RawMessage // public keys for tokens, as JSON Web Keys
 }
 
-// RestConfig returns a project's [RestConfig] as a JSON object that is the same text while nothing is changed. It fails with NotFound if there
-// is no such project, active, paused or deleted.
+// RestConfig returns a project's [RestConfig] as a JSON object. The text is equal while the
+// configuration is unchanged. It fails with NotFound unless the project is active, paused or
+// deleted.
 func (s *Store) RestConfig(ctx context.Context, project uuid.UUID) (string, error) {
 	return pg.Value[string](ctx, s.q, `
 		select json_build_object('status', p.status, 'schemas', p.rest_schemas, 'keys', coalesce(

@@ -8,7 +8,7 @@ import (
 	"socle/internal/pg"
 )
 
-// RetireRoles notes logins of a removed project that are to be dropped later.
+// RetireRoles records logins of a purged project for later removal.
 func (s *Store) RetireRoles(ctx context.Context, names []string) error {
 	_, err := pg.Exec(ctx, s.q, `
 		insert into platform.retired_roles (name) select unnest(@names::text[]) on conflict (name) do nothing`,
@@ -16,8 +16,8 @@ func (s *Store) RetireRoles(ctx context.Context, names []string) error {
 	return err
 }
 
-// DueRetiredRole returns a retired login that is due to be dropped, and when it is due next: after a time that doubles
-// with each try, from ten seconds to six hours. It fails with NotFound if none is due.
+// DueRetiredRole returns a retired login that is due to be dropped and schedules the next attempt.
+// The backoff doubles from ten seconds to six hours. It fails with NotFound if none is due.
 func (s *Store) DueRetiredRole(ctx context.Context) (string, error) {
 	return pg.Value[string](ctx, s.q, `
 		update platform.retired_roles
@@ -28,7 +28,7 @@ func (s *Store) DueRetiredRole(ctx context.Context) (string, error) {
 		returning name`)
 }
 
-// ForgetRetiredRole forgets a login that was dropped.
+// ForgetRetiredRole deletes the record of a dropped login.
 func (s *Store) ForgetRetiredRole(ctx context.Context, name string) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.retired_roles where name = @name`,
 		pgx.StrictNamedArgs{"name": name})

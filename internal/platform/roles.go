@@ -2,30 +2,30 @@ package platform
 
 import "socle/internal/fault"
 
-// Role is what a user may do in an organization, or in the whole instance. The lower number may do more.
+// Role is a user's role in an organization or in the whole install. A lower number has more rights.
 type Role int16
 
-// The roles, as users see them in roleId.
+// Roles, as users see them in roleId.
 const (
-	Administrator Role = 1 // of the instance
-	Owner         Role = 2 // of an organization, as the following
+	Administrator Role = 1 // of the install
+	Owner         Role = 2 // of an organization, like the roles below
 	Admin         Role = 3
 	Developer     Role = 4
 	Viewer        Role = 5
 )
 
-// AtLeast reports whether r may do what min may.
+// AtLeast reports whether r has at least the rights of min.
 func (r Role) AtLeast(min Role) bool { return r >= Administrator && r <= min }
 
-// Require fails with Forbidden unless r may do what least may.
-func (r Role) Require(least Role) error {
-	if r.AtLeast(least) {
+// Require fails with Forbidden unless r has at least the rights of min.
+func (r Role) Require(min Role) error {
+	if r.AtLeast(min) {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s", least, r)
+	return fault.New(fault.Forbidden, "requires the role of %s, yours is %s", min, r)
 }
 
-// String returns the role's name.
+// String returns the name of the role.
 func (r Role) String() string {
 	switch r {
 	case Administrator:

@@ -12,115 +12,118 @@ import (
 	"socle/internal/pg"
 )
 
-// Settings are what an administrator can change while the instance runs. They are read where they are used, so a
-// change counts on every server from the next request on.
+// Settings are the settings that an administrator can change at run time. Each use reads them from
+// the database, so a change applies to the next request on every server.
 type Settings struct {
-	SignUp                  bool  // anyone may create a user
-	OrganizationsPerUser    int64 // that a user owns
+	SignUp                  bool  // anyone may create an account
+	OrganizationsPerUser    int64 // owned by a user
 	MembersPerOrganization  int64 // invitations included
 	ProjectsPerOrganization int64
 	MaxUploadSize           int64 // bytes
-	DeletedProjectDays      int64 // that a deleted project can be restored
-	RequestDays             int64 // that requests to projects are kept
-	MaxImportedBackup       int64 // bytes of all that it holds
-	MaxRestoreSeconds       int64 // for the database of a backup, and as many more for each GiB of its dump
+	DeletedProjectDays      int64 // retention of deleted projects
+	RequestDays             int64 // retention of the request log
+	MaxImportedBackup       int64 // bytes of its whole content
+	MaxRestoreSeconds       int64 // base for restoring a database, plus as much per GiB of its dump
 }
 
-// DeletedKept returns how long a deleted project can be restored.
+// DeletedKept returns the retention of deleted projects.
 func (s Settings) DeletedKept() time.Duration {
 	return time.Duration(s.DeletedProjectDays) * 24 * time.Hour
 }
 
-// RequestsKept returns how long requests to projects are kept.
+// RequestsKept returns the retention of the request log.
 func (s Settings) RequestsKept() time.Duration { return time.Duration(s.RequestDays) * 24 * time.Hour }
 
-// RestoreTimeout returns how long restoring a dump of so many bytes may take.
+// RestoreTimeout returns the timeout for restoring a dump of this size in bytes.
 func (s Settings) RestoreTimeout(dump int64) time.Duration {
 	return time.Duration(s.MaxRestoreSeconds) *
 		(time.Second + time.Duration(float64(time.Second)*float64(dump)/(1<<30)))
 }
 
-// builtIn are the settings of an instance that nobody has told anything else.
-var builtIn = Settings{SignUp: true, OrganizationsPerUser: 100, MembersPerOrganization: 1000,
+// defaultSettings holds the defaults.
+var defaultSettings = Settings{SignUp: true, OrganizationsPerUser: 100, MembersPerOrganization: 1000,
 	ProjectsPerOrganization: 100, MaxUploadSize: 5 << 30,
 	DeletedProjectDays: 7, RequestDays: 7, MaxImportedBackup: 100 << 30, MaxRestoreSeconds: 3600}
 
-// declaration declares a setting: a switch, or a number with its range.
+// declaration declares a setting: a boolean, or an integer with its range.
 type declaration struct {
 	name, meaning string
-	flag          func(*Settings) *bool  // nil: a number
-	number        func(*Settings) *int64 // nil: a switch
-	min, max      int64                  // of a number
+	flag          func(*Settings) *bool  // nil: an integer
+	number        func(*Settings) *int64 // nil: a boolean
+	min, max      int64                  // of an integer
 }
 
-// declarations is the one place where a setting of the running instance is declared.
+// declarations declares all run-time settings.
 var declarations = []declaration{
 	{name: "sign_up",
-		meaning: "Whether anyone may create a user; if not, administrators do, and whoever is invited does.",
+		meaning: "Whether anyone may create an account; otherwise only administrators and invited users.",
 		flag:    func(s *Settings) *bool { return &s.SignUp }},
 	{name: "organizations_per_user",
-		meaning: "How many organizations a user may own, the one made with the user included.", min: 1, max: 100_000,
+		meaning: "Maximum number of organizations that a user owns, including the one created with the account.", min: 1, max: 100_000,
 		number: func(s *Settings) *int64 { return &s.OrganizationsPerUser }},
-	{name: "members_per_organization", meaning: "How many members and invitations together an organization may have.",
+	{name: "members_per_organization", meaning: "Maximum number of members of an organization, including invitations.",
 		min: 1, max: 100_000,
 		number: func(s *Settings) *int64 { return &s.MembersPerOrganization }},
-	{name: "projects_per_organization", meaning: "How many projects an organization may have.", min: 1, max: 100_000,
+	{name: "projects_per_organization", meaning: "Maximum number of projects of an organization.", min: 1, max: 100_000,
 		number: func(s *Settings) *int64 { return &s.ProjectsPerOrganization }},
-	{name: "max_upload_size", meaning: "How many bytes an uploaded file may have, whatever its container allows.",
+	{name: "max_upload_size", meaning: "Maximum size of an uploaded file in bytes, regardless of its container's limit.",
 		min: 1, max: 5 << 30,
 		number: func(s *Settings) *int64 { return &s.MaxUploadSize }},
 	{name: "deleted_project_days",
-		meaning: "How many days a deleted project can be restored before it is removed with its backups; one that was deleted before the change too.", min: 1, max: 3650,
+		meaning: "Days in which a deleted project can be restored before it is purged with its backups. " +
+			"Applies to projects already deleted.",
+		min: 1, max: 3650,
 		number: func(s *Settings) *int64 { return &s.DeletedProjectDays }},
 	{name: "request_days",
-		meaning: "How many days the requests to projects are kept. What changed is in the audit log, which keeps everything.", min: 1, max: 3650,
+		meaning: "Retention of the request log in days. The audit log keeps all changes regardless.",
+		min:     1, max: 3650,
 		number: func(s *Settings) *int64 { return &s.RequestDays }},
-	{name: "max_imported_backup", meaning: "How many bytes a backup that is imported may hold in all.",
+	{name: "max_imported_backup", meaning: "Maximum size of the content of an imported backup in bytes.",
 		min: 1, max: 100 << 40,
 		number: func(s *Settings) *int64 { return &s.MaxImportedBackup }},
 	{name: "max_restore_seconds",
-		meaning: "How many seconds a restore, or the proof of a backup, may take to restore the database; as many more for each GiB of the dump.",
+		meaning: "Timeout in seconds for restoring a database in a restore or a proof, plus the same for each GiB of the dump.",
 		min:     1, max: 30 * 24 * 3600, number: func(s *Settings) *int64 { return &s.MaxRestoreSeconds }},
 }
 
-// Setting is a setting as administrators see it.
+// Setting is a setting in the API.
 type Setting struct {
 	Name      string     `json:"name"`
 	Type      string     `json:"type" enum:"boolean,integer"`
-	Value     any        `json:"value" doc:"What holds now: a boolean or an integer."`
-	Default   any        `json:"default" doc:"What holds when nobody has set it. For sign_up it is what the server's environment says."`
+	Value     any        `json:"value" doc:"Current value: a boolean or an integer."`
+	Default   any        `json:"default" doc:"Default value. For sign_up it comes from the server's environment."`
 	Minimum   *int64     `json:"minimum" nullable:"true"`
 	Maximum   *int64     `json:"maximum" nullable:"true"`
 	Meaning   string     `json:"meaning"`
-	UpdatedAt *time.Time `json:"updatedAt" nullable:"true" doc:"When it was set; null if the default holds."`
+	UpdatedAt *time.Time `json:"updatedAt" nullable:"true" doc:"When it was set; null: the default applies."`
 	UpdatedBy *uuid.UUID `json:"updatedBy" nullable:"true"`
 }
 
-// stored is a row of what was set. What this release does not know, or can't be read, does not count.
-type stored struct {
+// settingRow is a row of platform.settings. Unknown names and invalid values are ignored.
+type settingRow struct {
 	Name, Value string
 	UpdatedAt   time.Time
 	UpdatedBy   uuid.UUID
 }
 
-// Settings returns the settings that hold now.
+// Settings returns the settings in effect.
 func (s *Store) Settings(ctx context.Context) (Settings, error) {
 	rows, err := s.storedSettings(ctx)
 	if err != nil {
 		return Settings{}, err
 	}
 
-	now := s.Defaults
+	settings := s.Defaults
 	for _, d := range declarations {
 		if row, ok := rows[d.name]; ok {
-			_ = d.read(&now, row.Value) // a value that can't be read leaves the default
+			_ = d.read(&settings, row.Value) // an invalid value leaves the default
 		}
 	}
 
-	return now, nil
+	return settings, nil
 }
 
-// ListSettings returns all settings in the order of their declaration.
+// ListSettings returns all settings in the order of declaration.
 func (s *Store) ListSettings(ctx context.Context) ([]Setting, error) {
 	rows, err := s.storedSettings(ctx)
 	if err != nil {
@@ -136,13 +139,13 @@ func (s *Store) ListSettings(ctx context.Context) ([]Setting, error) {
 	return all, nil
 }
 
-func (s *Store) storedSettings(ctx context.Context) (map[string]stored, error) {
-	rows, err := pg.All[stored](ctx, s.q, `select name, value::text, updated_at, updated_by from platform.settings`)
+func (s *Store) storedSettings(ctx context.Context) (map[string]settingRow, error) {
+	rows, err := pg.All[settingRow](ctx, s.q, `select name, value::text, updated_at, updated_by from platform.settings`)
 	if err != nil {
 		return nil, err
 	}
 
-	byName := make(map[string]stored, len(rows))
+	byName := make(map[string]settingRow, len(rows))
 	for _, r := range rows {
 		byName[r.Name] = r
 	}
@@ -150,16 +153,16 @@ func (s *Store) storedSettings(ctx context.Context) (map[string]stored, error) {
 	return byName, nil
 }
 
-// KnowsSetting fails with NotFound if there is no setting of that name.
+// KnowsSetting fails with NotFound for an unknown setting.
 func KnowsSetting(name string) error {
-	_, err := declared(name)
+	_, err := findSetting(name)
 	return err
 }
 
-// UpdateSetting sets a setting to a value, written as JSON. It fails with NotFound if there is no such setting, and with
-// Unprocessable on the field value if it can't be that.
+// UpdateSetting sets a setting to a JSON value. It fails with NotFound for an unknown setting, and
+// with Unprocessable on the field value if the value is invalid.
 func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value string) (Setting, error) {
-	d, err := declared(name)
+	d, err := findSetting(name)
 	if err != nil {
 		return Setting{}, err
 	}
@@ -168,8 +171,8 @@ func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value s
 		return Setting{}, err
 	}
 
-	row, err := change(ctx, s, func(tx *Store) (stored, error) {
-		return pg.One[stored](ctx, tx.q, `
+	row, err := txValue(ctx, s, func(tx *Store) (settingRow, error) {
+		return pg.One[settingRow](ctx, tx.q, `
 			insert into platform.settings (name, value, updated_by) values (@name, @value::text::jsonb, @user)
 			on conflict (name) do update set value = excluded.value, updated_at = now(), updated_by = excluded.updated_by
 			returning name, value::text, updated_at, updated_by`,
@@ -179,20 +182,20 @@ func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value s
 	return d.show(s.Defaults, row, true), err
 }
 
-// ResetSetting makes a setting's default hold again. It fails with NotFound if there is no such setting.
+// ResetSetting resets a setting to its default. It fails with NotFound for an unknown setting.
 func (s *Store) ResetSetting(ctx context.Context, name string) (Setting, error) {
-	d, err := declared(name)
+	d, err := findSetting(name)
 	if err != nil {
 		return Setting{}, err
 	}
 
-	_, err = change(ctx, s, func(tx *Store) (int64, error) {
+	_, err = txValue(ctx, s, func(tx *Store) (int64, error) {
 		return pg.Exec(ctx, tx.q, `delete from platform.settings where name = @name`, pgx.StrictNamedArgs{"name": name})
 	})
-	return d.show(s.Defaults, stored{}, false), err
+	return d.show(s.Defaults, settingRow{}, false), err
 }
 
-func declared(name string) (declaration, error) {
+func findSetting(name string) (declaration, error) {
 	for _, d := range declarations {
 		if d.name == name {
 			return d, nil
@@ -202,7 +205,7 @@ func declared(name string) (declaration, error) {
 	return declaration{}, fault.New(fault.NotFound, "there is no such setting")
 }
 
-// read puts a value, written as JSON, into its place.
+// read parses a JSON value into its field of s.
 func (d declaration) read(s *Settings, value string) error {
 	if d.flag != nil {
 		if value != "true" && value != "false" {
@@ -227,21 +230,21 @@ func (d declaration) read(s *Settings, value string) error {
 	return nil
 }
 
-// show returns the setting as row has it, if there is one and it can be read.
-func (d declaration) show(defaults Settings, row stored, set bool) Setting {
-	now := defaults
+// show returns the setting with the value of row, if set and valid, or with its default.
+func (d declaration) show(defaults Settings, row settingRow, set bool) Setting {
+	settings := defaults
 	shown := Setting{Name: d.name, Meaning: d.meaning, Type: "boolean"}
-	if set && d.read(&now, row.Value) == nil {
+	if set && d.read(&settings, row.Value) == nil {
 		shown.UpdatedAt, shown.UpdatedBy = &row.UpdatedAt, &row.UpdatedBy
 	}
 
 	if d.flag != nil {
-		shown.Value, shown.Default = *d.flag(&now), *d.flag(&defaults)
+		shown.Value, shown.Default = *d.flag(&settings), *d.flag(&defaults)
 		return shown
 	}
 
 	shown.Type, shown.Minimum, shown.Maximum = "integer", &d.min, &d.max
-	shown.Value, shown.Default = *d.number(&now), *d.number(&defaults)
+	shown.Value, shown.Default = *d.number(&settings), *d.number(&defaults)
 
 	return shown
 }

@@ -9,33 +9,36 @@ import (
 	"socle/internal/pg"
 )
 
-// SlowStatements are the statements of a project's database that took most time in all, if PostgreSQL counts that.
+// SlowStatements holds the statements with the highest total time in a project's database, if
+// PostgreSQL records them.
 type SlowStatements struct {
 	Available  bool        `json:"available"`
-	Reason     string      `json:"reason" doc:"Why they are not available; empty if they are."`
+	Reason     string      `json:"reason" doc:"Why they are unavailable; empty if available."`
 	Statements []Statement `json:"statements"`
 }
 
-// Statement is a statement with its values taken out.
+// Statement is a normalized statement, without its values.
 type Statement struct {
-	Text      string  `json:"text" doc:"The first thousand characters."`
+	Text      string  `json:"text" doc:"First 1000 characters."`
 	Calls     int64   `json:"calls"`
 	Rows      int64   `json:"rows"`
 	TotalTime float64 `json:"totalTime" doc:"Milliseconds."`
 	MeanTime  float64 `json:"meanTime" doc:"Milliseconds."`
 }
 
-// statementsLoaded says whether PostgreSQL has loaded what counts statements, for all of its databases at once.
+// statementsLoaded reports whether PostgreSQL has loaded pg_stat_statements, which records all its
+// databases.
 const statementsLoaded = `'pg_stat_statements' = any (regexp_split_to_array(current_setting('shared_preload_libraries'), '[ ,"]+'))`
 
-// CountStatements makes readable what PostgreSQL counts of statements, if it counts them. The extension is in the platform's database alone, which
-// no project reaches: what it shows is of all databases.
+// CountStatements creates the extension pg_stat_statements in the platform database if PostgreSQL
+// has loaded it. Its view covers all databases, so it stands only in the platform database, which
+// projects cannot reach.
 func CountStatements(ctx context.Context, q pg.Querier) error {
-	// To say what is available, PostgreSQL reads a file of each extension: that comes last.
-	can, err := pg.Value[bool](ctx, q, `
+	// The check of pg_available_extensions comes last, because it reads a file for each extension.
+	available, err := pg.Value[bool](ctx, q, `
 		select `+statementsLoaded+` and not exists (select from pg_extension where extname = 'pg_stat_statements')
 			and exists (select from pg_available_extensions where name = 'pg_stat_statements')`)
-	if err != nil || !can {
+	if err != nil || !available {
 		return err
 	}
 
@@ -44,36 +47,38 @@ func CountStatements(ctx context.Context, q pg.Querier) error {
 	return pg.Fault(err)
 }
 
-// StatementsAreCounted reports whether PostgreSQL has loaded what counts statements, and whether it could.
+// StatementsAreCounted reports whether PostgreSQL has loaded pg_stat_statements, and whether the
+// extension is available.
 func (s *Store) StatementsAreCounted(ctx context.Context) (loaded, installed bool, err error) {
-	now, err := pg.One[struct{ Loaded, Installed bool }](ctx, s.q, `
+	state, err := pg.One[struct{ Loaded, Installed bool }](ctx, s.q, `
 		select `+statementsLoaded+
 		` as loaded, exists (select from pg_available_extensions where name = 'pg_stat_statements') as installed`)
-	return now.Loaded, now.Installed, err
+	return state.Loaded, state.Installed, err
 }
 
-// GetSlowStatements returns those of a project's database, without those of the platform's own login.
+// GetSlowStatements returns the slowest statements of a project's database, without those of
+// superusers.
 func (s *Store) GetSlowStatements(ctx context.Context, database string) (SlowStatements, error) {
-	none := SlowStatements{Statements: []Statement{}}
+	result := SlowStatements{Statements: []Statement{}}
 
 	loaded, _, err := s.StatementsAreCounted(ctx)
 	if err != nil {
-		return none, err
+		return result, err
 	}
 
 	if !loaded {
-		none.Reason = "PostgreSQL does not load pg_stat_statements when it starts (shared_preload_libraries)."
-		return none, nil
+		result.Reason = "PostgreSQL does not load pg_stat_statements at startup (shared_preload_libraries)."
+		return result, nil
 	}
 
 	schema, err := pg.Value[string](ctx, s.q, `
 		select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'pg_stat_statements'`)
 	if fault.Is(err, fault.NotFound) {
-		none.Reason = "The extension pg_stat_statements is not installed in the platform's database."
-		return none, nil
+		result.Reason = "The extension pg_stat_statements is not installed in the platform database."
+		return result, nil
 	}
 	if err != nil {
-		return none, err
+		return result, err
 	}
 
 	all, err := pg.All[Statement](ctx, s.q, `

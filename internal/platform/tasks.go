@@ -9,10 +9,10 @@ import (
 	"socle/internal/pg"
 )
 
-// Tasks are rows that stand for work: a backup to make, a restore to carry out. A task is pending until a worker takes it. While it runs, the
-// worker says from time to time that it is still at it; in the end it is completed or failed, and stays so.
+// Tasks are rows that stand for asynchronous work: backups and restores. A task is pending until a
+// worker starts it. A running task has a heartbeat. It ends as completed or failed, which is final.
 type Tasks[T any] struct {
-	Kind string // what one is called
+	Kind string // noun for messages
 
 	q              pg.Querier
 	table, columns string
@@ -28,7 +28,8 @@ func (s *Store) Restores() Tasks[Restore] {
 	return Tasks[Restore]{"restore", s.q, "platform.restores", restoreColumns}
 }
 
-// Start takes a pending task for the worker that calls, for the first time or once more. It fails with NotFound if it is not pending.
+// Start sets a pending task to running, for the first time or as a retry. It fails with NotFound if
+// the task is not pending.
 func (t Tasks[T]) Start(ctx context.Context, id uuid.UUID) (T, error) {
 	return pg.One[T](ctx, t.q, `
 		update `+t.table+` set status = 'running', started_at = coalesce(started_at, now()), heartbeat_at = now()
@@ -36,7 +37,8 @@ func (t Tasks[T]) Start(ctx context.Context, id uuid.UUID) (T, error) {
 		returning`+t.columns, pgx.StrictNamedArgs{"id": id})
 }
 
-// Beat says that a task is still being worked on. It fails with NotFound if someone has given it up.
+// Beat records a heartbeat of a running task. It fails with NotFound if the task is not running any
+// more.
 func (t Tasks[T]) Beat(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Value[uuid.UUID](ctx, t.q, `
 		update `+t.table+` set heartbeat_at = now() where uuid = @id and status = 'running' returning uuid`,
@@ -44,14 +46,15 @@ func (t Tasks[T]) Beat(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// Unfinished returns a task that is not over. It fails with NotFound if it is.
+// Unfinished returns a pending or running task. It fails with NotFound if the task has ended.
 func (t Tasks[T]) Unfinished(ctx context.Context, id uuid.UUID) (T, error) {
 	return pg.One[T](ctx, t.q,
 		`select`+t.columns+`from `+t.table+` where uuid = @id and status in ('pending', 'running')`,
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// Fail says that a task came to nothing, and why, in words for the user. It reports whether it did: what is over stays as it is.
+// Fail sets an unfinished task to failed. reason is for users. It reports false if the task has
+// already ended, and changes nothing then.
 func (t Tasks[T]) Fail(ctx context.Context, id uuid.UUID, reason string) (bool, error) {
 	n, err := pg.Exec(ctx, t.q, `
 		update `+t.table+` set status = 'failed', completed_at = now(), error = @reason

@@ -14,41 +14,42 @@ import (
 	"socle/internal/token"
 )
 
-// Token is a personal access token. The token itself is shown once, when it is made.
+// Token is a personal access token. Its text is shown once, on creation.
 type Token struct {
 	UUID         uuid.UUID    `json:"uuid"`
 	Name         string       `json:"name"`
-	Hint         string       `json:"hint" doc:"How the token begins."`
-	RoleID       Role         `json:"roleId" minimum:"1" maximum:"5" doc:"What it may do at most: 1 administrator, 2 owner, 3 admin, 4 developer, 5 viewer."`
-	ProjectUUIDs *[]uuid.UUID `json:"projectUuids" nullable:"true" doc:"The only projects that it opens; null: all of yours."`
+	Hint         string       `json:"hint" doc:"First characters of the token."`
+	RoleID       Role         `json:"roleId" minimum:"1" maximum:"5" doc:"Highest role of the token: 1 administrator, 2 owner, 3 admin, 4 developer, 5 viewer."`
+	ProjectUUIDs *[]uuid.UUID `json:"projectUuids" nullable:"true" doc:"Projects that the token can access; null: all of yours."`
 	CreatedAt    time.Time    `json:"createdAt"`
 	ExpiresAt    time.Time    `json:"expiresAt"`
-	LastUsedAt   *time.Time   `json:"lastUsedAt" doc:"To within ten minutes; null: never."`
+	LastUsedAt   *time.Time   `json:"lastUsedAt" doc:"Accurate to ten minutes; null: never."`
 }
 
 const tokenColumns = ` t.uuid, t.name, t.hint, t.role as role_id, t.project_uuids, t.created_at, t.expires_at, t.last_used_at `
 
-// NewToken is what a token is made of.
+// NewToken holds the parameters of a token.
 type NewToken struct {
 	Name      string
 	Role      Role
-	Projects  []uuid.UUID // nil: all of the user's
+	Projects  []uuid.UUID // nil: all projects of the user
 	ExpiresAt time.Time
 }
 
 const (
-	maxTokens    = 100
-	longestToken = 366 * 24 * time.Hour
+	maxTokens   = 100
+	maxTokenTTL = 366 * 24 * time.Hour
 )
 
-// CreateToken makes a token of a user, and returns it beside its row. It fails with Unprocessable if the name is blank, the end is past or more
-// than a year away, or a project is none of the user's, and with Conflict if they have a token of that name.
+// CreateToken creates a token for a user and returns its row and its text. It fails with
+// Unprocessable if the name is blank, the expiry is past or more than a year away, or a project is
+// not one of the user's. It fails with Conflict if the user has a token of that name.
 func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (Token, string, error) {
 	n.Name = strings.TrimSpace(n.Name)
 	switch now := time.Now(); {
 	case n.Name == "":
 		return Token{}, "", fault.OnField(fault.Unprocessable, "name", "required", "must not be blank")
-	case !n.ExpiresAt.After(now) || n.ExpiresAt.After(now.Add(longestToken)):
+	case !n.ExpiresAt.After(now) || n.ExpiresAt.After(now.Add(maxTokenTTL)):
 		return Token{}, "", fault.OnField(fault.Unprocessable, "expires_at", "out_of_range",
 			"must be in the future, and at most a year from now")
 	}
@@ -59,9 +60,9 @@ func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (To
 	}
 
 	text := token.NewAPIKey(token.PersonalPrefix)
-	made, err := change(ctx, s, func(tx *Store) (Token, error) {
+	created, err := txValue(ctx, s, func(tx *Store) (Token, error) {
 		audit.CreatedUUID(ctx, id)
-		if err := tx.mayOpen(ctx, user, n.Projects); err != nil {
+		if err := tx.requireProjectAccess(ctx, user, n.Projects); err != nil {
 			return Token{}, err
 		}
 
@@ -71,37 +72,42 @@ func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (To
 			where (select count(*) from platform.tokens where user_uuid = @user) < @max::bigint
 			returning`+tokenColumns,
 			pgx.StrictNamedArgs{"id": id, "user": user, "name": n.Name,
-				"hint": text[:len(token.PersonalPrefix)+hintRandom], "hash": token.Hash(text), "role": n.Role,
+				"hint": text[:len(token.PersonalPrefix)+hintLength], "hash": token.Hash(text), "role": n.Role,
 				"projects": n.Projects, "expires": n.ExpiresAt, "max": maxTokens})
 	})
 	switch {
 	case pg.Violates(err, "tokens_name_key"):
-		return made, "", fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another token of yours").
-			Because(err)
+		return created, "", fault.OnField(fault.Conflict, "name", "already_exists",
+			"is taken by another token of yours").Because(err)
 	case fault.Is(err, fault.NotFound):
-		return made, "", fault.New(fault.Unprocessable, "you have %d tokens, and may not have more", maxTokens).
+		return created, "", fault.New(fault.Unprocessable, "you have reached the limit of %d tokens", maxTokens).
 			WithCode("quota")
 	}
 
-	return made, text, err
+	return created, text, err
 }
 
-// mayOpen fails with Unprocessable unless all projects are ones that the user may see.
-func (s *Store) mayOpen(ctx context.Context, user uuid.UUID, projects []uuid.UUID) error {
+// requireProjectAccess fails with Unprocessable if the user has no access to one of the projects.
+func (s *Store) requireProjectAccess(ctx context.Context, user uuid.UUID, projects []uuid.UUID) error {
 	unknown, err := pg.Value[int](ctx, s.q, `
 		select count(*)::int from unnest(@projects::uuid[]) named where not exists (
 			select from platform.projects p join platform.users u on u.uuid = @user
 			left join platform.members m on m.organization_uuid = p.organization_uuid and m.user_uuid = u.uuid
 			where p.uuid = named and (u.is_administrator or m.role is not null))`,
 		pgx.StrictNamedArgs{"projects": projects, "user": user})
-	if err == nil && unknown > 0 {
-		return fault.OnField(fault.Unprocessable, "project_uuids", "not_found", "names a project that is none of yours")
+	if err != nil {
+		return err
 	}
 
-	return err
+	if unknown > 0 {
+		return fault.OnField(fault.Unprocessable, "project_uuids", "not_found", "must only name projects that you can access")
+	}
+
+	return nil
 }
 
-// ListTokens returns a page of a user's tokens, expired ones for a while, and how many there are in all.
+// ListTokens returns a page of a user's tokens and the total count. Expired ones stay listed for a
+// month.
 func (s *Store) ListTokens(ctx context.Context, user uuid.UUID, page pg.Page) ([]Token, int64, error) {
 	args := pgx.StrictNamedArgs{"user": user}
 	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.tokens where user_uuid = @user`, args)
@@ -115,16 +121,17 @@ func (s *Store) ListTokens(ctx context.Context, user uuid.UUID, page pg.Page) ([
 	return tokens, total, err
 }
 
-// DeleteToken revokes a token: the next request with it is refused. It fails with NotFound if the user has no such token.
+// DeleteToken revokes a token. The next request with it is rejected. It fails with NotFound for an
+// unknown token.
 func (s *Store) DeleteToken(ctx context.Context, user, id uuid.UUID) (Token, error) {
-	return change(ctx, s, func(tx *Store) (Token, error) {
+	return txValue(ctx, s, func(tx *Store) (Token, error) {
 		return pg.One[Token](ctx, tx.q, `
 			delete from platform.tokens t where uuid = @id and user_uuid = @user returning`+tokenColumns,
 			pgx.StrictNamedArgs{"id": id, "user": user})
 	})
 }
 
-// TouchToken notes that a token was used. It is no change that the audit log tells of.
+// TouchToken records the use of a token. The audit log has no entry of it.
 func (s *Store) TouchToken(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `
 		update platform.tokens set last_used_at = now()
@@ -133,7 +140,7 @@ func (s *Store) TouchToken(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// ForgetTokens removes tokens that expired a month ago.
+// ForgetTokens deletes tokens that expired at least 30 days ago.
 func (s *Store) ForgetTokens(ctx context.Context) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.tokens where expires_at < now() - interval '30 days'`)
 	return err

@@ -17,7 +17,7 @@ import (
 	"socle/internal/pg"
 )
 
-// User is a person with an account. The password's hash never leaves this package.
+// User is a person with an account. The password hash is not part of it.
 type User struct {
 	UUID             uuid.UUID `json:"uuid"`
 	Username         string    `json:"username"`
@@ -25,7 +25,7 @@ type User struct {
 	Bio              string    `json:"bio"`
 	Status           string    `json:"status" enum:"active,suspended"`
 	RoleID           Role      `json:"roleId" minimum:"1" maximum:"5" doc:"Role in the organization: 1 administrator of the instance, 2 owner, 3 admin, 4 developer, 5 viewer."`
-	OrganizationUUID uuid.UUID `json:"organizationUuid" doc:"The organization made with the user."`
+	OrganizationUUID uuid.UUID `json:"organizationUuid" doc:"Home organization of the user, created with the account."`
 	CreatedAt        time.Time `json:"createdAt"`
 	UpdatedAt        time.Time `json:"updatedAt"`
 }
@@ -35,20 +35,20 @@ const userColumns = `
 	case when u.is_administrator then 1 else coalesce((select m.role from platform.members m
 		where m.organization_uuid = u.organization_uuid and m.user_uuid = u.uuid), 5) end as role_id`
 
-// NewUser is what an account is made of. The password comes hashed.
+// NewUser holds the parameters of an account. The caller hashes the password.
 type NewUser struct {
 	Username, Email, Bio string
 	PasswordHash         string
-	Claim                bool // becomes the administrator if the instance has none yet
+	Claim                bool // becomes the administrator if the install has none
 }
 
-// UserUpdate changes what is not nil. The password comes hashed.
+// UserUpdate changes a user. Nil fields are left unchanged. The caller hashes the password.
 type UserUpdate struct {
 	Username, Email, Bio *string
 	PasswordHash         *string
 }
 
-// Limits of an address, in bytes, as mail servers have them.
+// Limits of an address in bytes, from RFC 5321.
 const (
 	maxEmail = 254
 	maxLocal = 64
@@ -56,7 +56,8 @@ const (
 
 var usernamePattern = regexp.MustCompile(`^[\p{L}\p{N}_-]{3,100}$`)
 
-// CleanUsername returns a user name as it is kept. It fails with Unprocessable on the field username.
+// CleanUsername returns a user name in its stored form. It fails with Unprocessable on the field
+// username.
 func CleanUsername(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	if !usernamePattern.MatchString(s) {
@@ -67,10 +68,10 @@ func CleanUsername(s string) (string, error) {
 	return s, nil
 }
 
-// CleanEmail returns an address as it is kept. It fails with Unprocessable on the field email.
+// CleanEmail returns an address in its stored form. It fails with Unprocessable on the field email.
 func CleanEmail(s string) (string, error) {
 	s = strings.TrimSpace(s)
-	plain := norm.NFKC.String(s) // what others may take it for has to be an address as well
+	plain := norm.NFKC.String(s) // the normalized form must be an address as well
 	local, domain, _ := strings.Cut(plain, "@")
 
 	a, err := mail.ParseAddress(plain)
@@ -83,11 +84,12 @@ func CleanEmail(s string) (string, error) {
 	return s, nil
 }
 
-// notInEmail reports whether no address that people can read has the character: what does not show makes twins.
+// notInEmail reports whether a character is not allowed in addresses. Invisible characters would
+// allow look-alike addresses.
 func notInEmail(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune(` "<>()[]`, r) }
 
-// CreateUser makes an account and an organization of its own, which it owns.
-// It fails with Conflict on username or email if one is taken.
+// CreateUser creates an account and the organization that it owns. It fails with Conflict on
+// username or email if one is taken.
 func (s *Store) CreateUser(ctx context.Context, n NewUser) (User, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -103,7 +105,7 @@ func (s *Store) CreateUser(ctx context.Context, n NewUser) (User, error) {
 	err = s.InTx(ctx, func(tx *Store) error {
 		audit.CreatedUUID(ctx, id)
 
-		administrator, err := tx.claim(ctx, id, n.Claim)
+		administrator, err := tx.claimAdministrator(ctx, id, n.Claim)
 		if err != nil {
 			return err
 		}
@@ -118,7 +120,7 @@ func (s *Store) CreateUser(ctx context.Context, n NewUser) (User, error) {
 			pgx.StrictNamedArgs{"id": id, "username": n.Username, "username_folded": fold(n.Username),
 				"email": n.Email, "email_folded": fold(n.Email), "bio": n.Bio, "hash": n.PasswordHash,
 				"organization": organization, "administrator": administrator}); err != nil {
-			return taken(err)
+			return userConflict(err)
 		}
 		if err := tx.addMember(ctx, organization, id, Owner); err != nil {
 			return err
@@ -131,8 +133,9 @@ func (s *Store) CreateUser(ctx context.Context, n NewUser) (User, error) {
 	return user, err
 }
 
-// claim makes user the administrator if wanted and nobody is: the row's lock lets exactly one of many win.
-func (s *Store) claim(ctx context.Context, user uuid.UUID, wanted bool) (bool, error) {
+// claimAdministrator makes the user the administrator if wanted and the install has none. The row
+// lock lets one of several concurrent calls succeed.
+func (s *Store) claimAdministrator(ctx context.Context, user uuid.UUID, wanted bool) (bool, error) {
 	if !wanted {
 		return false, nil
 	}
@@ -143,12 +146,12 @@ func (s *Store) claim(ctx context.Context, user uuid.UUID, wanted bool) (bool, e
 	return n == 1, err
 }
 
-// Claimed reports whether the instance has its administrator.
+// Claimed reports whether the install has an administrator.
 func (s *Store) Claimed(ctx context.Context) (bool, error) {
 	return pg.Value[bool](ctx, s.q, `select administrator_uuid is not null from platform.instance`)
 }
 
-// CreateAdministrator makes an account that administrates the whole instance, whoever else does.
+// CreateAdministrator creates an account that administrates the install, whether or not others do.
 func (s *Store) CreateAdministrator(ctx context.Context, n NewUser) (User, error) {
 	n.Claim = true
 	var user User
@@ -170,15 +173,15 @@ func (s *Store) CreateAdministrator(ctx context.Context, n NewUser) (User, error
 	return user, err
 }
 
-// GetUser returns a user. It fails with NotFound if there is none.
+// GetUser returns a user. It fails with NotFound for an unknown user.
 func (s *Store) GetUser(ctx context.Context, id uuid.UUID) (User, error) {
 	return pg.One[User](ctx, s.q, `select `+userColumns+` from platform.users u where u.uuid = @id`,
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// UpdateUser changes a user. A new password ends every session of theirs but keep; a new password or address makes the links void that were
-// sent before, by which one or the other could be changed.
-// It fails with Conflict on username or email if one is taken.
+// UpdateUser changes a user. A new password deletes all sessions of the user except keep. A new
+// password or address deletes pending links that could change either. It fails with Conflict on
+// username or email if one is taken.
 func (s *Store) UpdateUser(ctx context.Context, id, keep uuid.UUID, u UserUpdate) (User, error) {
 	var user User
 	err := s.InTx(ctx, func(tx *Store) error {
@@ -191,7 +194,7 @@ func (s *Store) UpdateUser(ctx context.Context, id, keep uuid.UUID, u UserUpdate
 			pgx.StrictNamedArgs{"id": id, "username": u.Username, "username_folded": foldOptional(u.Username),
 				"email": u.Email, "email_folded": foldOptional(u.Email), "bio": u.Bio, "hash": u.PasswordHash})
 		if err != nil {
-			return taken(err)
+			return userConflict(err)
 		}
 
 		if n == 0 {
@@ -205,7 +208,7 @@ func (s *Store) UpdateUser(ctx context.Context, id, keep uuid.UUID, u UserUpdate
 		}
 
 		if u.PasswordHash != nil || u.Email != nil {
-			if err := tx.voidLinksOf(ctx, id); err != nil {
+			if err := tx.voidCredentialLinks(ctx, id); err != nil {
 				return err
 			}
 		}
@@ -217,8 +220,8 @@ func (s *Store) UpdateUser(ctx context.Context, id, keep uuid.UUID, u UserUpdate
 	return user, err
 }
 
-// Credentials returns the user of an address and their password's hash.
-// It fails with NotFound if nobody has the address.
+// Credentials returns the user with an address and their password hash. It fails with NotFound for
+// an unknown address.
 func (s *Store) Credentials(ctx context.Context, email string) (User, string, error) {
 	found, err := pg.One[struct {
 		User
@@ -228,7 +231,7 @@ func (s *Store) Credentials(ctx context.Context, email string) (User, string, er
 	return found.User, found.PasswordHash, err
 }
 
-// CredentialsOf returns a user and their password's hash. It fails with NotFound if there is none.
+// CredentialsOf returns a user and their password hash. It fails with NotFound for an unknown user.
 func (s *Store) CredentialsOf(ctx context.Context, id uuid.UUID) (User, string, error) {
 	found, err := pg.One[struct {
 		User
@@ -238,7 +241,8 @@ func (s *Store) CredentialsOf(ctx context.Context, id uuid.UUID) (User, string, 
 	return found.User, found.PasswordHash, err
 }
 
-// EmailKey returns what stands for an address wherever it is counted: one word for all its spellings.
+// EmailKey returns the canonical form of an address, for counting attempts: equal for all its
+// spellings.
 func EmailKey(email string) string { return fold(email) }
 
 func foldOptional(s *string) *string {
@@ -250,8 +254,8 @@ func foldOptional(s *string) *string {
 	return &folded
 }
 
-// taken names the field that another user already has.
-func taken(err error) error {
+// userConflict translates a violation of a unique constraint into a Conflict on its field.
+func userConflict(err error) error {
 	switch {
 	case pg.Violates(err, "users_username_key"):
 		return fault.OnField(fault.Conflict, "username", "already_exists", "is taken").Because(err)
@@ -260,4 +264,94 @@ func taken(err error) error {
 	}
 
 	return err
+}
+
+// DeleteUser deletes a user, their sessions, their memberships, and the organizations without
+// another member or a project. Rows that the user created elsewhere stay and keep their UUID. It
+// fails with NotFound for an unknown user. It fails with Conflict if an organization would lose its
+// last owner, or the install its last administrator.
+func (s *Store) DeleteUser(ctx context.Context, id uuid.UUID) (User, error) {
+	return txValue(ctx, s, func(tx *Store) (User, error) {
+		args := pgx.StrictNamedArgs{"user": id}
+		administrates, err := pg.Value[bool](ctx, tx.q, `
+			select is_administrator and status = 'active' from platform.users where uuid = @user for update`, args)
+		if err != nil {
+			return User{}, err
+		}
+
+		user, err := tx.GetUser(ctx, id)
+		if err != nil {
+			return user, err
+		}
+
+		if administrates {
+			if err := tx.requireOtherAdministrator(ctx, id); err != nil {
+				return user, err
+			}
+		}
+
+		if err := tx.requireOtherOwners(ctx, id); err != nil {
+			return user, err
+		}
+
+		// One statement, because users and organizations reference each other.
+		_, err = pg.Exec(ctx, tx.q, `
+			with empty as (
+				delete from platform.organizations o
+				where exists (select from platform.members where organization_uuid = o.uuid and user_uuid = @user)
+				and not exists (select from platform.members where organization_uuid = o.uuid and user_uuid <> @user)
+				and not exists (select from platform.projects where organization_uuid = o.uuid))
+			delete from platform.users where uuid = @user`, args)
+
+		return user, err
+	})
+}
+
+// requireOtherAdministrator fails with Conflict if the user is the last active administrator of the
+// install. The row lock serializes concurrent deletions, so that one administrator remains.
+func (s *Store) requireOtherAdministrator(ctx context.Context, user uuid.UUID) error {
+	if _, err := pg.Value[bool](ctx, s.q, `select one from platform.instance for no key update`); err != nil {
+		return err
+	}
+
+	another, err := pg.Value[bool](ctx, s.q, `
+		select exists (select from platform.users where is_administrator and status = 'active' and uuid <> @user)`,
+		pgx.StrictNamedArgs{"user": user})
+	if err != nil {
+		return err
+	}
+
+	if !another {
+		return fault.New(fault.Conflict, "the instance would have no administrator").WithCode("last_administrator")
+	}
+
+	return nil
+}
+
+// requireOtherOwners fails with Conflict, and lists the organizations, if the user is the only
+// owner of organizations that have other members or projects. It locks all organizations of the
+// user against concurrent membership changes.
+func (s *Store) requireOtherOwners(ctx context.Context, user uuid.UUID) error {
+	args := pgx.StrictNamedArgs{"user": user}
+	if _, err := pg.Values[uuid.UUID](ctx, s.q, `
+		select o.uuid from platform.organizations o
+		where exists (select from platform.members where organization_uuid = o.uuid and user_uuid = @user)
+		order by o.uuid for update`, args); err != nil {
+		return err
+	}
+
+	ownerless, err := pg.Values[uuid.UUID](ctx, s.q, `
+		select m.organization_uuid from platform.members m
+		where m.user_uuid = @user and m.role = 2
+		and not exists (select from platform.members where organization_uuid = m.organization_uuid and role = 2 and user_uuid <> @user)
+		and (exists (select from platform.members where organization_uuid = m.organization_uuid and user_uuid <> @user)
+			or exists (select from platform.projects where organization_uuid = m.organization_uuid))
+		order by m.organization_uuid`, args)
+	if err != nil || len(ownerless) == 0 {
+		return err
+	}
+
+	return &fault.Error{Kind: fault.Conflict, Code: "last_owner", Extra: map[string]any{"organizations": ownerless},
+		Detail: "organizations with projects or other members would lose their only owner: " +
+			"transfer them or delete their projects first"}
 }

@@ -8,50 +8,49 @@ import (
 	"strings"
 )
 
-// Prefixes of API keys: whoever finds one, a person or a scanner of leaked secrets, sees what it is.
+// Prefixes of API keys, recognizable for people and secret scanners.
 const (
 	PublishablePrefix = "socle_publishable_"
 	SecretPrefix      = "socle_secret_"
 	PersonalPrefix    = "socle_pat_" // of personal access tokens
 )
 
-var keyText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+var keyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 const (
-	keyRandom = 20 // bytes; 32 characters
-	keySum    = 4  // bytes; 7 characters
+	keyRandomSize   = 20 // bytes; 32 characters
+	keyChecksumSize = 4  // bytes; 7 characters
 )
 
-// NewAPIKey returns a new key with a prefix: 160 random bits and a checksum.
+// NewAPIKey returns a new key: the prefix, 160 random bits and a checksum.
 func NewAPIKey(prefix string) string {
-	random := make([]byte, keyRandom)
+	random := make([]byte, keyRandomSize)
 	_, _ = rand.Read(random) // never fails
 
-	return prefix + keyText.EncodeToString(random) + checksum(prefix, random)
+	return prefix + keyEncoding.EncodeToString(random) + checksum(prefix, random)
 }
 
-// IsAPIKey reports whether text has the form of an API key of one of the prefixes, its checksum included: what
-// is mistyped or invented needs no look-up.
+// IsAPIKey reports whether text has the form of a publishable or secret key with a valid checksum.
+// Mistyped keys fail without a database query.
 func IsAPIKey(text string) bool {
-	return formed(text, PublishablePrefix) || formed(text, SecretPrefix)
+	return wellFormed(text, PublishablePrefix) || wellFormed(text, SecretPrefix)
 }
 
 // IsPersonal is [IsAPIKey] for personal access tokens.
-func IsPersonal(text string) bool { return formed(text, PersonalPrefix) }
+func IsPersonal(text string) bool { return wellFormed(text, PersonalPrefix) }
 
-func formed(text, prefix string) bool {
+func wellFormed(text, prefix string) bool {
 	rest, ok := strings.CutPrefix(text, prefix)
-	if !ok || len(rest) != keyText.EncodedLen(keyRandom)+keyText.EncodedLen(keySum) {
+	if !ok || len(rest) != keyEncoding.EncodedLen(keyRandomSize)+keyEncoding.EncodedLen(keyChecksumSize) {
 		return false
 	}
 
-	body, sum := rest[:keyText.EncodedLen(keyRandom)], rest[keyText.EncodedLen(keyRandom):]
-	random, err := keyText.DecodeString(body)
-
+	body, sum := rest[:keyEncoding.EncodedLen(keyRandomSize)], rest[keyEncoding.EncodedLen(keyRandomSize):]
+	random, err := keyEncoding.DecodeString(body)
 	return err == nil && checksum(prefix, random) == sum
 }
 
 func checksum(prefix string, random []byte) string {
 	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(append([]byte(prefix), random...)))
-	return keyText.EncodeToString(sum)
+	return keyEncoding.EncodeToString(sum)
 }

@@ -17,7 +17,7 @@ func TestAPIKey(t *testing.T) {
 		for i := range len(key) {
 			typo := key[:i] + "9" + key[i+1:]
 			if IsAPIKey(typo) {
-				t.Errorf("IsAPIKey(%q), of which the character %d is wrong", typo, i)
+				t.Errorf("IsAPIKey(%q) = true, want false: character %d is wrong", typo, i)
 			}
 		}
 
@@ -25,7 +25,7 @@ func TestAPIKey(t *testing.T) {
 			"", prefix, key[:len(key)-1], key + "a", strings.ToUpper(key), " " + key, strings.TrimPrefix(key, prefix),
 		} {
 			if IsAPIKey(text) {
-				t.Errorf("IsAPIKey(%q)", text)
+				t.Errorf("IsAPIKey(%q) = true, want false", text)
 			}
 		}
 	}

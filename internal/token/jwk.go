@@ -11,25 +11,27 @@ import (
 	"math/big"
 )
 
-// PublicKey is a public JSON Web Key (RFC 7517) by which signatures of one algorithm are verified.
+// PublicKey is a public JSON Web Key (RFC 7517) for verifying signatures of one algorithm.
 type PublicKey struct {
-	ID        string // given, or the thumbprint of RFC 7638
+	ID        string // as given, or the thumbprint (RFC 7638)
 	Algorithm string // ES256 or RS256
-	JSON      []byte // the key with its id and algorithm, and nothing that it does not need
+	JSON      []byte // key with id and algorithm, required members only
 }
 
-// JWK are the members of a JSON Web Key that [NewPublicKey] reads. Those that a kind does not have are empty.
+// JWK holds the members of a JSON Web Key that [NewPublicKey] reads. Absent members are empty.
 type JWK struct {
 	Kind, ID, Algorithm, Use, Curve, X, Y, N, E string
 }
 
-// Sizes of an RSA key: a smaller one is broken, a larger one costs each request more than it gives.
+// Bounds of an RSA key: smaller keys are insecure, larger ones cost each request too much time.
 const (
-	rsaLeast, rsaMost = 2048, 4096
-	coordinate        = 32 // bytes of a coordinate of P-256
+	minRSABits, maxRSABits = 2048, 4096
+
+	coordinateSize = 32 // bytes, for P-256
 )
 
-// NewPublicKey reads a key of the curve P-256, or of RSA with 2048 to 4096 bits. It fails with a [JWKError], which names the member at fault.
+// NewPublicKey validates a P-256 key or an RSA key of 2048 to 4096 bits. It fails with a [JWKError]
+// that names the invalid member.
 func NewPublicKey(k JWK) (PublicKey, error) {
 	switch {
 	case k.Use != "" && k.Use != "sig":
@@ -43,7 +45,7 @@ func NewPublicKey(k JWK) (PublicKey, error) {
 	return PublicKey{}, &JWKError{"kty", "must be EC or RSA"}
 }
 
-// JWKError says what is wrong with a member of a JSON Web Key.
+// JWKError describes an invalid member of a JSON Web Key.
 type JWKError struct{ Member, Text string }
 
 func (e *JWKError) Error() string { return e.Member + " " + e.Text }
@@ -56,18 +58,18 @@ func ellipticKey(k JWK) (PublicKey, error) {
 		return PublicKey{}, &JWKError{"crv", "must be P-256"}
 	}
 
-	x, err := octets(k.X, coordinate)
+	x, err := decodeOctets(k.X, coordinateSize)
 	if err != nil {
-		return PublicKey{}, &JWKError{"x", "is no coordinate of a point of P-256"}
+		return PublicKey{}, &JWKError{"x", "must be a coordinate of a point of P-256"}
 	}
 
-	y, err := octets(k.Y, coordinate)
+	y, err := decodeOctets(k.Y, coordinateSize)
 	if err != nil {
-		return PublicKey{}, &JWKError{"y", "is no coordinate of a point of P-256"}
+		return PublicKey{}, &JWKError{"y", "must be a coordinate of a point of P-256"}
 	}
 
 	if _, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append(append([]byte{4}, x...), y...)); err != nil {
-		return PublicKey{}, &JWKError{"y", "makes no point of P-256 with x"}
+		return PublicKey{}, &JWKError{"y", "must be a point of P-256 together with x"}
 	}
 
 	return publicKey(k.ID, "ES256", map[string]string{"kty": "EC", "crv": "P-256", "x": k.X, "y": k.Y})
@@ -78,40 +80,40 @@ func rsaKey(k JWK) (PublicKey, error) {
 		return PublicKey{}, &JWKError{"alg", "must be RS256 for a key of this kind"}
 	}
 
-	n, err := octets(k.N, 0)
+	n, err := decodeOctets(k.N, 0)
 	if err != nil {
-		return PublicKey{}, &JWKError{"n", "is no modulus"}
+		return PublicKey{}, &JWKError{"n", "must be a modulus in base64url"}
 	}
 
-	e, err := octets(k.E, 0)
+	e, err := decodeOctets(k.E, 0)
 	if err != nil || len(e) > 4 {
-		return PublicKey{}, &JWKError{"e", "is no exponent"}
+		return PublicKey{}, &JWKError{"e", "must be an exponent of at most 4 bytes in base64url"}
 	}
 
 	key := rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(new(big.Int).SetBytes(e).Int64())}
-	if bits := key.N.BitLen(); bits < rsaLeast || bits > rsaMost || key.N.Bit(0) == 0 {
+	if bits := key.N.BitLen(); bits < minRSABits || bits > maxRSABits || key.N.Bit(0) == 0 {
 		return PublicKey{}, &JWKError{"n", "must be an odd number of 2048 to 4096 bits"}
 	}
 	if key.E < 3 || key.E%2 == 0 || key.E > 1<<31-1 {
-		return PublicKey{}, &JWKError{"e", "must be an odd number from 3 on"}
+		return PublicKey{}, &JWKError{"e", "must be an odd number of at least 3"}
 	}
 
 	return publicKey(k.ID, "RS256", map[string]string{"kty": "RSA", "n": k.N, "e": k.E})
 }
 
-// octets reads bytes in base64url without padding, size of them if that isn't 0.
-func octets(text string, size int) ([]byte, error) {
+// decodeOctets decodes unpadded base64url. A size other than 0 is the required number of bytes.
+func decodeOctets(text string, size int) ([]byte, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err == nil && (len(b) == 0 || size != 0 && len(b) != size) {
-		err = errors.New("token: of another size")
+	if err == nil && (len(b) == 0 || (size != 0 && len(b) != size)) {
+		err = errors.New("token: wrong size")
 	}
 
 	return b, err
 }
 
-// publicKey makes a key of the members that define it.
+// publicKey returns the key with these defining members.
 func publicKey(id, algorithm string, members map[string]string) (PublicKey, error) {
-	text, err := json.Marshal(members) // in the order that RFC 7638 asks for
+	text, err := json.Marshal(members) // in the order that RFC 7638 requires
 	if err != nil {
 		return PublicKey{}, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // Key is a private key that signs access tokens (ES256).
 type Key struct {
-	ID      string // names the key in tokens and in the key set: the public key's thumbprint (RFC 7638)
+	ID      string // in token headers and the key set: the public key's thumbprint (RFC 7638)
 	private *ecdsa.PrivateKey
 }
 
@@ -24,30 +24,30 @@ type Key struct {
 func NewKey() (Key, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return Key{}, fmt.Errorf("make a signing key: %w", err)
+		return Key{}, fmt.Errorf("create a signing key: %w", err)
 	}
 
 	public, err := jwk.Import(&private.PublicKey)
 	if err != nil {
-		return Key{}, fmt.Errorf("make a signing key: %w", err)
+		return Key{}, fmt.Errorf("create a signing key: %w", err)
 	}
 
 	thumbprint, err := public.Thumbprint(crypto.SHA256)
 	if err != nil {
-		return Key{}, fmt.Errorf("make a signing key: %w", err)
+		return Key{}, fmt.Errorf("create a signing key: %w", err)
 	}
 
 	return Key{base64.RawURLEncoding.EncodeToString(thumbprint), private}, nil
 }
 
-// Seal returns the key encrypted under the instance's secret (AES-256-GCM), bound to its ID.
+// Seal returns the key encrypted under the server's secret key (AES-256-GCM), bound to its ID.
 func (k Key) Seal(secret []byte) ([]byte, error) {
 	plain, err := k.private.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("seal signing key %s: %w", k.ID, err)
 	}
 
-	box, err := sealing(secret)
+	box, err := signingKeyAEAD(secret)
 	if err != nil {
 		return nil, fmt.Errorf("seal signing key %s: %w", k.ID, err)
 	}
@@ -55,13 +55,13 @@ func (k Key) Seal(secret []byte) ([]byte, error) {
 	return box.Seal(nil, nil, plain, []byte(k.ID)), nil
 }
 
-// ErrSecret is the cause when a key does not open: the instance's secret is not the one
-// that sealed it, or the sealed bytes or their ID were changed.
-var ErrSecret = errors.New("the instance's secret key is not the one that sealed it")
+// ErrSecret is the cause when a key does not open: another secret key sealed it, or the sealed
+// bytes or the ID were changed.
+var ErrSecret = errors.New("it was sealed under another secret key")
 
-// OpenKey returns the key that [Key.Seal] sealed. It fails with [ErrSecret] if the secret is another.
+// OpenKey returns the key that [Key.Seal] sealed. It fails with [ErrSecret] for another secret.
 func OpenKey(id string, sealed, secret []byte) (Key, error) {
-	box, err := sealing(secret)
+	box, err := signingKeyAEAD(secret)
 	if err != nil {
 		return Key{}, fmt.Errorf("open signing key %s: %w", id, err)
 	}
@@ -79,11 +79,11 @@ func OpenKey(id string, sealed, secret []byte) (Key, error) {
 	return Key{id, private}, nil
 }
 
-func sealing(secret []byte) (cipher.AEAD, error) {
-	return boxOf(Derive(secret, "signing keys"))
+func signingKeyAEAD(secret []byte) (cipher.AEAD, error) {
+	return newAEAD(Derive(secret, "signing keys"))
 }
 
-// public returns the key's public half, described for others.
+// public returns the public key with its id, algorithm and use.
 func (k Key) public() (jwk.Key, error) {
 	public, err := jwk.Import(&k.private.PublicKey)
 	if err != nil {

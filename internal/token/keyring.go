@@ -19,29 +19,31 @@ import (
 )
 
 const (
-	lifetime = time.Hour
-	leeway   = 30 * time.Second // by which the clocks of two replicas may differ
-	maxSize  = 8 << 10          // bytes of a token, ours have about 500
-	kind     = "at+jwt"         // tokens for another purpose carry another type (RFC 9068)
-	issuer   = "socle"
-	audience = "socle-platform"
+	tokenTTL     = time.Hour
+	leeway       = 30 * time.Second // tolerated clock skew between servers
+	maxTokenSize = 8 << 10          // bytes of a token; typical ones have 500
+	tokenType    = "at+jwt"         // type header of access tokens (RFC 9068); other tokens have another type
+	issuer       = "socle"
+	audience     = "socle-platform"
 )
 
-// Keyring signs access tokens with one key and verifies those of several. Its keys never change.
+// Keyring signs access tokens with one key and verifies those of several. It is immutable and safe
+// for concurrent use.
 type Keyring struct {
-	active Key
-	keys   map[string]*ecdsa.PublicKey
-	jwks   []byte
-	signed signedTokens
+	active   Key
+	keys     map[string]*ecdsa.PublicKey
+	jwks     []byte
+	verified verifiedTokens
 }
 
-// Claims is what an access token says.
+// Claims holds the claims of an access token.
 type Claims struct {
 	User, Session       uuid.UUID
 	IssuedAt, ExpiresAt time.Time // UTC, whole seconds
 }
 
-// NewKeyring returns a keyring that signs with active. Tokens of the older keys verify as well.
+// NewKeyring returns a keyring that signs with active and verifies tokens of active and older. It
+// panics on a zero or duplicate key.
 func NewKeyring(active Key, older ...Key) *Keyring {
 	r := &Keyring{active: active, keys: map[string]*ecdsa.PublicKey{}}
 	set := jwk.NewSet()
@@ -50,7 +52,7 @@ func NewKeyring(active Key, older ...Key) *Keyring {
 		if err == nil {
 			err = set.AddKey(public)
 		}
-		if err != nil { // a zero Key, or one given twice
+		if err != nil { // a zero or duplicate Key
 			panic("token: keyring: " + err.Error())
 		}
 
@@ -66,10 +68,10 @@ func NewKeyring(active Key, older ...Key) *Keyring {
 	return r
 }
 
-// JWKS returns the public keys as a JSON Web Key Set. The caller must not change it.
+// JWKS returns the public keys as a JSON Web Key Set. The caller must not modify it.
 func (r *Keyring) JWKS() []byte { return r.jwks }
 
-// payload is the body of an access token. Pointers tell an absent time from the year 1970.
+// payload is the body of an access token. Pointers distinguish absent times from zero.
 type payload struct {
 	Issuer    string `json:"iss"`
 	Audience  string `json:"aud"`
@@ -81,9 +83,9 @@ type payload struct {
 	ExpiresAt *int64 `json:"exp"`
 }
 
-// Sign returns a token for a session of a user that is valid from now for one hour, and what it says.
+// Sign returns a token for a session of a user, valid for one hour from now, and its claims.
 func (r *Keyring) Sign(user, session uuid.UUID, now time.Time) (string, Claims, error) {
-	issued, expires := now.Unix(), now.Add(lifetime).Unix()
+	issued, expires := now.Unix(), now.Add(tokenTTL).Unix()
 	body, err := json.Marshal(payload{
 		Issuer: issuer, Audience: audience, Subject: user.String(), Session: session.String(), ID: rand.Text(),
 		IssuedAt: &issued, NotBefore: &issued, ExpiresAt: &expires,
@@ -93,7 +95,7 @@ func (r *Keyring) Sign(user, session uuid.UUID, now time.Time) (string, Claims, 
 	}
 
 	header := jws.NewHeaders()
-	if err := errors.Join(header.Set(jws.KeyIDKey, r.active.ID), header.Set(jws.TypeKey, kind)); err != nil {
+	if err := errors.Join(header.Set(jws.KeyIDKey, r.active.ID), header.Set(jws.TypeKey, tokenType)); err != nil {
 		return "", Claims{}, fmt.Errorf("sign an access token: %w", err)
 	}
 
@@ -105,8 +107,8 @@ func (r *Keyring) Sign(user, session uuid.UUID, now time.Time) (string, Claims, 
 	return string(token), Claims{user, session, time.Unix(issued, 0).UTC(), time.Unix(expires, 0).UTC()}, nil
 }
 
-// Verify returns what the token says if one of the keys signed it as an access token and it is valid
-// at now. Otherwise it fails with Unauthenticated and the code token_expired or invalid_token.
+// Verify returns the claims of an access token if one of the keys signed it and it is valid at now.
+// Otherwise it fails with Unauthenticated and the code token_expired or invalid_token.
 func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 	claims, err := r.verify(token, now)
 	if err != nil {
@@ -114,7 +116,7 @@ func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 			WithCode("invalid_token").Because(err)
 	}
 
-	// Without leeway: to be judged early by a clock that is ahead costs a client one refresh.
+	// No leeway: early expiry on a fast clock costs a client one refresh.
 	if !now.Before(claims.ExpiresAt) {
 		return Claims{}, fault.New(fault.Unauthenticated, "the access token has expired").WithCode("token_expired")
 	}
@@ -122,12 +124,12 @@ func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 	return claims, nil
 }
 
-// verify checks everything but the expiry.
+// verify checks everything except the expiry.
 func (r *Keyring) verify(token string, now time.Time) (Claims, error) {
-	if len(token) > maxSize {
+	if len(token) > maxTokenSize {
 		return Claims{}, fmt.Errorf("token of %d bytes", len(token))
 	}
-	if p, ok := r.signed.get(token); ok {
+	if p, ok := r.verified.get(token); ok {
 		return p.claims(now)
 	}
 
@@ -146,11 +148,11 @@ func (r *Keyring) verify(token string, now time.Time) (Claims, error) {
 		return Claims{}, err
 	}
 
-	r.signed.add(token, p)
+	r.verified.add(token, p)
 	return p.claims(now)
 }
 
-// signer returns the key that the token's header names. It reads nothing else that could name a key.
+// signer returns the key that the token's header names by kid. It ignores all other key references.
 func (r *Keyring) signer(token string) (*ecdsa.PublicKey, error) {
 	if strings.Count(token, ".") != 2 {
 		return nil, errors.New("not three segments")
@@ -158,7 +160,7 @@ func (r *Keyring) signer(token string) (*ecdsa.PublicKey, error) {
 
 	segments := strings.Split(token, ".")
 	for _, s := range segments {
-		// Decoders pass over line breaks and spare bits; with them one signature has many spellings.
+		// Decoders ignore line breaks and spare bits, so one signature would have many encodings.
 		if plain, err := base64.RawURLEncoding.DecodeString(s); err != nil ||
 			base64.RawURLEncoding.EncodeToString(plain) != s {
 			return nil, errors.New("a segment is not base64url")
@@ -181,7 +183,7 @@ func (r *Keyring) signer(token string) (*ecdsa.PublicKey, error) {
 	}
 
 	key := r.keys[header.KeyID]
-	if header.Algorithm != jwa.ES256().String() || header.Type != kind || header.Critical != nil || key == nil {
+	if header.Algorithm != jwa.ES256().String() || header.Type != tokenType || header.Critical != nil || key == nil {
 		return nil, errors.New("header names another algorithm, type, extension or key")
 	}
 
@@ -190,37 +192,37 @@ func (r *Keyring) signer(token string) (*ecdsa.PublicKey, error) {
 
 func (p payload) claims(now time.Time) (Claims, error) {
 	if p.Issuer != issuer || p.Audience != audience || p.ID == "" {
-		return Claims{}, errors.New("issuer, audience or id is missing or another's")
+		return Claims{}, errors.New("issuer, audience or id is missing or wrong")
 	}
 	if p.IssuedAt == nil || p.NotBefore == nil || p.ExpiresAt == nil {
 		return Claims{}, errors.New("a time is missing")
 	}
 
-	user, err := canonical(p.Subject)
+	user, err := parseCanonicalUUID(p.Subject)
 	if err != nil {
 		return Claims{}, fmt.Errorf("sub: %w", err)
 	}
 
-	session, err := canonical(p.Session)
+	session, err := parseCanonicalUUID(p.Session)
 	if err != nil {
 		return Claims{}, fmt.Errorf("sid: %w", err)
 	}
 
 	if latest := now.Add(leeway).Unix(); *p.NotBefore > latest || *p.IssuedAt > latest {
-		return Claims{}, errors.New("made in the future")
+		return Claims{}, errors.New("issued in the future")
 	}
-	if *p.ExpiresAt > now.Add(lifetime+leeway).Unix() {
-		return Claims{}, errors.New("lives longer than any token of ours")
+	if *p.ExpiresAt > now.Add(tokenTTL+leeway).Unix() {
+		return Claims{}, errors.New("expires too late")
 	}
 
 	return Claims{user, session, time.Unix(*p.IssuedAt, 0).UTC(), time.Unix(*p.ExpiresAt, 0).UTC()}, nil
 }
 
-// canonical parses a UUID in the one spelling that we write.
-func canonical(s string) (uuid.UUID, error) {
+// parseCanonicalUUID parses a UUID in its canonical spelling only.
+func parseCanonicalUUID(s string) (uuid.UUID, error) {
 	id, err := uuid.Parse(s)
 	if err == nil && (id.String() != s || id == uuid.Nil) {
-		err = errors.New("not in the usual form")
+		err = errors.New("not in canonical form")
 	}
 
 	return id, err

@@ -42,8 +42,8 @@ func mint(t testing.TB, r *Keyring) string {
 	return token
 }
 
-// refused fails the test unless the token fails as invalid.
-func refused(t *testing.T, r *Keyring, name, token string) {
+// requireInvalid fails the test unless Verify returns invalid_token.
+func requireInvalid(t *testing.T, r *Keyring, name, token string) {
 	t.Helper()
 
 	claims, err := r.Verify(token, now)
@@ -104,7 +104,7 @@ func TestOlderKeys(t *testing.T) {
 		t.Errorf("Verify = %v, want a keyring to sign with its active key", err)
 	}
 
-	refused(t, NewKeyring(two), "a token whose key is gone", token)
+	requireInvalid(t, NewKeyring(two), "a token whose key is gone", token)
 }
 
 func TestJWKS(t *testing.T) {
@@ -133,7 +133,7 @@ func TestJWKS(t *testing.T) {
 	}
 }
 
-// forge signs a header and a body that no library would write.
+// forge signs any header and body, even ones that no library would write.
 func forge(t *testing.T, key Key, header, body string) string {
 	t.Helper()
 
@@ -151,12 +151,12 @@ func forge(t *testing.T, key Key, header, body string) string {
 	return signed + "." + encode(string(signature[:]))
 }
 
-// header returns the header of a token that passes, with another type.
+// header returns a valid token header with another type.
 func header(key Key, typ string) string {
 	return `{"alg":"ES256","kid":"` + key.ID + `","typ":"` + typ + `"}`
 }
 
-// valid returns the members of a body that passes.
+// valid returns the claims of a valid token.
 func valid() map[string]any {
 	return map[string]any{
 		"iss": issuer, "aud": audience, "sub": user.String(), "sid": session.String(), "jti": "1",
@@ -164,7 +164,7 @@ func valid() map[string]any {
 	}
 }
 
-// body returns a body that passes but for one member, which has another value or, with "", none.
+// body returns valid claims with one replaced or, for the value "", removed.
 func body(t *testing.T, name, value string) string {
 	t.Helper()
 
@@ -183,7 +183,7 @@ func body(t *testing.T, name, value string) string {
 	return `{"` + name + `":` + value + `,` + string(rest[1:])
 }
 
-// B1.2: what is no token at all.
+// B1.2: malformed tokens.
 func TestVerifyMalformed(t *testing.T) {
 	t.Parallel()
 
@@ -215,11 +215,11 @@ func TestVerifyMalformed(t *testing.T) {
 		"header list":         encode("[]") + "." + s[1] + "." + s[2],
 		"JSON serialization":  `{"payload":"` + s[1] + `","protected":"` + s[0] + `","signature":"` + s[2] + `"}`,
 	} {
-		refused(t, r, name, token)
+		requireInvalid(t, r, name, token)
 	}
 }
 
-// B1.4: what was signed is not what is shown.
+// B1.4: tokens edited after signing.
 func TestVerifyEdited(t *testing.T) {
 	t.Parallel()
 
@@ -243,13 +243,13 @@ func TestVerifyEdited(t *testing.T) {
 			t.Fatalf("%s: nothing to edit in %s", name, body)
 		}
 
-		refused(t, r, name, s[0]+"."+encode(edited)+"."+s[2])
+		requireInvalid(t, r, name, s[0]+"."+encode(edited)+"."+s[2])
 	}
 
-	refused(t, r, "another token's signature", s[0]+"."+s[1]+"."+other[2])
-	refused(t, r, "no signature", s[0]+"."+s[1]+".")
-	refused(t, r, "a short signature", s[0]+"."+s[1]+"."+s[2][:40])
-	refused(t, r, "a zero signature", s[0]+"."+s[1]+"."+encode(strings.Repeat("\x00", 64)))
+	requireInvalid(t, r, "another token's signature", s[0]+"."+s[1]+"."+other[2])
+	requireInvalid(t, r, "no signature", s[0]+"."+s[1]+".")
+	requireInvalid(t, r, "a short signature", s[0]+"."+s[1]+"."+s[2][:40])
+	requireInvalid(t, r, "a zero signature", s[0]+"."+s[1]+"."+encode(strings.Repeat("\x00", 64)))
 
 	signature, err := base64.RawURLEncoding.DecodeString(s[2])
 	if err != nil {
@@ -259,11 +259,11 @@ func TestVerifyEdited(t *testing.T) {
 	for i := range signature {
 		flipped := slices.Clone(signature)
 		flipped[i] ^= 1 << (i % 8)
-		refused(t, r, "a flipped bit", s[0]+"."+s[1]+"."+encode(string(flipped)))
+		requireInvalid(t, r, "a flipped bit", s[0]+"."+s[1]+"."+encode(string(flipped)))
 	}
 }
 
-// B1.3 and B1.5: another algorithm.
+// B1.3 and B1.5: other algorithms.
 func TestVerifyAlgorithm(t *testing.T) {
 	t.Parallel()
 
@@ -272,8 +272,8 @@ func TestVerifyAlgorithm(t *testing.T) {
 	s := strings.Split(mint(t, r), ".")
 	for _, alg := range []string{"none", "None", "nOnE", "", "HS256", "es256", "ES384", "RS256", "EdDSA"} {
 		header := encode(`{"alg":"` + alg + `","kid":"` + key.ID + `","typ":"at+jwt"}`)
-		refused(t, r, "alg "+alg+", no signature", header+"."+s[1]+".")
-		refused(t, r, "alg "+alg+", kept signature", header+"."+s[1]+"."+s[2])
+		requireInvalid(t, r, "alg "+alg+", no signature", header+"."+s[1]+".")
+		requireInvalid(t, r, "alg "+alg+", kept signature", header+"."+s[1]+"."+s[2])
 	}
 
 	der, err := x509.MarshalPKIXPublicKey(&key.private.PublicKey)
@@ -296,12 +296,12 @@ func TestVerifyAlgorithm(t *testing.T) {
 			signed := encode(`{"alg":"`+alg+`","kid":"`+key.ID+`","typ":"at+jwt"}`) + "." + s[1]
 			mac := hmac.New(sha256.New, known)
 			mac.Write([]byte(signed))
-			refused(t, r, alg+" keyed with "+name, signed+"."+encode(string(mac.Sum(nil))))
+			requireInvalid(t, r, alg+" keyed with "+name, signed+"."+encode(string(mac.Sum(nil))))
 		}
 	}
 }
 
-// B1.6: the header names no key of ours, or says more than we understand.
+// B1.6: headers with an unknown key id or unsupported extensions.
 func TestVerifyHeader(t *testing.T) {
 	t.Parallel()
 
@@ -314,25 +314,25 @@ func TestVerifyHeader(t *testing.T) {
 		`"kid":"` + strings.Repeat("k", 4_000) + `",`, `"kid":"` + key.ID + `","crit":["exp"],"exp":1,`,
 		`"kid":"` + key.ID + `","crit":[],`, `"kid":"` + key.ID + `","b64":false,"crit":["b64"],`,
 	} {
-		refused(t, r, "header with "+kid, forge(t, key, `{`+kid+`"alg":"ES256","typ":"at+jwt"}`, good))
+		requireInvalid(t, r, "header with "+kid, forge(t, key, `{`+kid+`"alg":"ES256","typ":"at+jwt"}`, good))
 	}
 
-	// The same way of making a token gives one that passes, so the above fail for their headers.
-	if _, err := r.Verify(forge(t, key, header(key, kind), good), now); err != nil {
+	// The good header passes, so the cases above fail because of their headers.
+	if _, err := r.Verify(forge(t, key, header(key, tokenType), good), now); err != nil {
 		t.Errorf("Verify of the good header = %v", err)
 	}
 }
 
-// B1.7: the token brings its own key, or says where it lies.
+// B1.7: tokens that contain or reference their own key.
 func TestVerifyForeignKey(t *testing.T) {
 	t.Parallel()
 
 	key, theirs := newKey(t), newKey(t)
 	r := NewKeyring(key)
-	asked := false
+	fetched := false
 
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked = true
+		fetched = true
 		w.Write(NewKeyring(theirs).JWKS())
 	}))
 	defer server.Close()
@@ -348,7 +348,7 @@ func TestVerifyForeignKey(t *testing.T) {
 	} {
 		for _, kid := range []string{key.ID, theirs.ID} {
 			header := jws.NewHeaders()
-			for k, v := range map[string]any{name: value, jws.KeyIDKey: kid, jws.TypeKey: kind} {
+			for k, v := range map[string]any{name: value, jws.KeyIDKey: kid, jws.TypeKey: tokenType} {
 				if err := header.Set(k, v); err != nil {
 					t.Fatal(err)
 				}
@@ -359,18 +359,18 @@ func TestVerifyForeignKey(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			refused(t, r, "a token with "+name, string(token))
+			requireInvalid(t, r, "a token with "+name, string(token))
 		}
 	}
 
 	server.Close()
 
-	if asked {
+	if fetched {
 		t.Error("Verify fetched the key that the token names")
 	}
 }
 
-// B1.8 and B1.9: signed by the right key, for another purpose or with wrong claims.
+// B1.8 and B1.9: signed by the right key, but for another purpose or with wrong claims.
 func TestVerifyClaims(t *testing.T) {
 	t.Parallel()
 
@@ -378,15 +378,15 @@ func TestVerifyClaims(t *testing.T) {
 	r := NewKeyring(key)
 
 	good := body(t, "jti", `"2"`)
-	if _, err := r.Verify(forge(t, key, header(key, kind), good), now); err != nil {
+	if _, err := r.Verify(forge(t, key, header(key, tokenType), good), now); err != nil {
 		t.Fatalf("Verify of the good claims = %v", err)
 	}
 
 	for _, typ := range []string{"JWT", "rt+jwt", "AT+JWT", "application/at+jwt"} {
-		refused(t, r, "type "+typ, forge(t, key, header(key, typ), good))
+		requireInvalid(t, r, "type "+typ, forge(t, key, header(key, typ), good))
 	}
 
-	refused(t, r, "a refresh token", NewSecret())
+	requireInvalid(t, r, "a refresh token", NewSecret())
 
 	for name, values := range map[string][]string{
 		"iss": {"", `null`, `"other"`, `1`, `["socle"]`},
@@ -401,16 +401,16 @@ func TestVerifyClaims(t *testing.T) {
 			`9223372036854775807`, `99999999999999999999`},
 	} {
 		for _, value := range values {
-			refused(t, r, name+" "+value, forge(t, key, header(key, kind), body(t, name, value)))
+			requireInvalid(t, r, name+" "+value, forge(t, key, header(key, tokenType), body(t, name, value)))
 		}
 	}
 
 	for _, text := range []string{"", "null", "[]", "1", `"x"`, "{", "{}", good + good, "\xff"} {
-		refused(t, r, "body "+text, forge(t, key, header(key, kind), text))
+		requireInvalid(t, r, "body "+text, forge(t, key, header(key, tokenType), text))
 	}
 
 	for _, exp := range []string{"-1", "0", "1", "-9223372036854775808"} {
-		_, err := r.Verify(forge(t, key, header(key, kind), body(t, "exp", exp)), now)
+		_, err := r.Verify(forge(t, key, header(key, tokenType), body(t, "exp", exp)), now)
 		if f := fault.Of(err); f == nil || f.Code != "token_expired" {
 			t.Errorf("Verify with exp %s = %v, want token_expired", exp, err)
 		}

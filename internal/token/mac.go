@@ -6,7 +6,8 @@ import (
 	"encoding/binary"
 )
 
-// MAC returns the HMAC-SHA256 of fields. The length of each stands before it, so that no other fields have the same text.
+// MAC returns the HMAC-SHA256 of fields. Each field is prefixed with its length, so that different
+// splits have different MACs.
 func MAC(key []byte, fields ...[]byte) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, f := range fields {

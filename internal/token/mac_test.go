@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMAC: the same bytes in other fields, or under another key, have another MAC.
+// TestMAC: another split of the same bytes, and another key, give another MAC.
 func TestMAC(t *testing.T) {
 	t.Parallel()
 

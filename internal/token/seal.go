@@ -6,12 +6,12 @@ import (
 	"errors"
 )
 
-// ErrSealed says that what was sealed does not open: the key is another, or the bytes were changed.
-var ErrSealed = errors.New("what was sealed does not open under this key")
+// ErrSealed is the failure of [Open]: another key sealed the bytes, or they were changed.
+var ErrSealed = errors.New("cannot open the sealed bytes: wrong key or changed bytes")
 
-// Seal encrypts plain under a key of 32 bytes (AES-256-GCM with a random nonce), as [Derive] makes one.
+// Seal encrypts plain with AES-256-GCM and a random nonce, under a 32-byte key from [Derive].
 func Seal(key, plain []byte) ([]byte, error) {
-	box, err := boxOf(key)
+	box, err := newAEAD(key)
 	if err != nil {
 		return nil, err
 	}
@@ -19,9 +19,9 @@ func Seal(key, plain []byte) ([]byte, error) {
 	return box.Seal(nil, nil, plain, nil), nil
 }
 
-// Open returns what [Seal] sealed. It fails with [ErrSealed] if it is not that, or the key is another.
+// Open decrypts the output of [Seal]. It fails with [ErrSealed] for another key or changed bytes.
 func Open(key, sealed []byte) ([]byte, error) {
-	box, err := boxOf(key)
+	box, err := newAEAD(key)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func Open(key, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-func boxOf(key []byte) (cipher.AEAD, error) {
+func newAEAD(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err

@@ -10,22 +10,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// Prefixes of tokens that we sign and keep nowhere.
+// Prefixes of stateless signed tokens.
 const (
 	LinkPrefix    = "socle_link_"
 	RefreshPrefix = "socle_refresh_"
 )
 
-// Link returns the token of the one-time link of this id for a purpose. key is derived from the instance's secret. The
-// token can be computed again at any time, so it is kept nowhere.
+// Link returns the token of a single-use link for a purpose. key is derived from the server's
+// secret key. The token is deterministic and therefore not stored.
 func Link(key []byte, purpose string, id uuid.UUID) string {
 	return sign(key, LinkPrefix, purpose, id[:])
 }
 
-// ParseLink returns the id in a link's token, and whether it is one that was made with key for this purpose. Whether the link
-// still counts is left to the caller.
+// ParseLink returns the id in the token of a link. It reports false unless the token was made with
+// key for this purpose. The caller checks that the link is unused and not expired.
 func ParseLink(key []byte, purpose, token string) (uuid.UUID, bool) {
-	body, ok := signed(key, LinkPrefix, purpose, token, 16)
+	body, ok := verifySigned(key, LinkPrefix, purpose, token, 16)
 	if !ok {
 		return uuid.Nil, false
 	}
@@ -33,14 +33,15 @@ func ParseLink(key []byte, purpose, token string) (uuid.UUID, bool) {
 	return uuid.UUID(body), true
 }
 
-// Refresh returns the refresh token of a generation of a session. Computed anew it is the same.
+// Refresh returns the refresh token of a generation of a session. It is deterministic.
 func Refresh(key []byte, session uuid.UUID, generation uint32) string {
 	return sign(key, RefreshPrefix, "", binary.BigEndian.AppendUint32(session[:], generation))
 }
 
-// ParseRefresh returns the session and generation in a refresh token, and whether it is one that was made with key.
+// ParseRefresh returns the session and the generation in a refresh token. It reports false unless
+// the token was made with key.
 func ParseRefresh(key []byte, token string) (session uuid.UUID, generation uint32, ok bool) {
-	body, ok := signed(key, RefreshPrefix, "", token, 20)
+	body, ok := verifySigned(key, RefreshPrefix, "", token, 20)
 	if !ok {
 		return uuid.Nil, 0, false
 	}
@@ -48,28 +49,29 @@ func ParseRefresh(key []byte, token string) (session uuid.UUID, generation uint3
 	return uuid.UUID(body[:16]), binary.BigEndian.Uint32(body[16:]), true
 }
 
-// sign returns body and its HMAC in base64url, behind a prefix.
+// sign returns the prefix, then body and its HMAC in base64url.
 func sign(key []byte, prefix, purpose string, body []byte) string {
-	return prefix +
-		base64.RawURLEncoding.EncodeToString(append(body[:len(body):len(body)], macOf(key, prefix, purpose, body)...))
+	mac := computeMAC(key, prefix, purpose, body)
+	return prefix + base64.RawURLEncoding.EncodeToString(append(body[:len(body):len(body)], mac...))
 }
 
-// signed returns the body, of a known size, of a text that [sign] made with the same key, prefix and purpose.
-func signed(key []byte, prefix, purpose, text string, size int) ([]byte, bool) {
+// verifySigned returns the body of a text that [sign] made with the same key, prefix and purpose.
+// size is the length of the body in bytes.
+func verifySigned(key []byte, prefix, purpose, text string, size int) ([]byte, bool) {
 	encoded, ok := strings.CutPrefix(text, prefix)
 	if !ok || len(encoded) != base64.RawURLEncoding.EncodedLen(size+sha256.Size) {
 		return nil, false
 	}
 
 	all, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
-	if err != nil || len(all) != size+sha256.Size { // shorter if there were line breaks, which decoders pass over
+	if err != nil || len(all) != size+sha256.Size { // decoders ignore line breaks
 		return nil, false
 	}
 
-	return all[:size], hmac.Equal(all[size:], macOf(key, prefix, purpose, all[:size]))
+	return all[:size], hmac.Equal(all[size:], computeMAC(key, prefix, purpose, all[:size]))
 }
 
-func macOf(key []byte, prefix, purpose string, body []byte) []byte {
+func computeMAC(key []byte, prefix, purpose string, body []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(prefix + purpose + "\x00"))
 	mac.Write(body)

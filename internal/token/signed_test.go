@@ -27,7 +27,7 @@ func TestLink(t *testing.T) {
 		"flipped": link[:len(link)-2] + "zz",
 	} {
 		if got, ok := ParseLink(key, "reset", text); ok {
-			t.Errorf("%s: %s is taken for %s", name, text, got)
+			t.Errorf("%s: ParseLink(%s) = %s, true, want false", name, text, got)
 		}
 	}
 
@@ -39,8 +39,8 @@ func TestLink(t *testing.T) {
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 
-	key, id := Derive([]byte(strings.Repeat("k", 32)),
-		"refresh"), uuid.MustParse("01890000-0000-7000-8000-000000000001")
+	key := Derive([]byte(strings.Repeat("k", 32)), "refresh")
+	id := uuid.MustParse("01890000-0000-7000-8000-000000000001")
 	text := Refresh(key, id, 7)
 	if session, generation, ok := ParseRefresh(key, text); !ok || session != id || generation != 7 {
 		t.Errorf("ParseRefresh of %s = %s, %d, %v", text, session, generation, ok)
@@ -50,12 +50,18 @@ func TestRefresh(t *testing.T) {
 	}
 
 	last := text[:len(text)-1]
-	for name, bad := range map[string]string{"cut": last, "another generation": RefreshPrefix +
-		Refresh(key, id, 8)[len(RefreshPrefix):len(RefreshPrefix)+27] + text[len(RefreshPrefix)+27:],
-		"a link":     Link(key, "", id),
-		"line break": last[:30] + "\n" + text[31:], "another key": Refresh(Derive(key, "x"), id, 7)} {
+	body := len(RefreshPrefix) + 27 // the prefix and the body in base64url, without the MAC
+	forged := Refresh(key, id, 8)[:body] + text[body:]
+
+	for name, bad := range map[string]string{
+		"cut":                last,
+		"another generation": forged,
+		"a link":             Link(key, "", id),
+		"line break":         last[:30] + "\n" + text[31:],
+		"another key":        Refresh(Derive(key, "x"), id, 7),
+	} {
 		if _, _, ok := ParseRefresh(key, bad); ok {
-			t.Errorf("%s: %s is taken", name, bad)
+			t.Errorf("%s: ParseRefresh(%s) = true, want false", name, bad)
 		}
 	}
 

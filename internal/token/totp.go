@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	totpPeriod = 30 // seconds that a code is shown for
-	totpSecret = 20 // bytes: what HMAC with SHA-1 makes the most of
-	totpAround = 1  // steps before and after now whose codes are taken, for clocks that differ and people that are slow
-	recovery   = 10 // characters of a recovery code, 50 bits
+	totpPeriod         = 30 // seconds per code
+	totpSecretSize     = 20 // bytes; the recommended key size of HMAC-SHA1
+	totpSkewSteps      = 1  // accepted steps before and after now, for clock skew and slow typing
+	recoveryCodeLength = 10 // characters of a recovery code; 50 bits
 )
 
-// NewTOTPSecret returns a random secret for time-based codes (RFC 6238: 6 digits, SHA-1, 30 seconds, which is what every authenticator
-// app takes).
+// NewTOTPSecret returns a random secret for time-based codes. The parameters are those that every
+// authenticator app supports: RFC 6238, 6 digits, SHA-1, 30 seconds.
 func NewTOTPSecret() []byte {
-	secret := make([]byte, totpSecret)
+	secret := make([]byte, totpSecretSize)
 	_, _ = rand.Read(secret) // never fails
 
 	return secret
 }
 
-// TOTPText returns a secret as people type it.
+// TOTPText returns a secret in base32, for manual entry.
 func TOTPText(secret []byte) string {
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(secret)
 }
 
-// TOTPURL returns the address that an authenticator app reads from a QR code.
+// TOTPURL returns the otpauth URL of a secret, for a QR code.
 func TOTPURL(secret []byte, issuer, account string) string {
 	u := url.URL{Scheme: "otpauth", Host: "totp", Path: "/" + strings.ReplaceAll(issuer, ":", " ") + ":" + account}
 	query := url.Values{
@@ -47,7 +47,7 @@ func TOTPURL(secret []byte, issuer, account string) string {
 	return u.String()
 }
 
-// TOTPStep returns the number of the time step of a moment.
+// TOTPStep returns the number of the time step that contains now.
 func TOTPStep(now time.Time) int64 { return now.Unix() / totpPeriod }
 
 // TOTPCode returns the code of a step.
@@ -60,9 +60,10 @@ func TOTPCode(secret []byte, step int64) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[offset:])&0x7fffffff%1_000_000)
 }
 
-// MatchTOTP returns the step whose code this is, of those around now. That a step's code is taken once is left to the caller.
+// MatchTOTP returns the step of a code among the steps around now. The caller rejects a step that
+// was used before.
 func MatchTOTP(secret []byte, code string, now time.Time) (step int64, ok bool) {
-	for s := TOTPStep(now) - totpAround; s <= TOTPStep(now)+totpAround; s++ {
+	for s := TOTPStep(now) - totpSkewSteps; s <= TOTPStep(now)+totpSkewSteps; s++ {
 		if subtle.ConstantTimeCompare([]byte(code), []byte(TOTPCode(secret, s))) == 1 {
 			step, ok = s, true
 		}
@@ -71,18 +72,19 @@ func MatchTOTP(secret []byte, code string, now time.Time) (step int64, ok bool) 
 	return step, ok
 }
 
-// NewRecoveryCodes returns n random codes, as people write them down.
+// NewRecoveryCodes returns n random recovery codes in display form.
 func NewRecoveryCodes(n int) []string {
 	codes := make([]string, n)
 	for i := range codes {
-		text := keyText.EncodeToString(NewTOTPSecret())[:recovery]
-		codes[i] = text[:recovery/2] + "-" + text[recovery/2:]
+		text := keyEncoding.EncodeToString(NewTOTPSecret())[:recoveryCodeLength]
+		codes[i] = text[:recoveryCodeLength/2] + "-" + text[recoveryCodeLength/2:]
 	}
 
 	return codes
 }
 
-// RecoveryHash returns what is kept of a recovery code, however it was typed: of as few characters it takes a key to tell nothing.
+// RecoveryHash returns the stored hash of a recovery code, regardless of how it was typed. It is
+// keyed, because the code alone has too little entropy.
 func RecoveryHash(key []byte, code string) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(strings.ToLower(strings.NewReplacer("-", "", " ", "").Replace(code))))

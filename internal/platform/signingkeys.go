@@ -9,19 +9,19 @@ import (
 	"socle/internal/pg"
 )
 
-// SigningKey is a sealed private key that signs, or once signed, access tokens.
+// SigningKey is a sealed private key for access tokens, active or retired.
 type SigningKey struct {
 	ID        string
 	Sealed    []byte
 	RetiredAt *time.Time
 }
 
-// NameKey returns the key that names of databases are encrypted under, nil if they are not.
+// NameKey returns the key that encrypts database names, nil without encryption.
 func (s *Store) NameKey(ctx context.Context) ([]byte, error) {
 	return pg.Value[[]byte](ctx, s.q, `select name_key from platform.instance`)
 }
 
-// SigningKeys returns the active key, first, and those retired less than keep ago.
+// SigningKeys returns the active key first, then the keys that were retired less than keep ago.
 func (s *Store) SigningKeys(ctx context.Context, keep time.Duration) ([]SigningKey, error) {
 	return pg.All[SigningKey](ctx, s.q, `
 		select id, sealed, retired_at from platform.signing_keys
@@ -29,7 +29,7 @@ func (s *Store) SigningKeys(ctx context.Context, keep time.Duration) ([]SigningK
 		order by retired_at desc nulls first`, pgx.StrictNamedArgs{"keep": keep})
 }
 
-// RotateSigningKey makes a key the active one and retires the one before.
+// RotateSigningKey stores a new active key and retires the former one.
 func (s *Store) RotateSigningKey(ctx context.Context, id string, sealed []byte) error {
 	return s.InTx(ctx, func(tx *Store) error {
 		if _, err := pg.Exec(ctx, tx.q,
@@ -41,4 +41,11 @@ func (s *Store) RotateSigningKey(ctx context.Context, id string, sealed []byte) 
 			pgx.StrictNamedArgs{"id": id, "sealed": sealed})
 		return err
 	})
+}
+
+// SigningKeyAge returns the age of the active signing key for access tokens. It fails with NotFound
+// without one.
+func (s *Store) SigningKeyAge(ctx context.Context) (time.Duration, error) {
+	return pg.Value[time.Duration](ctx, s.q,
+		`select now() - created_at from platform.signing_keys where retired_at is null`)
 }

@@ -15,16 +15,16 @@ import (
 	"testing"
 )
 
-// scripts is the folder of what others made and Socle is tested with.
+// scripts is the folder of the third-party software for tests.
 const scripts = "../server/testdata/clients"
 
-// mailbox is a mail server that others made.
-type mailbox struct {
+// independentServer is a third-party SMTP server.
+type independentServer struct {
 	smtpServer
 	lines *json.Decoder
 }
 
-func openMailbox(t *testing.T, implicitTLS string) *mailbox {
+func startIndependentServer(t *testing.T, implicitTLS string) *independentServer {
 	t.Helper()
 
 	if _, err := os.Stat(filepath.Join(scripts, "node_modules", "smtp-server")); err != nil {
@@ -44,7 +44,6 @@ func openMailbox(t *testing.T, implicitTLS string) *mailbox {
 	node.Env = append(os.Environ(), "MAIL_TLS="+implicitTLS, "MAIL_USER=us@er", "MAIL_PASSWORD=p/w",
 		"MAIL_KEY="+string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})),
 		"MAIL_CERTIFICATE="+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})))
-
 	node.Stderr = os.Stderr
 
 	out, err := node.StdoutPipe()
@@ -66,7 +65,7 @@ func openMailbox(t *testing.T, implicitTLS string) *mailbox {
 		_ = node.Wait()
 	})
 
-	m := &mailbox{lines: json.NewDecoder(bufio.NewReader(out))}
+	m := &independentServer{lines: json.NewDecoder(bufio.NewReader(out))}
 	m.roots = x509.NewCertPool()
 	m.roots.AddCert(web.Certificate())
 
@@ -79,17 +78,18 @@ func openMailbox(t *testing.T, implicitTLS string) *mailbox {
 	return m
 }
 
-// TestOthersTakeMails: a server that was not written after this client takes its mails, on both ways to TLS, with the password and not without.
-func TestOthersTakeMails(t *testing.T) {
+// TestIndependentServer: an independent server accepts mails over STARTTLS and over implicit TLS,
+// with the password only.
+func TestIndependentServer(t *testing.T) {
 	t.Parallel()
 
 	for scheme, implicit := range map[string]string{"smtp": "no", "smtps": "yes"} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
 
-			m := openMailbox(t, implicit)
+			m := startIndependentServer(t, implicit)
 			login := sender(t, &m.smtpServer, scheme+"://us%40er:p%2Fw@"+m.addr)
-			for range 2 { // a conversation each
+			for range 2 { // one SMTP session each
 				if err := login.Send(t.Context(), hello); err != nil {
 					t.Fatal(err)
 				}
@@ -115,23 +115,23 @@ func TestOthersTakeMails(t *testing.T) {
 			lost := hello
 			lost.To = "nobody@example.com"
 			if err := login.Send(t.Context(), lost); !errors.Is(err, ErrRefused) {
-				t.Errorf("got %v of an address that is not there, want it refused for good", err)
+				t.Errorf("got %v for an unknown address, want ErrRefused", err)
 			}
 
 			for _, wrong := range []string{scheme + "://us%40er:wrong@", scheme + "://"} {
 				if err := sender(t, &m.smtpServer, wrong+m.addr).Send(t.Context(), hello); err == nil {
-					t.Errorf("a mail was taken from %s", wrong)
+					t.Errorf("Send to %s = nil, want an error", wrong)
 				}
 			}
 
-			stranger := sender(t, &m.smtpServer, scheme+"://us%40er:p%2Fw@"+m.addr)
-			if err := stranger.client.SetTLSConfig(
+			untrusting := sender(t, &m.smtpServer, scheme+"://us%40er:p%2Fw@"+m.addr)
+			if err := untrusting.client.SetTLSConfig(
 				&tls.Config{ServerName: "example.com", MinVersion: tls.VersionTLS12},
 			); err != nil {
 				t.Fatal(err)
 			}
 
-			if err := stranger.Send(t.Context(), hello); err == nil {
+			if err := untrusting.Send(t.Context(), hello); err == nil {
 				t.Error("the password was shown to a server whose certificate is not good")
 			}
 		})
