@@ -17,29 +17,29 @@ import (
 	"socle/internal/token"
 )
 
-// Access says who may call an operation. There is no way to a project but through it.
+// Access is the rule for who may call an operation. Every request reaches a project through it.
 type Access struct {
 	by      source
-	role    platform.Role // the least role, where a project is named
-	paused  bool          // also in a project that is paused
-	deleted bool          // also in one that is deleted, which is not there for any other operation
-	tokens  bool          // personal access tokens are taken, where they are not anyway
-	signed  bool          // also by a signed URL
+	role    platform.Role // minimum role, if the target has roles
+	paused  bool          // a paused project is accepted
+	deleted bool          // a deleted project is accepted; all other operations answer that it does not exist
+	tokens  bool          // personal access tokens are accepted, where the source alone excludes them
+	signed  bool          // a signed URL is accepted
 }
 
 type source int
 
 const (
-	byNobody       source = iota // anyone may call, and nobody is asked who they are
-	byWhoever                    // anyone may call, and whoever says who they are is known
-	byToken                      // whoever is signed in: it is about their account
-	byHeader                     // X-Project names the project
-	byPath                       // the path names the project
-	byForm                       // the path names a form of the project
-	byAddress                    // the path names the project, and strangers are let in to what is public
-	byVisitor                    // the path names a form, and those who fill it in are let in
-	byOrganization               // the path names the organization
-	byInstance                   // nothing is named: the whole instance is meant
+	byNobody       source = iota // anyone; credentials are ignored
+	byWhoever                    // anyone; valid credentials identify the caller
+	byToken                      // a signed-in user, about their own account
+	byHeader                     // members of the project that X-Project names
+	byPath                       // members of the project that the path names
+	byForm                       // members of the project whose form the path names
+	byAddress                    // members of the project that the path names; anonymous callers see its public parts
+	byVisitor                    // members of the project whose form the path names, and respondents to the form
+	byOrganization               // members of the organization that the path names
+	byInstance                   // administrators of the instance
 )
 
 var (
@@ -47,40 +47,42 @@ var (
 	whoever         = Access{by: byWhoever}
 	signedIn        = Access{by: byToken}
 	administrator   = Access{by: byInstance, role: platform.Administrator}
-	signedInOrToken = Access{by: byToken, tokens: true} // whoever is signed in, or shows a personal access token
+	signedInOrToken = Access{by: byToken, tokens: true} // a session or a personal access token
 )
 
-// project is for members, of that role or a higher one, of the organization of the project that X-Project names.
+// project admits members of the organization that owns the project named by X-Project, with at
+// least the given role.
 func project(least platform.Role) Access { return Access{by: byHeader, role: least} }
 
-// projectInPath is project with the project named by the path's projectUUID.
+// projectInPath is [project] with the project named by projectUUID in the path.
 func projectInPath(least platform.Role) Access { return Access{by: byPath, role: least} }
 
-// projectOfForm is project with the project named by a form of its own: the path's formUUID.
+// projectOfForm is [project] with the project that owns the form named by formUUID in the path.
 func projectOfForm(least platform.Role) Access { return Access{by: byForm, role: least} }
 
-// publicProject is projectInPath for an operation that has something for strangers too: it runs for anyone, and looks
-// at the caller's role itself.
+// publicProject is [projectInPath] for an operation with a public part. It admits anyone; the
+// handler checks the caller's role.
 func publicProject(least platform.Role) Access { return Access{by: byAddress, role: least} }
 
-// evenPaused is a for an operation that a paused project has too.
+// evenPaused also accepts a paused project.
 func (a Access) evenPaused() Access { a.paused = true; return a }
 
-// evenDeleted is a for an operation that a deleted project has too.
+// evenDeleted also accepts a deleted project.
 func (a Access) evenDeleted() Access { a.deleted = true; return a }
 
 // inProject reports whether the operation acts in a project.
 func (a Access) inProject() bool { return a.by >= byHeader && a.by <= byVisitor }
 
-// organizationInPath is for members, of that role or a higher one, of the organization that the path's organizationUUID names.
+// organizationInPath admits members, with at least the given role, of the organization named by
+// organizationUUID in the path.
 func organizationInPath(least platform.Role) Access { return Access{by: byOrganization, role: least} }
 
-// projectHeader is what an operation with byHeader takes beside its own input.
+// projectHeader is the parameter that byHeader adds to the input of an operation.
 type projectHeader struct {
 	Project uuid.UUID `header:"X-Project" required:"true" format:"uuid" doc:"The project that the request acts in."`
 }
 
-// params returns the parameters that the access itself takes.
+// params returns the parameters that the access adds to the operation.
 func (a Access) params(registry huma.Registry) []param {
 	if a.by != byHeader {
 		return nil
@@ -88,7 +90,7 @@ func (a Access) params(registry huma.Registry) []param {
 
 	params := paramsOf(registry, reflect.TypeFor[projectHeader]())
 	for i := range params {
-		params[i].index = nil // read by authenticate; here it is only judged
+		params[i].index = nil // validated here; authenticate reads the value
 	}
 
 	return params
@@ -96,14 +98,14 @@ func (a Access) params(registry huma.Registry) []param {
 
 type callerKey struct{}
 
-// caller returns who makes the request. An operation that anyone may call has nobody.
+// caller returns the caller of the request: the zero Caller if anonymous.
 func caller(ctx context.Context) platform.Caller {
 	c, _ := ctx.Value(callerKey{}).(platform.Caller)
 	return c
 }
 
-// authenticate finds out who asks, as the database has it now, and returns a context that knows. Nobody and
-// a token that does not hold cost no connection.
+// authenticate identifies the caller from the database and returns a context that holds the caller.
+// A request without credentials, or with an invalid token, takes no database connection.
 func (a Access) authenticate(ctx context.Context, s *Server, r *http.Request) (context.Context, error) {
 	var c platform.Caller
 	var err error
@@ -129,7 +131,7 @@ func (a Access) authenticate(ctx context.Context, s *Server, r *http.Request) (c
 	return context.WithValue(ctx, callerKey{}, c), nil
 }
 
-// caller returns who asks, the zero Caller for nobody.
+// caller identifies the caller: the zero Caller if anonymous.
 func (a Access) caller(ctx context.Context, s *Server, r *http.Request) (platform.Caller, error) {
 	nameless := len(r.Header.Values("Authorization")) == 0
 	switch {
@@ -137,7 +139,7 @@ func (a Access) caller(ctx context.Context, s *Server, r *http.Request) (platfor
 		return platform.Caller{}, nil
 	case a.by == byWhoever:
 		c, err := s.authenticate(ctx, r, platform.Scope{})
-		if fault.Is(err, fault.Unauthenticated) { // a token that does not hold is no token
+		if fault.Is(err, fault.Unauthenticated) { // an invalid token counts as none
 			return platform.Caller{}, nil
 		}
 
@@ -156,8 +158,9 @@ func (a Access) caller(ctx context.Context, s *Server, r *http.Request) (platfor
 	return s.admit(ctx, r, c)
 }
 
-// admit lets a stranger into the project of the path, if it is there, without a role. Where there is a connection to its database, nobody is asked: a
-// project that is not active has none, and what the stranger may have stands in there.
+// admit lets an anonymous caller into the project of the path, without a role, if the project is
+// active. It skips the status query if the project's database is connected, since only active
+// projects are. The database itself holds what is public.
 func (s *Server) admit(ctx context.Context, r *http.Request, stranger platform.Caller) (platform.Caller, error) {
 	id := optionalUUID(r.PathValue("projectUUID"))
 	if !id.Valid {
@@ -178,8 +181,8 @@ func (s *Server) admit(ctx context.Context, r *http.Request, stranger platform.C
 	return stranger, err
 }
 
-// scope returns what a request names, if what names it can be read; what can't is
-// told apart later, when the parameters are judged.
+// scope returns the target that the request names, or none if its name is malformed; binding the
+// parameters reports that.
 func (a Access) scope(r *http.Request) platform.Scope {
 	switch a.by {
 	case byHeader:
@@ -204,7 +207,7 @@ func optionalUUID(text string) uuid.NullUUID {
 	return uuid.NullUUID{UUID: uuid.MustParse(text), Valid: true}
 }
 
-// enter lets the caller into the project, if the operation acts in one, or refuses them.
+// enter checks the caller's rights and opens the project, if the operation acts in one.
 func (a Access) enter(ctx context.Context, s *Server) (*tenant.Project, error) {
 	c := caller(ctx)
 	switch {
@@ -230,7 +233,7 @@ func (a Access) enter(ctx context.Context, s *Server) (*tenant.Project, error) {
 	return s.projects.Open(c.Project.UUID), nil
 }
 
-// absent says that the project is not there, or not for the caller.
+// absent returns the failure for a project that does not exist or is not visible to the caller.
 func (a Access) absent() *fault.Error {
 	if a.by == byHeader {
 		return fault.OnField(fault.Unauthenticated, "X-Project", "unknown_project", "names no project of yours")
@@ -242,7 +245,8 @@ func paused() *fault.Error {
 	return fault.New(fault.Conflict, "the project is paused").WithCode("project_paused")
 }
 
-// overtaken explains a failure for which nobody was known to be at fault, if it comes of the project being paused or deleted meanwhile.
+// overtaken replaces an Internal or Unavailable error by project_paused or a missing project, if
+// the project was paused or deleted during the request.
 func (a Access) overtaken(ctx context.Context, s *Server, p *tenant.Project, err error) error {
 	if p == nil || !fault.Is(err, fault.Internal) && !fault.Is(err, fault.Unavailable) {
 		return err
@@ -252,7 +256,7 @@ func (a Access) overtaken(ctx context.Context, s *Server, p *tenant.Project, err
 	switch {
 	case unknown != nil && !fault.Is(unknown, fault.NotFound) || status == platform.Active:
 		return err
-		// strangers are told nothing
+		// anonymous callers do not learn that a project is paused
 	case status == platform.Paused && !a.paused && (a.by != byAddress || caller(ctx).Role != 0):
 		return paused().Because(err)
 	case !a.paused && status == platform.Paused || !a.deleted && status != platform.Paused:
@@ -262,8 +266,8 @@ func (a Access) overtaken(ctx context.Context, s *Server, p *tenant.Project, err
 	return err
 }
 
-// takes reports whether an operation is for a personal access token: not if it is about the user's account, and if the token
-// names projects, only what is in a project.
+// takes reports whether the operation accepts the caller's personal access token. Operations on the
+// user's account do not; a token limited to projects is accepted only for operations in a project.
 func (a Access) takes(c platform.Caller) bool {
 	switch {
 	case a.by == byNobody || a.by == byWhoever || a.inProject():
@@ -275,7 +279,7 @@ func (a Access) takes(c platform.Caller) bool {
 	return c.Only == nil
 }
 
-// authenticate returns who sends a request by its bearer token.
+// authenticate identifies the caller by the request's bearer token.
 func (s *Server) authenticate(ctx context.Context, r *http.Request, scope platform.Scope) (platform.Caller, error) {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {

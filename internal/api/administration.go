@@ -139,16 +139,17 @@ type updateSettingInput struct {
 	}
 }
 
-// settingValue is the text of a JSON value. Which values a setting takes is for its declaration to say.
+// settingValue is the text of a JSON value. The setting's declaration defines the valid values.
 type settingValue string
 
-// UnmarshalJSON keeps the text.
+// UnmarshalJSON stores the text.
 func (v *settingValue) UnmarshalJSON(text []byte) error {
 	*v = settingValue(text)
 	return nil
 }
 
-// Schema returns a schema that takes anything, null too, since the setting itself says what it is.
+// Schema returns a schema that accepts any value, null included, since the setting defines its
+// type.
 func (settingValue) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Nullable: true, Description: "A boolean or an integer, as the setting's `type` says."}
 }

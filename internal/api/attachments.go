@@ -18,12 +18,13 @@ import (
 	"socle/internal/tenant"
 )
 
-const mostFiles = 20 // with one response
+const mostFiles = 20 // per response
 
-// Attached is embedded in the input of an operation whose answers may come with files, as multipart/form-data: the first part, answers,
-// is what the JSON body has as its answers, and each part behind it is a file.
+// Attached is embedded in the input of an operation that accepts files as multipart/form-data. The
+// first part, answers, has the same JSON as answers in the JSON body; each following part is a
+// file.
 type Attached struct {
-	parts *multipart.Reader // nil if the body is JSON
+	parts *multipart.Reader // nil: the body is JSON
 	body  *arriving
 	scale scale
 }
@@ -38,7 +39,7 @@ var attachedSchema = &huma.Schema{Type: huma.TypeObject, Required: []string{"ans
 		Description: "A file for the field whose UUID the part is named by.",
 	}}
 
-// attach reads the answers, and none of the files.
+// attach reads the answers but none of the files.
 func (a *Attached) attach(
 	ctx context.Context, rt *route, w http.ResponseWriter, r *http.Request,
 ) (body any, give func(), err error) {
@@ -74,7 +75,7 @@ func (a *Attached) attach(
 	return map[string]any{"answers": v}, give, nil
 }
 
-// next returns the part that comes next, nil behind the last one.
+// next returns the next part, or nil at the end.
 func (a *Attached) next() (*multipart.Part, error) {
 	a.body.left = mostHeads
 
@@ -86,13 +87,13 @@ func (a *Attached) next() (*multipart.Part, error) {
 		return nil, broken(err)
 	}
 
-	a.body.left = unbounded // how large a file may be is the container's rule
+	a.body.left = unbounded // the container limits the size of a file
 	a.scale.names(part.FormName(), part.FileName(), part.Header.Get("Content-Type"))
 
 	return part, nil
 }
 
-// respondWithFiles takes a complete response and its files: both are kept, or neither.
+// respondWithFiles stores a complete response together with its files, or neither.
 func (s *Server) respondWithFiles(
 	ctx context.Context, p *tenant.Project, in *createResponseInput, id uuid.UUID,
 ) (form.Receipt, error) {
@@ -113,7 +114,7 @@ func (s *Server) respondWithFiles(
 	return receipt, files.settle(ctx, err)
 }
 
-// receive stores the files as they arrive.
+// receive stores the files while they arrive.
 func (s *Server) receive(
 	ctx context.Context, p *tenant.Project, in *createResponseInput, id uuid.UUID, to form.FileFields, files arrivals,
 ) error {
@@ -134,7 +135,7 @@ func (s *Server) receive(
 			return noContainer(name)
 		}
 
-		if part.FileName() == "" { // what a browser sends where no file was chosen
+		if part.FileName() == "" { // browsers send this for an empty file input
 			if n, _ := io.ReadFull(part, make([]byte, 1)); n > 0 {
 				return fault.OnField(fault.Unprocessable, name, "required", "must have a file name")
 			}
@@ -163,7 +164,7 @@ func noContainer(name string) *fault.Error {
 	return fault.OnField(fault.Unprocessable, name, "no_container", "can't be kept: the form has no container")
 }
 
-// whole says of a part that breaks off that the body is not whole.
+// whole reads a part and reports a truncated part as a malformed body.
 type whole struct {
 	part  *multipart.Part
 	scale *scale
@@ -181,7 +182,7 @@ func (w whole) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// blame names the field that a file was for.
+// blame replaces the field of an error by the form field that the file belongs to.
 func blame(name string, err error) error {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok || len(e.Fields) == 0 {
@@ -195,7 +196,7 @@ func blame(name string, err error) error {
 	return &named
 }
 
-// arrivals are the files that came with a response, by the fields that they answer.
+// arrivals maps form fields to the files received for them.
 type arrivals map[uuid.UUID]object.Arrived
 
 func (a arrivals) fields() map[uuid.UUID]bool {
@@ -227,7 +228,8 @@ func (a arrivals) keep(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]form.FileA
 	return made, nil
 }
 
-// settle ends the uploads, and returns the failure of the response unless there is a response after all: with its files it stands or falls.
+// settle finishes the uploads. It returns nil if the response was committed, else the response's
+// error. The files share the outcome of the response.
 func (a arrivals) settle(ctx context.Context, failure error) error {
 	there := false
 	var errs []error
@@ -242,7 +244,7 @@ func (a arrivals) settle(ctx context.Context, failure error) error {
 	case there:
 		return nil
 	case len(errs) > 0:
-		return errs[0] // the failure, and perhaps what hindered the cleaning up
+		return errs[0] // the failure, and possibly a cleanup error
 	}
 
 	return failure

@@ -84,7 +84,7 @@ func (s *Server) listInstanceAudit(
 	return listOf(entries, page, total), err
 }
 
-// noted returns a context in which a change that the request makes is noted in the audit log.
+// noted returns a context in which each change of the request is written to the audit log.
 func (rt *route) noted(ctx context.Context, r *http.Request, body any) context.Context {
 	if rt.op.Method == http.MethodGet {
 		return ctx
@@ -112,7 +112,7 @@ func (rt *route) noted(ctx context.Context, r *http.Request, body any) context.C
 	return audit.Begin(ctx, rt.auditKey, e)
 }
 
-// membersOf returns the names of the members of a body, in order, as far as the operation knows them.
+// membersOf returns the sorted names of the body's members that the operation declares.
 func (rt *route) membersOf(body any) []string {
 	object, ok := body.(map[string]any)
 	if !ok {

@@ -72,14 +72,14 @@ func (s *Server) downloadBackup(ctx context.Context, p *tenant.Project, in *down
 	return archive{a, p.UUID}, err
 }
 
-// archive answers with a backup.
+// archive responds with a backup archive.
 type archive struct {
 	*backup.Archive
 	project uuid.UUID
 }
 
-// ServeHTTP writes the backup. What fails before the first byte is answered; afterwards the connection is cut off, so that
-// no part of a backup looks like the whole.
+// ServeHTTP writes the archive. A failure before the first byte gets an error response. A later one
+// aborts the connection, so that a truncated archive does not look complete.
 func (a archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer a.Close()
 
@@ -124,10 +124,10 @@ type importBackupInput struct {
 	Sent
 }
 
-// importPatience is what keeping and checking a backup may take after its last byte has arrived.
+// importPatience is the timeout for storing and checking a backup after its last byte has arrived.
 const importPatience = time.Hour
 
-// patient is a body after whose end there is time to keep and check what it held.
+// patient is a body that extends the connection's deadlines at its end, for the import.
 type patient struct{ *Sent }
 
 func (p patient) Read(b []byte) (int, error) {

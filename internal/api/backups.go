@@ -38,7 +38,7 @@ type getBackupInput struct {
 	UUID uuid.UUID `path:"backupUUID" format:"uuid"`
 }
 
-// backupMetadata is what the specified Backup has no member for.
+// backupMetadata has the fields that the specified Backup lacks.
 type backupMetadata struct {
 	Size       *int64     `json:"size" nullable:"true" doc:"Bytes of the dump, as it is kept; null until it is completed."`
 	Origin     string     `json:"origin" enum:"made,imported" doc:"Whether it was made here, or came from elsewhere."`

@@ -20,18 +20,21 @@ import (
 
 const (
 	maxBody          = 1 << 20  // bytes of a JSON body
-	maxAnonymousBody = 16 << 10 // of one that anyone may send
-	maxValues        = 60_000   // of a body that are kept
+	maxAnonymousBody = 16 << 10 // bytes of a JSON body that anonymous callers may send
+	maxValues        = 60_000   // maximum number of JSON values kept from a body
 	bodyLag          = 30 * time.Second
 
-	bodyAllowance = 16 << 10 // bytes of a body that are not counted
-	bodyCost      = 4        // bytes of memory for each byte of a body: itself, its values, and what they are read into
-	bodyWait      = 2 * time.Second
+	bodyAllowance = 16 << 10 // bytes of a body that do not count against the budget
+	// Memory per byte of a body: the text, the parsed values and the input struct.
+	bodyCost = 4
+	bodyWait = 2 * time.Second
 
-	maxDecodings = 4 // of counted bodies at once: the names of their members take up to 15 times their size meanwhile
+	// Concurrent decodings of large bodies. Member names take up to 15 times their size while they
+	// are decoded.
+	maxDecodings = 4
 )
 
-// mostBody returns how many bytes a JSON body of the operation may have.
+// mostBody returns the maximum size of the operation's JSON body in bytes.
 func (op Operation) mostBody() int64 {
 	if op.Access.by == byNobody || op.Access.by == byWhoever {
 		return maxAnonymousBody
@@ -39,8 +42,8 @@ func (op Operation) mostBody() int64 {
 	return maxBody
 }
 
-// readJSON reads a JSON body, as far as the operation knows its members. What it takes of the budget is
-// given back by give, which is never nil.
+// readJSON reads a JSON body and keeps only the members that the operation declares. give releases
+// the reserved memory; it is never nil.
 func (rt *route) readJSON(ctx context.Context, w http.ResponseWriter, r *http.Request) (v any, give func(), err error) {
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(bodyLag)); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -69,7 +72,7 @@ func (rt *route) readJSON(ctx context.Context, w http.ResponseWriter, r *http.Re
 	return v, give, nil
 }
 
-// decode is [parseJSON] for a few large texts at a time.
+// decode is [parseJSON] with a limit on concurrent decodings of large texts.
 func (s *Server) decode(text []byte, known *shape) (any, error) {
 	if len(text) > bodyAllowance {
 		s.decoding <- struct{}{}
@@ -80,7 +83,7 @@ func (s *Server) decode(text []byte, known *shape) (any, error) {
 	return parseJSON(text, known)
 }
 
-// malformed returns the failure of a text that parseJSON can't read.
+// malformed converts an error of parseJSON to a failure.
 func malformed(err error, what string) error {
 	if errors.Is(err, errManyValues) {
 		return fault.New(fault.TooLarge, "the %s has more than %d values", what, maxValues)
@@ -90,7 +93,8 @@ func malformed(err error, what string) error {
 
 func nothingTaken() {}
 
-// readText reads at most most bytes. length is what the client announces, or -1. A larger text waits for room in the budget before it is read.
+// readText reads at most most bytes. length is the announced length, or -1. A text larger than
+// bodyAllowance waits for memory in the budget before it is read.
 func (s *Server) readText(
 	ctx context.Context, body io.Reader, length, most int64,
 ) (text []byte, give func(), err error) {
@@ -137,7 +141,8 @@ func notArrived(err error) error {
 	return fault.New(fault.Invalid, "the body did not arrive").WithCode("incomplete_body").Because(err)
 }
 
-// takeRoom takes room for a large body on behalf of the caller: their user, or their network if nobody knows them.
+// takeRoom reserves n bytes of the body budget for the caller: for their user, or for their network
+// if anonymous.
 func (s *Server) takeRoom(ctx context.Context, n int64) (give func(), err error) {
 	who := httpx.Network(httpx.From(ctx).Client)
 	if user := caller(ctx).User; user != uuid.Nil {
@@ -159,20 +164,21 @@ func (s *Server) takeRoom(ctx context.Context, n int64) (give func(), err error)
 	return give, nil
 }
 
-// shape says which values of a JSON text are kept when it is read. What an operation does not know is skipped.
+// shape selects the values of a JSON text that the parser keeps. It skips members that the
+// operation does not declare.
 type shape struct {
-	kind    string            // of the schema; "" for any value, which is kept as text
-	members map[string]*shape // of an object; nil if all are kept
-	items   *shape            // of an array
-	most    int               // items that are kept; one more shows that there are too many
+	kind    string            // JSON type of the schema; "" keeps any value as text
+	members map[string]*shape // members of an object; nil keeps all
+	items   *shape            // items of an array
+	most    int               // maximum number of items, for which one more is kept, to detect the excess
 }
 
 var anyValue = &shape{}
 
-// shapes makes shapes of schemas.
+// shapes converts schemas to shapes.
 type shapes struct {
 	registry huma.Registry
-	made     map[*huma.Schema]*shape // a schema may be part of itself
+	made     map[*huma.Schema]*shape // schemas may be recursive
 }
 
 func (m shapes) of(s *huma.Schema) *shape {
@@ -203,8 +209,8 @@ func (m shapes) of(s *huma.Schema) *shape {
 	return made
 }
 
-// normalized adds what a [normalizer] takes beside its schema: an object instead of a list of one, and
-// the names of columns in snake case.
+// normalized adds the variants that a [normalizer] accepts: one object instead of a list, and
+// column members in snake_case.
 func (m shapes) normalized(s *huma.Schema) *shape {
 	root := m.of(s)
 	objects := []*shape{root}
@@ -233,20 +239,20 @@ func (m shapes) normalized(s *huma.Schema) *shape {
 	return root
 }
 
-// number is a JSON number as the client wrote it: nothing is rounded before a rule has looked at it.
+// number is the text of a JSON number. Validation sees it before any rounding.
 type number string
 
-// numbers writes a parsed value's numbers as they came.
+// numbers marshals a number as its original text.
 var numbers = json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, n number) error {
 	return e.WriteValue(jsontext.Value(n))
 }))
 
 var errManyValues = errors.New("too many values")
 
-// parseJSON reads one JSON value, as far as its shape keeps it: nil, bool, string, number, []any or
-// map[string]any, and a jsontext.Value where the shape takes any. It refuses what two readers could read
-// in two ways: duplicate members, invalid UTF-8, lone surrogates, trailing bytes. A list or an object
-// where the shape has something else is empty.
+// parseJSON parses one JSON value to nil, bool, string, number, []any or map[string]any, or a
+// jsontext.Value where the shape accepts any value. It rejects ambiguous input: duplicate members,
+// invalid UTF-8, lone surrogates and trailing bytes. A list or an object where the shape expects
+// another type becomes empty.
 func parseJSON(text []byte, s *shape) (any, error) {
 	p := parser{Decoder: jsontext.NewDecoder(bytes.NewBuffer(text))}
 	v, err := p.value(s)

@@ -52,10 +52,10 @@ func (*updateColumnBody) normalize(v any) (any, string) {
 	return v, ""
 }
 
-// spares reports whether the values stay as they are: a cast may round them.
+// spares reports whether all values stay unchanged. A cast may round them.
 func (in *updateColumnInput) spares() bool { return in.Body.Type == nil }
 
-// slim reports whether neither rows are written anew nor an index is made.
+// slim reports whether the change neither rewrites rows nor builds an index.
 func (in *updateColumnInput) slim() bool {
 	return in.Body.Type == nil && (in.Body.Unique == nil || !*in.Body.Unique)
 }

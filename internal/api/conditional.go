@@ -16,16 +16,17 @@ import (
 	"socle/internal/tenant"
 )
 
-// An answer that is read has an ETag, the hash of its bytes. A request that changes or deletes the same path may send it back in
-// If-Match: then it is carried out only if what it reads there would still be answered alike.
+// Each response to a read carries an ETag, the hash of its body. A PUT or DELETE of the same path
+// may send it in If-Match; the change runs only if the read would still return that body.
 
-// tagOf returns the strong ETag of an answer's body.
+// tagOf returns the strong ETag of a response body.
 func tagOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
 }
 
-// matches reports whether a header that lists ETags names this one. weakly is how If-None-Match compares.
+// matches reports whether a list of ETags contains tag or *. weakly selects weak comparison, as for
+// If-None-Match.
 func matches(list []string, tag string, weakly bool) bool {
 	for _, one := range strings.Split(strings.Join(list, ","), ",") {
 		one = strings.TrimSpace(one)
@@ -41,8 +42,9 @@ func matches(list []string, tag string, weakly bool) bool {
 	return false
 }
 
-// pair lets every operation that changes or deletes what another one reads at the same path know that one. One that tells
-// what is missing (404) from what is wrong tells what has changed (412), too; the others say it in the words they have.
+// pair sets twin on each PUT and DELETE route: the GET route of the same path, whose response
+// defines the ETag that If-Match is compared with. It adds status 412 to operations that declare
+// 404; the others answer with a status that they declare.
 func (s *Server) pair() {
 	for _, rt := range s.routes {
 		if rt.op.Method != http.MethodPut && rt.op.Method != http.MethodDelete {
@@ -65,14 +67,16 @@ func (s *Server) pair() {
 	}
 }
 
-// readable reports whether the operation answers with an envelope.
+// readable reports whether the operation responds with an envelope.
 func (rt *route) readable() bool { return !rt.output.Implements(reflect.TypeFor[http.Handler]()) }
 
-// changesAtOnce is how often a conditional request tries again because something else was changed meanwhile.
+// changesAtOnce is the maximum number of attempts of a conditional request that concurrent changes
+// interrupt.
 const changesAtOnce = 20
 
-// ifMatch runs a change if what it changes is still what the request's If-Match names. Nothing comes between the look and the change: the audit
-// log, which has every change of a database in order, must have none in between, or both are done again.
+// ifMatch runs a change if the target's ETag matches the request's If-Match. The audit log orders
+// all changes of a database: an entry between the check and the change fails the attempt, and both
+// run again.
 func (rt *route) ifMatch(
 	ctx context.Context, r *http.Request, p *tenant.Project, run func(context.Context) (any, error),
 ) (any, error) {
@@ -111,10 +115,11 @@ func (rt *route) ifMatch(
 	return nil, fault.New(fault.Conflict, "others change things at the same time; try again").WithCode("busy")
 }
 
-// heads returns the ends of the audit logs in which the change may be noted.
+// heads returns the heads of the audit logs that the change may append to.
 func (rt *route) heads(ctx context.Context, p *tenant.Project) ([]audit.Head, error) {
 	head, err := rt.platform.AuditHead(ctx)
-	if err != nil || p == nil || caller(ctx).Status != platform.Active { // nobody gets into the database of another
+	// Only an active project has a reachable database.
+	if err != nil || p == nil || caller(ctx).Status != platform.Active {
 		return []audit.Head{head}, err
 	}
 
@@ -122,7 +127,7 @@ func (rt *route) heads(ctx context.Context, p *tenant.Project) ([]audit.Head, er
 	return []audit.Head{head, own}, err
 }
 
-// tag returns the ETag that the operation would answer with at the request's path.
+// tag returns the ETag that the operation would return for the request's path.
 func (rt *route) tag(ctx context.Context, r *http.Request, p *tenant.Project) (string, error) {
 	input := reflect.New(rt.input)
 	look := r.Clone(ctx)

@@ -18,14 +18,14 @@ func (s *Server) registerContainers() {
 	within(s, deleteContainer, s.deleteContainer, nil)
 }
 
-// containerMetadata is what the specified Container has no member for.
+// containerMetadata has the fields that the specified Container lacks.
 type containerMetadata struct {
 	AllowedMimeTypes []string `json:"allowedMimeTypes" doc:"Types that it takes, such as image/png or image/*; none means all."`
 }
 
 type containerAnswer = Answer[object.Container, containerMetadata]
 
-// at completes a container with the address of its files.
+// at sets the URL of a container's files.
 func (s *Server) at(c object.Container) object.Container {
 	c.URL = s.publicURL + "/files/" + c.ProjectUUID.String() + "/" + c.UUID.String()
 	return c

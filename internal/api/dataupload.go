@@ -16,22 +16,23 @@ import (
 	"socle/internal/transfer"
 )
 
-// dataTypes are the media types of rows, and their formats.
+// dataTypes maps media types to import formats; "" leaves the format open.
 var dataTypes = map[string]string{"text/csv": transfer.CSV, "text/tab-separated-values": transfer.TSV,
 	"application/x-ndjson": transfer.JSONL, "application/jsonl": transfer.JSONL,
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": transfer.XLSX, "application/octet-stream": ""}
 
-// dataEndings are the endings of names of files of rows.
+// dataEndings maps file name extensions to import formats.
 var dataEndings = map[string]string{
 	".csv": transfer.CSV, ".tsv": transfer.TSV, ".tab": transfer.TSV, ".jsonl": transfer.JSONL,
 	".ndjson": transfer.JSONL, ".xlsx": transfer.XLSX,
 }
 
-// DataUpload is embedded in the input of an operation that takes a file of rows, as multipart/form-data or as the body itself.
+// DataUpload is embedded in the input of an operation that takes a data file, as
+// multipart/form-data or as the raw body.
 type DataUpload struct {
 	Upload
-	media  string // of a body that is the file itself
-	length int64  // that the request announces
+	media  string // media type of a raw body; "" for multipart/form-data
+	length int64  // Content-Length of the request
 }
 
 func dataContent() map[string]*huma.MediaType {
@@ -79,8 +80,8 @@ func (u *DataUpload) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// receive waits for the whole file, so that nobody's connection to a database waits for a client. name is the file's own, without
-// its ending, and may be empty. The caller closes the file.
+// receive stores the whole file, so that no database connection waits for a slow client. name is
+// the base name of the file without extension and may be empty. The caller closes the file.
 func (u *DataUpload) receive(
 	ctx context.Context, s *Server, format string,
 ) (file *os.File, name, found string, err error) {
@@ -136,7 +137,7 @@ func (u *DataUpload) receive(
 	return file, name, found, nil
 }
 
-// patience gives the answer the time that the import takes.
+// patience extends the connection's deadlines by the time that an import takes.
 func (u *DataUpload) patience() error {
 	end := time.Now().Add(transfer.ImportTime + uploadLull)
 	err := errors.Join(u.body.control.SetReadDeadline(end), u.body.control.SetWriteDeadline(end))

@@ -13,23 +13,26 @@ import (
 	"socle/internal/tenant"
 )
 
-// An operation that is Destructive takes something away with all that is in it: a table, a column, a form, a container, a folder, or whatever SQL does. If the
-// project has backupBeforeDestructive, a backup is completed before it. A single file, response or row is no such thing, and neither is
-// what holds nothing: an index, a policy, a function.
+// A Destructive operation deletes an entity with its contents: a table, column, form, container or
+// folder, or anything by SQL. If the project has backupBeforeDestructive, a backup must complete
+// first. Deleting a single file, response or row is not destructive; neither is deleting an index,
+// policy or function, which holds no data.
 
-// How long a request waits for the backup that has to come first.
+// Time that a request waits for its backup.
 const (
-	backupWait     = 20 * time.Second // unless it says otherwise
-	mostBackupWait = 25 * time.Second // with an operation that is lasting, less than a connection may be silent
+	backupWait = 20 * time.Second // default
+	// Together with the timeout of a long operation, it stays below the idle limit of a connection.
+	mostBackupWait = 25 * time.Second
 )
 
 const destructiveNotes = "If the project has `backupBeforeDestructive`, a backup is made first, for which the request waits for 20 seconds, or as many as the header `Prefer: wait=5` says (25 at most). If it fails or is not completed then, this is 409 and nothing is changed " +
 	"(`backup_failed`; `backup_under_way`: ask for the same again within an hour after it is completed)."
 
-// sparing is an input of a destructive operation that may ask for something harmless.
+// sparing is an input of a destructive operation that may request a harmless variant.
 type sparing interface{ spares() bool }
 
-// backUpFirst runs an operation when what it may destroy is in a backup. The wait for that does not count as the operation's own time.
+// backUpFirst runs the operation after a backup of its target has completed. The wait does not
+// count against the operation's timeout.
 func (rt *route) backUpFirst(
 	ctx context.Context, r *http.Request, p *tenant.Project, input, body any, run func(context.Context) (any, error),
 ) (any, error) {
@@ -49,7 +52,7 @@ func (rt *route) backUpFirst(
 		return nil, err
 	}
 
-	// As long as the client stays: ctx ends when the operation's time is over.
+	// ctx ends with the operation's timeout; the wait ends when the client disconnects.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(r.Context(), cancel)()
@@ -72,7 +75,8 @@ func (rt *route) backUpFirst(
 	return run(ctx)
 }
 
-// present fails if what the operation is about is not there, or not what If-Match names: that needs no backup. Of some, only the operation itself can tell.
+// present fails if the target does not exist or does not match If-Match: then no backup is needed.
+// Some operations check this only themselves.
 func (rt *route) present(ctx context.Context, r *http.Request, p *tenant.Project) error {
 	if rt.twin == nil {
 		return nil
@@ -86,7 +90,8 @@ func (rt *route) present(ctx context.Context, r *http.Request, p *tenant.Project
 	return err
 }
 
-// askedFor returns what a request is known by if it comes again: who asks, and for what.
+// askedFor returns a digest of the caller and the request, by which a repeated request is
+// recognized.
 func (rt *route) askedFor(ctx context.Context, r *http.Request, body any) ([]byte, error) {
 	said, err := fingerprintOf(r, body)
 	sum := sha256.Sum256(append(rt.keyOf(ctx, r.Method), said...))
@@ -94,7 +99,7 @@ func (rt *route) askedFor(ctx context.Context, r *http.Request, body any) ([]byt
 	return sum[:], err
 }
 
-// staying keeps the connection open for an answer that comes after a backup.
+// staying extends the write deadline for a response that follows a backup.
 func (rt *route) staying(w http.ResponseWriter) {
 	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(mostBackupWait + rt.op.Timeout + usual))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -102,7 +107,8 @@ func (rt *route) staying(w http.ResponseWriter) {
 	}
 }
 
-// waitOf returns how long a request waits for a backup: what its header Prefer says (RFC 7240), if that is a time.
+// waitOf returns the time that the request waits for a backup, from its header Prefer: wait=N (RFC
+// 7240), or the default.
 func waitOf(r *http.Request) time.Duration {
 	for _, one := range strings.Split(strings.Join(r.Header.Values("Prefer"), ","), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(one), "=")

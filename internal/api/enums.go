@@ -58,7 +58,7 @@ type enumInput struct {
 
 func (in *enumInput) enum() string { return in.Enum }
 
-// existingEnum looks for the enum that an operation's path names.
+// existingEnum fails if the enum in the path does not exist.
 func existingEnum[I any, P interface {
 	*I
 	enum() string

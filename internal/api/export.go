@@ -40,7 +40,7 @@ func (s *Server) exportTable(ctx context.Context, p *tenant.Project, in *exportT
 	return export{e}, err
 }
 
-// export answers with a table.
+// export responds with the rows of a table.
 type export struct{ *transfer.Export }
 
 var exportTypes = map[string]string{
@@ -50,11 +50,11 @@ var exportTypes = map[string]string{
 
 const (
 	exportBuffer = 64 << 10
-	exportLull   = 60 * time.Second // for a client to take a buffer
+	exportLull   = 60 * time.Second // for the client to accept one buffer
 )
 
-// ServeHTTP writes the table. What fails before the first byte is answered; afterwards the connection is cut off, so that
-// no part of a table looks like the whole.
+// ServeHTTP writes the table. A failure before the first byte gets an error response. A later one
+// aborts the connection, so that a truncated table does not look complete.
 func (e export) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer e.Close()
 
@@ -73,7 +73,7 @@ func (e export) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	switch {
-	case err == nil && !out.begun: // not even a header: a table of lines without rows
+	case err == nil && !out.begun: // JSON Lines of an empty table: no bytes were written
 		out.start()
 		w.WriteHeader(http.StatusOK)
 	case err != nil && !out.begun:
@@ -84,7 +84,8 @@ func (e export) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// leaving is an answer that is written for as long as the client goes on taking it.
+// leaving is a response that renews its write deadline with each write, and sets its headers before
+// the first one.
 type leaving struct {
 	http.ResponseWriter
 	control *http.ResponseController

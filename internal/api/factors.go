@@ -15,7 +15,7 @@ import (
 	"socle/internal/token"
 )
 
-// codesByAccount bounds wrong codes: who guesses has the password already.
+// codesByAccount limits wrong codes. Callers who reach it already know the password.
 var codesByAccount = platform.GuessLimit{
 	Network:   platform.Limit{Name: "second factor network", Most: 10, Window: time.Hour},
 	Strangers: platform.Limit{Name: "second factor", Most: 10, Window: time.Hour},
@@ -35,7 +35,7 @@ var getSecondFactor = Operation{
 	Access: signedIn, Errors: []int{401, 404, 500},
 }
 
-// factorState is what a user may see of their second factor.
+// factorState is the public state of a second factor.
 type factorState struct {
 	IsConfirmed   bool `json:"isConfirmed" doc:"Whether a log-in needs it."`
 	RecoveryCodes int  `json:"recoveryCodes" doc:"How many are left."`
@@ -58,7 +58,7 @@ type createSecondFactorInput struct {
 	}
 }
 
-// newFactor is a second factor to be confirmed, shown once.
+// newFactor is a second factor that awaits confirmation. It is shown once.
 type newFactor struct {
 	Secret string `json:"secret" doc:"In base32."`
 	URL    string `json:"url" doc:"otpauth://…, for a QR code."`
@@ -83,7 +83,8 @@ func (s *Server) createSecondFactor(
 		Header: http.Header{"Cache-Control": {"no-store"}}}, err
 }
 
-// factorKeyOf returns the key for what is kept of a user's second factor: another user's row opens nothing.
+// factorKeyOf returns the key that seals a user's second factor. It differs per user, so a row
+// copied to another user cannot be opened.
 func (s *Server) factorKeyOf(user uuid.UUID) []byte { return token.Derive(s.factorKey, user.String()) }
 
 var confirmSecondFactor = Operation{
@@ -153,7 +154,8 @@ func (s *Server) tellOfFactor(ctx context.Context, tx *platform.Store, id uuid.U
 	})
 }
 
-// matchCode returns the step of a code of the app. It fails with Unprocessable on the field code if it is none, and counts that.
+// matchCode returns the TOTP step of an app code. A wrong code is counted and fails with
+// Unprocessable on the field code.
 func (s *Server) matchCode(
 	ctx context.Context, user uuid.UUID, key []byte, f platform.Factor, code string,
 ) (int64, error) {
@@ -192,11 +194,13 @@ func (s *Server) wrongCode(ctx context.Context, user uuid.UUID) error {
 	return fault.OnField(fault.Unprocessable, "code", "invalid_code", "is wrong, or was used before")
 }
 
-// passing takes the code of a second factor in a transaction, and reports whether it was not taken before; nil where none is needed.
+// passing spends the code of a second factor within a transaction and reports whether it was
+// unused. nil: no code is needed.
 type passing func(ctx context.Context, tx *platform.Store) (bool, error)
 
-// secondFactor judges the code of a user who has shown their password. It fails with Unprocessable on the field code, second_factor_required or invalid_code,
-// unless the code is right, or none is needed.
+// secondFactor checks the code of a user whose password was verified. It fails with Unprocessable
+// on the field code, second_factor_required or invalid_code, unless the code is right or the user
+// has no confirmed factor.
 func (s *Server) secondFactor(ctx context.Context, user uuid.UUID, code string) (passing, error) {
 	f, err := s.platform.GetFactor(ctx, user)
 	if fault.Is(err, fault.NotFound) || err == nil && f.ConfirmedAt == nil {
@@ -222,7 +226,7 @@ func (s *Server) secondFactor(ctx context.Context, user uuid.UUID, code string) 
 	return func(ctx context.Context, tx *platform.Store) (bool, error) { return tx.SpendStep(ctx, user, step) }, err
 }
 
-// past runs f in a transaction that takes the code of the second factor, if one is needed.
+// past runs f in a transaction that first spends the code of the second factor, if one is needed.
 func (s *Server) past(ctx context.Context, pass passing, user uuid.UUID, f func(tx *platform.Store) error) error {
 	spent := errors.New("the code was taken before")
 	err := s.platform.InTx(ctx, func(tx *platform.Store) error {
@@ -247,7 +251,7 @@ var deleteSecondFactor = Operation{
 	Notes: "`code` is one of the app or a recovery code; one that was never confirmed needs none.",
 }
 
-// proof is what is asked of whoever does something to their account that can't be undone.
+// proof confirms an irreversible change of the user's own account.
 type proof struct {
 	Password string `json:"password" doc:"Your password."`
 	Code     string `json:"code,omitempty" maxLength:"64" doc:"Of the second factor, or a recovery code, if you have one."`

@@ -35,7 +35,7 @@ type createFieldBody struct {
 	ProjectInBody
 }
 
-// normalize makes one field a list of one.
+// normalize converts a single field to a list.
 func (*createFieldBody) normalize(v any) (any, string) {
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -108,7 +108,7 @@ func (s *Server) listFields(ctx context.Context, p *tenant.Project, in *formInpu
 	return form.ListFields(ctx, p, in.Form)
 }
 
-// fieldInput is the input of an operation on a field that takes nothing else.
+// fieldInput is the input of an operation that takes only the path of a field.
 type fieldInput struct {
 	Form  uuid.UUID `path:"formUUID" format:"uuid"`
 	Field uuid.UUID `path:"fieldUUID" format:"uuid"`

@@ -68,7 +68,7 @@ func (s *Server) createFile(ctx context.Context, p *tenant.Project, in *createFi
 		FullFileName: name, MimeType: mimeType, Content: in, Most: most}))
 }
 
-// mostBytes returns how large a file may be in this instance, whatever its container allows.
+// mostBytes returns the instance's maximum file size in bytes, regardless of the container's limit.
 func (s *Server) mostBytes(ctx context.Context) (int64, error) {
 	settings, err := s.platform.Settings(ctx)
 	return settings.MaxUploadSize, err

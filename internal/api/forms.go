@@ -26,7 +26,7 @@ func (s *Server) registerForms() {
 	within(s, unlinkForm, s.unlinkForm, nil)
 }
 
-// optional makes the schema of a member that may be absent that of its value.
+// optional gives an optional member the schema of its value.
 func optional[T any](registry huma.Registry) {
 	registry.RegisterTypeAlias(reflect.TypeFor[form.Opt[T]](), reflect.TypeFor[T]())
 }
@@ -80,7 +80,7 @@ func (s *Server) listForms(
 	return listOf(forms, page, total), err
 }
 
-// formInput is the input of an operation on a form that takes nothing else.
+// formInput is the input of an operation that takes only the path of a form.
 type formInput struct {
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
 }

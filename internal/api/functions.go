@@ -97,7 +97,7 @@ type functionInput struct {
 	Arguments *string `query:"arguments" maxLength:"2000" doc:"Types, separated by commas: integer,text."`
 }
 
-// functionName is what is left of a deleted function.
+// functionName identifies a deleted function.
 type functionName struct {
 	Schema string `json:"schema"`
 	Name   string `json:"name"`

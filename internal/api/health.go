@@ -10,23 +10,23 @@ import (
 
 func (s *Server) registerHealth() { open(s, listParts, s.listParts) }
 
-// How a part of the instance is.
+// Health of a component.
 const (
 	healthy  = "ok"
 	degraded = "degraded"
 	down     = "down"
 )
 
-// From here on a part counts as degraded.
+// Thresholds of the status degraded.
 const (
 	slowDatabase = time.Second
 	longWait     = 10 * time.Minute
 	littleSpace  = 1 << 30 // bytes
 	oldKey       = 365 * 24 * time.Hour
-	partTime     = 3 * time.Second // for each look
+	partTime     = 3 * time.Second // timeout of each check
 )
 
-// Part is how a part of the instance is.
+// Part is the health of a component of the instance.
 type Part struct {
 	Name    string           `json:"name"`
 	Status  string           `json:"status" enum:"ok,degraded,down"`
@@ -92,7 +92,7 @@ func worst(parts []Part) string {
 	return status
 }
 
-// part is ok unless something of it is not.
+// part returns a healthy component, or a degraded one if fine is false.
 func part(fine bool, figures map[string]int64, format string, args ...any) Part {
 	p := Part{Status: healthy, Detail: fmt.Sprintf(format, args...), Figures: figures}
 	if !fine {

@@ -22,15 +22,15 @@ const (
 	maxKey    = 255 // bytes
 )
 
-// rendered is an answer as it goes to the client.
+// rendered is a complete response.
 type rendered struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	Weight *weight `json:",omitzero"` // of the request's files, if it had some
+	Weight *weight `json:",omitzero"` // digest of the request's files; nil without files
 }
 
-// ServeHTTP writes the answer.
+// ServeHTTP writes the response.
 func (a rendered) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	for name, values := range a.Header {
 		w.Header()[name] = values
@@ -38,10 +38,11 @@ func (a rendered) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	send(w, a.Status, a.Body)
 }
 
-// repeatable reports whether the operation makes something, so that a repeated request would make another.
+// repeatable reports whether the operation creates an entity, so that an Idempotency-Key applies.
 func (rt *route) repeatable() bool { return rt.status == http.StatusCreated && rt.readable() }
 
-// keyOf returns what an Idempotency-Key is known by: it is the caller's own, and good for one operation.
+// keyOf returns the hash that identifies an Idempotency-Key. It covers the operation, the user and
+// the project, so each of them has its own keys.
 func (rt *route) keyOf(ctx context.Context, key string) []byte {
 	c := caller(ctx)
 	sum := sha256.Sum256([]byte(strings.Join([]string{rt.op.ID, c.User.String(), c.Project.UUID.String(), key}, "\n")))
@@ -49,9 +50,10 @@ func (rt *route) keyOf(ctx context.Context, key string) []byte {
 	return sum[:]
 }
 
-// once runs a request with an Idempotency-Key once: a repeated request with the same body gets the same answer. The
-// answer is kept sealed under the client's key, since it may contain a secret. A request that failed may be repeated;
-// it fails with Conflict, code already_done, if its change was committed and only the answer was lost.
+// once runs a request with an Idempotency-Key at most once. A repeated request with the same body
+// gets the stored response, which is sealed under the client's key, since it may contain a secret.
+// A failed request may be repeated. It fails with Conflict, code already_done, if its change was
+// committed and only the response was lost.
 func (rt *route) once(
 	ctx context.Context, r *http.Request, project *tenant.Project, input, body any,
 	run func(context.Context) (any, error),
@@ -114,7 +116,7 @@ func (rt *route) once(
 		err = rt.unlessDone(after, project, key, err)
 
 		if e := rt.platform.ReleaseRequest(after, key); e != nil {
-			rt.log.Error("release an Idempotency-Key", "error", e) // the next request with the key takes it over
+			rt.log.Error("release an Idempotency-Key", "error", e) // the next request with the key takes the claim over
 		}
 
 		return nil, err
@@ -136,14 +138,15 @@ func (rt *route) once(
 	}
 
 	if err := rt.platform.KeepAnswer(after, key, answer.Status, sealed); err != nil {
-		rt.log.Error("keep an answer for its Idempotency-Key", "error", err) // it was done, and the client is told so
+		rt.log.Error("keep an answer for its Idempotency-Key", "error", err) // the change is committed, so the client gets the response
 	}
 
 	return answer, nil
 }
 
-// unlessDone returns the failure of a request, or instead of it that the request's change is committed: a unique name
-// or a quota fails before the audit entry that has the key, and a lost connection leaves the outcome open.
+// unlessDone returns the failure of a request, or already_done if an earlier request with the key
+// committed the change. A unique name or a quota fails before the audit entry that has the key, and
+// a lost connection leaves the outcome open.
 func (rt *route) unlessDone(ctx context.Context, project *tenant.Project, key []byte, failure error) error {
 	auditKey := hex.EncodeToString(key)
 	err := rt.platform.CheckRequestDone(ctx, auditKey)
@@ -164,7 +167,7 @@ func (rt *route) unlessDone(ctx context.Context, project *tenant.Project, key []
 	return failure
 }
 
-// reopen returns an answer that was kept.
+// reopen decrypts a stored response.
 func reopen(sealed, sealing []byte) (rendered, error) {
 	var answer rendered
 	text, err := token.Open(sealing, sealed)
@@ -179,8 +182,9 @@ func reopen(sealed, sealing []byte) (rendered, error) {
 	return answer, nil
 }
 
-// fingerprintOf returns what tells a request from another under the same key: where it goes and what it says. Of an upload,
-// which is read once, it is how long it is; what it is, is weighed while it is read, see [weighed].
+// fingerprintOf returns a hash of the URL and the body, which distinguishes requests with the same
+// key. For an upload, whose body is read only once, it covers the length; [weighed] compares the
+// contents.
 func fingerprintOf(r *http.Request, body any) ([]byte, error) {
 	h := sha256.New()
 	h.Write([]byte(r.URL.RequestURI() + "\n"))

@@ -28,7 +28,7 @@ type importTableInput struct {
 	DataUpload
 }
 
-// ImportQuery says how a file of rows is read.
+// ImportQuery has the options for parsing a data file.
 type ImportQuery struct {
 	Format    string  `query:"format" enum:"csv,tsv,jsonl,xlsx" doc:"If it is not given, the file's ending or media type tells."`
 	Delimiter *string `query:"delimiter" maxLength:"1" minLength:"1" doc:"Between values; a comma, or for TSV a tab, if it is not given."`
@@ -103,7 +103,7 @@ func (s *Server) importRows(ctx context.Context, p *tenant.Project, in *importRo
 		return transfer.Imported{}, err
 	}
 
-	if _, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table); err != nil { // before the file comes
+	if _, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table); err != nil { // check before the file is received
 		return transfer.Imported{}, err
 	}
 

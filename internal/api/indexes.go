@@ -62,9 +62,10 @@ func (s *Server) getIndex(ctx context.Context, p *tenant.Project, in *indexInput
 	return all[i], nil
 }
 
-// indexesOf returns the indexes that a table has and those that are on their way.
+// indexesOf returns the indexes of a table, including those being built and those that failed.
 func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Table) ([]schema.Index, error) {
-	tries, err := s.jobs.ListIndexes(ctx, p.UUID, t.ID) // first: what is built in between is found there
+	// The jobs are listed before the catalog, which has the index if a job completes in between.
+	tries, err := s.jobs.ListIndexes(ctx, p.UUID, t.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func (s *Server) deleteIndex(ctx context.Context, p *tenant.Project, in *indexIn
 
 	deleted, err := schema.DeleteIndex(ctx, p.Owner(), p.UUID, in.Table, in.Index)
 	if failed && fault.Is(err, fault.NotFound) {
-		deleted, err = all[i], nil // nothing of it is there
+		deleted, err = all[i], nil // the failed build left nothing in the database
 	}
 
 	if err != nil || !failed {

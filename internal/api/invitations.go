@@ -20,7 +20,7 @@ func (s *Server) registerInvitations() {
 	open(s, acceptInvitation, s.acceptInvitation)
 }
 
-// Limits of mails to people who have not asked for any.
+// Limits of unsolicited mails.
 var (
 	invitationsByAddress   = platform.Limit{Name: "invitation address", Most: 120, Window: time.Hour}
 	invitationsByRecipient = platform.Limit{Name: "invitation recipient", Most: 10, Window: 24 * time.Hour}
@@ -52,7 +52,7 @@ func (s *Server) createInvitation(ctx context.Context, in *createInvitationInput
 	})
 }
 
-// invite has an address told of the invitation that f makes, if it may be told of one more.
+// invite creates an invitation by f and mails it, within the limits.
 func (s *Server) invite(
 	ctx context.Context, email string, f func(tx *platform.Store) (platform.Invited, error),
 ) (platform.Invited, error) {
@@ -169,7 +169,8 @@ func (s *Server) acceptInvitation(ctx context.Context, in *acceptInvitationInput
 	return s.platform.AcceptInvitation(ctx, link, caller(ctx).User)
 }
 
-// invitation returns the link in a token with which an address signs up, the zero UUID without a token.
+// invitation returns the UUID of the link in an invitation token after checking that it invites
+// email. It returns the zero UUID without a token.
 func (s *Server) invitation(ctx context.Context, text, email string) (uuid.UUID, error) {
 	if text == "" {
 		return uuid.Nil, nil
@@ -193,7 +194,8 @@ func (s *Server) invitation(ctx context.Context, text, email string) (uuid.UUID,
 	return link, nil
 }
 
-// badInvitation names the field by which sign-up takes an invitation's token.
+// badInvitation moves an Unprocessable error to the field of the sign-up body that holds the
+// invitation token.
 func badInvitation(err error) error {
 	if !fault.Is(err, fault.Unprocessable) {
 		return err

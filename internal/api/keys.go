@@ -17,7 +17,7 @@ func (s *Server) registerKeys() {
 	within(s, getJWTSecret, s.getJWTSecret, nil)
 }
 
-// keyMetadata shows a new key, once.
+// keyMetadata has a new key, which is shown once.
 type keyMetadata struct {
 	Key string `json:"key" doc:"The key itself, which is shown now and never again."`
 }
@@ -85,7 +85,7 @@ var getJWTSecret = Operation{
 	Notes: "A server of yours that knows it can sign tokens (HS256) by which the rows API knows your users: `role` is `anon`, `authenticated` or `service_role`, and policies see all claims.",
 }
 
-// jwtSecret is what a project's tokens are signed with.
+// jwtSecret is the key that signs a project's tokens.
 type jwtSecret struct {
 	Secret    string `json:"secret" doc:"Its characters as they stand are the bytes of the key."`
 	Algorithm string `json:"algorithm" enum:"HS256"`

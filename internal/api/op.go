@@ -20,46 +20,47 @@ import (
 	"socle/internal/tenant"
 )
 
-// Operation declares an operation once. Its route, its place in the OpenAPI document, who may call it,
-// how its input is judged and with which statuses it fails follow from here.
+// Operation declares an operation. Its route, its OpenAPI description, its access check, the
+// validation of its input and its failure statuses follow from the declaration.
 type Operation struct {
-	ID      string // camelCase verb and noun, the handler's name
+	ID      string // camelCase verb and noun, same as the handler
 	Method  string
 	Path    string
 	Summary string
-	Notes   string // what a user has to know beyond the summary, in Markdown
+	Notes   string // Markdown, for users: contract beyond the summary
 	Access  Access
-	Errors  []int // the failure statuses, closed: a failure is written with one of these
-	// the answer is an array that holds the envelope, as the specification has it for the list of files
+	Errors  []int // failure statuses; the list is closed
+	// The response is an array that contains the envelope, as the specification defines it for the
+	// list of files.
 	Wrapped bool
-	Timeout time.Duration // 0 means usual
-	// sets headers of every answer, by a protocol of its own that the OpenAPI document leaves out
+	Timeout time.Duration // 0: usual; negative: none
+	// Protocol sets headers of every response, for a protocol that the OpenAPI document omits.
 	Protocol func(http.Header)
-	Success  int // 0 means 201 for POST, which creates, and 200 for all else
+	Success  int // 0: 201 for POST, else 200
 
-	Grows       bool // it is refused while the project's database has more bytes than it may
-	Destructive bool // a backup may have to be completed before it, see destructive.go
+	Grows       bool // refused while the project's database exceeds its quota
+	Destructive bool // may require a completed backup, see destructive.go
 }
 
-// The failure statuses that operations share. The specification's ten closed lists are reads, writes and
-// their likes without 422; all other operations answer by their nature.
+// Failure statuses that operations share. The specification fixes the lists of ten operations;
+// all others declare the statuses that apply.
 var (
 	specified         = []int{400, 401, 500}
 	specifiedWithBody = []int{400, 401, 422, 500}
 	reading           = []int{400, 401, 403, 404, 500}
 	creating          = []int{400, 401, 403, 409, 422, 500}
-	looking           = []int{400, 401, 404, 500}                // what every member may read
-	shaping           = []int{400, 401, 403, 404, 409, 422, 500} // the structure of a project's database
+	looking           = []int{400, 401, 404, 500}                // reads that every member may do
+	shaping           = []int{400, 401, 403, 404, 409, 422, 500} // changes of a project's schema
 	unshaping         = []int{400, 401, 403, 404, 409, 500}
 )
 
 const (
-	usual   = 10 * time.Second // what an operation may take
-	lasting = 30 * time.Second // what one that changes a database's structure may take
+	usual   = 10 * time.Second // default timeout of an operation
+	lasting = 30 * time.Second // timeout of schema changes and other long operations
 )
 
-// Answer is the result of an operation that says more than its content. An operation with nothing to
-// add returns the content itself.
+// Answer is the result of an operation that returns metadata or headers beside its content. Other
+// operations return the content itself.
 type Answer[C, M any] struct {
 	Content  C
 	Metadata M
@@ -79,30 +80,30 @@ type answer interface {
 	types() (content, metadata reflect.Type)
 }
 
-// ProjectInBody is embedded in a body that may name the project once more.
+// ProjectInBody is embedded in a body that may repeat the project.
 type ProjectInBody struct {
 	ProjectUUID *uuid.UUID `json:"projectUUID,omitempty" format:"uuid" doc:"If given, the project that the request acts in."`
 }
 
 func (b ProjectInBody) project() *uuid.UUID { return b.ProjectUUID }
 
-// uploading is an input that embeds [Upload].
+// uploading is implemented by inputs that embed [Upload].
 type uploading interface {
 	begin(w http.ResponseWriter, r *http.Request) error
 }
 
-// attaching is an input that embeds [Attached].
+// attaching is implemented by inputs that embed [Attached].
 type attaching interface {
 	attach(ctx context.Context, rt *route, w http.ResponseWriter, r *http.Request) (body any, give func(), err error)
 }
 
-// normalizer is a body that takes more than one form. normalize brings a value into the form that the schema describes;
-// prefix is what that adds in front of the client's field names.
+// normalizer is a body that has several forms. normalize converts a value to the form that the
+// schema describes. prefix is the path that the conversion adds to field names.
 type normalizer interface {
 	normalize(v any) (normal any, prefix string)
 }
 
-// route is an operation with all that was derived from it.
+// route is an operation with the properties derived from its declaration.
 type route struct {
 	*Server
 	op       Operation
@@ -111,26 +112,26 @@ type route struct {
 	params   []param
 	body     *huma.Schema // nil: no JSON body
 	bodyAt   []int
-	shape    *shape // of the body, as it is read
+	shape    *shape // of the body, for the parser
 	upload   bool
-	sent     bool // a file is the body itself
-	attached bool // files may come with the JSON body
+	sent     bool // the body is the raw file
+	attached bool // files may accompany the JSON body
 	output   reflect.Type
 
-	twin *route // reads what this one changes; nil if none does
+	twin *route // GET route of the same path; nil if there is none
 
 	run      func(ctx context.Context, p *tenant.Project, input any) (any, error)
-	existing func(ctx context.Context, p *tenant.Project, input any) error // nil: nothing to look for
+	existing func(ctx context.Context, p *tenant.Project, input any) error // nil: no existence check
 }
 
-// open registers an operation that needs no project.
+// open registers an operation outside of projects.
 func open[I, O any](s *Server, op Operation, handler func(context.Context, *I) (O, error)) {
 	register[I, O](s, op, func(ctx context.Context, _ *tenant.Project, input any) (any, error) {
 		return handler(ctx, input.(*I))
 	}, nil)
 }
 
-// openChecked is open for an operation whose target must be looked at before the rules of its fields.
+// openChecked is open with an existence check, see within.
 func openChecked[I, O any](
 	s *Server, op Operation, handler func(context.Context, *I) (O, error), existing func(context.Context, *I) error,
 ) {
@@ -139,9 +140,9 @@ func openChecked[I, O any](
 	}, func(ctx context.Context, _ *tenant.Project, input any) error { return existing(ctx, input.(*I)) })
 }
 
-// within registers an operation that acts in a project: op.Access says how the request names it and
-// what role the caller needs there. existing fails if what the operation acts on is not there; it is asked only when
-// a rule of the body is broken, since that a thing is missing comes before what is wrong with the fields. It may be nil.
+// within registers an operation in a project. op.Access defines the project and the required role.
+// existing fails if the operation's target does not exist. It runs only after the validation of the
+// body has failed, since a missing target takes precedence over invalid fields. It may be nil.
 func within[I, O any](
 	s *Server, op Operation, handler func(context.Context, *tenant.Project, *I) (O, error),
 	existing func(context.Context, *tenant.Project, *I) error,
@@ -181,11 +182,11 @@ func register[I, O any](
 	}
 	if op.Access.inProject() && !op.Access.paused && slices.Contains(op.Errors, http.StatusNotFound) &&
 		!slices.Contains(op.Errors, http.StatusConflict) {
-		// the project is paused; the specified operations know no 409
+		// for a paused project; specified operations omit 409
 		rt.op.Errors = withStatus(op.Errors, http.StatusConflict)
 	}
 	if op.Grows && slices.Contains(rt.op.Errors, http.StatusConflict) {
-		// the specified operations know no 413 either
+		// specified operations omit 413
 		rt.op.Errors = withStatus(rt.op.Errors, http.StatusRequestEntityTooLarge)
 	}
 	if op.Timeout == 0 {
@@ -205,7 +206,7 @@ func register[I, O any](
 		}
 
 		if slices.Contains(rt.op.Errors, http.StatusConflict) && rt.op.mostBody() > bodyAllowance {
-			rt.op.Errors = withStatus(rt.op.Errors, http.StatusTooManyRequests) // nor 429
+			rt.op.Errors = withStatus(rt.op.Errors, http.StatusTooManyRequests) // specified operations omit 429
 		}
 	}
 
@@ -224,7 +225,7 @@ func register[I, O any](
 	}
 }
 
-// withStatus returns a list of failure statuses with one that it may have already.
+// withStatus returns the sorted list with status added, unless it is present.
 func withStatus(list []int, status int) []int {
 	if slices.Contains(list, status) {
 		return list
@@ -236,8 +237,8 @@ func withStatus(list []int, status int) []int {
 	return list
 }
 
-// ServeHTTP takes a request through its stations: who asks, what is sent, where it acts, whether
-// it keeps the rules, and what it does.
+// ServeHTTP runs the stages of a request: authentication, parameters, body, authorization,
+// validation, handler.
 func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	httpx.From(r.Context()).Route = rt.op.Method + " " + rt.op.Path
 
@@ -298,7 +299,7 @@ func (rt *route) serve(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return result, rt.op.Access.overtaken(ctx, rt.Server, project, err)
 }
 
-// act judges the body and runs the operation.
+// act validates the body and runs the operation.
 func (rt *route) act(
 	ctx context.Context, r *http.Request, project *tenant.Project, input reflect.Value, body any,
 ) (any, error) {
@@ -326,7 +327,7 @@ func (rt *route) act(
 		})
 	})
 	if err == nil && project != nil && project.Full() && !reads(rt.op.Method) {
-		if _, err := rt.lifecycle.GetSize(ctx, project.UUID); err != nil { // it may have made room
+		if _, err := rt.lifecycle.GetSize(ctx, project.UUID); err != nil { // the operation may have freed space
 			rt.log.Warn("measure a project's database", "project", project.UUID, "error", err)
 		}
 	}
@@ -334,10 +335,10 @@ func (rt *route) act(
 	return result, named(err, prefix)
 }
 
-// slim is an input of an operation that Grows that may ask for something that takes no room.
+// slim is an input of a Grows operation that may request a change that takes no space.
 type slim interface{ slim() bool }
 
-// fits fails with TooLarge if the operation takes room in the project's database and that has none.
+// fits fails with TooLarge if the operation takes space in a database that exceeds its quota.
 func (rt *route) fits(project *tenant.Project, input any) error {
 	if s, ok := input.(slim); !rt.op.Grows || !project.Full() || ok && s.slim() {
 		return nil
@@ -345,13 +346,14 @@ func (rt *route) fits(project *tenant.Project, input any) error {
 	return tenant.ErrFull
 }
 
-// withFiles reports whether files come with the JSON body.
+// withFiles reports whether files accompany the JSON body.
 func (rt *route) withFiles(r *http.Request) bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return rt.attached && err == nil && media == "multipart/form-data"
 }
 
-// named gives the fields at fault the names that the client knows them by, without what a normalizer added.
+// named removes the prefix of a normalizer from the field names of an error, to restore the
+// client's names.
 func named(err error, prefix string) error {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok || prefix == "" {
@@ -368,8 +370,8 @@ func named(err error, prefix string) error {
 	return &renamed
 }
 
-// read reads the body as far as its form goes: JSON, or the beginning of a multipart body. What it takes of the budget for bodies is
-// given back by give, which is never nil.
+// read reads a JSON body, or the start of a multipart body. give releases the memory reserved from
+// the body budget; it is never nil.
 func (rt *route) read(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, input reflect.Value,
 ) (body any, give func(), err error) {
@@ -402,7 +404,7 @@ func (rt *route) read(
 		return input.Interface().(attaching).attach(ctx, rt, w, r)
 	}
 
-	// What curl says when it is told nothing is taken for JSON, if it is JSON.
+	// curl sends this content type by default; the body is parsed as JSON.
 	if err != nil || media != "application/json" && media != "application/x-www-form-urlencoded" {
 		return nil, give, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be application/json")
 	}
@@ -413,7 +415,8 @@ func (rt *route) read(
 	return rt.readJSON(ctx, w, r)
 }
 
-// fill judges a body by its schema and reads it into the input. It returns what was put in front of the client's field names.
+// fill validates a body against its schema and decodes it into the input. It returns the prefix
+// that a normalizer added to field names.
 func (rt *route) fill(input reflect.Value, body any, project *tenant.Project) (prefix string, err error) {
 	if rt.body == nil {
 		return "", nil
@@ -437,7 +440,7 @@ func (rt *route) fill(input reflect.Value, body any, project *tenant.Project) (p
 	}
 
 	if err := json.Unmarshal(text, field.Addr().Interface()); err != nil {
-		return prefix, err // what keeps the rules fits the type, or the rules are wrong
+		return prefix, err // the schema and the Go type disagree: a programming error
 	}
 
 	b, ok := field.Interface().(interface{ project() *uuid.UUID })
@@ -449,14 +452,14 @@ func (rt *route) fill(input reflect.Value, body any, project *tenant.Project) (p
 	return prefix, nil
 }
 
-// unprocessable returns the failure of the fields of a body.
+// unprocessable returns the failure of invalid body fields.
 func unprocessable(faults []fault.Field) error {
 	return &fault.Error{Kind: fault.Unprocessable, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
 }
 
-// write answers with a result.
+// write responds with a result.
 func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
-	if h, ok := result.(http.Handler); ok { // a file, or an answer that was kept
+	if h, ok := result.(http.Handler); ok { // a file or a stored response
 		h.ServeHTTP(w, r)
 		return
 	}
@@ -475,7 +478,7 @@ func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
 	answer.ServeHTTP(w, r)
 }
 
-// render makes the answer of a result.
+// render converts a result to a response.
 func (rt *route) render(result any) rendered {
 	if d, ok := result.(plainJSON); ok {
 		return rendered{Status: rt.status, Header: http.Header{}, Body: d}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Slices of ours are never null in JSON; huma keeps this choice in a variable of its package.
+// Slices are never null in JSON; huma keeps this setting in a package variable.
 func init() { huma.DefaultArrayNullable = false }
 
 const introduction = `Users, organizations, projects, and all that belongs to a project: tables, functions, forms, files, backups.
@@ -23,7 +23,7 @@ message by its status in ` +
 	"`errors`, and in `metadata` a stable `code`, a `detail` for people, the `fields` at fault and the `requestId`" +
 	`.`
 
-// newOpenAPI returns an empty document, and the registry of its schemas.
+// newOpenAPI returns an empty document and its schema registry.
 func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	registry.RegisterTypeAlias(reflect.TypeFor[uuid.UUID](), reflect.TypeFor[uuidSchema]())
@@ -44,15 +44,16 @@ func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 		}},
 	}}
 
-	config.AllowAdditionalPropertiesByDefault = true // unknown members of a body are ignored
-	huma.NewAPI(config, nil)                         // hands the registry its configuration
+	config.AllowAdditionalPropertiesByDefault = true // unknown body members are ignored
+	huma.NewAPI(config, nil)                         // configures the registry
 	failed := registry.Schema(reflect.TypeFor[failure](), true, "")
 	registry.Map()["Failed"] = envelopeSchema(&huma.Schema{Type: huma.TypeString, Enum: []any{"null"}}, failed, false)
 
 	return config.OpenAPI, registry
 }
 
-// schemaName names a type as users know the thing; only names that two packages share need the package.
+// schemaName returns the name of a type's schema: the type's own name, or one with its package
+// where two packages share a name.
 func schemaName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -73,7 +74,7 @@ func schemaName(t reflect.Type, hint string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// uuidSchema stands for a UUID in schemas.
+// uuidSchema is the schema type of a UUID.
 type uuidSchema struct{}
 
 // Schema returns the schema of a UUID.
@@ -147,7 +148,7 @@ func (rt *route) describe(output reflect.Type) {
 
 	op.Responses[strconv.Itoa(rt.status)] = rt.describeSuccess(output)
 	failures := rt.op.Errors
-	if output == reflect.TypeFor[download]() { // what net/http answers to Range and If-None-Match
+	if output == reflect.TypeFor[download]() { // responses of net/http to Range and If-None-Match
 		op.Responses["206"] = rt.describeSuccess(output)
 		op.Responses["206"].Description = "A range of the bytes"
 		op.Responses["304"] = &huma.Response{Description: "The bytes are those that the client has"}
@@ -214,7 +215,7 @@ func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 	}
 }
 
-// describeAccess says who may call, after what else there is to say.
+// describeAccess returns the notes followed by the access rule.
 func (op Operation) describeAccess() string {
 	var who string
 	switch op.Access.by {
@@ -246,7 +247,7 @@ func (op Operation) describeAccess() string {
 // Document returns the OpenAPI 3.1 document of the platform API, indented.
 func Document() []byte { return documentText() }
 
-// documentText is the same for all servers, and made when it is first asked for: until then no server describes its operations.
+// documentText generates the document on first use. It is the same for all servers.
 var documentText = sync.OnceValue(func() []byte {
 	s := New(Config{})
 	for _, rt := range s.routes {

@@ -16,14 +16,14 @@ func (s *Server) registerOrganizations() {
 	open(s, deleteOrganization, s.deleteOrganization)
 }
 
-// Failures of operations that change an organization.
+// Failure statuses of operations that change an organization.
 var changingOrganization = []int{400, 401, 403, 404, 422, 500}
 
 type organizationInput struct {
 	UUID uuid.UUID `path:"organizationUUID" format:"uuid"`
 }
 
-// OrganizationBody is what an organization is made of.
+// OrganizationBody has the fields of an organization that users set.
 type OrganizationBody struct {
 	Name string `json:"name" minLength:"1" maxLength:"100"`
 }

@@ -19,12 +19,12 @@ import (
 // path, query or header, of type string, int, bool, *string, uuid.UUID or time.Time.
 type param struct {
 	in, name string
-	index    []int // nil: judged here, read elsewhere
+	index    []int // nil: only validated here
 	required bool
 	schema   *huma.Schema
 }
 
-// paramsOf returns the parameters of an input type, those of embedded structs included.
+// paramsOf returns the parameters of an input type, including those of embedded structs.
 func paramsOf(registry huma.Registry, input reflect.Type) []param {
 	var params []param
 	for _, f := range reflect.VisibleFields(input) {
@@ -44,13 +44,14 @@ func paramsOf(registry huma.Registry, input reflect.Type) []param {
 	return params
 }
 
-// OtherQuery is embedded in the input of an operation that lets query parameters through that it does not know.
+// OtherQuery is embedded in the input of an operation that ignores unknown query parameters.
 type OtherQuery struct{}
 
 func (OtherQuery) takesOthers() {}
 
-// bind reads the parameters of a request into the input, and returns those at fault. Each may be given
-// once; what an operation with query parameters does not know is at fault too, unless it embeds [OtherQuery].
+// bind reads and validates the parameters of a request, and returns the invalid ones. A repeated
+// parameter is invalid. An unknown query parameter is invalid if the operation has query parameters
+// and does not embed [OtherQuery].
 func bind(params []param, r *http.Request, input reflect.Value) []fault.Field {
 	check := rules{}
 
@@ -131,17 +132,17 @@ func (p param) bind(check *rules, values []string, field reflect.Value) {
 	case bool:
 		field.SetBool(text == "true")
 	case time.Time:
-		t, _ := time.Parse(time.RFC3339Nano, text) // checked above
+		t, _ := time.Parse(time.RFC3339Nano, text) // validated above
 		field.Set(reflect.ValueOf(t))
 	case int:
-		n, _ := strconv.Atoi(text) // checked above
+		n, _ := strconv.Atoi(text) // validated above
 		field.SetInt(int64(n))
 	default:
 		set(field, reflect.ValueOf(text))
 	}
 }
 
-// set sets a field, or what it points to, to a value of its kind.
+// set assigns value to a field, or to a new value that a pointer field points to.
 func set(field, value reflect.Value) {
 	if field.Kind() == reflect.Pointer {
 		field.Set(reflect.New(field.Type().Elem()))
@@ -151,7 +152,7 @@ func set(field, value reflect.Value) {
 	field.Set(value.Convert(field.Type()))
 }
 
-// document adds the parameters to an operation's description.
+// document adds the parameters to an OpenAPI operation.
 func document(op *huma.Operation, params []param) {
 	for _, p := range params {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: p.name, In: p.in, Required: p.required,
@@ -159,7 +160,7 @@ func document(op *huma.Operation, params []param) {
 	}
 }
 
-// clip shortens what a client sent before it is sent back.
+// clip truncates client input that is echoed in an error.
 func clip(s string) string {
 	const most = 64
 	if len(s) <= most {

@@ -14,7 +14,8 @@ import (
 	"socle/internal/token"
 )
 
-// Limits of what makes us send mails, which are counted whether there is such an account or not, and of setting passwords by them.
+// Limits of mails and of password resets. Requests for mails count whether the account exists or
+// not.
 var (
 	mailsByAddress  = platform.Limit{Name: "mail address", Most: 20, Window: time.Hour}
 	resetsByAddress = platform.Limit{Name: "reset address", Most: 30, Window: time.Hour}
@@ -105,7 +106,8 @@ func (s *Server) resetPassword(ctx context.Context, in *resetPasswordInput) (not
 	})
 }
 
-// resettable returns the user that a link lets set a new password, before a password is hashed for nothing.
+// resettable returns the user whose password a reset link may set. It runs before the new password
+// is hashed, which is expensive.
 func (s *Server) resettable(ctx context.Context, text string) (link uuid.UUID, user platform.User, err error) {
 	id, ok := token.ParseLink(s.linkKey, platform.PasswordReset, text)
 	if !ok {
@@ -180,8 +182,8 @@ func (s *Server) changeEmail(ctx context.Context, in *changeEmailInput) (nothing
 	})
 }
 
-// confirmPassword returns the caller if this is their password. It fails with Unprocessable on the field password if not; wrong
-// ones count as failed log-ins do.
+// confirmPassword returns the calling user if password is theirs. Otherwise it fails with
+// Unprocessable on the field password, and counts a failed log-in.
 func (s *Server) confirmPassword(ctx context.Context, password string) (platform.User, error) {
 	user, hash, err := s.platform.CredentialsOf(ctx, caller(ctx).User)
 	if fault.Is(err, fault.NotFound) {
@@ -222,7 +224,7 @@ type confirmEmailInput struct {
 	}
 }
 
-// confirmedEmail is an address that is a user's from now on.
+// confirmedEmail is the new address of a user.
 type confirmedEmail struct {
 	Email string `json:"email"`
 }

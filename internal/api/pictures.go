@@ -14,7 +14,8 @@ import (
 const picturesNote = "With `width`, `height`, `format` or `quality` a picture (JPEG, PNG, GIF, WebP) comes scaled and encoded anew, upright, and without what its file tells beside the pixels. " +
 	"It is never made larger than it is."
 
-// PictureQuery is embedded in the input of an operation that answers with a file, or with a variant of it if it is a picture.
+// PictureQuery is embedded in the input of an operation that returns a file, or a variant of it if
+// it is a picture.
 type PictureQuery struct {
 	Width   int    `query:"width" minimum:"1" maximum:"4096" doc:"Pixels. The height follows, if it is not given."`
 	Height  int    `query:"height" minimum:"1" maximum:"4096" doc:"Pixels. The width follows, if it is not given."`
@@ -23,7 +24,7 @@ type PictureQuery struct {
 	Quality int    `query:"quality" minimum:"1" maximum:"100" doc:"Of JPEG; 80 if it is not given."`
 }
 
-// SignedPicture is a [PictureQuery] that a URL is signed for.
+// SignedPicture is the [PictureQuery] of a signed URL.
 type SignedPicture struct {
 	Width   int    `json:"width,omitempty" minimum:"1" maximum:"4096"`
 	Height  int    `json:"height,omitempty" minimum:"1" maximum:"4096"`
@@ -32,7 +33,7 @@ type SignedPicture struct {
 	Quality int    `json:"quality,omitempty" minimum:"1" maximum:"100"`
 }
 
-// check fails with Unprocessable if the picture is not a variant, or breaks a rule.
+// check fails with Unprocessable if the picture selects no variant, or an invalid one.
 func (p *SignedPicture) check() error {
 	switch {
 	case p == nil:
@@ -48,7 +49,8 @@ func (p *SignedPicture) check() error {
 
 func (q PictureQuery) fitsNothing() bool { return q.Fit != "" && (q.Width == 0 || q.Height == 0) }
 
-// signedFor returns what a URL that is signed is for: the picture that it was signed for, and if it was not for one, what it says itself.
+// signedFor returns the variant that the URL was signed for. If the URL was signed for the whole
+// file, it returns the variant in the query.
 func (q PictureQuery) signedFor(of *signed) (PictureQuery, error) {
 	if of.Picture == nil {
 		return q, nil
@@ -61,7 +63,7 @@ func (q PictureQuery) signedFor(of *signed) (PictureQuery, error) {
 	return PictureQuery(*of.Picture), nil
 }
 
-// spec returns what is asked for; nil if it is the file itself.
+// spec returns the requested variant, or nil for the file itself.
 func (q PictureQuery) spec() (*picture.Spec, error) {
 	if q == (PictureQuery{}) {
 		return nil, nil

@@ -7,7 +7,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// plainJSON is an answer that is JSON as it stands, without an envelope.
+// plainJSON is a JSON response without an envelope.
 type plainJSON []byte
 
 var getProjectOpenAPI = Operation{

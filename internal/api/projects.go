@@ -47,7 +47,8 @@ func (s *Server) createProject(ctx context.Context, in *createProjectInput) (pla
 		Organization: organization, Name: in.Body.Name, Description: in.Body.Description})
 }
 
-// organization returns the organization that the caller may make projects in: the named one, or their own.
+// organization returns the organization for a new project: the named one, or the caller's own. The
+// caller must be at least admin there.
 func (s *Server) organization(ctx context.Context, named *uuid.UUID) (uuid.UUID, error) {
 	user, err := s.platform.GetUser(ctx, caller(ctx).User)
 	if err != nil {

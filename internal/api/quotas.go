@@ -16,7 +16,7 @@ func (s *Server) registerQuotas() {
 	within(s, updateQuota, s.updateQuota, nil)
 }
 
-// quota is what a project may come to, and comes to: its files, and its database.
+// quota is the quota and the current usage of a project's files and database.
 type quota struct {
 	object.Quota
 	tenant.Size
@@ -67,7 +67,7 @@ func (s *Server) updateQuota(ctx context.Context, p *tenant.Project, in *updateQ
 			return quota{}, err
 		}
 
-		// last, for it is another database's and kept at once
+		// Last, since it changes the platform database and commits at once.
 		size, err := s.lifecycle.UpdateSize(ctx, p.UUID, b.MaxDatabaseBytes)
 		return quota{files, size}, err
 	})

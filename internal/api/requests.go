@@ -35,7 +35,7 @@ type listRequestsInput struct {
 	To        string    `query:"to" maxLength:"40" doc:"List requests before this time (RFC 3339)."`
 }
 
-// requestsMetadata says where a list goes on.
+// requestsMetadata has the cursor of the next page.
 type requestsMetadata struct {
 	Limit int     `json:"limit"`
 	Next  *string `json:"next" nullable:"true" doc:"The cursor of the next part; null at the end."`
@@ -68,7 +68,7 @@ func (s *Server) listRequests(
 	}, err
 }
 
-// timeOf reads a time from a parameter; the zero time if it was not given.
+// timeOf parses an RFC 3339 parameter; an empty one is the zero time.
 func timeOf(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -83,7 +83,7 @@ func timeOf(name, text string) (time.Time, error) {
 	return at, nil
 }
 
-// A cursor is the microseconds of a request's time and its UUID, as text that says nothing to a client.
+// A cursor encodes the microseconds of a request's time and its UUID. It is opaque to clients.
 
 func formatCursor(k *platform.RequestKey) *string {
 	if k == nil {

@@ -23,7 +23,7 @@ func (s *Server) registerResponses() {
 	within(s, getFormStatistics, s.getFormStatistics, nil)
 }
 
-// ResponseFilter is embedded in the input of what goes through a form's responses.
+// ResponseFilter is embedded in the input of an operation that reads a form's responses.
 type ResponseFilter struct {
 	State  string `query:"state" enum:"partial,complete" doc:"Both, if it is not given."`
 	From   string `query:"from" doc:"Begun at this moment or later: a date, or RFC 3339."`
@@ -55,7 +55,7 @@ func (s *Server) listResponses(
 	return listOf(responses, page, total), err
 }
 
-// responseInput is the input of an operation on a response that takes nothing else.
+// responseInput is the input of an operation that takes only the path of a response.
 type responseInput struct {
 	Form     uuid.UUID `path:"formUUID" format:"uuid"`
 	Response uuid.UUID `path:"responseUUID" format:"uuid"`
@@ -117,12 +117,12 @@ func (s *Server) exportResponses(
 	return spreadsheet{e}, err
 }
 
-// spreadsheet answers with CSV, as long as the client goes on taking it.
+// spreadsheet responds with CSV, and renews the write deadline while the client reads.
 type spreadsheet struct{ export *form.Export }
 
 func (spreadsheet) mediaType() string { return "text/csv" }
 
-// ServeHTTP writes the lines. Once they have begun a failure can only cut them off.
+// ServeHTTP writes the lines. A failure aborts the connection, since the status is already sent.
 func (s spreadsheet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/csv; charset=utf-8; header=present")

@@ -15,13 +15,14 @@ import (
 	"socle/internal/fault"
 )
 
-// rules judges values by the schema that the OpenAPI document shows, and collects the fields at fault.
+// rules validates values against their schemas in the OpenAPI document, and collects invalid
+// fields.
 type rules struct {
 	registry huma.Registry
 	faults   []fault.Field
 }
 
-// mostFaults bounds what an answer reports; the rest is no less at fault.
+// mostFaults limits the number of reported fields; further invalid fields are omitted.
 const mostFaults = 100
 
 func (r *rules) fail(path, code, format string, args ...any) {
@@ -36,7 +37,7 @@ func (r *rules) check(path string, s *huma.Schema, v any) {
 	}
 
 	if v == nil {
-		if !s.Nullable && s.Type != "" { // without a type, anything goes
+		if !s.Nullable && s.Type != "" { // a schema without a type accepts any value
 			r.fail(path, "invalid_type", "must be %s, not null", article(s.Type))
 		}
 		return
@@ -178,12 +179,13 @@ func list(values []any) string {
 	return b.String()
 }
 
-// isUUID reports whether text is a UUID in its usual spelling, and in no other that parsers take.
+// isUUID reports whether text is a UUID in canonical form; other forms that parsers accept are
+// rejected.
 func isUUID(text string) bool {
 	return len(text) == 36 && uuid.Validate(text) == nil
 }
 
-// isMoment reports whether text is a time as RFC 3339 has it.
+// isMoment reports whether text is an RFC 3339 timestamp.
 func isMoment(text string) bool {
 	_, err := time.Parse(time.RFC3339Nano, text)
 	return err == nil

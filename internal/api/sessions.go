@@ -23,7 +23,7 @@ func (s *Server) registerSessions() {
 	open(s, deleteOtherSessions, s.deleteOtherSessions)
 }
 
-// tokens is what a session is used with.
+// tokens has the credentials of a session.
 type tokens struct {
 	Token            string    `json:"token" doc:"A JWT for the Authorization header."`
 	TokenType        string    `json:"tokenType" enum:"Bearer"`
@@ -34,7 +34,7 @@ type tokens struct {
 
 type signedInUser = Answer[platform.User, tokens]
 
-// signIn opens a session of a user whose password has this hash.
+// signIn creates a session for a user. hash is the password hash that was verified.
 func (s *Server) signIn(
 	ctx context.Context, store *platform.Store, user platform.User, hash string,
 ) (signedInUser, error) {
@@ -50,7 +50,7 @@ func (s *Server) signIn(
 	return s.signedIn(user, session)
 }
 
-// signedIn answers with the tokens of a session.
+// signedIn responds with the tokens of a session.
 func (s *Server) signedIn(user platform.User, session platform.RefreshableSession) (signedInUser, error) {
 	access, claims, err := s.keys().Sign(user.UUID, session.UUID, time.Now())
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Server) signedIn(user platform.User, session platform.RefreshableSessio
 	}, nil
 }
 
-// client returns from where a request comes.
+// client returns the address and user agent of the client.
 func client(ctx context.Context) platform.Client {
 	request := httpx.From(ctx)
 	return platform.Client{Address: request.Client.String(), Agent: request.Agent}

@@ -17,7 +17,7 @@ func (s *Server) registerSignedURLs() {
 	within(s, createSignedUpload, s.createSignedUpload, s.findSignedContainer)
 }
 
-// SignedURL is an address that needs no token.
+// SignedURL is a URL that needs no token.
 type SignedURL struct {
 	URL       string    `json:"url"`
 	Method    string    `json:"method" enum:"GET,PUT"`
@@ -26,7 +26,8 @@ type SignedURL struct {
 
 type signedAnswer = Answer[SignedURL, struct{}]
 
-// signedFor answers with an address that is signed. Whoever has it needs nothing else, so nobody on the way keeps the answer.
+// signedFor responds with a signed URL. The URL alone grants access, so the response must not be
+// cached.
 func (s *Server) signedFor(method, path string, of signed) signedAnswer {
 	return signedAnswer{Content: SignedURL{URL: s.sign(method, path, of),
 		Method: method, ExpiresAt: time.Unix(of.Expires, 0)},

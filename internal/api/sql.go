@@ -19,10 +19,10 @@ func (s *Server) registerSQL() {
 	within(s, listQueries, s.listQueries, nil)
 }
 
-// AnyValue is any value of JSON, as it was written.
+// AnyValue is any JSON value, as written.
 type AnyValue struct{ jsontext.Value }
 
-// Schema says that anything goes.
+// Schema returns a schema without constraints.
 func (AnyValue) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Description: "Any value of JSON."}
 }
@@ -48,7 +48,7 @@ type runSQLInput struct {
 	}
 }
 
-// spares reports whether the statements can destroy nothing.
+// spares reports whether the statements are read-only.
 func (in *runSQLInput) spares() bool { return in.Body.ReadOnly == nil || *in.Body.ReadOnly }
 
 func (s *Server) runSQL(ctx context.Context, p *tenant.Project, in *runSQLInput) (statement.Answer, error) {

@@ -20,7 +20,7 @@ var getStatistics = Operation{
 	Notes: "What the project's database holds and how it is used, as PostgreSQL itself counts it. Of tables, indexes and statements the first twenty.",
 }
 
-// statistics are those of a project.
+// statistics has the statistics of a project.
 type statistics struct {
 	schema.Statistics
 	SlowStatements platform.SlowStatements `json:"slowStatements"`

@@ -15,7 +15,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// Limits of what strangers send.
+// Limits of responses from anonymous callers.
 var (
 	responsesByNetwork = platform.Limit{Name: "response network", Most: 60, Window: time.Minute}
 	responsesByForm    = platform.Limit{Name: "response form", Most: 600, Window: time.Minute}
@@ -29,15 +29,15 @@ func (s *Server) registerSubmissions() {
 	within(s, updateResponse, s.updateResponse, s.findContinued)
 }
 
-// answersSchema stands for answers in schemas.
+// answersSchema is the schema type of answers.
 type answersSchema struct{}
 
-// Schema returns the schema of answers: whatever the form's fields take.
+// Schema returns the schema of answers, whose members depend on the form's fields.
 func (answersSchema) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }
 
-// anySchema stands for any JSON value in schemas.
+// anySchema is the schema type of any JSON value.
 type anySchema struct{}
 
 // Schema returns the schema of any value.
@@ -70,7 +70,7 @@ type createResponseInput struct {
 	}
 }
 
-// receiptMetadata shows the secret of a partial response, once.
+// receiptMetadata has the secret of a partial response, which is shown once.
 type receiptMetadata struct {
 	Token string `json:"token,omitempty" doc:"The secret with which a partial response goes on, which is shown now and never again."`
 }

@@ -34,7 +34,7 @@ type updateTableInput struct {
 	}
 }
 
-// unchanging fails with what an update without any member of its own is answered with.
+// unchanging returns the failure of an update that changes nothing.
 func unchanging() error {
 	return fault.New(fault.Unprocessable, "the body names nothing to change").WithCode("required")
 }
@@ -78,7 +78,7 @@ var deleteTable = Operation{
 	Notes: "What others depend on is not deleted, and `metadata.dependents` names them, unless `cascade` says that they go too.",
 }
 
-// CascadeQuery is embedded in the input of a deletion that may take others with it.
+// CascadeQuery is embedded in the input of a deletion that may delete dependents.
 type CascadeQuery struct {
 	Cascade string `query:"cascade" enum:"true,false" default:"false" doc:"Whether what depends on it goes too."`
 }
@@ -90,7 +90,7 @@ type deleteTableInput struct {
 	CascadeQuery
 }
 
-// deletedMetadata names what went with a deleted thing.
+// deletedMetadata lists the dependents that were deleted too.
 type deletedMetadata struct {
 	Deleted []schema.Dependent `json:"deleted" nullable:"false" doc:"What depended on it and went too."`
 }

@@ -19,14 +19,14 @@ func (s *Server) registerTables() {
 	within(s, createColumn, s.createColumn, s.findTableByName)
 }
 
-// tableMetadata names a table by its UUID, beside the specification's own members.
+// tableMetadata has the UUID of a table, which the specified Table lacks.
 type tableMetadata struct {
 	UUID uuid.UUID `json:"uuid" doc:"Stays the same when the table is renamed."`
 }
 
 type oneTable = Answer[schema.Table, tableMetadata]
 
-// detailedMetadata is what operations say of a table that are not the specification's.
+// detailedMetadata has the properties of a table that the specified Table lacks.
 type detailedMetadata struct {
 	UUID uuid.UUID `json:"uuid" doc:"Stays the same when the table is renamed."`
 	schema.TableDetails
@@ -34,7 +34,7 @@ type detailedMetadata struct {
 
 type detailedTable = Answer[schema.Table, detailedMetadata]
 
-// detailed answers with a table, which err came with.
+// detailed responds with a table and its details, unless err is set.
 func detailed(ctx context.Context, p *tenant.Project, t schema.Table, err error) (detailedTable, error) {
 	if err != nil {
 		return detailedTable{}, err
@@ -128,7 +128,7 @@ type tableInput struct {
 
 func (in *tableInput) table() string { return in.Table }
 
-// existingTable looks for the table that an operation's path names.
+// existingTable fails if the table in the path does not exist.
 func existingTable[I any, P interface {
 	*I
 	table() string
@@ -202,7 +202,7 @@ type createColumnBody struct {
 	ProjectInBody
 }
 
-// normalize makes one column a list of one.
+// normalize converts a single column to a list.
 func (b *createColumnBody) normalize(v any) (any, string) {
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -245,12 +245,12 @@ func (s *Server) createColumn(
 	return Answer[schema.Column, columnsMetadata]{Content: columns[0], Metadata: columnsMetadata{columns}}, nil
 }
 
-// snakeNames are the members of a column that have a second spelling.
+// snakeNames maps the alternative spelling of column members to the specified one.
 var snakeNames = map[string]string{"not_null": "notNull", "default_value": "defaultValue",
 	"reference_table": "referenceTable", "reference_column": "referenceColumn"}
 
-// camelCase spells the members of a column the way the Column resource does. Where both spellings
-// are given, the resource's own counts.
+// camelCase renames the members of a column to camelCase. If both spellings are present, the
+// camelCase one wins.
 func camelCase(column any) {
 	object, ok := column.(map[string]any)
 	if !ok {

@@ -17,7 +17,7 @@ func (s *Server) registerTokens() {
 	open(s, deleteToken, s.deleteToken)
 }
 
-// tokenMetadata shows a new token, once.
+// tokenMetadata has a new token, which is shown once.
 type tokenMetadata struct {
 	Token string `json:"token" doc:"The token itself, which is shown now and never again."`
 }

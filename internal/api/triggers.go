@@ -96,7 +96,7 @@ var deleteTrigger = Operation{
 	Notes: "Its function stays.",
 }
 
-// triggerName is what is left of a deleted trigger.
+// triggerName identifies a deleted trigger.
 type triggerName struct {
 	Name string `json:"name"`
 }

@@ -15,9 +15,10 @@ import (
 	"socle/internal/tenant"
 )
 
-// Resumable uploads by the tus protocol, version 1.0, with the extensions creation (the length said later included), termination, expiration, checksum and
-// concatenation. A file has the rules of any other; its
-// name and type are filename and filetype of Upload-Metadata. Answers are tus's, failures are envelopes.
+// Resumable uploads by the tus protocol 1.0, with the extensions creation (including deferred
+// length), termination, expiration, checksum and concatenation. The rules for files apply.
+// Upload-Metadata has the file's name as filename and its type as filetype. Success responses
+// follow tus; failures are envelopes.
 
 const (
 	tusVersion = "1.0.0"
@@ -49,14 +50,14 @@ func (s *Server) registerTus() {
 
 func tusHeaders(h http.Header) {
 	h.Set("Tus-Resumable", tusVersion)
-	h.Set("Tus-Version", tusVersion) // who speaks another one has to be told
+	h.Set("Tus-Version", tusVersion) // tells clients of other versions the supported one
 	h.Set("Cache-Control", "no-store")
-	h.Set("Access-Control-Allow-Origin", "*") // a token is in the request itself, never in a cookie
+	h.Set("Access-Control-Allow-Origin", "*") // requests carry a token, never a cookie
 	h.Set("Access-Control-Expose-Headers",
 		"Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Concat, Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id")
 }
 
-// TusVersion is embedded in the input of a request of the protocol.
+// TusVersion is embedded in the input of a tus request.
 type TusVersion struct {
 	Version string `header:"Tus-Resumable"`
 }
@@ -68,14 +69,14 @@ func (v TusVersion) check() error {
 	return nil
 }
 
-// tusAnswer is an answer without a body.
+// tusAnswer is a response without a body.
 type tusAnswer struct {
 	status   int
 	upload   object.Resumable
 	location string
 }
 
-// ServeHTTP writes the answer.
+// ServeHTTP writes the response.
 func (a tusAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	h, u := w.Header(), a.upload
 	if u.UUID != uuid.Nil {
@@ -154,7 +155,7 @@ func (s *Server) createTusUpload(ctx context.Context, p *tenant.Project, in *cre
 		Most:         most,
 	}, concat)
 	if err == nil {
-		// an empty file has arrived, and one that is made of partial uploads
+		// An empty file is complete, and so is one concatenated from partial uploads.
 		err = object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u)
 	}
 
@@ -167,7 +168,7 @@ func (s *Server) createTusUpload(ctx context.Context, p *tenant.Project, in *cre
 	}, err
 }
 
-// tusMetadata reads the pairs of a key and a value in base64.
+// tusMetadata parses pairs of a key and a base64 value.
 func tusMetadata(header string) (map[string]string, error) {
 	about := map[string]string{}
 	for pair := range strings.SplitSeq(header, ",") {
@@ -184,7 +185,7 @@ func tusMetadata(header string) (map[string]string, error) {
 	return about, nil
 }
 
-// tusMetadataOf writes what is kept of the pairs: those that mean something here.
+// tusMetadataOf formats the stored pairs, which are those with a meaning here.
 func tusMetadataOf(u object.Resumable) string {
 	text := "filename " + base64.StdEncoding.EncodeToString([]byte(u.FullFileName))
 	if u.MimeType != "" {
@@ -211,7 +212,7 @@ func (s *Server) getTusUpload(ctx context.Context, p *tenant.Project, in *tusInp
 	}
 
 	u, err := object.GetResumable(ctx, p, in.Container, in.Upload)
-	if err == nil { // that all bytes are there means to a client that the file is
+	if err == nil { // clients take the full offset as proof that the file exists
 		err = object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u)
 	}
 

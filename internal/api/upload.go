@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	uploadLull = 60 * time.Second // for the client to take the next piece of an answer
+	uploadLull = 60 * time.Second // for the client to accept one piece of a response
 	mostParts  = 10
-	mostName   = 4 << 10  // bytes of a name's part; how long a name may be is the file's own rule
-	mostHeads  = 64 << 10 // bytes of all that is not the file, once before it and once behind
+	mostName   = 4 << 10  // bytes of the part with the file name; the file's rules limit the name itself
+	mostHeads  = 64 << 10 // bytes of everything except the file, once before and once after it
 	unbounded  = -1
-	pieceSize  = 64 << 10 // bytes of a body that are read at a time
+	pieceSize  = 64 << 10 // read size of bodies, in bytes
 )
 
-// Upload is embedded in the input of an operation that takes a file as multipart/form-data, which its handler
-// reads as it arrives.
+// Upload is embedded in the input of an operation that takes a file as multipart/form-data. The
+// handler reads the file while it arrives.
 type Upload struct {
 	parts *multipart.Reader
 	body  *arriving
-	part  *multipart.Part // the file's, once open has found it
-	end   error           // how the body ended; nil before that
+	part  *multipart.Part // of the file, set by open
+	end   error           // final result of Read; nil before the end
 	scale scale
 }
 
-// begin takes the body of a request, and reads none of it.
+// begin prepares the body and reads none of it.
 func (u *Upload) begin(w http.ResponseWriter, r *http.Request) error {
 	u.body = newArriving(w, r, mostHeads)
-	r.Body = struct { // the multipart reader would read 4 KiB at a time
+	r.Body = struct { // multipart.Reader would read 4 KiB at a time
 		io.Reader
 		io.Closer
 	}{bufio.NewReaderSize(u.body, pieceSize), u.body}
@@ -48,7 +48,8 @@ func (u *Upload) begin(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// open reads the body up to its file. It returns the name and the media type that the client gives to the file.
+// open reads the body up to its file. It returns the file name and the media type that the client
+// sent.
 func (u *Upload) open() (name, mimeType string, err error) {
 	named := false
 	for range mostParts {
@@ -77,7 +78,7 @@ func (u *Upload) open() (name, mimeType string, err error) {
 				name = part.FileName() // without folders
 			}
 
-			u.part, u.body.left = part, unbounded // how large the file may be is the container's rule
+			u.part, u.body.left = part, unbounded // the container limits the size of the file
 			mimeType = part.Header.Get("Content-Type")
 			u.scale.names(name, mimeType)
 
@@ -88,7 +89,8 @@ func (u *Upload) open() (name, mimeType string, err error) {
 	return "", "", tooManyParts()
 }
 
-// Read reads the file, and at its end the rest of the body: only a body that is whole makes a file.
+// Read reads the file and, at its end, the rest of the body: a truncated body must not create a
+// file.
 func (u *Upload) Read(b []byte) (int, error) {
 	if u.end != nil {
 		return 0, u.end
@@ -107,7 +109,7 @@ func (u *Upload) Read(b []byte) (int, error) {
 	return n, u.end
 }
 
-// rest reads what comes behind the file. It returns io.EOF if that is as it should be.
+// rest reads the parts after the file. It returns io.EOF if the body is valid.
 func (u *Upload) rest() error {
 	u.body.left = mostHeads
 
@@ -136,7 +138,7 @@ func tooManyParts() error {
 	return fault.New(fault.Invalid, "the body has too many parts").WithCode("malformed_multipart")
 }
 
-// broken says that a multipart body can't be read to its end.
+// broken returns the failure of a truncated or malformed multipart body.
 func broken(err error) error {
 	if errors.Is(err, httpx.ErrTooSlow) {
 		return tooSlow(err)
@@ -146,7 +148,7 @@ func broken(err error) error {
 		WithCode("malformed_multipart").Because(err)
 }
 
-// incomplete says that a body that is the file itself can't be read to its end.
+// incomplete returns the failure of a truncated raw body.
 func incomplete(err error) error {
 	if errors.Is(err, httpx.ErrTooSlow) {
 		return tooSlow(err)
@@ -158,15 +160,15 @@ func tooSlow(err error) error {
 	return fault.New(fault.TooSlow, "the body arrives too slowly").Because(err)
 }
 
-// arriving is a body that is read for as long as it arrives at the least rate. The multipart reader would keep heads of
-// megabytes; what stands beside the file is bounded here.
+// arriving is a body that must arrive at a minimum rate. It also limits the bytes beside the file,
+// since the multipart reader accepts headers of several megabytes.
 type arriving struct {
 	*httpx.PacedReader
 	control *http.ResponseController
-	left    int // bytes that may still come, or unbounded
+	left    int // remaining bytes, or unbounded
 }
 
-// newArriving returns the body of a request, which it replaces.
+// newArriving wraps the body of a request and replaces it.
 func newArriving(w http.ResponseWriter, r *http.Request, left int) *arriving {
 	a := &arriving{PacedReader: httpx.NewPacedReader(w, r), control: http.NewResponseController(w), left: left}
 	r.Body = a

@@ -17,8 +17,9 @@ import (
 
 var errPanic = errors.New("panic")
 
-// Limits of sign-up and log-in. Successful log-ins don't count. Failures of others lock an account for one
-// window at most, and never for networks that it was used from before.
+// Limits of sign-ups and log-ins. Successful log-ins do not count. Failures from unknown networks
+// lock an account for at most one window, and never for networks from which its user logged in
+// before.
 var (
 	signUpsByAddress = platform.Limit{Name: "sign-up address", Most: 60, Window: time.Minute}
 	signUpsByAccount = platform.Limit{Name: "sign-up account", Most: 30, Window: 10 * time.Minute}
@@ -104,7 +105,8 @@ func (s *Server) createUser(ctx context.Context, in *createUserInput) (signedInU
 	return answer, err
 }
 
-// maySignUp fails with Invalid, since the operation knows no other refusal, if sign-up is closed to the caller.
+// maySignUp fails with Invalid, the only refusal that the operation declares, if sign-up is closed
+// to the caller.
 func (s *Server) maySignUp(ctx context.Context, claim bool, invitation uuid.UUID) error {
 	if invitation != uuid.Nil || caller(ctx).Administrator {
 		return nil
@@ -128,7 +130,7 @@ func (s *Server) maySignUp(ctx context.Context, claim bool, invitation uuid.UUID
 	return err
 }
 
-// mayClaim reports whether a request may make its user the administrator of an instance that has none.
+// mayClaim reports whether a request may create the administrator of an instance without users.
 func (s *Server) mayClaim(ctx context.Context, setupToken string) bool {
 	request := httpx.From(ctx)
 	return request.Direct && request.Client.IsLoopback() ||
@@ -160,7 +162,7 @@ func (s *Server) login(ctx context.Context, in *loginInput) (signedInUser, error
 		return signedInUser{}, err
 	}
 
-	// An unknown address has no hash, and is judged in the same time.
+	// An unknown address has no hash; Verify takes the same time for it.
 	ok, err := s.passwords.Verify(ctx, hash, in.Body.Password)
 	if err != nil {
 		return signedInUser{}, err
@@ -175,7 +177,8 @@ func (s *Server) login(ctx context.Context, in *loginInput) (signedInUser, error
 			WithCode("invalid_credentials")
 	}
 
-	// Asked again, for guesses that were all sent before one was counted: no more of them than the limit get an answer.
+	// Checked again, for guesses sent in parallel before the first was counted: at most as many as
+	// the limit get an answer.
 	if err := s.mayLogIn(ctx, address, account); err != nil {
 		return signedInUser{}, err
 	}
@@ -195,7 +198,7 @@ func (s *Server) login(ctx context.Context, in *loginInput) (signedInUser, error
 	return answer, notYet(err)
 }
 
-// notYet makes of a code at fault what it means at a log-in: nobody is known yet.
+// notYet converts an invalid code to Unauthenticated, the failure of a log-in.
 func notYet(err error) error {
 	if !fault.Is(err, fault.Unprocessable) {
 		return err
@@ -207,7 +210,7 @@ func notYet(err error) error {
 	return &e
 }
 
-// mayLogIn fails with TooMany if the address or the account has had all the failures that it may have.
+// mayLogIn fails with TooMany if the network or the account has reached its limit of failures.
 func (s *Server) mayLogIn(ctx context.Context, address, account string) error {
 	if !s.rateLimit {
 		return nil
@@ -228,12 +231,13 @@ func (s *Server) countLogIn(ctx context.Context, account string) error {
 	return s.platform.CountGuess(ctx, logInsByAccount, account, network(ctx))
 }
 
-// network returns what the client of a request is counted under.
+// network returns the key of the client's network for rate limits.
 func network(ctx context.Context) string { return httpx.Network(httpx.From(ctx).Client) }
 
-// knowNetwork remembers that a user has proved who they are from the client's network.
+// knowNetwork records that a user proved their identity from the client's network.
 func (s *Server) knowNetwork(ctx context.Context, store *platform.Store, user platform.User) error {
-	for _, account := range []string{platform.EmailKey(user.Email), user.UUID.String()} { // passwords, codes
+	// Passwords count under the address, codes under the UUID.
+	for _, account := range []string{platform.EmailKey(user.Email), user.UUID.String()} {
 		if err := store.KnowNetwork(ctx, account, network(ctx)); err != nil {
 			return err
 		}
@@ -258,7 +262,7 @@ type updateUserInput struct {
 	}
 }
 
-// mayUpdateUser answers alike for another user and for nobody.
+// mayUpdateUser returns the same failure for another user and for an unknown one.
 func (s *Server) mayUpdateUser(ctx context.Context, in *updateUserInput) error {
 	c := caller(ctx)
 	if c.User == in.UUID {
@@ -328,7 +332,7 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserInput) (platform.
 	return s.saveUser(ctx, was, update)
 }
 
-// saveUser changes a user, and tells them of a new password or address at the address that they had.
+// saveUser changes a user, and mails a notice of a new password or address to the previous address.
 func (s *Server) saveUser(ctx context.Context, was platform.User, update platform.UserUpdate) (platform.User, error) {
 	var user platform.User
 	err := s.platform.InTx(ctx, func(tx *platform.Store) error {
@@ -360,7 +364,7 @@ func (s *Server) getAccount(ctx context.Context, _ *struct{}) (platform.User, er
 	return s.self(ctx, caller(ctx).User)
 }
 
-// self returns a user who was there a moment ago. Who is gone since is nobody.
+// self returns the calling user, or Unauthenticated if the user was deleted since.
 func (s *Server) self(ctx context.Context, id uuid.UUID) (platform.User, error) {
 	user, err := s.platform.GetUser(ctx, id)
 	if fault.Is(err, fault.NotFound) {
@@ -370,12 +374,12 @@ func (s *Server) self(ctx context.Context, id uuid.UUID) (platform.User, error) 
 	return user, err
 }
 
-// errEnded returns the failure of a request whose session ended since it began.
+// errEnded returns the failure of a request whose session has ended meanwhile.
 func errEnded() error {
 	return fault.New(fault.Unauthenticated, "the session has ended").WithCode("invalid_token")
 }
 
-// joined makes one failure of several that blame a field each. Anything else among them comes first.
+// joined merges several errors on fields to one. An error of any other kind takes precedence.
 func joined(errs ...error) error {
 	var all *fault.Error
 	for _, err := range errs {

@@ -11,17 +11,18 @@ import (
 	"socle/internal/token"
 )
 
-// publicForm is projectOfForm for an operation that has something for those who fill the form in as well: whoever has a key
-// of the project or the form's public link. Pages of any origin may call it.
+// publicForm is [projectOfForm] for an operation that respondents may call too, with a key of the
+// project or the form's public link. It permits any origin.
 var publicForm = Access{by: byVisitor, role: platform.Viewer}
 
-// visits reports whether a request comes with something else than a member's token.
+// visits reports whether a request has no member's token.
 func (a Access) visits(r *http.Request) bool {
 	_, isKey := keyOf(r)
 	return a.by == byVisitor && (isKey || len(r.Header.Values("Authorization")) == 0)
 }
 
-// keyOf returns the key that a request has: in the header apikey, or as a bearer token. A member's token beside it counts more.
+// keyOf returns the API key of a request, from its bearer token or from the header apikey. The
+// header does not count beside another bearer token.
 func keyOf(r *http.Request) (key string, ok bool) {
 	bearer := r.Header.Get("Authorization")
 	if scheme, text, found := strings.Cut(bearer, " "); found && strings.EqualFold(scheme, "Bearer") &&
@@ -33,8 +34,8 @@ func keyOf(r *http.Request) (key string, ok bool) {
 	return key, key != "" && bearer == ""
 }
 
-// visitor lets someone into the project of a form who has a key of it or the form's public link. A form that is not there, a key of another
-// project and a link that does not hold are answered alike.
+// visitor admits a respondent to the project of a form by an API key or by the form's public link.
+// An unknown form, a key of another project and an invalid link fail alike.
 func (s *Server) visitor(ctx context.Context, r *http.Request) (platform.Caller, error) {
 	refused := fault.New(fault.Unauthenticated,
 		"a member's token, a key of the project, or the form's public link is needed").WithCode("invalid_token")
@@ -49,7 +50,7 @@ func (s *Server) visitor(ctx context.Context, r *http.Request) (platform.Caller,
 	case isKey && !token.IsAPIKey(key),
 		!isKey && (link == "" || len(link) > longestLink || strings.ContainsRune(link, 0)):
 		return c, refused
-	case !id.Valid: // what can't be read is told when the parameters are judged
+	case !id.Valid: // binding the parameters reports the malformed UUID
 		return c, nil
 	case isKey:
 		c.Project.UUID, err = s.platform.FormProjectByKey(ctx, id.UUID, key)
@@ -67,16 +68,17 @@ func (s *Server) visitor(ctx context.Context, r *http.Request) (platform.Caller,
 	return c, err
 }
 
-const longestLink = 100 // bytes; ours have 26
+const longestLink = 100 // bytes; generated links have 26
 
-// fromAnywhere lets pages of any origin read the answer. What opens the form is in the request itself, never in a cookie.
+// fromAnywhere permits pages of any origin to read the response. Credentials are in the request
+// itself, never in a cookie.
 func fromAnywhere(h http.Header) {
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers",
 		"Accept-Ranges, Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Repr-Digest, Retry-After, X-Request-Id")
 }
 
-// preflight answers a browser that asks before it sends a request of another origin's page.
+// preflight responds to a CORS preflight request.
 func preflight(method string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()

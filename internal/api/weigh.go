@@ -9,22 +9,24 @@ import (
 	"socle/internal/fault"
 )
 
-// weighed is an input whose body is read as it arrives, too large to be kept: of a request that has an Idempotency-Key its weight is kept, and
-// whoever repeats it has to send the same again.
+// weighed is an input whose body is read as it arrives, since it is too large to buffer. For an
+// Idempotency-Key the digest of its files is stored, and a repeated request must send the same
+// files.
 type weighed interface {
-	// weigh has what is read from here on put on the scale that it returns.
+	// weigh starts the digest of everything read from now on.
 	weigh() *scale
-	// again reads the body of a repeated request, and of the files in it no more than most bytes.
+	// again reads the body of a repeated request, with at most most bytes of its files.
 	again(most int64) error
 }
 
-// weight is what can be compared of a body: the names in it and the bytes of its files, however they are wrapped.
+// weight is the digest of a body: of its names and file bytes, independent of the multipart
+// encoding.
 type weight struct {
 	Size   int64
 	SHA256 []byte
 }
 
-// scale sums what is put on it. The zero scale weighs nothing.
+// scale is a running SHA-256 of names and file bytes. The zero scale does nothing.
 type scale struct {
 	hash hash.Hash
 	size int64
@@ -53,9 +55,9 @@ func (s *scale) names(names ...string) {
 
 func (s *scale) weight() *weight { return &weight{s.size, s.hash.Sum(nil)} }
 
-// same fails with Conflict unless the body of a repeated request weighs what the first one did.
+// same fails with Conflict unless the body of a repeated request has the digest of the first one.
 func same(in weighed, first *weight) error {
-	if first == nil { // kept by a release that did not weigh
+	if first == nil { // stored by a release without digests
 		return nil
 	}
 

@@ -17,23 +17,24 @@ import (
 	"socle/internal/tenant"
 )
 
-// sending is an input that embeds [Sent].
+// sending is implemented by inputs that embed [Sent].
 type sending interface {
 	send(w http.ResponseWriter, r *http.Request) error
 }
 
-// Sent is embedded in the input of an operation that takes a file as the body itself, which its handler reads as it arrives.
+// Sent is embedded in the input of an operation whose body is a raw file. The handler reads it
+// while it arrives.
 type Sent struct {
 	body     *arriving
 	length   int64
-	mimeType string // that the client claims
+	mimeType string // Content-Type that the client sent
 }
 
 var sentContent = map[string]*huma.MediaType{"*/*": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}
 
-// send takes the body of a request, and reads none of it.
+// send prepares the body and reads none of it.
 func (s *Sent) send(w http.ResponseWriter, r *http.Request) error {
-	if r.Header.Get("Content-Range") != "" { // the body is a part, and would be taken for the whole
+	if r.Header.Get("Content-Range") != "" { // a partial body, which must not replace the whole file
 		return fault.OnField(fault.Invalid, "Content-Range", "not_applicable",
 			"is not known here: the body is the whole")
 	}
@@ -43,7 +44,7 @@ func (s *Sent) send(w http.ResponseWriter, r *http.Request) error {
 	case "multipart/form-data":
 		return fault.OnField(fault.Invalid, "Content-Type", "unknown",
 			"must be the file's own: the body is the file, and no form")
-	case "application/x-www-form-urlencoded": // what curl says when it is told nothing
+	case "application/x-www-form-urlencoded": // default of curl
 		claim = ""
 	}
 
@@ -53,7 +54,7 @@ func (s *Sent) send(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Read reads the file. A body that breaks off makes none.
+// Read reads the file. A truncated body is an error.
 func (s *Sent) Read(b []byte) (int, error) {
 	n, err := s.body.Read(b)
 	if err != nil && err != io.EOF {
@@ -100,11 +101,11 @@ func (s *Server) writeFile(ctx context.Context, p *tenant.Project, in *writeFile
 	return answerFile(f, err)
 }
 
-// uploadSigned makes the one file that a URL was signed for.
+// uploadSigned creates the file that a URL was signed for.
 func (s *Server) uploadSigned(
 	ctx context.Context, p *tenant.Project, container uuid.UUID, n object.NewFile, of *signed,
 ) (object.File, error) {
-	if err := object.CheckTicket(ctx, p, container, of.Ticket); err != nil { // before the bytes come
+	if err := object.CheckTicket(ctx, p, container, of.Ticket); err != nil { // check before the bytes arrive
 		return object.File{}, err
 	}
 
@@ -115,7 +116,7 @@ func (s *Server) uploadSigned(
 	return object.CreateFile(ctx, p, s.blobs, caller(ctx).User, container, n)
 }
 
-// check judges by the request's conditions the file that is there.
+// check compares the present file with the request's conditions.
 func (in *writeFileInput) check(present *object.File) error {
 	since, undated := http.ParseTime(in.IfUnmodified)
 	switch {
@@ -132,7 +133,7 @@ func (in *writeFileInput) check(present *object.File) error {
 	return nil
 }
 
-// fileMetadata is what the specified File has no member for.
+// fileMetadata has the fields that the specified File lacks.
 type fileMetadata struct {
 	SHA256 string `json:"sha256" doc:"Of the bytes, in hexadecimal."`
 	ETag   string `json:"etag" doc:"Of the bytes: what a download answers with."`
