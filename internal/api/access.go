@@ -19,72 +19,84 @@ import (
 
 // Access is the rule for who may call an operation. Every request reaches a project through it.
 type Access struct {
-	by      source
-	role    platform.Role // minimum role, if the target has roles
-	paused  bool          // a paused project is accepted
-	deleted bool          // a deleted project is accepted; all other operations answer that it does not exist
-	tokens  bool          // personal access tokens are accepted, where the source alone excludes them
-	signed  bool          // a signed URL is accepted
+	kind         accessKind
+	role         platform.Role // minimum role, if the target has roles
+	allowPaused  bool          // a paused project is accepted
+	allowDeleted bool          // a deleted project is accepted; all other operations answer that it does not exist
+	allowTokens  bool          // personal access tokens are accepted, where the kind alone excludes them
+	allowSigned  bool          // a signed URL is accepted
 }
 
-type source int
+type accessKind int
 
 const (
-	byNobody       source = iota // anyone; credentials are ignored
-	byWhoever                    // anyone; valid credentials identify the caller
-	byToken                      // a signed-in user, about their own account
-	byHeader                     // members of the project that X-Project names
-	byPath                       // members of the project that the path names
-	byForm                       // members of the project whose form the path names
-	byAddress                    // members of the project that the path names; anonymous callers see its public parts
-	byVisitor                    // members of the project whose form the path names, and respondents to the form
-	byOrganization               // members of the organization that the path names
-	byInstance                   // administrators of the instance
+	kindAnonymous     accessKind = iota // anyone; credentials are ignored
+	kindOptionalUser                    // anyone; valid credentials identify the caller
+	kindUser                            // a signed-in user, about their own account
+	kindProjectHeader                   // members of the project that X-Project names
+	kindProjectPath                     // members of the project that the path names
+	kindProjectForm                     // members of the project whose form the path names
+	// members of the project that the path names; anonymous callers see its public parts
+	kindPublicProject
+	kindPublicForm   // members of the project whose form the path names, and respondents to the form
+	kindOrganization // members of the organization that the path names
+	kindInstance     // administrators of the instance
 )
 
 var (
-	anyone          = Access{by: byNobody}
-	whoever         = Access{by: byWhoever}
-	signedIn        = Access{by: byToken}
-	administrator   = Access{by: byInstance, role: platform.Administrator}
-	signedInOrToken = Access{by: byToken, tokens: true} // a session or a personal access token
+	anonymous       = Access{kind: kindAnonymous}
+	optionalUser    = Access{kind: kindOptionalUser}
+	signedIn        = Access{kind: kindUser}
+	administrator   = Access{kind: kindInstance, role: platform.Administrator}
+	signedInOrToken = Access{kind: kindUser, allowTokens: true} // a session or a personal access token
 )
 
 // project admits members of the organization that owns the project named by X-Project, with at
 // least the given role.
-func project(least platform.Role) Access { return Access{by: byHeader, role: least} }
+func project(minimum platform.Role) Access { return Access{kind: kindProjectHeader, role: minimum} }
 
 // projectInPath is [project] with the project named by projectUUID in the path.
-func projectInPath(least platform.Role) Access { return Access{by: byPath, role: least} }
+func projectInPath(minimum platform.Role) Access { return Access{kind: kindProjectPath, role: minimum} }
 
 // projectOfForm is [project] with the project that owns the form named by formUUID in the path.
-func projectOfForm(least platform.Role) Access { return Access{by: byForm, role: least} }
+func projectOfForm(minimum platform.Role) Access { return Access{kind: kindProjectForm, role: minimum} }
 
 // publicProject is [projectInPath] for an operation with a public part. It admits anyone; the
 // handler checks the caller's role.
-func publicProject(least platform.Role) Access { return Access{by: byAddress, role: least} }
+func publicProject(minimum platform.Role) Access {
+	return Access{kind: kindPublicProject, role: minimum}
+}
 
-// evenPaused also accepts a paused project.
-func (a Access) evenPaused() Access { a.paused = true; return a }
+// orPaused also accepts a paused project.
+func (a Access) orPaused() Access { a.allowPaused = true; return a }
 
-// evenDeleted also accepts a deleted project.
-func (a Access) evenDeleted() Access { a.deleted = true; return a }
+// orDeleted also accepts a deleted project.
+func (a Access) orDeleted() Access { a.allowDeleted = true; return a }
 
 // inProject reports whether the operation acts in a project.
-func (a Access) inProject() bool { return a.by >= byHeader && a.by <= byVisitor }
+func (a Access) inProject() bool {
+	switch a.kind {
+	case kindProjectHeader, kindProjectPath, kindProjectForm, kindPublicProject, kindPublicForm:
+		return true
+	}
+
+	return false
+}
 
 // organizationInPath admits members, with at least the given role, of the organization named by
 // organizationUUID in the path.
-func organizationInPath(least platform.Role) Access { return Access{by: byOrganization, role: least} }
+func organizationInPath(minimum platform.Role) Access {
+	return Access{kind: kindOrganization, role: minimum}
+}
 
-// projectHeader is the parameter that byHeader adds to the input of an operation.
+// projectHeader is the parameter that kindProjectHeader adds to the input of an operation.
 type projectHeader struct {
 	Project uuid.UUID `header:"X-Project" required:"true" format:"uuid" doc:"The project that the request acts in."`
 }
 
 // params returns the parameters that the access adds to the operation.
 func (a Access) params(registry huma.Registry) []param {
-	if a.by != byHeader {
+	if a.kind != kindProjectHeader {
 		return nil
 	}
 
@@ -109,19 +121,19 @@ func caller(ctx context.Context) platform.Caller {
 func (a Access) authenticate(ctx context.Context, s *Server, r *http.Request) (context.Context, error) {
 	var c platform.Caller
 	var err error
-	if a.bySignature(r) {
-		var of *signed
-		of, c, err = s.signer(ctx, r)
-		ctx = context.WithValue(ctx, signedKey{}, of)
+	if a.hasSignature(r) {
+		var signed *urlTerms
+		signed, c, err = s.authenticateSignature(ctx, r)
+		ctx = context.WithValue(ctx, urlTermsKey{}, signed)
 	} else {
-		c, err = a.caller(ctx, s, r)
+		c, err = a.identify(ctx, s, r)
 	}
 
 	if err != nil {
 		return nil, err
 	}
 
-	if c.Status == platform.Deleted && !a.deleted {
+	if c.Status == platform.Deleted && !a.allowDeleted {
 		c.Project, c.Role, c.Status = uuid.NullUUID{}, 0, ""
 	}
 
@@ -131,69 +143,69 @@ func (a Access) authenticate(ctx context.Context, s *Server, r *http.Request) (c
 	return context.WithValue(ctx, callerKey{}, c), nil
 }
 
-// caller identifies the caller: the zero Caller if anonymous.
-func (a Access) caller(ctx context.Context, s *Server, r *http.Request) (platform.Caller, error) {
-	nameless := len(r.Header.Values("Authorization")) == 0
+// identify returns the caller: the zero Caller if anonymous.
+func (a Access) identify(ctx context.Context, s *Server, r *http.Request) (platform.Caller, error) {
+	noCredentials := len(r.Header.Values("Authorization")) == 0
 	switch {
-	case a.by == byNobody, a.by == byWhoever && nameless:
+	case a.kind == kindAnonymous, a.kind == kindOptionalUser && noCredentials:
 		return platform.Caller{}, nil
-	case a.by == byWhoever:
-		c, err := s.authenticate(ctx, r, platform.Scope{})
+	case a.kind == kindOptionalUser:
+		c, err := s.authenticateBearer(ctx, r, platform.Scope{})
 		if fault.Is(err, fault.Unauthenticated) { // an invalid token counts as none
 			return platform.Caller{}, nil
 		}
 
 		return c, err
-	case a.by == byAddress && nameless:
-		return s.admit(ctx, r, platform.Caller{})
-	case a.visits(r):
-		return s.visitor(ctx, r)
+	case a.kind == kindPublicProject && noCredentials:
+		return s.admitAnonymous(ctx, r, platform.Caller{})
+	case a.isRespondent(r):
+		return s.authenticateRespondent(ctx, r)
 	}
 
-	c, err := s.authenticate(ctx, r, a.scope(r))
-	if err != nil || a.by != byAddress || c.Project.Valid {
+	c, err := s.authenticateBearer(ctx, r, a.scope(r))
+	if err != nil || a.kind != kindPublicProject || c.Project.Valid {
 		return c, err
 	}
 
-	return s.admit(ctx, r, c)
+	return s.admitAnonymous(ctx, r, c)
 }
 
-// admit lets an anonymous caller into the project of the path, without a role, if the project is
-// active. It skips the status query if the project's database is connected, since only active
-// projects are. The database itself holds what is public.
-func (s *Server) admit(ctx context.Context, r *http.Request, stranger platform.Caller) (platform.Caller, error) {
+// admitAnonymous lets an anonymous caller into the project of the path, without a role, if the
+// project is active. It skips the status query if the project's database is connected, since only
+// active projects are. The database itself holds what is public.
+func (s *Server) admitAnonymous(ctx context.Context, r *http.Request, caller platform.Caller) (platform.Caller, error) {
 	id := optionalUUID(r.PathValue("projectUUID"))
 	if !id.Valid {
-		return stranger, nil
+		return caller, nil
 	}
 
 	if s.projects.Connected(id.UUID) {
-		stranger.Project = id
-		return stranger, nil
+		caller.Project = id
+		return caller, nil
 	}
 
 	status, err := s.platform.ProjectStatus(ctx, id.UUID)
-	if fault.Is(err, fault.NotFound) || err == nil && status != platform.Active {
-		return stranger, nil
+	if fault.Is(err, fault.NotFound) || (err == nil && status != platform.Active) {
+		return caller, nil
 	}
 
-	stranger.Project = id
-	return stranger, err
+	caller.Project = id
+	return caller, err
 }
 
 // scope returns the target that the request names, or none if its name is malformed; binding the
 // parameters reports that.
 func (a Access) scope(r *http.Request) platform.Scope {
-	switch a.by {
-	case byHeader:
+	switch a.kind {
+	case kindProjectHeader:
 		if len(r.Header.Values("X-Project")) == 1 {
 			return platform.Scope{Project: optionalUUID(r.Header.Get("X-Project"))}
 		}
-	case byPath, byAddress:
+	case kindProjectPath, kindPublicProject:
 		return platform.Scope{Project: optionalUUID(r.PathValue("projectUUID"))}
-	case byForm, byVisitor:
+	case kindProjectForm, kindPublicForm:
 		return platform.Scope{Form: optionalUUID(r.PathValue("formUUID"))}
-	case byOrganization:
+	case kindOrganization:
 		return platform.Scope{Organization: optionalUUID(r.PathValue("organizationUUID"))}
 	}
 
@@ -207,80 +219,84 @@ func optionalUUID(text string) uuid.NullUUID {
 	return uuid.NullUUID{UUID: uuid.MustParse(text), Valid: true}
 }
 
-// enter checks the caller's rights and opens the project, if the operation acts in one.
-func (a Access) enter(ctx context.Context, s *Server) (*tenant.Project, error) {
+// authorize checks the caller's rights and opens the project, if the operation acts in one.
+func (a Access) authorize(ctx context.Context, s *Server) (*tenant.Project, error) {
 	c := caller(ctx)
 	switch {
-	case c.ByToken && !a.takes(c):
+	case c.ByToken && !a.acceptsToken(c):
 		return nil, fault.New(fault.Forbidden,
 			"this is not for personal access tokens, or not for one of single projects").WithCode("token_not_allowed")
-	case a.by <= byToken:
+	case a.kind == kindAnonymous, a.kind == kindOptionalUser, a.kind == kindUser:
 		return nil, nil
-	case a.by == byInstance && !c.Administrator:
+	case a.kind == kindInstance && !c.Administrator:
 		return nil, fault.New(fault.Forbidden, "only an administrator of the instance may do this")
-	case a.by == byInstance:
+	case a.kind == kindInstance:
 		return nil, nil
-	case a.by == byOrganization && c.Organization.Valid:
+	case a.kind == kindOrganization && c.Organization.Valid:
 		return nil, c.Role.Require(a.role)
 	case !c.Project.Valid:
-		return nil, a.absent()
-	case a.by != byAddress && a.by != byVisitor && c.Role.Require(a.role) != nil:
+		return nil, a.errNotFound()
+	case a.kind != kindPublicProject && a.kind != kindPublicForm && c.Role.Require(a.role) != nil:
 		return nil, c.Role.Require(a.role)
-	case c.Status == platform.Paused && !a.paused:
-		return nil, paused()
+	case c.Status == platform.Paused && !a.allowPaused:
+		return nil, errPaused()
 	}
 
 	return s.projects.Open(c.Project.UUID), nil
 }
 
-// absent returns the failure for a project that does not exist or is not visible to the caller.
-func (a Access) absent() *fault.Error {
-	if a.by == byHeader {
+// errNotFound returns the failure for a project that does not exist or is not visible to the
+// caller.
+func (a Access) errNotFound() *fault.Error {
+	if a.kind == kindProjectHeader {
 		return fault.OnField(fault.Unauthenticated, "X-Project", "unknown_project", "names no project of yours")
 	}
 	return fault.New(fault.NotFound, "there is no such thing")
 }
 
-func paused() *fault.Error {
+func errPaused() *fault.Error {
 	return fault.New(fault.Conflict, "the project is paused").WithCode("project_paused")
 }
 
-// overtaken replaces an Internal or Unavailable error by project_paused or a missing project, if
-// the project was paused or deleted during the request.
-func (a Access) overtaken(ctx context.Context, s *Server, p *tenant.Project, err error) error {
-	if p == nil || !fault.Is(err, fault.Internal) && !fault.Is(err, fault.Unavailable) {
+// explainInternal replaces an Internal or Unavailable error by project_paused or a missing project,
+// if the project was paused or deleted during the request. An anonymous caller does not learn that
+// a project is paused.
+func (a Access) explainInternal(ctx context.Context, s *Server, p *tenant.Project, err error) error {
+	if p == nil || (!fault.Is(err, fault.Internal) && !fault.Is(err, fault.Unavailable)) {
 		return err
 	}
 
 	status, unknown := s.platform.ProjectStatus(ctx, p.UUID)
 	switch {
-	case unknown != nil && !fault.Is(unknown, fault.NotFound) || status == platform.Active:
+	case (unknown != nil && !fault.Is(unknown, fault.NotFound)) || status == platform.Active:
 		return err
-		// anonymous callers do not learn that a project is paused
-	case status == platform.Paused && !a.paused && (a.by != byAddress || caller(ctx).Role != 0):
-		return paused().Because(err)
-	case !a.paused && status == platform.Paused || !a.deleted && status != platform.Paused:
-		return a.absent().Because(err)
+	case status == platform.Paused && !a.allowPaused && (a.kind != kindPublicProject || caller(ctx).Role != 0):
+		return errPaused().Because(err)
+	case (!a.allowPaused && status == platform.Paused) || (!a.allowDeleted && status != platform.Paused):
+		return a.errNotFound().Because(err)
 	}
 
 	return err
 }
 
-// takes reports whether the operation accepts the caller's personal access token. Operations on the
-// user's account do not; a token limited to projects is accepted only for operations in a project.
-func (a Access) takes(c platform.Caller) bool {
+// acceptsToken reports whether the operation accepts the caller's personal access token. Operations
+// on the user's account do not; a token limited to projects is accepted only for operations in a
+// project.
+func (a Access) acceptsToken(c platform.Caller) bool {
 	switch {
-	case a.by == byNobody || a.by == byWhoever || a.inProject():
+	case a.kind == kindAnonymous || a.kind == kindOptionalUser || a.inProject():
 		return true
-	case a.by == byToken:
-		return a.tokens
+	case a.kind == kindUser:
+		return a.allowTokens
 	}
 
 	return c.Only == nil
 }
 
-// authenticate identifies the caller by the request's bearer token.
-func (s *Server) authenticate(ctx context.Context, r *http.Request, scope platform.Scope) (platform.Caller, error) {
+// authenticateBearer identifies the caller by the request's bearer token.
+func (s *Server) authenticateBearer(
+	ctx context.Context, r *http.Request, scope platform.Scope,
+) (platform.Caller, error) {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
 		return platform.Caller{}, fault.New(fault.Unauthenticated,

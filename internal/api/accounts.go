@@ -33,14 +33,14 @@ func (s *Server) deleteAccount(ctx context.Context, in *deleteAccountInput) (pla
 		return platform.User{}, err
 	}
 
-	pass, err := s.secondFactor(ctx, user.UUID, in.Body.Code)
+	spend, err := s.checkSecondFactor(ctx, user.UUID, in.Body.Code)
 	if err != nil {
 		return platform.User{}, err
 	}
 
-	deleted, err := s.removeUser(ctx, pass, user.UUID)
+	deleted, err := s.removeUser(ctx, spend, user.UUID)
 	if fault.Is(err, fault.NotFound) {
-		err = errEnded()
+		err = errSessionEnded()
 	}
 
 	return deleted, err
@@ -67,9 +67,9 @@ func (s *Server) deleteUser(ctx context.Context, in *deleteUserInput) (platform.
 	return s.removeUser(ctx, nil, in.UUID)
 }
 
-func (s *Server) removeUser(ctx context.Context, pass passing, id uuid.UUID) (platform.User, error) {
+func (s *Server) removeUser(ctx context.Context, spend spendCode, id uuid.UUID) (platform.User, error) {
 	var user platform.User
-	err := s.past(ctx, pass, id, func(tx *platform.Store) error {
+	err := s.withSecondFactor(ctx, spend, id, func(tx *platform.Store) error {
 		var err error
 		if user, err = tx.DeleteUser(ctx, id); err != nil {
 			return err

@@ -14,10 +14,10 @@ import (
 func (s *Server) registerAdministration() {
 	open(s, listUsers, s.listUsers)
 	open(s, getUser, s.getUser)
-	openChecked(s, updateStanding, s.updateStanding, s.userIsThere)
+	openChecked(s, updateStanding, s.updateStanding, s.findUser)
 	open(s, resetSecondFactor, s.resetSecondFactor)
 	open(s, listSettings, s.listSettings)
-	openChecked(s, updateSetting, s.updateSetting, s.settingIsThere)
+	openChecked(s, updateSetting, s.updateSetting, s.findSetting)
 	open(s, resetSetting, s.resetSetting)
 	open(s, listEnvironment, s.listEnvironment)
 }
@@ -35,7 +35,7 @@ type listUsersInput struct {
 }
 
 func (s *Server) listUsers(ctx context.Context, in *listUsersInput) (Answer[[]platform.User, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	users, total, err := s.platform.ListUsers(ctx, platform.UserFilter{Search: in.Search, Status: in.Status}, page)
 	return listOf(users, page, total), err
 }
@@ -46,7 +46,7 @@ type userInput struct {
 
 var getUser = Operation{
 	ID: "getUser", Method: "GET", Path: "/admin/users/{userUUID}", Summary: "Get a user",
-	Access: administrator, Errors: reading,
+	Access: administrator, Errors: restrictedErrors,
 }
 
 func (s *Server) getUser(ctx context.Context, in *userInput) (platform.User, error) {
@@ -69,14 +69,14 @@ type updateStandingInput struct {
 	}
 }
 
-func (s *Server) userIsThere(ctx context.Context, in *updateStandingInput) error {
+func (s *Server) findUser(ctx context.Context, in *updateStandingInput) error {
 	_, err := s.platform.GetUser(ctx, in.UUID)
 	return err
 }
 
 func (s *Server) updateStanding(ctx context.Context, in *updateStandingInput) (platform.User, error) {
 	if in.Body.Status == nil && in.Body.IsAdministrator == nil {
-		if err := s.userIsThere(ctx, in); err != nil {
+		if err := s.findUser(ctx, in); err != nil {
 			return platform.User{}, err
 		}
 
@@ -90,7 +90,7 @@ func (s *Server) updateStanding(ctx context.Context, in *updateStandingInput) (p
 var resetSecondFactor = Operation{
 	ID: "resetSecondFactor", Method: "DELETE",
 	Path: "/admin/users/{userUUID}/totp", Summary: "Remove a user's second factor",
-	Access: administrator, Errors: reading,
+	Access: administrator, Errors: restrictedErrors,
 	Notes: "For who has lost it, and the recovery codes too: make sure that it is they who ask. Ends the user's sessions, and a mail tells them. " +
 		"Nobody gets past their own this way: 403, `own_account`.",
 }
@@ -110,7 +110,7 @@ func (s *Server) resetSecondFactor(ctx context.Context, in *userInput) (platform
 			return err
 		}
 
-		return s.tellOfFactor(ctx, tx, in.UUID, "removed by an administrator")
+		return s.mailFactorChange(ctx, tx, in.UUID, "removed by an administrator")
 	})
 
 	return user, err
@@ -154,7 +154,7 @@ func (settingValue) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Nullable: true, Description: "A boolean or an integer, as the setting's `type` says."}
 }
 
-func (s *Server) settingIsThere(_ context.Context, in *updateSettingInput) error {
+func (s *Server) findSetting(_ context.Context, in *updateSettingInput) error {
 	return platform.KnowsSetting(in.Name)
 }
 
@@ -165,7 +165,7 @@ func (s *Server) updateSetting(ctx context.Context, in *updateSettingInput) (pla
 var resetSetting = Operation{
 	ID: "resetSetting", Method: "DELETE",
 	Path: "/admin/settings/{settingName}", Summary: "Let a setting's default hold again",
-	Access: administrator, Errors: reading,
+	Access: administrator, Errors: restrictedErrors,
 }
 
 type resetSettingInput struct {

@@ -24,7 +24,7 @@ func (s *Server) registerAudit() {
 var listAudit = Operation{
 	ID: "listAudit", Method: "GET",
 	Path: "/projects/{projectUUID}/audit", Summary: "List what was changed in a project",
-	Access: projectInPath(platform.Admin), Errors: reading,
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
 	Notes: "Every change by whom, when, from where, to what. A project has two logs: `data` of what is in its own database, which a backup takes along, and `platform` of " +
 		"what the platform keeps about it, such as keys and backups. Each is a chain of keyed hashes, which `socle audit verify` checks.",
 }
@@ -52,7 +52,7 @@ func (f AuditFilter) filter() audit.Filter {
 func (s *Server) listAudit(
 	ctx context.Context, p *tenant.Project, in *listAuditInput,
 ) (Answer[[]audit.Recorded, PageMetadata], error) {
-	page, filter := in.by(in.Sort), in.filter()
+	page, filter := in.page(in.Sort), in.filter()
 	if in.Log == "data" {
 		entries, total, err := audit.List(ctx, p.Trusted(), filter, page)
 		return listOf(entries, page, total), err
@@ -79,13 +79,13 @@ type listInstanceAuditInput struct {
 func (s *Server) listInstanceAudit(
 	ctx context.Context, in *listInstanceAuditInput,
 ) (Answer[[]audit.Recorded, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	entries, total, err := s.platform.Audit(ctx, in.filter(), page)
 	return listOf(entries, page, total), err
 }
 
-// noted returns a context in which each change of the request is written to the audit log.
-func (rt *route) noted(ctx context.Context, r *http.Request, body any) context.Context {
+// withAudit returns a context in which each change of the request is written to the audit log.
+func (rt *route) withAudit(ctx context.Context, r *http.Request, body any) context.Context {
 	if rt.op.Method == http.MethodGet {
 		return ctx
 	}
@@ -105,8 +105,8 @@ func (rt *route) noted(ctx context.Context, r *http.Request, body any) context.C
 	if c.User != (platform.Caller{}).User {
 		e.Actor, e.Via = c.User.String(), c.Session.String()
 	}
-	if key := r.Header.Get(keyHeader); key != "" && rt.repeatable() {
-		e.Key = hex.EncodeToString(rt.keyOf(ctx, key))
+	if key := r.Header.Get(idempotencyHeader); key != "" && rt.repeatable() {
+		e.Key = hex.EncodeToString(rt.requestKey(ctx, key))
 	}
 
 	return audit.Begin(ctx, rt.auditKey, e)

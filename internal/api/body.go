@@ -22,59 +22,62 @@ const (
 	maxBody          = 1 << 20  // bytes of a JSON body
 	maxAnonymousBody = 16 << 10 // bytes of a JSON body that anonymous callers may send
 	maxValues        = 60_000   // maximum number of JSON values kept from a body
-	bodyLag          = 30 * time.Second
+	bodyReadTimeout  = 30 * time.Second
 
-	bodyAllowance = 16 << 10 // bytes of a body that do not count against the budget
+	uncountedBody = 16 << 10 // bytes of a body that do not count against the budget
 	// Memory per byte of a body: the text, the parsed values and the input struct.
-	bodyCost = 4
-	bodyWait = 2 * time.Second
+	bodyMemoryFactor = 4
+	budgetTimeout    = 2 * time.Second
 
 	// Concurrent decodings of large bodies. Member names take up to 15 times their size while they
 	// are decoded.
 	maxDecodings = 4
 )
 
-// mostBody returns the maximum size of the operation's JSON body in bytes.
-func (op Operation) mostBody() int64 {
-	if op.Access.by == byNobody || op.Access.by == byWhoever {
+// maxBodyBytes returns the maximum size of the operation's JSON body in bytes.
+func (op Operation) maxBodyBytes() int64 {
+	if op.Access.kind == kindAnonymous || op.Access.kind == kindOptionalUser {
 		return maxAnonymousBody
 	}
 	return maxBody
 }
 
-// readJSON reads a JSON body and keeps only the members that the operation declares. give releases
-// the reserved memory; it is never nil.
-func (rt *route) readJSON(ctx context.Context, w http.ResponseWriter, r *http.Request) (v any, give func(), err error) {
+// readJSON reads a JSON body and keeps only the members that the operation declares. release
+// returns the reserved memory; it is never nil.
+func (rt *route) readJSON(
+	ctx context.Context, w http.ResponseWriter, r *http.Request,
+) (v any, release func(), err error) {
 	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Now().Add(bodyLag)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, nothingTaken, err
+	if err := control.SetReadDeadline(time.Now().Add(bodyReadTimeout)); err != nil &&
+		!errors.Is(err, http.ErrNotSupported) {
+		return nil, noRelease, err
 	}
 
-	text, give, err := rt.readText(ctx, http.MaxBytesReader(w, r.Body, rt.op.mostBody()), r.ContentLength,
-		rt.op.mostBody())
+	text, release, err := rt.readText(ctx, http.MaxBytesReader(w, r.Body, rt.op.maxBodyBytes()), r.ContentLength,
+		rt.op.maxBodyBytes())
 	if err != nil {
-		return nil, give, err
+		return nil, release, err
 	}
 
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, give, err
+		return nil, release, err
 	}
 
 	v, err = rt.decode(text, rt.shape)
 	if err != nil {
-		return nil, give, malformed(err, "body")
+		return nil, release, malformed(err, "body")
 	}
 
 	if _, ok := v.(map[string]any); !ok {
-		return nil, give, fault.New(fault.Invalid, "the body must be a JSON object").WithCode("malformed_json")
+		return nil, release, fault.New(fault.Invalid, "the body must be a JSON object").WithCode("malformed_json")
 	}
 
-	return v, give, nil
+	return v, release, nil
 }
 
 // decode is [parseJSON] with a limit on concurrent decodings of large texts.
 func (s *Server) decode(text []byte, known *shape) (any, error) {
-	if len(text) > bodyAllowance {
+	if len(text) > uncountedBody {
 		s.decoding <- struct{}{}
 
 		defer func() { <-s.decoding }()
@@ -85,134 +88,134 @@ func (s *Server) decode(text []byte, known *shape) (any, error) {
 
 // malformed converts an error of parseJSON to a failure.
 func malformed(err error, what string) error {
-	if errors.Is(err, errManyValues) {
+	if errors.Is(err, errTooManyValues) {
 		return fault.New(fault.TooLarge, "the %s has more than %d values", what, maxValues)
 	}
 	return fault.New(fault.Invalid, "the %s is not JSON", what).WithCode("malformed_json").Because(err)
 }
 
-func nothingTaken() {}
+func noRelease() {}
 
-// readText reads at most most bytes. length is the announced length, or -1. A text larger than
-// bodyAllowance waits for memory in the budget before it is read.
+// readText reads at most limit bytes. length is the announced length, or -1. A text larger than
+// uncountedBody waits for memory in the budget before it is read.
 func (s *Server) readText(
-	ctx context.Context, body io.Reader, length, most int64,
-) (text []byte, give func(), err error) {
-	tooLarge := fault.New(fault.TooLarge, "the body is larger than %d bytes", most)
-	if length > most {
-		return nil, nothingTaken, tooLarge
+	ctx context.Context, body io.Reader, length, limit int64,
+) (text []byte, release func(), err error) {
+	tooLarge := fault.New(fault.TooLarge, "the body is larger than %d bytes", limit)
+	if length > limit {
+		return nil, noRelease, tooLarge
 	}
 
-	var begin []byte
+	var start []byte
 	if length < 0 {
-		begin, err = io.ReadAll(io.LimitReader(body, min(most, bodyAllowance)+1))
+		start, err = io.ReadAll(io.LimitReader(body, min(limit, uncountedBody)+1))
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, nothingTaken, tooLarge.Because(err)
+			return nil, noRelease, tooLarge.Because(err)
 		}
-		if err != nil || len(begin) <= bodyAllowance {
-			return begin, nothingTaken, notArrived(err)
+		if err != nil || len(start) <= uncountedBody {
+			return start, noRelease, incompleteJSON(err)
 		}
 
-		length = most
+		length = limit
 	}
 
-	give = nothingTaken
-	if length > bodyAllowance {
-		if give, err = s.takeRoom(ctx, length*bodyCost); err != nil {
-			return nil, nothingTaken, err
+	release = noRelease
+	if length > uncountedBody {
+		if release, err = s.reserveMemory(ctx, length*bodyMemoryFactor); err != nil {
+			return nil, noRelease, err
 		}
 	}
 
 	buffer := bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead))
-	buffer.Write(begin)
+	buffer.Write(start)
 
 	_, err = buffer.ReadFrom(body)
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok || int64(buffer.Len()) > most {
-		return nil, give, tooLarge.Because(err)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok || int64(buffer.Len()) > limit {
+		return nil, release, tooLarge.Because(err)
 	}
 
-	return buffer.Bytes(), give, notArrived(err)
+	return buffer.Bytes(), release, incompleteJSON(err)
 }
 
-func notArrived(err error) error {
+func incompleteJSON(err error) error {
 	if err == nil {
 		return nil
 	}
 	return fault.New(fault.Invalid, "the body did not arrive").WithCode("incomplete_body").Because(err)
 }
 
-// takeRoom reserves n bytes of the body budget for the caller: for their user, or for their network
-// if anonymous.
-func (s *Server) takeRoom(ctx context.Context, n int64) (give func(), err error) {
-	who := httpx.Network(httpx.From(ctx).Client)
+// reserveMemory reserves n bytes of the body budget for the caller: for their user, or for their
+// network if anonymous.
+func (s *Server) reserveMemory(ctx context.Context, n int64) (release func(), err error) {
+	owner := httpx.Network(httpx.From(ctx).Client)
 	if user := caller(ctx).User; user != uuid.Nil {
-		who = user.String()
+		owner = user.String()
 	}
 
-	waiting, cancel := context.WithTimeout(ctx, bodyWait)
+	waitCtx, cancel := context.WithTimeout(ctx, budgetTimeout)
 	defer cancel()
 
-	give, err = s.bodies.Take(waiting, who, n)
+	release, err = s.bodies.Take(waitCtx, owner, n)
 	if err != nil {
-		busy := fault.New(fault.TooMany, "too many large requests are in flight; try again later").
+		errBusy := fault.New(fault.TooMany, "too many large requests are in flight; try again later").
 			WithCode("too_busy").Because(err)
-		busy.RetryAfter = bodyWait
+		errBusy.RetryAfter = budgetTimeout
 
-		return nothingTaken, busy
+		return noRelease, errBusy
 	}
 
-	return give, nil
+	return release, nil
 }
 
 // shape selects the values of a JSON text that the parser keeps. It skips members that the
 // operation does not declare.
 type shape struct {
-	kind    string            // JSON type of the schema; "" keeps any value as text
-	members map[string]*shape // members of an object; nil keeps all
-	items   *shape            // items of an array
-	most    int               // maximum number of items, for which one more is kept, to detect the excess
+	kind     string            // JSON type of the schema; "" keeps any value as text
+	members  map[string]*shape // members of an object; nil keeps all
+	items    *shape            // items of an array
+	maxItems int               // maximum number of items, for which one more is kept, to detect the excess
 }
 
 var anyValue = &shape{}
 
-// shapes converts schemas to shapes.
-type shapes struct {
+// shapeBuilder converts schemas to shapes.
+type shapeBuilder struct {
 	registry huma.Registry
-	made     map[*huma.Schema]*shape // schemas may be recursive
+	built    map[*huma.Schema]*shape // schemas may be recursive
 }
 
-func (m shapes) of(s *huma.Schema) *shape {
+func (m shapeBuilder) build(s *huma.Schema) *shape {
 	for s.Ref != "" {
 		s = m.registry.SchemaFromRef(s.Ref)
 	}
 
-	if made, ok := m.made[s]; ok {
-		return made
+	if result, ok := m.built[s]; ok {
+		return result
 	}
 
-	made := &shape{kind: s.Type}
-	m.made[s] = made
+	result := &shape{kind: s.Type}
+	m.built[s] = result
 
 	switch {
 	case s.Type == huma.TypeArray:
-		made.items, made.most = m.of(s.Items), maxValues
+		result.items, result.maxItems = m.build(s.Items), maxValues
 		if s.MaxItems != nil {
-			made.most = *s.MaxItems
+			result.maxItems = *s.MaxItems
 		}
 	case s.Type == huma.TypeObject && len(s.Properties) > 0:
-		made.members = map[string]*shape{}
+		result.members = map[string]*shape{}
 		for name, property := range s.Properties {
-			made.members[name] = m.of(property)
+			result.members[name] = m.build(property)
 		}
 	}
 
-	return made
+	return result
 }
 
-// normalized adds the variants that a [normalizer] accepts: one object instead of a list, and
+// buildNormalized adds the variants that a [normalizer] accepts: one object instead of a list, and
 // column members in snake_case.
-func (m shapes) normalized(s *huma.Schema) *shape {
-	root := m.of(s)
+func (m shapeBuilder) buildNormalized(s *huma.Schema) *shape {
+	root := m.build(s)
 	objects := []*shape{root}
 	for _, list := range root.members {
 		if list.items != nil && list.items.members != nil {
@@ -242,12 +245,12 @@ func (m shapes) normalized(s *huma.Schema) *shape {
 // number is the text of a JSON number. Validation sees it before any rounding.
 type number string
 
-// numbers marshals a number as its original text.
-var numbers = json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, n number) error {
+// numberOptions marshals a number as its original text.
+var numberOptions = json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, n number) error {
 	return e.WriteValue(jsontext.Value(n))
 }))
 
-var errManyValues = errors.New("too many values")
+var errTooManyValues = errors.New("too many values")
 
 // parseJSON parses one JSON value to nil, bool, string, number, []any or map[string]any, or a
 // jsontext.Value where the shape accepts any value. It rejects ambiguous input: duplicate members,
@@ -274,7 +277,7 @@ type parser struct {
 
 func (p *parser) value(s *shape) (any, error) {
 	if p.values++; p.values > maxValues {
-		return nil, errManyValues
+		return nil, errTooManyValues
 	}
 
 	switch kind := p.PeekKind(); {
@@ -319,7 +322,7 @@ func (p *parser) array(s *shape) (any, error) {
 
 	array := []any{}
 	for p.PeekKind() != ']' {
-		if len(array) > s.most {
+		if len(array) > s.maxItems {
 			if err := p.SkipValue(); err != nil {
 				return nil, err
 			}

@@ -25,19 +25,19 @@ type containerMetadata struct {
 
 type containerAnswer = Answer[object.Container, containerMetadata]
 
-// at sets the URL of a container's files.
-func (s *Server) at(c object.Container) object.Container {
+// withURL sets the URL of a container's files.
+func (s *Server) withURL(c object.Container) object.Container {
 	c.URL = s.publicURL + "/files/" + c.ProjectUUID.String() + "/" + c.UUID.String()
 	return c
 }
 
 func (s *Server) answerContainer(c object.Container, err error) (containerAnswer, error) {
-	return containerAnswer{Content: s.at(c), Metadata: containerMetadata{c.Allowed}}, err
+	return containerAnswer{Content: s.withURL(c), Metadata: containerMetadata{c.Allowed}}, err
 }
 
 var createContainer = Operation{
 	ID: "createContainer", Method: "POST", Path: "/containers", Summary: "Create a container",
-	Access: project(platform.Developer), Errors: creating,
+	Access: project(platform.Developer), Errors: createErrors,
 }
 
 type createContainerInput struct {
@@ -73,10 +73,10 @@ type listContainersInput struct {
 func (s *Server) listContainers(
 	ctx context.Context, p *tenant.Project, in *listContainersInput,
 ) (Answer[[]object.Container, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	containers, total, err := object.ListContainers(ctx, p, page)
 	for i, c := range containers {
-		containers[i] = s.at(c)
+		containers[i] = s.withURL(c)
 	}
 
 	return listOf(containers, page, total), err
@@ -97,7 +97,7 @@ func (s *Server) getContainer(ctx context.Context, p *tenant.Project, in *getCon
 
 var updateContainer = Operation{
 	ID: "updateContainer", Method: "PUT", Path: "/containers/{containerUUID}", Summary: "Change a container",
-	Access: project(platform.Developer), Errors: specifiedWithBody,
+	Access: project(platform.Developer), Errors: specifiedBodyErrors,
 	Notes: "What the body does not name stays as it is. Files that are there already may be larger than a new limit, or of a type that is not taken any more.",
 }
 
@@ -130,7 +130,7 @@ func (s *Server) updateContainer(
 var deleteContainer = Operation{
 	ID: "deleteContainer", Method: "DELETE", Path: "/containers/{containerUUID}", Summary: "Delete a container",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500},
-	Timeout: lasting, Destructive: true,
+	Timeout: longTimeout, Destructive: true,
 	Notes: "A container with files in it is deleted with `force=true` only. It is gone at once; the bytes are removed in the background. The content is the container as it was.",
 }
 

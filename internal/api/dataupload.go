@@ -21,8 +21,8 @@ var dataTypes = map[string]string{"text/csv": transfer.CSV, "text/tab-separated-
 	"application/x-ndjson": transfer.JSONL, "application/jsonl": transfer.JSONL,
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": transfer.XLSX, "application/octet-stream": ""}
 
-// dataEndings maps file name extensions to import formats.
-var dataEndings = map[string]string{
+// dataExtensions maps file name extensions to import formats.
+var dataExtensions = map[string]string{
 	".csv": transfer.CSV, ".tsv": transfer.TSV, ".tab": transfer.TSV, ".jsonl": transfer.JSONL,
 	".ndjson": transfer.JSONL, ".xlsx": transfer.XLSX,
 }
@@ -59,7 +59,7 @@ func (u *DataUpload) beginRaw(w http.ResponseWriter, r *http.Request, media stri
 	}
 
 	u.length, u.media = r.ContentLength, media
-	u.body = newArriving(w, r, unbounded)
+	u.body = newPacedBody(w, r, unlimited)
 
 	return nil
 }
@@ -71,10 +71,10 @@ func (u *DataUpload) Read(b []byte) (int, error) {
 	}
 
 	n, err := u.body.Read(b)
-	u.scale.bytes(b[:n])
+	u.digest.writeBytes(b[:n])
 
 	if err != nil && err != io.EOF {
-		err = incomplete(err)
+		err = incompleteBody(err)
 	}
 
 	return n, err
@@ -84,15 +84,15 @@ func (u *DataUpload) Read(b []byte) (int, error) {
 // the base name of the file without extension and may be empty. The caller closes the file.
 func (u *DataUpload) receive(
 	ctx context.Context, s *Server, format string,
-) (file *os.File, name, found string, err error) {
-	most, err := s.mostBytes(ctx)
+) (file *os.File, name, foundFormat string, err error) {
+	maxBytes, err := s.maxFileBytes(ctx)
 	if err != nil {
 		return nil, "", "", err
 	}
 
-	most = min(most, transfer.MaxFile)
-	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must be at most %d bytes", most)
-	if u.length > most+mostHeads {
+	maxBytes = min(maxBytes, transfer.MaxFile)
+	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must be at most %d bytes", maxBytes)
+	if u.length > maxBytes+maxFormOverhead {
 		return nil, "", "", tooLarge
 	}
 
@@ -103,17 +103,17 @@ func (u *DataUpload) receive(
 		}
 	}
 
-	ending := strings.ToLower(path.Ext(name))
+	extension := strings.ToLower(path.Ext(name))
 	name = strings.TrimSuffix(path.Base(name), path.Ext(name))
 	for _, guess := range []string{
-		format, dataEndings[ending], dataTypes[strings.TrimSpace(strings.Split(media, ";")[0])],
+		format, dataExtensions[extension], dataTypes[strings.TrimSpace(strings.Split(media, ";")[0])],
 	} {
-		if found == "" {
-			found = guess
+		if foundFormat == "" {
+			foundFormat = guess
 		}
 	}
 
-	if found == "" {
+	if foundFormat == "" {
 		return nil, "", "", fault.OnField(fault.Invalid, "format", "required",
 			"is required, for neither the file's name nor its media type tell")
 	}
@@ -122,24 +122,24 @@ func (u *DataUpload) receive(
 		return nil, "", "", err
 	}
 
-	n, err := io.Copy(file, io.LimitReader(u, most+1))
-	if err == nil && n > most {
+	n, err := io.Copy(file, io.LimitReader(u, maxBytes+1))
+	if err == nil && n > maxBytes {
 		err = tooLarge
 	}
 
 	if err == nil {
-		err = errors.Join(ctx.Err(), u.patience())
+		err = errors.Join(ctx.Err(), u.extendDeadlines())
 	}
 	if err != nil {
 		return nil, "", "", errors.Join(err, file.Close())
 	}
 
-	return file, name, found, nil
+	return file, name, foundFormat, nil
 }
 
-// patience extends the connection's deadlines by the time that an import takes.
-func (u *DataUpload) patience() error {
-	end := time.Now().Add(transfer.ImportTime + uploadLull)
+// extendDeadlines extends the connection's deadlines by the time that an import takes.
+func (u *DataUpload) extendDeadlines() error {
+	end := time.Now().Add(transfer.ImportTime + clientWriteTimeout)
 	err := errors.Join(u.body.control.SetReadDeadline(end), u.body.control.SetWriteDeadline(end))
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil

@@ -24,18 +24,18 @@ type download struct {
 	content *object.Content
 }
 
-// inline lists the media types that browsers may display; all others are saved.
-var inline = []string{
+// inlineTypes lists the media types that browsers may display; all others are saved.
+var inlineTypes = []string{
 	"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "text/plain", "audio/", "video/",
 	"application/pdf",
 }
 
 const (
-	mostRange = 200 // bytes of a Range header; longer ones are ignored, which RFC 9110 allows
+	maxRangeLength = 200 // bytes of a Range header; longer ones are ignored, which RFC 9110 allows
 
-	// oneDate is the resolution of Last-Modified plus a margin. A younger file may be replaced
-	// within the same second, so its date must not validate a range.
-	oneDate = 2 * time.Second
+	// dateResolution is the resolution of Last-Modified plus a margin. A younger file may be
+	// replaced within the same second, so its date must not validate a range.
+	dateResolution = 2 * time.Second
 )
 
 // ServeHTTP writes the file or the requested range.
@@ -43,7 +43,9 @@ func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer d.content.Close()
 
 	disposition := "attachment"
-	if slices.ContainsFunc(inline, func(prefix string) bool { return strings.HasPrefix(d.file.MimeType, prefix) }) {
+	if slices.ContainsFunc(inlineTypes, func(prefix string) bool {
+		return strings.HasPrefix(d.file.MimeType, prefix)
+	}) {
 		disposition = "inline"
 	}
 
@@ -56,38 +58,38 @@ func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("ETag", d.file.ETag())
 	h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(d.file.SHA256)+":")
 
-	if span := d.span(r); span == "" {
+	if requested := d.rangeOf(r); requested == "" {
 		r.Header.Del("Range")
 	} else {
-		r.Header.Set("Range", span)
+		r.Header.Set("Range", requested)
 	}
 
 	modified := d.file.UpdatedAt
-	if time.Since(modified) < oneDate {
+	if time.Since(modified) < dateResolution {
 		modified = time.Time{} // suppresses Last-Modified and its conditions
 	}
 
-	http.ServeContent(&ranged{ResponseWriter: httpx.NewPacedWriter(w), request: r}, r, "", modified, d.content)
+	http.ServeContent(&rangeWriter{ResponseWriter: httpx.NewPacedWriter(w), request: r}, r, "", modified, d.content)
 	if err := d.content.Err(); err != nil {
 		httpx.From(r.Context()).Err = err
 		panic(http.ErrAbortHandler) // Content withheld the last bytes, so no client takes the file for complete
 	}
 }
 
-// span returns the requested range in the syntax that http.ServeContent accepts, or "" to ignore it
-// (RFC 9110, 14.2). Ranges apply to GET and to bytes only.
-func (d download) span(r *http.Request) string {
+// rangeOf returns the requested range in the syntax that http.ServeContent accepts, or "" to ignore
+// it (RFC 9110, 14.2). Ranges apply to GET and to bytes only.
+func (d download) rangeOf(r *http.Request) string {
 	text := r.Header.Get("Range")
-	unit, set, _ := strings.Cut(text, "=")
-	if r.Method != http.MethodGet || len(text) > mostRange || !strings.EqualFold(unit, "bytes") {
+	unit, ranges, _ := strings.Cut(text, "=")
+	if r.Method != http.MethodGet || len(text) > maxRangeLength || !strings.EqualFold(unit, "bytes") {
 		return ""
 	}
 
-	if zeros, ok := strings.CutPrefix(set, "-"); ok && zeros != "" && strings.Trim(zeros, "0") == "" {
-		set = strconv.FormatInt(d.file.Size, 10) + "-" // the last 0 bytes: an unsatisfiable range
+	if zeros, ok := strings.CutPrefix(ranges, "-"); ok && zeros != "" && strings.Trim(zeros, "0") == "" {
+		ranges = strconv.FormatInt(d.file.Size, 10) + "-" // the last 0 bytes: an unsatisfiable range
 	}
 
-	return "bytes=" + hugeNumber.ReplaceAllLiteralString(set, "999999999999999999")
+	return "bytes=" + hugeNumber.ReplaceAllLiteralString(ranges, "999999999999999999")
 }
 
 // hugeNumber matches offsets beyond the end of any file, which overflow in net/http.
@@ -108,8 +110,10 @@ func fileNameParam(name string) string {
 
 	var full strings.Builder
 	for i := range len(name) {
-		if c := name[i]; c < utf8.RuneSelf &&
-			(c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("!#$&+-.^_`|~", c) >= 0) {
+		c := name[i]
+		alphanumeric := (c|0x20 >= 'a' && c|0x20 <= 'z') || (c >= '0' && c <= '9')
+
+		if c < utf8.RuneSelf && (alphanumeric || strings.IndexByte("!#$&+-.^_`|~", c) >= 0) {
 			full.WriteByte(c)
 		} else {
 			fmt.Fprintf(&full, "%%%02X", c)
@@ -119,15 +123,15 @@ func fileNameParam(name string) string {
 	return `filename="` + plain + `"; filename*=UTF-8''` + full.String()
 }
 
-// ranged replaces the plain-text responses of net/http for failed ranges and conditions by an
+// rangeWriter replaces the plain-text responses of net/http for failed ranges and conditions by an
 // envelope.
-type ranged struct {
+type rangeWriter struct {
 	http.ResponseWriter
 	request *http.Request
 	refused bool
 }
 
-func (w *ranged) WriteHeader(status int) {
+func (w *rangeWriter) WriteHeader(status int) {
 	switch status {
 	case http.StatusRequestedRangeNotSatisfiable:
 		w.refuse(status, "invalid_range", "the file has no such range")
@@ -139,7 +143,7 @@ func (w *ranged) WriteHeader(status int) {
 }
 
 // refuse removes the headers that describe the file and writes a failure.
-func (w *ranged) refuse(status int, code, detail string) {
+func (w *rangeWriter) refuse(status int, code, detail string) {
 	w.refused = true
 
 	for _, name := range []string{"Content-Disposition", "Accept-Ranges", "Last-Modified", "Repr-Digest", "ETag"} {
@@ -149,7 +153,7 @@ func (w *ranged) refuse(status int, code, detail string) {
 	Fail(w.ResponseWriter, w.request, status, code, detail)
 }
 
-func (w *ranged) Write(b []byte) (int, error) {
+func (w *rangeWriter) Write(b []byte) (int, error) {
 	if w.refused {
 		return len(b), nil
 	}
@@ -157,7 +161,7 @@ func (w *ranged) Write(b []byte) (int, error) {
 }
 
 // ReadFrom lets the kernel send a file where possible, without copying it through this process.
-func (w *ranged) ReadFrom(r io.Reader) (int64, error) {
+func (w *rangeWriter) ReadFrom(r io.Reader) (int64, error) {
 	if w.refused {
 		return io.Copy(io.Discard, r)
 	}

@@ -18,7 +18,7 @@ func (s *Server) registerEnums() {
 
 var listEnums = Operation{
 	ID: "listEnums", Method: "GET", Path: "/enums", Summary: "List enums",
-	Access: project(platform.Viewer), Errors: specified,
+	Access: project(platform.Viewer), Errors: specifiedErrors,
 }
 
 type listEnumsInput struct {
@@ -29,14 +29,14 @@ type listEnumsInput struct {
 func (s *Server) listEnums(
 	ctx context.Context, p *tenant.Project, in *listEnumsInput,
 ) (Answer[[]schema.Enum, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	enums, total, err := schema.ListEnums(ctx, p.Trusted(), page)
 	return listOf(enums, page, total), err
 }
 
 var createEnum = Operation{
 	ID: "createEnum", Method: "POST", Path: "/enums", Summary: "Create an enum",
-	Access: project(platform.Developer), Errors: creating, Timeout: lasting,
+	Access: project(platform.Developer), Errors: createErrors, Timeout: longTimeout,
 }
 
 type createEnumInput struct {
@@ -69,7 +69,7 @@ func existingEnum[I any, P interface {
 
 var createEnumValue = Operation{
 	ID: "createEnumValue", Method: "POST", Path: "/enums/{enumName}/values", Summary: "Add a value to an enum",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "It comes last, or before or after another one. A value can't be taken away again, only renamed.",
 }
 
@@ -92,7 +92,7 @@ func (s *Server) createEnumValue(
 var renameEnumValue = Operation{
 	ID: "renameEnumValue", Method: "PUT",
 	Path: "/enums/{enumName}/values/{enumValue}", Summary: "Rename a value of an enum",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "Rows that have it have it under its new name.",
 }
 
@@ -113,7 +113,7 @@ func (s *Server) renameEnumValue(
 
 var deleteEnum = Operation{
 	ID: "deleteEnum", Method: "DELETE", Path: "/enums/{enumName}", Summary: "Delete an enum",
-	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Notes: "One that columns or functions use is not deleted; `metadata.dependents` names them.",
 }
 

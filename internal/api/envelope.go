@@ -154,8 +154,8 @@ func writeFailure(w http.ResponseWriter, r *http.Request, err error, declared []
 	write(w, status, envelope{Content: "null", Errors: []string{messages[status]}, Metadata: metadata})
 }
 
-// reads reports whether a method is safe: it only reads.
-func reads(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+// isRead reports whether a method is safe: it only reads.
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // sentence converts a clause to a sentence.
 func sentence(clause string) string {

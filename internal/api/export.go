@@ -48,17 +48,14 @@ var exportTypes = map[string]string{
 	transfer.TSV: "text/tab-separated-values; charset=utf-8", transfer.JSONL: "application/x-ndjson",
 }
 
-const (
-	exportBuffer = 64 << 10
-	exportLull   = 60 * time.Second // for the client to accept one buffer
-)
+const exportBufferSize = 64 << 10 // bytes
 
 // ServeHTTP writes the table. A failure before the first byte gets an error response. A later one
 // aborts the connection, so that a truncated table does not look complete.
 func (e export) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer e.Close()
 
-	out := &leaving{ResponseWriter: w, control: http.NewResponseController(w), begin: func() {
+	out := &streamWriter{ResponseWriter: w, control: http.NewResponseController(w), setHeaders: func() {
 		h := w.Header()
 		h.Set("Content-Type", exportTypes[e.Format])
 		h.Set("Content-Disposition",
@@ -66,17 +63,17 @@ func (e export) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Cache-Control", "no-store")
 	}}
 
-	buffer := bufio.NewWriterSize(out, exportBuffer)
+	buffer := bufio.NewWriterSize(out, exportBufferSize)
 	err := e.Write(r.Context(), buffer)
 	if err == nil {
 		err = buffer.Flush()
 	}
 
 	switch {
-	case err == nil && !out.begun: // JSON Lines of an empty table: no bytes were written
+	case err == nil && !out.started: // JSON Lines of an empty table: no bytes were written
 		out.start()
 		w.WriteHeader(http.StatusOK)
-	case err != nil && !out.begun:
+	case err != nil && !out.started:
 		writeFailure(w, r, err, exportTable.Errors)
 	case err != nil:
 		httpx.From(r.Context()).Err = err
@@ -84,26 +81,26 @@ func (e export) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// leaving is a response that renews its write deadline with each write, and sets its headers before
-// the first one.
-type leaving struct {
+// streamWriter is a response that renews its write deadline with each write, and sets its headers
+// before the first one.
+type streamWriter struct {
 	http.ResponseWriter
-	control *http.ResponseController
-	begin   func()
-	begun   bool
+	control    *http.ResponseController
+	setHeaders func()
+	started    bool
 }
 
-func (l *leaving) start() {
-	l.begun = true
-	l.begin()
+func (l *streamWriter) start() {
+	l.started = true
+	l.setHeaders()
 }
 
-func (l *leaving) Write(b []byte) (int, error) {
-	if !l.begun {
+func (l *streamWriter) Write(b []byte) (int, error) {
+	if !l.started {
 		l.start()
 	}
 
-	if err := l.control.SetWriteDeadline(time.Now().Add(exportLull)); err != nil &&
+	if err := l.control.SetWriteDeadline(time.Now().Add(clientWriteTimeout)); err != nil &&
 		!errors.Is(err, http.ErrNotSupported) {
 		return 0, err
 	}

@@ -16,7 +16,7 @@ func (s *Server) registerExtensions() {
 
 var listExtensions = Operation{
 	ID: "listExtensions", Method: "GET", Path: "/extensions", Summary: "List extensions",
-	Access: project(platform.Viewer), Errors: specified,
+	Access: project(platform.Viewer), Errors: specifiedErrors,
 	Notes: "Those that the project has, and those that it may have.",
 }
 
@@ -28,14 +28,14 @@ type listExtensionsInput struct {
 func (s *Server) listExtensions(
 	ctx context.Context, p *tenant.Project, in *listExtensionsInput,
 ) (Answer[[]schema.Extension, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	extensions, total, err := schema.ListExtensions(ctx, p.Trusted(), page)
 	return listOf(extensions, page, total), err
 }
 
 var createExtension = Operation{
 	ID: "createExtension", Method: "POST", Path: "/extensions", Summary: "Install an extension",
-	Access: project(platform.Developer), Errors: creating, Timeout: lasting, Grows: true,
+	Access: project(platform.Developer), Errors: createErrors, Timeout: longTimeout, Grows: true,
 	Notes: "With those that it needs, into the schema `extensions`, which is searched behind `public`: its types, functions and operators need no prefix.",
 }
 
@@ -54,7 +54,7 @@ func (s *Server) createExtension(
 
 var deleteExtension = Operation{
 	ID: "deleteExtension", Method: "DELETE", Path: "/extensions/{extensionName}", Summary: "Remove an extension",
-	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Notes: "One that columns, indexes or functions use is not removed; `metadata.dependents` names them.",
 }
 

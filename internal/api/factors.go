@@ -15,13 +15,13 @@ import (
 	"socle/internal/token"
 )
 
-// codesByAccount limits wrong codes. Callers who reach it already know the password.
-var codesByAccount = platform.GuessLimit{
+// codeLimit limits wrong codes. Callers who reach it already know the password.
+var codeLimit = platform.GuessLimit{
 	Network:   platform.Limit{Name: "second factor network", Most: 10, Window: time.Hour},
 	Strangers: platform.Limit{Name: "second factor", Most: 10, Window: time.Hour},
 }
 
-const recoveryCodes = 10
+const recoveryCodeCount = 10
 
 func (s *Server) registerFactors() {
 	open(s, getSecondFactor, s.getSecondFactor)
@@ -74,10 +74,11 @@ func (s *Server) createSecondFactor(
 
 	secret := token.NewTOTPSecret()
 	sealed, err := token.Seal(s.factorKeyOf(user.UUID), secret)
-	if err == nil {
-		err = s.platform.InTx(ctx, func(tx *platform.Store) error { return tx.CreateFactor(ctx, user.UUID, sealed) })
+	if err != nil {
+		return Answer[newFactor, struct{}]{}, err
 	}
 
+	err = s.platform.InTx(ctx, func(tx *platform.Store) error { return tx.CreateFactor(ctx, user.UUID, sealed) })
 	return Answer[newFactor, struct{}]{Content: newFactor{token.TOTPText(secret),
 		token.TOTPURL(secret, "Socle", user.Email)},
 		Header: http.Header{"Cache-Control": {"no-store"}}}, err
@@ -125,7 +126,7 @@ func (s *Server) confirmSecondFactor(
 		return none, err
 	}
 
-	codes, hashes := token.NewRecoveryCodes(recoveryCodes), make([][]byte, recoveryCodes)
+	codes, hashes := token.NewRecoveryCodes(recoveryCodeCount), make([][]byte, recoveryCodeCount)
 	for i, c := range codes {
 		hashes[i] = token.RecoveryHash(key, c)
 	}
@@ -134,14 +135,14 @@ func (s *Server) confirmSecondFactor(
 		if err := tx.ConfirmFactor(ctx, id, f.Sealed, step, hashes); err != nil {
 			return err
 		}
-		return s.tellOfFactor(ctx, tx, id, "switched on")
+		return s.mailFactorChange(ctx, tx, id, "switched on")
 	})
 	return Answer[recoveryList, struct{}]{
 		Content: recoveryList{codes}, Header: http.Header{"Cache-Control": {"no-store"}},
 	}, err
 }
 
-func (s *Server) tellOfFactor(ctx context.Context, tx *platform.Store, id uuid.UUID, change string) error {
+func (s *Server) mailFactorChange(ctx context.Context, tx *platform.Store, id uuid.UUID, change string) error {
 	user, err := tx.GetUser(ctx, id)
 	if err != nil {
 		return err
@@ -159,7 +160,7 @@ func (s *Server) tellOfFactor(ctx context.Context, tx *platform.Store, id uuid.U
 func (s *Server) matchCode(
 	ctx context.Context, user uuid.UUID, key []byte, f platform.Factor, code string,
 ) (int64, error) {
-	if err := s.mayGuessCode(ctx, user); err != nil {
+	if err := s.checkCodeLimit(ctx, user); err != nil {
 		return 0, err
 	}
 
@@ -170,23 +171,23 @@ func (s *Server) matchCode(
 
 	step, ok := token.MatchTOTP(secret, code, time.Now())
 	if !ok {
-		return 0, s.wrongCode(ctx, user)
+		return 0, s.rejectCode(ctx, user)
 	}
 
-	return step, s.mayGuessCode(ctx, user) // see login
+	return step, s.checkCodeLimit(ctx, user) // see login
 }
 
-func (s *Server) mayGuessCode(ctx context.Context, user uuid.UUID) error {
+func (s *Server) checkCodeLimit(ctx context.Context, user uuid.UUID) error {
 	if !s.rateLimit {
 		return nil
 	}
-	return s.platform.MayGuess(ctx, codesByAccount, user.String(), network(ctx))
+	return s.platform.MayGuess(ctx, codeLimit, user.String(), networkOf(ctx))
 }
 
-// wrongCode counts a wrong code and returns its failure.
-func (s *Server) wrongCode(ctx context.Context, user uuid.UUID) error {
+// rejectCode counts a wrong code and returns its failure.
+func (s *Server) rejectCode(ctx context.Context, user uuid.UUID) error {
 	if s.rateLimit {
-		if err := s.platform.CountGuess(ctx, codesByAccount, user.String(), network(ctx)); err != nil {
+		if err := s.platform.CountGuess(ctx, codeLimit, user.String(), networkOf(ctx)); err != nil {
 			return err
 		}
 	}
@@ -194,16 +195,16 @@ func (s *Server) wrongCode(ctx context.Context, user uuid.UUID) error {
 	return fault.OnField(fault.Unprocessable, "code", "invalid_code", "is wrong, or was used before")
 }
 
-// passing spends the code of a second factor within a transaction and reports whether it was
+// spendCode spends the code of a second factor within a transaction and reports whether it was
 // unused. nil: no code is needed.
-type passing func(ctx context.Context, tx *platform.Store) (bool, error)
+type spendCode func(ctx context.Context, tx *platform.Store) (bool, error)
 
-// secondFactor checks the code of a user whose password was verified. It fails with Unprocessable
-// on the field code, second_factor_required or invalid_code, unless the code is right or the user
-// has no confirmed factor.
-func (s *Server) secondFactor(ctx context.Context, user uuid.UUID, code string) (passing, error) {
+// checkSecondFactor checks the code of a user whose password was verified. It fails with
+// Unprocessable on the field code, second_factor_required or invalid_code, unless the code is right
+// or the user has no confirmed factor.
+func (s *Server) checkSecondFactor(ctx context.Context, user uuid.UUID, code string) (spendCode, error) {
 	f, err := s.platform.GetFactor(ctx, user)
-	if fault.Is(err, fault.NotFound) || err == nil && f.ConfirmedAt == nil {
+	if fault.Is(err, fault.NotFound) || (err == nil && f.ConfirmedAt == nil) {
 		return nil, nil
 	}
 	if err != nil {
@@ -219,27 +220,30 @@ func (s *Server) secondFactor(ctx context.Context, user uuid.UUID, code string) 
 	if len(code) > 6 {
 		return func(ctx context.Context, tx *platform.Store) (bool, error) {
 			return tx.SpendRecoveryCode(ctx, user, token.RecoveryHash(key, code))
-		}, s.mayGuessCode(ctx, user)
+		}, s.checkCodeLimit(ctx, user)
 	}
 
 	step, err := s.matchCode(ctx, user, key, f, code)
 	return func(ctx context.Context, tx *platform.Store) (bool, error) { return tx.SpendStep(ctx, user, step) }, err
 }
 
-// past runs f in a transaction that first spends the code of the second factor, if one is needed.
-func (s *Server) past(ctx context.Context, pass passing, user uuid.UUID, f func(tx *platform.Store) error) error {
-	spent := errors.New("the code was taken before")
+// withSecondFactor runs f in a transaction that first spends the code of the second factor, if one
+// is needed.
+func (s *Server) withSecondFactor(
+	ctx context.Context, spend spendCode, user uuid.UUID, f func(tx *platform.Store) error,
+) error {
+	errSpent := errors.New("the code was taken before")
 	err := s.platform.InTx(ctx, func(tx *platform.Store) error {
-		if pass != nil {
-			if first, err := pass(ctx, tx); err != nil || !first {
-				return cmp.Or(err, spent)
+		if spend != nil {
+			if first, err := spend(ctx, tx); err != nil || !first {
+				return cmp.Or(err, errSpent)
 			}
 		}
 
 		return f(tx)
 	})
-	if errors.Is(err, spent) {
-		return s.wrongCode(ctx, user)
+	if errors.Is(err, errSpent) {
+		return s.rejectCode(ctx, user)
 	}
 
 	return err
@@ -265,15 +269,15 @@ func (s *Server) deleteSecondFactor(ctx context.Context, in *deleteSecondFactorI
 		return nothing{}, err
 	}
 
-	pass, err := s.secondFactor(ctx, user.UUID, in.Body.Code)
+	spend, err := s.checkSecondFactor(ctx, user.UUID, in.Body.Code)
 	if err != nil {
 		return nothing{}, err
 	}
 
-	return nothing{}, s.past(ctx, pass, user.UUID, func(tx *platform.Store) error {
+	return nothing{}, s.withSecondFactor(ctx, spend, user.UUID, func(tx *platform.Store) error {
 		if err := tx.DeleteFactor(ctx, user.UUID); err != nil {
 			return err
 		}
-		return s.tellOfFactor(ctx, tx, user.UUID, "switched off")
+		return s.mailFactorChange(ctx, tx, user.UUID, "switched off")
 	})
 }

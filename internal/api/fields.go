@@ -11,12 +11,12 @@ import (
 )
 
 func (s *Server) registerFields() {
-	within(s, createField, s.createField, s.findForm)
+	within(s, createField, s.createField, s.findFormToExtend)
 	within(s, listFields, s.listFields, nil)
 	within(s, getField, s.getField, nil)
 	within(s, updateField, s.updateField, s.findField)
 	within(s, deleteField, s.deleteField, nil)
-	within(s, orderFields, s.orderFields, s.findOrdered)
+	within(s, orderFields, s.orderFields, s.findFormToOrder)
 }
 
 var createField = Operation{
@@ -58,7 +58,7 @@ type fieldsMetadata struct {
 	Fields []form.Field `json:"fields"`
 }
 
-func (s *Server) findForm(ctx context.Context, p *tenant.Project, in *createFieldInput) error {
+func (s *Server) findFormToExtend(ctx context.Context, p *tenant.Project, in *createFieldInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }
@@ -76,7 +76,7 @@ func (s *Server) createField(
 
 var updateField = Operation{
 	ID: "updateField", Method: "PUT", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Change a form's field",
-	Access: projectOfForm(platform.Developer), Errors: specifiedWithBody,
+	Access: projectOfForm(platform.Developer), Errors: specifiedBodyErrors,
 	Notes: "What the body does not name stays as it is, null clears it. Answers that were given stay as they were given.",
 }
 
@@ -146,7 +146,7 @@ type orderFieldsInput struct {
 	}
 }
 
-func (s *Server) findOrdered(ctx context.Context, p *tenant.Project, in *orderFieldsInput) error {
+func (s *Server) findFormToOrder(ctx context.Context, p *tenant.Project, in *orderFieldsInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }

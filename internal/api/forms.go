@@ -14,20 +14,20 @@ import (
 )
 
 func (s *Server) registerForms() {
-	optional[string](s.registry)
-	optional[bool](s.registry)
-	optional[int64](s.registry)
+	registerOptional[string](s.registry)
+	registerOptional[bool](s.registry)
+	registerOptional[int64](s.registry)
 	within(s, createForm, s.createForm, nil)
 	within(s, listForms, s.listForms, nil)
 	within(s, getForm, s.getForm, nil)
-	within(s, updateForm, s.updateForm, s.findUpdated)
+	within(s, updateForm, s.updateForm, s.findFormToUpdate)
 	within(s, deleteForm, s.deleteForm, nil)
 	within(s, linkForm, s.linkForm, nil)
 	within(s, unlinkForm, s.unlinkForm, nil)
 }
 
-// optional gives an optional member the schema of its value.
-func optional[T any](registry huma.Registry) {
+// registerOptional gives an optional member the schema of its value.
+func registerOptional[T any](registry huma.Registry) {
 	registry.RegisterTypeAlias(reflect.TypeFor[form.Opt[T]](), reflect.TypeFor[T]())
 }
 
@@ -75,7 +75,7 @@ type listFormsInput struct {
 func (s *Server) listForms(
 	ctx context.Context, p *tenant.Project, in *listFormsInput,
 ) (Answer[[]form.Form, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	forms, total, err := form.ListForms(ctx, p, page)
 	return listOf(forms, page, total), err
 }
@@ -108,7 +108,7 @@ type updateFormInput struct {
 	}
 }
 
-func (s *Server) findUpdated(ctx context.Context, p *tenant.Project, in *updateFormInput) error {
+func (s *Server) findFormToUpdate(ctx context.Context, p *tenant.Project, in *updateFormInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }

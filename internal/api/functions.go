@@ -18,7 +18,7 @@ func (s *Server) registerFunctions() {
 
 var createFunction = Operation{
 	ID: "createFunction", Method: "POST", Path: "/functions/{schema}", Summary: "Create a function",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: lasting,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
 	Notes: "It is created as the project's owner, runs with the rights of whoever calls it, and may be executed by nobody else until that is granted. A function that is there already is replaced only if `replace` is true, and if its return type and the names of its parameters stay.",
 }
 
@@ -48,7 +48,7 @@ func (s *Server) createFunction(
 
 var listFunctions = Operation{
 	ID: "listFunctions", Method: "GET", Path: "/functions", Summary: "List functions",
-	Access: project(platform.Viewer), Errors: specified,
+	Access: project(platform.Viewer), Errors: specifiedErrors,
 	Notes: "Functions and procedures of the project, without their bodies; not those that an extension brought.",
 }
 
@@ -61,7 +61,7 @@ type listFunctionsInput struct {
 func (s *Server) listFunctions(
 	ctx context.Context, p *tenant.Project, in *listFunctionsInput,
 ) (Answer[[]schema.FunctionInfo, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	functions, total, err := schema.ListFunctions(ctx, p.Trusted(), in.Schema, page)
 	return listOf(functions, page, total), err
 }
@@ -78,7 +78,7 @@ func (s *Server) getFunction(ctx context.Context, p *tenant.Project, in *functio
 
 var listLanguages = Operation{
 	ID: "listLanguages", Method: "GET", Path: "/languages", Summary: "List the languages of functions",
-	Access: project(platform.Viewer), Errors: specified,
+	Access: project(platform.Viewer), Errors: specifiedErrors,
 }
 
 func (s *Server) listLanguages(ctx context.Context, p *tenant.Project, _ *struct{}) ([]schema.Language, error) {
@@ -87,7 +87,7 @@ func (s *Server) listLanguages(ctx context.Context, p *tenant.Project, _ *struct
 
 var deleteFunction = Operation{
 	ID: "deleteFunction", Method: "DELETE", Path: "/functions/{schema}/{functionName}", Summary: "Delete a function",
-	Access: project(platform.Developer), Errors: specified, Timeout: lasting,
+	Access: project(platform.Developer), Errors: specifiedErrors, Timeout: longTimeout,
 	Notes: "Of several functions of one name, `arguments` picks one by its argument types. What others depend on is not deleted.",
 }
 

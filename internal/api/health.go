@@ -19,11 +19,11 @@ const (
 
 // Thresholds of the status degraded.
 const (
-	slowDatabase = time.Second
-	longWait     = 10 * time.Minute
-	littleSpace  = 1 << 30 // bytes
-	oldKey       = 365 * 24 * time.Hour
-	partTime     = 3 * time.Second // timeout of each check
+	maxDatabaseLatency = time.Second
+	maxQueueWait       = 10 * time.Minute
+	minFreeBytes       = 1 << 30 // bytes
+	maxSigningKeyAge   = 365 * 24 * time.Hour
+	checkTimeout       = 3 * time.Second // timeout of each check
 )
 
 // Part is the health of a component of the instance.
@@ -45,25 +45,25 @@ var listParts = Operation{
 }
 
 func (s *Server) listParts(ctx context.Context, _ *struct{}) (Answer[[]Part, partsMetadata], error) {
-	looks := []struct {
-		name string
-		look func(context.Context) (Part, error)
+	checks := []struct {
+		name  string
+		check func(context.Context) (Part, error)
 	}{
 		{"database", s.databaseHealth}, {"queue", s.queueHealth}, {"storage", s.storageHealth}, {"mail", s.mailHealth},
 		{"signingKeys", s.keysHealth},
 	}
 
-	parts := make([]Part, len(looks))
+	parts := make([]Part, len(checks))
 
 	var wg sync.WaitGroup
-	for i, l := range looks {
+	for i, c := range checks {
 		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, partTime)
+			ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 			defer cancel()
 
-			part, err := l.look(ctx)
+			part, err := c.check(ctx)
 			if err != nil {
-				s.log.Warn("part is down", slog.String("part", l.name), slog.Any("error", err))
+				s.log.Warn("part is down", slog.String("part", c.name), slog.Any("error", err))
 
 				part = Part{
 					Status:  down,
@@ -72,7 +72,7 @@ func (s *Server) listParts(ctx context.Context, _ *struct{}) (Answer[[]Part, par
 				}
 			}
 
-			part.Name = l.name
+			part.Name = c.name
 			parts[i] = part
 		})
 	}
@@ -92,10 +92,10 @@ func worst(parts []Part) string {
 	return status
 }
 
-// part returns a healthy component, or a degraded one if fine is false.
-func part(fine bool, figures map[string]int64, format string, args ...any) Part {
+// newPart returns a healthy component, or a degraded one if fine is false.
+func newPart(ok bool, figures map[string]int64, format string, args ...any) Part {
 	p := Part{Status: healthy, Detail: fmt.Sprintf(format, args...), Figures: figures}
-	if !fine {
+	if !ok {
 		p.Status = degraded
 	}
 
@@ -104,13 +104,13 @@ func part(fine bool, figures map[string]int64, format string, args ...any) Part 
 
 func (s *Server) databaseHealth(ctx context.Context) (Part, error) {
 	version, latency, err := s.platform.Version(ctx)
-	return part(latency < slowDatabase, map[string]int64{"latencyMicroseconds": latency.Microseconds()},
+	return newPart(latency < maxDatabaseLatency, map[string]int64{"latencyMicroseconds": latency.Microseconds()},
 		"PostgreSQL %s answers in %s.", version, latency.Round(10*time.Microsecond)), err
 }
 
 func (s *Server) queueHealth(ctx context.Context) (Part, error) {
 	c, err := s.jobs.Counts(ctx)
-	return part(c.Failed == 0 && c.Oldest < longWait,
+	return newPart(c.Failed == 0 && c.Oldest < maxQueueWait,
 		map[string]int64{
 			"waiting": c.Waiting, "running": c.Running, "failed": c.Failed, "oldestSeconds": int64(c.Oldest.Seconds()),
 		},
@@ -124,24 +124,25 @@ func (s *Server) storageHealth(ctx context.Context) (Part, error) {
 
 	free, total, err := s.blobs.Space()
 	if err == nil && total == 0 {
-		return part(true, map[string]int64{}, "The storage service takes files."), nil
+		return newPart(true, map[string]int64{}, "The storage service takes files."), nil
 	}
 
-	return part(free >= littleSpace, map[string]int64{"freeBytes": free, "totalBytes": total},
+	return newPart(free >= minFreeBytes, map[string]int64{"freeBytes": free, "totalBytes": total},
 		"The storage folder takes files, and has %.1f GiB left.", float64(free)/(1<<30)), err
 }
 
 func (s *Server) mailHealth(context.Context) (Part, error) {
 	if s.jobs.Mail.Logs() {
-		return part(false, map[string]int64{},
+		return newPart(false, map[string]int64{},
 			"No mail server is set (SOCLE_SMTP_URL), so mails are written to the log."), nil
 	}
 
-	return part(true, map[string]int64{}, "A mail server is set; mails that it did not take count as failed jobs."), nil
+	return newPart(true, map[string]int64{},
+		"A mail server is set; mails that it did not take count as failed jobs."), nil
 }
 
 func (s *Server) keysHealth(ctx context.Context) (Part, error) {
 	age, err := s.platform.SigningKeyAge(ctx)
-	return part(age < oldKey, map[string]int64{"ageSeconds": int64(age.Seconds())},
+	return newPart(age < maxSigningKeyAge, map[string]int64{"ageSeconds": int64(age.Seconds())},
 		"Access tokens are signed with a key that is %d days old.", int(age.Hours()/24)), err
 }

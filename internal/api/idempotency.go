@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	keyHeader = "Idempotency-Key"
-	maxKey    = 255 // bytes
+	idempotencyHeader = "Idempotency-Key"
+	maxKeyLength      = 255 // bytes
 )
 
 // rendered is a complete response.
@@ -27,7 +27,7 @@ type rendered struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	Weight *weight `json:",omitzero"` // digest of the request's files; nil without files
+	Digest *digest `json:"Weight,omitzero"` // of the request's files; nil without files
 }
 
 // ServeHTTP writes the response.
@@ -39,35 +39,35 @@ func (a rendered) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 }
 
 // repeatable reports whether the operation creates an entity, so that an Idempotency-Key applies.
-func (rt *route) repeatable() bool { return rt.status == http.StatusCreated && rt.readable() }
+func (rt *route) repeatable() bool { return rt.status == http.StatusCreated && rt.hasEnvelope() }
 
-// keyOf returns the hash that identifies an Idempotency-Key. It covers the operation, the user and
-// the project, so each of them has its own keys.
-func (rt *route) keyOf(ctx context.Context, key string) []byte {
+// requestKey returns the hash that identifies an Idempotency-Key. It covers the operation, the user
+// and the project, so each of them has its own keys.
+func (rt *route) requestKey(ctx context.Context, key string) []byte {
 	c := caller(ctx)
 	sum := sha256.Sum256([]byte(strings.Join([]string{rt.op.ID, c.User.String(), c.Project.UUID.String(), key}, "\n")))
 
 	return sum[:]
 }
 
-// once runs a request with an Idempotency-Key at most once. A repeated request with the same body
-// gets the stored response, which is sealed under the client's key, since it may contain a secret.
-// A failed request may be repeated. It fails with Conflict, code already_done, if its change was
-// committed and only the response was lost.
-func (rt *route) once(
+// runOnce runs a request with an Idempotency-Key at most once. A repeated request with the same
+// body gets the stored response, which is sealed under the client's key, since it may contain a
+// secret. A failed request may be repeated. It fails with Conflict, code already_done, if its
+// change was committed and only the response was lost.
+func (rt *route) runOnce(
 	ctx context.Context, r *http.Request, project *tenant.Project, input, body any,
 	run func(context.Context) (any, error),
 ) (any, error) {
-	keys := r.Header.Values(keyHeader)
+	keys := r.Header.Values(idempotencyHeader)
 	if len(keys) == 0 || !rt.repeatable() {
 		return run(ctx)
 	}
-	if len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxKey {
-		return nil, fault.OnField(fault.Invalid, keyHeader, "invalid_format",
-			"must be one key of 1 to %d characters", maxKey)
+	if len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxKeyLength {
+		return nil, fault.OnField(fault.Invalid, idempotencyHeader, "invalid_format",
+			"must be one key of 1 to %d characters", maxKeyLength)
 	}
 
-	key, sealing := rt.keyOf(ctx, keys[0]), token.Derive(append(slices.Clone(rt.answerKey), keys[0]...), "answer")
+	key, sealing := rt.requestKey(ctx, keys[0]), token.Derive(append(slices.Clone(rt.answerKey), keys[0]...), "answer")
 
 	fingerprint, err := fingerprintOf(r, body)
 	if err != nil {
@@ -79,7 +79,7 @@ func (rt *route) once(
 		defer rt.inFlight.Delete(string(key))
 	}
 
-	kept, err := rt.platform.ClaimRequest(ctx, platform.Claim{
+	stored, err := rt.platform.ClaimRequest(ctx, platform.Claim{
 		Key:         key,
 		Fingerprint: fingerprint,
 		Holder:      rt.claimHolder(),
@@ -89,11 +89,11 @@ func (rt *route) once(
 		return nil, err
 	}
 
-	files, weighs := input.(weighed)
-	if kept != nil {
-		answer, err := reopen(kept, sealing)
-		if err == nil && weighs {
-			err = same(files, answer.Weight)
+	digested, hasDigest := input.(digestedInput)
+	if stored != nil {
+		answer, err := openStored(stored, sealing)
+		if err == nil && hasDigest {
+			err = checkSameFiles(digested, answer.Digest)
 		}
 		if err != nil {
 			return nil, err
@@ -102,20 +102,20 @@ func (rt *route) once(
 		return answer, nil
 	}
 
-	var on *scale
-	if weighs {
-		on = files.weigh()
+	var running *bodyDigest
+	if hasDigest {
+		running = digested.startDigest()
 	}
 
 	result, err := run(ctx)
 
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), usual)
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultTimeout)
 	defer cancel()
 
 	if err != nil {
-		err = rt.unlessDone(after, project, key, err)
+		err = rt.checkDone(cleanup, project, key, err)
 
-		if e := rt.platform.ReleaseRequest(after, key); e != nil {
+		if e := rt.platform.ReleaseRequest(cleanup, key); e != nil {
 			rt.log.Error("release an Idempotency-Key", "error", e) // the next request with the key takes the claim over
 		}
 
@@ -123,8 +123,8 @@ func (rt *route) once(
 	}
 
 	answer := rt.render(result)
-	if weighs {
-		answer.Weight = on.weight()
+	if hasDigest {
+		answer.Digest = running.digest()
 	}
 
 	text, err := json.Marshal(answer)
@@ -137,17 +137,18 @@ func (rt *route) once(
 		return nil, err
 	}
 
-	if err := rt.platform.KeepAnswer(after, key, answer.Status, sealed); err != nil {
-		rt.log.Error("keep an answer for its Idempotency-Key", "error", err) // the change is committed, so the client gets the response
+	if err := rt.platform.KeepAnswer(cleanup, key, answer.Status, sealed); err != nil {
+		// the change is committed, so the client gets the response
+		rt.log.Error("keep an answer for its Idempotency-Key", "error", err)
 	}
 
 	return answer, nil
 }
 
-// unlessDone returns the failure of a request, or already_done if an earlier request with the key
+// checkDone returns the failure of a request, or already_done if an earlier request with the key
 // committed the change. A unique name or a quota fails before the audit entry that has the key, and
 // a lost connection leaves the outcome open.
-func (rt *route) unlessDone(ctx context.Context, project *tenant.Project, key []byte, failure error) error {
+func (rt *route) checkDone(ctx context.Context, project *tenant.Project, key []byte, failure error) error {
 	auditKey := hex.EncodeToString(key)
 	err := rt.platform.CheckRequestDone(ctx, auditKey)
 	if err == nil && project != nil && caller(ctx).Status == platform.Active {
@@ -167,8 +168,8 @@ func (rt *route) unlessDone(ctx context.Context, project *tenant.Project, key []
 	return failure
 }
 
-// reopen decrypts a stored response.
-func reopen(sealed, sealing []byte) (rendered, error) {
+// openStored decrypts a stored response.
+func openStored(sealed, sealing []byte) (rendered, error) {
 	var answer rendered
 	text, err := token.Open(sealing, sealed)
 	if err == nil {
@@ -183,8 +184,8 @@ func reopen(sealed, sealing []byte) (rendered, error) {
 }
 
 // fingerprintOf returns a hash of the URL and the body, which distinguishes requests with the same
-// key. For an upload, whose body is read only once, it covers the length; [weighed] compares the
-// contents.
+// key. For an upload, whose body is read only once, it covers the length; [digestedInput] compares
+// the contents.
 func fingerprintOf(r *http.Request, body any) ([]byte, error) {
 	h := sha256.New()
 	h.Write([]byte(r.URL.RequestURI() + "\n"))
@@ -194,7 +195,7 @@ func fingerprintOf(r *http.Request, body any) ([]byte, error) {
 		return h.Sum(nil), nil
 	}
 
-	text, err := json.Marshal(body, numbers, json.Deterministic(true))
+	text, err := json.Marshal(body, numberOptions, json.Deterministic(true))
 	h.Write(text)
 
 	return h.Sum(nil), err

@@ -11,6 +11,12 @@ import (
 	"socle/internal/transfer"
 )
 
+func (s *Server) registerTransfers() {
+	within(s, exportTable, s.exportTable, nil)
+	within(s, importTable, s.importTable, nil)
+	within(s, importRows, s.importRows, nil)
+}
+
 const importNotes = "The file is the body itself, or the part `file` of a multipart body: CSV, TSV, lines of JSON objects, or a workbook (XLSX, its first sheet or the one of the name `sheet`), up to 2 GiB. " +
 	"It is stored in one transaction: all of it, or with `on_error=skip` all but the rows that can't be, of which the first 1000 are reported."
 

@@ -20,7 +20,7 @@ func (s *Server) registerIndexes() {
 
 var listIndexes = Operation{
 	ID: "listIndexes", Method: "GET", Path: "/tables/{tableUUID}/indexes", Summary: "List a table's indexes",
-	Access: project(platform.Viewer), Errors: looking,
+	Access: project(platform.Viewer), Errors: memberErrors,
 	Notes: "Those that are being built, or whose building failed, are among them.",
 }
 
@@ -35,7 +35,7 @@ func (s *Server) listIndexes(ctx context.Context, p *tenant.Project, in *tableIn
 
 var getIndex = Operation{
 	ID: "getIndex", Method: "GET", Path: "/tables/{tableUUID}/indexes/{indexName}", Summary: "Get an index",
-	Access: project(platform.Viewer), Errors: looking,
+	Access: project(platform.Viewer), Errors: memberErrors,
 }
 
 type indexInput struct {
@@ -65,7 +65,7 @@ func (s *Server) getIndex(ctx context.Context, p *tenant.Project, in *indexInput
 // indexesOf returns the indexes of a table, including those being built and those that failed.
 func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Table) ([]schema.Index, error) {
 	// The jobs are listed before the catalog, which has the index if a job completes in between.
-	tries, err := s.jobs.ListIndexes(ctx, p.UUID, t.ID)
+	builds, err := s.jobs.ListIndexes(ctx, p.UUID, t.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -75,13 +75,13 @@ func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Tabl
 		return nil, err
 	}
 
-	for _, try := range tries {
-		i := slices.IndexFunc(all, func(x schema.Index) bool { return x.Name == try.Name })
+	for _, build := range builds {
+		i := slices.IndexFunc(all, func(x schema.Index) bool { return x.Name == build.Name })
 		switch {
 		case i < 0:
-			all = append(all, try)
-		case try.Status == "building" || all[i].Status != "ready":
-			all[i].Status, all[i].Error = try.Status, try.Error
+			all = append(all, build)
+		case build.Status == "building" || all[i].Status != "ready":
+			all[i].Status, all[i].Error = build.Status, build.Error
 		}
 	}
 
@@ -91,7 +91,7 @@ func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Tabl
 
 var createIndex = Operation{
 	ID: "createIndex", Method: "POST", Path: "/tables/{tableUUID}/indexes", Summary: "Create an index",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting, Grows: true,
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: true,
 	Notes: "On a table of more than 100000 rows or 64 MB it is built in the background, while others write: its status is `building`, and `ready` or `failed` later. " +
 		"Names in expressions mean the database's own, then the table's schema, then public.",
 }
@@ -105,17 +105,17 @@ type createIndexInput struct {
 }
 
 func (s *Server) createIndex(ctx context.Context, p *tenant.Project, in *createIndexInput) (schema.Index, error) {
-	made, later, err := schema.CreateIndex(ctx, p.Owner(), p.UUID, in.Table, in.Body.NewIndex)
-	if err != nil || later == nil {
-		return made, err
+	index, build, err := schema.CreateIndex(ctx, p.Owner(), p.UUID, in.Table, in.Body.NewIndex)
+	if err != nil || build == nil {
+		return index, err
 	}
 
-	return made, s.jobs.CreateIndex(ctx, p, later.Table, later.Index)
+	return index, s.jobs.CreateIndex(ctx, p, build.Table, build.Index)
 }
 
 var deleteIndex = Operation{
 	ID: "deleteIndex", Method: "DELETE", Path: "/tables/{tableUUID}/indexes/{indexName}", Summary: "Delete an index",
-	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Notes: "One that belongs to a constraint goes with that. One whose building failed is forgotten.",
 }
 

@@ -22,8 +22,8 @@ func (s *Server) registerInvitations() {
 
 // Limits of unsolicited mails.
 var (
-	invitationsByAddress   = platform.Limit{Name: "invitation address", Most: 120, Window: time.Hour}
-	invitationsByRecipient = platform.Limit{Name: "invitation recipient", Most: 10, Window: 24 * time.Hour}
+	invitationNetworkLimit   = platform.Limit{Name: "invitation address", Most: 120, Window: time.Hour}
+	invitationRecipientLimit = platform.Limit{Name: "invitation recipient", Most: 10, Window: 24 * time.Hour}
 )
 
 var createInvitation = Operation{
@@ -56,7 +56,8 @@ func (s *Server) createInvitation(ctx context.Context, in *createInvitationInput
 func (s *Server) invite(
 	ctx context.Context, email string, f func(tx *platform.Store) (platform.Invited, error),
 ) (platform.Invited, error) {
-	if err := s.count(ctx, invitationsByAddress, invitationsByRecipient, platform.EmailKey(email)); err != nil {
+	if err := s.countAttempt(ctx, invitationNetworkLimit, invitationRecipientLimit,
+		platform.EmailKey(email)); err != nil {
 		return platform.Invited{}, err
 	}
 
@@ -76,7 +77,7 @@ func (s *Server) invite(
 var listInvitations = Operation{
 	ID: "listInvitations", Method: "GET",
 	Path: "/organizations/{organizationUUID}/invitations", Summary: "List an organization's invitations",
-	Access: organizationInPath(platform.Admin), Errors: reading,
+	Access: organizationInPath(platform.Admin), Errors: restrictedErrors,
 	Notes: "Those that nobody has accepted. One that has expired stays for thirty days, and can be sent again.",
 }
 
@@ -89,7 +90,7 @@ type listInvitationsInput struct {
 func (s *Server) listInvitations(
 	ctx context.Context, in *listInvitationsInput,
 ) (Answer[[]platform.Invited, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	all, total, err := s.platform.ListInvitations(ctx, in.UUID, page)
 	return listOf(all, page, total), err
 }
@@ -120,7 +121,7 @@ func (s *Server) resendInvitation(ctx context.Context, in *invitationInput) (pla
 var deleteInvitation = Operation{
 	ID: "deleteInvitation", Method: "DELETE",
 	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}", Summary: "Take an invitation back",
-	Access: organizationInPath(platform.Admin), Errors: reading,
+	Access: organizationInPath(platform.Admin), Errors: restrictedErrors,
 }
 
 func (s *Server) deleteInvitation(ctx context.Context, in *invitationInput) (platform.Invited, error) {
@@ -129,7 +130,7 @@ func (s *Server) deleteInvitation(ctx context.Context, in *invitationInput) (pla
 
 var previewInvitation = Operation{
 	ID: "previewInvitation", Method: "GET", Path: "/invitations/preview",
-	Summary: "Look at an invitation before accepting it", Access: anyone, Errors: []int{400, 404, 500},
+	Summary: "Look at an invitation before accepting it", Access: anonymous, Errors: []int{400, 404, 500},
 	Notes: "For whoever has the link, signed in or not. Forged, used, expired and void tokens are told apart by nobody: 404.",
 }
 
@@ -169,9 +170,9 @@ func (s *Server) acceptInvitation(ctx context.Context, in *acceptInvitationInput
 	return s.platform.AcceptInvitation(ctx, link, caller(ctx).User)
 }
 
-// invitation returns the UUID of the link in an invitation token after checking that it invites
+// invitationLink returns the UUID of the link in an invitation token after checking that it invites
 // email. It returns the zero UUID without a token.
-func (s *Server) invitation(ctx context.Context, text, email string) (uuid.UUID, error) {
+func (s *Server) invitationLink(ctx context.Context, text, email string) (uuid.UUID, error) {
 	if text == "" {
 		return uuid.Nil, nil
 	}

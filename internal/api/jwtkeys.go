@@ -74,7 +74,7 @@ func (s *Server) createJWTKey(ctx context.Context, p *tenant.Project, in *create
 var listJWTKeys = Operation{
 	ID: "listJWTKeys", Method: "GET",
 	Path: "/projects/{projectUUID}/jwt-keys", Summary: "List the public keys for a project's tokens",
-	Access: projectInPath(platform.Admin), Errors: reading,
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
 }
 
 type listJWTKeysInput struct {
@@ -86,7 +86,7 @@ type listJWTKeysInput struct {
 func (s *Server) listJWTKeys(
 	ctx context.Context, p *tenant.Project, in *listJWTKeysInput,
 ) (Answer[[]platform.JWTKey, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	keys, total, err := s.platform.ListJWTKeys(ctx, p.UUID, page)
 	return listOf(keys, page, total), err
 }
@@ -94,7 +94,7 @@ func (s *Server) listJWTKeys(
 var deleteJWTKey = Operation{
 	ID: "deleteJWTKey", Method: "DELETE",
 	Path: "/projects/{projectUUID}/jwt-keys/{jwtKeyUUID}", Summary: "Remove a public key for a project's tokens",
-	Access: projectInPath(platform.Admin), Errors: reading,
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
 	Notes: "Within seconds no token of it is taken any more.",
 }
 
@@ -110,7 +110,7 @@ func (s *Server) deleteJWTKey(ctx context.Context, p *tenant.Project, in *delete
 var getRestSettings = Operation{
 	ID: "getRestSettings", Method: "GET",
 	Path: "/projects/{projectUUID}/rest-settings", Summary: "Get the settings of a project's rows API",
-	Access: projectInPath(platform.Admin), Errors: reading,
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
 }
 
 func (s *Server) getRestSettings(

@@ -39,14 +39,14 @@ type createKeyInput struct {
 func (s *Server) createKey(
 	ctx context.Context, p *tenant.Project, in *createKeyInput,
 ) (Answer[platform.ProjectKey, keyMetadata], error) {
-	made, key, err := s.platform.CreateProjectKey(ctx, p.UUID, caller(ctx).User, in.Body.Name, in.Body.Kind)
-	return Answer[platform.ProjectKey, keyMetadata]{Content: made, Metadata: keyMetadata{key},
+	created, key, err := s.platform.CreateProjectKey(ctx, p.UUID, caller(ctx).User, in.Body.Name, in.Body.Kind)
+	return Answer[platform.ProjectKey, keyMetadata]{Content: created, Metadata: keyMetadata{key},
 		Header: http.Header{"Cache-Control": {"no-store"}}}, err
 }
 
 var listKeys = Operation{
 	ID: "listKeys", Method: "GET", Path: "/projects/{projectUUID}/keys", Summary: "List a project's keys",
-	Access: projectInPath(platform.Admin), Errors: reading,
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
 }
 
 type listKeysInput struct {
@@ -58,14 +58,14 @@ type listKeysInput struct {
 func (s *Server) listKeys(
 	ctx context.Context, p *tenant.Project, in *listKeysInput,
 ) (Answer[[]platform.ProjectKey, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	keys, total, err := s.platform.ListProjectKeys(ctx, p.UUID, page)
 	return listOf(keys, page, total), err
 }
 
 var deleteKey = Operation{
 	ID: "deleteKey", Method: "DELETE", Path: "/projects/{projectUUID}/keys/{keyUUID}", Summary: "Revoke a key",
-	Access: projectInPath(platform.Admin), Errors: reading,
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
 	Notes: "Within seconds nothing takes it any more.",
 }
 
@@ -81,7 +81,7 @@ func (s *Server) deleteKey(ctx context.Context, p *tenant.Project, in *deleteKey
 var getJWTSecret = Operation{
 	ID: "getJWTSecret", Method: "GET",
 	Path: "/projects/{projectUUID}/jwt-secret", Summary: "Get the secret for a project's tokens",
-	Access: projectInPath(platform.Admin), Errors: reading,
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
 	Notes: "A server of yours that knows it can sign tokens (HS256) by which the rows API knows your users: `role` is `anon`, `authenticated` or `service_role`, and policies see all claims.",
 }
 

@@ -14,7 +14,7 @@ func (s *Server) registerLint() {
 
 var lintProject = Operation{
 	ID: "lintProject", Method: "GET", Path: "/projects/{projectUUID}/lint", Summary: "Look a project's database over",
-	Access: projectInPath(platform.Viewer), Errors: looking,
+	Access: projectInPath(platform.Viewer), Errors: memberErrors,
 	Notes: "What opens more data than was probably meant, and what makes it slow, the worst first; 1000 findings at most. Reads the catalogue alone.",
 }
 

@@ -10,7 +10,7 @@ import (
 
 func (s *Server) registerMembers() {
 	open(s, listMembers, s.listMembers)
-	openChecked(s, updateMember, s.updateMember, s.memberIsThere)
+	openChecked(s, updateMember, s.updateMember, s.findMember)
 	open(s, deleteMember, s.deleteMember)
 	open(s, leaveOrganization, s.leaveOrganization)
 	open(s, transferOrganization, s.transferOrganization)
@@ -31,7 +31,7 @@ type listMembersInput struct {
 func (s *Server) listMembers(
 	ctx context.Context, in *listMembersInput,
 ) (Answer[[]platform.Member, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	members, total, err := s.platform.ListMembers(ctx, in.UUID, page)
 	return listOf(members, page, total), err
 }
@@ -56,7 +56,7 @@ type updateMemberInput struct {
 	}
 }
 
-func (s *Server) memberIsThere(ctx context.Context, in *updateMemberInput) error {
+func (s *Server) findMember(ctx context.Context, in *updateMemberInput) error {
 	_, err := s.platform.GetMember(ctx, in.Organization, in.User)
 	return err
 }
@@ -90,7 +90,7 @@ func (s *Server) leaveOrganization(ctx context.Context, in *organizationInput) (
 var transferOrganization = Operation{
 	ID: "transferOrganization", Method: "PUT",
 	Path: "/organizations/{organizationUUID}/owner", Summary: "Hand an organization over",
-	Access: organizationInPath(platform.Owner), Errors: changingOrganization,
+	Access: organizationInPath(platform.Owner), Errors: organizationErrors,
 	Notes: "Makes another member an owner, and the caller an admin, in one step.",
 }
 

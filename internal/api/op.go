@@ -33,7 +33,7 @@ type Operation struct {
 	// The response is an array that contains the envelope, as the specification defines it for the
 	// list of files.
 	Wrapped bool
-	Timeout time.Duration // 0: usual; negative: none
+	Timeout time.Duration // 0: defaultTimeout; negative: none
 	// Protocol sets headers of every response, for a protocol that the OpenAPI document omits.
 	Protocol func(http.Header)
 	Success  int // 0: 201 for POST, else 200
@@ -45,18 +45,18 @@ type Operation struct {
 // Failure statuses that operations share. The specification fixes the lists of ten operations;
 // all others declare the statuses that apply.
 var (
-	specified         = []int{400, 401, 500}
-	specifiedWithBody = []int{400, 401, 422, 500}
-	reading           = []int{400, 401, 403, 404, 500}
-	creating          = []int{400, 401, 403, 409, 422, 500}
-	looking           = []int{400, 401, 404, 500}                // reads that every member may do
-	shaping           = []int{400, 401, 403, 404, 409, 422, 500} // changes of a project's schema
-	unshaping         = []int{400, 401, 403, 404, 409, 500}
+	specifiedErrors     = []int{400, 401, 500}
+	specifiedBodyErrors = []int{400, 401, 422, 500}
+	restrictedErrors    = []int{400, 401, 403, 404, 500}
+	createErrors        = []int{400, 401, 403, 409, 422, 500}
+	memberErrors        = []int{400, 401, 404, 500}                // reads that every member may do
+	ddlErrors           = []int{400, 401, 403, 404, 409, 422, 500} // changes of a project's schema
+	ddlDeleteErrors     = []int{400, 401, 403, 404, 409, 500}
 )
 
 const (
-	usual   = 10 * time.Second // default timeout of an operation
-	lasting = 30 * time.Second // timeout of schema changes and other long operations
+	defaultTimeout = 10 * time.Second // default timeout of an operation
+	longTimeout    = 30 * time.Second // timeout of schema changes and other long operations
 )
 
 // Answer is the result of an operation that returns metadata or headers beside its content. Other
@@ -75,7 +75,7 @@ func (Answer[C, M]) types() (content, metadata reflect.Type) {
 	return reflect.TypeFor[C](), reflect.TypeFor[M]()
 }
 
-type answer interface {
+type detailedResult interface {
 	parts() (content, metadata any, header http.Header)
 	types() (content, metadata reflect.Type)
 }
@@ -87,14 +87,14 @@ type ProjectInBody struct {
 
 func (b ProjectInBody) project() *uuid.UUID { return b.ProjectUUID }
 
-// uploading is implemented by inputs that embed [Upload].
-type uploading interface {
+// uploadInput is implemented by inputs that embed [Upload].
+type uploadInput interface {
 	begin(w http.ResponseWriter, r *http.Request) error
 }
 
-// attaching is implemented by inputs that embed [Attached].
-type attaching interface {
-	attach(ctx context.Context, rt *route, w http.ResponseWriter, r *http.Request) (body any, give func(), err error)
+// attachInput is implemented by inputs that embed [AttachedFiles].
+type attachInput interface {
+	attach(ctx context.Context, rt *route, w http.ResponseWriter, r *http.Request) (body any, release func(), err error)
 }
 
 // normalizer is a body that has several forms. normalize converts a value to the form that the
@@ -106,22 +106,22 @@ type normalizer interface {
 // route is an operation with the properties derived from its declaration.
 type route struct {
 	*Server
-	op       Operation
-	status   int
-	input    reflect.Type
-	params   []param
-	body     *huma.Schema // nil: no JSON body
-	bodyAt   []int
-	shape    *shape // of the body, for the parser
-	upload   bool
-	sent     bool // the body is the raw file
-	attached bool // files may accompany the JSON body
-	output   reflect.Type
+	op            Operation
+	status        int
+	input         reflect.Type
+	params        []param
+	body          *huma.Schema // nil: no JSON body
+	bodyIndex     []int
+	shape         *shape // of the body, for the parser
+	upload        bool
+	rawBody       bool // the body is the raw file
+	attachedFiles bool // files may accompany the JSON body
+	output        reflect.Type
 
-	twin *route // GET route of the same path; nil if there is none
+	reader *route // GET route of the same path; nil if there is none
 
-	run      func(ctx context.Context, p *tenant.Project, input any) (any, error)
-	existing func(ctx context.Context, p *tenant.Project, input any) error // nil: no existence check
+	run    func(ctx context.Context, p *tenant.Project, input any) (any, error)
+	exists func(ctx context.Context, p *tenant.Project, input any) error // nil: no existence check
 }
 
 // open registers an operation outside of projects.
@@ -133,42 +133,42 @@ func open[I, O any](s *Server, op Operation, handler func(context.Context, *I) (
 
 // openChecked is open with an existence check, see within.
 func openChecked[I, O any](
-	s *Server, op Operation, handler func(context.Context, *I) (O, error), existing func(context.Context, *I) error,
+	s *Server, op Operation, handler func(context.Context, *I) (O, error), exists func(context.Context, *I) error,
 ) {
 	register[I, O](s, op, func(ctx context.Context, _ *tenant.Project, input any) (any, error) {
 		return handler(ctx, input.(*I))
-	}, func(ctx context.Context, _ *tenant.Project, input any) error { return existing(ctx, input.(*I)) })
+	}, func(ctx context.Context, _ *tenant.Project, input any) error { return exists(ctx, input.(*I)) })
 }
 
 // within registers an operation in a project. op.Access defines the project and the required role.
-// existing fails if the operation's target does not exist. It runs only after the validation of the
+// exists fails if the operation's target does not exist. It runs only after the validation of the
 // body has failed, since a missing target takes precedence over invalid fields. It may be nil.
 func within[I, O any](
 	s *Server, op Operation, handler func(context.Context, *tenant.Project, *I) (O, error),
-	existing func(context.Context, *tenant.Project, *I) error,
+	exists func(context.Context, *tenant.Project, *I) error,
 ) {
-	var look func(context.Context, *tenant.Project, any) error
-	if existing != nil {
-		look = func(ctx context.Context, p *tenant.Project, input any) error { return existing(ctx, p, input.(*I)) }
+	var check func(context.Context, *tenant.Project, any) error
+	if exists != nil {
+		check = func(ctx context.Context, p *tenant.Project, input any) error { return exists(ctx, p, input.(*I)) }
 	}
 
 	register[I, O](s, op, func(ctx context.Context, p *tenant.Project, input any) (any, error) {
 		return handler(ctx, p, input.(*I))
-	}, look)
+	}, check)
 }
 
 func register[I, O any](
 	s *Server, op Operation, run func(context.Context, *tenant.Project, any) (any, error),
-	existing func(context.Context, *tenant.Project, any) error,
+	exists func(context.Context, *tenant.Project, any) error,
 ) {
 	rt := &route{
-		Server:   s,
-		op:       op,
-		status:   http.StatusOK,
-		input:    reflect.TypeFor[I](),
-		output:   reflect.TypeFor[O](),
-		run:      run,
-		existing: existing,
+		Server: s,
+		op:     op,
+		status: http.StatusOK,
+		input:  reflect.TypeFor[I](),
+		output: reflect.TypeFor[O](),
+		run:    run,
+		exists: exists,
 	}
 
 	if op.Method == http.MethodPost {
@@ -180,7 +180,7 @@ func register[I, O any](
 	if op.Destructive {
 		rt.op.Errors = withStatus(rt.op.Errors, http.StatusConflict)
 	}
-	if op.Access.inProject() && !op.Access.paused && slices.Contains(op.Errors, http.StatusNotFound) &&
+	if op.Access.inProject() && !op.Access.allowPaused && slices.Contains(op.Errors, http.StatusNotFound) &&
 		!slices.Contains(op.Errors, http.StatusConflict) {
 		// for a paused project; specified operations omit 409
 		rt.op.Errors = withStatus(op.Errors, http.StatusConflict)
@@ -190,37 +190,37 @@ func register[I, O any](
 		rt.op.Errors = withStatus(rt.op.Errors, http.StatusRequestEntityTooLarge)
 	}
 	if op.Timeout == 0 {
-		rt.op.Timeout = usual
+		rt.op.Timeout = defaultTimeout
 	}
 
 	rt.params = paramsOf(s.registry, rt.input)
 	rt.params = append(rt.params, op.Access.params(s.registry)...)
 
 	if f, ok := rt.input.FieldByName("Body"); ok {
-		rt.body, rt.bodyAt = s.registry.Schema(f.Type, true, strings.ToUpper(op.ID[:1])+op.ID[1:]+"Body"), f.Index
-		made := shapes{s.registry, map[*huma.Schema]*shape{}}
+		rt.body, rt.bodyIndex = s.registry.Schema(f.Type, true, strings.ToUpper(op.ID[:1])+op.ID[1:]+"Body"), f.Index
+		builder := shapeBuilder{s.registry, map[*huma.Schema]*shape{}}
 		if _, ok := reflect.New(f.Type).Interface().(normalizer); ok {
-			rt.shape = made.normalized(rt.body)
+			rt.shape = builder.buildNormalized(rt.body)
 		} else {
-			rt.shape = made.of(rt.body)
+			rt.shape = builder.build(rt.body)
 		}
 
-		if slices.Contains(rt.op.Errors, http.StatusConflict) && rt.op.mostBody() > bodyAllowance {
+		if slices.Contains(rt.op.Errors, http.StatusConflict) && rt.op.maxBodyBytes() > uncountedBody {
 			rt.op.Errors = withStatus(rt.op.Errors, http.StatusTooManyRequests) // specified operations omit 429
 		}
 	}
 
-	_, rt.upload = reflect.New(rt.input).Interface().(uploading)
-	_, rt.sent = reflect.New(rt.input).Interface().(sending)
-	_, rt.attached = reflect.New(rt.input).Interface().(attaching)
-	if (rt.upload || rt.sent || rt.attached) && slices.Contains(rt.op.Errors, http.StatusConflict) {
+	_, rt.upload = reflect.New(rt.input).Interface().(uploadInput)
+	_, rt.rawBody = reflect.New(rt.input).Interface().(rawBodyInput)
+	_, rt.attachedFiles = reflect.New(rt.input).Interface().(attachInput)
+	if (rt.upload || rt.rawBody || rt.attachedFiles) && slices.Contains(rt.op.Errors, http.StatusConflict) {
 		rt.op.Errors = withStatus(rt.op.Errors, http.StatusRequestTimeout)
 	}
 
 	s.routes = append(s.routes, rt)
 	s.mux.Handle(op.Method+" "+op.Path, rt)
 
-	if op.Access.by == byVisitor {
+	if op.Access.kind == kindPublicForm {
 		s.mux.Handle("OPTIONS "+op.Path, preflight(op.Method))
 	}
 }
@@ -242,18 +242,18 @@ func withStatus(list []int, status int) []int {
 func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	httpx.From(r.Context()).Route = rt.op.Method + " " + rt.op.Path
 
-	if rt.op.Access.by == byVisitor || rt.op.Access.signed {
-		fromAnywhere(w.Header())
+	if rt.op.Access.kind == kindPublicForm || rt.op.Access.allowSigned {
+		allowAnyOrigin(w.Header())
 	}
 	if rt.op.Protocol != nil {
 		rt.op.Protocol(w.Header())
 	}
 	if rt.op.Destructive {
-		rt.staying(w)
+		rt.extendWriteDeadline(w)
 	}
 
 	ctx, cancel := r.Context(), context.CancelFunc(func() {})
-	if !rt.upload && !rt.sent && !rt.withFiles(r) && rt.op.Timeout > 0 {
+	if !rt.upload && !rt.rawBody && !rt.withFiles(r) && rt.op.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, rt.op.Timeout)
 	}
 
@@ -283,40 +283,40 @@ func (rt *route) serve(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		return nil, &fault.Error{Kind: fault.Invalid, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
 	}
 
-	body, give, err := rt.read(ctx, w, r, input)
-	defer give()
+	body, release, err := rt.read(ctx, w, r, input)
+	defer release()
 
 	if err != nil {
 		return nil, err
 	}
 
-	project, err := rt.op.Access.enter(ctx, rt.Server)
+	project, err := rt.op.Access.authorize(ctx, rt.Server)
 	if err != nil {
 		return nil, err
 	}
 
-	result, err := rt.act(ctx, r, project, input, body)
-	return result, rt.op.Access.overtaken(ctx, rt.Server, project, err)
+	result, err := rt.execute(ctx, r, project, input, body)
+	return result, rt.op.Access.explainInternal(ctx, rt.Server, project, err)
 }
 
-// act validates the body and runs the operation.
-func (rt *route) act(
+// execute validates the body and runs the operation.
+func (rt *route) execute(
 	ctx context.Context, r *http.Request, project *tenant.Project, input reflect.Value, body any,
 ) (any, error) {
-	prefix, err := rt.fill(input, body, project)
+	prefix, err := rt.decodeBody(input, body, project)
 	if err != nil {
-		if rt.existing != nil {
-			if missing := rt.existing(ctx, project, input.Interface()); missing != nil {
+		if rt.exists != nil {
+			if missing := rt.exists(ctx, project, input.Interface()); missing != nil {
 				return nil, missing
 			}
 		}
 
-		return nil, named(err, prefix)
+		return nil, stripPrefix(err, prefix)
 	}
 
-	ctx = rt.noted(ctx, r, body)
-	result, err := rt.once(ctx, r, project, input.Interface(), body, func(ctx context.Context) (any, error) {
-		if err := rt.fits(project, input.Interface()); err != nil {
+	ctx = rt.withAudit(ctx, r, body)
+	result, err := rt.runOnce(ctx, r, project, input.Interface(), body, func(ctx context.Context) (any, error) {
+		if err := rt.checkQuota(project, input.Interface()); err != nil {
 			return nil, err
 		}
 
@@ -326,21 +326,21 @@ func (rt *route) act(
 			})
 		})
 	})
-	if err == nil && project != nil && project.Full() && !reads(rt.op.Method) {
+	if err == nil && project != nil && project.Full() && !isRead(rt.op.Method) {
 		if _, err := rt.lifecycle.GetSize(ctx, project.UUID); err != nil { // the operation may have freed space
 			rt.log.Warn("measure a project's database", "project", project.UUID, "error", err)
 		}
 	}
 
-	return result, named(err, prefix)
+	return result, stripPrefix(err, prefix)
 }
 
-// slim is an input of a Grows operation that may request a change that takes no space.
-type slim interface{ slim() bool }
+// noSpaceInput is an input of a Grows operation that may request a change that takes no space.
+type noSpaceInput interface{ needsNoSpace() bool }
 
-// fits fails with TooLarge if the operation takes space in a database that exceeds its quota.
-func (rt *route) fits(project *tenant.Project, input any) error {
-	if s, ok := input.(slim); !rt.op.Grows || !project.Full() || ok && s.slim() {
+// checkQuota fails with TooLarge if the operation takes space in a database that exceeds its quota.
+func (rt *route) checkQuota(project *tenant.Project, input any) error {
+	if s, ok := input.(noSpaceInput); !rt.op.Grows || !project.Full() || (ok && s.needsNoSpace()) {
 		return nil
 	}
 	return tenant.ErrFull
@@ -349,41 +349,41 @@ func (rt *route) fits(project *tenant.Project, input any) error {
 // withFiles reports whether files accompany the JSON body.
 func (rt *route) withFiles(r *http.Request) bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return rt.attached && err == nil && media == "multipart/form-data"
+	return rt.attachedFiles && err == nil && media == "multipart/form-data"
 }
 
-// named removes the prefix of a normalizer from the field names of an error, to restore the
+// stripPrefix removes the prefix of a normalizer from the field names of an error, to restore the
 // client's names.
-func named(err error, prefix string) error {
+func stripPrefix(err error, prefix string) error {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok || prefix == "" {
 		return err
 	}
 
-	renamed := *e
-	renamed.Detail = strings.ReplaceAll(e.Detail, prefix, "")
-	renamed.Fields = slices.Clone(e.Fields)
-	for i, f := range renamed.Fields {
-		renamed.Fields[i].Name = strings.TrimPrefix(f.Name, prefix)
+	stripped := *e
+	stripped.Detail = strings.ReplaceAll(e.Detail, prefix, "")
+	stripped.Fields = slices.Clone(e.Fields)
+	for i, f := range stripped.Fields {
+		stripped.Fields[i].Name = strings.TrimPrefix(f.Name, prefix)
 	}
 
-	return &renamed
+	return &stripped
 }
 
-// read reads a JSON body, or the start of a multipart body. give releases the memory reserved from
-// the body budget; it is never nil.
+// read reads a JSON body, or the start of a multipart body. release returns the memory reserved
+// from the body budget; it is never nil.
 func (rt *route) read(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, input reflect.Value,
-) (body any, give func(), err error) {
-	give = nothingTaken
-	if rt.body == nil && !rt.upload && !rt.sent {
-		return nil, give, nil
+) (body any, release func(), err error) {
+	release = noRelease
+	if rt.body == nil && !rt.upload && !rt.rawBody {
+		return nil, release, nil
 	}
 	if r.Header.Get("Content-Encoding") != "" {
-		return nil, give, fault.OnField(fault.Invalid, "Content-Encoding", "unknown", "is not taken")
+		return nil, release, fault.OnField(fault.Invalid, "Content-Encoding", "unknown", "is not taken")
 	}
-	if rt.sent {
-		return nil, give, input.Interface().(sending).send(w, r)
+	if rt.rawBody {
+		return nil, release, input.Interface().(rawBodyInput).beginRawBody(w, r)
 	}
 
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -391,38 +391,38 @@ func (rt *route) read(
 		if raw, ok := input.Interface().(interface {
 			beginRaw(w http.ResponseWriter, r *http.Request, media string) error
 		}); ok && err == nil && media != "multipart/form-data" {
-			return nil, give, raw.beginRaw(w, r, media)
+			return nil, release, raw.beginRaw(w, r, media)
 		}
 		if err != nil || media != "multipart/form-data" || len(params["boundary"]) > 70 {
-			return nil, give, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be multipart/form-data")
+			return nil, release, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be multipart/form-data")
 		}
 
-		return nil, give, input.Interface().(uploading).begin(w, r)
+		return nil, release, input.Interface().(uploadInput).begin(w, r)
 	}
 
 	if rt.withFiles(r) {
-		return input.Interface().(attaching).attach(ctx, rt, w, r)
+		return input.Interface().(attachInput).attach(ctx, rt, w, r)
 	}
 
 	// curl sends this content type by default; the body is parsed as JSON.
-	if err != nil || media != "application/json" && media != "application/x-www-form-urlencoded" {
-		return nil, give, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be application/json")
+	if err != nil || (media != "application/json" && media != "application/x-www-form-urlencoded") {
+		return nil, release, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be application/json")
 	}
 	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return nil, give, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be in UTF-8")
+		return nil, release, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be in UTF-8")
 	}
 
 	return rt.readJSON(ctx, w, r)
 }
 
-// fill validates a body against its schema and decodes it into the input. It returns the prefix
-// that a normalizer added to field names.
-func (rt *route) fill(input reflect.Value, body any, project *tenant.Project) (prefix string, err error) {
+// decodeBody validates a body against its schema and decodes it into the input. It returns the
+// prefix that a normalizer added to field names.
+func (rt *route) decodeBody(input reflect.Value, body any, project *tenant.Project) (prefix string, err error) {
 	if rt.body == nil {
 		return "", nil
 	}
 
-	field := input.Elem().FieldByIndex(rt.bodyAt)
+	field := input.Elem().FieldByIndex(rt.bodyIndex)
 	if n, ok := field.Addr().Interface().(normalizer); ok {
 		body, prefix = n.normalize(body)
 	}
@@ -434,7 +434,7 @@ func (rt *route) fill(input reflect.Value, body any, project *tenant.Project) (p
 		return prefix, unprocessable(check.faults)
 	}
 
-	text, err := json.Marshal(body, numbers)
+	text, err := json.Marshal(body, numberOptions)
 	if err != nil {
 		return prefix, err
 	}
@@ -465,11 +465,11 @@ func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
 	}
 
 	answer := rt.render(result)
-	if reads(r.Method) {
-		tag := tagOf(answer.Body)
+	if isRead(r.Method) {
+		tag := etagOf(answer.Body)
 		w.Header().Set("ETag", tag)
 
-		if matches(r.Header.Values("If-None-Match"), tag, true) {
+		if matchesETag(r.Header.Values("If-None-Match"), tag, true) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
@@ -486,7 +486,7 @@ func (rt *route) render(result any) rendered {
 
 	e := envelope{Content: result, Errors: []string{}, Metadata: struct{}{}, Success: true}
 	header := http.Header{}
-	if a, ok := result.(answer); ok {
+	if a, ok := result.(detailedResult); ok {
 		e.Content, e.Metadata, header = a.parts()
 	}
 

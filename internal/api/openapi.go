@@ -110,11 +110,11 @@ func (rt *route) describe(output reflect.Type) {
 
 	document(op, rt.params)
 
-	switch bearer := map[string][]string{"bearer": {}}; rt.op.Access.by {
-	case byNobody:
-	case byWhoever, byAddress:
+	switch bearer := map[string][]string{"bearer": {}}; rt.op.Access.kind {
+	case kindAnonymous:
+	case kindOptionalUser, kindPublicProject:
 		op.Security = []map[string][]string{{}, bearer}
-	case byVisitor:
+	case kindPublicForm:
 		op.Security = []map[string][]string{bearer, {"apikey": {}}, {"link": {}}}
 	default:
 		op.Security = []map[string][]string{bearer}
@@ -125,7 +125,7 @@ func (rt *route) describe(output reflect.Type) {
 			Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: rt.body}},
 		}
 	}
-	if rt.attached {
+	if rt.attachedFiles {
 		op.RequestBody.Content["multipart/form-data"] = &huma.MediaType{Schema: attachedSchema}
 	}
 
@@ -139,10 +139,10 @@ func (rt *route) describe(output reflect.Type) {
 		}
 	}
 
-	if rt.sent {
-		op.RequestBody = &huma.RequestBody{Required: true, Content: sentContent}
+	if rt.rawBody {
+		op.RequestBody = &huma.RequestBody{Required: true, Content: rawBodyContent}
 	}
-	if rt.op.Access.signed {
+	if rt.op.Access.allowSigned {
 		op.Security = append(op.Security, map[string][]string{"signature": {}})
 	}
 
@@ -156,7 +156,7 @@ func (rt *route) describe(output reflect.Type) {
 			http.StatusRequestedRangeNotSatisfiable)
 	}
 
-	if rt.op.Method == http.MethodGet && rt.readable() {
+	if rt.op.Method == http.MethodGet && rt.hasEnvelope() {
 		op.Responses["304"] = &huma.Response{
 			Description: "The answer is the one that the client has: its ETag stands in If-None-Match",
 		}
@@ -195,7 +195,7 @@ func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 	}
 
 	content, metadata := output, reflect.TypeFor[struct{}]()
-	if a, ok := reflect.Zero(output).Interface().(answer); ok {
+	if a, ok := reflect.Zero(output).Interface().(detailedResult); ok {
 		content, metadata = a.types()
 	}
 
@@ -218,19 +218,19 @@ func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 // describeAccess returns the notes followed by the access rule.
 func (op Operation) describeAccess() string {
 	var who string
-	switch op.Access.by {
-	case byNobody, byWhoever:
+	switch op.Access.kind {
+	case kindAnonymous, kindOptionalUser:
 		who = "Anyone may call this."
-	case byVisitor:
+	case kindPublicForm:
 		who = "Needs a key of the project, the form's public link, or a role in the project's organization. Pages of any origin may call this."
-	case byToken:
+	case kindUser:
 		who = "Whoever is signed in may call this."
-		if !op.Access.tokens {
+		if !op.Access.allowTokens {
 			who += " It takes no personal access token."
 		}
-	case byInstance:
+	case kindInstance:
 		who = "Only administrators of the instance may call this."
-	case byOrganization:
+	case kindOrganization:
 		who = "Needs the role of " + op.Access.role.String() + ", or a higher one, in the organization."
 	default:
 		who = "Needs the role of " + op.Access.role.String() + ", or a higher one, in the project's organization."

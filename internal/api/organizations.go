@@ -17,7 +17,7 @@ func (s *Server) registerOrganizations() {
 }
 
 // Failure statuses of operations that change an organization.
-var changingOrganization = []int{400, 401, 403, 404, 422, 500}
+var organizationErrors = []int{400, 401, 403, 404, 422, 500}
 
 type organizationInput struct {
 	UUID uuid.UUID `path:"organizationUUID" format:"uuid"`
@@ -30,7 +30,7 @@ type OrganizationBody struct {
 
 var createOrganization = Operation{
 	ID: "createOrganization", Method: "POST", Path: "/organizations", Summary: "Create an organization",
-	Access: signedIn, Errors: specifiedWithBody,
+	Access: signedIn, Errors: specifiedBodyErrors,
 	Notes: "The caller is its owner. A user has one already, made with the account.",
 }
 
@@ -42,7 +42,7 @@ func (s *Server) createOrganization(ctx context.Context, in *createOrganizationI
 
 var listOrganizations = Operation{
 	ID: "listOrganizations", Method: "GET", Path: "/organizations", Summary: "List organizations",
-	Access: signedIn, Errors: specified,
+	Access: signedIn, Errors: specifiedErrors,
 	Notes: "Those that the caller is a member of. With `scope=all` an administrator of the instance gets every organization.",
 }
 
@@ -55,7 +55,7 @@ type listOrganizationsInput struct {
 func (s *Server) listOrganizations(
 	ctx context.Context, in *listOrganizationsInput,
 ) (Answer[[]platform.Organization, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	organizations, total, err := s.platform.ListOrganizations(ctx, caller(ctx).User, in.Scope == "all", page)
 	return listOf(organizations, page, total), err
 }
@@ -72,7 +72,7 @@ func (s *Server) getOrganization(ctx context.Context, in *organizationInput) (pl
 var updateOrganization = Operation{
 	ID: "updateOrganization", Method: "PUT",
 	Path: "/organizations/{organizationUUID}", Summary: "Rename an organization",
-	Access: organizationInPath(platform.Admin), Errors: changingOrganization,
+	Access: organizationInPath(platform.Admin), Errors: organizationErrors,
 }
 
 type updateOrganizationInput struct {

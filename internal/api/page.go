@@ -9,7 +9,7 @@ type PageQuery struct {
 	Order string `query:"order" enum:"asc,desc" default:"asc"`
 }
 
-func (q PageQuery) by(sort string) pg.Page {
+func (q PageQuery) page(sort string) pg.Page {
 	return pg.Page{Number: q.Page, Limit: q.Limit, Sort: sort, Descending: q.Order == "desc"}
 }
 

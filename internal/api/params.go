@@ -47,7 +47,7 @@ func paramsOf(registry huma.Registry, input reflect.Type) []param {
 // OtherQuery is embedded in the input of an operation that ignores unknown query parameters.
 type OtherQuery struct{}
 
-func (OtherQuery) takesOthers() {}
+func (OtherQuery) ignoresUnknown() {}
 
 // bind reads and validates the parameters of a request, and returns the invalid ones. A repeated
 // parameter is invalid. An unknown query parameter is invalid if the operation has query parameters
@@ -81,7 +81,8 @@ func bind(params []param, r *http.Request, input reflect.Value) []fault.Field {
 		p.bind(&check, values, field)
 	}
 
-	if _, others := input.Addr().Interface().(interface{ takesOthers() }); len(known) > 0 && !others {
+	_, ignoresUnknown := input.Addr().Interface().(interface{ ignoresUnknown() })
+	if len(known) > 0 && !ignoresUnknown {
 		for _, name := range sortedKeys(query) {
 			if !known[name] {
 				check.fail(clip(name), "unknown", "is no parameter of this operation")
@@ -107,19 +108,19 @@ func (p param) bind(check *rules, values []string, field reflect.Value) {
 		return
 	}
 
-	text := values[0]
+	value := values[0]
 	before := len(check.faults)
 	switch {
-	case !utf8.ValidString(text):
+	case !utf8.ValidString(value):
 		check.fail(p.name, "invalid_format", "must be valid UTF-8")
 	case p.schema.Type == huma.TypeInteger:
-		check.checkInteger(p.name, p.schema, text)
+		check.checkInteger(p.name, p.schema, value)
 	case p.schema.Type == huma.TypeBoolean:
-		if text != "true" && text != "false" {
+		if value != "true" && value != "false" {
 			check.fail(p.name, "invalid_format", "must be true or false")
 		}
 	default:
-		check.checkString(p.name, p.schema, text)
+		check.checkString(p.name, p.schema, value)
 	}
 
 	if len(check.faults) > before || !field.IsValid() {
@@ -128,17 +129,17 @@ func (p param) bind(check *rules, values []string, field reflect.Value) {
 
 	switch field.Interface().(type) {
 	case uuid.UUID:
-		field.Set(reflect.ValueOf(uuid.MustParse(text)))
+		field.Set(reflect.ValueOf(uuid.MustParse(value)))
 	case bool:
-		field.SetBool(text == "true")
+		field.SetBool(value == "true")
 	case time.Time:
-		t, _ := time.Parse(time.RFC3339Nano, text) // validated above
+		t, _ := time.Parse(time.RFC3339Nano, value) // validated above
 		field.Set(reflect.ValueOf(t))
 	case int:
-		n, _ := strconv.Atoi(text) // validated above
+		n, _ := strconv.Atoi(value) // validated above
 		field.SetInt(int64(n))
 	default:
-		set(field, reflect.ValueOf(text))
+		set(field, reflect.ValueOf(value))
 	}
 }
 
@@ -162,12 +163,12 @@ func document(op *huma.Operation, params []param) {
 
 // clip truncates client input that is echoed in an error.
 func clip(s string) string {
-	const most = 64
-	if len(s) <= most {
+	const maxLength = 64
+	if len(s) <= maxLength {
 		return s
 	}
 
-	return s[:most] + "…"
+	return s[:maxLength] + "…"
 }
 
 func sortedKeys[V any](m map[string]V) []string {

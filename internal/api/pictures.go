@@ -40,19 +40,19 @@ func (p *SignedPicture) check() error {
 		return nil
 	case *p == SignedPicture{}:
 		return fault.OnField(fault.Unprocessable, "picture", "required", "must say what to make of the picture")
-	case PictureQuery(*p).fitsNothing():
+	case PictureQuery(*p).hasUselessFit():
 		return fault.OnField(fault.Unprocessable, "picture.fit", "not_applicable", "needs both width and height")
 	}
 
 	return nil
 }
 
-func (q PictureQuery) fitsNothing() bool { return q.Fit != "" && (q.Width == 0 || q.Height == 0) }
+func (q PictureQuery) hasUselessFit() bool { return q.Fit != "" && (q.Width == 0 || q.Height == 0) }
 
-// signedFor returns the variant that the URL was signed for. If the URL was signed for the whole
+// restrictTo returns the variant that the URL was signed for. If the URL was signed for the whole
 // file, it returns the variant in the query.
-func (q PictureQuery) signedFor(of *signed) (PictureQuery, error) {
-	if of.Picture == nil {
+func (q PictureQuery) restrictTo(terms *urlTerms) (PictureQuery, error) {
+	if terms.Picture == nil {
 		return q, nil
 	}
 	if q != (PictureQuery{}) {
@@ -60,7 +60,7 @@ func (q PictureQuery) signedFor(of *signed) (PictureQuery, error) {
 			WithCode("invalid_signature")
 	}
 
-	return PictureQuery(*of.Picture), nil
+	return PictureQuery(*terms.Picture), nil
 }
 
 // spec returns the requested variant, or nil for the file itself.
@@ -68,7 +68,7 @@ func (q PictureQuery) spec() (*picture.Spec, error) {
 	if q == (PictureQuery{}) {
 		return nil, nil
 	}
-	if q.fitsNothing() {
+	if q.hasUselessFit() {
 		return nil, fault.OnField(fault.Invalid, "fit", "not_applicable", "needs both width and height")
 	}
 
@@ -84,10 +84,10 @@ func (s *Server) openFile(
 	}
 
 	if spec == nil {
-		return downloading(object.OpenFile(ctx, p, s.blobs, container, file))
+		return newDownload(object.OpenFile(ctx, p, s.blobs, container, file))
 	}
 
-	return downloading(s.variants.Open(ctx, p, container, file, *spec))
+	return newDownload(s.variants.Open(ctx, p, container, file, *spec))
 }
 
 func (s *Server) openFileByName(
@@ -99,12 +99,12 @@ func (s *Server) openFileByName(
 	}
 
 	if spec == nil {
-		return downloading(object.OpenFileByName(ctx, p, s.blobs, container, name, member))
+		return newDownload(object.OpenFileByName(ctx, p, s.blobs, container, name, member))
 	}
 
-	return downloading(s.variants.OpenByName(ctx, p, container, name, member, *spec))
+	return newDownload(s.variants.OpenByName(ctx, p, container, name, member, *spec))
 }
 
-func downloading(f object.File, content *object.Content, err error) (download, error) {
+func newDownload(f object.File, content *object.Content, err error) (download, error) {
 	return download{f, content}, err
 }

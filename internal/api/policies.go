@@ -17,7 +17,7 @@ func (s *Server) registerPolicies() {
 
 var listPolicies = Operation{
 	ID: "listPolicies", Method: "GET", Path: "/tables/{tableUUID}/policies", Summary: "List a table's policies",
-	Access: project(platform.Viewer), Errors: looking,
+	Access: project(platform.Viewer), Errors: memberErrors,
 }
 
 func (s *Server) listPolicies(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Policy, error) {
@@ -26,7 +26,7 @@ func (s *Server) listPolicies(ctx context.Context, p *tenant.Project, in *tableI
 
 var createPolicy = Operation{
 	ID: "createPolicy", Method: "POST", Path: "/tables/{tableUUID}/policies", Summary: "Create a policy",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "A policy counts while row level security is on, for roles to which the table is granted. One that lets `anon` or `public` write needs `confirm`. In a condition, names without a schema mean the database's own, then the table's schema, then public.",
 }
 
@@ -62,7 +62,7 @@ type policyInput struct {
 
 var updatePolicy = Operation{
 	ID: "updatePolicy", Method: "PUT", Path: "/tables/{tableUUID}/policies/{policyName}", Summary: "Change a policy",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "Its command stays, and whether it is permissive: for another one, delete it and create it anew. `confirm` is needed as for a new one.",
 }
 
@@ -81,7 +81,7 @@ type updatePolicyInput struct {
 func (s *Server) updatePolicy(ctx context.Context, p *tenant.Project, in *updatePolicyInput) (schema.Policy, error) {
 	b := in.Body
 	if b.Name == nil && b.Roles == nil && b.Using == nil && b.WithCheck == nil {
-		return schema.Policy{}, unchanging()
+		return schema.Policy{}, errNothingToChange()
 	}
 
 	return schema.UpdatePolicy(ctx, p.Owner(), p.UUID, in.Table, in.Policy,
@@ -90,7 +90,7 @@ func (s *Server) updatePolicy(ctx context.Context, p *tenant.Project, in *update
 
 var deletePolicy = Operation{
 	ID: "deletePolicy", Method: "DELETE", Path: "/tables/{tableUUID}/policies/{policyName}", Summary: "Delete a policy",
-	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 }
 
 func (s *Server) deletePolicy(ctx context.Context, p *tenant.Project, in *policyInput) (schema.Policy, error) {

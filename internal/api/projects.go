@@ -25,7 +25,7 @@ func (s *Server) registerProjects() {
 
 var createProject = Operation{
 	ID: "createProject", Method: "POST", Path: "/projects", Summary: "Create a project", Access: signedInOrToken,
-	Errors: creating, Timeout: lasting,
+	Errors: createErrors, Timeout: longTimeout,
 	Notes: "The project's database is there when this answers. Without an organization it goes to the one made with the user. Needs the role of admin there.",
 }
 
@@ -38,7 +38,7 @@ type createProjectInput struct {
 }
 
 func (s *Server) createProject(ctx context.Context, in *createProjectInput) (platform.Project, error) {
-	organization, err := s.organization(ctx, in.Body.OrganizationUUID)
+	organization, err := s.targetOrganization(ctx, in.Body.OrganizationUUID)
 	if err != nil {
 		return platform.Project{}, err
 	}
@@ -47,9 +47,9 @@ func (s *Server) createProject(ctx context.Context, in *createProjectInput) (pla
 		Organization: organization, Name: in.Body.Name, Description: in.Body.Description})
 }
 
-// organization returns the organization for a new project: the named one, or the caller's own. The
-// caller must be at least admin there.
-func (s *Server) organization(ctx context.Context, named *uuid.UUID) (uuid.UUID, error) {
+// targetOrganization returns the organization for a new project: the named one, or the caller's
+// own. The caller must be at least admin there.
+func (s *Server) targetOrganization(ctx context.Context, named *uuid.UUID) (uuid.UUID, error) {
 	user, err := s.platform.GetUser(ctx, caller(ctx).User)
 	if err != nil {
 		return uuid.Nil, err
@@ -82,7 +82,7 @@ func (s *Server) organization(ctx context.Context, named *uuid.UUID) (uuid.UUID,
 
 var listProjects = Operation{
 	ID: "listProjects", Method: "GET", Path: "/projects", Summary: "List projects",
-	Access: signedInOrToken, Errors: specified,
+	Access: signedInOrToken, Errors: specifiedErrors,
 	Notes: "The projects of the organizations that the caller is a member of; an administrator sees all. Deleted ones are listed by `status=deleted` only.",
 }
 
@@ -97,7 +97,11 @@ type listProjectsInput struct {
 func (s *Server) listProjects(
 	ctx context.Context, in *listProjectsInput,
 ) (Answer[[]platform.Project, PageMetadata], error) {
-	page, filter := in.by(in.Sort), platform.ProjectFilter{Search: in.Search, Status: in.Status, Only: caller(ctx).Only}
+	page, filter := in.page(in.Sort), platform.ProjectFilter{
+		Search: in.Search,
+		Status: in.Status,
+		Only:   caller(ctx).Only,
+	}
 	if in.Organization != nil {
 		filter.Organization = optionalUUID(*in.Organization)
 	}
@@ -112,7 +116,7 @@ type projectInput struct {
 
 var getProject = Operation{
 	ID: "getProject", Method: "GET", Path: "/projects/{projectUUID}", Summary: "Get a project",
-	Access: projectInPath(platform.Viewer).evenPaused(), Errors: []int{400, 401, 404, 500},
+	Access: projectInPath(platform.Viewer).orPaused(), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
@@ -143,7 +147,7 @@ func (s *Server) updateProject(
 
 var deleteProject = Operation{
 	ID: "deleteProject", Method: "DELETE", Path: "/projects/{projectUUID}", Summary: "Delete a project",
-	Access: projectInPath(platform.Owner).evenPaused().evenDeleted(), Errors: unshaping, Timeout: lasting,
+	Access: projectInPath(platform.Owner).orPaused().orDeleted(), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Notes: "From now on the project is not there for anyone, and its name is free. For a week, or as many days as the setting `deleted_project_days` says, it can be restored; then it is removed with its database, " +
 		"its files and its backups. With `purge=true` that happens at once, to a project that is deleted already too, and can't be undone; " +
 		"409 with the code `backup_first` if the project has `backupBeforeDestructive`, since its backups would go with it.",
@@ -166,9 +170,9 @@ func (s *Server) deleteProject(
 var restoreProject = Operation{
 	ID: "restoreProject", Method: "POST", Path: "/projects/{projectUUID}/restore",
 	Summary: "Restore a deleted project", Success: http.StatusOK,
-	Access: projectInPath(platform.Owner).evenPaused().evenDeleted(), Errors: []int{
+	Access: projectInPath(platform.Owner).orPaused().orDeleted(), Errors: []int{
 		400, 401, 403, 404, 409, 500,
-	}, Timeout: lasting,
+	}, Timeout: longTimeout,
 	Notes: "The project is active again, as it was when it was deleted. Another project may have taken its name meanwhile: that is 409.",
 }
 
@@ -179,7 +183,7 @@ func (s *Server) restoreProject(ctx context.Context, p *tenant.Project, _ *proje
 var pauseProject = Operation{
 	ID: "pauseProject", Method: "POST", Path: "/projects/{projectUUID}/pause",
 	Summary: "Pause a project", Success: http.StatusOK,
-	Access: projectInPath(platform.Admin), Errors: reading, Timeout: lasting,
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors, Timeout: longTimeout,
 	Notes: "Until it is resumed, the project and its data are kept, and whatever would reach them is refused, with the code `project_paused`. " +
 		"What is under way in it is ended.",
 }
@@ -191,9 +195,23 @@ func (s *Server) pauseProject(ctx context.Context, p *tenant.Project, _ *project
 var resumeProject = Operation{
 	ID: "resumeProject", Method: "POST", Path: "/projects/{projectUUID}/resume",
 	Summary: "Resume a paused project", Success: http.StatusOK,
-	Access: projectInPath(platform.Admin).evenPaused(), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: lasting,
+	Access: projectInPath(platform.Admin).orPaused(), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: longTimeout,
 }
 
 func (s *Server) resumeProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
 	return s.lifecycle.Resume(ctx, p.UUID, caller(ctx).User)
+}
+
+// plainJSON is a JSON response without an envelope.
+type plainJSON []byte
+
+var getProjectOpenAPI = Operation{
+	ID: "getProjectOpenAPI", Method: "GET",
+	Path: "/projects/{projectUUID}/openapi.json", Summary: "Get the description of a project's rows API",
+	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Notes: "An OpenAPI 2.0 document of the tables, views and functions of the schema `public`, as the root of the rows API shows it to a secret key. It stands in no envelope.",
+}
+
+func (s *Server) getProjectOpenAPI(ctx context.Context, p *tenant.Project, _ *projectInput) (plainJSON, error) {
+	return s.describeRows(ctx, p.UUID)
 }

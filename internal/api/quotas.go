@@ -58,7 +58,7 @@ type updateQuotaInput struct {
 func (s *Server) updateQuota(ctx context.Context, p *tenant.Project, in *updateQuotaInput) (quota, error) {
 	b := in.Body
 	if b.MaxFiles == nil && b.MaxBytes == nil && b.MaxDatabaseBytes == nil {
-		return quota{}, unchanging()
+		return quota{}, errNothingToChange()
 	}
 
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (quota, error) {

@@ -20,7 +20,7 @@ func (s *Server) registerRequests() {
 var listRequests = Operation{
 	ID: "listRequests", Method: "GET",
 	Path: "/projects/{projectUUID}/requests", Summary: "List the requests to a project",
-	Access: projectInPath(platform.Developer), Errors: reading,
+	Access: projectInPath(platform.Developer), Errors: restrictedErrors,
 	Notes: "The newest first, those to the project's rows too, for a week and some, or as many days as the setting `request_days` says. One is listed a second or so after it was answered. " +
 		"Where there are more, `metadata.next` is the `cursor` of the next part.",
 }
@@ -46,12 +46,12 @@ func (s *Server) listRequests(
 ) (Answer[[]platform.Request, requestsMetadata], error) {
 	none := Answer[[]platform.Request, requestsMetadata]{}
 
-	from, err := timeOf("from", in.From)
+	from, err := parseTime("from", in.From)
 	if err != nil {
 		return none, err
 	}
 
-	to, err := timeOf("to", in.To)
+	to, err := parseTime("to", in.To)
 	if err != nil {
 		return none, err
 	}
@@ -61,15 +61,15 @@ func (s *Server) listRequests(
 		return none, err
 	}
 
-	found, next, err := s.platform.ListRequests(ctx, p.UUID, platform.RequestFilter{
+	requests, next, err := s.platform.ListRequests(ctx, p.UUID, platform.RequestFilter{
 		From: from, To: to, MinStatus: in.MinStatus, Method: in.Method, Before: before, Limit: in.Limit})
 	return Answer[[]platform.Request, requestsMetadata]{
-		Content: found, Metadata: requestsMetadata{in.Limit, formatCursor(next)},
+		Content: requests, Metadata: requestsMetadata{in.Limit, formatCursor(next)},
 	}, err
 }
 
-// timeOf parses an RFC 3339 parameter; an empty one is the zero time.
-func timeOf(name, text string) (time.Time, error) {
+// parseTime parses an RFC 3339 parameter; an empty one is the zero time.
+func parseTime(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}

@@ -50,7 +50,7 @@ type listResponsesInput struct {
 func (s *Server) listResponses(
 	ctx context.Context, p *tenant.Project, in *listResponsesInput,
 ) (Answer[[]form.Response, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	responses, total, err := form.ListResponses(ctx, p, in.Form, in.filter(), page)
 	return listOf(responses, page, total), err
 }
@@ -130,7 +130,7 @@ func (s spreadsheet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 
 	alive := func() error {
-		err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(uploadLull))
+		err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(clientWriteTimeout))
 		if errors.Is(err, http.ErrNotSupported) {
 			return nil
 		}

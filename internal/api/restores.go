@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/google/uuid"
 
@@ -11,14 +12,16 @@ import (
 )
 
 func (s *Server) registerRestores() {
-	within(s, restoreBackup, s.restoreBackup, s.findBackup)
+	within(s, restoreBackup, s.restoreBackup, s.findBackupToRestore)
 	within(s, getRestore, s.getRestore, nil)
 	within(s, deleteRestore, s.deleteRestore, nil)
+	within(s, listRestores, s.listRestores, nil)
+	within(s, undoRestore, s.undoRestore, nil)
 }
 
 var restoreBackup = Operation{
 	ID: "restoreBackup", Method: "POST", Path: "/backups/{backupUUID}/restore", Summary: "Restore a backup",
-	Access: project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: lasting,
+	Access: project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
 	Notes: "Answers at once with a pending restore, which is carried out in the background, into a database of its own. When that is found to hold what the backup held, it takes the place " +
 		"of the project's (`in_place`; needs the role of owner), while requests to the project wait for a moment, or becomes a new project (`new`). If anything fails, nothing has changed. One at a time for each project.",
 }
@@ -31,7 +34,7 @@ type restoreBackupInput struct {
 	}
 }
 
-func (s *Server) findBackup(ctx context.Context, p *tenant.Project, in *restoreBackupInput) error {
+func (s *Server) findBackupToRestore(ctx context.Context, p *tenant.Project, in *restoreBackupInput) error {
 	_, err := s.platform.GetBackup(ctx, p.UUID, in.UUID)
 	return err
 }
@@ -79,4 +82,34 @@ var deleteRestore = Operation{
 
 func (s *Server) deleteRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (platform.Restore, error) {
 	return s.platform.ForgoReplaced(ctx, p.UUID, in.UUID)
+}
+
+var listRestores = Operation{
+	ID: "listRestores", Method: "GET", Path: "/restores", Summary: "List restores of the project's backups",
+	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
+}
+
+type listRestoresInput struct {
+	PageQuery
+	Sort string `query:"sort" enum:"createdAt,completedAt" default:"createdAt"`
+}
+
+func (s *Server) listRestores(
+	ctx context.Context, p *tenant.Project, in *listRestoresInput,
+) (Answer[[]platform.Restore, PageMetadata], error) {
+	page := in.page(in.Sort)
+	restores, total, err := s.platform.ListRestores(ctx, p.UUID, page)
+	return listOf(restores, page, total), err
+}
+
+var undoRestore = Operation{
+	ID: "undoRestore", Method: "POST",
+	Path: "/restores/{restoreUUID}/undo", Summary: "Go back to what a restore replaced",
+	Access: project(platform.Owner), Errors: ddlDeleteErrors, Timeout: longTimeout, Success: http.StatusOK,
+	Notes: "The database that the project had before, with its files and forms, takes its place again, while requests wait for a moment. What was restored, and all that has changed since, is kept for a week " +
+		"from now on; deleteRestore lets go of it.",
+}
+
+func (s *Server) undoRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (platform.Restore, error) {
+	return s.jobs.Maker.Undo(ctx, p.UUID, in.UUID)
 }

@@ -125,8 +125,7 @@ func New(c Config) *Server {
 	s.registerKeys()
 	s.registerJWTKeys()
 	s.registerTables()
-	s.registerTableChanges()
-	s.registerColumnChanges()
+	s.registerColumns()
 	s.registerIndexes()
 	s.registerCompactions()
 	s.registerConstraints()
@@ -145,16 +144,12 @@ func New(c Config) *Server {
 	s.registerResponses()
 	s.registerContainers()
 	s.registerFiles()
-	s.registerFileChanges()
 	s.registerSignedURLs()
 	s.registerQuotas()
 	s.registerTus()
 	s.registerBackups()
-	s.registerBackupChanges()
-	s.registerBackupMoves()
+	s.registerBackupArchives()
 	s.registerRestores()
-	s.registerBackupSchedules()
-	s.registerRestoreChanges()
 	s.registerAudit()
 	s.registerTypes()
 	s.registerOrganizations()
@@ -162,7 +157,7 @@ func New(c Config) *Server {
 	s.registerInvitations()
 	s.registerAdministration()
 	s.registerHealth()
-	s.pair()
+	s.linkReaders()
 
 	return s
 }
@@ -178,13 +173,13 @@ func (s *Server) keys() *token.Keyring { return s.keyring.Load() }
 // ServeHTTP dispatches a request to its operation. A request without one gets a failure envelope.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// ServeMux would redirect paths with empty or dotted segments, which name nothing.
-	if p := r.URL.Path; p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/") || strings.ContainsRune(p, '\\') {
+	if p := r.URL.Path; (p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/")) || strings.ContainsRune(p, '\\') {
 		Fail(w, r, http.StatusBadRequest, "invalid_path", "the path has an empty or a dotted part")
 		return
 	}
 
 	handler, pattern := s.mux.Handler(r)
-	if pattern != "" && reflect.TypeOf(handler) != redirecting {
+	if pattern != "" && reflect.TypeOf(handler) != redirectType {
 		s.mux.ServeHTTP(w, r)
 		return
 	}
@@ -199,40 +194,40 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	Fail(w, r, http.StatusNotFound, "unknown_route", "there is no such route")
 }
 
-// redirecting is the type of the handler that ServeMux returns for a path that lacks the trailing
+// redirectType is the type of the handler that ServeMux returns for a path that lacks the trailing
 // slash of a wildcard. Such a path names nothing here.
-var redirecting = reflect.TypeOf(http.RedirectHandler("/", http.StatusTemporaryRedirect))
+var redirectType = reflect.TypeOf(http.RedirectHandler("/", http.StatusTemporaryRedirect))
 
 // allowed returns the Allow header of a 405 response of ServeMux, or "" if it would respond 404.
 func allowed(handler http.Handler, r *http.Request) string {
-	probe := &header{http.Header{}}
+	probe := &headerRecorder{http.Header{}}
 	handler.ServeHTTP(probe, r)
 
 	return probe.Header().Get("Allow")
 }
 
-// header is a ResponseWriter that records only headers.
-type header struct{ h http.Header }
+// headerRecorder is a ResponseWriter that records only headers.
+type headerRecorder struct{ h http.Header }
 
-func (w *header) Header() http.Header         { return w.h }
-func (w *header) Write(b []byte) (int, error) { return len(b), nil }
-func (w *header) WriteHeader(int)             {}
+func (w *headerRecorder) Header() http.Header         { return w.h }
+func (w *headerRecorder) Write(b []byte) (int, error) { return len(b), nil }
+func (w *headerRecorder) WriteHeader(int)             {}
 
 // Panicked responds to the request of an operation that panicked.
 func (s *Server) Panicked(w http.ResponseWriter, r *http.Request) {
 	writeFailure(w, r, errPanic, []int{http.StatusInternalServerError})
 }
 
-// count counts an attempt against two limits: of the client's network and of the account.
-func (s *Server) count(ctx context.Context, byAddress, byAccount platform.Limit, account string) error {
-	if err := s.countAddress(ctx, byAddress); err != nil || !s.rateLimit {
+// countAttempt counts an attempt against two limits: of the client's network and of the account.
+func (s *Server) countAttempt(ctx context.Context, networkLimit, accountLimit platform.Limit, account string) error {
+	if err := s.countNetworkAttempt(ctx, networkLimit); err != nil || !s.rateLimit {
 		return err
 	}
-	return s.platform.Attempt(ctx, byAccount, account)
+	return s.platform.Attempt(ctx, accountLimit, account)
 }
 
-// countAddress counts an attempt against a limit of the client's network.
-func (s *Server) countAddress(ctx context.Context, l platform.Limit) error {
+// countNetworkAttempt counts an attempt against a limit of the client's network.
+func (s *Server) countNetworkAttempt(ctx context.Context, l platform.Limit) error {
 	if !s.rateLimit {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 	"socle/internal/token"
 )
 
-const refreshLife = 30 * 24 * time.Hour
+const refreshTTL = 30 * 24 * time.Hour
 
 func (s *Server) registerSessions() {
 	open(s, refreshSession, s.refreshSession)
@@ -38,12 +38,12 @@ type signedInUser = Answer[platform.User, tokens]
 func (s *Server) signIn(
 	ctx context.Context, store *platform.Store, user platform.User, hash string,
 ) (signedInUser, error) {
-	session, err := store.CreateSession(ctx, user.UUID, hash, client(ctx), refreshLife)
+	session, err := store.CreateSession(ctx, user.UUID, hash, clientOf(ctx), refreshTTL)
 	if err != nil {
 		return signedInUser{}, err
 	}
 
-	if err := s.knowNetwork(ctx, store, user); err != nil {
+	if err := s.rememberNetwork(ctx, store, user); err != nil {
 		return signedInUser{}, err
 	}
 
@@ -66,14 +66,15 @@ func (s *Server) signedIn(user platform.User, session platform.RefreshableSessio
 	}, nil
 }
 
-// client returns the address and user agent of the client.
-func client(ctx context.Context) platform.Client {
+// clientOf returns the address and user agent of the client.
+func clientOf(ctx context.Context) platform.Client {
 	request := httpx.From(ctx)
 	return platform.Client{Address: request.Client.String(), Agent: request.Agent}
 }
 
 var refreshSession = Operation{
-	ID: "refreshSession", Method: "POST", Path: "/users/refresh", Summary: "Renew a session's tokens", Access: anyone,
+	ID: "refreshSession", Method: "POST", Path: "/users/refresh",
+	Summary: "Renew a session's tokens", Access: anonymous,
 	Errors: []int{400, 401, 422, 500}, Success: http.StatusOK,
 	Notes: "Answers as a log-in does. A refresh token is good for one renewal. One that is used again ends its session, since it may be in two hands; but for 10 seconds it is " +
 		"answered with the same new refresh token, so that a client that sent it twice, or lost the answer, goes on.",
@@ -92,12 +93,12 @@ func (s *Server) refreshSession(ctx context.Context, in *refreshSessionInput) (s
 			WithCode("invalid_token")
 	}
 
-	session, err := s.platform.RefreshSession(ctx, id, int32(generation), client(ctx), refreshLife)
+	session, err := s.platform.RefreshSession(ctx, id, int32(generation), clientOf(ctx), refreshTTL)
 	if err != nil {
 		return signedInUser{}, err
 	}
 
-	user, err := s.self(ctx, session.UserUUID)
+	user, err := s.currentUser(ctx, session.UserUUID)
 	if err != nil {
 		return signedInUser{}, err
 	}
@@ -115,7 +116,7 @@ func (s *Server) logout(ctx context.Context, _ *struct{}) (platform.Session, err
 	c := caller(ctx)
 	ended, err := s.platform.DeleteSession(ctx, c.User, c.Session, c.Session)
 	if fault.Is(err, fault.NotFound) {
-		err = errEnded()
+		err = errSessionEnded()
 	}
 
 	return ended, err
@@ -123,7 +124,7 @@ func (s *Server) logout(ctx context.Context, _ *struct{}) (platform.Session, err
 
 var listSessions = Operation{
 	ID: "listSessions", Method: "GET", Path: "/sessions", Summary: "List your sessions",
-	Access: signedIn, Errors: specified,
+	Access: signedIn, Errors: specifiedErrors,
 }
 
 type listSessionsInput struct {
@@ -134,7 +135,7 @@ type listSessionsInput struct {
 func (s *Server) listSessions(
 	ctx context.Context, in *listSessionsInput,
 ) (Answer[[]platform.Session, PageMetadata], error) {
-	c, page := caller(ctx), in.by(in.Sort)
+	c, page := caller(ctx), in.page(in.Sort)
 	sessions, total, err := s.platform.ListSessions(ctx, c.User, c.Session, page)
 	return listOf(sessions, page, total), err
 }

@@ -25,8 +25,8 @@ import (
 
 const signatureParam = "signature"
 
-// signed is the payload of a signed URL: its terms beyond method and path.
-type signed struct {
+// urlTerms is the payload of a signed URL: its terms beyond method and path.
+type urlTerms struct {
 	Expires int64          `json:"e"` // Unix time in seconds
 	User    uuid.UUID      `json:"u"`
 	File    uuid.UUID      `json:"f,omitzero"` // the only readable file
@@ -35,25 +35,25 @@ type signed struct {
 	MaxSize int64          `json:"m,omitzero"` // bytes of an upload; 0: no limit of its own
 }
 
-type signedKey struct{}
+type urlTermsKey struct{}
 
-// signedOf returns the payload of the request's signed URL, or nil.
-func signedOf(ctx context.Context) *signed {
-	of, _ := ctx.Value(signedKey{}).(*signed)
-	return of
+// urlTermsOf returns the payload of the request's signed URL, or nil.
+func urlTermsOf(ctx context.Context) *urlTerms {
+	terms, _ := ctx.Value(urlTermsKey{}).(*urlTerms)
+	return terms
 }
 
 // orSigned also accepts a signed URL of the operation.
-func (a Access) orSigned() Access { a.signed = true; return a }
+func (a Access) orSigned() Access { a.allowSigned = true; return a }
 
-// bySignature reports whether the request is authenticated by a signed URL.
-func (a Access) bySignature(r *http.Request) bool {
-	return a.signed && r.URL.Query().Has(signatureParam)
+// hasSignature reports whether the request is authenticated by a signed URL.
+func (a Access) hasSignature(r *http.Request) bool {
+	return a.allowSigned && r.URL.Query().Has(signatureParam)
 }
 
 // sign returns a signed URL of a path of this server.
-func (s *Server) sign(method, path string, of signed) string {
-	text, err := json.Marshal(of)
+func (s *Server) sign(method, path string, terms urlTerms) string {
+	text, err := json.Marshal(terms)
 	if err != nil {
 		panic("api: signature: " + err.Error())
 	}
@@ -90,9 +90,9 @@ func (s *Server) isSignature(mac, method, path, payload string) bool {
 		hmac.Equal([]byte(mac), []byte(s.formerMAC(method, path, payload)))
 }
 
-// signer verifies the signature of the request's URL, and returns its payload and the user who
-// signed it.
-func (s *Server) signer(ctx context.Context, r *http.Request) (*signed, platform.Caller, error) {
+// authenticateSignature verifies the signature of the request's URL, and returns its payload and
+// the user who signed it.
+func (s *Server) authenticateSignature(ctx context.Context, r *http.Request) (*urlTerms, platform.Caller, error) {
 	refused := fault.New(fault.Unauthenticated, "the signature is not that of this URL").WithCode("invalid_signature")
 	method := r.Method
 	if method == http.MethodHead {
@@ -111,18 +111,18 @@ func (s *Server) signer(ctx context.Context, r *http.Request) (*signed, platform
 		return nil, platform.Caller{}, err
 	}
 
-	of := &signed{}
-	if err := json.Unmarshal(text, of); err != nil {
+	terms := &urlTerms{}
+	if err := json.Unmarshal(text, terms); err != nil {
 		return nil, platform.Caller{}, err
 	}
 
-	if time.Now().Unix() >= of.Expires {
+	if time.Now().Unix() >= terms.Expires {
 		return nil, platform.Caller{}, fault.New(fault.Unauthenticated, "the signed URL has expired").
 			WithCode("signature_expired")
 	}
 
-	c, err := s.platform.AuthenticateSigner(ctx, of.User, project.UUID)
-	return of, c, err
+	c, err := s.platform.AuthenticateSigner(ctx, terms.User, project.UUID)
+	return terms, c, err
 }
 
 // filePath returns the path for reading and writing a file by name.

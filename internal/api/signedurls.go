@@ -26,11 +26,11 @@ type SignedURL struct {
 
 type signedAnswer = Answer[SignedURL, struct{}]
 
-// signedFor responds with a signed URL. The URL alone grants access, so the response must not be
-// cached.
-func (s *Server) signedFor(method, path string, of signed) signedAnswer {
-	return signedAnswer{Content: SignedURL{URL: s.sign(method, path, of),
-		Method: method, ExpiresAt: time.Unix(of.Expires, 0)},
+// signedResponse responds with a signed URL. The URL alone grants access, so the response must not
+// be cached.
+func (s *Server) signedResponse(method, path string, terms urlTerms) signedAnswer {
+	return signedAnswer{Content: SignedURL{URL: s.sign(method, path, terms),
+		Method: method, ExpiresAt: time.Unix(terms.Expires, 0)},
 		Header: http.Header{"Cache-Control": {"no-store"}}}
 }
 
@@ -60,18 +60,18 @@ func (s *Server) findSignedFile(ctx context.Context, p *tenant.Project, in *crea
 	return err
 }
 
-const usualExpiry = 3600 // seconds
+const defaultExpiresIn = 3600 // seconds
 
 func (s *Server) createSignedURL(
 	ctx context.Context, p *tenant.Project, in *createSignedURLInput,
 ) (signedAnswer, error) {
 	if in.Body.ExpiresIn == 0 {
-		in.Body.ExpiresIn = usualExpiry
+		in.Body.ExpiresIn = defaultExpiresIn
 	}
 
 	f, err := object.SignDownload(ctx, p, in.Container, in.File, in.Body.Picture.check)
-	return s.signedFor(http.MethodGet, filePath(p, in.Container, f.FullFileName),
-		signed{
+	return s.signedResponse(http.MethodGet, filePath(p, in.Container, f.FullFileName),
+		urlTerms{
 			Expires: expiry(in.Body.ExpiresIn).Unix(),
 			User:    caller(ctx).User,
 			File:    f.UUID,
@@ -106,11 +106,11 @@ func (s *Server) createSignedUpload(
 ) (signedAnswer, error) {
 	b := in.Body
 	if b.ExpiresIn == 0 {
-		b.ExpiresIn = usualExpiry
+		b.ExpiresIn = defaultExpiresIn
 	}
 
 	until := expiry(b.ExpiresIn)
 	ticket, err := object.SignUpload(ctx, p, in.Container, b.FullFileName, until)
-	return s.signedFor(http.MethodPut, filePath(p, in.Container, b.FullFileName),
-		signed{Expires: until.Unix(), User: caller(ctx).User, Ticket: ticket, MaxSize: b.MaxSize}), err
+	return s.signedResponse(http.MethodPut, filePath(p, in.Container, b.FullFileName),
+		urlTerms{Expires: until.Unix(), User: caller(ctx).User, Ticket: ticket, MaxSize: b.MaxSize}), err
 }

@@ -30,7 +30,7 @@ func (AnyValue) Schema(huma.Registry) *huma.Schema {
 var runSQL = Operation{
 	ID: "runSQL", Method: "POST", Path: "/sql", Summary: "Run SQL", Success: 200,
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 413, 422, 500},
-	Timeout: statement.MaxTimeout + usual + usual, Destructive: true,
+	Timeout: statement.MaxTimeout + defaultTimeout + defaultTimeout, Destructive: true,
 	Notes: "Runs as the project's owner, all statements in one transaction, which is undone unless `read_only` is false. " +
 		"If the database refuses a statement, `metadata.postgres` has its own words: `message`, `detail`, `hint`, `context`, `sqlstate`, " +
 		"`position` (the character of the query, from 1; 0 if unknown) and `statement` (from 1). " +
@@ -48,14 +48,14 @@ type runSQLInput struct {
 	}
 }
 
-// spares reports whether the statements are read-only.
-func (in *runSQLInput) spares() bool { return in.Body.ReadOnly == nil || *in.Body.ReadOnly }
+// isHarmless reports whether the statements are read-only.
+func (in *runSQLInput) isHarmless() bool { return in.Body.ReadOnly == nil || *in.Body.ReadOnly }
 
 func (s *Server) runSQL(ctx context.Context, p *tenant.Project, in *runSQLInput) (statement.Answer, error) {
 	b := in.Body
 	q := statement.Query{
 		Text:     b.Query,
-		ReadOnly: in.spares(),
+		ReadOnly: in.isHarmless(),
 		Timeout:  statement.DefaultTimeout,
 		MaxRows:  statement.DefaultRows,
 	}
@@ -88,7 +88,7 @@ type listQueriesInput struct {
 func (s *Server) listQueries(
 	ctx context.Context, p *tenant.Project, in *listQueriesInput,
 ) (Answer[[]statement.Record, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	records, total, err := statement.List(ctx, p, page)
 	return listOf(records, page, total), err
 }

@@ -17,16 +17,16 @@ import (
 
 // Limits of responses from anonymous callers.
 var (
-	responsesByNetwork = platform.Limit{Name: "response network", Most: 60, Window: time.Minute}
-	responsesByForm    = platform.Limit{Name: "response form", Most: 600, Window: time.Minute}
+	responseNetworkLimit = platform.Limit{Name: "response network", Most: 60, Window: time.Minute}
+	responseFormLimit    = platform.Limit{Name: "response form", Most: 600, Window: time.Minute}
 )
 
 func (s *Server) registerSubmissions() {
 	s.registry.RegisterTypeAlias(reflect.TypeFor[form.Answers](), reflect.TypeFor[answersSchema]())
 	s.registry.RegisterTypeAlias(reflect.TypeFor[jsontext.Value](), reflect.TypeFor[anySchema]())
 	within(s, getPublicForm, s.getPublicForm, nil)
-	within(s, createResponse, s.createResponse, s.findAnswered)
-	within(s, updateResponse, s.updateResponse, s.findContinued)
+	within(s, createResponse, s.createResponse, s.findFormToAnswer)
+	within(s, updateResponse, s.updateResponse, s.findFormToContinue)
 }
 
 // answersSchema is the schema type of answers.
@@ -61,7 +61,7 @@ var createResponse = Operation{
 }
 
 type createResponseInput struct {
-	Attached
+	AttachedFiles
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
 	Body struct {
 		Answers form.Answers `json:"answers" doc:"By the field's UUID. Text for most types, numbers for number and rating, true or false for checkbox, a list of options for multiselect; null is no answer."`
@@ -75,7 +75,7 @@ type receiptMetadata struct {
 	Token string `json:"token,omitempty" doc:"The secret with which a partial response goes on, which is shown now and never again."`
 }
 
-func (s *Server) findAnswered(ctx context.Context, p *tenant.Project, in *createResponseInput) error {
+func (s *Server) findFormToAnswer(ctx context.Context, p *tenant.Project, in *createResponseInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }
@@ -84,7 +84,7 @@ func (s *Server) createResponse(
 	ctx context.Context, p *tenant.Project, in *createResponseInput,
 ) (Answer[form.Receipt, receiptMetadata], error) {
 	var none Answer[form.Receipt, receiptMetadata]
-	if err := s.count(ctx, responsesByNetwork, responsesByForm, in.Form.String()); err != nil {
+	if err := s.countAttempt(ctx, responseNetworkLimit, responseFormLimit, in.Form.String()); err != nil {
 		return none, err
 	}
 
@@ -133,13 +133,13 @@ type updateResponseInput struct {
 	}
 }
 
-func (s *Server) findContinued(ctx context.Context, p *tenant.Project, in *updateResponseInput) error {
+func (s *Server) findFormToContinue(ctx context.Context, p *tenant.Project, in *updateResponseInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }
 
 func (s *Server) updateResponse(ctx context.Context, p *tenant.Project, in *updateResponseInput) (form.Receipt, error) {
-	if err := s.count(ctx, responsesByNetwork, responsesByForm, in.Form.String()); err != nil {
+	if err := s.countAttempt(ctx, responseNetworkLimit, responseFormLimit, in.Form.String()); err != nil {
 		return form.Receipt{}, err
 	}
 	return form.ContinueResponse(ctx, p, in.Form, in.Response, in.Body.Token, in.Body.Answers, !in.Body.Partial)

@@ -45,11 +45,11 @@ func (s *Server) createToken(ctx context.Context, in *createTokenInput) (Answer[
 			"invalid_format", "must be a time as in 2026-11-21T05:20:00Z")
 	}
 
-	made, text, err := s.platform.CreateToken(ctx, caller(ctx).User, platform.NewToken{Name: in.Body.Name,
+	created, text, err := s.platform.CreateToken(ctx, caller(ctx).User, platform.NewToken{Name: in.Body.Name,
 		Role:     platform.Role(in.Body.RoleID),
 		Projects: in.Body.ProjectUUIDs, ExpiresAt: expires})
 	return Answer[platform.Token, tokenMetadata]{
-		Content:  made,
+		Content:  created,
 		Metadata: tokenMetadata{text},
 		Header:   http.Header{"Cache-Control": {"no-store"}},
 	}, err
@@ -57,7 +57,7 @@ func (s *Server) createToken(ctx context.Context, in *createTokenInput) (Answer[
 
 var listTokens = Operation{
 	ID: "listTokens", Method: "GET", Path: "/tokens", Summary: "List your personal access tokens",
-	Access: signedIn, Errors: specified,
+	Access: signedIn, Errors: specifiedErrors,
 }
 
 type listTokensInput struct {
@@ -66,7 +66,7 @@ type listTokensInput struct {
 }
 
 func (s *Server) listTokens(ctx context.Context, in *listTokensInput) (Answer[[]platform.Token, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	tokens, total, err := s.platform.ListTokens(ctx, caller(ctx).User, page)
 	return listOf(tokens, page, total), err
 }

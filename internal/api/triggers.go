@@ -17,7 +17,7 @@ func (s *Server) registerTriggers() {
 
 var createTrigger = Operation{
 	ID: "createTrigger", Method: "POST", Path: "/tables/{tableUUID}/triggers", Summary: "Create a trigger",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: lasting,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
 }
 
 type createTriggerInput struct {
@@ -64,7 +64,7 @@ func (s *Server) listTriggers(ctx context.Context, p *tenant.Project, in *tableI
 var updateTrigger = Operation{
 	ID: "updateTrigger", Method: "PUT",
 	Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Switch a trigger on or off",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: lasting,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
 }
 
 type triggerInput struct {
@@ -92,7 +92,7 @@ func (s *Server) updateTrigger(ctx context.Context, p *tenant.Project, in *updat
 var deleteTrigger = Operation{
 	ID: "deleteTrigger", Method: "DELETE",
 	Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Delete a trigger",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: lasting,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: longTimeout,
 	Notes: "Its function stays.",
 }
 

@@ -138,39 +138,43 @@ func (s *Server) createTusUpload(ctx context.Context, p *tenant.Project, in *cre
 			"is required unless Upload-Defer-Length is 1, and then not taken")
 	}
 
-	about, err := tusMetadata(in.Metadata)
+	metadata, err := tusMetadata(in.Metadata)
 	if err != nil {
 		return tusAnswer{}, err
 	}
 
-	most, err := s.mostBytes(ctx)
+	maxBytes, err := s.maxFileBytes(ctx)
 	if err != nil {
 		return tusAnswer{}, err
 	}
 
 	u, err := object.CreateResumable(ctx, p, in.Container, object.NewFile{
-		FullFileName: about["filename"],
-		MimeType:     about["filetype"],
+		FullFileName: metadata["filename"],
+		MimeType:     metadata["filetype"],
 		Length:       int64(in.Length),
-		Most:         most,
+		Most:         maxBytes,
 	}, concat)
-	if err == nil {
-		// An empty file is complete, and so is one concatenated from partial uploads.
-		err = object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u)
+	if err != nil {
+		return tusAnswer{}, err
 	}
 
-	if err == nil && concat.Of != nil {
+	// An empty file is complete, and so is one concatenated from partial uploads.
+	if err := object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u); err != nil {
+		return tusAnswer{}, err
+	}
+
+	if concat.Of != nil {
 		s.jobs.Discard(ctx, p.UUID)
 	}
 
 	return tusAnswer{
 		http.StatusCreated, u, s.publicURL + "/containers/" + in.Container.String() + "/tus/" + u.UUID.String(),
-	}, err
+	}, nil
 }
 
 // tusMetadata parses pairs of a key and a base64 value.
 func tusMetadata(header string) (map[string]string, error) {
-	about := map[string]string{}
+	metadata := map[string]string{}
 	for pair := range strings.SplitSeq(header, ",") {
 		key, value, _ := strings.Cut(strings.TrimSpace(pair), " ")
 		text, err := base64.StdEncoding.DecodeString(value)
@@ -179,10 +183,10 @@ func tusMetadata(header string) (map[string]string, error) {
 				"must be pairs of a key and a value in base64")
 		}
 
-		about[key] = string(text)
+		metadata[key] = string(text)
 	}
 
-	return about, nil
+	return metadata, nil
 }
 
 // tusMetadataOf formats the stored pairs, which are those with a meaning here.
@@ -212,15 +216,20 @@ func (s *Server) getTusUpload(ctx context.Context, p *tenant.Project, in *tusInp
 	}
 
 	u, err := object.GetResumable(ctx, p, in.Container, in.Upload)
-	if err == nil { // clients take the full offset as proof that the file exists
-		err = object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u)
+	if err != nil {
+		return tusAnswer{}, err
 	}
 
-	if err == nil && u.Finished() {
+	// Clients take the full offset as proof that the file exists.
+	if err := object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u); err != nil {
+		return tusAnswer{}, err
+	}
+
+	if u.Finished() {
 		s.jobs.Discard(ctx, p.UUID)
 	}
 
-	return tusAnswer{status: http.StatusOK, upload: u}, err
+	return tusAnswer{status: http.StatusOK, upload: u}, nil
 }
 
 var appendTusUpload = Operation{
@@ -235,7 +244,7 @@ type appendTusUploadInput struct {
 	Offset   int    `header:"Upload-Offset" required:"true" minimum:"0"`
 	Length   int    `header:"Upload-Length" minimum:"0" default:"-1"`
 	Checksum string `header:"Upload-Checksum"`
-	Sent
+	RawBody
 }
 
 func (s *Server) appendTusUpload(ctx context.Context, p *tenant.Project, in *appendTusUploadInput) (tusAnswer, error) {

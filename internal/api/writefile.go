@@ -17,23 +17,23 @@ import (
 	"socle/internal/tenant"
 )
 
-// sending is implemented by inputs that embed [Sent].
-type sending interface {
-	send(w http.ResponseWriter, r *http.Request) error
+// rawBodyInput is implemented by inputs that embed [RawBody].
+type rawBodyInput interface {
+	beginRawBody(w http.ResponseWriter, r *http.Request) error
 }
 
-// Sent is embedded in the input of an operation whose body is a raw file. The handler reads it
+// RawBody is embedded in the input of an operation whose body is a raw file. The handler reads it
 // while it arrives.
-type Sent struct {
-	body     *arriving
+type RawBody struct {
+	body     *pacedBody
 	length   int64
 	mimeType string // Content-Type that the client sent
 }
 
-var sentContent = map[string]*huma.MediaType{"*/*": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}
+var rawBodyContent = map[string]*huma.MediaType{"*/*": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}
 
-// send prepares the body and reads none of it.
-func (s *Sent) send(w http.ResponseWriter, r *http.Request) error {
+// beginRawBody prepares the body and reads none of it.
+func (s *RawBody) beginRawBody(w http.ResponseWriter, r *http.Request) error {
 	if r.Header.Get("Content-Range") != "" { // a partial body, which must not replace the whole file
 		return fault.OnField(fault.Invalid, "Content-Range", "not_applicable",
 			"is not known here: the body is the whole")
@@ -48,17 +48,17 @@ func (s *Sent) send(w http.ResponseWriter, r *http.Request) error {
 		claim = ""
 	}
 
-	s.body = newArriving(w, r, unbounded)
+	s.body = newPacedBody(w, r, unlimited)
 	s.length, s.mimeType = max(r.ContentLength, 0), claim
 
 	return nil
 }
 
 // Read reads the file. A truncated body is an error.
-func (s *Sent) Read(b []byte) (int, error) {
+func (s *RawBody) Read(b []byte) (int, error) {
 	n, err := s.body.Read(b)
 	if err != nil && err != io.EOF {
-		err = incomplete(err)
+		err = incompleteBody(err)
 	}
 
 	return n, err
@@ -79,18 +79,18 @@ type writeFileInput struct {
 	IfMatch      string    `header:"If-Match" doc:"ETag of the bytes to replace."`
 	IfNoneMatch  string    `header:"If-None-Match" doc:"* makes a new file only."`
 	IfUnmodified string    `header:"If-Unmodified-Since" doc:"When the bytes to replace were last modified; without If-Match."`
-	Sent
+	RawBody
 }
 
 func (s *Server) writeFile(ctx context.Context, p *tenant.Project, in *writeFileInput) (fileAnswer, error) {
-	most, err := s.mostBytes(ctx)
+	maxBytes, err := s.maxFileBytes(ctx)
 	if err != nil {
 		return fileAnswer{}, err
 	}
 
-	n := object.NewFile{FullFileName: in.Name, MimeType: in.mimeType, Content: in, Length: in.length, Most: most}
-	if of := signedOf(ctx); of != nil {
-		return answerFile(s.uploadSigned(ctx, p, in.Container, n, of))
+	n := object.NewFile{FullFileName: in.Name, MimeType: in.mimeType, Content: in, Length: in.length, Most: maxBytes}
+	if terms := urlTermsOf(ctx); terms != nil {
+		return answerFile(s.uploadSigned(ctx, p, in.Container, n, terms))
 	}
 
 	f, replaced, err := object.WriteFile(ctx, p, s.blobs, caller(ctx).User, in.Container, n, in.check)
@@ -103,14 +103,14 @@ func (s *Server) writeFile(ctx context.Context, p *tenant.Project, in *writeFile
 
 // uploadSigned creates the file that a URL was signed for.
 func (s *Server) uploadSigned(
-	ctx context.Context, p *tenant.Project, container uuid.UUID, n object.NewFile, of *signed,
+	ctx context.Context, p *tenant.Project, container uuid.UUID, n object.NewFile, terms *urlTerms,
 ) (object.File, error) {
-	if err := object.CheckTicket(ctx, p, container, of.Ticket); err != nil { // check before the bytes arrive
+	if err := object.CheckTicket(ctx, p, container, terms.Ticket); err != nil { // check before the bytes arrive
 		return object.File{}, err
 	}
 
-	if n.Ticket = of.Ticket; of.MaxSize > 0 {
-		n.Most = min(n.Most, of.MaxSize)
+	if n.Ticket = terms.Ticket; terms.MaxSize > 0 {
+		n.Most = min(n.Most, terms.MaxSize)
 	}
 
 	return object.CreateFile(ctx, p, s.blobs, caller(ctx).User, container, n)
@@ -120,9 +120,9 @@ func (s *Server) uploadSigned(
 func (in *writeFileInput) check(present *object.File) error {
 	since, undated := http.ParseTime(in.IfUnmodified)
 	switch {
-	case in.IfMatch != "" && (present == nil || !matches([]string{in.IfMatch}, present.ETag(), false)):
+	case in.IfMatch != "" && (present == nil || !matchesETag([]string{in.IfMatch}, present.ETag(), false)):
 		return fault.OnField(fault.Precondition, "If-Match", "changed", "names other bytes than those of the file")
-	case in.IfNoneMatch != "" && present != nil && matches([]string{in.IfNoneMatch}, present.ETag(), true):
+	case in.IfNoneMatch != "" && present != nil && matchesETag([]string{in.IfNoneMatch}, present.ETag(), true):
 		return fault.OnField(fault.Precondition, "If-None-Match", "changed",
 			"names the bytes of the file that is there")
 	case in.IfMatch == "" && undated == nil && present != nil && present.UpdatedAt.Truncate(time.Second).After(since):

@@ -13,17 +13,17 @@ import (
 
 // publicForm is [projectOfForm] for an operation that respondents may call too, with a key of the
 // project or the form's public link. It permits any origin.
-var publicForm = Access{by: byVisitor, role: platform.Viewer}
+var publicForm = Access{kind: kindPublicForm, role: platform.Viewer}
 
-// visits reports whether a request has no member's token.
-func (a Access) visits(r *http.Request) bool {
-	_, isKey := keyOf(r)
-	return a.by == byVisitor && (isKey || len(r.Header.Values("Authorization")) == 0)
+// isRespondent reports whether a request has no member's token.
+func (a Access) isRespondent(r *http.Request) bool {
+	_, isKey := apiKeyOf(r)
+	return a.kind == kindPublicForm && (isKey || len(r.Header.Values("Authorization")) == 0)
 }
 
-// keyOf returns the API key of a request, from its bearer token or from the header apikey. The
+// apiKeyOf returns the API key of a request, from its bearer token or from the header apikey. The
 // header does not count beside another bearer token.
-func keyOf(r *http.Request) (key string, ok bool) {
+func apiKeyOf(r *http.Request) (key string, ok bool) {
 	bearer := r.Header.Get("Authorization")
 	if scheme, text, found := strings.Cut(bearer, " "); found && strings.EqualFold(scheme, "Bearer") &&
 		token.IsAPIKey(text) {
@@ -34,21 +34,21 @@ func keyOf(r *http.Request) (key string, ok bool) {
 	return key, key != "" && bearer == ""
 }
 
-// visitor admits a respondent to the project of a form by an API key or by the form's public link.
-// An unknown form, a key of another project and an invalid link fail alike.
-func (s *Server) visitor(ctx context.Context, r *http.Request) (platform.Caller, error) {
+// authenticateRespondent admits a respondent to the project of a form by an API key or by the
+// form's public link. An unknown form, a key of another project and an invalid link fail alike.
+func (s *Server) authenticateRespondent(ctx context.Context, r *http.Request) (platform.Caller, error) {
 	refused := fault.New(fault.Unauthenticated,
 		"a member's token, a key of the project, or the form's public link is needed").WithCode("invalid_token")
 
 	id := optionalUUID(r.PathValue("formUUID"))
-	key, isKey := keyOf(r)
+	key, isKey := apiKeyOf(r)
 	link := r.URL.Query().Get("link")
 
 	var c platform.Caller
 	var err error
 	switch {
 	case isKey && !token.IsAPIKey(key),
-		!isKey && (link == "" || len(link) > longestLink || strings.ContainsRune(link, 0)):
+		!isKey && (link == "" || len(link) > maxLinkLength || strings.ContainsRune(link, 0)):
 		return c, refused
 	case !id.Valid: // binding the parameters reports the malformed UUID
 		return c, nil
@@ -68,11 +68,11 @@ func (s *Server) visitor(ctx context.Context, r *http.Request) (platform.Caller,
 	return c, err
 }
 
-const longestLink = 100 // bytes; generated links have 26
+const maxLinkLength = 100 // bytes; generated links have 26
 
-// fromAnywhere permits pages of any origin to read the response. Credentials are in the request
+// allowAnyOrigin permits pages of any origin to read the response. Credentials are in the request
 // itself, never in a cookie.
-func fromAnywhere(h http.Header) {
+func allowAnyOrigin(h http.Header) {
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers",
 		"Accept-Ranges, Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Repr-Digest, Retry-After, X-Request-Id")
@@ -82,7 +82,7 @@ func fromAnywhere(h http.Header) {
 func preflight(method string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
-		fromAnywhere(h)
+		allowAnyOrigin(h)
 		h.Set("Access-Control-Allow-Methods", method)
 		h.Set("Access-Control-Allow-Headers",
 			"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Range, apikey, X-Client-Info")

@@ -18,10 +18,9 @@ import (
 	"socle/internal/tenant"
 )
 
-func (s *Server) registerBackupMoves() {
+func (s *Server) registerBackupArchives() {
 	within(s, downloadBackup, s.downloadBackup, s.findBackupToDownload)
 	within(s, importBackup, s.importBackup, nil)
-	within(s, verifyBackup, s.verifyBackup, nil)
 	within(s, getBackupRecipient, s.getBackupRecipient, nil)
 }
 
@@ -48,18 +47,21 @@ func (s *Server) findBackupToDownload(ctx context.Context, p *tenant.Project, in
 }
 
 func (s *Server) downloadBackup(ctx context.Context, p *tenant.Project, in *downloadBackupInput) (archive, error) {
-	var c backup.Cover
-	said := 0
-	for _, one := range []struct {
+	var encryption backup.Cover
+	given := 0
+	for _, option := range []struct {
 		from, to *string
-	}{{in.Body.Recipient, &c.Recipient}, {in.Body.Passphrase, &c.Passphrase}, {in.Body.Encryption, new(string)}} {
-		if one.from != nil {
-			*one.to = *one.from
-			said++
+	}{
+		{in.Body.Recipient, &encryption.Recipient}, {in.Body.Passphrase, &encryption.Passphrase},
+		{in.Body.Encryption, new(string)},
+	} {
+		if option.from != nil {
+			*option.to = *option.from
+			given++
 		}
 	}
 
-	if said != 1 {
+	if given != 1 {
 		if err := s.findBackupToDownload(ctx, p, in); err != nil {
 			return archive{}, err
 		}
@@ -68,7 +70,7 @@ func (s *Server) downloadBackup(ctx context.Context, p *tenant.Project, in *down
 			"is required, or one of recipient and passphrase; and no two of them")
 	}
 
-	a, err := s.jobs.DownloadBackup(ctx, p.UUID, in.UUID, c)
+	a, err := s.jobs.DownloadBackup(ctx, p.UUID, in.UUID, encryption)
 	return archive{a, p.UUID}, err
 }
 
@@ -84,7 +86,7 @@ func (a archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer a.Close()
 
 	var size int64
-	out := &leaving{ResponseWriter: w, control: http.NewResponseController(w), begin: func() {
+	out := &streamWriter{ResponseWriter: w, control: http.NewResponseController(w), setHeaders: func() {
 		name, h := "socle-"+a.project.String()+"-"+a.Manifest.At.UTC().Format("20060102T150405Z")+".tar", w.Header()
 		if a.Encrypted() {
 			name += ".age"
@@ -96,14 +98,14 @@ func (a archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Cache-Control", "no-store")
 	}}
 
-	buffer := bufio.NewWriterSize(out, exportBuffer)
+	buffer := bufio.NewWriterSize(out, exportBufferSize)
 	err := a.Write(r.Context(), buffer, func(n int64) { size = n })
 	if err == nil {
 		err = buffer.Flush()
 	}
 
 	switch {
-	case err != nil && !out.begun:
+	case err != nil && !out.started:
 		writeFailure(w, r, err, downloadBackup.Errors)
 	case err != nil:
 		httpx.From(r.Context()).Err = err
@@ -121,19 +123,19 @@ var importBackup = Operation{
 
 type importBackupInput struct {
 	Passphrase *string `header:"X-Passphrase" minLength:"1" maxLength:"200" doc:"That the file was encrypted with; none for one that is encrypted for this install, or not at all."`
-	Sent
+	RawBody
 }
 
-// importPatience is the timeout for storing and checking a backup after its last byte has arrived.
-const importPatience = time.Hour
+// importTimeout is the timeout for storing and checking a backup after its last byte has arrived.
+const importTimeout = time.Hour
 
-// patient is a body that extends the connection's deadlines at its end, for the import.
-type patient struct{ *Sent }
+// importBody is a body that extends the connection's deadlines at its end, for the import.
+type importBody struct{ *RawBody }
 
-func (p patient) Read(b []byte) (int, error) {
-	n, err := p.Sent.Read(b)
+func (p importBody) Read(b []byte) (int, error) {
+	n, err := p.RawBody.Read(b)
 	if err == io.EOF {
-		end := time.Now().Add(importPatience)
+		end := time.Now().Add(importTimeout)
 		if e := errors.Join(p.body.control.SetReadDeadline(end), p.body.control.SetWriteDeadline(end)); e != nil &&
 			!errors.Is(e, http.ErrNotSupported) {
 			return n, e
@@ -149,23 +151,12 @@ func (s *Server) importBackup(ctx context.Context, p *tenant.Project, in *import
 		return backupAnswer{}, err
 	}
 
-	n := backup.Import{From: patient{&in.Sent}, Most: settings.MaxImportedBackup}
+	n := backup.Import{From: importBody{&in.RawBody}, Most: settings.MaxImportedBackup}
 	if in.Passphrase != nil {
 		n.Passphrase = *in.Passphrase
 	}
 
 	b, err := s.jobs.ImportBackup(ctx, p.UUID, caller(ctx).User, n)
-	return answerBackup(b), err
-}
-
-var verifyBackup = Operation{
-	ID: "verifyBackup", Method: "POST", Path: "/backups/{backupUUID}/verify", Summary: "Prove a backup now",
-	Access: project(platform.Developer), Errors: unshaping, Success: http.StatusOK,
-	Notes: "It is restored into a database of its own, in the background, and that is dropped. `triedAt` then says when, `provenAt` or `proofError` what came of it.",
-}
-
-func (s *Server) verifyBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {
-	b, err := s.jobs.VerifyBackup(ctx, p.UUID, in.UUID)
 	return answerBackup(b), err
 }
 
