@@ -91,7 +91,7 @@ func organizationInPath(minimum platform.Role) Access {
 
 // projectHeader is the parameter that kindProjectHeader adds to the input of an operation.
 type projectHeader struct {
-	Project uuid.UUID `header:"X-Project" required:"true" format:"uuid" doc:"The project that the request acts in."`
+	Project uuid.UUID `header:"X-Project" required:"true" format:"uuid" doc:"UUID of the project."`
 }
 
 // params returns the parameters that the access adds to the operation.
@@ -225,11 +225,12 @@ func (a Access) authorize(ctx context.Context, s *Server) (*tenant.Project, erro
 	switch {
 	case c.ByToken && !a.acceptsToken(c):
 		return nil, fault.New(fault.Forbidden,
-			"this is not for personal access tokens, or not for one of single projects").WithCode("token_not_allowed")
+			"this operation does not accept the personal access token, or not one limited to projects").
+			WithCode("token_not_allowed")
 	case a.kind == kindAnonymous, a.kind == kindOptionalUser, a.kind == kindUser:
 		return nil, nil
 	case a.kind == kindInstance && !c.Administrator:
-		return nil, fault.New(fault.Forbidden, "only an administrator of the instance may do this")
+		return nil, fault.New(fault.Forbidden, "this operation needs an administrator of the instance")
 	case a.kind == kindInstance:
 		return nil, nil
 	case a.kind == kindOrganization && c.Organization.Valid:
@@ -249,9 +250,10 @@ func (a Access) authorize(ctx context.Context, s *Server) (*tenant.Project, erro
 // caller.
 func (a Access) errNotFound() *fault.Error {
 	if a.kind == kindProjectHeader {
-		return fault.OnField(fault.Unauthenticated, "X-Project", "unknown_project", "names no project of yours")
+		return fault.OnField(fault.Unauthenticated, "X-Project", "unknown_project",
+			"is not the UUID of a project that you can access")
 	}
-	return fault.New(fault.NotFound, "there is no such thing")
+	return fault.New(fault.NotFound, "the requested entity does not exist")
 }
 
 func errPaused() *fault.Error {
@@ -300,17 +302,18 @@ func (s *Server) authenticateBearer(
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
 		return platform.Caller{}, fault.New(fault.Unauthenticated,
-			"one Authorization header with a bearer token is needed").WithCode("invalid_token")
+			"exactly one Authorization header with a bearer token is required").WithCode("invalid_token")
 	}
 
 	scheme, text, ok := strings.Cut(values[0], " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
-		return platform.Caller{}, fault.New(fault.Unauthenticated, "a bearer token is needed").WithCode("invalid_token")
+		return platform.Caller{}, fault.New(fault.Unauthenticated, "the Authorization header must hold a bearer token").
+			WithCode("invalid_token")
 	}
 
 	if strings.HasPrefix(text, token.PersonalPrefix) {
 		if !token.IsPersonal(text) {
-			return platform.Caller{}, fault.New(fault.Unauthenticated, "the personal access token is not valid").
+			return platform.Caller{}, fault.New(fault.Unauthenticated, "the personal access token is invalid").
 				WithCode("invalid_token")
 		}
 

@@ -15,9 +15,10 @@ func (s *Server) registerAccounts() {
 	open(s, deleteUser, s.deleteUser)
 }
 
-const deletionNotes = "The user's sessions and memberships go, and organizations that have neither another member nor a project. What the user made stays, and keeps their UUID. " +
-	"Refused while an organization with projects or other members has no other owner (`last_owner`, with `organizations` in `metadata`), or the instance no other " +
-	"administrator (`last_administrator`)."
+const deletionNotes = "Ends the user's sessions and memberships, and deletes organizations without another member " +
+	"or project. Entities that the user created remain, with the user's UUID. Fails while an organization with " +
+	"projects or other members has no other owner (`last_owner`, with `organizations` in `metadata`), or the " +
+	"instance has no other administrator (`last_administrator`)."
 
 var deleteAccount = Operation{
 	ID: "deleteAccount", Method: "DELETE", Path: "/users/me", Summary: "Delete your account",
@@ -49,7 +50,8 @@ func (s *Server) deleteAccount(ctx context.Context, in *deleteAccountInput) (pla
 var deleteUser = Operation{
 	ID: "deleteUser", Method: "DELETE", Path: "/users/{userUUID}", Summary: "Delete a user",
 	Access: signedIn, Errors: []int{400, 401, 403, 404, 409, 500},
-	Notes: "Only an administrator of the instance may do this, and to others: `DELETE /users/me` is for oneself. " +
+	Notes: "Only for administrators of the instance, and only for other users; `DELETE /users/me` deletes the " +
+		"caller. " +
 		deletionNotes,
 }
 
@@ -61,7 +63,7 @@ func (s *Server) deleteUser(ctx context.Context, in *deleteUserInput) (platform.
 	c := caller(ctx)
 	if !c.Administrator || c.User == in.UUID {
 		return platform.User{}, fault.New(fault.Forbidden,
-			"only an administrator of the instance may delete another user")
+			"deleting another user needs an administrator of the instance")
 	}
 
 	return s.removeUser(ctx, nil, in.UUID)

@@ -36,7 +36,7 @@ var attachedSchema = &huma.Schema{Type: huma.TypeObject, Required: []string{"ans
 	AdditionalProperties: &huma.Schema{
 		Type:        huma.TypeString,
 		Format:      "binary",
-		Description: "A file for the field whose UUID the part is named by.",
+		Description: "A file. The name of the part is the UUID of its field.",
 	}}
 
 // attach reads the answers but none of the files.
@@ -127,9 +127,9 @@ func (s *Server) receive(
 		_, again := files[field.UUID]
 		switch {
 		case !field.Valid || !slices.Contains(to.Fields, field.UUID):
-			return fault.OnField(fault.Unprocessable, name, "unknown", "is no field for a file")
+			return fault.OnField(fault.Unprocessable, name, "unknown", "is not a file field of the form")
 		case again:
-			return fault.OnField(fault.Unprocessable, name, "repeated", "must be one file")
+			return fault.OnField(fault.Unprocessable, name, "repeated", "must be a single file")
 		case to.Container == nil:
 			return errNoContainer(name)
 		}
@@ -160,7 +160,7 @@ func (s *Server) receive(
 }
 
 func errNoContainer(name string) *fault.Error {
-	return fault.OnField(fault.Unprocessable, name, "no_container", "can't be kept: the form has no container")
+	return fault.OnField(fault.Unprocessable, name, "no_container", "cannot be stored: the form has no container")
 }
 
 // partReader reads a part and reports a truncated part as a malformed body.

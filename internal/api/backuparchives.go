@@ -27,9 +27,11 @@ func (s *Server) registerBackupArchives() {
 var downloadBackup = Operation{
 	ID: "downloadBackup", Method: "POST", Path: "/backups/{backupUUID}/download", Summary: "Download a backup",
 	Access: project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Success: http.StatusOK,
-	Notes: "The answer is one file with everything: manifest, dump and the bytes of files, as a tar. What a backup is kept under here opens nowhere else, so one of three has to be said: `recipient`, for whom " +
-		"it is encrypted (what another install answers to getBackupRecipient: then it alone can import the file; or any public key of age), `passphrase`, or `encryption` `none`, since the file holds all that " +
-		"the project holds. Encrypted files are in the format of [age](https://age-encryption.org). A connection that is cut off leaves a file that nothing imports.",
+	Notes: "Returns one tar archive with the manifest, the dump and the files. Exactly one protection is required, " +
+		"since backups are stored under a key of this install: `recipient`, an age public key (that of " +
+		"getBackupRecipient on another install allows only that install to import the file); `passphrase`; or " +
+		"`encryption` `none`, which exposes all data of the project. Encrypted archives are in the " +
+		"[age](https://age-encryption.org) format. A truncated download cannot be imported.",
 }
 
 type downloadBackupInput struct {
@@ -67,7 +69,7 @@ func (s *Server) downloadBackup(ctx context.Context, p *tenant.Project, in *down
 		}
 
 		return archive{}, fault.OnField(fault.Unprocessable, "encryption", "required",
-			"is required, or one of recipient and passphrase; and no two of them")
+			"is required unless recipient or passphrase is given; give exactly one of the three")
 	}
 
 	a, err := s.jobs.DownloadBackup(ctx, p.UUID, in.UUID, encryption)
@@ -116,13 +118,14 @@ func (a archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var importBackup = Operation{
 	ID: "importBackup", Method: "POST", Path: "/backups/import", Summary: "Import a backup",
 	Access: project(platform.Admin), Errors: []int{400, 401, 403, 409, 413, 422, 500},
-	Notes: "The body is a file that downloadBackup answered with, of this install or another. It becomes a completed backup of the project, as whole as it was, and can be restored like any other: " +
-		"what is in it is restored with the rights of the project's owner and no more. Forms keep their UUIDs, but for those that another project of this install has. " +
-		"How much it may hold is the setting `max_imported_backup`.",
+	Notes: "The body is an archive from downloadBackup, of this install or another one. It becomes a completed " +
+		"backup of the project and can be restored like any other: with the rights of the project's owner only. " +
+		"Forms keep their UUIDs, except those that another project of this install has. The setting " +
+		"`max_imported_backup` limits the size.",
 }
 
 type importBackupInput struct {
-	Passphrase *string `header:"X-Passphrase" minLength:"1" maxLength:"200" doc:"That the file was encrypted with; none for one that is encrypted for this install, or not at all."`
+	Passphrase *string `header:"X-Passphrase" minLength:"1" maxLength:"200" doc:"Passphrase of the archive. Omit it if the archive is encrypted for this install or not encrypted."`
 	RawBody
 }
 
@@ -162,12 +165,12 @@ func (s *Server) importBackup(ctx context.Context, p *tenant.Project, in *import
 
 var getBackupRecipient = Operation{
 	ID: "getBackupRecipient", Method: "GET",
-	Path: "/backups/recipient", Summary: "Get the public key that backups for this install are encrypted for",
+	Path: "/backups/recipient", Summary: "Get the install's backup encryption key",
 	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
 }
 
 type backupRecipient struct {
-	Recipient string `json:"recipient" doc:"A public key in the format of age. It follows from the secret of the install."`
+	Recipient string `json:"recipient" doc:"An age public key, derived from the secret of the install."`
 }
 
 func (s *Server) getBackupRecipient(context.Context, *tenant.Project, *struct{}) (backupRecipient, error) {

@@ -141,7 +141,7 @@ func incompleteJSON(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fault.New(fault.Invalid, "the body did not arrive").WithCode("incomplete_body").Because(err)
+	return fault.New(fault.Invalid, "the body is incomplete").WithCode("incomplete_body").Because(err)
 }
 
 // reserveMemory reserves n bytes of the body budget for the caller: for their user, or for their
@@ -264,7 +264,7 @@ func parseJSON(text []byte, s *shape) (any, error) {
 	}
 
 	if _, err := p.ReadToken(); err != io.EOF {
-		return nil, fmt.Errorf("bytes after the value")
+		return nil, fmt.Errorf("trailing bytes after the value")
 	}
 
 	return v, nil

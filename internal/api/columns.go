@@ -25,7 +25,7 @@ var listColumns = Operation{
 }
 
 type commentsMetadata struct {
-	Comments map[string]string `json:"comments" doc:"What is said of the columns, by their names."`
+	Comments map[string]string `json:"comments" doc:"Comments of the columns, by name."`
 }
 
 func (s *Server) listColumns(
@@ -41,9 +41,10 @@ func (s *Server) listColumns(
 }
 
 var createColumn = Operation{
-	ID: "createColumn", Method: "POST", Path: "/tables/{fullTableName}/columns", Summary: "Create a column",
+	ID: "createColumn", Method: "POST", Path: "/tables/{fullTableName}/columns", Summary: "Create columns",
 	Access: project(platform.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout, Grows: true,
-	Notes: "Takes one column, or several as `columns`, which are created all or none. The content is the first one, `metadata.columns` all of them. Members may be spelt in snake_case too.",
+	Notes: "Accepts one column, or several as `columns`, which are created all or none. The content is the first " +
+		"one; `metadata.columns` has all of them. Members may also be spelled in snake_case.",
 }
 
 type createColumnInput struct {
@@ -127,9 +128,11 @@ func asArray(v any) []any {
 }
 
 var updateColumn = Operation{
-	ID: "updateColumn", Method: "PUT", Path: "/tables/{tableUUID}/columns/{columnName}", Summary: "Change a column",
+	ID: "updateColumn", Method: "PUT", Path: "/tables/{tableUUID}/columns/{columnName}", Summary: "Update a column",
 	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Destructive: true, Grows: true,
-	Notes: "All members change or none. A type changes only if every row's value becomes one of it, in the way that `using` names; otherwise `metadata.failing` counts the rows (up to 1000), and `metadata.example` is the key of one. Members may be spelt in snake_case too.",
+	Notes: "All changes apply, or none. Changing the type requires that every value converts as `using` specifies; " +
+		"otherwise `metadata.failing` has the number of failing rows (up to 1000) and `metadata.example` the key " +
+		"of one. Members may also be spelled in snake_case.",
 }
 
 type columnInput struct {
@@ -145,11 +148,11 @@ type updateColumnInput struct {
 type updateColumnBody struct {
 	Name         *string `json:"name,omitempty"`
 	Type         *string `json:"type,omitempty"`
-	Using        string  `json:"using,omitempty" enum:"cast,trimmed,empty_as_null,epoch_seconds,epoch_milliseconds,json,one_element" doc:"How a value becomes one of the type: by the database's cast (this is usual); without surrounding blanks; and empty as null; from seconds or milliseconds since 1970; as JSON; as an array's one element."`
+	Using        string  `json:"using,omitempty" enum:"cast,trimmed,empty_as_null,epoch_seconds,epoch_milliseconds,json,one_element" doc:"How to convert values: cast (default) uses the database's cast; trimmed removes surrounding blanks first; empty_as_null also converts empty text to null; epoch_seconds and epoch_milliseconds read Unix times; json parses JSON; one_element takes the only element of an array."`
 	NotNull      *bool   `json:"notNull,omitempty"`
 	Unique       *bool   `json:"unique,omitempty"`
-	DefaultValue *string `json:"defaultValue,omitempty" nullable:"true" doc:"As for a new column; empty and null are none."`
-	Comment      *string `json:"comment,omitempty" maxLength:"10000" doc:"Empty takes it back."`
+	DefaultValue *string `json:"defaultValue,omitempty" nullable:"true" doc:"Default as for a new column; empty or null removes it."`
+	Comment      *string `json:"comment,omitempty" maxLength:"10000" doc:"Empty removes the comment."`
 	ProjectInBody
 }
 
@@ -178,7 +181,7 @@ func (s *Server) updateColumn(ctx context.Context, p *tenant.Project, in *update
 	u := schema.ColumnUpdate{Name: b.Name, Type: b.Type, Using: b.Using, NotNull: b.NotNull, Unique: b.Unique,
 		DefaultValue: b.DefaultValue, Comment: b.Comment}
 	if u == (schema.ColumnUpdate{}) {
-		return schema.Column{}, errNothingToChange()
+		return schema.Column{}, errNothingToChange("required")
 	}
 
 	return schema.UpdateColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, u)
@@ -187,7 +190,8 @@ func (s *Server) updateColumn(ctx context.Context, p *tenant.Project, in *update
 var deleteColumn = Operation{
 	ID: "deleteColumn", Method: "DELETE", Path: "/tables/{tableUUID}/columns/{columnName}", Summary: "Delete a column",
 	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout, Destructive: true,
-	Notes: "Indexes and constraints that it is a part of go with it. What else depends on it is in the way, and named in `metadata.dependents`, unless `cascade` says that it goes too.",
+	Notes: "Deletes the indexes and constraints that include the column. Other dependents prevent the deletion, " +
+		"and `metadata.dependents` lists them, unless `cascade` is true.",
 }
 
 type deleteColumnInput struct {

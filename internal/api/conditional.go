@@ -87,7 +87,7 @@ func (rt *route) ifMatch(
 		return run(ctx)
 	}
 	if rt.reader == nil {
-		return nil, fault.OnField(fault.Invalid, "If-Match", "unknown", "is not taken here")
+		return nil, fault.OnField(fault.Invalid, "If-Match", "unknown", "is not supported by this operation")
 	}
 
 	for range maxConditionalAttempts {
@@ -103,7 +103,7 @@ func (rt *route) ifMatch(
 
 		if !matchesETag(ifMatch, tag, false) {
 			return nil, fault.OnField(fault.Precondition, "If-Match", "changed",
-				"names a state that is not the present one")
+				"does not match the current state")
 		}
 
 		result, err := run(audit.Expect(ctx, heads...))
@@ -112,7 +112,7 @@ func (rt *route) ifMatch(
 		}
 	}
 
-	return nil, fault.New(fault.Conflict, "others change things at the same time; try again").WithCode("busy")
+	return nil, fault.New(fault.Conflict, "concurrent changes prevented the request; try again").WithCode("busy")
 }
 
 // auditHeads returns the heads of the audit logs that the change may append to.

@@ -28,7 +28,8 @@ func (s *Server) listConstraints(ctx context.Context, p *tenant.Project, in *tab
 var createConstraint = Operation{
 	ID: "createConstraint", Method: "POST", Path: "/tables/{tableUUID}/constraints", Summary: "Create a constraint",
 	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: true,
-	Notes: "With `not_valid`, a check or a foreign key holds for new rows at once, and for all when it is validated. So a large table is not looked at while others wait.",
+	Notes: "With `not_valid`, a check or foreign key applies to new rows at once, and to existing rows after " +
+		"validateConstraint. This avoids scanning a large table under a lock.",
 }
 
 type createConstraintInput struct {
@@ -56,7 +57,8 @@ var validateConstraint = Operation{
 	ID: "validateConstraint", Method: "PUT",
 	Path: "/tables/{tableUUID}/constraints/{constraintName}/validate", Summary: "Validate a constraint",
 	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
-	Notes: "Looks at the rows that were there before the constraint, while others read and write. One that holds already stays as it is.",
+	Notes: "Checks the rows that existed before the constraint, without blocking reads and writes. A valid " +
+		"constraint stays unchanged.",
 }
 
 func (s *Server) validateConstraint(
@@ -69,7 +71,8 @@ var deleteConstraint = Operation{
 	ID: "deleteConstraint", Method: "DELETE",
 	Path: "/tables/{tableUUID}/constraints/{constraintName}", Summary: "Delete a constraint",
 	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
-	Notes: "A key that foreign keys refer to is not deleted, and `metadata.dependents` names them, unless `cascade` says that they go too.",
+	Notes: "A key with referencing foreign keys is not deleted, and `metadata.dependents` lists them, unless " +
+		"`cascade` is true.",
 }
 
 type deleteConstraintInput struct {

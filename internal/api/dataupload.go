@@ -55,7 +55,8 @@ func (u *DataUpload) begin(w http.ResponseWriter, r *http.Request) error {
 func (u *DataUpload) beginRaw(w http.ResponseWriter, r *http.Request, media string) error {
 	if _, ok := dataTypes[media]; !ok {
 		return fault.OnField(fault.Invalid, "Content-Type", "unknown",
-			"must be multipart/form-data, text/csv, text/tab-separated-values, application/x-ndjson, a workbook's or application/octet-stream")
+			"must be multipart/form-data, text/csv, text/tab-separated-values, application/x-ndjson, "+
+				"application/octet-stream or the type of an XLSX workbook")
 	}
 
 	u.length, u.media = r.ContentLength, media
@@ -115,7 +116,7 @@ func (u *DataUpload) receive(
 
 	if foundFormat == "" {
 		return nil, "", "", fault.OnField(fault.Invalid, "format", "required",
-			"is required, for neither the file's name nor its media type tell")
+			"is required, since neither the file's name nor its media type determines it")
 	}
 
 	if file, err = s.blobs.Scratch(); err != nil {

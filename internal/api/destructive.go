@@ -25,8 +25,10 @@ const (
 	maxBackupWait = 25 * time.Second
 )
 
-const destructiveNotes = "If the project has `backupBeforeDestructive`, a backup is made first, for which the request waits for 20 seconds, or as many as the header `Prefer: wait=5` says (25 at most). If it fails or is not completed then, this is 409 and nothing is changed " +
-	"(`backup_failed`; `backup_under_way`: ask for the same again within an hour after it is completed)."
+const destructiveNotes = "If the project has `backupBeforeDestructive`, a backup is made first. The request waits " +
+	"for it for up to 20 seconds, or for the time in the header `Prefer: wait=5` (at most 25). If the backup fails " +
+	"(`backup_failed`) or takes longer (`backup_under_way`: repeat the request within an hour after the backup " +
+	"completes), the response is 409 and nothing changes."
 
 // harmlessInput is an input of a destructive operation that may request a harmless variant.
 type harmlessInput interface{ isHarmless() bool }
@@ -104,7 +106,7 @@ func (rt *route) extendWriteDeadline(w http.ResponseWriter) {
 	err := http.NewResponseController(w).
 		SetWriteDeadline(time.Now().Add(maxBackupWait + rt.op.Timeout + defaultTimeout))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		rt.log.Warn("an answer may come too late", "error", err)
+		rt.log.Warn("extend write deadline", "error", err)
 	}
 }
 

@@ -134,9 +134,9 @@ type rangeWriter struct {
 func (w *rangeWriter) WriteHeader(status int) {
 	switch status {
 	case http.StatusRequestedRangeNotSatisfiable:
-		w.refuse(status, "invalid_range", "the file has no such range")
+		w.refuse(status, "invalid_range", "the range is outside of the file")
 	case http.StatusPreconditionFailed:
-		w.refuse(status, "changed", "the file is not the one that the request counts on")
+		w.refuse(status, "changed", "the file does not match the conditions of the request")
 	default:
 		w.ResponseWriter.WriteHeader(status)
 	}

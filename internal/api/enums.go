@@ -43,7 +43,7 @@ type createEnumInput struct {
 	Body struct {
 		Name   string   `json:"name"`
 		Schema string   `json:"schema,omitempty" default:"public"`
-		Values []string `json:"values" minItems:"1" maxItems:"1000" doc:"In their order, each 1 to 63 bytes."`
+		Values []string `json:"values" minItems:"1" maxItems:"1000" doc:"Values in their order, each 1 to 63 bytes."`
 		ProjectInBody
 	}
 }
@@ -68,9 +68,9 @@ func existingEnum[I any, P interface {
 }
 
 var createEnumValue = Operation{
-	ID: "createEnumValue", Method: "POST", Path: "/enums/{enumName}/values", Summary: "Add a value to an enum",
+	ID: "createEnumValue", Method: "POST", Path: "/enums/{enumName}/values", Summary: "Add an enum value",
 	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
-	Notes: "It comes last, or before or after another one. A value can't be taken away again, only renamed.",
+	Notes: "Appends the value, or inserts it before or after another one. Values cannot be removed, only renamed.",
 }
 
 type createEnumValueInput struct {
@@ -91,9 +91,9 @@ func (s *Server) createEnumValue(
 
 var renameEnumValue = Operation{
 	ID: "renameEnumValue", Method: "PUT",
-	Path: "/enums/{enumName}/values/{enumValue}", Summary: "Rename a value of an enum",
+	Path: "/enums/{enumName}/values/{enumValue}", Summary: "Rename an enum value",
 	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
-	Notes: "Rows that have it have it under its new name.",
+	Notes: "Existing rows show the new name.",
 }
 
 type renameEnumValueInput struct {
@@ -114,7 +114,7 @@ func (s *Server) renameEnumValue(
 var deleteEnum = Operation{
 	ID: "deleteEnum", Method: "DELETE", Path: "/enums/{enumName}", Summary: "Delete an enum",
 	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
-	Notes: "One that columns or functions use is not deleted; `metadata.dependents` names them.",
+	Notes: "An enum that columns or functions use is not deleted; `metadata.dependents` lists them.",
 }
 
 func (s *Server) deleteEnum(ctx context.Context, p *tenant.Project, in *enumInput) (schema.Enum, error) {

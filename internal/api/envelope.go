@@ -35,9 +35,9 @@ func (nothing) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: "n
 
 // failure is the metadata of a failure response.
 type failure struct {
-	Code      string        `json:"code" doc:"Stable snake_case word."`
+	Code      string        `json:"code" doc:"Stable error code in snake_case."`
 	Detail    string        `json:"detail" doc:"One sentence for a person."`
-	Fields    []fault.Field `json:"fields" nullable:"false" doc:"The fields at fault."`
+	Fields    []fault.Field `json:"fields" nullable:"false" doc:"The invalid fields."`
 	RequestID string        `json:"requestId"`
 }
 
@@ -118,7 +118,7 @@ func send(w http.ResponseWriter, status int, body []byte) {
 	w.WriteHeader(status)
 
 	if _, err := w.Write(body); err != nil {
-		slog.Debug("answer not taken", "error", err) // the client disconnected
+		slog.Debug("write response", "error", err) // the client disconnected
 	}
 }
 
@@ -138,7 +138,7 @@ func writeFailure(w http.ResponseWriter, r *http.Request, err error, declared []
 
 	f := failure{Code: e.CodeWord(), Detail: sentence(e.Detail), Fields: e.Fields, RequestID: known.ID}
 	if e.Kind == fault.Internal {
-		f.Detail, f.Fields = "Something went wrong on the server; its log says what, under the request id.", nil
+		f.Detail, f.Fields = "An internal error occurred; the server's log has the details under the request ID.", nil
 	}
 
 	var metadata any = f
@@ -178,4 +178,10 @@ func Fail(w http.ResponseWriter, r *http.Request, status int, code, detail strin
 			Fields:    []fault.Field{},
 			RequestID: httpx.From(r.Context()).ID,
 		}})
+}
+
+// errNothingToChange returns the failure of an update whose body has no member to change. Users have
+// the code nothing_to_change, all other entities the code required.
+func errNothingToChange(code string) error {
+	return fault.New(fault.Unprocessable, "the request changes nothing").WithCode(code)
 }

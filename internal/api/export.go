@@ -18,15 +18,16 @@ import (
 var exportTable = Operation{
 	ID: "exportTable", Method: "GET", Path: "/tables/{tableUUID}/export", Summary: "Export a table",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
-	Notes: "All rows as of one moment, in the order of the primary key, as they are read by the project's owner. If the connection is cut off, the file is not whole. " +
-		"In CSV and TSV null is an empty field, an empty text a quoted one. With `spreadsheet=true`, text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return gets an " +
-		"apostrophe before it, so that no spreadsheet takes it for a formula; otherwise values are as they are.",
+	Notes: "Exports all rows from one snapshot, ordered by primary key, with the rights of the project's owner. An " +
+		"interrupted download is incomplete. In CSV and TSV, null is an empty field and an empty text a quoted " +
+		"one. With `spreadsheet=true`, text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return is " +
+		"prefixed with an apostrophe, so that spreadsheets do not evaluate it as a formula.",
 }
 
 type exportTableInput struct {
 	tableInput
 	Format      string `query:"format" enum:"csv,tsv,jsonl" default:"csv"`
-	Columns     string `query:"columns" maxLength:"10000" doc:"Names of columns, separated by commas; all if it is not given."`
+	Columns     string `query:"columns" maxLength:"10000" doc:"Comma-separated names of columns. Default: all."`
 	Spreadsheet string `query:"spreadsheet" enum:"true,false" default:"false"`
 }
 

@@ -17,7 +17,7 @@ func (s *Server) registerExtensions() {
 var listExtensions = Operation{
 	ID: "listExtensions", Method: "GET", Path: "/extensions", Summary: "List extensions",
 	Access: project(platform.Viewer), Errors: specifiedErrors,
-	Notes: "Those that the project has, and those that it may have.",
+	Notes: "Lists installed and available extensions.",
 }
 
 type listExtensionsInput struct {
@@ -36,7 +36,8 @@ func (s *Server) listExtensions(
 var createExtension = Operation{
 	ID: "createExtension", Method: "POST", Path: "/extensions", Summary: "Install an extension",
 	Access: project(platform.Developer), Errors: createErrors, Timeout: longTimeout, Grows: true,
-	Notes: "With those that it needs, into the schema `extensions`, which is searched behind `public`: its types, functions and operators need no prefix.",
+	Notes: "Installs the extension and its requirements into the schema `extensions`, which follows `public` in " +
+		"the search path: its types, functions and operators need no prefix.",
 }
 
 type createExtensionInput struct {
@@ -55,7 +56,7 @@ func (s *Server) createExtension(
 var deleteExtension = Operation{
 	ID: "deleteExtension", Method: "DELETE", Path: "/extensions/{extensionName}", Summary: "Remove an extension",
 	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
-	Notes: "One that columns, indexes or functions use is not removed; `metadata.dependents` names them.",
+	Notes: "An extension that columns, indexes or functions use is not removed; `metadata.dependents` lists them.",
 }
 
 type extensionInput struct {

@@ -31,14 +31,14 @@ func (s *Server) registerFactors() {
 }
 
 var getSecondFactor = Operation{
-	ID: "getSecondFactor", Method: "GET", Path: "/users/me/totp", Summary: "Get the state of your second factor",
+	ID: "getSecondFactor", Method: "GET", Path: "/users/me/totp", Summary: "Get your second factor",
 	Access: signedIn, Errors: []int{401, 404, 500},
 }
 
 // factorState is the public state of a second factor.
 type factorState struct {
-	IsConfirmed   bool `json:"isConfirmed" doc:"Whether a log-in needs it."`
-	RecoveryCodes int  `json:"recoveryCodes" doc:"How many are left."`
+	IsConfirmed   bool `json:"isConfirmed" doc:"Whether log-ins require the second factor."`
+	RecoveryCodes int  `json:"recoveryCodes" doc:"Number of unused recovery codes."`
 }
 
 func (s *Server) getSecondFactor(ctx context.Context, _ *struct{}) (factorState, error) {
@@ -47,9 +47,10 @@ func (s *Server) getSecondFactor(ctx context.Context, _ *struct{}) (factorState,
 }
 
 var createSecondFactor = Operation{
-	ID: "createSecondFactor", Method: "POST", Path: "/users/me/totp", Summary: "Begin with a second factor",
+	ID: "createSecondFactor", Method: "POST", Path: "/users/me/totp", Summary: "Create a second factor",
 	Access: signedIn, Errors: []int{400, 401, 409, 422, 429, 500},
-	Notes: "The secret goes into an authenticator app, by hand or as a QR code of `url`. Nothing needs it before it is confirmed.",
+	Notes: "Add the secret to an authenticator app, by hand or as a QR code of `url`. The second factor takes " +
+		"effect after confirmSecondFactor.",
 }
 
 type createSecondFactorInput struct {
@@ -60,8 +61,8 @@ type createSecondFactorInput struct {
 
 // newFactor is a second factor that awaits confirmation. It is shown once.
 type newFactor struct {
-	Secret string `json:"secret" doc:"In base32."`
-	URL    string `json:"url" doc:"otpauth://…, for a QR code."`
+	Secret string `json:"secret" doc:"The secret in base32."`
+	URL    string `json:"url" doc:"otpauth:// URL, for a QR code."`
 }
 
 func (s *Server) createSecondFactor(
@@ -92,12 +93,13 @@ var confirmSecondFactor = Operation{
 	ID: "confirmSecondFactor", Method: "POST", Path: "/users/me/totp/confirm", Summary: "Confirm your second factor",
 	Access: signedIn, Errors: []int{400, 401, 404, 409, 422, 429, 500},
 	Success: http.StatusOK,
-	Notes:   "From now on a log-in needs a `code`: of the app, or one of the recovery codes that are shown now and never again, each of which works once.",
+	Notes: "From now on, log-ins require a `code`: from the app, or one of the recovery codes. The recovery codes " +
+		"are shown only in this response; each works once.",
 }
 
 type confirmSecondFactorInput struct {
 	Body struct {
-		Code string `json:"code" maxLength:"64" doc:"Six digits, from the app."`
+		Code string `json:"code" maxLength:"64" doc:"Six digits from the app."`
 	}
 }
 
@@ -117,7 +119,7 @@ func (s *Server) confirmSecondFactor(
 	}
 
 	if f.ConfirmedAt != nil {
-		return none, fault.New(fault.Conflict, "the second factor is confirmed")
+		return none, fault.New(fault.Conflict, "the second factor is already confirmed")
 	}
 
 	key := s.factorKeyOf(id)
@@ -192,7 +194,7 @@ func (s *Server) rejectCode(ctx context.Context, user uuid.UUID) error {
 		}
 	}
 
-	return fault.OnField(fault.Unprocessable, "code", "invalid_code", "is wrong, or was used before")
+	return fault.OnField(fault.Unprocessable, "code", "invalid_code", "is wrong or was used before")
 }
 
 // spendCode spends the code of a second factor within a transaction and reports whether it was
@@ -213,7 +215,7 @@ func (s *Server) checkSecondFactor(ctx context.Context, user uuid.UUID, code str
 
 	if code == "" {
 		return nil, fault.OnField(fault.Unprocessable, "code", "second_factor_required",
-			"is needed: six digits of the authenticator app, or a recovery code")
+			"is required: six digits from the authenticator app, or a recovery code")
 	}
 
 	key := s.factorKeyOf(user)
@@ -232,7 +234,7 @@ func (s *Server) checkSecondFactor(ctx context.Context, user uuid.UUID, code str
 func (s *Server) withSecondFactor(
 	ctx context.Context, spend spendCode, user uuid.UUID, f func(tx *platform.Store) error,
 ) error {
-	errSpent := errors.New("the code was taken before")
+	errSpent := errors.New("code already used")
 	err := s.platform.InTx(ctx, func(tx *platform.Store) error {
 		if spend != nil {
 			if first, err := spend(ctx, tx); err != nil || !first {
@@ -250,15 +252,15 @@ func (s *Server) withSecondFactor(
 }
 
 var deleteSecondFactor = Operation{
-	ID: "deleteSecondFactor", Method: "DELETE", Path: "/users/me/totp", Summary: "Remove your second factor",
+	ID: "deleteSecondFactor", Method: "DELETE", Path: "/users/me/totp", Summary: "Delete your second factor",
 	Access: signedIn, Errors: []int{400, 401, 404, 422, 429, 500},
-	Notes: "`code` is one of the app or a recovery code; one that was never confirmed needs none.",
+	Notes: "`code` is a code from the app or a recovery code. An unconfirmed second factor needs no code.",
 }
 
 // proof confirms an irreversible change of the user's own account.
 type proof struct {
 	Password string `json:"password" doc:"Your password."`
-	Code     string `json:"code,omitempty" maxLength:"64" doc:"Of the second factor, or a recovery code, if you have one."`
+	Code     string `json:"code,omitempty" maxLength:"64" doc:"Code from the app or a recovery code, if you have a second factor."`
 }
 
 type deleteSecondFactorInput struct{ Body proof }

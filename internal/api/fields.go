@@ -20,9 +20,10 @@ func (s *Server) registerFields() {
 }
 
 var createField = Operation{
-	ID: "createField", Method: "POST", Path: "/forms/{formUUID}/fields", Summary: "Create a form's field",
+	ID: "createField", Method: "POST", Path: "/forms/{formUUID}/fields", Summary: "Create form fields",
 	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
-	Notes: "Takes one field, or several as `fields`, which are created all or none. The content is the first one, `metadata.fields` all of them.",
+	Notes: "Accepts one field, or several as `fields`, which are created all or none. The content is the first " +
+		"one; `metadata.fields` has all of them.",
 }
 
 type createFieldInput struct {
@@ -75,9 +76,9 @@ func (s *Server) createField(
 }
 
 var updateField = Operation{
-	ID: "updateField", Method: "PUT", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Change a form's field",
+	ID: "updateField", Method: "PUT", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Update a form field",
 	Access: projectOfForm(platform.Developer), Errors: specifiedBodyErrors,
-	Notes: "What the body does not name stays as it is, null clears it. Answers that were given stay as they were given.",
+	Notes: "Omitted members stay unchanged; null clears a member. Existing answers stay unchanged.",
 }
 
 type updateFieldInput struct {
@@ -99,9 +100,9 @@ func (s *Server) updateField(ctx context.Context, p *tenant.Project, in *updateF
 }
 
 var listFields = Operation{
-	ID: "listFields", Method: "GET", Path: "/forms/{formUUID}/fields", Summary: "List a form's fields in their order",
+	ID: "listFields", Method: "GET", Path: "/forms/{formUUID}/fields", Summary: "List a form's fields",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "All of them at once.",
+	Notes: "Returns all fields at once, in the order of the form.",
 }
 
 func (s *Server) listFields(ctx context.Context, p *tenant.Project, in *formInput) ([]form.Field, error) {
@@ -115,7 +116,7 @@ type fieldInput struct {
 }
 
 var getField = Operation{
-	ID: "getField", Method: "GET", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Get a form's field",
+	ID: "getField", Method: "GET", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Get a form field",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
@@ -124,9 +125,9 @@ func (s *Server) getField(ctx context.Context, p *tenant.Project, in *fieldInput
 }
 
 var deleteField = Operation{
-	ID: "deleteField", Method: "DELETE", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Delete a form's field",
+	ID: "deleteField", Method: "DELETE", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Delete a form field",
 	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
-	Notes: "What people answered to it stays with their responses.",
+	Notes: "Answers to the field remain in their responses.",
 }
 
 func (s *Server) deleteField(ctx context.Context, p *tenant.Project, in *fieldInput) (form.Field, error) {
@@ -134,14 +135,14 @@ func (s *Server) deleteField(ctx context.Context, p *tenant.Project, in *fieldIn
 }
 
 var orderFields = Operation{
-	ID: "orderFields", Method: "PUT", Path: "/forms/{formUUID}/fields/order", Summary: "Put a form's fields in order",
+	ID: "orderFields", Method: "PUT", Path: "/forms/{formUUID}/fields/order", Summary: "Reorder a form's fields",
 	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
 }
 
 type orderFieldsInput struct {
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
 	Body struct {
-		Fields []uuid.UUID `json:"fields" maxItems:"500" doc:"All of the form, each once."`
+		Fields []uuid.UUID `json:"fields" maxItems:"500" doc:"All fields of the form, each once."`
 		ProjectInBody
 	}
 }

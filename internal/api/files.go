@@ -25,7 +25,7 @@ func (s *Server) registerFiles() {
 }
 
 var listFiles = Operation{
-	ID: "listFiles", Method: "GET", Path: "/containers/{containerUUID}/files", Summary: "List the files in a container",
+	ID: "listFiles", Method: "GET", Path: "/containers/{containerUUID}/files", Summary: "List a container's files",
 	Access: project(platform.Viewer), Errors: specifiedErrors, Wrapped: true,
 }
 
@@ -46,7 +46,8 @@ func (s *Server) listFiles(
 var createFile = Operation{
 	ID: "createFile", Method: "POST", Path: "/containers/{containerUUID}/files", Summary: "Upload a file",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 500},
-	Notes: "A multipart body: `full_file_name`, with folders if you like, and after it `file`. Without `full_file_name` the file's own name counts.",
+	Notes: "A multipart body: an optional `full_file_name`, which may contain folders, followed by `file`. Default " +
+		"of `full_file_name`: the file name in the part.",
 }
 
 var uploadSchema = &huma.Schema{Type: huma.TypeObject, Required: []string{"file"}, Properties: map[string]*huma.Schema{
@@ -83,7 +84,8 @@ var downloadFile = Operation{
 	ID: "downloadFile", Method: "GET",
 	Path: "/containers/{containerUUID}/files/{fileUUID}/download", Summary: "Download a file",
 	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 422, 429, 500},
-	Notes: "The bytes, or a range of them. " + picturesNote,
+	Notes: "Returns all bytes or a range of them. " +
+		picturesNote,
 }
 
 type downloadFileInput struct {
@@ -98,11 +100,11 @@ func (s *Server) downloadFile(ctx context.Context, p *tenant.Project, in *downlo
 
 var readFile = Operation{
 	ID: "readFile", Method: "GET",
-	Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Read a file by its name",
+	Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Read a file by name",
 	Access: publicProject(platform.Viewer).orSigned(), Errors: []int{400, 401, 404, 422, 429, 500},
-	Notes: "The container's `url`, and after it the file's full name. No token is needed if the container is public. " +
+	Notes: "The URL is the container's `url` followed by the file's full name. Public containers need no token. " +
 		picturesNote +
-		" Other parameters mean nothing here, and are let through.",
+		" Unknown query parameters are ignored.",
 }
 
 type readFileInput struct {
@@ -133,7 +135,7 @@ type fileInPath struct {
 
 var getFile = Operation{
 	ID: "getFile", Method: "GET",
-	Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Get a file's description",
+	Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Get a file's metadata",
 	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
@@ -145,14 +147,15 @@ var updateFile = Operation{
 	ID: "updateFile", Method: "PUT",
 	Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Rename or move a file",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
-	Notes: "No byte is copied, however large the file is. The container that it is moved to must take files of its size and type.",
+	Notes: "No bytes are copied, regardless of the file's size. The target container must accept the file's size " +
+		"and type.",
 }
 
 type updateFileInput struct {
 	Container uuid.UUID `path:"containerUUID" format:"uuid"`
 	File      uuid.UUID `path:"fileUUID" format:"uuid"`
 	Body      struct {
-		FullFileName  *string    `json:"full_file_name,omitempty" doc:"With the folders that it is in."`
+		FullFileName  *string    `json:"full_file_name,omitempty" doc:"Full name, including folders."`
 		ContainerUUID *uuid.UUID `json:"container_uuid,omitempty" format:"uuid" doc:"The container to move it to."`
 		ProjectInBody
 	}
@@ -171,7 +174,7 @@ func (s *Server) updateFile(ctx context.Context, p *tenant.Project, in *updateFi
 var deleteFile = Operation{
 	ID: "deleteFile", Method: "DELETE", Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Delete a file",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
-	Notes: "The content is the file as it was.",
+	Notes: "The content is the deleted file.",
 }
 
 func (s *Server) deleteFile(ctx context.Context, p *tenant.Project, in *fileInPath) (object.File, error) {
@@ -185,10 +188,11 @@ func (s *Server) deleteFile(ctx context.Context, p *tenant.Project, in *fileInPa
 
 var deleteFolder = Operation{
 	ID: "deleteFolder", Method: "DELETE",
-	Path: "/containers/{containerUUID}/folders/{folder...}", Summary: "Delete a folder with all files in it",
+	Path: "/containers/{containerUUID}/folders/{folder...}", Summary: "Delete a folder and its files",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
 	Timeout: longTimeout, Destructive: true,
-	Notes: "A folder is what the names of files begin with, up to a slash. All files are deleted or none; the bytes are removed in the background.",
+	Notes: "A folder is a prefix of file names that ends with a slash. Deletes all of its files or none; the bytes " +
+		"are removed in the background.",
 }
 
 type deleteFolderInput struct {
@@ -198,7 +202,7 @@ type deleteFolderInput struct {
 
 type deletedFolder struct {
 	Folder string `json:"folder"`
-	Files  int64  `json:"files" doc:"How many there were."`
+	Files  int64  `json:"files" doc:"Number of deleted files."`
 }
 
 func (s *Server) deleteFolder(ctx context.Context, p *tenant.Project, in *deleteFolderInput) (deletedFolder, error) {

@@ -31,17 +31,18 @@ type Part struct {
 	Name    string           `json:"name"`
 	Status  string           `json:"status" enum:"ok,degraded,down"`
 	Detail  string           `json:"detail" doc:"One sentence for a person."`
-	Figures map[string]int64 `json:"figures" doc:"What the sentence says, for programs: bytes, seconds, microseconds, numbers of jobs."`
+	Figures map[string]int64 `json:"figures" doc:"The figures of the sentence, for programs: bytes, seconds, microseconds, numbers of jobs."`
 }
 
 type partsMetadata struct {
-	Status string `json:"status" enum:"ok,degraded,down" doc:"The worst of all parts."`
+	Status string `json:"status" enum:"ok,degraded,down" doc:"The worst status of all components."`
 }
 
 var listParts = Operation{
-	ID: "listParts", Method: "GET", Path: "/health/parts", Summary: "Tell how each part of the instance is",
+	ID: "listParts", Method: "GET", Path: "/health/parts", Summary: "Get component health",
 	Access: administrator, Errors: []int{401, 403, 500},
-	Notes: "What programs that watch the server ask is at `/healthz` and `/readyz`, and needs no token. Why a part is down is in the server's log.",
+	Notes: "Monitoring uses `/healthz` and `/readyz`, which need no token. The server's log has the reason why a " +
+		"component is down.",
 }
 
 func (s *Server) listParts(ctx context.Context, _ *struct{}) (Answer[[]Part, partsMetadata], error) {
@@ -63,11 +64,11 @@ func (s *Server) listParts(ctx context.Context, _ *struct{}) (Answer[[]Part, par
 
 			part, err := c.check(ctx)
 			if err != nil {
-				s.log.Warn("part is down", slog.String("part", c.name), slog.Any("error", err))
+				s.log.Warn("component is down", slog.String("part", c.name), slog.Any("error", err))
 
 				part = Part{
 					Status:  down,
-					Detail:  "It does not answer as it should; the server's log says why.",
+					Detail:  "The check failed; see the server's log.",
 					Figures: map[string]int64{},
 				}
 			}
@@ -114,7 +115,7 @@ func (s *Server) queueHealth(ctx context.Context) (Part, error) {
 		map[string]int64{
 			"waiting": c.Waiting, "running": c.Running, "failed": c.Failed, "oldestSeconds": int64(c.Oldest.Seconds()),
 		},
-		"%d jobs wait, %d run, and %d failed in the last 24 hours.", c.Waiting, c.Running, c.Failed), err
+		"%d jobs are waiting, %d are running, and %d failed in the last 24 hours.", c.Waiting, c.Running, c.Failed), err
 }
 
 func (s *Server) storageHealth(ctx context.Context) (Part, error) {
@@ -124,21 +125,21 @@ func (s *Server) storageHealth(ctx context.Context) (Part, error) {
 
 	free, total, err := s.blobs.Space()
 	if err == nil && total == 0 {
-		return newPart(true, map[string]int64{}, "The storage service takes files."), nil
+		return newPart(true, map[string]int64{}, "The storage service accepts files."), nil
 	}
 
 	return newPart(free >= minFreeBytes, map[string]int64{"freeBytes": free, "totalBytes": total},
-		"The storage folder takes files, and has %.1f GiB left.", float64(free)/(1<<30)), err
+		"The storage folder accepts files and has %.1f GiB free.", float64(free)/(1<<30)), err
 }
 
 func (s *Server) mailHealth(context.Context) (Part, error) {
 	if s.jobs.Mail.Logs() {
 		return newPart(false, map[string]int64{},
-			"No mail server is set (SOCLE_SMTP_URL), so mails are written to the log."), nil
+			"No mail server is configured (SOCLE_SMTP_URL); mails are written to the log."), nil
 	}
 
 	return newPart(true, map[string]int64{},
-		"A mail server is set; mails that it did not take count as failed jobs."), nil
+		"A mail server is configured; undelivered mails count as failed jobs."), nil
 }
 
 func (s *Server) keysHealth(ctx context.Context) (Part, error) {

@@ -116,7 +116,7 @@ func (rt *route) runOnce(
 		err = rt.checkDone(cleanup, project, key, err)
 
 		if e := rt.platform.ReleaseRequest(cleanup, key); e != nil {
-			rt.log.Error("release an Idempotency-Key", "error", e) // the next request with the key takes the claim over
+			rt.log.Error("release Idempotency-Key", "error", e) // the next request with the key takes the claim over
 		}
 
 		return nil, err
@@ -139,7 +139,7 @@ func (rt *route) runOnce(
 
 	if err := rt.platform.KeepAnswer(cleanup, key, answer.Status, sealed); err != nil {
 		// the change is committed, so the client gets the response
-		rt.log.Error("keep an answer for its Idempotency-Key", "error", err)
+		rt.log.Error("store response for Idempotency-Key", "error", err)
 	}
 
 	return answer, nil
@@ -162,7 +162,7 @@ func (rt *route) checkDone(ctx context.Context, project *tenant.Project, key []b
 	case fault.Is(err, fault.Conflict):
 		return fault.Of(err).Because(failure)
 	case err != nil:
-		rt.log.Error("look up an Idempotency-Key in the audit log", "error", err)
+		rt.log.Error("look up Idempotency-Key in audit log", "error", err)
 	}
 
 	return failure

@@ -21,7 +21,7 @@ func (s *Server) registerIndexes() {
 var listIndexes = Operation{
 	ID: "listIndexes", Method: "GET", Path: "/tables/{tableUUID}/indexes", Summary: "List a table's indexes",
 	Access: project(platform.Viewer), Errors: memberErrors,
-	Notes: "Those that are being built, or whose building failed, are among them.",
+	Notes: "Includes indexes that are being built or whose build failed.",
 }
 
 func (s *Server) listIndexes(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Index, error) {
@@ -56,7 +56,7 @@ func (s *Server) getIndex(ctx context.Context, p *tenant.Project, in *indexInput
 
 	i := slices.IndexFunc(all, func(x schema.Index) bool { return x.Name == in.Index })
 	if i < 0 {
-		return schema.Index{}, fault.New(fault.NotFound, "there is no such index")
+		return schema.Index{}, fault.New(fault.NotFound, "the index does not exist")
 	}
 
 	return all[i], nil
@@ -92,8 +92,9 @@ func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Tabl
 var createIndex = Operation{
 	ID: "createIndex", Method: "POST", Path: "/tables/{tableUUID}/indexes", Summary: "Create an index",
 	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: true,
-	Notes: "On a table of more than 100000 rows or 64 MB it is built in the background, while others write: its status is `building`, and `ready` or `failed` later. " +
-		"Names in expressions mean the database's own, then the table's schema, then public.",
+	Notes: "On a table of more than 100000 rows or 64 MB, the index is built in the background without blocking " +
+		"writes: its status is `building`, then `ready` or `failed`. Names in expressions resolve in the system " +
+		"catalog, then in the table's schema, then in public.",
 }
 
 type createIndexInput struct {
@@ -116,7 +117,8 @@ func (s *Server) createIndex(ctx context.Context, p *tenant.Project, in *createI
 var deleteIndex = Operation{
 	ID: "deleteIndex", Method: "DELETE", Path: "/tables/{tableUUID}/indexes/{indexName}", Summary: "Delete an index",
 	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
-	Notes: "One that belongs to a constraint goes with that. One whose building failed is forgotten.",
+	Notes: "An index of a constraint is deleted with the constraint. Deleting an index whose build failed removes " +
+		"its record.",
 }
 
 func (s *Server) deleteIndex(ctx context.Context, p *tenant.Project, in *indexInput) (schema.Index, error) {
@@ -132,7 +134,7 @@ func (s *Server) deleteIndex(ctx context.Context, p *tenant.Project, in *indexIn
 
 	i := slices.IndexFunc(all, func(x schema.Index) bool { return x.Name == in.Index })
 	if i >= 0 && all[i].Status == "building" {
-		return schema.Index{}, fault.New(fault.Conflict, "it is being built").WithCode("busy")
+		return schema.Index{}, fault.New(fault.Conflict, "the index is being built").WithCode("busy")
 	}
 
 	failed := i >= 0 && all[i].Status == "failed"

@@ -28,9 +28,10 @@ var (
 
 var createInvitation = Operation{
 	ID: "createInvitation", Method: "POST",
-	Path: "/organizations/{organizationUUID}/invitations", Summary: "Invite someone to an organization",
+	Path: "/organizations/{organizationUUID}/invitations", Summary: "Create an invitation",
 	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 429, 500},
-	Notes: "The address gets a mail with a link that works once, for seven days. Nobody gives a role above their own: 403. An address has one invitation to an organization: 409.",
+	Notes: "Mails a link to the address, which works once, for seven days. Callers cannot grant a role above their " +
+		"own: 403. An address can have one invitation to an organization: 409.",
 }
 
 type createInvitationInput struct {
@@ -78,7 +79,8 @@ var listInvitations = Operation{
 	ID: "listInvitations", Method: "GET",
 	Path: "/organizations/{organizationUUID}/invitations", Summary: "List an organization's invitations",
 	Access: organizationInPath(platform.Admin), Errors: restrictedErrors,
-	Notes: "Those that nobody has accepted. One that has expired stays for thirty days, and can be sent again.",
+	Notes: "Lists invitations that have not been accepted. An expired invitation is listed for thirty days and can " +
+		"be resent.",
 }
 
 type listInvitationsInput struct {
@@ -102,9 +104,9 @@ type invitationInput struct {
 
 var resendInvitation = Operation{
 	ID: "resendInvitation", Method: "POST",
-	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}/resend", Summary: "Send an invitation again",
+	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}/resend", Summary: "Resend an invitation",
 	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 429, 500}, Success: 200,
-	Notes: "With a new link and another seven days; links that were sent before are void.",
+	Notes: "Mails a new link, valid for seven days; earlier links become invalid.",
 }
 
 func (s *Server) resendInvitation(ctx context.Context, in *invitationInput) (platform.Invited, error) {
@@ -120,7 +122,7 @@ func (s *Server) resendInvitation(ctx context.Context, in *invitationInput) (pla
 
 var deleteInvitation = Operation{
 	ID: "deleteInvitation", Method: "DELETE",
-	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}", Summary: "Take an invitation back",
+	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}", Summary: "Delete an invitation",
 	Access: organizationInPath(platform.Admin), Errors: restrictedErrors,
 }
 
@@ -130,12 +132,12 @@ func (s *Server) deleteInvitation(ctx context.Context, in *invitationInput) (pla
 
 var previewInvitation = Operation{
 	ID: "previewInvitation", Method: "GET", Path: "/invitations/preview",
-	Summary: "Look at an invitation before accepting it", Access: anonymous, Errors: []int{400, 404, 500},
-	Notes: "For whoever has the link, signed in or not. Forged, used, expired and void tokens are told apart by nobody: 404.",
+	Summary: "Preview an invitation", Access: anonymous, Errors: []int{400, 404, 500},
+	Notes: "For holders of the link, signed in or not. Forged, used, expired and void tokens all return 404.",
 }
 
 type previewInvitationInput struct {
-	Token string `query:"token" required:"true" maxLength:"200" doc:"From the link in the mail."`
+	Token string `query:"token" required:"true" maxLength:"200" doc:"Token from the link in the mail."`
 }
 
 func (s *Server) previewInvitation(
@@ -143,7 +145,8 @@ func (s *Server) previewInvitation(
 ) (platform.InvitationPreview, error) {
 	link, ok := token.ParseLink(s.linkKey, platform.Invitation, in.Token)
 	if !ok {
-		return platform.InvitationPreview{}, fault.New(fault.NotFound, "there is no such invitation")
+		return platform.InvitationPreview{}, fault.New(fault.NotFound,
+			"the invitation does not exist or is no longer valid")
 	}
 
 	return s.platform.PreviewInvitation(ctx, link)
@@ -152,12 +155,13 @@ func (s *Server) previewInvitation(
 var acceptInvitation = Operation{
 	ID: "acceptInvitation", Method: "POST", Path: "/invitations/accept", Summary: "Accept an invitation",
 	Access: signedIn, Errors: []int{400, 401, 403, 422, 500},
-	Notes: "Makes the caller a member of the organization that they are invited to. The invited address has to be the caller's own: 403. Who has no account yet signs up with the token as `invitation_token`.",
+	Notes: "Makes the caller a member of the inviting organization. The invitation must be for the caller's own " +
+		"address: 403 otherwise. New users sign up with the token as `invitation_token`.",
 }
 
 type acceptInvitationInput struct {
 	Body struct {
-		Token string `json:"token" maxLength:"200" doc:"From the link in the mail."`
+		Token string `json:"token" maxLength:"200" doc:"Token from the link in the mail."`
 	}
 }
 
@@ -189,7 +193,7 @@ func (s *Server) invitationLink(ctx context.Context, text, email string) (uuid.U
 
 	if platform.EmailKey(email) != platform.EmailKey(i.Email) {
 		return uuid.Nil, fault.OnField(fault.Unprocessable, "email", "other_address",
-			"must be the address that was invited")
+			"must be the invited address")
 	}
 
 	return link, nil
@@ -203,5 +207,5 @@ func badInvitation(err error) error {
 	}
 
 	return fault.OnField(fault.Unprocessable, "invitation_token", "invalid_token",
-		"is of no invitation that can still be accepted").Because(err)
+		"does not belong to a pending invitation").Because(err)
 }

@@ -82,7 +82,7 @@ type detailedResult interface {
 
 // ProjectInBody is embedded in a body that may repeat the project.
 type ProjectInBody struct {
-	ProjectUUID *uuid.UUID `json:"projectUUID,omitempty" format:"uuid" doc:"If given, the project that the request acts in."`
+	ProjectUUID *uuid.UUID `json:"projectUUID,omitempty" format:"uuid" doc:"Must be the project of the request, if given."`
 }
 
 func (b ProjectInBody) project() *uuid.UUID { return b.ProjectUUID }
@@ -328,7 +328,7 @@ func (rt *route) execute(
 	})
 	if err == nil && project != nil && project.Full() && !isRead(rt.op.Method) {
 		if _, err := rt.lifecycle.GetSize(ctx, project.UUID); err != nil { // the operation may have freed space
-			rt.log.Warn("measure a project's database", "project", project.UUID, "error", err)
+			rt.log.Warn("measure project database", "project", project.UUID, "error", err)
 		}
 	}
 
@@ -380,7 +380,7 @@ func (rt *route) read(
 		return nil, release, nil
 	}
 	if r.Header.Get("Content-Encoding") != "" {
-		return nil, release, fault.OnField(fault.Invalid, "Content-Encoding", "unknown", "is not taken")
+		return nil, release, fault.OnField(fault.Invalid, "Content-Encoding", "unknown", "is not supported")
 	}
 	if rt.rawBody {
 		return nil, release, input.Interface().(rawBodyInput).beginRawBody(w, r)
@@ -446,7 +446,7 @@ func (rt *route) decodeBody(input reflect.Value, body any, project *tenant.Proje
 	b, ok := field.Interface().(interface{ project() *uuid.UUID })
 	if ok && b.project() != nil && project != nil && *b.project() != project.UUID {
 		return prefix, fault.OnField(fault.Unprocessable, "projectUUID", "mismatch",
-			"must be the project that the request acts in")
+			"must be the project of the request")
 	}
 
 	return prefix, nil

@@ -16,12 +16,11 @@ import (
 // Slices are never null in JSON; huma keeps this setting in a package variable.
 func init() { huma.DefaultArrayNullable = false }
 
-const introduction = `Users, organizations, projects, and all that belongs to a project: tables, functions, forms, files, backups.
-
-Every JSON answer is an envelope of ` + "`content`, `errors`, `metadata` and `success`" + `. A failure has the text ` + "`\"null\"`" + ` as its content, one
-message by its status in ` +
-	"`errors`, and in `metadata` a stable `code`, a `detail` for people, the `fields` at fault and the `requestId`" +
-	`.`
+const introduction = "Users, organizations, projects, and the contents of projects: tables, functions, forms, " +
+	"files, backups.\n\n" +
+	"Every JSON response is an envelope of `content`, `errors`, `metadata` and `success`. A failure has the text " +
+	"`\"null\"` as its content, one message in `errors`, determined by the status, and in `metadata` a stable " +
+	"`code`, a `detail` for people, the invalid `fields` and the `requestId`."
 
 // newOpenAPI returns an empty document and its schema registry.
 func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
@@ -39,7 +38,7 @@ func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 		Components: &huma.Components{Schemas: registry, SecuritySchemes: map[string]*huma.SecurityScheme{
 			"bearer":    {Type: "http", Scheme: "bearer", BearerFormat: "JWT"},
 			"apikey":    {Type: "apiKey", In: "header", Name: "apikey", Description: "A key of the project."},
-			"signature": {Type: "apiKey", In: "query", Name: signatureParam, Description: "Of a signed URL."},
+			"signature": {Type: "apiKey", In: "query", Name: signatureParam, Description: "Signature of a signed URL."},
 			"link":      {Type: "apiKey", In: "query", Name: "link", Description: "A form's public link."},
 		}},
 	}}
@@ -151,14 +150,14 @@ func (rt *route) describe(output reflect.Type) {
 	if output == reflect.TypeFor[download]() { // responses of net/http to Range and If-None-Match
 		op.Responses["206"] = rt.describeSuccess(output)
 		op.Responses["206"].Description = "A range of the bytes"
-		op.Responses["304"] = &huma.Response{Description: "The bytes are those that the client has"}
+		op.Responses["304"] = &huma.Response{Description: "The file matches If-None-Match"}
 		failures = append(slices.Clone(failures), http.StatusPreconditionFailed,
 			http.StatusRequestedRangeNotSatisfiable)
 	}
 
 	if rt.op.Method == http.MethodGet && rt.hasEnvelope() {
 		op.Responses["304"] = &huma.Response{
-			Description: "The answer is the one that the client has: its ETag stands in If-None-Match",
+			Description: "The response matches If-None-Match",
 		}
 	}
 
@@ -183,7 +182,7 @@ func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 			media = m.mediaType()
 		}
 
-		return &huma.Response{Description: "The bytes", Content: map[string]*huma.MediaType{
+		return &huma.Response{Description: "The file", Content: map[string]*huma.MediaType{
 			media: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}
 	}
 
@@ -217,23 +216,24 @@ func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 
 // describeAccess returns the notes followed by the access rule.
 func (op Operation) describeAccess() string {
-	var who string
+	var rule string
 	switch op.Access.kind {
 	case kindAnonymous, kindOptionalUser:
-		who = "Anyone may call this."
+		rule = "Anyone can call this."
 	case kindPublicForm:
-		who = "Needs a key of the project, the form's public link, or a role in the project's organization. Pages of any origin may call this."
+		rule = "Requires a key of the project, the form's public link, or a role in the project's organization. " +
+			"Pages of any origin can call this."
 	case kindUser:
-		who = "Whoever is signed in may call this."
+		rule = "Requires a signed-in user."
 		if !op.Access.allowTokens {
-			who += " It takes no personal access token."
+			rule += " Personal access tokens are not accepted."
 		}
 	case kindInstance:
-		who = "Only administrators of the instance may call this."
+		rule = "Requires an administrator of the instance."
 	case kindOrganization:
-		who = "Needs the role of " + op.Access.role.String() + ", or a higher one, in the organization."
+		rule = "Requires the role of " + op.Access.role.String() + " or higher in the organization."
 	default:
-		who = "Needs the role of " + op.Access.role.String() + ", or a higher one, in the project's organization."
+		rule = "Requires the role of " + op.Access.role.String() + " or higher in the project's organization."
 	}
 
 	notes := op.Notes
@@ -241,7 +241,7 @@ func (op Operation) describeAccess() string {
 		notes = strings.TrimSpace(notes + " " + destructiveNotes)
 	}
 
-	return strings.TrimSpace(notes + "\n\n" + who)
+	return strings.TrimSpace(notes + "\n\n" + rule)
 }
 
 // Document returns the OpenAPI 3.1 document of the platform API, indented.

@@ -31,7 +31,7 @@ type OrganizationBody struct {
 var createOrganization = Operation{
 	ID: "createOrganization", Method: "POST", Path: "/organizations", Summary: "Create an organization",
 	Access: signedIn, Errors: specifiedBodyErrors,
-	Notes: "The caller is its owner. A user has one already, made with the account.",
+	Notes: "The caller becomes its owner. Each user already has one organization, created with the account.",
 }
 
 type createOrganizationInput struct{ Body OrganizationBody }
@@ -43,7 +43,7 @@ func (s *Server) createOrganization(ctx context.Context, in *createOrganizationI
 var listOrganizations = Operation{
 	ID: "listOrganizations", Method: "GET", Path: "/organizations", Summary: "List organizations",
 	Access: signedIn, Errors: specifiedErrors,
-	Notes: "Those that the caller is a member of. With `scope=all` an administrator of the instance gets every organization.",
+	Notes: "Lists the caller's organizations. With `scope=all`, administrators of the instance get all organizations.",
 }
 
 type listOrganizationsInput struct {
@@ -88,7 +88,8 @@ var deleteOrganization = Operation{
 	ID: "deleteOrganization", Method: "DELETE",
 	Path: "/organizations/{organizationUUID}", Summary: "Delete an organization",
 	Access: organizationInPath(platform.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
-	Notes: "Its members and invitations go with it. 409 while it has projects (`in_use`), and while it is a member's own, which their `organizationUuid` names (`own_organization`).",
+	Notes: "Deletes its members and invitations. Fails with 409 while it has projects (`in_use`) or is the " +
+		"personal organization of a member, named by their `organizationUuid` (`own_organization`).",
 }
 
 func (s *Server) deleteOrganization(ctx context.Context, in *organizationInput) (platform.Organization, error) {

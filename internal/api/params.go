@@ -57,7 +57,7 @@ func bind(params []param, r *http.Request, input reflect.Value) []fault.Field {
 
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		check.fail("query", "invalid_format", "can't be read")
+		check.fail("query", "invalid_format", "is malformed")
 		return check.faults
 	}
 
@@ -85,7 +85,7 @@ func bind(params []param, r *http.Request, input reflect.Value) []fault.Field {
 	if len(known) > 0 && !ignoresUnknown {
 		for _, name := range sortedKeys(query) {
 			if !known[name] {
-				check.fail(clip(name), "unknown", "is no parameter of this operation")
+				check.fail(clip(name), "unknown", "is not a parameter of this operation")
 			}
 		}
 	}

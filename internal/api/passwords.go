@@ -30,9 +30,10 @@ func (s *Server) registerPasswords() {
 }
 
 var forgetPassword = Operation{
-	ID: "forgetPassword", Method: "POST", Path: "/users/password/forgot", Summary: "Ask for a new password",
+	ID: "forgetPassword", Method: "POST", Path: "/users/password/forgot", Summary: "Request a password reset",
 	Access: anonymous, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
-	Notes: "If the address is a user's, a mail with a link goes there that works once, within an hour. The answer does not tell whether it is.",
+	Notes: "If the address belongs to a user, mails a link that works once, within an hour. The response does not " +
+		"reveal whether it does.",
 }
 
 type forgetPasswordInput struct {
@@ -55,14 +56,15 @@ func (s *Server) forgetPassword(ctx context.Context, in *forgetPasswordInput) (n
 }
 
 var resetPassword = Operation{
-	ID: "resetPassword", Method: "POST", Path: "/users/password/reset", Summary: "Set a new password by a link",
+	ID: "resetPassword", Method: "POST", Path: "/users/password/reset", Summary: "Reset a password",
 	Access: anonymous, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
-	Notes: "Ends all sessions of the user. A second factor stays as it is. Wrong passwords from elsewhere do not hinder log-ins from the network of this request.",
+	Notes: "Ends all sessions of the user. A second factor stays unchanged. Failed log-ins from other networks do " +
+		"not lock out the network of this request.",
 }
 
 type resetPasswordInput struct {
 	Body struct {
-		Token    string `json:"token" maxLength:"200" doc:"From the link in the mail."`
+		Token    string `json:"token" maxLength:"200" doc:"Token from the link in the mail."`
 		Password string `json:"password"`
 	}
 }
@@ -131,9 +133,10 @@ func (s *Server) resetTarget(ctx context.Context, text string) (link uuid.UUID, 
 }
 
 var changeEmail = Operation{
-	ID: "changeEmail", Method: "POST", Path: "/users/me/email", Summary: "Ask for another e-mail address",
+	ID: "changeEmail", Method: "POST", Path: "/users/me/email", Summary: "Request a change of e-mail address",
 	Access: signedIn, Errors: []int{400, 401, 422, 429, 500}, Success: http.StatusOK,
-	Notes: "A mail with a link goes to the new address, a notice to the one that you have. The address changes when the link is followed, within a day.",
+	Notes: "Mails a link to the new address and a notice to the current one. The address changes when the link is " +
+		"opened, within a day.",
 }
 
 type changeEmailInput struct {
@@ -215,13 +218,13 @@ func (s *Server) confirmPassword(ctx context.Context, password string) (platform
 }
 
 var confirmEmail = Operation{
-	ID: "confirmEmail", Method: "POST", Path: "/users/email/confirm", Summary: "Confirm an e-mail address by a link",
+	ID: "confirmEmail", Method: "POST", Path: "/users/email/confirm", Summary: "Confirm an e-mail address",
 	Access: anonymous, Errors: []int{400, 409, 422, 500}, Success: http.StatusOK,
 }
 
 type confirmEmailInput struct {
 	Body struct {
-		Token string `json:"token" maxLength:"200" doc:"From the link in the mail."`
+		Token string `json:"token" maxLength:"200" doc:"Token from the link in the mail."`
 	}
 }
 

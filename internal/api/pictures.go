@@ -11,17 +11,17 @@ import (
 	"socle/internal/tenant"
 )
 
-const picturesNote = "With `width`, `height`, `format` or `quality` a picture (JPEG, PNG, GIF, WebP) comes scaled and encoded anew, upright, and without what its file tells beside the pixels. " +
-	"It is never made larger than it is."
+const picturesNote = "With `width`, `height`, `format` or `quality`, a picture (JPEG, PNG, GIF, WebP) is scaled " +
+	"and re-encoded: upright, without metadata, and never enlarged."
 
 // PictureQuery is embedded in the input of an operation that returns a file, or a variant of it if
 // it is a picture.
 type PictureQuery struct {
-	Width   int    `query:"width" minimum:"1" maximum:"4096" doc:"Pixels. The height follows, if it is not given."`
-	Height  int    `query:"height" minimum:"1" maximum:"4096" doc:"Pixels. The width follows, if it is not given."`
-	Fit     string `query:"fit" enum:"cover,contain,fill" doc:"For width and height: cover (what it is if nothing is said) fills them and cuts off what juts out, contain stays within them, fill stretches."`
-	Format  string `query:"format" enum:"jpeg,png" doc:"If it is not given: that of the file; PNG for a GIF; of a WebP JPEG if it is opaque, else PNG."`
-	Quality int    `query:"quality" minimum:"1" maximum:"100" doc:"Of JPEG; 80 if it is not given."`
+	Width   int    `query:"width" minimum:"1" maximum:"4096" doc:"Width in pixels. Without height, the aspect ratio is kept."`
+	Height  int    `query:"height" minimum:"1" maximum:"4096" doc:"Height in pixels. Without width, the aspect ratio is kept."`
+	Fit     string `query:"fit" enum:"cover,contain,fill" doc:"How to fit into width and height: cover (default) fills them and crops the rest, contain stays within them, fill stretches."`
+	Format  string `query:"format" enum:"jpeg,png" doc:"Output format. Default: that of the file; PNG for GIF; for WebP, JPEG if opaque, else PNG."`
+	Quality int    `query:"quality" minimum:"1" maximum:"100" doc:"JPEG quality. Default: 80."`
 }
 
 // SignedPicture is the [PictureQuery] of a signed URL.
@@ -39,7 +39,8 @@ func (p *SignedPicture) check() error {
 	case p == nil:
 		return nil
 	case *p == SignedPicture{}:
-		return fault.OnField(fault.Unprocessable, "picture", "required", "must say what to make of the picture")
+		return fault.OnField(fault.Unprocessable, "picture", "required",
+			"must set at least one property of the variant")
 	case PictureQuery(*p).hasUselessFit():
 		return fault.OnField(fault.Unprocessable, "picture.fit", "not_applicable", "needs both width and height")
 	}
@@ -56,7 +57,7 @@ func (q PictureQuery) restrictTo(terms *urlTerms) (PictureQuery, error) {
 		return q, nil
 	}
 	if q != (PictureQuery{}) {
-		return q, fault.New(fault.Unauthenticated, "the URL is signed for one picture, and no other").
+		return q, fault.New(fault.Unauthenticated, "the URL is signed for another variant of the picture").
 			WithCode("invalid_signature")
 	}
 

@@ -26,7 +26,8 @@ func (s *Server) registerProjects() {
 var createProject = Operation{
 	ID: "createProject", Method: "POST", Path: "/projects", Summary: "Create a project", Access: signedInOrToken,
 	Errors: createErrors, Timeout: longTimeout,
-	Notes: "The project's database is there when this answers. Without an organization it goes to the one made with the user. Needs the role of admin there.",
+	Notes: "The project's database is ready when the request returns. The default organization is the caller's " +
+		"personal one. Needs the role of admin there.",
 }
 
 type createProjectInput struct {
@@ -63,14 +64,15 @@ func (s *Server) targetOrganization(ctx context.Context, named *uuid.UUID) (uuid
 	role, err := s.platform.RoleIn(ctx, organization, user.UUID)
 	if fault.Is(err, fault.NotFound) {
 		return uuid.Nil, fault.OnField(fault.Unprocessable, "organization_uuid", "not_found",
-			"names no organization of yours")
+			"is not the UUID of an organization that you belong to")
 	}
 	if err != nil {
 		return uuid.Nil, err
 	}
 
 	if caller(ctx).Only != nil {
-		return uuid.Nil, fault.New(fault.Forbidden, "a personal access token of single projects makes no others").
+		return uuid.Nil, fault.New(fault.Forbidden,
+			"a personal access token limited to projects cannot create projects").
 			WithCode("token_not_allowed")
 	}
 	if role = caller(ctx).AtMost(role); !role.AtLeast(platform.Admin) {
@@ -83,15 +85,16 @@ func (s *Server) targetOrganization(ctx context.Context, named *uuid.UUID) (uuid
 var listProjects = Operation{
 	ID: "listProjects", Method: "GET", Path: "/projects", Summary: "List projects",
 	Access: signedInOrToken, Errors: specifiedErrors,
-	Notes: "The projects of the organizations that the caller is a member of; an administrator sees all. Deleted ones are listed by `status=deleted` only.",
+	Notes: "Lists the projects of the caller's organizations; administrators get all projects. Deleted projects " +
+		"are listed only with `status=deleted`.",
 }
 
 type listProjectsInput struct {
 	PageQuery
 	Sort         string  `query:"sort" enum:"name,createdAt,updatedAt" default:"createdAt"`
-	Search       string  `query:"search" maxLength:"100" doc:"A part of the name, whatever its case."`
-	Organization *string `query:"organizationUuid" format:"uuid" doc:"List the projects of this organization only."`
-	Status       string  `query:"status" enum:"active,paused,deleted" doc:"List the projects of this status only; those that are active or paused if it is not given."`
+	Search       string  `query:"search" maxLength:"100" doc:"Part of the name, case-insensitive."`
+	Organization *string `query:"organizationUuid" format:"uuid" doc:"List projects of this organization only."`
+	Status       string  `query:"status" enum:"active,paused,deleted" doc:"List projects with this status only. Default: active and paused."`
 }
 
 func (s *Server) listProjects(
@@ -124,9 +127,10 @@ func (s *Server) getProject(ctx context.Context, p *tenant.Project, _ *projectIn
 }
 
 var updateProject = Operation{
-	ID: "updateProject", Method: "PUT", Path: "/projects/{projectUUID}", Summary: "Change a project",
+	ID: "updateProject", Method: "PUT", Path: "/projects/{projectUUID}", Summary: "Update a project",
 	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
-	Notes: "What the body does not name stays as it is. With `backup_before_destructive`, the operations that say so make a backup first, and `purge` of the project is refused.",
+	Notes: "Omitted members stay unchanged. With `backup_before_destructive`, destructive operations make a backup " +
+		"first, and the project cannot be purged.",
 }
 
 type updateProjectInput struct {
@@ -135,7 +139,7 @@ type updateProjectInput struct {
 		Name        *string `json:"name,omitempty" minLength:"1" maxLength:"100"`
 		Description *string `json:"description,omitempty" maxLength:"500"`
 
-		BackupBeforeDestructive *bool `json:"backup_before_destructive,omitempty" doc:"Whether nothing of the project is destroyed before a backup of it is completed."`
+		BackupBeforeDestructive *bool `json:"backup_before_destructive,omitempty" doc:"Whether destructive operations require a completed backup first."`
 	}
 }
 
@@ -148,14 +152,16 @@ func (s *Server) updateProject(
 var deleteProject = Operation{
 	ID: "deleteProject", Method: "DELETE", Path: "/projects/{projectUUID}", Summary: "Delete a project",
 	Access: projectInPath(platform.Owner).orPaused().orDeleted(), Errors: ddlDeleteErrors, Timeout: longTimeout,
-	Notes: "From now on the project is not there for anyone, and its name is free. For a week, or as many days as the setting `deleted_project_days` says, it can be restored; then it is removed with its database, " +
-		"its files and its backups. With `purge=true` that happens at once, to a project that is deleted already too, and can't be undone; " +
-		"409 with the code `backup_first` if the project has `backupBeforeDestructive`, since its backups would go with it.",
+	Notes: "The project becomes inaccessible and its name available at once. It can be restored for a week, or for " +
+		"the number of days in the setting `deleted_project_days`; then it is purged with its database, files and " +
+		"backups. `purge=true` purges it at once and irrevocably, even if it is already deleted; this fails with " +
+		"409 and the code `backup_first` if the project has `backupBeforeDestructive`, since the purge includes " +
+		"its backups.",
 }
 
 type deleteProjectInput struct {
 	UUID  uuid.UUID `path:"projectUUID" format:"uuid"`
-	Purge string    `query:"purge" enum:"true,false" default:"false" doc:"Remove the project and all that belongs to it before this answers."`
+	Purge string    `query:"purge" enum:"true,false" default:"false" doc:"Purge the project and all its data before the response."`
 }
 
 func (s *Server) deleteProject(
@@ -173,7 +179,8 @@ var restoreProject = Operation{
 	Access: projectInPath(platform.Owner).orPaused().orDeleted(), Errors: []int{
 		400, 401, 403, 404, 409, 500,
 	}, Timeout: longTimeout,
-	Notes: "The project is active again, as it was when it was deleted. Another project may have taken its name meanwhile: that is 409.",
+	Notes: "The project becomes active again, as it was when it was deleted. Fails with 409 if another project has " +
+		"taken its name.",
 }
 
 func (s *Server) restoreProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
@@ -184,8 +191,8 @@ var pauseProject = Operation{
 	ID: "pauseProject", Method: "POST", Path: "/projects/{projectUUID}/pause",
 	Summary: "Pause a project", Success: http.StatusOK,
 	Access: projectInPath(platform.Admin), Errors: restrictedErrors, Timeout: longTimeout,
-	Notes: "Until it is resumed, the project and its data are kept, and whatever would reach them is refused, with the code `project_paused`. " +
-		"What is under way in it is ended.",
+	Notes: "The project and its data are retained. Until it is resumed, access to them is refused with the code " +
+		"`project_paused`. Work in progress is canceled.",
 }
 
 func (s *Server) pauseProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
@@ -194,7 +201,7 @@ func (s *Server) pauseProject(ctx context.Context, p *tenant.Project, _ *project
 
 var resumeProject = Operation{
 	ID: "resumeProject", Method: "POST", Path: "/projects/{projectUUID}/resume",
-	Summary: "Resume a paused project", Success: http.StatusOK,
+	Summary: "Resume a project", Success: http.StatusOK,
 	Access: projectInPath(platform.Admin).orPaused(), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: longTimeout,
 }
 
@@ -207,9 +214,10 @@ type plainJSON []byte
 
 var getProjectOpenAPI = Operation{
 	ID: "getProjectOpenAPI", Method: "GET",
-	Path: "/projects/{projectUUID}/openapi.json", Summary: "Get the description of a project's rows API",
+	Path: "/projects/{projectUUID}/openapi.json", Summary: "Get the OpenAPI document of a project's rows API",
 	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "An OpenAPI 2.0 document of the tables, views and functions of the schema `public`, as the root of the rows API shows it to a secret key. It stands in no envelope.",
+	Notes: "An OpenAPI 2.0 document of the tables, views and functions in the schema `public`, as the root of the " +
+		"rows API returns it for a secret key. The response has no envelope.",
 }
 
 func (s *Server) getProjectOpenAPI(ctx context.Context, p *tenant.Project, _ *projectInput) (plainJSON, error) {

@@ -38,7 +38,7 @@ func apiKeyOf(r *http.Request) (key string, ok bool) {
 // form's public link. An unknown form, a key of another project and an invalid link fail alike.
 func (s *Server) authenticateRespondent(ctx context.Context, r *http.Request) (platform.Caller, error) {
 	refused := fault.New(fault.Unauthenticated,
-		"a member's token, a key of the project, or the form's public link is needed").WithCode("invalid_token")
+		"a member's token, a key of the project, or the form's public link is required").WithCode("invalid_token")
 
 	id := optionalUUID(r.PathValue("formUUID"))
 	key, isKey := apiKeyOf(r)
@@ -75,7 +75,8 @@ const maxLinkLength = 100 // bytes; generated links have 26
 func allowAnyOrigin(h http.Header) {
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers",
-		"Accept-Ranges, Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Repr-Digest, Retry-After, X-Request-Id")
+		"Accept-Ranges, Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Repr-Digest, Retry-After, "+
+			"X-Request-Id")
 }
 
 // preflight responds to a CORS preflight request.
@@ -85,7 +86,8 @@ func preflight(method string) http.HandlerFunc {
 		allowAnyOrigin(h)
 		h.Set("Access-Control-Allow-Methods", method)
 		h.Set("Access-Control-Allow-Headers",
-			"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Range, apikey, X-Client-Info")
+			"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Range, apikey, "+
+				"X-Client-Info")
 		h.Set("Access-Control-Max-Age", "86400")
 		w.WriteHeader(http.StatusNoContent)
 	}

@@ -25,10 +25,10 @@ func (s *Server) registerResponses() {
 
 // ResponseFilter is embedded in the input of an operation that reads a form's responses.
 type ResponseFilter struct {
-	State  string `query:"state" enum:"partial,complete" doc:"Both, if it is not given."`
-	From   string `query:"from" doc:"Begun at this moment or later: a date, or RFC 3339."`
-	To     string `query:"to" doc:"Begun before this moment, or until the end of this day."`
-	Search string `query:"search" maxLength:"200" doc:"Text that is in one of the answers, as it stands, whatever the case of its letters."`
+	State  string `query:"state" enum:"partial,complete" doc:"State of the responses. Default: both."`
+	From   string `query:"from" doc:"Start of the range by start time, inclusive: a date or an RFC 3339 time."`
+	To     string `query:"to" doc:"End of the range by start time: a time, exclusive, or a date, inclusive."`
+	Search string `query:"search" maxLength:"200" doc:"Literal text contained in an answer, case-insensitive."`
 }
 
 func (f ResponseFilter) filter() form.Filter {
@@ -36,7 +36,7 @@ func (f ResponseFilter) filter() form.Filter {
 }
 
 var listResponses = Operation{
-	ID: "listResponses", Method: "GET", Path: "/forms/{formUUID}/responses", Summary: "List the responses to a form",
+	ID: "listResponses", Method: "GET", Path: "/forms/{formUUID}/responses", Summary: "List a form's responses",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
@@ -63,9 +63,9 @@ type responseInput struct {
 
 var getResponse = Operation{
 	ID: "getResponse", Method: "GET",
-	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Get a response to a form",
+	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Get a form response",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "Fields have the labels and types that they had when they were answered.",
+	Notes: "Fields have the labels and types of the time when they were answered.",
 }
 
 func (s *Server) getResponse(ctx context.Context, p *tenant.Project, in *responseInput) (form.Response, error) {
@@ -74,9 +74,9 @@ func (s *Server) getResponse(ctx context.Context, p *tenant.Project, in *respons
 
 var deleteResponse = Operation{
 	ID: "deleteResponse", Method: "DELETE",
-	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Delete a response to a form",
+	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Delete a form response",
 	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
-	Notes: "With its files. It makes room for another one where the form has a maximum.",
+	Notes: "Deletes its files too. Frees a place if the form has a maximum number of responses.",
 }
 
 func (s *Server) deleteResponse(ctx context.Context, p *tenant.Project, in *responseInput) (form.Response, error) {
@@ -90,7 +90,7 @@ func (s *Server) deleteResponse(ctx context.Context, p *tenant.Project, in *resp
 
 var getFormStatistics = Operation{
 	ID: "getFormStatistics", Method: "GET",
-	Path: "/forms/{formUUID}/statistics", Summary: "Get the statistics of a form's responses",
+	Path: "/forms/{formUUID}/statistics", Summary: "Get a form's response statistics",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
@@ -100,9 +100,11 @@ func (s *Server) getFormStatistics(ctx context.Context, p *tenant.Project, in *f
 
 var exportResponses = Operation{
 	ID: "exportResponses", Method: "GET",
-	Path: "/forms/{formUUID}/responses/export", Summary: "Export the responses to a form as CSV",
+	Path: "/forms/{formUUID}/responses/export", Summary: "Export a form's responses as CSV",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "UTF-8, a line of labels and then one for each response, oldest first; fields that are gone come last. Text that a spreadsheet would take for a formula, since it begins with `=`, `+`, `-` or `@`, gets a `'` before it.",
+	Notes: "UTF-8, with a line of labels followed by one line per response, oldest first; deleted fields are the " +
+		"last columns. Text that a spreadsheet would evaluate as a formula, because it begins with `=`, `+`, `-` " +
+		"or `@`, is prefixed with `'`.",
 }
 
 type exportResponsesInput struct {

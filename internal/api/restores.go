@@ -22,15 +22,17 @@ func (s *Server) registerRestores() {
 var restoreBackup = Operation{
 	ID: "restoreBackup", Method: "POST", Path: "/backups/{backupUUID}/restore", Summary: "Restore a backup",
 	Access: project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
-	Notes: "Answers at once with a pending restore, which is carried out in the background, into a database of its own. When that is found to hold what the backup held, it takes the place " +
-		"of the project's (`in_place`; needs the role of owner), while requests to the project wait for a moment, or becomes a new project (`new`). If anything fails, nothing has changed. One at a time for each project.",
+	Notes: "Returns a pending restore at once; the restore runs in the background, into a new database. After a " +
+		"comparison with the backup, the database replaces the project's (`in_place`; needs the role of owner), " +
+		"while requests to the project wait for a moment, or becomes a new project (`new`). If anything fails, " +
+		"nothing changes. Each project runs one restore at a time.",
 }
 
 type restoreBackupInput struct {
 	UUID uuid.UUID `path:"backupUUID" format:"uuid"`
 	Body struct {
 		Target string  `json:"target" enum:"in_place,new"`
-		Name   *string `json:"name,omitempty" minLength:"1" maxLength:"100" doc:"Of the new project."`
+		Name   *string `json:"name,omitempty" minLength:"1" maxLength:"100" doc:"Name of the new project."`
 	}
 }
 
@@ -75,9 +77,9 @@ func (s *Server) getRestore(ctx context.Context, p *tenant.Project, in *restoreI
 
 var deleteRestore = Operation{
 	ID: "deleteRestore", Method: "DELETE",
-	Path: "/restores/{restoreUUID}", Summary: "Let go of what a restore replaced",
+	Path: "/restores/{restoreUUID}", Summary: "Discard the pre-restore database",
 	Access: project(platform.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
-	Notes: "The database that the project had before, and its files, are removed in the background. What was restored stays.",
+	Notes: "Removes the database and files from before the restore in the background. The restored state remains.",
 }
 
 func (s *Server) deleteRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (platform.Restore, error) {
@@ -85,7 +87,7 @@ func (s *Server) deleteRestore(ctx context.Context, p *tenant.Project, in *resto
 }
 
 var listRestores = Operation{
-	ID: "listRestores", Method: "GET", Path: "/restores", Summary: "List restores of the project's backups",
+	ID: "listRestores", Method: "GET", Path: "/restores", Summary: "List restores",
 	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
 }
 
@@ -104,10 +106,11 @@ func (s *Server) listRestores(
 
 var undoRestore = Operation{
 	ID: "undoRestore", Method: "POST",
-	Path: "/restores/{restoreUUID}/undo", Summary: "Go back to what a restore replaced",
+	Path: "/restores/{restoreUUID}/undo", Summary: "Undo a restore",
 	Access: project(platform.Owner), Errors: ddlDeleteErrors, Timeout: longTimeout, Success: http.StatusOK,
-	Notes: "The database that the project had before, with its files and forms, takes its place again, while requests wait for a moment. What was restored, and all that has changed since, is kept for a week " +
-		"from now on; deleteRestore lets go of it.",
+	Notes: "Replaces the project's database, files and forms by those from before the restore; requests wait for a " +
+		"moment meanwhile. The restored state, including all changes since, is retained for a week; deleteRestore " +
+		"discards it.",
 }
 
 func (s *Server) undoRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (platform.Restore, error) {

@@ -123,7 +123,7 @@ func (r *rules) checkString(path string, s *huma.Schema, text string) {
 	case s.MaxLength != nil && length > *s.MaxLength:
 		r.fail(path, "too_long", "must be at most %d characters", *s.MaxLength)
 	case s.Format == "date-time" && !isTimestamp(text):
-		r.fail(path, "invalid_format", "must be a moment such as 2026-11-21T05:20:00Z")
+		r.fail(path, "invalid_format", "must be an RFC 3339 time such as 2026-11-21T05:20:00Z")
 	case s.Format == "uuid" && !isUUID(text):
 		r.fail(path, "invalid_format", "must be a UUID")
 	case len(s.Enum) > 0 && !slices.Contains(s.Enum, any(text)):

@@ -174,7 +174,7 @@ func (s *Server) keys() *token.Keyring { return s.keyring.Load() }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// ServeMux would redirect paths with empty or dotted segments, which name nothing.
 	if p := r.URL.Path; (p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/")) || strings.ContainsRune(p, '\\') {
-		Fail(w, r, http.StatusBadRequest, "invalid_path", "the path has an empty or a dotted part")
+		Fail(w, r, http.StatusBadRequest, "invalid_path", "the path has an empty or dotted segment")
 		return
 	}
 
@@ -186,12 +186,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	if allow := allowed(handler, r); allow != "" {
 		w.Header().Set("Allow", allow)
-		Fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path takes "+allow)
+		Fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path supports only "+allow)
 
 		return
 	}
 
-	Fail(w, r, http.StatusNotFound, "unknown_route", "there is no such route")
+	Fail(w, r, http.StatusNotFound, "unknown_route", "the route does not exist")
 }
 
 // redirectType is the type of the handler that ServeMux returns for a path that lacks the trailing

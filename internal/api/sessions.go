@@ -25,7 +25,7 @@ func (s *Server) registerSessions() {
 
 // tokens has the credentials of a session.
 type tokens struct {
-	Token            string    `json:"token" doc:"A JWT for the Authorization header."`
+	Token            string    `json:"token" doc:"JWT for the Authorization header."`
 	TokenType        string    `json:"tokenType" enum:"Bearer"`
 	ExpiresAt        time.Time `json:"expiresAt"`
 	RefreshToken     string    `json:"refreshToken"`
@@ -74,10 +74,11 @@ func clientOf(ctx context.Context) platform.Client {
 
 var refreshSession = Operation{
 	ID: "refreshSession", Method: "POST", Path: "/users/refresh",
-	Summary: "Renew a session's tokens", Access: anonymous,
+	Summary: "Refresh a session", Access: anonymous,
 	Errors: []int{400, 401, 422, 500}, Success: http.StatusOK,
-	Notes: "Answers as a log-in does. A refresh token is good for one renewal. One that is used again ends its session, since it may be in two hands; but for 10 seconds it is " +
-		"answered with the same new refresh token, so that a client that sent it twice, or lost the answer, goes on.",
+	Notes: "Returns the same as a log-in. A refresh token works once. Reusing it ends the session, since it may be " +
+		"stolen; within 10 seconds, however, the response repeats the new refresh token, for clients that sent the " +
+		"request twice or lost the response.",
 }
 
 type refreshSessionInput struct {
@@ -89,7 +90,7 @@ type refreshSessionInput struct {
 func (s *Server) refreshSession(ctx context.Context, in *refreshSessionInput) (signedInUser, error) {
 	id, generation, ok := token.ParseRefresh(s.refreshKey, in.Body.RefreshToken)
 	if !ok {
-		return signedInUser{}, fault.New(fault.Unauthenticated, "the refresh token is not valid").
+		return signedInUser{}, fault.New(fault.Unauthenticated, "the refresh token is invalid").
 			WithCode("invalid_token")
 	}
 
@@ -109,7 +110,7 @@ func (s *Server) refreshSession(ctx context.Context, in *refreshSessionInput) (s
 var logout = Operation{
 	ID: "logout", Method: "POST", Path: "/users/logout", Summary: "Log out", Access: signedIn,
 	Errors: []int{401, 500}, Success: http.StatusOK,
-	Notes: "Ends the session that the request is made in: neither its token nor its refresh token is taken any more.",
+	Notes: "Ends the session of the request: its access and refresh tokens become invalid.",
 }
 
 func (s *Server) logout(ctx context.Context, _ *struct{}) (platform.Session, error) {
@@ -141,7 +142,7 @@ func (s *Server) listSessions(
 }
 
 var deleteSession = Operation{
-	ID: "deleteSession", Method: "DELETE", Path: "/sessions/{sessionUUID}", Summary: "End one of your sessions",
+	ID: "deleteSession", Method: "DELETE", Path: "/sessions/{sessionUUID}", Summary: "End a session",
 	Access: signedIn, Errors: []int{400, 401, 404, 500},
 }
 
@@ -155,9 +156,9 @@ func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (pla
 }
 
 var deleteOtherSessions = Operation{
-	ID: "deleteOtherSessions", Method: "DELETE", Path: "/sessions", Summary: "End all your other sessions",
+	ID: "deleteOtherSessions", Method: "DELETE", Path: "/sessions", Summary: "End all other sessions",
 	Access: signedIn, Errors: []int{401, 500},
-	Notes: "The session that the request is made in goes on. `content` lists those that ended.",
+	Notes: "The session of the request continues. `content` lists the ended sessions.",
 }
 
 func (s *Server) deleteOtherSessions(ctx context.Context, _ *struct{}) ([]platform.Session, error) {

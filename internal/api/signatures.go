@@ -93,7 +93,7 @@ func (s *Server) isSignature(mac, method, path, payload string) bool {
 // authenticateSignature verifies the signature of the request's URL, and returns its payload and
 // the user who signed it.
 func (s *Server) authenticateSignature(ctx context.Context, r *http.Request) (*urlTerms, platform.Caller, error) {
-	refused := fault.New(fault.Unauthenticated, "the signature is not that of this URL").WithCode("invalid_signature")
+	refused := fault.New(fault.Unauthenticated, "the signature does not match the URL").WithCode("invalid_signature")
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet

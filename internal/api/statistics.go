@@ -17,7 +17,8 @@ var getStatistics = Operation{
 	ID: "getStatistics", Method: "GET",
 	Path: "/projects/{projectUUID}/statistics", Summary: "Get a project's statistics",
 	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "What the project's database holds and how it is used, as PostgreSQL itself counts it. Of tables, indexes and statements the first twenty.",
+	Notes: "Contents and usage of the project's database, as counted by PostgreSQL. Tables, indexes and statements " +
+		"are limited to the first twenty.",
 }
 
 // statistics has the statistics of a project.

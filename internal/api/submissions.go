@@ -44,9 +44,9 @@ type anySchema struct{}
 func (anySchema) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 
 var getPublicForm = Operation{
-	ID: "getPublicForm", Method: "GET", Path: "/forms/{formUUID}/public", Summary: "Get a form to fill in",
+	ID: "getPublicForm", Method: "GET", Path: "/forms/{formUUID}/public", Summary: "Get a form for filling in",
 	Access: publicForm, Errors: []int{400, 401, 404, 500},
-	Notes: "A form that takes no responses is shown to members only.",
+	Notes: "A form that accepts no responses is visible to members only.",
 }
 
 func (s *Server) getPublicForm(ctx context.Context, p *tenant.Project, in *formInput) (form.PublicForm, error) {
@@ -54,25 +54,27 @@ func (s *Server) getPublicForm(ctx context.Context, p *tenant.Project, in *formI
 }
 
 var createResponse = Operation{
-	ID: "createResponse", Method: "POST", Path: "/forms/{formUUID}/responses", Summary: "Fill in a form",
+	ID: "createResponse", Method: "POST", Path: "/forms/{formUUID}/responses", Summary: "Submit a form response",
 	Access: publicForm, Errors: []int{400, 401, 404, 409, 413, 422, 429, 500}, Grows: true,
-	Notes: "Every rule of every field is checked, unless the response is `partial`: then it is kept for 7 days, and `metadata.token` is the secret with which it goes on.\n\n" +
-		"A response with files is `multipart/form-data`: first the part `answers`, as JSON, then each file in a part named by its field's UUID. They go into the form's container, whose rules hold.",
+	Notes: "All rules of all fields are checked, unless the response is `partial`: then it is retained for 7 days, " +
+		"and `metadata.token` is the secret for continuing it.\n\nA response with files is `multipart/form-data`: " +
+		"first the part `answers`, as JSON, then each file in a part named by its field's UUID. Files are stored " +
+		"in the form's container, whose rules apply.",
 }
 
 type createResponseInput struct {
 	AttachedFiles
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
 	Body struct {
-		Answers form.Answers `json:"answers" doc:"By the field's UUID. Text for most types, numbers for number and rating, true or false for checkbox, a list of options for multiselect; null is no answer."`
-		Partial bool         `json:"partial,omitempty" doc:"Whether the response goes on later."`
+		Answers form.Answers `json:"answers" doc:"Answers by the field's UUID: text for most types, numbers for number and rating, true or false for checkbox, a list of options for multiselect; null is no answer."`
+		Partial bool         `json:"partial,omitempty" doc:"Whether the response will be continued."`
 		ProjectInBody
 	}
 }
 
 // receiptMetadata has the secret of a partial response, which is shown once.
 type receiptMetadata struct {
-	Token string `json:"token,omitempty" doc:"The secret with which a partial response goes on, which is shown now and never again."`
+	Token string `json:"token,omitempty" doc:"Secret for continuing a partial response. It is shown only in this response."`
 }
 
 func (s *Server) findFormToAnswer(ctx context.Context, p *tenant.Project, in *createResponseInput) error {
@@ -117,18 +119,19 @@ func receiptOf(r form.Receipt, token string) Answer[form.Receipt, receiptMetadat
 
 var updateResponse = Operation{
 	ID: "updateResponse", Method: "PUT",
-	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Go on with a partial response",
+	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Continue a partial response",
 	Access: publicForm, Errors: []int{400, 401, 404, 409, 422, 429, 500}, Grows: true,
-	Notes: "What the body does not name stays answered, null takes an answer back. Without `partial` the response is complete, and every rule of every field is checked.",
+	Notes: "Omitted answers stay unchanged; null removes an answer. Without `partial`, the response is completed, " +
+		"and all rules of all fields are checked.",
 }
 
 type updateResponseInput struct {
 	Form     uuid.UUID `path:"formUUID" format:"uuid"`
 	Response uuid.UUID `path:"responseUUID" format:"uuid"`
 	Body     struct {
-		Token   string       `json:"token" maxLength:"100" doc:"The secret from the answer that the response began with."`
-		Answers form.Answers `json:"answers,omitempty" doc:"As for a new response."`
-		Partial bool         `json:"partial,omitempty" doc:"Whether the response goes on later."`
+		Token   string       `json:"token" maxLength:"100" doc:"Secret from the creation of the response."`
+		Answers form.Answers `json:"answers,omitempty" doc:"Answers as for a new response."`
+		Partial bool         `json:"partial,omitempty" doc:"Whether the response will be continued."`
 		ProjectInBody
 	}
 }

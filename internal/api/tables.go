@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
@@ -23,14 +22,14 @@ func (s *Server) registerTables() {
 
 // tableMetadata has the UUID of a table, which the specified Table lacks.
 type tableMetadata struct {
-	UUID uuid.UUID `json:"uuid" doc:"Stays the same when the table is renamed."`
+	UUID uuid.UUID `json:"uuid" doc:"Stable across renames of the table."`
 }
 
 type oneTable = Answer[schema.Table, tableMetadata]
 
 // detailedMetadata has the properties of a table that the specified Table lacks.
 type detailedMetadata struct {
-	UUID uuid.UUID `json:"uuid" doc:"Stays the same when the table is renamed."`
+	UUID uuid.UUID `json:"uuid" doc:"Stable across renames of the table."`
 	schema.TableDetails
 }
 
@@ -53,7 +52,8 @@ func tableOf(p *tenant.Project, t schema.Table) oneTable {
 var createTable = Operation{
 	ID: "createTable", Method: "POST", Path: "/tables", Summary: "Create a table",
 	Access: project(platform.Developer), Errors: createErrors, Timeout: longTimeout,
-	Notes: "A new table is closed to the project's own users: row level security is on, and no policy exists.",
+	Notes: "A new table is closed: row level security is on and no policy exists, so the project's users have no " +
+		"access.",
 }
 
 type createTableInput struct {
@@ -65,7 +65,7 @@ type createTableBody struct {
 	Schema      string                 `json:"schema,omitempty" default:"public"`
 	Columns     []schema.NewColumn     `json:"columns" minItems:"1" maxItems:"1600"`
 	Comment     string                 `json:"comment,omitempty" maxLength:"10000"`
-	Constraints []schema.NewConstraint `json:"constraints,omitempty" maxItems:"100" doc:"What is not of one column alone: keys of several, checks."`
+	Constraints []schema.NewConstraint `json:"constraints,omitempty" maxItems:"100" doc:"Constraints on several columns: keys, foreign keys, checks."`
 	ProjectInBody
 }
 
@@ -125,7 +125,7 @@ var getTable = Operation{
 }
 
 type tableInput struct {
-	Table string `path:"tableUUID" maxLength:"200" doc:"The table's full name, its id, or its UUID."`
+	Table string `path:"tableUUID" maxLength:"200" doc:"Full name, ID or UUID of the table."`
 }
 
 func (in *tableInput) table() string { return in.Table }
@@ -147,7 +147,7 @@ func (s *Server) getTable(ctx context.Context, p *tenant.Project, in *tableInput
 var renameTable = Operation{
 	ID: "renameTable", Method: "PUT", Path: "/tables/{tableUUID}/rename", Summary: "Rename a table",
 	Access: project(platform.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout,
-	Notes: "The table stays in its schema, and keeps its id and UUID.",
+	Notes: "The table stays in its schema and keeps its ID and UUID.",
 }
 
 type renameTableInput struct {
@@ -165,30 +165,26 @@ func (s *Server) renameTable(ctx context.Context, p *tenant.Project, in *renameT
 
 var updateTable = Operation{
 	ID: "updateTable", Method: "PUT",
-	Path: "/tables/{tableUUID}", Summary: "Change a table's comment or row level security",
+	Path: "/tables/{tableUUID}", Summary: "Update a table",
 	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
-	Notes: "To switch row level security off needs `confirm`: all rows are then open to whoever may use the table. Its name is changed by renameTable.",
+	Notes: "Changes the comment or row level security. Switching row level security off needs `confirm`: all rows " +
+		"become accessible to all roles with privileges on the table. renameTable changes the name.",
 }
 
 type updateTableInput struct {
 	tableInput
 	Body struct {
-		Comment          *string `json:"comment,omitempty" maxLength:"10000" doc:"Empty takes it back."`
+		Comment          *string `json:"comment,omitempty" maxLength:"10000" doc:"Empty removes the comment."`
 		RowLevelSecurity *bool   `json:"row_level_security,omitempty"`
 		Confirm          bool    `json:"confirm,omitempty"`
 		ProjectInBody
 	}
 }
 
-// errNothingToChange returns the failure of an update that changes nothing.
-func errNothingToChange() error {
-	return fault.New(fault.Unprocessable, "the body names nothing to change").WithCode("required")
-}
-
 func (s *Server) updateTable(ctx context.Context, p *tenant.Project, in *updateTableInput) (detailedTable, error) {
 	b := in.Body
 	if b.Comment == nil && b.RowLevelSecurity == nil {
-		return detailedTable{}, errNothingToChange()
+		return detailedTable{}, errNothingToChange("required")
 	}
 
 	t, err := schema.UpdateTable(ctx, p.Owner(), p.UUID, in.Table, schema.TableUpdate{Comment: b.Comment,
@@ -199,7 +195,8 @@ func (s *Server) updateTable(ctx context.Context, p *tenant.Project, in *updateT
 var duplicateTable = Operation{
 	ID: "duplicateTable", Method: "POST", Path: "/tables/{tableUUID}/duplicate", Summary: "Duplicate a table",
 	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: true,
-	Notes: "The new table has the columns, defaults, constraints, indexes and comments of the other one, sequences of its own, and its rows if asked. It is closed: policies, grants and triggers are not copied.",
+	Notes: "The new table has the columns, defaults, constraints, indexes and comments of the original, its own " +
+		"sequences, and the rows if requested. It is closed: policies, grants and triggers are not copied.",
 }
 
 type duplicateTableInput struct {
@@ -221,12 +218,12 @@ func (s *Server) duplicateTable(
 var deleteTable = Operation{
 	ID: "deleteTable", Method: "DELETE", Path: "/tables/{tableUUID}", Summary: "Delete a table",
 	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout, Destructive: true,
-	Notes: "What others depend on is not deleted, and `metadata.dependents` names them, unless `cascade` says that they go too.",
+	Notes: "A table with dependents is not deleted, and `metadata.dependents` lists them, unless `cascade` is true.",
 }
 
 // CascadeQuery is embedded in the input of a deletion that may delete dependents.
 type CascadeQuery struct {
-	Cascade string `query:"cascade" enum:"true,false" default:"false" doc:"Whether what depends on it goes too."`
+	Cascade string `query:"cascade" enum:"true,false" default:"false" doc:"Whether to delete dependents too."`
 }
 
 func (q CascadeQuery) cascade() bool { return q.Cascade == "true" }
@@ -238,12 +235,12 @@ type deleteTableInput struct {
 
 // deletedMetadata lists the dependents that were deleted too.
 type deletedMetadata struct {
-	Deleted []schema.Dependent `json:"deleted" nullable:"false" doc:"What depended on it and went too."`
+	Deleted []schema.Dependent `json:"deleted" nullable:"false" doc:"Dependents that were deleted too."`
 }
 
 type deletedTableMetadata struct {
 	UUID    uuid.UUID          `json:"uuid"`
-	Deleted []schema.Dependent `json:"deleted" nullable:"false" doc:"What depended on it and went too."`
+	Deleted []schema.Dependent `json:"deleted" nullable:"false" doc:"Dependents that were deleted too."`
 }
 
 func (s *Server) deleteTable(

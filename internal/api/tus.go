@@ -41,7 +41,8 @@ func (s *Server) registerTus() {
 			h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
 			h.Set("Access-Control-Allow-Methods", "POST, HEAD, PATCH, DELETE")
 			h.Set("Access-Control-Allow-Headers",
-				"Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Concat, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-Project")
+				"Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Concat, Upload-Defer-Length, "+
+					"Upload-Length, Upload-Metadata, Upload-Offset, X-Project")
 			h.Set("Access-Control-Max-Age", "86400")
 			w.WriteHeader(http.StatusNoContent)
 		})
@@ -54,7 +55,8 @@ func tusHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Access-Control-Allow-Origin", "*") // requests carry a token, never a cookie
 	h.Set("Access-Control-Expose-Headers",
-		"Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Concat, Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id")
+		"Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Concat, "+
+			"Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id")
 }
 
 // TusVersion is embedded in the input of a tus request.
@@ -131,11 +133,11 @@ func (s *Server) createTusUpload(ctx context.Context, p *tenant.Project, in *cre
 
 	if concat.Of != nil && (in.Length >= 0 || in.Deferred != "") {
 		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "not_applicable",
-			"follows from the uploads that the file is made of")
+			"must be omitted for a concatenation")
 	}
 	if concat.Of == nil && (in.Length < 0) != (in.Deferred == "1") {
 		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "required",
-			"is required unless Upload-Defer-Length is 1, and then not taken")
+			"is required unless Upload-Defer-Length is 1, and must be omitted then")
 	}
 
 	metadata, err := tusMetadata(in.Metadata)
@@ -180,7 +182,7 @@ func tusMetadata(header string) (map[string]string, error) {
 		text, err := base64.StdEncoding.DecodeString(value)
 		if err != nil {
 			return nil, fault.OnField(fault.Invalid, "Upload-Metadata", "invalid_format",
-				"must be pairs of a key and a value in base64")
+				"must be pairs of a key and a base64 value")
 		}
 
 		metadata[key] = string(text)

@@ -144,7 +144,7 @@ func malformedMultipart(err error) error {
 		return errTooSlow(err)
 	}
 
-	return fault.New(fault.Invalid, "the body is not whole, or no multipart/form-data").
+	return fault.New(fault.Invalid, "the body is truncated or not valid multipart/form-data").
 		WithCode("malformed_multipart").Because(err)
 }
 
@@ -153,7 +153,7 @@ func incompleteBody(err error) error {
 	if errors.Is(err, httpx.ErrTooSlow) {
 		return errTooSlow(err)
 	}
-	return fault.New(fault.Invalid, "the body did not arrive").WithCode("incomplete_body").Because(err)
+	return fault.New(fault.Invalid, "the body is incomplete").WithCode("incomplete_body").Because(err)
 }
 
 func errTooSlow(err error) error {
@@ -182,7 +182,7 @@ func newPacedBody(w http.ResponseWriter, r *http.Request, remaining int) *pacedB
 
 func (a *pacedBody) Read(b []byte) (int, error) {
 	if a.remaining == 0 {
-		return 0, errors.New("too many bytes beside the file")
+		return 0, errors.New("form overhead too large")
 	}
 
 	if a.remaining > 0 {

@@ -40,9 +40,10 @@ func (s *Server) registerUsers() {
 var createUser = Operation{
 	ID: "createUser", Method: "POST", Path: "/users", Summary: "Create a user",
 	Access: optionalUser, Errors: []int{400, 429, 500},
-	Notes: "The user gets an organization of their own, and is signed in. The first user of an instance becomes its administrator if the request comes straight from the " +
-		"machine that it runs on, or carries the set-up token that the server printed. " +
-		"Where sign-up is closed, only that user, those whom an administrator makes, with a bearer token, and those who are invited are taken.",
+	Notes: "Creates a personal organization for the user and signs the user in. The first user of an instance " +
+		"becomes its administrator if the request comes directly from the machine that runs the server, or carries " +
+		"the set-up token that the server printed. If sign-up is closed, only that user, invited users, and users " +
+		"created by an administrator with a bearer token are accepted.",
 }
 
 type createUserInput struct {
@@ -53,7 +54,7 @@ type createUserInput struct {
 		Bio        string `json:"bio,omitempty" maxLength:"500"`
 		SetupToken string `json:"setup_token,omitempty" maxLength:"100"`
 
-		InvitationToken string `json:"invitation_token,omitempty" maxLength:"200" doc:"From the link in an invitation to this address."`
+		InvitationToken string `json:"invitation_token,omitempty" maxLength:"200" doc:"Token from the link in an invitation to this address."`
 	}
 }
 
@@ -118,7 +119,7 @@ func (s *Server) checkSignUpOpen(ctx context.Context, claim bool, invitation uui
 		return err
 	}
 
-	closed := fault.New(fault.Invalid, "this server takes no sign-ups").WithCode("sign_up_closed")
+	closed := fault.New(fault.Invalid, "sign-up is closed on this server").WithCode("sign_up_closed")
 	if !claim {
 		return closed
 	}
@@ -142,14 +143,15 @@ func (s *Server) mayClaimInstance(ctx context.Context, setupToken string) bool {
 var login = Operation{
 	ID: "login", Method: "POST", Path: "/users/login", Summary: "Log in", Access: anonymous,
 	Errors: []int{400, 401, 429, 500}, Success: http.StatusOK,
-	Notes: "The token is in the metadata and in the answer's Authorization header. Of a user with a second factor the right password alone is 401, `second_factor_required`.",
+	Notes: "The access token is in the metadata and in the Authorization header of the response. If the user has a " +
+		"second factor, the correct password without `code` fails with 401, `second_factor_required`.",
 }
 
 type loginInput struct {
 	Body struct {
 		Email    string `json:"email"`
 		Password string `json:"password"`
-		Code     string `json:"code,omitempty" maxLength:"64" doc:"Of the user's second factor, if there is one: six digits of the app, or a recovery code."`
+		Code     string `json:"code,omitempty" maxLength:"64" doc:"Code of the user's second factor, if any: six digits from the app, or a recovery code."`
 	}
 }
 
@@ -250,9 +252,10 @@ func (s *Server) rememberNetwork(ctx context.Context, store *platform.Store, use
 }
 
 var updateUser = Operation{
-	ID: "updateUser", Method: "PUT", Path: "/users/{userUUID}", Summary: "Change a user",
+	ID: "updateUser", Method: "PUT", Path: "/users/{userUUID}", Summary: "Update a user",
 	Access: signedIn, Errors: specifiedBodyErrors,
-	Notes: "Users change themselves, an administrator anyone. What the body does not name stays as it is. A new password ends every other session of the user.",
+	Notes: "Users can update themselves; administrators can update anyone. Omitted members stay unchanged. A new " +
+		"password ends all other sessions of the user.",
 }
 
 type updateUserInput struct {
@@ -272,7 +275,7 @@ func (s *Server) mayUpdateUser(ctx context.Context, in *updateUserInput) error {
 		return nil
 	}
 
-	other := fault.New(fault.Unauthenticated, "this is not you").WithCode("not_yourself")
+	other := fault.New(fault.Unauthenticated, "you can update only your own user").WithCode("not_yourself")
 	if !c.Administrator {
 		return other
 	}
@@ -292,8 +295,7 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserInput) (platform.
 
 	b := in.Body
 	if b.Username == nil && b.Email == nil && b.Password == nil && b.Bio == nil {
-		return platform.User{}, fault.New(fault.Unprocessable, "the body names nothing that can be changed").
-			WithCode("nothing_to_change")
+		return platform.User{}, errNothingToChange("nothing_to_change")
 	}
 
 	cleaned, err := s.platform.GetUser(ctx, in.UUID)
@@ -361,7 +363,7 @@ func (s *Server) saveUser(
 }
 
 var getAccount = Operation{
-	ID: "getAccount", Method: "GET", Path: "/users/me", Summary: "Get yourself",
+	ID: "getAccount", Method: "GET", Path: "/users/me", Summary: "Get your account",
 	Access: signedInOrToken, Errors: []int{401, 500},
 }
 

@@ -36,14 +36,14 @@ var rawBodyContent = map[string]*huma.MediaType{"*/*": {Schema: &huma.Schema{Typ
 func (s *RawBody) beginRawBody(w http.ResponseWriter, r *http.Request) error {
 	if r.Header.Get("Content-Range") != "" { // a partial body, which must not replace the whole file
 		return fault.OnField(fault.Invalid, "Content-Range", "not_applicable",
-			"is not known here: the body is the whole")
+			"is not supported: the body must be the whole file")
 	}
 
 	claim := r.Header.Get("Content-Type")
 	switch media, _, _ := mime.ParseMediaType(claim); media {
 	case "multipart/form-data":
 		return fault.OnField(fault.Invalid, "Content-Type", "unknown",
-			"must be the file's own: the body is the file, and no form")
+			"must be the type of the file: the body is the file, not a form")
 	case "application/x-www-form-urlencoded": // default of curl
 		claim = ""
 	}
@@ -66,19 +66,20 @@ func (s *RawBody) Read(b []byte) (int, error) {
 
 var writeFile = Operation{
 	ID: "writeFile", Method: "PUT",
-	Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Write a file under its name",
+	Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Write a file by name",
 	Access: projectInPath(platform.Developer).orSigned(), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
-	Notes: "The body is the file. If there is one of that name, its bytes are replaced in one step: whoever reads meanwhile gets the old file or the new one. " +
-		"`If-None-Match: *` makes a new file only, `If-Match` with the file's ETag replaces those bytes only.",
+	Notes: "The body is the file. An existing file of that name is replaced atomically: concurrent readers get the " +
+		"old or the new bytes. `If-None-Match: *` only creates a new file; `If-Match` with the file's ETag only " +
+		"replaces those bytes.",
 }
 
 type writeFileInput struct {
 	Project      uuid.UUID `path:"projectUUID" format:"uuid"`
 	Container    uuid.UUID `path:"containerUUID" format:"uuid"`
 	Name         string    `path:"fullFileName"`
-	IfMatch      string    `header:"If-Match" doc:"ETag of the bytes to replace."`
-	IfNoneMatch  string    `header:"If-None-Match" doc:"* makes a new file only."`
-	IfUnmodified string    `header:"If-Unmodified-Since" doc:"When the bytes to replace were last modified; without If-Match."`
+	IfMatch      string    `header:"If-Match" doc:"ETag of the file to replace."`
+	IfNoneMatch  string    `header:"If-None-Match" doc:"* requires that the file does not exist."`
+	IfUnmodified string    `header:"If-Unmodified-Since" doc:"Modification time of the file to replace; ignored with If-Match."`
 	RawBody
 }
 
@@ -121,13 +122,13 @@ func (in *writeFileInput) check(present *object.File) error {
 	since, undated := http.ParseTime(in.IfUnmodified)
 	switch {
 	case in.IfMatch != "" && (present == nil || !matchesETag([]string{in.IfMatch}, present.ETag(), false)):
-		return fault.OnField(fault.Precondition, "If-Match", "changed", "names other bytes than those of the file")
+		return fault.OnField(fault.Precondition, "If-Match", "changed", "does not match the file")
 	case in.IfNoneMatch != "" && present != nil && matchesETag([]string{in.IfNoneMatch}, present.ETag(), true):
 		return fault.OnField(fault.Precondition, "If-None-Match", "changed",
-			"names the bytes of the file that is there")
+			"matches the existing file")
 	case in.IfMatch == "" && undated == nil && present != nil && present.UpdatedAt.Truncate(time.Second).After(since):
 		return fault.OnField(fault.Precondition, "If-Unmodified-Since", "changed",
-			"is before the file that is there was modified")
+			"is before the modification of the existing file")
 	}
 
 	return nil
@@ -135,8 +136,8 @@ func (in *writeFileInput) check(present *object.File) error {
 
 // fileMetadata has the fields that the specified File lacks.
 type fileMetadata struct {
-	SHA256 string `json:"sha256" doc:"Of the bytes, in hexadecimal."`
-	ETag   string `json:"etag" doc:"Of the bytes: what a download answers with."`
+	SHA256 string `json:"sha256" doc:"SHA-256 of the bytes, in hexadecimal."`
+	ETag   string `json:"etag" doc:"ETag of the bytes, as in downloads."`
 }
 
 type fileAnswer = Answer[object.File, fileMetadata]
