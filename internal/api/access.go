@@ -157,7 +157,7 @@ func (a Access) identify(ctx context.Context, s *Server, r *http.Request) (platf
 
 		return c, err
 	case a.kind == kindPublicProject && noCredentials:
-		return s.admitAnonymous(ctx, r, platform.Caller{})
+		return s.admitPublic(ctx, r, platform.Caller{})
 	case a.isRespondent(r):
 		return s.authenticateRespondent(ctx, r)
 	}
@@ -167,30 +167,30 @@ func (a Access) identify(ctx context.Context, s *Server, r *http.Request) (platf
 		return c, err
 	}
 
-	return s.admitAnonymous(ctx, r, c)
+	return s.admitPublic(ctx, r, c)
 }
 
-// admitAnonymous lets an anonymous caller into the project of the path, without a role, if the
-// project is active. It skips the status query if the project's database is connected, since only
-// active projects are. The database itself holds what is public.
-func (s *Server) admitAnonymous(ctx context.Context, r *http.Request, caller platform.Caller) (platform.Caller, error) {
+// admitPublic admits the caller to the public parts of the project in the path, without a role, if
+// the project is active. It skips the status query if the project's database is connected, since
+// only active projects are. Grants and container settings in the database limit the access.
+func (s *Server) admitPublic(ctx context.Context, r *http.Request, c platform.Caller) (platform.Caller, error) {
 	id := optionalUUID(r.PathValue("projectUUID"))
 	if !id.Valid {
-		return caller, nil
+		return c, nil
 	}
 
 	if s.projects.Connected(id.UUID) {
-		caller.Project = id
-		return caller, nil
+		c.Project = id
+		return c, nil
 	}
 
 	status, err := s.platform.ProjectStatus(ctx, id.UUID)
 	if fault.Is(err, fault.NotFound) || (err == nil && status != platform.Active) {
-		return caller, nil
+		return c, nil
 	}
 
-	caller.Project = id
-	return caller, err
+	c.Project = id
+	return c, err
 }
 
 // scope returns the target that the request names, or none if its name is malformed; binding the
@@ -247,13 +247,14 @@ func (a Access) authorize(ctx context.Context, s *Server) (*tenant.Project, erro
 }
 
 // errNotFound returns the failure for a project that does not exist or is not visible to the
-// caller.
+// caller. Its text equals that of package pg for a missing row, so that callers cannot tell the two
+// apart.
 func (a Access) errNotFound() *fault.Error {
 	if a.kind == kindProjectHeader {
 		return fault.OnField(fault.Unauthenticated, "X-Project", "unknown_project",
 			"is not the UUID of a project that you can access")
 	}
-	return fault.New(fault.NotFound, "the requested entity does not exist")
+	return fault.New(fault.NotFound, "there is no such thing")
 }
 
 func errPaused() *fault.Error {

@@ -21,7 +21,7 @@ import (
 const (
 	maxBody          = 1 << 20  // bytes of a JSON body
 	maxAnonymousBody = 16 << 10 // bytes of a JSON body that anonymous callers may send
-	maxValues        = 60_000   // maximum number of JSON values kept from a body
+	maxValues        = 60_000   // JSON values parsed from a body
 	bodyReadTimeout  = 30 * time.Second
 
 	uncountedBody = 16 << 10 // bytes of a body that do not count against the budget
@@ -173,7 +173,7 @@ type shape struct {
 	kind     string            // JSON type of the schema; "" keeps any value as text
 	members  map[string]*shape // members of an object; nil keeps all
 	items    *shape            // items of an array
-	maxItems int               // maximum number of items, for which one more is kept, to detect the excess
+	maxItems int               // the parser keeps one more item, to detect the excess
 }
 
 var anyValue = &shape{}

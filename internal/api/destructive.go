@@ -20,7 +20,7 @@ import (
 
 // Time that a request waits for its backup.
 const (
-	defaultBackupWait = 20 * time.Second // default
+	defaultBackupWait = 20 * time.Second
 	// Together with the timeout of a long operation, it stays below the idle limit of a connection.
 	maxBackupWait = 25 * time.Second
 )

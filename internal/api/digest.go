@@ -63,7 +63,6 @@ func checkSameFiles(in digestedInput, first *digest) error {
 	}
 
 	running := in.startDigest()
-
 	if err := in.rereadBody(first.Size + 1); err != nil {
 		return err
 	}

@@ -138,7 +138,7 @@ func (rt *route) runOnce(
 	}
 
 	if err := rt.platform.KeepAnswer(cleanup, key, answer.Status, sealed); err != nil {
-		// the change is committed, so the client gets the response
+		// the change is committed, so it is reported to the client
 		rt.log.Error("store response for Idempotency-Key", "error", err)
 	}
 

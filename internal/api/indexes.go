@@ -56,7 +56,7 @@ func (s *Server) getIndex(ctx context.Context, p *tenant.Project, in *indexInput
 
 	i := slices.IndexFunc(all, func(x schema.Index) bool { return x.Name == in.Index })
 	if i < 0 {
-		return schema.Index{}, fault.New(fault.NotFound, "the index does not exist")
+		return schema.Index{}, fault.New(fault.NotFound, "there is no such index")
 	}
 
 	return all[i], nil

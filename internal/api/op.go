@@ -55,8 +55,8 @@ var (
 )
 
 const (
-	defaultTimeout = 10 * time.Second // default timeout of an operation
-	longTimeout    = 30 * time.Second // timeout of schema changes and other long operations
+	defaultTimeout = 10 * time.Second // of an operation
+	longTimeout    = 30 * time.Second // of schema changes and other long operations
 )
 
 // Answer is the result of an operation that returns metadata or headers beside its content. Other
@@ -118,7 +118,7 @@ type route struct {
 	attachedFiles bool // files may accompany the JSON body
 	output        reflect.Type
 
-	reader *route // GET route of the same path; nil if there is none
+	reader *route // GET route of the same path; nil if none
 
 	run    func(ctx context.Context, p *tenant.Project, input any) (any, error)
 	exists func(ctx context.Context, p *tenant.Project, input any) error // nil: no existence check

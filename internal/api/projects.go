@@ -64,7 +64,7 @@ func (s *Server) targetOrganization(ctx context.Context, named *uuid.UUID) (uuid
 	role, err := s.platform.RoleIn(ctx, organization, user.UUID)
 	if fault.Is(err, fault.NotFound) {
 		return uuid.Nil, fault.OnField(fault.Unprocessable, "organization_uuid", "not_found",
-			"is not the UUID of an organization that you belong to")
+			"must name one of your organizations")
 	}
 	if err != nil {
 		return uuid.Nil, err
@@ -76,7 +76,7 @@ func (s *Server) targetOrganization(ctx context.Context, named *uuid.UUID) (uuid
 			WithCode("token_not_allowed")
 	}
 	if role = caller(ctx).AtMost(role); !role.AtLeast(platform.Admin) {
-		return uuid.Nil, fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s", platform.Admin, role)
+		return uuid.Nil, fault.New(fault.Forbidden, "requires the role of %s, yours is %s", platform.Admin, role)
 	}
 
 	return organization, nil

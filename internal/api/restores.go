@@ -55,7 +55,7 @@ func (s *Server) restoreBackup(
 	}
 
 	if !c.Role.AtLeast(platform.Owner) {
-		return platform.Restore{}, fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s",
+		return platform.Restore{}, fault.New(fault.Forbidden, "requires the role of %s, yours is %s",
 			platform.Owner, c.Role)
 	}
 
