@@ -17,78 +17,92 @@ import (
 	"socle/internal/token"
 )
 
-// Access says who may call an operation. There is no way to a project but through it.
+// Access is the rule for who may call an operation. Every request reaches a project through it.
 type Access struct {
-	by      source
-	role    platform.Role // the least role, where a project is named
-	paused  bool          // also in a project that is paused
-	deleted bool          // also in one that is deleted, which is not there for any other operation
-	tokens  bool          // personal access tokens are taken, where they are not anyway
-	signed  bool          // also by a signed URL
+	kind         accessKind
+	role         platform.Role // minimum role, if the target has roles
+	allowPaused  bool          // a paused project is accepted
+	allowDeleted bool          // a deleted project is accepted; all other operations answer that it does not exist
+	allowTokens  bool          // personal access tokens are accepted, where the kind alone excludes them
+	allowSigned  bool          // a signed URL is accepted
 }
 
-type source int
+type accessKind int
 
 const (
-	byNobody       source = iota // anyone may call, and nobody is asked who they are
-	byWhoever                    // anyone may call, and whoever says who they are is known
-	byToken                      // whoever is signed in: it is about their account
-	byHeader                     // X-Project names the project
-	byPath                       // the path names the project
-	byForm                       // the path names a form of the project
-	byAddress                    // the path names the project, and strangers are let in to what is public
-	byVisitor                    // the path names a form, and those who fill it in are let in
-	byOrganization               // the path names the organization
-	byInstance                   // nothing is named: the whole instance is meant
+	kindAnonymous     accessKind = iota // anyone; credentials are ignored
+	kindOptionalUser                    // anyone; valid credentials identify the caller
+	kindUser                            // a signed-in user, about their own account
+	kindProjectHeader                   // members of the project that X-Project names
+	kindProjectPath                     // members of the project that the path names
+	kindProjectForm                     // members of the project whose form the path names
+	// members of the project that the path names; anonymous callers see its public parts
+	kindPublicProject
+	kindPublicForm   // members of the project whose form the path names, and respondents to the form
+	kindOrganization // members of the organization that the path names
+	kindInstance     // administrators of the instance
 )
 
 var (
-	anyone          = Access{by: byNobody}
-	whoever         = Access{by: byWhoever}
-	signedIn        = Access{by: byToken}
-	administrator   = Access{by: byInstance, role: platform.Administrator}
-	signedInOrToken = Access{by: byToken, tokens: true} // whoever is signed in, or shows a personal access token
+	anonymous       = Access{kind: kindAnonymous}
+	optionalUser    = Access{kind: kindOptionalUser}
+	signedIn        = Access{kind: kindUser}
+	administrator   = Access{kind: kindInstance, role: platform.Administrator}
+	signedInOrToken = Access{kind: kindUser, allowTokens: true} // a session or a personal access token
 )
 
-// project is for members, of that role or a higher one, of the organization of the project that X-Project names.
-func project(least platform.Role) Access { return Access{by: byHeader, role: least} }
+// project admits members of the organization that owns the project named by X-Project, with at
+// least the given role.
+func project(minimum platform.Role) Access { return Access{kind: kindProjectHeader, role: minimum} }
 
-// projectInPath is project with the project named by the path's projectUUID.
-func projectInPath(least platform.Role) Access { return Access{by: byPath, role: least} }
+// projectInPath is [project] with the project named by projectUUID in the path.
+func projectInPath(minimum platform.Role) Access { return Access{kind: kindProjectPath, role: minimum} }
 
-// projectOfForm is project with the project named by a form of its own: the path's formUUID.
-func projectOfForm(least platform.Role) Access { return Access{by: byForm, role: least} }
+// projectOfForm is [project] with the project that owns the form named by formUUID in the path.
+func projectOfForm(minimum platform.Role) Access { return Access{kind: kindProjectForm, role: minimum} }
 
-// publicProject is projectInPath for an operation that has something for strangers too: it runs for anyone, and looks
-// at the caller's role itself.
-func publicProject(least platform.Role) Access { return Access{by: byAddress, role: least} }
-
-// evenPaused is a for an operation that a paused project has too.
-func (a Access) evenPaused() Access { a.paused = true; return a }
-
-// evenDeleted is a for an operation that a deleted project has too.
-func (a Access) evenDeleted() Access { a.deleted = true; return a }
-
-// inProject reports whether the operation acts in a project.
-func (a Access) inProject() bool { return a.by >= byHeader && a.by <= byVisitor }
-
-// organizationInPath is for members, of that role or a higher one, of the organization that the path's organizationUUID names.
-func organizationInPath(least platform.Role) Access { return Access{by: byOrganization, role: least} }
-
-// projectHeader is what an operation with byHeader takes beside its own input.
-type projectHeader struct {
-	Project uuid.UUID `header:"X-Project" required:"true" format:"uuid" doc:"The project that the request acts in."`
+// publicProject is [projectInPath] for an operation with a public part. It admits anyone; the
+// handler checks the caller's role.
+func publicProject(minimum platform.Role) Access {
+	return Access{kind: kindPublicProject, role: minimum}
 }
 
-// params returns the parameters that the access itself takes.
+// orPaused also accepts a paused project.
+func (a Access) orPaused() Access { a.allowPaused = true; return a }
+
+// orDeleted also accepts a deleted project.
+func (a Access) orDeleted() Access { a.allowDeleted = true; return a }
+
+// inProject reports whether the operation acts in a project.
+func (a Access) inProject() bool {
+	switch a.kind {
+	case kindProjectHeader, kindProjectPath, kindProjectForm, kindPublicProject, kindPublicForm:
+		return true
+	}
+
+	return false
+}
+
+// organizationInPath admits members, with at least the given role, of the organization named by
+// organizationUUID in the path.
+func organizationInPath(minimum platform.Role) Access {
+	return Access{kind: kindOrganization, role: minimum}
+}
+
+// projectHeader is the parameter that kindProjectHeader adds to the input of an operation.
+type projectHeader struct {
+	Project uuid.UUID `header:"X-Project" required:"true" format:"uuid" doc:"UUID of the project."`
+}
+
+// params returns the parameters that the access adds to the operation.
 func (a Access) params(registry huma.Registry) []param {
-	if a.by != byHeader {
+	if a.kind != kindProjectHeader {
 		return nil
 	}
 
 	params := paramsOf(registry, reflect.TypeFor[projectHeader]())
 	for i := range params {
-		params[i].index = nil // read by authenticate; here it is only judged
+		params[i].index = nil // validated here; authenticate reads the value
 	}
 
 	return params
@@ -96,30 +110,30 @@ func (a Access) params(registry huma.Registry) []param {
 
 type callerKey struct{}
 
-// caller returns who makes the request. An operation that anyone may call has nobody.
+// caller returns the caller of the request: the zero Caller if anonymous.
 func caller(ctx context.Context) platform.Caller {
 	c, _ := ctx.Value(callerKey{}).(platform.Caller)
 	return c
 }
 
-// authenticate finds out who asks, as the database has it now, and returns a context that knows. Nobody and
-// a token that does not hold cost no connection.
+// authenticate identifies the caller from the database and returns a context that holds the caller.
+// A request without credentials, or with an invalid token, takes no database connection.
 func (a Access) authenticate(ctx context.Context, s *Server, r *http.Request) (context.Context, error) {
 	var c platform.Caller
 	var err error
-	if a.bySignature(r) {
-		var of *signed
-		of, c, err = s.signer(ctx, r)
-		ctx = context.WithValue(ctx, signedKey{}, of)
+	if a.hasSignature(r) {
+		var signed *urlTerms
+		signed, c, err = s.authenticateSignature(ctx, r)
+		ctx = context.WithValue(ctx, urlTermsKey{}, signed)
 	} else {
-		c, err = a.caller(ctx, s, r)
+		c, err = a.identify(ctx, s, r)
 	}
 
 	if err != nil {
 		return nil, err
 	}
 
-	if c.Status == platform.Deleted && !a.deleted {
+	if c.Status == platform.Deleted && !a.allowDeleted {
 		c.Project, c.Role, c.Status = uuid.NullUUID{}, 0, ""
 	}
 
@@ -129,68 +143,69 @@ func (a Access) authenticate(ctx context.Context, s *Server, r *http.Request) (c
 	return context.WithValue(ctx, callerKey{}, c), nil
 }
 
-// caller returns who asks, the zero Caller for nobody.
-func (a Access) caller(ctx context.Context, s *Server, r *http.Request) (platform.Caller, error) {
-	nameless := len(r.Header.Values("Authorization")) == 0
+// identify returns the caller: the zero Caller if anonymous.
+func (a Access) identify(ctx context.Context, s *Server, r *http.Request) (platform.Caller, error) {
+	noCredentials := len(r.Header.Values("Authorization")) == 0
 	switch {
-	case a.by == byNobody, a.by == byWhoever && nameless:
+	case a.kind == kindAnonymous, a.kind == kindOptionalUser && noCredentials:
 		return platform.Caller{}, nil
-	case a.by == byWhoever:
-		c, err := s.authenticate(ctx, r, platform.Scope{})
-		if fault.Is(err, fault.Unauthenticated) { // a token that does not hold is no token
+	case a.kind == kindOptionalUser:
+		c, err := s.authenticateBearer(ctx, r, platform.Scope{})
+		if fault.Is(err, fault.Unauthenticated) { // an invalid token counts as none
 			return platform.Caller{}, nil
 		}
 
 		return c, err
-	case a.by == byAddress && nameless:
-		return s.admit(ctx, r, platform.Caller{})
-	case a.visits(r):
-		return s.visitor(ctx, r)
+	case a.kind == kindPublicProject && noCredentials:
+		return s.admitPublic(ctx, r, platform.Caller{})
+	case a.isRespondent(r):
+		return s.authenticateRespondent(ctx, r)
 	}
 
-	c, err := s.authenticate(ctx, r, a.scope(r))
-	if err != nil || a.by != byAddress || c.Project.Valid {
+	c, err := s.authenticateBearer(ctx, r, a.scope(r))
+	if err != nil || a.kind != kindPublicProject || c.Project.Valid {
 		return c, err
 	}
 
-	return s.admit(ctx, r, c)
+	return s.admitPublic(ctx, r, c)
 }
 
-// admit lets a stranger into the project of the path, if it is there, without a role. Where there is a connection to its database, nobody is asked: a
-// project that is not active has none, and what the stranger may have stands in there.
-func (s *Server) admit(ctx context.Context, r *http.Request, stranger platform.Caller) (platform.Caller, error) {
+// admitPublic admits the caller to the public parts of the project in the path, without a role, if
+// the project is active. It skips the status query if the project's database is connected, since
+// only active projects are. Grants and container settings in the database limit the access.
+func (s *Server) admitPublic(ctx context.Context, r *http.Request, c platform.Caller) (platform.Caller, error) {
 	id := optionalUUID(r.PathValue("projectUUID"))
 	if !id.Valid {
-		return stranger, nil
+		return c, nil
 	}
 
 	if s.projects.Connected(id.UUID) {
-		stranger.Project = id
-		return stranger, nil
+		c.Project = id
+		return c, nil
 	}
 
 	status, err := s.platform.ProjectStatus(ctx, id.UUID)
-	if fault.Is(err, fault.NotFound) || err == nil && status != platform.Active {
-		return stranger, nil
+	if fault.Is(err, fault.NotFound) || (err == nil && status != platform.Active) {
+		return c, nil
 	}
 
-	stranger.Project = id
-	return stranger, err
+	c.Project = id
+	return c, err
 }
 
-// scope returns what a request names, if what names it can be read; what can't is
-// told apart later, when the parameters are judged.
+// scope returns the target that the request names, or none if its name is malformed; binding the
+// parameters reports that.
 func (a Access) scope(r *http.Request) platform.Scope {
-	switch a.by {
-	case byHeader:
+	switch a.kind {
+	case kindProjectHeader:
 		if len(r.Header.Values("X-Project")) == 1 {
 			return platform.Scope{Project: optionalUUID(r.Header.Get("X-Project"))}
 		}
-	case byPath, byAddress:
+	case kindProjectPath, kindPublicProject:
 		return platform.Scope{Project: optionalUUID(r.PathValue("projectUUID"))}
-	case byForm, byVisitor:
+	case kindProjectForm, kindPublicForm:
 		return platform.Scope{Form: optionalUUID(r.PathValue("formUUID"))}
-	case byOrganization:
+	case kindOrganization:
 		return platform.Scope{Organization: optionalUUID(r.PathValue("organizationUUID"))}
 	}
 
@@ -204,93 +219,102 @@ func optionalUUID(text string) uuid.NullUUID {
 	return uuid.NullUUID{UUID: uuid.MustParse(text), Valid: true}
 }
 
-// enter lets the caller into the project, if the operation acts in one, or refuses them.
-func (a Access) enter(ctx context.Context, s *Server) (*tenant.Project, error) {
+// authorize checks the caller's rights and opens the project, if the operation acts in one.
+func (a Access) authorize(ctx context.Context, s *Server) (*tenant.Project, error) {
 	c := caller(ctx)
 	switch {
-	case c.ByToken && !a.takes(c):
+	case c.ByToken && !a.acceptsToken(c):
 		return nil, fault.New(fault.Forbidden,
-			"this is not for personal access tokens, or not for one of single projects").WithCode("token_not_allowed")
-	case a.by <= byToken:
+			"this operation does not accept the personal access token, or not one limited to projects").
+			WithCode("token_not_allowed")
+	case a.kind == kindAnonymous, a.kind == kindOptionalUser, a.kind == kindUser:
 		return nil, nil
-	case a.by == byInstance && !c.Administrator:
-		return nil, fault.New(fault.Forbidden, "only an administrator of the instance may do this")
-	case a.by == byInstance:
+	case a.kind == kindInstance && !c.Administrator:
+		return nil, fault.New(fault.Forbidden, "this operation needs an administrator of the instance")
+	case a.kind == kindInstance:
 		return nil, nil
-	case a.by == byOrganization && c.Organization.Valid:
+	case a.kind == kindOrganization && c.Organization.Valid:
 		return nil, c.Role.Require(a.role)
 	case !c.Project.Valid:
-		return nil, a.absent()
-	case a.by != byAddress && a.by != byVisitor && c.Role.Require(a.role) != nil:
+		return nil, a.errNotFound()
+	case a.kind != kindPublicProject && a.kind != kindPublicForm && c.Role.Require(a.role) != nil:
 		return nil, c.Role.Require(a.role)
-	case c.Status == platform.Paused && !a.paused:
-		return nil, paused()
+	case c.Status == platform.Paused && !a.allowPaused:
+		return nil, errPaused()
 	}
 
 	return s.projects.Open(c.Project.UUID), nil
 }
 
-// absent says that the project is not there, or not for the caller.
-func (a Access) absent() *fault.Error {
-	if a.by == byHeader {
-		return fault.OnField(fault.Unauthenticated, "X-Project", "unknown_project", "names no project of yours")
+// errNotFound returns the failure for a project that does not exist or is not visible to the
+// caller. Its text equals that of package pg for a missing row, so that callers cannot tell the two
+// apart.
+func (a Access) errNotFound() *fault.Error {
+	if a.kind == kindProjectHeader {
+		return fault.OnField(fault.Unauthenticated, "X-Project", "unknown_project",
+			"is not the UUID of a project that you can access")
 	}
 	return fault.New(fault.NotFound, "there is no such thing")
 }
 
-func paused() *fault.Error {
+func errPaused() *fault.Error {
 	return fault.New(fault.Conflict, "the project is paused").WithCode("project_paused")
 }
 
-// overtaken explains a failure for which nobody was known to be at fault, if it comes of the project being paused or deleted meanwhile.
-func (a Access) overtaken(ctx context.Context, s *Server, p *tenant.Project, err error) error {
-	if p == nil || !fault.Is(err, fault.Internal) && !fault.Is(err, fault.Unavailable) {
+// explainInternal replaces an Internal or Unavailable error by project_paused or a missing project,
+// if the project was paused or deleted during the request. An anonymous caller does not learn that
+// a project is paused.
+func (a Access) explainInternal(ctx context.Context, s *Server, p *tenant.Project, err error) error {
+	if p == nil || (!fault.Is(err, fault.Internal) && !fault.Is(err, fault.Unavailable)) {
 		return err
 	}
 
 	status, unknown := s.platform.ProjectStatus(ctx, p.UUID)
 	switch {
-	case unknown != nil && !fault.Is(unknown, fault.NotFound) || status == platform.Active:
+	case (unknown != nil && !fault.Is(unknown, fault.NotFound)) || status == platform.Active:
 		return err
-		// strangers are told nothing
-	case status == platform.Paused && !a.paused && (a.by != byAddress || caller(ctx).Role != 0):
-		return paused().Because(err)
-	case !a.paused && status == platform.Paused || !a.deleted && status != platform.Paused:
-		return a.absent().Because(err)
+	case status == platform.Paused && !a.allowPaused && (a.kind != kindPublicProject || caller(ctx).Role != 0):
+		return errPaused().Because(err)
+	case (!a.allowPaused && status == platform.Paused) || (!a.allowDeleted && status != platform.Paused):
+		return a.errNotFound().Because(err)
 	}
 
 	return err
 }
 
-// takes reports whether an operation is for a personal access token: not if it is about the user's account, and if the token
-// names projects, only what is in a project.
-func (a Access) takes(c platform.Caller) bool {
+// acceptsToken reports whether the operation accepts the caller's personal access token. Operations
+// on the user's account do not; a token limited to projects is accepted only for operations in a
+// project.
+func (a Access) acceptsToken(c platform.Caller) bool {
 	switch {
-	case a.by == byNobody || a.by == byWhoever || a.inProject():
+	case a.kind == kindAnonymous || a.kind == kindOptionalUser || a.inProject():
 		return true
-	case a.by == byToken:
-		return a.tokens
+	case a.kind == kindUser:
+		return a.allowTokens
 	}
 
 	return c.Only == nil
 }
 
-// authenticate returns who sends a request by its bearer token.
-func (s *Server) authenticate(ctx context.Context, r *http.Request, scope platform.Scope) (platform.Caller, error) {
+// authenticateBearer identifies the caller by the request's bearer token.
+func (s *Server) authenticateBearer(
+	ctx context.Context, r *http.Request, scope platform.Scope,
+) (platform.Caller, error) {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
 		return platform.Caller{}, fault.New(fault.Unauthenticated,
-			"one Authorization header with a bearer token is needed").WithCode("invalid_token")
+			"exactly one Authorization header with a bearer token is required").WithCode("invalid_token")
 	}
 
 	scheme, text, ok := strings.Cut(values[0], " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
-		return platform.Caller{}, fault.New(fault.Unauthenticated, "a bearer token is needed").WithCode("invalid_token")
+		return platform.Caller{}, fault.New(fault.Unauthenticated, "the Authorization header must hold a bearer token").
+			WithCode("invalid_token")
 	}
 
 	if strings.HasPrefix(text, token.PersonalPrefix) {
 		if !token.IsPersonal(text) {
-			return platform.Caller{}, fault.New(fault.Unauthenticated, "the personal access token is not valid").
+			return platform.Caller{}, fault.New(fault.Unauthenticated, "the personal access token is invalid").
 				WithCode("invalid_token")
 		}
 

@@ -15,9 +15,10 @@ func (s *Server) registerAccounts() {
 	open(s, deleteUser, s.deleteUser)
 }
 
-const deletionNotes = "The user's sessions and memberships go, and organizations that have neither another member nor a project. What the user made stays, and keeps their UUID. " +
-	"Refused while an organization with projects or other members has no other owner (`last_owner`, with `organizations` in `metadata`), or the instance no other " +
-	"administrator (`last_administrator`)."
+const deletionNotes = "Ends the user's sessions and memberships, and deletes organizations without another member " +
+	"or project. Entities that the user created remain, with the user's UUID. Fails while an organization with " +
+	"projects or other members has no other owner (`last_owner`, with `organizations` in `metadata`), or the " +
+	"instance has no other administrator (`last_administrator`)."
 
 var deleteAccount = Operation{
 	ID: "deleteAccount", Method: "DELETE", Path: "/users/me", Summary: "Delete your account",
@@ -33,14 +34,14 @@ func (s *Server) deleteAccount(ctx context.Context, in *deleteAccountInput) (pla
 		return platform.User{}, err
 	}
 
-	pass, err := s.secondFactor(ctx, user.UUID, in.Body.Code)
+	spend, err := s.checkSecondFactor(ctx, user.UUID, in.Body.Code)
 	if err != nil {
 		return platform.User{}, err
 	}
 
-	deleted, err := s.removeUser(ctx, pass, user.UUID)
+	deleted, err := s.removeUser(ctx, spend, user.UUID)
 	if fault.Is(err, fault.NotFound) {
-		err = errEnded()
+		err = errSessionEnded()
 	}
 
 	return deleted, err
@@ -49,7 +50,8 @@ func (s *Server) deleteAccount(ctx context.Context, in *deleteAccountInput) (pla
 var deleteUser = Operation{
 	ID: "deleteUser", Method: "DELETE", Path: "/users/{userUUID}", Summary: "Delete a user",
 	Access: signedIn, Errors: []int{400, 401, 403, 404, 409, 500},
-	Notes: "Only an administrator of the instance may do this, and to others: `DELETE /users/me` is for oneself. " +
+	Notes: "Only for administrators of the instance, and only for other users; `DELETE /users/me` deletes the " +
+		"caller. " +
 		deletionNotes,
 }
 
@@ -61,15 +63,15 @@ func (s *Server) deleteUser(ctx context.Context, in *deleteUserInput) (platform.
 	c := caller(ctx)
 	if !c.Administrator || c.User == in.UUID {
 		return platform.User{}, fault.New(fault.Forbidden,
-			"only an administrator of the instance may delete another user")
+			"deleting another user needs an administrator of the instance")
 	}
 
 	return s.removeUser(ctx, nil, in.UUID)
 }
 
-func (s *Server) removeUser(ctx context.Context, pass passing, id uuid.UUID) (platform.User, error) {
+func (s *Server) removeUser(ctx context.Context, spend spendCode, id uuid.UUID) (platform.User, error) {
 	var user platform.User
-	err := s.past(ctx, pass, id, func(tx *platform.Store) error {
+	err := s.withSecondFactor(ctx, spend, id, func(tx *platform.Store) error {
 		var err error
 		if user, err = tx.DeleteUser(ctx, id); err != nil {
 			return err

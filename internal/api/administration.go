@@ -14,10 +14,10 @@ import (
 func (s *Server) registerAdministration() {
 	open(s, listUsers, s.listUsers)
 	open(s, getUser, s.getUser)
-	openChecked(s, updateStanding, s.updateStanding, s.userIsThere)
+	openChecked(s, updateStanding, s.updateStanding, s.findUser)
 	open(s, resetSecondFactor, s.resetSecondFactor)
 	open(s, listSettings, s.listSettings)
-	openChecked(s, updateSetting, s.updateSetting, s.settingIsThere)
+	openChecked(s, updateSetting, s.updateSetting, s.findSetting)
 	open(s, resetSetting, s.resetSetting)
 	open(s, listEnvironment, s.listEnvironment)
 }
@@ -30,12 +30,12 @@ var listUsers = Operation{
 type listUsersInput struct {
 	PageQuery
 	Sort   string `query:"sort" enum:"username,email,createdAt,updatedAt" default:"createdAt"`
-	Search string `query:"search" maxLength:"254" doc:"Part of a user name or an e-mail address, or a whole UUID."`
+	Search string `query:"search" maxLength:"254" doc:"Part of a user name or e-mail address, or a complete UUID."`
 	Status string `query:"status" enum:"active,suspended"`
 }
 
 func (s *Server) listUsers(ctx context.Context, in *listUsersInput) (Answer[[]platform.User, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	users, total, err := s.platform.ListUsers(ctx, platform.UserFilter{Search: in.Search, Status: in.Status}, page)
 	return listOf(users, page, total), err
 }
@@ -46,7 +46,7 @@ type userInput struct {
 
 var getUser = Operation{
 	ID: "getUser", Method: "GET", Path: "/admin/users/{userUUID}", Summary: "Get a user",
-	Access: administrator, Errors: reading,
+	Access: administrator, Errors: restrictedErrors,
 }
 
 func (s *Server) getUser(ctx context.Context, in *userInput) (platform.User, error) {
@@ -55,33 +55,33 @@ func (s *Server) getUser(ctx context.Context, in *userInput) (platform.User, err
 
 var updateStanding = Operation{
 	ID: "updateStanding", Method: "PUT",
-	Path: "/admin/users/{userUUID}", Summary: "Suspend a user, or make one an administrator",
+	Path: "/admin/users/{userUUID}", Summary: "Update a user's status or administrator right",
 	Access: administrator, Errors: []int{400, 401, 403, 404, 409, 422, 500},
-	Notes: "Suspending ends the user's sessions: the very next request with one of their tokens is refused. The last active administrator of the instance stays one: 409, `last_administrator`. " +
-		"Names, addresses and passwords are changed by `PUT /users/{userUUID}`.",
+	Notes: "Suspending a user ends their sessions: the next request with one of their tokens is refused. The last " +
+		"active administrator of the instance cannot be suspended or demoted: 409, `last_administrator`. `PUT " +
+		"/users/{userUUID}` changes names, addresses and passwords.",
 }
 
 type updateStandingInput struct {
 	UUID uuid.UUID `path:"userUUID" format:"uuid"`
 	Body struct {
 		Status          *string `json:"status,omitempty" enum:"active,suspended"`
-		IsAdministrator *bool   `json:"is_administrator,omitempty" doc:"Of the whole instance."`
+		IsAdministrator *bool   `json:"is_administrator,omitempty" doc:"Whether the user administers the instance."`
 	}
 }
 
-func (s *Server) userIsThere(ctx context.Context, in *updateStandingInput) error {
+func (s *Server) findUser(ctx context.Context, in *updateStandingInput) error {
 	_, err := s.platform.GetUser(ctx, in.UUID)
 	return err
 }
 
 func (s *Server) updateStanding(ctx context.Context, in *updateStandingInput) (platform.User, error) {
 	if in.Body.Status == nil && in.Body.IsAdministrator == nil {
-		if err := s.userIsThere(ctx, in); err != nil {
+		if err := s.findUser(ctx, in); err != nil {
 			return platform.User{}, err
 		}
 
-		return platform.User{}, fault.New(fault.Unprocessable, "the body names nothing that can be changed").
-			WithCode("nothing_to_change")
+		return platform.User{}, errNothingToChange("nothing_to_change")
 	}
 
 	return s.platform.UpdateStanding(ctx, in.UUID, platform.Standing(in.Body))
@@ -90,15 +90,17 @@ func (s *Server) updateStanding(ctx context.Context, in *updateStandingInput) (p
 var resetSecondFactor = Operation{
 	ID: "resetSecondFactor", Method: "DELETE",
 	Path: "/admin/users/{userUUID}/totp", Summary: "Remove a user's second factor",
-	Access: administrator, Errors: reading,
-	Notes: "For who has lost it, and the recovery codes too: make sure that it is they who ask. Ends the user's sessions, and a mail tells them. " +
-		"Nobody gets past their own this way: 403, `own_account`.",
+	Access: administrator, Errors: restrictedErrors,
+	Notes: "For users who have lost their second factor and their recovery codes: verify their identity first. " +
+		"Ends the user's sessions and notifies them by mail. Callers cannot remove their own second factor this " +
+		"way: 403, `own_account`.",
 }
 
 func (s *Server) resetSecondFactor(ctx context.Context, in *userInput) (platform.User, error) {
 	if in.UUID == caller(ctx).User {
 		return platform.User{}, fault.New(fault.Forbidden,
-			"your own is removed with its code, or by another administrator").WithCode("own_account")
+			"your own second factor can be deleted only with a code, or by another administrator").
+			WithCode("own_account")
 	}
 
 	var user platform.User
@@ -110,16 +112,16 @@ func (s *Server) resetSecondFactor(ctx context.Context, in *userInput) (platform
 			return err
 		}
 
-		return s.tellOfFactor(ctx, tx, in.UUID, "removed by an administrator")
+		return s.mailFactorChange(ctx, tx, in.UUID, "removed by an administrator")
 	})
 
 	return user, err
 }
 
 var listSettings = Operation{
-	ID: "listSettings", Method: "GET", Path: "/admin/settings", Summary: "List the settings of the running instance",
+	ID: "listSettings", Method: "GET", Path: "/admin/settings", Summary: "List instance settings",
 	Access: administrator, Errors: []int{401, 403, 500},
-	Notes: "All at once, in the order of their declaration.",
+	Notes: "Returns all settings at once, in the order of their declaration.",
 }
 
 func (s *Server) listSettings(ctx context.Context, _ *struct{}) ([]platform.Setting, error) {
@@ -127,9 +129,9 @@ func (s *Server) listSettings(ctx context.Context, _ *struct{}) ([]platform.Sett
 }
 
 var updateSetting = Operation{
-	ID: "updateSetting", Method: "PUT", Path: "/admin/settings/{settingName}", Summary: "Set a setting",
+	ID: "updateSetting", Method: "PUT", Path: "/admin/settings/{settingName}", Summary: "Update an instance setting",
 	Access: administrator, Errors: []int{400, 401, 403, 404, 422, 500},
-	Notes: "It counts on every server from the next request on, and is stronger than the server's environment.",
+	Notes: "Takes effect on every server with the next request, and overrides the server's environment.",
 }
 
 type updateSettingInput struct {
@@ -139,21 +141,22 @@ type updateSettingInput struct {
 	}
 }
 
-// settingValue is the text of a JSON value. Which values a setting takes is for its declaration to say.
+// settingValue is the text of a JSON value. The setting's declaration defines the valid values.
 type settingValue string
 
-// UnmarshalJSON keeps the text.
+// UnmarshalJSON stores the text.
 func (v *settingValue) UnmarshalJSON(text []byte) error {
 	*v = settingValue(text)
 	return nil
 }
 
-// Schema returns a schema that takes anything, null too, since the setting itself says what it is.
+// Schema returns a schema that accepts any value, null included, since the setting defines its
+// type.
 func (settingValue) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Nullable: true, Description: "A boolean or an integer, as the setting's `type` says."}
+	return &huma.Schema{Nullable: true, Description: "A boolean or an integer, according to the setting's `type`."}
 }
 
-func (s *Server) settingIsThere(_ context.Context, in *updateSettingInput) error {
+func (s *Server) findSetting(_ context.Context, in *updateSettingInput) error {
 	return platform.KnowsSetting(in.Name)
 }
 
@@ -163,8 +166,8 @@ func (s *Server) updateSetting(ctx context.Context, in *updateSettingInput) (pla
 
 var resetSetting = Operation{
 	ID: "resetSetting", Method: "DELETE",
-	Path: "/admin/settings/{settingName}", Summary: "Let a setting's default hold again",
-	Access: administrator, Errors: reading,
+	Path: "/admin/settings/{settingName}", Summary: "Reset an instance setting to its default",
+	Access: administrator, Errors: restrictedErrors,
 }
 
 type resetSettingInput struct {
@@ -177,9 +180,9 @@ func (s *Server) resetSetting(ctx context.Context, in *resetSettingInput) (platf
 
 var listEnvironment = Operation{
 	ID: "listEnvironment", Method: "GET",
-	Path: "/admin/environment", Summary: "List the settings that this server was started with",
+	Path: "/admin/environment", Summary: "List the server's start configuration",
 	Access: administrator, Errors: []int{401, 403, 500},
-	Notes: "They can be changed where the server is started, and not here. Secrets are redacted.",
+	Notes: "These settings can be changed only where the server is started. Secrets are redacted.",
 }
 
 func (s *Server) listEnvironment(context.Context, *struct{}) ([]config.Shown, error) {

@@ -18,14 +18,15 @@ import (
 	"socle/internal/tenant"
 )
 
-const mostFiles = 20 // with one response
+const maxFiles = 20 // per response
 
-// Attached is embedded in the input of an operation whose answers may come with files, as multipart/form-data: the first part, answers,
-// is what the JSON body has as its answers, and each part behind it is a file.
-type Attached struct {
-	parts *multipart.Reader // nil if the body is JSON
-	body  *arriving
-	scale scale
+// AttachedFiles is embedded in the input of an operation that accepts files as multipart/form-data.
+// The first part, answers, has the same JSON as answers in the JSON body; each following part is a
+// file.
+type AttachedFiles struct {
+	parts  *multipart.Reader // nil: the body is JSON
+	body   *pacedBody
+	digest bodyDigest
 }
 
 var attachedSchema = &huma.Schema{Type: huma.TypeObject, Required: []string{"answers"},
@@ -35,64 +36,64 @@ var attachedSchema = &huma.Schema{Type: huma.TypeObject, Required: []string{"ans
 	AdditionalProperties: &huma.Schema{
 		Type:        huma.TypeString,
 		Format:      "binary",
-		Description: "A file for the field whose UUID the part is named by.",
+		Description: "A file. The name of the part is the UUID of its field.",
 	}}
 
-// attach reads the answers, and none of the files.
-func (a *Attached) attach(
+// attach reads the answers but none of the files.
+func (a *AttachedFiles) attach(
 	ctx context.Context, rt *route, w http.ResponseWriter, r *http.Request,
-) (body any, give func(), err error) {
-	a.body = newArriving(w, r, maxBody+mostHeads)
+) (body any, release func(), err error) {
+	a.body = newPacedBody(w, r, maxBody+maxFormOverhead)
 
 	if a.parts, err = r.MultipartReader(); err != nil {
-		return nil, nothingTaken, fault.OnField(fault.Invalid, "Content-Type", "invalid_format",
+		return nil, noRelease, fault.OnField(fault.Invalid, "Content-Type", "invalid_format",
 			"must be multipart/form-data with a boundary").Because(err)
 	}
 
 	part, err := a.parts.NextRawPart()
 	if err != nil {
-		return nil, nothingTaken, broken(err)
+		return nil, noRelease, malformedMultipart(err)
 	}
 
 	if part.FormName() != "answers" {
-		return nil, nothingTaken, fault.OnField(fault.Invalid, "answers", "out_of_order", "must be the first part")
+		return nil, noRelease, fault.OnField(fault.Invalid, "answers", "out_of_order", "must be the first part")
 	}
 
-	text, give, err := rt.readText(ctx, io.LimitReader(part, maxBody+1), -1, maxBody)
+	text, release, err := rt.readText(ctx, io.LimitReader(part, maxBody+1), -1, maxBody)
 	if fault.Is(err, fault.Invalid) {
-		return nil, give, broken(err)
+		return nil, release, malformedMultipart(err)
 	}
 	if err != nil {
-		return nil, give, err
+		return nil, release, err
 	}
 
 	v, err := rt.decode(text, rt.shape.members["answers"])
 	if err != nil {
-		return nil, give, malformed(err, "answers")
+		return nil, release, malformed(err, "answers")
 	}
 
-	return map[string]any{"answers": v}, give, nil
+	return map[string]any{"answers": v}, release, nil
 }
 
-// next returns the part that comes next, nil behind the last one.
-func (a *Attached) next() (*multipart.Part, error) {
-	a.body.left = mostHeads
+// next returns the next part, or nil at the end.
+func (a *AttachedFiles) next() (*multipart.Part, error) {
+	a.body.remaining = maxFormOverhead
 
 	part, err := a.parts.NextRawPart()
 	if err == io.EOF {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, broken(err)
+		return nil, malformedMultipart(err)
 	}
 
-	a.body.left = unbounded // how large a file may be is the container's rule
-	a.scale.names(part.FormName(), part.FileName(), part.Header.Get("Content-Type"))
+	a.body.remaining = unlimited // the container limits the size of a file
+	a.digest.writeNames(part.FormName(), part.FileName(), part.Header.Get("Content-Type"))
 
 	return part, nil
 }
 
-// respondWithFiles takes a complete response and its files: both are kept, or neither.
+// respondWithFiles stores a complete response together with its files, or neither.
 func (s *Server) respondWithFiles(
 	ctx context.Context, p *tenant.Project, in *createResponseInput, id uuid.UUID,
 ) (form.Receipt, error) {
@@ -101,23 +102,22 @@ func (s *Server) respondWithFiles(
 		return form.Receipt{}, err
 	}
 
-	files := arrivals{}
-	err = s.receive(ctx, p, in, id, to, files)
-
-	var receipt form.Receipt
-	if err == nil {
-		receipt, err = form.CreateResponse(ctx, p, in.Form, id, in.Body.Answers,
-			form.Attachments{Fields: files.fields(), Keep: files.keep})
+	files := receivedFiles{}
+	if err := s.receive(ctx, p, in, id, to, files); err != nil {
+		return form.Receipt{}, files.finish(ctx, err)
 	}
 
-	return receipt, files.settle(ctx, err)
+	receipt, err := form.CreateResponse(ctx, p, in.Form, id, in.Body.Answers,
+		form.Attachments{Fields: files.fields(), Keep: files.store})
+	return receipt, files.finish(ctx, err)
 }
 
-// receive stores the files as they arrive.
+// receive stores the files while they arrive.
 func (s *Server) receive(
-	ctx context.Context, p *tenant.Project, in *createResponseInput, id uuid.UUID, to form.FileFields, files arrivals,
+	ctx context.Context, p *tenant.Project, in *createResponseInput, id uuid.UUID, to form.FileFields,
+	files receivedFiles,
 ) error {
-	for range mostFiles + 1 {
+	for range maxFiles + 1 {
 		part, err := in.next()
 		if part == nil || err != nil {
 			return err
@@ -127,14 +127,14 @@ func (s *Server) receive(
 		_, again := files[field.UUID]
 		switch {
 		case !field.Valid || !slices.Contains(to.Fields, field.UUID):
-			return fault.OnField(fault.Unprocessable, name, "unknown", "is no field for a file")
+			return fault.OnField(fault.Unprocessable, name, "unknown", "is not a file field of the form")
 		case again:
-			return fault.OnField(fault.Unprocessable, name, "repeated", "must be one file")
+			return fault.OnField(fault.Unprocessable, name, "repeated", "must be a single file")
 		case to.Container == nil:
-			return noContainer(name)
+			return errNoContainer(name)
 		}
 
-		if part.FileName() == "" { // what a browser sends where no file was chosen
+		if part.FileName() == "" { // browsers send this for an empty file input
 			if n, _ := io.ReadFull(part, make([]byte, 1)); n > 0 {
 				return fault.OnField(fault.Unprocessable, name, "required", "must have a file name")
 			}
@@ -144,45 +144,45 @@ func (s *Server) receive(
 		folder := in.Form.String() + "/" + id.String() + "/" + field.UUID.String() + "/"
 		files[field.UUID], err = object.Receive(ctx, p, s.blobs, caller(ctx).User, *to.Container, object.NewFile{
 			FullFileName: folder + part.FileName(),
-			MimeType:     part.Header.Get("Content-Type"), Content: whole{part, &in.scale}})
+			MimeType:     part.Header.Get("Content-Type"), Content: partReader{part, &in.digest}})
 		if err != nil {
 			delete(files, field.UUID)
 
 			if fault.Is(err, fault.NotFound) {
-				return noContainer(name).Because(err)
+				return errNoContainer(name).Because(err)
 			}
 
-			return blame(name, err)
+			return blameField(name, err)
 		}
 	}
 
-	return tooManyParts()
+	return errTooManyParts()
 }
 
-func noContainer(name string) *fault.Error {
-	return fault.OnField(fault.Unprocessable, name, "no_container", "can't be kept: the form has no container")
+func errNoContainer(name string) *fault.Error {
+	return fault.OnField(fault.Unprocessable, name, "no_container", "cannot be stored: the form has no container")
 }
 
-// whole says of a part that breaks off that the body is not whole.
-type whole struct {
-	part  *multipart.Part
-	scale *scale
+// partReader reads a part and reports a truncated part as a malformed body.
+type partReader struct {
+	part   *multipart.Part
+	digest *bodyDigest
 }
 
 // Read reads the part.
-func (w whole) Read(b []byte) (int, error) {
+func (w partReader) Read(b []byte) (int, error) {
 	n, err := w.part.Read(b)
-	w.scale.bytes(b[:n])
+	w.digest.writeBytes(b[:n])
 
 	if err != nil && err != io.EOF {
-		err = broken(err)
+		err = malformedMultipart(err)
 	}
 
 	return n, err
 }
 
-// blame names the field that a file was for.
-func blame(name string, err error) error {
+// blameField replaces the field of an error by the form field that the file belongs to.
+func blameField(name string, err error) error {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok || len(e.Fields) == 0 {
 		return err
@@ -195,10 +195,10 @@ func blame(name string, err error) error {
 	return &named
 }
 
-// arrivals are the files that came with a response, by the fields that they answer.
-type arrivals map[uuid.UUID]object.Arrived
+// receivedFiles maps form fields to the files received for them.
+type receivedFiles map[uuid.UUID]object.Arrived
 
-func (a arrivals) fields() map[uuid.UUID]bool {
+func (a receivedFiles) fields() map[uuid.UUID]bool {
 	fields := map[uuid.UUID]bool{}
 	for id := range a {
 		fields[id] = true
@@ -207,15 +207,15 @@ func (a arrivals) fields() map[uuid.UUID]bool {
 	return fields
 }
 
-func (a arrivals) keep(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]form.FileAnswer, error) {
-	made := map[uuid.UUID]form.FileAnswer{}
-	for id, arrived := range a {
-		f, err := arrived.Keep(ctx, tx)
+func (a receivedFiles) store(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]form.FileAnswer, error) {
+	answers := map[uuid.UUID]form.FileAnswer{}
+	for id, file := range a {
+		f, err := file.Keep(ctx, tx)
 		if err != nil {
-			return nil, blame("answers."+id.String(), err)
+			return nil, blameField("answers."+id.String(), err)
 		}
 
-		made[id] = form.FileAnswer{
+		answers[id] = form.FileAnswer{
 			FileUUID:      f.UUID,
 			ContainerUUID: f.ContainerUUID,
 			FullFileName:  f.FullFileName,
@@ -224,25 +224,26 @@ func (a arrivals) keep(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]form.FileA
 		}
 	}
 
-	return made, nil
+	return answers, nil
 }
 
-// settle ends the uploads, and returns the failure of the response unless there is a response after all: with its files it stands or falls.
-func (a arrivals) settle(ctx context.Context, failure error) error {
-	there := false
+// finish ends the uploads. It returns nil if the response was committed, else the response's
+// error. The files share the outcome of the response.
+func (a receivedFiles) finish(ctx context.Context, failure error) error {
+	committed := false
 	var errs []error
-	for _, arrived := range a {
-		made, err := arrived.Settle(ctx, failure)
-		if there = there || made; !made && err != nil {
+	for _, file := range a {
+		committedFile, err := file.Settle(ctx, failure)
+		if committed = committed || committedFile; !committedFile && err != nil {
 			errs = append(errs, err)
 		}
 	}
 
 	switch {
-	case there:
+	case committed:
 		return nil
 	case len(errs) > 0:
-		return errs[0] // the failure, and perhaps what hindered the cleaning up
+		return errs[0] // the failure, and possibly a cleanup error
 	}
 
 	return failure

@@ -23,10 +23,11 @@ func (s *Server) registerAudit() {
 
 var listAudit = Operation{
 	ID: "listAudit", Method: "GET",
-	Path: "/projects/{projectUUID}/audit", Summary: "List what was changed in a project",
-	Access: projectInPath(platform.Admin), Errors: reading,
-	Notes: "Every change by whom, when, from where, to what. A project has two logs: `data` of what is in its own database, which a backup takes along, and `platform` of " +
-		"what the platform keeps about it, such as keys and backups. Each is a chain of keyed hashes, which `socle audit verify` checks.",
+	Path: "/projects/{projectUUID}/audit", Summary: "List a project's audit log",
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
+	Notes: "Each entry has the actor, the time, the client, the operation and the target of a change. A project " +
+		"has two logs: `data` covers its own database and is part of backups; `platform` covers entities outside " +
+		"of it, such as keys and backups. Each log is a chain of keyed hashes, which `socle audit verify` checks.",
 }
 
 type listAuditInput struct {
@@ -40,9 +41,9 @@ type listAuditInput struct {
 // AuditFilter is embedded in the input of a list of audit entries.
 type AuditFilter struct {
 	Actor  string    `query:"actor" maxLength:"36" doc:"UUID of a user."`
-	Action string    `query:"action" maxLength:"63" doc:"An operation's id."`
+	Action string    `query:"action" maxLength:"63" doc:"ID of an operation."`
 	From   time.Time `query:"from" format:"date-time"`
-	To     time.Time `query:"to" format:"date-time" doc:"The first moment that is not listed."`
+	To     time.Time `query:"to" format:"date-time" doc:"End of the range, exclusive."`
 }
 
 func (f AuditFilter) filter() audit.Filter {
@@ -52,7 +53,7 @@ func (f AuditFilter) filter() audit.Filter {
 func (s *Server) listAudit(
 	ctx context.Context, p *tenant.Project, in *listAuditInput,
 ) (Answer[[]audit.Recorded, PageMetadata], error) {
-	page, filter := in.by(in.Sort), in.filter()
+	page, filter := in.page(in.Sort), in.filter()
 	if in.Log == "data" {
 		entries, total, err := audit.List(ctx, p.Trusted(), filter, page)
 		return listOf(entries, page, total), err
@@ -65,9 +66,11 @@ func (s *Server) listAudit(
 
 var listInstanceAudit = Operation{
 	ID: "listInstanceAudit", Method: "GET",
-	Path: "/admin/audit", Summary: "List what was changed in the platform database",
+	Path: "/admin/audit", Summary: "List the instance's audit log",
 	Access: administrator, Errors: []int{400, 401, 403, 500},
-	Notes: "Users, organizations, projects, keys, backups, settings: every change by whom, when, from where, to what. What is in a project's own database stands in the project's log.",
+	Notes: "Covers users, organizations, projects, keys, backups and settings: each entry has the actor, the time, " +
+		"the client, the operation and the target of a change. Changes inside a project's database are in the " +
+		"project's audit log.",
 }
 
 type listInstanceAuditInput struct {
@@ -79,13 +82,13 @@ type listInstanceAuditInput struct {
 func (s *Server) listInstanceAudit(
 	ctx context.Context, in *listInstanceAuditInput,
 ) (Answer[[]audit.Recorded, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	entries, total, err := s.platform.Audit(ctx, in.filter(), page)
 	return listOf(entries, page, total), err
 }
 
-// noted returns a context in which a change that the request makes is noted in the audit log.
-func (rt *route) noted(ctx context.Context, r *http.Request, body any) context.Context {
+// withAudit returns a context in which each change of the request is written to the audit log.
+func (rt *route) withAudit(ctx context.Context, r *http.Request, body any) context.Context {
 	if rt.op.Method == http.MethodGet {
 		return ctx
 	}
@@ -105,14 +108,14 @@ func (rt *route) noted(ctx context.Context, r *http.Request, body any) context.C
 	if c.User != (platform.Caller{}).User {
 		e.Actor, e.Via = c.User.String(), c.Session.String()
 	}
-	if key := r.Header.Get(keyHeader); key != "" && rt.repeatable() {
-		e.Key = hex.EncodeToString(rt.keyOf(ctx, key))
+	if key := r.Header.Get(idempotencyHeader); key != "" && rt.repeatable() {
+		e.Key = hex.EncodeToString(rt.requestKey(ctx, key))
 	}
 
 	return audit.Begin(ctx, rt.auditKey, e)
 }
 
-// membersOf returns the names of the members of a body, in order, as far as the operation knows them.
+// membersOf returns the sorted names of the body's members that the operation declares.
 func (rt *route) membersOf(body any) []string {
 	object, ok := body.(map[string]any)
 	if !ok {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,12 +14,19 @@ import (
 func (s *Server) registerBackups() {
 	within(s, createBackup, s.createBackup, nil)
 	within(s, getBackup, s.getBackup, nil)
+	within(s, listBackups, s.listBackups, nil)
+	within(s, deleteBackup, s.deleteBackup, nil)
+	within(s, verifyBackup, s.verifyBackup, nil)
+	within(s, getBackupSchedule, s.getBackupSchedule, nil)
+	within(s, updateBackupSchedule, s.updateBackupSchedule, nil)
+	within(s, deleteBackupSchedule, s.deleteBackupSchedule, nil)
 }
 
 var createBackup = Operation{
-	ID: "createBackup", Method: "POST", Path: "/backups", Summary: "Back a project up",
-	Access: project(platform.Developer), Errors: creating,
-	Notes: "Answers at once with a pending backup, which is made in the background. One at a time for each project.",
+	ID: "createBackup", Method: "POST", Path: "/backups", Summary: "Create a backup",
+	Access: project(platform.Developer), Errors: createErrors,
+	Notes: "Returns a pending backup at once; the backup runs in the background. Each project runs one backup at a " +
+		"time.",
 }
 
 type createBackupInput struct {
@@ -31,24 +39,24 @@ func (s *Server) createBackup(ctx context.Context, p *tenant.Project, _ *createB
 
 var getBackup = Operation{
 	ID: "getBackup", Method: "GET", Path: "/backups/{backupUUID}", Summary: "Get a backup",
-	Access: project(platform.Viewer), Errors: specified,
+	Access: project(platform.Viewer), Errors: specifiedErrors,
 }
 
 type getBackupInput struct {
 	UUID uuid.UUID `path:"backupUUID" format:"uuid"`
 }
 
-// backupMetadata is what the specified Backup has no member for.
+// backupMetadata has the fields that the specified Backup lacks.
 type backupMetadata struct {
-	Size       *int64     `json:"size" nullable:"true" doc:"Bytes of the dump, as it is kept; null until it is completed."`
-	Origin     string     `json:"origin" enum:"made,imported" doc:"Whether it was made here, or came from elsewhere."`
-	TriedAt    *time.Time `json:"triedAt" nullable:"true" doc:"When it was last restored into a database of its own to see whether it can be; null if it never was."`
-	ProvenAt   *time.Time `json:"provenAt" nullable:"true" doc:"When that was last done and it was found to be whole; null if it never was."`
-	ProofError string     `json:"proofError" doc:"Why it could not be restored when that was last tried; empty if it could."`
-	Scheduled  bool       `json:"scheduled" doc:"Whether the project's schedule made it, and removes it when its rules don't keep it."`
-	Before     *string    `json:"before" nullable:"true" doc:"The operation that waited for it, since the project has backupBeforeDestructive; null if none did. Such a backup is kept for 30 days at least."`
-	WaitingFor string     `json:"waitingFor" doc:"What it waits for while it is pending or running; empty if it does not wait."`
-	Warnings   []string   `json:"warnings" doc:"What a restore will not bring back."`
+	Size       *int64     `json:"size" nullable:"true" doc:"Stored size of the dump in bytes; null until the backup is completed."`
+	Origin     string     `json:"origin" enum:"made,imported" doc:"Whether the backup was made on this install or imported."`
+	TriedAt    *time.Time `json:"triedAt" nullable:"true" doc:"Time of the last attempt to prove the backup; null if none."`
+	ProvenAt   *time.Time `json:"provenAt" nullable:"true" doc:"Time of the last successful proof; null if none."`
+	ProofError string     `json:"proofError" doc:"Why the last attempt to prove the backup failed; empty if it succeeded."`
+	Scheduled  bool       `json:"scheduled" doc:"Whether the project's schedule made the backup. Its retention rules then apply."`
+	Before     *string    `json:"before" nullable:"true" doc:"The destructive operation that this backup preceded, because of backupBeforeDestructive; null if none. Such a backup is retained for at least 30 days."`
+	WaitingFor string     `json:"waitingFor" doc:"What a pending or running backup waits for; empty if nothing."`
+	Warnings   []string   `json:"warnings" doc:"Contents that a restore cannot recover."`
 }
 
 type backupAnswer = Answer[platform.Backup, backupMetadata]
@@ -68,4 +76,99 @@ func answerBackup(b platform.Backup) backupAnswer {
 func (s *Server) getBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {
 	b, err := s.platform.GetBackup(ctx, p.UUID, in.UUID)
 	return answerBackup(b), err
+}
+
+var listBackups = Operation{
+	ID: "listBackups", Method: "GET", Path: "/backups", Summary: "List backups",
+	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
+}
+
+type listBackupsInput struct {
+	PageQuery
+	Sort string `query:"sort" enum:"createdAt,completedAt" default:"createdAt"`
+}
+
+func (s *Server) listBackups(
+	ctx context.Context, p *tenant.Project, in *listBackupsInput,
+) (Answer[[]platform.Backup, PageMetadata], error) {
+	page := in.page(in.Sort)
+	backups, total, err := s.platform.ListBackups(ctx, p.UUID, page)
+	return listOf(backups, page, total), err
+}
+
+var deleteBackup = Operation{
+	ID: "deleteBackup", Method: "DELETE", Path: "/backups/{backupUUID}", Summary: "Delete a backup",
+	Access: project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 500},
+	Notes: "The backup can no longer be restored. Its data is removed in the background, except for bytes that " +
+		"other backups share; then the backup disappears.",
+}
+
+func (s *Server) deleteBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (platform.Backup, error) {
+	return s.platform.DeleteBackup(ctx, p.UUID, in.UUID)
+}
+
+var verifyBackup = Operation{
+	ID: "verifyBackup", Method: "POST", Path: "/backups/{backupUUID}/verify", Summary: "Prove a backup",
+	Access: project(platform.Developer), Errors: ddlDeleteErrors, Success: http.StatusOK,
+	Notes: "Restores the backup into a temporary database in the background. `triedAt` then has the time of the " +
+		"attempt, `provenAt` or `proofError` its result.",
+}
+
+func (s *Server) verifyBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {
+	b, err := s.jobs.VerifyBackup(ctx, p.UUID, in.UUID)
+	return answerBackup(b), err
+}
+
+var getBackupSchedule = Operation{
+	ID: "getBackupSchedule", Method: "GET",
+	Path: "/projects/{projectUUID}/backup-schedule", Summary: "Get a backup schedule",
+	Access: projectInPath(platform.Viewer), Errors: memberErrors,
+}
+
+func (s *Server) getBackupSchedule(
+	ctx context.Context, p *tenant.Project, _ *projectInput,
+) (platform.BackupSchedule, error) {
+	return s.platform.GetBackupSchedule(ctx, p.UUID)
+}
+
+var updateBackupSchedule = Operation{
+	ID: "updateBackupSchedule", Method: "PUT",
+	Path: "/projects/{projectUUID}/backup-schedule", Summary: "Create or update a backup schedule",
+	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
+	Notes: "Creates the schedule if there is none; then `cron` is required. Omitted members stay unchanged. A " +
+		"scheduled backup is retained while one of the four rules retains it; so is the last proven one. If all " +
+		"four rules are 0, all are retained. Backups created on request remain until they are deleted.",
+}
+
+type updateBackupScheduleInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	Body    struct {
+		Cron           *string `json:"cron,omitempty" minLength:"1" maxLength:"200" doc:"Cron expression with five fields: minute, hour, day of the month, month, day of the week."`
+		Timezone       *string `json:"timezone,omitempty" minLength:"1" maxLength:"100" doc:"Time zone of the cron expression and of the retention rules, such as Europe/Berlin. Default: UTC."`
+		KeepLast       *int    `json:"keep_last,omitempty" minimum:"0" maximum:"1000" doc:"Number of newest backups to retain. Default: 3."`
+		KeepDaily      *int    `json:"keep_daily,omitempty" minimum:"0" maximum:"1000" doc:"Number of days with backups whose newest backup is retained. Default: 7."`
+		KeepWeekly     *int    `json:"keep_weekly,omitempty" minimum:"0" maximum:"1000" doc:"Number of weeks, starting on Monday, with backups whose newest backup is retained. Default: 4."`
+		KeepMonthly    *int    `json:"keep_monthly,omitempty" minimum:"0" maximum:"1000" doc:"Number of months with backups whose newest backup is retained. Default: 6."`
+		Prove          *bool   `json:"prove,omitempty" doc:"Whether to prove each backup of the project after its completion. Default: true."`
+		ProveEveryDays *int    `json:"prove_every_days,omitempty" minimum:"0" maximum:"365" doc:"Days after which the newest backup is proven again; 0 for never. Default: 7."`
+	}
+}
+
+func (s *Server) updateBackupSchedule(
+	ctx context.Context, p *tenant.Project, in *updateBackupScheduleInput,
+) (platform.BackupSchedule, error) {
+	return s.platform.UpdateBackupSchedule(ctx, p.UUID, caller(ctx).User, platform.BackupScheduleUpdate(in.Body))
+}
+
+var deleteBackupSchedule = Operation{
+	ID: "deleteBackupSchedule", Method: "DELETE",
+	Path: "/projects/{projectUUID}/backup-schedule", Summary: "Delete a backup schedule",
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
+	Notes: "Existing backups remain until they are deleted.",
+}
+
+func (s *Server) deleteBackupSchedule(
+	ctx context.Context, p *tenant.Project, _ *projectInput,
+) (platform.BackupSchedule, error) {
+	return s.platform.DeleteBackupSchedule(ctx, p.UUID)
 }

@@ -20,58 +20,64 @@ import (
 
 const (
 	maxBody          = 1 << 20  // bytes of a JSON body
-	maxAnonymousBody = 16 << 10 // of one that anyone may send
-	maxValues        = 60_000   // of a body that are kept
-	bodyLag          = 30 * time.Second
+	maxAnonymousBody = 16 << 10 // bytes of a JSON body that anonymous callers may send
+	maxValues        = 60_000   // JSON values parsed from a body
+	bodyReadTimeout  = 30 * time.Second
 
-	bodyAllowance = 16 << 10 // bytes of a body that are not counted
-	bodyCost      = 4        // bytes of memory for each byte of a body: itself, its values, and what they are read into
-	bodyWait      = 2 * time.Second
+	uncountedBody = 16 << 10 // bytes of a body that do not count against the budget
+	// Memory per byte of a body: the text, the parsed values and the input struct.
+	bodyMemoryFactor = 4
+	budgetTimeout    = 2 * time.Second
 
-	maxDecodings = 4 // of counted bodies at once: the names of their members take up to 15 times their size meanwhile
+	// Concurrent decodings of large bodies. Member names take up to 15 times their size while they
+	// are decoded.
+	maxDecodings = 4
 )
 
-// mostBody returns how many bytes a JSON body of the operation may have.
-func (op Operation) mostBody() int64 {
-	if op.Access.by == byNobody || op.Access.by == byWhoever {
+// maxBodyBytes returns the maximum size of the operation's JSON body in bytes.
+func (op Operation) maxBodyBytes() int64 {
+	if op.Access.kind == kindAnonymous || op.Access.kind == kindOptionalUser {
 		return maxAnonymousBody
 	}
 	return maxBody
 }
 
-// readJSON reads a JSON body, as far as the operation knows its members. What it takes of the budget is
-// given back by give, which is never nil.
-func (rt *route) readJSON(ctx context.Context, w http.ResponseWriter, r *http.Request) (v any, give func(), err error) {
+// readJSON reads a JSON body and keeps only the members that the operation declares. release
+// returns the reserved memory; it is never nil.
+func (rt *route) readJSON(
+	ctx context.Context, w http.ResponseWriter, r *http.Request,
+) (v any, release func(), err error) {
 	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Now().Add(bodyLag)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, nothingTaken, err
+	if err := control.SetReadDeadline(time.Now().Add(bodyReadTimeout)); err != nil &&
+		!errors.Is(err, http.ErrNotSupported) {
+		return nil, noRelease, err
 	}
 
-	text, give, err := rt.readText(ctx, http.MaxBytesReader(w, r.Body, rt.op.mostBody()), r.ContentLength,
-		rt.op.mostBody())
+	text, release, err := rt.readText(ctx, http.MaxBytesReader(w, r.Body, rt.op.maxBodyBytes()), r.ContentLength,
+		rt.op.maxBodyBytes())
 	if err != nil {
-		return nil, give, err
+		return nil, release, err
 	}
 
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, give, err
+		return nil, release, err
 	}
 
 	v, err = rt.decode(text, rt.shape)
 	if err != nil {
-		return nil, give, malformed(err, "body")
+		return nil, release, malformed(err, "body")
 	}
 
 	if _, ok := v.(map[string]any); !ok {
-		return nil, give, fault.New(fault.Invalid, "the body must be a JSON object").WithCode("malformed_json")
+		return nil, release, fault.New(fault.Invalid, "the body must be a JSON object").WithCode("malformed_json")
 	}
 
-	return v, give, nil
+	return v, release, nil
 }
 
-// decode is [parseJSON] for a few large texts at a time.
+// decode is [parseJSON] with a limit on concurrent decodings of large texts.
 func (s *Server) decode(text []byte, known *shape) (any, error) {
-	if len(text) > bodyAllowance {
+	if len(text) > uncountedBody {
 		s.decoding <- struct{}{}
 
 		defer func() { <-s.decoding }()
@@ -80,133 +86,136 @@ func (s *Server) decode(text []byte, known *shape) (any, error) {
 	return parseJSON(text, known)
 }
 
-// malformed returns the failure of a text that parseJSON can't read.
+// malformed converts an error of parseJSON to a failure.
 func malformed(err error, what string) error {
-	if errors.Is(err, errManyValues) {
+	if errors.Is(err, errTooManyValues) {
 		return fault.New(fault.TooLarge, "the %s has more than %d values", what, maxValues)
 	}
 	return fault.New(fault.Invalid, "the %s is not JSON", what).WithCode("malformed_json").Because(err)
 }
 
-func nothingTaken() {}
+func noRelease() {}
 
-// readText reads at most most bytes. length is what the client announces, or -1. A larger text waits for room in the budget before it is read.
+// readText reads at most limit bytes. length is the announced length, or -1. A text larger than
+// uncountedBody waits for memory in the budget before it is read.
 func (s *Server) readText(
-	ctx context.Context, body io.Reader, length, most int64,
-) (text []byte, give func(), err error) {
-	tooLarge := fault.New(fault.TooLarge, "the body is larger than %d bytes", most)
-	if length > most {
-		return nil, nothingTaken, tooLarge
+	ctx context.Context, body io.Reader, length, limit int64,
+) (text []byte, release func(), err error) {
+	tooLarge := fault.New(fault.TooLarge, "the body is larger than %d bytes", limit)
+	if length > limit {
+		return nil, noRelease, tooLarge
 	}
 
-	var begin []byte
+	var start []byte
 	if length < 0 {
-		begin, err = io.ReadAll(io.LimitReader(body, min(most, bodyAllowance)+1))
+		start, err = io.ReadAll(io.LimitReader(body, min(limit, uncountedBody)+1))
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, nothingTaken, tooLarge.Because(err)
+			return nil, noRelease, tooLarge.Because(err)
 		}
-		if err != nil || len(begin) <= bodyAllowance {
-			return begin, nothingTaken, notArrived(err)
+		if err != nil || len(start) <= uncountedBody {
+			return start, noRelease, incompleteJSON(err)
 		}
 
-		length = most
+		length = limit
 	}
 
-	give = nothingTaken
-	if length > bodyAllowance {
-		if give, err = s.takeRoom(ctx, length*bodyCost); err != nil {
-			return nil, nothingTaken, err
+	release = noRelease
+	if length > uncountedBody {
+		if release, err = s.reserveMemory(ctx, length*bodyMemoryFactor); err != nil {
+			return nil, noRelease, err
 		}
 	}
 
 	buffer := bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead))
-	buffer.Write(begin)
+	buffer.Write(start)
 
 	_, err = buffer.ReadFrom(body)
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok || int64(buffer.Len()) > most {
-		return nil, give, tooLarge.Because(err)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok || int64(buffer.Len()) > limit {
+		return nil, release, tooLarge.Because(err)
 	}
 
-	return buffer.Bytes(), give, notArrived(err)
+	return buffer.Bytes(), release, incompleteJSON(err)
 }
 
-func notArrived(err error) error {
+func incompleteJSON(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fault.New(fault.Invalid, "the body did not arrive").WithCode("incomplete_body").Because(err)
+	return fault.New(fault.Invalid, "the body is incomplete").WithCode("incomplete_body").Because(err)
 }
 
-// takeRoom takes room for a large body on behalf of the caller: their user, or their network if nobody knows them.
-func (s *Server) takeRoom(ctx context.Context, n int64) (give func(), err error) {
-	who := httpx.Network(httpx.From(ctx).Client)
+// reserveMemory reserves n bytes of the body budget for the caller: for their user, or for their
+// network if anonymous.
+func (s *Server) reserveMemory(ctx context.Context, n int64) (release func(), err error) {
+	owner := httpx.Network(httpx.From(ctx).Client)
 	if user := caller(ctx).User; user != uuid.Nil {
-		who = user.String()
+		owner = user.String()
 	}
 
-	waiting, cancel := context.WithTimeout(ctx, bodyWait)
+	waitCtx, cancel := context.WithTimeout(ctx, budgetTimeout)
 	defer cancel()
 
-	give, err = s.bodies.Take(waiting, who, n)
+	release, err = s.bodies.Take(waitCtx, owner, n)
 	if err != nil {
-		busy := fault.New(fault.TooMany, "too many large requests are in flight; try again later").
+		errBusy := fault.New(fault.TooMany, "too many large requests are in flight; try again later").
 			WithCode("too_busy").Because(err)
-		busy.RetryAfter = bodyWait
+		errBusy.RetryAfter = budgetTimeout
 
-		return nothingTaken, busy
+		return noRelease, errBusy
 	}
 
-	return give, nil
+	return release, nil
 }
 
-// shape says which values of a JSON text are kept when it is read. What an operation does not know is skipped.
+// shape selects the values of a JSON text that the parser keeps. It skips members that the
+// operation does not declare.
 type shape struct {
-	kind    string            // of the schema; "" for any value, which is kept as text
-	members map[string]*shape // of an object; nil if all are kept
-	items   *shape            // of an array
-	most    int               // items that are kept; one more shows that there are too many
+	kind     string            // JSON type of the schema; "" keeps any value as text
+	members  map[string]*shape // members of an object; nil keeps all
+	items    *shape            // items of an array
+	maxItems int               // the parser keeps one more item, to detect the excess
 }
 
 var anyValue = &shape{}
 
-// shapes makes shapes of schemas.
-type shapes struct {
+// shapeBuilder converts schemas to shapes.
+type shapeBuilder struct {
 	registry huma.Registry
-	made     map[*huma.Schema]*shape // a schema may be part of itself
+	built    map[*huma.Schema]*shape // schemas may be recursive
 }
 
-func (m shapes) of(s *huma.Schema) *shape {
+func (m shapeBuilder) build(s *huma.Schema) *shape {
 	for s.Ref != "" {
 		s = m.registry.SchemaFromRef(s.Ref)
 	}
 
-	if made, ok := m.made[s]; ok {
-		return made
+	if result, ok := m.built[s]; ok {
+		return result
 	}
 
-	made := &shape{kind: s.Type}
-	m.made[s] = made
+	result := &shape{kind: s.Type}
+	m.built[s] = result
 
 	switch {
 	case s.Type == huma.TypeArray:
-		made.items, made.most = m.of(s.Items), maxValues
+		result.items, result.maxItems = m.build(s.Items), maxValues
 		if s.MaxItems != nil {
-			made.most = *s.MaxItems
+			result.maxItems = *s.MaxItems
 		}
 	case s.Type == huma.TypeObject && len(s.Properties) > 0:
-		made.members = map[string]*shape{}
+		result.members = map[string]*shape{}
 		for name, property := range s.Properties {
-			made.members[name] = m.of(property)
+			result.members[name] = m.build(property)
 		}
 	}
 
-	return made
+	return result
 }
 
-// normalized adds what a [normalizer] takes beside its schema: an object instead of a list of one, and
-// the names of columns in snake case.
-func (m shapes) normalized(s *huma.Schema) *shape {
-	root := m.of(s)
+// buildNormalized adds the variants that a [normalizer] accepts: one object instead of a list, and
+// column members in snake_case.
+func (m shapeBuilder) buildNormalized(s *huma.Schema) *shape {
+	root := m.build(s)
 	objects := []*shape{root}
 	for _, list := range root.members {
 		if list.items != nil && list.items.members != nil {
@@ -233,20 +242,20 @@ func (m shapes) normalized(s *huma.Schema) *shape {
 	return root
 }
 
-// number is a JSON number as the client wrote it: nothing is rounded before a rule has looked at it.
+// number is the text of a JSON number. Validation sees it before any rounding.
 type number string
 
-// numbers writes a parsed value's numbers as they came.
-var numbers = json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, n number) error {
+// numberOptions marshals a number as its original text.
+var numberOptions = json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, n number) error {
 	return e.WriteValue(jsontext.Value(n))
 }))
 
-var errManyValues = errors.New("too many values")
+var errTooManyValues = errors.New("too many values")
 
-// parseJSON reads one JSON value, as far as its shape keeps it: nil, bool, string, number, []any or
-// map[string]any, and a jsontext.Value where the shape takes any. It refuses what two readers could read
-// in two ways: duplicate members, invalid UTF-8, lone surrogates, trailing bytes. A list or an object
-// where the shape has something else is empty.
+// parseJSON parses one JSON value to nil, bool, string, number, []any or map[string]any, or a
+// jsontext.Value where the shape accepts any value. It rejects ambiguous input: duplicate members,
+// invalid UTF-8, lone surrogates and trailing bytes. A list or an object where the shape expects
+// another type becomes empty.
 func parseJSON(text []byte, s *shape) (any, error) {
 	p := parser{Decoder: jsontext.NewDecoder(bytes.NewBuffer(text))}
 	v, err := p.value(s)
@@ -255,7 +264,7 @@ func parseJSON(text []byte, s *shape) (any, error) {
 	}
 
 	if _, err := p.ReadToken(); err != io.EOF {
-		return nil, fmt.Errorf("bytes after the value")
+		return nil, fmt.Errorf("trailing bytes after the value")
 	}
 
 	return v, nil
@@ -268,7 +277,7 @@ type parser struct {
 
 func (p *parser) value(s *shape) (any, error) {
 	if p.values++; p.values > maxValues {
-		return nil, errManyValues
+		return nil, errTooManyValues
 	}
 
 	switch kind := p.PeekKind(); {
@@ -313,7 +322,7 @@ func (p *parser) array(s *shape) (any, error) {
 
 	array := []any{}
 	for p.PeekKind() != ']' {
-		if len(array) > s.most {
+		if len(array) > s.maxItems {
 			if err := p.SkipValue(); err != nil {
 				return nil, err
 			}

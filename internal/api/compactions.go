@@ -16,9 +16,11 @@ func (s *Server) registerCompactions() {
 
 var createCompaction = Operation{
 	ID: "createCompaction", Method: "POST", Path: "/tables/{tableUUID}/compaction", Summary: "Compact a table",
-	Access: project(platform.Developer), Errors: unshaping,
-	Notes: "In the background the table is written anew with its indexes, so that it gives back the room of rows that were deleted or changed. Nobody can read or write it meanwhile, and for as long as that takes there are two of it. " +
-		"What was deleted before the request is gone afterwards. While others hold the table, or a transaction that began before the request can still see deleted rows, it is tried again, for some minutes.",
+	Access: project(platform.Developer), Errors: ddlDeleteErrors,
+	Notes: "Rewrites the table and its indexes in the background, to release the space of deleted and updated " +
+		"rows. The table can be neither read nor written meanwhile, and needs up to twice its space. The " +
+		"compaction covers rows deleted before the request. While other sessions lock the table, or older " +
+		"transactions can still see deleted rows, it is retried for some minutes.",
 }
 
 func (s *Server) createCompaction(ctx context.Context, p *tenant.Project, in *tableInput) (job.Compaction, error) {
@@ -32,9 +34,9 @@ func (s *Server) createCompaction(ctx context.Context, p *tenant.Project, in *ta
 
 var getCompaction = Operation{
 	ID: "getCompaction", Method: "GET",
-	Path: "/tables/{tableUUID}/compaction", Summary: "Get the latest compaction of a table",
-	Access: project(platform.Viewer), Errors: looking,
-	Notes: "It is known for a day after its end.",
+	Path: "/tables/{tableUUID}/compaction", Summary: "Get the latest compaction",
+	Access: project(platform.Viewer), Errors: memberErrors,
+	Notes: "A compaction is listed for one day after its end.",
 }
 
 func (s *Server) getCompaction(ctx context.Context, p *tenant.Project, in *tableInput) (job.Compaction, error) {

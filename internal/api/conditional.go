@@ -16,24 +16,25 @@ import (
 	"socle/internal/tenant"
 )
 
-// An answer that is read has an ETag, the hash of its bytes. A request that changes or deletes the same path may send it back in
-// If-Match: then it is carried out only if what it reads there would still be answered alike.
+// Each response to a read carries an ETag, the hash of its body. A PUT or DELETE of the same path
+// may send it in If-Match; the change runs only if the read would still return that body.
 
-// tagOf returns the strong ETag of an answer's body.
-func tagOf(body []byte) string {
+// etagOf returns the strong ETag of a response body.
+func etagOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
 }
 
-// matches reports whether a header that lists ETags names this one. weakly is how If-None-Match compares.
-func matches(list []string, tag string, weakly bool) bool {
-	for _, one := range strings.Split(strings.Join(list, ","), ",") {
-		one = strings.TrimSpace(one)
-		if weakly {
-			one = strings.TrimPrefix(one, "W/")
+// matchesETag reports whether a list of ETags contains tag or *. weak selects weak comparison, as
+// for If-None-Match.
+func matchesETag(list []string, tag string, weak bool) bool {
+	for _, candidate := range strings.Split(strings.Join(list, ","), ",") {
+		candidate = strings.TrimSpace(candidate)
+		if weak {
+			candidate = strings.TrimPrefix(candidate, "W/")
 		}
 
-		if one == tag || one == "*" {
+		if candidate == tag || candidate == "*" {
 			return true
 		}
 	}
@@ -41,9 +42,10 @@ func matches(list []string, tag string, weakly bool) bool {
 	return false
 }
 
-// pair lets every operation that changes or deletes what another one reads at the same path know that one. One that tells
-// what is missing (404) from what is wrong tells what has changed (412), too; the others say it in the words they have.
-func (s *Server) pair() {
+// linkReaders sets reader on each PUT and DELETE route: the GET route of the same path, whose
+// response defines the ETag that If-Match is compared with. It adds status 412 to operations that
+// declare 404; the others answer with a status that they declare.
+func (s *Server) linkReaders() {
 	for _, rt := range s.routes {
 		if rt.op.Method != http.MethodPut && rt.op.Method != http.MethodDelete {
 			continue
@@ -51,13 +53,13 @@ func (s *Server) pair() {
 
 		i := slices.IndexFunc(s.routes, func(other *route) bool {
 			return other.op.Method == http.MethodGet && other.op.Path == rt.op.Path &&
-				other.op.Access.by == rt.op.Access.by && other.readable()
+				other.op.Access.kind == rt.op.Access.kind && other.hasEnvelope()
 		})
 		if i < 0 {
 			continue
 		}
 
-		rt.twin = s.routes[i]
+		rt.reader = s.routes[i]
 
 		if slices.Contains(rt.op.Errors, http.StatusNotFound) {
 			rt.op.Errors = append(slices.Clone(rt.op.Errors), http.StatusPreconditionFailed)
@@ -65,41 +67,43 @@ func (s *Server) pair() {
 	}
 }
 
-// readable reports whether the operation answers with an envelope.
-func (rt *route) readable() bool { return !rt.output.Implements(reflect.TypeFor[http.Handler]()) }
+// hasEnvelope reports whether the operation responds with an envelope.
+func (rt *route) hasEnvelope() bool { return !rt.output.Implements(reflect.TypeFor[http.Handler]()) }
 
-// changesAtOnce is how often a conditional request tries again because something else was changed meanwhile.
-const changesAtOnce = 20
+// maxConditionalAttempts is the maximum number of attempts of a conditional request that concurrent
+// changes interrupt.
+const maxConditionalAttempts = 20
 
-// ifMatch runs a change if what it changes is still what the request's If-Match names. Nothing comes between the look and the change: the audit
-// log, which has every change of a database in order, must have none in between, or both are done again.
+// ifMatch runs a change if the target's ETag matches the request's If-Match. The audit log orders
+// all changes of a database: an entry between the check and the change fails the attempt, and both
+// run again.
 func (rt *route) ifMatch(
 	ctx context.Context, r *http.Request, p *tenant.Project, run func(context.Context) (any, error),
 ) (any, error) {
-	wanted := r.Header.Values("If-Match")
-	if len(wanted) == 0 || rt.op.Method == http.MethodGet || slices.ContainsFunc(rt.params, func(p param) bool {
+	ifMatch := r.Header.Values("If-Match")
+	if len(ifMatch) == 0 || rt.op.Method == http.MethodGet || slices.ContainsFunc(rt.params, func(p param) bool {
 		return p.name == "If-Match"
 	}) {
 		return run(ctx)
 	}
-	if rt.twin == nil {
-		return nil, fault.OnField(fault.Invalid, "If-Match", "unknown", "is not taken here")
+	if rt.reader == nil {
+		return nil, fault.OnField(fault.Invalid, "If-Match", "unknown", "is not supported by this operation")
 	}
 
-	for range changesAtOnce {
-		heads, err := rt.heads(ctx, p)
+	for range maxConditionalAttempts {
+		heads, err := rt.auditHeads(ctx, p)
 		if err != nil {
 			return nil, err
 		}
 
-		tag, err := rt.twin.tag(ctx, r, p)
+		tag, err := rt.reader.etag(ctx, r, p)
 		if err != nil {
 			return nil, err
 		}
 
-		if !matches(wanted, tag, false) {
+		if !matchesETag(ifMatch, tag, false) {
 			return nil, fault.OnField(fault.Precondition, "If-Match", "changed",
-				"names a state that is not the present one")
+				"does not match the current state")
 		}
 
 		result, err := run(audit.Expect(ctx, heads...))
@@ -108,13 +112,14 @@ func (rt *route) ifMatch(
 		}
 	}
 
-	return nil, fault.New(fault.Conflict, "others change things at the same time; try again").WithCode("busy")
+	return nil, fault.New(fault.Conflict, "concurrent changes prevented the request; try again").WithCode("busy")
 }
 
-// heads returns the ends of the audit logs in which the change may be noted.
-func (rt *route) heads(ctx context.Context, p *tenant.Project) ([]audit.Head, error) {
+// auditHeads returns the heads of the audit logs that the change may append to.
+func (rt *route) auditHeads(ctx context.Context, p *tenant.Project) ([]audit.Head, error) {
 	head, err := rt.platform.AuditHead(ctx)
-	if err != nil || p == nil || caller(ctx).Status != platform.Active { // nobody gets into the database of another
+	// Only an active project has a reachable database.
+	if err != nil || p == nil || caller(ctx).Status != platform.Active {
 		return []audit.Head{head}, err
 	}
 
@@ -122,12 +127,12 @@ func (rt *route) heads(ctx context.Context, p *tenant.Project) ([]audit.Head, er
 	return []audit.Head{head, own}, err
 }
 
-// tag returns the ETag that the operation would answer with at the request's path.
-func (rt *route) tag(ctx context.Context, r *http.Request, p *tenant.Project) (string, error) {
+// etag returns the ETag that the operation would return for the request's path.
+func (rt *route) etag(ctx context.Context, r *http.Request, p *tenant.Project) (string, error) {
 	input := reflect.New(rt.input)
-	look := r.Clone(ctx)
-	look.URL.RawQuery = ""
-	if faults := bind(rt.params, look, input.Elem()); len(faults) > 0 {
+	read := r.Clone(ctx)
+	read.URL.RawQuery = ""
+	if faults := bind(rt.params, read, input.Elem()); len(faults) > 0 {
 		return "", &fault.Error{Kind: fault.Invalid, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
 	}
 
@@ -136,5 +141,5 @@ func (rt *route) tag(ctx context.Context, r *http.Request, p *tenant.Project) (s
 		return "", err
 	}
 
-	return tagOf(rt.render(result).Body), nil
+	return etagOf(rt.render(result).Body), nil
 }

@@ -18,7 +18,7 @@ func (s *Server) registerConstraints() {
 var listConstraints = Operation{
 	ID: "listConstraints", Method: "GET",
 	Path: "/tables/{tableUUID}/constraints", Summary: "List a table's constraints",
-	Access: project(platform.Viewer), Errors: looking,
+	Access: project(platform.Viewer), Errors: memberErrors,
 }
 
 func (s *Server) listConstraints(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Constraint, error) {
@@ -27,8 +27,9 @@ func (s *Server) listConstraints(ctx context.Context, p *tenant.Project, in *tab
 
 var createConstraint = Operation{
 	ID: "createConstraint", Method: "POST", Path: "/tables/{tableUUID}/constraints", Summary: "Create a constraint",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting, Grows: true,
-	Notes: "With `not_valid`, a check or a foreign key holds for new rows at once, and for all when it is validated. So a large table is not looked at while others wait.",
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: true,
+	Notes: "With `not_valid`, a check or foreign key applies to new rows at once, and to existing rows after " +
+		"validateConstraint. This avoids scanning a large table under a lock.",
 }
 
 type createConstraintInput struct {
@@ -55,8 +56,9 @@ type constraintInput struct {
 var validateConstraint = Operation{
 	ID: "validateConstraint", Method: "PUT",
 	Path: "/tables/{tableUUID}/constraints/{constraintName}/validate", Summary: "Validate a constraint",
-	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
-	Notes: "Looks at the rows that were there before the constraint, while others read and write. One that holds already stays as it is.",
+	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Notes: "Checks the rows that existed before the constraint, without blocking reads and writes. A valid " +
+		"constraint stays unchanged.",
 }
 
 func (s *Server) validateConstraint(
@@ -68,8 +70,9 @@ func (s *Server) validateConstraint(
 var deleteConstraint = Operation{
 	ID: "deleteConstraint", Method: "DELETE",
 	Path: "/tables/{tableUUID}/constraints/{constraintName}", Summary: "Delete a constraint",
-	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
-	Notes: "A key that foreign keys refer to is not deleted, and `metadata.dependents` names them, unless `cascade` says that they go too.",
+	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Notes: "A key with referencing foreign keys is not deleted, and `metadata.dependents` lists them, unless " +
+		"`cascade` is true.",
 }
 
 type deleteConstraintInput struct {
@@ -80,6 +83,6 @@ type deleteConstraintInput struct {
 func (s *Server) deleteConstraint(
 	ctx context.Context, p *tenant.Project, in *deleteConstraintInput,
 ) (Answer[schema.Constraint, deletedMetadata], error) {
-	c, gone, err := schema.DeleteConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Constraint, in.cascade())
-	return Answer[schema.Constraint, deletedMetadata]{Content: c, Metadata: deletedMetadata{gone}}, err
+	c, deleted, err := schema.DeleteConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Constraint, in.cascade())
+	return Answer[schema.Constraint, deletedMetadata]{Content: c, Metadata: deletedMetadata{deleted}}, err
 }

@@ -18,35 +18,35 @@ func (s *Server) registerContainers() {
 	within(s, deleteContainer, s.deleteContainer, nil)
 }
 
-// containerMetadata is what the specified Container has no member for.
+// containerMetadata has the fields that the specified Container lacks.
 type containerMetadata struct {
-	AllowedMimeTypes []string `json:"allowedMimeTypes" doc:"Types that it takes, such as image/png or image/*; none means all."`
+	AllowedMimeTypes []string `json:"allowedMimeTypes" doc:"Accepted media types, such as image/png or image/*; an empty list accepts all."`
 }
 
 type containerAnswer = Answer[object.Container, containerMetadata]
 
-// at completes a container with the address of its files.
-func (s *Server) at(c object.Container) object.Container {
+// withURL sets the URL of a container's files.
+func (s *Server) withURL(c object.Container) object.Container {
 	c.URL = s.publicURL + "/files/" + c.ProjectUUID.String() + "/" + c.UUID.String()
 	return c
 }
 
 func (s *Server) answerContainer(c object.Container, err error) (containerAnswer, error) {
-	return containerAnswer{Content: s.at(c), Metadata: containerMetadata{c.Allowed}}, err
+	return containerAnswer{Content: s.withURL(c), Metadata: containerMetadata{c.Allowed}}, err
 }
 
 var createContainer = Operation{
 	ID: "createContainer", Method: "POST", Path: "/containers", Summary: "Create a container",
-	Access: project(platform.Developer), Errors: creating,
+	Access: project(platform.Developer), Errors: createErrors,
 }
 
 type createContainerInput struct {
 	Body struct {
 		Name        string   `json:"name" doc:"3 to 63 letters, digits, _ or -; unique in the project."`
 		Description string   `json:"description,omitempty" maxLength:"500"`
-		IsPublic    bool     `json:"is_public,omitempty" doc:"Whether its files are readable without a token."`
-		MaxFileSize *int64   `json:"max_file_size,omitempty" doc:"Bytes."`
-		Allowed     []string `json:"allowed_mime_types,omitempty" maxItems:"100" doc:"Types that it takes, such as image/png or image/*; none means all."`
+		IsPublic    bool     `json:"is_public,omitempty" doc:"Whether files can be read without a token."`
+		MaxFileSize *int64   `json:"max_file_size,omitempty" doc:"Maximum size of a file in bytes."`
+		Allowed     []string `json:"allowed_mime_types,omitempty" maxItems:"100" doc:"Accepted media types, such as image/png or image/*; an empty list accepts all."`
 		ProjectInBody
 	}
 }
@@ -73,10 +73,10 @@ type listContainersInput struct {
 func (s *Server) listContainers(
 	ctx context.Context, p *tenant.Project, in *listContainersInput,
 ) (Answer[[]object.Container, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	containers, total, err := object.ListContainers(ctx, p, page)
 	for i, c := range containers {
-		containers[i] = s.at(c)
+		containers[i] = s.withURL(c)
 	}
 
 	return listOf(containers, page, total), err
@@ -96,9 +96,10 @@ func (s *Server) getContainer(ctx context.Context, p *tenant.Project, in *getCon
 }
 
 var updateContainer = Operation{
-	ID: "updateContainer", Method: "PUT", Path: "/containers/{containerUUID}", Summary: "Change a container",
-	Access: project(platform.Developer), Errors: specifiedWithBody,
-	Notes: "What the body does not name stays as it is. Files that are there already may be larger than a new limit, or of a type that is not taken any more.",
+	ID: "updateContainer", Method: "PUT", Path: "/containers/{containerUUID}", Summary: "Update a container",
+	Access: project(platform.Developer), Errors: specifiedBodyErrors,
+	Notes: "Omitted members stay unchanged. Existing files may exceed a new size limit or have a type that is no " +
+		"longer accepted.",
 }
 
 type updateContainerInput struct {
@@ -106,9 +107,9 @@ type updateContainerInput struct {
 	Body struct {
 		Name        *string   `json:"name,omitempty" doc:"3 to 63 letters, digits, _ or -; unique in the project."`
 		Description *string   `json:"description,omitempty" maxLength:"500"`
-		IsPublic    *bool     `json:"is_public,omitempty" doc:"Whether its files are readable without a token."`
-		MaxFileSize *int64    `json:"max_file_size,omitempty" doc:"Bytes."`
-		Allowed     *[]string `json:"allowed_mime_types,omitempty" doc:"Types that it takes, such as image/png or image/*; none means all."`
+		IsPublic    *bool     `json:"is_public,omitempty" doc:"Whether files can be read without a token."`
+		MaxFileSize *int64    `json:"max_file_size,omitempty" doc:"Maximum size of a file in bytes."`
+		Allowed     *[]string `json:"allowed_mime_types,omitempty" doc:"Accepted media types, such as image/png or image/*; an empty list accepts all."`
 		ProjectInBody
 	}
 }
@@ -130,8 +131,9 @@ func (s *Server) updateContainer(
 var deleteContainer = Operation{
 	ID: "deleteContainer", Method: "DELETE", Path: "/containers/{containerUUID}", Summary: "Delete a container",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500},
-	Timeout: lasting, Destructive: true,
-	Notes: "A container with files in it is deleted with `force=true` only. It is gone at once; the bytes are removed in the background. The content is the container as it was.",
+	Timeout: longTimeout, Destructive: true,
+	Notes: "A container with files is deleted only with `force=true`. It disappears at once; its bytes are removed " +
+		"in the background. The content is the deleted container.",
 }
 
 type deleteContainerInput struct {

@@ -16,22 +16,23 @@ import (
 	"socle/internal/transfer"
 )
 
-// dataTypes are the media types of rows, and their formats.
+// dataTypes maps media types to import formats; "" leaves the format open.
 var dataTypes = map[string]string{"text/csv": transfer.CSV, "text/tab-separated-values": transfer.TSV,
 	"application/x-ndjson": transfer.JSONL, "application/jsonl": transfer.JSONL,
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": transfer.XLSX, "application/octet-stream": ""}
 
-// dataEndings are the endings of names of files of rows.
-var dataEndings = map[string]string{
+// dataExtensions maps file name extensions to import formats.
+var dataExtensions = map[string]string{
 	".csv": transfer.CSV, ".tsv": transfer.TSV, ".tab": transfer.TSV, ".jsonl": transfer.JSONL,
 	".ndjson": transfer.JSONL, ".xlsx": transfer.XLSX,
 }
 
-// DataUpload is embedded in the input of an operation that takes a file of rows, as multipart/form-data or as the body itself.
+// DataUpload is embedded in the input of an operation that takes a data file, as
+// multipart/form-data or as the raw body.
 type DataUpload struct {
 	Upload
-	media  string // of a body that is the file itself
-	length int64  // that the request announces
+	media  string // media type of a raw body; "" for multipart/form-data
+	length int64  // Content-Length of the request
 }
 
 func dataContent() map[string]*huma.MediaType {
@@ -54,11 +55,12 @@ func (u *DataUpload) begin(w http.ResponseWriter, r *http.Request) error {
 func (u *DataUpload) beginRaw(w http.ResponseWriter, r *http.Request, media string) error {
 	if _, ok := dataTypes[media]; !ok {
 		return fault.OnField(fault.Invalid, "Content-Type", "unknown",
-			"must be multipart/form-data, text/csv, text/tab-separated-values, application/x-ndjson, a workbook's or application/octet-stream")
+			"must be multipart/form-data, text/csv, text/tab-separated-values, application/x-ndjson, "+
+				"application/octet-stream or the type of an XLSX workbook")
 	}
 
 	u.length, u.media = r.ContentLength, media
-	u.body = newArriving(w, r, unbounded)
+	u.body = newPacedBody(w, r, unlimited)
 
 	return nil
 }
@@ -70,28 +72,28 @@ func (u *DataUpload) Read(b []byte) (int, error) {
 	}
 
 	n, err := u.body.Read(b)
-	u.scale.bytes(b[:n])
+	u.digest.writeBytes(b[:n])
 
 	if err != nil && err != io.EOF {
-		err = incomplete(err)
+		err = incompleteBody(err)
 	}
 
 	return n, err
 }
 
-// receive waits for the whole file, so that nobody's connection to a database waits for a client. name is the file's own, without
-// its ending, and may be empty. The caller closes the file.
+// receive stores the whole file, so that no database connection waits for a slow client. name is
+// the base name of the file without extension and may be empty. The caller closes the file.
 func (u *DataUpload) receive(
 	ctx context.Context, s *Server, format string,
-) (file *os.File, name, found string, err error) {
-	most, err := s.mostBytes(ctx)
+) (file *os.File, name, foundFormat string, err error) {
+	maxBytes, err := s.maxFileBytes(ctx)
 	if err != nil {
 		return nil, "", "", err
 	}
 
-	most = min(most, transfer.MaxFile)
-	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must be at most %d bytes", most)
-	if u.length > most+mostHeads {
+	maxBytes = min(maxBytes, transfer.MaxFile)
+	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must be at most %d bytes", maxBytes)
+	if u.length > maxBytes+maxFormOverhead {
 		return nil, "", "", tooLarge
 	}
 
@@ -102,43 +104,43 @@ func (u *DataUpload) receive(
 		}
 	}
 
-	ending := strings.ToLower(path.Ext(name))
+	extension := strings.ToLower(path.Ext(name))
 	name = strings.TrimSuffix(path.Base(name), path.Ext(name))
 	for _, guess := range []string{
-		format, dataEndings[ending], dataTypes[strings.TrimSpace(strings.Split(media, ";")[0])],
+		format, dataExtensions[extension], dataTypes[strings.TrimSpace(strings.Split(media, ";")[0])],
 	} {
-		if found == "" {
-			found = guess
+		if foundFormat == "" {
+			foundFormat = guess
 		}
 	}
 
-	if found == "" {
+	if foundFormat == "" {
 		return nil, "", "", fault.OnField(fault.Invalid, "format", "required",
-			"is required, for neither the file's name nor its media type tell")
+			"is required, since neither the file's name nor its media type determines it")
 	}
 
 	if file, err = s.blobs.Scratch(); err != nil {
 		return nil, "", "", err
 	}
 
-	n, err := io.Copy(file, io.LimitReader(u, most+1))
-	if err == nil && n > most {
+	n, err := io.Copy(file, io.LimitReader(u, maxBytes+1))
+	if err == nil && n > maxBytes {
 		err = tooLarge
 	}
 
 	if err == nil {
-		err = errors.Join(ctx.Err(), u.patience())
+		err = errors.Join(ctx.Err(), u.extendDeadlines())
 	}
 	if err != nil {
 		return nil, "", "", errors.Join(err, file.Close())
 	}
 
-	return file, name, found, nil
+	return file, name, foundFormat, nil
 }
 
-// patience gives the answer the time that the import takes.
-func (u *DataUpload) patience() error {
-	end := time.Now().Add(transfer.ImportTime + uploadLull)
+// extendDeadlines extends the connection's deadlines by the time that an import takes.
+func (u *DataUpload) extendDeadlines() error {
+	end := time.Now().Add(transfer.ImportTime + clientWriteTimeout)
 	err := errors.Join(u.body.control.SetReadDeadline(end), u.body.control.SetWriteDeadline(end))
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil

@@ -13,56 +13,61 @@ import (
 	"socle/internal/tenant"
 )
 
-// An operation that is Destructive takes something away with all that is in it: a table, a column, a form, a container, a folder, or whatever SQL does. If the
-// project has backupBeforeDestructive, a backup is completed before it. A single file, response or row is no such thing, and neither is
-// what holds nothing: an index, a policy, a function.
+// A Destructive operation deletes an entity with its contents: a table, column, form, container or
+// folder, or anything by SQL. If the project has backupBeforeDestructive, a backup must complete
+// first. Deleting a single file, response or row is not destructive; neither is deleting an index,
+// policy or function, which holds no data.
 
-// How long a request waits for the backup that has to come first.
+// Time that a request waits for its backup.
 const (
-	backupWait     = 20 * time.Second // unless it says otherwise
-	mostBackupWait = 25 * time.Second // with an operation that is lasting, less than a connection may be silent
+	defaultBackupWait = 20 * time.Second
+	// Together with the timeout of a long operation, it stays below the idle limit of a connection.
+	maxBackupWait = 25 * time.Second
 )
 
-const destructiveNotes = "If the project has `backupBeforeDestructive`, a backup is made first, for which the request waits for 20 seconds, or as many as the header `Prefer: wait=5` says (25 at most). If it fails or is not completed then, this is 409 and nothing is changed " +
-	"(`backup_failed`; `backup_under_way`: ask for the same again within an hour after it is completed)."
+const destructiveNotes = "If the project has `backupBeforeDestructive`, a backup is made first. The request waits " +
+	"for it for up to 20 seconds, or for the time in the header `Prefer: wait=5` (at most 25). If the backup fails " +
+	"(`backup_failed`) or takes longer (`backup_under_way`: repeat the request within an hour after the backup " +
+	"completes), the response is 409 and nothing changes."
 
-// sparing is an input of a destructive operation that may ask for something harmless.
-type sparing interface{ spares() bool }
+// harmlessInput is an input of a destructive operation that may request a harmless variant.
+type harmlessInput interface{ isHarmless() bool }
 
-// backUpFirst runs an operation when what it may destroy is in a backup. The wait for that does not count as the operation's own time.
+// backUpFirst runs the operation after a backup of its target has completed. The wait does not
+// count against the operation's timeout.
 func (rt *route) backUpFirst(
 	ctx context.Context, r *http.Request, p *tenant.Project, input, body any, run func(context.Context) (any, error),
 ) (any, error) {
 	if !rt.op.Destructive || !caller(ctx).BackupFirst {
 		return run(ctx)
 	}
-	if s, ok := input.(sparing); ok && s.spares() {
+	if s, ok := input.(harmlessInput); ok && s.isHarmless() {
 		return run(ctx)
 	}
 
-	if err := rt.present(ctx, r, p); err != nil {
+	if err := rt.checkTarget(ctx, r, p); err != nil {
 		return nil, err
 	}
 
-	asked, err := rt.askedFor(ctx, r, body)
+	request, err := rt.requestDigest(ctx, r, body)
 	if err != nil {
 		return nil, err
 	}
 
-	// As long as the client stays: ctx ends when the operation's time is over.
+	// ctx ends with the operation's timeout; the wait ends when the client disconnects.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(r.Context(), cancel)()
 
-	enough := time.NewTimer(waitOf(r))
-	defer enough.Stop()
+	timer := time.NewTimer(backupWaitOf(r))
+	defer timer.Stop()
 
 	if err := rt.jobs.BackUpFirst(ctx, platform.Destruction{
 		Project:   p.UUID,
 		User:      caller(ctx).User,
 		Operation: rt.op.ID,
-		Request:   asked,
-	}, enough.C); err != nil {
+		Request:   request,
+	}, timer.C); err != nil {
 		return nil, err
 	}
 
@@ -72,13 +77,14 @@ func (rt *route) backUpFirst(
 	return run(ctx)
 }
 
-// present fails if what the operation is about is not there, or not what If-Match names: that needs no backup. Of some, only the operation itself can tell.
-func (rt *route) present(ctx context.Context, r *http.Request, p *tenant.Project) error {
-	if rt.twin == nil {
+// checkTarget fails if the target does not exist or does not match If-Match: then no backup is
+// needed. Some operations check this only themselves.
+func (rt *route) checkTarget(ctx context.Context, r *http.Request, p *tenant.Project) error {
+	if rt.reader == nil {
 		return nil
 	}
 
-	if _, err := rt.twin.tag(ctx, r, p); err != nil {
+	if _, err := rt.reader.etag(ctx, r, p); err != nil {
 		return err
 	}
 
@@ -86,31 +92,34 @@ func (rt *route) present(ctx context.Context, r *http.Request, p *tenant.Project
 	return err
 }
 
-// askedFor returns what a request is known by if it comes again: who asks, and for what.
-func (rt *route) askedFor(ctx context.Context, r *http.Request, body any) ([]byte, error) {
-	said, err := fingerprintOf(r, body)
-	sum := sha256.Sum256(append(rt.keyOf(ctx, r.Method), said...))
+// requestDigest returns a digest of the caller and the request, by which a repeated request is
+// recognized.
+func (rt *route) requestDigest(ctx context.Context, r *http.Request, body any) ([]byte, error) {
+	fingerprint, err := fingerprintOf(r, body)
+	sum := sha256.Sum256(append(rt.requestKey(ctx, r.Method), fingerprint...))
 
 	return sum[:], err
 }
 
-// staying keeps the connection open for an answer that comes after a backup.
-func (rt *route) staying(w http.ResponseWriter) {
-	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(mostBackupWait + rt.op.Timeout + usual))
+// extendWriteDeadline extends the write deadline for a response that follows a backup.
+func (rt *route) extendWriteDeadline(w http.ResponseWriter) {
+	err := http.NewResponseController(w).
+		SetWriteDeadline(time.Now().Add(maxBackupWait + rt.op.Timeout + defaultTimeout))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		rt.log.Warn("an answer may come too late", "error", err)
+		rt.log.Warn("extend write deadline", "error", err)
 	}
 }
 
-// waitOf returns how long a request waits for a backup: what its header Prefer says (RFC 7240), if that is a time.
-func waitOf(r *http.Request) time.Duration {
-	for _, one := range strings.Split(strings.Join(r.Header.Values("Prefer"), ","), ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(one), "=")
+// backupWaitOf returns the time that the request waits for a backup, from its header Prefer: wait=N
+// (RFC 7240), or the default.
+func backupWaitOf(r *http.Request) time.Duration {
+	for _, preference := range strings.Split(strings.Join(r.Header.Values("Prefer"), ","), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(preference), "=")
 		if seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 16); err == nil &&
 			strings.EqualFold(name, "wait") {
-			return min(time.Duration(seconds)*time.Second, mostBackupWait)
+			return min(time.Duration(seconds)*time.Second, maxBackupWait)
 		}
 	}
 
-	return backupWait
+	return defaultBackupWait
 }

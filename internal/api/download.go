@@ -17,31 +17,35 @@ import (
 	"socle/internal/object"
 )
 
-// download answers with a file's bytes. Whatever they are, a browser must not take them for a page of ours.
+// download responds with the bytes of a file. Its headers keep browsers from treating the file as a
+// page of this origin.
 type download struct {
 	file    object.File
 	content *object.Content
 }
 
-// inline are the types that a browser may show in place; it offers all others for saving.
-var inline = []string{
+// inlineTypes lists the media types that browsers may display; all others are saved.
+var inlineTypes = []string{
 	"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "text/plain", "audio/", "video/",
 	"application/pdf",
 }
 
 const (
-	mostRange = 200 // bytes of a Range header; a longer one is ignored, as a server may
+	maxRangeLength = 200 // bytes of a Range header; longer ones are ignored, which RFC 9110 allows
 
-	// oneDate is for how long a file may still be replaced by one that was modified in the same second, by which no part of it may be taken for one of this.
-	oneDate = 2 * time.Second
+	// dateResolution is the resolution of Last-Modified plus a margin. A younger file may be
+	// replaced within the same second, so its date must not validate a range.
+	dateResolution = 2 * time.Second
 )
 
-// ServeHTTP writes the file, or the range of it that is asked for.
+// ServeHTTP writes the file or the requested range.
 func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer d.content.Close()
 
 	disposition := "attachment"
-	if slices.ContainsFunc(inline, func(prefix string) bool { return strings.HasPrefix(d.file.MimeType, prefix) }) {
+	if slices.ContainsFunc(inlineTypes, func(prefix string) bool {
+		return strings.HasPrefix(d.file.MimeType, prefix)
+	}) {
 		disposition = "inline"
 	}
 
@@ -50,49 +54,49 @@ func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Disposition", disposition+"; "+fileNameParam(path.Base(d.file.FullFileName)))
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	h.Set("Cache-Control", "private, no-cache") // who may read it is asked each time
+	h.Set("Cache-Control", "private, no-cache") // caches must revalidate, since access is checked each time
 	h.Set("ETag", d.file.ETag())
 	h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(d.file.SHA256)+":")
 
-	if span := d.span(r); span == "" {
+	if requested := d.rangeOf(r); requested == "" {
 		r.Header.Del("Range")
 	} else {
-		r.Header.Set("Range", span)
+		r.Header.Set("Range", requested)
 	}
 
 	modified := d.file.UpdatedAt
-	if time.Since(modified) < oneDate {
-		modified = time.Time{} // none is said, and none compared
+	if time.Since(modified) < dateResolution {
+		modified = time.Time{} // suppresses Last-Modified and its conditions
 	}
 
-	http.ServeContent(&ranged{ResponseWriter: httpx.NewPacedWriter(w), request: r}, r, "", modified, d.content)
+	http.ServeContent(&rangeWriter{ResponseWriter: httpx.NewPacedWriter(w), request: r}, r, "", modified, d.content)
 	if err := d.content.Err(); err != nil {
 		httpx.From(r.Context()).Err = err
-		panic(http.ErrAbortHandler) // the end of the file was held back: nobody takes what was sent for the whole
+		panic(http.ErrAbortHandler) // Content withheld the last bytes, so no client takes the file for complete
 	}
 }
 
-// span returns the range that is asked for as http.ServeContent reads it; "" if there is none to look at (RFC 9110, 14.2): of another method than GET it
-// means nothing, nor in a unit that is not known here.
-func (d download) span(r *http.Request) string {
+// rangeOf returns the requested range in the syntax that http.ServeContent accepts, or "" to ignore
+// it (RFC 9110, 14.2). Ranges apply to GET and to bytes only.
+func (d download) rangeOf(r *http.Request) string {
 	text := r.Header.Get("Range")
-	unit, set, _ := strings.Cut(text, "=")
-	if r.Method != http.MethodGet || len(text) > mostRange || !strings.EqualFold(unit, "bytes") {
+	unit, ranges, _ := strings.Cut(text, "=")
+	if r.Method != http.MethodGet || len(text) > maxRangeLength || !strings.EqualFold(unit, "bytes") {
 		return ""
 	}
 
-	if zeros, ok := strings.CutPrefix(set, "-"); ok && zeros != "" && strings.Trim(zeros, "0") == "" {
-		set = strconv.FormatInt(d.file.Size, 10) + "-" // the last 0 bytes are none: a range that nothing satisfies
+	if zeros, ok := strings.CutPrefix(ranges, "-"); ok && zeros != "" && strings.Trim(zeros, "0") == "" {
+		ranges = strconv.FormatInt(d.file.Size, 10) + "-" // the last 0 bytes: an unsatisfiable range
 	}
 
-	return "bytes=" + hugeNumber.ReplaceAllLiteralString(set, "999999999999999999")
+	return "bytes=" + hugeNumber.ReplaceAllLiteralString(ranges, "999999999999999999")
 }
 
-// hugeNumber is one that is beyond the end of any file.
+// hugeNumber matches offsets beyond the end of any file, which overflow in net/http.
 var hugeNumber = regexp.MustCompile(`[1-9][0-9]{18,}`)
 
-// fileNameParam returns the parameters that name a file: as it is if every client reads it alike, else once in ASCII for
-// old clients, and once in full (RFC 6266, RFC 8187).
+// fileNameParam returns the parameters of Content-Disposition that name a file: filename alone if
+// it is plain ASCII, else an ASCII fallback and filename* (RFC 6266, RFC 8187).
 func fileNameParam(name string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || strings.ContainsRune("\"\\%", r) {
@@ -106,8 +110,10 @@ func fileNameParam(name string) string {
 
 	var full strings.Builder
 	for i := range len(name) {
-		if c := name[i]; c < utf8.RuneSelf &&
-			(c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("!#$&+-.^_`|~", c) >= 0) {
+		c := name[i]
+		alphanumeric := (c|0x20 >= 'a' && c|0x20 <= 'z') || (c >= '0' && c <= '9')
+
+		if c < utf8.RuneSelf && (alphanumeric || strings.IndexByte("!#$&+-.^_`|~", c) >= 0) {
 			full.WriteByte(c)
 		} else {
 			fmt.Fprintf(&full, "%%%02X", c)
@@ -117,26 +123,27 @@ func fileNameParam(name string) string {
 	return `filename="` + plain + `"; filename*=UTF-8''` + full.String()
 }
 
-// ranged answers with an envelope where net/http refuses a range or a condition in plain text.
-type ranged struct {
+// rangeWriter replaces the plain-text responses of net/http for failed ranges and conditions by an
+// envelope.
+type rangeWriter struct {
 	http.ResponseWriter
 	request *http.Request
 	refused bool
 }
 
-func (w *ranged) WriteHeader(status int) {
+func (w *rangeWriter) WriteHeader(status int) {
 	switch status {
 	case http.StatusRequestedRangeNotSatisfiable:
-		w.refuse(status, "invalid_range", "the file has no such range")
+		w.refuse(status, "invalid_range", "the range is outside of the file")
 	case http.StatusPreconditionFailed:
-		w.refuse(status, "changed", "the file is not the one that the request counts on")
+		w.refuse(status, "changed", "the file does not match the conditions of the request")
 	default:
 		w.ResponseWriter.WriteHeader(status)
 	}
 }
 
-// refuse takes back what was said of the file.
-func (w *ranged) refuse(status int, code, detail string) {
+// refuse removes the headers that describe the file and writes a failure.
+func (w *rangeWriter) refuse(status int, code, detail string) {
 	w.refused = true
 
 	for _, name := range []string{"Content-Disposition", "Accept-Ranges", "Last-Modified", "Repr-Digest", "ETag"} {
@@ -146,20 +153,20 @@ func (w *ranged) refuse(status int, code, detail string) {
 	Fail(w.ResponseWriter, w.request, status, code, detail)
 }
 
-func (w *ranged) Write(b []byte) (int, error) {
+func (w *rangeWriter) Write(b []byte) (int, error) {
 	if w.refused {
 		return len(b), nil
 	}
 	return w.ResponseWriter.Write(b)
 }
 
-// ReadFrom lets a file go to the connection without passing through this process, where it may.
-func (w *ranged) ReadFrom(r io.Reader) (int64, error) {
+// ReadFrom lets the kernel send a file where possible, without copying it through this process.
+func (w *rangeWriter) ReadFrom(r io.Reader) (int64, error) {
 	if w.refused {
 		return io.Copy(io.Discard, r)
 	}
 
-	if part, ok := r.(*io.LimitedReader); ok { // so http.ServeContent asks for it
+	if part, ok := r.(*io.LimitedReader); ok { // the reader that http.ServeContent passes
 		if content, ok := part.R.(*object.Content); ok {
 			return content.Send(w.ResponseWriter, part.N)
 		}

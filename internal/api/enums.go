@@ -18,7 +18,7 @@ func (s *Server) registerEnums() {
 
 var listEnums = Operation{
 	ID: "listEnums", Method: "GET", Path: "/enums", Summary: "List enums",
-	Access: project(platform.Viewer), Errors: specified,
+	Access: project(platform.Viewer), Errors: specifiedErrors,
 }
 
 type listEnumsInput struct {
@@ -29,21 +29,21 @@ type listEnumsInput struct {
 func (s *Server) listEnums(
 	ctx context.Context, p *tenant.Project, in *listEnumsInput,
 ) (Answer[[]schema.Enum, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	enums, total, err := schema.ListEnums(ctx, p.Trusted(), page)
 	return listOf(enums, page, total), err
 }
 
 var createEnum = Operation{
 	ID: "createEnum", Method: "POST", Path: "/enums", Summary: "Create an enum",
-	Access: project(platform.Developer), Errors: creating, Timeout: lasting,
+	Access: project(platform.Developer), Errors: createErrors, Timeout: longTimeout,
 }
 
 type createEnumInput struct {
 	Body struct {
 		Name   string   `json:"name"`
 		Schema string   `json:"schema,omitempty" default:"public"`
-		Values []string `json:"values" minItems:"1" maxItems:"1000" doc:"In their order, each 1 to 63 bytes."`
+		Values []string `json:"values" minItems:"1" maxItems:"1000" doc:"Values in their order, each 1 to 63 bytes."`
 		ProjectInBody
 	}
 }
@@ -58,7 +58,7 @@ type enumInput struct {
 
 func (in *enumInput) enum() string { return in.Enum }
 
-// existingEnum looks for the enum that an operation's path names.
+// existingEnum fails if the enum in the path does not exist.
 func existingEnum[I any, P interface {
 	*I
 	enum() string
@@ -68,9 +68,9 @@ func existingEnum[I any, P interface {
 }
 
 var createEnumValue = Operation{
-	ID: "createEnumValue", Method: "POST", Path: "/enums/{enumName}/values", Summary: "Add a value to an enum",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
-	Notes: "It comes last, or before or after another one. A value can't be taken away again, only renamed.",
+	ID: "createEnumValue", Method: "POST", Path: "/enums/{enumName}/values", Summary: "Add an enum value",
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Notes: "Appends the value, or inserts it before or after another one. Values cannot be removed, only renamed.",
 }
 
 type createEnumValueInput struct {
@@ -91,9 +91,9 @@ func (s *Server) createEnumValue(
 
 var renameEnumValue = Operation{
 	ID: "renameEnumValue", Method: "PUT",
-	Path: "/enums/{enumName}/values/{enumValue}", Summary: "Rename a value of an enum",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
-	Notes: "Rows that have it have it under its new name.",
+	Path: "/enums/{enumName}/values/{enumValue}", Summary: "Rename an enum value",
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Notes: "Existing rows show the new name.",
 }
 
 type renameEnumValueInput struct {
@@ -113,8 +113,8 @@ func (s *Server) renameEnumValue(
 
 var deleteEnum = Operation{
 	ID: "deleteEnum", Method: "DELETE", Path: "/enums/{enumName}", Summary: "Delete an enum",
-	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
-	Notes: "One that columns or functions use is not deleted; `metadata.dependents` names them.",
+	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Notes: "An enum that columns or functions use is not deleted; `metadata.dependents` lists them.",
 }
 
 func (s *Server) deleteEnum(ctx context.Context, p *tenant.Project, in *enumInput) (schema.Enum, error) {

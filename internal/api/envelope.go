@@ -16,7 +16,7 @@ import (
 	"socle/internal/httpx"
 )
 
-// envelope is the form of every JSON answer of the platform API.
+// envelope is the body of every JSON response of the platform API.
 type envelope struct {
 	Content  any      `json:"content"`
 	Errors   []string `json:"errors"`
@@ -24,24 +24,24 @@ type envelope struct {
 	Success  bool     `json:"success"`
 }
 
-// nothing is the content of an operation that has nothing to return: null.
+// nothing is the content of an operation without a result: null.
 type nothing struct{}
 
 // MarshalJSON returns null.
 func (nothing) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// Schema describes null.
+// Schema returns the schema of null.
 func (nothing) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: "null"} }
 
-// failure is the metadata of a failed answer.
+// failure is the metadata of a failure response.
 type failure struct {
-	Code      string        `json:"code" doc:"Stable snake_case word."`
+	Code      string        `json:"code" doc:"Stable error code in snake_case."`
 	Detail    string        `json:"detail" doc:"One sentence for a person."`
-	Fields    []fault.Field `json:"fields" nullable:"false" doc:"The fields at fault."`
+	Fields    []fault.Field `json:"fields" nullable:"false" doc:"The invalid fields."`
 	RequestID string        `json:"requestId"`
 }
 
-// messages are the fixed texts of the failure statuses.
+// messages maps failure statuses to their fixed messages.
 var messages = map[int]string{
 	400: "Invalid input parameter",
 	401: "Unauthorized access",
@@ -59,8 +59,8 @@ var messages = map[int]string{
 	500: "Internal server error",
 }
 
-// statuses are those that a kind of failure may be written with, the natural one first. The first that the operation
-// declares is written; 500 if it declares none of them.
+// statuses maps kinds of failures to their possible statuses, in order of preference. The response
+// has the first one that the operation declares, or 500.
 var statuses = map[fault.Kind][]int{
 	fault.Internal:        {500},
 	fault.Invalid:         {400},
@@ -77,7 +77,7 @@ var statuses = map[fault.Kind][]int{
 	fault.Unavailable:     {500},
 }
 
-// statusOf returns the status that an operation with these declared failures answers a kind with.
+// statusOf returns the status for a kind of failure of an operation that declares these statuses.
 func statusOf(kind fault.Kind, declared []int) int {
 	for _, status := range statuses[kind] {
 		for _, d := range declared {
@@ -90,27 +90,27 @@ func statusOf(kind fault.Kind, declared []int) int {
 	return http.StatusInternalServerError
 }
 
-// encoding writes times in UTC with microseconds, whatever their value, and nil slices as [].
+// encoding writes times in UTC with exactly six fractional digits, and nil slices as [].
 var encoding = json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
 	return e.WriteToken(jsontext.String(t.UTC().Format("2006-01-02T15:04:05.000000Z")))
 }))
 
-// write answers with an envelope.
+// write responds with an envelope.
 func write(w http.ResponseWriter, status int, v any) {
 	send(w, status, encode(v))
 }
 
-// encode returns the JSON of an answer.
+// encode returns v as JSON.
 func encode(v any) []byte {
 	body, err := json.Marshal(v, encoding, json.Deterministic(true))
 	if err != nil {
-		panic("api: answer: " + err.Error()) // a type of ours that JSON can't hold
+		panic("api: answer: " + err.Error()) // a type without a JSON representation: a programming error
 	}
 
 	return append(body, '\n')
 }
 
-// send answers with JSON.
+// send writes a JSON response.
 func send(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json; charset=utf-8")
@@ -118,11 +118,11 @@ func send(w http.ResponseWriter, status int, body []byte) {
 	w.WriteHeader(status)
 
 	if _, err := w.Write(body); err != nil {
-		slog.Debug("answer not taken", "error", err) // the client is gone
+		slog.Debug("write response", "error", err) // the client disconnected
 	}
 }
 
-// writeFailure answers with a failure, in the words and with the status of the operation's declaration.
+// writeFailure responds with a failure, with a status that the operation declares.
 func writeFailure(w http.ResponseWriter, r *http.Request, err error, declared []int) {
 	e := fault.Of(err)
 	status := statusOf(e.Kind, declared)
@@ -138,7 +138,7 @@ func writeFailure(w http.ResponseWriter, r *http.Request, err error, declared []
 
 	f := failure{Code: e.CodeWord(), Detail: sentence(e.Detail), Fields: e.Fields, RequestID: known.ID}
 	if e.Kind == fault.Internal {
-		f.Detail, f.Fields = "Something went wrong on the server; its log says what, under the request id.", nil
+		f.Detail, f.Fields = "An internal error occurred; the server's log has the details under the request ID.", nil
 	}
 
 	var metadata any = f
@@ -154,10 +154,10 @@ func writeFailure(w http.ResponseWriter, r *http.Request, err error, declared []
 	write(w, status, envelope{Content: "null", Errors: []string{messages[status]}, Metadata: metadata})
 }
 
-// reads reports whether a method reads and changes nothing.
-func reads(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+// isRead reports whether a method is safe: it only reads.
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
-// sentence makes a clause into a sentence.
+// sentence converts a clause to a sentence.
 func sentence(clause string) string {
 	first, size := utf8.DecodeRuneInString(clause)
 	if size == 0 {
@@ -167,7 +167,7 @@ func sentence(clause string) string {
 	return string(unicode.ToUpper(first)) + clause[size:] + "."
 }
 
-// Fail answers a request that no operation takes with an envelope.
+// Fail responds with an envelope to a request that no operation handles.
 func Fail(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
 	httpx.From(r.Context()).Err = fault.New(fault.NotFound, "%s", detail)
 
@@ -178,4 +178,10 @@ func Fail(w http.ResponseWriter, r *http.Request, status int, code, detail strin
 			Fields:    []fault.Field{},
 			RequestID: httpx.From(r.Context()).ID,
 		}})
+}
+
+// errNothingToChange returns the failure of an update whose body has no member to change. Users have
+// the code nothing_to_change, all other entities the code required.
+func errNothingToChange(code string) error {
+	return fault.New(fault.Unprocessable, "the request changes nothing").WithCode(code)
 }

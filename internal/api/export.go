@@ -18,15 +18,16 @@ import (
 var exportTable = Operation{
 	ID: "exportTable", Method: "GET", Path: "/tables/{tableUUID}/export", Summary: "Export a table",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
-	Notes: "All rows as of one moment, in the order of the primary key, as they are read by the project's owner. If the connection is cut off, the file is not whole. " +
-		"In CSV and TSV null is an empty field, an empty text a quoted one. With `spreadsheet=true`, text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return gets an " +
-		"apostrophe before it, so that no spreadsheet takes it for a formula; otherwise values are as they are.",
+	Notes: "Exports all rows from one snapshot, ordered by primary key, with the rights of the project's owner. An " +
+		"interrupted download is incomplete. In CSV and TSV, null is an empty field and an empty text a quoted " +
+		"one. With `spreadsheet=true`, text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return is " +
+		"prefixed with an apostrophe, so that spreadsheets do not evaluate it as a formula.",
 }
 
 type exportTableInput struct {
 	tableInput
 	Format      string `query:"format" enum:"csv,tsv,jsonl" default:"csv"`
-	Columns     string `query:"columns" maxLength:"10000" doc:"Names of columns, separated by commas; all if it is not given."`
+	Columns     string `query:"columns" maxLength:"10000" doc:"Comma-separated names of columns. Default: all."`
 	Spreadsheet string `query:"spreadsheet" enum:"true,false" default:"false"`
 }
 
@@ -40,7 +41,7 @@ func (s *Server) exportTable(ctx context.Context, p *tenant.Project, in *exportT
 	return export{e}, err
 }
 
-// export answers with a table.
+// export responds with the rows of a table.
 type export struct{ *transfer.Export }
 
 var exportTypes = map[string]string{
@@ -48,17 +49,14 @@ var exportTypes = map[string]string{
 	transfer.TSV: "text/tab-separated-values; charset=utf-8", transfer.JSONL: "application/x-ndjson",
 }
 
-const (
-	exportBuffer = 64 << 10
-	exportLull   = 60 * time.Second // for a client to take a buffer
-)
+const exportBufferSize = 64 << 10 // bytes
 
-// ServeHTTP writes the table. What fails before the first byte is answered; afterwards the connection is cut off, so that
-// no part of a table looks like the whole.
+// ServeHTTP writes the table. A failure before the first byte gets an error response. A later one
+// aborts the connection, so that a truncated table does not look complete.
 func (e export) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer e.Close()
 
-	out := &leaving{ResponseWriter: w, control: http.NewResponseController(w), begin: func() {
+	out := &streamWriter{ResponseWriter: w, control: http.NewResponseController(w), setHeaders: func() {
 		h := w.Header()
 		h.Set("Content-Type", exportTypes[e.Format])
 		h.Set("Content-Disposition",
@@ -66,17 +64,17 @@ func (e export) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Cache-Control", "no-store")
 	}}
 
-	buffer := bufio.NewWriterSize(out, exportBuffer)
+	buffer := bufio.NewWriterSize(out, exportBufferSize)
 	err := e.Write(r.Context(), buffer)
 	if err == nil {
 		err = buffer.Flush()
 	}
 
 	switch {
-	case err == nil && !out.begun: // not even a header: a table of lines without rows
+	case err == nil && !out.started: // JSON Lines of an empty table: no bytes were written
 		out.start()
 		w.WriteHeader(http.StatusOK)
-	case err != nil && !out.begun:
+	case err != nil && !out.started:
 		writeFailure(w, r, err, exportTable.Errors)
 	case err != nil:
 		httpx.From(r.Context()).Err = err
@@ -84,25 +82,26 @@ func (e export) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// leaving is an answer that is written for as long as the client goes on taking it.
-type leaving struct {
+// streamWriter is a response that renews its write deadline with each write, and sets its headers
+// before the first one.
+type streamWriter struct {
 	http.ResponseWriter
-	control *http.ResponseController
-	begin   func()
-	begun   bool
+	control    *http.ResponseController
+	setHeaders func()
+	started    bool
 }
 
-func (l *leaving) start() {
-	l.begun = true
-	l.begin()
+func (l *streamWriter) start() {
+	l.started = true
+	l.setHeaders()
 }
 
-func (l *leaving) Write(b []byte) (int, error) {
-	if !l.begun {
+func (l *streamWriter) Write(b []byte) (int, error) {
+	if !l.started {
 		l.start()
 	}
 
-	if err := l.control.SetWriteDeadline(time.Now().Add(exportLull)); err != nil &&
+	if err := l.control.SetWriteDeadline(time.Now().Add(clientWriteTimeout)); err != nil &&
 		!errors.Is(err, http.ErrNotSupported) {
 		return 0, err
 	}

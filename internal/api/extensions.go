@@ -16,8 +16,8 @@ func (s *Server) registerExtensions() {
 
 var listExtensions = Operation{
 	ID: "listExtensions", Method: "GET", Path: "/extensions", Summary: "List extensions",
-	Access: project(platform.Viewer), Errors: specified,
-	Notes: "Those that the project has, and those that it may have.",
+	Access: project(platform.Viewer), Errors: specifiedErrors,
+	Notes: "Lists installed and available extensions.",
 }
 
 type listExtensionsInput struct {
@@ -28,15 +28,16 @@ type listExtensionsInput struct {
 func (s *Server) listExtensions(
 	ctx context.Context, p *tenant.Project, in *listExtensionsInput,
 ) (Answer[[]schema.Extension, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	extensions, total, err := schema.ListExtensions(ctx, p.Trusted(), page)
 	return listOf(extensions, page, total), err
 }
 
 var createExtension = Operation{
 	ID: "createExtension", Method: "POST", Path: "/extensions", Summary: "Install an extension",
-	Access: project(platform.Developer), Errors: creating, Timeout: lasting, Grows: true,
-	Notes: "With those that it needs, into the schema `extensions`, which is searched behind `public`: its types, functions and operators need no prefix.",
+	Access: project(platform.Developer), Errors: createErrors, Timeout: longTimeout, Grows: true,
+	Notes: "Installs the extension and its requirements into the schema `extensions`, which follows `public` in " +
+		"the search path: its types, functions and operators need no prefix.",
 }
 
 type createExtensionInput struct {
@@ -54,8 +55,8 @@ func (s *Server) createExtension(
 
 var deleteExtension = Operation{
 	ID: "deleteExtension", Method: "DELETE", Path: "/extensions/{extensionName}", Summary: "Remove an extension",
-	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
-	Notes: "One that columns, indexes or functions use is not removed; `metadata.dependents` names them.",
+	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Notes: "An extension that columns, indexes or functions use is not removed; `metadata.dependents` lists them.",
 }
 
 type extensionInput struct {

@@ -15,13 +15,13 @@ import (
 	"socle/internal/token"
 )
 
-// codesByAccount bounds wrong codes: who guesses has the password already.
-var codesByAccount = platform.GuessLimit{
+// codeLimit limits wrong codes. Callers who reach it already know the password.
+var codeLimit = platform.GuessLimit{
 	Network:   platform.Limit{Name: "second factor network", Most: 10, Window: time.Hour},
 	Strangers: platform.Limit{Name: "second factor", Most: 10, Window: time.Hour},
 }
 
-const recoveryCodes = 10
+const recoveryCodeCount = 10
 
 func (s *Server) registerFactors() {
 	open(s, getSecondFactor, s.getSecondFactor)
@@ -31,14 +31,14 @@ func (s *Server) registerFactors() {
 }
 
 var getSecondFactor = Operation{
-	ID: "getSecondFactor", Method: "GET", Path: "/users/me/totp", Summary: "Get the state of your second factor",
+	ID: "getSecondFactor", Method: "GET", Path: "/users/me/totp", Summary: "Get your second factor",
 	Access: signedIn, Errors: []int{401, 404, 500},
 }
 
-// factorState is what a user may see of their second factor.
+// factorState is the public state of a second factor.
 type factorState struct {
-	IsConfirmed   bool `json:"isConfirmed" doc:"Whether a log-in needs it."`
-	RecoveryCodes int  `json:"recoveryCodes" doc:"How many are left."`
+	IsConfirmed   bool `json:"isConfirmed" doc:"Whether log-ins require the second factor."`
+	RecoveryCodes int  `json:"recoveryCodes" doc:"Number of unused recovery codes."`
 }
 
 func (s *Server) getSecondFactor(ctx context.Context, _ *struct{}) (factorState, error) {
@@ -47,9 +47,10 @@ func (s *Server) getSecondFactor(ctx context.Context, _ *struct{}) (factorState,
 }
 
 var createSecondFactor = Operation{
-	ID: "createSecondFactor", Method: "POST", Path: "/users/me/totp", Summary: "Begin with a second factor",
+	ID: "createSecondFactor", Method: "POST", Path: "/users/me/totp", Summary: "Create a second factor",
 	Access: signedIn, Errors: []int{400, 401, 409, 422, 429, 500},
-	Notes: "The secret goes into an authenticator app, by hand or as a QR code of `url`. Nothing needs it before it is confirmed.",
+	Notes: "Add the secret to an authenticator app, by hand or as a QR code of `url`. The second factor takes " +
+		"effect after confirmSecondFactor.",
 }
 
 type createSecondFactorInput struct {
@@ -58,10 +59,10 @@ type createSecondFactorInput struct {
 	}
 }
 
-// newFactor is a second factor to be confirmed, shown once.
+// newFactor is a second factor that awaits confirmation. It is shown once.
 type newFactor struct {
-	Secret string `json:"secret" doc:"In base32."`
-	URL    string `json:"url" doc:"otpauth://…, for a QR code."`
+	Secret string `json:"secret" doc:"The secret in base32."`
+	URL    string `json:"url" doc:"otpauth:// URL, for a QR code."`
 }
 
 func (s *Server) createSecondFactor(
@@ -74,28 +75,31 @@ func (s *Server) createSecondFactor(
 
 	secret := token.NewTOTPSecret()
 	sealed, err := token.Seal(s.factorKeyOf(user.UUID), secret)
-	if err == nil {
-		err = s.platform.InTx(ctx, func(tx *platform.Store) error { return tx.CreateFactor(ctx, user.UUID, sealed) })
+	if err != nil {
+		return Answer[newFactor, struct{}]{}, err
 	}
 
+	err = s.platform.InTx(ctx, func(tx *platform.Store) error { return tx.CreateFactor(ctx, user.UUID, sealed) })
 	return Answer[newFactor, struct{}]{Content: newFactor{token.TOTPText(secret),
 		token.TOTPURL(secret, "Socle", user.Email)},
 		Header: http.Header{"Cache-Control": {"no-store"}}}, err
 }
 
-// factorKeyOf returns the key for what is kept of a user's second factor: another user's row opens nothing.
+// factorKeyOf returns the key that seals a user's second factor. It differs per user, so a row
+// copied to another user cannot be opened.
 func (s *Server) factorKeyOf(user uuid.UUID) []byte { return token.Derive(s.factorKey, user.String()) }
 
 var confirmSecondFactor = Operation{
 	ID: "confirmSecondFactor", Method: "POST", Path: "/users/me/totp/confirm", Summary: "Confirm your second factor",
 	Access: signedIn, Errors: []int{400, 401, 404, 409, 422, 429, 500},
 	Success: http.StatusOK,
-	Notes:   "From now on a log-in needs a `code`: of the app, or one of the recovery codes that are shown now and never again, each of which works once.",
+	Notes: "From now on, log-ins require a `code`: from the app, or one of the recovery codes. The recovery codes " +
+		"are shown only in this response; each works once.",
 }
 
 type confirmSecondFactorInput struct {
 	Body struct {
-		Code string `json:"code" maxLength:"64" doc:"Six digits, from the app."`
+		Code string `json:"code" maxLength:"64" doc:"Six digits from the app."`
 	}
 }
 
@@ -115,7 +119,7 @@ func (s *Server) confirmSecondFactor(
 	}
 
 	if f.ConfirmedAt != nil {
-		return none, fault.New(fault.Conflict, "the second factor is confirmed")
+		return none, fault.New(fault.Conflict, "the second factor is already confirmed")
 	}
 
 	key := s.factorKeyOf(id)
@@ -124,7 +128,7 @@ func (s *Server) confirmSecondFactor(
 		return none, err
 	}
 
-	codes, hashes := token.NewRecoveryCodes(recoveryCodes), make([][]byte, recoveryCodes)
+	codes, hashes := token.NewRecoveryCodes(recoveryCodeCount), make([][]byte, recoveryCodeCount)
 	for i, c := range codes {
 		hashes[i] = token.RecoveryHash(key, c)
 	}
@@ -133,14 +137,14 @@ func (s *Server) confirmSecondFactor(
 		if err := tx.ConfirmFactor(ctx, id, f.Sealed, step, hashes); err != nil {
 			return err
 		}
-		return s.tellOfFactor(ctx, tx, id, "switched on")
+		return s.mailFactorChange(ctx, tx, id, "switched on")
 	})
 	return Answer[recoveryList, struct{}]{
 		Content: recoveryList{codes}, Header: http.Header{"Cache-Control": {"no-store"}},
 	}, err
 }
 
-func (s *Server) tellOfFactor(ctx context.Context, tx *platform.Store, id uuid.UUID, change string) error {
+func (s *Server) mailFactorChange(ctx context.Context, tx *platform.Store, id uuid.UUID, change string) error {
 	user, err := tx.GetUser(ctx, id)
 	if err != nil {
 		return err
@@ -153,11 +157,12 @@ func (s *Server) tellOfFactor(ctx context.Context, tx *platform.Store, id uuid.U
 	})
 }
 
-// matchCode returns the step of a code of the app. It fails with Unprocessable on the field code if it is none, and counts that.
+// matchCode returns the TOTP step of an app code. A wrong code is counted and fails with
+// Unprocessable on the field code.
 func (s *Server) matchCode(
 	ctx context.Context, user uuid.UUID, key []byte, f platform.Factor, code string,
 ) (int64, error) {
-	if err := s.mayGuessCode(ctx, user); err != nil {
+	if err := s.checkCodeLimit(ctx, user); err != nil {
 		return 0, err
 	}
 
@@ -168,38 +173,40 @@ func (s *Server) matchCode(
 
 	step, ok := token.MatchTOTP(secret, code, time.Now())
 	if !ok {
-		return 0, s.wrongCode(ctx, user)
+		return 0, s.rejectCode(ctx, user)
 	}
 
-	return step, s.mayGuessCode(ctx, user) // see login
+	return step, s.checkCodeLimit(ctx, user) // see login
 }
 
-func (s *Server) mayGuessCode(ctx context.Context, user uuid.UUID) error {
+func (s *Server) checkCodeLimit(ctx context.Context, user uuid.UUID) error {
 	if !s.rateLimit {
 		return nil
 	}
-	return s.platform.MayGuess(ctx, codesByAccount, user.String(), network(ctx))
+	return s.platform.MayGuess(ctx, codeLimit, user.String(), networkOf(ctx))
 }
 
-// wrongCode counts a wrong code and returns its failure.
-func (s *Server) wrongCode(ctx context.Context, user uuid.UUID) error {
+// rejectCode counts a wrong code and returns its failure.
+func (s *Server) rejectCode(ctx context.Context, user uuid.UUID) error {
 	if s.rateLimit {
-		if err := s.platform.CountGuess(ctx, codesByAccount, user.String(), network(ctx)); err != nil {
+		if err := s.platform.CountGuess(ctx, codeLimit, user.String(), networkOf(ctx)); err != nil {
 			return err
 		}
 	}
 
-	return fault.OnField(fault.Unprocessable, "code", "invalid_code", "is wrong, or was used before")
+	return fault.OnField(fault.Unprocessable, "code", "invalid_code", "is wrong or was used before")
 }
 
-// passing takes the code of a second factor in a transaction, and reports whether it was not taken before; nil where none is needed.
-type passing func(ctx context.Context, tx *platform.Store) (bool, error)
+// spendCode spends the code of a second factor within a transaction and reports whether it was
+// unused. nil: no code is needed.
+type spendCode func(ctx context.Context, tx *platform.Store) (bool, error)
 
-// secondFactor judges the code of a user who has shown their password. It fails with Unprocessable on the field code, second_factor_required or invalid_code,
-// unless the code is right, or none is needed.
-func (s *Server) secondFactor(ctx context.Context, user uuid.UUID, code string) (passing, error) {
+// checkSecondFactor checks the code of a user whose password was verified. It fails with
+// Unprocessable on the field code, second_factor_required or invalid_code, unless the code is right
+// or the user has no confirmed factor.
+func (s *Server) checkSecondFactor(ctx context.Context, user uuid.UUID, code string) (spendCode, error) {
 	f, err := s.platform.GetFactor(ctx, user)
-	if fault.Is(err, fault.NotFound) || err == nil && f.ConfirmedAt == nil {
+	if fault.Is(err, fault.NotFound) || (err == nil && f.ConfirmedAt == nil) {
 		return nil, nil
 	}
 	if err != nil {
@@ -208,49 +215,52 @@ func (s *Server) secondFactor(ctx context.Context, user uuid.UUID, code string) 
 
 	if code == "" {
 		return nil, fault.OnField(fault.Unprocessable, "code", "second_factor_required",
-			"is needed: six digits of the authenticator app, or a recovery code")
+			"is required: six digits from the authenticator app, or a recovery code")
 	}
 
 	key := s.factorKeyOf(user)
 	if len(code) > 6 {
 		return func(ctx context.Context, tx *platform.Store) (bool, error) {
 			return tx.SpendRecoveryCode(ctx, user, token.RecoveryHash(key, code))
-		}, s.mayGuessCode(ctx, user)
+		}, s.checkCodeLimit(ctx, user)
 	}
 
 	step, err := s.matchCode(ctx, user, key, f, code)
 	return func(ctx context.Context, tx *platform.Store) (bool, error) { return tx.SpendStep(ctx, user, step) }, err
 }
 
-// past runs f in a transaction that takes the code of the second factor, if one is needed.
-func (s *Server) past(ctx context.Context, pass passing, user uuid.UUID, f func(tx *platform.Store) error) error {
-	spent := errors.New("the code was taken before")
+// withSecondFactor runs f in a transaction that first spends the code of the second factor, if one
+// is needed.
+func (s *Server) withSecondFactor(
+	ctx context.Context, spend spendCode, user uuid.UUID, f func(tx *platform.Store) error,
+) error {
+	errSpent := errors.New("code already used")
 	err := s.platform.InTx(ctx, func(tx *platform.Store) error {
-		if pass != nil {
-			if first, err := pass(ctx, tx); err != nil || !first {
-				return cmp.Or(err, spent)
+		if spend != nil {
+			if first, err := spend(ctx, tx); err != nil || !first {
+				return cmp.Or(err, errSpent)
 			}
 		}
 
 		return f(tx)
 	})
-	if errors.Is(err, spent) {
-		return s.wrongCode(ctx, user)
+	if errors.Is(err, errSpent) {
+		return s.rejectCode(ctx, user)
 	}
 
 	return err
 }
 
 var deleteSecondFactor = Operation{
-	ID: "deleteSecondFactor", Method: "DELETE", Path: "/users/me/totp", Summary: "Remove your second factor",
+	ID: "deleteSecondFactor", Method: "DELETE", Path: "/users/me/totp", Summary: "Delete your second factor",
 	Access: signedIn, Errors: []int{400, 401, 404, 422, 429, 500},
-	Notes: "`code` is one of the app or a recovery code; one that was never confirmed needs none.",
+	Notes: "`code` is a code from the app or a recovery code. An unconfirmed second factor needs no code.",
 }
 
-// proof is what is asked of whoever does something to their account that can't be undone.
+// proof confirms an irreversible change of the user's own account.
 type proof struct {
 	Password string `json:"password" doc:"Your password."`
-	Code     string `json:"code,omitempty" maxLength:"64" doc:"Of the second factor, or a recovery code, if you have one."`
+	Code     string `json:"code,omitempty" maxLength:"64" doc:"Code from the app or a recovery code, if you have a second factor."`
 }
 
 type deleteSecondFactorInput struct{ Body proof }
@@ -261,15 +271,15 @@ func (s *Server) deleteSecondFactor(ctx context.Context, in *deleteSecondFactorI
 		return nothing{}, err
 	}
 
-	pass, err := s.secondFactor(ctx, user.UUID, in.Body.Code)
+	spend, err := s.checkSecondFactor(ctx, user.UUID, in.Body.Code)
 	if err != nil {
 		return nothing{}, err
 	}
 
-	return nothing{}, s.past(ctx, pass, user.UUID, func(tx *platform.Store) error {
+	return nothing{}, s.withSecondFactor(ctx, spend, user.UUID, func(tx *platform.Store) error {
 		if err := tx.DeleteFactor(ctx, user.UUID); err != nil {
 			return err
 		}
-		return s.tellOfFactor(ctx, tx, user.UUID, "switched off")
+		return s.mailFactorChange(ctx, tx, user.UUID, "switched off")
 	})
 }

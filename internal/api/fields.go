@@ -11,18 +11,19 @@ import (
 )
 
 func (s *Server) registerFields() {
-	within(s, createField, s.createField, s.findForm)
+	within(s, createField, s.createField, s.findFormToExtend)
 	within(s, listFields, s.listFields, nil)
 	within(s, getField, s.getField, nil)
 	within(s, updateField, s.updateField, s.findField)
 	within(s, deleteField, s.deleteField, nil)
-	within(s, orderFields, s.orderFields, s.findOrdered)
+	within(s, orderFields, s.orderFields, s.findFormToOrder)
 }
 
 var createField = Operation{
-	ID: "createField", Method: "POST", Path: "/forms/{formUUID}/fields", Summary: "Create a form's field",
+	ID: "createField", Method: "POST", Path: "/forms/{formUUID}/fields", Summary: "Create form fields",
 	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
-	Notes: "Takes one field, or several as `fields`, which are created all or none. The content is the first one, `metadata.fields` all of them.",
+	Notes: "Accepts one field, or several as `fields`, which are created all or none. The content is the first " +
+		"one; `metadata.fields` has all of them.",
 }
 
 type createFieldInput struct {
@@ -35,7 +36,7 @@ type createFieldBody struct {
 	ProjectInBody
 }
 
-// normalize makes one field a list of one.
+// normalize converts a single field to a list.
 func (*createFieldBody) normalize(v any) (any, string) {
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -58,7 +59,7 @@ type fieldsMetadata struct {
 	Fields []form.Field `json:"fields"`
 }
 
-func (s *Server) findForm(ctx context.Context, p *tenant.Project, in *createFieldInput) error {
+func (s *Server) findFormToExtend(ctx context.Context, p *tenant.Project, in *createFieldInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }
@@ -75,9 +76,9 @@ func (s *Server) createField(
 }
 
 var updateField = Operation{
-	ID: "updateField", Method: "PUT", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Change a form's field",
-	Access: projectOfForm(platform.Developer), Errors: specifiedWithBody,
-	Notes: "What the body does not name stays as it is, null clears it. Answers that were given stay as they were given.",
+	ID: "updateField", Method: "PUT", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Update a form field",
+	Access: projectOfForm(platform.Developer), Errors: specifiedBodyErrors,
+	Notes: "Omitted members stay unchanged; null clears a member. Existing answers stay unchanged.",
 }
 
 type updateFieldInput struct {
@@ -99,23 +100,23 @@ func (s *Server) updateField(ctx context.Context, p *tenant.Project, in *updateF
 }
 
 var listFields = Operation{
-	ID: "listFields", Method: "GET", Path: "/forms/{formUUID}/fields", Summary: "List a form's fields in their order",
+	ID: "listFields", Method: "GET", Path: "/forms/{formUUID}/fields", Summary: "List a form's fields",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "All of them at once.",
+	Notes: "Returns all fields at once, in the order of the form.",
 }
 
 func (s *Server) listFields(ctx context.Context, p *tenant.Project, in *formInput) ([]form.Field, error) {
 	return form.ListFields(ctx, p, in.Form)
 }
 
-// fieldInput is the input of an operation on a field that takes nothing else.
+// fieldInput is the input of an operation that takes only the path of a field.
 type fieldInput struct {
 	Form  uuid.UUID `path:"formUUID" format:"uuid"`
 	Field uuid.UUID `path:"fieldUUID" format:"uuid"`
 }
 
 var getField = Operation{
-	ID: "getField", Method: "GET", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Get a form's field",
+	ID: "getField", Method: "GET", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Get a form field",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
@@ -124,9 +125,9 @@ func (s *Server) getField(ctx context.Context, p *tenant.Project, in *fieldInput
 }
 
 var deleteField = Operation{
-	ID: "deleteField", Method: "DELETE", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Delete a form's field",
+	ID: "deleteField", Method: "DELETE", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Delete a form field",
 	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
-	Notes: "What people answered to it stays with their responses.",
+	Notes: "Answers to the field remain in their responses.",
 }
 
 func (s *Server) deleteField(ctx context.Context, p *tenant.Project, in *fieldInput) (form.Field, error) {
@@ -134,19 +135,19 @@ func (s *Server) deleteField(ctx context.Context, p *tenant.Project, in *fieldIn
 }
 
 var orderFields = Operation{
-	ID: "orderFields", Method: "PUT", Path: "/forms/{formUUID}/fields/order", Summary: "Put a form's fields in order",
+	ID: "orderFields", Method: "PUT", Path: "/forms/{formUUID}/fields/order", Summary: "Reorder a form's fields",
 	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
 }
 
 type orderFieldsInput struct {
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
 	Body struct {
-		Fields []uuid.UUID `json:"fields" maxItems:"500" doc:"All of the form, each once."`
+		Fields []uuid.UUID `json:"fields" maxItems:"500" doc:"All fields of the form, each once."`
 		ProjectInBody
 	}
 }
 
-func (s *Server) findOrdered(ctx context.Context, p *tenant.Project, in *orderFieldsInput) error {
+func (s *Server) findFormToOrder(ctx context.Context, p *tenant.Project, in *orderFieldsInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }

@@ -18,11 +18,15 @@ func (s *Server) registerFiles() {
 	within(s, readFile, s.readFile, nil)
 	within(s, writeFile, s.writeFile, nil)
 	s.mux.Handle("OPTIONS "+readFile.Path, preflight("GET, HEAD, PUT"))
+	within(s, getFile, s.getFile, nil)
+	within(s, updateFile, s.updateFile, s.findFile)
+	within(s, deleteFile, s.deleteFile, nil)
+	within(s, deleteFolder, s.deleteFolder, nil)
 }
 
 var listFiles = Operation{
-	ID: "listFiles", Method: "GET", Path: "/containers/{containerUUID}/files", Summary: "List the files in a container",
-	Access: project(platform.Viewer), Errors: specified, Wrapped: true,
+	ID: "listFiles", Method: "GET", Path: "/containers/{containerUUID}/files", Summary: "List a container's files",
+	Access: project(platform.Viewer), Errors: specifiedErrors, Wrapped: true,
 }
 
 type listFilesInput struct {
@@ -34,7 +38,7 @@ type listFilesInput struct {
 func (s *Server) listFiles(
 	ctx context.Context, p *tenant.Project, in *listFilesInput,
 ) (Answer[[]object.File, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	files, total, err := object.ListFiles(ctx, p, in.Container, page)
 	return listOf(files, page, total), err
 }
@@ -42,7 +46,8 @@ func (s *Server) listFiles(
 var createFile = Operation{
 	ID: "createFile", Method: "POST", Path: "/containers/{containerUUID}/files", Summary: "Upload a file",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 500},
-	Notes: "A multipart body: `full_file_name`, with folders if you like, and after it `file`. Without `full_file_name` the file's own name counts.",
+	Notes: "A multipart body: an optional `full_file_name`, which may contain folders, followed by `file`. Default " +
+		"of `full_file_name`: the file name in the part.",
 }
 
 var uploadSchema = &huma.Schema{Type: huma.TypeObject, Required: []string{"file"}, Properties: map[string]*huma.Schema{
@@ -59,17 +64,18 @@ func (s *Server) createFile(ctx context.Context, p *tenant.Project, in *createFi
 		return fileAnswer{}, err
 	}
 
-	most, err := s.mostBytes(ctx)
+	maxBytes, err := s.maxFileBytes(ctx)
 	if err != nil {
 		return fileAnswer{}, err
 	}
 
 	return answerFile(object.CreateFile(ctx, p, s.blobs, caller(ctx).User, in.Container, object.NewFile{
-		FullFileName: name, MimeType: mimeType, Content: in, Most: most}))
+		FullFileName: name, MimeType: mimeType, Content: in, Most: maxBytes}))
 }
 
-// mostBytes returns how large a file may be in this instance, whatever its container allows.
-func (s *Server) mostBytes(ctx context.Context) (int64, error) {
+// maxFileBytes returns the instance's maximum file size in bytes, regardless of the container's
+// limit.
+func (s *Server) maxFileBytes(ctx context.Context) (int64, error) {
 	settings, err := s.platform.Settings(ctx)
 	return settings.MaxUploadSize, err
 }
@@ -78,7 +84,8 @@ var downloadFile = Operation{
 	ID: "downloadFile", Method: "GET",
 	Path: "/containers/{containerUUID}/files/{fileUUID}/download", Summary: "Download a file",
 	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 422, 429, 500},
-	Notes: "The bytes, or a range of them. " + picturesNote,
+	Notes: "Returns all bytes or a range of them. " +
+		picturesNote,
 }
 
 type downloadFileInput struct {
@@ -93,11 +100,11 @@ func (s *Server) downloadFile(ctx context.Context, p *tenant.Project, in *downlo
 
 var readFile = Operation{
 	ID: "readFile", Method: "GET",
-	Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Read a file by its name",
+	Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Read a file by name",
 	Access: publicProject(platform.Viewer).orSigned(), Errors: []int{400, 401, 404, 422, 429, 500},
-	Notes: "The container's `url`, and after it the file's full name. No token is needed if the container is public. " +
+	Notes: "The URL is the container's `url` followed by the file's full name. Public containers need no token. " +
 		picturesNote +
-		" Other parameters mean nothing here, and are let through.",
+		" Unknown query parameters are ignored.",
 }
 
 type readFileInput struct {
@@ -109,14 +116,100 @@ type readFileInput struct {
 }
 
 func (s *Server) readFile(ctx context.Context, p *tenant.Project, in *readFileInput) (download, error) {
-	if of := signedOf(ctx); of != nil {
-		q, err := in.PictureQuery.signedFor(of)
+	if terms := urlTermsOf(ctx); terms != nil {
+		q, err := in.PictureQuery.restrictTo(terms)
 		if err != nil {
 			return download{}, err
 		}
 
-		return s.openFile(ctx, p, in.Container, of.File, q)
+		return s.openFile(ctx, p, in.Container, terms.File, q)
 	}
 
 	return s.openFileByName(ctx, p, in.Container, in.Name, caller(ctx).Role.AtLeast(platform.Viewer), in.PictureQuery)
+}
+
+type fileInPath struct {
+	Container uuid.UUID `path:"containerUUID" format:"uuid"`
+	File      uuid.UUID `path:"fileUUID" format:"uuid"`
+}
+
+var getFile = Operation{
+	ID: "getFile", Method: "GET",
+	Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Get a file's metadata",
+	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+}
+
+func (s *Server) getFile(ctx context.Context, p *tenant.Project, in *fileInPath) (fileAnswer, error) {
+	return answerFile(object.GetFile(ctx, p, in.Container, in.File))
+}
+
+var updateFile = Operation{
+	ID: "updateFile", Method: "PUT",
+	Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Rename or move a file",
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Notes: "No bytes are copied, regardless of the file's size. The target container must accept the file's size " +
+		"and type.",
+}
+
+type updateFileInput struct {
+	Container uuid.UUID `path:"containerUUID" format:"uuid"`
+	File      uuid.UUID `path:"fileUUID" format:"uuid"`
+	Body      struct {
+		FullFileName  *string    `json:"full_file_name,omitempty" doc:"Full name, including folders."`
+		ContainerUUID *uuid.UUID `json:"container_uuid,omitempty" format:"uuid" doc:"The container to move it to."`
+		ProjectInBody
+	}
+}
+
+func (s *Server) findFile(ctx context.Context, p *tenant.Project, in *updateFileInput) error {
+	_, err := object.GetFile(ctx, p, in.Container, in.File)
+	return err
+}
+
+func (s *Server) updateFile(ctx context.Context, p *tenant.Project, in *updateFileInput) (object.File, error) {
+	return object.UpdateFile(ctx, p, caller(ctx).User, in.Container, in.File,
+		object.FileUpdate{FullFileName: in.Body.FullFileName, Container: in.Body.ContainerUUID})
+}
+
+var deleteFile = Operation{
+	ID: "deleteFile", Method: "DELETE", Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Delete a file",
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Notes: "The content is the deleted file.",
+}
+
+func (s *Server) deleteFile(ctx context.Context, p *tenant.Project, in *fileInPath) (object.File, error) {
+	f, err := object.DeleteFile(ctx, p, in.Container, in.File)
+	if err == nil {
+		s.jobs.Discard(ctx, p.UUID)
+	}
+
+	return f, err
+}
+
+var deleteFolder = Operation{
+	ID: "deleteFolder", Method: "DELETE",
+	Path: "/containers/{containerUUID}/folders/{folder...}", Summary: "Delete a folder and its files",
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Timeout: longTimeout, Destructive: true,
+	Notes: "A folder is a prefix of file names that ends with a slash. Deletes all of its files or none; the bytes " +
+		"are removed in the background.",
+}
+
+type deleteFolderInput struct {
+	Container uuid.UUID `path:"containerUUID" format:"uuid"`
+	Folder    string    `path:"folder"`
+}
+
+type deletedFolder struct {
+	Folder string `json:"folder"`
+	Files  int64  `json:"files" doc:"Number of deleted files."`
+}
+
+func (s *Server) deleteFolder(ctx context.Context, p *tenant.Project, in *deleteFolderInput) (deletedFolder, error) {
+	n, err := object.DeleteFolder(ctx, p, in.Container, in.Folder)
+	if err == nil {
+		s.jobs.Discard(ctx, p.UUID)
+	}
+
+	return deletedFolder{in.Folder, n}, err
 }

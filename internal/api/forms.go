@@ -14,20 +14,20 @@ import (
 )
 
 func (s *Server) registerForms() {
-	optional[string](s.registry)
-	optional[bool](s.registry)
-	optional[int64](s.registry)
+	registerOptional[string](s.registry)
+	registerOptional[bool](s.registry)
+	registerOptional[int64](s.registry)
 	within(s, createForm, s.createForm, nil)
 	within(s, listForms, s.listForms, nil)
 	within(s, getForm, s.getForm, nil)
-	within(s, updateForm, s.updateForm, s.findUpdated)
+	within(s, updateForm, s.updateForm, s.findFormToUpdate)
 	within(s, deleteForm, s.deleteForm, nil)
 	within(s, linkForm, s.linkForm, nil)
 	within(s, unlinkForm, s.unlinkForm, nil)
 }
 
-// optional makes the schema of a member that may be absent that of its value.
-func optional[T any](registry huma.Registry) {
+// registerOptional gives an optional member the schema of its value.
+func registerOptional[T any](registry huma.Registry) {
 	registry.RegisterTypeAlias(reflect.TypeFor[form.Opt[T]](), reflect.TypeFor[T]())
 }
 
@@ -75,12 +75,12 @@ type listFormsInput struct {
 func (s *Server) listForms(
 	ctx context.Context, p *tenant.Project, in *listFormsInput,
 ) (Answer[[]form.Form, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	forms, total, err := form.ListForms(ctx, p, page)
 	return listOf(forms, page, total), err
 }
 
-// formInput is the input of an operation on a form that takes nothing else.
+// formInput is the input of an operation that takes only the path of a form.
 type formInput struct {
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
 }
@@ -95,9 +95,10 @@ func (s *Server) getForm(ctx context.Context, p *tenant.Project, in *formInput) 
 }
 
 var updateForm = Operation{
-	ID: "updateForm", Method: "PUT", Path: "/forms/{formUUID}", Summary: "Change a form",
+	ID: "updateForm", Method: "PUT", Path: "/forms/{formUUID}", Summary: "Update a form",
 	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
-	Notes: "What the body does not name stays as it is, null clears it. Responses that are there stay, whatever the new maximum.",
+	Notes: "Omitted members stay unchanged; null clears a member. Existing responses remain, even if they exceed a " +
+		"new maximum.",
 }
 
 type updateFormInput struct {
@@ -108,7 +109,7 @@ type updateFormInput struct {
 	}
 }
 
-func (s *Server) findUpdated(ctx context.Context, p *tenant.Project, in *updateFormInput) error {
+func (s *Server) findFormToUpdate(ctx context.Context, p *tenant.Project, in *updateFormInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }
@@ -120,7 +121,8 @@ func (s *Server) updateForm(ctx context.Context, p *tenant.Project, in *updateFo
 var deleteForm = Operation{
 	ID: "deleteForm", Method: "DELETE", Path: "/forms/{formUUID}", Summary: "Delete a form",
 	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Destructive: true,
-	Notes: "With its fields. A form that has responses stays, unless `force` says that they, and the files among them, go as well.",
+	Notes: "Deletes the form and its fields. A form with responses is deleted only with `force=true`, together " +
+		"with the responses and their files.",
 }
 
 type deleteFormInput struct {
@@ -140,9 +142,9 @@ func (s *Server) deleteForm(ctx context.Context, p *tenant.Project, in *deleteFo
 
 var linkForm = Operation{
 	ID: "linkForm", Method: "POST",
-	Path: "/forms/{formUUID}/link", Summary: "Switch a form's public link on, or make a new one",
+	Path: "/forms/{formUUID}/link", Summary: "Create or replace a form's public link",
 	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
-	Notes: "Whoever knows the link fills the form in without a key, while the form is open. The link before it opens nothing any more.",
+	Notes: "The link allows filling in the form without a key while the form is open. It replaces the previous link.",
 }
 
 func (s *Server) linkForm(ctx context.Context, p *tenant.Project, in *formInput) (form.Form, error) {
@@ -150,7 +152,7 @@ func (s *Server) linkForm(ctx context.Context, p *tenant.Project, in *formInput)
 }
 
 var unlinkForm = Operation{
-	ID: "unlinkForm", Method: "DELETE", Path: "/forms/{formUUID}/link", Summary: "Switch a form's public link off",
+	ID: "unlinkForm", Method: "DELETE", Path: "/forms/{formUUID}/link", Summary: "Delete a form's public link",
 	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
 }
 

@@ -18,8 +18,10 @@ func (s *Server) registerFunctions() {
 
 var createFunction = Operation{
 	ID: "createFunction", Method: "POST", Path: "/functions/{schema}", Summary: "Create a function",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: lasting,
-	Notes: "It is created as the project's owner, runs with the rights of whoever calls it, and may be executed by nobody else until that is granted. A function that is there already is replaced only if `replace` is true, and if its return type and the names of its parameters stay.",
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
+	Notes: "Creates the function as the project's owner. It runs with the rights of its caller, and besides its " +
+		"owner only roles granted `execute` may call it. An existing function is replaced only if `replace` is " +
+		"true and its return type and parameter names stay the same.",
 }
 
 type createFunctionInput struct {
@@ -27,11 +29,11 @@ type createFunctionInput struct {
 	Body   struct {
 		Name       string             `json:"name"`
 		Parameters []schema.Parameter `json:"parameters,omitempty" maxItems:"100"`
-		Definition string             `json:"definition" doc:"The function's body, in its language."`
-		Language   string             `json:"language" maxLength:"63" doc:"One of those that the database trusts: sql, plpgsql and others, see /languages."`
+		Definition string             `json:"definition" doc:"Body of the function."`
+		Language   string             `json:"language" maxLength:"63" doc:"A trusted language of the database, such as sql or plpgsql; see /languages."`
 		ReturnType string             `json:"return_type" doc:"A type, void, trigger, setof a type, or table(name type, …)."`
 		Replace    bool               `json:"replace,omitempty" doc:"Replace a function with the same name and argument types."`
-		Execute    *[]string          `json:"execute,omitempty" maxItems:"2" enum:"anon,authenticated" doc:"Who of anon and authenticated may execute it. Without this nobody may, and if a function is replaced, whoever could."`
+		Execute    *[]string          `json:"execute,omitempty" maxItems:"2" enum:"anon,authenticated" doc:"Roles that may execute the function. Default: none, or unchanged if the function is replaced."`
 		ProjectInBody
 	}
 }
@@ -48,20 +50,20 @@ func (s *Server) createFunction(
 
 var listFunctions = Operation{
 	ID: "listFunctions", Method: "GET", Path: "/functions", Summary: "List functions",
-	Access: project(platform.Viewer), Errors: specified,
-	Notes: "Functions and procedures of the project, without their bodies; not those that an extension brought.",
+	Access: project(platform.Viewer), Errors: specifiedErrors,
+	Notes: "Lists functions and procedures of the project without their bodies, excluding those of extensions.",
 }
 
 type listFunctionsInput struct {
 	PageQuery
 	Sort   string `query:"sort" enum:"name,schema,language" default:"name"`
-	Schema string `query:"schema" maxLength:"100" doc:"Only this schema's."`
+	Schema string `query:"schema" maxLength:"100" doc:"List functions of this schema only."`
 }
 
 func (s *Server) listFunctions(
 	ctx context.Context, p *tenant.Project, in *listFunctionsInput,
 ) (Answer[[]schema.FunctionInfo, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	functions, total, err := schema.ListFunctions(ctx, p.Trusted(), in.Schema, page)
 	return listOf(functions, page, total), err
 }
@@ -69,7 +71,7 @@ func (s *Server) listFunctions(
 var getFunction = Operation{
 	ID: "getFunction", Method: "GET", Path: "/functions/{schema}/{functionName}", Summary: "Get a function",
 	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "With its body. Of several functions of one name, `arguments` picks one by its argument types.",
+	Notes: "Includes the body. `arguments` selects among functions with the same name by their argument types.",
 }
 
 func (s *Server) getFunction(ctx context.Context, p *tenant.Project, in *functionInput) (schema.Function, error) {
@@ -77,8 +79,8 @@ func (s *Server) getFunction(ctx context.Context, p *tenant.Project, in *functio
 }
 
 var listLanguages = Operation{
-	ID: "listLanguages", Method: "GET", Path: "/languages", Summary: "List the languages of functions",
-	Access: project(platform.Viewer), Errors: specified,
+	ID: "listLanguages", Method: "GET", Path: "/languages", Summary: "List function languages",
+	Access: project(platform.Viewer), Errors: specifiedErrors,
 }
 
 func (s *Server) listLanguages(ctx context.Context, p *tenant.Project, _ *struct{}) ([]schema.Language, error) {
@@ -87,17 +89,18 @@ func (s *Server) listLanguages(ctx context.Context, p *tenant.Project, _ *struct
 
 var deleteFunction = Operation{
 	ID: "deleteFunction", Method: "DELETE", Path: "/functions/{schema}/{functionName}", Summary: "Delete a function",
-	Access: project(platform.Developer), Errors: specified, Timeout: lasting,
-	Notes: "Of several functions of one name, `arguments` picks one by its argument types. What others depend on is not deleted.",
+	Access: project(platform.Developer), Errors: specifiedErrors, Timeout: longTimeout,
+	Notes: "`arguments` selects among functions with the same name by their argument types. A function with " +
+		"dependents is not deleted.",
 }
 
 type functionInput struct {
 	Schema    string  `path:"schema" maxLength:"100"`
 	Function  string  `path:"functionName" maxLength:"100"`
-	Arguments *string `query:"arguments" maxLength:"2000" doc:"Types, separated by commas: integer,text."`
+	Arguments *string `query:"arguments" maxLength:"2000" doc:"Comma-separated argument types, such as integer,text."`
 }
 
-// functionName is what is left of a deleted function.
+// functionName identifies a deleted function.
 type functionName struct {
 	Schema string `json:"schema"`
 	Name   string `json:"name"`

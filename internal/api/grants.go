@@ -14,8 +14,8 @@ func (s *Server) registerGrants() {
 }
 
 var listGrants = Operation{
-	ID: "listGrants", Method: "GET", Path: "/tables/{tableUUID}/grants", Summary: "List who may use a table",
-	Access: project(platform.Viewer), Errors: looking,
+	ID: "listGrants", Method: "GET", Path: "/tables/{tableUUID}/grants", Summary: "List a table's grants",
+	Access: project(platform.Viewer), Errors: memberErrors,
 }
 
 func (s *Server) listGrants(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Grant, error) {
@@ -23,9 +23,10 @@ func (s *Server) listGrants(ctx context.Context, p *tenant.Project, in *tableInp
 }
 
 var updateGrants = Operation{
-	ID: "updateGrants", Method: "PUT", Path: "/tables/{tableUUID}/grants", Summary: "Set who may use a table",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
-	Notes: "Each named role gets these privileges and no others; roles that are not named keep theirs. Which rows a role reaches by them, policies say. To let `anon` or `public` write needs `confirm`.",
+	ID: "updateGrants", Method: "PUT", Path: "/tables/{tableUUID}/grants", Summary: "Update a table's grants",
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Notes: "Each named role gets exactly these privileges; other roles keep theirs. Policies restrict the rows " +
+		"that a role can reach. Write access for `anon` or `public` needs `confirm`.",
 }
 
 type updateGrantsInput struct {

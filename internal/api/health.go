@@ -10,69 +10,70 @@ import (
 
 func (s *Server) registerHealth() { open(s, listParts, s.listParts) }
 
-// How a part of the instance is.
+// Health of a component.
 const (
 	healthy  = "ok"
 	degraded = "degraded"
 	down     = "down"
 )
 
-// From here on a part counts as degraded.
+// Thresholds of the status degraded.
 const (
-	slowDatabase = time.Second
-	longWait     = 10 * time.Minute
-	littleSpace  = 1 << 30 // bytes
-	oldKey       = 365 * 24 * time.Hour
-	partTime     = 3 * time.Second // for each look
+	maxDatabaseLatency = time.Second
+	maxQueueWait       = 10 * time.Minute
+	minFreeBytes       = 1 << 30 // bytes
+	maxSigningKeyAge   = 365 * 24 * time.Hour
+	checkTimeout       = 3 * time.Second // of each check
 )
 
-// Part is how a part of the instance is.
+// Part is the health of a component of the instance.
 type Part struct {
 	Name    string           `json:"name"`
 	Status  string           `json:"status" enum:"ok,degraded,down"`
 	Detail  string           `json:"detail" doc:"One sentence for a person."`
-	Figures map[string]int64 `json:"figures" doc:"What the sentence says, for programs: bytes, seconds, microseconds, numbers of jobs."`
+	Figures map[string]int64 `json:"figures" doc:"The figures of the sentence, for programs: bytes, seconds, microseconds, numbers of jobs."`
 }
 
 type partsMetadata struct {
-	Status string `json:"status" enum:"ok,degraded,down" doc:"The worst of all parts."`
+	Status string `json:"status" enum:"ok,degraded,down" doc:"The worst status of all components."`
 }
 
 var listParts = Operation{
-	ID: "listParts", Method: "GET", Path: "/health/parts", Summary: "Tell how each part of the instance is",
+	ID: "listParts", Method: "GET", Path: "/health/parts", Summary: "Get component health",
 	Access: administrator, Errors: []int{401, 403, 500},
-	Notes: "What programs that watch the server ask is at `/healthz` and `/readyz`, and needs no token. Why a part is down is in the server's log.",
+	Notes: "Monitoring uses `/healthz` and `/readyz`, which need no token. The server's log has the reason why a " +
+		"component is down.",
 }
 
 func (s *Server) listParts(ctx context.Context, _ *struct{}) (Answer[[]Part, partsMetadata], error) {
-	looks := []struct {
-		name string
-		look func(context.Context) (Part, error)
+	checks := []struct {
+		name  string
+		check func(context.Context) (Part, error)
 	}{
 		{"database", s.databaseHealth}, {"queue", s.queueHealth}, {"storage", s.storageHealth}, {"mail", s.mailHealth},
 		{"signingKeys", s.keysHealth},
 	}
 
-	parts := make([]Part, len(looks))
+	parts := make([]Part, len(checks))
 
 	var wg sync.WaitGroup
-	for i, l := range looks {
+	for i, c := range checks {
 		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, partTime)
+			ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 			defer cancel()
 
-			part, err := l.look(ctx)
+			part, err := c.check(ctx)
 			if err != nil {
-				s.log.Warn("part is down", slog.String("part", l.name), slog.Any("error", err))
+				s.log.Warn("component is down", slog.String("part", c.name), slog.Any("error", err))
 
 				part = Part{
 					Status:  down,
-					Detail:  "It does not answer as it should; the server's log says why.",
+					Detail:  "The check failed; see the server's log.",
 					Figures: map[string]int64{},
 				}
 			}
 
-			part.Name = l.name
+			part.Name = c.name
 			parts[i] = part
 		})
 	}
@@ -92,10 +93,10 @@ func worst(parts []Part) string {
 	return status
 }
 
-// part is ok unless something of it is not.
-func part(fine bool, figures map[string]int64, format string, args ...any) Part {
+// newPart returns a healthy component, or a degraded one if fine is false.
+func newPart(ok bool, figures map[string]int64, format string, args ...any) Part {
 	p := Part{Status: healthy, Detail: fmt.Sprintf(format, args...), Figures: figures}
-	if !fine {
+	if !ok {
 		p.Status = degraded
 	}
 
@@ -104,17 +105,17 @@ func part(fine bool, figures map[string]int64, format string, args ...any) Part 
 
 func (s *Server) databaseHealth(ctx context.Context) (Part, error) {
 	version, latency, err := s.platform.Version(ctx)
-	return part(latency < slowDatabase, map[string]int64{"latencyMicroseconds": latency.Microseconds()},
+	return newPart(latency < maxDatabaseLatency, map[string]int64{"latencyMicroseconds": latency.Microseconds()},
 		"PostgreSQL %s answers in %s.", version, latency.Round(10*time.Microsecond)), err
 }
 
 func (s *Server) queueHealth(ctx context.Context) (Part, error) {
 	c, err := s.jobs.Counts(ctx)
-	return part(c.Failed == 0 && c.Oldest < longWait,
+	return newPart(c.Failed == 0 && c.Oldest < maxQueueWait,
 		map[string]int64{
 			"waiting": c.Waiting, "running": c.Running, "failed": c.Failed, "oldestSeconds": int64(c.Oldest.Seconds()),
 		},
-		"%d jobs wait, %d run, and %d failed in the last 24 hours.", c.Waiting, c.Running, c.Failed), err
+		"%d jobs are waiting, %d are running, and %d failed in the last 24 hours.", c.Waiting, c.Running, c.Failed), err
 }
 
 func (s *Server) storageHealth(ctx context.Context) (Part, error) {
@@ -124,24 +125,25 @@ func (s *Server) storageHealth(ctx context.Context) (Part, error) {
 
 	free, total, err := s.blobs.Space()
 	if err == nil && total == 0 {
-		return part(true, map[string]int64{}, "The storage service takes files."), nil
+		return newPart(true, map[string]int64{}, "The storage service accepts files."), nil
 	}
 
-	return part(free >= littleSpace, map[string]int64{"freeBytes": free, "totalBytes": total},
-		"The storage folder takes files, and has %.1f GiB left.", float64(free)/(1<<30)), err
+	return newPart(free >= minFreeBytes, map[string]int64{"freeBytes": free, "totalBytes": total},
+		"The storage folder accepts files and has %.1f GiB free.", float64(free)/(1<<30)), err
 }
 
 func (s *Server) mailHealth(context.Context) (Part, error) {
 	if s.jobs.Mail.Logs() {
-		return part(false, map[string]int64{},
-			"No mail server is set (SOCLE_SMTP_URL), so mails are written to the log."), nil
+		return newPart(false, map[string]int64{},
+			"No mail server is configured (SOCLE_SMTP_URL); mails are written to the log."), nil
 	}
 
-	return part(true, map[string]int64{}, "A mail server is set; mails that it did not take count as failed jobs."), nil
+	return newPart(true, map[string]int64{},
+		"A mail server is configured; undelivered mails count as failed jobs."), nil
 }
 
 func (s *Server) keysHealth(ctx context.Context) (Part, error) {
 	age, err := s.platform.SigningKeyAge(ctx)
-	return part(age < oldKey, map[string]int64{"ageSeconds": int64(age.Seconds())},
+	return newPart(age < maxSigningKeyAge, map[string]int64{"ageSeconds": int64(age.Seconds())},
 		"Access tokens are signed with a key that is %d days old.", int(age.Hours()/24)), err
 }

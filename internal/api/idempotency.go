@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	keyHeader = "Idempotency-Key"
-	maxKey    = 255 // bytes
+	idempotencyHeader = "Idempotency-Key"
+	maxKeyLength      = 255 // bytes
 )
 
-// rendered is an answer as it goes to the client.
+// rendered is a complete response.
 type rendered struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	Weight *weight `json:",omitzero"` // of the request's files, if it had some
+	Digest *digest `json:"Weight,omitzero"` // of the request's files; nil without files
 }
 
-// ServeHTTP writes the answer.
+// ServeHTTP writes the response.
 func (a rendered) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	for name, values := range a.Header {
 		w.Header()[name] = values
@@ -38,34 +38,36 @@ func (a rendered) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	send(w, a.Status, a.Body)
 }
 
-// repeatable reports whether the operation makes something, so that a repeated request would make another.
-func (rt *route) repeatable() bool { return rt.status == http.StatusCreated && rt.readable() }
+// repeatable reports whether the operation creates an entity, so that an Idempotency-Key applies.
+func (rt *route) repeatable() bool { return rt.status == http.StatusCreated && rt.hasEnvelope() }
 
-// keyOf returns what an Idempotency-Key is known by: it is the caller's own, and good for one operation.
-func (rt *route) keyOf(ctx context.Context, key string) []byte {
+// requestKey returns the hash that identifies an Idempotency-Key. It covers the operation, the user
+// and the project, so each of them has its own keys.
+func (rt *route) requestKey(ctx context.Context, key string) []byte {
 	c := caller(ctx)
 	sum := sha256.Sum256([]byte(strings.Join([]string{rt.op.ID, c.User.String(), c.Project.UUID.String(), key}, "\n")))
 
 	return sum[:]
 }
 
-// once runs a request with an Idempotency-Key once: a repeated request with the same body gets the same answer. The
-// answer is kept sealed under the client's key, since it may contain a secret. A request that failed may be repeated;
-// it fails with Conflict, code already_done, if its change was committed and only the answer was lost.
-func (rt *route) once(
+// runOnce runs a request with an Idempotency-Key at most once. A repeated request with the same
+// body gets the stored response, which is sealed under the client's key, since it may contain a
+// secret. A failed request may be repeated. It fails with Conflict, code already_done, if its
+// change was committed and only the response was lost.
+func (rt *route) runOnce(
 	ctx context.Context, r *http.Request, project *tenant.Project, input, body any,
 	run func(context.Context) (any, error),
 ) (any, error) {
-	keys := r.Header.Values(keyHeader)
+	keys := r.Header.Values(idempotencyHeader)
 	if len(keys) == 0 || !rt.repeatable() {
 		return run(ctx)
 	}
-	if len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxKey {
-		return nil, fault.OnField(fault.Invalid, keyHeader, "invalid_format",
-			"must be one key of 1 to %d characters", maxKey)
+	if len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxKeyLength {
+		return nil, fault.OnField(fault.Invalid, idempotencyHeader, "invalid_format",
+			"must be one key of 1 to %d characters", maxKeyLength)
 	}
 
-	key, sealing := rt.keyOf(ctx, keys[0]), token.Derive(append(slices.Clone(rt.answerKey), keys[0]...), "answer")
+	key, sealing := rt.requestKey(ctx, keys[0]), token.Derive(append(slices.Clone(rt.answerKey), keys[0]...), "answer")
 
 	fingerprint, err := fingerprintOf(r, body)
 	if err != nil {
@@ -77,7 +79,7 @@ func (rt *route) once(
 		defer rt.inFlight.Delete(string(key))
 	}
 
-	kept, err := rt.platform.ClaimRequest(ctx, platform.Claim{
+	stored, err := rt.platform.ClaimRequest(ctx, platform.Claim{
 		Key:         key,
 		Fingerprint: fingerprint,
 		Holder:      rt.claimHolder(),
@@ -87,11 +89,11 @@ func (rt *route) once(
 		return nil, err
 	}
 
-	files, weighs := input.(weighed)
-	if kept != nil {
-		answer, err := reopen(kept, sealing)
-		if err == nil && weighs {
-			err = same(files, answer.Weight)
+	digested, hasDigest := input.(digestedInput)
+	if stored != nil {
+		answer, err := openStored(stored, sealing)
+		if err == nil && hasDigest {
+			err = checkSameFiles(digested, answer.Digest)
 		}
 		if err != nil {
 			return nil, err
@@ -100,29 +102,29 @@ func (rt *route) once(
 		return answer, nil
 	}
 
-	var on *scale
-	if weighs {
-		on = files.weigh()
+	var running *bodyDigest
+	if hasDigest {
+		running = digested.startDigest()
 	}
 
 	result, err := run(ctx)
 
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), usual)
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultTimeout)
 	defer cancel()
 
 	if err != nil {
-		err = rt.unlessDone(after, project, key, err)
+		err = rt.checkDone(cleanup, project, key, err)
 
-		if e := rt.platform.ReleaseRequest(after, key); e != nil {
-			rt.log.Error("release an Idempotency-Key", "error", e) // the next request with the key takes it over
+		if e := rt.platform.ReleaseRequest(cleanup, key); e != nil {
+			rt.log.Error("release Idempotency-Key", "error", e) // the next request with the key takes the claim over
 		}
 
 		return nil, err
 	}
 
 	answer := rt.render(result)
-	if weighs {
-		answer.Weight = on.weight()
+	if hasDigest {
+		answer.Digest = running.digest()
 	}
 
 	text, err := json.Marshal(answer)
@@ -135,16 +137,18 @@ func (rt *route) once(
 		return nil, err
 	}
 
-	if err := rt.platform.KeepAnswer(after, key, answer.Status, sealed); err != nil {
-		rt.log.Error("keep an answer for its Idempotency-Key", "error", err) // it was done, and the client is told so
+	if err := rt.platform.KeepAnswer(cleanup, key, answer.Status, sealed); err != nil {
+		// the change is committed, so it is reported to the client
+		rt.log.Error("store response for Idempotency-Key", "error", err)
 	}
 
 	return answer, nil
 }
 
-// unlessDone returns the failure of a request, or instead of it that the request's change is committed: a unique name
-// or a quota fails before the audit entry that has the key, and a lost connection leaves the outcome open.
-func (rt *route) unlessDone(ctx context.Context, project *tenant.Project, key []byte, failure error) error {
+// checkDone returns the failure of a request, or already_done if an earlier request with the key
+// committed the change. A unique name or a quota fails before the audit entry that has the key, and
+// a lost connection leaves the outcome open.
+func (rt *route) checkDone(ctx context.Context, project *tenant.Project, key []byte, failure error) error {
 	auditKey := hex.EncodeToString(key)
 	err := rt.platform.CheckRequestDone(ctx, auditKey)
 	if err == nil && project != nil && caller(ctx).Status == platform.Active {
@@ -158,14 +162,14 @@ func (rt *route) unlessDone(ctx context.Context, project *tenant.Project, key []
 	case fault.Is(err, fault.Conflict):
 		return fault.Of(err).Because(failure)
 	case err != nil:
-		rt.log.Error("look up an Idempotency-Key in the audit log", "error", err)
+		rt.log.Error("look up Idempotency-Key in audit log", "error", err)
 	}
 
 	return failure
 }
 
-// reopen returns an answer that was kept.
-func reopen(sealed, sealing []byte) (rendered, error) {
+// openStored decrypts a stored response.
+func openStored(sealed, sealing []byte) (rendered, error) {
 	var answer rendered
 	text, err := token.Open(sealing, sealed)
 	if err == nil {
@@ -179,8 +183,9 @@ func reopen(sealed, sealing []byte) (rendered, error) {
 	return answer, nil
 }
 
-// fingerprintOf returns what tells a request from another under the same key: where it goes and what it says. Of an upload,
-// which is read once, it is how long it is; what it is, is weighed while it is read, see [weighed].
+// fingerprintOf returns a hash of the URL and the body, which distinguishes requests with the same
+// key. For an upload, whose body is read only once, it covers the length; [digestedInput] compares
+// the contents.
 func fingerprintOf(r *http.Request, body any) ([]byte, error) {
 	h := sha256.New()
 	h.Write([]byte(r.URL.RequestURI() + "\n"))
@@ -190,7 +195,7 @@ func fingerprintOf(r *http.Request, body any) ([]byte, error) {
 		return h.Sum(nil), nil
 	}
 
-	text, err := json.Marshal(body, numbers, json.Deterministic(true))
+	text, err := json.Marshal(body, numberOptions, json.Deterministic(true))
 	h.Write(text)
 
 	return h.Sum(nil), err

@@ -11,33 +11,41 @@ import (
 	"socle/internal/transfer"
 )
 
-const importNotes = "The file is the body itself, or the part `file` of a multipart body: CSV, TSV, lines of JSON objects, or a workbook (XLSX, its first sheet or the one of the name `sheet`), up to 2 GiB. " +
-	"It is stored in one transaction: all of it, or with `on_error=skip` all but the rows that can't be, of which the first 1000 are reported."
+func (s *Server) registerTransfers() {
+	within(s, exportTable, s.exportTable, nil)
+	within(s, importTable, s.importTable, nil)
+	within(s, importRows, s.importRows, nil)
+}
+
+const importNotes = "The file is the raw body, or the part `file` of a multipart body: CSV, TSV, JSON Lines of " +
+	"objects, or a workbook (XLSX: its first sheet, or the one named by `sheet`), up to 2 GiB. It is imported in " +
+	"one transaction: completely, or with `on_error=skip` without invalid rows, of which the first 1000 are " +
+	"reported."
 
 var importTable = Operation{
-	ID: "importTable", Method: "POST", Path: "/tables/import", Summary: "Make a table of a file",
+	ID: "importTable", Method: "POST", Path: "/tables/import", Summary: "Create a table from a file",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 409, 413, 422, 429, 500}, Grows: true,
 	Notes: importNotes +
-		" The columns' types are the narrowest that all values have. The table is closed, as every new one is.",
+		" The columns get the narrowest types that fit all values. The table is closed, like every new table.",
 }
 
 type importTableInput struct {
-	Name   string `query:"name" maxLength:"63" doc:"Of the new table; if it is not given, the file's own name without its ending."`
+	Name   string `query:"name" maxLength:"63" doc:"Name of the new table. Default: the file's name without extension."`
 	Schema string `query:"schema" maxLength:"63" default:"public"`
 	ImportQuery
 	DataUpload
 }
 
-// ImportQuery says how a file of rows is read.
+// ImportQuery has the options for parsing a data file.
 type ImportQuery struct {
-	Format    string  `query:"format" enum:"csv,tsv,jsonl,xlsx" doc:"If it is not given, the file's ending or media type tells."`
-	Delimiter *string `query:"delimiter" maxLength:"1" minLength:"1" doc:"Between values; a comma, or for TSV a tab, if it is not given."`
-	Null      string  `query:"null" maxLength:"20" doc:"Text without quotes that means null; empty if it is not given."`
-	Encoding  string  `query:"encoding" enum:"utf-8,utf-16,windows-1252,iso-8859-1" default:"utf-8" doc:"A byte order mark of UTF-16 tells by itself."`
-	Sheet     string  `query:"sheet" maxLength:"31" doc:"Of a workbook; the first, if it is not given."`
+	Format    string  `query:"format" enum:"csv,tsv,jsonl,xlsx" doc:"Default: by the file's extension or media type."`
+	Delimiter *string `query:"delimiter" maxLength:"1" minLength:"1" doc:"Separator of values. Default: a comma, or a tab for TSV."`
+	Null      string  `query:"null" maxLength:"20" doc:"Unquoted text that means null. Default: empty."`
+	Encoding  string  `query:"encoding" enum:"utf-8,utf-16,windows-1252,iso-8859-1" default:"utf-8" doc:"Encoding of the text. A UTF-16 byte order mark is detected."`
+	Sheet     string  `query:"sheet" maxLength:"31" doc:"Sheet of a workbook. Default: the first."`
 	Header    string  `query:"header" enum:"true,false" default:"true" doc:"Whether the first row names the columns."`
-	OnError   string  `query:"on_error" enum:"abort,skip" default:"abort" doc:"What to do about a row that can't be stored."`
-	DryRun    string  `query:"dry_run" enum:"true,false" default:"false" doc:"Do all of it, and undo it."`
+	OnError   string  `query:"on_error" enum:"abort,skip" default:"abort" doc:"How to handle invalid rows."`
+	DryRun    string  `query:"dry_run" enum:"true,false" default:"false" doc:"Import the file, then roll back."`
 }
 
 func (q ImportQuery) options() (transfer.Options, error) {
@@ -53,7 +61,7 @@ func (q ImportQuery) options() (transfer.Options, error) {
 	if q.Delimiter != nil {
 		if o.Delimiter = (*q.Delimiter)[0]; len(*q.Delimiter) != 1 || strings.ContainsAny(*q.Delimiter, "\"\r\n") {
 			return o, fault.OnField(fault.Invalid, "delimiter", "not_allowed",
-				"must be one character of ASCII, and no quote or line break")
+				"must be one ASCII character other than a quote or line break")
 		}
 	}
 
@@ -85,15 +93,16 @@ var importRows = Operation{
 	ID: "importRows", Method: "POST", Path: "/tables/{tableUUID}/import", Summary: "Import rows into a table",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 429, 500}, Grows: true,
 	Notes: importNotes +
-		" The header, or the members of JSON, are names of columns; the others get their defaults. The rows are stored as the project's owner, by whom triggers run too. " +
-		"Of rows of the file that are alike, `mode=upsert` leaves the last one.",
+		"The header, or the members of JSON objects, name the columns; other columns get their defaults. Rows " +
+		"are inserted as the project's owner, and so triggers run. With `mode=upsert`, the last of several rows " +
+		"with the same key in the file wins.",
 }
 
 type importRowsInput struct {
 	tableInput
 	ImportQuery
-	Mode       string `query:"mode" enum:"insert,upsert,ignore" default:"insert" doc:"What becomes of a row that the table has one like: it is rejected, replaces the values of that one, or is passed over."`
-	OnConflict string `query:"on_conflict" maxLength:"2000" doc:"For upsert and ignore: the columns, separated by commas, by which rows are told apart, together unique; the primary key, if it is not given."`
+	Mode       string `query:"mode" enum:"insert,upsert,ignore" default:"insert" doc:"How to handle a row that conflicts with an existing one: insert rejects it, upsert updates the existing row, ignore skips it."`
+	OnConflict string `query:"on_conflict" maxLength:"2000" doc:"For upsert and ignore: comma-separated columns of a unique constraint, which identify a row. Default: the primary key."`
 	DataUpload
 }
 
@@ -103,7 +112,7 @@ func (s *Server) importRows(ctx context.Context, p *tenant.Project, in *importRo
 		return transfer.Imported{}, err
 	}
 
-	if _, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table); err != nil { // before the file comes
+	if _, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table); err != nil { // check before the file is received
 		return transfer.Imported{}, err
 	}
 

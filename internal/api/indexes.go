@@ -20,8 +20,8 @@ func (s *Server) registerIndexes() {
 
 var listIndexes = Operation{
 	ID: "listIndexes", Method: "GET", Path: "/tables/{tableUUID}/indexes", Summary: "List a table's indexes",
-	Access: project(platform.Viewer), Errors: looking,
-	Notes: "Those that are being built, or whose building failed, are among them.",
+	Access: project(platform.Viewer), Errors: memberErrors,
+	Notes: "Includes indexes that are being built or whose build failed.",
 }
 
 func (s *Server) listIndexes(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Index, error) {
@@ -35,7 +35,7 @@ func (s *Server) listIndexes(ctx context.Context, p *tenant.Project, in *tableIn
 
 var getIndex = Operation{
 	ID: "getIndex", Method: "GET", Path: "/tables/{tableUUID}/indexes/{indexName}", Summary: "Get an index",
-	Access: project(platform.Viewer), Errors: looking,
+	Access: project(platform.Viewer), Errors: memberErrors,
 }
 
 type indexInput struct {
@@ -62,9 +62,10 @@ func (s *Server) getIndex(ctx context.Context, p *tenant.Project, in *indexInput
 	return all[i], nil
 }
 
-// indexesOf returns the indexes that a table has and those that are on their way.
+// indexesOf returns the indexes of a table, including those being built and those that failed.
 func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Table) ([]schema.Index, error) {
-	tries, err := s.jobs.ListIndexes(ctx, p.UUID, t.ID) // first: what is built in between is found there
+	// The jobs are listed before the catalog, which has the index if a job completes in between.
+	builds, err := s.jobs.ListIndexes(ctx, p.UUID, t.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -74,13 +75,13 @@ func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Tabl
 		return nil, err
 	}
 
-	for _, try := range tries {
-		i := slices.IndexFunc(all, func(x schema.Index) bool { return x.Name == try.Name })
+	for _, build := range builds {
+		i := slices.IndexFunc(all, func(x schema.Index) bool { return x.Name == build.Name })
 		switch {
 		case i < 0:
-			all = append(all, try)
-		case try.Status == "building" || all[i].Status != "ready":
-			all[i].Status, all[i].Error = try.Status, try.Error
+			all = append(all, build)
+		case build.Status == "building" || all[i].Status != "ready":
+			all[i].Status, all[i].Error = build.Status, build.Error
 		}
 	}
 
@@ -90,9 +91,10 @@ func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Tabl
 
 var createIndex = Operation{
 	ID: "createIndex", Method: "POST", Path: "/tables/{tableUUID}/indexes", Summary: "Create an index",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting, Grows: true,
-	Notes: "On a table of more than 100000 rows or 64 MB it is built in the background, while others write: its status is `building`, and `ready` or `failed` later. " +
-		"Names in expressions mean the database's own, then the table's schema, then public.",
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: true,
+	Notes: "On a table of more than 100000 rows or 64 MB, the index is built in the background without blocking " +
+		"writes: its status is `building`, then `ready` or `failed`. Names in expressions resolve in the system " +
+		"catalog, then in the table's schema, then in public.",
 }
 
 type createIndexInput struct {
@@ -104,18 +106,19 @@ type createIndexInput struct {
 }
 
 func (s *Server) createIndex(ctx context.Context, p *tenant.Project, in *createIndexInput) (schema.Index, error) {
-	made, later, err := schema.CreateIndex(ctx, p.Owner(), p.UUID, in.Table, in.Body.NewIndex)
-	if err != nil || later == nil {
-		return made, err
+	index, build, err := schema.CreateIndex(ctx, p.Owner(), p.UUID, in.Table, in.Body.NewIndex)
+	if err != nil || build == nil {
+		return index, err
 	}
 
-	return made, s.jobs.CreateIndex(ctx, p, later.Table, later.Index)
+	return index, s.jobs.CreateIndex(ctx, p, build.Table, build.Index)
 }
 
 var deleteIndex = Operation{
 	ID: "deleteIndex", Method: "DELETE", Path: "/tables/{tableUUID}/indexes/{indexName}", Summary: "Delete an index",
-	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
-	Notes: "One that belongs to a constraint goes with that. One whose building failed is forgotten.",
+	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Notes: "An index of a constraint is deleted with the constraint. Deleting an index whose build failed removes " +
+		"its record.",
 }
 
 func (s *Server) deleteIndex(ctx context.Context, p *tenant.Project, in *indexInput) (schema.Index, error) {
@@ -131,14 +134,14 @@ func (s *Server) deleteIndex(ctx context.Context, p *tenant.Project, in *indexIn
 
 	i := slices.IndexFunc(all, func(x schema.Index) bool { return x.Name == in.Index })
 	if i >= 0 && all[i].Status == "building" {
-		return schema.Index{}, fault.New(fault.Conflict, "it is being built").WithCode("busy")
+		return schema.Index{}, fault.New(fault.Conflict, "the index is being built").WithCode("busy")
 	}
 
 	failed := i >= 0 && all[i].Status == "failed"
 
 	deleted, err := schema.DeleteIndex(ctx, p.Owner(), p.UUID, in.Table, in.Index)
 	if failed && fault.Is(err, fault.NotFound) {
-		deleted, err = all[i], nil // nothing of it is there
+		deleted, err = all[i], nil // the failed build left nothing in the database
 	}
 
 	if err != nil || !failed {

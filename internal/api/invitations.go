@@ -20,17 +20,18 @@ func (s *Server) registerInvitations() {
 	open(s, acceptInvitation, s.acceptInvitation)
 }
 
-// Limits of mails to people who have not asked for any.
+// Limits of unsolicited mails.
 var (
-	invitationsByAddress   = platform.Limit{Name: "invitation address", Most: 120, Window: time.Hour}
-	invitationsByRecipient = platform.Limit{Name: "invitation recipient", Most: 10, Window: 24 * time.Hour}
+	invitationNetworkLimit   = platform.Limit{Name: "invitation address", Most: 120, Window: time.Hour}
+	invitationRecipientLimit = platform.Limit{Name: "invitation recipient", Most: 10, Window: 24 * time.Hour}
 )
 
 var createInvitation = Operation{
 	ID: "createInvitation", Method: "POST",
-	Path: "/organizations/{organizationUUID}/invitations", Summary: "Invite someone to an organization",
+	Path: "/organizations/{organizationUUID}/invitations", Summary: "Create an invitation",
 	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 429, 500},
-	Notes: "The address gets a mail with a link that works once, for seven days. Nobody gives a role above their own: 403. An address has one invitation to an organization: 409.",
+	Notes: "Mails a link to the address, which works once, for seven days. Callers cannot grant a role above their " +
+		"own: 403. An address can have one invitation to an organization: 409.",
 }
 
 type createInvitationInput struct {
@@ -52,11 +53,12 @@ func (s *Server) createInvitation(ctx context.Context, in *createInvitationInput
 	})
 }
 
-// invite has an address told of the invitation that f makes, if it may be told of one more.
+// invite creates an invitation by f and mails it, within the limits.
 func (s *Server) invite(
 	ctx context.Context, email string, f func(tx *platform.Store) (platform.Invited, error),
 ) (platform.Invited, error) {
-	if err := s.count(ctx, invitationsByAddress, invitationsByRecipient, platform.EmailKey(email)); err != nil {
+	if err := s.countAttempt(ctx, invitationNetworkLimit, invitationRecipientLimit,
+		platform.EmailKey(email)); err != nil {
 		return platform.Invited{}, err
 	}
 
@@ -76,8 +78,9 @@ func (s *Server) invite(
 var listInvitations = Operation{
 	ID: "listInvitations", Method: "GET",
 	Path: "/organizations/{organizationUUID}/invitations", Summary: "List an organization's invitations",
-	Access: organizationInPath(platform.Admin), Errors: reading,
-	Notes: "Those that nobody has accepted. One that has expired stays for thirty days, and can be sent again.",
+	Access: organizationInPath(platform.Admin), Errors: restrictedErrors,
+	Notes: "Lists invitations that have not been accepted. An expired invitation is listed for thirty days and can " +
+		"be resent.",
 }
 
 type listInvitationsInput struct {
@@ -89,7 +92,7 @@ type listInvitationsInput struct {
 func (s *Server) listInvitations(
 	ctx context.Context, in *listInvitationsInput,
 ) (Answer[[]platform.Invited, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	all, total, err := s.platform.ListInvitations(ctx, in.UUID, page)
 	return listOf(all, page, total), err
 }
@@ -101,9 +104,9 @@ type invitationInput struct {
 
 var resendInvitation = Operation{
 	ID: "resendInvitation", Method: "POST",
-	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}/resend", Summary: "Send an invitation again",
+	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}/resend", Summary: "Resend an invitation",
 	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 429, 500}, Success: 200,
-	Notes: "With a new link and another seven days; links that were sent before are void.",
+	Notes: "Mails a new link, valid for seven days; earlier links become invalid.",
 }
 
 func (s *Server) resendInvitation(ctx context.Context, in *invitationInput) (platform.Invited, error) {
@@ -119,8 +122,8 @@ func (s *Server) resendInvitation(ctx context.Context, in *invitationInput) (pla
 
 var deleteInvitation = Operation{
 	ID: "deleteInvitation", Method: "DELETE",
-	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}", Summary: "Take an invitation back",
-	Access: organizationInPath(platform.Admin), Errors: reading,
+	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}", Summary: "Delete an invitation",
+	Access: organizationInPath(platform.Admin), Errors: restrictedErrors,
 }
 
 func (s *Server) deleteInvitation(ctx context.Context, in *invitationInput) (platform.Invited, error) {
@@ -129,12 +132,12 @@ func (s *Server) deleteInvitation(ctx context.Context, in *invitationInput) (pla
 
 var previewInvitation = Operation{
 	ID: "previewInvitation", Method: "GET", Path: "/invitations/preview",
-	Summary: "Look at an invitation before accepting it", Access: anyone, Errors: []int{400, 404, 500},
-	Notes: "For whoever has the link, signed in or not. Forged, used, expired and void tokens are told apart by nobody: 404.",
+	Summary: "Preview an invitation", Access: anonymous, Errors: []int{400, 404, 500},
+	Notes: "For holders of the link, signed in or not. Forged, used, expired and void tokens all return 404.",
 }
 
 type previewInvitationInput struct {
-	Token string `query:"token" required:"true" maxLength:"200" doc:"From the link in the mail."`
+	Token string `query:"token" required:"true" maxLength:"200" doc:"Token from the link in the mail."`
 }
 
 func (s *Server) previewInvitation(
@@ -142,7 +145,8 @@ func (s *Server) previewInvitation(
 ) (platform.InvitationPreview, error) {
 	link, ok := token.ParseLink(s.linkKey, platform.Invitation, in.Token)
 	if !ok {
-		return platform.InvitationPreview{}, fault.New(fault.NotFound, "there is no such invitation")
+		return platform.InvitationPreview{}, fault.New(fault.NotFound,
+			"the invitation does not exist or is no longer valid")
 	}
 
 	return s.platform.PreviewInvitation(ctx, link)
@@ -151,12 +155,13 @@ func (s *Server) previewInvitation(
 var acceptInvitation = Operation{
 	ID: "acceptInvitation", Method: "POST", Path: "/invitations/accept", Summary: "Accept an invitation",
 	Access: signedIn, Errors: []int{400, 401, 403, 422, 500},
-	Notes: "Makes the caller a member of the organization that they are invited to. The invited address has to be the caller's own: 403. Who has no account yet signs up with the token as `invitation_token`.",
+	Notes: "Makes the caller a member of the inviting organization. The invitation must be for the caller's own " +
+		"address: 403 otherwise. New users sign up with the token as `invitation_token`.",
 }
 
 type acceptInvitationInput struct {
 	Body struct {
-		Token string `json:"token" maxLength:"200" doc:"From the link in the mail."`
+		Token string `json:"token" maxLength:"200" doc:"Token from the link in the mail."`
 	}
 }
 
@@ -169,8 +174,9 @@ func (s *Server) acceptInvitation(ctx context.Context, in *acceptInvitationInput
 	return s.platform.AcceptInvitation(ctx, link, caller(ctx).User)
 }
 
-// invitation returns the link in a token with which an address signs up, the zero UUID without a token.
-func (s *Server) invitation(ctx context.Context, text, email string) (uuid.UUID, error) {
+// invitationLink returns the UUID of the link in an invitation token after checking that it invites
+// email. It returns the zero UUID without a token.
+func (s *Server) invitationLink(ctx context.Context, text, email string) (uuid.UUID, error) {
 	if text == "" {
 		return uuid.Nil, nil
 	}
@@ -187,18 +193,19 @@ func (s *Server) invitation(ctx context.Context, text, email string) (uuid.UUID,
 
 	if platform.EmailKey(email) != platform.EmailKey(i.Email) {
 		return uuid.Nil, fault.OnField(fault.Unprocessable, "email", "other_address",
-			"must be the address that was invited")
+			"must be the invited address")
 	}
 
 	return link, nil
 }
 
-// badInvitation names the field by which sign-up takes an invitation's token.
+// badInvitation moves an Unprocessable error to the field of the sign-up body that holds the
+// invitation token.
 func badInvitation(err error) error {
 	if !fault.Is(err, fault.Unprocessable) {
 		return err
 	}
 
 	return fault.OnField(fault.Unprocessable, "invitation_token", "invalid_token",
-		"is of no invitation that can still be accepted").Because(err)
+		"does not belong to a pending invitation").Because(err)
 }

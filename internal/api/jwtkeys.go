@@ -22,16 +22,17 @@ func (s *Server) registerJWTKeys() {
 
 var createJWTKey = Operation{
 	ID: "createJWTKey", Method: "POST",
-	Path: "/projects/{projectUUID}/jwt-keys", Summary: "Add a public key for a project's tokens",
+	Path: "/projects/{projectUUID}/jwt-keys", Summary: "Create a JWT verification key",
 	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
-	Notes: "The rows API takes tokens of ES256 or RS256 that the private key has signed like those of the project's secret. The body is a JSON Web Key without its private members.",
+	Notes: "The rows API accepts ES256 or RS256 tokens that are signed by the matching private key, like tokens " +
+		"signed with the project's secret. The body is a JSON Web Key without private members.",
 }
 
 type createJWTKeyInput struct {
 	Project uuid.UUID `path:"projectUUID" format:"uuid"`
 	Body    struct {
 		Kty string  `json:"kty" enum:"EC,RSA"`
-		Kid string  `json:"kid,omitempty" maxLength:"200" doc:"Unless it is given, the key's thumbprint (RFC 7638)."`
+		Kid string  `json:"kid,omitempty" maxLength:"200" doc:"Key ID. Default: the key's thumbprint (RFC 7638)."`
 		Alg string  `json:"alg,omitempty" enum:"ES256,RS256"`
 		Use string  `json:"use,omitempty" enum:"sig"`
 		Crv string  `json:"crv,omitempty" enum:"P-256"`
@@ -39,7 +40,7 @@ type createJWTKeyInput struct {
 		Y   string  `json:"y,omitempty" maxLength:"100"`
 		N   string  `json:"n,omitempty" maxLength:"1000"`
 		E   string  `json:"e,omitempty" maxLength:"10"`
-		D   *string `json:"d,omitempty" doc:"The private key, which belongs nowhere but to who signs: refused."`
+		D   *string `json:"d,omitempty" doc:"Private key. Always refused; only the signer should have it."`
 	}
 }
 
@@ -47,7 +48,7 @@ func (s *Server) createJWTKey(ctx context.Context, p *tenant.Project, in *create
 	b := in.Body
 	if b.D != nil {
 		return platform.JWTKey{}, fault.OnField(fault.Unprocessable, "d", "private_key",
-			"is the private key, which nobody else may have: make a new pair, and send the public key alone")
+			"is the private key, which is now compromised: create a new pair, and send only the public key")
 	}
 
 	key, err := token.NewPublicKey(token.JWK{
@@ -73,8 +74,8 @@ func (s *Server) createJWTKey(ctx context.Context, p *tenant.Project, in *create
 
 var listJWTKeys = Operation{
 	ID: "listJWTKeys", Method: "GET",
-	Path: "/projects/{projectUUID}/jwt-keys", Summary: "List the public keys for a project's tokens",
-	Access: projectInPath(platform.Admin), Errors: reading,
+	Path: "/projects/{projectUUID}/jwt-keys", Summary: "List JWT verification keys",
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
 }
 
 type listJWTKeysInput struct {
@@ -86,16 +87,16 @@ type listJWTKeysInput struct {
 func (s *Server) listJWTKeys(
 	ctx context.Context, p *tenant.Project, in *listJWTKeysInput,
 ) (Answer[[]platform.JWTKey, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	keys, total, err := s.platform.ListJWTKeys(ctx, p.UUID, page)
 	return listOf(keys, page, total), err
 }
 
 var deleteJWTKey = Operation{
 	ID: "deleteJWTKey", Method: "DELETE",
-	Path: "/projects/{projectUUID}/jwt-keys/{jwtKeyUUID}", Summary: "Remove a public key for a project's tokens",
-	Access: projectInPath(platform.Admin), Errors: reading,
-	Notes: "Within seconds no token of it is taken any more.",
+	Path: "/projects/{projectUUID}/jwt-keys/{jwtKeyUUID}", Summary: "Delete a JWT verification key",
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
+	Notes: "Tokens signed by the key are refused within seconds.",
 }
 
 type deleteJWTKeyInput struct {
@@ -109,8 +110,8 @@ func (s *Server) deleteJWTKey(ctx context.Context, p *tenant.Project, in *delete
 
 var getRestSettings = Operation{
 	ID: "getRestSettings", Method: "GET",
-	Path: "/projects/{projectUUID}/rest-settings", Summary: "Get the settings of a project's rows API",
-	Access: projectInPath(platform.Admin), Errors: reading,
+	Path: "/projects/{projectUUID}/rest-settings", Summary: "Get a project's rows API settings",
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
 }
 
 func (s *Server) getRestSettings(
@@ -121,9 +122,10 @@ func (s *Server) getRestSettings(
 
 var updateRestSettings = Operation{
 	ID: "updateRestSettings", Method: "PUT",
-	Path: "/projects/{projectUUID}/rest-settings", Summary: "Change the settings of a project's rows API",
+	Path: "/projects/{projectUUID}/rest-settings", Summary: "Update a project's rows API settings",
 	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
-	Notes: "Within seconds all requests go by them. To show a schema grants nothing: roles need USAGE on it, and rights on what is in it.",
+	Notes: "Takes effect within seconds. Exposing a schema grants no rights: roles need USAGE on the schema and " +
+		"privileges on its contents.",
 }
 
 type updateRestSettingsInput struct {

@@ -17,15 +17,16 @@ func (s *Server) registerKeys() {
 	within(s, getJWTSecret, s.getJWTSecret, nil)
 }
 
-// keyMetadata shows a new key, once.
+// keyMetadata has a new key, which is shown once.
 type keyMetadata struct {
-	Key string `json:"key" doc:"The key itself, which is shown now and never again."`
+	Key string `json:"key" doc:"The key. It is shown only in this response."`
 }
 
 var createKey = Operation{
-	ID: "createKey", Method: "POST", Path: "/projects/{projectUUID}/keys", Summary: "Create a key for an application",
+	ID: "createKey", Method: "POST", Path: "/projects/{projectUUID}/keys", Summary: "Create an API key",
 	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
-	Notes: "A publishable key acts as `anon`: it opens what policies and grants open to everyone. A secret key acts as `service_role`, and belongs on servers only.",
+	Notes: "A publishable key acts as `anon`: its access is limited by policies and grants for the public. A " +
+		"secret key acts as `service_role` and must stay on servers.",
 }
 
 type createKeyInput struct {
@@ -39,14 +40,14 @@ type createKeyInput struct {
 func (s *Server) createKey(
 	ctx context.Context, p *tenant.Project, in *createKeyInput,
 ) (Answer[platform.ProjectKey, keyMetadata], error) {
-	made, key, err := s.platform.CreateProjectKey(ctx, p.UUID, caller(ctx).User, in.Body.Name, in.Body.Kind)
-	return Answer[platform.ProjectKey, keyMetadata]{Content: made, Metadata: keyMetadata{key},
+	created, key, err := s.platform.CreateProjectKey(ctx, p.UUID, caller(ctx).User, in.Body.Name, in.Body.Kind)
+	return Answer[platform.ProjectKey, keyMetadata]{Content: created, Metadata: keyMetadata{key},
 		Header: http.Header{"Cache-Control": {"no-store"}}}, err
 }
 
 var listKeys = Operation{
-	ID: "listKeys", Method: "GET", Path: "/projects/{projectUUID}/keys", Summary: "List a project's keys",
-	Access: projectInPath(platform.Admin), Errors: reading,
+	ID: "listKeys", Method: "GET", Path: "/projects/{projectUUID}/keys", Summary: "List a project's API keys",
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
 }
 
 type listKeysInput struct {
@@ -58,15 +59,15 @@ type listKeysInput struct {
 func (s *Server) listKeys(
 	ctx context.Context, p *tenant.Project, in *listKeysInput,
 ) (Answer[[]platform.ProjectKey, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	keys, total, err := s.platform.ListProjectKeys(ctx, p.UUID, page)
 	return listOf(keys, page, total), err
 }
 
 var deleteKey = Operation{
-	ID: "deleteKey", Method: "DELETE", Path: "/projects/{projectUUID}/keys/{keyUUID}", Summary: "Revoke a key",
-	Access: projectInPath(platform.Admin), Errors: reading,
-	Notes: "Within seconds nothing takes it any more.",
+	ID: "deleteKey", Method: "DELETE", Path: "/projects/{projectUUID}/keys/{keyUUID}", Summary: "Revoke an API key",
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
+	Notes: "The key is refused within seconds.",
 }
 
 type deleteKeyInput struct {
@@ -80,14 +81,15 @@ func (s *Server) deleteKey(ctx context.Context, p *tenant.Project, in *deleteKey
 
 var getJWTSecret = Operation{
 	ID: "getJWTSecret", Method: "GET",
-	Path: "/projects/{projectUUID}/jwt-secret", Summary: "Get the secret for a project's tokens",
-	Access: projectInPath(platform.Admin), Errors: reading,
-	Notes: "A server of yours that knows it can sign tokens (HS256) by which the rows API knows your users: `role` is `anon`, `authenticated` or `service_role`, and policies see all claims.",
+	Path: "/projects/{projectUUID}/jwt-secret", Summary: "Get a project's JWT secret",
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
+	Notes: "Your own server can sign tokens (HS256) with the secret, to identify your users to the rows API: " +
+		"`role` is `anon`, `authenticated` or `service_role`, and policies can read all claims.",
 }
 
-// jwtSecret is what a project's tokens are signed with.
+// jwtSecret is the key that signs a project's tokens.
 type jwtSecret struct {
-	Secret    string `json:"secret" doc:"Its characters as they stand are the bytes of the key."`
+	Secret    string `json:"secret" doc:"The secret. The bytes of its characters are the key."`
 	Algorithm string `json:"algorithm" enum:"HS256"`
 }
 

@@ -13,9 +13,10 @@ func (s *Server) registerLint() {
 }
 
 var lintProject = Operation{
-	ID: "lintProject", Method: "GET", Path: "/projects/{projectUUID}/lint", Summary: "Look a project's database over",
-	Access: projectInPath(platform.Viewer), Errors: looking,
-	Notes: "What opens more data than was probably meant, and what makes it slow, the worst first; 1000 findings at most. Reads the catalogue alone.",
+	ID: "lintProject", Method: "GET", Path: "/projects/{projectUUID}/lint", Summary: "Lint a project's database",
+	Access: projectInPath(platform.Viewer), Errors: memberErrors,
+	Notes: "Reports probable security and performance problems, most severe first, at most 1000 findings. Reads " +
+		"only the database's catalog.",
 }
 
 func (s *Server) lintProject(ctx context.Context, p *tenant.Project, _ *projectInput) ([]schema.Finding, error) {

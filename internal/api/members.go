@@ -10,7 +10,7 @@ import (
 
 func (s *Server) registerMembers() {
 	open(s, listMembers, s.listMembers)
-	openChecked(s, updateMember, s.updateMember, s.memberIsThere)
+	openChecked(s, updateMember, s.updateMember, s.findMember)
 	open(s, deleteMember, s.deleteMember)
 	open(s, leaveOrganization, s.leaveOrganization)
 	open(s, transferOrganization, s.transferOrganization)
@@ -31,7 +31,7 @@ type listMembersInput struct {
 func (s *Server) listMembers(
 	ctx context.Context, in *listMembersInput,
 ) (Answer[[]platform.Member, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	members, total, err := s.platform.ListMembers(ctx, in.UUID, page)
 	return listOf(members, page, total), err
 }
@@ -43,9 +43,10 @@ type memberInput struct {
 
 var updateMember = Operation{
 	ID: "updateMember", Method: "PUT",
-	Path: "/organizations/{organizationUUID}/members/{memberUUID}", Summary: "Change a member's role",
+	Path: "/organizations/{organizationUUID}/members/{memberUUID}", Summary: "Update a member's role",
 	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
-	Notes: "Nobody changes a member whose role is above their own, or gives a role above their own: 403. The last owner stays one: 409, `last_owner`. The member's next request is judged by the new role.",
+	Notes: "Callers cannot change a member whose role is above their own, or grant a role above their own: 403. " +
+		"The last owner cannot be demoted: 409, `last_owner`. The new role applies from the member's next request.",
 }
 
 type updateMemberInput struct {
@@ -56,7 +57,7 @@ type updateMemberInput struct {
 	}
 }
 
-func (s *Server) memberIsThere(ctx context.Context, in *updateMemberInput) error {
+func (s *Server) findMember(ctx context.Context, in *updateMemberInput) error {
 	_, err := s.platform.GetMember(ctx, in.Organization, in.User)
 	return err
 }
@@ -69,7 +70,8 @@ var deleteMember = Operation{
 	ID: "deleteMember", Method: "DELETE",
 	Path: "/organizations/{organizationUUID}/members/{memberUUID}", Summary: "Remove a member",
 	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 500},
-	Notes: "Nobody removes a member whose role is above their own: 403. The last owner can't be removed: 409, `last_owner`. Invitations that the member made and nobody has accepted end.",
+	Notes: "Callers cannot remove a member whose role is above their own: 403. The last owner cannot be removed: " +
+		"409, `last_owner`. Pending invitations created by the member are deleted.",
 }
 
 func (s *Server) deleteMember(ctx context.Context, in *memberInput) (platform.Member, error) {
@@ -80,7 +82,8 @@ var leaveOrganization = Operation{
 	ID: "leaveOrganization", Method: "DELETE",
 	Path: "/organizations/{organizationUUID}/membership", Summary: "Leave an organization",
 	Access: organizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 409, 500},
-	Notes: "The last owner can't leave: 409, `last_owner`. Who leaves their own organization, having handed it over, gets another one: the first that they own, or a new one.",
+	Notes: "The last owner cannot leave: 409, `last_owner`. A user who leaves their personal organization after " +
+		"transferring it gets another one: the first that they own, or a new one.",
 }
 
 func (s *Server) leaveOrganization(ctx context.Context, in *organizationInput) (platform.Member, error) {
@@ -89,15 +92,15 @@ func (s *Server) leaveOrganization(ctx context.Context, in *organizationInput) (
 
 var transferOrganization = Operation{
 	ID: "transferOrganization", Method: "PUT",
-	Path: "/organizations/{organizationUUID}/owner", Summary: "Hand an organization over",
-	Access: organizationInPath(platform.Owner), Errors: changingOrganization,
-	Notes: "Makes another member an owner, and the caller an admin, in one step.",
+	Path: "/organizations/{organizationUUID}/owner", Summary: "Transfer an organization",
+	Access: organizationInPath(platform.Owner), Errors: organizationErrors,
+	Notes: "Makes another member an owner and the caller an admin, in one transaction.",
 }
 
 type transferOrganizationInput struct {
 	UUID uuid.UUID `path:"organizationUUID" format:"uuid"`
 	Body struct {
-		UserUUID uuid.UUID `json:"user_uuid" format:"uuid" doc:"Of a member."`
+		UserUUID uuid.UUID `json:"user_uuid" format:"uuid" doc:"UUID of a member."`
 	}
 }
 

@@ -20,46 +20,47 @@ import (
 	"socle/internal/tenant"
 )
 
-// Operation declares an operation once. Its route, its place in the OpenAPI document, who may call it,
-// how its input is judged and with which statuses it fails follow from here.
+// Operation declares an operation. Its route, its OpenAPI description, its access check, the
+// validation of its input and its failure statuses follow from the declaration.
 type Operation struct {
-	ID      string // camelCase verb and noun, the handler's name
+	ID      string // camelCase verb and noun, same as the handler
 	Method  string
 	Path    string
 	Summary string
-	Notes   string // what a user has to know beyond the summary, in Markdown
+	Notes   string // Markdown, for users: contract beyond the summary
 	Access  Access
-	Errors  []int // the failure statuses, closed: a failure is written with one of these
-	// the answer is an array that holds the envelope, as the specification has it for the list of files
+	Errors  []int // failure statuses; the list is closed
+	// The response is an array that contains the envelope, as the specification defines it for the
+	// list of files.
 	Wrapped bool
-	Timeout time.Duration // 0 means usual
-	// sets headers of every answer, by a protocol of its own that the OpenAPI document leaves out
+	Timeout time.Duration // 0: defaultTimeout; negative: none
+	// Protocol sets headers of every response, for a protocol that the OpenAPI document omits.
 	Protocol func(http.Header)
-	Success  int // 0 means 201 for POST, which creates, and 200 for all else
+	Success  int // 0: 201 for POST, else 200
 
-	Grows       bool // it is refused while the project's database has more bytes than it may
-	Destructive bool // a backup may have to be completed before it, see destructive.go
+	Grows       bool // refused while the project's database exceeds its quota
+	Destructive bool // may require a completed backup, see destructive.go
 }
 
-// The failure statuses that operations share. The specification's ten closed lists are reads, writes and
-// their likes without 422; all other operations answer by their nature.
+// Failure statuses that operations share. The specification fixes the lists of ten operations;
+// all others declare the statuses that apply.
 var (
-	specified         = []int{400, 401, 500}
-	specifiedWithBody = []int{400, 401, 422, 500}
-	reading           = []int{400, 401, 403, 404, 500}
-	creating          = []int{400, 401, 403, 409, 422, 500}
-	looking           = []int{400, 401, 404, 500}                // what every member may read
-	shaping           = []int{400, 401, 403, 404, 409, 422, 500} // the structure of a project's database
-	unshaping         = []int{400, 401, 403, 404, 409, 500}
+	specifiedErrors     = []int{400, 401, 500}
+	specifiedBodyErrors = []int{400, 401, 422, 500}
+	restrictedErrors    = []int{400, 401, 403, 404, 500}
+	createErrors        = []int{400, 401, 403, 409, 422, 500}
+	memberErrors        = []int{400, 401, 404, 500}                // reads that every member may do
+	ddlErrors           = []int{400, 401, 403, 404, 409, 422, 500} // changes of a project's schema
+	ddlDeleteErrors     = []int{400, 401, 403, 404, 409, 500}
 )
 
 const (
-	usual   = 10 * time.Second // what an operation may take
-	lasting = 30 * time.Second // what one that changes a database's structure may take
+	defaultTimeout = 10 * time.Second // of an operation
+	longTimeout    = 30 * time.Second // of schema changes and other long operations
 )
 
-// Answer is the result of an operation that says more than its content. An operation with nothing to
-// add returns the content itself.
+// Answer is the result of an operation that returns metadata or headers beside its content. Other
+// operations return the content itself.
 type Answer[C, M any] struct {
 	Content  C
 	Metadata M
@@ -74,100 +75,100 @@ func (Answer[C, M]) types() (content, metadata reflect.Type) {
 	return reflect.TypeFor[C](), reflect.TypeFor[M]()
 }
 
-type answer interface {
+type detailedResult interface {
 	parts() (content, metadata any, header http.Header)
 	types() (content, metadata reflect.Type)
 }
 
-// ProjectInBody is embedded in a body that may name the project once more.
+// ProjectInBody is embedded in a body that may repeat the project.
 type ProjectInBody struct {
-	ProjectUUID *uuid.UUID `json:"projectUUID,omitempty" format:"uuid" doc:"If given, the project that the request acts in."`
+	ProjectUUID *uuid.UUID `json:"projectUUID,omitempty" format:"uuid" doc:"Must be the project of the request, if given."`
 }
 
 func (b ProjectInBody) project() *uuid.UUID { return b.ProjectUUID }
 
-// uploading is an input that embeds [Upload].
-type uploading interface {
+// uploadInput is implemented by inputs that embed [Upload].
+type uploadInput interface {
 	begin(w http.ResponseWriter, r *http.Request) error
 }
 
-// attaching is an input that embeds [Attached].
-type attaching interface {
-	attach(ctx context.Context, rt *route, w http.ResponseWriter, r *http.Request) (body any, give func(), err error)
+// attachInput is implemented by inputs that embed [AttachedFiles].
+type attachInput interface {
+	attach(ctx context.Context, rt *route, w http.ResponseWriter, r *http.Request) (body any, release func(), err error)
 }
 
-// normalizer is a body that takes more than one form. normalize brings a value into the form that the schema describes;
-// prefix is what that adds in front of the client's field names.
+// normalizer is a body that has several forms. normalize converts a value to the form that the
+// schema describes. prefix is the path that the conversion adds to field names.
 type normalizer interface {
 	normalize(v any) (normal any, prefix string)
 }
 
-// route is an operation with all that was derived from it.
+// route is an operation with the properties derived from its declaration.
 type route struct {
 	*Server
-	op       Operation
-	status   int
-	input    reflect.Type
-	params   []param
-	body     *huma.Schema // nil: no JSON body
-	bodyAt   []int
-	shape    *shape // of the body, as it is read
-	upload   bool
-	sent     bool // a file is the body itself
-	attached bool // files may come with the JSON body
-	output   reflect.Type
+	op            Operation
+	status        int
+	input         reflect.Type
+	params        []param
+	body          *huma.Schema // nil: no JSON body
+	bodyIndex     []int
+	shape         *shape // of the body, for the parser
+	upload        bool
+	rawBody       bool // the body is the raw file
+	attachedFiles bool // files may accompany the JSON body
+	output        reflect.Type
 
-	twin *route // reads what this one changes; nil if none does
+	reader *route // GET route of the same path; nil if none
 
-	run      func(ctx context.Context, p *tenant.Project, input any) (any, error)
-	existing func(ctx context.Context, p *tenant.Project, input any) error // nil: nothing to look for
+	run    func(ctx context.Context, p *tenant.Project, input any) (any, error)
+	exists func(ctx context.Context, p *tenant.Project, input any) error // nil: no existence check
 }
 
-// open registers an operation that needs no project.
+// open registers an operation outside of projects.
 func open[I, O any](s *Server, op Operation, handler func(context.Context, *I) (O, error)) {
 	register[I, O](s, op, func(ctx context.Context, _ *tenant.Project, input any) (any, error) {
 		return handler(ctx, input.(*I))
 	}, nil)
 }
 
-// openChecked is open for an operation whose target must be looked at before the rules of its fields.
+// openChecked is open with an existence check, see within.
 func openChecked[I, O any](
-	s *Server, op Operation, handler func(context.Context, *I) (O, error), existing func(context.Context, *I) error,
+	s *Server, op Operation, handler func(context.Context, *I) (O, error), exists func(context.Context, *I) error,
 ) {
 	register[I, O](s, op, func(ctx context.Context, _ *tenant.Project, input any) (any, error) {
 		return handler(ctx, input.(*I))
-	}, func(ctx context.Context, _ *tenant.Project, input any) error { return existing(ctx, input.(*I)) })
+	}, func(ctx context.Context, _ *tenant.Project, input any) error { return exists(ctx, input.(*I)) })
 }
 
-// within registers an operation that acts in a project: op.Access says how the request names it and
-// what role the caller needs there. existing fails if what the operation acts on is not there; it is asked only when
-// a rule of the body is broken, since that a thing is missing comes before what is wrong with the fields. It may be nil.
+// within registers an operation in a project. op.Access defines the project and the required role.
+// exists fails if the operation's target does not exist. It runs only after the validation of the
+// body has failed, since a missing target takes precedence over invalid fields. It may be nil.
 func within[I, O any](
 	s *Server, op Operation, handler func(context.Context, *tenant.Project, *I) (O, error),
-	existing func(context.Context, *tenant.Project, *I) error,
+	exists func(context.Context, *tenant.Project, *I) error,
 ) {
-	var look func(context.Context, *tenant.Project, any) error
-	if existing != nil {
-		look = func(ctx context.Context, p *tenant.Project, input any) error { return existing(ctx, p, input.(*I)) }
+	var check func(context.Context, *tenant.Project, any) error
+	if exists != nil {
+		check = func(ctx context.Context, p *tenant.Project, input any) error { return exists(ctx, p, input.(*I)) }
 	}
 
 	register[I, O](s, op, func(ctx context.Context, p *tenant.Project, input any) (any, error) {
 		return handler(ctx, p, input.(*I))
-	}, look)
+	}, check)
 }
 
 func register[I, O any](
 	s *Server, op Operation, run func(context.Context, *tenant.Project, any) (any, error),
-	existing func(context.Context, *tenant.Project, any) error,
+	exists func(context.Context, *tenant.Project, any) error,
 ) {
 	rt := &route{
-		Server:   s,
-		op:       op,
-		status:   http.StatusOK,
-		input:    reflect.TypeFor[I](),
-		output:   reflect.TypeFor[O](),
-		run:      run,
-		existing: existing,
+		Server: s,
+		op:     op,
+		status: http.StatusOK,
+		input:  reflect.TypeFor[I](),
+		output: reflect.TypeFor[O](),
+		run:    run,
+		exists: exists,
 	}
 
 	if op.Method == http.MethodPost {
@@ -179,52 +180,52 @@ func register[I, O any](
 	if op.Destructive {
 		rt.op.Errors = withStatus(rt.op.Errors, http.StatusConflict)
 	}
-	if op.Access.inProject() && !op.Access.paused && slices.Contains(op.Errors, http.StatusNotFound) &&
+	if op.Access.inProject() && !op.Access.allowPaused && slices.Contains(op.Errors, http.StatusNotFound) &&
 		!slices.Contains(op.Errors, http.StatusConflict) {
-		// the project is paused; the specified operations know no 409
+		// for a paused project; specified operations omit 409
 		rt.op.Errors = withStatus(op.Errors, http.StatusConflict)
 	}
 	if op.Grows && slices.Contains(rt.op.Errors, http.StatusConflict) {
-		// the specified operations know no 413 either
+		// specified operations omit 413
 		rt.op.Errors = withStatus(rt.op.Errors, http.StatusRequestEntityTooLarge)
 	}
 	if op.Timeout == 0 {
-		rt.op.Timeout = usual
+		rt.op.Timeout = defaultTimeout
 	}
 
 	rt.params = paramsOf(s.registry, rt.input)
 	rt.params = append(rt.params, op.Access.params(s.registry)...)
 
 	if f, ok := rt.input.FieldByName("Body"); ok {
-		rt.body, rt.bodyAt = s.registry.Schema(f.Type, true, strings.ToUpper(op.ID[:1])+op.ID[1:]+"Body"), f.Index
-		made := shapes{s.registry, map[*huma.Schema]*shape{}}
+		rt.body, rt.bodyIndex = s.registry.Schema(f.Type, true, strings.ToUpper(op.ID[:1])+op.ID[1:]+"Body"), f.Index
+		builder := shapeBuilder{s.registry, map[*huma.Schema]*shape{}}
 		if _, ok := reflect.New(f.Type).Interface().(normalizer); ok {
-			rt.shape = made.normalized(rt.body)
+			rt.shape = builder.buildNormalized(rt.body)
 		} else {
-			rt.shape = made.of(rt.body)
+			rt.shape = builder.build(rt.body)
 		}
 
-		if slices.Contains(rt.op.Errors, http.StatusConflict) && rt.op.mostBody() > bodyAllowance {
-			rt.op.Errors = withStatus(rt.op.Errors, http.StatusTooManyRequests) // nor 429
+		if slices.Contains(rt.op.Errors, http.StatusConflict) && rt.op.maxBodyBytes() > uncountedBody {
+			rt.op.Errors = withStatus(rt.op.Errors, http.StatusTooManyRequests) // specified operations omit 429
 		}
 	}
 
-	_, rt.upload = reflect.New(rt.input).Interface().(uploading)
-	_, rt.sent = reflect.New(rt.input).Interface().(sending)
-	_, rt.attached = reflect.New(rt.input).Interface().(attaching)
-	if (rt.upload || rt.sent || rt.attached) && slices.Contains(rt.op.Errors, http.StatusConflict) {
+	_, rt.upload = reflect.New(rt.input).Interface().(uploadInput)
+	_, rt.rawBody = reflect.New(rt.input).Interface().(rawBodyInput)
+	_, rt.attachedFiles = reflect.New(rt.input).Interface().(attachInput)
+	if (rt.upload || rt.rawBody || rt.attachedFiles) && slices.Contains(rt.op.Errors, http.StatusConflict) {
 		rt.op.Errors = withStatus(rt.op.Errors, http.StatusRequestTimeout)
 	}
 
 	s.routes = append(s.routes, rt)
 	s.mux.Handle(op.Method+" "+op.Path, rt)
 
-	if op.Access.by == byVisitor {
+	if op.Access.kind == kindPublicForm {
 		s.mux.Handle("OPTIONS "+op.Path, preflight(op.Method))
 	}
 }
 
-// withStatus returns a list of failure statuses with one that it may have already.
+// withStatus returns the sorted list with status added, unless it is present.
 func withStatus(list []int, status int) []int {
 	if slices.Contains(list, status) {
 		return list
@@ -236,23 +237,23 @@ func withStatus(list []int, status int) []int {
 	return list
 }
 
-// ServeHTTP takes a request through its stations: who asks, what is sent, where it acts, whether
-// it keeps the rules, and what it does.
+// ServeHTTP runs the stages of a request: authentication, parameters, body, authorization,
+// validation, handler.
 func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	httpx.From(r.Context()).Route = rt.op.Method + " " + rt.op.Path
 
-	if rt.op.Access.by == byVisitor || rt.op.Access.signed {
-		fromAnywhere(w.Header())
+	if rt.op.Access.kind == kindPublicForm || rt.op.Access.allowSigned {
+		allowAnyOrigin(w.Header())
 	}
 	if rt.op.Protocol != nil {
 		rt.op.Protocol(w.Header())
 	}
 	if rt.op.Destructive {
-		rt.staying(w)
+		rt.extendWriteDeadline(w)
 	}
 
 	ctx, cancel := r.Context(), context.CancelFunc(func() {})
-	if !rt.upload && !rt.sent && !rt.withFiles(r) && rt.op.Timeout > 0 {
+	if !rt.upload && !rt.rawBody && !rt.withFiles(r) && rt.op.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, rt.op.Timeout)
 	}
 
@@ -282,40 +283,40 @@ func (rt *route) serve(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		return nil, &fault.Error{Kind: fault.Invalid, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
 	}
 
-	body, give, err := rt.read(ctx, w, r, input)
-	defer give()
+	body, release, err := rt.read(ctx, w, r, input)
+	defer release()
 
 	if err != nil {
 		return nil, err
 	}
 
-	project, err := rt.op.Access.enter(ctx, rt.Server)
+	project, err := rt.op.Access.authorize(ctx, rt.Server)
 	if err != nil {
 		return nil, err
 	}
 
-	result, err := rt.act(ctx, r, project, input, body)
-	return result, rt.op.Access.overtaken(ctx, rt.Server, project, err)
+	result, err := rt.execute(ctx, r, project, input, body)
+	return result, rt.op.Access.explainInternal(ctx, rt.Server, project, err)
 }
 
-// act judges the body and runs the operation.
-func (rt *route) act(
+// execute validates the body and runs the operation.
+func (rt *route) execute(
 	ctx context.Context, r *http.Request, project *tenant.Project, input reflect.Value, body any,
 ) (any, error) {
-	prefix, err := rt.fill(input, body, project)
+	prefix, err := rt.decodeBody(input, body, project)
 	if err != nil {
-		if rt.existing != nil {
-			if missing := rt.existing(ctx, project, input.Interface()); missing != nil {
+		if rt.exists != nil {
+			if missing := rt.exists(ctx, project, input.Interface()); missing != nil {
 				return nil, missing
 			}
 		}
 
-		return nil, named(err, prefix)
+		return nil, stripPrefix(err, prefix)
 	}
 
-	ctx = rt.noted(ctx, r, body)
-	result, err := rt.once(ctx, r, project, input.Interface(), body, func(ctx context.Context) (any, error) {
-		if err := rt.fits(project, input.Interface()); err != nil {
+	ctx = rt.withAudit(ctx, r, body)
+	result, err := rt.runOnce(ctx, r, project, input.Interface(), body, func(ctx context.Context) (any, error) {
+		if err := rt.checkQuota(project, input.Interface()); err != nil {
 			return nil, err
 		}
 
@@ -325,63 +326,64 @@ func (rt *route) act(
 			})
 		})
 	})
-	if err == nil && project != nil && project.Full() && !reads(rt.op.Method) {
-		if _, err := rt.lifecycle.GetSize(ctx, project.UUID); err != nil { // it may have made room
-			rt.log.Warn("measure a project's database", "project", project.UUID, "error", err)
+	if err == nil && project != nil && project.Full() && !isRead(rt.op.Method) {
+		if _, err := rt.lifecycle.GetSize(ctx, project.UUID); err != nil { // the operation may have freed space
+			rt.log.Warn("measure project database", "project", project.UUID, "error", err)
 		}
 	}
 
-	return result, named(err, prefix)
+	return result, stripPrefix(err, prefix)
 }
 
-// slim is an input of an operation that Grows that may ask for something that takes no room.
-type slim interface{ slim() bool }
+// noSpaceInput is an input of a Grows operation that may request a change that takes no space.
+type noSpaceInput interface{ needsNoSpace() bool }
 
-// fits fails with TooLarge if the operation takes room in the project's database and that has none.
-func (rt *route) fits(project *tenant.Project, input any) error {
-	if s, ok := input.(slim); !rt.op.Grows || !project.Full() || ok && s.slim() {
+// checkQuota fails with TooLarge if the operation takes space in a database that exceeds its quota.
+func (rt *route) checkQuota(project *tenant.Project, input any) error {
+	if s, ok := input.(noSpaceInput); !rt.op.Grows || !project.Full() || (ok && s.needsNoSpace()) {
 		return nil
 	}
 	return tenant.ErrFull
 }
 
-// withFiles reports whether files come with the JSON body.
+// withFiles reports whether files accompany the JSON body.
 func (rt *route) withFiles(r *http.Request) bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return rt.attached && err == nil && media == "multipart/form-data"
+	return rt.attachedFiles && err == nil && media == "multipart/form-data"
 }
 
-// named gives the fields at fault the names that the client knows them by, without what a normalizer added.
-func named(err error, prefix string) error {
+// stripPrefix removes the prefix of a normalizer from the field names of an error, to restore the
+// client's names.
+func stripPrefix(err error, prefix string) error {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok || prefix == "" {
 		return err
 	}
 
-	renamed := *e
-	renamed.Detail = strings.ReplaceAll(e.Detail, prefix, "")
-	renamed.Fields = slices.Clone(e.Fields)
-	for i, f := range renamed.Fields {
-		renamed.Fields[i].Name = strings.TrimPrefix(f.Name, prefix)
+	stripped := *e
+	stripped.Detail = strings.ReplaceAll(e.Detail, prefix, "")
+	stripped.Fields = slices.Clone(e.Fields)
+	for i, f := range stripped.Fields {
+		stripped.Fields[i].Name = strings.TrimPrefix(f.Name, prefix)
 	}
 
-	return &renamed
+	return &stripped
 }
 
-// read reads the body as far as its form goes: JSON, or the beginning of a multipart body. What it takes of the budget for bodies is
-// given back by give, which is never nil.
+// read reads a JSON body, or the start of a multipart body. release returns the memory reserved
+// from the body budget; it is never nil.
 func (rt *route) read(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, input reflect.Value,
-) (body any, give func(), err error) {
-	give = nothingTaken
-	if rt.body == nil && !rt.upload && !rt.sent {
-		return nil, give, nil
+) (body any, release func(), err error) {
+	release = noRelease
+	if rt.body == nil && !rt.upload && !rt.rawBody {
+		return nil, release, nil
 	}
 	if r.Header.Get("Content-Encoding") != "" {
-		return nil, give, fault.OnField(fault.Invalid, "Content-Encoding", "unknown", "is not taken")
+		return nil, release, fault.OnField(fault.Invalid, "Content-Encoding", "unknown", "is not supported")
 	}
-	if rt.sent {
-		return nil, give, input.Interface().(sending).send(w, r)
+	if rt.rawBody {
+		return nil, release, input.Interface().(rawBodyInput).beginRawBody(w, r)
 	}
 
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -389,37 +391,38 @@ func (rt *route) read(
 		if raw, ok := input.Interface().(interface {
 			beginRaw(w http.ResponseWriter, r *http.Request, media string) error
 		}); ok && err == nil && media != "multipart/form-data" {
-			return nil, give, raw.beginRaw(w, r, media)
+			return nil, release, raw.beginRaw(w, r, media)
 		}
 		if err != nil || media != "multipart/form-data" || len(params["boundary"]) > 70 {
-			return nil, give, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be multipart/form-data")
+			return nil, release, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be multipart/form-data")
 		}
 
-		return nil, give, input.Interface().(uploading).begin(w, r)
+		return nil, release, input.Interface().(uploadInput).begin(w, r)
 	}
 
 	if rt.withFiles(r) {
-		return input.Interface().(attaching).attach(ctx, rt, w, r)
+		return input.Interface().(attachInput).attach(ctx, rt, w, r)
 	}
 
-	// What curl says when it is told nothing is taken for JSON, if it is JSON.
-	if err != nil || media != "application/json" && media != "application/x-www-form-urlencoded" {
-		return nil, give, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be application/json")
+	// curl sends this content type by default; the body is parsed as JSON.
+	if err != nil || (media != "application/json" && media != "application/x-www-form-urlencoded") {
+		return nil, release, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be application/json")
 	}
 	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return nil, give, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be in UTF-8")
+		return nil, release, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be in UTF-8")
 	}
 
 	return rt.readJSON(ctx, w, r)
 }
 
-// fill judges a body by its schema and reads it into the input. It returns what was put in front of the client's field names.
-func (rt *route) fill(input reflect.Value, body any, project *tenant.Project) (prefix string, err error) {
+// decodeBody validates a body against its schema and decodes it into the input. It returns the
+// prefix that a normalizer added to field names.
+func (rt *route) decodeBody(input reflect.Value, body any, project *tenant.Project) (prefix string, err error) {
 	if rt.body == nil {
 		return "", nil
 	}
 
-	field := input.Elem().FieldByIndex(rt.bodyAt)
+	field := input.Elem().FieldByIndex(rt.bodyIndex)
 	if n, ok := field.Addr().Interface().(normalizer); ok {
 		body, prefix = n.normalize(body)
 	}
@@ -431,42 +434,42 @@ func (rt *route) fill(input reflect.Value, body any, project *tenant.Project) (p
 		return prefix, unprocessable(check.faults)
 	}
 
-	text, err := json.Marshal(body, numbers)
+	text, err := json.Marshal(body, numberOptions)
 	if err != nil {
 		return prefix, err
 	}
 
 	if err := json.Unmarshal(text, field.Addr().Interface()); err != nil {
-		return prefix, err // what keeps the rules fits the type, or the rules are wrong
+		return prefix, err // the schema and the Go type disagree: a programming error
 	}
 
 	b, ok := field.Interface().(interface{ project() *uuid.UUID })
 	if ok && b.project() != nil && project != nil && *b.project() != project.UUID {
 		return prefix, fault.OnField(fault.Unprocessable, "projectUUID", "mismatch",
-			"must be the project that the request acts in")
+			"must be the project of the request")
 	}
 
 	return prefix, nil
 }
 
-// unprocessable returns the failure of the fields of a body.
+// unprocessable returns the failure of invalid body fields.
 func unprocessable(faults []fault.Field) error {
 	return &fault.Error{Kind: fault.Unprocessable, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
 }
 
-// write answers with a result.
+// write responds with a result.
 func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
-	if h, ok := result.(http.Handler); ok { // a file, or an answer that was kept
+	if h, ok := result.(http.Handler); ok { // a file or a stored response
 		h.ServeHTTP(w, r)
 		return
 	}
 
 	answer := rt.render(result)
-	if reads(r.Method) {
-		tag := tagOf(answer.Body)
+	if isRead(r.Method) {
+		tag := etagOf(answer.Body)
 		w.Header().Set("ETag", tag)
 
-		if matches(r.Header.Values("If-None-Match"), tag, true) {
+		if matchesETag(r.Header.Values("If-None-Match"), tag, true) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
@@ -475,7 +478,7 @@ func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
 	answer.ServeHTTP(w, r)
 }
 
-// render makes the answer of a result.
+// render converts a result to a response.
 func (rt *route) render(result any) rendered {
 	if d, ok := result.(plainJSON); ok {
 		return rendered{Status: rt.status, Header: http.Header{}, Body: d}
@@ -483,7 +486,7 @@ func (rt *route) render(result any) rendered {
 
 	e := envelope{Content: result, Errors: []string{}, Metadata: struct{}{}, Success: true}
 	header := http.Header{}
-	if a, ok := result.(answer); ok {
+	if a, ok := result.(detailedResult); ok {
 		e.Content, e.Metadata, header = a.parts()
 	}
 

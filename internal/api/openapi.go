@@ -13,17 +13,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// Slices of ours are never null in JSON; huma keeps this choice in a variable of its package.
+// Slices are never null in JSON; huma keeps this setting in a package variable.
 func init() { huma.DefaultArrayNullable = false }
 
-const introduction = `Users, organizations, projects, and all that belongs to a project: tables, functions, forms, files, backups.
+const introduction = "Users, organizations, projects, and the contents of projects: tables, functions, forms, " +
+	"files, backups.\n\n" +
+	"Every JSON response is an envelope of `content`, `errors`, `metadata` and `success`. A failure has the text " +
+	"`\"null\"` as its content, one message in `errors`, determined by the status, and in `metadata` a stable " +
+	"`code`, a `detail` for people, the invalid `fields` and the `requestId`."
 
-Every JSON answer is an envelope of ` + "`content`, `errors`, `metadata` and `success`" + `. A failure has the text ` + "`\"null\"`" + ` as its content, one
-message by its status in ` +
-	"`errors`, and in `metadata` a stable `code`, a `detail` for people, the `fields` at fault and the `requestId`" +
-	`.`
-
-// newOpenAPI returns an empty document, and the registry of its schemas.
+// newOpenAPI returns an empty document and its schema registry.
 func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	registry.RegisterTypeAlias(reflect.TypeFor[uuid.UUID](), reflect.TypeFor[uuidSchema]())
@@ -39,20 +38,21 @@ func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 		Components: &huma.Components{Schemas: registry, SecuritySchemes: map[string]*huma.SecurityScheme{
 			"bearer":    {Type: "http", Scheme: "bearer", BearerFormat: "JWT"},
 			"apikey":    {Type: "apiKey", In: "header", Name: "apikey", Description: "A key of the project."},
-			"signature": {Type: "apiKey", In: "query", Name: signatureParam, Description: "Of a signed URL."},
+			"signature": {Type: "apiKey", In: "query", Name: signatureParam, Description: "Signature of a signed URL."},
 			"link":      {Type: "apiKey", In: "query", Name: "link", Description: "A form's public link."},
 		}},
 	}}
 
-	config.AllowAdditionalPropertiesByDefault = true // unknown members of a body are ignored
-	huma.NewAPI(config, nil)                         // hands the registry its configuration
+	config.AllowAdditionalPropertiesByDefault = true // unknown body members are ignored
+	huma.NewAPI(config, nil)                         // configures the registry
 	failed := registry.Schema(reflect.TypeFor[failure](), true, "")
 	registry.Map()["Failed"] = envelopeSchema(&huma.Schema{Type: huma.TypeString, Enum: []any{"null"}}, failed, false)
 
 	return config.OpenAPI, registry
 }
 
-// schemaName names a type as users know the thing; only names that two packages share need the package.
+// schemaName returns the name of a type's schema: the type's own name, or one with its package
+// where two packages share a name.
 func schemaName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -73,7 +73,7 @@ func schemaName(t reflect.Type, hint string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// uuidSchema stands for a UUID in schemas.
+// uuidSchema is the schema type of a UUID.
 type uuidSchema struct{}
 
 // Schema returns the schema of a UUID.
@@ -109,11 +109,11 @@ func (rt *route) describe(output reflect.Type) {
 
 	document(op, rt.params)
 
-	switch bearer := map[string][]string{"bearer": {}}; rt.op.Access.by {
-	case byNobody:
-	case byWhoever, byAddress:
+	switch bearer := map[string][]string{"bearer": {}}; rt.op.Access.kind {
+	case kindAnonymous:
+	case kindOptionalUser, kindPublicProject:
 		op.Security = []map[string][]string{{}, bearer}
-	case byVisitor:
+	case kindPublicForm:
 		op.Security = []map[string][]string{bearer, {"apikey": {}}, {"link": {}}}
 	default:
 		op.Security = []map[string][]string{bearer}
@@ -124,7 +124,7 @@ func (rt *route) describe(output reflect.Type) {
 			Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: rt.body}},
 		}
 	}
-	if rt.attached {
+	if rt.attachedFiles {
 		op.RequestBody.Content["multipart/form-data"] = &huma.MediaType{Schema: attachedSchema}
 	}
 
@@ -138,26 +138,26 @@ func (rt *route) describe(output reflect.Type) {
 		}
 	}
 
-	if rt.sent {
-		op.RequestBody = &huma.RequestBody{Required: true, Content: sentContent}
+	if rt.rawBody {
+		op.RequestBody = &huma.RequestBody{Required: true, Content: rawBodyContent}
 	}
-	if rt.op.Access.signed {
+	if rt.op.Access.allowSigned {
 		op.Security = append(op.Security, map[string][]string{"signature": {}})
 	}
 
 	op.Responses[strconv.Itoa(rt.status)] = rt.describeSuccess(output)
 	failures := rt.op.Errors
-	if output == reflect.TypeFor[download]() { // what net/http answers to Range and If-None-Match
+	if output == reflect.TypeFor[download]() { // responses of net/http to Range and If-None-Match
 		op.Responses["206"] = rt.describeSuccess(output)
 		op.Responses["206"].Description = "A range of the bytes"
-		op.Responses["304"] = &huma.Response{Description: "The bytes are those that the client has"}
+		op.Responses["304"] = &huma.Response{Description: "The file matches If-None-Match"}
 		failures = append(slices.Clone(failures), http.StatusPreconditionFailed,
 			http.StatusRequestedRangeNotSatisfiable)
 	}
 
-	if rt.op.Method == http.MethodGet && rt.readable() {
+	if rt.op.Method == http.MethodGet && rt.hasEnvelope() {
 		op.Responses["304"] = &huma.Response{
-			Description: "The answer is the one that the client has: its ETag stands in If-None-Match",
+			Description: "The response matches If-None-Match",
 		}
 	}
 
@@ -182,7 +182,7 @@ func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 			media = m.mediaType()
 		}
 
-		return &huma.Response{Description: "The bytes", Content: map[string]*huma.MediaType{
+		return &huma.Response{Description: "The file", Content: map[string]*huma.MediaType{
 			media: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}
 	}
 
@@ -194,7 +194,7 @@ func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 	}
 
 	content, metadata := output, reflect.TypeFor[struct{}]()
-	if a, ok := reflect.Zero(output).Interface().(answer); ok {
+	if a, ok := reflect.Zero(output).Interface().(detailedResult); ok {
 		content, metadata = a.types()
 	}
 
@@ -214,25 +214,26 @@ func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 	}
 }
 
-// describeAccess says who may call, after what else there is to say.
+// describeAccess returns the notes followed by the access rule.
 func (op Operation) describeAccess() string {
-	var who string
-	switch op.Access.by {
-	case byNobody, byWhoever:
-		who = "Anyone may call this."
-	case byVisitor:
-		who = "Needs a key of the project, the form's public link, or a role in the project's organization. Pages of any origin may call this."
-	case byToken:
-		who = "Whoever is signed in may call this."
-		if !op.Access.tokens {
-			who += " It takes no personal access token."
+	var rule string
+	switch op.Access.kind {
+	case kindAnonymous, kindOptionalUser:
+		rule = "Anyone can call this."
+	case kindPublicForm:
+		rule = "Requires a key of the project, the form's public link, or a role in the project's organization. " +
+			"Pages of any origin can call this."
+	case kindUser:
+		rule = "Requires a signed-in user."
+		if !op.Access.allowTokens {
+			rule += " Personal access tokens are not accepted."
 		}
-	case byInstance:
-		who = "Only administrators of the instance may call this."
-	case byOrganization:
-		who = "Needs the role of " + op.Access.role.String() + ", or a higher one, in the organization."
+	case kindInstance:
+		rule = "Requires an administrator of the instance."
+	case kindOrganization:
+		rule = "Requires the role of " + op.Access.role.String() + " or higher in the organization."
 	default:
-		who = "Needs the role of " + op.Access.role.String() + ", or a higher one, in the project's organization."
+		rule = "Requires the role of " + op.Access.role.String() + " or higher in the project's organization."
 	}
 
 	notes := op.Notes
@@ -240,13 +241,13 @@ func (op Operation) describeAccess() string {
 		notes = strings.TrimSpace(notes + " " + destructiveNotes)
 	}
 
-	return strings.TrimSpace(notes + "\n\n" + who)
+	return strings.TrimSpace(notes + "\n\n" + rule)
 }
 
 // Document returns the OpenAPI 3.1 document of the platform API, indented.
 func Document() []byte { return documentText() }
 
-// documentText is the same for all servers, and made when it is first asked for: until then no server describes its operations.
+// documentText generates the document on first use. It is the same for all servers.
 var documentText = sync.OnceValue(func() []byte {
 	s := New(Config{})
 	for _, rt := range s.routes {

@@ -16,22 +16,22 @@ func (s *Server) registerOrganizations() {
 	open(s, deleteOrganization, s.deleteOrganization)
 }
 
-// Failures of operations that change an organization.
-var changingOrganization = []int{400, 401, 403, 404, 422, 500}
+// Failure statuses of operations that change an organization.
+var organizationErrors = []int{400, 401, 403, 404, 422, 500}
 
 type organizationInput struct {
 	UUID uuid.UUID `path:"organizationUUID" format:"uuid"`
 }
 
-// OrganizationBody is what an organization is made of.
+// OrganizationBody has the fields of an organization that users set.
 type OrganizationBody struct {
 	Name string `json:"name" minLength:"1" maxLength:"100"`
 }
 
 var createOrganization = Operation{
 	ID: "createOrganization", Method: "POST", Path: "/organizations", Summary: "Create an organization",
-	Access: signedIn, Errors: specifiedWithBody,
-	Notes: "The caller is its owner. A user has one already, made with the account.",
+	Access: signedIn, Errors: specifiedBodyErrors,
+	Notes: "The caller becomes its owner. Each user already has one organization, created with the account.",
 }
 
 type createOrganizationInput struct{ Body OrganizationBody }
@@ -42,8 +42,8 @@ func (s *Server) createOrganization(ctx context.Context, in *createOrganizationI
 
 var listOrganizations = Operation{
 	ID: "listOrganizations", Method: "GET", Path: "/organizations", Summary: "List organizations",
-	Access: signedIn, Errors: specified,
-	Notes: "Those that the caller is a member of. With `scope=all` an administrator of the instance gets every organization.",
+	Access: signedIn, Errors: specifiedErrors,
+	Notes: "Lists the caller's organizations. With `scope=all`, administrators of the instance get all organizations.",
 }
 
 type listOrganizationsInput struct {
@@ -55,7 +55,7 @@ type listOrganizationsInput struct {
 func (s *Server) listOrganizations(
 	ctx context.Context, in *listOrganizationsInput,
 ) (Answer[[]platform.Organization, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	organizations, total, err := s.platform.ListOrganizations(ctx, caller(ctx).User, in.Scope == "all", page)
 	return listOf(organizations, page, total), err
 }
@@ -72,7 +72,7 @@ func (s *Server) getOrganization(ctx context.Context, in *organizationInput) (pl
 var updateOrganization = Operation{
 	ID: "updateOrganization", Method: "PUT",
 	Path: "/organizations/{organizationUUID}", Summary: "Rename an organization",
-	Access: organizationInPath(platform.Admin), Errors: changingOrganization,
+	Access: organizationInPath(platform.Admin), Errors: organizationErrors,
 }
 
 type updateOrganizationInput struct {
@@ -88,7 +88,8 @@ var deleteOrganization = Operation{
 	ID: "deleteOrganization", Method: "DELETE",
 	Path: "/organizations/{organizationUUID}", Summary: "Delete an organization",
 	Access: organizationInPath(platform.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
-	Notes: "Its members and invitations go with it. 409 while it has projects (`in_use`), and while it is a member's own, which their `organizationUuid` names (`own_organization`).",
+	Notes: "Deletes its members and invitations. Fails with 409 while it has projects (`in_use`) or is the " +
+		"personal organization of a member, named by their `organizationUuid` (`own_organization`).",
 }
 
 func (s *Server) deleteOrganization(ctx context.Context, in *organizationInput) (platform.Organization, error) {

@@ -2,18 +2,19 @@ package api
 
 import "socle/internal/pg"
 
-// PageQuery is embedded in the input of a list. The list adds its own member Sort.
+// PageQuery is embedded in the input of a list, which adds its own member Sort.
 type PageQuery struct {
 	Page  int    `query:"page" minimum:"1" maximum:"100000000" default:"1"`
 	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"20"`
 	Order string `query:"order" enum:"asc,desc" default:"asc"`
 }
 
-func (q PageQuery) by(sort string) pg.Page {
+func (q PageQuery) page(sort string) pg.Page {
 	return pg.Page{Number: q.Page, Limit: q.Limit, Sort: sort, Descending: q.Order == "desc"}
 }
 
-// PageMetadata is the metadata of a list. Exported, since huma skips what else is embedded.
+// PageMetadata is the metadata of a list. It is exported because huma skips unexported embedded
+// structs.
 type PageMetadata struct {
 	Page       int    `json:"page"`
 	Limit      int    `json:"limit"`
@@ -40,7 +41,7 @@ func metadataOf(p pg.Page, total int64) PageMetadata {
 	}
 }
 
-// listOf answers with a page of a list.
+// listOf returns one page of a list.
 func listOf[T any](items []T, page pg.Page, total int64) Answer[[]T, PageMetadata] {
 	return Answer[[]T, PageMetadata]{Content: items, Metadata: metadataOf(page, total)}
 }

@@ -19,12 +19,12 @@ import (
 // path, query or header, of type string, int, bool, *string, uuid.UUID or time.Time.
 type param struct {
 	in, name string
-	index    []int // nil: judged here, read elsewhere
+	index    []int // nil: only validated here
 	required bool
 	schema   *huma.Schema
 }
 
-// paramsOf returns the parameters of an input type, those of embedded structs included.
+// paramsOf returns the parameters of an input type, including those of embedded structs.
 func paramsOf(registry huma.Registry, input reflect.Type) []param {
 	var params []param
 	for _, f := range reflect.VisibleFields(input) {
@@ -44,19 +44,20 @@ func paramsOf(registry huma.Registry, input reflect.Type) []param {
 	return params
 }
 
-// OtherQuery is embedded in the input of an operation that lets query parameters through that it does not know.
+// OtherQuery is embedded in the input of an operation that ignores unknown query parameters.
 type OtherQuery struct{}
 
-func (OtherQuery) takesOthers() {}
+func (OtherQuery) ignoresUnknown() {}
 
-// bind reads the parameters of a request into the input, and returns those at fault. Each may be given
-// once; what an operation with query parameters does not know is at fault too, unless it embeds [OtherQuery].
+// bind reads and validates the parameters of a request, and returns the invalid ones. A repeated
+// parameter is invalid. An unknown query parameter is invalid if the operation has query parameters
+// and does not embed [OtherQuery].
 func bind(params []param, r *http.Request, input reflect.Value) []fault.Field {
 	check := rules{}
 
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		check.fail("query", "invalid_format", "can't be read")
+		check.fail("query", "invalid_format", "is malformed")
 		return check.faults
 	}
 
@@ -80,10 +81,11 @@ func bind(params []param, r *http.Request, input reflect.Value) []fault.Field {
 		p.bind(&check, values, field)
 	}
 
-	if _, others := input.Addr().Interface().(interface{ takesOthers() }); len(known) > 0 && !others {
+	_, ignoresUnknown := input.Addr().Interface().(interface{ ignoresUnknown() })
+	if len(known) > 0 && !ignoresUnknown {
 		for _, name := range sortedKeys(query) {
 			if !known[name] {
-				check.fail(clip(name), "unknown", "is no parameter of this operation")
+				check.fail(clip(name), "unknown", "is not a parameter of this operation")
 			}
 		}
 	}
@@ -106,19 +108,19 @@ func (p param) bind(check *rules, values []string, field reflect.Value) {
 		return
 	}
 
-	text := values[0]
+	value := values[0]
 	before := len(check.faults)
 	switch {
-	case !utf8.ValidString(text):
+	case !utf8.ValidString(value):
 		check.fail(p.name, "invalid_format", "must be valid UTF-8")
 	case p.schema.Type == huma.TypeInteger:
-		check.checkInteger(p.name, p.schema, text)
+		check.checkInteger(p.name, p.schema, value)
 	case p.schema.Type == huma.TypeBoolean:
-		if text != "true" && text != "false" {
+		if value != "true" && value != "false" {
 			check.fail(p.name, "invalid_format", "must be true or false")
 		}
 	default:
-		check.checkString(p.name, p.schema, text)
+		check.checkString(p.name, p.schema, value)
 	}
 
 	if len(check.faults) > before || !field.IsValid() {
@@ -127,21 +129,21 @@ func (p param) bind(check *rules, values []string, field reflect.Value) {
 
 	switch field.Interface().(type) {
 	case uuid.UUID:
-		field.Set(reflect.ValueOf(uuid.MustParse(text)))
+		field.Set(reflect.ValueOf(uuid.MustParse(value)))
 	case bool:
-		field.SetBool(text == "true")
+		field.SetBool(value == "true")
 	case time.Time:
-		t, _ := time.Parse(time.RFC3339Nano, text) // checked above
+		t, _ := time.Parse(time.RFC3339Nano, value) // validated above
 		field.Set(reflect.ValueOf(t))
 	case int:
-		n, _ := strconv.Atoi(text) // checked above
+		n, _ := strconv.Atoi(value) // validated above
 		field.SetInt(int64(n))
 	default:
-		set(field, reflect.ValueOf(text))
+		set(field, reflect.ValueOf(value))
 	}
 }
 
-// set sets a field, or what it points to, to a value of its kind.
+// set assigns value to a field, or to a new value that a pointer field points to.
 func set(field, value reflect.Value) {
 	if field.Kind() == reflect.Pointer {
 		field.Set(reflect.New(field.Type().Elem()))
@@ -151,7 +153,7 @@ func set(field, value reflect.Value) {
 	field.Set(value.Convert(field.Type()))
 }
 
-// document adds the parameters to an operation's description.
+// document adds the parameters to an OpenAPI operation.
 func document(op *huma.Operation, params []param) {
 	for _, p := range params {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: p.name, In: p.in, Required: p.required,
@@ -159,14 +161,14 @@ func document(op *huma.Operation, params []param) {
 	}
 }
 
-// clip shortens what a client sent before it is sent back.
+// clip truncates client input that is echoed in an error.
 func clip(s string) string {
-	const most = 64
-	if len(s) <= most {
+	const maxLength = 64
+	if len(s) <= maxLength {
 		return s
 	}
 
-	return s[:most] + "…"
+	return s[:maxLength] + "…"
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -14,11 +14,12 @@ import (
 	"socle/internal/token"
 )
 
-// Limits of what makes us send mails, which are counted whether there is such an account or not, and of setting passwords by them.
+// Limits of mails and of password resets. Requests for mails count whether the account exists or
+// not.
 var (
-	mailsByAddress  = platform.Limit{Name: "mail address", Most: 20, Window: time.Hour}
-	resetsByAddress = platform.Limit{Name: "reset address", Most: 30, Window: time.Hour}
-	mailsByAccount  = platform.Limit{Name: "mail account", Most: 5, Window: time.Hour}
+	mailNetworkLimit  = platform.Limit{Name: "mail address", Most: 20, Window: time.Hour}
+	resetNetworkLimit = platform.Limit{Name: "reset address", Most: 30, Window: time.Hour}
+	mailAccountLimit  = platform.Limit{Name: "mail account", Most: 5, Window: time.Hour}
 )
 
 func (s *Server) registerPasswords() {
@@ -29,9 +30,10 @@ func (s *Server) registerPasswords() {
 }
 
 var forgetPassword = Operation{
-	ID: "forgetPassword", Method: "POST", Path: "/users/password/forgot", Summary: "Ask for a new password",
-	Access: anyone, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
-	Notes: "If the address is a user's, a mail with a link goes there that works once, within an hour. The answer does not tell whether it is.",
+	ID: "forgetPassword", Method: "POST", Path: "/users/password/forgot", Summary: "Request a password reset",
+	Access: anonymous, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
+	Notes: "If the address belongs to a user, mails a link that works once, within an hour. The response does not " +
+		"reveal whether it does.",
 }
 
 type forgetPasswordInput struct {
@@ -46,7 +48,7 @@ func (s *Server) forgetPassword(ctx context.Context, in *forgetPasswordInput) (n
 		return nothing{}, err
 	}
 
-	if err := s.count(ctx, mailsByAddress, mailsByAccount, platform.EmailKey(email)); err != nil {
+	if err := s.countAttempt(ctx, mailNetworkLimit, mailAccountLimit, platform.EmailKey(email)); err != nil {
 		return nothing{}, err
 	}
 
@@ -54,24 +56,25 @@ func (s *Server) forgetPassword(ctx context.Context, in *forgetPasswordInput) (n
 }
 
 var resetPassword = Operation{
-	ID: "resetPassword", Method: "POST", Path: "/users/password/reset", Summary: "Set a new password by a link",
-	Access: anyone, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
-	Notes: "Ends all sessions of the user. A second factor stays as it is. Wrong passwords from elsewhere do not hinder log-ins from the network of this request.",
+	ID: "resetPassword", Method: "POST", Path: "/users/password/reset", Summary: "Reset a password",
+	Access: anonymous, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
+	Notes: "Ends all sessions of the user. A second factor stays unchanged. Failed log-ins from other networks do " +
+		"not lock out the network of this request.",
 }
 
 type resetPasswordInput struct {
 	Body struct {
-		Token    string `json:"token" maxLength:"200" doc:"From the link in the mail."`
+		Token    string `json:"token" maxLength:"200" doc:"Token from the link in the mail."`
 		Password string `json:"password"`
 	}
 }
 
 func (s *Server) resetPassword(ctx context.Context, in *resetPasswordInput) (nothing, error) {
-	if err := s.countAddress(ctx, resetsByAddress); err != nil {
+	if err := s.countNetworkAttempt(ctx, resetNetworkLimit); err != nil {
 		return nothing{}, err
 	}
 
-	id, user, err := s.resettable(ctx, in.Body.Token)
+	id, user, err := s.resetTarget(ctx, in.Body.Token)
 	if err != nil {
 		return nothing{}, err
 	}
@@ -93,7 +96,7 @@ func (s *Server) resetPassword(ctx context.Context, in *resetPasswordInput) (not
 		if _, err := tx.UpdateUser(ctx, user.UUID, uuid.Nil, platform.UserUpdate{PasswordHash: &hash}); err != nil {
 			return err
 		}
-		if err := s.knowNetwork(ctx, tx, user); err != nil {
+		if err := s.rememberNetwork(ctx, tx, user); err != nil {
 			return err
 		}
 
@@ -105,22 +108,24 @@ func (s *Server) resetPassword(ctx context.Context, in *resetPasswordInput) (not
 	})
 }
 
-// resettable returns the user that a link lets set a new password, before a password is hashed for nothing.
-func (s *Server) resettable(ctx context.Context, text string) (link uuid.UUID, user platform.User, err error) {
+// resetTarget returns the user whose password a reset link may set. It runs before the new password
+// is hashed, which is expensive.
+func (s *Server) resetTarget(ctx context.Context, text string) (link uuid.UUID, user platform.User, err error) {
 	id, ok := token.ParseLink(s.linkKey, platform.PasswordReset, text)
 	if !ok {
 		return id, user, platform.BadLink()
 	}
 
 	found, err := s.platform.GetLink(ctx, id)
-	if err == nil && found.Good(time.Now()) {
-		user, err = s.platform.GetUser(ctx, found.UserUUID.UUID)
-		if err == nil {
-			return id, user, nil
-		}
+	if fault.Is(err, fault.NotFound) || (err == nil && !found.Good(time.Now())) {
+		return id, user, platform.BadLink()
+	}
+	if err != nil {
+		return id, user, err
 	}
 
-	if err == nil || fault.Is(err, fault.NotFound) {
+	user, err = s.platform.GetUser(ctx, found.UserUUID.UUID)
+	if fault.Is(err, fault.NotFound) {
 		err = platform.BadLink()
 	}
 
@@ -128,9 +133,10 @@ func (s *Server) resettable(ctx context.Context, text string) (link uuid.UUID, u
 }
 
 var changeEmail = Operation{
-	ID: "changeEmail", Method: "POST", Path: "/users/me/email", Summary: "Ask for another e-mail address",
+	ID: "changeEmail", Method: "POST", Path: "/users/me/email", Summary: "Request a change of e-mail address",
 	Access: signedIn, Errors: []int{400, 401, 422, 429, 500}, Success: http.StatusOK,
-	Notes: "A mail with a link goes to the new address, a notice to the one that you have. The address changes when the link is followed, within a day.",
+	Notes: "Mails a link to the new address and a notice to the current one. The address changes when the link is " +
+		"opened, within a day.",
 }
 
 type changeEmailInput struct {
@@ -151,7 +157,7 @@ func (s *Server) changeEmail(ctx context.Context, in *changeEmailInput) (nothing
 		return nothing{}, err
 	}
 
-	if err := s.count(ctx, mailsByAddress, mailsByAccount, user.UUID.String()); err != nil {
+	if err := s.countAttempt(ctx, mailNetworkLimit, mailAccountLimit, user.UUID.String()); err != nil {
 		return nothing{}, err
 	}
 
@@ -180,19 +186,19 @@ func (s *Server) changeEmail(ctx context.Context, in *changeEmailInput) (nothing
 	})
 }
 
-// confirmPassword returns the caller if this is their password. It fails with Unprocessable on the field password if not; wrong
-// ones count as failed log-ins do.
+// confirmPassword returns the calling user if password is theirs. Otherwise it fails with
+// Unprocessable on the field password, and counts a failed log-in.
 func (s *Server) confirmPassword(ctx context.Context, password string) (platform.User, error) {
 	user, hash, err := s.platform.CredentialsOf(ctx, caller(ctx).User)
 	if fault.Is(err, fault.NotFound) {
-		return user, errEnded()
+		return user, errSessionEnded()
 	}
 	if err != nil {
 		return user, err
 	}
 
-	account, address := platform.EmailKey(user.Email), network(ctx)
-	if err := s.mayLogIn(ctx, address, account); err != nil {
+	account, address := platform.EmailKey(user.Email), networkOf(ctx)
+	if err := s.checkLogInLimit(ctx, address, account); err != nil {
 		return user, err
 	}
 
@@ -202,27 +208,27 @@ func (s *Server) confirmPassword(ctx context.Context, password string) (platform
 	}
 
 	if !ok {
-		if err := s.countLogIn(ctx, account); err != nil {
+		if err := s.countFailedLogIn(ctx, account); err != nil {
 			return user, err
 		}
 		return user, fault.OnField(fault.Unprocessable, "password", "wrong_password", "is not your password")
 	}
 
-	return user, s.mayLogIn(ctx, address, account) // see login
+	return user, s.checkLogInLimit(ctx, address, account) // see login
 }
 
 var confirmEmail = Operation{
-	ID: "confirmEmail", Method: "POST", Path: "/users/email/confirm", Summary: "Confirm an e-mail address by a link",
-	Access: anyone, Errors: []int{400, 409, 422, 500}, Success: http.StatusOK,
+	ID: "confirmEmail", Method: "POST", Path: "/users/email/confirm", Summary: "Confirm an e-mail address",
+	Access: anonymous, Errors: []int{400, 409, 422, 500}, Success: http.StatusOK,
 }
 
 type confirmEmailInput struct {
 	Body struct {
-		Token string `json:"token" maxLength:"200" doc:"From the link in the mail."`
+		Token string `json:"token" maxLength:"200" doc:"Token from the link in the mail."`
 	}
 }
 
-// confirmedEmail is an address that is a user's from now on.
+// confirmedEmail is the new address of a user.
 type confirmedEmail struct {
 	Email string `json:"email"`
 }
@@ -248,7 +254,7 @@ func (s *Server) confirmEmail(ctx context.Context, in *confirmEmailInput) (confi
 		}
 
 		confirmed.Email = user.Email
-		return s.knowNetwork(ctx, tx, user)
+		return s.rememberNetwork(ctx, tx, user)
 	})
 
 	return confirmed, err

@@ -11,19 +11,20 @@ import (
 	"socle/internal/tenant"
 )
 
-const picturesNote = "With `width`, `height`, `format` or `quality` a picture (JPEG, PNG, GIF, WebP) comes scaled and encoded anew, upright, and without what its file tells beside the pixels. " +
-	"It is never made larger than it is."
+const picturesNote = "With `width`, `height`, `format` or `quality`, a picture (JPEG, PNG, GIF, WebP) is scaled " +
+	"and re-encoded: upright, without metadata, and never enlarged."
 
-// PictureQuery is embedded in the input of an operation that answers with a file, or with a variant of it if it is a picture.
+// PictureQuery is embedded in the input of an operation that returns a file, or a variant of it if
+// it is a picture.
 type PictureQuery struct {
-	Width   int    `query:"width" minimum:"1" maximum:"4096" doc:"Pixels. The height follows, if it is not given."`
-	Height  int    `query:"height" minimum:"1" maximum:"4096" doc:"Pixels. The width follows, if it is not given."`
-	Fit     string `query:"fit" enum:"cover,contain,fill" doc:"For width and height: cover (what it is if nothing is said) fills them and cuts off what juts out, contain stays within them, fill stretches."`
-	Format  string `query:"format" enum:"jpeg,png" doc:"If it is not given: that of the file; PNG for a GIF; of a WebP JPEG if it is opaque, else PNG."`
-	Quality int    `query:"quality" minimum:"1" maximum:"100" doc:"Of JPEG; 80 if it is not given."`
+	Width   int    `query:"width" minimum:"1" maximum:"4096" doc:"Width in pixels. Without height, the aspect ratio is kept."`
+	Height  int    `query:"height" minimum:"1" maximum:"4096" doc:"Height in pixels. Without width, the aspect ratio is kept."`
+	Fit     string `query:"fit" enum:"cover,contain,fill" doc:"How to fit into width and height: cover (default) fills them and crops the rest, contain stays within them, fill stretches."`
+	Format  string `query:"format" enum:"jpeg,png" doc:"Output format. Default: that of the file; PNG for GIF; for WebP, JPEG if opaque, else PNG."`
+	Quality int    `query:"quality" minimum:"1" maximum:"100" doc:"JPEG quality. Default: 80."`
 }
 
-// SignedPicture is a [PictureQuery] that a URL is signed for.
+// SignedPicture is the [PictureQuery] of a signed URL.
 type SignedPicture struct {
 	Width   int    `json:"width,omitempty" minimum:"1" maximum:"4096"`
 	Height  int    `json:"height,omitempty" minimum:"1" maximum:"4096"`
@@ -32,41 +33,43 @@ type SignedPicture struct {
 	Quality int    `json:"quality,omitempty" minimum:"1" maximum:"100"`
 }
 
-// check fails with Unprocessable if the picture is not a variant, or breaks a rule.
+// check fails with Unprocessable if the picture selects no variant, or an invalid one.
 func (p *SignedPicture) check() error {
 	switch {
 	case p == nil:
 		return nil
 	case *p == SignedPicture{}:
-		return fault.OnField(fault.Unprocessable, "picture", "required", "must say what to make of the picture")
-	case PictureQuery(*p).fitsNothing():
+		return fault.OnField(fault.Unprocessable, "picture", "required",
+			"must set at least one property of the variant")
+	case PictureQuery(*p).hasUselessFit():
 		return fault.OnField(fault.Unprocessable, "picture.fit", "not_applicable", "needs both width and height")
 	}
 
 	return nil
 }
 
-func (q PictureQuery) fitsNothing() bool { return q.Fit != "" && (q.Width == 0 || q.Height == 0) }
+func (q PictureQuery) hasUselessFit() bool { return q.Fit != "" && (q.Width == 0 || q.Height == 0) }
 
-// signedFor returns what a URL that is signed is for: the picture that it was signed for, and if it was not for one, what it says itself.
-func (q PictureQuery) signedFor(of *signed) (PictureQuery, error) {
-	if of.Picture == nil {
+// restrictTo returns the variant that the URL was signed for. If the URL was signed for the whole
+// file, it returns the variant in the query.
+func (q PictureQuery) restrictTo(terms *urlTerms) (PictureQuery, error) {
+	if terms.Picture == nil {
 		return q, nil
 	}
 	if q != (PictureQuery{}) {
-		return q, fault.New(fault.Unauthenticated, "the URL is signed for one picture, and no other").
+		return q, fault.New(fault.Unauthenticated, "the URL is signed for another variant of the picture").
 			WithCode("invalid_signature")
 	}
 
-	return PictureQuery(*of.Picture), nil
+	return PictureQuery(*terms.Picture), nil
 }
 
-// spec returns what is asked for; nil if it is the file itself.
+// spec returns the requested variant, or nil for the file itself.
 func (q PictureQuery) spec() (*picture.Spec, error) {
 	if q == (PictureQuery{}) {
 		return nil, nil
 	}
-	if q.fitsNothing() {
+	if q.hasUselessFit() {
 		return nil, fault.OnField(fault.Invalid, "fit", "not_applicable", "needs both width and height")
 	}
 
@@ -82,10 +85,10 @@ func (s *Server) openFile(
 	}
 
 	if spec == nil {
-		return downloading(object.OpenFile(ctx, p, s.blobs, container, file))
+		return newDownload(object.OpenFile(ctx, p, s.blobs, container, file))
 	}
 
-	return downloading(s.variants.Open(ctx, p, container, file, *spec))
+	return newDownload(s.variants.Open(ctx, p, container, file, *spec))
 }
 
 func (s *Server) openFileByName(
@@ -97,12 +100,12 @@ func (s *Server) openFileByName(
 	}
 
 	if spec == nil {
-		return downloading(object.OpenFileByName(ctx, p, s.blobs, container, name, member))
+		return newDownload(object.OpenFileByName(ctx, p, s.blobs, container, name, member))
 	}
 
-	return downloading(s.variants.OpenByName(ctx, p, container, name, member, *spec))
+	return newDownload(s.variants.OpenByName(ctx, p, container, name, member, *spec))
 }
 
-func downloading(f object.File, content *object.Content, err error) (download, error) {
+func newDownload(f object.File, content *object.Content, err error) (download, error) {
 	return download{f, content}, err
 }

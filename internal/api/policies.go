@@ -17,7 +17,7 @@ func (s *Server) registerPolicies() {
 
 var listPolicies = Operation{
 	ID: "listPolicies", Method: "GET", Path: "/tables/{tableUUID}/policies", Summary: "List a table's policies",
-	Access: project(platform.Viewer), Errors: looking,
+	Access: project(platform.Viewer), Errors: memberErrors,
 }
 
 func (s *Server) listPolicies(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Policy, error) {
@@ -26,19 +26,21 @@ func (s *Server) listPolicies(ctx context.Context, p *tenant.Project, in *tableI
 
 var createPolicy = Operation{
 	ID: "createPolicy", Method: "POST", Path: "/tables/{tableUUID}/policies", Summary: "Create a policy",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
-	Notes: "A policy counts while row level security is on, for roles to which the table is granted. One that lets `anon` or `public` write needs `confirm`. In a condition, names without a schema mean the database's own, then the table's schema, then public.",
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Notes: "Policies apply while row level security is on, to roles with privileges on the table. A policy that " +
+		"allows `anon` or `public` to write needs `confirm`. Unqualified names in conditions resolve in the system " +
+		"catalog, then in the table's schema, then in public.",
 }
 
 type createPolicyInput struct {
 	tableInput
 	Body struct {
 		Name       string   `json:"name"`
-		Command    string   `json:"command,omitempty" enum:"all,select,insert,update,delete" doc:"all, if none is given."`
+		Command    string   `json:"command,omitempty" enum:"all,select,insert,update,delete" doc:"Command that the policy applies to. Default: all."`
 		Roles      []string `json:"roles" minItems:"1" maxItems:"4" enum:"public,anon,authenticated,service_role"`
-		Permissive *bool    `json:"permissive,omitempty" doc:"True, if not given."`
-		Using      string   `json:"using,omitempty" maxLength:"10000" doc:"The condition on rows that are there, in SQL; for all but insert."`
-		WithCheck  string   `json:"with_check,omitempty" maxLength:"10000" doc:"The condition on rows that are written; for insert, and where using is not it."`
+		Permissive *bool    `json:"permissive,omitempty" doc:"Whether the policy is permissive. Default: true."`
+		Using      string   `json:"using,omitempty" maxLength:"10000" doc:"SQL condition on existing rows; for all commands except insert."`
+		WithCheck  string   `json:"with_check,omitempty" maxLength:"10000" doc:"SQL condition on written rows; for insert, and where it differs from using."`
 		Confirm    bool     `json:"confirm,omitempty"`
 		ProjectInBody
 	}
@@ -61,9 +63,10 @@ type policyInput struct {
 }
 
 var updatePolicy = Operation{
-	ID: "updatePolicy", Method: "PUT", Path: "/tables/{tableUUID}/policies/{policyName}", Summary: "Change a policy",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
-	Notes: "Its command stays, and whether it is permissive: for another one, delete it and create it anew. `confirm` is needed as for a new one.",
+	ID: "updatePolicy", Method: "PUT", Path: "/tables/{tableUUID}/policies/{policyName}", Summary: "Update a policy",
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Notes: "The command and permissiveness cannot be changed; delete and re-create the policy instead. `confirm` " +
+		"is needed as for a new policy.",
 }
 
 type updatePolicyInput struct {
@@ -81,7 +84,7 @@ type updatePolicyInput struct {
 func (s *Server) updatePolicy(ctx context.Context, p *tenant.Project, in *updatePolicyInput) (schema.Policy, error) {
 	b := in.Body
 	if b.Name == nil && b.Roles == nil && b.Using == nil && b.WithCheck == nil {
-		return schema.Policy{}, unchanging()
+		return schema.Policy{}, errNothingToChange("required")
 	}
 
 	return schema.UpdatePolicy(ctx, p.Owner(), p.UUID, in.Table, in.Policy,
@@ -90,7 +93,7 @@ func (s *Server) updatePolicy(ctx context.Context, p *tenant.Project, in *update
 
 var deletePolicy = Operation{
 	ID: "deletePolicy", Method: "DELETE", Path: "/tables/{tableUUID}/policies/{policyName}", Summary: "Delete a policy",
-	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 }
 
 func (s *Server) deletePolicy(ctx context.Context, p *tenant.Project, in *policyInput) (schema.Policy, error) {

@@ -25,8 +25,9 @@ func (s *Server) registerProjects() {
 
 var createProject = Operation{
 	ID: "createProject", Method: "POST", Path: "/projects", Summary: "Create a project", Access: signedInOrToken,
-	Errors: creating, Timeout: lasting,
-	Notes: "The project's database is there when this answers. Without an organization it goes to the one made with the user. Needs the role of admin there.",
+	Errors: createErrors, Timeout: longTimeout,
+	Notes: "The project's database is ready when the request returns. The default organization is the caller's " +
+		"personal one. Needs the role of admin there.",
 }
 
 type createProjectInput struct {
@@ -38,7 +39,7 @@ type createProjectInput struct {
 }
 
 func (s *Server) createProject(ctx context.Context, in *createProjectInput) (platform.Project, error) {
-	organization, err := s.organization(ctx, in.Body.OrganizationUUID)
+	organization, err := s.targetOrganization(ctx, in.Body.OrganizationUUID)
 	if err != nil {
 		return platform.Project{}, err
 	}
@@ -47,8 +48,9 @@ func (s *Server) createProject(ctx context.Context, in *createProjectInput) (pla
 		Organization: organization, Name: in.Body.Name, Description: in.Body.Description})
 }
 
-// organization returns the organization that the caller may make projects in: the named one, or their own.
-func (s *Server) organization(ctx context.Context, named *uuid.UUID) (uuid.UUID, error) {
+// targetOrganization returns the organization for a new project: the named one, or the caller's
+// own. The caller must be at least admin there.
+func (s *Server) targetOrganization(ctx context.Context, named *uuid.UUID) (uuid.UUID, error) {
 	user, err := s.platform.GetUser(ctx, caller(ctx).User)
 	if err != nil {
 		return uuid.Nil, err
@@ -62,18 +64,19 @@ func (s *Server) organization(ctx context.Context, named *uuid.UUID) (uuid.UUID,
 	role, err := s.platform.RoleIn(ctx, organization, user.UUID)
 	if fault.Is(err, fault.NotFound) {
 		return uuid.Nil, fault.OnField(fault.Unprocessable, "organization_uuid", "not_found",
-			"names no organization of yours")
+			"must name one of your organizations")
 	}
 	if err != nil {
 		return uuid.Nil, err
 	}
 
 	if caller(ctx).Only != nil {
-		return uuid.Nil, fault.New(fault.Forbidden, "a personal access token of single projects makes no others").
+		return uuid.Nil, fault.New(fault.Forbidden,
+			"a personal access token limited to projects cannot create projects").
 			WithCode("token_not_allowed")
 	}
 	if role = caller(ctx).AtMost(role); !role.AtLeast(platform.Admin) {
-		return uuid.Nil, fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s", platform.Admin, role)
+		return uuid.Nil, fault.New(fault.Forbidden, "requires the role of %s, yours is %s", platform.Admin, role)
 	}
 
 	return organization, nil
@@ -81,22 +84,27 @@ func (s *Server) organization(ctx context.Context, named *uuid.UUID) (uuid.UUID,
 
 var listProjects = Operation{
 	ID: "listProjects", Method: "GET", Path: "/projects", Summary: "List projects",
-	Access: signedInOrToken, Errors: specified,
-	Notes: "The projects of the organizations that the caller is a member of; an administrator sees all. Deleted ones are listed by `status=deleted` only.",
+	Access: signedInOrToken, Errors: specifiedErrors,
+	Notes: "Lists the projects of the caller's organizations; administrators get all projects. Deleted projects " +
+		"are listed only with `status=deleted`.",
 }
 
 type listProjectsInput struct {
 	PageQuery
 	Sort         string  `query:"sort" enum:"name,createdAt,updatedAt" default:"createdAt"`
-	Search       string  `query:"search" maxLength:"100" doc:"A part of the name, whatever its case."`
-	Organization *string `query:"organizationUuid" format:"uuid" doc:"List the projects of this organization only."`
-	Status       string  `query:"status" enum:"active,paused,deleted" doc:"List the projects of this status only; those that are active or paused if it is not given."`
+	Search       string  `query:"search" maxLength:"100" doc:"Part of the name, case-insensitive."`
+	Organization *string `query:"organizationUuid" format:"uuid" doc:"List projects of this organization only."`
+	Status       string  `query:"status" enum:"active,paused,deleted" doc:"List projects with this status only. Default: active and paused."`
 }
 
 func (s *Server) listProjects(
 	ctx context.Context, in *listProjectsInput,
 ) (Answer[[]platform.Project, PageMetadata], error) {
-	page, filter := in.by(in.Sort), platform.ProjectFilter{Search: in.Search, Status: in.Status, Only: caller(ctx).Only}
+	page, filter := in.page(in.Sort), platform.ProjectFilter{
+		Search: in.Search,
+		Status: in.Status,
+		Only:   caller(ctx).Only,
+	}
 	if in.Organization != nil {
 		filter.Organization = optionalUUID(*in.Organization)
 	}
@@ -111,7 +119,7 @@ type projectInput struct {
 
 var getProject = Operation{
 	ID: "getProject", Method: "GET", Path: "/projects/{projectUUID}", Summary: "Get a project",
-	Access: projectInPath(platform.Viewer).evenPaused(), Errors: []int{400, 401, 404, 500},
+	Access: projectInPath(platform.Viewer).orPaused(), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
@@ -119,9 +127,10 @@ func (s *Server) getProject(ctx context.Context, p *tenant.Project, _ *projectIn
 }
 
 var updateProject = Operation{
-	ID: "updateProject", Method: "PUT", Path: "/projects/{projectUUID}", Summary: "Change a project",
+	ID: "updateProject", Method: "PUT", Path: "/projects/{projectUUID}", Summary: "Update a project",
 	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
-	Notes: "What the body does not name stays as it is. With `backup_before_destructive`, the operations that say so make a backup first, and `purge` of the project is refused.",
+	Notes: "Omitted members stay unchanged. With `backup_before_destructive`, destructive operations make a backup " +
+		"first, and the project cannot be purged.",
 }
 
 type updateProjectInput struct {
@@ -130,7 +139,7 @@ type updateProjectInput struct {
 		Name        *string `json:"name,omitempty" minLength:"1" maxLength:"100"`
 		Description *string `json:"description,omitempty" maxLength:"500"`
 
-		BackupBeforeDestructive *bool `json:"backup_before_destructive,omitempty" doc:"Whether nothing of the project is destroyed before a backup of it is completed."`
+		BackupBeforeDestructive *bool `json:"backup_before_destructive,omitempty" doc:"Whether destructive operations require a completed backup first."`
 	}
 }
 
@@ -142,15 +151,17 @@ func (s *Server) updateProject(
 
 var deleteProject = Operation{
 	ID: "deleteProject", Method: "DELETE", Path: "/projects/{projectUUID}", Summary: "Delete a project",
-	Access: projectInPath(platform.Owner).evenPaused().evenDeleted(), Errors: unshaping, Timeout: lasting,
-	Notes: "From now on the project is not there for anyone, and its name is free. For a week, or as many days as the setting `deleted_project_days` says, it can be restored; then it is removed with its database, " +
-		"its files and its backups. With `purge=true` that happens at once, to a project that is deleted already too, and can't be undone; " +
-		"409 with the code `backup_first` if the project has `backupBeforeDestructive`, since its backups would go with it.",
+	Access: projectInPath(platform.Owner).orPaused().orDeleted(), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Notes: "The project becomes inaccessible and its name available at once. It can be restored for a week, or for " +
+		"the number of days in the setting `deleted_project_days`; then it is purged with its database, files and " +
+		"backups. `purge=true` purges it at once and irrevocably, even if it is already deleted; this fails with " +
+		"409 and the code `backup_first` if the project has `backupBeforeDestructive`, since the purge includes " +
+		"its backups.",
 }
 
 type deleteProjectInput struct {
 	UUID  uuid.UUID `path:"projectUUID" format:"uuid"`
-	Purge string    `query:"purge" enum:"true,false" default:"false" doc:"Remove the project and all that belongs to it before this answers."`
+	Purge string    `query:"purge" enum:"true,false" default:"false" doc:"Purge the project and all its data before the response."`
 }
 
 func (s *Server) deleteProject(
@@ -165,10 +176,11 @@ func (s *Server) deleteProject(
 var restoreProject = Operation{
 	ID: "restoreProject", Method: "POST", Path: "/projects/{projectUUID}/restore",
 	Summary: "Restore a deleted project", Success: http.StatusOK,
-	Access: projectInPath(platform.Owner).evenPaused().evenDeleted(), Errors: []int{
+	Access: projectInPath(platform.Owner).orPaused().orDeleted(), Errors: []int{
 		400, 401, 403, 404, 409, 500,
-	}, Timeout: lasting,
-	Notes: "The project is active again, as it was when it was deleted. Another project may have taken its name meanwhile: that is 409.",
+	}, Timeout: longTimeout,
+	Notes: "The project becomes active again, as it was when it was deleted. Fails with 409 if another project has " +
+		"taken its name.",
 }
 
 func (s *Server) restoreProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
@@ -178,9 +190,9 @@ func (s *Server) restoreProject(ctx context.Context, p *tenant.Project, _ *proje
 var pauseProject = Operation{
 	ID: "pauseProject", Method: "POST", Path: "/projects/{projectUUID}/pause",
 	Summary: "Pause a project", Success: http.StatusOK,
-	Access: projectInPath(platform.Admin), Errors: reading, Timeout: lasting,
-	Notes: "Until it is resumed, the project and its data are kept, and whatever would reach them is refused, with the code `project_paused`. " +
-		"What is under way in it is ended.",
+	Access: projectInPath(platform.Admin), Errors: restrictedErrors, Timeout: longTimeout,
+	Notes: "The project and its data are retained. Until it is resumed, access to them is refused with the code " +
+		"`project_paused`. Work in progress is canceled.",
 }
 
 func (s *Server) pauseProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
@@ -189,10 +201,25 @@ func (s *Server) pauseProject(ctx context.Context, p *tenant.Project, _ *project
 
 var resumeProject = Operation{
 	ID: "resumeProject", Method: "POST", Path: "/projects/{projectUUID}/resume",
-	Summary: "Resume a paused project", Success: http.StatusOK,
-	Access: projectInPath(platform.Admin).evenPaused(), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: lasting,
+	Summary: "Resume a project", Success: http.StatusOK,
+	Access: projectInPath(platform.Admin).orPaused(), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: longTimeout,
 }
 
 func (s *Server) resumeProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
 	return s.lifecycle.Resume(ctx, p.UUID, caller(ctx).User)
+}
+
+// plainJSON is a JSON response without an envelope.
+type plainJSON []byte
+
+var getProjectOpenAPI = Operation{
+	ID: "getProjectOpenAPI", Method: "GET",
+	Path: "/projects/{projectUUID}/openapi.json", Summary: "Get the OpenAPI document of a project's rows API",
+	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Notes: "An OpenAPI 2.0 document of the tables, views and functions in the schema `public`, as the root of the " +
+		"rows API returns it for a secret key. The response has no envelope.",
+}
+
+func (s *Server) getProjectOpenAPI(ctx context.Context, p *tenant.Project, _ *projectInput) (plainJSON, error) {
+	return s.describeRows(ctx, p.UUID)
 }

@@ -16,7 +16,7 @@ func (s *Server) registerQuotas() {
 	within(s, updateQuota, s.updateQuota, nil)
 }
 
-// quota is what a project may come to, and comes to: its files, and its database.
+// quota is the quota and the current usage of a project's files and database.
 type quota struct {
 	object.Quota
 	tenant.Size
@@ -24,9 +24,10 @@ type quota struct {
 
 var getQuota = Operation{
 	ID: "getQuota", Method: "GET",
-	Path: "/projects/{projectUUID}/quota", Summary: "Get what a project's files and its database may come to",
+	Path: "/projects/{projectUUID}/quota", Summary: "Get a project's quota",
 	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "And what they come to now. An upload beyond it is 413, `quota_exceeded`; so is what makes a database larger that is larger than it may be.",
+	Notes: "Includes the current usage. An upload that would exceed the quota fails with 413, `quota_exceeded`; so " +
+		"does an operation that enlarges a database which already exceeds its quota.",
 }
 
 func (s *Server) getQuota(ctx context.Context, p *tenant.Project, _ *projectInput) (quota, error) {
@@ -41,9 +42,10 @@ func (s *Server) getQuota(ctx context.Context, p *tenant.Project, _ *projectInpu
 
 var updateQuota = Operation{
 	ID: "updateQuota", Method: "PUT",
-	Path: "/projects/{projectUUID}/quota", Summary: "Change what a project's files and its database may come to",
+	Path: "/projects/{projectUUID}/quota", Summary: "Update a project's quota",
 	Access: projectInPath(platform.Administrator), Errors: []int{400, 401, 403, 404, 422, 500},
-	Notes: "For administrators of the instance. What the body does not name stays as it is. Files and rows that are there stay, whatever the quota.",
+	Notes: "For administrators of the instance. Omitted members stay unchanged. Existing files and rows remain, " +
+		"even if they exceed the quota.",
 }
 
 type updateQuotaInput struct {
@@ -58,7 +60,7 @@ type updateQuotaInput struct {
 func (s *Server) updateQuota(ctx context.Context, p *tenant.Project, in *updateQuotaInput) (quota, error) {
 	b := in.Body
 	if b.MaxFiles == nil && b.MaxBytes == nil && b.MaxDatabaseBytes == nil {
-		return quota{}, unchanging()
+		return quota{}, errNothingToChange("required")
 	}
 
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (quota, error) {
@@ -67,7 +69,7 @@ func (s *Server) updateQuota(ctx context.Context, p *tenant.Project, in *updateQ
 			return quota{}, err
 		}
 
-		// last, for it is another database's and kept at once
+		// Last, since it changes the platform database and commits at once.
 		size, err := s.lifecycle.UpdateSize(ctx, p.UUID, b.MaxDatabaseBytes)
 		return quota{files, size}, err
 	})

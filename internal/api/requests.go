@@ -19,26 +19,27 @@ func (s *Server) registerRequests() {
 
 var listRequests = Operation{
 	ID: "listRequests", Method: "GET",
-	Path: "/projects/{projectUUID}/requests", Summary: "List the requests to a project",
-	Access: projectInPath(platform.Developer), Errors: reading,
-	Notes: "The newest first, those to the project's rows too, for a week and some, or as many days as the setting `request_days` says. One is listed a second or so after it was answered. " +
-		"Where there are more, `metadata.next` is the `cursor` of the next part.",
+	Path: "/projects/{projectUUID}/requests", Summary: "List a project's requests",
+	Access: projectInPath(platform.Developer), Errors: restrictedErrors,
+	Notes: "Newest first, including requests to the rows API. Requests are retained for slightly more than a week, " +
+		"or for the number of days in the setting `request_days`, and listed about a second after their response. " +
+		"If there are more, `metadata.next` is the `cursor` of the next page.",
 }
 
 type listRequestsInput struct {
 	UUID      uuid.UUID `path:"projectUUID" format:"uuid"`
 	Limit     int       `query:"limit" minimum:"1" maximum:"100" default:"20"`
-	Cursor    string    `query:"cursor" maxLength:"40" doc:"Where to go on: metadata.next of the part before."`
-	MinStatus int       `query:"minStatus" minimum:"100" maximum:"599" default:"100" doc:"List requests that were answered with this status or a higher one."`
+	Cursor    string    `query:"cursor" maxLength:"40" doc:"metadata.next of the previous page."`
+	MinStatus int       `query:"minStatus" minimum:"100" maximum:"599" default:"100" doc:"List requests with this response status or a higher one."`
 	Method    string    `query:"method" maxLength:"16"`
-	From      string    `query:"from" maxLength:"40" doc:"List requests from this time on (RFC 3339)."`
-	To        string    `query:"to" maxLength:"40" doc:"List requests before this time (RFC 3339)."`
+	From      string    `query:"from" maxLength:"40" doc:"Start of the range, inclusive (RFC 3339)."`
+	To        string    `query:"to" maxLength:"40" doc:"End of the range, exclusive (RFC 3339)."`
 }
 
-// requestsMetadata says where a list goes on.
+// requestsMetadata has the cursor of the next page.
 type requestsMetadata struct {
 	Limit int     `json:"limit"`
-	Next  *string `json:"next" nullable:"true" doc:"The cursor of the next part; null at the end."`
+	Next  *string `json:"next" nullable:"true" doc:"Cursor of the next page; null on the last page."`
 }
 
 func (s *Server) listRequests(
@@ -46,12 +47,12 @@ func (s *Server) listRequests(
 ) (Answer[[]platform.Request, requestsMetadata], error) {
 	none := Answer[[]platform.Request, requestsMetadata]{}
 
-	from, err := timeOf("from", in.From)
+	from, err := parseTime("from", in.From)
 	if err != nil {
 		return none, err
 	}
 
-	to, err := timeOf("to", in.To)
+	to, err := parseTime("to", in.To)
 	if err != nil {
 		return none, err
 	}
@@ -61,15 +62,15 @@ func (s *Server) listRequests(
 		return none, err
 	}
 
-	found, next, err := s.platform.ListRequests(ctx, p.UUID, platform.RequestFilter{
+	requests, next, err := s.platform.ListRequests(ctx, p.UUID, platform.RequestFilter{
 		From: from, To: to, MinStatus: in.MinStatus, Method: in.Method, Before: before, Limit: in.Limit})
 	return Answer[[]platform.Request, requestsMetadata]{
-		Content: found, Metadata: requestsMetadata{in.Limit, formatCursor(next)},
+		Content: requests, Metadata: requestsMetadata{in.Limit, formatCursor(next)},
 	}, err
 }
 
-// timeOf reads a time from a parameter; the zero time if it was not given.
-func timeOf(name, text string) (time.Time, error) {
+// parseTime parses an RFC 3339 parameter; an empty one is the zero time.
+func parseTime(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -77,13 +78,13 @@ func timeOf(name, text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || at.Year() < 1 {
 		return time.Time{}, fault.OnField(fault.Invalid, name, "invalid_format",
-			"must be a time as in RFC 3339: 2026-11-21T05:20:00Z")
+			"must be an RFC 3339 time such as 2026-11-21T05:20:00Z")
 	}
 
 	return at, nil
 }
 
-// A cursor is the microseconds of a request's time and its UUID, as text that says nothing to a client.
+// A cursor encodes the microseconds of a request's time and its UUID. It is opaque to clients.
 
 func formatCursor(k *platform.RequestKey) *string {
 	if k == nil {
@@ -109,7 +110,7 @@ func parseCursor(text string) (platform.RequestKey, error) {
 
 	if err != nil || at.Year() < 1970 || at.Year() > 9999 {
 		return platform.RequestKey{}, fault.OnField(fault.Invalid, "cursor", "invalid_format",
-			"is no cursor of this list")
+			"is not a cursor of this list")
 	}
 
 	return platform.RequestKey{At: at, UUID: uuid.UUID(b[8:])}, nil

@@ -23,12 +23,12 @@ func (s *Server) registerResponses() {
 	within(s, getFormStatistics, s.getFormStatistics, nil)
 }
 
-// ResponseFilter is embedded in the input of what goes through a form's responses.
+// ResponseFilter is embedded in the input of an operation that reads a form's responses.
 type ResponseFilter struct {
-	State  string `query:"state" enum:"partial,complete" doc:"Both, if it is not given."`
-	From   string `query:"from" doc:"Begun at this moment or later: a date, or RFC 3339."`
-	To     string `query:"to" doc:"Begun before this moment, or until the end of this day."`
-	Search string `query:"search" maxLength:"200" doc:"Text that is in one of the answers, as it stands, whatever the case of its letters."`
+	State  string `query:"state" enum:"partial,complete" doc:"State of the responses. Default: both."`
+	From   string `query:"from" doc:"Start of the range by start time, inclusive: a date or an RFC 3339 time."`
+	To     string `query:"to" doc:"End of the range by start time: a time, exclusive, or a date, inclusive."`
+	Search string `query:"search" maxLength:"200" doc:"Literal text contained in an answer, case-insensitive."`
 }
 
 func (f ResponseFilter) filter() form.Filter {
@@ -36,7 +36,7 @@ func (f ResponseFilter) filter() form.Filter {
 }
 
 var listResponses = Operation{
-	ID: "listResponses", Method: "GET", Path: "/forms/{formUUID}/responses", Summary: "List the responses to a form",
+	ID: "listResponses", Method: "GET", Path: "/forms/{formUUID}/responses", Summary: "List a form's responses",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
@@ -50,12 +50,12 @@ type listResponsesInput struct {
 func (s *Server) listResponses(
 	ctx context.Context, p *tenant.Project, in *listResponsesInput,
 ) (Answer[[]form.Response, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	responses, total, err := form.ListResponses(ctx, p, in.Form, in.filter(), page)
 	return listOf(responses, page, total), err
 }
 
-// responseInput is the input of an operation on a response that takes nothing else.
+// responseInput is the input of an operation that takes only the path of a response.
 type responseInput struct {
 	Form     uuid.UUID `path:"formUUID" format:"uuid"`
 	Response uuid.UUID `path:"responseUUID" format:"uuid"`
@@ -63,9 +63,9 @@ type responseInput struct {
 
 var getResponse = Operation{
 	ID: "getResponse", Method: "GET",
-	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Get a response to a form",
+	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Get a form response",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "Fields have the labels and types that they had when they were answered.",
+	Notes: "Fields have the labels and types of the time when they were answered.",
 }
 
 func (s *Server) getResponse(ctx context.Context, p *tenant.Project, in *responseInput) (form.Response, error) {
@@ -74,9 +74,9 @@ func (s *Server) getResponse(ctx context.Context, p *tenant.Project, in *respons
 
 var deleteResponse = Operation{
 	ID: "deleteResponse", Method: "DELETE",
-	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Delete a response to a form",
+	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Delete a form response",
 	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
-	Notes: "With its files. It makes room for another one where the form has a maximum.",
+	Notes: "Deletes its files too. Frees a place if the form has a maximum number of responses.",
 }
 
 func (s *Server) deleteResponse(ctx context.Context, p *tenant.Project, in *responseInput) (form.Response, error) {
@@ -90,7 +90,7 @@ func (s *Server) deleteResponse(ctx context.Context, p *tenant.Project, in *resp
 
 var getFormStatistics = Operation{
 	ID: "getFormStatistics", Method: "GET",
-	Path: "/forms/{formUUID}/statistics", Summary: "Get the statistics of a form's responses",
+	Path: "/forms/{formUUID}/statistics", Summary: "Get a form's response statistics",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
@@ -100,9 +100,11 @@ func (s *Server) getFormStatistics(ctx context.Context, p *tenant.Project, in *f
 
 var exportResponses = Operation{
 	ID: "exportResponses", Method: "GET",
-	Path: "/forms/{formUUID}/responses/export", Summary: "Export the responses to a form as CSV",
+	Path: "/forms/{formUUID}/responses/export", Summary: "Export a form's responses as CSV",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "UTF-8, a line of labels and then one for each response, oldest first; fields that are gone come last. Text that a spreadsheet would take for a formula, since it begins with `=`, `+`, `-` or `@`, gets a `'` before it.",
+	Notes: "UTF-8, with a line of labels followed by one line per response, oldest first; deleted fields are the " +
+		"last columns. Text that a spreadsheet would evaluate as a formula, because it begins with `=`, `+`, `-` " +
+		"or `@`, is prefixed with `'`.",
 }
 
 type exportResponsesInput struct {
@@ -117,12 +119,12 @@ func (s *Server) exportResponses(
 	return spreadsheet{e}, err
 }
 
-// spreadsheet answers with CSV, as long as the client goes on taking it.
+// spreadsheet responds with CSV, and renews the write deadline while the client reads.
 type spreadsheet struct{ export *form.Export }
 
 func (spreadsheet) mediaType() string { return "text/csv" }
 
-// ServeHTTP writes the lines. Once they have begun a failure can only cut them off.
+// ServeHTTP writes the lines. A failure aborts the connection, since the status is already sent.
 func (s spreadsheet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/csv; charset=utf-8; header=present")
@@ -130,7 +132,7 @@ func (s spreadsheet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 
 	alive := func() error {
-		err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(uploadLull))
+		err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(clientWriteTimeout))
 		if errors.Is(err, http.ErrNotSupported) {
 			return nil
 		}

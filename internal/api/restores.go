@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/google/uuid"
 
@@ -11,27 +12,31 @@ import (
 )
 
 func (s *Server) registerRestores() {
-	within(s, restoreBackup, s.restoreBackup, s.findBackup)
+	within(s, restoreBackup, s.restoreBackup, s.findBackupToRestore)
 	within(s, getRestore, s.getRestore, nil)
 	within(s, deleteRestore, s.deleteRestore, nil)
+	within(s, listRestores, s.listRestores, nil)
+	within(s, undoRestore, s.undoRestore, nil)
 }
 
 var restoreBackup = Operation{
 	ID: "restoreBackup", Method: "POST", Path: "/backups/{backupUUID}/restore", Summary: "Restore a backup",
-	Access: project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: lasting,
-	Notes: "Answers at once with a pending restore, which is carried out in the background, into a database of its own. When that is found to hold what the backup held, it takes the place " +
-		"of the project's (`in_place`; needs the role of owner), while requests to the project wait for a moment, or becomes a new project (`new`). If anything fails, nothing has changed. One at a time for each project.",
+	Access: project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
+	Notes: "Returns a pending restore at once; the restore runs in the background, into a new database. After a " +
+		"comparison with the backup, the database replaces the project's (`in_place`; needs the role of owner), " +
+		"while requests to the project wait for a moment, or becomes a new project (`new`). If anything fails, " +
+		"nothing changes. Each project runs one restore at a time.",
 }
 
 type restoreBackupInput struct {
 	UUID uuid.UUID `path:"backupUUID" format:"uuid"`
 	Body struct {
 		Target string  `json:"target" enum:"in_place,new"`
-		Name   *string `json:"name,omitempty" minLength:"1" maxLength:"100" doc:"Of the new project."`
+		Name   *string `json:"name,omitempty" minLength:"1" maxLength:"100" doc:"Name of the new project."`
 	}
 }
 
-func (s *Server) findBackup(ctx context.Context, p *tenant.Project, in *restoreBackupInput) error {
+func (s *Server) findBackupToRestore(ctx context.Context, p *tenant.Project, in *restoreBackupInput) error {
 	_, err := s.platform.GetBackup(ctx, p.UUID, in.UUID)
 	return err
 }
@@ -50,7 +55,7 @@ func (s *Server) restoreBackup(
 	}
 
 	if !c.Role.AtLeast(platform.Owner) {
-		return platform.Restore{}, fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s",
+		return platform.Restore{}, fault.New(fault.Forbidden, "requires the role of %s, yours is %s",
 			platform.Owner, c.Role)
 	}
 
@@ -72,11 +77,42 @@ func (s *Server) getRestore(ctx context.Context, p *tenant.Project, in *restoreI
 
 var deleteRestore = Operation{
 	ID: "deleteRestore", Method: "DELETE",
-	Path: "/restores/{restoreUUID}", Summary: "Let go of what a restore replaced",
+	Path: "/restores/{restoreUUID}", Summary: "Discard the pre-restore database",
 	Access: project(platform.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
-	Notes: "The database that the project had before, and its files, are removed in the background. What was restored stays.",
+	Notes: "Removes the database and files from before the restore in the background. The restored state remains.",
 }
 
 func (s *Server) deleteRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (platform.Restore, error) {
 	return s.platform.ForgoReplaced(ctx, p.UUID, in.UUID)
+}
+
+var listRestores = Operation{
+	ID: "listRestores", Method: "GET", Path: "/restores", Summary: "List restores",
+	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
+}
+
+type listRestoresInput struct {
+	PageQuery
+	Sort string `query:"sort" enum:"createdAt,completedAt" default:"createdAt"`
+}
+
+func (s *Server) listRestores(
+	ctx context.Context, p *tenant.Project, in *listRestoresInput,
+) (Answer[[]platform.Restore, PageMetadata], error) {
+	page := in.page(in.Sort)
+	restores, total, err := s.platform.ListRestores(ctx, p.UUID, page)
+	return listOf(restores, page, total), err
+}
+
+var undoRestore = Operation{
+	ID: "undoRestore", Method: "POST",
+	Path: "/restores/{restoreUUID}/undo", Summary: "Undo a restore",
+	Access: project(platform.Owner), Errors: ddlDeleteErrors, Timeout: longTimeout, Success: http.StatusOK,
+	Notes: "Replaces the project's database, files and forms by those from before the restore; requests wait for a " +
+		"moment meanwhile. The restored state, including all changes since, is retained for a week; deleteRestore " +
+		"discards it.",
+}
+
+func (s *Server) undoRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (platform.Restore, error) {
+	return s.jobs.Maker.Undo(ctx, p.UUID, in.UUID)
 }

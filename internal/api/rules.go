@@ -15,17 +15,18 @@ import (
 	"socle/internal/fault"
 )
 
-// rules judges values by the schema that the OpenAPI document shows, and collects the fields at fault.
+// rules validates values against their schemas in the OpenAPI document, and collects invalid
+// fields.
 type rules struct {
 	registry huma.Registry
 	faults   []fault.Field
 }
 
-// mostFaults bounds what an answer reports; the rest is no less at fault.
-const mostFaults = 100
+// maxFaults limits the number of reported fields; further invalid fields are omitted.
+const maxFaults = 100
 
 func (r *rules) fail(path, code, format string, args ...any) {
-	if len(r.faults) < mostFaults {
+	if len(r.faults) < maxFaults {
 		r.faults = append(r.faults, fault.Field{Name: path, Code: code, Message: fmt.Sprintf(format, args...)})
 	}
 }
@@ -36,7 +37,7 @@ func (r *rules) check(path string, s *huma.Schema, v any) {
 	}
 
 	if v == nil {
-		if !s.Nullable && s.Type != "" { // without a type, anything goes
+		if !s.Nullable && s.Type != "" { // a schema without a type accepts any value
 			r.fail(path, "invalid_type", "must be %s, not null", article(s.Type))
 		}
 		return
@@ -121,12 +122,12 @@ func (r *rules) checkString(path string, s *huma.Schema, text string) {
 		r.fail(path, "too_short", "must be at least %d characters", *s.MinLength)
 	case s.MaxLength != nil && length > *s.MaxLength:
 		r.fail(path, "too_long", "must be at most %d characters", *s.MaxLength)
-	case s.Format == "date-time" && !isMoment(text):
-		r.fail(path, "invalid_format", "must be a moment such as 2026-11-21T05:20:00Z")
+	case s.Format == "date-time" && !isTimestamp(text):
+		r.fail(path, "invalid_format", "must be an RFC 3339 time such as 2026-11-21T05:20:00Z")
 	case s.Format == "uuid" && !isUUID(text):
 		r.fail(path, "invalid_format", "must be a UUID")
 	case len(s.Enum) > 0 && !slices.Contains(s.Enum, any(text)):
-		r.fail(path, "not_allowed", "must be one of %s", list(s.Enum))
+		r.fail(path, "not_allowed", "must be one of %s", joinValues(s.Enum))
 	}
 }
 
@@ -141,32 +142,32 @@ func (r *rules) checkArray(path string, s *huma.Schema, array []any) {
 	}
 
 	for i, item := range array {
-		r.check(join(path, strconv.Itoa(i)), s.Items, item)
+		r.check(joinPath(path, strconv.Itoa(i)), s.Items, item)
 	}
 }
 
 func (r *rules) checkObject(path string, s *huma.Schema, object map[string]any) {
 	for _, name := range s.Required {
 		if _, ok := object[name]; !ok {
-			r.fail(join(path, name), "required", "is required")
+			r.fail(joinPath(path, name), "required", "is required")
 		}
 	}
 
 	for _, name := range sortedKeys(s.Properties) {
 		if v, ok := object[name]; ok {
-			r.check(join(path, name), s.Properties[name], v)
+			r.check(joinPath(path, name), s.Properties[name], v)
 		}
 	}
 }
 
-func join(path, name string) string {
+func joinPath(path, name string) string {
 	if path == "" {
 		return name
 	}
 	return path + "." + name
 }
 
-func list(values []any) string {
+func joinValues(values []any) string {
 	var b strings.Builder
 	for i, v := range values {
 		if i > 0 {
@@ -178,13 +179,14 @@ func list(values []any) string {
 	return b.String()
 }
 
-// isUUID reports whether text is a UUID in its usual spelling, and in no other that parsers take.
+// isUUID reports whether text is a UUID in canonical form; other forms that parsers accept are
+// rejected.
 func isUUID(text string) bool {
 	return len(text) == 36 && uuid.Validate(text) == nil
 }
 
-// isMoment reports whether text is a time as RFC 3339 has it.
-func isMoment(text string) bool {
+// isTimestamp reports whether text is an RFC 3339 timestamp.
+func isTimestamp(text string) bool {
 	_, err := time.Parse(time.RFC3339Nano, text)
 	return err == nil
 }

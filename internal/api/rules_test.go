@@ -31,7 +31,7 @@ func TestParseJSON(t *testing.T) {
 	}
 
 	known := &shape{kind: huma.TypeObject, members: map[string]*shape{"n": {kind: huma.TypeString},
-		"b": {kind: huma.TypeArray, items: anyValue, most: 2}, "s": {kind: huma.TypeString},
+		"b": {kind: huma.TypeArray, items: anyValue, maxItems: 2}, "s": {kind: huma.TypeString},
 		"i": {kind: huma.TypeInteger}, "f": {kind: huma.TypeInteger}, "any": anyValue, "wrong": {kind: huma.TypeArray},
 		"deep": {kind: huma.TypeString}, "free": {kind: huma.TypeObject}}}
 	got, err := parseJSON([]byte(` {"n": null, "b": [true, false, 1, 2], "s": "\u0000é😀", "i": 9223372036854775808, "f": 1e400, "any": {"A": [ ], "a": "b"},
@@ -95,7 +95,7 @@ func FuzzParseJSON(f *testing.F) {
 			return
 		}
 
-		written, err := json.Marshal(v, numbers)
+		written, err := json.Marshal(v, numberOptions)
 		if err != nil {
 			t.Fatalf("%q was read as %v, which can't be written: %v", text, v, err)
 		}
@@ -105,7 +105,7 @@ func FuzzParseJSON(f *testing.F) {
 			t.Fatalf("%q can't be read again: %v", written, err)
 		}
 
-		again, err := json.Marshal(v, numbers)
+		again, err := json.Marshal(v, numberOptions)
 		if err != nil || !bytes.Equal(written, again) {
 			t.Errorf("%q was written as %q, and then as %q, %v", text, written, again, err)
 		}
@@ -162,7 +162,7 @@ func TestRules(t *testing.T) {
 		`{"name":"ab","items":[{"id":"urn:uuid:` + zeros + `"}]}`: "items.0.id invalid_format",
 		`{"name":"ab","items":[{"id":"` + zeros + `"}]}`:          "",
 	} {
-		v, err := parseJSON([]byte(text), shapes{registry, map[*huma.Schema]*shape{}}.of(schema))
+		v, err := parseJSON([]byte(text), shapeBuilder{registry, map[*huma.Schema]*shape{}}.build(schema))
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}

@@ -1,8 +1,10 @@
-// Package api is the platform API: the operations on users, projects, and what belongs to a project.
+// Package api is the platform API: the operations on users, organizations, projects, and the
+// contents of a project.
 //
-// An operation is declared once, in the file of its entity, see [Operation]. A request goes through
-// op.go (who asks, what is sent, where it acts, which rules it keeps) into the operation's handler, which calls
-// the package that knows the entity. envelope.go writes the answer. No other package imports huma.
+// Each operation is declared once, in the file of its entity, see [Operation]. A request passes
+// through the stages of op.go (authentication, parameters, body, authorization, validation) to the
+// operation's handler, which calls the package that owns the entity. envelope.go writes the
+// response. Rules of a domain and SQL belong to those packages. No other package imports huma.
 package api
 
 import (
@@ -29,7 +31,7 @@ import (
 	"socle/internal/token"
 )
 
-// Config is what the API works with.
+// Config has the dependencies and settings of the API.
 type Config struct {
 	Platform   *platform.Store
 	Projects   *tenant.Registry
@@ -38,26 +40,28 @@ type Config struct {
 	Keyring    *token.Keyring
 	Lifecycle  tenant.Lifecycle
 	Jobs       *job.Queue
-	Bodies     *httpx.Budget  // memory of the bodies of all requests in flight
-	PublicURL  string         // without a slash at its end
-	AuditKey   []byte         // of the entries of the audit log
-	SigningKey []byte         // of signed URLs
-	AnswerKey  []byte         // seals the answers that are kept for an Idempotency-Key
-	SetupToken string         // what makes the first user the administrator, from anywhere
-	LinkKey    []byte         // from which the tokens of links in mails are computed
-	RefreshKey []byte         // from which refresh tokens are computed
-	FactorKey  []byte         // from which the keys are derived that seal second factors
-	Settings   []config.Shown // that the server was started with
+	Bodies     *httpx.Budget  // memory for the bodies of all requests in flight
+	PublicURL  string         // without trailing slash
+	AuditKey   []byte         // keys the audit log's entry hashes
+	SigningKey []byte         // signs URLs
+	AnswerKey  []byte         // seals responses stored for an Idempotency-Key
+	SetupToken string         // lets any client create the first user as administrator
+	LinkKey    []byte         // derives the tokens of mailed links
+	RefreshKey []byte         // derives refresh tokens
+	FactorKey  []byte         // derives the keys that seal second factors
+	Settings   []config.Shown // configuration that the server was started with
 	RateLimit  bool
 	Log        *slog.Logger
 
-	ClaimHolder func() uint32 // PID of this server's session that holds its claims, see [platform.HoldClaims]
+	// ClaimHolder returns the PID of the session that holds this server's claims, see
+	// [platform.HoldClaims].
+	ClaimHolder func() uint32
 
 	// DescribeRows returns the OpenAPI document of a project's rows API.
 	DescribeRows func(ctx context.Context, project uuid.UUID) ([]byte, error)
 }
 
-// Server is the platform API.
+// Server is the platform API. It is safe for concurrent use.
 type Server struct {
 	platform   *platform.Store
 	projects   *tenant.Registry
@@ -78,11 +82,11 @@ type Server struct {
 	settings   []config.Shown
 	rateLimit  bool
 	bodies     *httpx.Budget
-	decoding   chan struct{} // has an item for each large JSON body that is being decoded
+	decoding   chan struct{} // semaphore for decoding large JSON bodies
 	log        *slog.Logger
 
 	claimHolder func() uint32
-	inFlight    sync.Map // keys of the requests with an Idempotency-Key that are being worked on here
+	inFlight    sync.Map // Idempotency-Keys of requests in flight on this server
 
 	describeRows func(ctx context.Context, project uuid.UUID) ([]byte, error)
 
@@ -92,7 +96,7 @@ type Server struct {
 	routes   []*route
 }
 
-// New returns the API with all its operations.
+// New returns the API with all operations.
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords,
 		lifecycle: c.Lifecycle, jobs: c.Jobs,
@@ -121,8 +125,7 @@ func New(c Config) *Server {
 	s.registerKeys()
 	s.registerJWTKeys()
 	s.registerTables()
-	s.registerTableChanges()
-	s.registerColumnChanges()
+	s.registerColumns()
 	s.registerIndexes()
 	s.registerCompactions()
 	s.registerConstraints()
@@ -141,16 +144,12 @@ func New(c Config) *Server {
 	s.registerResponses()
 	s.registerContainers()
 	s.registerFiles()
-	s.registerFileChanges()
 	s.registerSignedURLs()
 	s.registerQuotas()
 	s.registerTus()
 	s.registerBackups()
-	s.registerBackupChanges()
-	s.registerBackupMoves()
+	s.registerBackupArchives()
 	s.registerRestores()
-	s.registerBackupSchedules()
-	s.registerRestoreChanges()
 	s.registerAudit()
 	s.registerTypes()
 	s.registerOrganizations()
@@ -158,76 +157,77 @@ func New(c Config) *Server {
 	s.registerInvitations()
 	s.registerAdministration()
 	s.registerHealth()
-	s.pair()
+	s.linkReaders()
 
 	return s
 }
 
-// SetKeyring replaces the keys that access tokens are signed and verified with.
+// SetKeyring replaces the keys that sign and verify access tokens.
 func (s *Server) SetKeyring(k *token.Keyring) { s.keyring.Store(k) }
 
-// JWKS returns the public keys of access tokens.
+// JWKS returns the public keys that verify access tokens.
 func (s *Server) JWKS() []byte { return s.keys().JWKS() }
 
 func (s *Server) keys() *token.Keyring { return s.keyring.Load() }
 
-// ServeHTTP answers any request: an operation's, or with an envelope that says that there is none.
+// ServeHTTP dispatches a request to its operation. A request without one gets a failure envelope.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// A path with empty or dotted parts names nothing; ServeMux would answer with a redirect.
-	if p := r.URL.Path; p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/") || strings.ContainsRune(p, '\\') {
-		Fail(w, r, http.StatusBadRequest, "invalid_path", "the path has an empty or a dotted part")
+	// ServeMux would redirect paths with empty or dotted segments, which name nothing.
+	if p := r.URL.Path; (p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/")) || strings.ContainsRune(p, '\\') {
+		Fail(w, r, http.StatusBadRequest, "invalid_path", "the path has an empty or dotted segment")
 		return
 	}
 
 	handler, pattern := s.mux.Handler(r)
-	if pattern != "" && reflect.TypeOf(handler) != redirecting {
+	if pattern != "" && reflect.TypeOf(handler) != redirectType {
 		s.mux.ServeHTTP(w, r)
 		return
 	}
 
 	if allow := allowed(handler, r); allow != "" {
 		w.Header().Set("Allow", allow)
-		Fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path takes "+allow)
+		Fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path supports only "+allow)
 
 		return
 	}
 
-	Fail(w, r, http.StatusNotFound, "unknown_route", "there is no such route")
+	Fail(w, r, http.StatusNotFound, "unknown_route", "the route does not exist")
 }
 
-// redirecting is what ServeMux answers a path with that lacks nothing but the slash before a rest: here that names nothing.
-var redirecting = reflect.TypeOf(http.RedirectHandler("/", http.StatusTemporaryRedirect))
+// redirectType is the type of the handler that ServeMux returns for a path that lacks the trailing
+// slash of a wildcard. Such a path names nothing here.
+var redirectType = reflect.TypeOf(http.RedirectHandler("/", http.StatusTemporaryRedirect))
 
-// allowed returns the methods that ServeMux would name in a 405; "" if it would answer 404.
+// allowed returns the Allow header of a 405 response of ServeMux, or "" if it would respond 404.
 func allowed(handler http.Handler, r *http.Request) string {
-	probe := &header{http.Header{}}
+	probe := &headerRecorder{http.Header{}}
 	handler.ServeHTTP(probe, r)
 
 	return probe.Header().Get("Allow")
 }
 
-// header is a ResponseWriter that keeps the headers alone.
-type header struct{ h http.Header }
+// headerRecorder is a ResponseWriter that records only headers.
+type headerRecorder struct{ h http.Header }
 
-func (w *header) Header() http.Header         { return w.h }
-func (w *header) Write(b []byte) (int, error) { return len(b), nil }
-func (w *header) WriteHeader(int)             {}
+func (w *headerRecorder) Header() http.Header         { return w.h }
+func (w *headerRecorder) Write(b []byte) (int, error) { return len(b), nil }
+func (w *headerRecorder) WriteHeader(int)             {}
 
-// Panicked answers for an operation that panicked.
+// Panicked responds to the request of an operation that panicked.
 func (s *Server) Panicked(w http.ResponseWriter, r *http.Request) {
 	writeFailure(w, r, errPanic, []int{http.StatusInternalServerError})
 }
 
-// count counts an attempt of the kind that a limit names, by the client's network and by an account.
-func (s *Server) count(ctx context.Context, byAddress, byAccount platform.Limit, account string) error {
-	if err := s.countAddress(ctx, byAddress); err != nil || !s.rateLimit {
+// countAttempt counts an attempt against two limits: of the client's network and of the account.
+func (s *Server) countAttempt(ctx context.Context, networkLimit, accountLimit platform.Limit, account string) error {
+	if err := s.countNetworkAttempt(ctx, networkLimit); err != nil || !s.rateLimit {
 		return err
 	}
-	return s.platform.Attempt(ctx, byAccount, account)
+	return s.platform.Attempt(ctx, accountLimit, account)
 }
 
-// countAddress counts an attempt by the client's network alone.
-func (s *Server) countAddress(ctx context.Context, l platform.Limit) error {
+// countNetworkAttempt counts an attempt against a limit of the client's network.
+func (s *Server) countNetworkAttempt(ctx context.Context, l platform.Limit) error {
 	if !s.rateLimit {
 		return nil
 	}

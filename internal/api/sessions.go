@@ -13,7 +13,7 @@ import (
 	"socle/internal/token"
 )
 
-const refreshLife = 30 * 24 * time.Hour
+const refreshTTL = 30 * 24 * time.Hour
 
 func (s *Server) registerSessions() {
 	open(s, refreshSession, s.refreshSession)
@@ -23,9 +23,9 @@ func (s *Server) registerSessions() {
 	open(s, deleteOtherSessions, s.deleteOtherSessions)
 }
 
-// tokens is what a session is used with.
+// tokens has the credentials of a session.
 type tokens struct {
-	Token            string    `json:"token" doc:"A JWT for the Authorization header."`
+	Token            string    `json:"token" doc:"JWT for the Authorization header."`
 	TokenType        string    `json:"tokenType" enum:"Bearer"`
 	ExpiresAt        time.Time `json:"expiresAt"`
 	RefreshToken     string    `json:"refreshToken"`
@@ -34,23 +34,23 @@ type tokens struct {
 
 type signedInUser = Answer[platform.User, tokens]
 
-// signIn opens a session of a user whose password has this hash.
+// signIn creates a session for a user. hash is the password hash that was verified.
 func (s *Server) signIn(
 	ctx context.Context, store *platform.Store, user platform.User, hash string,
 ) (signedInUser, error) {
-	session, err := store.CreateSession(ctx, user.UUID, hash, client(ctx), refreshLife)
+	session, err := store.CreateSession(ctx, user.UUID, hash, clientOf(ctx), refreshTTL)
 	if err != nil {
 		return signedInUser{}, err
 	}
 
-	if err := s.knowNetwork(ctx, store, user); err != nil {
+	if err := s.rememberNetwork(ctx, store, user); err != nil {
 		return signedInUser{}, err
 	}
 
 	return s.signedIn(user, session)
 }
 
-// signedIn answers with the tokens of a session.
+// signedIn responds with the tokens of a session.
 func (s *Server) signedIn(user platform.User, session platform.RefreshableSession) (signedInUser, error) {
 	access, claims, err := s.keys().Sign(user.UUID, session.UUID, time.Now())
 	if err != nil {
@@ -66,17 +66,19 @@ func (s *Server) signedIn(user platform.User, session platform.RefreshableSessio
 	}, nil
 }
 
-// client returns from where a request comes.
-func client(ctx context.Context) platform.Client {
+// clientOf returns the address and user agent of the client.
+func clientOf(ctx context.Context) platform.Client {
 	request := httpx.From(ctx)
 	return platform.Client{Address: request.Client.String(), Agent: request.Agent}
 }
 
 var refreshSession = Operation{
-	ID: "refreshSession", Method: "POST", Path: "/users/refresh", Summary: "Renew a session's tokens", Access: anyone,
+	ID: "refreshSession", Method: "POST", Path: "/users/refresh",
+	Summary: "Refresh a session", Access: anonymous,
 	Errors: []int{400, 401, 422, 500}, Success: http.StatusOK,
-	Notes: "Answers as a log-in does. A refresh token is good for one renewal. One that is used again ends its session, since it may be in two hands; but for 10 seconds it is " +
-		"answered with the same new refresh token, so that a client that sent it twice, or lost the answer, goes on.",
+	Notes: "Returns the same as a log-in. A refresh token works once. Reusing it ends the session, since it may be " +
+		"stolen; within 10 seconds, however, the response repeats the new refresh token, for clients that sent the " +
+		"request twice or lost the response.",
 }
 
 type refreshSessionInput struct {
@@ -88,16 +90,16 @@ type refreshSessionInput struct {
 func (s *Server) refreshSession(ctx context.Context, in *refreshSessionInput) (signedInUser, error) {
 	id, generation, ok := token.ParseRefresh(s.refreshKey, in.Body.RefreshToken)
 	if !ok {
-		return signedInUser{}, fault.New(fault.Unauthenticated, "the refresh token is not valid").
+		return signedInUser{}, fault.New(fault.Unauthenticated, "the refresh token is invalid").
 			WithCode("invalid_token")
 	}
 
-	session, err := s.platform.RefreshSession(ctx, id, int32(generation), client(ctx), refreshLife)
+	session, err := s.platform.RefreshSession(ctx, id, int32(generation), clientOf(ctx), refreshTTL)
 	if err != nil {
 		return signedInUser{}, err
 	}
 
-	user, err := s.self(ctx, session.UserUUID)
+	user, err := s.currentUser(ctx, session.UserUUID)
 	if err != nil {
 		return signedInUser{}, err
 	}
@@ -108,14 +110,14 @@ func (s *Server) refreshSession(ctx context.Context, in *refreshSessionInput) (s
 var logout = Operation{
 	ID: "logout", Method: "POST", Path: "/users/logout", Summary: "Log out", Access: signedIn,
 	Errors: []int{401, 500}, Success: http.StatusOK,
-	Notes: "Ends the session that the request is made in: neither its token nor its refresh token is taken any more.",
+	Notes: "Ends the session of the request: its access and refresh tokens become invalid.",
 }
 
 func (s *Server) logout(ctx context.Context, _ *struct{}) (platform.Session, error) {
 	c := caller(ctx)
 	ended, err := s.platform.DeleteSession(ctx, c.User, c.Session, c.Session)
 	if fault.Is(err, fault.NotFound) {
-		err = errEnded()
+		err = errSessionEnded()
 	}
 
 	return ended, err
@@ -123,7 +125,7 @@ func (s *Server) logout(ctx context.Context, _ *struct{}) (platform.Session, err
 
 var listSessions = Operation{
 	ID: "listSessions", Method: "GET", Path: "/sessions", Summary: "List your sessions",
-	Access: signedIn, Errors: specified,
+	Access: signedIn, Errors: specifiedErrors,
 }
 
 type listSessionsInput struct {
@@ -134,13 +136,13 @@ type listSessionsInput struct {
 func (s *Server) listSessions(
 	ctx context.Context, in *listSessionsInput,
 ) (Answer[[]platform.Session, PageMetadata], error) {
-	c, page := caller(ctx), in.by(in.Sort)
+	c, page := caller(ctx), in.page(in.Sort)
 	sessions, total, err := s.platform.ListSessions(ctx, c.User, c.Session, page)
 	return listOf(sessions, page, total), err
 }
 
 var deleteSession = Operation{
-	ID: "deleteSession", Method: "DELETE", Path: "/sessions/{sessionUUID}", Summary: "End one of your sessions",
+	ID: "deleteSession", Method: "DELETE", Path: "/sessions/{sessionUUID}", Summary: "End a session",
 	Access: signedIn, Errors: []int{400, 401, 404, 500},
 }
 
@@ -154,9 +156,9 @@ func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (pla
 }
 
 var deleteOtherSessions = Operation{
-	ID: "deleteOtherSessions", Method: "DELETE", Path: "/sessions", Summary: "End all your other sessions",
+	ID: "deleteOtherSessions", Method: "DELETE", Path: "/sessions", Summary: "End all other sessions",
 	Access: signedIn, Errors: []int{401, 500},
-	Notes: "The session that the request is made in goes on. `content` lists those that ended.",
+	Notes: "The session of the request continues. `content` lists the ended sessions.",
 }
 
 func (s *Server) deleteOtherSessions(ctx context.Context, _ *struct{}) ([]platform.Session, error) {

@@ -19,40 +19,41 @@ import (
 	"socle/internal/token"
 )
 
-// A signed URL lets whoever has it do one thing for a time: what it names, by the one method, on behalf of the user who signed it. That user must still be
-// allowed to. The signature is the parameter of this name: what was signed, and its MAC under a key of the instance.
+// A signed URL permits one method on one path until it expires, on behalf of the user who signed
+// it, as long as that user has the right. The query parameter signature holds the payload and its
+// MAC under a key of the instance.
 
 const signatureParam = "signature"
 
-// signed is what a signed URL says beside its path.
-type signed struct {
-	Expires int64          `json:"e"` // seconds since 1970
+// urlTerms is the payload of a signed URL: its terms beyond method and path.
+type urlTerms struct {
+	Expires int64          `json:"e"` // Unix time in seconds
 	User    uuid.UUID      `json:"u"`
-	File    uuid.UUID      `json:"f,omitzero"` // the one that may be read
-	Picture *SignedPicture `json:"p,omitzero"` // the one variant of it that may be read; nil: all, and the file itself
-	Ticket  uuid.UUID      `json:"t,omitzero"` // of the upload, see [object.SignUpload]
-	MaxSize int64          `json:"m,omitzero"` // bytes of the upload
+	File    uuid.UUID      `json:"f,omitzero"` // the only readable file
+	Picture *SignedPicture `json:"p,omitzero"` // the only readable variant; nil: the file and all variants
+	Ticket  uuid.UUID      `json:"t,omitzero"` // of an upload, see [object.SignUpload]
+	MaxSize int64          `json:"m,omitzero"` // bytes of an upload; 0: no limit of its own
 }
 
-type signedKey struct{}
+type urlTermsKey struct{}
 
-// signedOf returns what the request's URL was signed for; nil if it was not.
-func signedOf(ctx context.Context) *signed {
-	of, _ := ctx.Value(signedKey{}).(*signed)
-	return of
+// urlTermsOf returns the payload of the request's signed URL, or nil.
+func urlTermsOf(ctx context.Context) *urlTerms {
+	terms, _ := ctx.Value(urlTermsKey{}).(*urlTerms)
+	return terms
 }
 
-// orSigned is a for an operation that whoever has a signed URL of it may call too.
-func (a Access) orSigned() Access { a.signed = true; return a }
+// orSigned also accepts a signed URL of the operation.
+func (a Access) orSigned() Access { a.allowSigned = true; return a }
 
-// bySignature reports whether a request comes with a signature that counts.
-func (a Access) bySignature(r *http.Request) bool {
-	return a.signed && r.URL.Query().Has(signatureParam)
+// hasSignature reports whether the request is authenticated by a signed URL.
+func (a Access) hasSignature(r *http.Request) bool {
+	return a.allowSigned && r.URL.Query().Has(signatureParam)
 }
 
-// sign returns the address of a path of this server with a signature.
-func (s *Server) sign(method, path string, of signed) string {
-	text, err := json.Marshal(of)
+// sign returns a signed URL of a path of this server.
+func (s *Server) sign(method, path string, terms urlTerms) string {
+	text, err := json.Marshal(terms)
 	if err != nil {
 		panic("api: signature: " + err.Error())
 	}
@@ -65,12 +66,12 @@ func (s *Server) sign(method, path string, of signed) string {
 	return s.publicURL + address.String()
 }
 
-// mac binds a payload to a method and a path, which names the project.
+// mac returns the MAC over the method, the path, which names the project, and the payload.
 func (s *Server) mac(method, path, payload string) string {
 	return base64.RawURLEncoding.EncodeToString(token.MAC(s.signingKey, []byte(method), []byte(path), []byte(payload)))
 }
 
-// formerMAC is what the release before signed with. Such URLs live a week at most.
+// formerMAC is the MAC of the previous release. Such URLs live for at most a week.
 func (s *Server) formerMAC(method, path, payload string) string {
 	h := hmac.New(sha256.New, s.signingKey)
 	h.Write([]byte(method + "\n" + path + "\n" + payload))
@@ -78,7 +79,8 @@ func (s *Server) formerMAC(method, path, payload string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// isSignature reports whether a MAC binds a payload to a method and a path. A former one is good where it has one reading.
+// isSignature reports whether mac is the MAC of the method, path and payload. A MAC of the previous
+// release counts only if its input is unambiguous.
 func (s *Server) isSignature(mac, method, path, payload string) bool {
 	if hmac.Equal([]byte(mac), []byte(s.mac(method, path, payload))) {
 		return true
@@ -88,9 +90,10 @@ func (s *Server) isSignature(mac, method, path, payload string) bool {
 		hmac.Equal([]byte(mac), []byte(s.formerMAC(method, path, payload)))
 }
 
-// signer returns who signed a request's URL, and what for.
-func (s *Server) signer(ctx context.Context, r *http.Request) (*signed, platform.Caller, error) {
-	refused := fault.New(fault.Unauthenticated, "the signature is not that of this URL").WithCode("invalid_signature")
+// authenticateSignature verifies the signature of the request's URL, and returns its payload and
+// the user who signed it.
+func (s *Server) authenticateSignature(ctx context.Context, r *http.Request) (*urlTerms, platform.Caller, error) {
+	refused := fault.New(fault.Unauthenticated, "the signature does not match the URL").WithCode("invalid_signature")
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -108,21 +111,21 @@ func (s *Server) signer(ctx context.Context, r *http.Request) (*signed, platform
 		return nil, platform.Caller{}, err
 	}
 
-	of := &signed{}
-	if err := json.Unmarshal(text, of); err != nil {
+	terms := &urlTerms{}
+	if err := json.Unmarshal(text, terms); err != nil {
 		return nil, platform.Caller{}, err
 	}
 
-	if time.Now().Unix() >= of.Expires {
+	if time.Now().Unix() >= terms.Expires {
 		return nil, platform.Caller{}, fault.New(fault.Unauthenticated, "the signed URL has expired").
 			WithCode("signature_expired")
 	}
 
-	c, err := s.platform.AuthenticateSigner(ctx, of.User, project.UUID)
-	return of, c, err
+	c, err := s.platform.AuthenticateSigner(ctx, terms.User, project.UUID)
+	return terms, c, err
 }
 
-// filePath is where a file is read and written by its name.
+// filePath returns the path for reading and writing a file by name.
 func filePath(p *tenant.Project, container uuid.UUID, name string) string {
 	return "/files/" + p.UUID.String() + "/" + container.String() + "/" + name
 }

@@ -17,7 +17,7 @@ func (s *Server) registerSignedURLs() {
 	within(s, createSignedUpload, s.createSignedUpload, s.findSignedContainer)
 }
 
-// SignedURL is an address that needs no token.
+// SignedURL is a URL that needs no token.
 type SignedURL struct {
 	URL       string    `json:"url"`
 	Method    string    `json:"method" enum:"GET,PUT"`
@@ -26,10 +26,11 @@ type SignedURL struct {
 
 type signedAnswer = Answer[SignedURL, struct{}]
 
-// signedFor answers with an address that is signed. Whoever has it needs nothing else, so nobody on the way keeps the answer.
-func (s *Server) signedFor(method, path string, of signed) signedAnswer {
-	return signedAnswer{Content: SignedURL{URL: s.sign(method, path, of),
-		Method: method, ExpiresAt: time.Unix(of.Expires, 0)},
+// signedResponse responds with a signed URL. The URL alone grants access, so the response must not
+// be cached.
+func (s *Server) signedResponse(method, path string, terms urlTerms) signedAnswer {
+	return signedAnswer{Content: SignedURL{URL: s.sign(method, path, terms),
+		Method: method, ExpiresAt: time.Unix(terms.Expires, 0)},
 		Header: http.Header{"Cache-Control": {"no-store"}}}
 }
 
@@ -39,17 +40,19 @@ func expiry(seconds int) time.Time {
 
 var createSignedURL = Operation{
 	ID: "createSignedURL", Method: "POST",
-	Path: "/containers/{containerUUID}/files/{fileUUID}/signed-url", Summary: "Sign a URL for reading a file",
+	Path: "/containers/{containerUUID}/files/{fileUUID}/signed-url", Summary: "Create a signed download URL",
 	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 422, 500},
-	Notes: "Whoever has the URL reads this file without a token, until it expires or the file is deleted, as long as whoever signed it may read it. It goes on when the file's bytes are replaced or its name changes; not when it is moved to another container.",
+	Notes: "The URL permits reading this file without a token until it expires or the file is deleted, as long as " +
+		"its signer may read the file. It stays valid when the file is overwritten or renamed, but not when it is " +
+		"moved to another container.",
 }
 
 type createSignedURLInput struct {
 	Container uuid.UUID `path:"containerUUID" format:"uuid"`
 	File      uuid.UUID `path:"fileUUID" format:"uuid"`
 	Body      struct {
-		ExpiresIn int            `json:"expires_in,omitempty" minimum:"1" maximum:"604800" doc:"Seconds; an hour if it is not given."`
-		Picture   *SignedPicture `json:"picture,omitempty" doc:"The URL is for this variant of the picture alone, and not for the file."`
+		ExpiresIn int            `json:"expires_in,omitempty" minimum:"1" maximum:"604800" doc:"Lifetime in seconds. Default: 3600."`
+		Picture   *SignedPicture `json:"picture,omitempty" doc:"Restricts the URL to this variant of the picture; the file itself is not accessible."`
 		ProjectInBody
 	}
 }
@@ -59,18 +62,18 @@ func (s *Server) findSignedFile(ctx context.Context, p *tenant.Project, in *crea
 	return err
 }
 
-const usualExpiry = 3600 // seconds
+const defaultExpiresIn = 3600 // seconds
 
 func (s *Server) createSignedURL(
 	ctx context.Context, p *tenant.Project, in *createSignedURLInput,
 ) (signedAnswer, error) {
 	if in.Body.ExpiresIn == 0 {
-		in.Body.ExpiresIn = usualExpiry
+		in.Body.ExpiresIn = defaultExpiresIn
 	}
 
 	f, err := object.SignDownload(ctx, p, in.Container, in.File, in.Body.Picture.check)
-	return s.signedFor(http.MethodGet, filePath(p, in.Container, f.FullFileName),
-		signed{
+	return s.signedResponse(http.MethodGet, filePath(p, in.Container, f.FullFileName),
+		urlTerms{
 			Expires: expiry(in.Body.ExpiresIn).Unix(),
 			User:    caller(ctx).User,
 			File:    f.UUID,
@@ -80,17 +83,18 @@ func (s *Server) createSignedURL(
 
 var createSignedUpload = Operation{
 	ID: "createSignedUpload", Method: "POST",
-	Path: "/containers/{containerUUID}/signed-uploads", Summary: "Sign a URL for one upload",
+	Path: "/containers/{containerUUID}/signed-uploads", Summary: "Create a signed upload URL",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
-	Notes: "Whoever has the URL makes one file of this name without a token: `PUT` with the bytes as the body, from pages of any origin too. It fails if the name is taken by then. What failed may be tried again.",
+	Notes: "The URL permits creating one file with this name without a token: `PUT` with the bytes as the body, " +
+		"from pages of any origin. It fails if the name is taken by then. A failed upload can be retried.",
 }
 
 type createSignedUploadInput struct {
 	Container uuid.UUID `path:"containerUUID" format:"uuid"`
 	Body      struct {
-		FullFileName string `json:"full_file_name" doc:"With the folders that it is in."`
-		ExpiresIn    int    `json:"expires_in,omitempty" minimum:"1" maximum:"604800" doc:"Seconds; an hour if it is not given."`
-		MaxSize      int64  `json:"max_size,omitempty" minimum:"1" doc:"Bytes; the container's own limit holds too."`
+		FullFileName string `json:"full_file_name" doc:"Full name, including folders."`
+		ExpiresIn    int    `json:"expires_in,omitempty" minimum:"1" maximum:"604800" doc:"Lifetime in seconds. Default: 3600."`
+		MaxSize      int64  `json:"max_size,omitempty" minimum:"1" doc:"Maximum size in bytes; the container's limit applies too."`
 		ProjectInBody
 	}
 }
@@ -105,11 +109,11 @@ func (s *Server) createSignedUpload(
 ) (signedAnswer, error) {
 	b := in.Body
 	if b.ExpiresIn == 0 {
-		b.ExpiresIn = usualExpiry
+		b.ExpiresIn = defaultExpiresIn
 	}
 
 	until := expiry(b.ExpiresIn)
 	ticket, err := object.SignUpload(ctx, p, in.Container, b.FullFileName, until)
-	return s.signedFor(http.MethodPut, filePath(p, in.Container, b.FullFileName),
-		signed{Expires: until.Unix(), User: caller(ctx).User, Ticket: ticket, MaxSize: b.MaxSize}), err
+	return s.signedResponse(http.MethodPut, filePath(p, in.Container, b.FullFileName),
+		urlTerms{Expires: until.Unix(), User: caller(ctx).User, Ticket: ticket, MaxSize: b.MaxSize}), err
 }

@@ -19,43 +19,44 @@ func (s *Server) registerSQL() {
 	within(s, listQueries, s.listQueries, nil)
 }
 
-// AnyValue is any value of JSON, as it was written.
+// AnyValue is any JSON value, as written.
 type AnyValue struct{ jsontext.Value }
 
-// Schema says that anything goes.
+// Schema returns a schema without constraints.
 func (AnyValue) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Description: "Any value of JSON."}
+	return &huma.Schema{Description: "Any JSON value."}
 }
 
 var runSQL = Operation{
 	ID: "runSQL", Method: "POST", Path: "/sql", Summary: "Run SQL", Success: 200,
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 413, 422, 500},
-	Timeout: statement.MaxTimeout + usual + usual, Destructive: true,
-	Notes: "Runs as the project's owner, all statements in one transaction, which is undone unless `read_only` is false. " +
-		"If the database refuses a statement, `metadata.postgres` has its own words: `message`, `detail`, `hint`, `context`, `sqlstate`, " +
-		"`position` (the character of the query, from 1; 0 if unknown) and `statement` (from 1). " +
-		"Statements that end the transaction (BEGIN, COMMIT, ROLLBACK, SAVEPOINT …) and COPY are refused. The text is kept in the history of the project.",
+	Timeout: statement.MaxTimeout + defaultTimeout + defaultTimeout, Destructive: true,
+	Notes: "Runs all statements as the project's owner in one transaction, which is rolled back unless `read_only` " +
+		"is false. If the database rejects a statement, `metadata.postgres` has its report: `message`, `detail`, " +
+		"`hint`, `context`, `sqlstate`, `position` (character of the query, from 1; 0 if unknown) and `statement` " +
+		"(from 1). Statements that end the transaction (BEGIN, COMMIT, ROLLBACK, SAVEPOINT …) and COPY are " +
+		"refused. The text is stored in the project's history.",
 }
 
 type runSQLInput struct {
 	Body struct {
-		Query      string     `json:"query" minLength:"1" maxLength:"500000" doc:"Statements with semicolons between them."`
-		Parameters []AnyValue `json:"parameters,omitempty" maxItems:"1000" doc:"Values of $1, $2 … of a single statement: text, numbers, booleans, null, and JSON for what PostgreSQL reads as JSON."`
-		ReadOnly   *bool      `json:"read_only,omitempty" doc:"True if it is not given."`
-		TimeoutMs  *int       `json:"timeout_ms,omitempty" minimum:"1" maximum:"30000" doc:"Milliseconds; 10000 if it is not given."`
-		MaxRows    *int       `json:"max_rows,omitempty" minimum:"1" maximum:"10000" doc:"Rows of each result; 1000 if it is not given."`
+		Query      string     `json:"query" minLength:"1" maxLength:"500000" doc:"Statements, separated by semicolons."`
+		Parameters []AnyValue `json:"parameters,omitempty" maxItems:"1000" doc:"Values of $1, $2 … for a single statement: text, numbers, booleans, null, or JSON for types that PostgreSQL reads as JSON."`
+		ReadOnly   *bool      `json:"read_only,omitempty" doc:"Whether to refuse writes and roll back. Default: true."`
+		TimeoutMs  *int       `json:"timeout_ms,omitempty" minimum:"1" maximum:"30000" doc:"Timeout in milliseconds. Default: 10000."`
+		MaxRows    *int       `json:"max_rows,omitempty" minimum:"1" maximum:"10000" doc:"Maximum number of rows per result. Default: 1000."`
 		ProjectInBody
 	}
 }
 
-// spares reports whether the statements can destroy nothing.
-func (in *runSQLInput) spares() bool { return in.Body.ReadOnly == nil || *in.Body.ReadOnly }
+// isHarmless reports whether the statements are read-only.
+func (in *runSQLInput) isHarmless() bool { return in.Body.ReadOnly == nil || *in.Body.ReadOnly }
 
 func (s *Server) runSQL(ctx context.Context, p *tenant.Project, in *runSQLInput) (statement.Answer, error) {
 	b := in.Body
 	q := statement.Query{
 		Text:     b.Query,
-		ReadOnly: in.spares(),
+		ReadOnly: in.isHarmless(),
 		Timeout:  statement.DefaultTimeout,
 		MaxRows:  statement.DefaultRows,
 	}
@@ -75,9 +76,10 @@ func (s *Server) runSQL(ctx context.Context, p *tenant.Project, in *runSQLInput)
 }
 
 var listQueries = Operation{
-	ID: "listQueries", Method: "GET", Path: "/sql/history", Summary: "List the SQL that was run",
+	ID: "listQueries", Method: "GET", Path: "/sql/history", Summary: "List SQL history",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 500},
-	Notes: "The last 1000 queries of the project. They are kept as they were written: a password in one is a password in the history.",
+	Notes: "The last 1000 queries of the project, as they were written: a password in a query is readable in the " +
+		"history.",
 }
 
 type listQueriesInput struct {
@@ -88,7 +90,7 @@ type listQueriesInput struct {
 func (s *Server) listQueries(
 	ctx context.Context, p *tenant.Project, in *listQueriesInput,
 ) (Answer[[]statement.Record, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	records, total, err := statement.List(ctx, p, page)
 	return listOf(records, page, total), err
 }

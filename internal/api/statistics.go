@@ -17,10 +17,11 @@ var getStatistics = Operation{
 	ID: "getStatistics", Method: "GET",
 	Path: "/projects/{projectUUID}/statistics", Summary: "Get a project's statistics",
 	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "What the project's database holds and how it is used, as PostgreSQL itself counts it. Of tables, indexes and statements the first twenty.",
+	Notes: "Contents and usage of the project's database, as counted by PostgreSQL. Tables, indexes and statements " +
+		"are limited to the first twenty.",
 }
 
-// statistics are those of a project.
+// statistics has the statistics of a project.
 type statistics struct {
 	schema.Statistics
 	SlowStatements platform.SlowStatements `json:"slowStatements"`

@@ -15,38 +15,38 @@ import (
 	"socle/internal/tenant"
 )
 
-// Limits of what strangers send.
+// Limits of responses from anonymous callers.
 var (
-	responsesByNetwork = platform.Limit{Name: "response network", Most: 60, Window: time.Minute}
-	responsesByForm    = platform.Limit{Name: "response form", Most: 600, Window: time.Minute}
+	responseNetworkLimit = platform.Limit{Name: "response network", Most: 60, Window: time.Minute}
+	responseFormLimit    = platform.Limit{Name: "response form", Most: 600, Window: time.Minute}
 )
 
 func (s *Server) registerSubmissions() {
 	s.registry.RegisterTypeAlias(reflect.TypeFor[form.Answers](), reflect.TypeFor[answersSchema]())
 	s.registry.RegisterTypeAlias(reflect.TypeFor[jsontext.Value](), reflect.TypeFor[anySchema]())
 	within(s, getPublicForm, s.getPublicForm, nil)
-	within(s, createResponse, s.createResponse, s.findAnswered)
-	within(s, updateResponse, s.updateResponse, s.findContinued)
+	within(s, createResponse, s.createResponse, s.findFormToAnswer)
+	within(s, updateResponse, s.updateResponse, s.findFormToContinue)
 }
 
-// answersSchema stands for answers in schemas.
+// answersSchema is the schema type of answers.
 type answersSchema struct{}
 
-// Schema returns the schema of answers: whatever the form's fields take.
+// Schema returns the schema of answers, whose members depend on the form's fields.
 func (answersSchema) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }
 
-// anySchema stands for any JSON value in schemas.
+// anySchema is the schema type of any JSON value.
 type anySchema struct{}
 
 // Schema returns the schema of any value.
 func (anySchema) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 
 var getPublicForm = Operation{
-	ID: "getPublicForm", Method: "GET", Path: "/forms/{formUUID}/public", Summary: "Get a form to fill in",
+	ID: "getPublicForm", Method: "GET", Path: "/forms/{formUUID}/public", Summary: "Get a form for filling in",
 	Access: publicForm, Errors: []int{400, 401, 404, 500},
-	Notes: "A form that takes no responses is shown to members only.",
+	Notes: "A form that accepts no responses is visible to members only.",
 }
 
 func (s *Server) getPublicForm(ctx context.Context, p *tenant.Project, in *formInput) (form.PublicForm, error) {
@@ -54,28 +54,30 @@ func (s *Server) getPublicForm(ctx context.Context, p *tenant.Project, in *formI
 }
 
 var createResponse = Operation{
-	ID: "createResponse", Method: "POST", Path: "/forms/{formUUID}/responses", Summary: "Fill in a form",
+	ID: "createResponse", Method: "POST", Path: "/forms/{formUUID}/responses", Summary: "Submit a form response",
 	Access: publicForm, Errors: []int{400, 401, 404, 409, 413, 422, 429, 500}, Grows: true,
-	Notes: "Every rule of every field is checked, unless the response is `partial`: then it is kept for 7 days, and `metadata.token` is the secret with which it goes on.\n\n" +
-		"A response with files is `multipart/form-data`: first the part `answers`, as JSON, then each file in a part named by its field's UUID. They go into the form's container, whose rules hold.",
+	Notes: "All rules of all fields are checked, unless the response is `partial`: then it is retained for 7 days, " +
+		"and `metadata.token` is the secret for continuing it.\n\nA response with files is `multipart/form-data`: " +
+		"first the part `answers`, as JSON, then each file in a part named by its field's UUID. Files are stored " +
+		"in the form's container, whose rules apply.",
 }
 
 type createResponseInput struct {
-	Attached
+	AttachedFiles
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
 	Body struct {
-		Answers form.Answers `json:"answers" doc:"By the field's UUID. Text for most types, numbers for number and rating, true or false for checkbox, a list of options for multiselect; null is no answer."`
-		Partial bool         `json:"partial,omitempty" doc:"Whether the response goes on later."`
+		Answers form.Answers `json:"answers" doc:"Answers by the field's UUID: text for most types, numbers for number and rating, true or false for checkbox, a list of options for multiselect; null is no answer."`
+		Partial bool         `json:"partial,omitempty" doc:"Whether the response will be continued."`
 		ProjectInBody
 	}
 }
 
-// receiptMetadata shows the secret of a partial response, once.
+// receiptMetadata has the secret of a partial response, which is shown once.
 type receiptMetadata struct {
-	Token string `json:"token,omitempty" doc:"The secret with which a partial response goes on, which is shown now and never again."`
+	Token string `json:"token,omitempty" doc:"Secret for continuing a partial response. It is shown only in this response."`
 }
 
-func (s *Server) findAnswered(ctx context.Context, p *tenant.Project, in *createResponseInput) error {
+func (s *Server) findFormToAnswer(ctx context.Context, p *tenant.Project, in *createResponseInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }
@@ -84,7 +86,7 @@ func (s *Server) createResponse(
 	ctx context.Context, p *tenant.Project, in *createResponseInput,
 ) (Answer[form.Receipt, receiptMetadata], error) {
 	var none Answer[form.Receipt, receiptMetadata]
-	if err := s.count(ctx, responsesByNetwork, responsesByForm, in.Form.String()); err != nil {
+	if err := s.countAttempt(ctx, responseNetworkLimit, responseFormLimit, in.Form.String()); err != nil {
 		return none, err
 	}
 
@@ -117,29 +119,30 @@ func receiptOf(r form.Receipt, token string) Answer[form.Receipt, receiptMetadat
 
 var updateResponse = Operation{
 	ID: "updateResponse", Method: "PUT",
-	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Go on with a partial response",
+	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Continue a partial response",
 	Access: publicForm, Errors: []int{400, 401, 404, 409, 422, 429, 500}, Grows: true,
-	Notes: "What the body does not name stays answered, null takes an answer back. Without `partial` the response is complete, and every rule of every field is checked.",
+	Notes: "Omitted answers stay unchanged; null removes an answer. Without `partial`, the response is completed, " +
+		"and all rules of all fields are checked.",
 }
 
 type updateResponseInput struct {
 	Form     uuid.UUID `path:"formUUID" format:"uuid"`
 	Response uuid.UUID `path:"responseUUID" format:"uuid"`
 	Body     struct {
-		Token   string       `json:"token" maxLength:"100" doc:"The secret from the answer that the response began with."`
-		Answers form.Answers `json:"answers,omitempty" doc:"As for a new response."`
-		Partial bool         `json:"partial,omitempty" doc:"Whether the response goes on later."`
+		Token   string       `json:"token" maxLength:"100" doc:"Secret from the creation of the response."`
+		Answers form.Answers `json:"answers,omitempty" doc:"Answers as for a new response."`
+		Partial bool         `json:"partial,omitempty" doc:"Whether the response will be continued."`
 		ProjectInBody
 	}
 }
 
-func (s *Server) findContinued(ctx context.Context, p *tenant.Project, in *updateResponseInput) error {
+func (s *Server) findFormToContinue(ctx context.Context, p *tenant.Project, in *updateResponseInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }
 
 func (s *Server) updateResponse(ctx context.Context, p *tenant.Project, in *updateResponseInput) (form.Receipt, error) {
-	if err := s.count(ctx, responsesByNetwork, responsesByForm, in.Form.String()); err != nil {
+	if err := s.countAttempt(ctx, responseNetworkLimit, responseFormLimit, in.Form.String()); err != nil {
 		return form.Receipt{}, err
 	}
 	return form.ContinueResponse(ctx, p, in.Form, in.Response, in.Body.Token, in.Body.Answers, !in.Body.Partial)

@@ -15,27 +15,28 @@ func (s *Server) registerTables() {
 	within(s, listTables, s.listTables, nil)
 	within(s, getTable, s.getTable, nil)
 	within(s, renameTable, s.renameTable, existingTable[renameTableInput])
-	within(s, listColumns, s.listColumns, nil)
-	within(s, createColumn, s.createColumn, s.findTableByName)
+	within(s, updateTable, s.updateTable, existingTable[updateTableInput])
+	within(s, duplicateTable, s.duplicateTable, existingTable[duplicateTableInput])
+	within(s, deleteTable, s.deleteTable, nil)
 }
 
-// tableMetadata names a table by its UUID, beside the specification's own members.
+// tableMetadata has the UUID of a table, which the specified Table lacks.
 type tableMetadata struct {
-	UUID uuid.UUID `json:"uuid" doc:"Stays the same when the table is renamed."`
+	UUID uuid.UUID `json:"uuid" doc:"Stable across renames of the table."`
 }
 
 type oneTable = Answer[schema.Table, tableMetadata]
 
-// detailedMetadata is what operations say of a table that are not the specification's.
+// detailedMetadata has the properties of a table that the specified Table lacks.
 type detailedMetadata struct {
-	UUID uuid.UUID `json:"uuid" doc:"Stays the same when the table is renamed."`
+	UUID uuid.UUID `json:"uuid" doc:"Stable across renames of the table."`
 	schema.TableDetails
 }
 
 type detailedTable = Answer[schema.Table, detailedMetadata]
 
-// detailed answers with a table, which err came with.
-func detailed(ctx context.Context, p *tenant.Project, t schema.Table, err error) (detailedTable, error) {
+// answerWithDetails responds with a table and its details, unless err is set.
+func answerWithDetails(ctx context.Context, p *tenant.Project, t schema.Table, err error) (detailedTable, error) {
 	if err != nil {
 		return detailedTable{}, err
 	}
@@ -50,8 +51,9 @@ func tableOf(p *tenant.Project, t schema.Table) oneTable {
 
 var createTable = Operation{
 	ID: "createTable", Method: "POST", Path: "/tables", Summary: "Create a table",
-	Access: project(platform.Developer), Errors: creating, Timeout: lasting,
-	Notes: "A new table is closed to the project's own users: row level security is on, and no policy exists.",
+	Access: project(platform.Developer), Errors: createErrors, Timeout: longTimeout,
+	Notes: "A new table is closed: row level security is on and no policy exists, so the project's users have no " +
+		"access.",
 }
 
 type createTableInput struct {
@@ -63,7 +65,7 @@ type createTableBody struct {
 	Schema      string                 `json:"schema,omitempty" default:"public"`
 	Columns     []schema.NewColumn     `json:"columns" minItems:"1" maxItems:"1600"`
 	Comment     string                 `json:"comment,omitempty" maxLength:"10000"`
-	Constraints []schema.NewConstraint `json:"constraints,omitempty" maxItems:"100" doc:"What is not of one column alone: keys of several, checks."`
+	Constraints []schema.NewConstraint `json:"constraints,omitempty" maxItems:"100" doc:"Constraints on several columns: keys, foreign keys, checks."`
 	ProjectInBody
 }
 
@@ -84,12 +86,12 @@ func (s *Server) createTable(ctx context.Context, p *tenant.Project, in *createT
 	t, err := schema.CreateTable(ctx, p.Owner(), schema.NewTable{Name: b.Name, Schema: b.Schema, Comment: b.Comment,
 		Columns: b.Columns, Constraints: b.Constraints})
 
-	return detailed(ctx, p, t, err)
+	return answerWithDetails(ctx, p, t, err)
 }
 
 var listTables = Operation{
 	ID: "listTables", Method: "GET", Path: "/tables", Summary: "List tables",
-	Access: project(platform.Viewer), Errors: specified,
+	Access: project(platform.Viewer), Errors: specifiedErrors,
 }
 
 type listTablesInput struct {
@@ -105,7 +107,7 @@ type tablesMetadata struct {
 func (s *Server) listTables(
 	ctx context.Context, p *tenant.Project, in *listTablesInput,
 ) (Answer[[]schema.Table, tablesMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	tables, total, err := schema.ListTables(ctx, p.Trusted(), page)
 	uuids := make(map[string]uuid.UUID, len(tables))
 	for _, t := range tables {
@@ -123,12 +125,12 @@ var getTable = Operation{
 }
 
 type tableInput struct {
-	Table string `path:"tableUUID" maxLength:"200" doc:"The table's full name, its id, or its UUID."`
+	Table string `path:"tableUUID" maxLength:"200" doc:"Full name, ID or UUID of the table."`
 }
 
 func (in *tableInput) table() string { return in.Table }
 
-// existingTable looks for the table that an operation's path names.
+// existingTable fails if the table in the path does not exist.
 func existingTable[I any, P interface {
 	*I
 	table() string
@@ -139,13 +141,13 @@ func existingTable[I any, P interface {
 
 func (s *Server) getTable(ctx context.Context, p *tenant.Project, in *tableInput) (detailedTable, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
-	return detailed(ctx, p, t, err)
+	return answerWithDetails(ctx, p, t, err)
 }
 
 var renameTable = Operation{
 	ID: "renameTable", Method: "PUT", Path: "/tables/{tableUUID}/rename", Summary: "Rename a table",
-	Access: project(platform.Developer), Errors: specifiedWithBody, Timeout: lasting,
-	Notes: "The table stays in its schema, and keeps its id and UUID.",
+	Access: project(platform.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout,
+	Notes: "The table stays in its schema and keeps its ID and UUID.",
 }
 
 type renameTableInput struct {
@@ -161,113 +163,91 @@ func (s *Server) renameTable(ctx context.Context, p *tenant.Project, in *renameT
 	return tableOf(p, t), err
 }
 
-type tableNameInput struct {
-	Table string `path:"fullTableName" maxLength:"200" doc:"schema.table, or table for public.table."`
+var updateTable = Operation{
+	ID: "updateTable", Method: "PUT",
+	Path: "/tables/{tableUUID}", Summary: "Update a table",
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Notes: "Changes the comment or row level security. Switching row level security off needs `confirm`: all rows " +
+		"become accessible to all roles with privileges on the table. renameTable changes the name.",
 }
 
-var listColumns = Operation{
-	ID: "listColumns", Method: "GET", Path: "/tables/{fullTableName}/columns", Summary: "List a table's columns",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
-}
-
-type commentsMetadata struct {
-	Comments map[string]string `json:"comments" doc:"What is said of the columns, by their names."`
-}
-
-func (s *Server) listColumns(
-	ctx context.Context, p *tenant.Project, in *tableNameInput,
-) (Answer[[]schema.Column, commentsMetadata], error) {
-	columns, err := schema.ListColumns(ctx, p.Trusted(), in.Table)
-	if err != nil {
-		return Answer[[]schema.Column, commentsMetadata]{}, err
-	}
-
-	comments, err := schema.ColumnComments(ctx, p.Trusted(), in.Table)
-	return Answer[[]schema.Column, commentsMetadata]{Content: columns, Metadata: commentsMetadata{comments}}, err
-}
-
-var createColumn = Operation{
-	ID: "createColumn", Method: "POST", Path: "/tables/{fullTableName}/columns", Summary: "Create a column",
-	Access: project(platform.Developer), Errors: specifiedWithBody, Timeout: lasting, Grows: true,
-	Notes: "Takes one column, or several as `columns`, which are created all or none. The content is the first one, `metadata.columns` all of them. Members may be spelt in snake_case too.",
-}
-
-type createColumnInput struct {
-	tableNameInput
-	Body createColumnBody
-}
-
-type createColumnBody struct {
-	Columns []schema.NewColumn `json:"columns" minItems:"1" maxItems:"1600"`
-	ProjectInBody
-}
-
-// normalize makes one column a list of one.
-func (b *createColumnBody) normalize(v any) (any, string) {
-	object, ok := v.(map[string]any)
-	if !ok {
-		return v, ""
-	}
-
-	if columns, ok := object["columns"]; ok {
-		for _, c := range asArray(columns) {
-			camelCase(c)
-		}
-		return object, ""
-	}
-
-	camelCase(object)
-	normal := map[string]any{"columns": []any{object}}
-	if id, ok := object["projectUUID"]; ok {
-		normal["projectUUID"] = id
-	}
-
-	return normal, "columns.0."
-}
-
-type columnsMetadata struct {
-	Columns []schema.Column `json:"columns"`
-}
-
-func (s *Server) findTableByName(ctx context.Context, p *tenant.Project, in *createColumnInput) error {
-	_, err := schema.ListColumns(ctx, p.Trusted(), in.Table)
-	return err
-}
-
-func (s *Server) createColumn(
-	ctx context.Context, p *tenant.Project, in *createColumnInput,
-) (Answer[schema.Column, columnsMetadata], error) {
-	columns, err := schema.CreateColumns(ctx, p.Owner(), in.Table, in.Body.Columns)
-	if err != nil {
-		return Answer[schema.Column, columnsMetadata]{}, err
-	}
-
-	return Answer[schema.Column, columnsMetadata]{Content: columns[0], Metadata: columnsMetadata{columns}}, nil
-}
-
-// snakeNames are the members of a column that have a second spelling.
-var snakeNames = map[string]string{"not_null": "notNull", "default_value": "defaultValue",
-	"reference_table": "referenceTable", "reference_column": "referenceColumn"}
-
-// camelCase spells the members of a column the way the Column resource does. Where both spellings
-// are given, the resource's own counts.
-func camelCase(column any) {
-	object, ok := column.(map[string]any)
-	if !ok {
-		return
-	}
-
-	for snake, camel := range snakeNames {
-		if v, ok := object[snake]; ok {
-			if _, both := object[camel]; !both {
-				object[camel] = v
-			}
-			delete(object, snake)
-		}
+type updateTableInput struct {
+	tableInput
+	Body struct {
+		Comment          *string `json:"comment,omitempty" maxLength:"10000" doc:"Empty removes the comment."`
+		RowLevelSecurity *bool   `json:"row_level_security,omitempty"`
+		Confirm          bool    `json:"confirm,omitempty"`
+		ProjectInBody
 	}
 }
 
-func asArray(v any) []any {
-	array, _ := v.([]any)
-	return array
+func (s *Server) updateTable(ctx context.Context, p *tenant.Project, in *updateTableInput) (detailedTable, error) {
+	b := in.Body
+	if b.Comment == nil && b.RowLevelSecurity == nil {
+		return detailedTable{}, errNothingToChange("required")
+	}
+
+	t, err := schema.UpdateTable(ctx, p.Owner(), p.UUID, in.Table, schema.TableUpdate{Comment: b.Comment,
+		RowLevelSecurity: b.RowLevelSecurity, Confirm: b.Confirm})
+	return answerWithDetails(ctx, p, t, err)
+}
+
+var duplicateTable = Operation{
+	ID: "duplicateTable", Method: "POST", Path: "/tables/{tableUUID}/duplicate", Summary: "Duplicate a table",
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: true,
+	Notes: "The new table has the columns, defaults, constraints, indexes and comments of the original, its own " +
+		"sequences, and the rows if requested. It is closed: policies, grants and triggers are not copied.",
+}
+
+type duplicateTableInput struct {
+	tableInput
+	Body struct {
+		Name     string `json:"name"`
+		WithRows bool   `json:"with_rows,omitempty"`
+		ProjectInBody
+	}
+}
+
+func (s *Server) duplicateTable(
+	ctx context.Context, p *tenant.Project, in *duplicateTableInput,
+) (detailedTable, error) {
+	t, err := schema.DuplicateTable(ctx, p.Owner(), p.UUID, in.Table, in.Body.Name, in.Body.WithRows)
+	return answerWithDetails(ctx, p, t, err)
+}
+
+var deleteTable = Operation{
+	ID: "deleteTable", Method: "DELETE", Path: "/tables/{tableUUID}", Summary: "Delete a table",
+	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout, Destructive: true,
+	Notes: "A table with dependents is not deleted, and `metadata.dependents` lists them, unless `cascade` is true.",
+}
+
+// CascadeQuery is embedded in the input of a deletion that may delete dependents.
+type CascadeQuery struct {
+	Cascade string `query:"cascade" enum:"true,false" default:"false" doc:"Whether to delete dependents too."`
+}
+
+func (q CascadeQuery) cascade() bool { return q.Cascade == "true" }
+
+type deleteTableInput struct {
+	tableInput
+	CascadeQuery
+}
+
+// deletedMetadata lists the dependents that were deleted too.
+type deletedMetadata struct {
+	Deleted []schema.Dependent `json:"deleted" nullable:"false" doc:"Dependents that were deleted too."`
+}
+
+type deletedTableMetadata struct {
+	UUID    uuid.UUID          `json:"uuid"`
+	Deleted []schema.Dependent `json:"deleted" nullable:"false" doc:"Dependents that were deleted too."`
+}
+
+func (s *Server) deleteTable(
+	ctx context.Context, p *tenant.Project, in *deleteTableInput,
+) (Answer[schema.Table, deletedTableMetadata], error) {
+	t, deleted, err := schema.DeleteTable(ctx, p.Owner(), p.UUID, in.Table, in.cascade())
+	return Answer[schema.Table, deletedTableMetadata]{
+		Content: t, Metadata: deletedTableMetadata{schema.TableUUID(p.UUID, t.ID), deleted},
+	}, err
 }

@@ -17,24 +17,25 @@ func (s *Server) registerTokens() {
 	open(s, deleteToken, s.deleteToken)
 }
 
-// tokenMetadata shows a new token, once.
+// tokenMetadata has a new token, which is shown once.
 type tokenMetadata struct {
-	Token string `json:"token" doc:"The token itself, which is shown now and never again."`
+	Token string `json:"token" doc:"The token. It is shown only in this response."`
 }
 
 var createToken = Operation{
 	ID: "createToken", Method: "POST", Path: "/tokens", Summary: "Create a personal access token",
 	Access: signedIn, Errors: []int{400, 401, 409, 422, 500},
-	Notes: "It goes where an access token goes, `Authorization: Bearer socle_pat_…`, and may do what both its own role and yours allow; where projects are named, in these alone. " +
-		"It never opens what concerns your account: password, address, sessions, tokens, second factor, deletion.",
+	Notes: "Use it as an access token: `Authorization: Bearer socle_pat_…`. It permits what both its own role and " +
+		"the user's role permit; if it names projects, in these projects only. It never grants access to the " +
+		"user's account: password, address, sessions, tokens, second factor, deletion.",
 }
 
 type createTokenInput struct {
 	Body struct {
 		Name         string      `json:"name" minLength:"1" maxLength:"100"`
-		RoleID       int         `json:"role_id" minimum:"1" maximum:"5" doc:"What it may do at most: 1 administrator, 2 owner, 3 admin, 4 developer, 5 viewer."`
-		ExpiresAt    string      `json:"expires_at" format:"date-time" maxLength:"40" doc:"At most a year from now."`
-		ProjectUUIDs []uuid.UUID `json:"project_uuids,omitempty" minItems:"1" maxItems:"100" doc:"The only projects that it opens; all of yours if absent."`
+		RoleID       int         `json:"role_id" minimum:"1" maximum:"5" doc:"Maximum role: 1 administrator, 2 owner, 3 admin, 4 developer, 5 viewer."`
+		ExpiresAt    string      `json:"expires_at" format:"date-time" maxLength:"40" doc:"Expiration time, at most one year from now."`
+		ProjectUUIDs []uuid.UUID `json:"project_uuids,omitempty" minItems:"1" maxItems:"100" doc:"Projects that the token is limited to. Default: all of the user's."`
 	}
 }
 
@@ -42,14 +43,14 @@ func (s *Server) createToken(ctx context.Context, in *createTokenInput) (Answer[
 	expires, err := time.Parse(time.RFC3339, in.Body.ExpiresAt)
 	if err != nil {
 		return Answer[platform.Token, tokenMetadata]{}, fault.OnField(fault.Unprocessable, "expires_at",
-			"invalid_format", "must be a time as in 2026-11-21T05:20:00Z")
+			"invalid_format", "must be an RFC 3339 time such as 2026-11-21T05:20:00Z")
 	}
 
-	made, text, err := s.platform.CreateToken(ctx, caller(ctx).User, platform.NewToken{Name: in.Body.Name,
+	created, text, err := s.platform.CreateToken(ctx, caller(ctx).User, platform.NewToken{Name: in.Body.Name,
 		Role:     platform.Role(in.Body.RoleID),
 		Projects: in.Body.ProjectUUIDs, ExpiresAt: expires})
 	return Answer[platform.Token, tokenMetadata]{
-		Content:  made,
+		Content:  created,
 		Metadata: tokenMetadata{text},
 		Header:   http.Header{"Cache-Control": {"no-store"}},
 	}, err
@@ -57,7 +58,7 @@ func (s *Server) createToken(ctx context.Context, in *createTokenInput) (Answer[
 
 var listTokens = Operation{
 	ID: "listTokens", Method: "GET", Path: "/tokens", Summary: "List your personal access tokens",
-	Access: signedIn, Errors: specified,
+	Access: signedIn, Errors: specifiedErrors,
 }
 
 type listTokensInput struct {
@@ -66,7 +67,7 @@ type listTokensInput struct {
 }
 
 func (s *Server) listTokens(ctx context.Context, in *listTokensInput) (Answer[[]platform.Token, PageMetadata], error) {
-	page := in.by(in.Sort)
+	page := in.page(in.Sort)
 	tokens, total, err := s.platform.ListTokens(ctx, caller(ctx).User, page)
 	return listOf(tokens, page, total), err
 }

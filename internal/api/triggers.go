@@ -17,7 +17,7 @@ func (s *Server) registerTriggers() {
 
 var createTrigger = Operation{
 	ID: "createTrigger", Method: "POST", Path: "/tables/{tableUUID}/triggers", Summary: "Create a trigger",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: lasting,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
 }
 
 type createTriggerInput struct {
@@ -26,14 +26,14 @@ type createTriggerInput struct {
 		Name              string   `json:"name"`
 		Timing            string   `json:"timing" enum:"before,after"`
 		Events            []string `json:"events" minItems:"1" maxItems:"4" enum:"insert,update,delete,truncate"`
-		Level             string   `json:"level,omitempty" enum:"row,statement" doc:"Row if it is not given; truncate is for statement only."`
-		Columns           []string `json:"columns,omitempty" maxItems:"1600" doc:"Fire for an update of these only."`
-		Function          string   `json:"function" doc:"A function without parameters that returns trigger: schema.name, or name for public.name."`
-		Arguments         []string `json:"arguments,omitempty" maxItems:"32" maxLength:"1000" doc:"Texts that the function finds in TG_ARGV."`
-		When              string   `json:"when,omitempty" maxLength:"10000" doc:"A condition in SQL on old and new, as far as all events have them; it fires only where it is true."`
-		Constraint        bool     `json:"constraint,omitempty" doc:"Make a constraint of it, which can be deferrable. For after and each row only."`
-		Deferrable        bool     `json:"deferrable,omitempty" doc:"For a constraint: SET CONSTRAINTS can put it off until the transaction's end."`
-		InitiallyDeferred bool     `json:"initially_deferred,omitempty" doc:"For a deferrable one: it is put off unless told otherwise."`
+		Level             string   `json:"level,omitempty" enum:"row,statement" doc:"Default: row. truncate requires statement."`
+		Columns           []string `json:"columns,omitempty" maxItems:"1600" doc:"Fire only on updates of these columns."`
+		Function          string   `json:"function" doc:"Trigger function without parameters: schema.name, or name for public.name."`
+		Arguments         []string `json:"arguments,omitempty" maxItems:"32" maxLength:"1000" doc:"Arguments of the function, in TG_ARGV."`
+		When              string   `json:"when,omitempty" maxLength:"10000" doc:"SQL condition on old and new, as far as all events have them; the trigger fires only if it is true."`
+		Constraint        bool     `json:"constraint,omitempty" doc:"Create a constraint trigger, which can be deferrable. Requires after and row."`
+		Deferrable        bool     `json:"deferrable,omitempty" doc:"Whether SET CONSTRAINTS can defer a constraint trigger to the end of the transaction."`
+		InitiallyDeferred bool     `json:"initially_deferred,omitempty" doc:"Whether a deferrable trigger is deferred by default."`
 		ProjectInBody
 	}
 }
@@ -63,8 +63,8 @@ func (s *Server) listTriggers(ctx context.Context, p *tenant.Project, in *tableI
 
 var updateTrigger = Operation{
 	ID: "updateTrigger", Method: "PUT",
-	Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Switch a trigger on or off",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: lasting,
+	Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Enable or disable a trigger",
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
 }
 
 type triggerInput struct {
@@ -92,11 +92,11 @@ func (s *Server) updateTrigger(ctx context.Context, p *tenant.Project, in *updat
 var deleteTrigger = Operation{
 	ID: "deleteTrigger", Method: "DELETE",
 	Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Delete a trigger",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: lasting,
-	Notes: "Its function stays.",
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: longTimeout,
+	Notes: "The trigger's function remains.",
 }
 
-// triggerName is what is left of a deleted trigger.
+// triggerName identifies a deleted trigger.
 type triggerName struct {
 	Name string `json:"name"`
 }

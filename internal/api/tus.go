@@ -15,9 +15,10 @@ import (
 	"socle/internal/tenant"
 )
 
-// Resumable uploads by the tus protocol, version 1.0, with the extensions creation (the length said later included), termination, expiration, checksum and
-// concatenation. A file has the rules of any other; its
-// name and type are filename and filetype of Upload-Metadata. Answers are tus's, failures are envelopes.
+// Resumable uploads by the tus protocol 1.0, with the extensions creation (including deferred
+// length), termination, expiration, checksum and concatenation. The rules for files apply.
+// Upload-Metadata has the file's name as filename and its type as filetype. Success responses
+// follow tus; failures are envelopes.
 
 const (
 	tusVersion = "1.0.0"
@@ -40,7 +41,8 @@ func (s *Server) registerTus() {
 			h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
 			h.Set("Access-Control-Allow-Methods", "POST, HEAD, PATCH, DELETE")
 			h.Set("Access-Control-Allow-Headers",
-				"Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Concat, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-Project")
+				"Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Concat, Upload-Defer-Length, "+
+					"Upload-Length, Upload-Metadata, Upload-Offset, X-Project")
 			h.Set("Access-Control-Max-Age", "86400")
 			w.WriteHeader(http.StatusNoContent)
 		})
@@ -49,14 +51,15 @@ func (s *Server) registerTus() {
 
 func tusHeaders(h http.Header) {
 	h.Set("Tus-Resumable", tusVersion)
-	h.Set("Tus-Version", tusVersion) // who speaks another one has to be told
+	h.Set("Tus-Version", tusVersion) // tells clients of other versions the supported one
 	h.Set("Cache-Control", "no-store")
-	h.Set("Access-Control-Allow-Origin", "*") // a token is in the request itself, never in a cookie
+	h.Set("Access-Control-Allow-Origin", "*") // requests carry a token, never a cookie
 	h.Set("Access-Control-Expose-Headers",
-		"Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Concat, Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id")
+		"Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Concat, "+
+			"Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id")
 }
 
-// TusVersion is embedded in the input of a request of the protocol.
+// TusVersion is embedded in the input of a tus request.
 type TusVersion struct {
 	Version string `header:"Tus-Resumable"`
 }
@@ -68,14 +71,14 @@ func (v TusVersion) check() error {
 	return nil
 }
 
-// tusAnswer is an answer without a body.
+// tusAnswer is a response without a body.
 type tusAnswer struct {
 	status   int
 	upload   object.Resumable
 	location string
 }
 
-// ServeHTTP writes the answer.
+// ServeHTTP writes the response.
 func (a tusAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	h, u := w.Header(), a.upload
 	if u.UUID != uuid.Nil {
@@ -130,61 +133,65 @@ func (s *Server) createTusUpload(ctx context.Context, p *tenant.Project, in *cre
 
 	if concat.Of != nil && (in.Length >= 0 || in.Deferred != "") {
 		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "not_applicable",
-			"follows from the uploads that the file is made of")
+			"must be omitted for a concatenation")
 	}
 	if concat.Of == nil && (in.Length < 0) != (in.Deferred == "1") {
 		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "required",
-			"is required unless Upload-Defer-Length is 1, and then not taken")
+			"is required unless Upload-Defer-Length is 1, and must be omitted then")
 	}
 
-	about, err := tusMetadata(in.Metadata)
+	metadata, err := tusMetadata(in.Metadata)
 	if err != nil {
 		return tusAnswer{}, err
 	}
 
-	most, err := s.mostBytes(ctx)
+	maxBytes, err := s.maxFileBytes(ctx)
 	if err != nil {
 		return tusAnswer{}, err
 	}
 
 	u, err := object.CreateResumable(ctx, p, in.Container, object.NewFile{
-		FullFileName: about["filename"],
-		MimeType:     about["filetype"],
+		FullFileName: metadata["filename"],
+		MimeType:     metadata["filetype"],
 		Length:       int64(in.Length),
-		Most:         most,
+		Most:         maxBytes,
 	}, concat)
-	if err == nil {
-		// an empty file has arrived, and one that is made of partial uploads
-		err = object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u)
+	if err != nil {
+		return tusAnswer{}, err
 	}
 
-	if err == nil && concat.Of != nil {
+	// An empty file is complete, and so is one concatenated from partial uploads.
+	if err := object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u); err != nil {
+		return tusAnswer{}, err
+	}
+
+	if concat.Of != nil {
 		s.jobs.Discard(ctx, p.UUID)
 	}
 
 	return tusAnswer{
 		http.StatusCreated, u, s.publicURL + "/containers/" + in.Container.String() + "/tus/" + u.UUID.String(),
-	}, err
+	}, nil
 }
 
-// tusMetadata reads the pairs of a key and a value in base64.
+// tusMetadata parses pairs of a key and a base64 value.
 func tusMetadata(header string) (map[string]string, error) {
-	about := map[string]string{}
+	metadata := map[string]string{}
 	for pair := range strings.SplitSeq(header, ",") {
 		key, value, _ := strings.Cut(strings.TrimSpace(pair), " ")
 		text, err := base64.StdEncoding.DecodeString(value)
 		if err != nil {
 			return nil, fault.OnField(fault.Invalid, "Upload-Metadata", "invalid_format",
-				"must be pairs of a key and a value in base64")
+				"must be pairs of a key and a base64 value")
 		}
 
-		about[key] = string(text)
+		metadata[key] = string(text)
 	}
 
-	return about, nil
+	return metadata, nil
 }
 
-// tusMetadataOf writes what is kept of the pairs: those that mean something here.
+// tusMetadataOf formats the stored pairs, which are those with a meaning here.
 func tusMetadataOf(u object.Resumable) string {
 	text := "filename " + base64.StdEncoding.EncodeToString([]byte(u.FullFileName))
 	if u.MimeType != "" {
@@ -211,15 +218,20 @@ func (s *Server) getTusUpload(ctx context.Context, p *tenant.Project, in *tusInp
 	}
 
 	u, err := object.GetResumable(ctx, p, in.Container, in.Upload)
-	if err == nil { // that all bytes are there means to a client that the file is
-		err = object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u)
+	if err != nil {
+		return tusAnswer{}, err
 	}
 
-	if err == nil && u.Finished() {
+	// Clients take the full offset as proof that the file exists.
+	if err := object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u); err != nil {
+		return tusAnswer{}, err
+	}
+
+	if u.Finished() {
 		s.jobs.Discard(ctx, p.UUID)
 	}
 
-	return tusAnswer{status: http.StatusOK, upload: u}, err
+	return tusAnswer{status: http.StatusOK, upload: u}, nil
 }
 
 var appendTusUpload = Operation{
@@ -234,7 +246,7 @@ type appendTusUploadInput struct {
 	Offset   int    `header:"Upload-Offset" required:"true" minimum:"0"`
 	Length   int    `header:"Upload-Length" minimum:"0" default:"-1"`
 	Checksum string `header:"Upload-Checksum"`
-	Sent
+	RawBody
 }
 
 func (s *Server) appendTusUpload(ctx context.Context, p *tenant.Project, in *appendTusUploadInput) (tusAnswer, error) {

@@ -15,9 +15,10 @@ func (s *Server) registerTypes() { within(s, getTypes, s.getTypes, nil) }
 
 var getTypes = Operation{
 	ID: "getTypes", Method: "GET",
-	Path: "/projects/{projectUUID}/types", Summary: "Get the types of a project's tables, views and functions",
+	Path: "/projects/{projectUUID}/types", Summary: "Get a project's type definitions",
 	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "Source text for a client library: `createClient<Database>(…)` of @supabase/supabase-js knows from it what each table has. `socle gen types` prints it.",
+	Notes: "TypeScript source of the tables, views and functions for client libraries, such as " +
+		"`createClient<Database>(…)` of @supabase/supabase-js. `socle gen types` prints it.",
 }
 
 type getTypesInput struct {

@@ -13,31 +13,31 @@ import (
 )
 
 const (
-	uploadLull = 60 * time.Second // for the client to take the next piece of an answer
-	mostParts  = 10
-	mostName   = 4 << 10  // bytes of a name's part; how long a name may be is the file's own rule
-	mostHeads  = 64 << 10 // bytes of all that is not the file, once before it and once behind
-	unbounded  = -1
-	pieceSize  = 64 << 10 // bytes of a body that are read at a time
+	clientWriteTimeout = 60 * time.Second // for the client to accept one piece of a response
+	maxParts           = 10
+	maxNameBytes       = 4 << 10  // bytes of the part with the file name; the file's rules limit the name itself
+	maxFormOverhead    = 64 << 10 // bytes of everything except the file, once before and once after it
+	unlimited          = -1
+	readBufferSize     = 64 << 10 // read size of bodies, in bytes
 )
 
-// Upload is embedded in the input of an operation that takes a file as multipart/form-data, which its handler
-// reads as it arrives.
+// Upload is embedded in the input of an operation that takes a file as multipart/form-data. The
+// handler reads the file while it arrives.
 type Upload struct {
-	parts *multipart.Reader
-	body  *arriving
-	part  *multipart.Part // the file's, once open has found it
-	end   error           // how the body ended; nil before that
-	scale scale
+	parts   *multipart.Reader
+	body    *pacedBody
+	part    *multipart.Part // of the file, set by open
+	readErr error           // final result of Read; nil before the end
+	digest  bodyDigest
 }
 
-// begin takes the body of a request, and reads none of it.
+// begin prepares the body and reads none of it.
 func (u *Upload) begin(w http.ResponseWriter, r *http.Request) error {
-	u.body = newArriving(w, r, mostHeads)
-	r.Body = struct { // the multipart reader would read 4 KiB at a time
+	u.body = newPacedBody(w, r, maxFormOverhead)
+	r.Body = struct { // multipart.Reader would read 4 KiB at a time
 		io.Reader
 		io.Closer
-	}{bufio.NewReaderSize(u.body, pieceSize), u.body}
+	}{bufio.NewReaderSize(u.body, readBufferSize), u.body}
 
 	var err error
 	if u.parts, err = r.MultipartReader(); err != nil {
@@ -48,27 +48,28 @@ func (u *Upload) begin(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// open reads the body up to its file. It returns the name and the media type that the client gives to the file.
+// open reads the body up to its file. It returns the file name and the media type that the client
+// sent.
 func (u *Upload) open() (name, mimeType string, err error) {
 	named := false
-	for range mostParts {
+	for range maxParts {
 		part, err := u.parts.NextRawPart()
 		if err == io.EOF {
 			return "", "", fault.OnField(fault.Unprocessable, "file", "required", "is required")
 		}
 		if err != nil {
-			return "", "", broken(err)
+			return "", "", malformedMultipart(err)
 		}
 
 		switch part.FormName() {
 		case "full_file_name":
 			if named {
-				return "", "", outOfOrder("full_file_name")
+				return "", "", errOutOfOrder("full_file_name")
 			}
 
-			text, err := io.ReadAll(io.LimitReader(part, mostName))
+			text, err := io.ReadAll(io.LimitReader(part, maxNameBytes))
 			if err != nil {
-				return "", "", broken(err)
+				return "", "", malformedMultipart(err)
 			}
 
 			name, named = string(text), true
@@ -77,115 +78,120 @@ func (u *Upload) open() (name, mimeType string, err error) {
 				name = part.FileName() // without folders
 			}
 
-			u.part, u.body.left = part, unbounded // how large the file may be is the container's rule
+			u.part, u.body.remaining = part, unlimited // the container limits the size of the file
 			mimeType = part.Header.Get("Content-Type")
-			u.scale.names(name, mimeType)
+			u.digest.writeNames(name, mimeType)
 
 			return name, mimeType, nil
 		}
 	}
 
-	return "", "", tooManyParts()
+	return "", "", errTooManyParts()
 }
 
-// Read reads the file, and at its end the rest of the body: only a body that is whole makes a file.
+// Read reads the file and, at its end, the rest of the body: a truncated body must not create a
+// file.
 func (u *Upload) Read(b []byte) (int, error) {
-	if u.end != nil {
-		return 0, u.end
+	if u.readErr != nil {
+		return 0, u.readErr
 	}
 
 	n, err := u.part.Read(b)
-	u.scale.bytes(b[:n])
+	u.digest.writeBytes(b[:n])
 
 	switch {
 	case err == io.EOF:
-		u.end = u.rest()
+		u.readErr = u.readTrailer()
 	case err != nil:
-		u.end = broken(err)
+		u.readErr = malformedMultipart(err)
 	}
 
-	return n, u.end
+	return n, u.readErr
 }
 
-// rest reads what comes behind the file. It returns io.EOF if that is as it should be.
-func (u *Upload) rest() error {
-	u.body.left = mostHeads
+// readTrailer reads the parts after the file. It returns io.EOF if the body is valid.
+func (u *Upload) readTrailer() error {
+	u.body.remaining = maxFormOverhead
 
-	for range mostParts {
+	for range maxParts {
 		part, err := u.parts.NextRawPart()
 		if err == io.EOF {
 			return io.EOF
 		}
 		if err != nil {
-			return broken(err)
+			return malformedMultipart(err)
 		}
 
 		if name := part.FormName(); name == "full_file_name" || name == "file" {
-			return outOfOrder(name)
+			return errOutOfOrder(name)
 		}
 	}
 
-	return tooManyParts()
+	return errTooManyParts()
 }
 
-func outOfOrder(part string) error {
+func errOutOfOrder(part string) error {
 	return fault.OnField(fault.Unprocessable, part, "out_of_order", "must come once, full_file_name before file")
 }
 
-func tooManyParts() error {
+func errTooManyParts() error {
 	return fault.New(fault.Invalid, "the body has too many parts").WithCode("malformed_multipart")
 }
 
-// broken says that a multipart body can't be read to its end.
-func broken(err error) error {
+// malformedMultipart returns the failure of a truncated or malformed multipart body.
+func malformedMultipart(err error) error {
 	if errors.Is(err, httpx.ErrTooSlow) {
-		return tooSlow(err)
+		return errTooSlow(err)
 	}
 
-	return fault.New(fault.Invalid, "the body is not whole, or no multipart/form-data").
+	return fault.New(fault.Invalid, "the body is truncated or not valid multipart/form-data").
 		WithCode("malformed_multipart").Because(err)
 }
 
-// incomplete says that a body that is the file itself can't be read to its end.
-func incomplete(err error) error {
+// incompleteBody returns the failure of a truncated raw body.
+func incompleteBody(err error) error {
 	if errors.Is(err, httpx.ErrTooSlow) {
-		return tooSlow(err)
+		return errTooSlow(err)
 	}
-	return fault.New(fault.Invalid, "the body did not arrive").WithCode("incomplete_body").Because(err)
+	return fault.New(fault.Invalid, "the body is incomplete").WithCode("incomplete_body").Because(err)
 }
 
-func tooSlow(err error) error {
+func errTooSlow(err error) error {
 	return fault.New(fault.TooSlow, "the body arrives too slowly").Because(err)
 }
 
-// arriving is a body that is read for as long as it arrives at the least rate. The multipart reader would keep heads of
-// megabytes; what stands beside the file is bounded here.
-type arriving struct {
+// pacedBody is a body that must arrive at a minimum rate. It also limits the bytes beside the file,
+// since the multipart reader accepts headers of several megabytes.
+type pacedBody struct {
 	*httpx.PacedReader
-	control *http.ResponseController
-	left    int // bytes that may still come, or unbounded
+	control   *http.ResponseController
+	remaining int // remaining bytes, or unlimited
 }
 
-// newArriving returns the body of a request, which it replaces.
-func newArriving(w http.ResponseWriter, r *http.Request, left int) *arriving {
-	a := &arriving{PacedReader: httpx.NewPacedReader(w, r), control: http.NewResponseController(w), left: left}
+// newPacedBody wraps the body of a request and replaces it.
+func newPacedBody(w http.ResponseWriter, r *http.Request, remaining int) *pacedBody {
+	a := &pacedBody{
+		PacedReader: httpx.NewPacedReader(w, r),
+		control:     http.NewResponseController(w),
+		remaining:   remaining,
+	}
 	r.Body = a
 
 	return a
 }
 
-func (a *arriving) Read(b []byte) (int, error) {
-	if a.left == 0 {
-		return 0, errors.New("too many bytes beside the file")
+func (a *pacedBody) Read(b []byte) (int, error) {
+	if a.remaining == 0 {
+		return 0, errors.New("form overhead too large")
 	}
 
-	if a.left > 0 {
-		b = b[:min(len(b), a.left)]
+	if a.remaining > 0 {
+		b = b[:min(len(b), a.remaining)]
 	}
 
 	n, err := a.PacedReader.Read(b)
-	if a.left > 0 {
-		a.left -= n
+	if a.remaining > 0 {
+		a.remaining -= n
 	}
 
 	return n, err

@@ -17,13 +17,14 @@ import (
 
 var errPanic = errors.New("panic")
 
-// Limits of sign-up and log-in. Successful log-ins don't count. Failures of others lock an account for one
-// window at most, and never for networks that it was used from before.
+// Limits of sign-ups and log-ins. Successful log-ins do not count. Failures from unknown networks
+// lock an account for at most one window, and never for networks from which its user logged in
+// before.
 var (
-	signUpsByAddress = platform.Limit{Name: "sign-up address", Most: 60, Window: time.Minute}
-	signUpsByAccount = platform.Limit{Name: "sign-up account", Most: 30, Window: 10 * time.Minute}
-	logInsByAddress  = platform.Limit{Name: "log-in address", Most: 20, Window: 5 * time.Minute}
-	logInsByAccount  = platform.GuessLimit{
+	signUpNetworkLimit = platform.Limit{Name: "sign-up address", Most: 60, Window: time.Minute}
+	signUpAccountLimit = platform.Limit{Name: "sign-up account", Most: 30, Window: 10 * time.Minute}
+	logInNetworkLimit  = platform.Limit{Name: "log-in address", Most: 20, Window: 5 * time.Minute}
+	logInAccountLimit  = platform.GuessLimit{
 		Network:   platform.Limit{Name: "log-in network", Most: 10, Window: 5 * time.Minute},
 		Strangers: platform.Limit{Name: "log-in account", Most: 20, Window: 5 * time.Minute},
 	}
@@ -38,10 +39,11 @@ func (s *Server) registerUsers() {
 
 var createUser = Operation{
 	ID: "createUser", Method: "POST", Path: "/users", Summary: "Create a user",
-	Access: whoever, Errors: []int{400, 429, 500},
-	Notes: "The user gets an organization of their own, and is signed in. The first user of an instance becomes its administrator if the request comes straight from the " +
-		"machine that it runs on, or carries the set-up token that the server printed. " +
-		"Where sign-up is closed, only that user, those whom an administrator makes, with a bearer token, and those who are invited are taken.",
+	Access: optionalUser, Errors: []int{400, 429, 500},
+	Notes: "Creates a personal organization for the user and signs the user in. The first user of an instance " +
+		"becomes its administrator if the request comes directly from the machine that runs the server, or carries " +
+		"the set-up token that the server printed. If sign-up is closed, only that user, invited users, and users " +
+		"created by an administrator with a bearer token are accepted.",
 }
 
 type createUserInput struct {
@@ -52,29 +54,30 @@ type createUserInput struct {
 		Bio        string `json:"bio,omitempty" maxLength:"500"`
 		SetupToken string `json:"setup_token,omitempty" maxLength:"100"`
 
-		InvitationToken string `json:"invitation_token,omitempty" maxLength:"200" doc:"From the link in an invitation to this address."`
+		InvitationToken string `json:"invitation_token,omitempty" maxLength:"200" doc:"Token from the link in an invitation to this address."`
 	}
 }
 
 func (s *Server) createUser(ctx context.Context, in *createUserInput) (signedInUser, error) {
-	claim := s.mayClaim(ctx, in.Body.SetupToken)
+	claim := s.mayClaimInstance(ctx, in.Body.SetupToken)
 
-	invitation, err := s.invitation(ctx, in.Body.InvitationToken, in.Body.Email)
+	invitation, err := s.invitationLink(ctx, in.Body.InvitationToken, in.Body.Email)
 	if err != nil {
 		return signedInUser{}, err
 	}
 
-	if err := s.maySignUp(ctx, claim, invitation); err != nil {
+	if err := s.checkSignUpOpen(ctx, claim, invitation); err != nil {
 		return signedInUser{}, err
 	}
-	if err := s.count(ctx, signUpsByAddress, signUpsByAccount, platform.EmailKey(in.Body.Email)); err != nil {
+	if err := s.countAttempt(ctx, signUpNetworkLimit, signUpAccountLimit,
+		platform.EmailKey(in.Body.Email)); err != nil {
 		return signedInUser{}, err
 	}
 
 	username, usernameErr := platform.CleanUsername(in.Body.Username)
 
 	email, emailErr := platform.CleanEmail(in.Body.Email)
-	if err := joined(usernameErr, emailErr, s.passwords.Check(in.Body.Password, email, username)); err != nil {
+	if err := joinFaults(usernameErr, emailErr, s.passwords.Check(in.Body.Password, email, username)); err != nil {
 		return signedInUser{}, err
 	}
 
@@ -104,8 +107,9 @@ func (s *Server) createUser(ctx context.Context, in *createUserInput) (signedInU
 	return answer, err
 }
 
-// maySignUp fails with Invalid, since the operation knows no other refusal, if sign-up is closed to the caller.
-func (s *Server) maySignUp(ctx context.Context, claim bool, invitation uuid.UUID) error {
+// checkSignUpOpen fails with Invalid, the only refusal that the operation declares, if sign-up is
+// closed to the caller.
+func (s *Server) checkSignUpOpen(ctx context.Context, claim bool, invitation uuid.UUID) error {
 	if invitation != uuid.Nil || caller(ctx).Administrator {
 		return nil
 	}
@@ -115,7 +119,7 @@ func (s *Server) maySignUp(ctx context.Context, claim bool, invitation uuid.UUID
 		return err
 	}
 
-	closed := fault.New(fault.Invalid, "this server takes no sign-ups").WithCode("sign_up_closed")
+	closed := fault.New(fault.Invalid, "sign-up is closed on this server").WithCode("sign_up_closed")
 	if !claim {
 		return closed
 	}
@@ -128,30 +132,32 @@ func (s *Server) maySignUp(ctx context.Context, claim bool, invitation uuid.UUID
 	return err
 }
 
-// mayClaim reports whether a request may make its user the administrator of an instance that has none.
-func (s *Server) mayClaim(ctx context.Context, setupToken string) bool {
+// mayClaimInstance reports whether a request may create the administrator of an instance without
+// users.
+func (s *Server) mayClaimInstance(ctx context.Context, setupToken string) bool {
 	request := httpx.From(ctx)
-	return request.Direct && request.Client.IsLoopback() ||
+	return (request.Direct && request.Client.IsLoopback()) ||
 		subtle.ConstantTimeCompare([]byte(setupToken), []byte(s.setupToken)) == 1
 }
 
 var login = Operation{
-	ID: "login", Method: "POST", Path: "/users/login", Summary: "Log in", Access: anyone,
+	ID: "login", Method: "POST", Path: "/users/login", Summary: "Log in", Access: anonymous,
 	Errors: []int{400, 401, 429, 500}, Success: http.StatusOK,
-	Notes: "The token is in the metadata and in the answer's Authorization header. Of a user with a second factor the right password alone is 401, `second_factor_required`.",
+	Notes: "The access token is in the metadata and in the Authorization header of the response. If the user has a " +
+		"second factor, the correct password without `code` fails with 401, `second_factor_required`.",
 }
 
 type loginInput struct {
 	Body struct {
 		Email    string `json:"email"`
 		Password string `json:"password"`
-		Code     string `json:"code,omitempty" maxLength:"64" doc:"Of the user's second factor, if there is one: six digits of the app, or a recovery code."`
+		Code     string `json:"code,omitempty" maxLength:"64" doc:"Code of the user's second factor, if any: six digits from the app, or a recovery code."`
 	}
 }
 
 func (s *Server) login(ctx context.Context, in *loginInput) (signedInUser, error) {
-	account, address := platform.EmailKey(in.Body.Email), network(ctx)
-	if err := s.mayLogIn(ctx, address, account); err != nil {
+	account, address := platform.EmailKey(in.Body.Email), networkOf(ctx)
+	if err := s.checkLogInLimit(ctx, address, account); err != nil {
 		return signedInUser{}, err
 	}
 
@@ -160,14 +166,14 @@ func (s *Server) login(ctx context.Context, in *loginInput) (signedInUser, error
 		return signedInUser{}, err
 	}
 
-	// An unknown address has no hash, and is judged in the same time.
+	// An unknown address has no hash; Verify takes the same time for it.
 	ok, err := s.passwords.Verify(ctx, hash, in.Body.Password)
 	if err != nil {
 		return signedInUser{}, err
 	}
 
 	if !ok || user.Status != "active" {
-		if err := s.countLogIn(ctx, account); err != nil {
+		if err := s.countFailedLogIn(ctx, account); err != nil {
 			return signedInUser{}, err
 		}
 
@@ -175,28 +181,29 @@ func (s *Server) login(ctx context.Context, in *loginInput) (signedInUser, error
 			WithCode("invalid_credentials")
 	}
 
-	// Asked again, for guesses that were all sent before one was counted: no more of them than the limit get an answer.
-	if err := s.mayLogIn(ctx, address, account); err != nil {
+	// Checked again, for guesses sent in parallel before the first was counted: at most as many as
+	// the limit get an answer.
+	if err := s.checkLogInLimit(ctx, address, account); err != nil {
 		return signedInUser{}, err
 	}
 
-	pass, err := s.secondFactor(ctx, user.UUID, in.Body.Code)
+	spend, err := s.checkSecondFactor(ctx, user.UUID, in.Body.Code)
 	if err != nil {
-		return signedInUser{}, notYet(err)
+		return signedInUser{}, asUnauthenticated(err)
 	}
 
 	var answer signedInUser
-	err = s.past(ctx, pass, user.UUID, func(tx *platform.Store) error {
+	err = s.withSecondFactor(ctx, spend, user.UUID, func(tx *platform.Store) error {
 		var err error
 		answer, err = s.signIn(ctx, tx, user, hash)
 		return err
 	})
 
-	return answer, notYet(err)
+	return answer, asUnauthenticated(err)
 }
 
-// notYet makes of a code at fault what it means at a log-in: nobody is known yet.
-func notYet(err error) error {
+// asUnauthenticated converts an invalid code to Unauthenticated, the failure of a log-in.
+func asUnauthenticated(err error) error {
 	if !fault.Is(err, fault.Unprocessable) {
 		return err
 	}
@@ -207,34 +214,36 @@ func notYet(err error) error {
 	return &e
 }
 
-// mayLogIn fails with TooMany if the address or the account has had all the failures that it may have.
-func (s *Server) mayLogIn(ctx context.Context, address, account string) error {
+// checkLogInLimit fails with TooMany if the network or the account has reached its limit of
+// failures.
+func (s *Server) checkLogInLimit(ctx context.Context, address, account string) error {
 	if !s.rateLimit {
 		return nil
 	}
 
-	if err := s.platform.Attempts(ctx, logInsByAddress, address); err != nil {
+	if err := s.platform.Attempts(ctx, logInNetworkLimit, address); err != nil {
 		return err
 	}
 
-	return s.platform.MayGuess(ctx, logInsByAccount, account, address)
+	return s.platform.MayGuess(ctx, logInAccountLimit, account, address)
 }
 
-// countLogIn counts a wrong password.
-func (s *Server) countLogIn(ctx context.Context, account string) error {
-	if err := s.countAddress(ctx, logInsByAddress); err != nil || !s.rateLimit {
+// countFailedLogIn counts a wrong password.
+func (s *Server) countFailedLogIn(ctx context.Context, account string) error {
+	if err := s.countNetworkAttempt(ctx, logInNetworkLimit); err != nil || !s.rateLimit {
 		return err
 	}
-	return s.platform.CountGuess(ctx, logInsByAccount, account, network(ctx))
+	return s.platform.CountGuess(ctx, logInAccountLimit, account, networkOf(ctx))
 }
 
-// network returns what the client of a request is counted under.
-func network(ctx context.Context) string { return httpx.Network(httpx.From(ctx).Client) }
+// networkOf returns the key of the client's network for rate limits.
+func networkOf(ctx context.Context) string { return httpx.Network(httpx.From(ctx).Client) }
 
-// knowNetwork remembers that a user has proved who they are from the client's network.
-func (s *Server) knowNetwork(ctx context.Context, store *platform.Store, user platform.User) error {
-	for _, account := range []string{platform.EmailKey(user.Email), user.UUID.String()} { // passwords, codes
-		if err := store.KnowNetwork(ctx, account, network(ctx)); err != nil {
+// rememberNetwork records that a user proved their identity from the client's network.
+func (s *Server) rememberNetwork(ctx context.Context, store *platform.Store, user platform.User) error {
+	// Passwords count under the address, codes under the UUID.
+	for _, account := range []string{platform.EmailKey(user.Email), user.UUID.String()} {
+		if err := store.KnowNetwork(ctx, account, networkOf(ctx)); err != nil {
 			return err
 		}
 	}
@@ -243,9 +252,10 @@ func (s *Server) knowNetwork(ctx context.Context, store *platform.Store, user pl
 }
 
 var updateUser = Operation{
-	ID: "updateUser", Method: "PUT", Path: "/users/{userUUID}", Summary: "Change a user",
-	Access: signedIn, Errors: specifiedWithBody,
-	Notes: "Users change themselves, an administrator anyone. What the body does not name stays as it is. A new password ends every other session of the user.",
+	ID: "updateUser", Method: "PUT", Path: "/users/{userUUID}", Summary: "Update a user",
+	Access: signedIn, Errors: specifiedBodyErrors,
+	Notes: "Users can update themselves; administrators can update anyone. Omitted members stay unchanged. A new " +
+		"password ends all other sessions of the user.",
 }
 
 type updateUserInput struct {
@@ -258,14 +268,14 @@ type updateUserInput struct {
 	}
 }
 
-// mayUpdateUser answers alike for another user and for nobody.
+// mayUpdateUser returns the same failure for another user and for an unknown one.
 func (s *Server) mayUpdateUser(ctx context.Context, in *updateUserInput) error {
 	c := caller(ctx)
 	if c.User == in.UUID {
 		return nil
 	}
 
-	other := fault.New(fault.Unauthenticated, "this is not you").WithCode("not_yourself")
+	other := fault.New(fault.Unauthenticated, "you can update only your own user").WithCode("not_yourself")
 	if !c.Administrator {
 		return other
 	}
@@ -285,34 +295,33 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserInput) (platform.
 
 	b := in.Body
 	if b.Username == nil && b.Email == nil && b.Password == nil && b.Bio == nil {
-		return platform.User{}, fault.New(fault.Unprocessable, "the body names nothing that can be changed").
-			WithCode("nothing_to_change")
+		return platform.User{}, errNothingToChange("nothing_to_change")
 	}
 
-	before, err := s.platform.GetUser(ctx, in.UUID)
+	cleaned, err := s.platform.GetUser(ctx, in.UUID)
 	if err != nil {
 		return platform.User{}, err
 	}
 
-	was, update := before, platform.UserUpdate{Bio: b.Bio}
+	previous, update := cleaned, platform.UserUpdate{Bio: b.Bio}
 	var errs []error
 	if b.Username != nil {
 		name, err := platform.CleanUsername(*b.Username)
 		update.Username, errs = &name, append(errs, err)
-		before.Username = name
+		cleaned.Username = name
 	}
 
 	if b.Email != nil {
 		email, err := platform.CleanEmail(*b.Email)
 		update.Email, errs = &email, append(errs, err)
-		before.Email = email
+		cleaned.Email = email
 	}
 
 	if b.Password != nil {
-		errs = append(errs, s.passwords.Check(*b.Password, before.Email, before.Username))
+		errs = append(errs, s.passwords.Check(*b.Password, cleaned.Email, cleaned.Username))
 	}
 
-	if err := joined(errs...); err != nil {
+	if err := joinFaults(errs...); err != nil {
 		return platform.User{}, err
 	}
 
@@ -325,24 +334,26 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserInput) (platform.
 		update.PasswordHash = &hash
 	}
 
-	return s.saveUser(ctx, was, update)
+	return s.saveUser(ctx, previous, update)
 }
 
-// saveUser changes a user, and tells them of a new password or address at the address that they had.
-func (s *Server) saveUser(ctx context.Context, was platform.User, update platform.UserUpdate) (platform.User, error) {
+// saveUser changes a user, and mails a notice of a new password or address to the previous address.
+func (s *Server) saveUser(
+	ctx context.Context, previous platform.User, update platform.UserUpdate,
+) (platform.User, error) {
 	var user platform.User
 	err := s.platform.InTx(ctx, func(tx *platform.Store) error {
 		var err error
-		if user, err = tx.UpdateUser(ctx, was.UUID, caller(ctx).Session, update); err != nil {
+		if user, err = tx.UpdateUser(ctx, previous.UUID, caller(ctx).Session, update); err != nil {
 			return err
 		}
 
 		data := map[string]string{"username": user.Username, "email": user.Email}
-		if user.Email != was.Email {
-			err = s.jobs.SendMail(ctx, tx, job.Mail{Template: "email-changed", To: was.Email, Data: data})
+		if user.Email != previous.Email {
+			err = s.jobs.SendMail(ctx, tx, job.Mail{Template: "email-changed", To: previous.Email, Data: data})
 		}
 		if err == nil && update.PasswordHash != nil {
-			err = s.jobs.SendMail(ctx, tx, job.Mail{Template: "password-changed", To: was.Email, Data: data})
+			err = s.jobs.SendMail(ctx, tx, job.Mail{Template: "password-changed", To: previous.Email, Data: data})
 		}
 
 		return err
@@ -352,31 +363,31 @@ func (s *Server) saveUser(ctx context.Context, was platform.User, update platfor
 }
 
 var getAccount = Operation{
-	ID: "getAccount", Method: "GET", Path: "/users/me", Summary: "Get yourself",
+	ID: "getAccount", Method: "GET", Path: "/users/me", Summary: "Get your account",
 	Access: signedInOrToken, Errors: []int{401, 500},
 }
 
 func (s *Server) getAccount(ctx context.Context, _ *struct{}) (platform.User, error) {
-	return s.self(ctx, caller(ctx).User)
+	return s.currentUser(ctx, caller(ctx).User)
 }
 
-// self returns a user who was there a moment ago. Who is gone since is nobody.
-func (s *Server) self(ctx context.Context, id uuid.UUID) (platform.User, error) {
+// currentUser returns the calling user, or Unauthenticated if the user was deleted since.
+func (s *Server) currentUser(ctx context.Context, id uuid.UUID) (platform.User, error) {
 	user, err := s.platform.GetUser(ctx, id)
 	if fault.Is(err, fault.NotFound) {
-		err = errEnded()
+		err = errSessionEnded()
 	}
 
 	return user, err
 }
 
-// errEnded returns the failure of a request whose session ended since it began.
-func errEnded() error {
+// errSessionEnded returns the failure of a request whose session has ended meanwhile.
+func errSessionEnded() error {
 	return fault.New(fault.Unauthenticated, "the session has ended").WithCode("invalid_token")
 }
 
-// joined makes one failure of several that blame a field each. Anything else among them comes first.
-func joined(errs ...error) error {
+// joinFaults merges several errors on fields to one. An error of any other kind takes precedence.
+func joinFaults(errs ...error) error {
 	var all *fault.Error
 	for _, err := range errs {
 		if err == nil {

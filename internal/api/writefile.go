@@ -17,47 +17,48 @@ import (
 	"socle/internal/tenant"
 )
 
-// sending is an input that embeds [Sent].
-type sending interface {
-	send(w http.ResponseWriter, r *http.Request) error
+// rawBodyInput is implemented by inputs that embed [RawBody].
+type rawBodyInput interface {
+	beginRawBody(w http.ResponseWriter, r *http.Request) error
 }
 
-// Sent is embedded in the input of an operation that takes a file as the body itself, which its handler reads as it arrives.
-type Sent struct {
-	body     *arriving
+// RawBody is embedded in the input of an operation whose body is a raw file. The handler reads it
+// while it arrives.
+type RawBody struct {
+	body     *pacedBody
 	length   int64
-	mimeType string // that the client claims
+	mimeType string // Content-Type that the client sent
 }
 
-var sentContent = map[string]*huma.MediaType{"*/*": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}
+var rawBodyContent = map[string]*huma.MediaType{"*/*": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}
 
-// send takes the body of a request, and reads none of it.
-func (s *Sent) send(w http.ResponseWriter, r *http.Request) error {
-	if r.Header.Get("Content-Range") != "" { // the body is a part, and would be taken for the whole
+// beginRawBody prepares the body and reads none of it.
+func (s *RawBody) beginRawBody(w http.ResponseWriter, r *http.Request) error {
+	if r.Header.Get("Content-Range") != "" { // a partial body, which must not replace the whole file
 		return fault.OnField(fault.Invalid, "Content-Range", "not_applicable",
-			"is not known here: the body is the whole")
+			"is not supported: the body must be the whole file")
 	}
 
 	claim := r.Header.Get("Content-Type")
 	switch media, _, _ := mime.ParseMediaType(claim); media {
 	case "multipart/form-data":
 		return fault.OnField(fault.Invalid, "Content-Type", "unknown",
-			"must be the file's own: the body is the file, and no form")
-	case "application/x-www-form-urlencoded": // what curl says when it is told nothing
+			"must be the type of the file: the body is the file, not a form")
+	case "application/x-www-form-urlencoded": // default of curl
 		claim = ""
 	}
 
-	s.body = newArriving(w, r, unbounded)
+	s.body = newPacedBody(w, r, unlimited)
 	s.length, s.mimeType = max(r.ContentLength, 0), claim
 
 	return nil
 }
 
-// Read reads the file. A body that breaks off makes none.
-func (s *Sent) Read(b []byte) (int, error) {
+// Read reads the file. A truncated body is an error.
+func (s *RawBody) Read(b []byte) (int, error) {
 	n, err := s.body.Read(b)
 	if err != nil && err != io.EOF {
-		err = incomplete(err)
+		err = incompleteBody(err)
 	}
 
 	return n, err
@@ -65,31 +66,32 @@ func (s *Sent) Read(b []byte) (int, error) {
 
 var writeFile = Operation{
 	ID: "writeFile", Method: "PUT",
-	Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Write a file under its name",
+	Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Write a file by name",
 	Access: projectInPath(platform.Developer).orSigned(), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
-	Notes: "The body is the file. If there is one of that name, its bytes are replaced in one step: whoever reads meanwhile gets the old file or the new one. " +
-		"`If-None-Match: *` makes a new file only, `If-Match` with the file's ETag replaces those bytes only.",
+	Notes: "The body is the file. An existing file of that name is replaced atomically: concurrent readers get the " +
+		"old or the new bytes. `If-None-Match: *` only creates a new file; `If-Match` with the file's ETag only " +
+		"replaces those bytes.",
 }
 
 type writeFileInput struct {
 	Project      uuid.UUID `path:"projectUUID" format:"uuid"`
 	Container    uuid.UUID `path:"containerUUID" format:"uuid"`
 	Name         string    `path:"fullFileName"`
-	IfMatch      string    `header:"If-Match" doc:"ETag of the bytes to replace."`
-	IfNoneMatch  string    `header:"If-None-Match" doc:"* makes a new file only."`
-	IfUnmodified string    `header:"If-Unmodified-Since" doc:"When the bytes to replace were last modified; without If-Match."`
-	Sent
+	IfMatch      string    `header:"If-Match" doc:"ETag of the file to replace."`
+	IfNoneMatch  string    `header:"If-None-Match" doc:"* requires that the file does not exist."`
+	IfUnmodified string    `header:"If-Unmodified-Since" doc:"Modification time of the file to replace; ignored with If-Match."`
+	RawBody
 }
 
 func (s *Server) writeFile(ctx context.Context, p *tenant.Project, in *writeFileInput) (fileAnswer, error) {
-	most, err := s.mostBytes(ctx)
+	maxBytes, err := s.maxFileBytes(ctx)
 	if err != nil {
 		return fileAnswer{}, err
 	}
 
-	n := object.NewFile{FullFileName: in.Name, MimeType: in.mimeType, Content: in, Length: in.length, Most: most}
-	if of := signedOf(ctx); of != nil {
-		return answerFile(s.uploadSigned(ctx, p, in.Container, n, of))
+	n := object.NewFile{FullFileName: in.Name, MimeType: in.mimeType, Content: in, Length: in.length, Most: maxBytes}
+	if terms := urlTermsOf(ctx); terms != nil {
+		return answerFile(s.uploadSigned(ctx, p, in.Container, n, terms))
 	}
 
 	f, replaced, err := object.WriteFile(ctx, p, s.blobs, caller(ctx).User, in.Container, n, in.check)
@@ -100,42 +102,42 @@ func (s *Server) writeFile(ctx context.Context, p *tenant.Project, in *writeFile
 	return answerFile(f, err)
 }
 
-// uploadSigned makes the one file that a URL was signed for.
+// uploadSigned creates the file that a URL was signed for.
 func (s *Server) uploadSigned(
-	ctx context.Context, p *tenant.Project, container uuid.UUID, n object.NewFile, of *signed,
+	ctx context.Context, p *tenant.Project, container uuid.UUID, n object.NewFile, terms *urlTerms,
 ) (object.File, error) {
-	if err := object.CheckTicket(ctx, p, container, of.Ticket); err != nil { // before the bytes come
+	if err := object.CheckTicket(ctx, p, container, terms.Ticket); err != nil { // check before the bytes arrive
 		return object.File{}, err
 	}
 
-	if n.Ticket = of.Ticket; of.MaxSize > 0 {
-		n.Most = min(n.Most, of.MaxSize)
+	if n.Ticket = terms.Ticket; terms.MaxSize > 0 {
+		n.Most = min(n.Most, terms.MaxSize)
 	}
 
 	return object.CreateFile(ctx, p, s.blobs, caller(ctx).User, container, n)
 }
 
-// check judges by the request's conditions the file that is there.
+// check compares the present file with the request's conditions.
 func (in *writeFileInput) check(present *object.File) error {
 	since, undated := http.ParseTime(in.IfUnmodified)
 	switch {
-	case in.IfMatch != "" && (present == nil || !matches([]string{in.IfMatch}, present.ETag(), false)):
-		return fault.OnField(fault.Precondition, "If-Match", "changed", "names other bytes than those of the file")
-	case in.IfNoneMatch != "" && present != nil && matches([]string{in.IfNoneMatch}, present.ETag(), true):
+	case in.IfMatch != "" && (present == nil || !matchesETag([]string{in.IfMatch}, present.ETag(), false)):
+		return fault.OnField(fault.Precondition, "If-Match", "changed", "does not match the file")
+	case in.IfNoneMatch != "" && present != nil && matchesETag([]string{in.IfNoneMatch}, present.ETag(), true):
 		return fault.OnField(fault.Precondition, "If-None-Match", "changed",
-			"names the bytes of the file that is there")
+			"matches the existing file")
 	case in.IfMatch == "" && undated == nil && present != nil && present.UpdatedAt.Truncate(time.Second).After(since):
 		return fault.OnField(fault.Precondition, "If-Unmodified-Since", "changed",
-			"is before the file that is there was modified")
+			"is before the modification of the existing file")
 	}
 
 	return nil
 }
 
-// fileMetadata is what the specified File has no member for.
+// fileMetadata has the fields that the specified File lacks.
 type fileMetadata struct {
-	SHA256 string `json:"sha256" doc:"Of the bytes, in hexadecimal."`
-	ETag   string `json:"etag" doc:"Of the bytes: what a download answers with."`
+	SHA256 string `json:"sha256" doc:"SHA-256 of the bytes, in hexadecimal."`
+	ETag   string `json:"etag" doc:"ETag of the bytes, as in downloads."`
 }
 
 type fileAnswer = Answer[object.File, fileMetadata]

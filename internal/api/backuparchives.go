@@ -18,19 +18,20 @@ import (
 	"socle/internal/tenant"
 )
 
-func (s *Server) registerBackupMoves() {
+func (s *Server) registerBackupArchives() {
 	within(s, downloadBackup, s.downloadBackup, s.findBackupToDownload)
 	within(s, importBackup, s.importBackup, nil)
-	within(s, verifyBackup, s.verifyBackup, nil)
 	within(s, getBackupRecipient, s.getBackupRecipient, nil)
 }
 
 var downloadBackup = Operation{
 	ID: "downloadBackup", Method: "POST", Path: "/backups/{backupUUID}/download", Summary: "Download a backup",
 	Access: project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Success: http.StatusOK,
-	Notes: "The answer is one file with everything: manifest, dump and the bytes of files, as a tar. What a backup is kept under here opens nowhere else, so one of three has to be said: `recipient`, for whom " +
-		"it is encrypted (what another install answers to getBackupRecipient: then it alone can import the file; or any public key of age), `passphrase`, or `encryption` `none`, since the file holds all that " +
-		"the project holds. Encrypted files are in the format of [age](https://age-encryption.org). A connection that is cut off leaves a file that nothing imports.",
+	Notes: "Returns one tar archive with the manifest, the dump and the files. Exactly one protection is required, " +
+		"since backups are stored under a key of this install: `recipient`, an age public key (that of " +
+		"getBackupRecipient on another install allows only that install to import the file); `passphrase`; or " +
+		"`encryption` `none`, which exposes all data of the project. Encrypted archives are in the " +
+		"[age](https://age-encryption.org) format. A truncated download cannot be imported.",
 }
 
 type downloadBackupInput struct {
@@ -48,43 +49,46 @@ func (s *Server) findBackupToDownload(ctx context.Context, p *tenant.Project, in
 }
 
 func (s *Server) downloadBackup(ctx context.Context, p *tenant.Project, in *downloadBackupInput) (archive, error) {
-	var c backup.Cover
-	said := 0
-	for _, one := range []struct {
+	var encryption backup.Cover
+	given := 0
+	for _, option := range []struct {
 		from, to *string
-	}{{in.Body.Recipient, &c.Recipient}, {in.Body.Passphrase, &c.Passphrase}, {in.Body.Encryption, new(string)}} {
-		if one.from != nil {
-			*one.to = *one.from
-			said++
+	}{
+		{in.Body.Recipient, &encryption.Recipient}, {in.Body.Passphrase, &encryption.Passphrase},
+		{in.Body.Encryption, new(string)},
+	} {
+		if option.from != nil {
+			*option.to = *option.from
+			given++
 		}
 	}
 
-	if said != 1 {
+	if given != 1 {
 		if err := s.findBackupToDownload(ctx, p, in); err != nil {
 			return archive{}, err
 		}
 
 		return archive{}, fault.OnField(fault.Unprocessable, "encryption", "required",
-			"is required, or one of recipient and passphrase; and no two of them")
+			"is required unless recipient or passphrase is given; give exactly one of the three")
 	}
 
-	a, err := s.jobs.DownloadBackup(ctx, p.UUID, in.UUID, c)
+	a, err := s.jobs.DownloadBackup(ctx, p.UUID, in.UUID, encryption)
 	return archive{a, p.UUID}, err
 }
 
-// archive answers with a backup.
+// archive responds with a backup archive.
 type archive struct {
 	*backup.Archive
 	project uuid.UUID
 }
 
-// ServeHTTP writes the backup. What fails before the first byte is answered; afterwards the connection is cut off, so that
-// no part of a backup looks like the whole.
+// ServeHTTP writes the archive. A failure before the first byte gets an error response. A later one
+// aborts the connection, so that a truncated archive does not look complete.
 func (a archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer a.Close()
 
 	var size int64
-	out := &leaving{ResponseWriter: w, control: http.NewResponseController(w), begin: func() {
+	out := &streamWriter{ResponseWriter: w, control: http.NewResponseController(w), setHeaders: func() {
 		name, h := "socle-"+a.project.String()+"-"+a.Manifest.At.UTC().Format("20060102T150405Z")+".tar", w.Header()
 		if a.Encrypted() {
 			name += ".age"
@@ -96,14 +100,14 @@ func (a archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Cache-Control", "no-store")
 	}}
 
-	buffer := bufio.NewWriterSize(out, exportBuffer)
+	buffer := bufio.NewWriterSize(out, exportBufferSize)
 	err := a.Write(r.Context(), buffer, func(n int64) { size = n })
 	if err == nil {
 		err = buffer.Flush()
 	}
 
 	switch {
-	case err != nil && !out.begun:
+	case err != nil && !out.started:
 		writeFailure(w, r, err, downloadBackup.Errors)
 	case err != nil:
 		httpx.From(r.Context()).Err = err
@@ -114,26 +118,27 @@ func (a archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var importBackup = Operation{
 	ID: "importBackup", Method: "POST", Path: "/backups/import", Summary: "Import a backup",
 	Access: project(platform.Admin), Errors: []int{400, 401, 403, 409, 413, 422, 500},
-	Notes: "The body is a file that downloadBackup answered with, of this install or another. It becomes a completed backup of the project, as whole as it was, and can be restored like any other: " +
-		"what is in it is restored with the rights of the project's owner and no more. Forms keep their UUIDs, but for those that another project of this install has. " +
-		"How much it may hold is the setting `max_imported_backup`.",
+	Notes: "The body is an archive from downloadBackup, of this install or another one. It becomes a completed " +
+		"backup of the project and can be restored like any other: with the rights of the project's owner only. " +
+		"Forms keep their UUIDs, except those that another project of this install has. The setting " +
+		"`max_imported_backup` limits the size.",
 }
 
 type importBackupInput struct {
-	Passphrase *string `header:"X-Passphrase" minLength:"1" maxLength:"200" doc:"That the file was encrypted with; none for one that is encrypted for this install, or not at all."`
-	Sent
+	Passphrase *string `header:"X-Passphrase" minLength:"1" maxLength:"200" doc:"Passphrase of the archive. Omit it if the archive is encrypted for this install or not encrypted."`
+	RawBody
 }
 
-// importPatience is what keeping and checking a backup may take after its last byte has arrived.
-const importPatience = time.Hour
+// importTimeout is the timeout for storing and checking a backup after its last byte has arrived.
+const importTimeout = time.Hour
 
-// patient is a body after whose end there is time to keep and check what it held.
-type patient struct{ *Sent }
+// importBody is a body that extends the connection's deadlines at its end, for the import.
+type importBody struct{ *RawBody }
 
-func (p patient) Read(b []byte) (int, error) {
-	n, err := p.Sent.Read(b)
+func (p importBody) Read(b []byte) (int, error) {
+	n, err := p.RawBody.Read(b)
 	if err == io.EOF {
-		end := time.Now().Add(importPatience)
+		end := time.Now().Add(importTimeout)
 		if e := errors.Join(p.body.control.SetReadDeadline(end), p.body.control.SetWriteDeadline(end)); e != nil &&
 			!errors.Is(e, http.ErrNotSupported) {
 			return n, e
@@ -149,7 +154,7 @@ func (s *Server) importBackup(ctx context.Context, p *tenant.Project, in *import
 		return backupAnswer{}, err
 	}
 
-	n := backup.Import{From: patient{&in.Sent}, Most: settings.MaxImportedBackup}
+	n := backup.Import{From: importBody{&in.RawBody}, Most: settings.MaxImportedBackup}
 	if in.Passphrase != nil {
 		n.Passphrase = *in.Passphrase
 	}
@@ -158,25 +163,14 @@ func (s *Server) importBackup(ctx context.Context, p *tenant.Project, in *import
 	return answerBackup(b), err
 }
 
-var verifyBackup = Operation{
-	ID: "verifyBackup", Method: "POST", Path: "/backups/{backupUUID}/verify", Summary: "Prove a backup now",
-	Access: project(platform.Developer), Errors: unshaping, Success: http.StatusOK,
-	Notes: "It is restored into a database of its own, in the background, and that is dropped. `triedAt` then says when, `provenAt` or `proofError` what came of it.",
-}
-
-func (s *Server) verifyBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {
-	b, err := s.jobs.VerifyBackup(ctx, p.UUID, in.UUID)
-	return answerBackup(b), err
-}
-
 var getBackupRecipient = Operation{
 	ID: "getBackupRecipient", Method: "GET",
-	Path: "/backups/recipient", Summary: "Get the public key that backups for this install are encrypted for",
+	Path: "/backups/recipient", Summary: "Get the install's backup encryption key",
 	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
 }
 
 type backupRecipient struct {
-	Recipient string `json:"recipient" doc:"A public key in the format of age. It follows from the secret of the install."`
+	Recipient string `json:"recipient" doc:"An age public key, derived from the secret of the install."`
 }
 
 func (s *Server) getBackupRecipient(context.Context, *tenant.Project, *struct{}) (backupRecipient, error) {

@@ -1,0 +1,207 @@
+package api
+
+import (
+	"context"
+
+	"socle/internal/platform"
+	"socle/internal/schema"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerColumns() {
+	within(s, listColumns, s.listColumns, nil)
+	within(s, createColumn, s.createColumn, s.findTableByName)
+	within(s, updateColumn, s.updateColumn, existingTable[updateColumnInput])
+	within(s, deleteColumn, s.deleteColumn, nil)
+}
+
+type tableNameInput struct {
+	Table string `path:"fullTableName" maxLength:"200" doc:"schema.table, or table for public.table."`
+}
+
+var listColumns = Operation{
+	ID: "listColumns", Method: "GET", Path: "/tables/{fullTableName}/columns", Summary: "List a table's columns",
+	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+}
+
+type commentsMetadata struct {
+	Comments map[string]string `json:"comments" doc:"Comments of the columns, by name."`
+}
+
+func (s *Server) listColumns(
+	ctx context.Context, p *tenant.Project, in *tableNameInput,
+) (Answer[[]schema.Column, commentsMetadata], error) {
+	columns, err := schema.ListColumns(ctx, p.Trusted(), in.Table)
+	if err != nil {
+		return Answer[[]schema.Column, commentsMetadata]{}, err
+	}
+
+	comments, err := schema.ColumnComments(ctx, p.Trusted(), in.Table)
+	return Answer[[]schema.Column, commentsMetadata]{Content: columns, Metadata: commentsMetadata{comments}}, err
+}
+
+var createColumn = Operation{
+	ID: "createColumn", Method: "POST", Path: "/tables/{fullTableName}/columns", Summary: "Create columns",
+	Access: project(platform.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout, Grows: true,
+	Notes: "Accepts one column, or several as `columns`, which are created all or none. The content is the first " +
+		"one; `metadata.columns` has all of them. Members may also be spelled in snake_case.",
+}
+
+type createColumnInput struct {
+	tableNameInput
+	Body createColumnBody
+}
+
+type createColumnBody struct {
+	Columns []schema.NewColumn `json:"columns" minItems:"1" maxItems:"1600"`
+	ProjectInBody
+}
+
+// normalize converts a single column to a list.
+func (b *createColumnBody) normalize(v any) (any, string) {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return v, ""
+	}
+
+	if columns, ok := object["columns"]; ok {
+		for _, c := range asArray(columns) {
+			camelCase(c)
+		}
+		return object, ""
+	}
+
+	camelCase(object)
+	normal := map[string]any{"columns": []any{object}}
+	if id, ok := object["projectUUID"]; ok {
+		normal["projectUUID"] = id
+	}
+
+	return normal, "columns.0."
+}
+
+type columnsMetadata struct {
+	Columns []schema.Column `json:"columns"`
+}
+
+func (s *Server) findTableByName(ctx context.Context, p *tenant.Project, in *createColumnInput) error {
+	_, err := schema.ListColumns(ctx, p.Trusted(), in.Table)
+	return err
+}
+
+func (s *Server) createColumn(
+	ctx context.Context, p *tenant.Project, in *createColumnInput,
+) (Answer[schema.Column, columnsMetadata], error) {
+	columns, err := schema.CreateColumns(ctx, p.Owner(), in.Table, in.Body.Columns)
+	if err != nil {
+		return Answer[schema.Column, columnsMetadata]{}, err
+	}
+
+	return Answer[schema.Column, columnsMetadata]{Content: columns[0], Metadata: columnsMetadata{columns}}, nil
+}
+
+// snakeNames maps the alternative spelling of column members to the specified one.
+var snakeNames = map[string]string{"not_null": "notNull", "default_value": "defaultValue",
+	"reference_table": "referenceTable", "reference_column": "referenceColumn"}
+
+// camelCase renames the members of a column to camelCase. If both spellings are present, the
+// camelCase one wins.
+func camelCase(column any) {
+	object, ok := column.(map[string]any)
+	if !ok {
+		return
+	}
+
+	for snake, camel := range snakeNames {
+		if v, ok := object[snake]; ok {
+			if _, both := object[camel]; !both {
+				object[camel] = v
+			}
+			delete(object, snake)
+		}
+	}
+}
+
+func asArray(v any) []any {
+	array, _ := v.([]any)
+	return array
+}
+
+var updateColumn = Operation{
+	ID: "updateColumn", Method: "PUT", Path: "/tables/{tableUUID}/columns/{columnName}", Summary: "Update a column",
+	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Destructive: true, Grows: true,
+	Notes: "All changes apply, or none. Changing the type requires that every value converts as `using` specifies; " +
+		"otherwise `metadata.failing` has the number of failing rows (up to 1000) and `metadata.example` the key " +
+		"of one. Members may also be spelled in snake_case.",
+}
+
+type columnInput struct {
+	tableInput
+	Column string `path:"columnName" maxLength:"200"`
+}
+
+type updateColumnInput struct {
+	columnInput
+	Body updateColumnBody
+}
+
+type updateColumnBody struct {
+	Name         *string `json:"name,omitempty"`
+	Type         *string `json:"type,omitempty"`
+	Using        string  `json:"using,omitempty" enum:"cast,trimmed,empty_as_null,epoch_seconds,epoch_milliseconds,json,one_element" doc:"How to convert values: cast (default) uses the database's cast; trimmed removes surrounding blanks first; empty_as_null also converts empty text to null; epoch_seconds and epoch_milliseconds read Unix times; json parses JSON; one_element takes the only element of an array."`
+	NotNull      *bool   `json:"notNull,omitempty"`
+	Unique       *bool   `json:"unique,omitempty"`
+	DefaultValue *string `json:"defaultValue,omitempty" nullable:"true" doc:"Default as for a new column; empty or null removes it."`
+	Comment      *string `json:"comment,omitempty" maxLength:"10000" doc:"Empty removes the comment."`
+	ProjectInBody
+}
+
+func (*updateColumnBody) normalize(v any) (any, string) {
+	camelCase(v)
+
+	if object, ok := v.(map[string]any); ok {
+		if value, ok := object["defaultValue"]; ok && value == nil {
+			object["defaultValue"] = ""
+		}
+	}
+
+	return v, ""
+}
+
+// isHarmless reports whether all values stay unchanged. A cast may round them.
+func (in *updateColumnInput) isHarmless() bool { return in.Body.Type == nil }
+
+// needsNoSpace reports whether the change neither rewrites rows nor builds an index.
+func (in *updateColumnInput) needsNoSpace() bool {
+	return in.Body.Type == nil && (in.Body.Unique == nil || !*in.Body.Unique)
+}
+
+func (s *Server) updateColumn(ctx context.Context, p *tenant.Project, in *updateColumnInput) (schema.Column, error) {
+	b := in.Body
+	u := schema.ColumnUpdate{Name: b.Name, Type: b.Type, Using: b.Using, NotNull: b.NotNull, Unique: b.Unique,
+		DefaultValue: b.DefaultValue, Comment: b.Comment}
+	if u == (schema.ColumnUpdate{}) {
+		return schema.Column{}, errNothingToChange("required")
+	}
+
+	return schema.UpdateColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, u)
+}
+
+var deleteColumn = Operation{
+	ID: "deleteColumn", Method: "DELETE", Path: "/tables/{tableUUID}/columns/{columnName}", Summary: "Delete a column",
+	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout, Destructive: true,
+	Notes: "Deletes the indexes and constraints that include the column. Other dependents prevent the deletion, " +
+		"and `metadata.dependents` lists them, unless `cascade` is true.",
+}
+
+type deleteColumnInput struct {
+	columnInput
+	CascadeQuery
+}
+
+func (s *Server) deleteColumn(
+	ctx context.Context, p *tenant.Project, in *deleteColumnInput,
+) (Answer[schema.Column, deletedMetadata], error) {
+	c, deleted, err := schema.DeleteColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, in.cascade())
+	return Answer[schema.Column, deletedMetadata]{Content: c, Metadata: deletedMetadata{deleted}}, err
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"io"
+
+	"socle/internal/fault"
+)
+
+// digestedInput is an input whose body is read as it arrives, since it is too large to buffer. For
+// an Idempotency-Key the digest of its files is stored, and a repeated request must send the same
+// files.
+type digestedInput interface {
+	// startDigest starts the digest of everything read from now on.
+	startDigest() *bodyDigest
+	// rereadBody reads the body of a repeated request, with at most limit bytes of its files.
+	rereadBody(limit int64) error
+}
+
+// digest is the digest of a body: of its names and file bytes, independent of the multipart
+// encoding.
+type digest struct {
+	Size   int64
+	SHA256 []byte
+}
+
+// bodyDigest is a running SHA-256 of names and file bytes. The zero value does nothing.
+type bodyDigest struct {
+	hash hash.Hash
+	size int64
+}
+
+func (s *bodyDigest) start() *bodyDigest {
+	s.hash = sha256.New()
+	return s
+}
+
+func (s *bodyDigest) writeBytes(b []byte) {
+	if s.hash != nil {
+		s.hash.Write(b)
+		s.size += int64(len(b))
+	}
+}
+
+func (s *bodyDigest) writeNames(names ...string) {
+	for _, name := range names {
+		if s.hash != nil {
+			s.hash.Write(binary.BigEndian.AppendUint64(nil, uint64(len(name))))
+			s.hash.Write([]byte(name))
+		}
+	}
+}
+
+func (s *bodyDigest) digest() *digest { return &digest{s.size, s.hash.Sum(nil)} }
+
+// checkSameFiles fails with Conflict unless the body of a repeated request has the digest of the
+// first one.
+func checkSameFiles(in digestedInput, first *digest) error {
+	if first == nil { // stored by a release without digests
+		return nil
+	}
+
+	running := in.startDigest()
+	if err := in.rereadBody(first.Size + 1); err != nil {
+		return err
+	}
+
+	if repeated := running.digest(); repeated.Size != first.Size || string(repeated.SHA256) != string(first.SHA256) {
+		return fault.OnField(fault.Conflict, idempotencyHeader, "idempotency_key_reused",
+			"was used for a request with other files")
+	}
+
+	return nil
+}
+
+func (u *Upload) startDigest() *bodyDigest { return u.digest.start() }
+
+func (u *Upload) rereadBody(limit int64) error {
+	if _, _, err := u.open(); err != nil {
+		return err
+	}
+
+	_, err := io.Copy(io.Discard, io.LimitReader(u, limit))
+	return err
+}
+
+func (u *DataUpload) rereadBody(limit int64) error {
+	if u.media == "" {
+		return u.Upload.rereadBody(limit)
+	}
+
+	_, err := io.Copy(io.Discard, io.LimitReader(u, limit))
+	return err
+}
+
+func (a *AttachedFiles) startDigest() *bodyDigest { return a.digest.start() }
+
+func (a *AttachedFiles) rereadBody(limit int64) error {
+	for a.parts != nil && a.digest.size < limit {
+		part, err := a.next()
+		if part == nil || err != nil {
+			return err
+		}
+
+		if _, err := io.Copy(io.Discard, io.LimitReader(partReader{part, &a.digest}, limit-a.digest.size)); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
