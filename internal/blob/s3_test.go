@@ -309,8 +309,10 @@ func TestSweepParts(t *testing.T) {
 	s, service := openService(t)
 	put(t, s, "kept", "kept")
 
-	begun := &upload{bucket: s.backend.(*bucket), key: s.backend.(*bucket).key("cut/off")}
-	if err := errors.Join(begun.begin(t.Context()), begun.putPart(t.Context(), large()[:partSize])); err != nil {
+	unfinished := &upload{bucket: s.backend.(*bucket), key: s.backend.(*bucket).key("cut/off")}
+	if err := errors.Join(
+		unfinished.begin(t.Context()), unfinished.putPart(t.Context(), large()[:partSize]),
+	); err != nil {
 		t.Fatal(err)
 	}
 
@@ -322,7 +324,7 @@ func TestSweepParts(t *testing.T) {
 	}
 
 	wantFiles(t, bucketFiles(service), "kept")
-	if err := begun.complete(t.Context()); err == nil {
+	if err := unfinished.complete(t.Context()); err == nil {
 		t.Error("an aborted upload was completed")
 	}
 }

@@ -119,11 +119,11 @@ func (u *upload) putObject(ctx context.Context, content []byte) error {
 
 func (u *upload) begin(ctx context.Context) error {
 	return u.bucket.do(ctx, 0, func(ctx context.Context) error {
-		begun, err := u.bucket.client.CreateMultipartUpload(ctx,
+		created, err := u.bucket.client.CreateMultipartUpload(ctx,
 			&s3.CreateMultipartUploadInput{Bucket: u.bucket.name, Key: u.key,
 				Metadata: map[string]string{putIDKey: u.putID}})
 		if err == nil {
-			u.id = begun.UploadId
+			u.id = created.UploadId
 		}
 
 		return err

@@ -43,10 +43,10 @@ func (d fieldSet) takeHoneypot(in Answers) bool {
 		return false
 	}
 
-	value, there := in[*d.honeypot]
+	value, present := in[*d.honeypot]
 	delete(in, *d.honeypot)
 
-	return there && !slices.Contains([]string{"null", `""`, "false"}, string(value))
+	return present && !slices.Contains([]string{"null", `""`, "false"}, string(value))
 }
 
 // validate validates answers and returns them in stored form. It fails with Unprocessable on every

@@ -174,13 +174,13 @@ func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order [
 			return err
 		}
 
-		found, err := listFields(ctx, tx, form)
+		current, err := listFields(ctx, tx, form)
 		if err != nil {
 			return err
 		}
 
-		missing := make(map[uuid.UUID]bool, len(found))
-		for _, f := range found {
+		missing := make(map[uuid.UUID]bool, len(current))
+		for _, f := range current {
 			missing[f.UUID] = true
 		}
 
@@ -195,7 +195,7 @@ func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order [
 
 		if len(missing) > 0 {
 			return fault.OnField(fault.Unprocessable, "fields", "incomplete", "must list all %s of the form",
-				plural(len(found), "field"))
+				plural(len(current), "field"))
 		}
 
 		// Negate the positions first: they must be unique at any time.
@@ -227,14 +227,14 @@ func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, 
 			return err
 		}
 
-		found, err := pg.One[Field](ctx, tx, `
+		current, err := pg.One[Field](ctx, tx, `
 			select `+fieldColumns+` from forms.fields where uuid = @field and form_uuid = @form for no key update`,
 			pgx.StrictNamedArgs{"field": field, "form": form})
 		if err != nil {
 			return err
 		}
 
-		d, invalid := found.Definition.apply(in)
+		d, invalid := current.Definition.apply(in)
 		if err := invalid.err(); err != nil {
 			return err
 		}

@@ -82,7 +82,7 @@ func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n Ne
 		return Form{}, err
 	}
 
-	made, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Form, error) {
+	created, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Form, error) {
 		audit.CreatedUUID(ctx, id)
 		return pg.One[Form](ctx, tx, `
 			insert into forms.forms (uuid, name, description, created_by, updated_by)
@@ -99,7 +99,7 @@ func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n Ne
 			WithCode("quota").Because(err)
 	}
 
-	return made, err
+	return created, err
 }
 
 // ListForms returns a page of the forms of project p and their total number. Sort keys are name,

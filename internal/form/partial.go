@@ -29,14 +29,14 @@ func StartResponse(
 			return err
 		}
 
-		trapped, err := s.checkPartial(ctx, tx, answers)
+		blocked, err := s.checkPartial(ctx, tx, answers)
 		if err != nil {
 			return err
 		}
 
 		audit.CreatedUUID(ctx, id)
 		receipt = Receipt{UUID: id, FormUUID: form, State: "partial"}
-		if trapped {
+		if blocked {
 			expires := time.Now().Add(PartialTTL)
 			receipt.ExpiresAt = &expires
 			_, err := pg.Exec(ctx, tx,
@@ -52,11 +52,11 @@ func StartResponse(
 
 		expires, err := pg.Value[time.Time](ctx, tx, `
 			insert into forms.responses (uuid, form_uuid, version, state, answers, token_hash, expires_at)
-			values (@id, @form, @version, 'partial', @answers, @hash, now() + @patience::interval)
+			values (@id, @form, @version, 'partial', @answers, @hash, now() + @ttl::interval)
 			returning expires_at`,
 			pgx.StrictNamedArgs{
 				"id": id, "form": form, "version": version, "answers": answers.encode(),
-				"hash": hash, "patience": PartialTTL,
+				"hash": hash, "ttl": PartialTTL,
 			})
 
 		receipt.ExpiresAt = &expires
@@ -76,7 +76,7 @@ func (s submission) lockForm(ctx context.Context, tx pgx.Tx) error {
 
 // checkPartial fails unless the form accepts responses and the answers belong to its fields. It
 // reports whether the honeypot was filled in.
-func (s submission) checkPartial(ctx context.Context, tx pgx.Tx, answers Answers) (trapped bool, err error) {
+func (s submission) checkPartial(ctx context.Context, tx pgx.Tx, answers Answers) (blocked bool, err error) {
 	f, err := getForm(ctx, tx, s.project, s.form)
 	if err != nil {
 		return false, err
@@ -111,7 +111,7 @@ func ContinueResponse(
 			return err
 		}
 
-		found, err := pg.Value[json.RawMessage](ctx, tx, `
+		stored, err := pg.Value[json.RawMessage](ctx, tx, `
 			select answers from forms.responses
 			where uuid = @id and form_uuid = @form and state = 'partial' and token_hash = @hash and expires_at > now()
 			for update`, pgx.StrictNamedArgs{"id": id, "form": form, "hash": hashToken(token)})
@@ -119,18 +119,18 @@ func ContinueResponse(
 			return err
 		}
 
-		trapped, err := s.checkPartial(ctx, tx, answers)
+		blocked, err := s.checkPartial(ctx, tx, answers)
 		if err != nil {
 			return err
 		}
 
 		receipt = Receipt{UUID: id, FormUUID: form, State: "partial"}
 
-		if trapped { // probably a bot: acknowledge and let the response expire
+		if blocked { // probably a bot: acknowledge and let the response expire
 			answers, complete = Answers{}, false
 		}
 
-		merged, err := s.mergeAnswers(ctx, tx, found, answers)
+		merged, err := s.mergeAnswers(ctx, tx, stored, answers)
 		if err != nil {
 			return err
 		}
@@ -146,10 +146,10 @@ func ContinueResponse(
 
 		expires, err := pg.Value[time.Time](ctx, tx, `
 			update forms.responses
-			set version = @version, answers = @answers, updated_at = now(), expires_at = now() + @patience::interval
+			set version = @version, answers = @answers, updated_at = now(), expires_at = now() + @ttl::interval
 			where uuid = @id
 			returning expires_at`, pgx.StrictNamedArgs{
-			"id": id, "version": version, "answers": merged.encode(), "patience": PartialTTL,
+			"id": id, "version": version, "answers": merged.encode(), "ttl": PartialTTL,
 		})
 
 		receipt.ExpiresAt = &expires
@@ -161,10 +161,10 @@ func ContinueResponse(
 
 // mergeAnswers applies new answers to the stored ones and drops answers to deleted fields.
 func (s submission) mergeAnswers(
-	ctx context.Context, tx pgx.Tx, before json.RawMessage, answers Answers,
+	ctx context.Context, tx pgx.Tx, encoded json.RawMessage, answers Answers,
 ) (Answers, error) {
-	var found map[string]json.RawMessage
-	if err := json.Unmarshal(before, &found); err != nil {
+	var stored map[string]json.RawMessage
+	if err := json.Unmarshal(encoded, &stored); err != nil {
 		return nil, err
 	}
 
@@ -176,7 +176,7 @@ func (s submission) mergeAnswers(
 	merged := Answers{}
 	for _, f := range d.fields {
 		name := f.UUID.String()
-		if v, ok := found[name]; ok {
+		if v, ok := stored[name]; ok {
 			merged[name] = []byte(v)
 		}
 

@@ -123,14 +123,14 @@ func GetFileFields(ctx context.Context, p *tenant.Project, id uuid.UUID) (FileFi
 		return FileFields{}, closed
 	}
 
-	to := FileFields{Container: f.ContainerUUID}
+	destination := FileFields{Container: f.ContainerUUID}
 	for _, field := range f.Fields {
 		if field.Type == "file" {
-			to.Fields = append(to.Fields, field.UUID)
+			destination.Fields = append(destination.Fields, field.UUID)
 		}
 	}
 
-	return to, nil
+	return destination, nil
 }
 
 // submission is a response being submitted.
@@ -158,15 +158,15 @@ func CreateResponse(
 		return Receipt{}, err
 	}
 
-	trapped := d.takeHoneypot(answers)
-	stored, err := s.validate(ctx, d, trapped)
+	blocked := d.takeHoneypot(answers)
+	stored, err := s.validate(ctx, d, blocked)
 	if err != nil {
 		return Receipt{}, err
 	}
 
 	var receipt Receipt
 	err = p.InTx(ctx, func(tx pgx.Tx) error {
-		f, err := s.countResponse(ctx, tx, trapped)
+		f, err := s.countResponse(ctx, tx, blocked)
 		if err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func CreateResponse(
 			SuccessMessage: f.SuccessMessage,
 		}
 
-		if trapped {
+		if blocked {
 			return nil
 		}
 
@@ -208,8 +208,8 @@ func CreateResponse(
 
 // validate validates the answers and returns them in stored form. A closed form takes precedence
 // over invalid answers.
-func (s submission) validate(ctx context.Context, d fieldSet, trapped bool) (Answers, error) {
-	if trapped {
+func (s submission) validate(ctx context.Context, d fieldSet, blocked bool) (Answers, error) {
+	if blocked {
 		return nil, nil
 	}
 
@@ -300,16 +300,16 @@ type countedForm struct {
 // countResponse counts the response if the form accepts it, and locks the form's row until the end
 // of the transaction. It reads the clock after acquiring the lock, so that waiting does not carry a
 // response past the closing time.
-func (s submission) countResponse(ctx context.Context, tx pgx.Tx, trapped bool) (countedForm, error) {
+func (s submission) countResponse(ctx context.Context, tx pgx.Tx, blocked bool) (countedForm, error) {
 	form, err := pg.One[countedForm](ctx, tx, `
 		update forms.forms
-		set total_responses = total_responses + case when @trapped then 0 else 1 end,
-		    blocked_responses = blocked_responses + case when @trapped then 1 else 0 end
+		set total_responses = total_responses + case when @blocked then 0 else 1 end,
+		    blocked_responses = blocked_responses + case when @blocked then 1 else 0 end
 		where uuid = @form and state = 'open' and (opens_at is null or opens_at <= clock_timestamp())
 			and (closes_at is null or closes_at > clock_timestamp())
 			and (max_responses is null or total_responses < max_responses)
 		returning version, success_message, clock_timestamp() as now`,
-		pgx.StrictNamedArgs{"form": s.form, "trapped": trapped})
+		pgx.StrictNamedArgs{"form": s.form, "blocked": blocked})
 	if !fault.Is(err, fault.NotFound) {
 		return form, err
 	}

@@ -74,12 +74,12 @@ func emptyContainers(ctx context.Context, p *tenant.Project) (int64, error) {
 func removeDiscarded(ctx context.Context, p *tenant.Project, store *blob.Store) (int, error) {
 	blobs, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select blob_uuid from storage.discarded
-		where discarded_at < now() - @held::interval or not exists (
+		where discarded_at < now() - @wait::interval or not exists (
 			select from pg_stat_activity
 			where datname = current_database() and usename = @dumper
 			  and xact_start is not null and application_name <> 'pg_dump')
 		order by discarded_at limit @batch`,
-		pgx.StrictNamedArgs{"batch": discardBatch, "held": maxBackupWait, "dumper": p.Dumper()})
+		pgx.StrictNamedArgs{"batch": discardBatch, "wait": maxBackupWait, "dumper": p.Dumper()})
 	if err != nil {
 		return 0, err
 	}

@@ -44,7 +44,7 @@ func (a Arrived) Keep(ctx context.Context, tx pgx.Tx) (File, error) { return a.u
 // Settle ends the upload after the transaction of Keep, with the error of that transaction or nil.
 // It removes the bytes unless the file was created. It reports whether the file exists, since a
 // commit can succeed although its reply was lost.
-func (a Arrived) Settle(ctx context.Context, failure error) (made bool, err error) {
+func (a Arrived) Settle(ctx context.Context, failure error) (created bool, err error) {
 	if failure == nil && a.upload.inserted {
 		return true, nil
 	}

@@ -291,13 +291,13 @@ func (v *Variants) evict(ctx context.Context, p *tenant.Project, maxCount, maxBy
 			from storage.variants window newest as (order by created_at desc, blob_uuid)
 		), doomed as (
 			select blob_uuid from counted
-			where (nth > @most::bigint * 0.9 or bytes > @bytes::bigint * 0.9)
-			  and exists (select from counted where nth > @most::bigint or bytes > @bytes::bigint)
+			where (nth > @count::bigint * 0.9 or bytes > @bytes::bigint * 0.9)
+			  and exists (select from counted where nth > @count::bigint or bytes > @bytes::bigint)
 		)
 		delete from storage.variants where blob_uuid in (
 			select blob_uuid from storage.variants where blob_uuid in (select blob_uuid from doomed)
 			for update skip locked)`,
-		pgx.StrictNamedArgs{"most": maxCount, "bytes": maxBytes})
+		pgx.StrictNamedArgs{"count": maxCount, "bytes": maxBytes})
 	if n > 0 {
 		v.discard(ctx, p.UUID)
 	}
