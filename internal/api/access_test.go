@@ -12,9 +12,9 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// right is what an operation asks of its caller, and a body with which it succeeds.
+// right is the role that an operation requires, and a body with which it succeeds.
 type right struct {
-	least int // role in the project's organization; the numbers are those of roleId
+	least int // role in the project's organization, as in roleId
 	body  string
 }
 
@@ -24,7 +24,7 @@ const (
 	signedIn      = 9
 )
 
-// rights are those of all operations. In a body {n} stands for a number that no other request has.
+// rights has an entry for every operation. {n} in a body stands for a number unique to the request.
 var rights = map[string]right{
 	"createUser": {anyone,
 		`{"username": "new-{n}", "email": "new-{n}@example.com", "password": "` + apitest.Password + `"}`},
@@ -115,7 +115,7 @@ var rights = map[string]right{
 
 	"getProjectOpenAPI": {5, ""},
 
-	// the structure of a project's database
+	// structure of a project's database
 	"updateTable":        {4, `{"comment": "changed"}`},
 	"duplicateTable":     {4, `{"name": "d{n}"}`},
 	"deleteTable":        {4, ""},
@@ -209,7 +209,7 @@ var rights = map[string]right{
 	"listEnvironment":      {administrator, ""},
 	"listParts":            {administrator, ""},
 
-	// of the rows API
+	// rows API
 	"createJWTKey": {3,
 		`{"kty": "EC", "kid": "{n}", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`},
 	"listJWTKeys":        {3, ""},
@@ -218,18 +218,18 @@ var rights = map[string]right{
 	"updateRestSettings": {3, `{"schemas": ["public"]}`},
 }
 
-// operation is an operation as the OpenAPI document describes it.
+// operation is an operation of the OpenAPI document.
 type operation struct {
 	id, method, path string
 	declared         []int
-	bearer           bool // there is no way without a token
+	bearer           bool // requires credentials
 	header           bool // X-Project names the project
-	thing            bool // the path names something in the project
+	thing            bool // the path names an entity of the project
 }
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
-// operations returns those of the document that the server hands out.
+// operations returns the operations of the OpenAPI document of the server.
 func operations(t *testing.T, a *apitest.API) []operation {
 	t.Helper()
 
@@ -285,7 +285,7 @@ func operations(t *testing.T, a *apitest.API) []operation {
 	return all
 }
 
-// first returns the first of the statuses that the operation declares.
+// first returns the first of the statuses that the operation declares, or 0.
 func (o operation) first(statuses ...int) int {
 	for _, s := range statuses {
 		if slices.Contains(o.declared, s) {
@@ -296,7 +296,7 @@ func (o operation) first(statuses ...int) int {
 	return 0
 }
 
-// send asks for the operation with the names put where their placeholders are.
+// send calls the operation with names in the place of its parameters.
 func (o operation) send(who *apitest.API, names map[string]string, body string, headers ...string) *apitest.Reply {
 	fill := func(text string) string {
 		return placeholder.ReplaceAllStringFunc(text, func(p string) string {
@@ -317,7 +317,7 @@ func (o operation) send(who *apitest.API, names map[string]string, body string, 
 	return who.Send(o.method, fill(o.path), fill(body), headers...)
 }
 
-// namesOf returns the names by which the things of a furnished project are reached.
+// namesOf returns the values of the path parameters for the entities of a populated project.
 func namesOf(f things, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field,
 		"responseUUID": f.response, "containerUUID": f.container, "fileUUID": f.file, "keyUUID": apitest.Missing,
@@ -330,21 +330,22 @@ func namesOf(f things, table string) map[string]string {
 		"tokenUUID": apitest.Missing, "tomorrow": tomorrow(), "organization": f.Organization, "email": f.Email}
 }
 
-// visitor is a caller with their roles in the two projects of the matrix; 0 is none.
+// visitor is a caller with the roles in the two projects of the matrix; 0 is no role.
 type visitor struct {
 	name        string
 	api         *apitest.API
 	own, theirs int
 }
 
-// target is what a request is aimed at: the project that X-Project names, and the names in path and body.
+// target is the project of a request, in X-Project, and the entities in its path and body.
 type target struct {
 	name, project string
 	names         map[string]string
 }
 
-// TestRights asks for each operation as each kind of caller, for a thing of the callers' own organization, of another one,
-// of another one by way of a project of one's own, and for one that there is not.
+// TestRights calls each operation as each kind of caller, for four targets: an entity of the
+// caller's own organization, of another one, of another one through the caller's own project, and a
+// missing one.
 func TestRights(t *testing.T) {
 	t.Parallel()
 
@@ -361,7 +362,8 @@ func TestRights(t *testing.T) {
 	owner.Post("/enums", `{"name": "kept_mood", "values": ["good"]}`).Want(201)
 	stranger.Post("/enums", `{"name": "secret_mood", "values": ["good"]}`).Want(201)
 
-	// A backup is always under way, so that to be allowed to make one means to be told of it. It does not grow so old that it is given up.
+	// A backup is always running, so an authorized createBackup returns 409. Its date is in the
+	// future, so it is never marked as failed.
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at) select gen_random_uuid(), uuid, created_by, now() + interval '1 hour' from platform.projects`)
 	mixed, absent := maps.Clone(theirs), map[string]string{}
 	mixed["projectUUID"], mixed["formUUID"] = owner.Project, own["formUUID"]
@@ -390,7 +392,7 @@ func TestRights(t *testing.T) {
 		landlord *apitest.API
 	}
 
-	// the names of what was provided for an operation and is still there, since it was refused
+	// unused holds the entities created for an operation that was refused, and so still exist.
 	unused := map[use]map[string]string{}
 	n := 0
 	for _, o := range operations(t, a) {
@@ -455,7 +457,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// provide makes what an operation takes away, or changes for good, and returns the names that it has; nil if there is nothing to make.
+// provide creates the entity that an operation deletes or changes for good. It returns the names of
+// the entity, or nil if the operation needs none.
 func provide(
 	t *testing.T, id string, landlord *apitest.API, names map[string]string, form string, want int,
 ) map[string]string {
@@ -503,7 +506,7 @@ func provide(
 		begun := landlord.Post("/forms/"+form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
 		return map[string]string{"responseUUID": begun.Get("uuid").(string), "token": begun.Metadata("token").(string)}
 	case id == "deleteJWTKey":
-		// a project may have a few only
+		// The number of JWT keys is limited.
 		landlord.Exec(`delete from platform.project_jwt_keys where project_uuid = $1`, landlord.Project)
 		return map[string]string{
 			"jwtKeyUUID": landlord.Create("/projects/"+landlord.Project+"/jwt-keys",
@@ -518,7 +521,7 @@ func provide(
 	return nil
 }
 
-// projectFor makes a project that is in the state that an operation changes.
+// projectFor creates a project in the state that the operation requires.
 func projectFor(landlord *apitest.API, id string) string {
 	project := landlord.CreateProject("other")
 	switch id {
@@ -531,13 +534,14 @@ func projectFor(landlord *apitest.API, id string) string {
 	return project
 }
 
-// aimed reports whether the operation names something: one that is about the caller alone is the same whatever the target.
+// aimed reports whether the operation names an entity. The other operations have the same response
+// for every target.
 func (o operation) aimed(r right) bool {
 	return o.header || strings.Contains(o.path, "{") || strings.Contains(r.body, "{organization}") ||
 		strings.Contains(r.body, "{email}")
 }
 
-// want returns the status that the operation has to answer with.
+// want returns the expected status.
 func (o operation) want(r right, v visitor, at target) int {
 	role := v.own
 	switch {
@@ -549,16 +553,16 @@ func (o operation) want(r right, v visitor, at target) int {
 
 	done := o.first(200, 201)
 	switch o.id {
-	case "createBackup", "undoRestore": // what the restore replaced is noted and not there
+	case "createBackup", "undoRestore": // the database replaced by the restore is missing
 		done = 409
-	case "importBackup", "createExtension": // which has to be a backup, or one that a project may have
+	case "importBackup", "createExtension": // invalid body; extension not allowed
 		done = 422
 	}
 
 	switch {
 	case r.least == anyone:
 		return done
-	case r.least == administrator && o.id != "updateQuota": // which is in a project
+	case r.least == administrator && o.id != "updateQuota": // an operation in a project
 		return o.wantOfAdministrator(v, at, done)
 	case v.name == "nobody" && o.bearer:
 		return 401
@@ -584,7 +588,7 @@ func (o operation) want(r right, v visitor, at target) int {
 		return 401
 	case role == 0:
 		return o.first(404, 400)
-	case o.id == "leaveOrganization" && role < 3: // an administrator is no member, an owner here the last one
+	case o.id == "leaveOrganization" && role < 3: // an administrator is no member, the owner is the last one
 		return map[int]int{1: 404, 2: 409}[role]
 	case role > r.least:
 		return o.first(403, 401)
@@ -597,7 +601,8 @@ func (o operation) want(r right, v visitor, at target) int {
 
 var identifier = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\bf[0-9]+\b|\b(absent|secret)\b`)
 
-// alike fails the test if two refusals of one status, of what is another's and of what is not there, differ but for the ids.
+// alike fails the test if two refusals with the same status, for another user's entity and for a
+// missing one, differ in more than IDs.
 func alike(t *testing.T, o operation, v visitor, another, absent *apitest.Reply) {
 	t.Helper()
 

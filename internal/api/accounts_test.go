@@ -15,7 +15,7 @@ import (
 	"socle/internal/token"
 )
 
-// again is a user in a session of its own.
+// again returns a client with a new session of the same user.
 func again(t *testing.T, a *apitest.API) *apitest.API {
 	t.Helper()
 
@@ -25,8 +25,9 @@ func again(t *testing.T, a *apitest.API) *apitest.API {
 	return &other
 }
 
-// account returns who asks for an operation on an account in TestRights, and puts what it is about among the names: a session of
-// landlord's, or what only they have been handed. Where the operation would end the visitor's session or account, it is another one.
+// account returns the caller for an account operation of TestRights and adds the entity to names: a
+// session or token of the target's owner. If the operation would end the visitor's session or
+// account, the caller is a new session or user.
 func account(t *testing.T, o operation, v visitor, names map[string]string, landlord *apitest.API) *apitest.API {
 	t.Helper()
 
@@ -86,10 +87,10 @@ func account(t *testing.T, o operation, v visitor, names map[string]string, land
 	return who
 }
 
-// mail is a mail that the test's server has written to its log.
+// mail is a mail in the log of the test server.
 type mail struct{ Msg, To, Subject, Text string }
 
-// mails returns the mails to an address, in their order.
+// mails returns the mails to an address, oldest first.
 func mails(t *testing.T, a *apitest.API, to string) []mail {
 	t.Helper()
 
@@ -108,7 +109,7 @@ func mails(t *testing.T, a *apitest.API, to string) []mail {
 	return all
 }
 
-// mailed waits until an address has had n mails, and returns the last one.
+// mailed waits for the n-th mail to an address and returns it.
 func mailed(t *testing.T, a *apitest.API, to string, n int) mail {
 	t.Helper()
 
@@ -124,7 +125,7 @@ func mailed(t *testing.T, a *apitest.API, to string, n int) mail {
 
 var linked = regexp.MustCompile(`(?m)^(http://\S+)\?token=(\S+)$`)
 
-// token returns the token of the mail's link, which leads to a page.
+// token returns the token in the link of the mail, which must point to page.
 func (m mail) token(t *testing.T, a *apitest.API, page string) string {
 	t.Helper()
 
@@ -136,7 +137,7 @@ func (m mail) token(t *testing.T, a *apitest.API, page string) string {
 	return found[2]
 }
 
-// linkTo makes a link about a user, behind the server's back, and returns its token.
+// linkTo creates a link token for a user, bypassing the server.
 func linkTo(t *testing.T, a *apitest.API, purpose string) string {
 	t.Helper()
 
@@ -152,5 +153,5 @@ func linkTo(t *testing.T, a *apitest.API, purpose string) string {
 	return token.Link(token.Derive(secret, "one-time links"), purpose, id)
 }
 
-// tomorrow is a time at which a token may end.
+// tomorrow returns a valid expiry time for a token.
 func tomorrow() string { return time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339) }

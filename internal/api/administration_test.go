@@ -27,7 +27,7 @@ func TestListUsers(t *testing.T) {
 		"search=ANN":                {ann.User},
 		"search=ann-2%40EXAMPLE":    {ann.User},
 		"search=" + bob.User:        {bob.User},
-		"search=%25":                {}, // no wildcard
+		"search=%25":                {}, // not a wildcard
 		"search=_":                  {},
 		"search=%20bob%20":          {bob.User},
 		"sort=username&order=desc":  {administrator.User, bob.User, ann.User},
@@ -65,10 +65,10 @@ func TestUpdateStanding(t *testing.T) {
 	administrator, user := a.SignUp("first"), a.SignUp("user")
 	path := "/admin/users/" + user.User
 	administrator.Put(path, `{"status": "suspended"}`).Want(200).Content("status", "suspended")
-	user.Get("/organizations").Want(401).Code("invalid_token") // with the very next request
+	user.Get("/organizations").Want(401).Code("invalid_token") // on the next request
 	a.Post("/users/login", `{"email": "`+user.Email+`", "password": "`+apitest.Password+`"}`).Want(401)
 	administrator.Put(path, `{"status": "active"}`).Want(200).Content("status", "active")
-	user.Get("/organizations").Want(401) // the sessions of before stay ended
+	user.Get("/organizations").Want(401) // earlier sessions stay ended
 
 	r := a.Post("/users/login", `{"email": "`+user.Email+`", "password": "`+apitest.Password+`"}`).Want(200)
 	user.Token = r.Metadata("token").(string)
@@ -90,7 +90,8 @@ func TestUpdateStanding(t *testing.T) {
 	user.Put(path, `{`).Want(400)
 }
 
-// TestAdministratorsAtOnce: administrators suspend each other, and step down, at the same moment; one is left.
+// TestAdministratorsAtOnce checks that one administrator remains when all suspend each other and
+// step down concurrently.
 func TestAdministratorsAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -111,7 +112,7 @@ func TestAdministratorsAtOnce(t *testing.T) {
 
 	subset(t, got, 200, 401, 403, 409)
 
-	// And the last two against each other, until one is left.
+	// The last two against each other, until one remains.
 	for range 20 {
 		got := atOnce(2, func(i int) *apitest.Reply {
 			return all[i*2].Put("/admin/users/"+all[2-i*2].User, `{"status": "suspended"}`)
@@ -167,7 +168,8 @@ func TestSettings(t *testing.T) {
 		map[int]int{200: 20})
 }
 
-// TestSettingsThatCannotBeRead: a row that is of another release, or broken, spoils nothing but itself.
+// TestSettingsThatCannotBeRead checks that a setting of another release, or an invalid one, affects
+// only itself.
 func TestSettingsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 
@@ -190,7 +192,8 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 	upload(a, c, "b.txt", "four").Want(201)
 }
 
-// TestSignUpSetting: what an administrator says is stronger than the environment, and the next request knows it.
+// TestSignUpSetting checks that the setting overrides the environment and applies to the next
+// request.
 func TestSignUpSetting(t *testing.T) {
 	t.Parallel()
 
@@ -218,7 +221,7 @@ func TestProjectsPerOrganization(t *testing.T) {
 	user.Post("/projects", `{"name": "two"}`).Want(422).Code("quota")
 }
 
-// TestRetention: what is kept for a time is kept for as long as an administrator says.
+// TestRetention checks that the retention settings apply to all expiring data.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 
@@ -296,9 +299,9 @@ func TestListParts(t *testing.T) {
 		got, want := values(r, "status")[i], "ok"
 		switch name {
 		case "mail":
-			want = "degraded" // no server is set
+			want = "degraded" // no mail server is configured
 		case "storage":
-			want = got // how full the disk is, is not the test's to say
+			want = got // depends on the disk of the machine
 		}
 
 		if got != want {

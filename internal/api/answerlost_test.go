@@ -19,7 +19,7 @@ import (
 	"socle/internal/config"
 )
 
-// creations are the calls of a furnished project that create something, and those that create what belongs to no project.
+// creations returns the calls that create an entity, inside and outside a populated project.
 func creations(f things) []call {
 	calls := slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), []call{
 		{id: "createProject", method: "POST", path: "/projects", body: `{"name": "Once"}`},
@@ -39,8 +39,9 @@ func creations(f things) []call {
 	return slices.DeleteFunc(calls, func(c call) bool { return c.method != "POST" })
 }
 
-// TestAnswersLost: servers that died after a change and before its answer was kept. A repeated request finds for every
-// creation that it is done, whatever else would be in its way: a unique name, a quota, a job that runs.
+// TestAnswersLost covers servers that died after a change and before its response was stored. A
+// repeated request reports every creation as done, regardless of unique names, quotas and running
+// jobs.
 func TestAnswersLost(t *testing.T) {
 	t.Parallel()
 
@@ -70,8 +71,8 @@ func TestAnswersLost(t *testing.T) {
 	}
 }
 
-// TestClaimOfAnotherServer: a request is in progress as long as the session of the server that claimed it lives, and
-// not a moment longer.
+// TestClaimOfAnotherServer checks that a request counts as in progress only while the session of
+// the claiming server lives.
 func TestClaimOfAnotherServer(t *testing.T) {
 	t.Parallel()
 
@@ -101,8 +102,8 @@ func TestClaimOfAnotherServer(t *testing.T) {
 	})
 }
 
-// TestCommitUnanswered: the connection is lost after PostgreSQL has committed. With an Idempotency-Key the answer says
-// that the change is made, without one that the outcome is not known.
+// TestCommitUnanswered covers a connection that is lost after PostgreSQL has committed. With an
+// Idempotency-Key the response reports the change, without one an unknown outcome.
 func TestCommitUnanswered(t *testing.T) {
 	t.Parallel()
 
@@ -145,8 +146,8 @@ func TestCommitUnanswered(t *testing.T) {
 	}
 }
 
-// TestProjectCommitUnanswered: the server loses its connection in the middle of creating a project. The project is
-// completed later, and a repeated request never makes another one.
+// TestProjectCommitUnanswered covers a connection that is lost during the creation of a project.
+// The project is completed later, and a repeated request never creates a second one.
 func TestProjectCommitUnanswered(t *testing.T) {
 	t.Parallel()
 
@@ -177,16 +178,20 @@ func TestProjectCommitUnanswered(t *testing.T) {
 	}
 }
 
-// lossyProxy passes PostgreSQL's messages on, and closes a connection between a commit and its answer.
+// lossyProxy forwards PostgreSQL messages and closes a connection between a commit and its
+// response.
 type lossyProxy struct {
 	listener net.Listener
 	server   string
 
-	mu     sync.Mutex
-	marker string // the next commit on a connection on which this text was sent loses its answer
+	mu sync.Mutex
+	// marker selects the transaction: the response to the next commit on a connection that has sent
+	// this text is lost.
+	marker string
 }
 
-// startLossyProxy starts a proxy of the server that c names, and leads c to it. It ends with the test.
+// startLossyProxy starts a proxy in front of the PostgreSQL server of c and points c to it. It
+// stops at the end of the test.
 func startLossyProxy(t *testing.T, c *config.Config) *lossyProxy {
 	t.Helper()
 
@@ -197,7 +202,7 @@ func startLossyProxy(t *testing.T, c *config.Config) *lossyProxy {
 
 	query := u.Query()
 
-	dir, err := os.MkdirTemp("", "proxy") // the test's own folder has a name too long for a socket
+	dir, err := os.MkdirTemp("", "proxy") // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +236,7 @@ func startLossyProxy(t *testing.T, c *config.Config) *lossyProxy {
 	return p
 }
 
-// lose has the answer lost to the next commit of a transaction in which marker was sent.
+// lose drops the response to the next commit of a transaction that contains marker.
 func (p *lossyProxy) lose(marker string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -239,7 +244,7 @@ func (p *lossyProxy) lose(marker string) {
 	p.marker = marker
 }
 
-// pending reports whether the commit that lose waits for has not come yet.
+// pending reports whether the response is still to be dropped.
 func (p *lossyProxy) pending() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -247,7 +252,7 @@ func (p *lossyProxy) pending() bool {
 	return p.marker != ""
 }
 
-// hit reports whether a message has the marker.
+// hit reports whether a message contains the marker.
 func (p *lossyProxy) hit(message []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -266,7 +271,7 @@ func (p *lossyProxy) pass(client net.Conn) {
 
 	var losing, marked bool
 	var mu sync.Mutex
-	go func() { // answers
+	go func() { // responses
 		defer client.Close()
 
 		for {
@@ -279,7 +284,7 @@ func (p *lossyProxy) pass(client net.Conn) {
 			lost := losing
 			mu.Unlock()
 
-			if lost && message[0] == 'Z' { // the commit is complete
+			if lost && message[0] == 'Z' { // ReadyForQuery: the commit is complete
 				return
 			}
 
@@ -311,8 +316,8 @@ func (p *lossyProxy) pass(client net.Conn) {
 	}
 }
 
-// readMessage reads a message of PostgreSQL's protocol: a byte that says what it is, of all but a client's first, its
-// length, and what it says.
+// readMessage reads a message of the PostgreSQL protocol: a type byte, unless it is a client's
+// first message, a length and a payload.
 func readMessage(r io.Reader, typed bool) ([]byte, error) {
 	head := make([]byte, 4)
 	if typed {

@@ -53,7 +53,7 @@ func TestListInstanceAudit(t *testing.T) {
 	user.Get("/admin/audit").Want(403)
 }
 
-// TestNothingChangedNothingNoted: what was refused, or undone, leaves no entry.
+// TestNothingChangedNothingNoted checks that refused and rolled-back requests leave no audit entry.
 func TestNothingChangedNothingNoted(t *testing.T) {
 	t.Parallel()
 
@@ -99,7 +99,8 @@ func TestIdempotencyKey(t *testing.T) {
 	a.Nobody().Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: one").Want(401)
 }
 
-// TestIdempotencyKeyAtOnce: of many equal requests one is carried out; the others get its answer or are told to wait.
+// TestIdempotencyKeyAtOnce checks that one of many equal requests is executed, and that the others
+// get its response or a retry error.
 func TestIdempotencyKeyAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -116,7 +117,7 @@ func TestIdempotencyKeyAtOnce(t *testing.T) {
 	}
 }
 
-// TestKeptSecrets: an answer that shows a key is kept so that the database alone does not reveal it.
+// TestKeptSecrets checks that a stored response with a key is encrypted.
 func TestKeptSecrets(t *testing.T) {
 	t.Parallel()
 
@@ -160,7 +161,7 @@ func TestIfMatch(t *testing.T) {
 	a.Exec(`update platform.projects set description = 'other'`)
 	a.Send("DELETE", path, "", "If-Match: "+stale).Want(412).Code("changed")
 
-	// weak ones don't count
+	// Weak ETags never match.
 	a.Send("DELETE", path, "", `If-Match: W/`+a.Get(path).Want(200).Header.Get("ETag")).Want(412)
 	a.Send("DELETE", path, "", `If-Match: "old", `+a.Get(path).Want(200).Header.Get("ETag")).Want(200)
 	a.Send("DELETE", path, "", `If-Match: *`).Want(404)

@@ -22,17 +22,15 @@ import (
 
 const sent = "Content-Type: application/octet-stream"
 
-// imported imports an archive.
 func imported(a *apitest.API, archive []byte, headers ...string) *apitest.Reply {
 	return a.Send("POST", "/backups/import", string(archive), append(headers, sent)...)
 }
 
-// downloaded downloads a backup.
 func downloaded(a *apitest.API, id, body string) []byte {
 	return a.Post("/backups/"+id+"/download", body).Want(200).Body
 }
 
-// madeBackup makes a backup.
+// madeBackup creates a backup and waits for its completion.
 func madeBackup(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
@@ -42,7 +40,7 @@ func madeBackup(t *testing.T, a *apitest.API) string {
 	return id
 }
 
-// TestMoveBackup takes a project from one install to another, which has another secret.
+// TestMoveBackup moves a project to another install, which has another secret key.
 func TestMoveBackup(t *testing.T) {
 	t.Parallel()
 
@@ -94,7 +92,7 @@ func TestMoveBackup(t *testing.T) {
 			`select count(*) from platform.backups where proven_at is not null and tried_at is not null and proof_error = ''`) == 3
 	})
 
-	b.Post("/projects/"+b.Project+"/pause", "").Want(200) // which would end a proof
+	b.Post("/projects/"+b.Project+"/pause", "").Want(200) // ends a running proof
 	imported(b, []byte("x")).Want(409).Code("project_paused")
 	b.Post("/projects/"+b.Project+"/resume", "").Want(200)
 
@@ -140,7 +138,7 @@ func TestMoveBackup(t *testing.T) {
 		t.Errorf("the new project has the forms %v, want one of another name than %s", got, form)
 	}
 
-	// It came to this install from another one, and goes on as it came.
+	// An imported backup can be exported again.
 	again := imported(a.In(a.CreateProject("other")), downloaded(b, got[0], `{"encryption": "none"}`)).Want(201)
 	other := a.In(again.Get("projectUuid").(string))
 	r = other.Post("/backups/"+again.Get("uuid").(string)+"/restore", `{"target": "in_place"}`).Want(201)
@@ -212,7 +210,7 @@ func TestDownloadBackup(t *testing.T) {
 	imported(a, downloaded(a, id, `{"recipient": "`+key.Recipient().String()+`"}`)).Want(422).Code("required").
 		Field("X-Passphrase")
 
-	// What is kept is damaged: whoever downloads notices.
+	// The download of a damaged backup fails.
 	damage(t, a, id+".dump")
 	req := a.Request("POST", path, strings.NewReader(`{"encryption": "none"}`))
 	res, err := http.DefaultClient.Do(req)
@@ -279,7 +277,8 @@ func pack(t *testing.T, all []packed) []byte {
 	return out.Bytes()
 }
 
-// TestImportBackupRefuses sends what is no backup, or not a whole one, or more than it seems: all is refused, and nothing is left.
+// TestImportBackupRefuses imports invalid, incomplete and oversized archives. All are refused, and
+// nothing is left.
 func TestImportBackupRefuses(t *testing.T) {
 	t.Parallel()
 
@@ -479,7 +478,7 @@ func TestImportBackupRefuses(t *testing.T) {
 	imported(into, whole).Want(201)
 }
 
-// TestImportOneAtATime has an import wait for its body while another begins.
+// TestImportOneAtATime starts an import while another one waits for its body.
 func TestImportOneAtATime(t *testing.T) {
 	t.Parallel()
 
@@ -503,7 +502,7 @@ func TestImportOneAtATime(t *testing.T) {
 	running := apitest.Value[string](a, `select uuid::text from platform.backups where status = 'running'`)
 	a.Post("/backups/"+running+"/download", `{"encryption": "none"}`).Want(409)
 	a.Post("/backups/"+running+"/verify", "").Want(409).Code("backup_not_completed")
-	madeBackup(t, a) // which is made meanwhile
+	madeBackup(t, a) // allowed during an import
 
 	if _, err := feed.Write(whole[600:]); err != nil {
 		t.Fatal(err)
@@ -523,12 +522,12 @@ func TestImportOneAtATime(t *testing.T) {
 	damage(t, a, id+".dump")
 
 	until(t, "it is found to be damaged", func() bool {
-		a.Post("/backups/"+id+"/verify", "").Want(200) // one that is still at it is enough
+		a.Post("/backups/"+id+"/verify", "").Want(200) // also while a proof is running
 		return a.Get("/backups/"+id).Want(200).Metadata("proofError") != ""
 	})
 }
 
-// damage changes a byte of what is kept under a name.
+// damage changes a byte of a stored backup file.
 func damage(t *testing.T, a *apitest.API, name string) {
 	t.Helper()
 

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// backedUp waits for a backup to end, and returns it.
+// backedUp waits for the end of a backup and returns it.
 func backedUp(t *testing.T, a *apitest.API, id string) *apitest.Reply {
 	t.Helper()
 
@@ -30,7 +30,7 @@ func backedUp(t *testing.T, a *apitest.API, id string) *apitest.Reply {
 	return r
 }
 
-// dumpOf returns a file with the dump of a backup.
+// dumpOf returns the path of a file with the dump of a backup.
 func dumpOf(t *testing.T, a *apitest.API, id string) string {
 	t.Helper()
 
@@ -108,7 +108,7 @@ func TestGetBackup(t *testing.T) {
 	a.Get("/backups/garbage").Want(400).Code("invalid_value").Field("backupUUID")
 	a.Get("/backups/" + strings.ReplaceAll(id, "-", "")).Want(400).Field("backupUUID")
 	a.Get("/backups/%00").Want(400).Field("backupUUID")
-	a.Get("/backups/" + id + "?page=1").Want(200) // nothing of the query is read
+	a.Get("/backups/" + id + "?page=1").Want(200) // the query string is ignored
 	a.Nobody().Get("/backups/garbage").Want(401)
 	a.Stranger().Get("/backups/" + id).Want(401)
 	a.Stranger().Get("/backups/garbage").Want(400).Field("backupUUID")

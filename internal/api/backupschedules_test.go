@@ -8,7 +8,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// oldSchedule makes the schedule of a project's backups.
+// oldSchedule creates the backup schedule of a project.
 func oldSchedule(t *testing.T, a *apitest.API, _ map[string]string) {
 	t.Helper()
 
@@ -125,7 +125,8 @@ func TestBackupScheduleRefuses(t *testing.T) {
 	a.Get(path).Want(404)
 }
 
-// TestBackupScheduleAtOnce makes a schedule in many requests at the same moment: there is one then, as one of them said.
+// TestBackupScheduleAtOnce creates a schedule with many concurrent requests. The result is the
+// schedule of one of them.
 func TestBackupScheduleAtOnce(t *testing.T) {
 	t.Parallel()
 

@@ -16,7 +16,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// countedBody is a body that counts what is read of it.
+// countedBody is a body that counts the bytes read.
 type countedBody struct {
 	*bytes.Reader
 	read int
@@ -31,15 +31,15 @@ func (c *countedBody) Read(b []byte) (int, error) {
 
 func (c *countedBody) Close() error { return nil }
 
-// pathParam is a parameter in a path of the OpenAPI document.
+// pathParam matches a path parameter of the OpenAPI document.
 var pathParam = regexp.MustCompile(`\{[^}]*\}`)
 
 type takingBody struct {
 	id, method, path string
-	busy             bool // it is declared that it may be refused with 429
+	busy             bool // the operation declares 429
 }
 
-// takingBodies returns the operations that take a JSON body, with paths to what is not there.
+// takingBodies returns the operations with a JSON body, with paths to missing entities.
 func takingBodies(t *testing.T) []takingBody {
 	t.Helper()
 
@@ -67,7 +67,8 @@ func takingBodies(t *testing.T) []takingBody {
 	return all
 }
 
-// TestStrangersBodies: of a body of 1 MiB that comes without an account, no operation reads more than 16 KiB and what it takes to see that there is more.
+// TestStrangersBodies checks that no operation reads more than 16 KiB, and one byte beyond, of a
+// body of 1 MiB sent without credentials.
 func TestStrangersBodies(t *testing.T) {
 	t.Parallel()
 
@@ -91,7 +92,7 @@ func TestStrangersBodies(t *testing.T) {
 	}
 }
 
-// gated is a body whose second half comes when a gate is open.
+// gated is a body whose second half waits for the gate.
 type gated struct {
 	io.Reader
 	begun chan<- struct{}
@@ -109,12 +110,14 @@ func (g *gated) Read(b []byte) (int, error) {
 
 func (g *gated) Close() error { return nil }
 
-// openOperations are the operations with 429 that anyone may call: their bodies are too small to count.
+// openOperations are the operations with 429 that need no credentials. Their bodies are too small
+// for the budget.
 var openOperations = []string{
 	"createUser", "login", "forgetPassword", "resetPassword", "confirmEmail", "refreshSession",
 }
 
-// TestBodiesHaveOneBudget: a user's large bodies that are in flight leave room for those of others, and further ones of the same user are told to come back.
+// TestBodiesHaveOneBudget checks that the large bodies of one user leave room for those of others,
+// and that more of the same user get 429.
 func TestBodiesHaveOneBudget(t *testing.T) {
 	t.Parallel()
 

@@ -139,7 +139,8 @@ func TestDeleteColumn(t *testing.T) {
 	}
 }
 
-// TestUpdateColumnAtOnce: one column renamed to ten names, then ten columns to one.
+// TestUpdateColumnAtOnce renames one column to ten names concurrently, then ten columns to one
+// name.
 func TestUpdateColumnAtOnce(t *testing.T) {
 	t.Parallel()
 

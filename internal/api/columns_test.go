@@ -166,11 +166,11 @@ func TestCreateColumnRefuses(t *testing.T) {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 
-	// the next request is as ever
+	// The next request succeeds.
 	a.Post("/tables/orders/columns", `{"name": "a", "type": "text", "notNull": true, "defaultValue": "x"}`).Want(201)
 }
 
-// TestCreateColumnTooMuch: what is too large is refused as a whole.
+// TestCreateColumnTooMuch checks that an oversized request is refused as a whole.
 func TestCreateColumnTooMuch(t *testing.T) {
 	t.Parallel()
 
@@ -198,7 +198,7 @@ func TestCreateColumnTooMuch(t *testing.T) {
 	asOwner(t, a, `do $$ begin execute 'alter table public.orders ' ||
 		(select string_agg('add column old' || n || ' int', ', ') from generate_series(1, 1590) n); end $$`)
 
-	a.Post("/tables/orders/columns", columns(20)).Want(422).Field("columns") // with those of the table
+	a.Post("/tables/orders/columns", columns(20)).Want(422).Field("columns") // together with the existing columns
 
 	if got := query[int](t, a,
 		"select count(*) from pg_attribute where attrelid = 'public.orders'::regclass and attnum > 0"); got != 1591 {
@@ -223,7 +223,7 @@ func TestCreateColumnAtOnce(t *testing.T) {
 	wantCounts(t, counts, map[int]int{201: 10})
 }
 
-// TestOldNameNewThing: what is made under a name that was in use has nothing of its predecessor.
+// TestOldNameNewThing checks that a table with a reused name inherits nothing from its predecessor.
 func TestOldNameNewThing(t *testing.T) {
 	t.Parallel()
 

@@ -7,7 +7,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// compacted waits for the compaction of a table to end, and returns how it did.
+// compacted waits for the end of a table's compaction and returns it.
 func compacted(t *testing.T, a *apitest.API, table string) *apitest.Reply {
 	t.Helper()
 
@@ -70,7 +70,8 @@ func TestCompaction(t *testing.T) {
 		t.Errorf("10 rows take %d bytes", got)
 	}
 
-	// One at a time is enough. While it goes on, here held by an index, it tells how far it is.
+	// Only one compaction per table runs at a time. While it runs, here blocked by an index
+	// expression, it reports progress.
 	holder := a.ProjectDatabase()
 	if _, err := holder.Exec(t.Context(), "select pg_advisory_lock(42)"); err != nil {
 		t.Fatal(err)
@@ -97,7 +98,8 @@ func TestCompaction(t *testing.T) {
 	a.Get("/tables/auth.users/compaction").Want(400)
 }
 
-// TestCompactionOldSnapshot: a compaction does not rewrite a table while a snapshot defeats it, and says so.
+// TestCompactionOldSnapshot checks that a compaction waits while an old snapshot would make it
+// useless, and reports this.
 func TestCompactionOldSnapshot(t *testing.T) {
 	t.Parallel()
 

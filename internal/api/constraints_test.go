@@ -65,7 +65,8 @@ func TestCreateConstraint(t *testing.T) {
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 }
 
-// TestDeferredConstraints: what is looked after at the transaction's end, and what goes with a key.
+// TestDeferredConstraints covers deferrable constraints, and the constraints that are dropped with
+// a key.
 func TestDeferredConstraints(t *testing.T) {
 	t.Parallel()
 
@@ -102,7 +103,8 @@ func TestDeferredConstraints(t *testing.T) {
 	}
 }
 
-// hostileExpressions are somebody's way out of the parentheses of a condition, or into what a condition must not do.
+// hostileExpressions try to escape from the parentheses of a condition, or do things that a
+// condition must not do.
 var hostileExpressions = []string{"", " ", "true) not valid, add column x text check (true",
 	"true); drop table orders; --", "true) --", "true /* ", "(true", "true)", "true]", "'", `"`, "$$x$$ = $$x$$", "$1",
 	"note = E'\\'' or true) --'", "note = U&'x'", `U&"note" = 'x'`, "true; select 1", "note = 'x''", "[true)",
@@ -165,8 +167,8 @@ func TestCreateConstraintRefuses(t *testing.T) {
 	}
 }
 
-// TestCrossedReferences: two tables that are made to refer to each other at once wait for each other, and neither
-// request fails by it.
+// TestCrossedReferences checks that two tables that get references to each other concurrently do
+// not deadlock.
 func TestCrossedReferences(t *testing.T) {
 	t.Parallel()
 

@@ -75,7 +75,7 @@ func TestUpdateContainerRefuses(t *testing.T) {
 	a.Put("/containers/"+apitest.Missing, `{}`).Want(400).Code("not_found")
 	a.Nobody().Put("/containers/garbage", `{`).Want(401)
 
-	// the form of the JSON comes before the project
+	// The JSON syntax is checked before access to the project.
 	a.Stranger().Put("/containers/"+c, `{`).Want(400).Code("malformed_json")
 
 	if after := state(t, a); after != before {
@@ -83,7 +83,7 @@ func TestUpdateContainerRefuses(t *testing.T) {
 	}
 }
 
-// containerFaults are bodies that break a rule, and the fields at fault.
+// containerFaults maps invalid bodies to the fields at fault.
 var containerFaults = map[string]string{
 	`{"name": ""}`:   "name",
 	`{"name": "ab"}`: "name",
@@ -136,7 +136,7 @@ func TestCreateContainer(t *testing.T) {
 		t.Errorf("got url %v, want %v", got, want)
 	}
 
-	a.Post("/containers", `{"name": "Reports"}`).Want(201) // names are compared letter by letter
+	a.Post("/containers", `{"name": "Reports"}`).Want(201) // names are case-sensitive
 	a.Post("/containers", `{"name": "reports"}`).Want(409).Code("already_exists").Field("name")
 	a.In(a.CreateProject("other")).Post("/containers", `{"name": "reports"}`).Want(201)
 	before := state(t, a)

@@ -13,7 +13,8 @@ import (
 	"socle/internal/config"
 )
 
-// TestDownloadOfDamage changes a byte of stored files behind the server's back: nobody gets such a file as a whole.
+// TestDownloadOfDamage changes a byte of stored files, bypassing the server. No download of such a
+// file completes.
 func TestDownloadOfDamage(t *testing.T) {
 	t.Parallel()
 
@@ -85,7 +86,7 @@ func downloadDamage(t *testing.T, a *apitest.API, folder string) {
 		t.Error("the log does not name the file")
 	}
 	if status, body, err := get(long, "Range: bytes=-5"); status != 206 || body != "words" || err != nil {
-		t.Errorf("a part: got %d %q, %v", status, body, err) // says nothing of the whole
+		t.Errorf("a part: got %d %q, %v", status, body, err) // a range carries no checksum of the whole
 	}
 	if status, body, err := get(sound); status != 200 || body != large || err != nil {
 		t.Errorf("a file that is sound: got %d, %d bytes, %v", status, len(body), err)
@@ -94,7 +95,7 @@ func downloadDamage(t *testing.T, a *apitest.API, folder string) {
 	a.Get("/containers/" + c + "/files").Want(200)
 }
 
-// flip changes a bit of a stored blob of so many bytes.
+// flip changes a bit of the stored blob with this size in bytes.
 func flip(t *testing.T, folder string, size int64) {
 	t.Helper()
 

@@ -9,7 +9,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// fill makes the quota of a project's database as small as what it has, or gives back the usual one.
+// fill sets the quota of a project's database to its current size, or back to the default.
 func fill(t *testing.T, administrator, a *apitest.API, full bool) {
 	t.Helper()
 
@@ -21,7 +21,8 @@ func fill(t *testing.T, administrator, a *apitest.API, full bool) {
 	administrator.Put("/projects/"+a.Project+"/quota", most).Want(200)
 }
 
-// TestDatabaseQuota: what makes a full database larger is refused, what makes it smaller is not.
+// TestDatabaseQuota checks that a full database refuses requests that make it larger, and allows
+// those that make it smaller.
 func TestDatabaseQuota(t *testing.T) {
 	t.Parallel()
 
@@ -89,7 +90,7 @@ func TestDatabaseQuota(t *testing.T) {
 	administrator.Put(path, `{"max_files": 6}`).Want(200).Content("maxDatabaseBytes", 1000000000)
 }
 
-// TestDatabaseQuotaOfSQL: SQL makes room in a full database, and takes none.
+// TestDatabaseQuotaOfSQL checks that SQL can free space in a full database, and not use more.
 func TestDatabaseQuotaOfSQL(t *testing.T) {
 	t.Parallel()
 
@@ -128,7 +129,7 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 		}
 	}
 
-	// After it has been looked at nothing can be written any more.
+	// After the check at the commit, nothing can be written.
 	if r := run("delete from orders where id = 8"); r.Status != 422 || !strings.Contains(string(r.Body), "25006") {
 		t.Errorf("what is put off twice: got %d %s", r.Status, r.Body)
 	}
@@ -142,12 +143,13 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 	run("truncate others").Want(200)
 	run("drop table gone").Want(200)
 
-	// fewer than there were
+	// fewer rows than before
 	run("truncate orders; insert into orders select n, repeat('x', 100) from generate_series(1, 200) n").Want(200)
-	// is read only
+	// read-only transaction
 	a.Post("/sql", sqlBody("insert into orders select n from generate_series(2000, 100000) n")).Want(422)
 
-	// What has grown by code that runs with deletions takes none of them any more, until it is small again.
+	// A database that user code enlarges during deletions refuses further deletions until it is
+	// small again.
 	execute(t, a,
 		`do $$ begin execute format('copy (select) to program ''cat >/dev/null; truncate -s 2G base/%s/t0_1''', (select oid from pg_database where datname = current_database())); end $$`)
 
@@ -163,7 +165,8 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 	run("insert into orders select n from generate_series(1001, 2000) n").Want(200)
 }
 
-// TestDatabaseQuotaOfSQLBesideOthers: what others write into the catalogues of the whole PostgreSQL server is not the project's.
+// TestDatabaseQuotaOfSQLBesideOthers checks that writes of others to shared catalogs do not count
+// for the project.
 func TestDatabaseQuotaOfSQLBesideOthers(t *testing.T) {
 	t.Parallel()
 
@@ -199,7 +202,8 @@ func TestDatabaseQuotaOfSQLBesideOthers(t *testing.T) {
 	(<-done).Want(200)
 }
 
-// TestDatabaseQuotaOfServers: each server finds out by itself, and at once what a request to it has made room for.
+// TestDatabaseQuotaOfServers checks that each server measures by itself, and sees space freed
+// through it at once.
 func TestDatabaseQuotaOfServers(t *testing.T) {
 	t.Parallel()
 

@@ -38,7 +38,7 @@ func TestDeleteAccount(t *testing.T) {
 		t.Error("the empty organization stays")
 	}
 
-	// Name and address are free, and who takes them gets nothing of the one before.
+	// Username and address are free again, and their next owner inherits nothing.
 	name, _, _ := strings.Cut(u.Email, "@")
 	again := a.Nobody().In("").Post("/users", person(name, nil)).Want(201)
 	if again.Get("uuid") == u.User || again.Get("organizationUuid") == u.Organization {
@@ -48,13 +48,14 @@ func TestDeleteAccount(t *testing.T) {
 	u.Get("/users/me").Want(401)
 }
 
-// TestLastOwnerStays: who is needed can't go.
+// TestLastOwnerStays checks that the last owner of a shared organization cannot delete their
+// account.
 func TestLastOwnerStays(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	before := accounts(t, a)
-	r := leave(a, withPassword).Want(409).Code("last_owner") // there is a project
+	r := leave(a, withPassword).Want(409).Code("last_owner") // the organization has a project
 	if r.Metadata("organizations.0") != a.Organization {
 		t.Errorf("got organizations %v, want %s", r.Metadata("organizations"), a.Organization)
 	}
@@ -62,7 +63,7 @@ func TestLastOwnerStays(t *testing.T) {
 	unchanged(t, a, before)
 	developer := a.Member(4)
 	a.Delete("/projects/" + a.Project).Want(200)
-	leave(a, withPassword).Want(409).Code("last_owner") // there is another member
+	leave(a, withPassword).Want(409).Code("last_owner") // the organization has another member
 
 	project := a.CreateProject("second")
 	developer.Project = project
@@ -99,7 +100,8 @@ func TestDeleteUser(t *testing.T) {
 	leave(administrator, withPassword).Want(200)
 }
 
-// TestDeleteAtOnce: of those who may go one after the other, not all go at once.
+// TestDeleteAtOnce checks that owners, each of whom may leave before the others, cannot all leave
+// concurrently.
 func TestDeleteAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -118,7 +120,7 @@ func TestDeleteAtOnce(t *testing.T) {
 	u := a.SignUp("twice")
 	wantCounts(t, atOnce(6, func(int) *apitest.Reply { return leave(u, withPassword) }), map[int]int{200: 1, 401: 5})
 
-	// A project is made while its organization goes: one of the two is refused.
+	// A project is created while its organization is deleted: one of the two requests is refused.
 	u = a.SignUp("maker")
 	got := atOnce(2, func(i int) *apitest.Reply {
 		if i == 0 {

@@ -13,7 +13,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// harmless are the operations with DELETE in a project before which no backup is made, and why.
+// harmless maps the DELETE operations in a project without a preceding backup to the reason.
 var harmless = map[string]string{
 	"deleteProject": "it can be restored for days, and purge, which takes the backups along, is refused",
 	"deleteBackup":  "a backup is no content of the project", "deleteBackupSchedule": "a setting",
@@ -25,7 +25,7 @@ var harmless = map[string]string{
 	"deleteFunction": "holds nothing", "deleteExtension": "holds nothing, and none that a column has is deleted",
 }
 
-// destructive are requests that destroy something of a furnished project.
+// destructive returns requests that destroy data of a populated project.
 func destructive(t *testing.T, a *apitest.API, f things) []call {
 	t.Helper()
 
@@ -43,14 +43,14 @@ func destructive(t *testing.T, a *apitest.API, f things) []call {
 	}
 }
 
-// first switches backups before destructive operations on or off.
+// first turns backups before destructive operations on or off.
 func first(t *testing.T, a *apitest.API, on string) {
 	t.Helper()
 
 	a.Put("/projects/"+a.Project, `{"backup_before_destructive": `+on+`}`).Want(200)
 }
 
-// madeBefore returns how many backups of the project were made before an operation.
+// madeBefore returns the number of the project's backups before an operation.
 func madeBefore(t *testing.T, a *apitest.API, operation string) int {
 	t.Helper()
 
@@ -58,7 +58,8 @@ func madeBefore(t *testing.T, a *apitest.API, operation string) int {
 		a.Project, operation)
 }
 
-// TestDestructiveIsDeclared holds each operation that deletes something in a project to say whether it is destructive.
+// TestDestructiveIsDeclared checks that each DELETE operation in a project declares whether it is
+// destructive.
 func TestDestructiveIsDeclared(t *testing.T) {
 	t.Parallel()
 
@@ -101,7 +102,8 @@ func TestDestructiveIsDeclared(t *testing.T) {
 	}
 }
 
-// TestBackupFirst goes through all that is destructive. When no backup can be made, nothing is changed; otherwise one is completed before.
+// TestBackupFirst calls all destructive operations. Without a completed backup, none changes
+// anything.
 func TestBackupFirst(t *testing.T) {
 	t.Parallel()
 
@@ -122,7 +124,7 @@ func TestBackupFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := os.WriteFile(backups, nil, 0o600); err != nil { // no backup goes into that
+	if err := os.WriteFile(backups, nil, 0o600); err != nil { // a file in the place of the folder: backups fail
 		t.Fatal(err)
 	}
 
@@ -144,7 +146,7 @@ func TestBackupFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// What changes nothing, or is refused anyway, makes no backup; neither do another project's operations.
+	// Requests without effect, refused requests and requests for other projects create no backup.
 	made := apitest.Value[int](a, "select count(*) from platform.backups")
 	a.Post("/sql", `{"query": "select 1"}`).Want(200)
 	a.Put("/tables/orders/columns/amount", `{"comment": "rounded"}`).Want(200)
@@ -192,8 +194,8 @@ func TestBackupFirst(t *testing.T) {
 	a.Delete("/projects/" + a.Project + "?purge=true").Want(200)
 }
 
-// TestBackupFirstIsShared sends destructive requests while no backup comes to its end: none does anything, and when the backup is completed that they wait for, one
-// is enough for all, whether they have waited or come back.
+// TestBackupFirstIsShared sends destructive requests while a backup is blocked: none has an effect.
+// After its completion, that one backup is enough for all of them, whether they waited or retried.
 func TestBackupFirstIsShared(t *testing.T) {
 	t.Parallel()
 
@@ -203,7 +205,7 @@ func TestBackupFirstIsShared(t *testing.T) {
 	}
 
 	first(t, a, "true")
-	holder := holdTables(t, a) // pg_dump waits for it
+	holder := holdTables(t, a) // blocks pg_dump
 	early := a.Create("/backups", `{}`)
 	until(t, "a backup is under way", func() bool {
 		return a.Get("/backups/"+early).Want(200).Get("status") == "running"
@@ -220,7 +222,7 @@ func TestBackupFirstIsShared(t *testing.T) {
 
 	holder = holdTables(t, a)
 
-	for range 2 { // the second one waits for the same
+	for range 2 { // the second request waits for the same backup
 		for _, table := range []string{"one", "two"} {
 			a.Send("DELETE", "/tables/"+table, "", "Prefer: respond-async, wait=0").Want(409).Code("backup_under_way")
 		}
@@ -235,7 +237,7 @@ func TestBackupFirstIsShared(t *testing.T) {
 		t.Errorf("%d backups were made for two requests that came twice", n)
 	}
 
-	a.CreateTable("one") // what was asked for and done counts for nothing later
+	a.CreateTable("one") // a backup covers only the operations that waited for it
 	wantCounts(t, atOnce(4, func(i int) *apitest.Reply {
 		return a.Send("DELETE", "/tables/"+[]string{"one", "two", "three", "four"}[i], "", "Prefer: wait=25")
 	}), map[int]int{200: 4})
@@ -256,7 +258,7 @@ func TestBackupFirstIsShared(t *testing.T) {
 	}
 }
 
-// holdTables keeps pg_dump from reading the project's tables until it is released.
+// holdTables blocks pg_dump on the project's tables until the transaction ends.
 func holdTables(t *testing.T, a *apitest.API) pgx.Tx {
 	t.Helper()
 

@@ -13,10 +13,11 @@ import (
 	"socle/internal/pg"
 )
 
-// changes are the requests of a test that changed something: each must have exactly one entry in an audit log.
+// changes collects the successful changes of a test. Each must have exactly one entry in an audit
+// log.
 type changes struct {
 	mu       sync.Mutex
-	requests map[string]string // what was asked for, by the request's id
+	requests map[string]string // method and path by request ID
 }
 
 func (c *changes) note(r *Reply, method string) {
@@ -35,11 +36,12 @@ func (c *changes) note(r *Reply, method string) {
 	c.requests[r.Header.Get("X-Request-Id")] = r.request
 }
 
-// connections are how to reach a database: by the server's own, or by a new one, which gets into a database that is closed as well.
+// connections gives access to a database: through the server's pool, or through a new connection
+// that also reaches a database closed to logins.
 type connections struct {
 	pool     *pgxpool.Pool
 	address  string
-	database string // "" for that of the address
+	database string // "" selects the database of the address
 }
 
 // use runs f on a connection.
@@ -63,8 +65,8 @@ func (c connections) use(ctx context.Context, f func(q pg.Querier) error) error 
 	return f(conn)
 }
 
-// check looks into the logs of the platform, which is the first, and of all projects that are there. A project that is
-// gone has taken its log along.
+// check compares the changes with the audit logs: the platform's, which is the first, and those of
+// all existing projects. The log of a removed project is gone with it.
 func (c *changes) check(ctx context.Context, t testing.TB, logs []connections) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +86,7 @@ func (c *changes) check(ctx context.Context, t testing.TB, logs []connections) {
 		switch {
 		case err == nil:
 		case i == 0:
-			return // the test has taken the tables away
+			return // the test has dropped the tables
 		default:
 			gone = true
 		}

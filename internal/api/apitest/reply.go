@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Reply is what the server answered.
+// Reply is the response of the server.
 type Reply struct {
 	t       testing.TB
 	request string
@@ -21,7 +21,7 @@ type Reply struct {
 	json    any
 }
 
-// Want fails the test unless the reply has this status.
+// Want fails the test unless the response has this status.
 func (r *Reply) Want(status int) *Reply {
 	r.t.Helper()
 
@@ -32,8 +32,8 @@ func (r *Reply) Want(status int) *Reply {
 	return r
 }
 
-// Content fails the test unless a member of the content has this value: a string, bool, nil, or an int. The
-// member's name may have dots, with numbers for array items.
+// Content fails the test unless a member of the content has this value: a string, bool, nil, or an
+// int. The member is a path with dots and array indexes.
 func (r *Reply) Content(member string, want any) *Reply {
 	r.t.Helper()
 
@@ -41,7 +41,7 @@ func (r *Reply) Content(member string, want any) *Reply {
 	return r
 }
 
-// Total fails the test unless a list has that many items in all.
+// Total fails the test unless the list has this total number of items.
 func (r *Reply) Total(want int) *Reply {
 	r.t.Helper()
 
@@ -60,7 +60,7 @@ func (r *Reply) Code(want string) *Reply {
 	return r
 }
 
-// Field fails the test unless the failure blames this field, and in the order given these others.
+// Field fails the test unless the failure names these fields, in this order.
 func (r *Reply) Field(want ...string) *Reply {
 	r.t.Helper()
 
@@ -77,7 +77,7 @@ func (r *Reply) Field(want ...string) *Reply {
 	return r
 }
 
-// Get returns a member of the content; "" names the content itself.
+// Get returns a member of the content, or the content itself if member is "".
 func (r *Reply) Get(member string) any {
 	r.t.Helper()
 
@@ -95,7 +95,7 @@ func (r *Reply) find(part, member string) any {
 	r.t.Helper()
 
 	v := r.json
-	if array, ok := v.([]any); ok && len(array) == 1 { // the list of files
+	if array, ok := v.([]any); ok && len(array) == 1 { // the result of a multi-file upload
 		v = array[0]
 	}
 
@@ -136,7 +136,8 @@ func (r *Reply) equal(what string, got, want any) {
 	}
 }
 
-// Until waits for something to be so. It asks ever more seldom, since each time costs what the other tests could use.
+// Until polls a condition until it holds, with increasing intervals, so that other tests keep their
+// share of the machine.
 func Until(t testing.TB, what string, so func() bool) {
 	t.Helper()
 
@@ -153,13 +154,13 @@ func Until(t testing.TB, what string, so func() bool) {
 	}
 }
 
-// Log keeps what a server logs.
+// Log is a concurrency-safe buffer for the log of a server.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-// Write adds to the log.
+// Write appends to the log.
 func (l *Log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +168,7 @@ func (l *Log) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-// String returns what was logged so far.
+// String returns the log so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
