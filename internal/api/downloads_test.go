@@ -58,7 +58,7 @@ func TestDownloadFile(t *testing.T) {
 		t.Errorf("got Content-Length %q for HEAD with a range", got)
 	}
 
-	// A date tells of a file only when none that replaces it can have the same.
+	// Last-Modified is sent only when no replacement of the file can get the same date.
 	execute(t, a, "update storage.files set updated_at = now() + interval '1 minute'")
 
 	if got := a.Get(path).Header.Get("Last-Modified"); got != "" {
@@ -81,11 +81,11 @@ func TestDownloadFile(t *testing.T) {
 	for _, span := range []string{
 		"bytes=" + strings.Repeat("0-1,", 10_000) + "0-1", "bytes=0-" + strings.Repeat("9", 50_000),
 	} {
-		a.Send("GET", path, "", "Range: "+span).Want(200) // too long to be read
+		a.Send("GET", path, "", "Range: "+span).Want(200) // too long to parse
 	}
 
 	for _, unit := range []string{"lines=1-2", "bytes", "bytes = 1-2"} {
-		a.Send("GET", path, "", "Range: "+unit).Want(200) // not known
+		a.Send("GET", path, "", "Range: "+unit).Want(200) // unknown unit
 	}
 
 	if got := a.Send("GET", path, "", "Range: bytes=0-1,3-4").
@@ -125,7 +125,7 @@ func TestContentDisposition(t *testing.T) {
 	}
 }
 
-// TestActiveContent: no file is ever a page of the server's own.
+// TestActiveContent checks that no stored file runs as a page of the server's origin.
 func TestActiveContent(t *testing.T) {
 	t.Parallel()
 
@@ -174,7 +174,7 @@ func TestReadFile(t *testing.T) {
 
 	tag := nobody.Get(path).Header.Get("ETag")
 	nobody.Send("GET", path, "", "If-None-Match: "+tag).Want(304)
-	nobody.Send("GET", path, "", "Authorization: Bearer garbage").Want(401) // who says who they are, has to be it
+	nobody.Send("GET", path, "", "Authorization: Bearer garbage").Want(401) // invalid credentials are refused, even on a public file
 
 	a.Put("/containers/"+c, `{"is_public": false}`).Want(200)
 	private := nobody.Get(path).Want(404)
@@ -183,7 +183,7 @@ func TestReadFile(t *testing.T) {
 	a.Get(path).Want(200)
 	a.Member(5).Get(path).Want(200)
 
-	// Nobody learns which containers and files there are.
+	// The responses do not reveal whether containers and files exist.
 	same(t, private, nobody.Get(strings.ReplaceAll(path, c, apitest.Missing)))
 	same(t, private, nobody.Get(path+"c"))
 	same(t, private, nobody.Get(strings.ReplaceAll(path, a.Project, apitest.Missing)))
@@ -195,7 +195,7 @@ func TestReadFile(t *testing.T) {
 	nobody.Get(path).Want(200)
 }
 
-// TestReadFilePaths: a path is a name and nothing more.
+// TestReadFilePaths checks that a path is taken as a literal file name.
 func TestReadFilePaths(t *testing.T) {
 	t.Parallel()
 

@@ -9,7 +9,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// endless makes functions of a project that run for ever: they catch their cancellation.
+// endless creates functions that run forever: they trap their cancellation.
 const endless = `
 	create function public.trap() returns void language plpgsql as $$ begin
 		loop begin perform pg_sleep(3600); exception when query_canceled then null; end; end loop;
@@ -17,7 +17,8 @@ const endless = `
 	create function public.trapped(integer) returns boolean language plpgsql immutable as $$ begin perform public.trap(); return true; end $$;
 	create function public.trap_row() returns trigger language plpgsql as $$ begin perform public.trap(); return new; end $$`
 
-// TestEndlessChanges: code of a project that catches its cancellation ends with the request that called it, with its locks.
+// TestEndlessChanges checks that user code that traps its cancellation ends with its request and
+// releases its locks.
 func TestEndlessChanges(t *testing.T) {
 	t.Parallel()
 
@@ -75,7 +76,8 @@ func TestEndlessChanges(t *testing.T) {
 	a.Post("/tables/orders/constraints", `{"type": "check", "name": "positive", "expression": "id > 0"}`).Want(201)
 }
 
-// TestLockTable: a session that fills the lock table of the server is ended, and its author is told why.
+// TestLockTable checks that a session that fills the lock table of the PostgreSQL server is
+// terminated with an explanation.
 func TestLockTable(t *testing.T) {
 	t.Parallel()
 
@@ -106,7 +108,8 @@ func TestLockTable(t *testing.T) {
 	}
 }
 
-// TestHugeMessages: an error or a notice of 100 MB is bounded in memory, log and answer, whoever meets it.
+// TestHugeMessages checks that an error or a notice of 100 MB is bounded in memory, log and
+// response, on every path.
 func TestHugeMessages(t *testing.T) {
 	t.Parallel()
 

@@ -9,7 +9,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// byTheOperator is what an operator may do to extensions of a project.
+// byTheOperator sets up extensions and changes them as an operator of the PostgreSQL server can.
 const byTheOperator = `
 	create schema extensions; create extension postgis schema extensions; grant usage on schema extensions to public;
 	create extension hstore schema extensions; create extension citext schema public;
@@ -22,7 +22,7 @@ const byTheOperator = `
 	revoke execute on function extensions.st_union(extensions.geometry) from public; revoke usage on type extensions.hstore from public;
 	grant trigger on extensions.spatial_ref_sys to authenticated`
 
-// standing is what that comes to.
+// standing returns the resulting policies, owners and privileges.
 const standing = `
 	select concat_ws(E'\n', (select string_agg(p::text, E'\n' order by p.policyname) from pg_policies p where schemaname = 'extensions'),
 		(select string_agg(row(c.oid::regclass, relrowsecurity, relforcerowsecurity, relowner::regrole)::text, E'\n' order by relname) from pg_class c where relnamespace = 'extensions'::regnamespace and relkind in ('r', 'v')),
@@ -32,7 +32,8 @@ const standing = `
 			union all select oid::regprocedure::text, proacl from pg_proc where pronamespace = 'extensions'::regnamespace and proacl is not null
 			union all select oid::regtype::text, typacl from pg_type where typnamespace = 'extensions'::regnamespace) a, aclexplode(acl) x where x.grantee <> x.grantor))`
 
-// TestRestoreOfWhatWasDoneToExtensions brings back what an operator did to the objects of extensions: privileges, policies, who owns them.
+// TestRestoreOfWhatWasDoneToExtensions checks that a restore keeps an operator's changes to the
+// objects of extensions: privileges, policies and owners.
 func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
 	t.Parallel()
 
@@ -61,11 +62,12 @@ func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
 		t.Errorf("in place: got\n%s\nwant\n%s", got, want)
 	}
 
-	for _, pool := range []string{"anon", "service_role"} { // it works as it did
+	for _, pool := range []string{"anon", "service_role"} { // the extension still works
 		execute(t, a, "set role "+pool+"; select extensions.st_astext('POINT(1 2)'::extensions.geometry)")
 	}
 
-	// As another project's, with a table that is the owner's; and what no dump holds is said.
+	// Restored as a new project, with a table owned by the project. Warnings list the changes that
+	// no dump contains.
 	execute(t, a,
 		`create index by_name on extensions.spatial_ref_sys (auth_name); create function public.touch() returns trigger language plpgsql as 'begin return new; end';
 		create trigger touch before insert on extensions.spatial_ref_sys for each row execute function public.touch();
@@ -95,7 +97,8 @@ func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
 		t.Errorf("as a new project: got\n%s\nwant\n%s", got, want)
 	}
 
-	// What comes from elsewhere is not believed as far as that: no table of an extension becomes the owner's, and nobody may put triggers on it.
+	// A foreign backup is not trusted with this: no table of an extension gets the project's owner,
+	// and nobody the right to create triggers on it.
 	light := a.In(a.CreateProject("light"))
 	restoreInPlace(t, light, imported(light, downloaded(a, id, `{"encryption": "none"}`)).Want(201).
 		Get("uuid").(string))

@@ -10,7 +10,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestExtensions installs extensions, has tables use their types, operators and functions without a prefix, and removes them.
+// TestExtensions installs extensions, uses their types, operators and functions in tables without a
+// prefix, and removes them.
 func TestExtensions(t *testing.T) {
 	t.Parallel()
 
@@ -29,7 +30,7 @@ func TestExtensions(t *testing.T) {
 	}
 
 	a.Post("/extensions", `{"name": "citext"}`).Want(409).Code("already_exists").Field("name")
-	a.Post("/extensions", `{"name": "cube"}`).Want(409).Code("already_exists") // came with earthdistance
+	a.Post("/extensions", `{"name": "cube"}`).Want(409).Code("already_exists") // installed together with earthdistance
 
 	for _, name := range []string{"dblink", "plperlu", "file_fdw", "plpgsql", "no; such", "", "\\u0000"} {
 		a.Post("/extensions", `{"name": "`+name+`"}`).Want(422).Field("name")
@@ -71,7 +72,8 @@ func TestExtensions(t *testing.T) {
 	a.Post("/sql", sqlBody(`select count(*) from places where name = 'BERLIN' and st_x(at) > 13 and more ? 'a'`)).
 		Want(200).Content("results.0.rows.0.0", float64(1))
 
-	// What a function of PostGIS reads, it reads as whoever calls it; nobody may change it, and the project's tables do not count it.
+	// PostGIS functions read with the privileges of their caller. Its tables cannot be changed, and
+	// do not count as tables of the project.
 	execute(t, a, `set role anon; select extensions.st_transform('SRID=4326;POINT(13 52)'::extensions.geometry, 3857)`)
 	asOwner(t, a, `select from extensions.spatial_ref_sys`)
 
@@ -105,7 +107,8 @@ func TestExtensions(t *testing.T) {
 	}
 }
 
-// TestExtensionsFindNothing refuses to run an extension's script where something of a user's could be found by it, and to remove what operators installed.
+// TestExtensionsFindNothing checks that no extension script runs where it could resolve a name to a
+// user's object, and that extensions installed by operators are not removed.
 func TestExtensionsFindNothing(t *testing.T) {
 	t.Parallel()
 
@@ -114,7 +117,7 @@ func TestExtensionsFindNothing(t *testing.T) {
 		`create schema extensions; create extension dblink schema extensions; create extension cube schema public`)
 
 	a.Delete("/extensions/dblink").Want(403)
-	// which would find public's functions beside cube
+	// Its script would find public's functions beside cube.
 	a.Post("/extensions", `{"name": "earthdistance"}`).Want(409).Code("schema_taken")
 	a.Post("/extensions", `{"name": "citext"}`).Want(201)
 	a.Delete("/extensions/cube").Want(200).Content("schema", "public")
@@ -129,7 +132,7 @@ func TestExtensionsFindNothing(t *testing.T) {
 	other.Post("/extensions", `{"name": "hstore"}`).Want(409).Code("schema_taken")
 }
 
-// TestRestoreLeavesExtensionsOpen restores a project with extensions, which may have more of them then.
+// TestRestoreLeavesExtensionsOpen checks that extensions can be installed after a restore.
 func TestRestoreLeavesExtensionsOpen(t *testing.T) {
 	t.Parallel()
 

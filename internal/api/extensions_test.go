@@ -7,7 +7,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// extended is what an operator and an owner make of extensions.
+// Statements of an operator and of the project's owner that use extensions, and a query of their
+// result.
 const (
 	operatorsPart = `create schema extensions; create extension postgis schema extensions; grant usage on schema extensions to public;
 		create extension citext schema public; create extension hstore schema extensions;
@@ -21,7 +22,8 @@ const (
 		(select srtext from extensions.spatial_ref_sys where srid = 990000), (select relrowsecurity from pg_class where oid = 'extensions.spatial_ref_sys'::regclass))`
 )
 
-// TestRestoreExtensions backs a project up that has extensions and restores it: in place, as a new project, and in another install.
+// TestRestoreExtensions restores a project with extensions in place, as a new project, and in
+// another install.
 func TestRestoreExtensions(t *testing.T) {
 	t.Parallel()
 
@@ -57,7 +59,7 @@ func TestRestoreExtensions(t *testing.T) {
 		t.Errorf("as a new project: got %q, want %q", got, want)
 	}
 
-	// What is not harmless is restored where an operator has installed it, and nowhere else.
+	// An untrusted extension is restored only where an operator has installed it.
 	light := a.In(a.CreateProject("light"))
 	execute(t, light, `create extension citext schema public; create extension dblink schema public`)
 	asOwner(t, light, `create table public.names (name public.citext); insert into public.names values ('Ann')`)

@@ -12,18 +12,18 @@ import (
 	"socle/internal/token"
 )
 
-// app is a user's authenticator.
+// app is an authenticator app.
 type app struct {
 	secret []byte
-	codes  []string // for recovery
+	codes  []string // recovery codes
 }
 
-// code returns the code of so many steps from now.
+// code returns the code of the given number of time steps from now.
 func (p app) code(steps int64) string {
 	return token.TOTPCode(p.secret, token.TOTPStep(time.Now())+steps)
 }
 
-// begin makes a second factor without confirming it.
+// begin creates a second factor without confirming it.
 func begin(t *testing.T, a *apitest.API) app {
 	t.Helper()
 
@@ -39,7 +39,7 @@ func begin(t *testing.T, a *apitest.API) app {
 	return app{secret: secret}
 }
 
-// secure gives a user a second factor whose codes have not been taken yet.
+// secure creates and confirms a second factor, and resets its used codes.
 func secure(t *testing.T, a *apitest.API) app {
 	t.Helper()
 
@@ -57,10 +57,10 @@ func secure(t *testing.T, a *apitest.API) app {
 	return p
 }
 
-// forgetCodes lets codes be taken again.
+// forgetCodes allows the use of codes again.
 func forgetCodes(a *apitest.API) { a.Exec(`update platform.second_factors set last_step = 0`) }
 
-// logInWith is the body of a log-in with a second factor.
+// logInWith returns the body of a log-in with a code.
 func logInWith(a *apitest.API, code string) string {
 	return strings.TrimSuffix(logIn(a.Email, apitest.Password), "}") + `, "code": ` + quoted(code) + `}`
 }
@@ -73,9 +73,9 @@ func TestSecondFactor(t *testing.T) {
 	a.Get("/users/me/totp").Want(404)
 	begin(t, a)
 	a.Get("/users/me/totp").Want(200).Content("isConfirmed", false)
-	nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(200) // not yet
+	nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(200) // not confirmed yet
 
-	p := begin(t, a) // again, for who lost the first one
+	p := begin(t, a) // again, as after the loss of the first one
 	a.Post("/users/me/totp/confirm", `{"code": "000000x"}`).Want(422).Code("invalid_code").Field("code")
 	code := p.code(0)
 	confirmed := a.Post("/users/me/totp/confirm", `{"code": "`+code+`"}`).Want(200)
@@ -93,14 +93,14 @@ func TestSecondFactor(t *testing.T) {
 
 	nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(401).Code("second_factor_required").Field("code")
 	nobody.Post("/users/login", logIn(a.Email, "wrong")).Want(401).Code("invalid_credentials")
-	nobody.Post("/users/login", logInWith(a, code)).Want(401).Code("invalid_code") // it confirmed the factor
+	nobody.Post("/users/login", logInWith(a, code)).Want(401).Code("invalid_code") // used for the confirmation
 	forgetCodes(a)
 
 	next := p.code(1)
 	r := nobody.Post("/users/login", logInWith(a, next)).Want(200).Content("uuid", a.User)
 	nobody.Send("GET", "/users/me", "", "Authorization: "+r.Header.Get("Authorization")).Want(200)
 
-	for _, spent := range []string{next, p.code(0), p.code(-1)} { // neither again nor an earlier one
+	for _, spent := range []string{next, p.code(0), p.code(-1)} { // neither the same nor an earlier code
 		nobody.Post("/users/login", logInWith(a, spent)).Want(401).Code("invalid_code")
 	}
 
@@ -113,9 +113,9 @@ func TestSecondFactor(t *testing.T) {
 	nobody.Post("/users/login", `{"email": "`+a.Email+`", "password": "`+apitest.Password+`", "code": 123456}`).
 		Want(400).Field("code")
 
-	a.Get("/users/me").Want(200) // the session that was there goes on
+	a.Get("/users/me").Want(200) // existing sessions continue
 
-	// Each recovery code opens once, however it is typed.
+	// Each recovery code works once, in any spelling.
 	codes := confirmed.Get("recoveryCodes").([]any)
 	first := codes[0].(string)
 	nobody.Post("/users/login", logInWith(a, first)).Want(200)
@@ -125,7 +125,7 @@ func TestSecondFactor(t *testing.T) {
 
 	a.Get("/users/me/totp").Want(200).Content("recoveryCodes", 8)
 
-	// A new password by a link does not get past it.
+	// A password reset does not remove the second factor.
 	a.Nobody().Post("/users/password/reset", reset(linkTo(t, a, "password reset"), apitest.Password)).Want(200)
 	nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(401).Code("second_factor_required")
 	kept := apitest.Value[string](a,
@@ -156,7 +156,7 @@ func TestSecondFactorGoes(t *testing.T) {
 	a.Post("/users/me/totp/confirm", `{"code": "123456"}`).Want(404)
 	a.Send("DELETE", "/users/me/totp", withPassword).Want(404)
 	begin(t, a)
-	a.Send("DELETE", "/users/me/totp", withPassword).Want(200) // never confirmed: no code
+	a.Send("DELETE", "/users/me/totp", withPassword).Want(200) // an unconfirmed factor needs no code
 	a.Get("/users/me/totp").Want(404)
 
 	p := secure(t, a)
@@ -175,7 +175,7 @@ func TestSecondFactorGoes(t *testing.T) {
 	leave(u, with("000000x")).Want(422).Code("invalid_code")
 	leave(u, with(p.codes[0])).Want(200)
 
-	// Another user's sealed secret opens nothing.
+	// A sealed secret copied from another user is useless.
 	one, two := a.SignUp("one"), a.SignUp("two")
 	p = secure(t, one)
 	secure(t, two)
@@ -186,7 +186,8 @@ func TestSecondFactorGoes(t *testing.T) {
 	nobody.Post("/users/login", logInWith(two, p.code(0))).Want(500)
 }
 
-// TestResetSecondFactor: an administrator lets in who has lost app and codes; the password is still asked for.
+// TestResetSecondFactor checks that an administrator can remove a lost second factor. The log-in
+// still requires the password.
 func TestResetSecondFactor(t *testing.T) {
 	t.Parallel()
 
@@ -223,7 +224,7 @@ func TestResetSecondFactor(t *testing.T) {
 	administrator.Delete("/admin/users/x/totp").Want(400)
 }
 
-// TestSecondFactorAtOnce: one code lets one in, and nobody guesses without end.
+// TestSecondFactorAtOnce checks that one code allows one log-in, and that attempts are limited.
 func TestSecondFactorAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -254,14 +255,15 @@ func TestSecondFactorAtOnce(t *testing.T) {
 	}
 
 	forgetCodes(a)
-	nobody.Post("/users/login", logInWith(a, p.code(0))).Want(429) // not even the right one tells
+	nobody.Post("/users/login", logInWith(a, p.code(0))).Want(429) // even with the right code
 	a.Send("DELETE", "/users/me/totp", `{"password": "`+apitest.Password+`", "code": "`+p.code(0)+`"}`).Want(429)
 	a.Get("/users/me").Want(200)
 	a.Exec(`update platform.attempts set resets_at = now() - interval '1 second'`)
 	nobody.Post("/users/login", logInWith(a, p.code(0))).Want(200)
 }
 
-// TestGuessingFromInside: whoever has got hold of a session can't guess the password that its account's operations ask for.
+// TestGuessingFromInside checks that a stolen session cannot guess the password in account
+// operations.
 func TestGuessingFromInside(t *testing.T) {
 	t.Parallel()
 
@@ -276,7 +278,7 @@ func TestGuessingFromInside(t *testing.T) {
 	}
 }
 
-// exhausted sends a request until it is refused for being sent too often.
+// exhausted repeats a request until it gets 429, and returns that response.
 func exhausted(t *testing.T, send func() *apitest.Reply) *apitest.Reply {
 	t.Helper()
 

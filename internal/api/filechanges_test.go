@@ -7,7 +7,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// fileCalls are the operations on containers and files that change what others count on.
+// fileCalls returns the operations on containers and files with an effect on other calls.
 func (f things) fileCalls() []call {
 	container, file := "/containers/"+f.container, "/containers/"+f.container+"/files/"+f.file
 	return []call{
@@ -60,7 +60,7 @@ func TestGetContainer(t *testing.T) {
 	}
 }
 
-// TestIfMatchAtOnce: of many who change the same state of a thing, one does.
+// TestIfMatchAtOnce checks that one of many concurrent changes with the same ETag succeeds.
 func TestIfMatchAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -142,7 +142,7 @@ func TestUpdateFile(t *testing.T) {
 	}
 }
 
-// gone fails the test unless the bytes of all files but n go.
+// gone waits until n blobs are left.
 func gone(t *testing.T, a *apitest.API, n int) {
 	t.Helper()
 
@@ -228,7 +228,8 @@ func TestDeleteContainer(t *testing.T) {
 	gone(t, a, 0)
 }
 
-// TestDeleteContainerWhileFilling: an upload is in before the container goes, or not at all; no bytes stay.
+// TestDeleteContainerWhileFilling checks that a concurrent upload completes before the deletion or
+// fails, and that no bytes are left.
 func TestDeleteContainerWhileFilling(t *testing.T) {
 	t.Parallel()
 

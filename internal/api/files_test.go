@@ -37,7 +37,7 @@ func TestListFiles(t *testing.T) {
 		"":                                {"b/c.txt", "a.txt", "B.txt", "ä.txt", "same.txt"},
 		"?order=desc":                     {"same.txt", "ä.txt", "B.txt", "a.txt", "b/c.txt"},
 		"?sort=fullFileName":              {"B.txt", "a.txt", "b/c.txt", "same.txt", "ä.txt"},
-		"?sort=size&limit=2":              {"B.txt", "ä.txt"}, // ä was there before same
+		"?sort=size&limit=2":              {"B.txt", "ä.txt"}, // equal sizes: the older file first
 		"?sort=size&limit=2&page=2":       {"same.txt", "b/c.txt"},
 		"?sort=size&order=desc&limit=1":   {"a.txt"},
 		"?sort=mimeType&limit=3&page=2":   {"ä.txt", "same.txt"},

@@ -19,12 +19,12 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// things is a project that has one of everything.
+// things is a project with one entity of every kind.
 type things struct {
 	*apitest.API
 	t                                                                  *testing.T
 	tableUUID, form, field, response, container, file, backup, restore string
-	begun, token                                                       string // a partial response
+	begun, token                                                       string // of a partial response
 }
 
 func furnish(t *testing.T, a *apitest.API) things {
@@ -54,13 +54,13 @@ func furnish(t *testing.T, a *apitest.API) things {
 	return f
 }
 
-// call is a request that succeeds in a furnished project.
+// call is a request that succeeds in a populated project.
 type call struct {
 	id, method, path, body string
-	least                  int // the role that it needs
+	least                  int // required role
 }
 
-// calls are all operations that act in the project that X-Project names.
+// calls returns all operations in the project of X-Project.
 func (f things) calls() []call {
 	return append([]call{
 		{"createTable", "POST", "/tables", `{"name": "more", "columns": [{"name": "id", "type": "integer"}]}`, 4},
@@ -98,7 +98,8 @@ func (f things) calls() []call {
 	}, f.structureCalls()...)
 }
 
-// backupCalls are the operations on backups that have no other effect on the project, or end what goes on in it.
+// backupCalls returns the operations on backups that have no other effect on the project, or end
+// its running work.
 func (f things) backupCalls() []call {
 	return []call{
 		{"listBackups", "GET", "/backups", "", 5},
@@ -115,7 +116,7 @@ func (f things) backupCalls() []call {
 	}
 }
 
-// formCalls are the operations that a form leads to.
+// formCalls returns the operations on forms.
 func (f things) formCalls() []call {
 	return []call{
 		{"orderFields", "PUT", "/forms/" + f.form + "/fields/order", `{"fields": ["` + f.field + `"]}`, 4},
@@ -138,7 +139,7 @@ func (f things) formCalls() []call {
 	}
 }
 
-// visitorCalls are the operations that change something for whoever fills a form in.
+// visitorCalls returns the changes that a visitor of a form can make.
 func (f things) visitorCalls() []call {
 	return []call{
 		{"createResponse", "POST", "/forms/" + f.form + "/responses", `{"answers": {}}`, 5},
@@ -147,10 +148,10 @@ func (f things) visitorCalls() []call {
 	}
 }
 
-// uploads are the operations that take a file.
+// uploads are the operations with a file as input.
 var uploads = []string{"createFile", "importTable", "importRows"}
 
-// send sends the call as it stands.
+// send sends the call.
 func (c call) send(a *apitest.API, headers ...string) *apitest.Reply {
 	if slices.Contains(uploads, c.id) {
 		headers = append(headers, "Content-Type: multipart/form-data; boundary="+boundary)
@@ -158,7 +159,7 @@ func (c call) send(a *apitest.API, headers ...string) *apitest.Reply {
 	return a.Send(c.method, c.path, c.body, headers...)
 }
 
-// state is all that the project's database holds, as text.
+// state returns the whole content of the project's database as text.
 func state(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
@@ -177,12 +178,12 @@ func state(t *testing.T, a *apitest.API) string {
 				where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attnum > 0)))`)
 }
 
-// query runs a statement in the project's database, behind the server's back.
+// query returns the value of a query on the project's database, bypassing the server.
 func query[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
 	t.Helper()
 
 	conn := a.ProjectDatabase()
-	defer conn.Close(t.Context()) // who waits for something asks a hundred times
+	defer conn.Close(t.Context()) // polling tests call query a hundred times
 
 	rows, err := conn.Query(t.Context(), sql, args...)
 	if err != nil {
@@ -197,7 +198,7 @@ func query[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
 	return v
 }
 
-// execute runs a statement in the project's database, behind the server's back.
+// execute runs a statement on the project's database, bypassing the server.
 func execute(t *testing.T, a *apitest.API, sql string) {
 	t.Helper()
 
@@ -209,14 +210,14 @@ func execute(t *testing.T, a *apitest.API, sql string) {
 	}
 }
 
-// asOwner runs a statement in the project's database as its owner does.
+// asOwner runs a statement on the project's database as its owner.
 func asOwner(t *testing.T, a *apitest.API, sql string) {
 	t.Helper()
 
 	execute(t, a, "set role "+pgx.Identifier{a.Database() + "_owner"}.Sanitize()+"; "+sql)
 }
 
-// same fails the test unless two replies say the same.
+// same fails the test unless two responses are equal except for request IDs.
 func same(t *testing.T, got, want *apitest.Reply) {
 	t.Helper()
 
@@ -231,7 +232,7 @@ func anonymous(r *apitest.Reply) string {
 	return fmt.Sprint(r.Status, " ", string(requestID.ReplaceAll(r.Body, nil)))
 }
 
-// atOnce sends n requests at the same moment, and returns how many answers there were of each status.
+// atOnce sends n requests concurrently and returns the number of responses by status.
 func atOnce(n int, send func(i int) *apitest.Reply) map[int]int {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -258,12 +259,13 @@ func atOnce(n int, send func(i int) *apitest.Reply) map[int]int {
 	return counts
 }
 
-// hashersBusy reports whether a password waited too long for its turn, which is asked to come again. On a busy machine some do.
+// hashersBusy reports whether a password hash waited too long in the queue, as happens on a busy
+// machine. The client should retry.
 func hashersBusy(r *apitest.Reply) bool {
 	return r.Status == 429 && strings.Contains(string(r.Body), "Too many passwords are being checked")
 }
 
-// wantCounts fails the test unless there were as many answers of each status.
+// wantCounts fails the test unless the numbers of responses by status are equal.
 func wantCounts(t *testing.T, got, want map[int]int) {
 	t.Helper()
 
@@ -272,20 +274,20 @@ func wantCounts(t *testing.T, got, want map[int]int) {
 	}
 }
 
-// until waits for something to be so.
+// until polls a condition until it holds.
 func until(t *testing.T, what string, so func() bool) {
 	t.Helper()
 
 	apitest.Until(t, what, so)
 }
 
-// blobs returns the files in the server's storage, those that are unfinished included.
+// blobs returns the files in the storage of the server, unfinished ones included.
 func blobs(t *testing.T, a *apitest.API) []string {
 	t.Helper()
 
 	var found []string
 	err := filepath.WalkDir(a.Config.StorageDir(), func(name string, d fs.DirEntry, err error) error {
-		if os.IsNotExist(err) { // while we walk, an upload ends
+		if os.IsNotExist(err) { // an upload ended during the walk
 			return nil
 		}
 
@@ -312,7 +314,7 @@ func values(r *apitest.Reply, member string) []string {
 	return all
 }
 
-// quoted returns text as JSON.
+// quoted returns text as a JSON string.
 func quoted(text string) string {
 	b, err := json.Marshal(text)
 	if err != nil {
@@ -322,7 +324,7 @@ func quoted(text string) string {
 	return string(b)
 }
 
-// subset fails the test if there was an answer of another status.
+// subset fails the test if a response has a status that is not allowed.
 func subset(t *testing.T, got map[int]int, allowed ...int) {
 	t.Helper()
 

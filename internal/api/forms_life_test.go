@@ -201,7 +201,8 @@ func TestFieldsOfForm(t *testing.T) {
 
 	a.Get("/forms/"+id).Want(200).Content("fields.0.label", "c").Content("version", 5)
 
-	// Changes at the same moment leave an order that is one of those asked for, and lose no version.
+	// Concurrent changes of the order result in one of the requested orders, and each counts as a
+	// version.
 	all := values(a.Get(path), "uuid")
 	counts := atOnce(10, func(i int) *apitest.Reply {
 		if i%2 == 0 {
@@ -214,7 +215,7 @@ func TestFieldsOfForm(t *testing.T) {
 	a.Get("/forms/"+id).Want(200).Content("version", 15).Content("fields.1.uuid", all[1])
 }
 
-// TestFormsQuota: a project has as many forms as it may have, and no more.
+// TestFormsQuota checks that the quota of forms is enforced.
 func TestFormsQuota(t *testing.T) {
 	t.Parallel()
 
@@ -225,7 +226,7 @@ func TestFormsQuota(t *testing.T) {
 	a.Post("/forms", `{"name": "One more"}`).Want(422).Code("quota")
 }
 
-// TestFormPaths: what is no UUID in a path can't be read, whatever is done with it.
+// TestFormPaths checks that every operation refuses a path parameter that is not a UUID.
 func TestFormPaths(t *testing.T) {
 	t.Parallel()
 

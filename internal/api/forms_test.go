@@ -7,7 +7,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// form is a form and a field in it.
+// form creates a form with a field.
 func form(a *apitest.API, field string) (id, path string) {
 	id = a.Create("/forms", `{"name": "Survey"}`)
 	return id, "/forms/" + id + "/fields/" + a.Create("/forms/"+id+"/fields", field)
@@ -21,7 +21,7 @@ func TestUpdateField(t *testing.T) {
 		`{"label": "Name", "type": "text", "description": "Yours", "is_required": true, "default_value": "Ann",
 		"pattern": "[A-Z].*", "min_length": 1, "max_length": 9}`)
 
-	a = a.In("") // a form is reached by its UUID alone
+	a = a.In("") // form paths need no X-Project
 
 	r := a.Put(path, `{"label": "Full name", "type": "text"}`).Want(200).Content("formUuid", id).
 		Content("label", "Full name").Content("type", "text").
@@ -71,7 +71,7 @@ func TestUpdateField(t *testing.T) {
 	}
 }
 
-// fieldFaults are bodies that break a rule, and the fields at fault.
+// fieldFaults maps invalid bodies to the fields at fault.
 var fieldFaults = map[string]string{
 	`{"type": "text"}`:                                                            "label",
 	`{"label": "", "type": "text"}`:                                               "label",
@@ -192,11 +192,11 @@ func TestUpdateFieldRefuses(t *testing.T) {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 
-	// RE2 takes it, and is not slow about it
+	// Matched by RE2 in linear time.
 	a.Put(path, `{"label": "a", "type": "text", "pattern": "(a+)+$"}`).Want(200)
 }
 
-// TestFieldText: text that is none of a parser's business comes back byte for byte.
+// TestFieldText checks that special characters in text are returned byte for byte.
 func TestFieldText(t *testing.T) {
 	t.Parallel()
 

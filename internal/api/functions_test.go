@@ -10,7 +10,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// function is the body that makes a function of SQL.
+// function returns the body that creates an SQL function.
 func function(name, parameters, definition, returns string) string {
 	return fmt.Sprintf(`{"name": %q, "parameters": [%s], "language": "sql", "definition": %q, "return_type": %q}`, name,
 		parameters, definition, returns)
@@ -77,7 +77,7 @@ func TestDeleteFunctionOverloaded(t *testing.T) {
 	for i, signature := range slices.Backward(signatures) {
 		path := "/functions/public/f?arguments=" + url.QueryEscape(signature)
 		if i == 0 {
-			path = "/functions/public/f" // the last one needs no choice
+			path = "/functions/public/f" // the last one is unambiguous
 		}
 
 		a.Delete(path).Want(200).Content("name", "f")

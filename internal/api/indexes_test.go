@@ -73,7 +73,8 @@ func TestCreateIndex(t *testing.T) {
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 }
 
-// TestCreateIndexOfExpressions: what SQL can index has a form that can say nothing else.
+// TestCreateIndexOfExpressions checks that index expressions accept valid SQL, and that no input
+// escapes from them.
 func TestCreateIndexOfExpressions(t *testing.T) {
 	t.Parallel()
 
@@ -152,7 +153,7 @@ func TestCreateIndexOfExpressions(t *testing.T) {
 		}
 	}
 
-	// In the background, names in expressions mean the same.
+	// A background build resolves names in expressions the same way.
 	execute(t, a, `update pg_class set reltuples = 200000 where oid = 'public.orders'::regclass`)
 	a.Post(path, key(`{"expression": "now_and_then(note)"}`)).Want(422).Field("keys")
 
@@ -172,7 +173,7 @@ func TestCreateIndexOfExpressions(t *testing.T) {
 	})
 }
 
-// TestCreateIndexLater: on a large table an index is built in the background.
+// TestCreateIndexLater checks that the index of a large table is built in the background.
 func TestCreateIndexLater(t *testing.T) {
 	t.Parallel()
 
@@ -198,7 +199,7 @@ func TestCreateIndexLater(t *testing.T) {
 		return func() bool { got, _ := status(name); return got == want }
 	}
 
-	// While someone has written and not committed, no index is ready.
+	// An uncommitted write blocks the build.
 	writer, err := a.ProjectDatabase().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 
 var linkInMail = regexp.MustCompile(`/accept-invitation\?token=(\S+)`)
 
-// mailsTo returns the texts of the mails that were written to the log for an address.
+// mailsTo returns the texts of the mails to an address in the log of the server.
 func mailsTo(t *testing.T, a *apitest.API, email string) []string {
 	t.Helper()
 
@@ -33,14 +33,14 @@ func mailsTo(t *testing.T, a *apitest.API, email string) []string {
 	return texts
 }
 
-// invitedBy waits for the first mail to an address, and returns the token of the link in the last one.
+// invitedBy waits for a mail to an address and returns the token in the link of the last one.
 func invitedBy(t *testing.T, a *apitest.API, email string) string {
 	t.Helper()
 
 	return invitedAfter(t, a, email, 0)
 }
 
-// invitedAfter is invitedBy when n mails were there before.
+// invitedAfter is like invitedBy, but ignores the first n mails.
 func invitedAfter(t *testing.T, a *apitest.API, email string, n int) string {
 	t.Helper()
 
@@ -101,7 +101,7 @@ func TestCreateInvitation(t *testing.T) {
 
 	a.Get(path + "?sort=token").Want(400)
 
-	// An invitation that has expired is none: the address can be invited again.
+	// The address of an expired invitation can be invited again.
 	a.Exec(`update platform.invitations set expires_at = now() where email_folded = 'ann@example.com'`)
 	again := a.Post(path, invitation("ann@example.com", 5)).Want(201).Get("uuid")
 	a.Get(path+"?sort=email").Want(200).Content("0.uuid", again).Content("0.roleId", 5)
@@ -150,7 +150,7 @@ func TestAcceptInvitation(t *testing.T) {
 		Content("inviter", a.Get("/users/me").Get("username")).
 		Content("organizationName", a.Get("/organizations/"+a.Organization).Get("name"))
 
-	bob.Get(preview).Want(200) // whoever has the link
+	bob.Get(preview).Want(200) // anyone with the link
 	a.Nobody().Get("/invitations/preview").Want(400).Field("token")
 
 	for _, bad := range []string{"", "x", "socle_link_x", token + "A", token[:len(token)-1]} {
@@ -182,7 +182,8 @@ func TestAcceptInvitation(t *testing.T) {
 	a.Nobody().Post("/invitations/accept", accepting(token)).Want(401)
 }
 
-// TestInvitationsThatAreOver: taken back, sent again, expired, or of someone who could not make them any more.
+// TestInvitationsThatAreOver covers invitations that are revoked, resent, expired, or created by a
+// user who has lost the right to invite.
 func TestInvitationsThatAreOver(t *testing.T) {
 	t.Parallel()
 
@@ -233,7 +234,7 @@ func TestInvitationsThatAreOver(t *testing.T) {
 	a.Post(path+"/x/resend", "").Want(400)
 	a.Get("/organizations/x/invitations").Want(400)
 
-	// Of an invitation and its end at the same moment one happens.
+	// Either the acceptance or the concurrent deletion succeeds.
 	for range 5 {
 		guest := a.SignUp("guest")
 		id := a.Post(path, invitation(guest.Email, 5)).Want(201).Get("uuid").(string)
@@ -251,7 +252,8 @@ func TestInvitationsThatAreOver(t *testing.T) {
 	}
 }
 
-// TestSignUpByInvitation: who is invited may sign up while nobody else may, with the address that was invited.
+// TestSignUpByInvitation checks that an invitation allows sign-up with the invited address while
+// sign-up is off.
 func TestSignUpByInvitation(t *testing.T) {
 	t.Parallel()
 
@@ -268,7 +270,7 @@ func TestSignUpByInvitation(t *testing.T) {
 	a.Post("/users", with("guest", "guest@example.com", "x")).Want(400).Code("invalid_token").Field("invitation_token")
 	a.Post("/users", with("guest", "guest@example.com", "")).Want(400).Code("sign_up_closed")
 
-	// and the link is as good as before
+	// The failed requests have not used up the link.
 	a.Post("/users", with("!", "guest@example.com", token)).Want(400).Field("username")
 
 	var fresh string
@@ -286,7 +288,7 @@ func TestSignUpByInvitation(t *testing.T) {
 	guest.Token = fresh
 	guest.Get("/organizations/"+administrator.Organization).Want(200).Content("roleId", 4)
 
-	if got := values(guest.Get("/organizations").Want(200), "roleId"); len(got) != 2 { // one of their own as well
+	if got := values(guest.Get("/organizations").Want(200), "roleId"); len(got) != 2 { // one is their own
 		t.Errorf("the guest is in %v", got)
 	}
 

@@ -15,7 +15,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// jwkOf returns the JSON Web Key of a public key, with members put into it.
+// jwkOf returns the JSON Web Key of a public key with additional members.
 func jwkOf(t *testing.T, public any, members ...string) string {
 	t.Helper()
 
@@ -97,7 +97,7 @@ func TestJWTKeys(t *testing.T) {
 	}
 
 	other := a.CreateProject("other")
-	a.Post("/projects/"+other+"/jwt-keys", jwkOf(t, public, `"kid":"first"`)).Want(201) // ids are the project's
+	a.Post("/projects/"+other+"/jwt-keys", jwkOf(t, public, `"kid":"first"`)).Want(201) // kid is unique per project
 	a.Delete("/projects/" + other + "/jwt-keys/" + made.Get("uuid").(string)).Want(404)
 	a.Delete(path+"/"+made.Get("uuid").(string)).Want(200).Content("kid", "first")
 	a.Delete(path + "/" + made.Get("uuid").(string)).Want(404)
@@ -133,7 +133,7 @@ func TestBadJWTKeys(t *testing.T) {
 		`{"kty":"EC","crv":"P-256","x":"` + x + `"}`:                          "y",
 		`{"kty":"EC","crv":"P-256","x":"AA","y":"` + x + `"}`:                 "x",
 		`{"kty":"EC","crv":"P-256","x":"` + x + `=","y":"AA"}`:                "x",
-		`{"kty":"EC","crv":"P-256","x":"` + x + `","y":"` + x + `"}`:          "y", // off the curve
+		`{"kty":"EC","crv":"P-256","x":"` + x + `","y":"` + x + `"}`:          "y", // not on the curve
 		`{"kty":"EC","x":"` + x + `","y":"` + x + `"}`:                        "crv",
 		jwkOf(t, private.Public(), `"alg":"RS256"`):                           "alg",
 		jwkOf(t, private.Public(), `"alg":"HS256"`):                           "alg",

@@ -73,7 +73,7 @@ func TestBadKeys(t *testing.T) {
 	a.Get(path + "?sort=hash").Want(400).Field("sort")
 	a.Delete(path + "/x").Want(400)
 
-	// At the quota.
+	// Fill the quota.
 	a.Exec(`insert into platform.project_keys (uuid, project_uuid, name, kind, hint, hash, created_by)
 		select gen_random_uuid(), $1, 'key ' || n, 'secret', '', n::text::bytea, $1 from generate_series(1, 99) n`,
 		a.Project)
@@ -81,7 +81,8 @@ func TestBadKeys(t *testing.T) {
 	a.Post(path, `{"name": "one more", "kind": "secret"}`).Want(422).Code("quota")
 }
 
-// TestKeyRaces: of equal requests at one moment one makes the key, and one revokes it.
+// TestKeyRaces checks that one of many concurrent equal requests creates the key, and one revokes
+// it.
 func TestKeyRaces(t *testing.T) {
 	t.Parallel()
 

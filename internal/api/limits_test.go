@@ -8,7 +8,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestTooMuch: a request that is too large in some way is refused as a whole, and the next one is served.
+// TestTooMuch checks that an oversized request is refused as a whole, and that the next one
+// succeeds.
 func TestTooMuch(t *testing.T) {
 	t.Parallel()
 

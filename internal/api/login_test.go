@@ -12,12 +12,13 @@ import (
 	"socle/internal/config"
 )
 
-// trusted makes the tests' own address that of a proxy, so that X-Forwarded-For says who asks.
+// trusted declares the address of the tests as a proxy, so that X-Forwarded-For selects the client
+// address.
 var trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
 func limited(c *config.Config) { c.RateLimit = true }
 
-// logIn is the body of a log-in.
+// logIn returns the body of a log-in.
 func logIn(email, password string) string {
 	return `{"email": ` + quoted(email) + `, "password": ` + quoted(password) + `}`
 }
@@ -50,7 +51,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestLoginRefuses: nobody learns whether there is an account.
+// TestLoginRefuses checks that failures do not reveal whether an account exists.
 func TestLoginRefuses(t *testing.T) {
 	t.Parallel()
 
@@ -99,7 +100,7 @@ func TestLoginRefuses(t *testing.T) {
 	unchanged(t, a, before)
 }
 
-// TestSecretsStay: what is secret is neither logged nor told.
+// TestSecretsStay checks that passwords and tokens appear neither in the log nor in responses.
 func TestSecretsStay(t *testing.T) {
 	t.Parallel()
 
@@ -142,7 +143,8 @@ func TestSecretsStay(t *testing.T) {
 	}
 }
 
-// failures sends wrong passwords until one is refused for their number, and returns how many were not.
+// failures sends wrong passwords until the attempt limit applies, and returns the number of
+// attempts before it.
 func failures(t *testing.T, try func(i int) *apitest.Reply) int {
 	t.Helper()
 
@@ -164,7 +166,8 @@ func failures(t *testing.T, try func(i int) *apitest.Reply) int {
 	return 0
 }
 
-// TestGuessingAnAccount: an account's failures from where it was never used count together, wherever they come from and however its address is spelt.
+// TestGuessingAnAccount checks that the failures of an account from unknown networks count
+// together, in any spelling of its address.
 func TestGuessingAnAccount(t *testing.T) {
 	t.Parallel()
 
@@ -177,7 +180,7 @@ func TestGuessingAnAccount(t *testing.T) {
 
 	other := a.SignUp("other")
 
-	for range 21 { // what succeeds does not count
+	for range 21 { // successful log-ins do not count
 		login(a, "203.0.113.1", a.Email, apitest.Password).Want(200)
 	}
 
@@ -188,11 +191,11 @@ func TestGuessingAnAccount(t *testing.T) {
 		t.Errorf("got %d guesses at an account, want 20", n)
 	}
 
-	login(a, "203.0.113.99", a.Email, apitest.Password).Want(429) // not even the right one tells
+	login(a, "203.0.113.99", a.Email, apitest.Password).Want(429) // even with the right password
 	login(a, "203.0.113.99", other.Email, apitest.Password).Want(200)
 	login(a, "203.0.113.1", other.Email, "wrong").Want(401)
 
-	c := a.Config // another server on the same database, and so any that starts later
+	c := a.Config // a second server on the same database
 	c.DataDir = t.TempDir()
 	replica := apitest.Start(t, c)
 	login(replica, "203.0.113.99", a.Email, apitest.Password).Want(429)
@@ -204,8 +207,9 @@ func TestGuessingAnAccount(t *testing.T) {
 	login(a, "203.0.113.99", a.Email, apitest.Password).Want(200)
 }
 
-// TestOwnersAreNotLockedOut: guesses at an account, as many as there are and from anywhere, do not keep its owner from a log-in where they logged in
-// before, nor, by a link in a mail, where they never did. They are bounded together, and so are those from a network that is known.
+// TestOwnersAreNotLockedOut checks that guesses from anywhere do not block the owner's log-in from
+// a known network, nor from a new one after a password reset by mail. Guesses from all unknown
+// networks share one limit, and each known network has its own.
 func TestOwnersAreNotLockedOut(t *testing.T) {
 	t.Parallel()
 
@@ -222,7 +226,7 @@ func TestOwnersAreNotLockedOut(t *testing.T) {
 		t.Errorf("one network got %d guesses, want 10", n)
 	}
 
-	login("203.0.113.2", apitest.Password).Want(200) // one network alone locks nobody else out
+	login("203.0.113.2", apitest.Password).Want(200) // one network alone blocks no other
 	a.Exec(`update platform.attempts set resets_at = now() - interval '1 second' where resets_at < now() + interval '1 day'`)
 
 	for window := range 3 {
@@ -233,7 +237,7 @@ func TestOwnersAreNotLockedOut(t *testing.T) {
 		}
 
 		login(home, apitest.Password).Want(200)
-		login("2001:db8:1:2:ffff::1", apitest.Password).Want(200) // the office's network
+		login("2001:db8:1:2:ffff::1", apitest.Password).Want(200) // in the same /64 as office
 		login(hotel, apitest.Password).Want(429)
 
 		if window < 2 {
@@ -253,7 +257,8 @@ func TestOwnersAreNotLockedOut(t *testing.T) {
 	login(office, newPassword).Want(200)
 }
 
-// TestGuessingFromAnAddress: an address's failures count together, and who is no proxy can't claim another one.
+// TestGuessingFromAnAddress checks that the failures of a client address count together, and that
+// only a trusted proxy can name another address.
 func TestGuessingFromAnAddress(t *testing.T) {
 	t.Parallel()
 
@@ -270,7 +275,7 @@ func TestGuessingFromAnAddress(t *testing.T) {
 	a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
 }
 
-// TestGuessingAtOnce: guesses that are sent before one was counted are no more than the others.
+// TestGuessingAtOnce checks that concurrent guesses do not exceed the limit.
 func TestGuessingAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -281,12 +286,12 @@ func TestGuessingAtOnce(t *testing.T) {
 	}
 }
 
-// TestSignUpsAreLimited: one address, and one account, can't be signed up without end.
+// TestSignUpsAreLimited checks the limits of sign-ups per client address and per account.
 func TestSignUpsAreLimited(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted }).Nobody().In("")
-	refused := person("", map[string]any{"email": "one@example.com"}) // for its name
+	refused := person("", map[string]any{"email": "one@example.com"}) // the username is empty
 	for i := range 30 {
 		a.Send("POST", "/users", refused, "X-Forwarded-For: 203.0.113."+strconv.Itoa(i)).Want(400)
 	}

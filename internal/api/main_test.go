@@ -12,7 +12,8 @@ import (
 	"socle/internal/pgtest"
 )
 
-// TestMain holds the whole suite to a law of its own: every answer that an operation declares, some test provokes.
+// TestMain checks after a full run that the tests have provoked every declared response of every
+// operation.
 func TestMain(m *testing.M) {
 	code := pgtest.Run(m)
 	if code == 0 && everything() {
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// everything reports whether no test was left out.
+// everything reports whether the run includes all tests.
 func everything() bool {
 	for _, name := range []string{"test.run", "test.skip", "test.list"} {
 		if flag.Lookup(name).Value.String() != "" {

@@ -7,7 +7,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// owners returns how many owners an organization has.
+// owners returns the number of owners of an organization.
 func owners(t *testing.T, a *apitest.API, organization string) int {
 	t.Helper()
 
@@ -28,16 +28,16 @@ func TestUpdateMember(t *testing.T) {
 	developer.CreateTable("t")
 	a.Put(members+developer.User, role(5)).Want(200).Content("roleId", 5).Content("username", username)
 
-	// with the very next request
+	// on the next request
 	developer.Post("/tables", `{"name": "u", "columns": [{"name": "id", "type": "integer"}]}`).Want(403)
 	developer.Get("/tables").Want(200)
 
 	admin.Put(members+developer.User, role(3)).Want(200)
-	admin.Put(members+developer.User, role(2)).Want(403) // above their own
+	admin.Put(members+developer.User, role(2)).Want(403) // above the caller's role
 	admin.Put(members+admin.User, role(2)).Want(403)
-	admin.Put(members+a.User, role(5)).Want(403) // an owner is not an admin's to change
+	admin.Put(members+a.User, role(5)).Want(403) // an admin cannot change an owner
 	admin.Delete(members + a.User).Want(403)
-	admin.Put(members+admin.User, role(5)).Want(200) // one may give up what one has
+	admin.Put(members+admin.User, role(5)).Want(200) // a lower role for oneself is allowed
 	admin.Put(members+admin.User, role(3)).Want(403)
 
 	a.Put(members+a.User, role(3)).Want(409).Code("last_owner")
@@ -52,7 +52,7 @@ func TestUpdateMember(t *testing.T) {
 		a.Put(members+developer.User, body).Want(422).Field("role_id")
 	}
 
-	a.Put(members+apitest.Missing, role(6)).Want(404) // that comes before what is wrong with the fields
+	a.Put(members+apitest.Missing, role(6)).Want(404) // access is checked before the fields
 	a.Put(members+a.SignUp("stranger").User, role(5)).Want(404)
 	a.Put(members+"nobody", role(5)).Want(400)
 	a.Put(members+developer.User, `{`).Want(400)
@@ -68,7 +68,7 @@ func TestDeleteMember(t *testing.T) {
 	viewer.Get("/tables").Want(200)
 	viewer.Delete(members + admin.User).Want(403)
 	admin.Delete(members+viewer.User).Want(200).Content("userUuid", viewer.User)
-	viewer.Get("/tables").Want(401).Code("unknown_project") // with the very next request
+	viewer.Get("/tables").Want(401).Code("unknown_project") // on the next request
 	viewer.Get("/projects/" + a.Project).Want(404)
 	viewer.Get("/organizations/" + a.Organization).Want(404)
 	admin.Delete(members + viewer.User).Want(404)
@@ -88,7 +88,7 @@ func TestLeaveOrganization(t *testing.T) {
 	a.Delete(membership).Want(409).Code("last_owner")
 	a.Delete("/organizations/x/membership").Want(400)
 
-	// Who has handed their own organization over may leave it, and gets another one of their own.
+	// The former owner of their own organization can leave it, and gets a new one.
 	a.Put("/organizations/"+a.Organization+"/owner", `{"user_uuid": "`+admin.User+`"}`).Want(200)
 	admin.Delete("/projects/" + a.Project + "?purge=true").Want(200)
 	admin.Delete("/organizations/" + a.Organization).Want(409).Code("own_organization")
@@ -98,7 +98,7 @@ func TestLeaveOrganization(t *testing.T) {
 	a.Get("/organizations/"+own).Want(200).Content("roleId", 2)
 	admin.Delete("/organizations/" + a.Organization).Want(200)
 
-	// The first that they own, if there is one.
+	// The default is the oldest owned organization.
 	second := a.Create("/organizations", `{"name": "second"}`)
 	member(a, own, admin, 2)
 	admin.Delete("/organizations/" + own + "/members/" + a.User).Want(200)
@@ -122,7 +122,7 @@ func TestTransferOrganization(t *testing.T) {
 	owner.Put(path, to(heir.User)).Want(200).Content("userUuid", heir.User).Content("roleId", 2)
 	owner.Get("/organizations/"+owner.Organization).Want(200).Content("roleId", 3)
 	owner.Put(path, to(owner.User)).Want(403)
-	administrator.Put(path, to(owner.User)).Want(200) // who is no member gives nothing up
+	administrator.Put(path, to(owner.User)).Want(200) // an administrator who is not a member loses no role
 
 	if got := owners(t, a, owner.Organization); got != 2 {
 		t.Errorf("there are %d owners, want 2", got)
@@ -136,7 +136,8 @@ func TestTransferOrganization(t *testing.T) {
 	heir.Put("/organizations/"+apitest.Missing+"/owner", to(heir.User)).Want(404)
 }
 
-// TestOwnersAtOnce: owners take each other's role away at the same moment, and their own; one is left, whoever it is.
+// TestOwnersAtOnce checks that one owner remains when all owners demote each other and themselves
+// concurrently.
 func TestOwnersAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -168,7 +169,7 @@ func TestOwnersAtOnce(t *testing.T) {
 	}
 }
 
-// TestTwoOwnersAtOnce does the same with two, many times over: there is always one winner.
+// TestTwoOwnersAtOnce repeats this with two owners: exactly one request succeeds each time.
 func TestTwoOwnersAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -203,7 +204,8 @@ func TestTwoOwnersAtOnce(t *testing.T) {
 	}
 }
 
-// TestLastOwnerIsTheDatabasesToKeep: whatever way an owner goes, the constraint holds.
+// TestLastOwnerIsTheDatabasesToKeep checks that a constraint prevents the loss of the last owner in
+// any statement.
 func TestLastOwnerIsTheDatabasesToKeep(t *testing.T) {
 	t.Parallel()
 
@@ -220,14 +222,15 @@ func TestLastOwnerIsTheDatabasesToKeep(t *testing.T) {
 		}
 	}
 
-	// One statement may hand it over.
+	// A transfer within one statement is allowed.
 	if err := a.Try(`update platform.members set role = case when user_uuid = $2 then 2 else 5 end where organization_uuid = $1`,
 		a.Organization, viewer.User); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestTokensGovernNoFurtherThanTheyReach: a personal access token of an owner is what its own role says, also towards other members.
+// TestTokensGovernNoFurtherThanTheyReach checks that the role of a token also limits its rights
+// over other members.
 func TestTokensGovernNoFurtherThanTheyReach(t *testing.T) {
 	t.Parallel()
 

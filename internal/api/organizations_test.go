@@ -8,13 +8,13 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// member makes a user a member of an organization, behind the server's back.
+// member adds a user to an organization, bypassing the server.
 func member(a *apitest.API, organization string, user *apitest.API, role int) {
 	a.Exec(`insert into platform.members (organization_uuid, user_uuid, role) values ($1, $2, $3)`, organization,
 		user.User, role)
 }
 
-// nameOrganization adds the names of an owner's organization, and of what is in it.
+// nameOrganization adds an owner's organization and its entities to names.
 func nameOrganization(names map[string]string, owner *apitest.API) {
 	names["organizationUUID"], names["memberUUID"], names["settingName"] = owner.Organization, owner.Member(5).User,
 		"organizations_per_user"
@@ -22,8 +22,8 @@ func nameOrganization(names map[string]string, owner *apitest.API) {
 		`{"email": "kept@example.com", "role_id": 5}`)
 }
 
-// furnishOrganization puts what an operation uses up, or would change the visitors themselves by, into names: an organization
-// and a member of the landlord's own.
+// furnishOrganization adds entities of the target's owner to names, for operations that delete them
+// or change the visitor: an organization, a member or an invitation.
 func furnishOrganization(t *testing.T, id string, landlord *apitest.API, v visitor, want int, names map[string]string) {
 	if id == "acceptInvitation" && v.api.Token != "" {
 		host, before := v.api.SignUp("host"), len(mailsTo(t, v.api, v.api.Email))
@@ -58,7 +58,7 @@ func furnishOrganization(t *testing.T, id string, landlord *apitest.API, v visit
 	}
 }
 
-// wantOfAdministrator is want for what only an administrator of the instance may do.
+// wantOfAdministrator returns the expected status of an operation for administrators.
 func (o operation) wantOfAdministrator(v visitor, at target, done int) int {
 	switch {
 	case v.name == "nobody":
@@ -72,7 +72,7 @@ func (o operation) wantOfAdministrator(v visitor, at target, done int) int {
 	return done
 }
 
-// organizationCalls are the operations on organizations and on the instance.
+// organizationCalls returns the operations on organizations and on the install.
 func organizationCalls(a *apitest.API) []call {
 	organization := "/organizations/" + a.Organization
 	member := organization + "/members/" + apitest.Missing
@@ -200,7 +200,7 @@ func TestDeleteOrganization(t *testing.T) {
 	own := "/organizations/" + a.Organization
 	a.Delete(own).Want(409)
 	a.Delete("/projects/" + a.Project).Want(200)
-	a.Delete(own).Want(409).Code("own_organization") // the account goes on naming it
+	a.Delete(own).Want(409).Code("own_organization") // the user's own organization stays
 
 	id := a.Create("/organizations", `{"name": "to go"}`)
 	path := "/organizations/" + id
@@ -211,7 +211,7 @@ func TestDeleteOrganization(t *testing.T) {
 	a.Delete(path).Want(409).Code("in_use")
 	viewer.Delete(path).Want(403)
 	a.Delete("/projects/" + project).Want(200)
-	a.Delete(path).Want(409).Code("in_use") // the project can be restored
+	a.Delete(path).Want(409).Code("in_use") // the deleted project can be restored
 	a.Delete("/projects/" + project + "?purge=true").Want(200)
 	a.Send("DELETE", path, "", `If-Match: "old"`).Want(412)
 	wantCounts(t, atOnce(20, func(int) *apitest.Reply { return a.Delete(path) }), map[int]int{200: 1, 404: 19})
@@ -219,7 +219,8 @@ func TestDeleteOrganization(t *testing.T) {
 	a.Delete("/organizations/nothing").Want(400)
 }
 
-// TestDeleteOrganizationWhileProjectsAreMade: whoever is first, no project is left without an organization.
+// TestDeleteOrganizationWhileProjectsAreMade checks that a concurrent creation leaves no project
+// without an organization.
 func TestDeleteOrganizationWhileProjectsAreMade(t *testing.T) {
 	t.Parallel()
 

@@ -13,7 +13,7 @@ import (
 	"socle/internal/platform"
 )
 
-// shut ends all sessions in a database and lets nobody in until the returned function is called.
+// shut ends all sessions in a database and refuses new ones until open is called.
 func shut(t *testing.T, a *apitest.API, database string) (open func()) {
 	t.Helper()
 
@@ -43,7 +43,7 @@ func shut(t *testing.T, a *apitest.API, database string) (open func()) {
 	}
 }
 
-// want500 fails the test unless a reply is a failure of ours that says nothing of it.
+// want500 fails the test unless the response is a 500 without internal details.
 func want500(t *testing.T, id string, r *apitest.Reply) {
 	t.Helper()
 
@@ -54,7 +54,8 @@ func want500(t *testing.T, id string, r *apitest.Reply) {
 	}
 }
 
-// TestProjectDatabaseGone: one project's database does not answer; the platform and other projects do.
+// TestProjectDatabaseGone checks that an unreachable project database does not affect the platform
+// and other projects.
 func TestProjectDatabaseGone(t *testing.T) {
 	t.Parallel()
 
@@ -64,7 +65,7 @@ func TestProjectDatabaseGone(t *testing.T) {
 	open := shut(t, a, a.Database())
 
 	for _, c := range slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), f.fileCalls()) {
-		if c.id != "getBackup" && c.id != "createBackup" { // the platform database knows of them
+		if c.id != "getBackup" && c.id != "createBackup" { // read from the platform database
 			want500(t, c.id, c.send(a))
 		}
 	}
@@ -86,7 +87,8 @@ func TestProjectDatabaseGone(t *testing.T) {
 	}
 }
 
-// TestPlatformDatabaseGone: nothing can be asked; every operation says so, and works again afterwards.
+// TestPlatformDatabaseGone checks that every operation reports an unreachable platform database and
+// recovers afterwards.
 func TestPlatformDatabaseGone(t *testing.T) {
 	t.Parallel()
 

@@ -12,7 +12,7 @@ import (
 
 const newPassword = "another one entirely"
 
-// forget asks for a new password and returns the token in the n-th mail to the user.
+// forget requests a password reset and returns the token in the n-th mail to the user.
 func forget(t *testing.T, a *apitest.API, n int) string {
 	t.Helper()
 
@@ -20,7 +20,7 @@ func forget(t *testing.T, a *apitest.API, n int) string {
 	return mailed(t, a, a.Email, n).token(t, a, "/reset-password")
 }
 
-// reset is the body by which a link sets a password.
+// reset returns the body of a password reset.
 func reset(token, password string) string {
 	return `{"token": ` + quoted(token) + `, "password": ` + quoted(password) + `}`
 }
@@ -37,7 +37,7 @@ func TestForgetPassword(t *testing.T) {
 		t.Errorf("got content %v, want null", known.Get(""))
 	}
 
-	m := mailed(t, a, a.Email, 1) // to the address as the account has it
+	m := mailed(t, a, a.Email, 1) // to the address as stored
 	token := m.token(t, a, "/reset-password")
 	if m.Subject != "Set a new password" || strings.Contains(string(known.Body), token) {
 		t.Errorf("got %+v, %s", m, known.Body)
@@ -52,7 +52,7 @@ func TestForgetPassword(t *testing.T) {
 		t.Errorf("got content %v, want null", done.Get(""))
 	}
 
-	a.Get("/users/me").Want(401).Code("invalid_token") // all sessions
+	a.Get("/users/me").Want(401).Code("invalid_token") // every session has ended
 	other.Get("/users/me").Want(401)
 	nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(401)
 	nobody.Post("/users/login", logIn(a.Email, newPassword)).Want(200)
@@ -88,11 +88,11 @@ func TestResetPasswordRefuses(t *testing.T) {
 		nobody.Post("/users/password/reset", reset(bad, newPassword)).Want(422).Code("invalid_token").Field("token")
 	}
 
-	nobody.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(422).Field("token") // not what it is for
+	nobody.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(422).Field("token") // a token of another purpose
 	a.Exec(`update platform.links set expires_at = now() - interval '1 second'`)
 	nobody.Post("/users/password/reset", reset(token, newPassword)).Want(422).Field("token")
 
-	// A later link, a new password and a new address make those before void.
+	// A later link, a new password and a new address invalidate earlier links.
 	first := forget(t, a, 2)
 	second := forget(t, a, 3)
 	nobody.Post("/users/password/reset", reset(first, newPassword)).Want(422).Field("token")
@@ -112,7 +112,7 @@ func TestResetPasswordRefuses(t *testing.T) {
 
 	nobody.Post("/users/login", logIn("moved@example.com", "yet another one")).Want(200)
 
-	// The user goes after the link was sent; then there is nobody to send one to.
+	// A suspended user gets no mail.
 	a.Email = "moved@example.com"
 	forget(t, a, 1)
 	a.Exec(`update platform.users set status = 'suspended' where uuid = $1`, a.User)
@@ -128,7 +128,7 @@ func TestResetPasswordRefuses(t *testing.T) {
 	}
 }
 
-// TestResetAtOnce: one link sets one password.
+// TestResetAtOnce checks that a link works once.
 func TestResetAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -159,7 +159,7 @@ func TestMailsAreLimited(t *testing.T) {
 			"X-Forwarded-For: "+client)
 	}
 
-	for _, email := range []string{a.Email, "nobody@example.com"} { // who is nobody has the same limit
+	for _, email := range []string{a.Email, "nobody@example.com"} { // an unknown address has the same limit
 		for i := range 5 {
 			ask("203.0.113."+strconv.Itoa(i), email).Want(200)
 		}
@@ -173,7 +173,7 @@ func TestMailsAreLimited(t *testing.T) {
 	ask("198.51.100.1", "late@example.com").Want(429)
 	ask("198.51.100.2", "late@example.com").Want(200)
 
-	// Passwords are hashed for good links alone, and not without end.
+	// Passwords are hashed for valid links only, and their number is limited.
 	token := linkTo(t, a.SignUp("other"), platform.PasswordReset)
 	for range 30 {
 		a.Nobody().Send("POST", "/users/password/reset", reset(token, "short"), "X-Forwarded-For: 198.51.100.3").
@@ -204,7 +204,7 @@ func TestMailsAreLimited(t *testing.T) {
 		t.Errorf("got %d guesses at a password, want 10", n)
 	}
 
-	// Guesses here and at the log-in are counted together.
+	// These guesses count for the log-in limit too.
 	a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(429)
 }
 
@@ -220,7 +220,7 @@ func TestChangeEmail(t *testing.T) {
 		t.Errorf("got content %v, want null", got)
 	}
 
-	a.Get("/users/me").Want(200).Content("email", a.Email) // as it was
+	a.Get("/users/me").Want(200).Content("email", a.Email) // unchanged
 	token := mailed(t, a, "New@example.com", 1).token(t, a, "/confirm-email")
 
 	if m := mailed(t, a, a.Email, 1); m.Subject != "Your address is being changed" ||
@@ -268,12 +268,12 @@ func TestChangeEmailRefuses(t *testing.T) {
 	confirm := func(token string) *apitest.Reply {
 		return nobody.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`)
 	}
-	confirm(ask(other.Email)).Want(409).Field("email") // whoever has it keeps it
+	confirm(ask(other.Email)).Want(409).Field("email") // the address of another user
 	first := ask("first@example.com")
 	second := ask("second@example.com")
 
 	confirm(first).Want(422)
-	// who set it does not want what was begun before
+	// A new password invalidates pending changes of the address.
 	a.Put("/users/"+a.User, `{"password": "`+apitest.Password+` 2"}`).Want(200)
 	confirm(second).Want(422)
 	a.Put("/users/"+a.User, `{"password": "`+apitest.Password+`"}`).Want(200)
@@ -287,7 +287,8 @@ func TestChangeEmailRefuses(t *testing.T) {
 	confirm(fourth).Want(422)
 	a.Get("/users/me").Want(200).Content("email", "at-once@example.com")
 
-	// Of two who confirm one address, and of one who confirms twice, one does.
+	// One of two users who confirm the same address succeeds, and one of several confirmations of a
+	// link.
 	fifth := ask("fifth@example.com")
 	wantCounts(t, atOnce(8, func(int) *apitest.Reply { return confirm(fifth) }), map[int]int{200: 1, 422: 7})
 	mine := ask("both@example.com")

@@ -7,7 +7,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestPatternsAreBounded: neither a form nor the answers to it may ask for more matching than a response may take.
+// TestPatternsAreBounded checks that form definitions and responses are limited in the cost of
+// their pattern matching.
 func TestPatternsAreBounded(t *testing.T) {
 	t.Parallel()
 

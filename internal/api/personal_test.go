@@ -11,7 +11,8 @@ import (
 	"socle/internal/token"
 )
 
-// withToken is a user who shows a new personal access token, of projects if some are named.
+// withToken returns a client with a new personal access token, limited to projects if any are
+// given.
 func withToken(t *testing.T, a *apitest.API, role int, projects ...string) *apitest.API {
 	t.Helper()
 
@@ -54,7 +55,7 @@ func TestTokens(t *testing.T) {
 	}
 
 	bearer.Get("/tables").Want(200)
-	a.Get("/tokens").Want(200).Content("0.lastUsedAt", first) // not with each request
+	a.Get("/tokens").Want(200).Content("0.lastUsedAt", first) // not updated on each request
 	a.Exec(`update platform.tokens set last_used_at = now() - interval '11 minutes'`)
 	bearer.Get("/tables").Want(200)
 
@@ -130,7 +131,7 @@ func TestBadTokens(t *testing.T) {
 
 	a.Post("/tokens", `{"name": "one more", "role_id": 4`+ends+`}`).Want(422).Code("quota")
 
-	// What is mistyped or invented costs no look-up, and opens nothing.
+	// Malformed tokens, which need no query, and unknown ones are refused.
 	bearer := withToken(t, a.SignUp("other"), 4)
 	text := bearer.Token
 	for name, bad := range map[string]string{"cut": text[:len(text)-1], "longer": text + "a",
@@ -144,7 +145,8 @@ func TestBadTokens(t *testing.T) {
 	}
 }
 
-// TestTokensLeaveAccountsAlone: no operation on an account takes a personal access token, whatever it may do otherwise.
+// TestTokensLeaveAccountsAlone checks that no account operation accepts a personal access token of
+// any role.
 func TestTokensLeaveAccountsAlone(t *testing.T) {
 	t.Parallel()
 
@@ -178,7 +180,8 @@ func TestTokensLeaveAccountsAlone(t *testing.T) {
 	administrator.Get("/users/me").Want(200)
 }
 
-// TestTokenRoles: a token may do what both its role and its user's allow, in the projects that it names.
+// TestTokenRoles checks that a token has the lower of its own role and its user's role, in its
+// projects only.
 func TestTokenRoles(t *testing.T) {
 	t.Parallel()
 
@@ -192,8 +195,8 @@ func TestTokenRoles(t *testing.T) {
 	for _, tt := range []struct {
 		who   *apitest.API
 		role  int
-		table int // status of making one
-		keys  int // status of listing keys, for which one has to be an admin
+		table int // status of createTable
+		keys  int // status of listKeys, which requires an admin
 	}{
 		{a, 5, 403, 403}, {a, 4, 201, 403}, {a, 3, 201, 200}, {a, 2, 201, 200}, {a, 1, 201, 200},
 		{developer, 5, 403, 403}, {developer, 4, 201, 403}, {developer, 2, 201, 403}, {developer, 1, 201, 403},
@@ -224,7 +227,7 @@ func TestTokenRoles(t *testing.T) {
 	}
 
 	one.Post("/projects", `{"name": "refused"}`).Want(403).Code("token_not_allowed")
-	// What changes for the user changes for the token at once.
+	// Changes of the user's rights apply to the token at once.
 	u := withToken(t, developer, 2)
 	a.Exec(`update platform.members set role = 5 where user_uuid = $1 and organization_uuid = $2`, developer.User,
 		a.Organization)
@@ -238,7 +241,7 @@ func TestTokenRoles(t *testing.T) {
 
 	u.Get("/tables").Want(401)
 
-	// An administrator's token is one only if it says so.
+	// The token of an administrator needs the administrator role.
 	administrator := a.SignUp("administrator")
 	a.Exec(`update platform.users set is_administrator = true where uuid = $1`, administrator.User)
 	administrator.Project = a.Project
