@@ -174,7 +174,8 @@ func TestReadFile(t *testing.T) {
 
 	tag := nobody.Get(path).Header.Get("ETag")
 	nobody.Send("GET", path, "", "If-None-Match: "+tag).Want(304)
-	nobody.Send("GET", path, "", "Authorization: Bearer garbage").Want(401) // invalid credentials are refused, even on a public file
+	// Invalid credentials are refused, even on a public file.
+	nobody.Send("GET", path, "", "Authorization: Bearer garbage").Want(401)
 
 	a.Put("/containers/"+c, `{"is_public": false}`).Want(200)
 	private := nobody.Get(path).Want(404)

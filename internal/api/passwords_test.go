@@ -88,7 +88,8 @@ func TestResetPasswordRefuses(t *testing.T) {
 		nobody.Post("/users/password/reset", reset(bad, newPassword)).Want(422).Code("invalid_token").Field("token")
 	}
 
-	nobody.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(422).Field("token") // a token of another purpose
+	// The token has another purpose.
+	nobody.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(422).Field("token")
 	a.Exec(`update platform.links set expires_at = now() - interval '1 second'`)
 	nobody.Post("/users/password/reset", reset(token, newPassword)).Want(422).Field("token")
 

@@ -13,7 +13,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// decoded returns the picture of an answer, and fails the test if it is not in the format that it says.
+// decoded returns the image in a response, and fails the test unless it has the declared format.
 func decoded(t *testing.T, r *apitest.Reply) image.Image {
 	t.Helper()
 
@@ -25,7 +25,8 @@ func decoded(t *testing.T, r *apitest.Reply) image.Image {
 	return m
 }
 
-// wantColours fails the test unless a picture has a size, and colours in the middles of its quarters, about.
+// wantColours fails the test unless an image has this size and approximately these colors in the
+// centers of its quarters.
 func wantColours(t *testing.T, what string, m image.Image, w, h int, want ...color.NRGBA) {
 	t.Helper()
 
@@ -39,14 +40,14 @@ func wantColours(t *testing.T, what string, m image.Image, w, h int, want ...col
 		for j, d := range [4]int{
 			int(got.R) - int(c.R), int(got.G) - int(c.G), int(got.B) - int(c.B), int(got.A) - int(c.A),
 		} {
-			if d < -40 || d > 40 { // a JPEG as small as these blurs its colours
+			if d < -40 || d > 40 { // tolerance for JPEG artifacts at this size
 				t.Errorf("%s: got %v in quarter %d, want %v (%d)", what, got, i, c, j)
 			}
 		}
 	}
 }
 
-// TestPictures makes variants of all kinds of pictures.
+// TestPictures creates variants of images of all formats.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 
@@ -77,7 +78,7 @@ func TestPictures(t *testing.T) {
 		{"width=20&height=20&fit=cover", 20, 20, nil},
 		{"width=20&height=20&fit=contain", 20, 10, nil},
 		{"width=20&height=20&fit=fill", 20, 20, []color.NRGBA{red, green, blue, white}},
-		// what is cut off is cut off alike
+		// Cropping is centered.
 		{"width=10&height=20&fit=cover", 10, 20, []color.NRGBA{red, green, blue, white}},
 		{"width=4000", 80, 40, nil},
 		{"width=4000&height=4000", 40, 40, nil},
@@ -87,7 +88,7 @@ func TestPictures(t *testing.T) {
 		wantColours(t, tt.query, decoded(t, variant(t, photo, tt.query)), tt.w, tt.h, tt.want...)
 	}
 
-	// A picture that is stored in any of eight ways is seen in one.
+	// Each of the eight EXIF orientations results in the same image.
 	seen := []color.NRGBA{red, green, blue, white}
 	for o, stored := range [8][4]color.NRGBA{{red, green, blue, white}, {green, red, white, blue},
 		{white, blue, green, red}, {blue, white, red, green}, {red, blue, green, white}, {green, white, red, blue},
@@ -125,7 +126,7 @@ func TestPictures(t *testing.T) {
 			decoded(t, variant(t, asJPEG(t, quarters(80, 40), "\xe1Exif\x00\x00"+odd), "width=40")), 40, 20, seen...)
 	}
 
-	// The kinds of pictures that there are.
+	// All color models.
 	deep, grey, see := image.NewNRGBA64(image.Rect(0, 0, 40, 20)), image.NewGray16(image.Rect(0, 0, 40, 20)),
 		image.NewNRGBA(image.Rect(0, 0, 40, 20))
 
@@ -163,7 +164,7 @@ func TestPictures(t *testing.T) {
 		decoded(t, variant(t, asWebP(40, 20, glass, riff("EXIF", exif(binary.LittleEndian, 8))), "width=10")), 10,
 		20, glass, glass)
 
-	// A profile of RGB goes along, into either format; another one does not.
+	// An RGB color profile is copied into both formats, any other one is dropped.
 	for _, size := range []int{200, 100_000} {
 		p := profile(size)
 		var segments []string
@@ -197,7 +198,8 @@ func ink2grey(m image.Image) image.Image {
 	return grey
 }
 
-// TestPicturesRefused has files that are no pictures, broken or too large, and parameters that break a rule.
+// TestPicturesRefused covers files that are not images, broken and oversized images, and invalid
+// parameters.
 func TestPicturesRefused(t *testing.T) {
 	t.Parallel()
 
@@ -232,7 +234,8 @@ func TestPicturesRefused(t *testing.T) {
 
 	interlaced := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 7000), 7000)
 	put(a, c, "deep", "\x89PNG\r\n\x1a\n"+chunk("IHDR", string(interlaced)+"\x10\x06\x00\x00\x01")).Want(200)
-	a.Get(address(a, c, "deep") + "?width=10").Want(422).Code("too_many_pixels") // 16 bits of each colour, twice
+	// 16 bits a channel, interlaced: twice the memory.
+	a.Get(address(a, c, "deep") + "?width=10").Want(422).Code("too_many_pixels")
 
 	if n := query[int](t, a, "select count(*) from storage.variants") +
 		query[int](t, a, "select count(*) from storage.uploads"); n != 0 {
@@ -253,7 +256,7 @@ func TestPicturesRefused(t *testing.T) {
 	}
 
 	a.Get("/containers/" + c + "/files/" + file + "/download?widht=10").Want(400).Field("widht")
-	a.Get(address(a, c, "photo") + "?v=7&utm_source=mail").Want(200) // links carry what they like
+	a.Get(address(a, c, "photo") + "?v=7&utm_source=mail").Want(200) // unknown parameters are ignored
 
 	text := fmt.Sprint(put(a, c, "text", "hello").Want(200).Get("uuid"))
 	a.Get("/containers/" + c + "/files/" + text + "/download?width=10").Want(422).Code("not_an_image")
@@ -263,7 +266,7 @@ func TestPicturesRefused(t *testing.T) {
 	a.Stranger().Get(address(a, c, "photo") + "?width=10").Want(404)
 }
 
-// TestPictureHeaders: a variant is a file like any other to a client.
+// TestPictureHeaders checks that a variant has the same headers as any other file.
 func TestPictureHeaders(t *testing.T) {
 	t.Parallel()
 
@@ -308,7 +311,7 @@ func TestPictureHeaders(t *testing.T) {
 
 	a.Send("GET", path, "", "Range: bytes=9999999-").Want(416)
 
-	// It is made anew when the bytes are replaced, and not when the name is.
+	// A variant is created again after its file's bytes change, not after a new name.
 	put(a, c, "a/holiday.photo.JPEG", asPNG(t, quarters(40, 80)), "Content-Type: image/png").Want(200)
 	replaced := a.Get(path).Want(200)
 	if replaced.Header.Get("ETag") == tag {

@@ -159,7 +159,8 @@ func TestUpdateGrants(t *testing.T) {
 	a.Get("/tables/auth.users/grants").Want(400)
 }
 
-// TestUpdateGrantsAtOnce: grants on two tables of a schema that the role could not use yet.
+// TestUpdateGrantsAtOnce grants privileges on two tables of a schema without the usage privilege
+// for the role.
 func TestUpdateGrantsAtOnce(t *testing.T) {
 	t.Parallel()
 

@@ -22,7 +22,7 @@ func TestCreateProject(t *testing.T) {
 		Content("createdBy", a.User).Content("updatedBy", a.User)
 
 	p := a.In(r.Get("uuid").(string))
-	p.CreateTable("orders") // its database is there
+	p.CreateTable("orders") // the database exists
 	same(t, p.Get("/projects/"+p.Project), a.Get("/projects/"+p.Project))
 	p.Get("/projects/"+p.Project).Want(200).Content("name", "Shop")
 
@@ -36,7 +36,7 @@ func TestCreateProject(t *testing.T) {
 	developer.Post("/projects", `{"name": "Theirs", "organization_uuid": "`+a.Organization+`"}`).Want(403).
 		Code("forbidden")
 
-	developer.Post("/projects", `{"name": "shop"}`).Want(201) // in an organization of their own
+	developer.Post("/projects", `{"name": "shop"}`).Want(201) // in the caller's own organization
 }
 
 func TestCreateProjectRefuses(t *testing.T) {
@@ -129,7 +129,7 @@ func TestPurgeProject(t *testing.T) {
 	wantGone(t, a)
 }
 
-// wantGone fails the test unless nothing is left of the API's project.
+// wantGone fails the test unless nothing is left of the project.
 func wantGone(t *testing.T, a *apitest.API) {
 	t.Helper()
 
@@ -148,7 +148,8 @@ func wantGone(t *testing.T, a *apitest.API) {
 	}
 }
 
-// TestPurgeProjectAtWork: whatever goes on in a project, once it is deleted nothing is left of it.
+// TestPurgeProjectAtWork checks that a purge leaves nothing, in spite of running work in the
+// project.
 func TestPurgeProjectAtWork(t *testing.T) {
 	t.Parallel()
 

@@ -117,7 +117,8 @@ func TestListProjectsFiltered(t *testing.T) {
 	}
 }
 
-// direct connects to the project's database as its owner, by the password that only the server knows; it gives the reason if it can't.
+// direct connects to the project's database as its owner, with the password derived from the secret
+// key, and returns the error.
 func direct(t *testing.T, a *apitest.API) error {
 	t.Helper()
 
@@ -143,7 +144,8 @@ func direct(t *testing.T, a *apitest.API) error {
 	return conn.Close(t.Context())
 }
 
-// TestPauseProject: a paused project refuses whatever would reach its data, and has them all when it is resumed.
+// TestPauseProject checks that a paused project refuses access to its data, and that the data is
+// complete after it resumes.
 func TestPauseProject(t *testing.T) {
 	t.Parallel()
 
@@ -193,11 +195,11 @@ func TestPauseProject(t *testing.T) {
 			t.Errorf("%s has a 404 and no 409", o.id)
 		}
 		if o.id != "readFile" {
-			o.send(viewer, names, rights[o.id].body) // whatever the answer, the document has it
+			o.send(viewer, names, rights[o.id].body) // the client checks that the response is declared
 		}
 	}
 
-	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404) // strangers are told nothing
+	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404) // anonymous callers learn nothing
 	a.Stranger().Get(path).Want(404)
 	a.Get(path).Want(200).Content("status", "paused")
 
@@ -222,7 +224,8 @@ func TestPauseProject(t *testing.T) {
 	}
 }
 
-// project says how the operation's request names a project: by "header", "path" or "form"; "" if it names none.
+// project returns the place of the project in a request: "header", "path" or "form", or "" for an
+// operation without a project.
 func (o operation) project() string {
 	switch {
 	case o.header:
@@ -236,7 +239,8 @@ func (o operation) project() string {
 	return ""
 }
 
-// TestDeleteProject: a deleted project is not there for anyone, and comes back whole.
+// TestDeleteProject checks that a deleted project is hidden from all callers, and complete after a
+// restore.
 func TestDeleteProject(t *testing.T) {
 	t.Parallel()
 
@@ -295,14 +299,15 @@ func TestDeleteProject(t *testing.T) {
 		t.Errorf("deleting and restoring changed\n%s\ninto\n%s", before, after)
 	}
 
-	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404) // it is not public
+	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404) // not public
 
 	a.Delete(path).Want(200)
 	a.Delete(path+"?purge=true").Want(200).Content("status", "deleting")
 	wantGone(t, a)
 }
 
-// TestDeletedProjectExpires: what was deleted long enough ago goes by itself; what was not stays.
+// TestDeletedProjectExpires checks that a deleted project is removed after the retention time, and
+// not before.
 func TestDeletedProjectExpires(t *testing.T) {
 	t.Parallel()
 
@@ -322,7 +327,8 @@ func TestDeletedProjectExpires(t *testing.T) {
 	other.CreateTable("kept")
 }
 
-// TestProjectDatabaseMissing: whose database is gone can be paused and deleted, and is not made anew by being resumed.
+// TestProjectDatabaseMissing checks that a project without its database can be paused and deleted,
+// and that a resume does not create an empty one.
 func TestProjectDatabaseMissing(t *testing.T) {
 	t.Parallel()
 
@@ -338,7 +344,8 @@ func TestProjectDatabaseMissing(t *testing.T) {
 	wantGone(t, a)
 }
 
-// TestProjectStatesAtOnce: of many at once one wins each change, and whatever comes last is so.
+// TestProjectStatesAtOnce checks that one of many concurrent changes of the same kind succeeds, and
+// that the last change determines the state.
 func TestProjectStatesAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -386,7 +393,7 @@ func TestProjectStatesAtOnce(t *testing.T) {
 	}
 }
 
-// TestPauseProjectAtWork: whatever goes on in a project, a pause ends it without a failure of ours.
+// TestPauseProjectAtWork checks that a pause ends running work in a project without a 500.
 func TestPauseProjectAtWork(t *testing.T) {
 	t.Parallel()
 
@@ -436,8 +443,8 @@ func TestPauseProjectAtWork(t *testing.T) {
 	}
 }
 
-// TestProjectLimit: an organization has at most a hundred projects, also if many are made at once; deleted ones take their place until
-// they are removed.
+// TestProjectLimit checks that an organization has at most a hundred projects, also with concurrent
+// requests. Deleted projects count until they are removed.
 func TestProjectLimit(t *testing.T) {
 	t.Parallel()
 
@@ -458,7 +465,8 @@ func TestProjectLimit(t *testing.T) {
 	a.SignUp("other").CreateProject("elsewhere")
 }
 
-// TestStrangersOfPausedProject: another server has paused or removed the project, over whose connections strangers of a public container were served here until then.
+// TestStrangersOfPausedProject checks that anonymous access to a public container ends when another
+// server pauses or removes the project, in spite of the open connections of this server.
 func TestStrangersOfPausedProject(t *testing.T) {
 	t.Parallel()
 

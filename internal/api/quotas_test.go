@@ -31,17 +31,17 @@ func TestQuota(t *testing.T) {
 
 	put(a, c, "b", strings.Repeat("x", 101)).Want(413).Code("quota_exceeded")
 	upload(a, c, "b", strings.Repeat("x", 101)).Want(413).Code("quota_exceeded")
-	put(a, c, "a", strings.Repeat("y", 200)).Want(200) // of which it had 100
+	put(a, c, "a", strings.Repeat("y", 200)).Want(200) // replaces 100 bytes
 	put(a, c, "a", strings.Repeat("y", 201)).Want(413).Code("quota_exceeded")
 	put(a, c, "b", "x").Want(413).Code("quota_exceeded")
 	administrator.Put(path, `{"max_bytes": 50}`).Want(200)
 	put(a, c, "a", strings.Repeat("y", 201)).Want(413).Code("quota_exceeded")
-	put(a, c, "a", strings.Repeat("y", 150)).Want(200) // less than it had
+	put(a, c, "a", strings.Repeat("y", 150)).Want(200) // smaller than before
 	put(a, c, "b", "").Want(413).Code("quota_exceeded")
 	a.Delete("/containers/" + c + "/files/" + a.Get("/containers/"+c+"/files").Get("0.uuid").(string)).Want(200)
 	administrator.Put(path, `{"max_bytes": 1000}`).Want(200).Content("files", 0).Content("bytes", 0)
 
-	// At once: as many as the quota has, and no more.
+	// Concurrent uploads do not exceed the quota.
 	counts := atOnce(12, func(i int) *apitest.Reply { return put(a, c, fmt.Sprint("n", i), "x") })
 	wantCounts(t, counts, map[int]int{200: 3, 413: 9})
 	a.Delete("/containers/" + c + "?force=true").Want(200)
@@ -59,7 +59,7 @@ func TestQuota(t *testing.T) {
 	administrator.Put(path, `{"max_files": 1}`).Want(409).Code("project_paused")
 }
 
-// counted fails the test unless all that is counted is so.
+// counted fails the test unless all stored counts equal the actual ones.
 func counted(t *testing.T, a *apitest.API) {
 	t.Helper()
 
@@ -84,7 +84,8 @@ func counted(t *testing.T, a *apitest.API) {
 	}
 }
 
-// TestTotalFiles: files are made, replaced, moved and deleted by many at once, and every count stays true.
+// TestTotalFiles checks the stored counts after concurrent uploads, replacements, moves and
+// deletions.
 func TestTotalFiles(t *testing.T) {
 	t.Parallel()
 
@@ -121,7 +122,8 @@ func TestTotalFiles(t *testing.T) {
 	}
 }
 
-// TestListManyFiles: whichever page is asked for, it holds what it should; blocks are split and emptied on the way.
+// TestListManyFiles checks every page of a long list while blocks of the index are split and
+// emptied.
 func TestListManyFiles(t *testing.T) {
 	t.Parallel()
 
@@ -179,7 +181,8 @@ func TestListManyFiles(t *testing.T) {
 
 	check()
 
-	// Files under the names with which blocks begin, that come before them by their uuid.
+	// Give the files at the block boundaries the lowest UUIDs, so that they sort before their
+	// blocks.
 	execute(t, a,
 		`update storage.files set uuid = overlay(uuid::text placing '00000000' from 1)::uuid where full_file_name in (select first_text from storage.sorted_blocks)`)
 

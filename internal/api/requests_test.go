@@ -10,7 +10,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// noted waits until so many requests to the API's project are in the database.
+// noted waits until the platform database has n requests of the project.
 func noted(t *testing.T, a *apitest.API, n int) {
 	t.Helper()
 
@@ -64,7 +64,8 @@ func TestListRequests(t *testing.T) {
 	stranger.Get(path).Want(404)
 }
 
-// TestListRequestsByParts reads a list part by part, across days, with requests of one moment.
+// TestListRequestsByParts reads a list in parts, across days, with several requests of the same
+// time.
 func TestListRequestsByParts(t *testing.T) {
 	t.Parallel()
 
@@ -123,7 +124,7 @@ func TestListRequestsByParts(t *testing.T) {
 		t.Errorf("another project has %q", got)
 	}
 
-	// What is old goes by days, and with its project.
+	// Requests are removed by whole days, and with their project.
 	until(t, "today's requests are kept", func() bool {
 		return apitest.Value[bool](a, `select exists (select from platform.requests where at > $1)`,
 			time.Now().Add(-time.Hour))

@@ -9,7 +9,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// restoreInPlace restores a backup in place, and returns the restore.
+// restoreInPlace restores a backup in place, waits for the end and returns the restore's UUID.
 func restoreInPlace(t *testing.T, a *apitest.API, backup string) string {
 	t.Helper()
 
@@ -19,7 +19,8 @@ func restoreInPlace(t *testing.T, a *apitest.API, backup string) string {
 	return id
 }
 
-// TestUndoRestore goes back to what a restore replaced: rows, files, forms; and lets go of what was restored.
+// TestUndoRestore goes back to the state before a restore: rows, files, forms. The restored
+// database is discarded.
 func TestUndoRestore(t *testing.T) {
 	t.Parallel()
 
@@ -56,7 +57,7 @@ func TestUndoRestore(t *testing.T) {
 	a.Post("/restores/garbage/undo", "").Want(400)
 	a.Member(3).Post("/restores/"+restored+"/undo", "").Want(403)
 	a.Nobody().Post("/restores/"+restored+"/undo", "").Want(401)
-	a.Post("/restores/"+oldRestore(t, a, id)+"/undo", "").Want(409).Code("nothing_kept") // its database is gone
+	a.Post("/restores/"+oldRestore(t, a, id)+"/undo", "").Want(409).Code("nothing_kept") // the database is gone
 
 	counts := atOnce(4, func(int) *apitest.Reply { return a.Post("/restores/"+restored+"/undo", "") })
 	wantCounts(t, counts, map[int]int{200: 1, 409: 3})
@@ -85,7 +86,7 @@ func TestUndoRestore(t *testing.T) {
 
 	a.CreateTable("after")
 
-	// A server that died in the middle has left the database closed.
+	// A server that died during a swap has left the database closed.
 	execute(t, a, `do $$ begin execute format('alter database %I connection limit 0', current_database()); end $$`)
 	a.Tidy()
 	until(t, "the database is open again", func() bool {
@@ -108,7 +109,7 @@ func TestUndoRestore(t *testing.T) {
 	a.Get("/containers/" + container + "/files/" + second + "/download").Want(200)
 }
 
-// TestRequestsDuringRestore sends requests of all kinds while databases take each other's place: none is told that something failed.
+// TestRequestsDuringRestore sends requests of all kinds during swaps: none fails.
 func TestRequestsDuringRestore(t *testing.T) {
 	t.Parallel()
 
@@ -146,7 +147,7 @@ func TestRequestsDuringRestore(t *testing.T) {
 		},
 	} {
 		wg.Go(func() {
-			pace := time.NewTicker(20 * time.Millisecond) // as many as a machine can answer only slow the restores down
+			pace := time.NewTicker(20 * time.Millisecond) // higher rates only slow the restores down
 			defer pace.Stop()
 
 			for {
@@ -161,7 +162,7 @@ func TestRequestsDuringRestore(t *testing.T) {
 				sent++
 				mu.Unlock()
 
-				if r.Status >= 300 && !strings.Contains(string(r.Body), "23502") { // a row without its key
+				if r.Status >= 300 && !strings.Contains(string(r.Body), "23502") { // an insert without the not-null key
 					t.Errorf("got %d %s", r.Status, r.Body)
 				}
 			}

@@ -8,7 +8,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// oldBackup notes a backup of a project that failed.
+// oldBackup inserts a failed backup of the project.
 func oldBackup(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
@@ -20,7 +20,7 @@ func oldBackup(t *testing.T, a *apitest.API) string {
 	return id
 }
 
-// oldRestore notes a restore of a backup that was completed, and what it replaced is kept.
+// oldRestore inserts a completed restore with a kept database, which does not exist.
 func oldRestore(t *testing.T, a *apitest.API, backup string) string {
 	t.Helper()
 
@@ -31,7 +31,7 @@ func oldRestore(t *testing.T, a *apitest.API, backup string) string {
 	return id
 }
 
-// restoredAs waits for a restore to end.
+// restoredAs waits for the end of a restore.
 func restoredAs(t *testing.T, a *apitest.API, id, status string) *apitest.Reply {
 	t.Helper()
 
@@ -74,7 +74,7 @@ func TestRestoreBackup(t *testing.T) {
 	a.Delete("/restores/" + apitest.Missing).Want(404)
 	a.Delete("/restores/garbage").Want(400).Field("restoreUUID")
 
-	// Two at once: one is taken.
+	// Of two concurrent restores one is accepted.
 	holder, err := a.ProjectDatabase().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

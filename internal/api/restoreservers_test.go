@@ -13,8 +13,9 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestRestoreOnSeveralServers restores a backup and goes back on it while requests reach two servers: none of them is told that something failed,
-// what was acknowledged is in the database that it was written to and not in another one, and the first request afterwards finds what is there now.
+// TestRestoreOnSeveralServers restores a backup and undoes the restore while requests reach two
+// servers. No request fails, every acknowledged row is in the database that was live at that time
+// and in no other, and the first request afterwards sees the new state.
 func TestRestoreOnSeveralServers(t *testing.T) {
 	t.Parallel()
 
@@ -106,7 +107,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 		}
 	}
 
-	// The other one does it this time.
+	// Undo through the other server.
 	servers[1].Post("/restores/"+restored+"/undo", "").Want(200)
 
 	for i, s := range servers {
@@ -119,7 +120,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 	wg.Wait()
 	t.Logf("%d and %d requests, %d rows acknowledged", sent[0].Load(), sent[1].Load(), len(acknowledged))
 
-	// The restored database is the one that is kept now.
+	// The restored database is now the kept one.
 	kept := query[string](t, a,
 		`select datname::text from pg_database where datname like current_database() || '\_old\_%'`)
 

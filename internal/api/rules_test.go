@@ -46,8 +46,9 @@ func TestParseJSON(t *testing.T) {
 	}
 }
 
-// TestParseJSONTakesLittle: what is skipped is not built, and what is kept is bounded.
-func TestParseJSONTakesLittle(t *testing.T) { // not parallel: it counts what all take
+// TestParseJSONTakesLittle checks that skipped values are not built, and that the size of the
+// others is bounded. It is not parallel, since it measures allocations of the whole process.
+func TestParseJSONTakesLittle(t *testing.T) {
 	s := New(Config{})
 	hostile := strings.Repeat("{},", maxBody/3)
 	hostile = hostile[:len(hostile)-1]
@@ -76,14 +77,15 @@ func TestParseJSONTakesLittle(t *testing.T) { // not parallel: it counts what al
 			_, err := parseJSON([]byte(text), rt.shape)
 			runtime.ReadMemStats(&after)
 
-			if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 { // half of it without the race detector
+			// Without the race detector it is half of that.
+			if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 {
 				t.Errorf("%s: %.30s… of %d bytes took %d bytes (%v)", rt.op.ID, text, len(text), took, err)
 			}
 		}
 	}
 }
 
-// FuzzParseJSON checks that what is read is what the text says: written out and read again it is the same.
+// FuzzParseJSON checks that parsed text keeps its value: written and parsed again, it is the same.
 func FuzzParseJSON(f *testing.F) {
 	for _, text := range []string{`{}`, `{"a":[1,-0,1.5e300,"\ud83d\ude00",null,true]}`, `[[[]]]`, `"\u0000"`} {
 		f.Add([]byte(text))
@@ -183,7 +185,7 @@ func TestRules(t *testing.T) {
 
 const zeros = "00000000-0000-0000-0000-000000000000"
 
-// TestEveryRuleIsKnown fails if a schema of the document asks for something that the rules do not judge.
+// TestEveryRuleIsKnown checks that every keyword in the schemas of the document is implemented.
 func TestEveryRuleIsKnown(t *testing.T) {
 	t.Parallel()
 

@@ -8,7 +8,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestProjectHeader: what X-Project has to be, for each operation that takes it.
+// TestProjectHeader covers valid and invalid values of X-Project, for each operation that takes it.
 func TestProjectHeader(t *testing.T) {
 	t.Parallel()
 
@@ -43,7 +43,7 @@ func TestProjectHeader(t *testing.T) {
 	}
 }
 
-// TestStranger: another tenant's project is none, whichever operation is asked.
+// TestStranger checks that every operation treats another tenant's project as missing.
 func TestStranger(t *testing.T) {
 	t.Parallel()
 
@@ -69,13 +69,14 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// TestThingsOfAnother: what another project has, by the same owner even, is as good as missing.
+// TestThingsOfAnother checks that entities of another project are treated as missing, even if it
+// has the same owner.
 func TestThingsOfAnother(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	b := furnish(t, a.In(a.CreateProject("other")))
-	furnish(t, a) // a has an orders table and its own ids
+	furnish(t, a) // with a table orders and IDs of its own
 	execute(t, b.API, "create table public.secrets ()")
 
 	oid := query[uint32](t, b.API, "select 'public.secrets'::regclass::oid")
@@ -107,7 +108,7 @@ func TestThingsOfAnother(t *testing.T) {
 	}
 }
 
-// TestMixedParents: a thing is reached through its own parent alone.
+// TestMixedParents checks that an entity is found only below its own parent.
 func TestMixedParents(t *testing.T) {
 	t.Parallel()
 
@@ -128,7 +129,7 @@ func TestMixedParents(t *testing.T) {
 	}
 }
 
-// TestProjectInBody: a body may name the project once more, and no other.
+// TestProjectInBody checks that a body can repeat the project, and not name another one.
 func TestProjectInBody(t *testing.T) {
 	t.Parallel()
 
@@ -161,7 +162,7 @@ func TestProjectInBody(t *testing.T) {
 	}
 }
 
-// TestLeastRole: a viewer reads, a developer writes.
+// TestLeastRole checks that a viewer can read, and a developer write.
 func TestLeastRole(t *testing.T) {
 	t.Parallel()
 

@@ -16,7 +16,7 @@ import (
 	"socle/internal/token"
 )
 
-// refresh is the body of a renewal.
+// refresh returns the body of a session refresh.
 func refresh(token any) string { return `{"refresh_token": ` + quoted(token.(string)) + `}` }
 
 func TestGetAccount(t *testing.T) {
@@ -89,7 +89,8 @@ func TestRefreshSessionRefuses(t *testing.T) {
 	nobody.Post("/users/refresh", refresh(next.Metadata("refreshToken"))).Want(401).Code("invalid_token")
 }
 
-// TestSpentRefreshTokens: whoever comes with a spent token ends the session, unless it was spent just now.
+// TestSpentRefreshTokens checks that the reuse of a refresh token ends the session, except shortly
+// after the first use.
 func TestSpentRefreshTokens(t *testing.T) {
 	t.Parallel()
 
@@ -117,7 +118,7 @@ func TestSpentRefreshTokens(t *testing.T) {
 
 		nobody.Send("GET", "/users/me", "", bearer).Want(401).Code("invalid_token")
 		nobody.Post("/users/refresh", refresh(third.Metadata("refreshToken"))).Want(401).Code("invalid_token")
-		a.Get("/users/me").Want(200) // another session of the user
+		a.Get("/users/me").Want(200) // the user's other session
 	}
 
 	login := nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
@@ -130,7 +131,7 @@ func TestSpentRefreshTokens(t *testing.T) {
 	nobody.Post("/users/refresh", refresh(twice.Metadata("refreshToken"))).Want(200)
 }
 
-// TestRefreshAtOnce: of a token that is sent many times at one moment there is one successor.
+// TestRefreshAtOnce checks that concurrent uses of a refresh token result in one successor.
 func TestRefreshAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -155,7 +156,8 @@ func TestRefreshAtOnce(t *testing.T) {
 		t.Errorf("got answers %v and %d successors, want 20 of 200 and one", got, len(successors))
 	}
 
-	// A stolen token and the logout at one moment: whatever comes first, the session is over.
+	// After a concurrent refresh with a stolen token and a logout, in any order, the session is
+	// over.
 	a.Exec(`update platform.sessions set refreshed_at = now() - interval '1 minute'`)
 	user := a.Nobody()
 	user.Token = login.Metadata("token").(string)

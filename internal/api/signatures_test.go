@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestSignatureHasOneReading: a line break in a path or a payload does not make the signature one of another path and payload.
+// TestSignatureHasOneReading checks that a line break in a path or payload does not make the
+// signature valid for another pair of path and payload.
 func TestSignatureHasOneReading(t *testing.T) {
 	t.Parallel()
 

@@ -8,7 +8,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// signed returns the path of a signed URL.
+// signedPath returns the path of a signed URL.
 func signedPath(a *apitest.API, r *apitest.Reply) string {
 	return strings.TrimPrefix(fmt.Sprint(r.Want(201).Get("url")), a.URL)
 }
@@ -39,7 +39,7 @@ func TestCreateSignedURL(t *testing.T) {
 
 	plain, signature, _ := strings.Cut(path, "?")
 
-	// For nothing else than it was signed for.
+	// It is valid for this file only.
 	nobody.Get(plain).Want(404)
 	nobody.Get(address(a, c, "b.txt") + "?" + signature).Want(401).Code("invalid_signature")
 	nobody.Get(strings.ReplaceAll(path, a.Project, a.CreateProject("other"))).Want(401).Code("invalid_signature")
@@ -55,7 +55,8 @@ func TestCreateSignedURL(t *testing.T) {
 
 	nobody.Get("/containers/" + c + "/files/" + file + "/download?" + signature).Want(401)
 
-	// It goes on when the file changes, and ends with the file, with the signer's rights, and with its time.
+	// It survives a change of the file, and ends with the file, with the signer's rights, and at
+	// its expiry.
 	put(a, c, "a/ü \"1\"?.txt", "replaced").Want(200)
 	a.Put("/containers/"+c+"/files/"+file, `{"full_file_name": "renamed"}`).Want(200)
 
@@ -104,7 +105,7 @@ func TestCreateSignedUpload(t *testing.T) {
 	a.Delete("/containers/" + c + "/folders/in").Want(200)
 	nobody.Send("PUT", path, "again").Want(401).Code("signature_used")
 
-	// It makes a file, and replaces none.
+	// A signed upload creates a file, and replaces none.
 	path = signedPath(a, a.Post(sign, `{"full_file_name": "b.txt"}`))
 	put(a, c, "b.txt", "taken").Want(200)
 	nobody.Send("PUT", path, "x").Want(409).Code("already_exists")

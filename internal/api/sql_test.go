@@ -9,7 +9,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// sqlBody is a request to run a query, with further members.
+// sqlBody returns the body of a query with additional members.
 func sqlBody(query string, members ...string) string {
 	return `{"query": ` + quoted(query) + strings.Join(append([]string{""}, members...), ", ") + "}"
 }
@@ -66,14 +66,15 @@ func TestRunSQL(t *testing.T) {
 	a.Stranger().Post("/sql", sqlBody("select 1")).Want(401)
 }
 
-// TestOtherProjectsAreNotNamed: what PostgreSQL shows to every login does not tell which other projects there are.
+// TestOtherProjectsAreNotNamed checks that the catalogs visible to every login do not reveal other
+// projects.
 func TestOtherProjectsAreNotNamed(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	other := a.SignUp("other")
 	other.Project = other.CreateProject("theirs")
-	other.Post("/sql", sqlBody("create table t (id int)", writing)).Want(200) // leaves a session open
+	other.Post("/sql", sqlBody("create table t (id int)", writing)).Want(200) // leaves a pooled session open
 	a.Post("/sql", sqlBody("select 1")).Want(200)
 
 	const shown = `
@@ -121,7 +122,8 @@ func TestRunSQLIsBounded(t *testing.T) {
 	}
 }
 
-// TestTemporaryFiles: what a session of a project writes into temporary files is bounded, and it can't lift that. At the bound the statement fails, and all else goes on.
+// TestTemporaryFiles checks that a session's temporary files are limited, and that the session
+// cannot raise the limit. At the limit only the statement fails.
 func TestTemporaryFiles(t *testing.T) {
 	t.Parallel()
 
@@ -172,7 +174,8 @@ func TestTemporaryFiles(t *testing.T) {
 		Want(200).Content("results.1.rows.0.0", 10)
 }
 
-// TestRunSQLTimeout: our clock ends what no setting and no handler of the statement's can keep alive.
+// TestRunSQLTimeout checks that the server enforces the time limit despite settings and exception
+// handlers in the statement.
 func TestRunSQLTimeout(t *testing.T) {
 	t.Parallel()
 
@@ -198,7 +201,8 @@ func TestRunSQLTimeout(t *testing.T) {
 	a.Post("/sql", sqlBody("select 1")).Want(200)
 }
 
-// TestRunSQLTransaction: nothing gets out of the transaction, whatever it is hidden in.
+// TestRunSQLTransaction checks that no statement escapes from its transaction, however it is
+// hidden.
 func TestRunSQLTransaction(t *testing.T) {
 	t.Parallel()
 
@@ -282,7 +286,7 @@ func TestRunSQLReadOnly(t *testing.T) {
 	}
 }
 
-// TestRunSQLResidue: what a query leaves in its session, no other one meets.
+// TestRunSQLResidue checks that a query leaves no state in the session for the next one.
 func TestRunSQLResidue(t *testing.T) {
 	t.Parallel()
 

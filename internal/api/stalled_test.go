@@ -14,8 +14,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// busy returns how many connections to the project's database and to the platform's are in the middle of
-// something. The watchdog always is.
+// busy returns the number of non-idle connections to the project's database and the platform
+// database. It leaves out the watchdog, which is never idle.
 func busy(t *testing.T, a *apitest.API) int {
 	t.Helper()
 
@@ -24,7 +24,8 @@ func busy(t *testing.T, a *apitest.API) int {
 	return query[int](t, a, sql) + apitest.Value[int](a, sql)
 }
 
-// TestStalledReaders: clients that take nothing of large files hold neither connections of the database nor memory, and nobody up.
+// TestStalledReaders checks that clients that stop reading large files hold no database connections
+// and no memory, and block no other client.
 func TestStalledReaders(t *testing.T) {
 	t.Parallel()
 
@@ -53,7 +54,8 @@ func TestStalledReaders(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&during)
 
-	if grown := int64(during.HeapAlloc) - int64(before.HeapAlloc); grown > 8*size { // other tests run beside this one
+	// The tolerance covers other tests running in parallel.
+	if grown := int64(during.HeapAlloc) - int64(before.HeapAlloc); grown > 8*size {
 		t.Errorf("%d readers of %d MiB take %d MiB of memory", readers, size>>20, grown>>20)
 	}
 
@@ -70,13 +72,13 @@ func TestStalledReaders(t *testing.T) {
 	put(a, c, "small", "x").Want(200)
 }
 
-// stalling is a connection whose client sends the beginning of a body and then nothing. It takes no time: when the body is read on, it looks how long the
-// server would wait.
+// stalling is a connection whose client sends the beginning of a body and then stalls. Instead of
+// waiting for the read deadline, it records the time that a read would wait.
 type stalling struct {
 	http.ResponseWriter
 	*bytes.Reader
 	until  time.Time
-	waited time.Duration // 0: nobody waited, negative: for ever
+	waited time.Duration // 0: no wait; negative: no deadline
 }
 
 func (s *stalling) SetReadDeadline(until time.Time) error { s.until = until; return nil }
@@ -94,7 +96,8 @@ func (s *stalling) Read(b []byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// TestStalledBodiesEnd: whatever takes a body waits for it for a bounded time, and nothing is left of it then.
+// TestStalledBodiesEnd checks that every operation with a body waits for it for a bounded time, and
+// leaves nothing behind.
 func TestStalledBodiesEnd(t *testing.T) {
 	t.Parallel()
 
@@ -151,7 +154,7 @@ func TestStalledBodiesEnd(t *testing.T) {
 		t.Errorf("left are %v", left)
 	}
 
-	// What came of a resumable upload stays, so that the client can go on.
+	// The bytes of a resumable upload are kept, so that the client can resume.
 	begun := a.Send("POST", "/containers/"+c+"/tus", "", "Tus-Resumable: 1.0.0", "Upload-Length: 10000",
 		"Upload-Metadata: filename YS50eHQ=").Want(201)
 	resumed := strings.TrimPrefix(begun.Header.Get("Location"), a.URL)

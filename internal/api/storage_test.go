@@ -19,7 +19,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestFilesInS3 does with files in S3 what the other tests do with files in a folder.
+// TestFilesInS3 covers S3 storage as the other tests cover folders.
 func TestFilesInS3(t *testing.T) {
 	t.Parallel()
 
@@ -37,7 +37,7 @@ func TestFilesInS3(t *testing.T) {
 	id := upload(a, c, "a/large.bin", string(large)).Want(201).Content("size", len(large)).Get("uuid").(string)
 	empty := upload(a, c, "empty", "").Want(201).Content("size", 0).Get("uuid").(string)
 
-	// no name reaches the service
+	// Object keys contain no file names.
 	for i, name := range []string{
 		"%2e%2e%2fetc", "e\u0301", "é", "É", "CON", "-rf", "a:b?c#d", "+ &", strings.Repeat("a", 1024),
 	} {
@@ -101,7 +101,7 @@ func TestFilesInS3(t *testing.T) {
 
 var objectKey = regexp.MustCompile(`^/some/prefix/projects/[0-9a-f-]{36}/files/[0-9a-f]{2}/[0-9a-f-]{36}$`)
 
-// wantObjects fails the test if an object's key is not one that we make.
+// wantObjects fails the test unless every object key has our format.
 func wantObjects(t *testing.T, service *blobtest.S3) {
 	t.Helper()
 
@@ -112,7 +112,8 @@ func wantObjects(t *testing.T, service *blobtest.S3) {
 	}
 }
 
-// TestS3Fails has the storage fail in several ways: an upload fails clearly then, and leaves neither row nor bytes.
+// TestS3Fails checks that uploads return a clear error when the storage fails, and leave neither
+// rows nor bytes.
 func TestS3Fails(t *testing.T) {
 	t.Parallel()
 
@@ -139,13 +140,13 @@ func TestS3Fails(t *testing.T) {
 			upload(a, c, "small", "small").Want(500)
 			upload(a, c, "large", strings.Repeat("x", 9<<20)).Want(500)
 			a.Get(download).Want(500)
-			a.Get("/containers/" + c + "/files").Want(200) // the rest goes on
+			a.Get("/containers/" + c + "/files").Want(200) // other operations still work
 
 			made := a.Post("/backups", `{}`).Want(201).Get("uuid").(string)
 			backedUp(t, a, made).Content("status", "failed")
 
 			service.Fail(nil)
-			a.Get("/readyz") // overwrites and removes what a check left that timed out
+			a.Get("/readyz") // removes the object left by a check that timed out
 
 			if got := service.Objects(t); len(got) != 1 {
 				t.Errorf("there are the objects %q, want 1", got)
@@ -161,7 +162,7 @@ func TestS3Fails(t *testing.T) {
 	}
 }
 
-// TestS3AnswersLate loses the answer to the request that has made the object. The file is there.
+// TestS3AnswersLate loses the response to a request that has created the object. The file exists.
 func TestS3AnswersLate(t *testing.T) {
 	t.Parallel()
 

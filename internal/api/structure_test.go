@@ -7,7 +7,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// structure gives the table orders one of everything that a table has.
+// structure adds one entity of every kind to table orders.
 func structure(t *testing.T, a *apitest.API) {
 	t.Helper()
 
@@ -22,7 +22,7 @@ func structure(t *testing.T, a *apitest.API) {
 	a.Post("/tables/old/compaction", "").Want(201)
 }
 
-// structureCalls are the operations on the structure of the project's database.
+// structureCalls returns the operations on the structure of the project's database.
 func (f things) structureCalls() []call {
 	return []call{
 		{"updateTable", "PUT", "/tables/orders", `{"comment": "more"}`, 4},
@@ -57,7 +57,7 @@ func (f things) structureCalls() []call {
 	}
 }
 
-// doomed make what an operation is going to delete, under a name that nothing else has.
+// doomed maps operations to functions that create the entity to delete, under a unique name.
 var doomed = map[string]func(t *testing.T, a *apitest.API, names map[string]string){
 	"getBackupSchedule": oldSchedule, "deleteBackupSchedule": oldSchedule,
 	"deleteTable": func(t *testing.T, a *apitest.API, names map[string]string) {
@@ -75,7 +75,7 @@ var doomed = map[string]func(t *testing.T, a *apitest.API, names map[string]stri
 		names["tableUUID"] = a.CreateTable("compacted" + names["n"]).Metadata("uuid").(string)
 	},
 	"getCompaction": func(t *testing.T, a *apitest.API, names map[string]string) {
-		a.Post("/tables/"+names["tableUUID"]+"/compaction", "") // if none is under way
+		a.Post("/tables/"+names["tableUUID"]+"/compaction", "") // refused if one is running
 	},
 	"deletePolicy": func(t *testing.T, a *apitest.API, names map[string]string) {
 		names["policyName"] = "doomed" + names["n"]
@@ -95,7 +95,7 @@ var doomed = map[string]func(t *testing.T, a *apitest.API, names map[string]stri
 	},
 }
 
-// tableOf returns the part of a path that leads to a table, or the whole.
+// tableOf returns the prefix of a path that names a table, or the whole path.
 func tableOf(path string) string {
 	parts := strings.SplitN(path, "/", 4)
 	return strings.Join(parts[:min(3, len(parts))], "/")

@@ -13,10 +13,11 @@ import (
 type survey struct {
 	*apitest.API
 	path   string            // of the form
-	fields map[string]string // UUIDs of the fields by their labels
+	fields map[string]string // field UUIDs by label
 }
 
-// openSurvey makes an open form; fields is the inside of a JSON array, settings of an object.
+// openSurvey creates an open form. fields holds the elements of a JSON array, settings the members
+// of an object.
 func openSurvey(t *testing.T, a *apitest.API, fields, settings string) survey {
 	t.Helper()
 
@@ -36,7 +37,7 @@ func openSurvey(t *testing.T, a *apitest.API, fields, settings string) survey {
 	return f
 }
 
-// answers is a body; in it the fields stand by their labels.
+// answers returns a body in which labels are replaced by the UUIDs of their fields.
 func (f survey) answers(body string) string {
 	for label, id := range f.fields {
 		body = strings.ReplaceAll(body, `"`+label+`":`, `"`+id+`":`)
@@ -48,7 +49,7 @@ func (f survey) answer(body string) *apitest.Reply {
 	return f.Post(f.path+"/responses", f.answers(`{"answers": `+body+`}`))
 }
 
-// everyType is a field of each type but file.
+// everyType has a field of each type except file.
 const everyType = `
 	{"label": "text", "type": "text", "min_length": 2, "max_length": 5, "pattern": "[a-z😀]+"},
 	{"label": "textarea", "type": "textarea"},
@@ -112,7 +113,7 @@ func TestCreateResponse(t *testing.T) {
 		}
 	}
 
-	// What answers nothing is no answer.
+	// Empty values are not stored.
 	r := f.answer(`{"text": "", "number": null, "multiselect": [], "date": ""}`).Want(201)
 	a.Get(f.path+"/responses/"+r.Get("uuid").(string)).Want(200).Content("answers", "[]")
 }
@@ -144,7 +145,7 @@ func TestCreateResponseRefuses(t *testing.T) {
 	} {
 		for _, value := range bad {
 			r := f.answer(`{"` + field + `": ` + value + `}`)
-			if strings.HasPrefix(value, `""`) { // no JSON
+			if strings.HasPrefix(value, `""`) { // not JSON
 				r.Want(400)
 				continue
 			}
@@ -158,7 +159,7 @@ func TestCreateResponseRefuses(t *testing.T) {
 		}
 	}
 
-	// All that is at fault is told at once, in the order of the fields, and then what is no field's.
+	// All errors are returned together: those of fields in form order, then the others.
 	f.answer(`{"rating": 9, "text": "a", "nothing": 1, "`+apitest.Missing+`": 2, "email": "x"}`).Want(422).
 		Field("answers."+f.fields["text"], "answers."+f.fields["email"], "answers."+f.fields["rating"],
 			"answers."+apitest.Missing, "answers.nothing")
@@ -212,7 +213,8 @@ func TestRequiredAnswers(t *testing.T) {
 	f.answer(`{"name": "Ann", "consent": true, "tags": ["a"], "cv": null}`).Want(201)
 }
 
-// TestVisitors: a form is open to whoever has a key of its project, its link, or a role there, and to nobody else.
+// TestVisitors checks that a form is open to callers with a key of its project, its link or a role
+// in the project, and to no others.
 func TestVisitors(t *testing.T) {
 	t.Parallel()
 
@@ -251,7 +253,7 @@ func TestVisitors(t *testing.T) {
 	nobody.Send("POST", "/forms/garbage/responses", body, "apikey: "+publishable).Want(400)
 	a.Stranger().Post(f.path+"/responses", body).Want(404)
 
-	// Who fills in does not read.
+	// Visitors cannot read.
 	for _, path := range []string{"", "/responses", "/responses/export", "/statistics", "/fields"} {
 		nobody.Send("GET", f.path+path+"?link="+link, "", "apikey: "+secret).Want(401)
 	}
@@ -269,7 +271,7 @@ func TestVisitors(t *testing.T) {
 	a.Get(f.path+"/public").Want(200).Content("isOpen", false)
 }
 
-// TestCrossOrigin: pages of any origin may fill a form in, and do nothing else.
+// TestCrossOrigin checks that pages of any origin can submit responses, and use no other operation.
 func TestCrossOrigin(t *testing.T) {
 	t.Parallel()
 
@@ -315,7 +317,7 @@ func TestClosedForms(t *testing.T) {
 	} {
 		f.Put(f.path, settings).Want(200)
 		f.answer(`{"name": "Ann"}`).Want(409).Code(code)
-		f.answer(`{"name": 5}`).Want(409).Code(code) // whether it is open comes before what is wrong with the answers
+		f.answer(`{"name": 5}`).Want(409).Code(code) // the state of the form is checked before the answers
 		f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(409).Code(code)
 	}
 
@@ -326,11 +328,12 @@ func TestClosedForms(t *testing.T) {
 
 	id := f.Get(f.path + "/responses").Want(200).Get("0.uuid").(string)
 	f.Delete(f.path + "/responses/" + id).Want(200)
-	f.answer(`{"name": "Ben"}`).Want(201) // there is room again
+	f.answer(`{"name": "Ben"}`).Want(201) // below the maximum again
 	f.Get(f.path).Want(200).Content("totalResponses", 1)
 }
 
-// TestMaximumHolds: of fifty responses at once exactly as many are taken as there is room for, whole and partial ones together.
+// TestMaximumHolds checks that of fifty concurrent responses, partial ones included, exactly the
+// maximum is accepted.
 func TestMaximumHolds(t *testing.T) {
 	t.Parallel()
 
@@ -361,7 +364,7 @@ func TestMaximumHolds(t *testing.T) {
 	}
 }
 
-// TestClosingWhileAnswering: once the form is closed no response is there that was not there before.
+// TestClosingWhileAnswering checks that no response is added after a form is closed.
 func TestClosingWhileAnswering(t *testing.T) {
 	t.Parallel()
 
@@ -381,7 +384,8 @@ func TestClosingWhileAnswering(t *testing.T) {
 		Content("totalResponses", got[201])
 }
 
-// TestAnswersKeepTheirFields: what was answered stays under the labels and types that it was answered by.
+// TestAnswersKeepTheirFields checks that responses keep the labels and types of the definition that
+// they answered.
 func TestAnswersKeepTheirFields(t *testing.T) {
 	t.Parallel()
 
@@ -407,7 +411,8 @@ func TestAnswersKeepTheirFields(t *testing.T) {
 	}
 }
 
-// TestFieldsChangeWhileAnswering: each response is judged by the very definition that it is kept under.
+// TestFieldsChangeWhileAnswering checks that each response is validated against the definition that
+// it is stored with.
 func TestFieldsChangeWhileAnswering(t *testing.T) {
 	t.Parallel()
 
@@ -444,7 +449,7 @@ func TestHoneypot(t *testing.T) {
 	f.answer(`{"name": "Ann", "website": "https://example.com"}`).Want(201).Content("state", "complete").
 		Content("successMessage", "Thank you")
 
-	f.answer(`{"website": 1}`).Want(201) // a machine is not told what is wrong
+	f.answer(`{"website": 1}`).Want(201) // errors are hidden from bots
 	f.Post(f.path+"/responses", `{"answers": {"website": "x"}, "partial": true}`).Want(201).Content("state", "partial")
 
 	if n := query[int](t, a, `select count(*) from forms.responses`); n != 0 {
@@ -458,7 +463,7 @@ func TestHoneypot(t *testing.T) {
 	f.answer(`{"name": "Ann", "website": ""}`).Want(422).Field("answers.website")
 }
 
-// TestTooManyResponses: a network that sends too many is told to wait.
+// TestTooManyResponses checks the limit of responses per network.
 func TestTooManyResponses(t *testing.T) {
 	t.Parallel()
 

@@ -171,7 +171,7 @@ func TestDeleteTable(t *testing.T) {
 	wantCounts(t, counts, map[int]int{200: 1, 404: 19})
 }
 
-// TestTableIfMatch: what changed since it was read is not changed.
+// TestTableIfMatch checks that a table that has changed since it was read is not changed.
 func TestTableIfMatch(t *testing.T) {
 	t.Parallel()
 
@@ -191,7 +191,7 @@ func TestTableIfMatch(t *testing.T) {
 	a.Send("DELETE", "/tables/orders", "", "If-Match: "+a.Get("/tables/orders").Want(200).Header.Get("ETag")).Want(200)
 }
 
-// TestHeldTable: a table that somebody holds is given up, whichever change is asked.
+// TestHeldTable checks that every change of a table gives up after the lock timeout.
 func TestHeldTable(t *testing.T) {
 	t.Parallel()
 
@@ -210,13 +210,13 @@ func TestHeldTable(t *testing.T) {
 
 	var held []call
 	for _, c := range f.structureCalls() {
-		if c.least == 4 && c.id != "createCompaction" /* waits, later */ &&
+		if c.least == 4 && c.id != "createCompaction" /* runs in the background */ &&
 			slices.Contains([]string{"/tables/orders", "/tables/old"}, tableOf(c.path)) {
 			held = append(held, c)
 		}
 	}
 
-	for some := range slices.Chunk(held, 4) { // as many as the owner has connections
+	for some := range slices.Chunk(held, 4) { // one per connection of the owner
 		counts := atOnce(len(some), func(i int) *apitest.Reply {
 			r := some[i].send(a)
 			if r.Status != 409 || r.Metadata("code") != "busy" {

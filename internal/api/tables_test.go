@@ -91,7 +91,7 @@ func TestRenameTableRefuses(t *testing.T) {
 		"missing", "app.missing", "missing.orders", "999999999", "1259", apitest.Missing, uuid.NewString(),
 		"seen", "taken_pkey",
 	} {
-		// existence comes before the fields' rules
+		// Existence is checked before the fields.
 		a.Put("/tables/"+ref+"/rename", `{"name": ""}`).Want(400).Code("not_found")
 	}
 
@@ -102,18 +102,18 @@ func TestRenameTableRefuses(t *testing.T) {
 	}
 }
 
-// Names that are none; each is somebody's way into a statement.
+// hostileNames are invalid names that try to escape into a statement.
 var hostileNames = []string{
 	`x"; drop table orders; --`, `x'`, "x;y", "x--", "x/*", "a.b", "$$", `\`, "a\nb", " sales", "sales ", "sales\t",
 	"\u202esales", "sa\u200bles", "\U0001F600", "\ufeffsales", "%", "a%00b",
 }
 
-// Bodies that are no JSON object.
+// malformed are bodies that are not a JSON object.
 var malformed = []string{``, `{`, `null`, `[]`, `"x"`, `1`, `{"name": "a"} {}`, `{"name": "a", "name": "b"}`,
 	`{'name': 'a'}`, `{"name": NaN}`, "{\"name\": \"\xff\"}", `{"name": "\ud800"}`, `{"name": "a",}`, "\ufeff{}",
 	`{"name": "a"} // b`}
 
-// Paths of tables that lead nowhere, or somewhere of the platform's.
+// badTables are references to tables that do not exist or belong to the platform.
 var badTables = []string{"pg_catalog.pg_class", "information_schema.tables", "auth.users", "storage.files",
 	"forms.fields", "socle.migrations", "realtime.x", "a.b.c", "a.b.c.d", "%22orders%22", "orders;", "orders'", "a%00b",
 	"a%2Fb", "%2F", "public.", ".orders", "%20orders", "99999999999999999999", "-1", "%D0%BE", "%FF",
@@ -163,7 +163,7 @@ func TestRenameTableAtOnce(t *testing.T) {
 	})
 }
 
-// TestRenameTableHeld: a table that somebody holds is given up, not waited for without end.
+// TestRenameTableHeld checks that the rename of a locked table gives up after the lock timeout.
 func TestRenameTableHeld(t *testing.T) {
 	t.Parallel()
 
@@ -340,8 +340,8 @@ func TestListTables(t *testing.T) {
 	wantPages(t, a, "/tables", "name", []string{"name", "schema", "id", "estimatedRows"}, 5)
 }
 
-// wantPages fails the test unless a list of so many items keeps the rules of lists. first is what it is sorted by
-// when nobody says.
+// wantPages fails the test unless a list with this total follows the rules of lists. first is the
+// default sort.
 func wantPages(t *testing.T, a *apitest.API, path, first string, sorts []string, total int) {
 	t.Helper()
 
@@ -364,7 +364,7 @@ func wantPages(t *testing.T, a *apitest.API, path, first string, sorts []string,
 				}
 			}
 
-			if len(seen) != total { // pages that overlap show an item twice and another one never
+			if len(seen) != total { // overlapping pages repeat one item and skip another
 				t.Errorf("%s by %s %s: got %d different items in %d pages", path, sort, order, len(seen), total)
 			}
 		}

@@ -25,8 +25,8 @@ import (
 	"socle/internal/platform"
 )
 
-// TestForgedTokens takes the database away from a server: what is no token of its own is refused all the same, on every
-// operation and whatever else is wrong, while a real one leads to the database.
+// TestForgedTokens disconnects a server from its database. Every operation still refuses forged
+// tokens, whatever else is wrong with the request, while a genuine one needs the database.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 
@@ -77,7 +77,7 @@ func TestForgedTokens(t *testing.T) {
 	}
 }
 
-// unreachable takes the database away from the server until the test ends.
+// unreachable disconnects the server from the database until the test ends.
 func unreachable(t *testing.T, a *apitest.API) {
 	t.Helper()
 
@@ -113,7 +113,8 @@ func unreachable(t *testing.T, a *apitest.API) {
 	}
 }
 
-// forgeries are values of the Authorization header that no server made, from a token of user's that one made.
+// forgeries returns invalid values of the Authorization header, derived from a genuine token of
+// user.
 func forgeries(t *testing.T, token, user, victim string, jwks []byte) map[string]string {
 	t.Helper()
 
@@ -163,7 +164,8 @@ func forgeries(t *testing.T, token, user, victim string, jwks []byte) map[string
 	return forged
 }
 
-// printed returns a server's public key in the forms in which people pass such keys on, and what lazy people take for one.
+// printed returns the forms in which a server's public key is usually published, and careless
+// choices of an HMAC secret.
 func printed(t *testing.T, jwks []byte) map[string][]byte {
 	t.Helper()
 
@@ -207,7 +209,8 @@ func decode(t *testing.T, segment string) string {
 
 func encode(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 
-// TestTokensElsewhere: a token counts in the one header that it belongs in, and there once.
+// TestTokensElsewhere checks that a token is accepted only in the Authorization header, and only
+// once.
 func TestTokensElsewhere(t *testing.T) {
 	t.Parallel()
 
@@ -223,16 +226,16 @@ func TestTokensElsewhere(t *testing.T) {
 	twice := a.Request("GET", "/projects", nil)
 	twice.Header.Add("Authorization", "Bearer "+a.Token)
 	a.Do(twice).Want(401).Code("invalid_token")
-	a.Send("GET", "/projects", "", "Authorization: bearer "+a.Token).Want(200) // the scheme's case is free
+	a.Send("GET", "/projects", "", "Authorization: bearer "+a.Token).Want(200) // the scheme is case-insensitive
 
-	// More than a header may hold.
+	// Longer than the header limit.
 	if got := raw(t, a, "GET /projects HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+strings.Repeat(".", 100_000)+
 		"\r\n\r\n"); got != 431 && got != 401 {
 		t.Errorf("100000 dots: got %d, want 431", got)
 	}
 }
 
-// raw sends a request as it stands and returns the answer's status.
+// raw sends a request byte for byte and returns the status of the response.
 func raw(t *testing.T, a *apitest.API, request string) int {
 	t.Helper()
 
@@ -257,7 +260,8 @@ func raw(t *testing.T, a *apitest.API, request string) int {
 	return res.StatusCode
 }
 
-// TestVerdictsHoldAtOnce: the very next request with an old token is judged by what the database says now.
+// TestVerdictsHoldAtOnce checks that the next request with an existing token sees changes in the
+// database.
 func TestVerdictsHoldAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -265,7 +269,7 @@ func TestVerdictsHoldAtOnce(t *testing.T) {
 	container := a.Create("/containers", `{"name": "reports"}`)
 	for _, tt := range []struct {
 		name, sql, code string
-		list, change    int // the statuses of listing projects, and of changing a container
+		list, change    int // the expected statuses of listProjects and updateContainer
 	}{
 		{"suspended", `update platform.users set status = 'suspended' where uuid = $1`, "invalid_token", 401, 401},
 		{"session ended", `delete from platform.sessions where user_uuid = $1`, "invalid_token", 401, 401},

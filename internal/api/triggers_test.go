@@ -10,10 +10,10 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// stamp is a function for triggers.
+// stamp is the body that creates a trigger function.
 const stamp = `{"name": "stamp", "language": "plpgsql", "return_type": "trigger", "definition": "begin new.note := coalesce(new.note, '') || 'stamped'; return new; end"}`
 
-// trigger is the body that makes a trigger of that function.
+// trigger returns the body that creates a trigger with that function.
 func trigger(name string, members ...string) string {
 	return fmt.Sprintf(`{"name": %q, "timing": "before", "events": ["insert", "update"], "function": "stamp"%s}`, name,
 		strings.Join(append([]string{""}, members...), ", "))
@@ -67,7 +67,7 @@ func TestTriggers(t *testing.T) {
 	note(5, "")
 }
 
-// TestTriggersOfConditions: a trigger fires where its condition is true, with its arguments, and when it was told to.
+// TestTriggersOfConditions checks the condition, arguments and timing of triggers.
 func TestTriggersOfConditions(t *testing.T) {
 	t.Parallel()
 
@@ -125,7 +125,7 @@ func TestTriggersOfConditions(t *testing.T) {
 
 	for members, want := range map[string]string{
 		`"when": "new.nope > 1"`:                            "when unknown_name",
-		`"when": "old.price > 1"`:                           "when unknown_name", // an insert has none
+		`"when": "old.price > 1"`:                           "when unknown_name", // an insert has no old row
 		`"when": "new.price"`:                               "when invalid_type",
 		`"when": "new.price > 1) execute function x(); --"`: "when invalid_expression",
 		`"when": "(select true)"`:                           "when not_supported",

@@ -21,13 +21,13 @@ import (
 	"socle/internal/object"
 )
 
-// tus sends a request of the protocol.
+// tus sends a request of the tus protocol.
 func tus(a *apitest.API, method, path, body string, headers ...string) *apitest.Reply {
 	return a.Send(method, path, body,
 		append([]string{"Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream"}, headers...)...)
 }
 
-// newTus begins an upload and returns its path.
+// newTus creates an upload and returns its path.
 func newTus(t *testing.T, a *apitest.API, container, name string, size int, more ...string) string {
 	t.Helper()
 
@@ -49,7 +49,7 @@ func part2(a *apitest.API, path string, offset int, body string) *apitest.Reply 
 	return tus(a, "PATCH", path, body, "Upload-Offset: "+strconv.Itoa(offset))
 }
 
-// wantOffset fails the test unless the upload has so many bytes.
+// wantOffset fails the test unless the upload has this number of bytes.
 func wantOffset(t *testing.T, r *apitest.Reply, status, offset int) {
 	t.Helper()
 
@@ -109,7 +109,7 @@ func TestTus(t *testing.T) {
 	newTus(t, a, c, "empty", 0)
 	a.Get(address(a, c, "empty")).Want(200)
 
-	// It is given up.
+	// The client cancels an upload.
 	u = newTus(t, a, c, "b", 10)
 	part2(a, u, 0, "hello").Want(204)
 	tus(a, "DELETE", u, "").Want(204)
@@ -187,7 +187,7 @@ func TestTusRefuses(t *testing.T) {
 	tus(a, "PATCH", u, "x").Want(400).Field("Upload-Offset")
 	tus(a, "HEAD", strings.ReplaceAll(u, c, a.Create("/containers", `{"name": "other"}`)), "").Want(404)
 
-	// The rules hold for what came, too, and the name may be taken by then.
+	// Received bytes are validated too, and the name can be taken in the meantime.
 	part2(a, u, 0, "\x89PNG\r\n\x1a\n..").Want(422).Code("mime_type_not_allowed")
 	a.Get(address(a, c, "a")).Want(404)
 	u = newTus(t, a, c, "b", 1)
@@ -199,7 +199,8 @@ func TestTusRefuses(t *testing.T) {
 	tus(a, "POST", path, "", "Upload-Length: 20", named("d")).Want(413).Code("quota_exceeded")
 }
 
-// TestTusChecksum: a part that is not what its checksum says is not kept, nor one of which nobody can tell since it broke off.
+// TestTusChecksum checks that a part with a wrong checksum is discarded, as is one that breaks off
+// and cannot be checked.
 func TestTusChecksum(t *testing.T) {
 	t.Parallel()
 
@@ -232,7 +233,8 @@ func TestTusChecksum(t *testing.T) {
 	wantFiles(t, a, 1)
 }
 
-// TestTusDeferred: how long the file is, is said with a part, and holds from then on.
+// TestTusDeferred checks that the length of an upload can be declared with a later part, and is
+// fixed from then on.
 func TestTusDeferred(t *testing.T) {
 	t.Parallel()
 
@@ -272,7 +274,7 @@ func TestTusDeferred(t *testing.T) {
 
 	a.Delete("/containers/" + c + "/files/" + a.Get("/containers/"+c+"/files").Get("0.uuid").(string)).Want(200)
 
-	// What has arrived counts for the quota, and what is declared.
+	// The quota counts received and declared bytes.
 	execute(t, a, "update storage.usage set max_bytes = 8")
 	u = begin()
 	wantOffset(t, part2(a, u, 0, "hello"), 204, 5)
@@ -281,7 +283,8 @@ func TestTusDeferred(t *testing.T) {
 	wantOffset(t, last(5, 8, "yes"), 204, 8)
 }
 
-// TestTusBroken: what arrived of a part that broke off is kept, and the upload goes on from there.
+// TestTusBroken checks that the received bytes of an interrupted part are kept, and that the upload
+// resumes there.
 func TestTusBroken(t *testing.T) {
 	t.Parallel()
 
@@ -308,7 +311,7 @@ func TestTusBroken(t *testing.T) {
 	}
 
 	wantOffset(t, tus(a, "HEAD", u, ""), 200, 4)
-	// Of several who go on from there one does.
+	// One of several concurrent requests at the same offset succeeds.
 	counts := atOnce(8, func(i int) *apitest.Reply { return part2(a, u, 4, strings.Repeat(strconv.Itoa(i), 6)) })
 	wantCounts(t, counts, map[int]int{204: 1, 409: 7})
 
@@ -321,7 +324,8 @@ func TestTusBroken(t *testing.T) {
 	wantFiles(t, a, 1)
 }
 
-// TestTusLastAnswerLost: all parts arrived and the server died before the file was made; asking where the upload is makes it.
+// TestTusLastAnswerLost covers a server that died after the last part and before it created the
+// file. A request for the offset creates it.
 func TestTusLastAnswerLost(t *testing.T) {
 	t.Parallel()
 
@@ -329,7 +333,7 @@ func TestTusLastAnswerLost(t *testing.T) {
 	c := a.Create("/containers", `{"name": "reports"}`)
 	u := newTus(t, a, c, "lost", 5)
 	part2(a, u, 0, "hell").Want(204)
-	execute(t, a, "update storage.resumable_uploads set size = 4") // as if there had been no more to come
+	execute(t, a, "update storage.resumable_uploads set size = 4") // as if this had been the last part
 	wantCounts(t, atOnce(4, func(int) *apitest.Reply { return tus(a, "HEAD", u, "") }), map[int]int{200: 4})
 
 	if got := a.Get(address(a, c, "lost")).Want(200); string(got.Body) != "hell" {

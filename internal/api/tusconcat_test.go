@@ -10,7 +10,7 @@ import (
 	"socle/internal/blob/blobtest"
 )
 
-// partialTus makes a partial upload, and returns its path.
+// partialTus creates a partial upload and returns its path.
 func partialTus(t *testing.T, a *apitest.API, container, content string) string {
 	t.Helper()
 
@@ -26,7 +26,7 @@ func partialTus(t *testing.T, a *apitest.API, container, content string) string 
 	return u
 }
 
-// finalTus asks for the file that is made of partial uploads.
+// finalTus concatenates partial uploads to a file.
 func finalTus(a *apitest.API, container, metadata string, partial ...string) *apitest.Reply {
 	headers := []string{"Upload-Concat: final;" + strings.Join(partial, " ")}
 	if metadata != "" {
@@ -40,7 +40,7 @@ func fileNamed(name string) string {
 	return "filename " + base64.StdEncoding.EncodeToString([]byte(name))
 }
 
-// TestTusConcatenation makes one file of uploads that may have arrived side by side.
+// TestTusConcatenation creates a file from uploads that can arrive in parallel.
 func TestTusConcatenation(t *testing.T) {
 	t.Parallel()
 
@@ -97,7 +97,7 @@ func TestTusConcatenation(t *testing.T) {
 	}
 }
 
-// TestTusConcatenationRefuses: a file that is made of others has the rules of any.
+// TestTusConcatenationRefuses checks that a concatenated file follows the rules of all files.
 func TestTusConcatenationRefuses(t *testing.T) {
 	t.Parallel()
 
@@ -148,20 +148,21 @@ func TestTusConcatenationRefuses(t *testing.T) {
 		finalTus(who.api, c, name, hello).Want(who.status)
 	}
 
-	// Nothing of that was done: what arrived is there, and of several who make a file of it one does. What goes on arriving elsewhere, does not arrive there.
+	// The refused requests changed nothing: the uploads still have their bytes. One of several
+	// concurrent concatenations succeeds, and a part for a used upload is refused.
 	wantOffset(t, tus(a, "HEAD", hello, ""), 200, 5)
 	wantCounts(t, atOnce(8, func(i int) *apitest.Reply { return finalTus(a, c, fileNamed(strconv.Itoa(i)), hello) }),
 		map[int]int{201: 1, 400: 7})
 
 	part2(a, hello, 5, "x").Want(404)
 
-	// Bytes of partial uploads count for the quota once.
+	// The bytes of partial uploads count once.
 	execute(t, a, "delete from storage.resumable_uploads; update storage.usage set max_bytes = bytes + 8")
 	u := partialTus(t, a, c, "hello")
 	tus(a, "POST", path, "", "Upload-Concat: partial", "Upload-Length: 4").Want(413).Code("quota_exceeded")
 	finalTus(a, c, name, u, partialTus(t, a, c, "you")).Want(201)
 
-	// Those of which nothing became go as any other upload does.
+	// Unused partial uploads expire like all others.
 	execute(t, a, "update storage.usage set max_bytes = null")
 	u = partialTus(t, a, c, "left")
 	execute(t, a, "update storage.resumable_uploads set expires_at = now()")

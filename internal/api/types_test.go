@@ -41,7 +41,7 @@ func TestGetTypes(t *testing.T) {
 
 	a.Get("/projects/" + a.Project + "/types?language=cobol").Want(400)
 
-	// What the rows API shows has types, and nothing else.
+	// Only the schemas of the rows API get types.
 	asOwner(t, a, `create schema api; create table api.parcels (id integer primary key)`)
 	a.Put("/projects/"+a.Project+"/rest-settings", `{"schemas": ["public", "api"]}`).Want(200)
 	source = a.Get("/projects/" + a.Project + "/types").Want(200).Get("source").(string)

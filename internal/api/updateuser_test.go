@@ -17,14 +17,14 @@ func TestUpdateUser(t *testing.T) {
 	user := a.Put(path, `{"bio": "one"}`).Want(200).Get("").(map[string]any)
 	created := user["createdAt"]
 
-	// Each keeps what the ones before have set.
+	// Each change keeps the members set before.
 	for _, tt := range []struct{ body, member, value string }{
 		{`{"username": " Ada_L "}`, "username", "Ada_L"},
 		{`{"email": " Ada@example.com"}`, "email", "Ada@example.com"},
 		{`{"bio": ""}`, "bio", ""},
 		{`{"bio": "two", "unknown": 1}`, "bio", "two"},
 		{`{"password": "another one entirely"}`, "bio", "two"},
-		{`{"username": "ADA_l"}`, "username", "ADA_l"}, // one's own twin is none
+		{`{"username": "ADA_l"}`, "username", "ADA_l"}, // the user's own name is not a duplicate
 	} {
 		got := a.Put(path, tt.body).Want(200).Get("").(map[string]any)
 		if got["updatedAt"].(string) <= user["updatedAt"].(string) {
@@ -41,7 +41,7 @@ func TestUpdateUser(t *testing.T) {
 		Content("username", "ADA_l")
 
 	a.Nobody().Post("/users/login", logIn(a.Email, "another one entirely")).Want(401)
-	// the old address is free
+	// The old address is free.
 	a.Nobody().Post("/users", person("successor", map[string]any{"email": a.Email})).Want(201)
 
 	all := a.Put(path,
@@ -69,7 +69,7 @@ func TestUpdateUserRefuses(t *testing.T) {
 		{`{"email": "nobody"}`, "email"},
 		{`{"email": ""}`, "email"},
 		{`{"email": " ` + strings.ToUpper(other.Email) + `"}`, "email"},
-		{`{"email": "` + string(rune(other.Email[0])-'!'+'！') + other.Email[1:] + `"}`, "email"}, // of full width
+		{`{"email": "` + string(rune(other.Email[0])-'!'+'！') + other.Email[1:] + `"}`, "email"}, // full width
 		{`{"email": "` + strings.Repeat("a", 300) + `@example.com"}`, "email"},
 		{`{"password": ""}`, "password"},
 		{`{"password": "seven77"}`, "password"},
@@ -99,7 +99,7 @@ func TestUpdateUserRefuses(t *testing.T) {
 		a.Put(path, body).Want(422).Code("nothing_to_change").Field()
 	}
 
-	// Who asks comes first, then the form of what is sent, then whom it is about, then the fields.
+	// The checks run in this order: credentials, JSON syntax, access to the user, fields.
 	nobody := a.Nobody()
 	nobody.Put(path, `{`).Want(401)
 	nobody.Put("/users/garbage", `{"bio": 1}`).Want(401)
@@ -117,7 +117,8 @@ func TestUpdateUserRefuses(t *testing.T) {
 	nobody.Post("/users/login", logIn(other.Email, apitest.Password)).Want(200)
 }
 
-// TestAdministratorUpdatesUser: an administrator changes anyone, and keeps their own session by it.
+// TestAdministratorUpdatesUser checks that an administrator can change any user, and keeps their
+// own session.
 func TestAdministratorUpdatesUser(t *testing.T) {
 	t.Parallel()
 
@@ -135,7 +136,7 @@ func TestAdministratorUpdatesUser(t *testing.T) {
 	user.Nobody().Post("/users/login", logIn(user.Email, "set by somebody else")).Want(200)
 }
 
-// TestNewPasswordEndsSessions: but the one that it was set in.
+// TestNewPasswordEndsSessions checks that a new password ends all other sessions.
 func TestNewPasswordEndsSessions(t *testing.T) {
 	t.Parallel()
 
@@ -156,14 +157,14 @@ func TestNewPasswordEndsSessions(t *testing.T) {
 	a.Nobody().Post("/users/login", logIn(a.Email, "another one entirely")).Want(200)
 }
 
-// TestUsersToOneName: of those who take one name at the same moment one gets it.
+// TestUsersToOneName checks that one of many concurrent requests gets a username.
 func TestUsersToOneName(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
 	users := []*apitest.API{a.SignUp("one"), a.SignUp("two"), a.SignUp("three"), a.SignUp("four")}
 
-	// Two that swap their names wait for each other; neither gets the other's.
+	// Two users who swap names wait for each other, and neither gets the other's name.
 	wantCounts(t, atOnce(2, func(i int) *apitest.Reply {
 		name, _, _ := strings.Cut(users[1-i].Email, "@")
 		return users[i].Put("/users/"+users[i].User, `{"username": "`+name+`"}`)

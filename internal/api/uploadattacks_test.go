@@ -17,7 +17,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// dial opens a connection to the server, for requests that no client of Go's sends.
+// dial opens a connection to the server, for requests that net/http does not send.
 func dial(t *testing.T, a *apitest.API) net.Conn {
 	t.Helper()
 
@@ -30,7 +30,7 @@ func dial(t *testing.T, a *apitest.API) net.Conn {
 	return conn
 }
 
-// answerOf reads one answer, whose body it returns.
+// answerOf reads one response and returns it with its body.
 func answerOf(t *testing.T, from *bufio.Reader) (*http.Response, string) {
 	t.Helper()
 
@@ -48,8 +48,8 @@ func answerOf(t *testing.T, from *bufio.Reader) (*http.Response, string) {
 	return res, string(body)
 }
 
-// TestUploadsOfOneName: of all who upload a name at once one wins, whichever way they take; nothing of the others is left. UPLOADS raises
-// their number.
+// TestUploadsOfOneName checks that one of many concurrent uploads of a name succeeds, by any
+// operation, and that the others leave nothing. UPLOADS raises their number.
 func TestUploadsOfOneName(t *testing.T) {
 	t.Parallel()
 
@@ -99,7 +99,8 @@ func TestUploadsOfOneName(t *testing.T) {
 	counted(t, a)
 }
 
-// TestLengthThatLies: what is announced and what comes are two things; nothing that was not announced becomes a file, or a request that is done.
+// TestLengthThatLies covers bodies that differ from their declared length. Bytes beyond it become
+// neither part of the file nor a request.
 func TestLengthThatLies(t *testing.T) {
 	t.Parallel()
 
@@ -110,7 +111,7 @@ func TestLengthThatLies(t *testing.T) {
 			"\r\nContent-Type: text/plain\r\n" + more + "\r\n"
 	}
 
-	// Fewer bytes are announced than come: the rest is no part of the file, and no request.
+	// More bytes than declared: the rest is not part of the file, and no request.
 	conn := dial(t, a)
 	if _, err := io.WriteString(conn, head("short", "Content-Length: 4\r\n")+"half of it\r\n\r\n"); err != nil {
 		t.Fatal(err)
@@ -145,7 +146,8 @@ func TestLengthThatLies(t *testing.T) {
 		}
 	}
 
-	// Ten gigabytes for a container that takes one megabyte: refused before any of them, and the connection closed.
+	// Ten gigabytes for a container with a limit of one megabyte: refused before the body, and the
+	// connection is closed.
 	conn = dial(t, a)
 	if _, err := io.WriteString(conn, head("huge", "Content-Length: 10737418240\r\n")); err != nil {
 		t.Fatal(err)
@@ -158,7 +160,7 @@ func TestLengthThatLies(t *testing.T) {
 		t.Errorf("got %d %s, closed: %t", res.StatusCode, body, res.Close)
 	}
 
-	// Without a length it ends soon after the limit.
+	// Without a length, the response follows soon after the limit.
 	sent := &endlessly{}
 	a.Do(a.Request("PUT", address(a, c, "huge"), io.LimitReader(sent, 10<<30), "Content-Type: text/plain")).Want(413).
 		Code("too_large")
@@ -177,7 +179,7 @@ func TestLengthThatLies(t *testing.T) {
 	gone(t, a, 2)
 }
 
-// endlessly is a body without end, that counts what was taken of it.
+// endlessly is an infinite body that counts the bytes read.
 type endlessly struct{ bytes atomic.Int64 }
 
 func (e *endlessly) Read(b []byte) (int, error) {
@@ -189,7 +191,7 @@ func (e *endlessly) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestDeepNames: folders as deep as a name allows, and none deeper.
+// TestDeepNames checks the maximum depth of folders.
 func TestDeepNames(t *testing.T) {
 	t.Parallel()
 
@@ -221,7 +223,8 @@ func TestDeepNames(t *testing.T) {
 	wantFiles(t, a, 2)
 }
 
-// TestStalledBodies: uploads that stall and heads that never end keep nobody out, however many there are: they hold no connection to a database.
+// TestStalledBodies checks that any number of stalled uploads and unfinished headers blocks no
+// other client, since they hold no database connections.
 func TestStalledBodies(t *testing.T) {
 	t.Parallel()
 
@@ -229,7 +232,7 @@ func TestStalledBodies(t *testing.T) {
 	c := a.Create("/containers", `{"name": "reports"}`)
 
 	var stalled []net.Conn
-	for i := range 40 { // ten times the pool
+	for i := range 40 { // ten times the pool size
 		conn := dial(t, a)
 		if _, err := fmt.Fprintf(conn,
 			"PUT %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhalf", address(a, c, fmt.Sprint("f", i)), a.Token); err != nil {

@@ -14,7 +14,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// wantFiles fails the test unless the project has so many files, of which each has its bytes, and nothing is left of others.
+// wantFiles fails the test unless the project has this number of files, each with its bytes, and no
+// other bytes are stored.
 func wantFiles(t *testing.T, a *apitest.API, want int) {
 	t.Helper()
 
@@ -149,7 +150,7 @@ func TestCreateFileRefuses(t *testing.T) {
 	wantFiles(t, a, 1)
 }
 
-// TestFileSize: the bytes are counted as they arrive, whatever the request says of them.
+// TestFileSize checks that bytes are counted as they arrive, regardless of the declared length.
 func TestFileSize(t *testing.T) {
 	t.Parallel()
 
@@ -158,7 +159,7 @@ func TestFileSize(t *testing.T) {
 	upload(a, c, "just", strings.Repeat("x", 1000)).Want(201)
 	upload(a, c, "over", strings.Repeat("x", 1001)).Want(413).Code("too_large").Field("file")
 
-	// A body without end: the answer comes while it is still being sent.
+	// The response to an infinite body arrives while the client still sends.
 	content, body := io.Pipe()
 	request := a.Request("POST", "/containers/"+c+"/files", content,
 		"Content-Type: multipart/form-data; boundary="+boundary)
@@ -181,7 +182,7 @@ func TestFileSize(t *testing.T) {
 	wantFiles(t, a, 1)
 }
 
-// TestFileStreamed: five megabytes without a length, and every byte of them again.
+// TestFileStreamed uploads five megabytes without a length and downloads them.
 func TestFileStreamed(t *testing.T) {
 	t.Parallel()
 
@@ -206,7 +207,7 @@ func TestFileStreamed(t *testing.T) {
 	}
 }
 
-// TestUploadAborted: a client that goes away in the middle leaves nothing, and what was there stays.
+// TestUploadAborted checks that an aborted upload leaves nothing, and keeps the existing file.
 func TestUploadAborted(t *testing.T) {
 	t.Parallel()
 
@@ -272,7 +273,7 @@ func TestUploadAtOnce(t *testing.T) {
 	wantFiles(t, a, 1)
 }
 
-// TestPlanted: what somebody put into the data folder is not followed.
+// TestPlanted checks that a symbolic or hard link planted in the data folder is not read.
 func TestPlanted(t *testing.T) {
 	t.Parallel()
 
@@ -300,7 +301,7 @@ func TestPlanted(t *testing.T) {
 	a.Get("/containers/"+c+"/files").Want(200).Content("0.uuid", file)
 }
 
-// TestLargePartHeads: what stands beside the file is bounded, before it and behind.
+// TestLargePartHeads checks the size limits of the headers and parts around the file.
 func TestLargePartHeads(t *testing.T) {
 	t.Parallel()
 

@@ -15,7 +15,7 @@ import (
 	"socle/internal/config"
 )
 
-// person is the body that makes a user of that name, with some members set otherwise.
+// person returns the body that creates a user with a username. edits adds or replaces members.
 func person(name string, edits map[string]any) string {
 	body := map[string]any{"username": name, "email": name + "@example.com", "password": apitest.Password}
 	maps.Copy(body, edits)
@@ -28,7 +28,7 @@ func person(name string, edits map[string]any) string {
 	return string(text)
 }
 
-// accounts is all that the platform keeps of its users, as text.
+// accounts returns the stored data of all users as text.
 func accounts(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
@@ -39,7 +39,7 @@ func accounts(t *testing.T, a *apitest.API) string {
 		'sessions', (select jsonb_agg(s order by uuid) from platform.sessions s)))`)
 }
 
-// unchanged fails the test if anything is kept of its users that was not, or otherwise than it was.
+// unchanged fails the test if the stored data of users differs from before.
 func unchanged(t *testing.T, a *apitest.API, before string) {
 	t.Helper()
 
@@ -186,7 +186,7 @@ func TestCreateUserRefuses(t *testing.T) {
 	unchanged(t, a, before)
 }
 
-// TestUserBodies: what two readers could read in two ways is not read, and what is no field is not set.
+// TestUserBodies checks that ambiguous bodies are refused, and that unknown members are ignored.
 func TestUserBodies(t *testing.T) {
 	t.Parallel()
 
@@ -269,7 +269,7 @@ func TestPasswords(t *testing.T) {
 	a.Post("/users", person("short", map[string]any{"password": "eleven sign"})).Want(400).Field("password")
 }
 
-// TestFirstUser: of all who come first at the same moment one administrates the instance.
+// TestFirstUser checks that one of many concurrent first sign-ups becomes the administrator.
 func TestFirstUser(t *testing.T) {
 	t.Parallel()
 
@@ -302,7 +302,7 @@ func TestFirstUser(t *testing.T) {
 	}
 }
 
-// TestClaim: who comes through a proxy or a web page needs the set-up token to be the administrator.
+// TestClaim checks that a first sign-up through a proxy or a web page needs the setup token.
 func TestClaim(t *testing.T) {
 	t.Parallel()
 
@@ -324,7 +324,8 @@ func TestClaim(t *testing.T) {
 	a.Post("/users", person("local", nil)).Want(201).Content("roleId", 2)
 }
 
-// TestSignUpClosed: without sign-up there are the first user and those that an administrator makes.
+// TestSignUpClosed checks that without sign-up only the first user and users created by an
+// administrator exist.
 func TestSignUpClosed(t *testing.T) {
 	t.Parallel()
 
@@ -341,7 +342,7 @@ func TestSignUpClosed(t *testing.T) {
 	a.Post("/users", person("second", nil)).Want(400).Code("sign_up_closed").Field()
 	a.Post("/users", person("second", map[string]any{"setup_token": a.Server.SetupToken})).Want(400).
 		Code("sign_up_closed")
-	a.Post("/users", person("first", nil)).Want(400).Code("sign_up_closed") // and not that there is one
+	a.Post("/users", person("first", nil)).Want(400).Code("sign_up_closed") // not already_exists
 	unchanged(t, a, before)
 
 	user := administrator.Nobody()
@@ -352,7 +353,7 @@ func TestSignUpClosed(t *testing.T) {
 	a.Send("POST", "/users", person("third", nil), "Authorization: Bearer forged").Want(400).Code("sign_up_closed")
 }
 
-// TestEqualSignUps: of equal sign-ups at the same moment one makes a user.
+// TestEqualSignUps checks that one of many concurrent equal sign-ups creates a user.
 func TestEqualSignUps(t *testing.T) {
 	t.Parallel()
 

@@ -15,7 +15,7 @@ import (
 	"socle/internal/config"
 )
 
-// storedFiles counts the blobs of the files of a project, in a folder or a service.
+// storedFiles returns a function that counts the stored blobs of a project, in a folder or in S3.
 func storedFiles(t *testing.T, dir string) func() int {
 	return func() int {
 		n := 0
@@ -23,7 +23,7 @@ func storedFiles(t *testing.T, dir string) func() int {
 			if err == nil && !d.IsDir() && strings.Contains(path, "/files/") {
 				n++
 			}
-			return nil // what goes away meanwhile
+			return nil // deleted during the walk
 		})
 		if err != nil {
 			t.Error(err)
@@ -33,7 +33,7 @@ func storedFiles(t *testing.T, dir string) func() int {
 	}
 }
 
-// TestVariants follows the bytes of variants, in both kinds of storage.
+// TestVariants checks the stored bytes of variants, in both kinds of storage.
 func TestVariants(t *testing.T) {
 	t.Parallel()
 
@@ -85,7 +85,7 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 		}
 	}
 
-	// Many ask for the same at once, in different words: it is made once.
+	// Many concurrent requests for one variant, with different parameters, create it once.
 	var group sync.WaitGroup
 	for i := range 20 {
 		group.Go(func() {
@@ -106,7 +106,7 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 	until(t, "a file and two variants", func() bool { return stored() == 3 })
 	a.Get("/containers/"+c).Want(200).Content("totalFiles", 1)
 
-	// A signed URL opens the variants too, and not those of another file.
+	// A signed URL is valid for the variants of its file, and not for those of another one.
 	signed := signedPath(a, a.Post("/containers/"+c+"/files/"+id+"/signed-url", `{}`))
 	a.Put("/containers/"+c, `{"is_public": false}`).Want(200)
 	nobody := a.Nobody().In("")
@@ -118,7 +118,7 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 	nobody.Get(signed + "&width=0").Want(400)
 
 	sign := "/containers/" + c + "/files/" + id + "/signed-url"
-	small := signedPath(a, a.Post(sign, `{"picture": {"width": 100}}`)) // for one picture, and no other
+	small := signedPath(a, a.Post(sign, `{"picture": {"width": 100}}`)) // valid for this variant only
 	if r := nobody.Get(small).Want(200); r.Header.Get("ETag") != first.Header.Get("ETag") {
 		t.Errorf("got the picture %s, want %s", r.Header.Get("ETag"), first.Header.Get("ETag"))
 	}
@@ -131,7 +131,7 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 	a.Post(sign, `{"picture": {"width": 0}}`).Want(422).Field("picture.width")
 	a.Put("/containers/"+c, `{"is_public": true}`).Want(200)
 
-	// One that has lost its bytes is made again.
+	// A variant without its bytes is created again.
 	execute(t, a,
 		"update storage.variants set blob_uuid = gen_random_uuid() where size = (select max(size) from storage.variants)")
 
@@ -141,7 +141,7 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 
 	rows(2)
 
-	// With other bytes, and with the file, they go.
+	// Variants are deleted with new bytes, and with their file.
 	put(a, c, "a.jpg", asPNG(t, quarters(40, 30))).Want(200)
 	rows(0)
 
@@ -162,7 +162,8 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 	until(t, "nothing is left but what was lost above", func() bool { return stored() == 1 })
 }
 
-// TestVariantsWhileReplaced: whoever asks for a variant meanwhile gets one of some bytes that were there, and none is kept of others.
+// TestVariantsWhileReplaced checks that concurrent requests get a variant of old or new bytes, and
+// that no variant of old bytes is kept.
 func TestVariantsWhileReplaced(t *testing.T) {
 	t.Parallel()
 
@@ -200,7 +201,8 @@ func TestVariantsWhileReplaced(t *testing.T) {
 	until(t, "nothing is left", func() bool { return stored() == 0 })
 }
 
-// TestTooManyPictures has the storage hold up a project's pictures until no more may wait. Those of others are made meanwhile.
+// TestTooManyPictures blocks a project's image processing in the storage until its queue is full.
+// Other projects are not affected.
 func TestTooManyPictures(t *testing.T) {
 	t.Parallel()
 
@@ -230,7 +232,7 @@ func TestTooManyPictures(t *testing.T) {
 
 	var group sync.WaitGroup
 	for i := range most {
-		group.Go(func() { a.Get(fmt.Sprint(path, "?width=", i+1)) }) // it may take longer than a request may
+		group.Go(func() { a.Get(fmt.Sprint(path, "?width=", i+1)) }) // can take longer than the request timeout
 	}
 
 	for range most {

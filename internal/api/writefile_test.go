@@ -14,7 +14,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// put writes a file under its name.
+// put writes a file by its name.
 func put(a *apitest.API, container, name, content string, headers ...string) *apitest.Reply {
 	return a.Send("PUT", address(a, container, name), content,
 		append([]string{"Content-Type: text/plain"}, headers...)...)
@@ -99,7 +99,7 @@ func TestWriteFileRefuses(t *testing.T) {
 	put(a, c, "new", "x", "If-Match: *").Want(412).Field("If-Match")
 	put(a, c, "kept", "x", "If-Unmodified-Since: Sat, 21 Nov 2026 00:00:00 GMT").Want(412).Field("If-Unmodified-Since")
 
-	// as a client that goes on with an upload says
+	// The partial write of a client that resumes an upload.
 	put(a, c, "kept", "x", "Content-Range: bytes 3-3/4").Want(400).Field("Content-Range")
 	put(a, c, strings.Repeat("a", 1025), "x").Want(422).Field("full_file_name")
 	put(a, apitest.Missing, "kept", "x").Want(404)
@@ -121,7 +121,8 @@ func TestWriteFileRefuses(t *testing.T) {
 	put(a, c, "new", "x", "If-None-Match: *").Want(200)
 }
 
-// TestWriteFileAborted: what was there stays when the new bytes break off, whether their length was known or not.
+// TestWriteFileAborted checks that the existing file is kept when an upload breaks off, with and
+// without a declared length.
 func TestWriteFileAborted(t *testing.T) {
 	t.Parallel()
 
@@ -162,7 +163,8 @@ func TestWriteFileAborted(t *testing.T) {
 	wantFiles(t, a, 1)
 }
 
-// TestWriteFileAtOnce: of those who write one file at a time one comes last, and whoever reads meanwhile gets one of them whole.
+// TestWriteFileAtOnce checks that one of many concurrent writes of a file is the last, and that
+// readers always get a complete version.
 func TestWriteFileAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -204,7 +206,7 @@ func TestWriteFileAtOnce(t *testing.T) {
 	wantCounts(t, atOnce(10, func(int) *apitest.Reply { return put(a, c, "new", "x", "If-None-Match: *") }),
 		map[int]int{200: 1, 412: 9})
 
-	// Somebody deletes it all the time.
+	// With concurrent deletions.
 	counts := atOnce(20, func(i int) *apitest.Reply {
 		if i%2 == 0 {
 			return put(a, c, "flighty", fmt.Sprint(i))
