@@ -15,58 +15,61 @@ import (
 	"socle/internal/token"
 )
 
-// again returns a client with a new session of the same user.
-func again(t *testing.T, a *apitest.API) *apitest.API {
+// newSession returns a client with a new session of the same user.
+func newSession(t *testing.T, a *apitest.API) *apitest.API {
 	t.Helper()
 
 	other := *a
-	other.Token = a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200).Metadata("token").(string)
+	other.Token = a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200).
+		Metadata("token").(string)
 
 	return &other
 }
 
-// account returns the caller for an account operation of TestRights and adds the entity to names: a
+// accountCaller returns the caller for an account operation of TestRights and adds the entity to names: a
 // session or token of the target's owner. If the operation would end the visitor's session or
 // account, the caller is a new session or user.
-func account(t *testing.T, o operation, v visitor, names map[string]string, landlord *apitest.API) *apitest.API {
+func accountCaller(
+	t *testing.T, o operation, v matrixCaller, names map[string]string, owner *apitest.API,
+) *apitest.API {
 	t.Helper()
 
-	who := v.api
+	caller := v.api
 	switch o.id {
 	case "logout":
-		if who.Token != "" {
-			who = again(t, who)
+		if caller.Token != "" {
+			caller = newSession(t, caller)
 		}
 	case "getSecondFactor", "confirmSecondFactor", "deleteSecondFactor", "createSecondFactor":
-		if who.Token != "" {
-			who = who.SignUp("cautious")
+		if caller.Token != "" {
+			caller = caller.SignUp("cautious")
 			if o.id != "createSecondFactor" {
-				names["code"] = begin(t, who).code(0)
+				names["code"] = createFactor(t, caller).code(0)
 			}
 		}
 	case "deleteAccount":
-		if who.Token != "" {
-			who = who.SignUp("leaver")
+		if caller.Token != "" {
+			caller = caller.SignUp("leaver")
 		}
 	case "resetSecondFactor":
-		if v.name == "administrator" && landlord != nil {
-			careless := landlord.SignUp("careless")
+		if v.name == "administrator" && owner != nil {
+			careless := owner.SignUp("careless")
 			names["userUUID"] = careless.User
-			begin(t, careless)
+			createFactor(t, careless)
 		}
 	case "deleteUser":
-		if landlord != nil {
-			names["userUUID"] = landlord.SignUp("leaver").User
+		if owner != nil {
+			names["userUUID"] = owner.SignUp("leaver").User
 		}
 	case "deleteToken":
-		if landlord != nil {
-			names["tokenUUID"] = landlord.Create("/tokens",
+		if owner != nil {
+			names["tokenUUID"] = owner.Create("/tokens",
 				`{"name": "to go `+names["n"]+`", "role_id": 4, "expires_at": "`+tomorrow()+`"}`)
 		}
 	case "deleteSession":
-		if landlord != nil {
-			again(t, landlord)
-			names["sessionUUID"] = landlord.Get("/sessions?order=desc").Want(200).Get("0.uuid").(string)
+		if owner != nil {
+			newSession(t, owner)
+			names["sessionUUID"] = owner.Get("/sessions?order=desc").Want(200).Get("0.uuid").(string)
 		}
 	case "resetPassword", "confirmEmail":
 		purpose, name := platform.PasswordReset, "reset"
@@ -74,17 +77,17 @@ func account(t *testing.T, o operation, v visitor, names map[string]string, land
 			purpose, name = platform.EmailChange, "confirm"
 		}
 
-		names[name] = linkTo(t, v.api.SignUp("linked"), purpose)
+		names[name] = createLink(t, v.api.SignUp("linked"), purpose)
 	case "refreshSession":
-		if landlord == nil {
-			landlord = v.api.SignUp("renewed")
+		if owner == nil {
+			owner = v.api.SignUp("renewed")
 		}
 
-		names["refresh"] = landlord.Nobody().Post("/users/login", logIn(landlord.Email, apitest.Password)).Want(200).
+		names["refresh"] = owner.Nobody().Post("/users/login", loginBody(owner.Email, apitest.Password)).Want(200).
 			Metadata("refreshToken").(string)
 	}
 
-	return who
+	return caller
 }
 
 // mail is a mail in the log of the test server.
@@ -109,8 +112,8 @@ func mails(t *testing.T, a *apitest.API, to string) []mail {
 	return all
 }
 
-// mailed waits for the n-th mail to an address and returns it.
-func mailed(t *testing.T, a *apitest.API, to string, n int) mail {
+// waitForMail waits for the n-th mail to an address and returns it.
+func waitForMail(t *testing.T, a *apitest.API, to string, n int) mail {
 	t.Helper()
 
 	until(t, fmt.Sprintf("%s has %d mails", to, n), func() bool { return len(mails(t, a, to)) >= n })
@@ -137,8 +140,8 @@ func (m mail) token(t *testing.T, a *apitest.API, page string) string {
 	return found[2]
 }
 
-// linkTo creates a link token for a user, bypassing the server.
-func linkTo(t *testing.T, a *apitest.API, purpose string) string {
+// createLink creates a link token for a user, bypassing the server.
+func createLink(t *testing.T, a *apitest.API, purpose string) string {
 	t.Helper()
 
 	secret, err := a.Config.LoadSecretKey()

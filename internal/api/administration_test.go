@@ -103,26 +103,27 @@ func TestAdministratorsAtOnce(t *testing.T) {
 		all = append(all, next)
 	}
 
-	got := atOnce(20, func(i int) *apitest.Reply {
+	got := concurrently(20, func(i int) *apitest.Reply {
 		if i%2 == 0 {
 			return all[i].Put("/admin/users/"+all[(i+1)%20].User, `{"status": "suspended"}`)
 		}
 		return all[i].Put("/admin/users/"+all[i].User, `{"is_administrator": false}`)
 	})
 
-	subset(t, got, 200, 401, 403, 409)
+	wantStatuses(t, got, 200, 401, 403, 409)
 
 	// The last two against each other, until one remains.
 	for range 20 {
-		got := atOnce(2, func(i int) *apitest.Reply {
+		got := concurrently(2, func(i int) *apitest.Reply {
 			return all[i*2].Put("/admin/users/"+all[2-i*2].User, `{"status": "suspended"}`)
 		})
-		subset(t, got, 200, 401, 403, 409)
+		wantStatuses(t, got, 200, 401, 403, 409)
 	}
 
-	left := apitest.Value[int](a, `select count(*) from platform.users where is_administrator and status = 'active'`)
-	if left < 1 {
-		t.Errorf("there are %d active administrators after %v", left, got)
+	remaining := apitest.Value[int](a,
+		`select count(*) from platform.users where is_administrator and status = 'active'`)
+	if remaining < 1 {
+		t.Errorf("there are %d active administrators after %v", remaining, got)
 	}
 }
 
@@ -164,7 +165,9 @@ func TestSettings(t *testing.T) {
 	administrator.Delete("/admin/settings/nothing").Want(404)
 	administrator.Delete("/admin/settings/" + strings.Repeat("x", 101)).Want(400)
 
-	wantCounts(t, atOnce(20, func(i int) *apitest.Reply { return set("organizations_per_user", fmt.Sprint(i+1)) }),
+	wantCounts(t, concurrently(20, func(i int) *apitest.Reply {
+		return set("organizations_per_user", fmt.Sprint(i+1))
+	}),
 		map[int]int{200: 20})
 }
 

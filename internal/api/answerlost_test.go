@@ -20,7 +20,7 @@ import (
 )
 
 // creations returns the calls that create an entity, inside and outside a populated project.
-func creations(f things) []call {
+func creations(f fixture) []call {
 	calls := slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), []call{
 		{id: "createProject", method: "POST", path: "/projects", body: `{"name": "Once"}`},
 		{id: "createOrganization", method: "POST", path: "/organizations", body: `{"name": "once"}`},
@@ -47,7 +47,7 @@ func TestAnswersLost(t *testing.T) {
 
 	a := apitest.New(t)
 	tested := 0
-	for _, c := range creations(furnish(t, a)) {
+	for _, c := range creations(populate(t, a)) {
 		key := "Idempotency-Key: " + c.id
 		if c.send(a, key).Status != 201 {
 			continue
@@ -128,7 +128,7 @@ func TestCommitUnanswered(t *testing.T) {
 			return a.Send("POST", c.path, body, "Idempotency-Key: "+key)
 		}
 
-		p.lose("lost_" + what)
+		p.dropNext("lost_" + what)
 
 		if got := send("lost_"+what, what).Metadata("code"); got != "already_done" {
 			t.Errorf("%s: got code %v, want already_done", what, got)
@@ -137,7 +137,7 @@ func TestCommitUnanswered(t *testing.T) {
 			t.Errorf("%s: got code %v for a repeated request, want already_done", what, got)
 		}
 
-		p.lose("open_" + what)
+		p.dropNext("open_" + what)
 		send("open_"+what, "").Want(500).Code("outcome_unknown")
 
 		if p.pending() {
@@ -158,7 +158,7 @@ func TestProjectCommitUnanswered(t *testing.T) {
 			"Idempotency-Key: lost")
 	}
 
-	p.lose("Lost")
+	p.dropNext("Lost")
 
 	if got := send().Want(409).Metadata("code"); got != "in_progress" {
 		t.Errorf("got code %v, want in_progress", got)
@@ -236,8 +236,8 @@ func startLossyProxy(t *testing.T, c *config.Config) *lossyProxy {
 	return p
 }
 
-// lose drops the response to the next commit of a transaction that contains marker.
-func (p *lossyProxy) lose(marker string) {
+// dropNext drops the response to the next commit of a transaction that contains marker.
+func (p *lossyProxy) dropNext(marker string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
@@ -252,8 +252,8 @@ func (p *lossyProxy) pending() bool {
 	return p.marker != ""
 }
 
-// hit reports whether a message contains the marker.
-func (p *lossyProxy) hit(message []byte) bool {
+// matches reports whether a message contains the marker.
+func (p *lossyProxy) matches(message []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
@@ -302,9 +302,9 @@ func (p *lossyProxy) pass(client net.Conn) {
 			return
 		}
 
-		marked = marked || p.hit(message)
+		marked = marked || p.matches(message)
 		if typed && marked && message[0] == 'Q' && strings.HasPrefix(string(message[5:]), "commit") {
-			p.lose("")
+			p.dropNext("")
 			mu.Lock()
 			losing = true
 			mu.Unlock()

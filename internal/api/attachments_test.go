@@ -140,7 +140,7 @@ func TestMaximumHoldsWithFiles(t *testing.T) {
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "applications"}`)
 	f := openSurvey(t, a, applicationForm, `"container_uuid": "`+c+`", "max_responses": 4`)
-	got := atOnce(12, func(int) *apitest.Reply {
+	got := concurrently(12, func(int) *apitest.Reply {
 		return f.attach(`{"name": "Ann"}`, attachment(f.fields["cv"], "cv.pdf", "", "hello"))
 	})
 

@@ -11,7 +11,7 @@ func TestListAudit(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
+	f := populate(t, a)
 	log := "/projects/" + a.Project + "/audit"
 	admin := a.Member(3)
 	admin.Put("/containers/"+f.container, `{"description": "of an admin", "isPublic": true, "odd": 1}`).Want(200)
@@ -74,14 +74,14 @@ func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	send := func(who *apitest.API, key, body string) *apitest.Reply {
-		return who.Send("POST", "/forms", body, "Idempotency-Key: "+key)
+	send := func(caller *apitest.API, key, body string) *apitest.Reply {
+		return caller.Send("POST", "/forms", body, "Idempotency-Key: "+key)
 	}
 
 	first := send(a, "one", `{"name": "Once"}`).Want(201)
-	again := send(a, "one", `{"name": "Once"}`).Want(201)
-	if got, want := string(again.Body), string(first.Body); got != want ||
-		again.Header.Get("Idempotency-Replayed") != "true" {
+	repeated := send(a, "one", `{"name": "Once"}`).Want(201)
+	if got, want := string(repeated.Body), string(first.Body); got != want ||
+		repeated.Header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("got %s, want %s", got, want)
 	}
 
@@ -105,7 +105,7 @@ func TestIdempotencyKeyAtOnce(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	counts := atOnce(20, func(int) *apitest.Reply {
+	counts := concurrently(20, func(int) *apitest.Reply {
 		return a.Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: same")
 	})
 	if counts[201]+counts[422] != 20 || counts[201] == 0 {
@@ -128,8 +128,8 @@ func TestKeptSecrets(t *testing.T) {
 	}
 
 	key := send()
-	if again := send(); again != key {
-		t.Errorf("got %s, want %s", again, key)
+	if repeated := send(); repeated != key {
+		t.Errorf("got %s, want %s", repeated, key)
 	}
 
 	a.Exec(

@@ -20,22 +20,22 @@ import (
 	"socle/internal/backup"
 )
 
-const sent = "Content-Type: application/octet-stream"
+const octetStream = "Content-Type: application/octet-stream"
 
-func imported(a *apitest.API, archive []byte, headers ...string) *apitest.Reply {
-	return a.Send("POST", "/backups/import", string(archive), append(headers, sent)...)
+func importArchive(a *apitest.API, archive []byte, headers ...string) *apitest.Reply {
+	return a.Send("POST", "/backups/import", string(archive), append(headers, octetStream)...)
 }
 
-func downloaded(a *apitest.API, id, body string) []byte {
+func downloadBackup(a *apitest.API, id, body string) []byte {
 	return a.Post("/backups/"+id+"/download", body).Want(200).Body
 }
 
-// madeBackup creates a backup and waits for its completion.
-func madeBackup(t *testing.T, a *apitest.API) string {
+// createBackup creates a backup and waits for its completion.
+func createBackup(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
 	id := a.Create("/backups", `{}`)
-	backedUp(t, a, id).Content("status", "completed")
+	waitForBackup(t, a, id).Content("status", "completed")
 
 	return id
 }
@@ -58,15 +58,15 @@ func TestMoveBackup(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", 20_000)
 	big := upload(a, container, "big", large).Want(201).Get("uuid").(string)
 	form := a.Create("/forms", `{"name": "contact"}`)
-	id := madeBackup(t, a)
+	id := createBackup(t, a)
 
 	b.In("garbage").Get("/backups/recipient").Want(400)
 	recipient := b.Get("/backups/recipient").Want(200).Get("recipient").(string)
 	for what, moved := range map[string]*apitest.Reply{
-		"for the install": imported(b, downloaded(a, id, `{"recipient": "`+recipient+`"}`)),
-		"with a passphrase": imported(b, downloaded(a, id, `{"passphrase": "the owls are not"}`),
+		"for the install": importArchive(b, downloadBackup(a, id, `{"recipient": "`+recipient+`"}`)),
+		"with a passphrase": importArchive(b, downloadBackup(a, id, `{"passphrase": "the owls are not"}`),
 			"X-Passphrase: the owls are not"),
-		"as it is": imported(b, downloaded(a, id, `{"encryption": "none"}`)),
+		"as it is": importArchive(b, downloadBackup(a, id, `{"encryption": "none"}`)),
 	} {
 		if moved.Status != 201 {
 			t.Fatalf("%s: %d %s", what, moved.Status, moved.Body)
@@ -93,13 +93,13 @@ func TestMoveBackup(t *testing.T) {
 	})
 
 	b.Post("/projects/"+b.Project+"/pause", "").Want(200) // ends a running proof
-	imported(b, []byte("x")).Want(409).Code("project_paused")
+	importArchive(b, []byte("x")).Want(409).Code("project_paused")
 	b.Post("/projects/"+b.Project+"/resume", "").Want(200)
 
 	r := b.Post("/backups/"+got[0]+"/restore", `{"target": "in_place"}`).Want(201)
-	restoredAs(t, b, r.Get("uuid").(string), "completed")
+	waitForRestore(t, b, r.Get("uuid").(string), "completed")
 	n := b.Post("/backups/"+got[1]+"/restore", `{"target": "new", "name": "moved"}`).Want(201)
-	restoredAs(t, b, n.Get("uuid").(string), "completed")
+	waitForRestore(t, b, n.Get("uuid").(string), "completed")
 
 	for _, p := range []*apitest.API{b, b.In(n.Get("projectUuid").(string))} {
 		if note := query[string](t, p, `select note from public.orders`); note != "first" {
@@ -139,10 +139,11 @@ func TestMoveBackup(t *testing.T) {
 	}
 
 	// An imported backup can be exported again.
-	again := imported(a.In(a.CreateProject("other")), downloaded(b, got[0], `{"encryption": "none"}`)).Want(201)
-	other := a.In(again.Get("projectUuid").(string))
-	r = other.Post("/backups/"+again.Get("uuid").(string)+"/restore", `{"target": "in_place"}`).Want(201)
-	restoredAs(t, other, r.Get("uuid").(string), "completed")
+	repeated := importArchive(a.In(a.CreateProject("other")), downloadBackup(b, got[0], `{"encryption": "none"}`)).
+		Want(201)
+	other := a.In(repeated.Get("projectUuid").(string))
+	r = other.Post("/backups/"+repeated.Get("uuid").(string)+"/restore", `{"target": "in_place"}`).Want(201)
+	waitForRestore(t, other, r.Get("uuid").(string), "completed")
 
 	if got := values(other.Get("/forms").Want(200), "uuid"); len(got) != 1 || got[0] == form {
 		t.Errorf("the other project has the forms %v, and %s is the first one's", got, form)
@@ -162,7 +163,7 @@ func TestDownloadBackup(t *testing.T) {
 
 	a := apitest.New(t)
 	a.Unproven()
-	id := madeBackup(t, a)
+	id := createBackup(t, a)
 	path := "/backups/" + id + "/download"
 	for body, field := range map[string]string{`{}`: "encryption", `{"encryption": "some"}`: "encryption",
 		`{"passphrase": "too short"}`: "passphrase", `{"recipient": "age1"}`: "recipient",
@@ -198,7 +199,8 @@ func TestDownloadBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	plain, err := age.Decrypt(bytes.NewReader(downloaded(a, id, `{"recipient": "`+key.Recipient().String()+`"}`)), key)
+	plain, err := age.Decrypt(bytes.NewReader(downloadBackup(a, id, `{"recipient": "`+key.Recipient().String()+`"}`)),
+		key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,11 +209,11 @@ func TestDownloadBackup(t *testing.T) {
 		t.Errorf("what is encrypted is not what is not: %v", err)
 	}
 
-	imported(a, downloaded(a, id, `{"recipient": "`+key.Recipient().String()+`"}`)).Want(422).Code("required").
+	importArchive(a, downloadBackup(a, id, `{"recipient": "`+key.Recipient().String()+`"}`)).Want(422).Code("required").
 		Field("X-Passphrase")
 
 	// The download of a damaged backup fails.
-	damage(t, a, id+".dump")
+	damageBackup(t, a, id+".dump")
 	req := a.Request("POST", path, strings.NewReader(`{"encryption": "none"}`))
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -224,13 +226,13 @@ func TestDownloadBackup(t *testing.T) {
 	}
 }
 
-// packed is an entry of an archive.
-type packed struct {
+// archiveEntry is an entry of an archive.
+type archiveEntry struct {
 	tar.Header
 	body []byte
 }
 
-func unpack(t *testing.T, archive []byte) (all []packed) {
+func unpack(t *testing.T, archive []byte) (all []archiveEntry) {
 	t.Helper()
 
 	r := tar.NewReader(bytes.NewReader(archive))
@@ -248,11 +250,11 @@ func unpack(t *testing.T, archive []byte) (all []packed) {
 			t.Fatal(err)
 		}
 
-		all = append(all, packed{*h, body})
+		all = append(all, archiveEntry{*h, body})
 	}
 }
 
-func pack(t *testing.T, all []packed) []byte {
+func pack(t *testing.T, all []archiveEntry) []byte {
 	t.Helper()
 
 	var out bytes.Buffer
@@ -290,14 +292,14 @@ func TestImportBackupRefuses(t *testing.T) {
 	upload(a, container, "a.txt", "hello").Want(201)
 	upload(a, container, "b.txt", "more").Want(201)
 
-	id := madeBackup(t, a)
-	whole := downloaded(a, id, `{"encryption": "none"}`)
-	sealed := downloaded(a, id, `{"passphrase": "the owls are not"}`)
+	id := createBackup(t, a)
+	whole := downloadBackup(a, id, `{"encryption": "none"}`)
+	sealed := downloadBackup(a, id, `{"passphrase": "the owls are not"}`)
 	pass := "X-Passphrase: the owls are not"
 	into := a.In(a.CreateProject("empty"))
 	before := len(blobs(t, a))
 
-	changed := func(change func(m map[string]any, all []packed) []packed) []byte {
+	changed := func(change func(m map[string]any, all []archiveEntry) []archiveEntry) []byte {
 		all := unpack(t, whole)
 		var m map[string]any
 		d := json.NewDecoder(bytes.NewReader(all[0].body))
@@ -319,11 +321,11 @@ func TestImportBackupRefuses(t *testing.T) {
 	}
 
 	manifest := func(name string, value any) []byte {
-		return changed(func(m map[string]any, all []packed) []packed { m[name] = value; return all })
+		return changed(func(m map[string]any, all []archiveEntry) []archiveEntry { m[name] = value; return all })
 	}
 
 	dump := func(body []byte) []byte {
-		return changed(func(m map[string]any, all []packed) []packed {
+		return changed(func(m map[string]any, all []archiveEntry) []archiveEntry {
 			sum := sha256.Sum256(body)
 			all[1].body, m["dump"] = body, map[string]any{"size": len(body), "sha256": hex.EncodeToString(sum[:])}
 
@@ -347,24 +349,27 @@ func TestImportBackupRefuses(t *testing.T) {
 		"cut in the manifest": {whole[:700], nil, "damaged_backup"},
 		"cut in the dump":     {whole[:len(whole)/2], nil, "damaged_backup"},
 		"a file changed":      {at(whole, bytes.LastIndex(whole, []byte("hello"))), nil, "damaged_backup"},
-		"the dump changed": {pack(t, append([]packed{original[0], {original[1].Header, flipped}}, original[2:]...)),
+		"the dump changed": {pack(t,
+			append([]archiveEntry{original[0], {original[1].Header, flipped}}, original[2:]...)),
 			nil, "damaged_backup"},
 		"more behind it": {append(bytes.Clone(whole), make([]byte, 1<<17)...), nil, "damaged_backup"},
 		"a file too many": {
 			pack(t,
 				append(unpack(t, whole),
-					packed{tar.Header{Typeflag: tar.TypeReg, Name: "files/x", Mode: 0o600}, []byte("x")})), nil,
+					archiveEntry{tar.Header{Typeflag: tar.TypeReg, Name: "files/x", Mode: 0o600}, []byte("x")})), nil,
 			"damaged_backup",
 		},
 		"a file too few": {pack(t, original[:len(original)-1]), nil, "damaged_backup"},
-		"another order": {pack(t, []packed{original[0], original[2], original[1], original[3]}), nil,
+		"another order": {pack(t, []archiveEntry{original[0], original[2], original[1], original[3]}), nil,
 			"damaged_backup"},
-		"a way out": {changed(func(_ map[string]any, all []packed) []packed {
+		"a way out": {changed(func(_ map[string]any, all []archiveEntry) []archiveEntry {
 			all[2].Name = "../../" + all[2].Name
 			return all
 		}), nil, "damaged_backup"},
-		"a link": {changed(func(_ map[string]any, all []packed) []packed {
-			all[2] = packed{tar.Header{Typeflag: tar.TypeSymlink, Name: all[2].Name, Linkname: "/etc/passwd"}, nil}
+		"a link": {changed(func(_ map[string]any, all []archiveEntry) []archiveEntry {
+			all[2] = archiveEntry{
+				tar.Header{Typeflag: tar.TypeSymlink, Name: all[2].Name, Linkname: "/etc/passwd"}, nil,
+			}
 			return all
 		}), nil, "damaged_backup"},
 		"no passphrase":        {sealed, nil, "required"},
@@ -419,7 +424,7 @@ func TestImportBackupRefuses(t *testing.T) {
 		},
 	}
 	for name, c := range cases {
-		r := imported(into, c.body, c.headers...)
+		r := importArchive(into, c.body, c.headers...)
 		want := 422
 		if c.code == "too_large" {
 			want = 413
@@ -431,15 +436,15 @@ func TestImportBackupRefuses(t *testing.T) {
 	}
 
 	into.Send("POST", "/backups/import", string(whole), "Content-Type: multipart/form-data; boundary=x").Want(400)
-	imported(into, whole, "Content-Encoding: gzip").Want(400)
-	imported(into, whole, "X-Passphrase: "+strings.Repeat("x", 201)).Want(400)
-	imported(a.Member(4), whole).Want(403)
-	imported(a.Nobody(), whole).Want(401)
+	importArchive(into, whole, "Content-Encoding: gzip").Want(400)
+	importArchive(into, whole, "X-Passphrase: "+strings.Repeat("x", 201)).Want(400)
+	importArchive(a.Member(4), whole).Want(403)
+	importArchive(a.Nobody(), whole).Want(401)
 
 	body, feed := io.Pipe()
 	broken := make(chan error, 1)
 	go func() {
-		res, err := http.DefaultClient.Do(into.Request("POST", "/backups/import", body, sent))
+		res, err := http.DefaultClient.Do(into.Request("POST", "/backups/import", body, octetStream))
 		if err == nil {
 			res.Body.Close()
 		}
@@ -465,7 +470,7 @@ func TestImportBackupRefuses(t *testing.T) {
 	until(t, "nothing is left of it", func() bool { return running() == 0 })
 
 	a.Exec(`insert into platform.settings (name, value, updated_by) values ('max_imported_backup', '5000', gen_random_uuid())`)
-	imported(into, whole).Want(413).Field("file")
+	importArchive(into, whole).Want(413).Field("file")
 	a.Exec(`delete from platform.settings`)
 
 	if got := values(into.Get("/backups").Want(200), "uuid"); len(got) != 0 {
@@ -475,7 +480,7 @@ func TestImportBackupRefuses(t *testing.T) {
 		t.Errorf("there are %d blobs, want %d: %q", len(after), before, after)
 	}
 
-	imported(into, whole).Want(201)
+	importArchive(into, whole).Want(201)
 }
 
 // TestImportOneAtATime starts an import while another one waits for its body.
@@ -483,12 +488,12 @@ func TestImportOneAtATime(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	id := madeBackup(t, a)
-	whole := downloaded(a, id, `{"encryption": "none"}`)
+	id := createBackup(t, a)
+	whole := downloadBackup(a, id, `{"encryption": "none"}`)
 	body, feed := io.Pipe()
 	done := make(chan *apitest.Reply, 1)
 
-	go func() { done <- a.Do(a.Request("POST", "/backups/import", body, sent)) }()
+	go func() { done <- a.Do(a.Request("POST", "/backups/import", body, octetStream)) }()
 
 	if _, err := feed.Write(whole[:600]); err != nil {
 		t.Fatal(err)
@@ -498,11 +503,11 @@ func TestImportOneAtATime(t *testing.T) {
 		return apitest.Value[int](a, `select count(*) from platform.backups where status = 'running'`) == 1
 	})
 
-	imported(a, whole).Want(409).Code("import_under_way")
+	importArchive(a, whole).Want(409).Code("import_under_way")
 	running := apitest.Value[string](a, `select uuid::text from platform.backups where status = 'running'`)
 	a.Post("/backups/"+running+"/download", `{"encryption": "none"}`).Want(409)
 	a.Post("/backups/"+running+"/verify", "").Want(409).Code("backup_not_completed")
-	madeBackup(t, a) // allowed during an import
+	createBackup(t, a) // allowed during an import
 
 	if _, err := feed.Write(whole[600:]); err != nil {
 		t.Fatal(err)
@@ -519,7 +524,7 @@ func TestImportOneAtATime(t *testing.T) {
 	tried := a.Get("/backups/" + id).Metadata("triedAt")
 	a.Post("/backups/"+id+"/verify", "").Want(200).Content("uuid", id)
 	until(t, "it is proven again", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != tried })
-	damage(t, a, id+".dump")
+	damageBackup(t, a, id+".dump")
 
 	until(t, "it is found to be damaged", func() bool {
 		a.Post("/backups/"+id+"/verify", "").Want(200) // also while a proof is running
@@ -527,8 +532,8 @@ func TestImportOneAtATime(t *testing.T) {
 	})
 }
 
-// damage changes a byte of a stored backup file.
-func damage(t *testing.T, a *apitest.API, name string) {
+// damageBackup changes a byte of a stored backup file.
+func damageBackup(t *testing.T, a *apitest.API, name string) {
 	t.Helper()
 
 	path := filepath.Join(a.Config.StorageDir(), "projects", a.Project, "backups", name)

@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// backedUp waits for the end of a backup and returns it.
-func backedUp(t *testing.T, a *apitest.API, id string) *apitest.Reply {
+// waitForBackup waits for the end of a backup and returns it.
+func waitForBackup(t *testing.T, a *apitest.API, id string) *apitest.Reply {
 	t.Helper()
 
 	var r *apitest.Reply
@@ -72,7 +72,7 @@ func TestBackup(t *testing.T) {
 		Content("startedAt", nil).Content("completedAt", nil).Content("error", "")
 	id := r.Get("uuid").(string)
 
-	done := backedUp(t, a, id).Content("status", "completed").Content("error", "").Content("uuid", id)
+	done := waitForBackup(t, a, id).Content("status", "completed").Content("error", "").Content("uuid", id)
 	if done.Get("startedAt").(string) > done.Get("completedAt").(string) {
 		t.Errorf("the backup ended before it began\n%s", done.Body)
 	}
@@ -94,7 +94,7 @@ func TestBackup(t *testing.T) {
 		}
 	}
 
-	backedUp(t, a, a.Create("/backups", `{"projectUUID": "`+a.Project+`"}`)).Content("status", "completed")
+	waitForBackup(t, a, a.Create("/backups", `{"projectUUID": "`+a.Project+`"}`)).Content("status", "completed")
 }
 
 func TestGetBackup(t *testing.T) {
@@ -102,7 +102,7 @@ func TestGetBackup(t *testing.T) {
 
 	a := apitest.New(t)
 	id := a.Create("/backups", `{}`)
-	backedUp(t, a.Member(5), id).Content("status", "completed")
+	waitForBackup(t, a.Member(5), id).Content("status", "completed")
 
 	a.Get("/backups/" + apitest.Missing).Want(400).Code("not_found")
 	a.Get("/backups/garbage").Want(400).Code("invalid_value").Field("backupUUID")
@@ -151,7 +151,7 @@ func TestBackupsOneAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	counts := atOnce(10, func(int) *apitest.Reply { return a.Post("/backups", `{}`) })
+	counts := concurrently(10, func(int) *apitest.Reply { return a.Post("/backups", `{}`) })
 	wantCounts(t, counts, map[int]int{201: 1, 409: 9})
 	a.Post("/backups", `{}`).Want(409).Code("backup_under_way")
 	a.In(a.CreateProject("other")).Post("/backups", `{}`).Want(201)
@@ -170,7 +170,7 @@ func TestBackupsOneAtATime(t *testing.T) {
 		return r.Status == 201
 	})
 
-	backedUp(t, a, id).Content("status", "completed")
+	waitForBackup(t, a, id).Content("status", "completed")
 }
 
 func TestBackupFails(t *testing.T) {
@@ -181,14 +181,14 @@ func TestBackupFails(t *testing.T) {
 	execute(t, a, "alter role "+role+" nologin")
 
 	id := a.Create("/backups", `{}`)
-	r := backedUp(t, a, id).Content("status", "failed")
+	r := waitForBackup(t, a, id).Content("status", "failed")
 	if reason := r.Get("error").(string); reason == "" || strings.ContainsAny(reason, `/"`) ||
 		strings.Contains(reason, "role") {
 		t.Errorf("got the reason %q", reason)
 	}
 
-	if left := blobs(t, a); len(left) > 0 {
-		t.Errorf("the failed backup left %q", left)
+	if remaining := blobs(t, a); len(remaining) > 0 {
+		t.Errorf("the failed backup left %q", remaining)
 	}
 
 	until(t, "the log says why the backup failed", func() bool {
@@ -196,5 +196,5 @@ func TestBackupFails(t *testing.T) {
 	})
 
 	execute(t, a, "alter role "+role+" login")
-	backedUp(t, a, a.Create("/backups", `{}`)).Content("status", "completed")
+	waitForBackup(t, a, a.Create("/backups", `{}`)).Content("status", "completed")
 }

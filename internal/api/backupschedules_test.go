@@ -25,13 +25,13 @@ func TestBackupSchedule(t *testing.T) {
 	a.Put(path, `{}`).Want(422).Code("required").Field("cron")
 	a.Put(path, `{"keep_last": 1}`).Want(422).Field("cron")
 
-	made := a.Put(path, `{"cron": "30 2 * * *", "timezone": "Europe/Berlin"}`).Want(200).
+	created := a.Put(path, `{"cron": "30 2 * * *", "timezone": "Europe/Berlin"}`).Want(200).
 		Content("projectUuid", a.Project).Content("cron", "30 2 * * *").
 		Content("timezone", "Europe/Berlin").Content("keepLast", 3).Content("keepDaily", 7).Content("keepWeekly", 4).
 		Content("keepMonthly", 6).
 		Content("prove", true).Content("proveEveryDays", 7)
 
-	next := made.Get("nextRunAt").(string)
+	next := created.Get("nextRunAt").(string)
 	at, err := time.Parse(time.RFC3339Nano, next)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestBackupSchedule(t *testing.T) {
 		Content("cron", "30 2 * * *").
 		Content("timezone", "Europe/Berlin").Content("keepLast", 0).Content("keepDaily", 30).Content("keepWeekly", 4).
 		Content("prove", false).Content("proveEveryDays", 0).Content("nextRunAt", next).
-		Content("createdAt", made.Get("createdAt"))
+		Content("createdAt", created.Get("createdAt"))
 
 	a.Send("PUT", path, `{"keep_last": 1}`, "If-Match: "+tag).Want(412).Code("changed")
 	a.Put(path, `{"timezone": "UTC"}`).Want(200).Content("keepDaily", 30)
@@ -132,7 +132,7 @@ func TestBackupScheduleAtOnce(t *testing.T) {
 
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/backup-schedule"
-	wantCounts(t, atOnce(8, func(i int) *apitest.Reply {
+	wantCounts(t, concurrently(8, func(i int) *apitest.Reply {
 		if i%2 == 0 {
 			return a.Put(path, `{"cron": "0 3 * * *", "timezone": "Asia/Tokyo"}`)
 		}

@@ -34,13 +34,13 @@ func (c *countedBody) Close() error { return nil }
 // pathParam matches a path parameter of the OpenAPI document.
 var pathParam = regexp.MustCompile(`\{[^}]*\}`)
 
-type takingBody struct {
+type bodyOperation struct {
 	id, method, path string
 	busy             bool // the operation declares 429
 }
 
-// takingBodies returns the operations with a JSON body, with paths to missing entities.
-func takingBodies(t *testing.T) []takingBody {
+// bodyOperations returns the operations with a JSON body, with paths to missing entities.
+func bodyOperations(t *testing.T) []bodyOperation {
 	t.Helper()
 
 	var doc struct {
@@ -54,12 +54,14 @@ func takingBodies(t *testing.T) []takingBody {
 		t.Fatal(err)
 	}
 
-	var all []takingBody
+	var all []bodyOperation
 	for path, methods := range doc.Paths {
 		for method, o := range methods {
 			if o.RequestBody.Content["application/json"] != nil {
 				path := pathParam.ReplaceAllString(path, "00000000-0000-0000-0000-000000000001")
-				all = append(all, takingBody{o.OperationID, strings.ToUpper(method), path, o.Responses["429"] != nil})
+				all = append(all, bodyOperation{
+					o.OperationID, strings.ToUpper(method), path, o.Responses["429"] != nil,
+				})
 			}
 		}
 	}
@@ -74,7 +76,7 @@ func TestStrangersBodies(t *testing.T) {
 
 	a := apitest.New(t)
 	text := []byte(`{"a":[` + strings.Repeat("{},", 1<<20/3-10) + `{}]}`)
-	for _, o := range takingBodies(t) {
+	for _, o := range bodyOperations(t) {
 		for _, length := range []int64{int64(len(text)), -1} {
 			r := httptest.NewRequestWithContext(t.Context(), o.method, o.path, nil)
 			body := &countedBody{Reader: bytes.NewReader(text)}
@@ -92,23 +94,23 @@ func TestStrangersBodies(t *testing.T) {
 	}
 }
 
-// gated is a body whose second half waits for the gate.
-type gated struct {
+// gatedBody is a body whose second half waits for the gate.
+type gatedBody struct {
 	io.Reader
-	begun chan<- struct{}
-	gate  <-chan struct{}
-	once  sync.Once
+	started chan<- struct{}
+	gate    <-chan struct{}
+	once    sync.Once
 }
 
-func (g *gated) Read(b []byte) (int, error) {
+func (g *gatedBody) Read(b []byte) (int, error) {
 	g.once.Do(func() {
-		g.begun <- struct{}{}
+		g.started <- struct{}{}
 		<-g.gate
 	})
 	return g.Reader.Read(b)
 }
 
-func (g *gated) Close() error { return nil }
+func (g *gatedBody) Close() error { return nil }
 
 // openOperations are the operations with 429 that need no credentials. Their bodies are too small
 // for the budget.
@@ -123,7 +125,7 @@ func TestBodiesHaveOneBudget(t *testing.T) {
 
 	a := apitest.New(t)
 	large := `{"name": "Survey", "description": "` + strings.Repeat("x", 1_000_000) + `"}`
-	begun, gate := make(chan struct{}, 100), make(chan struct{})
+	started, gate := make(chan struct{}, 100), make(chan struct{})
 
 	var wg sync.WaitGroup
 
@@ -136,25 +138,25 @@ func TestBodiesHaveOneBudget(t *testing.T) {
 		return answer
 	}
 
-	const most = 16 // of one user at once: a quarter of the budget, see httpx.Budget
-	for range most {
+	const maxPerUser = 16 // of one user at once: a quarter of the budget, see httpx.Budget
+	for range maxPerUser {
 		wg.Go(func() {
-			if got := send(a, &gated{
-				Reader: strings.NewReader(large),
-				begun:  begun,
-				gate:   gate,
+			if got := send(a, &gatedBody{
+				Reader:  strings.NewReader(large),
+				started: started,
+				gate:    gate,
 			}); got.Code != http.StatusUnprocessableEntity {
 				t.Errorf("a body that had room: got %d: %s", got.Code, got.Body)
 			}
 		})
 	}
 
-	for range most {
-		<-begun
+	for range maxPerUser {
+		<-started
 	}
 
 	var refused sync.WaitGroup
-	for _, o := range takingBodies(t) {
+	for _, o := range bodyOperations(t) {
 		if !o.busy || slices.Contains(openOperations, o.id) {
 			continue
 		}

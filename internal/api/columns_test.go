@@ -79,7 +79,7 @@ func TestCreateColumnRefuses(t *testing.T) {
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
 	execute(t, a, "insert into public.orders values (1, 'kept'), (2, 'kept')")
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for _, c := range []struct{ body, field string }{
 		{`{}`, "name type"}, {`{"name": "a"}`, "type"}, {`{"type": "text"}`, "name"},
@@ -162,7 +162,7 @@ func TestCreateColumnRefuses(t *testing.T) {
 		}
 	}
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 
@@ -211,12 +211,12 @@ func TestCreateColumnAtOnce(t *testing.T) {
 
 	a := apitest.New(t)
 	a.CreateTable("orders")
-	counts := atOnce(10, func(int) *apitest.Reply {
+	counts := concurrently(10, func(int) *apitest.Reply {
 		return a.Post("/tables/orders/columns", `{"name": "same", "type": "text"}`)
 	})
 
 	wantCounts(t, counts, map[int]int{201: 1, 422: 9})
-	counts = atOnce(10, func(i int) *apitest.Reply {
+	counts = concurrently(10, func(i int) *apitest.Reply {
 		return a.Post("/tables/orders/columns", fmt.Sprintf(`{"name": "own%d", "type": "text"}`, i))
 	})
 
@@ -232,8 +232,8 @@ func TestOldNameNewThing(t *testing.T) {
 	execute(t, a, `grant all on public.orders to anon; create policy everyone on public.orders using (true);
 		insert into public.orders values (1, 'old'); drop table public.orders`)
 
-	made := a.CreateTable("orders", "note text")
-	if old.Metadata("uuid") == made.Metadata("uuid") {
+	created := a.CreateTable("orders", "note text")
+	if old.Metadata("uuid") == created.Metadata("uuid") {
 		t.Error("the new table has the old one's UUID")
 	}
 

@@ -7,8 +7,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// compacted waits for the end of a table's compaction and returns it.
-func compacted(t *testing.T, a *apitest.API, table string) *apitest.Reply {
+// waitForCompaction waits for the end of a table's compaction and returns it.
+func waitForCompaction(t *testing.T, a *apitest.API, table string) *apitest.Reply {
 	t.Helper()
 
 	var r *apitest.Reply
@@ -45,7 +45,7 @@ func TestCompaction(t *testing.T) {
 	a.Get("/tables/orders/compaction").Want(404)
 	a.Post("/tables/orders/compaction", "").Want(201).Content("status", "waiting").Content("error", "").
 		Content("endedAt", nil)
-	compacted(t, a, "orders").Content("status", "completed").Content("progress", nil).Content("error", "")
+	waitForCompaction(t, a, "orders").Content("status", "completed").Content("progress", nil).Content("error", "")
 
 	if got := size("orders"); got != 8192 {
 		t.Errorf("10 rows take %d bytes", got)
@@ -56,7 +56,7 @@ func TestCompaction(t *testing.T) {
 		"theirs": "this belongs to the platform or to an extension",
 	} {
 		a.Post("/tables/"+table+"/compaction", "").Want(201)
-		compacted(t, a, table).Content("status", "failed").Content("error", reason)
+		waitForCompaction(t, a, table).Content("status", "failed").Content("error", reason)
 	}
 
 	if got := query[string](t, a, "select string_agg(note, ' ') from lines"); got != "x" {
@@ -64,7 +64,7 @@ func TestCompaction(t *testing.T) {
 	}
 
 	a.Post("/tables/parts/compaction", "").Want(201)
-	compacted(t, a, "parts").Content("status", "completed")
+	waitForCompaction(t, a, "parts").Content("status", "completed")
 
 	if got := size("part"); got != 8192 {
 		t.Errorf("10 rows take %d bytes", got)
@@ -77,7 +77,7 @@ func TestCompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post("/tables/orders/compaction", "") }),
+	wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Post("/tables/orders/compaction", "") }),
 		map[int]int{201: 1, 409: 4})
 
 	a.Post("/tables/orders/compaction", "").Want(409).Code("busy")
@@ -91,7 +91,7 @@ func TestCompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	compacted(t, a, "orders").Content("status", "completed")
+	waitForCompaction(t, a, "orders").Content("status", "completed")
 	a.Post("/tables/missing/compaction", "").Want(404)
 	a.Post("/tables/auth.users/compaction", "").Want(400)
 	a.Get("/tables/missing/compaction").Want(404)
@@ -138,7 +138,7 @@ func TestCompactionOldSnapshot(t *testing.T) {
 	}
 
 	read("rollback")
-	compacted(t, a, "orders").Content("status", "completed").Content("error", "")
+	waitForCompaction(t, a, "orders").Content("status", "completed").Content("error", "")
 
 	if got := query[int](t, a, "select pg_relation_size('orders')"); got != 8192 {
 		t.Errorf("10 rows take %d bytes", got)

@@ -39,7 +39,7 @@ func TestCreateConstraint(t *testing.T) {
 		Content("onUpdate", "restrict").Content("validated", false)
 
 	a.Put(path+"/buyer/validate", "").Want(409).Code("violated")
-	same(t, a.Get(path).Want(200),
+	wantEqual(t, a.Get(path).Want(200),
 		a.Get("/tables/"+fmt.Sprint(a.Get("/tables/orders").Metadata("uuid"))+"/constraints"))
 
 	if got := fmt.Sprint(values(a.Get(path), "name")); got !=
@@ -56,9 +56,9 @@ func TestCreateConstraint(t *testing.T) {
 	a.Put("/tables/auth.users/constraints/x/validate", "").Want(400)
 	a.Delete(path + "/nope").Want(404)
 
-	counts := atOnce(10, func(int) *apitest.Reply { return a.Delete(path + "/dear") })
+	counts := concurrently(10, func(int) *apitest.Reply { return a.Delete(path + "/dear") })
 	wantCounts(t, counts, map[int]int{200: 1, 404: 9})
-	counts = atOnce(5, func(int) *apitest.Reply {
+	counts = concurrently(5, func(int) *apitest.Reply {
 		return a.Post(path, `{"type": "check", "name": "one", "expression": "true"}`)
 	})
 
@@ -92,8 +92,8 @@ func TestDeferredConstraints(t *testing.T) {
 
 	r := a.Delete(keys + "/customers_pkey").Want(409).Code("in_use")
 	a.Delete(keys + "/customers_pkey?cascade=yes").Want(400).Field("cascade")
-	gone := a.Delete(keys + "/customers_pkey?cascade=true").Want(200).Metadata("deleted")
-	if got, want := fmt.Sprint(gone), fmt.Sprint(r.Metadata("dependents")); got != want ||
+	deleted := a.Delete(keys + "/customers_pkey?cascade=true").Want(200).Metadata("deleted")
+	if got, want := fmt.Sprint(deleted), fmt.Sprint(r.Metadata("dependents")); got != want ||
 		got != "[map[kind:table constraint name:buyer on public.orders]]" {
 		t.Errorf("got %s gone, %s in the way", got, want)
 	}
@@ -122,7 +122,7 @@ func TestCreateConstraintRefuses(t *testing.T) {
 
 	const path = "/tables/orders/constraints"
 	before := query[int](t, a, "select count(*) from pg_constraint")
-	columns := state(t, a)
+	columns := databaseState(t, a)
 
 	for _, text := range append(hostileExpressions, "exists (select 1)") {
 		a.Post(path, `{"type": "check", "expression": `+quoted(text)+`}`).Want(422).Field("expression")
@@ -162,7 +162,7 @@ func TestCreateConstraintRefuses(t *testing.T) {
 	if after := query[int](t, a, "select count(*) from pg_constraint"); after != before {
 		t.Errorf("there are %d constraints, want %d", after, before)
 	}
-	if after := state(t, a); after != columns {
+	if after := databaseState(t, a); after != columns {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", columns, after)
 	}
 }
@@ -176,7 +176,7 @@ func TestCrossedReferences(t *testing.T) {
 	a.CreateTable("a")
 	a.CreateTable("b")
 
-	counts := atOnce(6, func(i int) *apitest.Reply {
+	counts := concurrently(6, func(i int) *apitest.Reply {
 		from, to := "a", "b"
 		if i%2 == 1 {
 			from, to = to, from
@@ -188,7 +188,7 @@ func TestCrossedReferences(t *testing.T) {
 			))
 	})
 
-	subset(t, counts, 201, 409)
+	wantStatuses(t, counts, 201, 409)
 
 	if counts[201] == 0 {
 		t.Errorf("got %v", counts)

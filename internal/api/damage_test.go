@@ -45,8 +45,8 @@ func downloadDamage(t *testing.T, a *apitest.API, folder string) {
 	const last = "the last words"
 	large := strings.Repeat("0123456789", 50_000) + last
 	small, long := path("small", "hello"), path("long", large)
-	flip(t, folder, 5)
-	flip(t, folder, int64(len(large)))
+	flipBit(t, folder, 5)
+	flipBit(t, folder, int64(len(large)))
 
 	sound := path("sound", large)
 
@@ -95,8 +95,8 @@ func downloadDamage(t *testing.T, a *apitest.API, folder string) {
 	a.Get("/containers/" + c + "/files").Want(200)
 }
 
-// flip changes a bit of the stored blob with this size in bytes.
-func flip(t *testing.T, folder string, size int64) {
+// flipBit changes a bit of the stored blob with this size in bytes.
+func flipBit(t *testing.T, folder string, size int64) {
 	t.Helper()
 
 	names, err := filepath.Glob(filepath.Join(folder, "projects/*/files/*/*"))

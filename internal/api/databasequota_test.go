@@ -9,16 +9,16 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// fill sets the quota of a project's database to its current size, or back to the default.
-func fill(t *testing.T, administrator, a *apitest.API, full bool) {
+// setDatabaseQuota sets the quota of a project's database to its current size, or back to the default.
+func setDatabaseQuota(t *testing.T, administrator, a *apitest.API, full bool) {
 	t.Helper()
 
-	most := `{"max_database_bytes": 1}`
+	quota := `{"max_database_bytes": 1}`
 	if !full {
-		most = `{"max_database_bytes": 1000000000}`
+		quota = `{"max_database_bytes": 1000000000}`
 	}
 
-	administrator.Put("/projects/"+a.Project+"/quota", most).Want(200)
+	administrator.Put("/projects/"+a.Project+"/quota", quota).Want(200)
 }
 
 // TestDatabaseQuota checks that a full database refuses requests that make it larger, and allows
@@ -40,7 +40,7 @@ func TestDatabaseQuota(t *testing.T) {
 	field := a.Create("/forms/"+form+"/fields", `{"label": "Name", "type": "text"}`)
 	a.Put("/forms/"+form, `{"state": "open"}`).Want(200)
 
-	begun := a.Post("/forms/"+form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
+	partial := a.Post("/forms/"+form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
 
 	size, err := a.Get(path).Want(200).Content("maxDatabaseBytes", 1<<40).Get("databaseBytes").(json.Number).Int64()
 	if measured := query[int64](t, a, "select pg_database_size(current_database())"); err != nil || size > measured ||
@@ -69,8 +69,8 @@ func TestDatabaseQuota(t *testing.T) {
 	refused(a.Post("/forms/"+form+"/responses", `{"answers": {"`+field+`": "Ann"}}`), 413)
 
 	refused(
-		a.Put("/forms/"+form+"/responses/"+begun.Get("uuid").(string),
-			`{"token": "`+begun.Metadata("token").(string)+`"}`), 413,
+		a.Put("/forms/"+form+"/responses/"+partial.Get("uuid").(string),
+			`{"token": "`+partial.Metadata("token").(string)+`"}`), 413,
 	)
 
 	a.Post("/tables/orders/indexes", `{"columns": "note"}`).Want(422)
@@ -81,10 +81,10 @@ func TestDatabaseQuota(t *testing.T) {
 	a.Put("/tables/orders/columns/note", `{"name": "remark"}`).Want(200)
 	a.Delete("/tables/orders/columns/remark").Want(200)
 	a.Delete("/tables/small").Want(200)
-	a.Delete("/forms/" + form + "/responses/" + begun.Get("uuid").(string)).Want(200)
+	a.Delete("/forms/" + form + "/responses/" + partial.Get("uuid").(string)).Want(200)
 	upload(a, a.Create("/containers", `{"name": "reports"}`), "a.txt", "hello").Want(201)
 
-	fill(t, administrator, a, false)
+	setDatabaseQuota(t, administrator, a, false)
 	a.Post("/tables/orders/indexes", `{"columns": ["id"]}`).Want(201)
 	a.Post("/forms/"+form+"/responses", `{"answers": {"`+field+`": "Ann"}}`).Want(201)
 	administrator.Put(path, `{"max_files": 6}`).Want(200).Content("maxDatabaseBytes", 1000000000)
@@ -108,7 +108,7 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 		create function again() returns trigger language plpgsql as $$ begin set constraints public.later deferred; delete from public.orders where id = 7; return null; end $$;
 		create constraint trigger twice after delete on orders deferrable initially deferred for each row when (old.id = 8) execute function again()`).Want(200)
 
-	fill(t, administrator, a, true)
+	setDatabaseQuota(t, administrator, a, true)
 
 	for what, sql := range map[string]string{
 		"rows":                 "insert into orders select n, repeat('x', 100) from generate_series(2000, 3000) n",
@@ -161,7 +161,7 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 
 	a.Get("/projects/" + a.Project + "/quota").Want(200)
 	run("delete from orders where id > 100").Want(200)
-	fill(t, administrator, a, false)
+	setDatabaseQuota(t, administrator, a, false)
 	run("insert into orders select n from generate_series(1001, 2000) n").Want(200)
 }
 
@@ -212,8 +212,8 @@ func TestDatabaseQuotaOfServers(t *testing.T) {
 	other := a.Another()
 	other.Get("/tables/orders").Want(200)
 
-	limit := func(most any) {
-		a.Exec(`update platform.projects set max_database_bytes = $1::bigint where uuid = $2`, most, a.Project)
+	limit := func(quota any) {
+		a.Exec(`update platform.projects set max_database_bytes = $1::bigint where uuid = $2`, quota, a.Project)
 	}
 	limit(1)
 

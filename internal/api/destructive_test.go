@@ -13,8 +13,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// harmless maps the DELETE operations in a project without a preceding backup to the reason.
-var harmless = map[string]string{
+// unprotected maps the DELETE operations in a project without a preceding backup to the reason.
+var unprotected = map[string]string{
 	"deleteProject": "it can be restored for days, and purge, which takes the backups along, is refused",
 	"deleteBackup":  "a backup is no content of the project", "deleteBackupSchedule": "a setting",
 	"deleteRestore": "what it lets go of is a copy that was kept for safety, and in no backup of the project as it is",
@@ -26,7 +26,7 @@ var harmless = map[string]string{
 }
 
 // destructive returns requests that destroy data of a populated project.
-func destructive(t *testing.T, a *apitest.API, f things) []call {
+func destructive(t *testing.T, a *apitest.API, f fixture) []call {
 	t.Helper()
 
 	asOwner(t, a, "alter table public.orders add column amount numeric default 1.5, add column spare text")
@@ -43,15 +43,15 @@ func destructive(t *testing.T, a *apitest.API, f things) []call {
 	}
 }
 
-// first turns backups before destructive operations on or off.
-func first(t *testing.T, a *apitest.API, on string) {
+// setBackupFirst turns backups before destructive operations on or off.
+func setBackupFirst(t *testing.T, a *apitest.API, on string) {
 	t.Helper()
 
 	a.Put("/projects/"+a.Project, `{"backup_before_destructive": `+on+`}`).Want(200)
 }
 
-// madeBefore returns the number of the project's backups before an operation.
-func madeBefore(t *testing.T, a *apitest.API, operation string) int {
+// backupsBefore returns the number of the project's backups before an operation.
+func backupsBefore(t *testing.T, a *apitest.API, operation string) int {
 	t.Helper()
 
 	return apitest.Value[int](a, "select count(*) from platform.backups where project_uuid = $1 and made_before = $2",
@@ -84,13 +84,13 @@ func TestDestructiveIsDeclared(t *testing.T) {
 
 			inProject := !slices.Contains([]string{"admin", "organizations", "sessions", "tokens", "users"},
 				strings.Split(path, "/")[1])
-			if _, ok := harmless[o.OperationID]; method == "delete" && inProject && ok == o.Destructive {
+			if _, ok := unprotected[o.OperationID]; method == "delete" && inProject && ok == o.Destructive {
 				t.Errorf("%s: is it destructive or harmless? It has to be one of them", o.OperationID)
 			}
 		}
 	}
 
-	for _, c := range destructive(t, a, furnish(t, a)) {
+	for _, c := range destructive(t, a, populate(t, a)) {
 		tested = append(tested, c.id)
 	}
 
@@ -108,16 +108,16 @@ func TestBackupFirst(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
+	f := populate(t, a)
 	upload(a, f.container, "folder/b.txt", "hello").Want(201)
 
 	calls := destructive(t, a, f)
 	asOwner(t, a, "insert into public.orders (id, note) values (1, 'kept')")
 	a.Get("/projects/"+a.Project).Want(200).Content("backupBeforeDestructive", false)
-	first(t, a, "true")
+	setBackupFirst(t, a, "true")
 	a.Get("/projects/"+a.Project).Want(200).Content("backupBeforeDestructive", true)
 
-	before := state(t, a) + query[string](t, a, "select string_agg(o::text, ' ') from public.orders o")
+	before := databaseState(t, a) + query[string](t, a, "select string_agg(o::text, ' ') from public.orders o")
 	backups := filepath.Join(a.Config.StorageDir(), "projects", a.Project, "backups")
 	moved := backups + " that were there"
 	if err := os.Rename(backups, moved); err != nil {
@@ -134,7 +134,7 @@ func TestBackupFirst(t *testing.T) {
 		}
 	}
 
-	if after := state(t, a) +
+	if after := databaseState(t, a) +
 		query[string](t, a, "select string_agg(o::text, ' ') from public.orders o"); after != before {
 		t.Errorf("before: %s\nafter: %s", before, after)
 	}
@@ -147,7 +147,7 @@ func TestBackupFirst(t *testing.T) {
 	}
 
 	// Requests without effect, refused requests and requests for other projects create no backup.
-	made := apitest.Value[int](a, "select count(*) from platform.backups")
+	created := apitest.Value[int](a, "select count(*) from platform.backups")
 	a.Post("/sql", `{"query": "select 1"}`).Want(200)
 	a.Put("/tables/orders/columns/amount", `{"comment": "rounded"}`).Want(200)
 	a.Put("/tables/orders/columns/amount", `{"type": 1}`).Want(422)
@@ -161,15 +161,15 @@ func TestBackupFirst(t *testing.T) {
 	other.CreateTable("theirs")
 	other.Delete("/tables/theirs").Want(200)
 
-	if n := apitest.Value[int](a, "select count(*) from platform.backups"); n != made {
-		t.Errorf("%d backups were made for nothing", n-made)
+	if n := apitest.Value[int](a, "select count(*) from platform.backups"); n != created {
+		t.Errorf("%d backups were made for nothing", n-created)
 	}
 
 	for _, c := range calls {
-		n := madeBefore(t, a, c.id)
+		n := backupsBefore(t, a, c.id)
 		c.send(a).Want(200)
 
-		if madeBefore(t, a, c.id) != n+1 {
+		if backupsBefore(t, a, c.id) != n+1 {
 			t.Errorf("%s: no backup was made before it", c.id)
 		}
 	}
@@ -189,7 +189,7 @@ func TestBackupFirst(t *testing.T) {
 	a.Delete("/projects/" + a.Project).Want(200)
 	a.Delete("/projects/" + a.Project + "?purge=true").Want(409).Code("backup_first")
 	a.Post("/projects/"+a.Project+"/restore", "").Want(200)
-	first(t, a, "false")
+	setBackupFirst(t, a, "false")
 	a.Delete("/tables/orders").Want(200)
 	a.Delete("/projects/" + a.Project + "?purge=true").Want(200)
 }
@@ -204,8 +204,8 @@ func TestBackupFirstIsShared(t *testing.T) {
 		a.CreateTable(table)
 	}
 
-	first(t, a, "true")
-	holder := holdTables(t, a) // blocks pg_dump
+	setBackupFirst(t, a, "true")
+	holder := lockTables(t, a) // blocks pg_dump
 	early := a.Create("/backups", `{}`)
 	until(t, "a backup is under way", func() bool {
 		return a.Get("/backups/"+early).Want(200).Get("status") == "running"
@@ -214,13 +214,13 @@ func TestBackupFirstIsShared(t *testing.T) {
 	a.Send("DELETE", "/tables/one", "", "Prefer: wait=0").Want(409).Code("backup_under_way")
 	a.Get("/tables/one").Want(200)
 	release(t, holder)
-	backedUp(t, a, early)
+	waitForBackup(t, a, early)
 
-	if n := madeBefore(t, a, "deleteTable"); n != 0 {
+	if n := backupsBefore(t, a, "deleteTable"); n != 0 {
 		t.Fatalf("%d backups were made meanwhile", n)
 	}
 
-	holder = holdTables(t, a)
+	holder = lockTables(t, a)
 
 	for range 2 { // the second request waits for the same backup
 		for _, table := range []string{"one", "two"} {
@@ -230,36 +230,36 @@ func TestBackupFirstIsShared(t *testing.T) {
 
 	id := apitest.Value[string](a, "select uuid::text from platform.backups where made_before = 'deleteTable'")
 	release(t, holder)
-	backedUp(t, a, id).Content("status", "completed")
+	waitForBackup(t, a, id).Content("status", "completed")
 	a.Send("DELETE", "/tables/one", "", "Prefer: wait=0").Want(200)
 
-	if n := madeBefore(t, a, "deleteTable"); n > 2 {
+	if n := backupsBefore(t, a, "deleteTable"); n > 2 {
 		t.Errorf("%d backups were made for two requests that came twice", n)
 	}
 
 	a.CreateTable("one") // a backup covers only the operations that waited for it
-	wantCounts(t, atOnce(4, func(i int) *apitest.Reply {
+	wantCounts(t, concurrently(4, func(i int) *apitest.Reply {
 		return a.Send("DELETE", "/tables/"+[]string{"one", "two", "three", "four"}[i], "", "Prefer: wait=25")
 	}), map[int]int{200: 4})
 
-	if n := madeBefore(t, a, "deleteTable"); n > 5 {
+	if n := backupsBefore(t, a, "deleteTable"); n > 5 {
 		t.Errorf("%d backups were made for six requests", n)
 	}
 	if got := query[int](t, a, "select count(*) from pg_tables where schemaname = 'public'"); got != 1 {
 		t.Errorf("%d tables are left, want one", got)
 	}
 
-	wantCounts(t, atOnce(4, func(i int) *apitest.Reply {
+	wantCounts(t, concurrently(4, func(i int) *apitest.Reply {
 		return a.Post("/sql", `{"query": "create table t`+[]string{"1", "2", "3", "4"}[i]+` ()", "read_only": false}`)
 	}), map[int]int{200: 4})
 
-	if n := madeBefore(t, a, "runSQL"); n > 2 {
+	if n := backupsBefore(t, a, "runSQL"); n > 2 {
 		t.Errorf("%d backups were made for four requests at once", n)
 	}
 }
 
-// holdTables blocks pg_dump on the project's tables until the transaction ends.
-func holdTables(t *testing.T, a *apitest.API) pgx.Tx {
+// lockTables blocks pg_dump on the project's tables until the transaction ends.
+func lockTables(t *testing.T, a *apitest.API) pgx.Tx {
 	t.Helper()
 
 	tx, err := a.ProjectDatabase().Begin(t.Context())

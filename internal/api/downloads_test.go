@@ -156,44 +156,44 @@ func TestReadFile(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	made := a.Post("/containers", `{"name": "reports", "is_public": true}`).Want(201)
-	c := made.Get("uuid").(string)
+	created := a.Post("/containers", `{"name": "reports", "is_public": true}`).Want(201)
+	c := created.Get("uuid").(string)
 	upload(a, c, "a/b.txt", "hello").Want(201)
 
-	path := strings.TrimPrefix(made.Get("url").(string), a.URL) + "/a/b.txt"
-	nobody, stranger := a.Nobody().In(""), a.Stranger()
-	for _, who := range []*apitest.API{nobody, stranger, a, a.Member(5)} {
-		if r := who.Get(path).Want(200); string(r.Body) != "hello" {
+	path := strings.TrimPrefix(created.Get("url").(string), a.URL) + "/a/b.txt"
+	anonymous, outsider := a.Nobody().In(""), a.Stranger()
+	for _, caller := range []*apitest.API{anonymous, outsider, a, a.Member(5)} {
+		if r := caller.Get(path).Want(200); string(r.Body) != "hello" {
 			t.Errorf("got %q", r.Body)
 		}
 	}
 
-	nobody.Get(path + "c").Want(404).Code("not_found")
-	nobody.Send("GET", path, "", "Range: bytes=1-2").Want(206)
-	nobody.Send("GET", path, "", "Range: bytes=9-").Want(416)
+	anonymous.Get(path + "c").Want(404).Code("not_found")
+	anonymous.Send("GET", path, "", "Range: bytes=1-2").Want(206)
+	anonymous.Send("GET", path, "", "Range: bytes=9-").Want(416)
 
-	tag := nobody.Get(path).Header.Get("ETag")
-	nobody.Send("GET", path, "", "If-None-Match: "+tag).Want(304)
+	tag := anonymous.Get(path).Header.Get("ETag")
+	anonymous.Send("GET", path, "", "If-None-Match: "+tag).Want(304)
 	// Invalid credentials are refused, even on a public file.
-	nobody.Send("GET", path, "", "Authorization: Bearer garbage").Want(401)
+	anonymous.Send("GET", path, "", "Authorization: Bearer garbage").Want(401)
 
 	a.Put("/containers/"+c, `{"is_public": false}`).Want(200)
-	private := nobody.Get(path).Want(404)
-	nobody.Send("GET", path, "", "If-None-Match: "+tag).Want(404)
-	stranger.Get(path).Want(404)
+	private := anonymous.Get(path).Want(404)
+	anonymous.Send("GET", path, "", "If-None-Match: "+tag).Want(404)
+	outsider.Get(path).Want(404)
 	a.Get(path).Want(200)
 	a.Member(5).Get(path).Want(200)
 
 	// The responses do not reveal whether containers and files exist.
-	same(t, private, nobody.Get(strings.ReplaceAll(path, c, apitest.Missing)))
-	same(t, private, nobody.Get(path+"c"))
-	same(t, private, nobody.Get(strings.ReplaceAll(path, a.Project, apitest.Missing)))
+	wantEqual(t, private, anonymous.Get(strings.ReplaceAll(path, c, apitest.Missing)))
+	wantEqual(t, private, anonymous.Get(path+"c"))
+	wantEqual(t, private, anonymous.Get(strings.ReplaceAll(path, a.Project, apitest.Missing)))
 	a.Get(strings.ReplaceAll(path, c, apitest.Missing)).Want(404)
-	nobody.Get("/files/garbage/" + c + "/a").Want(400).Field("projectUUID")
-	nobody.Get("/files/" + a.Project + "/garbage/a").Want(400).Field("containerUUID")
+	anonymous.Get("/files/garbage/" + c + "/a").Want(400).Field("projectUUID")
+	anonymous.Get("/files/" + a.Project + "/garbage/a").Want(400).Field("containerUUID")
 
 	a.Put("/containers/"+c, `{"is_public": true}`).Want(200)
-	nobody.Get(path).Want(200)
+	anonymous.Get(path).Want(200)
 }
 
 // TestReadFilePaths checks that a path is taken as a literal file name.

@@ -20,9 +20,9 @@ func TestExtensions(t *testing.T) {
 		Content("0.schema", nil)
 
 	developer := a.Member(4).In(a.Project)
-	made := developer.Post("/extensions", `{"name": "citext"}`).Want(201).Content("schema", "extensions")
-	if made.Get("installedVersion") != made.Get("version") || made.Get("description") == "" {
-		t.Errorf("made %s", made.Body)
+	created := developer.Post("/extensions", `{"name": "citext"}`).Want(201).Content("schema", "extensions")
+	if created.Get("installedVersion") != created.Get("version") || created.Get("description") == "" {
+		t.Errorf("made %s", created.Body)
 	}
 
 	for _, name := range []string{"postgis", "pg_trgm", "uuid-ossp", "earthdistance", "hstore"} {
@@ -140,7 +140,7 @@ func TestRestoreLeavesExtensionsOpen(t *testing.T) {
 	a.Unproven()
 	a.Post("/extensions", `{"name": "citext"}`).Want(201)
 	a.CreateTable("names", "name citext")
-	restoreInPlace(t, a, madeBackup(t, a))
+	restoreInPlace(t, a, createBackup(t, a))
 	a.Post("/sql", sqlBody(`create table extensions.t ()`, writing)).Want(422)
 	a.Post("/extensions", `{"name": "hstore"}`).Want(201)
 	a.Delete("/extensions/hstore").Want(200)

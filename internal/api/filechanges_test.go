@@ -8,7 +8,7 @@ import (
 )
 
 // fileCalls returns the operations on containers and files with an effect on other calls.
-func (f things) fileCalls() []call {
+func (f fixture) fileCalls() []call {
 	container, file := "/containers/"+f.container, "/containers/"+f.container+"/files/"+f.file
 	return []call{
 		{"listContainers", "GET", "/containers", "", 5},
@@ -67,7 +67,7 @@ func TestIfMatchAtOnce(t *testing.T) {
 	a := apitest.New(t)
 	path := "/containers/" + a.Create("/containers", `{"name": "reports"}`)
 	tag := a.Get(path).Want(200).Header.Get("ETag")
-	counts := atOnce(10, func(i int) *apitest.Reply {
+	counts := concurrently(10, func(i int) *apitest.Reply {
 		return a.Send("PUT", path, fmt.Sprintf(`{"description": "of %d"}`, i), "If-Match: "+tag)
 	})
 
@@ -107,7 +107,7 @@ func TestUpdateFile(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
+	f := populate(t, a)
 	path := "/containers/" + f.container + "/files/" + f.file
 	upload(a, f.container, "taken.txt", "other").Want(201)
 
@@ -142,14 +142,14 @@ func TestUpdateFile(t *testing.T) {
 	}
 }
 
-// gone waits until n blobs are left.
-func gone(t *testing.T, a *apitest.API, n int) {
+// waitForBlobs waits until n blobs are left.
+func waitForBlobs(t *testing.T, a *apitest.API, n int) {
 	t.Helper()
 
 	until(t, "the bytes are gone", func() bool { return len(blobs(t, a)) == n })
 
-	if left := query[int](t, a, "select count(*) from storage.discarded") +
-		query[int](t, a, "select count(*) from storage.containers where deleting"); left > 0 {
+	if remaining := query[int](t, a, "select count(*) from storage.discarded") +
+		query[int](t, a, "select count(*) from storage.containers where deleting"); remaining > 0 {
 		until(t, "nothing is left to do", func() bool {
 			return query[int](t, a,
 				"select (select count(*) from storage.discarded) + (select count(*) from storage.containers where deleting)") == 0
@@ -168,7 +168,7 @@ func TestDeleteFile(t *testing.T) {
 	a.Delete(path).Want(200).Content("fullFileName", "a.txt")
 	a.Delete(path).Want(404)
 	a.Get(path).Want(404)
-	gone(t, a, 0)
+	waitForBlobs(t, a, 0)
 	upload(a, container, "a.txt", "again").Want(201)
 }
 
@@ -178,7 +178,9 @@ func TestDeleteFileAtOnce(t *testing.T) {
 	a := apitest.New(t)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(a, container, "a.txt", "hello").Want(201).Get("uuid").(string)
-	counts := atOnce(10, func(int) *apitest.Reply { return a.Delete("/containers/" + container + "/files/" + file) })
+	counts := concurrently(10, func(int) *apitest.Reply {
+		return a.Delete("/containers/" + container + "/files/" + file)
+	})
 	wantCounts(t, counts, map[int]int{200: 1, 404: 9})
 }
 
@@ -200,7 +202,7 @@ func TestDeleteFolder(t *testing.T) {
 	a.Delete("/containers/" + container + "/folders/%2e%2e").Want(400)
 	a.Delete("/containers/" + apitest.Missing + "/folders/a").Want(404)
 	a.Get("/containers/"+container).Want(200).Content("totalFiles", 3)
-	gone(t, a, 4)
+	waitForBlobs(t, a, 4)
 }
 
 func TestDeleteContainer(t *testing.T) {
@@ -225,7 +227,7 @@ func TestDeleteContainer(t *testing.T) {
 	a.Get(address(a, full, "0.txt")).Want(404)
 	upload(a, full, "late.txt", "late").Want(404)
 	a.Create("/containers", `{"name": "full"}`) // the name is free
-	gone(t, a, 0)
+	waitForBlobs(t, a, 0)
 }
 
 // TestDeleteContainerWhileFilling checks that a concurrent upload completes before the deletion or
@@ -235,7 +237,7 @@ func TestDeleteContainerWhileFilling(t *testing.T) {
 
 	a := apitest.New(t)
 	container := a.Create("/containers", `{"name": "full"}`)
-	counts := atOnce(12, func(i int) *apitest.Reply {
+	counts := concurrently(12, func(i int) *apitest.Reply {
 		if i == 6 {
 			return a.Delete("/containers/" + container + "?force=true")
 		}
@@ -245,5 +247,5 @@ func TestDeleteContainerWhileFilling(t *testing.T) {
 		t.Errorf("got %v", counts)
 	}
 
-	gone(t, a, 0)
+	waitForBlobs(t, a, 0)
 }

@@ -19,36 +19,36 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// things is a project with one entity of every kind.
-type things struct {
+// fixture is a project with one entity of every kind.
+type fixture struct {
 	*apitest.API
 	t                                                                  *testing.T
 	tableUUID, form, field, response, container, file, backup, restore string
-	begun, token                                                       string // of a partial response
+	partial, token                                                     string // of a partial response
 }
 
-func furnish(t *testing.T, a *apitest.API) things {
+func populate(t *testing.T, a *apitest.API) fixture {
 	t.Helper()
 
-	f := things{API: a, t: t}
+	f := fixture{API: a, t: t}
 	f.tableUUID = a.CreateTable("orders", "note text").Metadata("uuid").(string)
 	a.Post("/functions/public",
 		`{"name": "one", "language": "sql", "definition": "select 1", "return_type": "integer"}`).Want(201)
 
-	structure(t, a)
+	addStructure(t, a)
 	a.Post("/functions/public", stamp).Want(201)
-	a.Post("/tables/orders/triggers", trigger("stamp")).Want(201)
+	a.Post("/tables/orders/triggers", triggerBody("stamp")).Want(201)
 	f.form = a.Create("/forms", `{"name": "Survey"}`)
 	f.field = a.Create("/forms/"+f.form+"/fields", `{"label": "Name", "type": "text"}`)
 
 	a.Put("/forms/"+f.form, `{"state": "open"}`).Want(200)
 	f.response = a.Create("/forms/"+f.form+"/responses", `{"answers": {"`+f.field+`": "Ann"}}`)
-	begun := a.Post("/forms/"+f.form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
-	f.begun, f.token = begun.Get("uuid").(string), begun.Metadata("token").(string)
+	partial := a.Post("/forms/"+f.form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
+	f.partial, f.token = partial.Get("uuid").(string), partial.Metadata("token").(string)
 	f.container = a.Create("/containers", `{"name": "reports"}`)
 	f.file = upload(a, f.container, "a.txt", "hello").Want(201).Get("uuid").(string)
 	f.backup = a.Create("/backups", `{}`)
-	backedUp(t, a, f.backup).Content("status", "completed")
+	waitForBackup(t, a, f.backup).Content("status", "completed")
 	f.restore = oldRestore(t, a, f.backup)
 
 	return f
@@ -57,11 +57,11 @@ func furnish(t *testing.T, a *apitest.API) things {
 // call is a request that succeeds in a populated project.
 type call struct {
 	id, method, path, body string
-	least                  int // required role
+	minRole                int // required role
 }
 
 // calls returns all operations in the project of X-Project.
-func (f things) calls() []call {
+func (f fixture) calls() []call {
 	return append([]call{
 		{"createTable", "POST", "/tables", `{"name": "more", "columns": [{"name": "id", "type": "integer"}]}`, 4},
 		{"listTables", "GET", "/tables", "", 5},
@@ -74,7 +74,7 @@ func (f things) calls() []call {
 		{"listFunctions", "GET", "/functions", "", 5},
 		{"getFunction", "GET", "/functions/public/one", "", 5},
 		{"listLanguages", "GET", "/languages", "", 5},
-		{"createTrigger", "POST", "/tables/orders/triggers", trigger("more"), 4},
+		{"createTrigger", "POST", "/tables/orders/triggers", triggerBody("more"), 4},
 		{"listTriggers", "GET", "/tables/orders/triggers", "", 5},
 		{"updateTrigger", "PUT", "/tables/orders/triggers/stamp", `{"enabled": true}`, 4},
 		{"deleteTrigger", "DELETE", "/tables/orders/triggers/stamp", "", 4},
@@ -100,7 +100,7 @@ func (f things) calls() []call {
 
 // backupCalls returns the operations on backups that have no other effect on the project, or end
 // its running work.
-func (f things) backupCalls() []call {
+func (f fixture) backupCalls() []call {
 	return []call{
 		{"listBackups", "GET", "/backups", "", 5},
 		{"getRestore", "GET", "/restores/" + f.restore, "", 5},
@@ -117,7 +117,7 @@ func (f things) backupCalls() []call {
 }
 
 // formCalls returns the operations on forms.
-func (f things) formCalls() []call {
+func (f fixture) formCalls() []call {
 	return []call{
 		{"orderFields", "PUT", "/forms/" + f.form + "/fields/order", `{"fields": ["` + f.field + `"]}`, 4},
 		{"createField", "POST", "/forms/" + f.form + "/fields", `{"label": "More", "type": "text"}`, 4},
@@ -140,10 +140,10 @@ func (f things) formCalls() []call {
 }
 
 // visitorCalls returns the changes that a visitor of a form can make.
-func (f things) visitorCalls() []call {
+func (f fixture) visitorCalls() []call {
 	return []call{
 		{"createResponse", "POST", "/forms/" + f.form + "/responses", `{"answers": {}}`, 5},
-		{"updateResponse", "PUT", "/forms/" + f.form + "/responses/" + f.begun,
+		{"updateResponse", "PUT", "/forms/" + f.form + "/responses/" + f.partial,
 			`{"token": "` + f.token + `", "partial": true}`, 5},
 	}
 }
@@ -159,8 +159,8 @@ func (c call) send(a *apitest.API, headers ...string) *apitest.Reply {
 	return a.Send(c.method, c.path, c.body, headers...)
 }
 
-// state returns the whole content of the project's database as text.
-func state(t *testing.T, a *apitest.API) string {
+// databaseState returns the whole content of the project's database as text.
+func databaseState(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
 	return query[string](t, a, `
@@ -217,23 +217,23 @@ func asOwner(t *testing.T, a *apitest.API, sql string) {
 	execute(t, a, "set role "+pgx.Identifier{a.Database() + "_owner"}.Sanitize()+"; "+sql)
 }
 
-// same fails the test unless two responses are equal except for request IDs.
-func same(t *testing.T, got, want *apitest.Reply) {
+// wantEqual fails the test unless two responses are equal except for request IDs.
+func wantEqual(t *testing.T, got, want *apitest.Reply) {
 	t.Helper()
 
-	if diff := cmp.Diff(anonymous(want), anonymous(got)); diff != "" {
+	if diff := cmp.Diff(withoutRequestID(want), withoutRequestID(got)); diff != "" {
 		t.Errorf("the replies differ (-want +got):\n%s", diff)
 	}
 }
 
 var requestID = regexp.MustCompile(`"requestId":"[^"]*"`)
 
-func anonymous(r *apitest.Reply) string {
+func withoutRequestID(r *apitest.Reply) string {
 	return fmt.Sprint(r.Status, " ", string(requestID.ReplaceAll(r.Body, nil)))
 }
 
-// atOnce sends n requests concurrently and returns the number of responses by status.
-func atOnce(n int, send func(i int) *apitest.Reply) map[int]int {
+// concurrently sends n requests concurrently and returns the number of responses by status.
+func concurrently(n int, send func(i int) *apitest.Reply) map[int]int {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	counts := map[int]int{}
@@ -242,7 +242,7 @@ func atOnce(n int, send func(i int) *apitest.Reply) map[int]int {
 		wg.Go(func() {
 			<-start
 			r := send(i)
-			for hashersBusy(r) {
+			for hashQueueFull(r) {
 				r = send(i)
 			}
 
@@ -259,9 +259,9 @@ func atOnce(n int, send func(i int) *apitest.Reply) map[int]int {
 	return counts
 }
 
-// hashersBusy reports whether a password hash waited too long in the queue, as happens on a busy
+// hashQueueFull reports whether a password hash waited too long in the queue, as happens on a busy
 // machine. The client should retry.
-func hashersBusy(r *apitest.Reply) bool {
+func hashQueueFull(r *apitest.Reply) bool {
 	return r.Status == 429 && strings.Contains(string(r.Body), "Too many passwords are being checked")
 }
 
@@ -324,8 +324,8 @@ func quoted(text string) string {
 	return string(b)
 }
 
-// subset fails the test if a response has a status that is not allowed.
-func subset(t *testing.T, got map[int]int, allowed ...int) {
+// wantStatuses fails the test if a response has a status that is not allowed.
+func wantStatuses(t *testing.T, got map[int]int, allowed ...int) {
 	t.Helper()
 
 	for status, n := range got {

@@ -7,8 +7,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// form creates a form with a field.
-func form(a *apitest.API, field string) (id, path string) {
+// createForm creates a form with a field.
+func createForm(a *apitest.API, field string) (id, path string) {
 	id = a.Create("/forms", `{"name": "Survey"}`)
 	return id, "/forms/" + id + "/fields/" + a.Create("/forms/"+id+"/fields", field)
 }
@@ -17,7 +17,7 @@ func TestUpdateField(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	id, path := form(a,
+	id, path := createForm(a,
 		`{"label": "Name", "type": "text", "description": "Yours", "is_required": true, "default_value": "Ann",
 		"pattern": "[A-Z].*", "min_length": 1, "max_length": 9}`)
 
@@ -154,8 +154,8 @@ func TestUpdateFieldRefuses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	id, path := form(a, `{"label": "Name", "type": "text"}`)
-	before := state(t, a)
+	id, path := createForm(a, `{"label": "Name", "type": "text"}`)
+	before := databaseState(t, a)
 
 	for body, fields := range fieldFaults {
 		r := a.Put(path, body)
@@ -188,7 +188,7 @@ func TestUpdateFieldRefuses(t *testing.T) {
 
 	a.Nobody().Put(path, `{`).Want(401)
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 
@@ -201,7 +201,7 @@ func TestFieldText(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	_, path := form(a, `{"label": "Name", "type": "text"}`)
+	_, path := createForm(a, `{"label": "Name", "type": "text"}`)
 	for _, text := range []string{
 		"'; drop table forms.fields; --", `"quoted"`, `\`, "😀 𝒳", "a\u200bb", "\u202eabc", "\ufeffabc", "{{7*7}}",
 		"<img src=x onerror=alert(1)>", "%s %d %n", "null",
@@ -216,15 +216,15 @@ func TestUpdateFieldAtOnce(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	_, path := form(a, `{"label": "Age", "type": "number", "min_value": 0, "max_value": 10}`)
-	counts := atOnce(10, func(i int) *apitest.Reply {
+	_, path := createForm(a, `{"label": "Age", "type": "number", "min_value": 0, "max_value": 10}`)
+	counts := concurrently(10, func(i int) *apitest.Reply {
 		if i%2 == 0 {
 			return a.Put(path, `{"label": "Age", "type": "number", "min_value": 8}`)
 		}
 		return a.Put(path, `{"label": "Age", "type": "number", "max_value": 5}`)
 	})
 
-	subset(t, counts, 200, 422)
+	wantStatuses(t, counts, 200, 422)
 
 	if counts[200] != 5 {
 		t.Errorf("got answers %v: whoever came first, the other limit contradicts it", counts)
@@ -239,7 +239,7 @@ func TestCreateForm(t *testing.T) {
 		Content("name", "Survey").
 		Content("description", "Yearly").Content("createdBy", a.User).Content("updatedBy", a.User)
 	a.Post("/forms", `{"name": "Survey"}`).Want(201).Content("description", nil)
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for body, field := range map[string]string{
 		`{}`: "name", `{"name": ""}`: "name", `{"name": " "}`: "name",
@@ -253,7 +253,7 @@ func TestCreateForm(t *testing.T) {
 
 	a.Post("/forms", `nope`).Want(400)
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }
@@ -276,7 +276,7 @@ func TestCreateField(t *testing.T) {
 		t.Errorf("got %s", r.Body)
 	}
 
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for body, fields := range fieldFaults {
 		r := a.Post(path, body)
@@ -305,7 +305,7 @@ func TestCreateField(t *testing.T) {
 	a.Stranger().Post(path, `{"label": "a", "type": "text"}`).Want(404)
 	a.Nobody().Post(path, `{`).Want(401)
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }

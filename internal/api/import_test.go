@@ -212,7 +212,7 @@ func TestImportRefuses(t *testing.T) {
 
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for _, path := range []string{"/tables/import?name=new", "/tables/orders/import"} {
 		and := "&"
@@ -255,7 +255,7 @@ func TestImportRefuses(t *testing.T) {
 			t.Errorf("%s: got %d, want 413", path, res.StatusCode)
 		}
 
-		short := a.Request("POST", path, io.MultiReader(strings.NewReader("id\n1\n"), &broken{}),
+		short := a.Request("POST", path, io.MultiReader(strings.NewReader("id\n1\n"), &brokenReader{}),
 			"Content-Type: text/csv")
 		if res, err := http.DefaultTransport.RoundTrip(short); err == nil {
 			res.Body.Close()
@@ -271,7 +271,7 @@ func TestImportRefuses(t *testing.T) {
 	asCSV(a, "/tables/import?name=x&schema=nothing", "id\n1\n").Want(422).Field("schema")
 	asCSV(a, "/tables/missing/import", "id\n1\n").Want(404)
 
-	if after := state(t, a); after != before || len(blobs(t, a)) > 0 {
+	if after := databaseState(t, a); after != before || len(blobs(t, a)) > 0 {
 		t.Errorf("a refused request changed\n%s\ninto\n%s %v", before, after, blobs(t, a))
 	}
 
@@ -289,14 +289,14 @@ func TestImportRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	counts := atOnce(5, func(int) *apitest.Reply { return asCSV(a, "/tables/import?name=same", "id\n1\n") })
+	counts := concurrently(5, func(int) *apitest.Reply { return asCSV(a, "/tables/import?name=same", "id\n1\n") })
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 }
 
-// broken is a body that fails in the middle.
-type broken struct{}
+// brokenReader is a body that fails in the middle.
+type brokenReader struct{}
 
-func (*broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+func (*brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // TestImportMany imports several batches, with invalid rows among them, and exports every valid row
 // again.

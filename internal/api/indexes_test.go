@@ -67,9 +67,9 @@ func TestCreateIndex(t *testing.T) {
 	}
 
 	a.Delete(path + "/x%22;%20drop").Want(200)
-	counts := atOnce(10, func(int) *apitest.Reply { return a.Delete(path + "/by_data") })
+	counts := concurrently(10, func(int) *apitest.Reply { return a.Delete(path + "/by_data") })
 	wantCounts(t, counts, map[int]int{200: 1, 404: 9})
-	counts = atOnce(5, func(int) *apitest.Reply { return a.Post(path, `{"name": "one", "columns": ["id"]}`) })
+	counts = concurrently(5, func(int) *apitest.Reply { return a.Post(path, `{"name": "one", "columns": ["id"]}`) })
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 }
 
@@ -247,7 +247,7 @@ func TestCreateIndexLater(t *testing.T) {
 	a.Post(path, `{"columns": ["note"], "method": "gin"}`).Want(422).Field("method")
 	a.Post(path, `{"columns": ["note"], "name": "orders_pkey"}`).Want(409).Field("name")
 
-	counts := atOnce(5, func(int) *apitest.Reply { return a.Post(path, `{"columns": ["kind"], "name": "one"}`) })
+	counts := concurrently(5, func(int) *apitest.Reply { return a.Post(path, `{"columns": ["kind"], "name": "one"}`) })
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 	until(t, "the index is ready", is("one", "ready"))
 }

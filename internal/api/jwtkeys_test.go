@@ -63,7 +63,7 @@ func TestJWTKeys(t *testing.T) {
 
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/jwt-keys"
-	made := a.Post(path, jwkOf(t, newECKey(t, elliptic.P256()).Public(), `"kid":"first"`, `"key_ops":["verify"]`)).
+	created := a.Post(path, jwkOf(t, newECKey(t, elliptic.P256()).Public(), `"kid":"first"`, `"key_ops":["verify"]`)).
 		Want(201).
 		Content("kid", "first").Content("algorithm", "ES256").Content("projectUuid", a.Project).
 		Content("createdBy", a.User).
@@ -98,13 +98,13 @@ func TestJWTKeys(t *testing.T) {
 
 	other := a.CreateProject("other")
 	a.Post("/projects/"+other+"/jwt-keys", jwkOf(t, public, `"kid":"first"`)).Want(201) // kid is unique per project
-	a.Delete("/projects/" + other + "/jwt-keys/" + made.Get("uuid").(string)).Want(404)
-	a.Delete(path+"/"+made.Get("uuid").(string)).Want(200).Content("kid", "first")
-	a.Delete(path + "/" + made.Get("uuid").(string)).Want(404)
+	a.Delete("/projects/" + other + "/jwt-keys/" + created.Get("uuid").(string)).Want(404)
+	a.Delete(path+"/"+created.Get("uuid").(string)).Want(200).Content("kid", "first")
+	a.Delete(path + "/" + created.Get("uuid").(string)).Want(404)
 	a.Delete(path + "/x").Want(400).Field("jwtKeyUUID")
 	a.Get(path + "?sort=jwk").Want(400).Field("sort")
 
-	got := atOnce(10, func(n int) *apitest.Reply {
+	got := concurrently(10, func(n int) *apitest.Reply {
 		return a.Post(path, jwkOf(t, public, fmt.Sprintf(`"kid":"key %d"`, n)))
 	})
 	if got[201] != 9 || got[422] != 1 {

@@ -15,15 +15,15 @@ func TestKeys(t *testing.T) {
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/keys"
 
-	made := a.Post(path, `{"name": " browser ", "kind": "publishable"}`).Want(201).
+	created := a.Post(path, `{"name": " browser ", "kind": "publishable"}`).Want(201).
 		Content("name", "browser").Content("kind", "publishable").Content("projectUuid", a.Project).
 		Content("createdBy", a.User)
-	key := made.Metadata("key").(string)
-	if !token.IsAPIKey(key) || !strings.HasPrefix(key, made.Get("hint").(string)) ||
+	key := created.Metadata("key").(string)
+	if !token.IsAPIKey(key) || !strings.HasPrefix(key, created.Get("hint").(string)) ||
 		!strings.HasPrefix(key, token.PublishablePrefix) {
-		t.Errorf("got key %q with hint %q", key, made.Get("hint"))
+		t.Errorf("got key %q with hint %q", key, created.Get("hint"))
 	}
-	if made.Header.Get("Cache-Control") != "no-store" {
+	if created.Header.Get("Cache-Control") != "no-store" {
 		t.Error("the answer with the key may be stored")
 	}
 
@@ -38,8 +38,8 @@ func TestKeys(t *testing.T) {
 		t.Errorf("got list %s, or the key is in the log", list.Body)
 	}
 
-	a.Delete(path+"/"+made.Get("uuid").(string)).Want(200).Content("name", "browser")
-	a.Delete(path + "/" + made.Get("uuid").(string)).Want(404)
+	a.Delete(path+"/"+created.Get("uuid").(string)).Want(200).Content("name", "browser")
+	a.Delete(path + "/" + created.Get("uuid").(string)).Want(404)
 
 	if total := a.Get(path).Want(200).Metadata("total"); fmt.Sprint(total) != "1" {
 		t.Errorf("got %v keys after one was revoked, want 1", total)
@@ -88,13 +88,13 @@ func TestKeyRaces(t *testing.T) {
 
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/keys"
-	got := atOnce(10, func(int) *apitest.Reply { return a.Post(path, `{"name": "one", "kind": "secret"}`) })
+	got := concurrently(10, func(int) *apitest.Reply { return a.Post(path, `{"name": "one", "kind": "secret"}`) })
 	if got[201] != 1 || got[409] != 9 {
 		t.Errorf("creating: got %v", got)
 	}
 
 	id := a.Get(path).Want(200).Get("0.uuid").(string)
-	got = atOnce(10, func(int) *apitest.Reply { return a.Delete(path + "/" + id) })
+	got = concurrently(10, func(int) *apitest.Reply { return a.Delete(path + "/" + id) })
 	if got[200] != 1 || got[404] != 9 {
 		t.Errorf("revoking: got %v", got)
 	}

@@ -15,7 +15,7 @@ func TestTooMuch(t *testing.T) {
 
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
-	before := state(t, a)
+	before := databaseState(t, a)
 	head := "Host: x\r\nAuthorization: Bearer " + a.Token + "\r\nX-Project: " + a.Project + "\r\n"
 	for what, request := range map[string]string{
 		"a megabyte of path": "GET /tables/" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\n" + head + "\r\n",
@@ -25,7 +25,7 @@ func TestTooMuch(t *testing.T) {
 		"100 000 parameters": "GET /tables?" + strings.Repeat("a=1&", 100_000) + " HTTP/1.1\r\n" + head + "\r\n",
 		"10 000 parameters":  "GET /tables?" + strings.Repeat("a=1&", 10_000) + " HTTP/1.1\r\n" + head + "\r\n",
 	} {
-		if got := raw(t, a, request); got != 400 && got != 414 && got != 431 {
+		if got := sendRaw(t, a, request); got != 400 && got != 414 && got != 431 {
 			t.Errorf("%s: got %d, want 400, 414 or 431", what, got)
 		}
 	}
@@ -43,7 +43,7 @@ func TestTooMuch(t *testing.T) {
 	a.Put("/containers/"+c, `{"description": [`+strings.Repeat("0,", 400_000)+"0]}").Want(422).Field("description")
 	a.Put("/containers/"+c, `{"description": "`+strings.Repeat("a", 1<<20-100)+`"}`).Want(422).Field("description")
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 

@@ -18,8 +18,8 @@ var trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
 func limited(c *config.Config) { c.RateLimit = true }
 
-// logIn returns the body of a log-in.
-func logIn(email, password string) string {
+// loginBody returns the body of a log-in.
+func loginBody(email, password string) string {
 	return `{"email": ` + quoted(email) + `, "password": ` + quoted(password) + `}`
 }
 
@@ -27,14 +27,14 @@ func TestLogin(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t).Nobody().In("")
-	created := a.Post("/users", person("ada", map[string]any{"bio": "first", "email": "Ada.Straße@example.com"})).
+	created := a.Post("/users", userBody("ada", map[string]any{"bio": "first", "email": "Ada.Straße@example.com"})).
 		Want(201)
 
 	for _, email := range []string{
 		"Ada.Straße@example.com", "ada.straße@EXAMPLE.com", "ADA.STRASSE@example.com", " ada.straße@example.com\n",
 		"ａda.straße@example.com",
 	} {
-		r := a.Post("/users/login", logIn(email, apitest.Password)).Want(200)
+		r := a.Post("/users/login", loginBody(email, apitest.Password)).Want(200)
 		if diff := cmp.Diff(created.Get(""), r.Get("")); diff != "" {
 			t.Errorf("logged in as %q (-want +got):\n%s", email, diff)
 		}
@@ -57,23 +57,24 @@ func TestLoginRefuses(t *testing.T) {
 
 	a := apitest.User(t)
 	before := accounts(t, a)
-	nobody := a.Nobody().In("")
-	wrong := nobody.Post("/users/login", logIn(a.Email, "not the password")).Want(401).Code("invalid_credentials")
+	anonymous := a.Nobody().In("")
+	wrong := anonymous.Post("/users/login", loginBody(a.Email, "not the password")).Want(401).
+		Code("invalid_credentials")
 	for name, body := range map[string]string{
-		"unknown":        logIn("nobody@example.com", apitest.Password),
-		"no address":     logIn("nobody", apitest.Password),
-		"empty address":  logIn("", apitest.Password),
-		"empty password": logIn(a.Email, ""),
-		"other case":     logIn(a.Email, strings.ToUpper(apitest.Password)),
-		"space behind":   logIn(a.Email, apitest.Password+" "),
-		"shorter":        logIn(a.Email, apitest.Password[1:]),
-		"long password":  logIn(a.Email, strings.Repeat("x", 16_000)),
-		"long address":   logIn(strings.Repeat("x", 16_000), apitest.Password),
-		"SQL":            logIn("' or 1=1 --", "' or 1=1 --"),
-		"pattern":        logIn("%", apitest.Password),
+		"unknown":        loginBody("nobody@example.com", apitest.Password),
+		"no address":     loginBody("nobody", apitest.Password),
+		"empty address":  loginBody("", apitest.Password),
+		"empty password": loginBody(a.Email, ""),
+		"other case":     loginBody(a.Email, strings.ToUpper(apitest.Password)),
+		"space behind":   loginBody(a.Email, apitest.Password+" "),
+		"shorter":        loginBody(a.Email, apitest.Password[1:]),
+		"long password":  loginBody(a.Email, strings.Repeat("x", 16_000)),
+		"long address":   loginBody(strings.Repeat("x", 16_000), apitest.Password),
+		"SQL":            loginBody("' or 1=1 --", "' or 1=1 --"),
+		"pattern":        loginBody("%", apitest.Password),
 	} {
-		r := nobody.Post("/users/login", body)
-		if got, want := anonymous(r), anonymous(wrong); got != want {
+		r := anonymous.Post("/users/login", body)
+		if got, want := withoutRequestID(r), withoutRequestID(wrong); got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 
@@ -92,11 +93,11 @@ func TestLoginRefuses(t *testing.T) {
 			`{"$ne": null}`, `["` + a.Email + `"]`, "1", "1e400", "true", "null", "{}", `"a\u0000b"`,
 		} {
 			other := map[string]string{"email": `"password": "x"`, "password": `"email": "x"`}[field]
-			nobody.Post("/users/login", `{"`+field+`": `+value+`, `+other+`}`).Want(400).Field(field)
+			anonymous.Post("/users/login", `{"`+field+`": `+value+`, `+other+`}`).Want(400).Field(field)
 		}
 	}
 
-	nobody.Post("/users/login", `{}`).Want(400).Field("email", "password")
+	anonymous.Post("/users/login", `{}`).Want(400).Field("email", "password")
 	unchanged(t, a, before)
 }
 
@@ -106,19 +107,20 @@ func TestSecretsStay(t *testing.T) {
 
 	const canary, wrong = "canary in the mine", "wrong canary bird"
 	a := apitest.User(t)
-	nobody := a.Nobody().In("")
-	r := nobody.Post("/users", person("canary", map[string]any{"password": canary})).Want(201)
+	anonymous := a.Nobody().In("")
+	r := anonymous.Post("/users", userBody("canary", map[string]any{"password": canary})).Want(201)
 
 	replies := []*apitest.Reply{r,
-		nobody.Post("/users", person("canary", map[string]any{"password": canary})).Want(400),
-		nobody.Post("/users", person("bird", map[string]any{"email": canary, "password": canary})).Want(400),
-		nobody.Post("/users/login", logIn("canary@example.com", wrong)).Want(401),
-		nobody.Post("/users/login", logIn("canary@example.com", canary)).Want(200),
-		nobody.Send("PUT", "/users/"+r.Get("uuid").(string), `{"password": "`+wrong+`"}`,
+		anonymous.Post("/users", userBody("canary", map[string]any{"password": canary})).Want(400),
+		anonymous.Post("/users", userBody("bird", map[string]any{"email": canary, "password": canary})).Want(400),
+		anonymous.Post("/users/login", loginBody("canary@example.com", wrong)).Want(401),
+		anonymous.Post("/users/login", loginBody("canary@example.com", canary)).Want(200),
+		anonymous.Send("PUT", "/users/"+r.Get("uuid").(string), `{"password": "`+wrong+`"}`,
 			"Authorization: "+r.Header.Get("Authorization")).Want(200),
-		nobody.Send("GET", "/projects?"+wrong[:5]+"="+wrong[6:12], "", "Authorization: "+r.Header.Get("Authorization")).
+		anonymous.Send("GET", "/projects?"+wrong[:5]+"="+wrong[6:12], "",
+			"Authorization: "+r.Header.Get("Authorization")).
 			Want(400),
-		nobody.Send("GET", "/projects", "", "Authorization: Bearer "+wrong).Want(401),
+		anonymous.Send("GET", "/projects", "", "Authorization: Bearer "+wrong).Want(401),
 	}
 	for _, reply := range replies {
 		until(t, "the request is logged", func() bool {
@@ -143,9 +145,9 @@ func TestSecretsStay(t *testing.T) {
 	}
 }
 
-// failures sends wrong passwords until the attempt limit applies, and returns the number of
+// countAttempts sends wrong passwords until the attempt limit applies, and returns the number of
 // attempts before it.
-func failures(t *testing.T, try func(i int) *apitest.Reply) int {
+func countAttempts(t *testing.T, try func(i int) *apitest.Reply) int {
 	t.Helper()
 
 	for i := range 31 {
@@ -175,7 +177,7 @@ func TestGuessingAnAccount(t *testing.T) {
 		c.TrustedProxies = trusted
 	})
 	login := func(a *apitest.API, client, email, password string) *apitest.Reply {
-		return a.Nobody().Send("POST", "/users/login", logIn(email, password), "X-Forwarded-For: "+client)
+		return a.Nobody().Send("POST", "/users/login", loginBody(email, password), "X-Forwarded-For: "+client)
 	}
 
 	other := a.SignUp("other")
@@ -185,7 +187,7 @@ func TestGuessingAnAccount(t *testing.T) {
 	}
 
 	spellings := []string{a.Email, strings.ToUpper(a.Email), " " + a.Email, "ａ" + a.Email[1:]}
-	if n := failures(t, func(i int) *apitest.Reply {
+	if n := countAttempts(t, func(i int) *apitest.Reply {
 		return login(a, "203.0.113."+strconv.Itoa(i+2), spellings[i%len(spellings)], "wrong")
 	}); n != 20 {
 		t.Errorf("got %d guesses at an account, want 20", n)
@@ -216,13 +218,13 @@ func TestOwnersAreNotLockedOut(t *testing.T) {
 	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted })
 	const home, hotel, office = "198.51.100.7", "198.51.100.8", "2001:db8:1:2::3"
 	login := func(client, password string) *apitest.Reply {
-		return a.Nobody().Send("POST", "/users/login", logIn(a.Email, password), "X-Forwarded-For: "+client)
+		return a.Nobody().Send("POST", "/users/login", loginBody(a.Email, password), "X-Forwarded-For: "+client)
 	}
 
 	login(home, apitest.Password).Want(200)
 	login(office, apitest.Password).Want(200)
 
-	if n := failures(t, func(int) *apitest.Reply { return login("203.0.113.1", "wrong") }); n != 10 {
+	if n := countAttempts(t, func(int) *apitest.Reply { return login("203.0.113.1", "wrong") }); n != 10 {
 		t.Errorf("one network got %d guesses, want 10", n)
 	}
 
@@ -230,7 +232,7 @@ func TestOwnersAreNotLockedOut(t *testing.T) {
 	a.Exec(`update platform.attempts set resets_at = now() - interval '1 second' where resets_at < now() + interval '1 day'`)
 
 	for window := range 3 {
-		if n := failures(t, func(i int) *apitest.Reply {
+		if n := countAttempts(t, func(i int) *apitest.Reply {
 			return login("203.0.113."+strconv.Itoa(100+i), "wrong")
 		}); n != 20 {
 			t.Errorf("window %d: all networks together got %d guesses, want 20", window, n)
@@ -245,12 +247,12 @@ func TestOwnersAreNotLockedOut(t *testing.T) {
 		}
 	}
 
-	a.Nobody().Send("POST", "/users/password/reset", reset(linkTo(t, a, "password reset"), newPassword),
+	a.Nobody().Send("POST", "/users/password/reset", resetBody(createLink(t, a, "password reset"), newPassword),
 		"X-Forwarded-For: "+hotel).Want(200)
 	login(hotel, newPassword).Want(200)
 	login("198.51.100.9", newPassword).Want(429)
 
-	if n := failures(t, func(int) *apitest.Reply { return login(home, "wrong") }); n != 10 {
+	if n := countAttempts(t, func(int) *apitest.Reply { return login(home, "wrong") }); n != 10 {
 		t.Errorf("a known network got %d guesses, want 10", n)
 	}
 
@@ -263,8 +265,8 @@ func TestGuessingFromAnAddress(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t, limited)
-	if n := failures(t, func(i int) *apitest.Reply {
-		return a.Nobody().Send("POST", "/users/login", logIn("user"+strconv.Itoa(i)+"@example.com", "wrong"),
+	if n := countAttempts(t, func(i int) *apitest.Reply {
+		return a.Nobody().Send("POST", "/users/login", loginBody("user"+strconv.Itoa(i)+"@example.com", "wrong"),
 			"X-Forwarded-For: 203.0.113."+strconv.Itoa(i),
 			"X-Real-Ip: 203.0.113."+strconv.Itoa(i), "Forwarded: for=203.0.113."+strconv.Itoa(i))
 	}); n != 20 {
@@ -272,7 +274,7 @@ func TestGuessingFromAnAddress(t *testing.T) {
 	}
 
 	a.Exec(`update platform.attempts set resets_at = now() - interval '1 second'`)
-	a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
+	a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
 }
 
 // TestGuessingAtOnce checks that concurrent guesses do not exceed the limit.
@@ -280,7 +282,9 @@ func TestGuessingAtOnce(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t, limited)
-	got := atOnce(30, func(int) *apitest.Reply { return a.Nobody().Post("/users/login", logIn(a.Email, "wrong")) })
+	got := concurrently(30, func(int) *apitest.Reply {
+		return a.Nobody().Post("/users/login", loginBody(a.Email, "wrong"))
+	})
 	if got[401] != 10 || got[429] != 20 {
 		t.Errorf("got answers %v, want 10 of 401 and 20 of 429", got)
 	}
@@ -291,7 +295,7 @@ func TestSignUpsAreLimited(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted }).Nobody().In("")
-	refused := person("", map[string]any{"email": "one@example.com"}) // the username is empty
+	refused := userBody("", map[string]any{"email": "one@example.com"}) // the username is empty
 	for i := range 30 {
 		a.Send("POST", "/users", refused, "X-Forwarded-For: 203.0.113."+strconv.Itoa(i)).Want(400)
 	}
@@ -299,14 +303,14 @@ func TestSignUpsAreLimited(t *testing.T) {
 	a.Send("POST", "/users", refused, "X-Forwarded-For: 203.0.113.77").Want(429)
 
 	for i := range 60 {
-		a.Send("POST", "/users", person("", map[string]any{"email": strconv.Itoa(i) + "@example.com"}),
+		a.Send("POST", "/users", userBody("", map[string]any{"email": strconv.Itoa(i) + "@example.com"}),
 			"X-Forwarded-For: 198.51.100.7").Want(400)
 	}
 
-	if r := a.Send("POST", "/users", person("late", nil), "X-Forwarded-For: 198.51.100.7").
+	if r := a.Send("POST", "/users", userBody("late", nil), "X-Forwarded-For: 198.51.100.7").
 		Want(429); r.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
 
-	a.Send("POST", "/users", person("late", nil), "X-Forwarded-For: 198.51.100.8").Want(201)
+	a.Send("POST", "/users", userBody("late", nil), "X-Forwarded-For: 198.51.100.8").Want(201)
 }

@@ -16,15 +16,15 @@ import (
 // operation.
 func TestMain(m *testing.M) {
 	code := pgtest.Run(m)
-	if code == 0 && everything() {
+	if code == 0 && allTestsRun() {
 		code = provoked()
 	}
 
 	os.Exit(code)
 }
 
-// everything reports whether the run includes all tests.
-func everything() bool {
+// allTestsRun reports whether the run includes all tests.
+func allTestsRun() bool {
 	for _, name := range []string{"test.run", "test.skip", "test.list"} {
 		if flag.Lookup(name).Value.String() != "" {
 			return false

@@ -7,8 +7,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// owners returns the number of owners of an organization.
-func owners(t *testing.T, a *apitest.API, organization string) int {
+// countOwners returns the number of owners of an organization.
+func countOwners(t *testing.T, a *apitest.API, organization string) int {
 	t.Helper()
 
 	return apitest.Value[int](a, `select count(*) from platform.members where role = 2 and organization_uuid = $1`,
@@ -100,7 +100,7 @@ func TestLeaveOrganization(t *testing.T) {
 
 	// The default is the oldest owned organization.
 	second := a.Create("/organizations", `{"name": "second"}`)
-	member(a, own, admin, 2)
+	addMember(a, own, admin, 2)
 	admin.Delete("/organizations/" + own + "/members/" + a.User).Want(200)
 
 	if got := a.Post("/projects", `{"name": "in the second"}`).Want(201).Get("organizationUuid"); got != second {
@@ -113,27 +113,27 @@ func TestTransferOrganization(t *testing.T) {
 
 	a := apitest.Users(t)
 	administrator, owner := a.SignUp("first"), a.SignUp("owner")
-	heir, admin := owner.Member(5), owner.Member(3)
+	successor, admin := owner.Member(5), owner.Member(3)
 	path := "/organizations/" + owner.Organization + "/owner"
 	to := func(user string) string { return `{"user_uuid": "` + user + `"}` }
 
 	admin.Put(path, to(admin.User)).Want(403)
 	owner.Put(path, to(owner.User)).Want(200).Content("roleId", 2)
-	owner.Put(path, to(heir.User)).Want(200).Content("userUuid", heir.User).Content("roleId", 2)
+	owner.Put(path, to(successor.User)).Want(200).Content("userUuid", successor.User).Content("roleId", 2)
 	owner.Get("/organizations/"+owner.Organization).Want(200).Content("roleId", 3)
 	owner.Put(path, to(owner.User)).Want(403)
 	administrator.Put(path, to(owner.User)).Want(200) // an administrator who is not a member loses no role
 
-	if got := owners(t, a, owner.Organization); got != 2 {
+	if got := countOwners(t, a, owner.Organization); got != 2 {
 		t.Errorf("there are %d owners, want 2", got)
 	}
 
-	heir.Put(path, to(a.SignUp("stranger").User)).Want(422).Field("user_uuid")
-	heir.Put(path, to(apitest.Missing)).Want(422).Field("user_uuid")
-	heir.Put(path, to("x")).Want(422).Field("user_uuid")
-	heir.Put(path, `{}`).Want(422).Field("user_uuid")
-	heir.Put(path, `{`).Want(400)
-	heir.Put("/organizations/"+apitest.Missing+"/owner", to(heir.User)).Want(404)
+	successor.Put(path, to(a.SignUp("stranger").User)).Want(422).Field("user_uuid")
+	successor.Put(path, to(apitest.Missing)).Want(422).Field("user_uuid")
+	successor.Put(path, to("x")).Want(422).Field("user_uuid")
+	successor.Put(path, `{}`).Want(422).Field("user_uuid")
+	successor.Put(path, `{`).Want(400)
+	successor.Put("/organizations/"+apitest.Missing+"/owner", to(successor.User)).Want(404)
 }
 
 // TestOwnersAtOnce checks that one owner remains when all owners demote each other and themselves
@@ -148,7 +148,7 @@ func TestOwnersAtOnce(t *testing.T) {
 		all = append(all, a.Member(2))
 	}
 
-	got := atOnce(20, func(i int) *apitest.Reply {
+	got := concurrently(20, func(i int) *apitest.Reply {
 		me, next := all[i], all[(i+1)%20]
 		switch i % 4 {
 		case 0:
@@ -162,9 +162,9 @@ func TestOwnersAtOnce(t *testing.T) {
 		return me.Put(path+"/members/"+me.User, role(4))
 	})
 
-	subset(t, got, 200, 403, 404, 409)
+	wantStatuses(t, got, 200, 403, 404, 409)
 
-	if n := owners(t, a, a.Organization); n < 1 {
+	if n := countOwners(t, a, a.Organization); n < 1 {
 		t.Errorf("there are %d owners after %v", n, got)
 	}
 }
@@ -177,10 +177,10 @@ func TestTwoOwnersAtOnce(t *testing.T) {
 	b := a.SignUp("b")
 	for i := range 20 {
 		id := a.Create("/organizations", `{"name": "contested"}`)
-		member(a, id, b, 2)
+		addMember(a, id, b, 2)
 		members := "/organizations/" + id + "/members/"
 
-		got := atOnce(2, func(n int) *apitest.Reply {
+		got := concurrently(2, func(n int) *apitest.Reply {
 			me, other := a, b
 			if n == 1 {
 				me, other = b, a
@@ -196,10 +196,10 @@ func TestTwoOwnersAtOnce(t *testing.T) {
 			return me.Delete("/organizations/" + id + "/membership")
 		})
 
-		subset(t, got, 200, 403, 404, 409)
+		wantStatuses(t, got, 200, 403, 404, 409)
 
-		if got[200] != 1 || owners(t, a, id) != 1 {
-			t.Errorf("round %d: got answers %v and %d owners, want one of each", i, got, owners(t, a, id))
+		if got[200] != 1 || countOwners(t, a, id) != 1 {
+			t.Errorf("round %d: got answers %v and %d owners, want one of each", i, got, countOwners(t, a, id))
 		}
 	}
 }
@@ -241,7 +241,7 @@ func TestTokensGovernNoFurtherThanTheyReach(t *testing.T) {
 	admin.Put(organization+"/members/"+viewer.User, role(4)).Want(200)
 	admin.Put(organization+"/members/"+viewer.User, role(2)).Want(403)
 	admin.Delete(organization + "/members/" + second.User).Want(403)
-	admin.Post(organization+"/invitations", invitation("x@example.com", 2)).Want(403)
+	admin.Post(organization+"/invitations", invitationBody("x@example.com", 2)).Want(403)
 	admin.Put(organization+"/owner", `{"user_uuid": "`+viewer.User+`"}`).Want(403)
 	developer.Put(organization+"/members/"+viewer.User, role(5)).Want(403)
 	withToken(t, a, 2, a.Project).Put(organization, `{"name": "mine"}`).Want(403).Code("token_not_allowed")

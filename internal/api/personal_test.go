@@ -59,8 +59,8 @@ func TestTokens(t *testing.T) {
 	a.Exec(`update platform.tokens set last_used_at = now() - interval '11 minutes'`)
 	bearer.Get("/tables").Want(200)
 
-	if again := a.Get("/tokens").Want(200).Get("0.lastUsedAt"); again.(string) <= first.(string) {
-		t.Errorf("used at %v, and later at %v", first, again)
+	if repeated := a.Get("/tokens").Want(200).Get("0.lastUsedAt"); repeated.(string) <= first.(string) {
+		t.Errorf("used at %v, and later at %v", first, repeated)
 	}
 
 	list := a.Get("/tokens?sort=name").Want(200)
@@ -79,9 +79,9 @@ func TestTokens(t *testing.T) {
 	bearer.Get("/tables").Want(401).Code("invalid_token")
 	a.Delete("/tokens/" + r.Get("uuid").(string)).Want(404)
 
-	stranger := a.SignUp("stranger")
-	theirs := stranger.Create("/tokens", `{"name": "deploy", "role_id": 4, "expires_at": "`+tomorrow()+`"}`)
-	same(t, a.Delete("/tokens/"+theirs).Want(404), a.Delete("/tokens/"+apitest.Missing))
+	outsider := a.SignUp("stranger")
+	theirs := outsider.Create("/tokens", `{"name": "deploy", "role_id": 4, "expires_at": "`+tomorrow()+`"}`)
+	wantEqual(t, a.Delete("/tokens/"+theirs).Want(404), a.Delete("/tokens/"+apitest.Missing))
 }
 
 func TestBadTokens(t *testing.T) {
@@ -123,7 +123,9 @@ func TestBadTokens(t *testing.T) {
 	a.Post("/tokens", `{"name": "taken", "role_id": 4`+ends+`}`).Want(201)
 	a.Post("/tokens", `{"name": "Taken", "role_id": 4`+ends+`}`).Want(409).Field("name")
 
-	got := atOnce(8, func(int) *apitest.Reply { return a.Post("/tokens", `{"name": "race", "role_id": 4`+ends+`}`) })
+	got := concurrently(8, func(int) *apitest.Reply {
+		return a.Post("/tokens", `{"name": "race", "role_id": 4`+ends+`}`)
+	})
 	wantCounts(t, got, map[int]int{201: 1, 409: 7})
 	a.Exec(`insert into platform.tokens (uuid, user_uuid, name, hint, hash, role, expires_at)
 		select gen_random_uuid(), $1, 'token ' || n, '', n::text::bytea, 4, now() from generate_series(1, 98) n`,
@@ -156,7 +158,7 @@ func TestTokensLeaveAccountsAlone(t *testing.T) {
 	taken := []string{"getAccount", "createProject", "listProjects"}
 	refused := 0
 	for _, o := range operations(t, administrator) {
-		if rights[o.id].least != signedIn && o.id != "updateUser" || slices.Contains(taken, o.id) {
+		if rights[o.id].minRole != signedIn && o.id != "updateUser" || slices.Contains(taken, o.id) {
 			continue
 		}
 

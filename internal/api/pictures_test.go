@@ -13,8 +13,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// decoded returns the image in a response, and fails the test unless it has the declared format.
-func decoded(t *testing.T, r *apitest.Reply) image.Image {
+// decodeImage returns the image in a response, and fails the test unless it has the declared format.
+func decodeImage(t *testing.T, r *apitest.Reply) image.Image {
 	t.Helper()
 
 	m, format, err := image.Decode(bytes.NewReader(r.Want(200).Body))
@@ -25,9 +25,9 @@ func decoded(t *testing.T, r *apitest.Reply) image.Image {
 	return m
 }
 
-// wantColours fails the test unless an image has this size and approximately these colors in the
+// wantColors fails the test unless an image has this size and approximately these colors in the
 // centers of its quarters.
-func wantColours(t *testing.T, what string, m image.Image, w, h int, want ...color.NRGBA) {
+func wantColors(t *testing.T, what string, m image.Image, w, h int, want ...color.NRGBA) {
 	t.Helper()
 
 	if got := m.Bounds().Max; got != image.Pt(w, h) {
@@ -85,7 +85,7 @@ func TestPictures(t *testing.T) {
 		{"quality=10", 80, 40, nil},
 		{"format=png", 80, 40, []color.NRGBA{red, green, blue, white}},
 	} {
-		wantColours(t, tt.query, decoded(t, variant(t, photo, tt.query)), tt.w, tt.h, tt.want...)
+		wantColors(t, tt.query, decodeImage(t, variant(t, photo, tt.query)), tt.w, tt.h, tt.want...)
 	}
 
 	// Each of the eight EXIF orientations results in the same image.
@@ -106,7 +106,7 @@ func TestPictures(t *testing.T) {
 
 		order := []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian}[o%2]
 		r := variant(t, asJPEG(t, m, "\xe0JFIF", "\xe1Exif\x00\x00"+exif(order, uint16(o+1))), "width=32")
-		wantColours(t, fmt.Sprint("orientation ", o+1), decoded(t, r), w, h, seen...)
+		wantColors(t, fmt.Sprint("orientation ", o+1), decodeImage(t, r), w, h, seen...)
 
 		if bytes.Contains(r.Body, []byte("Exif")) || bytes.Contains(r.Body, []byte(secretPlace)) {
 			t.Error("what the file told beside the pixels went along")
@@ -115,15 +115,17 @@ func TestPictures(t *testing.T) {
 
 	sideways := asPNG(t, quarters(64, 32))
 	sideways = sideways[:33] + chunk("eXIf", exif(binary.BigEndian, 6)) + sideways[33:]
-	wantColours(t, "a PNG on its side", decoded(t, variant(t, sideways, "width=16&height=20&fit=fill")), 16, 20, blue,
+	wantColors(t, "a PNG on its side", decodeImage(t, variant(t, sideways, "width=16&height=20&fit=fill")), 16, 20,
+		blue,
 		red, white, green)
 
 	for _, odd := range []string{
 		"", "II*\x00", "II*\x00\xff\xff\xff\xff", exif(binary.LittleEndian, 99), exif(binary.LittleEndian, 6)[:15],
 		"MM\x00*\x00\x00\x00\x08\xff\xff",
 	} {
-		wantColours(t, "odd EXIF",
-			decoded(t, variant(t, asJPEG(t, quarters(80, 40), "\xe1Exif\x00\x00"+odd), "width=40")), 40, 20, seen...)
+		wantColors(t, "odd EXIF",
+			decodeImage(t, variant(t, asJPEG(t, quarters(80, 40), "\xe1Exif\x00\x00"+odd), "width=40")),
+			40, 20, seen...)
 	}
 
 	// All color models.
@@ -143,25 +145,26 @@ func TestPictures(t *testing.T) {
 	}
 
 	pink, mean := color.NRGBA{255, 127, 127, 255}, color.NRGBA{128, 128, 128, 255}
-	wantColours(t, "16 bits", decoded(t, variant(t, asPNG(t, deep), "width=20")), 20, 10, red, red, red, red)
-	wantColours(t, "16 bits of grey", decoded(t, variant(t, asPNG(t, grey), "width=20")), 20, 10, mean, mean)
-	wantColours(t, "transparent", decoded(t, variant(t, asPNG(t, see), "width=20")), 20, 10,
+	wantColors(t, "16 bits", decodeImage(t, variant(t, asPNG(t, deep), "width=20")), 20, 10, red, red, red, red)
+	wantColors(t, "16 bits of grey", decodeImage(t, variant(t, asPNG(t, grey), "width=20")), 20, 10, mean, mean)
+	wantColors(t, "transparent", decodeImage(t, variant(t, asPNG(t, see), "width=20")), 20, 10,
 		color.NRGBA{255, 0, 0, 128}, nothing, color.NRGBA{255, 0, 0, 128}, nothing)
 
-	wantColours(t, "on white", decoded(t, variant(t, asPNG(t, see), "width=20&format=jpeg")), 20, 10, pink,
+	wantColors(t, "on white", decodeImage(t, variant(t, asPNG(t, see), "width=20&format=jpeg")), 20, 10, pink,
 		white, pink, white)
 
-	wantColours(t, "the first frame", decoded(t, variant(t, asGIF(t), "width=20")), 20, 10, nothing, red, nothing, red)
+	wantColors(t, "the first frame", decodeImage(t, variant(t, asGIF(t), "width=20")), 20, 10, nothing,
+		red, nothing, red)
 
-	opaque := decoded(t, variant(t, asWebP(40, 20, red), "width=20"))
+	opaque := decodeImage(t, variant(t, asWebP(40, 20, red), "width=20"))
 	if _, ok := opaque.(*image.YCbCr); !ok {
 		t.Errorf("got %T of an opaque WebP, want a JPEG", opaque)
 	}
 
-	wantColours(t, "WebP", opaque, 20, 10, red, red, red, red)
+	wantColors(t, "WebP", opaque, 20, 10, red, red, red, red)
 	glass := color.NRGBA{0, 0, 255, 100}
-	wantColours(t, "WebP, transparent and on its side",
-		decoded(t, variant(t, asWebP(40, 20, glass, riff("EXIF", exif(binary.LittleEndian, 8))), "width=10")), 10,
+	wantColors(t, "WebP, transparent and on its side",
+		decodeImage(t, variant(t, asWebP(40, 20, glass, riff("EXIF", exif(binary.LittleEndian, 8))), "width=10")), 10,
 		20, glass, glass)
 
 	// An RGB color profile is copied into both formats, any other one is dropped.
@@ -183,13 +186,13 @@ func TestPictures(t *testing.T) {
 		}
 	}
 
-	if r := variant(t, asJPEG(t, ink2grey(ink), "\xe2ICC_PROFILE\x00\x01\x01"+profile(200)), "width=20").
+	if r := variant(t, asJPEG(t, inkToGray(ink), "\xe2ICC_PROFILE\x00\x01\x01"+profile(200)), "width=20").
 		Want(200); bytes.Contains(r.Body, []byte("ICC_PROFILE")) {
 		t.Error("a profile of RGB went along with what was grey")
 	}
 }
 
-func ink2grey(m image.Image) image.Image {
+func inkToGray(m image.Image) image.Image {
 	grey := image.NewGray(m.Bounds())
 	for i := range grey.Pix {
 		grey.Set(i%grey.Stride, i/grey.Stride, m.At(i%grey.Stride, i/grey.Stride))
@@ -252,7 +255,7 @@ func TestPicturesRefused(t *testing.T) {
 			a.Get(path + "?" + query).Want(400).Field(field)
 		}
 
-		wantColours(t, path, decoded(t, a.Get(path+"?width=40&quality=100")), 40, 20, red, green, blue, white)
+		wantColors(t, path, decodeImage(t, a.Get(path+"?width=40&quality=100")), 40, 20, red, green, blue, white)
 	}
 
 	a.Get("/containers/" + c + "/files/" + file + "/download?widht=10").Want(400).Field("widht")
@@ -318,5 +321,5 @@ func TestPictureHeaders(t *testing.T) {
 		t.Error("the variant is still that of the bytes that were replaced")
 	}
 
-	wantColours(t, "replaced", decoded(t, replaced), 40, 80, red, green, blue, white)
+	wantColors(t, "replaced", decodeImage(t, replaced), 40, 80, red, green, blue, white)
 }

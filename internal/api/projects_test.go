@@ -23,7 +23,7 @@ func TestCreateProject(t *testing.T) {
 
 	p := a.In(r.Get("uuid").(string))
 	p.CreateTable("orders") // the database exists
-	same(t, p.Get("/projects/"+p.Project), a.Get("/projects/"+p.Project))
+	wantEqual(t, p.Get("/projects/"+p.Project), a.Get("/projects/"+p.Project))
 	p.Get("/projects/"+p.Project).Want(200).Content("name", "Shop")
 
 	a.Post("/projects", `{"name": "Other", "organization_uuid": "`+a.Organization+`"}`).Want(201).
@@ -44,7 +44,7 @@ func TestCreateProjectRefuses(t *testing.T) {
 
 	a := apitest.New(t)
 	a.Post("/projects", `{"name": "Shop"}`).Want(201)
-	stranger := a.Stranger()
+	outsider := a.Stranger()
 	for body, fields := range map[string]string{
 		`{}`:                              "name",
 		`{"name": ""}`:                    "name",
@@ -54,14 +54,14 @@ func TestCreateProjectRefuses(t *testing.T) {
 		`{"name": "a", "description": 7}`: "description",
 		`{"name": "a", "organization_uuid": "x"}`:                             "organization_uuid",
 		`{"name": "a", "organization_uuid": "` + apitest.Missing + `"}`:       "organization_uuid",
-		`{"name": "a", "organization_uuid": "` + stranger.Organization + `"}`: "organization_uuid",
+		`{"name": "a", "organization_uuid": "` + outsider.Organization + `"}`: "organization_uuid",
 		`{"name": "` + strings.Repeat("é", 101) + `"}`:                        "name",
 		`{"name": "a", "description": "` + strings.Repeat("é", 501) + `"}`:    "description",
 	} {
 		a.Post("/projects", body).Want(422).Field(fields)
 	}
 
-	same(t, a.Post("/projects", `{"name": "a", "organization_uuid": "`+stranger.Organization+`"}`),
+	wantEqual(t, a.Post("/projects", `{"name": "a", "organization_uuid": "`+outsider.Organization+`"}`),
 		a.Post("/projects", `{"name": "a", "organization_uuid": "`+apitest.Missing+`"}`))
 
 	a.Post("/projects", `{"name": "sHOP"}`).Want(409).Code("already_exists").Field("name")
@@ -79,7 +79,7 @@ func TestProjectNamesAtOnce(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post("/projects", `{"name": "Same"}`) }),
+	wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Post("/projects", `{"name": "Same"}`) }),
 		map[int]int{201: 1, 409: 4})
 }
 
@@ -89,14 +89,14 @@ func TestListProjects(t *testing.T) {
 	a := apitest.New(t)
 	a.Post("/projects", `{"name": "Zoo"}`).Want(201)
 	a.Post("/projects", `{"name": "Art"}`).Want(201)
-	stranger := a.Stranger()
+	outsider := a.Stranger()
 
 	if got, want := values(a.Get("/projects?sort=name").Want(200), "name"), []string{
 		"Art", "Zoo",
 	}; !slices.Equal(got[:1], want[:1]) || !slices.Contains(got, "Zoo") {
 		t.Errorf("got %q", got)
 	}
-	if got := values(stranger.Get("/projects").Want(200), "uuid"); len(got) != 1 || got[0] == a.Project {
+	if got := values(outsider.Get("/projects").Want(200), "uuid"); len(got) != 1 || got[0] == a.Project {
 		t.Errorf("a stranger sees %q", got)
 	}
 	if got := values(a.Member(5).Get("/projects").Want(200), "uuid"); !slices.Contains(got, a.Project) {
@@ -111,7 +111,7 @@ func TestPurgeProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
+	f := populate(t, a)
 	admin := a.Member(3)
 	admin.Delete("/projects/" + a.Project).Want(403).Code("forbidden")
 	a.Delete("/projects/garbage").Want(400).Field("projectUUID")
@@ -141,9 +141,9 @@ func wantGone(t *testing.T, a *apitest.API) {
 			name, a.Project) == 0
 	})
 
-	for _, left := range blobs(t, a) {
-		if strings.Contains(left, a.Project) {
-			t.Errorf("the project left %s", left)
+	for _, remaining := range blobs(t, a) {
+		if strings.Contains(remaining, a.Project) {
+			t.Errorf("the project left %s", remaining)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func TestPurgeProjectAtWork(t *testing.T) {
 	})
 
 	var deletes [2]int
-	atOnce(6, func(i int) *apitest.Reply {
+	concurrently(6, func(i int) *apitest.Reply {
 		switch i {
 		case 0, 1:
 			r := a.Delete("/projects/" + a.Project + "?purge=true")

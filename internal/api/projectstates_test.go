@@ -22,13 +22,13 @@ func TestUpdateProject(t *testing.T) {
 	a := apitest.New(t)
 	a.Post("/projects", `{"name": "Taken"}`).Want(201)
 	admin, path := a.Member(3), "/projects/"+a.Project
-	made := a.Get(path).Want(200)
+	created := a.Get(path).Want(200)
 
 	r := admin.Put(path, `{"name": " Shop "}`).Want(200).Content("name", "Shop").Content("description", "").
 		Content("createdBy", a.User).
-		Content("updatedBy", admin.User).Content("createdAt", made.Get("createdAt")).Content("status", "active").
+		Content("updatedBy", admin.User).Content("createdAt", created.Get("createdAt")).Content("status", "active").
 		Content("deletedAt", nil)
-	if r.Get("updatedAt").(string) <= made.Get("updatedAt").(string) {
+	if r.Get("updatedAt").(string) <= created.Get("updatedAt").(string) {
 		t.Errorf("updatedAt did not move\n%s", r.Body)
 	}
 
@@ -73,7 +73,9 @@ func TestRenameProjectsAtOnce(t *testing.T) {
 
 	a := apitest.New(t)
 	projects := []string{a.Project, a.CreateProject("b"), a.CreateProject("c"), a.CreateProject("d")}
-	wantCounts(t, atOnce(4, func(i int) *apitest.Reply { return a.Put("/projects/"+projects[i], `{"name": "One"}`) }),
+	wantCounts(t, concurrently(4, func(i int) *apitest.Reply {
+		return a.Put("/projects/"+projects[i], `{"name": "One"}`)
+	}),
 		map[int]int{200: 1, 409: 3})
 }
 
@@ -117,9 +119,9 @@ func TestListProjectsFiltered(t *testing.T) {
 	}
 }
 
-// direct connects to the project's database as its owner, with the password derived from the secret
+// connectAsOwner connects to the project's database as its owner, with the password derived from the secret
 // key, and returns the error.
-func direct(t *testing.T, a *apitest.API) error {
+func connectAsOwner(t *testing.T, a *apitest.API) error {
 	t.Helper()
 
 	secret, err := a.Config.LoadSecretKey()
@@ -150,10 +152,10 @@ func TestPauseProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
-	before, path := state(t, a), "/projects/"+a.Project
+	f := populate(t, a)
+	before, path := databaseState(t, a), "/projects/"+a.Project
 
-	if err := direct(t, a); err != nil {
+	if err := connectAsOwner(t, a); err != nil {
 		t.Fatalf("the owner can't connect: %v", err)
 	}
 
@@ -175,17 +177,17 @@ func TestPauseProject(t *testing.T) {
 		t.Error("a session of before goes on")
 	}
 
-	if err := direct(t, a); pg.State(err) != "53300" {
+	if err := connectAsOwner(t, a); pg.State(err) != "53300" {
 		t.Errorf("the owner connects to a paused project: %v", err)
 	}
 
-	names, n := namesOf(f, "orders"), 0
+	names, n := parameterNames(f, "orders"), 0
 	for _, o := range operations(t, a) {
 		n++
 		names["n"], names["functionName"] = fmt.Sprint(n), "one"
 
 		open := slices.Contains([]string{"getProject", "deleteProject", "restoreProject", "resumeProject"}, o.id)
-		if open || o.project() == "" || rights[o.id].least == 1 {
+		if open || o.project() == "" || rights[o.id].minRole == 1 {
 			continue
 		}
 
@@ -215,11 +217,11 @@ func TestPauseProject(t *testing.T) {
 	a.Post(path+"/resume", "").Want(200).Content("status", "active").Content("updatedBy", a.User)
 	a.Get("/tables/orders").Want(200)
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("the pause changed\n%s\ninto\n%s", before, after)
 	}
 
-	if err := direct(t, a); err != nil {
+	if err := connectAsOwner(t, a); err != nil {
 		t.Errorf("the owner can't connect again: %v", err)
 	}
 }
@@ -245,8 +247,8 @@ func TestDeleteProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
-	before, path := state(t, a), "/projects/"+a.Project
+	f := populate(t, a)
+	before, path := databaseState(t, a), "/projects/"+a.Project
 	name := a.Get(path).Want(200).Get("name").(string)
 	admin := a.Member(3)
 	admin.Delete(path).Want(403)
@@ -263,15 +265,15 @@ func TestDeleteProject(t *testing.T) {
 		}
 	}
 
-	same(t, a.Get(path), a.Get("/projects/"+apitest.Missing))
-	same(t, a.Get("/tables"), a.In(apitest.Missing).Get("/tables"))
+	wantEqual(t, a.Get(path), a.Get("/projects/"+apitest.Missing))
+	wantEqual(t, a.Get("/tables"), a.In(apitest.Missing).Get("/tables"))
 	a.Put(path, `{"name": "x"}`).Want(404)
 	a.Post(path+"/pause", "").Want(404)
 	a.Post(path+"/resume", "").Want(404)
 	a.Delete(path).Want(404)
 	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404)
 
-	if err := direct(t, a); pg.State(err) != "53300" {
+	if err := connectAsOwner(t, a); pg.State(err) != "53300" {
 		t.Errorf("the owner connects to a deleted project: %v", err)
 	}
 	if got := values(admin.Get("/projects?status=deleted").Want(200), "uuid"); !slices.Equal(got, []string{a.Project}) {
@@ -285,7 +287,7 @@ func TestDeleteProject(t *testing.T) {
 	a.Post(path+"/restore", "").Want(409).Code("already_exists").Field("name")
 	a.Get(path).Want(404)
 
-	if err := direct(t, a); pg.State(err) != "53300" {
+	if err := connectAsOwner(t, a); pg.State(err) != "53300" {
 		t.Errorf("the owner connects after a restore that failed: %v", err)
 	}
 
@@ -295,7 +297,7 @@ func TestDeleteProject(t *testing.T) {
 	a.Post(path+"/restore", "").Want(200).Content("status", "active").Content("name", name).Content("deletedAt", nil)
 	a.Post(path+"/restore", "").Want(409).Code("not_deleted")
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("deleting and restoring changed\n%s\ninto\n%s", before, after)
 	}
 
@@ -312,7 +314,7 @@ func TestDeletedProjectExpires(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	furnish(t, a)
+	populate(t, a)
 	other := a.In(a.CreateProject("other"))
 	a.Delete("/projects/" + a.Project).Want(200)
 	a.Delete("/projects/" + other.Project).Want(200)
@@ -353,24 +355,24 @@ func TestProjectStatesAtOnce(t *testing.T) {
 	a.CreateTable("orders")
 	path := "/projects/" + a.Project
 	for range 3 {
-		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post(path+"/pause", "") }),
+		wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Post(path+"/pause", "") }),
 			map[int]int{200: 1, 409: 4})
 
-		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post(path+"/resume", "") }),
+		wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Post(path+"/resume", "") }),
 			map[int]int{200: 1, 409: 4})
 
-		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Delete(path) }), map[int]int{200: 1, 404: 4})
-		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post(path+"/restore", "") }),
+		wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Delete(path) }), map[int]int{200: 1, 404: 4})
+		wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Post(path+"/restore", "") }),
 			map[int]int{200: 1, 409: 4})
 
-		subset(t, atOnce(8, func(i int) *apitest.Reply {
+		wantStatuses(t, concurrently(8, func(i int) *apitest.Reply {
 			if i%2 == 0 {
 				return a.Post(path+"/pause", "")
 			}
 			return a.Post(path+"/resume", "")
 		}), 200, 409)
 
-		subset(t, atOnce(8, func(i int) *apitest.Reply {
+		wantStatuses(t, concurrently(8, func(i int) *apitest.Reply {
 			switch i % 4 {
 			case 0:
 				return a.Delete(path)
@@ -387,7 +389,7 @@ func TestProjectStatesAtOnce(t *testing.T) {
 		a.Post(path+"/restore", "").Want(200)
 		a.Get("/tables/orders").Want(200)
 
-		if err := direct(t, a); err != nil {
+		if err := connectAsOwner(t, a); err != nil {
 			t.Fatalf("the owner can't connect to an active project: %v", err)
 		}
 	}
@@ -415,7 +417,7 @@ func TestPauseProjectAtWork(t *testing.T) {
 			return query[int](t, a, "select count(*) from storage.uploads") > 0
 		})
 
-		counts := atOnce(12, func(i int) *apitest.Reply {
+		counts := concurrently(12, func(i int) *apitest.Reply {
 			switch i % 4 {
 			case 0:
 				return a.Post("/projects/"+a.Project+"/pause", "")
@@ -428,7 +430,7 @@ func TestPauseProjectAtWork(t *testing.T) {
 			return a.Get("/tables")
 		})
 
-		subset(t, counts, 200, 201, 400, 409, 422)
+		wantStatuses(t, counts, 200, 201, 400, 409, 422)
 		fmt.Fprint(body, "\r\n", end)
 		body.Close()
 		(<-arriving).Want(409).Code("project_paused")
@@ -453,7 +455,7 @@ func TestProjectLimit(t *testing.T) {
 		select gen_random_uuid(), $1, 'made ' || n, 'active', 1000, $2, $2 from generate_series(1, 98) n`,
 		a.Organization, a.User)
 
-	wantCounts(t, atOnce(5, func(i int) *apitest.Reply {
+	wantCounts(t, concurrently(5, func(i int) *apitest.Reply {
 		return a.Post("/projects", fmt.Sprintf(`{"name": "late %d"}`, i))
 	}), map[int]int{201: 1, 422: 4})
 

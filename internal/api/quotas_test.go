@@ -42,16 +42,18 @@ func TestQuota(t *testing.T) {
 	administrator.Put(path, `{"max_bytes": 1000}`).Want(200).Content("files", 0).Content("bytes", 0)
 
 	// Concurrent uploads do not exceed the quota.
-	counts := atOnce(12, func(i int) *apitest.Reply { return put(a, c, fmt.Sprint("n", i), "x") })
+	counts := concurrently(12, func(i int) *apitest.Reply { return put(a, c, fmt.Sprint("n", i), "x") })
 	wantCounts(t, counts, map[int]int{200: 3, 413: 9})
 	a.Delete("/containers/" + c + "?force=true").Want(200)
-	gone(t, a, 0)
+	waitForBlobs(t, a, 0)
 	administrator.Put(path, `{"max_files": 100, "max_bytes": 1000}`).Want(200).Content("files", 0).Content("bytes", 0)
 	c = a.Create("/containers", `{"name": "reports"}`)
-	counts = atOnce(12, func(i int) *apitest.Reply { return put(a, c, fmt.Sprint("n", i), strings.Repeat("x", 300)) })
+	counts = concurrently(12, func(i int) *apitest.Reply {
+		return put(a, c, fmt.Sprint("n", i), strings.Repeat("x", 300))
+	})
 	wantCounts(t, counts, map[int]int{200: 3, 413: 9})
 	a.Get(path).Want(200).Content("bytes", 900).Content("files", 3)
-	gone(t, a, 3)
+	waitForBlobs(t, a, 3)
 	wantFiles(t, a, 3)
 	a.Put("/projects/garbage/quota", `{}`).Want(400)
 	a.Get("/projects/garbage/quota").Want(400)
@@ -59,8 +61,8 @@ func TestQuota(t *testing.T) {
 	administrator.Put(path, `{"max_files": 1}`).Want(409).Code("project_paused")
 }
 
-// counted fails the test unless all stored counts equal the actual ones.
-func counted(t *testing.T, a *apitest.API) {
+// checkCounts fails the test unless all stored counts equal the actual ones.
+func checkCounts(t *testing.T, a *apitest.API) {
 	t.Helper()
 
 	for what, sql := range map[string]string{
@@ -91,7 +93,7 @@ func TestTotalFiles(t *testing.T) {
 
 	a := apitest.New(t)
 	c, other := a.Create("/containers", `{"name": "one"}`), a.Create("/containers", `{"name": "other"}`)
-	counts := atOnce(60, func(i int) *apitest.Reply {
+	counts := concurrently(60, func(i int) *apitest.Reply {
 		name := fmt.Sprint("f", i%7)
 		r := put(a, c, name, strings.Repeat("x", i))
 		if r.Status != 200 {
@@ -113,8 +115,8 @@ func TestTotalFiles(t *testing.T) {
 		return upload(a, other, fmt.Sprint("u", i), "hello")
 	})
 
-	subset(t, counts, 200, 201, 404, 409)
-	counted(t, a)
+	wantStatuses(t, counts, 200, 201, 404, 409)
+	checkCounts(t, a)
 
 	for _, id := range []string{c, other} {
 		a.Get("/containers/"+id).Want(200).
@@ -143,7 +145,7 @@ func TestListManyFiles(t *testing.T) {
 	check := func() {
 		t.Helper()
 
-		counted(t, a)
+		checkCounts(t, a)
 
 		for sort, column := range map[string]string{
 			"createdAt": "created_at", "fullFileName": "full_file_name", "size": "size",
@@ -190,7 +192,7 @@ func TestListManyFiles(t *testing.T) {
 	execute(t, a, `delete from storage.files where size between 1000 and 3500 or size % 7 = 0`)
 	check()
 	execute(t, a, `delete from storage.files`)
-	counted(t, a)
+	checkCounts(t, a)
 
 	if n := query[int](t, a, "select count(*) from storage.sorted_blocks"); n != 5 {
 		t.Errorf("%d blocks are left", n)

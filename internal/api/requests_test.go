@@ -10,8 +10,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// noted waits until the platform database has n requests of the project.
-func noted(t *testing.T, a *apitest.API, n int) {
+// waitForRequests waits until the platform database has n requests of the project.
+func waitForRequests(t *testing.T, a *apitest.API, n int) {
 	t.Helper()
 
 	until(t, fmt.Sprintf("%d requests are kept", n), func() bool {
@@ -24,15 +24,15 @@ func TestListRequests(t *testing.T) {
 
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/requests"
-	viewer, stranger := a.Member(5), a.Stranger()
+	viewer, outsider := a.Member(5), a.Stranger()
 	a.CreateTable("orders")
 	a.Get("/tables/absent?a=secret").Want(404)
 
 	refused := viewer.Send("PUT", "/tables/orders/rename", `{"name": "secret"}`).Want(401)
-	stranger.Get("/tables/orders").Want(401)
+	outsider.Get("/tables/orders").Want(401)
 	a.Nobody().Get("/tables/orders").Want(401)
 	a.Get("/projects/" + a.Project).Want(200)
-	noted(t, a, 4)
+	waitForRequests(t, a, 4)
 
 	r := a.Get(path).Want(200).Content("0.route", "/projects/{projectUUID}").Content("0.method", "GET").
 		Content("0.status", 200).
@@ -61,7 +61,7 @@ func TestListRequests(t *testing.T) {
 	}
 
 	viewer.Get(path).Want(403)
-	stranger.Get(path).Want(404)
+	outsider.Get(path).Want(404)
 }
 
 // TestListRequestsByParts reads a list in parts, across days, with several requests of the same

@@ -80,10 +80,10 @@ func TestDeleteResponse(t *testing.T) {
 
 	f := openSurvey(t, apitest.New(t), `{"label": "name", "type": "text"}`, "")
 	id := f.answer(`{"name": "Ann"}`).Want(201).Get("uuid").(string)
-	begun := f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(201).Get("uuid").(string)
-	counts := atOnce(5, func(int) *apitest.Reply { return f.Delete(f.path + "/responses/" + id) })
+	partial := f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(201).Get("uuid").(string)
+	counts := concurrently(5, func(int) *apitest.Reply { return f.Delete(f.path + "/responses/" + id) })
 	wantCounts(t, counts, map[int]int{200: 1, 404: 4})
-	f.Delete(f.path+"/responses/"+begun).Want(200).Content("state", "partial")
+	f.Delete(f.path+"/responses/"+partial).Want(200).Content("state", "partial")
 	f.Get(f.path).Want(200).Content("totalResponses", 0)
 }
 
@@ -239,7 +239,7 @@ func TestPartialResponse(t *testing.T) {
 	f.Put(path, `{`).Want(400)
 
 	for _, wrong := range []string{"", "x", strings.ToLower(token)} {
-		same(t, put(wrong, `"answers": {}`).Want(404),
+		wantEqual(t, put(wrong, `"answers": {}`).Want(404),
 			f.Put(f.path+"/responses/"+apitest.Missing, `{"token": "`+token+`"}`).Want(404))
 	}
 
@@ -249,7 +249,7 @@ func TestPartialResponse(t *testing.T) {
 	put(token, `"answers": {"mail": null}`).Want(409).Code("form_closed")
 	f.Put(f.path, `{"state": "open"}`).Want(200)
 
-	got := atOnce(5, func(int) *apitest.Reply { return put(token, `"answers": {"mail": "ann@example.com"}`) })
+	got := concurrently(5, func(int) *apitest.Reply { return put(token, `"answers": {"mail": "ann@example.com"}`) })
 	wantCounts(t, got, map[int]int{200: 1, 404: 4})
 	f.Get(path).Want(200).Content("state", "complete").Content("expiresAt", nil).Content("answers.0.value", "Ann").
 		Content("answers.1.value", "ann@example.com")

@@ -14,7 +14,7 @@ func restoreInPlace(t *testing.T, a *apitest.API, backup string) string {
 	t.Helper()
 
 	id := a.Post("/backups/"+backup+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
-	restoredAs(t, a, id, "completed")
+	waitForRestore(t, a, id, "completed")
 
 	return id
 }
@@ -31,7 +31,7 @@ func TestUndoRestore(t *testing.T) {
 
 	container := a.Create("/containers", `{"name": "reports"}`)
 	first := upload(a, container, "a.txt", "first").Want(201).Get("uuid").(string)
-	id := madeBackup(t, a)
+	id := createBackup(t, a)
 	asOwner(t, a, `update public.orders set note = 'second'`)
 
 	second := upload(a, container, "b.txt", "second").Want(201).Get("uuid").(string)
@@ -59,7 +59,7 @@ func TestUndoRestore(t *testing.T) {
 	a.Nobody().Post("/restores/"+restored+"/undo", "").Want(401)
 	a.Post("/restores/"+oldRestore(t, a, id)+"/undo", "").Want(409).Code("nothing_kept") // the database is gone
 
-	counts := atOnce(4, func(int) *apitest.Reply { return a.Post("/restores/"+restored+"/undo", "") })
+	counts := concurrently(4, func(int) *apitest.Reply { return a.Post("/restores/"+restored+"/undo", "") })
 	wantCounts(t, counts, map[int]int{200: 1, 409: 3})
 	a.Post("/restores/"+restored+"/undo", "").Want(409).Code("already_undone")
 
@@ -125,7 +125,7 @@ func TestRequestsDuringRestore(t *testing.T) {
 	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "rows", "kind": "secret"}`).Want(201).
 		Metadata("key").(string)
 
-	id := madeBackup(t, a)
+	id := createBackup(t, a)
 
 	done := make(chan struct{})
 	var wg sync.WaitGroup

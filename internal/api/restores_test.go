@@ -31,8 +31,8 @@ func oldRestore(t *testing.T, a *apitest.API, backup string) string {
 	return id
 }
 
-// restoredAs waits for the end of a restore.
-func restoredAs(t *testing.T, a *apitest.API, id, status string) *apitest.Reply {
+// waitForRestore waits for the end of a restore.
+func waitForRestore(t *testing.T, a *apitest.API, id, status string) *apitest.Reply {
 	t.Helper()
 
 	var r *apitest.Reply
@@ -52,7 +52,7 @@ func TestRestoreBackup(t *testing.T) {
 	a.CreateTable("orders", "note text")
 
 	id := a.Create("/backups", `{}`)
-	backedUp(t, a, id).Content("status", "completed")
+	waitForBackup(t, a, id).Content("status", "completed")
 	path := "/backups/" + id + "/restore"
 
 	a.Post(path, `{"target": "elsewhere"}`).Want(422).Field("target")
@@ -80,7 +80,7 @@ func TestRestoreBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	counts := atOnce(6, func(int) *apitest.Reply { return a.Post(path, `{"target": "in_place"}`) })
+	counts := concurrently(6, func(int) *apitest.Reply { return a.Post(path, `{"target": "in_place"}`) })
 	if counts[201] == 0 || counts[201]+counts[409] != 6 {
 		t.Errorf("got %v, want 201 and 409", counts)
 	}
@@ -102,7 +102,7 @@ func TestRestoreBackup(t *testing.T) {
 
 	copied := a.Member(3).Post(path, `{"target": "new", "name": "copied"}`).Want(201)
 	a.Post(path, `{"target": "new", "name": "Copied"}`).Want(409)
-	restoredAs(t, a, copied.Get("uuid").(string), "completed")
+	waitForRestore(t, a, copied.Get("uuid").(string), "completed")
 	a.In(copied.Get("projectUuid").(string)).Get("/tables/orders").Want(200)
 }
 
@@ -115,11 +115,11 @@ func TestDeleteBackup(t *testing.T) {
 	upload(a, container, "a.txt", "in both").Want(201)
 
 	first := a.Create("/backups", `{}`)
-	backedUp(t, a, first).Content("status", "completed")
+	waitForBackup(t, a, first).Content("status", "completed")
 	upload(a, container, "b.txt", "in one").Want(201)
 
 	second := a.Create("/backups", `{}`)
-	backedUp(t, a, second).Content("status", "completed")
+	waitForBackup(t, a, second).Content("status", "completed")
 
 	if n := len(blobs(t, a)); n != 2+2+2+2 {
 		t.Errorf("there are %d blobs, want 2 files, 2 dumps, 2 manifests, 2 contents", n)
@@ -154,5 +154,5 @@ func TestDeleteBackup(t *testing.T) {
 	a.Delete("/backups/" + pending).Want(409).Code("backup_under_way")
 
 	r := a.Post("/backups/"+first+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
-	restoredAs(t, a, r, "completed")
+	waitForRestore(t, a, r, "completed")
 }

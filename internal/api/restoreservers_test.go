@@ -39,7 +39,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 		return s.Nobody().Send(method, "/projects/"+a.Project+"/rest/v1/"+path, body, "apikey: "+key)
 	}
 
-	id := madeBackup(t, a)
+	id := createBackup(t, a)
 	asOwner(t, a, `alter table public.written add column more text; create table public.later (id int primary key)`)
 
 	for _, s := range servers {

@@ -107,9 +107,9 @@ func FuzzParseJSON(f *testing.F) {
 			t.Fatalf("%q can't be read again: %v", written, err)
 		}
 
-		again, err := json.Marshal(v, numbers)
-		if err != nil || !bytes.Equal(written, again) {
-			t.Errorf("%q was written as %q, and then as %q, %v", text, written, again, err)
+		repeated, err := json.Marshal(v, numbers)
+		if err != nil || !bytes.Equal(written, repeated) {
+			t.Errorf("%q was written as %q, and then as %q, %v", text, written, repeated, err)
 		}
 	})
 }

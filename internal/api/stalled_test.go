@@ -14,9 +14,9 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// busy returns the number of non-idle connections to the project's database and the platform
+// busyConnections returns the number of non-idle connections to the project's database and the platform
 // database. It leaves out the watchdog, which is never idle.
-func busy(t *testing.T, a *apitest.API) int {
+func busyConnections(t *testing.T, a *apitest.API) int {
 	t.Helper()
 
 	const sql = `select count(*)::int from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'
@@ -50,7 +50,7 @@ func TestStalledReaders(t *testing.T) {
 		}
 	}
 
-	until(t, "no connection to a database is held", func() bool { return busy(t, a) == 0 })
+	until(t, "no connection to a database is held", func() bool { return busyConnections(t, a) == 0 })
 	runtime.GC()
 	runtime.ReadMemStats(&during)
 
@@ -72,19 +72,19 @@ func TestStalledReaders(t *testing.T) {
 	put(a, c, "small", "x").Want(200)
 }
 
-// stalling is a connection whose client sends the beginning of a body and then stalls. Instead of
+// stallingConn is a connection whose client sends the beginning of a body and then stalls. Instead of
 // waiting for the read deadline, it records the time that a read would wait.
-type stalling struct {
+type stallingConn struct {
 	http.ResponseWriter
 	*bytes.Reader
 	until  time.Time
 	waited time.Duration // 0: no wait; negative: no deadline
 }
 
-func (s *stalling) SetReadDeadline(until time.Time) error { s.until = until; return nil }
-func (s *stalling) SetWriteDeadline(time.Time) error      { return nil }
-func (s *stalling) Close() error                          { return nil }
-func (s *stalling) Read(b []byte) (int, error) {
+func (s *stallingConn) SetReadDeadline(until time.Time) error { s.until = until; return nil }
+func (s *stallingConn) SetWriteDeadline(time.Time) error      { return nil }
+func (s *stallingConn) Close() error                          { return nil }
+func (s *stallingConn) Read(b []byte) (int, error) {
 	if n, err := s.Reader.Read(b); err == nil {
 		return n, nil
 	}
@@ -109,7 +109,7 @@ func TestStalledBodiesEnd(t *testing.T) {
 	form := a.Create("/forms", `{"name": "Survey"}`)
 	a.Put("/forms/"+form, `{"state": "open"}`).Want(200)
 
-	stall := func(method, path, media, begun string, status int) {
+	stall := func(method, path, media, start string, status int) {
 		t.Helper()
 
 		request := a.Request(method, path, nil, "Content-Type: "+media, "Tus-Resumable: 1.0.0", "Upload-Offset: 0")
@@ -117,7 +117,7 @@ func TestStalledBodiesEnd(t *testing.T) {
 		request.ContentLength = 10_000
 
 		answer := httptest.NewRecorder()
-		s := &stalling{ResponseWriter: answer, Reader: bytes.NewReader([]byte(begun))}
+		s := &stallingConn{ResponseWriter: answer, Reader: bytes.NewReader([]byte(start))}
 		request.Body = s
 		request.RequestURI = request.URL.RequestURI()
 		a.Server.Handler().ServeHTTP(s, request)
@@ -130,7 +130,7 @@ func TestStalledBodiesEnd(t *testing.T) {
 	}
 
 	for _, r := range []struct {
-		method, path, media, begun string
+		method, path, media, start string
 		status                     int
 	}{
 		{"POST", "/forms", "application/json", `{"name": "Sur`, 400},
@@ -142,22 +142,22 @@ func TestStalledBodiesEnd(t *testing.T) {
 		{"POST", "/backups/import", "application/octet-stream", "hello", 408},
 		{"POST", "/forms/" + form + "/responses", multipart, multipartOf("a.txt", "hello")[:len("--"+boundary)], 408},
 	} {
-		stall(r.method, r.path, r.media, r.begun, r.status)
+		stall(r.method, r.path, r.media, r.start, r.status)
 	}
 
 	until(t, "nothing is left", func() bool {
-		return busy(t, a) == 0 && query[int](t, a, "select count(*) from storage.uploads") == 0 &&
+		return busyConnections(t, a) == 0 && query[int](t, a, "select count(*) from storage.uploads") == 0 &&
 			query[int](t, a, "select count(*) from storage.files") == 0
 	})
 
-	if left := blobs(t, a); len(left) > 0 {
-		t.Errorf("left are %v", left)
+	if remaining := blobs(t, a); len(remaining) > 0 {
+		t.Errorf("left are %v", remaining)
 	}
 
 	// The bytes of a resumable upload are kept, so that the client can resume.
-	begun := a.Send("POST", "/containers/"+c+"/tus", "", "Tus-Resumable: 1.0.0", "Upload-Length: 10000",
+	start := a.Send("POST", "/containers/"+c+"/tus", "", "Tus-Resumable: 1.0.0", "Upload-Length: 10000",
 		"Upload-Metadata: filename YS50eHQ=").Want(201)
-	resumed := strings.TrimPrefix(begun.Header.Get("Location"), a.URL)
+	resumed := strings.TrimPrefix(start.Header.Get("Location"), a.URL)
 	stall("PATCH", resumed, "application/offset+octet-stream", "hello", 408)
 
 	if got := a.Send("HEAD", resumed, "", "Tus-Resumable: 1.0.0").Want(200).Header.Get("Upload-Offset"); got != "5" {

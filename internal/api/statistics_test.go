@@ -33,7 +33,7 @@ func TestGetStatistics(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	furnish(t, a)
+	populate(t, a)
 	path := "/projects/" + a.Project + "/statistics"
 
 	asOwner(t, a,

@@ -81,11 +81,11 @@ func TestFilesInS3(t *testing.T) {
 	a.Delete(path).Want(200)
 	stored(10)
 
-	made := a.Post("/backups", `{}`).Want(201).Get("uuid").(string)
-	backedUp(t, a, made).Content("status", "completed")
+	created := a.Post("/backups", `{}`).Want(201).Get("uuid").(string)
+	waitForBackup(t, a, created).Content("status", "completed")
 
 	if _, err := os.Stat(
-		filepath.Join(service.Dir, "some/prefix", backup.Key(uuid.MustParse(a.Project), uuid.MustParse(made))),
+		filepath.Join(service.Dir, "some/prefix", backup.Key(uuid.MustParse(a.Project), uuid.MustParse(created))),
 	); err != nil {
 		t.Error(err)
 	}
@@ -142,8 +142,8 @@ func TestS3Fails(t *testing.T) {
 			a.Get(download).Want(500)
 			a.Get("/containers/" + c + "/files").Want(200) // other operations still work
 
-			made := a.Post("/backups", `{}`).Want(201).Get("uuid").(string)
-			backedUp(t, a, made).Content("status", "failed")
+			created := a.Post("/backups", `{}`).Want(201).Get("uuid").(string)
+			waitForBackup(t, a, created).Content("status", "failed")
 
 			service.Fail(nil)
 			a.Get("/readyz") // removes the object left by a check that timed out

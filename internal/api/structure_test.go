@@ -7,8 +7,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// structure adds one entity of every kind to table orders.
-func structure(t *testing.T, a *apitest.API) {
+// addStructure adds one entity of every kind to table orders.
+func addStructure(t *testing.T, a *apitest.API) {
 	t.Helper()
 
 	asOwner(t, a, `
@@ -23,7 +23,7 @@ func structure(t *testing.T, a *apitest.API) {
 }
 
 // structureCalls returns the operations on the structure of the project's database.
-func (f things) structureCalls() []call {
+func (f fixture) structureCalls() []call {
 	return []call{
 		{"updateTable", "PUT", "/tables/orders", `{"comment": "more"}`, 4},
 		{"duplicateTable", "POST", "/tables/orders/duplicate", `{"name": "copy"}`, 4},
@@ -57,8 +57,8 @@ func (f things) structureCalls() []call {
 	}
 }
 
-// doomed maps operations to functions that create the entity to delete, under a unique name.
-var doomed = map[string]func(t *testing.T, a *apitest.API, names map[string]string){
+// entitySetups maps operations to functions that create the entity to delete, under a unique name.
+var entitySetups = map[string]func(t *testing.T, a *apitest.API, names map[string]string){
 	"getBackupSchedule": oldSchedule, "deleteBackupSchedule": oldSchedule,
 	"deleteTable": func(t *testing.T, a *apitest.API, names map[string]string) {
 		names["tableUUID"] = a.CreateTable("doomed" + names["n"]).Metadata("uuid").(string)

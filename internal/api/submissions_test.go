@@ -22,9 +22,9 @@ func openSurvey(t *testing.T, a *apitest.API, fields, settings string) survey {
 	t.Helper()
 
 	f := survey{a, "/forms/" + a.Create("/forms", `{"name": "Survey"}`), map[string]string{}}
-	made := a.Post(f.path+"/fields", `{"fields": [`+fields+`]}`).Want(201)
-	for i := range made.Metadata("fields").([]any) {
-		f.fields[made.Metadata(fmt.Sprintf("fields.%d.label", i)).(string)] = made.Metadata(
+	created := a.Post(f.path+"/fields", `{"fields": [`+fields+`]}`).Want(201)
+	for i := range created.Metadata("fields").([]any) {
+		f.fields[created.Metadata(fmt.Sprintf("fields.%d.label", i)).(string)] = created.Metadata(
 			fmt.Sprintf("fields.%d.uuid", i),
 		).(string)
 	}
@@ -123,7 +123,7 @@ func TestCreateResponseRefuses(t *testing.T) {
 
 	a := apitest.New(t)
 	f := openSurvey(t, a, everyType, "")
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for field, bad := range map[string][]string{
 		"text":     {`"a"`, `"abcdef"`, `"ABC"`, `"ab\u0000"`, `"ab\n"`, `5`, `true`, `["ab"]`, `{"a": 1}`},
@@ -192,7 +192,7 @@ func TestCreateResponseRefuses(t *testing.T) {
 	f.Post("/forms/garbage/responses", `{}`).Want(400)
 	f.Post("/forms/"+apitest.Missing+"/responses", `{}`).Want(404)
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused response changed\n%s\ninto\n%s", before, after)
 	}
 }
@@ -230,44 +230,45 @@ func TestVisitors(t *testing.T) {
 	_, foreign := key(a.In(a.CreateProject("other")), "publishable")
 	link := a.Post(f.path+"/link", "").Want(201).Get("link").(string)
 	body := f.answers(`{"answers": {"name": "Ann"}}`)
-	nobody := a.Nobody().In("")
+	anonymous := a.Nobody().In("")
 	send := func(headers ...string) *apitest.Reply {
-		return nobody.Send("POST", f.path+"/responses", body, headers...)
+		return anonymous.Send("POST", f.path+"/responses", body, headers...)
 	}
 
 	send("apikey: "+publishable, "Origin: https://example.com").Want(201)
 	send("Authorization: Bearer " + publishable).Want(201)
 	send("apikey: " + secret).Want(201)
-	nobody.Post(f.path+"/responses?link="+link, body).Want(201)
+	anonymous.Post(f.path+"/responses?link="+link, body).Want(201)
 	send("apikey: "+foreign, "Authorization: Bearer "+a.Token).Want(201) // the member's token counts
 	a.Member(5).Post(f.path+"/responses", body).Want(201)
-	same(t, send("apikey: "+foreign).Want(401),
-		nobody.Send("POST", "/forms/"+apitest.Missing+"/responses", body, "apikey: "+publishable).Want(401))
+	wantEqual(t, send("apikey: "+foreign).Want(401),
+		anonymous.Send("POST", "/forms/"+apitest.Missing+"/responses", body, "apikey: "+publishable).Want(401))
 
 	send().Want(401)
 	send("apikey: x").Want(401)
 	send("Authorization: Bearer x").Want(401)
 	send("Authorization: Basic x").Want(401)
 	send("apikey: "+publishable, "Authorization: Bearer x").Want(401)
-	nobody.Post("/forms/"+apitest.Missing+"/responses?link="+link, body).Want(401)
-	nobody.Send("POST", "/forms/garbage/responses", body, "apikey: "+publishable).Want(400)
+	anonymous.Post("/forms/"+apitest.Missing+"/responses?link="+link, body).Want(401)
+	anonymous.Send("POST", "/forms/garbage/responses", body, "apikey: "+publishable).Want(400)
 	a.Stranger().Post(f.path+"/responses", body).Want(404)
 
 	// Visitors cannot read.
 	for _, path := range []string{"", "/responses", "/responses/export", "/statistics", "/fields"} {
-		nobody.Send("GET", f.path+path+"?link="+link, "", "apikey: "+secret).Want(401)
+		anonymous.Send("GET", f.path+path+"?link="+link, "", "apikey: "+secret).Want(401)
 	}
 
 	a.Get(f.path+"").Want(200).Content("totalResponses", 6)
 
 	a.Delete("/projects/" + a.Project + "/keys/" + keyID).Want(200)
 	send("apikey: " + publishable).Want(401)
-	nobody.Send("GET", f.path+"/public", "", "apikey: "+secret).Want(200).Content("isOpen", true).Content("version", 2).
+	anonymous.Send("GET", f.path+"/public", "", "apikey: "+secret).Want(200).Content("isOpen", true).
+		Content("version", 2).
 		Content("fields.0.uuid", f.fields["name"])
 
-	nobody.Send("GET", "/forms/garbage/public", "", "apikey: "+secret).Want(400)
+	anonymous.Send("GET", "/forms/garbage/public", "", "apikey: "+secret).Want(400)
 	a.Put(f.path, `{"state": "closed"}`).Want(200)
-	nobody.Send("GET", f.path+"/public", "", "apikey: "+secret).Want(404).Code("form_closed")
+	anonymous.Send("GET", f.path+"/public", "", "apikey: "+secret).Want(404).Code("form_closed")
 	a.Get(f.path+"/public").Want(200).Content("isOpen", false)
 }
 
@@ -340,15 +341,15 @@ func TestMaximumHolds(t *testing.T) {
 	a := apitest.New(t)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, `"max_responses": 7`)
 
-	var begun []*apitest.Reply
+	var partials []*apitest.Reply
 	for range 10 {
-		begun = append(begun, f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(201))
+		partials = append(partials, f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(201))
 	}
 
-	got := atOnce(50, func(i int) *apitest.Reply {
-		if i < len(begun) {
-			return f.Put(f.path+"/responses/"+begun[i].Get("uuid").(string),
-				`{"token": "`+begun[i].Metadata("token").(string)+`"}`)
+	got := concurrently(50, func(i int) *apitest.Reply {
+		if i < len(partials) {
+			return f.Put(f.path+"/responses/"+partials[i].Get("uuid").(string),
+				`{"token": "`+partials[i].Metadata("token").(string)+`"}`)
 		}
 
 		return f.answer(`{"name": "Ann"}`)
@@ -370,7 +371,7 @@ func TestClosingWhileAnswering(t *testing.T) {
 
 	f := openSurvey(t, apitest.New(t), `{"label": "name", "type": "text"}`, "")
 	var shut *apitest.Reply
-	got := atOnce(30, func(i int) *apitest.Reply {
+	got := concurrently(30, func(i int) *apitest.Reply {
 		if i == 15 {
 			shut = f.Put(f.path, `{"state": "closed"}`)
 			return shut
@@ -379,7 +380,7 @@ func TestClosingWhileAnswering(t *testing.T) {
 		return f.answer(`{"name": "Ann"}`)
 	})
 
-	subset(t, got, 200, 201, 409)
+	wantStatuses(t, got, 200, 201, 409)
 	f.Get(f.path).Want(200).Content("totalResponses", shut.Want(200).Get("totalResponses")).
 		Content("totalResponses", got[201])
 }
@@ -397,7 +398,7 @@ func TestAnswersKeepTheirFields(t *testing.T) {
 
 	f.Put(f.path+"/fields/"+f.fields["name"], `{"label": "Choice", "type": "select", "options": "x,y"}`).Want(200)
 	f.Delete(f.path + "/fields/" + f.fields["age"]).Want(200)
-	same(t, f.Get(f.path+"/responses/"+id).Want(200), before)
+	wantEqual(t, f.Get(f.path+"/responses/"+id).Want(200), before)
 
 	third := f.answer(`{"name": "x"}`).Want(201).Get("uuid").(string)
 	f.answer(`{"name": "x", "age": 7}`).Want(422).Field("answers." + f.fields["age"])
@@ -418,7 +419,7 @@ func TestFieldsChangeWhileAnswering(t *testing.T) {
 
 	a := apitest.New(t)
 	f := openSurvey(t, a, `{"label": "value", "type": "text"}`, "")
-	got := atOnce(40, func(i int) *apitest.Reply {
+	got := concurrently(40, func(i int) *apitest.Reply {
 		switch i % 8 {
 		case 0:
 			return f.Put(f.path+"/fields/"+f.fields["value"], `{"label": "value", "type": "number"}`)
@@ -469,7 +470,7 @@ func TestTooManyResponses(t *testing.T) {
 
 	a := apitest.New(t, limited)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
-	got := atOnce(70, func(int) *apitest.Reply { return f.answer(`{"name": "Ann"}`) })
+	got := concurrently(70, func(int) *apitest.Reply { return f.answer(`{"name": "Ann"}`) })
 	wantCounts(t, got, map[int]int{201: 60, 429: 10})
 
 	r := f.Send("POST", f.path+"/responses", `{"answers": {}}`, "Origin: https://example.com").Want(429).

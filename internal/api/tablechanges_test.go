@@ -87,10 +87,11 @@ func TestDuplicateTable(t *testing.T) {
 		insert into public.customers values (1); insert into public.orders (customer, price) values (1, 1), (1, 2);
 		create policy everything on public.orders using (true); grant all on public.orders to anon`)
 
-	made := a.Post("/tables/orders/duplicate", `{"name": "copy", "with_rows": true}`).Want(201).Content("name", "copy")
-	if made.Metadata("comment") != "sold" || made.Metadata("rowLevelSecurity") != true ||
-		made.Metadata("uuid") == a.Get("/tables/orders").Metadata("uuid") {
-		t.Errorf("got %s", made.Body)
+	created := a.Post("/tables/orders/duplicate", `{"name": "copy", "with_rows": true}`).Want(201).
+		Content("name", "copy")
+	if created.Metadata("comment") != "sold" || created.Metadata("rowLevelSecurity") != true ||
+		created.Metadata("uuid") == a.Get("/tables/orders").Metadata("uuid") {
+		t.Errorf("got %s", created.Body)
 	}
 
 	asOwner(t, a, "insert into public.copy (price, parent) values (3, 1); insert into public.orders (price) values (4)")
@@ -132,7 +133,7 @@ func TestDuplicateTable(t *testing.T) {
 
 	a.Get("/tables/broken").Want(404)
 
-	counts := atOnce(5, func(int) *apitest.Reply { return a.Post("/tables/orders/duplicate", `{"name": "one"}`) })
+	counts := concurrently(5, func(int) *apitest.Reply { return a.Post("/tables/orders/duplicate", `{"name": "one"}`) })
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 }
 
@@ -167,7 +168,7 @@ func TestDeleteTable(t *testing.T) {
 		Want(200)
 	a.Get("/tables/lines").Want(200)
 
-	counts := atOnce(20, func(int) *apitest.Reply { return a.Delete("/tables/lines") })
+	counts := concurrently(20, func(int) *apitest.Reply { return a.Delete("/tables/lines") })
 	wantCounts(t, counts, map[int]int{200: 1, 404: 19})
 }
 
@@ -196,7 +197,7 @@ func TestHeldTable(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
+	f := populate(t, a)
 
 	holder, err := a.ProjectDatabase().Begin(t.Context())
 	if err != nil {
@@ -210,23 +211,23 @@ func TestHeldTable(t *testing.T) {
 
 	var held []call
 	for _, c := range f.structureCalls() {
-		if c.least == 4 && c.id != "createCompaction" /* runs in the background */ &&
+		if c.minRole == 4 && c.id != "createCompaction" /* runs in the background */ &&
 			slices.Contains([]string{"/tables/orders", "/tables/old"}, tableOf(c.path)) {
 			held = append(held, c)
 		}
 	}
 
-	for some := range slices.Chunk(held, 4) { // one per connection of the owner
-		counts := atOnce(len(some), func(i int) *apitest.Reply {
-			r := some[i].send(a)
+	for batch := range slices.Chunk(held, 4) { // one per connection of the owner
+		counts := concurrently(len(batch), func(i int) *apitest.Reply {
+			r := batch[i].send(a)
 			if r.Status != 409 || r.Metadata("code") != "busy" {
-				t.Errorf("%s: got %s", some[i].id, r.Body)
+				t.Errorf("%s: got %s", batch[i].id, r.Body)
 			}
 
 			return r
 		})
 
-		wantCounts(t, counts, map[int]int{409: len(some)})
+		wantCounts(t, counts, map[int]int{409: len(batch)})
 	}
 
 	if err := holder.Rollback(t.Context()); err != nil {

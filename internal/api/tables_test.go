@@ -16,8 +16,8 @@ func TestRenameTable(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	made := a.CreateTable("orders", "note text")
-	id, asUUID := fmt.Sprint(made.Get("id")), made.Metadata("uuid").(string)
+	created := a.CreateTable("orders", "note text")
+	id, asUUID := fmt.Sprint(created.Get("id")), created.Metadata("uuid").(string)
 	execute(t, a, "insert into public.orders values (1, 'kept')")
 
 	r := a.Put("/tables/orders/rename", `{"name": "sales"}`).Want(200).Content("name", "sales").
@@ -52,7 +52,7 @@ func TestRenameTableRefuses(t *testing.T) {
 	execute(t, a,
 		"create view public.seen as select 1; create type public.mood as enum ('good'); create schema app; create table app.orders ()")
 
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for _, name := range append(hostileNames, "", strings.Repeat("n", 64), strings.Repeat("é", 32), "1st",
 		"a b", "ünï") {
@@ -97,7 +97,7 @@ func TestRenameTableRefuses(t *testing.T) {
 
 	a.Nobody().Put("/tables/a%00b/rename", `{`).Want(401)
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }
@@ -125,7 +125,7 @@ func TestRenameTableAtOnce(t *testing.T) {
 	a := apitest.New(t)
 	id := fmt.Sprint(a.CreateTable("orders").Get("id"))
 	t.Run("one table, ten names", func(t *testing.T) {
-		counts := atOnce(10, func(i int) *apitest.Reply {
+		counts := concurrently(10, func(i int) *apitest.Reply {
 			return a.Put("/tables/"+id+"/rename", fmt.Sprintf(`{"name": "name%d"}`, i))
 		})
 		wantCounts(t, counts, map[int]int{200: 10})
@@ -138,7 +138,7 @@ func TestRenameTableAtOnce(t *testing.T) {
 
 	t.Run("one name's table, ten names", func(t *testing.T) {
 		a.Put("/tables/"+id+"/rename", `{"name": "orders"}`).Want(200)
-		counts := atOnce(10, func(i int) *apitest.Reply {
+		counts := concurrently(10, func(i int) *apitest.Reply {
 			return a.Put("/tables/orders/rename", fmt.Sprintf(`{"name": "name%d"}`, i))
 		})
 
@@ -149,14 +149,14 @@ func TestRenameTableAtOnce(t *testing.T) {
 		a.CreateTable("left")
 		a.CreateTable("right")
 
-		counts := atOnce(2, func(i int) *apitest.Reply {
+		counts := concurrently(2, func(i int) *apitest.Reply {
 			return a.Put("/tables/"+[]string{"left", "right"}[i]+"/rename", `{"name": "middle"}`)
 		})
 		wantCounts(t, counts, map[int]int{200: 1, 422: 1})
 	})
 
 	t.Run("twenty tables of one name", func(t *testing.T) {
-		counts := atOnce(20, func(int) *apitest.Reply {
+		counts := concurrently(20, func(int) *apitest.Reply {
 			return a.Post("/tables", `{"name": "twenty", "columns": [{"name": "id", "type": "integer"}]}`)
 		})
 		wantCounts(t, counts, map[int]int{201: 1, 409: 19})
@@ -234,7 +234,7 @@ func TestCreateTableRefuses(t *testing.T) {
 
 	a := apitest.New(t)
 	a.CreateTable("taken")
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	const id = `[{"name": "id", "type": "integer"}]`
 	for body, field := range map[string]string{
@@ -274,7 +274,7 @@ func TestCreateTableRefuses(t *testing.T) {
 	a.Post("/tables", `{"name": "taken", "columns": `+id+`}`).Want(409).Code("already_exists").Field("name")
 	a.Post("/tables", `{`).Want(400).Code("malformed_json")
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }

@@ -46,15 +46,15 @@ func TestForgedTokens(t *testing.T) {
 	}
 
 	names := map[string]string{"refresh": user.Metadata("refreshToken").(string), "email": b.Email,
-		"reset":   linkTo(t, b, platform.PasswordReset),
-		"confirm": linkTo(t, b, platform.EmailChange), "invitation": linkTo(t, b, platform.Invitation)}
+		"reset":   createLink(t, b, platform.PasswordReset),
+		"confirm": createLink(t, b, platform.EmailChange), "invitation": createLink(t, b, platform.Invitation)}
 
 	all := operations(t, a)
 	unreachable(t, a)
 
 	a = a.Nobody()
 	for _, o := range all {
-		if rights[o.id].least == anyone {
+		if rights[o.id].minRole == anyone {
 			o.send(a, names, strings.ReplaceAll(rights[o.id].body, "{n}", "x")).Want(500).Code("unavailable")
 			continue
 		}
@@ -147,7 +147,7 @@ func forgeries(t *testing.T, token, user, victim string, jwks []byte) map[string
 		forged["alg "+alg], forged["alg "+alg+" with the signature"] = "Bearer "+unsigned, "Bearer "+unsigned+parts[2]
 	}
 
-	for name, key := range printed(t, jwks) {
+	for name, key := range publicKeyForms(t, jwks) {
 		input := edit(head, `"ES256"`, `"HS256"`) + "." + parts[1]
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(input))
@@ -164,9 +164,9 @@ func forgeries(t *testing.T, token, user, victim string, jwks []byte) map[string
 	return forged
 }
 
-// printed returns the forms in which a server's public key is usually published, and careless
+// publicKeyForms returns the forms in which a server's public key is usually published, and careless
 // choices of an HMAC secret.
-func printed(t *testing.T, jwks []byte) map[string][]byte {
+func publicKeyForms(t *testing.T, jwks []byte) map[string][]byte {
 	t.Helper()
 
 	set, err := jwk.Parse(jwks)
@@ -215,12 +215,13 @@ func TestTokensElsewhere(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	nobody := a.Nobody()
-	nobody.Get("/projects?access_token=" + a.Token).Want(401)
-	nobody.Get("/projects?token=" + a.Token).Want(401)
-	nobody.Send("GET", "/projects", "", "Cookie: token="+a.Token+"; Authorization=Bearer "+a.Token).Want(401)
-	nobody.Send("PUT", "/users/"+a.User, "token="+a.Token, "Content-Type: application/x-www-form-urlencoded").Want(401)
-	nobody.Send("GET", "/projects", "", "Proxy-Authorization: Bearer "+a.Token, "X-Authorization: Bearer "+a.Token).
+	anonymous := a.Nobody()
+	anonymous.Get("/projects?access_token=" + a.Token).Want(401)
+	anonymous.Get("/projects?token=" + a.Token).Want(401)
+	anonymous.Send("GET", "/projects", "", "Cookie: token="+a.Token+"; Authorization=Bearer "+a.Token).Want(401)
+	anonymous.Send("PUT", "/users/"+a.User, "token="+a.Token, "Content-Type: application/x-www-form-urlencoded").
+		Want(401)
+	anonymous.Send("GET", "/projects", "", "Proxy-Authorization: Bearer "+a.Token, "X-Authorization: Bearer "+a.Token).
 		Want(401)
 
 	twice := a.Request("GET", "/projects", nil)
@@ -229,14 +230,14 @@ func TestTokensElsewhere(t *testing.T) {
 	a.Send("GET", "/projects", "", "Authorization: bearer "+a.Token).Want(200) // the scheme is case-insensitive
 
 	// Longer than the header limit.
-	if got := raw(t, a, "GET /projects HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+strings.Repeat(".", 100_000)+
+	if got := sendRaw(t, a, "GET /projects HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+strings.Repeat(".", 100_000)+
 		"\r\n\r\n"); got != 431 && got != 401 {
 		t.Errorf("100000 dots: got %d, want 431", got)
 	}
 }
 
-// raw sends a request byte for byte and returns the status of the response.
-func raw(t *testing.T, a *apitest.API, request string) int {
+// sendRaw sends a request byte for byte and returns the status of the response.
+func sendRaw(t *testing.T, a *apitest.API, request string) int {
 	t.Helper()
 
 	conn, err := net.Dial("tcp", strings.TrimPrefix(a.URL, "http://"))
@@ -289,7 +290,7 @@ func TestVerdictsHoldAtOnce(t *testing.T) {
 	suspended := a.Member(4)
 	a.Exec(`update platform.users set status = 'suspended' where uuid = $1`, suspended.User)
 
-	same(t,
+	wantEqual(t,
 		a.Nobody().Post("/users/login", `{"email": "`+suspended.Email+`", "password": "`+apitest.Password+`"}`).
 			Want(401),
 		a.Nobody().Post("/users/login", `{"email": "`+suspended.Email+`", "password": "not it at all"}`))

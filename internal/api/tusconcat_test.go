@@ -20,7 +20,7 @@ func partialTus(t *testing.T, a *apitest.API, container, content string) string 
 	)
 
 	if content != "" {
-		wantOffset(t, part2(a, u, 0, content), 204, len(content))
+		wantOffset(t, patchTus(a, u, 0, content), 204, len(content))
 	}
 
 	return u
@@ -52,10 +52,10 @@ func TestTusConcatenation(t *testing.T) {
 			var stored func() int
 			if place == "S3" {
 				service := blobtest.New(t)
-				a, stored = apitest.New(t, service.Configure), storedFiles(t, service.Dir)
+				a, stored = apitest.New(t, service.Configure), storedCounter(t, service.Dir)
 			} else {
 				a = apitest.New(t)
-				stored = storedFiles(t, a.Config.StorageDir())
+				stored = storedCounter(t, a.Config.StorageDir())
 			}
 
 			c := a.Create("/containers", `{"name": "reports"}`)
@@ -72,9 +72,9 @@ func TestTusConcatenation(t *testing.T) {
 				t.Errorf("there are %d files", n)
 			}
 
-			made := finalTus(a, c, fileNamed("a/ü.txt")+",filetype dGV4dC9wbGFpbg==", a.URL+first, empty, middle,
+			created := finalTus(a, c, fileNamed("a/ü.txt")+",filetype dGV4dC9wbGFpbg==", a.URL+first, empty, middle,
 				a.URL+last).Want(201)
-			u := strings.TrimPrefix(made.Header.Get("Location"), a.URL)
+			u := strings.TrimPrefix(created.Header.Get("Location"), a.URL)
 
 			if got := a.Get(address(a, c, "a/ü.txt")).Want(200); string(got.Body) != "hello, world" ||
 				got.Header.Get("Content-Type") != "text/plain" {
@@ -87,11 +87,11 @@ func TestTusConcatenation(t *testing.T) {
 				t.Errorf("got %v", h)
 			}
 
-			part2(a, u, 12, "!").Want(403).Code("final_upload")
+			patchTus(a, u, 12, "!").Want(403).Code("final_upload")
 			tus(a, "HEAD", first, "").Want(404)
 			finalTus(a, c, fileNamed("b"), first, last).Want(400).Code("unknown_upload")
 			finalTus(a, c, fileNamed("b"), partialTus(t, a, c, "")).Want(201)
-			counted(t, a)
+			checkCounts(t, a)
 			until(t, "the parts are gone", func() bool { return stored() == 2 })
 		})
 	}
@@ -128,7 +128,7 @@ func TestTusConcatenationRefuses(t *testing.T) {
 	tus(a, "POST", path, "", "Upload-Concat: partial", "Upload-Length: 11").Want(413)
 
 	half := newTus(t, a, c, "ignored", 5, "Upload-Concat: partial")
-	wantOffset(t, part2(a, half, 0, "he"), 204, 2)
+	wantOffset(t, patchTus(a, half, 0, "he"), 204, 2)
 	finalTus(a, c, name, hello, half).Want(400).Code("unfinished_upload")
 
 	deferred := strings.TrimPrefix(tus(a, "POST", path, "", "Upload-Concat: partial", "Upload-Defer-Length: 1").
@@ -141,20 +141,22 @@ func TestTusConcatenationRefuses(t *testing.T) {
 	finalTus(a, c, fileNamed("taken"), hello).Want(409)
 	finalTus(a, c, name+",filetype aW1hZ2UvcG5n", hello).Want(422).Code("mime_type_not_allowed")
 
-	for _, who := range []struct {
+	for _, caller := range []struct {
 		api    *apitest.API
 		status int
 	}{{a.Nobody(), 401}, {a.Stranger(), 401}, {a.Member(5), 403}} {
-		finalTus(who.api, c, name, hello).Want(who.status)
+		finalTus(caller.api, c, name, hello).Want(caller.status)
 	}
 
 	// The refused requests changed nothing: the uploads still have their bytes. One of several
 	// concurrent concatenations succeeds, and a part for a used upload is refused.
 	wantOffset(t, tus(a, "HEAD", hello, ""), 200, 5)
-	wantCounts(t, atOnce(8, func(i int) *apitest.Reply { return finalTus(a, c, fileNamed(strconv.Itoa(i)), hello) }),
+	wantCounts(t, concurrently(8, func(i int) *apitest.Reply {
+		return finalTus(a, c, fileNamed(strconv.Itoa(i)), hello)
+	}),
 		map[int]int{201: 1, 400: 7})
 
-	part2(a, hello, 5, "x").Want(404)
+	patchTus(a, hello, 5, "x").Want(404)
 
 	// The bytes of partial uploads count once.
 	execute(t, a, "delete from storage.resumable_uploads; update storage.usage set max_bytes = bytes + 8")

@@ -37,12 +37,12 @@ func TestUpdateUser(t *testing.T) {
 		}
 	}
 
-	a.Nobody().Post("/users/login", logIn("ada@example.com", "another one entirely")).Want(200).
+	a.Nobody().Post("/users/login", loginBody("ada@example.com", "another one entirely")).Want(200).
 		Content("username", "ADA_l")
 
-	a.Nobody().Post("/users/login", logIn(a.Email, "another one entirely")).Want(401)
+	a.Nobody().Post("/users/login", loginBody(a.Email, "another one entirely")).Want(401)
 	// The old address is free.
-	a.Nobody().Post("/users", person("successor", map[string]any{"email": a.Email})).Want(201)
+	a.Nobody().Post("/users", userBody("successor", map[string]any{"email": a.Email})).Want(201)
 
 	all := a.Put(path,
 		`{"username": "all", "email": "all@example.com", "bio": "all", "password": "all at the same time"}`).Want(200)
@@ -100,9 +100,9 @@ func TestUpdateUserRefuses(t *testing.T) {
 	}
 
 	// The checks run in this order: credentials, JSON syntax, access to the user, fields.
-	nobody := a.Nobody()
-	nobody.Put(path, `{`).Want(401)
-	nobody.Put("/users/garbage", `{"bio": 1}`).Want(401)
+	anonymous := a.Nobody()
+	anonymous.Put(path, `{`).Want(401)
+	anonymous.Put("/users/garbage", `{"bio": 1}`).Want(401)
 	a.Put("/users/garbage", `{"bio": 1}`).Want(400).Field("userUUID")
 	a.Put("/users/"+other.User, `{`).Want(400).Code("malformed_json")
 	a.Put("/users/"+other.User, `{"bio": 1}`).Want(401).Code("not_yourself")
@@ -110,11 +110,11 @@ func TestUpdateUserRefuses(t *testing.T) {
 	a.Put(path, `{"bio": 1}`).Want(422)
 
 	for _, body := range []string{`{"bio": "theirs"}`, `{"bio": 1}`, `{}`, `{"password": "their new password"}`} {
-		same(t, a.Put("/users/"+other.User, body).Want(401), a.Put("/users/"+apitest.Missing, body))
+		wantEqual(t, a.Put("/users/"+other.User, body).Want(401), a.Put("/users/"+apitest.Missing, body))
 	}
 
 	unchanged(t, a, before)
-	nobody.Post("/users/login", logIn(other.Email, apitest.Password)).Want(200)
+	anonymous.Post("/users/login", loginBody(other.Email, apitest.Password)).Want(200)
 }
 
 // TestAdministratorUpdatesUser checks that an administrator can change any user, and keeps their
@@ -133,7 +133,7 @@ func TestAdministratorUpdatesUser(t *testing.T) {
 	administrator.Put("/users/"+user.User, `{"password": "set by somebody else"}`).Want(200)
 	user.Get("/projects").Want(401)
 	administrator.Get("/projects").Want(200)
-	user.Nobody().Post("/users/login", logIn(user.Email, "set by somebody else")).Want(200)
+	user.Nobody().Post("/users/login", loginBody(user.Email, "set by somebody else")).Want(200)
 }
 
 // TestNewPasswordEndsSessions checks that a new password ends all other sessions.
@@ -142,7 +142,8 @@ func TestNewPasswordEndsSessions(t *testing.T) {
 
 	a := apitest.User(t)
 	other := a.Nobody()
-	other.Token = a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200).Metadata("token").(string)
+	other.Token = a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200).
+		Metadata("token").(string)
 
 	bystander := a.SignUp("bystander")
 	a.Put("/users/"+a.User, `{"bio": "no reason to end anything"}`).Want(200)
@@ -153,8 +154,8 @@ func TestNewPasswordEndsSessions(t *testing.T) {
 	other.Get("/projects").Want(401).Code("invalid_token")
 	a.Get("/projects").Want(200)
 	bystander.Get("/projects").Want(200)
-	a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(401)
-	a.Nobody().Post("/users/login", logIn(a.Email, "another one entirely")).Want(200)
+	a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(401)
+	a.Nobody().Post("/users/login", loginBody(a.Email, "another one entirely")).Want(200)
 }
 
 // TestUsersToOneName checks that one of many concurrent requests gets a username.
@@ -165,13 +166,13 @@ func TestUsersToOneName(t *testing.T) {
 	users := []*apitest.API{a.SignUp("one"), a.SignUp("two"), a.SignUp("three"), a.SignUp("four")}
 
 	// Two users who swap names wait for each other, and neither gets the other's name.
-	wantCounts(t, atOnce(2, func(i int) *apitest.Reply {
+	wantCounts(t, concurrently(2, func(i int) *apitest.Reply {
 		name, _, _ := strings.Cut(users[1-i].Email, "@")
 		return users[i].Put("/users/"+users[i].User, `{"username": "`+name+`"}`)
 	}), map[int]int{422: 2})
 
 	for _, body := range []string{`{"username": "the-one"}`, `{"email": "the-one@example.com"}`} {
-		wantCounts(t, atOnce(len(users), func(i int) *apitest.Reply {
+		wantCounts(t, concurrently(len(users), func(i int) *apitest.Reply {
 			return users[i].Put("/users/"+users[i].User, body)
 		}), map[int]int{200: 1, 422: 3})
 	}

@@ -64,7 +64,7 @@ func TestUploadsOfOneName(t *testing.T) {
 	}
 
 	content := func(i int) string { return strings.Repeat(fmt.Sprintf("%04d", i), 1000) }
-	counts := atOnce(n, func(i int) *apitest.Reply {
+	counts := concurrently(n, func(i int) *apitest.Reply {
 		switch i % 3 {
 		case 0:
 			return put(a, c, "same", content(i), "If-None-Match: *")
@@ -75,7 +75,7 @@ func TestUploadsOfOneName(t *testing.T) {
 				return u
 			}
 
-			return part2(a, strings.TrimPrefix(u.Header.Get("Location"), a.URL), 0, content(i))
+			return patchTus(a, strings.TrimPrefix(u.Header.Get("Location"), a.URL), 0, content(i))
 		}
 
 		return upload(a, c, "same", content(i))
@@ -96,7 +96,7 @@ func TestUploadsOfOneName(t *testing.T) {
 		t.Errorf("%d uploads are noted still", n)
 	}
 
-	counted(t, a)
+	checkCounts(t, a)
 }
 
 // TestLengthThatLies covers bodies that differ from their declared length. Bytes beyond it become
@@ -161,7 +161,7 @@ func TestLengthThatLies(t *testing.T) {
 	}
 
 	// Without a length, the response follows soon after the limit.
-	sent := &endlessly{}
+	sent := &infiniteReader{}
 	a.Do(a.Request("PUT", address(a, c, "huge"), io.LimitReader(sent, 10<<30), "Content-Type: text/plain")).Want(413).
 		Code("too_large")
 
@@ -176,13 +176,13 @@ func TestLengthThatLies(t *testing.T) {
 	}
 
 	wantFiles(t, a, 2)
-	gone(t, a, 2)
+	waitForBlobs(t, a, 2)
 }
 
-// endlessly is an infinite body that counts the bytes read.
-type endlessly struct{ bytes atomic.Int64 }
+// infiniteReader is an infinite body that counts the bytes read.
+type infiniteReader struct{ bytes atomic.Int64 }
 
-func (e *endlessly) Read(b []byte) (int, error) {
+func (e *infiniteReader) Read(b []byte) (int, error) {
 	for i := range b {
 		b[i] = 'x'
 	}

@@ -219,7 +219,7 @@ func TestUploadAborted(t *testing.T) {
 	request := a.Request("POST", "/containers/"+c+"/files", content,
 		"Content-Type: multipart/form-data; boundary="+boundary)
 
-	gone := make(chan error, 1)
+	aborted := make(chan error, 1)
 
 	go func() {
 		res, err := http.DefaultTransport.RoundTrip(request)
@@ -227,7 +227,7 @@ func TestUploadAborted(t *testing.T) {
 			err = res.Body.Close()
 		}
 
-		gone <- err
+		aborted <- err
 	}()
 
 	fmt.Fprint(body, namePart("half"), strings.TrimSuffix(filePart("", strings.Repeat("x", 1<<20)), "\r\n"))
@@ -237,7 +237,7 @@ func TestUploadAborted(t *testing.T) {
 
 	body.CloseWithError(io.ErrUnexpectedEOF)
 
-	if err := <-gone; err == nil {
+	if err := <-aborted; err == nil {
 		t.Error("the upload was answered")
 	}
 
@@ -259,7 +259,7 @@ func TestUploadAtOnce(t *testing.T) {
 		contents[strings.Repeat(fmt.Sprint(i), 1000+i)] = true
 	}
 
-	counts := atOnce(5, func(i int) *apitest.Reply {
+	counts := concurrently(5, func(i int) *apitest.Reply {
 		return upload(a, c, "same", strings.Repeat(fmt.Sprint(i), 1000+i))
 	})
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})

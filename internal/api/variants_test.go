@@ -15,8 +15,8 @@ import (
 	"socle/internal/config"
 )
 
-// storedFiles returns a function that counts the stored blobs of a project, in a folder or in S3.
-func storedFiles(t *testing.T, dir string) func() int {
+// storedCounter returns a function that counts the stored blobs of a project, in a folder or in S3.
+func storedCounter(t *testing.T, dir string) func() int {
 	return func() int {
 		n := 0
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -41,7 +41,7 @@ func TestVariants(t *testing.T) {
 		t.Parallel()
 
 		a := apitest.New(t)
-		variants(t, a, storedFiles(t, a.Config.StorageDir()))
+		variants(t, a, storedCounter(t, a.Config.StorageDir()))
 	})
 
 	t.Run("S3", func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestVariants(t *testing.T) {
 			return false
 		})
 
-		variants(t, a, storedFiles(t, service.Dir))
+		variants(t, a, storedCounter(t, service.Dir))
 
 		if got, want := written.Load(), int64(3+5); got != want {
 			t.Errorf("%d blobs were written, want %d: some variant was made twice", got, want)
@@ -109,23 +109,23 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 	// A signed URL is valid for the variants of its file, and not for those of another one.
 	signed := signedPath(a, a.Post("/containers/"+c+"/files/"+id+"/signed-url", `{}`))
 	a.Put("/containers/"+c, `{"is_public": false}`).Want(200)
-	nobody := a.Nobody().In("")
-	if r := nobody.Get(signed + "&width=100").Want(200); r.Header.Get("ETag") != first.Header.Get("ETag") {
+	anonymous := a.Nobody().In("")
+	if r := anonymous.Get(signed + "&width=100").Want(200); r.Header.Get("ETag") != first.Header.Get("ETag") {
 		t.Errorf("got the picture %s, want %s", r.Header.Get("ETag"), first.Header.Get("ETag"))
 	}
 
-	nobody.Get(path + "?width=100").Want(404)
-	nobody.Get(signed + "&width=0").Want(400)
+	anonymous.Get(path + "?width=100").Want(404)
+	anonymous.Get(signed + "&width=0").Want(400)
 
 	sign := "/containers/" + c + "/files/" + id + "/signed-url"
 	small := signedPath(a, a.Post(sign, `{"picture": {"width": 100}}`)) // valid for this variant only
-	if r := nobody.Get(small).Want(200); r.Header.Get("ETag") != first.Header.Get("ETag") {
+	if r := anonymous.Get(small).Want(200); r.Header.Get("ETag") != first.Header.Get("ETag") {
 		t.Errorf("got the picture %s, want %s", r.Header.Get("ETag"), first.Header.Get("ETag"))
 	}
 
-	nobody.Get(small + "&width=200").Want(401).Code("invalid_signature")
-	nobody.Get(small + "&format=png").Want(401)
-	nobody.Get(small + "&v=2").Want(200)
+	anonymous.Get(small + "&width=200").Want(401).Code("invalid_signature")
+	anonymous.Get(small + "&format=png").Want(401)
+	anonymous.Get(small + "&v=2").Want(200)
 	a.Post(sign, `{"picture": {}}`).Want(422).Field("picture")
 	a.Post(sign, `{"picture": {"width": 100, "fit": "cover"}}`).Want(422).Field("picture.fit")
 	a.Post(sign, `{"picture": {"width": 0}}`).Want(422).Field("picture.width")
@@ -197,7 +197,7 @@ func TestVariantsWhileReplaced(t *testing.T) {
 	}
 
 	a.Delete("/containers/" + c + "?force=true").Want(200)
-	stored := storedFiles(t, a.Config.StorageDir())
+	stored := storedCounter(t, a.Config.StorageDir())
 	until(t, "nothing is left", func() bool { return stored() == 0 })
 }
 
@@ -206,7 +206,7 @@ func TestVariantsWhileReplaced(t *testing.T) {
 func TestTooManyPictures(t *testing.T) {
 	t.Parallel()
 
-	const most = 24 // of one project
+	const maxPerProject = 24 // of one project
 	service := blobtest.New(t)
 	a := apitest.New(t, func(c *config.Config) {
 		service.Configure(c)
@@ -220,7 +220,7 @@ func TestTooManyPictures(t *testing.T) {
 	theirs := other.Create("/containers", `{"name": "pictures"}`)
 	put(other, theirs, "a", asPNG(t, quarters(40, 40))).Want(200)
 
-	waiting, goOn := make(chan struct{}, 10*most), make(chan struct{})
+	waiting, goOn := make(chan struct{}, 10*maxPerProject), make(chan struct{})
 	service.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodHead && strings.Contains(r.URL.Path, a.Project) {
 			waiting <- struct{}{}
@@ -231,11 +231,11 @@ func TestTooManyPictures(t *testing.T) {
 	})
 
 	var group sync.WaitGroup
-	for i := range most {
+	for i := range maxPerProject {
 		group.Go(func() { a.Get(fmt.Sprint(path, "?width=", i+1)) }) // can take longer than the request timeout
 	}
 
-	for range most {
+	for range maxPerProject {
 		<-waiting
 	}
 

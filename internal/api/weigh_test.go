@@ -22,9 +22,9 @@ func TestIdempotencyKeyOfUploads(t *testing.T) {
 	}
 
 	first := send(multipartOf("a.txt", "hello"), "one").Want(201)
-	again := send(multipartOf("a.txt", "hello"), "one").Want(201)
-	if got, want := string(again.Body), string(first.Body); got != want ||
-		again.Header.Get("Idempotency-Replayed") != "true" {
+	repeated := send(multipartOf("a.txt", "hello"), "one").Want(201)
+	if got, want := string(repeated.Body), string(first.Body); got != want ||
+		repeated.Header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("got %s, want %s", got, want)
 	}
 
