@@ -398,7 +398,7 @@ func TestRights(t *testing.T) {
 	for _, o := range operations(t, a) {
 		r, ok := rights[o.id]
 		if !ok {
-			t.Errorf("%s: nobody has said who may call it", o.id)
+			t.Errorf("%s: missing in rights", o.id)
 			continue
 		}
 
@@ -611,7 +611,7 @@ func wantAlike(t *testing.T, o operation, v matrixCaller, another, absent *apite
 
 	got, want := string(identifier.ReplaceAll(another.Body, nil)), string(identifier.ReplaceAll(absent.Body, nil))
 	if another.Status >= 400 && another.Status == absent.Status && got != want {
-		t.Errorf("%s by %s: another's thing is answered with\n%s, an absent one with\n%s", o.id, v.name,
+		t.Errorf("%s by %s: got\n%s\nfor another user's entity and\n%s\nfor a missing one", o.id, v.name,
 			another.Body, absent.Body)
 	}
 }

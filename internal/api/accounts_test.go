@@ -116,11 +116,11 @@ func mails(t *testing.T, a *apitest.API, to string) []mail {
 func waitForMail(t *testing.T, a *apitest.API, to string, n int) mail {
 	t.Helper()
 
-	until(t, fmt.Sprintf("%s has %d mails", to, n), func() bool { return len(mails(t, a, to)) >= n })
+	until(t, fmt.Sprintf("%s has got %d mails", to, n), func() bool { return len(mails(t, a, to)) >= n })
 
 	all := mails(t, a, to)
 	if len(all) != n {
-		t.Fatalf("%s got %d mails, want %d: %+v", to, len(all), n, all)
+		t.Fatalf("%s: got %d mails, want %d: %+v", to, len(all), n, all)
 	}
 
 	return all[n-1]
@@ -134,7 +134,7 @@ func (m mail) token(t *testing.T, a *apitest.API, page string) string {
 
 	found := linked.FindStringSubmatch(m.Text)
 	if found == nil || found[1] != a.URL+page {
-		t.Fatalf("the mail has no link to %s:\n%s", page, m.Text)
+		t.Fatalf("no link to %s in the mail:\n%s", page, m.Text)
 	}
 
 	return found[2]

@@ -53,7 +53,7 @@ func TestListUsers(t *testing.T) {
 		administrator.Get("/admin/users"), administrator.Get("/admin/users/" + ann.User),
 	} {
 		if strings.Contains(string(r.Body), "argon") || strings.Contains(string(r.Body), "ash\"") {
-			t.Errorf("an answer holds a password's hash: %s", r.Body)
+			t.Errorf("a response contains a password hash: %s", r.Body)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func TestAdministratorsAtOnce(t *testing.T) {
 	remaining := apitest.Value[int](a,
 		`select count(*) from platform.users where is_administrator and status = 'active'`)
 	if remaining < 1 {
-		t.Errorf("there are %d active administrators after %v", remaining, got)
+		t.Errorf("got %d active administrators after statuses %v", remaining, got)
 	}
 }
 
@@ -257,7 +257,7 @@ func TestRetention(t *testing.T) {
 	}
 
 	if got := days(); got != before-1 {
-		t.Errorf("%d days are left of %d, want one less", got, before)
+		t.Errorf("got %d days of %d, want one less", got, before)
 	}
 
 	set("deleted_project_days", "30").Want(200).Content("default", 7)
@@ -286,7 +286,7 @@ func TestListEnvironment(t *testing.T) {
 		t.Errorf("got %v", shown)
 	}
 	if strings.Contains(string(r.Body), string(a.Config.DatabaseURL)) {
-		t.Errorf("a secret is shown: %s", r.Body)
+		t.Errorf("a secret is listed: %s", r.Body)
 	}
 
 	a.SignUp("user").Get("/admin/environment?x=1").Want(403)
@@ -321,7 +321,7 @@ func TestListParts(t *testing.T) {
 	}
 
 	if statuses["signingKeys"] != "degraded" || statuses["queue"] != "degraded" || r.Metadata("status") != "degraded" {
-		t.Errorf("an old key and a failed job leave the parts %v: %s", statuses, r.Body)
+		t.Errorf("got parts %v with an old key and a failed job: %s", statuses, r.Body)
 	}
 
 	a.Exec(`alter table river.river_job rename to gone`)

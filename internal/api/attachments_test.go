@@ -45,13 +45,13 @@ func TestResponseWithFiles(t *testing.T) {
 
 	file := kept.Get("answers.1.value.fileUuid").(string)
 	if got := f.Get("/containers/" + c + "/files/" + file + "/download").Want(200); string(got.Body) != "hello" {
-		t.Errorf("the file holds %q", got.Body)
+		t.Errorf("got content %q", got.Body)
 	}
 
 	wantFiles(t, a, 2)
 
 	if got := string(f.Get(f.path + "/responses/export").Want(200).Body); !strings.Contains(got, cv+"/cv.pdf") {
-		t.Errorf("the export has no name of a file: %s", got)
+		t.Errorf("the export has no file name: %s", got)
 	}
 
 	// Browsers send an empty part for an empty file input.
@@ -63,11 +63,11 @@ func TestResponseWithFiles(t *testing.T) {
 	// Deletion of a response removes its files from the list at once, and their bytes afterwards.
 	f.Delete(f.path + "/responses/" + id).Want(200)
 	f.Get("/containers/" + c + "/files/" + file + "/download").Want(404)
-	until(t, "the bytes are gone", func() bool { return len(blobs(t, a)) == 1 })
+	until(t, "the bytes are deleted", func() bool { return len(blobs(t, a)) == 1 })
 	f.Delete(f.path + "?force=true").Want(200)
 
 	if files := query[int](t, a, `select count(*) from storage.files`); files != 0 {
-		t.Errorf("%d files are left of a form", files)
+		t.Errorf("got %d files of a form, want none", files)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestResponseWithFilesRefuses(t *testing.T) {
 	wantFiles(t, a, 0)
 
 	if n := query[int](t, a, `select count(*) from forms.responses`); n != 0 {
-		t.Errorf("%d refused responses are kept", n)
+		t.Errorf("got %d refused responses, want none", n)
 	}
 
 	a.Stranger().Send("POST", f.path+"/responses", "x", "Content-Type: multipart/form-data; boundary=x").Want(400)

@@ -66,7 +66,7 @@ func TestNothingChangedNothingNoted(t *testing.T) {
 	a.Put("/tables/absent/rename", `{"name": "other"}`).Want(400)
 
 	if after := query[int64](t, a, "select seq from socle.audit_head"); after != before {
-		t.Errorf("the log went from %d to %d", before, after)
+		t.Errorf("got %d audit entries before and %d after", before, after)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestIdempotencyKey(t *testing.T) {
 	send(a, strings.Repeat("k", 256), `{"name": "Long"}`).Want(400)
 
 	if got := query[int](t, a, "select count(*) from forms.forms"); got != 4 {
-		t.Errorf("there are %d forms, want 4", got)
+		t.Errorf("got %d forms, want 4", got)
 	}
 
 	a.Nobody().Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: one").Want(401)
@@ -113,7 +113,7 @@ func TestIdempotencyKeyAtOnce(t *testing.T) {
 	}
 
 	if got := query[int](t, a, "select count(*) from forms.forms"); got != 1 {
-		t.Errorf("there are %d forms, want 1", got)
+		t.Errorf("got %d forms, want 1", got)
 	}
 }
 

@@ -78,16 +78,16 @@ func TestMoveBackup(t *testing.T) {
 
 	got := values(b.Get("/backups?order=desc").Want(200), "uuid")
 	if len(got) != 3 {
-		t.Fatalf("there are the backups %v, want three", got)
+		t.Fatalf("got backups %v, want 3", got)
 	}
 
 	b.Get("/backups/" + got[0]).Want(200)
 
 	if origin := b.Get("/backups/" + got[0]).Want(200).Metadata("origin"); origin != "imported" {
-		t.Errorf("the backup was %v", origin)
+		t.Errorf("got origin %v, want imported", origin)
 	}
 
-	until(t, "the imported backups are proven", func() bool {
+	until(t, "the proofs of the imported backups have ended", func() bool {
 		return apitest.Value[int](b,
 			`select count(*) from platform.backups where proven_at is not null and tried_at is not null and proof_error = ''`) == 3
 	})
@@ -107,35 +107,35 @@ func TestMoveBackup(t *testing.T) {
 		}
 		if text := p.Get("/containers/" + container + "/files/" + file + "/download").
 			Want(200).Body; string(text) != "hello" {
-			t.Errorf("the file has %q", text)
+			t.Errorf("got content %q", text)
 		}
 		if text := p.Get("/containers/" + container + "/files/" + big + "/download").
 			Want(200).Body; string(text) != large {
-			t.Errorf("the large file has %d bytes", len(text))
+			t.Errorf("got %d bytes of the large file", len(text))
 		}
 
 		owner := p.Database() + "_owner"
 		if roles := query[string](t, p, `select roles::text from pg_policies where policyname = 'mine'`); roles != "{"+
 			owner+"}" {
-			t.Errorf("the policy is for %s, want the owner", roles)
+			t.Errorf("got policy for %s, want the owner", roles)
 		}
 
 		if n := query[int](t, p, `select count(*) from pg_default_acl where defaclacl::text like '%anon=r/%'`); n != 1 {
-			t.Errorf("there are %d default privileges for anon", n)
+			t.Errorf("got %d default privileges for anon", n)
 		}
 
 		p.CreateTable("after")
 		upload(p, container, "c.txt", "more").Want(201)
 
 		if files := query[int](t, p, `select files from storage.usage`); files != 5 {
-			t.Errorf("the usage counts %d files, want 5", files)
+			t.Errorf("got usage %d files, want 5", files)
 		}
 	}
 
 	b.Get("/forms/" + form).Want(200)
 	forms := b.In(n.Get("projectUuid").(string)).Get("/forms").Want(200)
 	if got := values(forms, "uuid"); len(got) != 1 || got[0] == form {
-		t.Errorf("the new project has the forms %v, want one of another name than %s", got, form)
+		t.Errorf("got forms %v in the new project, want a UUID other than %s", got, form)
 	}
 
 	// An imported backup can be exported again.
@@ -146,14 +146,14 @@ func TestMoveBackup(t *testing.T) {
 	waitForRestore(t, other, r.Get("uuid").(string), "completed")
 
 	if got := values(other.Get("/forms").Want(200), "uuid"); len(got) != 1 || got[0] == form {
-		t.Errorf("the other project has the forms %v, and %s is the first one's", got, form)
+		t.Errorf("got forms %v in the other project, want others than %s of the first one", got, form)
 	}
 
 	a.Get("/forms/" + form).Want(200)
 
 	for _, log := range []string{a.Log.String(), b.Log.String()} {
 		if strings.Contains(log, "owls") {
-			t.Error("the log has the passphrase")
+			t.Error("the log contains the passphrase")
 		}
 	}
 }
@@ -183,15 +183,15 @@ func TestDownloadBackup(t *testing.T) {
 	r := a.Post(path, `{"encryption": "none"}`).Want(200)
 	if got := r.Header.Get("Content-Disposition"); !strings.HasPrefix(got,
 		`attachment; filename="socle-`+a.Project+"-") || !strings.HasSuffix(got, `Z.tar"`) {
-		t.Errorf("the file is called %s", got)
+		t.Errorf("got file name %s", got)
 	}
 
 	if got := r.Header.Get("Cache-Control"); got != "no-store" {
-		t.Errorf("it is %s", got)
+		t.Errorf("got Cache-Control %s, want no-store", got)
 	}
 	if n := apitest.Value[int](a,
 		`select count(*) from socle.audit where entry::jsonb ->> 'action' = 'downloadBackup'`); n != 1 {
-		t.Errorf("there are %d entries of the download", n)
+		t.Errorf("got %d audit entries for the download", n)
 	}
 
 	key, err := age.GenerateX25519Identity()
@@ -206,7 +206,7 @@ func TestDownloadBackup(t *testing.T) {
 	}
 
 	if text, err := io.ReadAll(plain); err != nil || !bytes.Equal(text, r.Body) {
-		t.Errorf("what is encrypted is not what is not: %v", err)
+		t.Errorf("the decrypted archive differs from the plain one: %v", err)
 	}
 
 	importArchive(a, downloadBackup(a, id, `{"recipient": "`+key.Recipient().String()+`"}`)).Want(422).Code("required").
@@ -222,7 +222,7 @@ func TestDownloadBackup(t *testing.T) {
 	defer res.Body.Close()
 
 	if text, err := io.ReadAll(res.Body); err == nil && res.StatusCode == 200 {
-		t.Errorf("a damaged backup comes whole, %d bytes", len(text))
+		t.Errorf("got a complete download of a damaged backup, %d bytes", len(text))
 	}
 }
 
@@ -460,24 +460,24 @@ func TestImportBackupRefuses(t *testing.T) {
 		return apitest.Value[int](a,
 			`select count(*) from platform.backups where origin = 'imported' and status = 'running'`)
 	}
-	until(t, "an import is under way", func() bool { return running() == 1 })
-	feed.CloseWithError(errors.New("the client is gone"))
+	until(t, "an import is running", func() bool { return running() == 1 })
+	feed.CloseWithError(errors.New("the client is disconnected"))
 
 	if err := <-broken; err == nil {
-		t.Error("a body that breaks off is answered")
+		t.Error("a truncated body got a response")
 	}
 
-	until(t, "nothing is left of it", func() bool { return running() == 0 })
+	until(t, "it is removed completely", func() bool { return running() == 0 })
 
 	a.Exec(`insert into platform.settings (name, value, updated_by) values ('max_imported_backup', '5000', gen_random_uuid())`)
 	importArchive(into, whole).Want(413).Field("file")
 	a.Exec(`delete from platform.settings`)
 
 	if got := values(into.Get("/backups").Want(200), "uuid"); len(got) != 0 {
-		t.Errorf("there are backups %v", got)
+		t.Errorf("got backups %v, want none", got)
 	}
 	if after := blobs(t, a); len(after) != before {
-		t.Errorf("there are %d blobs, want %d: %q", len(after), before, after)
+		t.Errorf("got %d blobs, want %d: %q", len(after), before, after)
 	}
 
 	importArchive(into, whole).Want(201)
@@ -499,7 +499,7 @@ func TestImportOneAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	until(t, "the import is under way", func() bool {
+	until(t, "the import is running", func() bool {
 		return apitest.Value[int](a, `select count(*) from platform.backups where status = 'running'`) == 1
 	})
 
@@ -519,14 +519,16 @@ func TestImportOneAtATime(t *testing.T) {
 	a.Post("/backups/"+apitest.Missing+"/verify", "").Want(404)
 	a.Post("/backups/garbage/verify", "").Want(400)
 	a.Member(5).Post("/backups/"+id+"/verify", "").Want(403)
-	until(t, "it is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
 
 	tried := a.Get("/backups/" + id).Metadata("triedAt")
 	a.Post("/backups/"+id+"/verify", "").Want(200).Content("uuid", id)
-	until(t, "it is proven again", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != tried })
+	until(t, "the backup is proven again", func() bool {
+		return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != tried
+	})
 	damageBackup(t, a, id+".dump")
 
-	until(t, "it is found to be damaged", func() bool {
+	until(t, "the proof has failed", func() bool {
 		a.Post("/backups/"+id+"/verify", "").Want(200) // also while a proof is running
 		return a.Get("/backups/"+id).Want(200).Metadata("proofError") != ""
 	})

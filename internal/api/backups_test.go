@@ -20,7 +20,7 @@ func waitForBackup(t *testing.T, a *apitest.API, id string) *apitest.Reply {
 	t.Helper()
 
 	var r *apitest.Reply
-	until(t, "the backup ends", func() bool {
+	until(t, "the backup has ended", func() bool {
 		r = a.Get("/backups/" + id).Want(200)
 		status := r.Get("status")
 
@@ -90,7 +90,7 @@ func TestBackup(t *testing.T) {
 
 	for _, table := range []string{"public orders", "public -rf", "public dbname=x", "forms fields", "storage files"} {
 		if !strings.Contains(string(toc), "TABLE "+table+" ") {
-			t.Errorf("the dump has no table %s:\n%s", table, toc)
+			t.Errorf("no table %s in the dump:\n%s", table, toc)
 		}
 	}
 
@@ -161,7 +161,7 @@ func TestBackupsOneAtATime(t *testing.T) {
 	}
 
 	var id string
-	until(t, "the next one is taken", func() bool {
+	until(t, "the next job is running", func() bool {
 		r := a.Post("/backups", `{}`)
 		if r.Status == 201 {
 			id = r.Get("uuid").(string)
@@ -188,10 +188,10 @@ func TestBackupFails(t *testing.T) {
 	}
 
 	if remaining := blobs(t, a); len(remaining) > 0 {
-		t.Errorf("the failed backup left %q", remaining)
+		t.Errorf("the failed backup has left %q", remaining)
 	}
 
-	until(t, "the log says why the backup failed", func() bool {
+	until(t, "the log has the reason of the failed backup", func() bool {
 		return strings.Contains(a.Log.String(), "not permitted to log in")
 	})
 

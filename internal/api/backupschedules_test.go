@@ -43,7 +43,7 @@ func TestBackupSchedule(t *testing.T) {
 	}
 
 	if wait := time.Until(at); wait < -time.Minute || wait > 26*time.Hour || at.In(berlin).Format("15:04") != "02:30" {
-		t.Errorf("the next backup is due at %s", at.In(berlin))
+		t.Errorf("got next backup at %s", at.In(berlin))
 	}
 
 	tag := a.Get(path).Want(200).Content("nextRunAt", next).Header.Get("ETag")
@@ -59,7 +59,7 @@ func TestBackupSchedule(t *testing.T) {
 
 	if moved := a.Get(path).Want(200).Get("nextRunAt").(string); moved == next ||
 		!strings.Contains(moved, "T02:30:00") {
-		t.Errorf("in UTC the next backup is due at %s", moved)
+		t.Errorf("got next backup at %s in UTC", moved)
 	}
 
 	a.Put(path, `{}`).Want(200).Content("keepDaily", 30)
@@ -111,7 +111,7 @@ func TestBackupScheduleRefuses(t *testing.T) {
 
 	r := a.Put(path, `{"cron": "0 25 * * *"}`).Want(422).Code("invalid_cron")
 	if text := string(r.Body); !strings.Contains(text, `can't have this hour: \"25\" is not one from 0 to 23`) {
-		t.Errorf("it is not said what is wrong: %s", text)
+		t.Errorf("got no error description: %s", text)
 	}
 
 	a.Put(path, `{`).Want(400)

@@ -146,7 +146,7 @@ func TestBodiesHaveOneBudget(t *testing.T) {
 				started: started,
 				gate:    gate,
 			}); got.Code != http.StatusUnprocessableEntity {
-				t.Errorf("a body that had room: got %d: %s", got.Code, got.Body)
+				t.Errorf("a body within the budget: got %d: %s", got.Code, got.Body)
 			}
 		})
 	}
@@ -182,6 +182,6 @@ func TestBodiesHaveOneBudget(t *testing.T) {
 	wg.Wait()
 
 	if got := send(a, io.NopCloser(strings.NewReader(large))); got.Code != http.StatusUnprocessableEntity {
-		t.Errorf("a body behind them: got %d: %s", got.Code, got.Body)
+		t.Errorf("a body after them: got %d: %s", got.Code, got.Body)
 	}
 }

@@ -202,7 +202,7 @@ func TestCreateColumnTooMuch(t *testing.T) {
 
 	if got := query[int](t, a,
 		"select count(*) from pg_attribute where attrelid = 'public.orders'::regclass and attnum > 0"); got != 1591 {
-		t.Errorf("the table has %d columns, want 1591", got)
+		t.Errorf("got %d columns, want 1591", got)
 	}
 }
 
@@ -234,13 +234,13 @@ func TestOldNameNewThing(t *testing.T) {
 
 	created := a.CreateTable("orders", "note text")
 	if old.Metadata("uuid") == created.Metadata("uuid") {
-		t.Error("the new table has the old one's UUID")
+		t.Error("the new table has the UUID of the old one")
 	}
 
 	a.Get("/tables/" + old.Metadata("uuid").(string)).Want(404)
 	clean := query[bool](t, a, `select not has_table_privilege('anon', 'public.orders', 'select')
 		and not exists (select from pg_policy) and not exists (select from public.orders)`)
 	if !clean {
-		t.Error("the new table has the old one's rows, policies or grants")
+		t.Error("the new table has the rows, policies or grants of the old one")
 	}
 }

@@ -12,7 +12,7 @@ func waitForCompaction(t *testing.T, a *apitest.API, table string) *apitest.Repl
 	t.Helper()
 
 	var r *apitest.Reply
-	until(t, "the compaction is over", func() bool {
+	until(t, "the compaction has ended", func() bool {
 		r = a.Get("/tables/" + table + "/compaction").Want(200)
 		return r.Get("endedAt") != nil
 	})
@@ -60,7 +60,7 @@ func TestCompaction(t *testing.T) {
 	}
 
 	if got := query[string](t, a, "select string_agg(note, ' ') from lines"); got != "x" {
-		t.Errorf("got the rows %q after a compaction that failed", got)
+		t.Errorf("got rows %q after a failed compaction", got)
 	}
 
 	a.Post("/tables/parts/compaction", "").Want(201)
@@ -125,7 +125,7 @@ func TestCompactionOldSnapshot(t *testing.T) {
 	a.Post("/tables/orders/compaction", "").Want(201)
 
 	var r *apitest.Reply
-	until(t, "a try has ended", func() bool {
+	until(t, "an attempt has ended", func() bool {
 		r = a.Get("/tables/orders/compaction").Want(200)
 		return r.Get("error") != "" || r.Get("endedAt") != nil
 	})
@@ -134,7 +134,7 @@ func TestCompactionOldSnapshot(t *testing.T) {
 		Content("error", "a transaction that began before the compaction can still see deleted rows")
 
 	if file() != before {
-		t.Error("the table was written anew, in vain")
+		t.Error("the table was rewritten in vain")
 	}
 
 	read("rollback")

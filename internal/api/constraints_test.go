@@ -95,7 +95,7 @@ func TestDeferredConstraints(t *testing.T) {
 	deleted := a.Delete(keys + "/customers_pkey?cascade=true").Want(200).Metadata("deleted")
 	if got, want := fmt.Sprint(deleted), fmt.Sprint(r.Metadata("dependents")); got != want ||
 		got != "[map[kind:table constraint name:buyer on public.orders]]" {
-		t.Errorf("got %s gone, %s in the way", got, want)
+		t.Errorf("got deleted %s, dependents %s", got, want)
 	}
 
 	if got := fmt.Sprint(values(a.Get(path), "name")); got != "[orders_pkey]" {
@@ -160,7 +160,7 @@ func TestCreateConstraintRefuses(t *testing.T) {
 	a.Post("/tables/auth.users/constraints", `{}`).Want(400)
 
 	if after := query[int](t, a, "select count(*) from pg_constraint"); after != before {
-		t.Errorf("there are %d constraints, want %d", after, before)
+		t.Errorf("got %d constraints, want %d", after, before)
 	}
 	if after := databaseState(t, a); after != columns {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", columns, after)

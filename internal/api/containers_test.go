@@ -26,7 +26,7 @@ func TestUpdateContainer(t *testing.T) {
 		Content("url", created.Get("url")).Content("createdAt", created.Get("createdAt")).Content("createdBy", a.User).
 		Content("updatedBy", member.User)
 	if r.Get("updatedAt").(string) <= created.Get("updatedAt").(string) {
-		t.Errorf("updatedAt did not move\n%s", r.Body)
+		t.Errorf("updatedAt is unchanged\n%s", r.Body)
 	}
 
 	a.Put("/containers/"+c, `{"description": ""}`).Want(200).Content("description", "").Content("name", "drawings")

@@ -52,7 +52,7 @@ func downloadDamage(t *testing.T, a *apitest.API, folder string) {
 
 	r := a.Get(small).Want(500).Code("internal")
 	if r.Header.Get("ETag") != "" {
-		t.Errorf("the answer has the ETag %s", r.Header.Get("ETag"))
+		t.Errorf("got ETag %s", r.Header.Get("ETag"))
 	}
 
 	get := func(path string, headers ...string) (int, string, error) {
@@ -78,18 +78,18 @@ func downloadDamage(t *testing.T, a *apitest.API, folder string) {
 		return res.StatusCode, string(body), err
 	}
 	if status, body, err := get(long); err == nil || strings.Contains(body, last) {
-		t.Errorf("a file with another byte was handed out: status %d, %d bytes, %v", status, len(body), err)
+		t.Errorf("a damaged file: got %d, %d bytes, %v", status, len(body), err)
 	}
 
 	if log := a.Log.String(); !strings.Contains(log, "has other bytes than were uploaded") ||
 		strings.Count(log, strings.Split(long, "/")[4]) == 0 {
-		t.Error("the log does not name the file")
+		t.Error("the file is not named in the log")
 	}
 	if status, body, err := get(long, "Range: bytes=-5"); status != 206 || body != "words" || err != nil {
-		t.Errorf("a part: got %d %q, %v", status, body, err) // a range carries no checksum of the whole
+		t.Errorf("a range: got %d %q, %v", status, body, err) // a range carries no checksum of the whole
 	}
 	if status, body, err := get(sound); status != 200 || body != large || err != nil {
-		t.Errorf("a file that is sound: got %d, %d bytes, %v", status, len(body), err)
+		t.Errorf("an undamaged file: got %d, %d bytes, %v", status, len(body), err)
 	}
 
 	a.Get("/containers/" + c + "/files").Want(200)
@@ -122,5 +122,5 @@ func flipBit(t *testing.T, folder string, size int64) {
 		return
 	}
 
-	t.Fatalf("there is no blob of %d bytes among %v", size, names)
+	t.Fatalf("no blob of %d bytes in %v", size, names)
 }

@@ -131,10 +131,10 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 
 	// After the check at the commit, nothing can be written.
 	if r := run("delete from orders where id = 8"); r.Status != 422 || !strings.Contains(string(r.Body), "25006") {
-		t.Errorf("what is put off twice: got %d %s", r.Status, r.Body)
+		t.Errorf("a constraint deferred again: got %d %s", r.Status, r.Body)
 	}
 	if n := query[int](t, a, "select (select count(*) from orders) + (select count(*) from others)"); n != 2000 {
-		t.Errorf("there are %d rows, want 2000", n)
+		t.Errorf("got %d rows, want 2000", n)
 	}
 
 	run("select count(*) from orders").Want(200)
@@ -186,7 +186,7 @@ func TestDatabaseQuotaOfSQLBesideOthers(t *testing.T) {
 		done <- a.Post("/sql", sqlBody("select pg_advisory_xact_lock(7); delete from orders where id = 1", writing))
 	}()
 
-	until(t, "the query waits", func() bool {
+	until(t, "the query is waiting", func() bool {
 		return query[bool](t, a,
 			"select exists (select from pg_locks where locktype = 'advisory' and objid = 7 and not granted and database = (select oid from pg_database where datname = current_database()))")
 	})

@@ -35,14 +35,14 @@ func TestDeleteAccount(t *testing.T) {
 	}
 	if n := apitest.Value[int](a, `select count(*)::int from platform.organizations where uuid = $1`,
 		u.Organization); n != 0 {
-		t.Error("the empty organization stays")
+		t.Error("the empty organization still exists")
 	}
 
 	// Username and address are free again, and their next owner inherits nothing.
 	name, _, _ := strings.Cut(u.Email, "@")
 	repeated := a.Nobody().In("").Post("/users", userBody(name, nil)).Want(201)
 	if repeated.Get("uuid") == u.User || repeated.Get("organizationUuid") == u.Organization {
-		t.Errorf("a new user is the old one: %s", repeated.Body)
+		t.Errorf("a new user has the old UUID: %s", repeated.Body)
 	}
 
 	u.Get("/users/me").Want(401)
@@ -72,7 +72,7 @@ func TestLastOwnerStays(t *testing.T) {
 
 	if got := a.In(project).Put("/containers/"+created, `{"description": "kept"}`).Want(200).
 		Get("createdBy"); got != developer.User {
-		t.Errorf("the container is by %v, want %s", got, developer.User)
+		t.Errorf("got container of %v, want %s", got, developer.User)
 	}
 
 	owner := a.Member(2)
@@ -130,6 +130,6 @@ func TestDeleteAtOnce(t *testing.T) {
 		return u.Post("/projects", `{"name": "late"}`)
 	})
 	if got[200]+got[201] != 1 {
-		t.Errorf("got answers %v, want one that succeeds", got)
+		t.Errorf("got statuses %v, want one success", got)
 	}
 }

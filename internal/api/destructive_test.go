@@ -85,7 +85,7 @@ func TestDestructiveIsDeclared(t *testing.T) {
 			inProject := !slices.Contains([]string{"admin", "organizations", "sessions", "tokens", "users"},
 				strings.Split(path, "/")[1])
 			if _, ok := unprotected[o.OperationID]; method == "delete" && inProject && ok == o.Destructive {
-				t.Errorf("%s: is it destructive or harmless? It has to be one of them", o.OperationID)
+				t.Errorf("%s: neither declared destructive nor listed as unprotected, or both", o.OperationID)
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func TestDestructiveIsDeclared(t *testing.T) {
 	slices.Sort(tested)
 
 	if !slices.Equal(declared, tested) {
-		t.Errorf("declared as destructive are %q, tested %q", declared, tested)
+		t.Errorf("got declared %q, tested %q", declared, tested)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestBackupFirst(t *testing.T) {
 	other.Delete("/tables/theirs").Want(200)
 
 	if n := apitest.Value[int](a, "select count(*) from platform.backups"); n != created {
-		t.Errorf("%d backups were made for nothing", n-created)
+		t.Errorf("got %d backups, want none", n-created)
 	}
 
 	for _, c := range calls {
@@ -179,10 +179,10 @@ func TestBackupFirst(t *testing.T) {
 	a.Get("/backups/"+last).Want(200).Content("status", "completed")
 
 	if before := a.Get("/backups/" + last).Want(200).Metadata("before"); before != "deleteTable" {
-		t.Errorf("the backup says that it was made before %v", before)
+		t.Errorf("got madeBefore %v", before)
 	}
 	if n := apitest.Value[int](a, "select count(*) from platform.awaited_backups"); n != 0 {
-		t.Errorf("%d requests wait for ever", n)
+		t.Errorf("got %d awaited backups, want none", n)
 	}
 
 	a.Delete("/projects/" + a.Project + "?purge=true").Want(409).Code("backup_first")
@@ -207,7 +207,7 @@ func TestBackupFirstIsShared(t *testing.T) {
 	setBackupFirst(t, a, "true")
 	holder := lockTables(t, a) // blocks pg_dump
 	early := a.Create("/backups", `{}`)
-	until(t, "a backup is under way", func() bool {
+	until(t, "a backup is running", func() bool {
 		return a.Get("/backups/"+early).Want(200).Get("status") == "running"
 	})
 
@@ -217,7 +217,7 @@ func TestBackupFirstIsShared(t *testing.T) {
 	waitForBackup(t, a, early)
 
 	if n := backupsBefore(t, a, "deleteTable"); n != 0 {
-		t.Fatalf("%d backups were made meanwhile", n)
+		t.Fatalf("got %d backups in the meantime, want none", n)
 	}
 
 	holder = lockTables(t, a)
@@ -234,7 +234,7 @@ func TestBackupFirstIsShared(t *testing.T) {
 	a.Send("DELETE", "/tables/one", "", "Prefer: wait=0").Want(200)
 
 	if n := backupsBefore(t, a, "deleteTable"); n > 2 {
-		t.Errorf("%d backups were made for two requests that came twice", n)
+		t.Errorf("got %d backups for two repeated requests, want at most 2", n)
 	}
 
 	a.CreateTable("one") // a backup covers only the operations that waited for it
@@ -243,10 +243,10 @@ func TestBackupFirstIsShared(t *testing.T) {
 	}), map[int]int{200: 4})
 
 	if n := backupsBefore(t, a, "deleteTable"); n > 5 {
-		t.Errorf("%d backups were made for six requests", n)
+		t.Errorf("got %d backups for six requests, want at most 5", n)
 	}
 	if got := query[int](t, a, "select count(*) from pg_tables where schemaname = 'public'"); got != 1 {
-		t.Errorf("%d tables are left, want one", got)
+		t.Errorf("got %d tables, want 1", got)
 	}
 
 	wantCounts(t, concurrently(4, func(i int) *apitest.Reply {
@@ -254,7 +254,7 @@ func TestBackupFirstIsShared(t *testing.T) {
 	}), map[int]int{200: 4})
 
 	if n := backupsBefore(t, a, "runSQL"); n > 2 {
-		t.Errorf("%d backups were made for four requests at once", n)
+		t.Errorf("got %d backups for four concurrent requests, want at most 2", n)
 	}
 }
 

@@ -34,7 +34,7 @@ func TestDownloadFile(t *testing.T) {
 
 	tag := r.Header.Get("ETag")
 	if got := a.Send("GET", path, "", "If-None-Match: "+tag).Want(304); len(got.Body) > 0 {
-		t.Errorf("got %q beside a 304", got.Body)
+		t.Errorf("got %q with a 304", got.Body)
 	}
 
 	a.Send("GET", path, "", `If-None-Match: "other"`).Want(200)
@@ -62,7 +62,7 @@ func TestDownloadFile(t *testing.T) {
 	execute(t, a, "update storage.files set updated_at = now() + interval '1 minute'")
 
 	if got := a.Get(path).Header.Get("Last-Modified"); got != "" {
-		t.Errorf("a file that is new has Last-Modified %q", got)
+		t.Errorf("got Last-Modified %q for a new file", got)
 	}
 
 	execute(t, a, "update storage.files set updated_at = now() - interval '1 minute'")

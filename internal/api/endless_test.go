@@ -94,7 +94,7 @@ func TestLockTable(t *testing.T) {
 	a.Send("POST", "/tables/filled/import?format=csv", "id\n1\n", "Content-Type: text/csv").Want(422).
 		Code("session_ended")
 
-	until(t, "its locks are gone", func() bool {
+	until(t, "its locks are released", func() bool {
 		return query[bool](t, a,
 			"select not exists (select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))")
 	})
@@ -104,7 +104,7 @@ func TestLockTable(t *testing.T) {
 
 	if log := a.Log.String(); !strings.Contains(log, "a project's session is ended") ||
 		!strings.Contains(log, "perform pg_advisory_lock(n)") {
-		t.Error("the log does not say what was ended")
+		t.Error("the log has no entry for the ended session")
 	}
 }
 
@@ -130,6 +130,6 @@ func TestHugeMessages(t *testing.T) {
 	a.Post("/sql", sqlBody("select public.shout(1, 40 << 20)")).Want(422).Code("too_large")
 
 	if len(r.Body) > 64<<10 || len(a.Log.String()) > 256<<10 {
-		t.Errorf("the answer has %d bytes, the log %d", len(r.Body), len(a.Log.String()))
+		t.Errorf("got %d bytes in the response and %d in the log", len(r.Body), len(a.Log.String()))
 	}
 }

@@ -94,7 +94,7 @@ func TestExportCutOff(t *testing.T) {
 	defer res.Body.Close()
 
 	if _, err := io.Copy(io.Discard, res.Body); err == nil {
-		t.Errorf("the answer of status %d ends as if it were whole", res.StatusCode)
+		t.Errorf("got status %d and a complete body, want a truncated one", res.StatusCode)
 	}
 
 	asOwner(t, a, `drop policy p on public.big; create policy p on public.big using (1 / (id - 1) is not null)`)

@@ -47,13 +47,13 @@ func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
 		"extensions.spatial_ref_sys.srtext",
 	} {
 		if !strings.Contains(want, part) {
-			t.Fatalf("%s is missing of what stands:\n%s", part, want)
+			t.Fatalf("%s is missing in the state:\n%s", part, want)
 		}
 	}
 
 	id := createBackup(t, a)
 	if got := a.Get("/backups/" + id).Want(200).Metadata("warnings"); len(got.([]any)) != 0 {
-		t.Errorf("the warnings are %v", got)
+		t.Errorf("got warnings %v", got)
 	}
 
 	restoreInPlace(t, a, id)
@@ -87,7 +87,7 @@ func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
 		"the comment on column srid" + of, "the constraint named" + of, "the index extensions.by_name" + of,
 		"the rule again" + of, "the setting search_path of a login of the project is in no backup",
 		"the statistics linked" + of, "the trigger touch" + of}, warnings); diff != "" {
-		t.Errorf("the warnings are (-want +got):\n%s", diff)
+		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
@@ -108,6 +108,6 @@ func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
 	if strings.Contains(got, "TRIGGER") ||
 		!strings.Contains(got, "(extensions.spatial_ref_sys,t,t,socle)") &&
 			!strings.Contains(got, "(extensions.spatial_ref_sys,t,t,postgres)") || strings.Count(got, "readers") != 1 {
-		t.Errorf("of a foreign backup stands\n%s", got)
+		t.Errorf("after the restore of a foreign backup: got\n%s", got)
 	}
 }

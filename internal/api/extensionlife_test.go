@@ -22,7 +22,7 @@ func TestExtensions(t *testing.T) {
 	developer := a.Member(4).In(a.Project)
 	created := developer.Post("/extensions", `{"name": "citext"}`).Want(201).Content("schema", "extensions")
 	if created.Get("installedVersion") != created.Get("version") || created.Get("description") == "" {
-		t.Errorf("made %s", created.Body)
+		t.Errorf("got extension %s", created.Body)
 	}
 
 	for _, name := range []string{"postgis", "pg_trgm", "uuid-ossp", "earthdistance", "hstore"} {
@@ -103,7 +103,7 @@ func TestExtensions(t *testing.T) {
 	a.Delete("/extensions/plpgsql").Want(404)
 
 	if query[bool](t, a, `select exists (select from pg_namespace where nspname = 'extensions')`) {
-		t.Error("the schema of the extensions is left")
+		t.Error("the schema of the extensions still exists")
 	}
 }
 

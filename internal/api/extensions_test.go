@@ -72,6 +72,6 @@ func TestRestoreExtensions(t *testing.T) {
 
 	if n := query[int](t, other,
 		`select count(*) from public.names where name operator(public.=) 'ANN'::public.citext`); n != 1 {
-		t.Errorf("moved: there are %d names", n)
+		t.Errorf("after the move: got %d names", n)
 	}
 }

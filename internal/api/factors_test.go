@@ -46,7 +46,7 @@ func addFactor(t *testing.T, a *apitest.API) authenticator {
 	p := createFactor(t, a)
 	r := a.Post("/users/me/totp/confirm", `{"code": "`+p.code(0)+`"}`).Want(200)
 	if r.Header.Get("Cache-Control") != "no-store" {
-		t.Error("recovery codes may be stored")
+		t.Error("the recovery codes can be stored by caches")
 	}
 
 	for _, c := range r.Get("recoveryCodes").([]any) {
@@ -136,7 +136,7 @@ func TestSecondFactor(t *testing.T) {
 
 	for _, secret := range append([]any{token.TOTPText(p.secret), next}, codes...) {
 		if strings.Contains(a.Log.String(), secret.(string)) || strings.Contains(kept, secret.(string)) {
-			t.Errorf("the log or the database tells %s", secret)
+			t.Errorf("the log or the database contains %s", secret)
 		}
 	}
 }
@@ -208,7 +208,7 @@ func TestResetSecondFactor(t *testing.T) {
 	user.Get("/users/me/totp").Want(404)
 
 	if n := apitest.Value[int](a, `select count(*)::int from platform.recovery_codes`); n != 0 {
-		t.Errorf("%d recovery codes are left", n)
+		t.Errorf("got %d recovery codes, want none", n)
 	}
 
 	waitForMail(t, a, user.Email, 2) // in any order
@@ -242,7 +242,7 @@ func TestSecondFactorAtOnce(t *testing.T) {
 	wantCounts(t, got, map[int]int{200: 1, 409: 4})
 
 	if n := apitest.Value[int](a, `select count(*)::int from platform.recovery_codes`); n != 10 {
-		t.Errorf("%d recovery codes are kept, want 10", n)
+		t.Errorf("got %d recovery codes, want 10", n)
 	}
 
 	forgetCodes(a)
@@ -278,7 +278,7 @@ func TestGuessingFromInside(t *testing.T) {
 		{id: "deleteAccount", method: "DELETE", path: "/users/me", body: `{"password": "wrong"}`},
 	} {
 		if r := repeatUntilLimited(t, func() *apitest.Reply { return c.send(a) }); r.Header.Get("Retry-After") == "" {
-			t.Errorf("%s: the answer does not say when to try again", c.id)
+			t.Errorf("%s: the response has no Retry-After", c.id)
 		}
 	}
 }
@@ -293,7 +293,7 @@ func repeatUntilLimited(t *testing.T, send func() *apitest.Reply) *apitest.Reply
 		}
 	}
 
-	t.Fatal("a request was sent a hundred times, and is not limited")
+	t.Fatal("got no 429 after a hundred requests")
 	return nil
 }
 

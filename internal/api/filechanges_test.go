@@ -138,7 +138,7 @@ func TestUpdateFile(t *testing.T) {
 	a.Get("/containers/"+f.container).Want(200).Content("totalFiles", 1)
 
 	if after := blobs(t, a); len(after) != len(before) {
-		t.Errorf("bytes were copied: %q, %q", before, after)
+		t.Errorf("bytes were copied: got %q and %q", before, after)
 	}
 }
 
@@ -146,11 +146,11 @@ func TestUpdateFile(t *testing.T) {
 func waitForBlobs(t *testing.T, a *apitest.API, n int) {
 	t.Helper()
 
-	until(t, "the bytes are gone", func() bool { return len(blobs(t, a)) == n })
+	until(t, "the bytes are deleted", func() bool { return len(blobs(t, a)) == n })
 
 	if remaining := query[int](t, a, "select count(*) from storage.discarded") +
 		query[int](t, a, "select count(*) from storage.containers where deleting"); remaining > 0 {
-		until(t, "nothing is left to do", func() bool {
+		until(t, "the queue is empty", func() bool {
 			return query[int](t, a,
 				"select (select count(*) from storage.discarded) + (select count(*) from storage.containers where deleting)") == 0
 		})

@@ -30,7 +30,7 @@ func TestListFiles(t *testing.T) {
 		Content("0.mimeType", "text/plain").
 		Content("0.size", 3).Content("0.createdBy", a.User).Content("0.updatedBy", a.User)
 	if r.Get("0.createdAt") != r.Get("0.updatedAt") {
-		t.Errorf("a new file was updated: %s", r.Body)
+		t.Errorf("got updatedAt after createdAt for a new file: %s", r.Body)
 	}
 
 	for query, want := range map[string][]string{

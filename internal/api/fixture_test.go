@@ -222,7 +222,7 @@ func wantEqual(t *testing.T, got, want *apitest.Reply) {
 	t.Helper()
 
 	if diff := cmp.Diff(withoutRequestID(want), withoutRequestID(got)); diff != "" {
-		t.Errorf("the replies differ (-want +got):\n%s", diff)
+		t.Errorf("responses (-want +got):\n%s", diff)
 	}
 }
 
@@ -270,7 +270,7 @@ func wantCounts(t *testing.T, got, want map[int]int) {
 	t.Helper()
 
 	if !maps.Equal(got, want) {
-		t.Errorf("got answers %v, want %v", got, want)
+		t.Errorf("got statuses %v, want %v", got, want)
 	}
 }
 
@@ -330,7 +330,7 @@ func wantStatuses(t *testing.T, got map[int]int, allowed ...int) {
 
 	for status, n := range got {
 		if !slices.Contains(allowed, status) {
-			t.Errorf("got %d answers of status %d, want none but of %v", n, status, allowed)
+			t.Errorf("got %d responses of status %d, want only %v", n, status, allowed)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestListForms(t *testing.T) {
 
 	if got := values(a.Get("/forms?sort=name&order=desc&limit=2&page=2").Want(200), "name"); !slices.Equal(got,
 		[]string{"a"}) {
-		t.Errorf("the second page has %q", got)
+		t.Errorf("got second page %q", got)
 	}
 
 	a.Get("/forms?sort=link").Want(400).Field("sort")
@@ -106,7 +106,7 @@ func TestDeleteForm(t *testing.T) {
 	a.Delete("/forms/" + empty).Want(404)
 
 	if n := apitest.Value[int](a, `select count(*) from platform.forms where uuid = $1`, empty); n != 0 {
-		t.Error("the platform still knows where a deleted form lived")
+		t.Error("the platform still has the row of a deleted form")
 	}
 
 	a.Put("/forms/"+id, `{"state": "open"}`).Want(200)
@@ -120,7 +120,7 @@ func TestDeleteForm(t *testing.T) {
 
 	if n := query[int](t, a,
 		`select (select count(*) from forms.responses) + (select count(*) from forms.definitions) + (select count(*) from forms.fields)`); n != 0 {
-		t.Errorf("%d rows are left of a deleted form", n)
+		t.Errorf("got %d rows of a deleted form, want none", n)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestLinkForm(t *testing.T) {
 	anonymous.Get(path + "/public?link=" + second).Want(401)
 
 	if strings.Contains(a.Log.String(), second) {
-		t.Error("the link is in the log")
+		t.Error("the log contains the link")
 	}
 }
 

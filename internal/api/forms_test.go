@@ -31,7 +31,7 @@ func TestUpdateField(t *testing.T) {
 		Content("maxValue", nil).
 		Content("dateFormat", nil).Content("startDate", nil).Content("endDate", nil)
 	if r.Get("updatedAt").(string) <= r.Get("createdAt").(string) {
-		t.Errorf("updatedAt did not move\n%s", r.Body)
+		t.Errorf("updatedAt is unchanged\n%s", r.Body)
 	}
 
 	a.Put(path,
@@ -227,7 +227,7 @@ func TestUpdateFieldAtOnce(t *testing.T) {
 	wantStatuses(t, counts, 200, 422)
 
 	if counts[200] != 5 {
-		t.Errorf("got answers %v: whoever came first, the other limit contradicts it", counts)
+		t.Errorf("got statuses %v: the two limits contradict each other in any order", counts)
 	}
 }
 

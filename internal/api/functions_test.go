@@ -23,7 +23,7 @@ func TestDeleteFunction(t *testing.T) {
 	a.Post("/functions/public", functionBody("one", "", "select 1", "integer")).Want(201)
 	r := a.Delete("/functions/public/one").Want(200).Content("schema", "public").Content("name", "one")
 	if got := len(r.Get("").(map[string]any)); got != 2 {
-		t.Errorf("the content has %d members, want 2\n%s", got, r.Body)
+		t.Errorf("got %d members, want 2\n%s", got, r.Body)
 	}
 
 	a.Delete("/functions/public/one").Want(400).Code("not_found")
@@ -141,7 +141,7 @@ func TestDeleteFunctionRefuses(t *testing.T) {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 	if !query[bool](t, a, "select public.used(1)") {
-		t.Error("the function does not answer any more")
+		t.Error("the function no longer works")
 	}
 }
 
@@ -184,7 +184,7 @@ func TestCreateFunction(t *testing.T) {
 		`select prosecdef = false and proowner::regrole::text like '%_owner' and not has_function_privilege('anon', oid, 'execute')
 		and not has_function_privilege('authenticated', oid, 'execute') from pg_proc where proname = 'add'`)
 	if !closed {
-		t.Error("the function is open, a definer's or somebody else's")
+		t.Error("the function has the wrong owner, grants or security")
 	}
 }
 
@@ -251,7 +251,7 @@ func TestReplaceFunction(t *testing.T) {
 			`select string_agg(r.rolname, ' ' order by 1) from pg_roles r where rolname in ('anon', 'authenticated', 'service_role')
 			and has_function_privilege(r.oid, 'public.f(integer)', 'execute')`)
 		if got != want {
-			t.Errorf("%s may execute it, want %s", got, want)
+			t.Errorf("got %s with the execute privilege, want %s", got, want)
 		}
 	}
 

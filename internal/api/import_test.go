@@ -49,7 +49,7 @@ func TestImportTable(t *testing.T) {
 	}
 	if !query[bool](t, a,
 		"select relrowsecurity and relowner::regrole::text like '%owner' from pg_class where relname = 'people'") {
-		t.Error("the table is open, or somebody else's")
+		t.Error("the table has the wrong owner or grants")
 	}
 
 	asCSV(a, "/tables/import?name=people", file).Want(409).Code("already_exists").Field("name")
@@ -133,7 +133,7 @@ func TestImportRows(t *testing.T) {
 	asCSV(a, path+"?header=false", "40,a,1,ok,\n").Want(201)
 
 	if after := query[int](t, a, "select count(*) from public.goods"); after != before+3 {
-		t.Errorf("%d rows, want %d", after, before+3)
+		t.Errorf("got %d rows, want %d", after, before+3)
 	}
 
 	for _, head := range []string{"id,nope\n1,2\n", "id,id\n1,2\n", "id,twice\n50,2\n", "\"id\"x\n"} {
@@ -259,7 +259,7 @@ func TestImportRefuses(t *testing.T) {
 			"Content-Type: text/csv")
 		if res, err := http.DefaultTransport.RoundTrip(short); err == nil {
 			res.Body.Close()
-			t.Errorf("%s: a file that broke off was answered with %d", path, res.StatusCode)
+			t.Errorf("%s: a truncated file: got %d", path, res.StatusCode)
 		}
 	}
 
@@ -323,7 +323,7 @@ func TestImportMany(t *testing.T) {
 		Content("rejected", 5)
 
 	if got := query[bool](t, a, `select bool_and(note = 'note, ' || id || E' \\ \t') from public.many`); !got {
-		t.Error("notes are not those that were sent")
+		t.Error("the stored notes differ from the sent ones")
 	}
 
 	exported := string(a.Get("/tables/many/export").Want(200).Body)

@@ -145,7 +145,7 @@ func TestImportWorkbookRefuses(t *testing.T) {
 	}
 
 	if len(blobs(t, a)) > 0 || query[bool](t, a, "select to_regclass('public.bad') is not null") {
-		t.Error("something is left of a refused file")
+		t.Error("a refused file has left data")
 	}
 }
 
@@ -200,7 +200,7 @@ func TestImportOneWorkbookAtATime(t *testing.T) {
 	for !query[bool](t, a,
 		"select exists(select from pg_locks where locktype = 'advisory' and objid = 4711 and not granted)") {
 		if t.Context().Err() != nil {
-			t.Fatal("the import does not come to its row")
+			t.Fatal("the import is blocked before its row")
 		}
 	}
 

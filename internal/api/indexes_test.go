@@ -149,7 +149,7 @@ func TestCreateIndexOfExpressions(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", body, got, want)
 		}
 		if strings.Contains(string(r.Body), "secret") {
-			t.Errorf("a row's value is told: %s", r.Body)
+			t.Errorf("a row's value is revealed: %s", r.Body)
 		}
 	}
 
@@ -237,7 +237,7 @@ func TestCreateIndexLater(t *testing.T) {
 		t.Errorf("got the reason %q", reason)
 	}
 	if n := query[int](t, a, "select count(*) from pg_index where not indisvalid"); n != 0 {
-		t.Errorf("%d indexes are left half made", n)
+		t.Errorf("got %d invalid indexes, want none", n)
 	}
 
 	a.Delete(path+"/kinds").Want(200).Content("status", "failed")

@@ -44,7 +44,7 @@ func waitForInvitation(t *testing.T, a *apitest.API, email string) string {
 func waitForNextInvitation(t *testing.T, a *apitest.API, email string, n int) string {
 	t.Helper()
 
-	until(t, "there is a mail to "+email, func() bool { return len(mailsTo(t, a, email)) > n })
+	until(t, "a mail is sent to "+email, func() bool { return len(mailsTo(t, a, email)) > n })
 	all := mailsTo(t, a, email)
 	found := linkInMail.FindStringSubmatch(all[len(all)-1])
 	if found == nil {
@@ -75,7 +75,7 @@ func TestCreateInvitation(t *testing.T) {
 	r := a.Post(path, invitationBody(" Ann@example.com", 4)).Want(201).Content("email", "Ann@example.com").
 		Content("roleId", 4).Content("createdBy", a.User)
 	if strings.Contains(string(r.Body), "socle_link") {
-		t.Errorf("the answer holds the link's token, which is the invited one's alone: %s", r.Body)
+		t.Errorf("the response contains the token of the link: %s", r.Body)
 	}
 
 	a.Post(path, invitationBody("ANN@example.com", 5)).Want(409).Code("already_exists").Field("email")
@@ -167,10 +167,10 @@ func TestAcceptInvitation(t *testing.T) {
 	ann.In(a.Project).CreateTable("mine")
 
 	if got := apitest.Value[int](a, `select count(*) from platform.members where user_uuid = $1`, ann.User); got != 2 {
-		t.Errorf("there are %d memberships, want 2", got)
+		t.Errorf("got %d memberships, want 2", got)
 	}
 	if got := values(a.Get(path).Want(200), "uuid"); len(got) != 0 {
-		t.Errorf("there are still the invitations %v", got)
+		t.Errorf("got invitations %v, want none", got)
 	}
 
 	for _, bad := range []string{"", "x", "socle_link_x", token, token + "A", token[:len(token)-1]} {
@@ -248,7 +248,7 @@ func TestInvitationsThatAreOver(t *testing.T) {
 			return invitee.Post("/invitations/accept", acceptBody(token))
 		})
 		if got[200]+got[201] != 1 {
-			t.Errorf("got answers %v, want one success", got)
+			t.Errorf("got statuses %v, want one success", got)
 		}
 	}
 }
@@ -290,7 +290,7 @@ func TestSignUpByInvitation(t *testing.T) {
 	invitee.Get("/organizations/"+administrator.Organization).Want(200).Content("roleId", 4)
 
 	if got := values(invitee.Get("/organizations").Want(200), "roleId"); len(got) != 2 { // one is their own
-		t.Errorf("the guest is in %v", got)
+		t.Errorf("got roles %v, want 2", got)
 	}
 
 	a.Post("/users", with("late", "guest@example.com", token)).Want(400).Code("invalid_token").Field("invitation_token")

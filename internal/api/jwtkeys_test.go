@@ -108,7 +108,7 @@ func TestJWTKeys(t *testing.T) {
 		return a.Post(path, jwkOf(t, public, fmt.Sprintf(`"kid":"key %d"`, n)))
 	})
 	if got[201] != 9 || got[422] != 1 {
-		t.Errorf("of ten more keys: got %v, want nine", got)
+		t.Errorf("ten more keys: got %v, want nine", got)
 	}
 
 	a.Post(path, jwkOf(t, public, `"kid":"one more"`)).Want(422).Code("quota")
@@ -154,7 +154,7 @@ func TestBadJWTKeys(t *testing.T) {
 	a.Post(path, `{`).Want(400)
 
 	if strings.Contains(a.Log.String(), jwkMember(t, jwkOf(t, private), "d")) {
-		t.Error("the log has the private key that was sent")
+		t.Error("the log contains the private key")
 	}
 
 	a.Get(path).Want(200).Metadata("total")

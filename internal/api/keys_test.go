@@ -24,7 +24,7 @@ func TestKeys(t *testing.T) {
 		t.Errorf("got key %q with hint %q", key, created.Get("hint"))
 	}
 	if created.Header.Get("Cache-Control") != "no-store" {
-		t.Error("the answer with the key may be stored")
+		t.Error("the response with the key can be stored by caches")
 	}
 
 	secret := a.Post(path, `{"name": "server", "kind": "secret"}`).Want(201)
@@ -90,13 +90,13 @@ func TestKeyRaces(t *testing.T) {
 	path := "/projects/" + a.Project + "/keys"
 	got := concurrently(10, func(int) *apitest.Reply { return a.Post(path, `{"name": "one", "kind": "secret"}`) })
 	if got[201] != 1 || got[409] != 9 {
-		t.Errorf("creating: got %v", got)
+		t.Errorf("create: got %v", got)
 	}
 
 	id := a.Get(path).Want(200).Get("0.uuid").(string)
 	got = concurrently(10, func(int) *apitest.Reply { return a.Delete(path + "/" + id) })
 	if got[200] != 1 || got[404] != 9 {
-		t.Errorf("revoking: got %v", got)
+		t.Errorf("revoke: got %v", got)
 	}
 }
 
@@ -106,12 +106,12 @@ func TestGetJWTSecret(t *testing.T) {
 	a := apitest.New(t)
 	r := a.Get("/projects/"+a.Project+"/jwt-secret").Want(200).Content("algorithm", "HS256")
 	if r.Header.Get("Cache-Control") != "no-store" || len(r.Get("secret").(string)) != 64 {
-		t.Errorf("got %s, which may be stored: %q", r.Body, r.Header.Get("Cache-Control"))
+		t.Errorf("got %s, with Cache-Control %q", r.Body, r.Header.Get("Cache-Control"))
 	}
 
 	other := a.Get("/projects/" + a.CreateProject("other") + "/jwt-secret").Want(200)
 	if other.Get("secret") == r.Get("secret") {
-		t.Error("two projects have one secret")
+		t.Error("two projects share a secret")
 	}
 
 	a.Get("/projects/x/jwt-secret").Want(400).Field("projectUUID")

@@ -40,7 +40,7 @@ func TestLogin(t *testing.T) {
 		}
 		if r.Header.Get("Authorization") != "Bearer "+r.Metadata("token").(string) ||
 			r.Header.Get("Cache-Control") != "no-store" {
-			t.Errorf("headers of a log-in: %v", r.Header)
+			t.Errorf("got headers %v of a log-in", r.Header)
 		}
 		if r.Metadata("token") == created.Metadata("token") ||
 			r.Metadata("refreshToken") == created.Metadata("refreshToken") {
@@ -131,7 +131,7 @@ func TestSecretsStay(t *testing.T) {
 			canary, "wrong canary", "$argon2id$", "password_hash", "platform.", "SQLSTATE",
 		} {
 			if strings.Contains(string(reply.Body), secret) {
-				t.Errorf("an answer tells %q:\n%s", secret, reply.Body)
+				t.Errorf("a response contains %q:\n%s", secret, reply.Body)
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func TestSecretsStay(t *testing.T) {
 	for _, secret := range []string{canary, wrong, "$argon2id$", r.Metadata("token").(string),
 		r.Metadata("refreshToken").(string), strings.Split(r.Metadata("token").(string), ".")[2]} {
 		if strings.Contains(log, secret) {
-			t.Errorf("the log holds %q", secret)
+			t.Errorf("the log contains %q", secret)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func countAttempts(t *testing.T, try func(i int) *apitest.Reply) int {
 		return i
 	}
 
-	t.Fatal("31 guesses and no end")
+	t.Fatal("no limit after 31 guesses")
 	return 0
 }
 
@@ -286,7 +286,7 @@ func TestGuessingAtOnce(t *testing.T) {
 		return a.Nobody().Post("/users/login", loginBody(a.Email, "wrong"))
 	})
 	if got[401] != 10 || got[429] != 20 {
-		t.Errorf("got answers %v, want 10 of 401 and 20 of 429", got)
+		t.Errorf("got statuses %v, want ten 401 and twenty 429", got)
 	}
 }
 

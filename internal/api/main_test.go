@@ -37,7 +37,7 @@ func allTestsRun() bool {
 func provoked() (code int) {
 	missing, err := apitest.Unprovoked(api.Document())
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "the OpenAPI document:", err)
+		fmt.Fprintln(os.Stderr, "read the OpenAPI document:", err)
 		return 1
 	}
 

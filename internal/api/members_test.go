@@ -104,7 +104,7 @@ func TestLeaveOrganization(t *testing.T) {
 	admin.Delete("/organizations/" + own + "/members/" + a.User).Want(200)
 
 	if got := a.Post("/projects", `{"name": "in the second"}`).Want(201).Get("organizationUuid"); got != second {
-		t.Errorf("a project is made in %v, want %v", got, second)
+		t.Errorf("got project in %v, want %v", got, second)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestTransferOrganization(t *testing.T) {
 	administrator.Put(path, to(owner.User)).Want(200) // an administrator who is not a member loses no role
 
 	if got := countOwners(t, a, owner.Organization); got != 2 {
-		t.Errorf("there are %d owners, want 2", got)
+		t.Errorf("got %d owners, want 2", got)
 	}
 
 	successor.Put(path, to(a.SignUp("stranger").User)).Want(422).Field("user_uuid")
@@ -165,7 +165,7 @@ func TestOwnersAtOnce(t *testing.T) {
 	wantStatuses(t, got, 200, 403, 404, 409)
 
 	if n := countOwners(t, a, a.Organization); n < 1 {
-		t.Errorf("there are %d owners after %v", n, got)
+		t.Errorf("got %d owners after statuses %v", n, got)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestTwoOwnersAtOnce(t *testing.T) {
 		wantStatuses(t, got, 200, 403, 404, 409)
 
 		if got[200] != 1 || countOwners(t, a, id) != 1 {
-			t.Errorf("round %d: got answers %v and %d owners, want one of each", i, got, countOwners(t, a, id))
+			t.Errorf("round %d: got statuses %v and %d owners, want one of each", i, got, countOwners(t, a, id))
 		}
 	}
 }
@@ -218,7 +218,7 @@ func TestLastOwnerIsTheDatabasesToKeep(t *testing.T) {
 		`with gone as (delete from platform.members where organization_uuid = $1 and role = 2 returning 1) select * from gone`,
 	} {
 		if err := a.Try(sql, a.Organization); err == nil {
-			t.Errorf("%s went through", sql)
+			t.Errorf("%s succeeded", sql)
 		}
 	}
 

@@ -154,19 +154,19 @@ func TestListOrganizations(t *testing.T) {
 
 	r := user.Get("/organizations?sort=name&limit=2").Want(200).Content("0.name", "A").Content("0.roleId", 2)
 	if got := r.Metadata("total"); fmt.Sprint(got) != "3" {
-		t.Errorf("a member of three is shown %v", got)
+		t.Errorf("a member of three organizations: got %v", got)
 	}
 
 	user.Get("/organizations?scope=all").Want(200).Content("2.roleId", 2)
 
 	if got := values(user.Get("/organizations?scope=all").Want(200), "uuid"); len(got) != 3 {
-		t.Errorf("a user is shown %v, want no more than what is theirs", got)
+		t.Errorf("a user: got %v, want only their own", got)
 	}
 	if got := values(administrator.Get("/organizations?scope=all").Want(200), "uuid"); len(got) != 5 {
-		t.Errorf("the administrator is shown %d of all, want 5", len(got))
+		t.Errorf("got %d of all, want 5", len(got))
 	}
 	if got := values(administrator.Get("/organizations").Want(200), "uuid"); len(got) != 1 {
-		t.Errorf("the administrator is shown %d of their own, want 1", len(got))
+		t.Errorf("got %d of the administrator's own, want 1", len(got))
 	}
 
 	user.Get("/organizations?scope=theirs").Want(400)
@@ -237,6 +237,6 @@ func TestDeleteOrganizationWhileProjectsAreMade(t *testing.T) {
 	remaining := apitest.Value[int](a,
 		`select count(*) from platform.projects p where not exists (select from platform.organizations o where o.uuid = p.organization_uuid)`)
 	if remaining != 0 {
-		t.Errorf("%d projects have no organization", remaining)
+		t.Errorf("got %d projects without an organization", remaining)
 	}
 }

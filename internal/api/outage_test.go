@@ -83,7 +83,7 @@ func TestProjectDatabaseGone(t *testing.T) {
 	a.Get("/tables/orders").Want(200)
 
 	if got := query[int](t, a, "select count(*) from storage.files"); got != 1 {
-		t.Errorf("there are %d files, want 1", got)
+		t.Errorf("got %d files, want 1", got)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestForgetPassword(t *testing.T) {
 		t.Errorf("got %+v", m)
 	}
 	if got := mails(t, a, "nobody@example.com"); len(got) != 0 {
-		t.Errorf("a stranger got mails: %+v", got)
+		t.Errorf("got mails to another user: %+v", got)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestResetPasswordRefuses(t *testing.T) {
 
 	if m := waitForMail(t, a, a.Email, 6); m.Subject != "Your address was changed" ||
 		!strings.Contains(m.Text, "moved@example.com") {
-		t.Errorf("the old address got %+v", m)
+		t.Errorf("got mail %+v to the old address", m)
 	}
 
 	anonymous.Post("/users/login", loginBody("moved@example.com", "yet another one")).Want(200)
@@ -127,7 +127,7 @@ func TestResetPasswordRefuses(t *testing.T) {
 	waitForMail(t, a, a.Email, 1)
 
 	if strings.Contains(a.Log.String(), "yet another one") {
-		t.Error("a password is in the log")
+		t.Error("the log contains a password")
 	}
 }
 
@@ -149,7 +149,7 @@ func TestResetAtOnce(t *testing.T) {
 	}
 
 	if won != 1 {
-		t.Errorf("%d passwords open the account, want 1", won)
+		t.Errorf("got %d valid passwords, want 1", won)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestChangeEmail(t *testing.T) {
 
 	if m := waitForMail(t, a, a.Email, 1); m.Subject != "Your address is being changed" ||
 		strings.Contains(m.Text, "token=") || !strings.Contains(m.Text, "New@example.com") {
-		t.Errorf("the old address got %+v", m)
+		t.Errorf("got mail %+v to the old address", m)
 	}
 
 	anonymous.Post("/users/password/reset", resetBody(token, newPassword)).Want(422).Field("token")

@@ -51,7 +51,7 @@ func TestTokens(t *testing.T) {
 
 	first := a.Get("/tokens").Want(200).Get("0.lastUsedAt")
 	if first == nil {
-		t.Error("nobody noted that the token was used")
+		t.Error("lastUsedAt is not set")
 	}
 
 	bearer.Get("/tables").Want(200)
@@ -60,12 +60,12 @@ func TestTokens(t *testing.T) {
 	bearer.Get("/tables").Want(200)
 
 	if repeated := a.Get("/tokens").Want(200).Get("0.lastUsedAt"); repeated.(string) <= first.(string) {
-		t.Errorf("used at %v, and later at %v", first, repeated)
+		t.Errorf("got lastUsedAt %v, later %v", first, repeated)
 	}
 
 	list := a.Get("/tokens?sort=name").Want(200)
 	if strings.Contains(string(list.Body), text) || strings.Contains(a.Log.String(), text) {
-		t.Error("the token is in the list, or in the log")
+		t.Error("the token appears in the list or the log")
 	}
 
 	a.Exec(`update platform.tokens set expires_at = now() - interval '1 second'`)
@@ -175,7 +175,7 @@ func TestTokensLeaveAccountsAlone(t *testing.T) {
 	}
 
 	if refused < 10 {
-		t.Errorf("%d operations were tried", refused)
+		t.Errorf("got %d operations", refused)
 	}
 
 	unchanged(t, administrator, before)
@@ -205,11 +205,11 @@ func TestTokenRoles(t *testing.T) {
 	} {
 		u := withToken(t, tt.who, tt.role)
 		if got := table(u); got != tt.table {
-			t.Errorf("role %d: making a table: got %d, want %d", tt.role, got, tt.table)
+			t.Errorf("role %d: createTable: got %d, want %d", tt.role, got, tt.table)
 		}
 
 		if got := u.Get("/projects/" + a.Project + "/keys").Status; got != tt.keys {
-			t.Errorf("role %d: listing keys: got %d, want %d", tt.role, got, tt.keys)
+			t.Errorf("role %d: listKeys: got %d, want %d", tt.role, got, tt.keys)
 		}
 
 		u.Get("/tables").Want(200)
@@ -225,7 +225,7 @@ func TestTokenRoles(t *testing.T) {
 	one.Get("/projects/" + other).Want(404)
 
 	if list := one.Get("/projects").Want(200); len(list.Get("").([]any)) != 1 || list.Get("0.uuid") != a.Project {
-		t.Errorf("a token of one project lists %s", list.Body)
+		t.Errorf("a token of one project: got list %s", list.Body)
 	}
 
 	one.Post("/projects", `{"name": "refused"}`).Want(403).Code("token_not_allowed")

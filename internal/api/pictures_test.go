@@ -109,7 +109,7 @@ func TestPictures(t *testing.T) {
 		wantColors(t, fmt.Sprint("orientation ", o+1), decodeImage(t, r), w, h, seen...)
 
 		if bytes.Contains(r.Body, []byte("Exif")) || bytes.Contains(r.Body, []byte(secretPlace)) {
-			t.Error("what the file told beside the pixels went along")
+			t.Error("the variant contains metadata of the file")
 		}
 	}
 
@@ -179,16 +179,16 @@ func TestPictures(t *testing.T) {
 		source := asJPEG(t, quarters(80, 40), segments...)
 		once := variant(t, source, "width=40").Want(200).Body
 		if twice := variant(t, string(once), "format=png").Want(200).Body; !strings.Contains(string(twice), "iCCP") {
-			t.Error("the profile was lost on the way into a PNG")
+			t.Error("the PNG variant has no profile")
 		} else if third := variant(t, string(twice), "format=jpeg").
 			Want(200).Body; !bytes.Contains(third, []byte(p[:200])) {
-			t.Error("the profile was lost on the way into a JPEG")
+			t.Error("the JPEG variant has no profile")
 		}
 	}
 
 	if r := variant(t, asJPEG(t, inkToGray(ink), "\xe2ICC_PROFILE\x00\x01\x01"+profile(200)), "width=20").
 		Want(200); bytes.Contains(r.Body, []byte("ICC_PROFILE")) {
-		t.Error("a profile of RGB went along with what was grey")
+		t.Error("a gray image has an RGB profile")
 	}
 }
 
@@ -242,7 +242,7 @@ func TestPicturesRefused(t *testing.T) {
 
 	if n := query[int](t, a, "select count(*) from storage.variants") +
 		query[int](t, a, "select count(*) from storage.uploads"); n != 0 {
-		t.Errorf("%d variants are kept of what is none", n)
+		t.Errorf("got %d variants of invalid images, want none", n)
 	}
 
 	file := fmt.Sprint(put(a, c, "photo", photo).Want(200).Get("uuid"))
@@ -292,12 +292,12 @@ func TestPictureHeaders(t *testing.T) {
 
 	if got := a.Get(original + "?width=40").Header.Get("Content-Disposition"); got !=
 		`inline; filename="holiday.photo.JPEG"` {
-		t.Errorf("got %s of what is still a JPEG", got)
+		t.Errorf("got %s of an unchanged JPEG", got)
 	}
 
 	tag := r.Header.Get("ETag")
 	if tag == a.Get(original).Header.Get("ETag") || tag == a.Get(original+"?width=40").Header.Get("ETag") {
-		t.Errorf("two pictures have the ETag %s", tag)
+		t.Errorf("two variants share the ETag %s", tag)
 	}
 
 	a.Send("GET", path, "", "If-None-Match: "+tag).Want(304)
@@ -318,7 +318,7 @@ func TestPictureHeaders(t *testing.T) {
 	put(a, c, "a/holiday.photo.JPEG", asPNG(t, quarters(40, 80)), "Content-Type: image/png").Want(200)
 	replaced := a.Get(path).Want(200)
 	if replaced.Header.Get("ETag") == tag {
-		t.Error("the variant is still that of the bytes that were replaced")
+		t.Error("got the variant of the replaced bytes")
 	}
 
 	wantColors(t, "replaced", decodeImage(t, replaced), 40, 80, red, green, blue, white)

@@ -97,10 +97,10 @@ func TestListProjects(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if got := values(outsider.Get("/projects").Want(200), "uuid"); len(got) != 1 || got[0] == a.Project {
-		t.Errorf("a stranger sees %q", got)
+		t.Errorf("another user: got %q", got)
 	}
 	if got := values(a.Member(5).Get("/projects").Want(200), "uuid"); !slices.Contains(got, a.Project) {
-		t.Errorf("a viewer sees %q", got)
+		t.Errorf("a viewer: got %q", got)
 	}
 
 	wantPages(t, a, "/projects", "createdAt", []string{"name", "createdAt", "updatedAt"}, 3)
@@ -134,7 +134,7 @@ func wantGone(t *testing.T, a *apitest.API) {
 	t.Helper()
 
 	name := a.Database()
-	until(t, "the project's database and roles are gone", func() bool {
+	until(t, "the project's database and roles are removed", func() bool {
 		return apitest.Value[int](a, `select (select count(*) from pg_database where datname = $1) +
 			(select count(*) from pg_roles where rolname like $1 || '%') + (select count(*) from platform.projects where uuid = $2::uuid) +
 			(select count(*) from platform.backups where project_uuid = $2::uuid) + (select count(*) from platform.forms where project_uuid = $2::uuid)`,
@@ -143,7 +143,7 @@ func wantGone(t *testing.T, a *apitest.API) {
 
 	for _, remaining := range blobs(t, a) {
 		if strings.Contains(remaining, a.Project) {
-			t.Errorf("the project left %s", remaining)
+			t.Errorf("the removed project has left %s", remaining)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestPurgeProjectAtWork(t *testing.T) {
 	}()
 
 	fmt.Fprint(body, namePart("big.bin"), strings.TrimSuffix(filePart("", strings.Repeat("x", 1<<20)), "\r\n"))
-	until(t, "the upload is under way", func() bool {
+	until(t, "the upload is running", func() bool {
 		return query[int](t, a, "select count(*) from storage.uploads") == 1
 	})
 
@@ -187,7 +187,7 @@ func TestPurgeProjectAtWork(t *testing.T) {
 	})
 
 	if deletes != [2]int{200, 404} && deletes != [2]int{404, 200} {
-		t.Errorf("two at once were answered with %v, want 200 and 404", deletes)
+		t.Errorf("two concurrent requests: got statuses %v, want 200 and 404", deletes)
 	}
 
 	a.Get("/projects/" + a.Project).Want(404)

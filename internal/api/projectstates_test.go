@@ -29,7 +29,7 @@ func TestUpdateProject(t *testing.T) {
 		Content("updatedBy", admin.User).Content("createdAt", created.Get("createdAt")).Content("status", "active").
 		Content("deletedAt", nil)
 	if r.Get("updatedAt").(string) <= created.Get("updatedAt").(string) {
-		t.Errorf("updatedAt did not move\n%s", r.Body)
+		t.Errorf("updatedAt is unchanged\n%s", r.Body)
 	}
 
 	a.Put(path, `{"description": "Sells things", "status": "paused", "organizationUuid": "`+apitest.Missing+
@@ -174,7 +174,7 @@ func TestPauseProject(t *testing.T) {
 	admin.Post(path+"/pause", "").Want(200).Content("status", "paused").Content("updatedBy", admin.User)
 
 	if err := session.Ping(t.Context()); err == nil {
-		t.Error("a session of before goes on")
+		t.Error("an earlier session is still valid")
 	}
 
 	if err := connectAsOwner(t, a); pg.State(err) != "53300" {
@@ -194,7 +194,7 @@ func TestPauseProject(t *testing.T) {
 		o.send(a, names, rights[o.id].body).Want(o.first(409, 422, 400)).Code("project_paused")
 
 		if o.first(404) != 0 && o.first(409) == 0 {
-			t.Errorf("%s has a 404 and no 409", o.id)
+			t.Errorf("%s declares 404 and no 409", o.id)
 		}
 		if o.id != "readFile" {
 			o.send(viewer, names, rights[o.id].body) // the client checks that the response is declared
@@ -206,10 +206,10 @@ func TestPauseProject(t *testing.T) {
 	a.Get(path).Want(200).Content("status", "paused")
 
 	if got := values(a.Get("/projects?status=paused").Want(200), "uuid"); !slices.Equal(got, []string{a.Project}) {
-		t.Errorf("paused are %q", got)
+		t.Errorf("got paused projects %q", got)
 	}
 	if got := values(a.Get("/projects").Want(200), "uuid"); !slices.Contains(got, a.Project) {
-		t.Errorf("all are %q", got)
+		t.Errorf("got %q in all", got)
 	}
 
 	a.Member(4).Post(path+"/resume", "").Want(403)
@@ -255,7 +255,7 @@ func TestDeleteProject(t *testing.T) {
 
 	if at := a.Delete(path).Want(200).Content("status", "deleted").Content("updatedBy", a.User).
 		Get("deletedAt"); at == nil {
-		t.Error("deletedAt is null")
+		t.Error("got deletedAt null")
 	}
 
 	for _, c := range append(f.calls(), f.formCalls()...) {
@@ -277,10 +277,10 @@ func TestDeleteProject(t *testing.T) {
 		t.Errorf("the owner connects to a deleted project: %v", err)
 	}
 	if got := values(admin.Get("/projects?status=deleted").Want(200), "uuid"); !slices.Equal(got, []string{a.Project}) {
-		t.Errorf("deleted are %q", got)
+		t.Errorf("got deleted projects %q", got)
 	}
 	if got := values(a.Get("/projects").Want(200), "uuid"); slices.Contains(got, a.Project) {
-		t.Errorf("all are %q", got)
+		t.Errorf("got %q in all", got)
 	}
 
 	taker := a.Post("/projects", `{"name": `+quoted(name)+`}`).Want(201).Get("uuid").(string)
@@ -413,7 +413,7 @@ func TestPauseProjectAtWork(t *testing.T) {
 		}()
 
 		fmt.Fprint(body, namePart("big.bin"), strings.TrimSuffix(filePart("", strings.Repeat("x", 1<<20)), "\r\n"))
-		until(t, "the upload is under way", func() bool {
+		until(t, "the upload is running", func() bool {
 			return query[int](t, a, "select count(*) from storage.uploads") > 0
 		})
 
@@ -441,7 +441,7 @@ func TestPauseProjectAtWork(t *testing.T) {
 	}
 
 	if got := query[int](t, a, "select count(*) from storage.files"); got != 0 {
-		t.Errorf("%d files of uploads that were cut off", got)
+		t.Errorf("got %d files of truncated uploads, want none", got)
 	}
 }
 

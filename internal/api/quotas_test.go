@@ -81,7 +81,7 @@ func checkCounts(t *testing.T, a *apitest.API) {
 			) x where files <> counted`,
 	} {
 		if n := query[int](t, a, sql); n > 0 {
-			t.Errorf("%s: %d are counted wrongly", what, n)
+			t.Errorf("%s: got %d wrong counts", what, n)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func TestListManyFiles(t *testing.T) {
 		from storage.containers, generate_series(1, 7001) n`)
 
 	if n := query[int](t, a, "select count(*) from storage.file_blocks"); n < 5 {
-		t.Errorf("there are %d blocks by createdAt", n)
+		t.Errorf("got %d blocks by createdAt", n)
 	}
 
 	path := "/containers/" + c + "/files?limit=100"
@@ -162,7 +162,7 @@ func TestListManyFiles(t *testing.T) {
 
 					first := min((page-1)*100, len(all))
 					if want := all[first:min(first+100, len(all))]; !slices.Equal(got, want) {
-						t.Errorf("page %d by %s, %s: got %d files, others than the %d", page, sort, order,
+						t.Errorf("page %d by %s, %s: got %d files, different from the expected %d", page, sort, order,
 							len(got), len(want))
 					}
 				}
@@ -175,7 +175,7 @@ func TestListManyFiles(t *testing.T) {
 	check()
 
 	if got := values(a.Get(path+"&page=100000000").Want(200).Total(7001), "uuid"); len(got) > 0 {
-		t.Errorf("got %d files behind the end", len(got))
+		t.Errorf("got %d files beyond the last page", len(got))
 	}
 
 	execute(t, a,
@@ -195,6 +195,6 @@ func TestListManyFiles(t *testing.T) {
 	checkCounts(t, a)
 
 	if n := query[int](t, a, "select count(*) from storage.sorted_blocks"); n != 5 {
-		t.Errorf("%d blocks are left", n)
+		t.Errorf("got %d blocks", n)
 	}
 }

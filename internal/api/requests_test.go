@@ -14,7 +14,7 @@ import (
 func waitForRequests(t *testing.T, a *apitest.API, n int) {
 	t.Helper()
 
-	until(t, fmt.Sprintf("%d requests are kept", n), func() bool {
+	until(t, fmt.Sprintf("%d requests are stored", n), func() bool {
 		return apitest.Value[int](a, `select count(*) from platform.requests where project_uuid = $1`, a.Project) >= n
 	})
 }
@@ -42,14 +42,14 @@ func TestListRequests(t *testing.T) {
 		Content("1.keyUuid", nil).Content("1.client", "127.0.0.1").
 		Content("2.status", 404).Content("3.route", "/tables").Content("3.status", 201)
 	if r.Metadata("next") != nil || len(values(r, "uuid")) != 4 {
-		t.Errorf("got more than the requests of those who have business in the project\n%s", r.Body)
+		t.Errorf("got requests of callers without access to the project\n%s", r.Body)
 	}
 
 	if d := fmt.Sprint(r.Get("0.duration")); d == "0" || strings.HasPrefix(d, "-") {
 		t.Errorf("it took %s microseconds", d)
 	}
 	if strings.Contains(string(r.Body), "secret") || strings.Contains(string(r.Body), "absent") {
-		t.Errorf("a request's values are kept\n%s", r.Body)
+		t.Errorf("a request's values are stored\n%s", r.Body)
 	}
 
 	for query, field := range map[string]string{"limit=0": "limit", "limit=101": "limit", "minStatus=99": "minStatus",
@@ -92,7 +92,7 @@ func TestListRequestsByParts(t *testing.T) {
 			}
 
 			if len(got) != limit {
-				t.Fatalf("a part that is not the last has %d items, want %d", len(got), limit)
+				t.Fatalf("got %d items in a part before the last, want %d", len(got), limit)
 			}
 
 			cursor = next
@@ -121,7 +121,7 @@ func TestListRequestsByParts(t *testing.T) {
 	other := a.In(a.CreateProject("other"))
 	if got := values(other.Get("/projects/"+other.Project+"/requests?to=2026-01-01T00:00:00Z").Want(200),
 		"uuid"); len(got) != 0 {
-		t.Errorf("another project has %q", got)
+		t.Errorf("got %q of another project", got)
 	}
 
 	// Requests are removed by whole days, and with their project.
@@ -134,6 +134,6 @@ func TestListRequestsByParts(t *testing.T) {
 
 	if got := apitest.Value[int](a,
 		`select count(*) from platform.requests where project_uuid = $1 and at < '2026-01-01'`, a.Project); got != 0 {
-		t.Errorf("%d requests outlive their project", got)
+		t.Errorf("got %d requests of a removed project", got)
 	}
 }

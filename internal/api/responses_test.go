@@ -56,7 +56,7 @@ func TestListResponses(t *testing.T) {
 
 	today := f.Get(f.path + "/responses").Want(200).Get("0.createdAt").(string)[:10]
 	if got := names("from=" + today + "&to=" + today + "&state=complete"); got != everyone {
-		t.Errorf("of this day: %q", got)
+		t.Errorf("got %q of this day", got)
 	}
 
 	for query, field := range map[string]string{"from=yesterday": "from", "to=2026-02-30": "to", "state=all": "state",
@@ -150,7 +150,7 @@ func TestExportResponses(t *testing.T) {
 	}
 
 	if len(lines) != 1510 || len(seen) != 1510 {
-		t.Errorf("got %d lines of %d responses, want 1510 with the head", len(lines), len(seen))
+		t.Errorf("got %d lines for %d responses, want 1510 with the header", len(lines), len(seen))
 	}
 }
 
@@ -324,6 +324,6 @@ func TestResponseTwice(t *testing.T) {
 
 	if entries := query[string](t, a, `select string_agg(entry, ' ') from socle.audit`); strings.Contains(entries,
 		"Ann") || strings.Contains(entries, link) {
-		t.Errorf("the audit log has answers or the link: %s", entries)
+		t.Errorf("the audit log contains answers or the link: %s", entries)
 	}
 }

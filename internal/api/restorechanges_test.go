@@ -42,7 +42,7 @@ func TestUndoRestore(t *testing.T) {
 	a.Get("/forms/" + form).Want(404)
 
 	if quota := query[int](t, a, `select max_files from storage.usage`); quota != 7 {
-		t.Errorf("the quota is %d files, want 7: a backup does not lift it", quota)
+		t.Errorf("got quota %d files, want 7: a backup must not change it", quota)
 	}
 
 	upload(a, container, "c.txt", "third").Want(201)
@@ -64,7 +64,7 @@ func TestUndoRestore(t *testing.T) {
 	a.Post("/restores/"+restored+"/undo", "").Want(409).Code("already_undone")
 
 	if r := a.Get("/restores/" + restored).Want(200); r.Get("undoneAt") == nil || r.Get("keptUntil") == nil {
-		t.Errorf("the restore is %s", r.Body)
+		t.Errorf("got restore status %s", r.Body)
 	}
 	if note := query[string](t, a, `select note from public.orders`); note != "second" {
 		t.Errorf("the row has %q", note)
@@ -75,13 +75,13 @@ func TestUndoRestore(t *testing.T) {
 	for file, want := range map[string]string{first: "first", second: "second"} {
 		if got := a.Get("/containers/" + container + "/files/" + file + "/download").
 			Want(200).Body; string(got) != want {
-			t.Errorf("the file has %q, want %q", got, want)
+			t.Errorf("got content %q, want %q", got, want)
 		}
 	}
 
 	if n := query[int](t, a,
 		`select count(*) from socle.audit where entry::jsonb ->> 'action' = 'createFile'`); n != 3 {
-		t.Errorf("the log has %d uploads, want 3: what happened is not forgotten", n)
+		t.Errorf("got %d uploads in the audit log, want 3: a restore must not remove entries", n)
 	}
 
 	a.CreateTable("after")
@@ -96,12 +96,12 @@ func TestUndoRestore(t *testing.T) {
 	before := len(blobs(t, a))
 	a.Delete("/restores/" + restored).Want(200)
 	a.Tidy()
-	until(t, "what was restored is gone", func() bool {
+	until(t, "the restored data is missing", func() bool {
 		return a.Get("/restores/"+restored).Want(200).Get("keptUntil") == nil
 	})
 
 	if n := len(blobs(t, a)); n != before-2 {
-		t.Errorf("there are %d blobs, want %d: of the two files that were in the restored database nothing is kept", n,
+		t.Errorf("got %d blobs, want %d: the two files of the discarded database must be deleted", n,
 			before-2)
 	}
 

@@ -36,7 +36,7 @@ func waitForRestore(t *testing.T, a *apitest.API, id, status string) *apitest.Re
 	t.Helper()
 
 	var r *apitest.Reply
-	until(t, "the restore ends", func() bool {
+	until(t, "the restore has ended", func() bool {
 		r = a.Get("/restores/" + id).Want(200)
 		return r.Get("status") == "completed" || r.Get("status") == "failed"
 	})
@@ -89,13 +89,13 @@ func TestRestoreBackup(t *testing.T) {
 		t.Log(err) // the swap has ended the session
 	}
 
-	until(t, "the restores end", func() bool {
+	until(t, "the restores have ended", func() bool {
 		return apitest.Value[int](a,
 			`select count(*) from platform.restores where status in ('pending', 'running')`) == 0
 	})
 
 	if n := apitest.Value[int](a, `select count(*) from platform.restores where status <> 'completed'`); n != 0 {
-		t.Errorf("%d restores failed", n)
+		t.Errorf("got %d failed restores", n)
 	}
 
 	a.Get("/tables/orders").Want(200)
@@ -122,13 +122,13 @@ func TestDeleteBackup(t *testing.T) {
 	waitForBackup(t, a, second).Content("status", "completed")
 
 	if n := len(blobs(t, a)); n != 2+2+2+2 {
-		t.Errorf("there are %d blobs, want 2 files, 2 dumps, 2 manifests, 2 contents", n)
+		t.Errorf("got %d blobs, want 2 files, 2 dumps, 2 manifests and 2 tables of contents", n)
 	}
 
 	a.Get("/backups").Want(200)
 
 	if got := values(a.Get("/backups?limit=1&order=desc").Want(200), "uuid"); len(got) != 1 || got[0] != second {
-		t.Errorf("the newest is %v, want %s", got, second)
+		t.Errorf("got newest %v, want %s", got, second)
 	}
 
 	a.Get("/backups?sort=size").Want(400).Field("sort")
@@ -140,10 +140,10 @@ func TestDeleteBackup(t *testing.T) {
 	a.Nobody().Delete("/backups/" + second).Want(401)
 	a.Delete("/backups/"+second).Want(200).Content("status", "deleting")
 	a.Tidy()
-	until(t, "the backup is gone", func() bool { return a.Get("/backups/"+second).Status == 400 })
+	until(t, "the backup is deleted", func() bool { return a.Get("/backups/"+second).Status == 400 })
 
 	if n := len(blobs(t, a)); n != 2+1+1+1 {
-		t.Errorf("there are %d blobs, want 2 files, a dump, a manifest, a content: %q", n, blobs(t, a))
+		t.Errorf("got %d blobs, want 2 files, a dump, a manifest and a table of contents: %q", n, blobs(t, a))
 	}
 
 	a.Exec(

@@ -23,7 +23,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 	a.Unproven()
 	servers := []*apitest.API{a, a.Another()}
 
-	until(t, "both servers hear of each other", func() bool {
+	until(t, "both servers see each other", func() bool {
 		return apitest.Value[int](a,
 			`select count(*) from pg_locks where locktype = 'advisory' and classid = $1 and objid = 0 and objsubid = 2 and granted
 			and database = (select oid from pg_database where datname = current_database())`, 0x50c1e) == 2
@@ -43,7 +43,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 	asOwner(t, a, `alter table public.written add column more text; create table public.later (id int primary key)`)
 
 	for _, s := range servers {
-		until(t, "the new table is known", func() bool { return rows(s, "GET", "later", "").Status == 200 })
+		until(t, "the new table is listed", func() bool { return rows(s, "GET", "later", "").Status == 200 })
 	}
 
 	done := make(chan struct{})
@@ -157,7 +157,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 			found[n] = true
 
 			if !here {
-				t.Errorf("row %d was written to the database that was not the project's at that time", n)
+				t.Errorf("row %d is in the database that was not live at that time", n)
 			}
 
 			return nil
@@ -168,7 +168,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 
 	for _, n := range acknowledged {
 		if !found[n] {
-			t.Errorf("row %d was acknowledged and is in neither database", n)
+			t.Errorf("acknowledged row %d is in neither database", n)
 		}
 	}
 }

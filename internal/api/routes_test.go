@@ -157,7 +157,7 @@ func TestAmbiguousHTTP(t *testing.T) {
 		answers := bufio.NewReader(conn)
 		res, err := http.ReadResponse(answers, nil)
 		if err != nil {
-			t.Errorf("%s: no answer: %v", name, err)
+			t.Errorf("%s: no response: %v", name, err)
 			continue
 		}
 
@@ -168,7 +168,7 @@ func TestAmbiguousHTTP(t *testing.T) {
 		}
 
 		if second, err := http.ReadResponse(answers, nil); err == nil {
-			t.Errorf("%s: a second answer: %d", name, second.StatusCode)
+			t.Errorf("%s: got a second response: %d", name, second.StatusCode)
 		}
 	}
 }

@@ -99,12 +99,12 @@ func FuzzParseJSON(f *testing.F) {
 
 		written, err := json.Marshal(v, numbers)
 		if err != nil {
-			t.Fatalf("%q was read as %v, which can't be written: %v", text, v, err)
+			t.Fatalf("%q was parsed as %v: marshal: %v", text, v, err)
 		}
 
 		v, err = parseJSON(written, anyValue)
 		if err != nil {
-			t.Fatalf("%q can't be read again: %v", written, err)
+			t.Fatalf("parse %q again: %v", written, err)
 		}
 
 		repeated, err := json.Marshal(v, numbers)
@@ -208,11 +208,11 @@ func TestEveryRuleIsKnown(t *testing.T) {
 			schema.MultipleOf != nil || schema.UniqueItems || schema.OneOf != nil || schema.AnyOf != nil ||
 			schema.AllOf != nil || schema.Not != nil || schema.MinProperties != nil || schema.MaxProperties != nil ||
 			schema.Type == huma.TypeNumber || len(schema.DependentRequired) > 0 {
-			t.Errorf("%s has a rule that is not judged", where)
+			t.Errorf("%s has a rule that is not implemented", where)
 		}
 		if schema.Format != "" && schema.Format != "uuid" && schema.Format != "date-time" && schema.Format != "int32" &&
 			schema.Format != "int64" {
-			t.Errorf("%s has the format %s, which is not judged", where, schema.Format)
+			t.Errorf("%s has the format %s, which is not implemented", where, schema.Format)
 		}
 
 		for name, p := range schema.Properties {

@@ -65,7 +65,7 @@ func TestStranger(t *testing.T) {
 	wantEqual(t, outsider.Delete("/projects/"+f.Project).Want(404), f.Delete("/projects/"+apitest.Missing))
 
 	if after := databaseState(t, f.API); after != before {
-		t.Errorf("a stranger changed\n%s\ninto\n%s", before, after)
+		t.Errorf("another user changed\n%s\ninto\n%s", before, after)
 	}
 }
 

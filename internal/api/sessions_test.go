@@ -41,11 +41,11 @@ func TestRefreshSession(t *testing.T) {
 		}
 		if r.Header.Get("Authorization") != "Bearer "+r.Metadata("token").(string) ||
 			r.Header.Get("Cache-Control") != "no-store" {
-			t.Errorf("headers of a renewal: %v", r.Header)
+			t.Errorf("got headers %v of a refresh", r.Header)
 		}
 		if r.Metadata("refreshToken") == spent ||
 			r.Metadata("refreshExpiresAt").(string) <= before.Metadata("refreshExpiresAt").(string) {
-			t.Errorf("got the same refresh token, or one that ends no later: %s", r.Body)
+			t.Errorf("got the same refresh token, or an earlier expiry: %s", r.Body)
 		}
 
 		user.Send("GET", "/users/me", "", "Authorization: "+r.Header.Get("Authorization")).Want(200)
@@ -125,7 +125,7 @@ func TestSpentRefreshTokens(t *testing.T) {
 	once := anonymous.Post("/users/refresh", refreshBody(login.Metadata("refreshToken"))).Want(200)
 	twice := anonymous.Post("/users/refresh", refreshBody(login.Metadata("refreshToken"))).Want(200)
 	if once.Metadata("refreshToken") != twice.Metadata("refreshToken") {
-		t.Error("a token that was sent twice has two successors")
+		t.Error("a reused token has two successors")
 	}
 
 	anonymous.Post("/users/refresh", refreshBody(twice.Metadata("refreshToken"))).Want(200)
@@ -153,7 +153,7 @@ func TestRefreshAtOnce(t *testing.T) {
 		return r
 	})
 	if got[200] != 20 || len(successors) != 1 {
-		t.Errorf("got answers %v and %d successors, want 20 of 200 and one", got, len(successors))
+		t.Errorf("got statuses %v and %d successors, want twenty 200 and one successor", got, len(successors))
 	}
 
 	// After a concurrent refresh with a stolen token and a logout, in any order, the session is
@@ -241,7 +241,7 @@ func TestLogout(t *testing.T) {
 	many := newSession(t, a)
 	got := concurrently(10, func(int) *apitest.Reply { return many.Post("/users/logout", "") })
 	if got[200] != 1 || got[401] != 9 {
-		t.Errorf("got answers %v, want one of 200 and 9 of 401", got)
+		t.Errorf("got statuses %v, want one 200 and nine 401", got)
 	}
 
 	if r := a.Nobody().Send("POST", "/users/logout", ""); r.Status != http.StatusUnauthorized {

@@ -18,13 +18,13 @@ func TestSignatureHasOneReading(t *testing.T) {
 	}
 
 	if s.isSignature(s.mac(http.MethodGet, "/files/a\nb", "cGF5"), http.MethodGet, "/files/a", "b\ncGF5") {
-		t.Error("a signature is good for another path")
+		t.Error("a signature is valid for another path")
 	}
 
 	if !s.isSignature(s.formerMAC(http.MethodGet, "/files/a", "cGF5"), http.MethodGet, "/files/a", "cGF5") {
-		t.Error("a signature of the release before is refused")
+		t.Error("a signature of the previous release is refused")
 	}
 	if s.isSignature(s.formerMAC(http.MethodGet, "/files/a\nb", "cGF5"), http.MethodGet, "/files/a", "b\ncGF5") {
-		t.Error("a signature of the release before is good for another path")
+		t.Error("a signature of the previous release is valid for another path")
 	}
 }

@@ -115,7 +115,7 @@ func TestCreateSignedUpload(t *testing.T) {
 	wantStatuses(t, counts, 200, 401, 409)
 
 	if counts[200] != 1 {
-		t.Errorf("got answers %v, want one 200", counts)
+		t.Errorf("got statuses %v, want one 200", counts)
 	}
 
 	path = signedPath(a, dev.Post(sign, `{"full_file_name": "c.txt"}`))

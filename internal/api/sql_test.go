@@ -34,7 +34,7 @@ func TestRunSQL(t *testing.T) {
 
 	if query[bool](t, a,
 		"select relowner::regrole::text not like '%owner' or not relrowsecurity from pg_class where relname = 't'") {
-		t.Error("the table is somebody else's, or open")
+		t.Error("the table has the wrong owner or grants")
 	}
 
 	r := a.Post("/sql",
@@ -83,12 +83,12 @@ func TestOtherProjectsAreNotNamed(t *testing.T) {
 	r := a.Post("/sql", sqlBody(shown, `"max_rows": 10000`)).Want(200).Content("results.0.truncated", false)
 	text := strings.ToLower(string(r.Body))
 	if !strings.Contains(text, a.Database()) || !strings.Contains(text, other.Database()) {
-		t.Fatalf("the databases of the test are not among those shown: %s", text)
+		t.Fatalf("the databases of the test are not listed: %s", text)
 	}
 
 	for _, id := range []string{other.Project, strings.ReplaceAll(other.Project, "-", "")} {
 		if strings.Contains(text, id) {
-			t.Errorf("%s is shown: %s", id, text)
+			t.Errorf("%s is listed: %s", id, text)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func TestRunSQLIsBounded(t *testing.T) {
 	r = a.Post("/sql", sqlBody("select repeat('x', 1000000) from generate_series(1, 100)", `"timeout_ms": 30000`)).
 		Want(200).Content("results.0.truncated", true)
 	if len(r.Body) > 11<<20 {
-		t.Errorf("the answer has %d bytes", len(r.Body))
+		t.Errorf("got %d bytes", len(r.Body))
 	}
 
 	a.Post("/sql", sqlBody("select repeat('x', 40000000)", `"timeout_ms": 30000`)).Want(422).Code("too_large")
@@ -118,7 +118,7 @@ func TestRunSQLIsBounded(t *testing.T) {
 			`"max_rows": 2`)).Want(200).Content("results.1.truncated", true)
 
 	if got := query[int](t, a, "select count(*) from public.t"); got != 50 {
-		t.Errorf("%d rows were written, want 50", got)
+		t.Errorf("got %d rows, want 50", got)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestTemporaryFiles(t *testing.T) {
 
 	const bounded = `select count(*) from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase where datname = current_database() and setconfig @> '{temp_file_limit=8GB}'`
 	if got := query[int](t, a, bounded); got != 4 {
-		t.Errorf("%d logins are bounded, want 4", got)
+		t.Errorf("got %d logins with limits, want 4", got)
 	}
 
 	shown("8GB")
@@ -188,13 +188,13 @@ func TestRunSQLTimeout(t *testing.T) {
 		a.Post("/sql", sqlBody(q, writing, `"timeout_ms": 300`)).Want(422).Code("timeout").Field("timeout_ms")
 	}
 
-	until(t, "nothing of them runs", func() bool {
+	until(t, "they no longer run", func() bool {
 		return query[int](t, a,
 			"select count(*) from pg_stat_activity where datname = current_database() and usename like '%owner' and state <> 'idle'") == 0
 	})
 
 	if query[bool](t, a, "select to_regclass('public.half') is not null") {
-		t.Error("what was undone is there")
+		t.Error("the undone data still exists")
 	}
 
 	a.Post("/sql", sqlBody("set statement_timeout = 10; select pg_sleep(100)")).Want(422).Code("cancelled")
@@ -247,7 +247,7 @@ func TestRunSQLTransaction(t *testing.T) {
 	}
 
 	if got := query[int](t, a, "select count(*) from public.t"); got != 0 {
-		t.Errorf("%d rows were kept, want none", got)
+		t.Errorf("got %d rows, want none", got)
 	}
 
 	a.Post("/sql",
@@ -282,7 +282,7 @@ func TestRunSQLReadOnly(t *testing.T) {
 		Want(422)
 
 	if got := query[int](t, a, "select count(*) from public.t"); got != 0 {
-		t.Errorf("%d rows were written, want none", got)
+		t.Errorf("got %d rows, want none", got)
 	}
 }
 
@@ -358,7 +358,7 @@ func TestListQueries(t *testing.T) {
 
 	r = a.Get("/sql/history?order=desc&sort=startedAt&limit=1").Want(200).Content("0.readOnly", false)
 	if got := len(r.Get("0.query").(string)); got != 10_000 || strings.Contains(string(r.Body), "secret") {
-		t.Errorf("the history has %d characters of the query, or its parameters", got)
+		t.Errorf("the history has %d characters of the query, or contains its parameters", got)
 	}
 
 	execute(t, a,
@@ -367,7 +367,7 @@ func TestListQueries(t *testing.T) {
 	a.Post("/sql", sqlBody("select 2")).Want(200)
 
 	if got := query[int](t, a, "select count(*) from socle.queries"); got != 1000 {
-		t.Errorf("%d queries are kept, want 1000", got)
+		t.Errorf("got %d queries, want 1000", got)
 	}
 
 	a.Get("/sql/history?sort=query").Want(400).Field("sort")

@@ -50,7 +50,7 @@ func TestStalledReaders(t *testing.T) {
 		}
 	}
 
-	until(t, "no connection to a database is held", func() bool { return busyConnections(t, a) == 0 })
+	until(t, "no database connection is in use", func() bool { return busyConnections(t, a) == 0 })
 	runtime.GC()
 	runtime.ReadMemStats(&during)
 
@@ -66,7 +66,7 @@ func TestStalledReaders(t *testing.T) {
 	defer res.Body.Close()
 
 	if n, err := io.Copy(io.Discard, res.Body); n != size || err != nil {
-		t.Errorf("another reader got %d bytes, %v", n, err)
+		t.Errorf("another reader: got %d bytes, %v", n, err)
 	}
 
 	put(a, c, "small", "x").Want(200)
@@ -151,7 +151,7 @@ func TestStalledBodiesEnd(t *testing.T) {
 	})
 
 	if remaining := blobs(t, a); len(remaining) > 0 {
-		t.Errorf("left are %v", remaining)
+		t.Errorf("got remaining blobs %v", remaining)
 	}
 
 	// The bytes of a resumable upload are kept, so that the client can resume.
@@ -161,6 +161,6 @@ func TestStalledBodiesEnd(t *testing.T) {
 	stall("PATCH", resumed, "application/offset+octet-stream", "hello", 408)
 
 	if got := a.Send("HEAD", resumed, "", "Tus-Resumable: 1.0.0").Want(200).Header.Get("Upload-Offset"); got != "5" {
-		t.Errorf("the upload goes on at %q, want 5", got)
+		t.Errorf("got offset %q, want 5", got)
 	}
 }

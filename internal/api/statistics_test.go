@@ -54,7 +54,7 @@ func TestGetStatistics(t *testing.T) {
 	if got := names(r, "unusedIndexes"); !slices.Equal(got, []string{
 		"lean_note", "noted_index", "old_index", "small_id",
 	}) {
-		t.Errorf("got indexes %q, want those that keep nothing unique", got)
+		t.Errorf("got indexes %q, want the non-unique ones", got)
 	}
 	if number(r.Get("tables.0.size")) < 1_000_000 || number(r.Get("databaseSize")) < number(r.Get("tables.0.size")) ||
 		number(r.Get("backups.bytes")) == 0 {
@@ -66,7 +66,7 @@ func TestGetStatistics(t *testing.T) {
 
 	for _, secret := range []string{"socle_", a.Project} {
 		if strings.Contains(string(r.Body), secret) {
-			t.Errorf("the answer has %s: %s", secret, r.Body)
+			t.Errorf("the response contains %s: %s", secret, r.Body)
 		}
 	}
 
@@ -142,7 +142,7 @@ func TestSlowStatements(t *testing.T) {
 	if other := a.CreateProject(
 		"other",
 	); strings.Contains(string(a.Get("/projects/"+other+"/statistics").Want(200).Body), "relname <>") {
-		t.Error("a project is shown another one's statements")
+		t.Error("a project sees the statements of another one")
 	}
 
 	a.Exec("drop extension pg_stat_statements")

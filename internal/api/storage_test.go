@@ -43,7 +43,7 @@ func TestFilesInS3(t *testing.T) {
 	} {
 		upload(a, c, name, fmt.Sprint(i)).Want(201)
 		if got := a.Nobody().Get(address(a, c, name)).Want(200); string(got.Body) != fmt.Sprint(i) {
-			t.Errorf("%q holds %q", name, got.Body)
+			t.Errorf("%q: got %q", name, got.Body)
 		}
 	}
 
@@ -92,7 +92,7 @@ func TestFilesInS3(t *testing.T) {
 
 	a.Delete("/containers/" + c + "?force=true").Want(200)
 
-	until(t, "only the backup's objects are left", func() bool {
+	until(t, "only the objects of the backup remain", func() bool {
 		return !slices.ContainsFunc(service.Objects(t), func(path string) bool {
 			return objectKey.MatchString(strings.TrimPrefix(path, service.Dir))
 		})
@@ -107,7 +107,7 @@ func wantObjects(t *testing.T, service *blobtest.S3) {
 
 	for _, path := range service.Objects(t) {
 		if !objectKey.MatchString(strings.TrimPrefix(path, service.Dir)) {
-			t.Errorf("there is an object at %s", path)
+			t.Errorf("unexpected object %s", path)
 		}
 	}
 }
@@ -149,10 +149,10 @@ func TestS3Fails(t *testing.T) {
 			a.Get("/readyz") // removes the object left by a check that timed out
 
 			if got := service.Objects(t); len(got) != 1 {
-				t.Errorf("there are the objects %q, want 1", got)
+				t.Errorf("got objects %q, want 1", got)
 			}
 			if rows := query[int](t, a, "select count(*) from storage.files"); rows != 1 {
-				t.Errorf("there are %d files, want 1", rows)
+				t.Errorf("got %d files, want 1", rows)
 			}
 
 			a.Get(download).Want(200)
@@ -184,6 +184,6 @@ func TestS3AnswersLate(t *testing.T) {
 	}
 
 	if got := len(service.Objects(t)); got != 1 {
-		t.Errorf("there are %d objects, want 1", got)
+		t.Errorf("got %d objects, want 1", got)
 	}
 }

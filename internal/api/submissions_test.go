@@ -186,7 +186,7 @@ func TestCreateResponseRefuses(t *testing.T) {
 
 	if r := f.answer("{" + many.String() + `"x": 1}`).Want(422); len(r.Metadata("fields").([]any)) > 100 ||
 		len(r.Body) > 20_000 {
-		t.Errorf("the answer to many unknown fields has %d bytes", len(r.Body))
+		t.Errorf("got %d bytes for many unknown fields", len(r.Body))
 	}
 
 	f.Post("/forms/garbage/responses", `{}`).Want(400)
@@ -293,13 +293,13 @@ func TestCrossOrigin(t *testing.T) {
 
 	if h := a.Nobody().Send("GET", f.path+"/public", "", "Origin: https://example.com").
 		Want(401).Header; h.Get("Access-Control-Allow-Origin") != "*" {
-		t.Errorf("a page can't read why it is refused: %v", h)
+		t.Errorf("a page cannot read the reason of the refusal: %v", h)
 	}
 
 	for _, path := range []string{"", "/responses", "/fields"} {
 		if h := a.Send("GET", f.path+path, "", "Origin: https://example.com").
 			Want(200).Header; h.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("GET %s may be read from anywhere", path)
+			t.Errorf("GET %s is readable from any origin", path)
 		}
 	}
 
@@ -355,13 +355,13 @@ func TestMaximumHolds(t *testing.T) {
 		return f.answer(`{"name": "Ann"}`)
 	})
 	if got[200]+got[201] != 7 || got[409] != 43 {
-		t.Errorf("got answers %v, want 7 that were taken and 43 that were not", got)
+		t.Errorf("got statuses %v, want 7 accepted and 43 refused", got)
 	}
 
 	f.Get(f.path).Want(200).Content("totalResponses", 7)
 
 	if n := query[int](t, a, `select count(*) from forms.responses where state = 'complete'`); n != 7 {
-		t.Errorf("%d responses are there, want 7", n)
+		t.Errorf("got %d responses, want 7", n)
 	}
 }
 
@@ -408,7 +408,7 @@ func TestAnswersKeepTheirFields(t *testing.T) {
 		Content("answers.0.type", "select")
 
 	if n := query[int](t, a, `select count(*) from forms.definitions`); n != 2 {
-		t.Errorf("%d definitions are kept, want the 2 that someone answered", n)
+		t.Errorf("got %d definitions, want the 2 with responses", n)
 	}
 }
 
@@ -436,7 +436,7 @@ func TestFieldsChangeWhileAnswering(t *testing.T) {
 		select count(*) from forms.responses r join forms.definitions d on d.form_uuid = r.form_uuid and d.version = r.version, jsonb_each(r.answers) v
 		where jsonb_typeof(v.value) <> case d.fields #>> '{0,type}' when 'text' then 'string' else 'number' end`); n !=
 		0 {
-		t.Errorf("%d responses are not what their definition says", n)
+		t.Errorf("got %d responses that violate their definition", n)
 	}
 }
 
@@ -454,7 +454,7 @@ func TestHoneypot(t *testing.T) {
 	f.Post(f.path+"/responses", `{"answers": {"website": "x"}, "partial": true}`).Want(201).Content("state", "partial")
 
 	if n := query[int](t, a, `select count(*) from forms.responses`); n != 0 {
-		t.Errorf("%d responses of machines are kept", n)
+		t.Errorf("got %d responses of bots, want none", n)
 	}
 
 	f.answer(`{"name": "Ann", "website": ""}`).Want(201)

@@ -114,7 +114,7 @@ func TestDuplicateTable(t *testing.T) {
 	}
 	if query[bool](t, a,
 		"select has_table_privilege('anon', 'public.copy', 'select') or exists (select from pg_policy where polrelid = 'public.copy'::regclass)") {
-		t.Error("the copy is open")
+		t.Error("the copy is accessible to other roles")
 	}
 
 	a.Post("/tables/orders/duplicate", `{"name": "empty"}`).Want(201)

@@ -132,7 +132,7 @@ func TestRenameTableAtOnce(t *testing.T) {
 
 		if name := query[string](t, a, "select relname from pg_class where oid = $1",
 			id); !strings.HasPrefix(name, "name") {
-			t.Errorf("the table's name is %q", name)
+			t.Errorf("got table name %q", name)
 		}
 	})
 
@@ -225,7 +225,7 @@ func TestCreateTable(t *testing.T) {
 		and not has_table_privilege('authenticated', c.oid, 'select, insert, update, delete, truncate')
 		from pg_class c where oid = 'public.orders'::regclass`)
 	if !closed {
-		t.Error("the new table is open")
+		t.Error("the new table is accessible to other roles")
 	}
 }
 
@@ -307,7 +307,7 @@ func TestListTables(t *testing.T) {
 	r := a.Get("/tables").Want(200)
 	if got := r.Get("").([]any); len(got) != 0 || r.Metadata("total") != json.Number("0") ||
 		r.Metadata("totalPages") != json.Number("0") {
-		t.Errorf("a new project has tables: %s", r.Body)
+		t.Errorf("got tables in a new project: %s", r.Body)
 	}
 
 	for _, name := range []string{"c", "a", "b"} {
@@ -330,7 +330,7 @@ func TestListTables(t *testing.T) {
 	for name, id := range uuids {
 		if got := a.Get("/tables/" + id.(string)).
 			Want(200); got.Get("schema").(string)+"."+got.Get("name").(string) != name {
-			t.Errorf("the UUID of %s leads to %s", name, got.Body)
+			t.Errorf("got table of %s: %s", name, got.Body)
 		}
 	}
 

@@ -123,7 +123,7 @@ func forgeries(t *testing.T, token, user, victim string, jwks []byte) map[string
 
 	edit := func(in, old, new string) string {
 		if !strings.Contains(in, old) {
-			t.Fatalf("%s holds no %s", in, old)
+			t.Fatalf("%s does not contain %s", in, old)
 		}
 		return encode(strings.Replace(in, old, new, 1))
 	}
@@ -303,6 +303,6 @@ func TestVerdictsHoldAtOnce(t *testing.T) {
 	a.In(elsewhere).Get("/tables").Want(401)
 
 	if slices.Contains(values(a.Get("/projects"), "uuid"), elsewhere) {
-		t.Error("no administrator any more, and still sees all projects")
+		t.Error("a former administrator still sees all projects")
 	}
 }

@@ -54,7 +54,7 @@ func wantOffset(t *testing.T, r *apitest.Reply, status, offset int) {
 	t.Helper()
 
 	if r.Want(status); r.Header.Get("Upload-Offset") != strconv.Itoa(offset) {
-		t.Errorf("the upload is at %q, want %d", r.Header.Get("Upload-Offset"), offset)
+		t.Errorf("got offset %q, want %d", r.Header.Get("Upload-Offset"), offset)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestTus(t *testing.T) {
 	wantOffset(t, first, 204, 5)
 
 	if until, err := http.ParseTime(first.Header.Get("Upload-Expires")); err != nil || time.Until(until) < time.Hour {
-		t.Errorf("an upload that went on expires at %v, %v", until, err)
+		t.Errorf("a resumed upload: got expiry %v, %v", until, err)
 	}
 
 	patchTus(a, u, 0, "hello").Want(409).Code("mismatch")
@@ -136,7 +136,7 @@ func TestTus(t *testing.T) {
 	}
 
 	if n := query[int](t, a, "select count(*) from storage.resumable_uploads where file_uuid is null"); n != 0 {
-		t.Errorf("%d uploads are left", n)
+		t.Errorf("got %d uploads, want none", n)
 	}
 
 	waitForBlobs(t, a, 2)
@@ -158,7 +158,7 @@ func TestTusRefuses(t *testing.T) {
 
 	if got := a.Send("POST", path, "", "Upload-Length: 1", named("a"), "Tus-Resumable: 0.2.2").
 		Want(412).Header.Get("Tus-Version"); got != "1.0.0" {
-		t.Errorf("who speaks another version is told %q", got)
+		t.Errorf("got %q for another version", got)
 	}
 
 	tus(a, "POST", path, "", named("a")).Want(400).Field("Upload-Length")

@@ -69,7 +69,7 @@ func TestTusConcatenation(t *testing.T) {
 			}
 
 			if n := query[int](t, a, "select count(*) from storage.files"); n != 0 {
-				t.Errorf("there are %d files", n)
+				t.Errorf("got %d files, want none", n)
 			}
 
 			created := finalTus(a, c, fileNamed("a/ü.txt")+",filetype dGV4dC9wbGFpbg==", a.URL+first, empty, middle,
@@ -92,7 +92,7 @@ func TestTusConcatenation(t *testing.T) {
 			finalTus(a, c, fileNamed("b"), first, last).Want(400).Code("unknown_upload")
 			finalTus(a, c, fileNamed("b"), partialTus(t, a, c, "")).Want(201)
 			checkCounts(t, a)
-			until(t, "the parts are gone", func() bool { return stored() == 2 })
+			until(t, "the parts are deleted", func() bool { return stored() == 2 })
 		})
 	}
 }

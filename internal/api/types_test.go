@@ -35,7 +35,7 @@ func TestGetTypes(t *testing.T) {
 		`nothing: { Args: never; Returns: undefined }`,
 	} {
 		if !strings.Contains(source, want) {
-			t.Errorf("the types do not have\n%s\nin\n%s", want, source)
+			t.Errorf("types lack\n%s\nin\n%s", want, source)
 		}
 	}
 
@@ -50,7 +50,7 @@ func TestGetTypes(t *testing.T) {
 		`type DefaultSchema = Database["public"]`,
 	} {
 		if !strings.Contains(source, want) {
-			t.Errorf("the types of both schemas do not have\n%s\nin\n%s", want, source)
+			t.Errorf("types of both schemas lack\n%s\nin\n%s", want, source)
 		}
 	}
 

@@ -28,7 +28,7 @@ func TestUpdateUser(t *testing.T) {
 	} {
 		got := a.Put(path, tt.body).Want(200).Get("").(map[string]any)
 		if got["updatedAt"].(string) <= user["updatedAt"].(string) {
-			t.Errorf("%s: updatedAt is %v, and was %v", tt.body, got["updatedAt"], user["updatedAt"])
+			t.Errorf("%s: got updatedAt %v, before %v", tt.body, got["updatedAt"], user["updatedAt"])
 		}
 
 		user[tt.member], user["updatedAt"], user["createdAt"] = tt.value, got["updatedAt"], created

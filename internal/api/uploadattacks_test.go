@@ -87,13 +87,13 @@ func TestUploadsOfOneName(t *testing.T) {
 	a.Get("/containers/" + c + "/files").Want(200).Total(1)
 	got := string(a.Get(address(a, c, "same")).Want(200).Body)
 	if len(got) != 4000 || got != strings.Repeat(got[:4], 1000) {
-		t.Errorf("the file holds %d bytes, of more than one of them", len(got))
+		t.Errorf("got %d bytes, a mixture of several uploads", len(got))
 	}
 
 	execute(t, a, "update storage.resumable_uploads set expires_at = now() where file_uuid is null")
 
 	if n := query[int](t, a, "select count(*) from storage.uploads"); n != 0 {
-		t.Errorf("%d uploads are noted still", n)
+		t.Errorf("got %d uploads, want none", n)
 	}
 
 	checkCounts(t, a)
@@ -126,7 +126,7 @@ func TestLengthThatLies(t *testing.T) {
 		t.Errorf("got %d %s, closed: %t", res.StatusCode, body, res.Close)
 	}
 	if got := a.Get(address(a, c, "short")).Want(200); string(got.Body) != "half" {
-		t.Errorf("the file holds %q", got.Body)
+		t.Errorf("got content %q", got.Body)
 	}
 
 	for what, headers := range map[string]string{
@@ -166,7 +166,7 @@ func TestLengthThatLies(t *testing.T) {
 		Code("too_large")
 
 	if sent.bytes.Load() > 100<<20 {
-		t.Errorf("%d bytes were taken of a body that is too large by far", sent.bytes.Load())
+		t.Errorf("got %d bytes read of an oversized body", sent.bytes.Load())
 	}
 
 	put(a, c, "empty", "").Want(200).Content("size", 0)
@@ -248,7 +248,7 @@ func TestStalledBodies(t *testing.T) {
 		}
 	}
 
-	until(t, "all of them are under way", func() bool {
+	until(t, "all of them are running", func() bool {
 		return query[int](t, a, "select count(*) from storage.uploads") == len(stalled)
 	})
 
@@ -259,7 +259,7 @@ func TestStalledBodies(t *testing.T) {
 		conn.Close()
 	}
 
-	until(t, "nothing is left of them", func() bool {
+	until(t, "they are removed completely", func() bool {
 		return query[int](t, a, "select count(*) from storage.uploads") == 0
 	})
 

@@ -21,11 +21,11 @@ func wantFiles(t *testing.T, a *apitest.API, want int) {
 
 	rows := query[int](t, a, "select count(*) from storage.files")
 	if stored := len(blobs(t, a)); rows != want || stored != want {
-		t.Errorf("there are %d files and %d blobs, want %d", rows, stored, want)
+		t.Errorf("got %d files and %d blobs, want %d", rows, stored, want)
 	}
 
 	if notes := query[int](t, a, "select count(*) from storage.uploads"); notes > 0 {
-		t.Errorf("%d uploads are noted as unfinished", notes)
+		t.Errorf("got %d unfinished uploads, want none", notes)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestFileNames(t *testing.T) {
 	for i, name := range inert {
 		upload(a, c, name, fmt.Sprint(i)).Want(201).Content("fullFileName", name)
 		if got := a.Get(address(a, c, name)).Want(200); string(got.Body) != fmt.Sprint(i) {
-			t.Errorf("%q holds %q, want %d", name, got.Body, i)
+			t.Errorf("%q: got %q, want %d", name, got.Body, i)
 		}
 	}
 
@@ -203,7 +203,7 @@ func TestFileStreamed(t *testing.T) {
 
 	got := a.Get("/containers/" + c + "/files/" + r.Get("uuid").(string) + "/download").Want(200)
 	if !bytes.Equal(got.Body, bytesSent) {
-		t.Errorf("got %d bytes, not those that were sent", len(got.Body))
+		t.Errorf("got %d bytes, different from the upload", len(got.Body))
 	}
 }
 
@@ -231,7 +231,7 @@ func TestUploadAborted(t *testing.T) {
 	}()
 
 	fmt.Fprint(body, namePart("half"), strings.TrimSuffix(filePart("", strings.Repeat("x", 1<<20)), "\r\n"))
-	until(t, "the upload is under way", func() bool {
+	until(t, "the upload is running", func() bool {
 		return query[int](t, a, "select count(*) from storage.uploads") == 1
 	})
 
@@ -241,7 +241,7 @@ func TestUploadAborted(t *testing.T) {
 		t.Error("the upload was answered")
 	}
 
-	until(t, "nothing is left of it", func() bool {
+	until(t, "it is removed completely", func() bool {
 		return query[int](t, a, "select count(*) from storage.uploads") == 0 && len(blobs(t, a)) == 1
 	})
 
@@ -266,7 +266,7 @@ func TestUploadAtOnce(t *testing.T) {
 	got := a.Get(address(a, c, "same")).Want(200)
 	size := query[int](t, a, "select size from storage.files")
 	if !contents[string(got.Body)] || size != len(got.Body) {
-		t.Errorf("the file of %d bytes holds none of the contents, or not the whole of it: %d bytes", size,
+		t.Errorf("got a file of %d bytes that equals none of the uploads: %d bytes", size,
 			len(got.Body))
 	}
 

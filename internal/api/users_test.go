@@ -85,7 +85,7 @@ func TestCreateUser(t *testing.T) {
 		t.Helper()
 
 		if got, want := r.Header.Get("Authorization"), "Bearer "+r.Metadata("token").(string); got != want {
-			t.Errorf("the answer's Authorization is %q, want %q", got, want)
+			t.Errorf("got Authorization %q, want %q", got, want)
 		}
 		if got := r.Header.Get("Cache-Control"); got != "no-store" {
 			t.Errorf("Cache-Control is %q, want no-store", got)
@@ -224,7 +224,7 @@ func TestUserBodies(t *testing.T) {
 	created := r.Get("").(map[string]any)
 	for _, member := range []string{"uuid", "organizationUuid"} {
 		if created[member] == apitest.Missing {
-			t.Errorf("%s was taken from the body", member)
+			t.Errorf("%s was read from the body", member)
 		}
 	}
 
@@ -292,13 +292,13 @@ func TestFirstUser(t *testing.T) {
 	})
 	if got[201] != 50 || administrators.Load() != 1 || int(users.Load()) != got[201]-1 {
 		t.Errorf(
-			"got answers %v, %d administrators and %d users, want one administrator, and a user for every other 201",
+			"got statuses %v, %d administrators and %d users, want one administrator, and a user for every other 201",
 			got, administrators.Load(), users.Load(),
 		)
 	}
 
 	if n := apitest.Value[int](a, `select count(*) from platform.users where is_administrator`); n != 1 {
-		t.Errorf("%d administrators are stored, want 1", n)
+		t.Errorf("got %d administrators, want 1", n)
 	}
 }
 
@@ -367,6 +367,6 @@ func TestEqualSignUps(t *testing.T) {
 	}), map[int]int{201: 1, 400: 9})
 
 	if got := apitest.Value[int](a, `select count(*) from platform.organizations`); got != before+2 {
-		t.Errorf("%d organizations were made, want 2", got-before)
+		t.Errorf("got %d organizations, want 2", got-before)
 	}
 }

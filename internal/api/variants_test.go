@@ -61,7 +61,7 @@ func TestVariants(t *testing.T) {
 		variants(t, a, storedCounter(t, service.Dir))
 
 		if got, want := written.Load(), int64(3+5); got != want {
-			t.Errorf("%d blobs were written, want %d: some variant was made twice", got, want)
+			t.Errorf("got %d blobs, want %d: a variant was created twice", got, want)
 		}
 	})
 }
@@ -78,10 +78,10 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 		t.Helper()
 
 		if got := query[int](t, a, "select count(*) from storage.variants"); got != want {
-			t.Errorf("%d variants are noted, want %d", got, want)
+			t.Errorf("got %d variants, want %d", got, want)
 		}
 		if got := query[int](t, a, "select count(*) from storage.uploads"); got != 0 {
-			t.Errorf("%d blobs are noted as arriving", got)
+			t.Errorf("got %d arriving blobs, want none", got)
 		}
 	}
 
@@ -159,7 +159,7 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 	put(a, c, "c.jpg", photo).Want(200)
 	a.Get(address(a, c, "c.jpg") + "?width=20").Want(200)
 	a.Delete("/containers/" + c + "?force=true").Want(200)
-	until(t, "nothing is left but what was lost above", func() bool { return stored() == 1 })
+	until(t, "only the lost blob remains", func() bool { return stored() == 1 })
 }
 
 // TestVariantsWhileReplaced checks that concurrent requests get a variant of old or new bytes, and
@@ -193,7 +193,7 @@ func TestVariantsWhileReplaced(t *testing.T) {
 	if n := query[int](t, a,
 		"select count(*) from storage.variants where source_uuid not in (select blob_uuid from storage.files)"); n !=
 		0 {
-		t.Errorf("%d variants are kept of bytes that were replaced", n)
+		t.Errorf("got %d variants of replaced bytes, want none", n)
 	}
 
 	a.Delete("/containers/" + c + "?force=true").Want(200)
@@ -243,7 +243,7 @@ func TestTooManyPictures(t *testing.T) {
 		a.Get(path + "?width=30"), a.Get("/containers/" + c + "/files/" + id + "/download?width=30"),
 	} {
 		if refused.Want(429).Header.Get("Retry-After") == "" {
-			t.Error("a 429 does not say when to come back")
+			t.Error("a 429 has no Retry-After")
 		}
 	}
 

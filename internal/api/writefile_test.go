@@ -110,7 +110,7 @@ func TestWriteFileRefuses(t *testing.T) {
 	put(a.Stranger(), c, "kept", "x").Want(404)
 
 	if got := a.Get(address(a, c, "kept")).Want(200); string(got.Body) != "kept" || got.Header.Get("ETag") != tag {
-		t.Errorf("the file holds %q", got.Body)
+		t.Errorf("got content %q", got.Body)
 	}
 
 	waitForBlobs(t, a, 1)
@@ -153,12 +153,12 @@ func TestWriteFileAborted(t *testing.T) {
 		}
 	}
 
-	until(t, "nothing is left of it", func() bool {
+	until(t, "it is removed completely", func() bool {
 		return query[int](t, a, "select count(*) from storage.uploads") == 0
 	})
 
 	if got := a.Get(address(a, c, "kept")).Want(200); string(got.Body) != "kept" {
-		t.Errorf("the file holds %q", got.Body)
+		t.Errorf("got content %q", got.Body)
 	}
 
 	wantFiles(t, a, 1)
@@ -185,7 +185,7 @@ func TestWriteFileAtOnce(t *testing.T) {
 
 				r := a.Get(address(a, c, "same"))
 				if i := int(r.Body[0] - 'a'); r.Status != 200 || string(r.Body) != content(i) {
-					t.Errorf("got %d, %d bytes that begin with %.10q", r.Status, len(r.Body), r.Body)
+					t.Errorf("got %d, %d bytes starting with %.10q", r.Status, len(r.Body), r.Body)
 					return
 				}
 			}

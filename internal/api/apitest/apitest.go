@@ -452,7 +452,7 @@ func (a *API) Reply(r *http.Request, res *http.Response) *Reply {
 
 	if r.Method != "HEAD" && strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
 		if reply.json, err = jsonschema.UnmarshalJSON(bytes.NewReader(body)); err != nil {
-			a.t.Fatalf("%s: the reply is not JSON: %v\n%s", reply.request, err, body)
+			a.t.Fatalf("%s: the response is not JSON: %v\n%s", reply.request, err, body)
 		}
 	}
 

@@ -102,7 +102,7 @@ func (c *changes) check(ctx context.Context, t testing.TB, logs []connections) {
 
 	for id, what := range c.requests {
 		if n := found[id]; n > 1 || n == 0 && !gone {
-			t.Errorf("%s has %d entries in the audit logs, and not one", what, n)
+			t.Errorf("%s: got %d audit entries, want 1", what, n)
 		}
 	}
 }

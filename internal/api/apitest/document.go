@@ -152,7 +152,7 @@ func (d *document) check(t testing.TB, r *http.Request, reply *Reply) {
 	t.Helper()
 
 	if reply.Header.Get("X-Request-Id") == "" {
-		t.Errorf("%s: the reply has no X-Request-Id", reply.request)
+		t.Errorf("%s: the response has no X-Request-Id", reply.request)
 	}
 
 	o, ok := d.find(r.Method, r.URL.EscapedPath())
@@ -180,10 +180,10 @@ func (d *document) check(t testing.TB, r *http.Request, reply *Reply) {
 	schema, err := d.compiler.Compile(documentURL + pointer)
 	d.mu.Unlock()
 	if err != nil {
-		t.Fatalf("%s: the document's schema: %v", o.id, err)
+		t.Fatalf("%s: compile the schema: %v", o.id, err)
 	}
 	if err := schema.Validate(reply.json); err != nil {
-		t.Fatalf("%s: the reply is not as the document says: %v\n%s", reply.request, err, reply.Body)
+		t.Fatalf("%s: the response violates the OpenAPI document: %v\n%s", reply.request, err, reply.Body)
 	}
 }
 

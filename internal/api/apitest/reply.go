@@ -46,7 +46,7 @@ func (r *Reply) Total(want int) *Reply {
 	r.t.Helper()
 
 	if got := fmt.Sprint(r.Metadata("total")); got != strconv.Itoa(want) {
-		r.t.Errorf("%s: got a total of %s, want %d", r.request, got, want)
+		r.t.Errorf("%s: got total %s, want %d", r.request, got, want)
 	}
 
 	return r
@@ -109,19 +109,19 @@ func (r *Reply) find(part, member string) any {
 		case map[string]any:
 			found, ok := value[name]
 			if !ok {
-				r.t.Fatalf("%s: the reply has no %s.%s\n%s", r.request, part, member, r.Body)
+				r.t.Fatalf("%s: the response has no %s.%s\n%s", r.request, part, member, r.Body)
 			}
 
 			v = found
 		case []any:
 			var i int
 			if _, err := fmt.Sscan(name, &i); err != nil || i >= len(value) {
-				r.t.Fatalf("%s: the reply has no %s.%s\n%s", r.request, part, member, r.Body)
+				r.t.Fatalf("%s: the response has no %s.%s\n%s", r.request, part, member, r.Body)
 			}
 
 			v = value[i]
 		default:
-			r.t.Fatalf("%s: the reply has no %s.%s\n%s", r.request, part, member, r.Body)
+			r.t.Fatalf("%s: the response has no %s.%s\n%s", r.request, part, member, r.Body)
 		}
 	}
 
@@ -148,7 +148,7 @@ func Until(t testing.TB, what string, so func() bool) {
 	for pause := 10 * time.Millisecond; !so(); pause = min(pause*3/2, most) {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("still not: %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		case <-time.After(pause):
 		}
 	}
