@@ -351,7 +351,7 @@ func TestRights(t *testing.T) {
 
 	a := apitest.Users(t)
 	administrator := a.SignUp("first")
-	owner, outsider := a.SignUp("owner"), a.SignUp("stranger")
+	owner, outsider := a.SignUp("owner"), a.SignUp("outsider")
 	owner.Project, outsider.Project = owner.CreateProject("own"), outsider.CreateProject("theirs")
 
 	own, theirs := parameterNames(populate(t, owner), "kept"), parameterNames(populate(t, outsider), "secret")
@@ -376,7 +376,7 @@ func TestRights(t *testing.T) {
 	absent["fullTableName"], absent["schema"], absent["email"], absent["tomorrow"] = "absent", "public",
 		owner.Email, tomorrow()
 
-	visitors := []matrixCaller{{"nobody", a.Nobody(), 0, 0}, {"stranger", outsider, 0, 2},
+	callers := []matrixCaller{{"anonymous", a.Nobody(), 0, 0}, {"outsider", outsider, 0, 2},
 		{"viewer", owner.Member(5), 5, 0}, {"developer", owner.Member(4), 4, 0}, {"admin", owner.Member(3), 3, 0},
 		{"owner", owner, 2, 0}, {"administrator", administrator, 1, 1}}
 
@@ -402,7 +402,7 @@ func TestRights(t *testing.T) {
 			continue
 		}
 
-		for _, v := range visitors {
+		for _, v := range callers {
 			replies := map[string]*apitest.Reply{}
 			for _, at := range targets {
 				if at.name == "mixed" && !o.thing || at.name != "own" && !o.aimed(r) {
@@ -567,7 +567,7 @@ func (o operation) want(r right, v matrixCaller, at target) int {
 		return done
 	case r.minRole == administrator && o.id != "updateQuota": // an operation in a project
 		return o.wantOfAdministrator(v, at, done)
-	case v.name == "nobody" && o.bearer:
+	case v.name == "anonymous" && o.bearer:
 		return 401
 	case o.id == "deleteUser" && v.name != "administrator":
 		return 403
@@ -604,8 +604,8 @@ func (o operation) want(r right, v matrixCaller, at target) int {
 
 var identifier = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\bf[0-9]+\b|\b(absent|secret)\b`)
 
-// wantAlike fails the test if two refusals with the same status, for another user's entity and for a
-// missing one, differ in more than IDs.
+// wantAlike fails the test if two refusals with the same status, for another user's entity and for
+// a missing one, differ in more than IDs.
 func wantAlike(t *testing.T, o operation, v matrixCaller, another, absent *apitest.Reply) {
 	t.Helper()
 

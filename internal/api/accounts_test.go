@@ -26,9 +26,9 @@ func newSession(t *testing.T, a *apitest.API) *apitest.API {
 	return &other
 }
 
-// accountCaller returns the caller for an account operation of TestRights and adds the entity to names: a
-// session or token of the target's owner. If the operation would end the visitor's session or
-// account, the caller is a new session or user.
+// accountCaller returns the caller for an account operation of TestRights and adds the entity to
+// names: a session or token of the target's owner. If the operation would end the caller's session
+// or account, it returns a new session or user.
 func accountCaller(
 	t *testing.T, o operation, v matrixCaller, names map[string]string, owner *apitest.API,
 ) *apitest.API {

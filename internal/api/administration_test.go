@@ -90,9 +90,9 @@ func TestUpdateStanding(t *testing.T) {
 	user.Put(path, `{`).Want(400)
 }
 
-// TestAdministratorsAtOnce checks that one administrator remains when all suspend each other and
-// step down concurrently.
-func TestAdministratorsAtOnce(t *testing.T) {
+// TestAdministratorsConcurrently checks that one administrator remains when all suspend each other
+// and step down concurrently.
+func TestAdministratorsConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Users(t)
@@ -171,9 +171,9 @@ func TestSettings(t *testing.T) {
 		map[int]int{200: 20})
 }
 
-// TestSettingsThatCannotBeRead checks that a setting of another release, or an invalid one, affects
+// TestInvalidSettings checks that a setting of another release, or an invalid one, affects
 // only itself.
-func TestSettingsThatCannotBeRead(t *testing.T) {
+func TestInvalidSettings(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -39,10 +39,10 @@ func creations(f fixture) []call {
 	return slices.DeleteFunc(calls, func(c call) bool { return c.method != "POST" })
 }
 
-// TestAnswersLost covers servers that died after a change and before its response was stored. A
+// TestLostResponses covers servers that died after a change and before its response was stored. A
 // repeated request reports every creation as done, regardless of unique names, quotas and running
 // jobs.
-func TestAnswersLost(t *testing.T) {
+func TestLostResponses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -102,14 +102,14 @@ func TestClaimOfAnotherServer(t *testing.T) {
 	})
 }
 
-// TestCommitUnanswered covers a connection that is lost after PostgreSQL has committed. With an
+// TestLostCommitResponse covers a connection that is lost after PostgreSQL has committed. With an
 // Idempotency-Key the response reports the change, without one an unknown outcome.
-func TestCommitUnanswered(t *testing.T) {
+func TestLostCommitResponse(t *testing.T) {
 	t.Parallel()
 
 	var p *lossyProxy
 	a := apitest.New(t, func(c *config.Config) { p = startLossyProxy(t, c) })
-	for what, c := range map[string]struct{ path, body string }{
+	for kind, c := range map[string]struct{ path, body string }{
 		"container": {"/containers", `{"name": "NAME"}`},
 		"table":     {"/tables", `{"name": "NAME", "columns": [{"name": "id", "type": "integer"}]}`},
 		"enum":      {"/enums", `{"name": "NAME", "values": ["a"]}`},
@@ -128,27 +128,27 @@ func TestCommitUnanswered(t *testing.T) {
 			return a.Send("POST", c.path, body, "Idempotency-Key: "+key)
 		}
 
-		p.dropNext("lost_" + what)
+		p.dropNext("lost_" + kind)
 
-		if got := send("lost_"+what, what).Metadata("code"); got != "already_done" {
-			t.Errorf("%s: got code %v, want already_done", what, got)
+		if got := send("lost_"+kind, kind).Metadata("code"); got != "already_done" {
+			t.Errorf("%s: got code %v, want already_done", kind, got)
 		}
-		if got := send("lost_"+what, what).Metadata("code"); got != "already_done" {
-			t.Errorf("%s: got code %v for a repeated request, want already_done", what, got)
+		if got := send("lost_"+kind, kind).Metadata("code"); got != "already_done" {
+			t.Errorf("%s: got code %v for a repeated request, want already_done", kind, got)
 		}
 
-		p.dropNext("open_" + what)
-		send("open_"+what, "").Want(500).Code("outcome_unknown")
+		p.dropNext("open_" + kind)
+		send("open_"+kind, "").Want(500).Code("outcome_unknown")
 
 		if p.pending() {
-			t.Errorf("%s: no commit was lost", what)
+			t.Errorf("%s: no commit was lost", kind)
 		}
 	}
 }
 
-// TestProjectCommitUnanswered covers a connection that is lost during the creation of a project.
+// TestLostProjectCommitResponse covers a connection that is lost during the creation of a project.
 // The project is completed later, and a repeated request never creates a second one.
-func TestProjectCommitUnanswered(t *testing.T) {
+func TestLostProjectCommitResponse(t *testing.T) {
 	t.Parallel()
 
 	var p *lossyProxy

@@ -132,9 +132,9 @@ func TestResponseWithFilesRefuses(t *testing.T) {
 	a.Stranger().Send("POST", f.path+"/responses", "x", "Content-Type: multipart/form-data; boundary=x").Want(400)
 }
 
-// TestMaximumHoldsWithFiles checks that concurrent responses do not exceed the maximum, and that
-// each stored one has exactly its own file.
-func TestMaximumHoldsWithFiles(t *testing.T) {
+// TestMaximumResponsesWithFiles checks that concurrent responses do not exceed the maximum, and
+// that each stored one has exactly its own file.
+func TestMaximumResponsesWithFiles(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -53,8 +53,8 @@ func TestListInstanceAudit(t *testing.T) {
 	user.Get("/admin/audit").Want(403)
 }
 
-// TestNothingChangedNothingNoted checks that refused and rolled-back requests leave no audit entry.
-func TestNothingChangedNothingNoted(t *testing.T) {
+// TestAuditOmitsRefusals checks that refused and rolled-back requests leave no audit entry.
+func TestAuditOmitsRefusals(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -99,9 +99,9 @@ func TestIdempotencyKey(t *testing.T) {
 	a.Nobody().Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: one").Want(401)
 }
 
-// TestIdempotencyKeyAtOnce checks that one of many equal requests is executed, and that the others
-// get its response or a retry error.
-func TestIdempotencyKeyAtOnce(t *testing.T) {
+// TestIdempotencyKeyConcurrently checks that one of many equal requests is executed, and that the
+// others get its response or a retry error.
+func TestIdempotencyKeyConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -117,8 +117,8 @@ func TestIdempotencyKeyAtOnce(t *testing.T) {
 	}
 }
 
-// TestKeptSecrets checks that a stored response with a key is encrypted.
-func TestKeptSecrets(t *testing.T) {
+// TestStoredResponsesEncrypted checks that a stored response with a key is encrypted.
+func TestStoredResponsesEncrypted(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -62,14 +62,14 @@ func TestMoveBackup(t *testing.T) {
 
 	b.In("garbage").Get("/backups/recipient").Want(400)
 	recipient := b.Get("/backups/recipient").Want(200).Get("recipient").(string)
-	for what, moved := range map[string]*apitest.Reply{
+	for name, moved := range map[string]*apitest.Reply{
 		"for the install": importArchive(b, downloadBackup(a, id, `{"recipient": "`+recipient+`"}`)),
 		"with a passphrase": importArchive(b, downloadBackup(a, id, `{"passphrase": "the owls are not"}`),
 			"X-Passphrase: the owls are not"),
 		"as it is": importArchive(b, downloadBackup(a, id, `{"encryption": "none"}`)),
 	} {
 		if moved.Status != 201 {
-			t.Fatalf("%s: %d %s", what, moved.Status, moved.Body)
+			t.Fatalf("%s: %d %s", name, moved.Status, moved.Body)
 		}
 		moved.Content("status", "completed").Content("projectUuid", b.Project).Content("error", "")
 	}

@@ -125,9 +125,9 @@ func TestBackupScheduleRefuses(t *testing.T) {
 	a.Get(path).Want(404)
 }
 
-// TestBackupScheduleAtOnce creates a schedule with many concurrent requests. The result is the
-// schedule of one of them.
-func TestBackupScheduleAtOnce(t *testing.T) {
+// TestBackupScheduleConcurrently creates a schedule with many concurrent requests. The result is
+// the schedule of one of them.
+func TestBackupScheduleConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

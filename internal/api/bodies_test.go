@@ -69,9 +69,9 @@ func bodyOperations(t *testing.T) []bodyOperation {
 	return all
 }
 
-// TestStrangersBodies checks that no operation reads more than 16 KiB, and one byte beyond, of a
+// TestAnonymousBodies checks that no operation reads more than 16 KiB, and one byte beyond, of a
 // body of 1 MiB sent without credentials.
-func TestStrangersBodies(t *testing.T) {
+func TestAnonymousBodies(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -118,9 +118,9 @@ var openOperations = []string{
 	"createUser", "login", "forgetPassword", "resetPassword", "confirmEmail", "refreshSession",
 }
 
-// TestBodiesHaveOneBudget checks that the large bodies of one user leave room for those of others,
+// TestBodyBudget checks that the large bodies of one user leave room for those of others,
 // and that more of the same user get 429.
-func TestBodiesHaveOneBudget(t *testing.T) {
+func TestBodyBudget(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -139,9 +139,9 @@ func TestDeleteColumn(t *testing.T) {
 	}
 }
 
-// TestUpdateColumnAtOnce renames one column to ten names concurrently, then ten columns to one
-// name.
-func TestUpdateColumnAtOnce(t *testing.T) {
+// TestUpdateColumnConcurrently renames one column to ten names concurrently, then ten columns to
+// one name.
+func TestUpdateColumnConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

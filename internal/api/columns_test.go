@@ -170,8 +170,8 @@ func TestCreateColumnRefuses(t *testing.T) {
 	a.Post("/tables/orders/columns", `{"name": "a", "type": "text", "notNull": true, "defaultValue": "x"}`).Want(201)
 }
 
-// TestCreateColumnTooMuch checks that an oversized request is refused as a whole.
-func TestCreateColumnTooMuch(t *testing.T) {
+// TestCreateColumnOversized checks that an oversized request is refused as a whole.
+func TestCreateColumnOversized(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -206,7 +206,7 @@ func TestCreateColumnTooMuch(t *testing.T) {
 	}
 }
 
-func TestCreateColumnAtOnce(t *testing.T) {
+func TestCreateColumnConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -223,8 +223,8 @@ func TestCreateColumnAtOnce(t *testing.T) {
 	wantCounts(t, counts, map[int]int{201: 10})
 }
 
-// TestOldNameNewThing checks that a table with a reused name inherits nothing from its predecessor.
-func TestOldNameNewThing(t *testing.T) {
+// TestReusedTableName checks that a table with a reused name inherits nothing from its predecessor.
+func TestReusedTableName(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

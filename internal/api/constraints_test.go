@@ -167,9 +167,9 @@ func TestCreateConstraintRefuses(t *testing.T) {
 	}
 }
 
-// TestCrossedReferences checks that two tables that get references to each other concurrently do
+// TestCrossReferences checks that two tables that get references to each other concurrently do
 // not deadlock.
-func TestCrossedReferences(t *testing.T) {
+func TestCrossReferences(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -153,7 +153,7 @@ func TestCreateContainer(t *testing.T) {
 	}
 }
 
-func TestContainerNamesAtOnce(t *testing.T) {
+func TestContainerNamesConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

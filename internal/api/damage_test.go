@@ -13,9 +13,9 @@ import (
 	"socle/internal/config"
 )
 
-// TestDownloadOfDamage changes a byte of stored files, bypassing the server. No download of such a
-// file completes.
-func TestDownloadOfDamage(t *testing.T) {
+// TestDownloadDamagedFile changes a byte of stored files, bypassing the server. No download of such
+// a file completes.
+func TestDownloadDamagedFile(t *testing.T) {
 	t.Parallel()
 
 	t.Run("folder", func(t *testing.T) {

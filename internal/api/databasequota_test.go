@@ -9,7 +9,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// setDatabaseQuota sets the quota of a project's database to its current size, or back to the default.
+// setDatabaseQuota sets the quota of a project's database to its current size, or back to the
+// default.
 func setDatabaseQuota(t *testing.T, administrator, a *apitest.API, full bool) {
 	t.Helper()
 
@@ -110,7 +111,7 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 
 	setDatabaseQuota(t, administrator, a, true)
 
-	for what, sql := range map[string]string{
+	for name, sql := range map[string]string{
 		"rows":                 "insert into orders select n, repeat('x', 100) from generate_series(2000, 3000) n",
 		"rows for others":      "delete from others where id < 100; insert into orders select n, repeat('x', 100) from generate_series(2000, 3000) n",
 		"updates":              "update orders set note = note || 'y'",
@@ -125,7 +126,7 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 		"a sequence and a row": "create table more (id serial)",
 	} {
 		if r := run(sql); r.Status != 413 {
-			t.Errorf("%s: got %d %s", what, r.Status, r.Body)
+			t.Errorf("%s: got %d %s", name, r.Status, r.Body)
 		}
 	}
 
@@ -165,9 +166,9 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 	run("insert into orders select n from generate_series(1001, 2000) n").Want(200)
 }
 
-// TestDatabaseQuotaOfSQLBesideOthers checks that writes of others to shared catalogs do not count
-// for the project.
-func TestDatabaseQuotaOfSQLBesideOthers(t *testing.T) {
+// TestDatabaseQuotaIgnoresSharedCatalogs checks that writes of others to shared catalogs do not
+// count for the project.
+func TestDatabaseQuotaIgnoresSharedCatalogs(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

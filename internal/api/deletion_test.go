@@ -48,9 +48,9 @@ func TestDeleteAccount(t *testing.T) {
 	u.Get("/users/me").Want(401)
 }
 
-// TestLastOwnerStays checks that the last owner of a shared organization cannot delete their
+// TestDeleteLastOwner checks that the last owner of a shared organization cannot delete their
 // account.
-func TestLastOwnerStays(t *testing.T) {
+func TestDeleteLastOwner(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -100,9 +100,9 @@ func TestDeleteUser(t *testing.T) {
 	deleteAccount(administrator, passwordBody).Want(200)
 }
 
-// TestDeleteAtOnce checks that owners, each of whom may leave before the others, cannot all leave
-// concurrently.
-func TestDeleteAtOnce(t *testing.T) {
+// TestDeleteConcurrently checks that owners, each of whom may leave before the others, cannot all
+// leave concurrently.
+func TestDeleteConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

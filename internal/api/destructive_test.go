@@ -30,12 +30,12 @@ func destructive(t *testing.T, a *apitest.API, f fixture) []call {
 	t.Helper()
 
 	asOwner(t, a, "alter table public.orders add column amount numeric default 1.5, add column spare text")
-	a.CreateTable("doomed")
+	a.CreateTable("to_delete")
 
 	return []call{
 		{"updateColumn", "PUT", "/tables/orders/columns/amount", `{"type": "integer"}`, 4},
 		{"deleteColumn", "DELETE", "/tables/orders/columns/spare", "", 4},
-		{"deleteTable", "DELETE", "/tables/doomed", "", 4},
+		{"deleteTable", "DELETE", "/tables/to_delete", "", 4},
 		{"runSQL", "POST", "/sql", `{"query": "delete from public.orders", "read_only": false}`, 4},
 		{"deleteFolder", "DELETE", "/containers/" + f.container + "/folders/folder", "", 4},
 		{"deleteForm", "DELETE", "/forms/" + f.form + "?force=true", "", 4},
@@ -153,9 +153,9 @@ func TestBackupFirst(t *testing.T) {
 	a.Put("/tables/orders/columns/amount", `{"type": 1}`).Want(422)
 	a.Delete("/tables/nowhere").Want(404)
 	a.Delete("/containers/" + apitest.Missing).Want(404)
-	a.Send("DELETE", "/tables/doomed", "", `If-Match: "of old"`).Want(412)
-	a.Member(5).Delete("/tables/doomed").Want(403)
-	a.Stranger().Delete("/tables/doomed").Want(401)
+	a.Send("DELETE", "/tables/to_delete", "", `If-Match: "of old"`).Want(412)
+	a.Member(5).Delete("/tables/to_delete").Want(403)
+	a.Stranger().Delete("/tables/to_delete").Want(401)
 
 	other := a.In(a.CreateProject("other"))
 	other.CreateTable("theirs")

@@ -17,9 +17,9 @@ const endless = `
 	create function public.trapped(integer) returns boolean language plpgsql immutable as $$ begin perform public.trap(); return true; end $$;
 	create function public.trap_row() returns trigger language plpgsql as $$ begin perform public.trap(); return new; end $$`
 
-// TestEndlessChanges checks that user code that traps its cancellation ends with its request and
+// TestEndlessUserCode checks that user code that traps its cancellation ends with its request and
 // releases its locks.
-func TestEndlessChanges(t *testing.T) {
+func TestEndlessUserCode(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

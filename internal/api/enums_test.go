@@ -65,7 +65,7 @@ func TestEnums(t *testing.T) {
 	a.Post("/enums/nope/values", `{"value": 7}`).Want(404)
 }
 
-func TestEnumsAtOnce(t *testing.T) {
+func TestEnumsConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

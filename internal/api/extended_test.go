@@ -32,9 +32,9 @@ const extensionState = `
 			union all select oid::regprocedure::text, proacl from pg_proc where pronamespace = 'extensions'::regnamespace and proacl is not null
 			union all select oid::regtype::text, typacl from pg_type where typnamespace = 'extensions'::regnamespace) a, aclexplode(acl) x where x.grantee <> x.grantor))`
 
-// TestRestoreOfWhatWasDoneToExtensions checks that a restore keeps an operator's changes to the
+// TestRestoreExtensionChanges checks that a restore keeps an operator's changes to the
 // objects of extensions: privileges, policies and owners.
-func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
+func TestRestoreExtensionChanges(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -107,9 +107,9 @@ func TestExtensions(t *testing.T) {
 	}
 }
 
-// TestExtensionsFindNothing checks that no extension script runs where it could resolve a name to a
-// user's object, and that extensions installed by operators are not removed.
-func TestExtensionsFindNothing(t *testing.T) {
+// TestExtensionScriptsIsolated checks that no extension script runs where it could resolve a name
+// to a user's object, and that extensions installed by operators are not removed.
+func TestExtensionScriptsIsolated(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -132,8 +132,8 @@ func TestExtensionsFindNothing(t *testing.T) {
 	other.Post("/extensions", `{"name": "hstore"}`).Want(409).Code("schema_taken")
 }
 
-// TestRestoreLeavesExtensionsOpen checks that extensions can be installed after a restore.
-func TestRestoreLeavesExtensionsOpen(t *testing.T) {
+// TestCreateExtensionAfterRestore checks that extensions can be installed after a restore.
+func TestCreateExtensionAfterRestore(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -141,7 +141,7 @@ func TestSecondFactor(t *testing.T) {
 	}
 }
 
-func TestSecondFactorGoes(t *testing.T) {
+func TestDeleteSecondFactor(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
@@ -227,8 +227,9 @@ func TestResetSecondFactor(t *testing.T) {
 	administrator.Delete("/admin/users/x/totp").Want(400)
 }
 
-// TestSecondFactorAtOnce checks that one code allows one log-in, and that attempts are limited.
-func TestSecondFactorAtOnce(t *testing.T) {
+// TestSecondFactorConcurrently checks that one code allows one log-in, and that attempts are
+// limited.
+func TestSecondFactorConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t, limited)
@@ -267,9 +268,9 @@ func TestSecondFactorAtOnce(t *testing.T) {
 	anonymous.Post("/users/login", loginBodyWithCode(a, p.code(0))).Want(200)
 }
 
-// TestGuessingFromInside checks that a stolen session cannot guess the password in account
+// TestGuessingWithSession checks that a stolen session cannot guess the password in account
 // operations.
-func TestGuessingFromInside(t *testing.T) {
+func TestGuessingWithSession(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t, limited)

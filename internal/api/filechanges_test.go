@@ -60,8 +60,8 @@ func TestGetContainer(t *testing.T) {
 	}
 }
 
-// TestIfMatchAtOnce checks that one of many concurrent changes with the same ETag succeeds.
-func TestIfMatchAtOnce(t *testing.T) {
+// TestIfMatchConcurrently checks that one of many concurrent changes with the same ETag succeeds.
+func TestIfMatchConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -172,7 +172,7 @@ func TestDeleteFile(t *testing.T) {
 	upload(a, container, "a.txt", "again").Want(201)
 }
 
-func TestDeleteFileAtOnce(t *testing.T) {
+func TestDeleteFileConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -230,9 +230,9 @@ func TestDeleteContainer(t *testing.T) {
 	waitForBlobs(t, a, 0)
 }
 
-// TestDeleteContainerWhileFilling checks that a concurrent upload completes before the deletion or
+// TestDeleteContainerDuringUploads checks that a concurrent upload completes before the deletion or
 // fails, and that no bytes are left.
-func TestDeleteContainerWhileFilling(t *testing.T) {
+func TestDeleteContainerDuringUploads(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

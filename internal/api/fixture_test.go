@@ -275,10 +275,10 @@ func wantCounts(t *testing.T, got, want map[int]int) {
 }
 
 // until polls a condition until it holds.
-func until(t *testing.T, what string, so func() bool) {
+func until(t *testing.T, description string, condition func() bool) {
 	t.Helper()
 
-	apitest.Until(t, what, so)
+	apitest.Until(t, description, condition)
 }
 
 // blobs returns the files in the storage of the server, unfinished ones included.

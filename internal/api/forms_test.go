@@ -212,7 +212,7 @@ func TestFieldText(t *testing.T) {
 	}
 }
 
-func TestUpdateFieldAtOnce(t *testing.T) {
+func TestUpdateFieldConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

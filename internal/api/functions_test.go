@@ -145,7 +145,7 @@ func TestDeleteFunctionRefuses(t *testing.T) {
 	}
 }
 
-func TestDeleteFunctionAtOnce(t *testing.T) {
+func TestDeleteFunctionConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

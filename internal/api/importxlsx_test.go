@@ -121,7 +121,7 @@ func TestImportWorkbookRefuses(t *testing.T) {
 
 	// More than the limit for buffered parts.
 	many := func(start, end string) string { return strings.Repeat(start+strings.Repeat("x", 1000)+end, 17<<10) }
-	for what, file := range map[string]string{
+	for name, file := range map[string]string{
 		"nothing":         "",
 		"no archive":      "id\n1\n",
 		"a part of one":   good[:len(good)/2],
@@ -140,7 +140,7 @@ func TestImportWorkbookRefuses(t *testing.T) {
 		"nothing in it":       workbook(t, ""),
 	} {
 		if r := a.Send("POST", "/tables/import?name=bad", file, bookType); r.Status != 422 {
-			t.Errorf("%s: got %d, want 422\n%s", what, r.Status, r.Body)
+			t.Errorf("%s: got %d, want 422\n%s", name, r.Status, r.Body)
 		}
 	}
 

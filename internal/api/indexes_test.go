@@ -173,8 +173,8 @@ func TestCreateIndexOfExpressions(t *testing.T) {
 	})
 }
 
-// TestCreateIndexLater checks that the index of a large table is built in the background.
-func TestCreateIndexLater(t *testing.T) {
+// TestCreateIndexInBackground checks that the index of a large table is built in the background.
+func TestCreateIndexInBackground(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -33,14 +33,15 @@ func mailsTo(t *testing.T, a *apitest.API, email string) []string {
 	return texts
 }
 
-// waitForInvitation waits for a mail to an address and returns the token in the link of the last one.
+// waitForInvitation waits for a mail to an address and returns the token in the link of the last
+// one.
 func waitForInvitation(t *testing.T, a *apitest.API, email string) string {
 	t.Helper()
 
 	return waitForNextInvitation(t, a, email, 0)
 }
 
-// waitForNextInvitation is like invitedBy, but ignores the first n mails.
+// waitForNextInvitation is like waitForInvitation, but ignores the first n mails.
 func waitForNextInvitation(t *testing.T, a *apitest.API, email string, n int) string {
 	t.Helper()
 
@@ -182,9 +183,9 @@ func TestAcceptInvitation(t *testing.T) {
 	a.Nobody().Post("/invitations/accept", acceptBody(token)).Want(401)
 }
 
-// TestInvitationsThatAreOver covers invitations that are revoked, resent, expired, or created by a
+// TestInvalidInvitations covers invitations that are revoked, resent, expired, or created by a
 // user who has lost the right to invite.
-func TestInvitationsThatAreOver(t *testing.T) {
+func TestInvalidInvitations(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -81,9 +81,9 @@ func TestBadKeys(t *testing.T) {
 	a.Post(path, `{"name": "one more", "kind": "secret"}`).Want(422).Code("quota")
 }
 
-// TestKeyRaces checks that one of many concurrent equal requests creates the key, and one revokes
-// it.
-func TestKeyRaces(t *testing.T) {
+// TestKeysConcurrently checks that one of many concurrent equal requests creates the key, and one
+// revokes it.
+func TestKeysConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -8,16 +8,16 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestTooMuch checks that an oversized request is refused as a whole, and that the next one
-// succeeds.
-func TestTooMuch(t *testing.T) {
+// TestOversizedRequests checks that an oversized request is refused as a whole, and that the next
+// one succeeds.
+func TestOversizedRequests(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	before := databaseState(t, a)
 	head := "Host: x\r\nAuthorization: Bearer " + a.Token + "\r\nX-Project: " + a.Project + "\r\n"
-	for what, request := range map[string]string{
+	for name, request := range map[string]string{
 		"a megabyte of path": "GET /tables/" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\n" + head + "\r\n",
 		"a megabyte of header": "GET /tables HTTP/1.1\r\n" + head + "X-Long: " +
 			strings.Repeat("a", 1<<20) + "\r\n\r\n",
@@ -26,7 +26,7 @@ func TestTooMuch(t *testing.T) {
 		"10 000 parameters":  "GET /tables?" + strings.Repeat("a=1&", 10_000) + " HTTP/1.1\r\n" + head + "\r\n",
 	} {
 		if got := sendRaw(t, a, request); got != 400 && got != 414 && got != 431 {
-			t.Errorf("%s: got %d, want 400, 414 or 431", what, got)
+			t.Errorf("%s: got %d, want 400, 414 or 431", name, got)
 		}
 	}
 

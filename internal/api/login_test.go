@@ -101,8 +101,9 @@ func TestLoginRefuses(t *testing.T) {
 	unchanged(t, a, before)
 }
 
-// TestSecretsStay checks that passwords and tokens appear neither in the log nor in responses.
-func TestSecretsStay(t *testing.T) {
+// TestSecretsNotRevealed checks that passwords and tokens appear neither in the log nor in
+// responses.
+func TestSecretsNotRevealed(t *testing.T) {
 	t.Parallel()
 
 	const canary, wrong = "canary in the mine", "wrong canary bird"
@@ -209,10 +210,10 @@ func TestGuessingAnAccount(t *testing.T) {
 	login(a, "203.0.113.99", a.Email, apitest.Password).Want(200)
 }
 
-// TestOwnersAreNotLockedOut checks that guesses from anywhere do not block the owner's log-in from
+// TestOwnerNotLockedOut checks that guesses from anywhere do not block the owner's log-in from
 // a known network, nor from a new one after a password reset by mail. Guesses from all unknown
 // networks share one limit, and each known network has its own.
-func TestOwnersAreNotLockedOut(t *testing.T) {
+func TestOwnerNotLockedOut(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted })
@@ -277,8 +278,8 @@ func TestGuessingFromAnAddress(t *testing.T) {
 	a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
 }
 
-// TestGuessingAtOnce checks that concurrent guesses do not exceed the limit.
-func TestGuessingAtOnce(t *testing.T) {
+// TestGuessingConcurrently checks that concurrent guesses do not exceed the limit.
+func TestGuessingConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t, limited)

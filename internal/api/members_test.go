@@ -53,7 +53,7 @@ func TestUpdateMember(t *testing.T) {
 	}
 
 	a.Put(members+apitest.Missing, role(6)).Want(404) // access is checked before the fields
-	a.Put(members+a.SignUp("stranger").User, role(5)).Want(404)
+	a.Put(members+a.SignUp("outsider").User, role(5)).Want(404)
 	a.Put(members+"nobody", role(5)).Want(400)
 	a.Put(members+developer.User, `{`).Want(400)
 	a.Nobody().Put(members+developer.User, role(5)).Want(401)
@@ -128,7 +128,7 @@ func TestTransferOrganization(t *testing.T) {
 		t.Errorf("got %d owners, want 2", got)
 	}
 
-	successor.Put(path, to(a.SignUp("stranger").User)).Want(422).Field("user_uuid")
+	successor.Put(path, to(a.SignUp("outsider").User)).Want(422).Field("user_uuid")
 	successor.Put(path, to(apitest.Missing)).Want(422).Field("user_uuid")
 	successor.Put(path, to("x")).Want(422).Field("user_uuid")
 	successor.Put(path, `{}`).Want(422).Field("user_uuid")
@@ -136,9 +136,9 @@ func TestTransferOrganization(t *testing.T) {
 	successor.Put("/organizations/"+apitest.Missing+"/owner", to(successor.User)).Want(404)
 }
 
-// TestOwnersAtOnce checks that one owner remains when all owners demote each other and themselves
-// concurrently.
-func TestOwnersAtOnce(t *testing.T) {
+// TestOwnersConcurrently checks that one owner remains when all owners demote each other and
+// themselves concurrently.
+func TestOwnersConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -169,8 +169,8 @@ func TestOwnersAtOnce(t *testing.T) {
 	}
 }
 
-// TestTwoOwnersAtOnce repeats this with two owners: exactly one request succeeds each time.
-func TestTwoOwnersAtOnce(t *testing.T) {
+// TestTwoOwnersConcurrently repeats this with two owners: exactly one request succeeds each time.
+func TestTwoOwnersConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
@@ -204,9 +204,9 @@ func TestTwoOwnersAtOnce(t *testing.T) {
 	}
 }
 
-// TestLastOwnerIsTheDatabasesToKeep checks that a constraint prevents the loss of the last owner in
+// TestLastOwnerConstraint checks that a constraint prevents the loss of the last owner in
 // any statement.
-func TestLastOwnerIsTheDatabasesToKeep(t *testing.T) {
+func TestLastOwnerConstraint(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -229,9 +229,9 @@ func TestLastOwnerIsTheDatabasesToKeep(t *testing.T) {
 	}
 }
 
-// TestTokensGovernNoFurtherThanTheyReach checks that the role of a token also limits its rights
+// TestTokenRoleOverMembers checks that the role of a token also limits its rights
 // over other members.
-func TestTokensGovernNoFurtherThanTheyReach(t *testing.T) {
+func TestTokenRoleOverMembers(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -23,7 +23,7 @@ func addOrganizationNames(names map[string]string, owner *apitest.API) {
 }
 
 // setUpOrganization adds entities of the target's owner to names, for operations that delete them
-// or change the visitor: an organization, a member or an invitation.
+// or change the caller: an organization, a member or an invitation.
 func setUpOrganization(t *testing.T, id string, owner *apitest.API, v matrixCaller, want int, names map[string]string) {
 	if id == "acceptInvitation" && v.api.Token != "" {
 		host, before := v.api.SignUp("host"), len(mailsTo(t, v.api, v.api.Email))
@@ -61,7 +61,7 @@ func setUpOrganization(t *testing.T, id string, owner *apitest.API, v matrixCall
 // wantOfAdministrator returns the expected status of an operation for administrators.
 func (o operation) wantOfAdministrator(v matrixCaller, at target, done int) int {
 	switch {
-	case v.name == "nobody":
+	case v.name == "anonymous":
 		return 401
 	case v.name != "administrator":
 		return 403
@@ -219,9 +219,9 @@ func TestDeleteOrganization(t *testing.T) {
 	a.Delete("/organizations/nothing").Want(400)
 }
 
-// TestDeleteOrganizationWhileProjectsAreMade checks that a concurrent creation leaves no project
+// TestDeleteOrganizationDuringCreation checks that a concurrent creation leaves no project
 // without an organization.
-func TestDeleteOrganizationWhileProjectsAreMade(t *testing.T) {
+func TestDeleteOrganizationDuringCreation(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -131,8 +131,8 @@ func TestResetPasswordRefuses(t *testing.T) {
 	}
 }
 
-// TestResetAtOnce checks that a link works once.
-func TestResetAtOnce(t *testing.T) {
+// TestResetConcurrently checks that a link works once.
+func TestResetConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)

@@ -7,9 +7,9 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestPatternsAreBounded checks that form definitions and responses are limited in the cost of
+// TestPatternBudget checks that form definitions and responses are limited in the cost of
 // their pattern matching.
-func TestPatternsAreBounded(t *testing.T) {
+func TestPatternBudget(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

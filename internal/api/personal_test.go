@@ -79,7 +79,7 @@ func TestTokens(t *testing.T) {
 	bearer.Get("/tables").Want(401).Code("invalid_token")
 	a.Delete("/tokens/" + r.Get("uuid").(string)).Want(404)
 
-	outsider := a.SignUp("stranger")
+	outsider := a.SignUp("outsider")
 	theirs := outsider.Create("/tokens", `{"name": "deploy", "role_id": 4, "expires_at": "`+tomorrow()+`"}`)
 	wantEqual(t, a.Delete("/tokens/"+theirs).Want(404), a.Delete("/tokens/"+apitest.Missing))
 }
@@ -147,9 +147,9 @@ func TestBadTokens(t *testing.T) {
 	}
 }
 
-// TestTokensLeaveAccountsAlone checks that no account operation accepts a personal access token of
+// TestTokensNotForAccounts checks that no account operation accepts a personal access token of
 // any role.
-func TestTokensLeaveAccountsAlone(t *testing.T) {
+func TestTokensNotForAccounts(t *testing.T) {
 	t.Parallel()
 
 	administrator := apitest.Users(t).SignUp("first")

@@ -13,7 +13,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// decodeImage returns the image in a response, and fails the test unless it has the declared format.
+// decodeImage returns the image in a response, and fails the test unless it has the declared
+// format.
 func decodeImage(t *testing.T, r *apitest.Reply) image.Image {
 	t.Helper()
 
@@ -27,11 +28,11 @@ func decodeImage(t *testing.T, r *apitest.Reply) image.Image {
 
 // wantColors fails the test unless an image has this size and approximately these colors in the
 // centers of its quarters.
-func wantColors(t *testing.T, what string, m image.Image, w, h int, want ...color.NRGBA) {
+func wantColors(t *testing.T, name string, m image.Image, w, h int, want ...color.NRGBA) {
 	t.Helper()
 
 	if got := m.Bounds().Max; got != image.Pt(w, h) {
-		t.Errorf("%s: got %v, want %d × %d", what, got, w, h)
+		t.Errorf("%s: got %v, want %d × %d", name, got, w, h)
 		return
 	}
 
@@ -41,7 +42,7 @@ func wantColors(t *testing.T, what string, m image.Image, w, h int, want ...colo
 			int(got.R) - int(c.R), int(got.G) - int(c.G), int(got.B) - int(c.B), int(got.A) - int(c.A),
 		} {
 			if d < -40 || d > 40 { // tolerance for JPEG artifacts at this size
-				t.Errorf("%s: got %v in quarter %d, want %v (%d)", what, got, i, c, j)
+				t.Errorf("%s: got %v in quarter %d, want %v (%d)", name, got, i, c, j)
 			}
 		}
 	}

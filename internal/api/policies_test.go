@@ -159,9 +159,9 @@ func TestUpdateGrants(t *testing.T) {
 	a.Get("/tables/auth.users/grants").Want(400)
 }
 
-// TestUpdateGrantsAtOnce grants privileges on two tables of a schema without the usage privilege
-// for the role.
-func TestUpdateGrantsAtOnce(t *testing.T) {
+// TestUpdateGrantsConcurrently grants privileges on two tables of a schema without the usage
+// privilege for the role.
+func TestUpdateGrantsConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -75,7 +75,7 @@ func TestCreateProjectRefuses(t *testing.T) {
 	}
 }
 
-func TestProjectNamesAtOnce(t *testing.T) {
+func TestProjectNamesConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -148,9 +148,9 @@ func wantGone(t *testing.T, a *apitest.API) {
 	}
 }
 
-// TestPurgeProjectAtWork checks that a purge leaves nothing, in spite of running work in the
+// TestPurgeBusyProject checks that a purge leaves nothing, in spite of running work in the
 // project.
-func TestPurgeProjectAtWork(t *testing.T) {
+func TestPurgeBusyProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -68,7 +68,7 @@ func TestUpdateProject(t *testing.T) {
 		Content("status", "deleted")
 }
 
-func TestRenameProjectsAtOnce(t *testing.T) {
+func TestRenameProjectsConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -119,8 +119,8 @@ func TestListProjectsFiltered(t *testing.T) {
 	}
 }
 
-// connectAsOwner connects to the project's database as its owner, with the password derived from the secret
-// key, and returns the error.
+// connectAsOwner connects to the project's database as its owner, with the password derived from
+// the secret key, and returns the error.
 func connectAsOwner(t *testing.T, a *apitest.API) error {
 	t.Helper()
 
@@ -346,9 +346,9 @@ func TestProjectDatabaseMissing(t *testing.T) {
 	wantGone(t, a)
 }
 
-// TestProjectStatesAtOnce checks that one of many concurrent changes of the same kind succeeds, and
-// that the last change determines the state.
-func TestProjectStatesAtOnce(t *testing.T) {
+// TestProjectStatesConcurrently checks that one of many concurrent changes of the same kind
+// succeeds, and that the last change determines the state.
+func TestProjectStatesConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -395,8 +395,8 @@ func TestProjectStatesAtOnce(t *testing.T) {
 	}
 }
 
-// TestPauseProjectAtWork checks that a pause ends running work in a project without a 500.
-func TestPauseProjectAtWork(t *testing.T) {
+// TestPauseBusyProject checks that a pause ends running work in a project without a 500.
+func TestPauseBusyProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -467,9 +467,9 @@ func TestProjectLimit(t *testing.T) {
 	a.SignUp("other").CreateProject("elsewhere")
 }
 
-// TestStrangersOfPausedProject checks that anonymous access to a public container ends when another
-// server pauses or removes the project, in spite of the open connections of this server.
-func TestStrangersOfPausedProject(t *testing.T) {
+// TestAnonymousReadsOfPausedProject checks that anonymous access to a public container ends when
+// another server pauses or removes the project, in spite of the open connections of this server.
+func TestAnonymousReadsOfPausedProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

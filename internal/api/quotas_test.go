@@ -65,7 +65,7 @@ func TestQuota(t *testing.T) {
 func checkCounts(t *testing.T, a *apitest.API) {
 	t.Helper()
 
-	for what, sql := range map[string]string{
+	for name, sql := range map[string]string{
 		"containers": `select count(*) from storage.containers c where (total_files, total_size) is distinct from
 			(select row(count(*), coalesce(sum(size), 0)::bigint) from storage.files f where f.container_uuid = c.uuid)
 			and (total_files <> (select count(*) from storage.files f where f.container_uuid = c.uuid)
@@ -81,7 +81,7 @@ func checkCounts(t *testing.T, a *apitest.API) {
 			) x where files <> counted`,
 	} {
 		if n := query[int](t, a, sql); n > 0 {
-			t.Errorf("%s: got %d wrong counts", what, n)
+			t.Errorf("%s: got %d wrong counts", name, n)
 		}
 	}
 }

@@ -303,9 +303,9 @@ func TestConditionalForms(t *testing.T) {
 	f.Send("DELETE", field, "", "If-Match: "+tags[field]).Want(200)
 }
 
-// TestResponseTwice checks that a response that is sent again under its idempotency key is stored
-// once.
-func TestResponseTwice(t *testing.T) {
+// TestResponseReplayed checks that a response that is sent again under its idempotency key is
+// stored once.
+func TestResponseReplayed(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

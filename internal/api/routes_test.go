@@ -56,7 +56,7 @@ func TestUnknownRoutes(t *testing.T) {
 	a.Send("GET", "/nothing", "", "X-Original-URL: /projects").Want(404)
 }
 
-func TestBodiesThatAreNoJSON(t *testing.T) {
+func TestMalformedBodies(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -46,9 +46,9 @@ func TestParseJSON(t *testing.T) {
 	}
 }
 
-// TestParseJSONTakesLittle checks that skipped values are not built, and that the size of the
+// TestParseJSONMemory checks that skipped values are not built, and that the size of the
 // others is bounded. It is not parallel, since it measures allocations of the whole process.
-func TestParseJSONTakesLittle(t *testing.T) {
+func TestParseJSONMemory(t *testing.T) {
 	s := New(Config{})
 	hostile := strings.Repeat("{},", maxBody/3)
 	hostile = hostile[:len(hostile)-1]
@@ -185,8 +185,8 @@ func TestRules(t *testing.T) {
 
 const zeros = "00000000-0000-0000-0000-000000000000"
 
-// TestEveryRuleIsKnown checks that every keyword in the schemas of the document is implemented.
-func TestEveryRuleIsKnown(t *testing.T) {
+// TestRulesImplemented checks that every keyword in the schemas of the document is implemented.
+func TestRulesImplemented(t *testing.T) {
 	t.Parallel()
 
 	s := New(Config{})

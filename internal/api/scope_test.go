@@ -43,8 +43,8 @@ func TestProjectHeader(t *testing.T) {
 	}
 }
 
-// TestStranger checks that every operation treats another tenant's project as missing.
-func TestStranger(t *testing.T) {
+// TestOtherTenant checks that every operation treats another tenant's project as missing.
+func TestOtherTenant(t *testing.T) {
 	t.Parallel()
 
 	f := populate(t, apitest.New(t))
@@ -69,9 +69,9 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// TestThingsOfAnother checks that entities of another project are treated as missing, even if it
-// has the same owner.
-func TestThingsOfAnother(t *testing.T) {
+// TestEntitiesOfOtherProject checks that entities of another project are treated as missing, even
+// if it has the same owner.
+func TestEntitiesOfOtherProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -162,8 +162,8 @@ func TestProjectInBody(t *testing.T) {
 	}
 }
 
-// TestLeastRole checks that a viewer can read, and a developer write.
-func TestLeastRole(t *testing.T) {
+// TestMinimumRole checks that a viewer can read, and a developer write.
+func TestMinimumRole(t *testing.T) {
 	t.Parallel()
 
 	f := populate(t, apitest.New(t))

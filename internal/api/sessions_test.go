@@ -89,9 +89,9 @@ func TestRefreshSessionRefuses(t *testing.T) {
 	anonymous.Post("/users/refresh", refreshBody(next.Metadata("refreshToken"))).Want(401).Code("invalid_token")
 }
 
-// TestSpentRefreshTokens checks that the reuse of a refresh token ends the session, except shortly
+// TestReusedRefreshTokens checks that the reuse of a refresh token ends the session, except shortly
 // after the first use.
-func TestSpentRefreshTokens(t *testing.T) {
+func TestReusedRefreshTokens(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
@@ -131,8 +131,8 @@ func TestSpentRefreshTokens(t *testing.T) {
 	anonymous.Post("/users/refresh", refreshBody(twice.Metadata("refreshToken"))).Want(200)
 }
 
-// TestRefreshAtOnce checks that concurrent uses of a refresh token result in one successor.
-func TestRefreshAtOnce(t *testing.T) {
+// TestRefreshConcurrently checks that concurrent uses of a refresh token result in one successor.
+func TestRefreshConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
@@ -202,7 +202,7 @@ func TestSessions(t *testing.T) {
 	a.Get("/sessions?sort=lastUsedAt&limit=1").Want(200).Content("0.isCurrent", true)
 	a.Get("/sessions?sort=refresh_hash").Want(400).Field("sort")
 
-	outsider := a.SignUp("stranger")
+	outsider := a.SignUp("outsider")
 	theirs := outsider.Get("/sessions").Want(200).Get("0.uuid").(string)
 	wantEqual(t, a.Delete("/sessions/"+theirs).Want(404), a.Delete("/sessions/"+apitest.Missing))
 	a.Delete("/sessions/x").Want(400).Field("sessionUUID")

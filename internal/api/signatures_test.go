@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestSignatureHasOneReading checks that a line break in a path or payload does not make the
+// TestSignatureUnambiguous checks that a line break in a path or payload does not make the
 // signature valid for another pair of path and payload.
-func TestSignatureHasOneReading(t *testing.T) {
+func TestSignatureUnambiguous(t *testing.T) {
 	t.Parallel()
 
 	s := New(Config{SigningKey: []byte("key")})

@@ -66,9 +66,9 @@ func TestRunSQL(t *testing.T) {
 	a.Stranger().Post("/sql", sqlBody("select 1")).Want(401)
 }
 
-// TestOtherProjectsAreNotNamed checks that the catalogs visible to every login do not reveal other
+// TestOtherProjectsHidden checks that the catalogs visible to every login do not reveal other
 // projects.
-func TestOtherProjectsAreNotNamed(t *testing.T) {
+func TestOtherProjectsHidden(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -93,7 +93,7 @@ func TestOtherProjectsAreNotNamed(t *testing.T) {
 	}
 }
 
-func TestRunSQLIsBounded(t *testing.T) {
+func TestRunSQLLimits(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -14,8 +14,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// busyConnections returns the number of non-idle connections to the project's database and the platform
-// database. It leaves out the watchdog, which is never idle.
+// busyConnections returns the number of non-idle connections to the project's database and the
+// platform database. It leaves out the watchdog, which is never idle.
 func busyConnections(t *testing.T, a *apitest.API) int {
 	t.Helper()
 
@@ -72,8 +72,8 @@ func TestStalledReaders(t *testing.T) {
 	put(a, c, "small", "x").Want(200)
 }
 
-// stallingConn is a connection whose client sends the beginning of a body and then stalls. Instead of
-// waiting for the read deadline, it records the time that a read would wait.
+// stallingConn is a connection whose client sends the beginning of a body and then stalls. Instead
+// of waiting for the read deadline, it records the time that a read would wait.
 type stallingConn struct {
 	http.ResponseWriter
 	*bytes.Reader

@@ -162,8 +162,8 @@ func TestS3Fails(t *testing.T) {
 	}
 }
 
-// TestS3AnswersLate loses the response to a request that has created the object. The file exists.
-func TestS3AnswersLate(t *testing.T) {
+// TestS3LostResponse loses the response to a request that has created the object. The file exists.
+func TestS3LostResponse(t *testing.T) {
 	t.Parallel()
 
 	service := blobtest.New(t)

@@ -61,14 +61,14 @@ func (f fixture) structureCalls() []call {
 var entitySetups = map[string]func(t *testing.T, a *apitest.API, names map[string]string){
 	"getBackupSchedule": oldSchedule, "deleteBackupSchedule": oldSchedule,
 	"deleteTable": func(t *testing.T, a *apitest.API, names map[string]string) {
-		names["tableUUID"] = a.CreateTable("doomed" + names["n"]).Metadata("uuid").(string)
+		names["tableUUID"] = a.CreateTable("to_delete" + names["n"]).Metadata("uuid").(string)
 	},
 	"deleteColumn": func(t *testing.T, a *apitest.API, names map[string]string) {
-		names["columnName"] = "doomed" + names["n"]
+		names["columnName"] = "to_delete" + names["n"]
 		asOwner(t, a, "alter table public.orders add column "+names["columnName"]+" text")
 	},
 	"deleteIndex": func(t *testing.T, a *apitest.API, names map[string]string) {
-		names["indexName"] = "doomed" + names["n"]
+		names["indexName"] = "to_delete" + names["n"]
 		asOwner(t, a, "create index "+names["indexName"]+" on public.orders (note)")
 	},
 	"createCompaction": func(t *testing.T, a *apitest.API, names map[string]string) {
@@ -78,11 +78,11 @@ var entitySetups = map[string]func(t *testing.T, a *apitest.API, names map[strin
 		a.Post("/tables/"+names["tableUUID"]+"/compaction", "") // refused if one is running
 	},
 	"deletePolicy": func(t *testing.T, a *apitest.API, names map[string]string) {
-		names["policyName"] = "doomed" + names["n"]
+		names["policyName"] = "to_delete" + names["n"]
 		asOwner(t, a, "create policy "+names["policyName"]+" on public.orders using (false)")
 	},
 	"deleteEnum": func(t *testing.T, a *apitest.API, names map[string]string) {
-		names["enumName"] = "doomed" + names["n"]
+		names["enumName"] = "to_delete" + names["n"]
 		asOwner(t, a, "create type public."+names["enumName"]+" as enum ()")
 	},
 	"deleteExtension": func(t *testing.T, a *apitest.API, names map[string]string) {
@@ -90,7 +90,7 @@ var entitySetups = map[string]func(t *testing.T, a *apitest.API, names map[strin
 			" schema extensions")
 	},
 	"deleteConstraint": func(t *testing.T, a *apitest.API, names map[string]string) {
-		names["constraintName"] = "doomed" + names["n"]
+		names["constraintName"] = "to_delete" + names["n"]
 		asOwner(t, a, "alter table public.orders add constraint "+names["constraintName"]+" check (true)")
 	},
 }

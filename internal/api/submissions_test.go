@@ -333,9 +333,9 @@ func TestClosedForms(t *testing.T) {
 	f.Get(f.path).Want(200).Content("totalResponses", 1)
 }
 
-// TestMaximumHolds checks that of fifty concurrent responses, partial ones included, exactly the
-// maximum is accepted.
-func TestMaximumHolds(t *testing.T) {
+// TestMaximumResponses checks that of fifty concurrent responses, partial ones included, exactly
+// the maximum is accepted.
+func TestMaximumResponses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -365,8 +365,8 @@ func TestMaximumHolds(t *testing.T) {
 	}
 }
 
-// TestClosingWhileAnswering checks that no response is added after a form is closed.
-func TestClosingWhileAnswering(t *testing.T) {
+// TestCloseDuringResponses checks that no response is added after a form is closed.
+func TestCloseDuringResponses(t *testing.T) {
 	t.Parallel()
 
 	f := openSurvey(t, apitest.New(t), `{"label": "name", "type": "text"}`, "")
@@ -385,9 +385,9 @@ func TestClosingWhileAnswering(t *testing.T) {
 		Content("totalResponses", got[201])
 }
 
-// TestAnswersKeepTheirFields checks that responses keep the labels and types of the definition that
-// they answered.
-func TestAnswersKeepTheirFields(t *testing.T) {
+// TestResponsesKeepDefinition checks that responses keep the labels and types of the definition
+// that they answered.
+func TestResponsesKeepDefinition(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -412,9 +412,9 @@ func TestAnswersKeepTheirFields(t *testing.T) {
 	}
 }
 
-// TestFieldsChangeWhileAnswering checks that each response is validated against the definition that
-// it is stored with.
-func TestFieldsChangeWhileAnswering(t *testing.T) {
+// TestFieldChangesDuringResponses checks that each response is validated against the definition
+// that it is stored with.
+func TestFieldChangesDuringResponses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

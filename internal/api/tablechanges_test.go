@@ -192,8 +192,8 @@ func TestTableIfMatch(t *testing.T) {
 	a.Send("DELETE", "/tables/orders", "", "If-Match: "+a.Get("/tables/orders").Want(200).Header.Get("ETag")).Want(200)
 }
 
-// TestHeldTable checks that every change of a table gives up after the lock timeout.
-func TestHeldTable(t *testing.T) {
+// TestChangeLockedTable checks that every change of a table gives up after the lock timeout.
+func TestChangeLockedTable(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -209,15 +209,15 @@ func TestHeldTable(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var held []call
+	var blocked []call
 	for _, c := range f.structureCalls() {
 		if c.minRole == 4 && c.id != "createCompaction" /* runs in the background */ &&
 			slices.Contains([]string{"/tables/orders", "/tables/old"}, tableOf(c.path)) {
-			held = append(held, c)
+			blocked = append(blocked, c)
 		}
 	}
 
-	for batch := range slices.Chunk(held, 4) { // one per connection of the owner
+	for batch := range slices.Chunk(blocked, 4) { // one per connection of the owner
 		counts := concurrently(len(batch), func(i int) *apitest.Reply {
 			r := batch[i].send(a)
 			if r.Status != 409 || r.Metadata("code") != "busy" {
@@ -234,7 +234,7 @@ func TestHeldTable(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for _, c := range held {
+	for _, c := range blocked {
 		if r := c.send(a); r.Status > 201 {
 			t.Errorf("%s: got %s", c.id, r.Body)
 		}

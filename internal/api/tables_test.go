@@ -119,7 +119,7 @@ var badTables = []string{"pg_catalog.pg_class", "information_schema.tables", "au
 	"a%2Fb", "%2F", "public.", ".orders", "%20orders", "99999999999999999999", "-1", "%D0%BE", "%FF",
 	strings.Repeat("a", 64), strings.Repeat("a", 10_000)}
 
-func TestRenameTableAtOnce(t *testing.T) {
+func TestRenameTableConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -163,8 +163,8 @@ func TestRenameTableAtOnce(t *testing.T) {
 	})
 }
 
-// TestRenameTableHeld checks that the rename of a locked table gives up after the lock timeout.
-func TestRenameTableHeld(t *testing.T) {
+// TestRenameLockedTable checks that the rename of a locked table gives up after the lock timeout.
+func TestRenameLockedTable(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -164,8 +164,8 @@ func forgeries(t *testing.T, token, user, victim string, jwks []byte) map[string
 	return forged
 }
 
-// publicKeyForms returns the forms in which a server's public key is usually published, and careless
-// choices of an HMAC secret.
+// publicKeyForms returns the forms in which a server's public key is usually published, and
+// careless choices of an HMAC secret.
 func publicKeyForms(t *testing.T, jwks []byte) map[string][]byte {
 	t.Helper()
 
@@ -261,9 +261,9 @@ func sendRaw(t *testing.T, a *apitest.API, request string) int {
 	return res.StatusCode
 }
 
-// TestVerdictsHoldAtOnce checks that the next request with an existing token sees changes in the
+// TestChangedRightsApply checks that the next request with an existing token sees changes in the
 // database.
-func TestVerdictsHoldAtOnce(t *testing.T) {
+func TestChangedRightsApply(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

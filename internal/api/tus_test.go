@@ -283,9 +283,9 @@ func TestTusDeferred(t *testing.T) {
 	wantOffset(t, last(5, 8, "yes"), 204, 8)
 }
 
-// TestTusBroken checks that the received bytes of an interrupted part are kept, and that the upload
-// resumes there.
-func TestTusBroken(t *testing.T) {
+// TestTusInterrupted checks that the received bytes of an interrupted part are kept, and that the
+// upload resumes there.
+func TestTusInterrupted(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -326,9 +326,9 @@ func TestTusBroken(t *testing.T) {
 	wantFiles(t, a, 1)
 }
 
-// TestTusLastAnswerLost covers a server that died after the last part and before it created the
+// TestTusLostResponse covers a server that died after the last part and before it created the
 // file. A request for the offset creates it.
-func TestTusLastAnswerLost(t *testing.T) {
+func TestTusLostResponse(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

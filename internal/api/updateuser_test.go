@@ -158,8 +158,8 @@ func TestNewPasswordEndsSessions(t *testing.T) {
 	a.Nobody().Post("/users/login", loginBody(a.Email, "another one entirely")).Want(200)
 }
 
-// TestUsersToOneName checks that one of many concurrent requests gets a username.
-func TestUsersToOneName(t *testing.T) {
+// TestUsernamesConcurrently checks that one of many concurrent requests gets a username.
+func TestUsernamesConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)

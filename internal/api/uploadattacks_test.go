@@ -99,9 +99,9 @@ func TestUploadsOfOneName(t *testing.T) {
 	checkCounts(t, a)
 }
 
-// TestLengthThatLies covers bodies that differ from their declared length. Bytes beyond it become
-// neither part of the file nor a request.
-func TestLengthThatLies(t *testing.T) {
+// TestWrongContentLength covers bodies that differ from their declared length. Bytes beyond it
+// become neither part of the file nor a request.
+func TestWrongContentLength(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -129,7 +129,7 @@ func TestLengthThatLies(t *testing.T) {
 		t.Errorf("got content %q", got.Body)
 	}
 
-	for what, headers := range map[string]string{
+	for kind, headers := range map[string]string{
 		"two lengths":             "Content-Length: 4\r\nContent-Length: 5\r\n",
 		"a length below zero":     "Content-Length: -1\r\n",
 		"no number":               "Content-Length: 0x4\r\n",
@@ -142,7 +142,7 @@ func TestLengthThatLies(t *testing.T) {
 		}
 
 		if res, _ := answerOf(t, bufio.NewReader(conn)); res.StatusCode != 400 && res.StatusCode != 501 || !res.Close {
-			t.Errorf("%s: got %d, closed: %t", what, res.StatusCode, res.Close)
+			t.Errorf("%s: got %d, closed: %t", kind, res.StatusCode, res.Close)
 		}
 	}
 

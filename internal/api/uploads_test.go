@@ -104,7 +104,7 @@ func TestCreateFileRefuses(t *testing.T) {
 	}
 
 	other := part(`form-data; name="other"`, "", "x")
-	for what, body := range map[string]string{
+	for name, body := range map[string]string{
 		"nothing":                    "",
 		"no boundary":                "hello",
 		"no closing boundary":        namePart("a") + strings.TrimSuffix(filePart("", "x"), "\r\n"),
@@ -119,7 +119,7 @@ func TestCreateFileRefuses(t *testing.T) {
 		"a head without a colon": "--" + boundary + "\r\nnonsense\r\n\r\nx\r\n" + end,
 	} {
 		if r := uploadBody(a, c, body); r.Status != 400 {
-			t.Errorf("%s: got %d, want 400\n%s", what, r.Status, r.Body)
+			t.Errorf("%s: got %d, want 400\n%s", name, r.Status, r.Body)
 		}
 	}
 
@@ -249,7 +249,7 @@ func TestUploadAborted(t *testing.T) {
 	upload(a, c, "half", "whole").Want(201)
 }
 
-func TestUploadAtOnce(t *testing.T) {
+func TestUploadConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -273,8 +273,8 @@ func TestUploadAtOnce(t *testing.T) {
 	wantFiles(t, a, 1)
 }
 
-// TestPlanted checks that a symbolic or hard link planted in the data folder is not read.
-func TestPlanted(t *testing.T) {
+// TestPlantedLinks checks that a symbolic or hard link planted in the data folder is not read.
+func TestPlantedLinks(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

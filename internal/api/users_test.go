@@ -302,8 +302,8 @@ func TestFirstUser(t *testing.T) {
 	}
 }
 
-// TestClaim checks that a first sign-up through a proxy or a web page needs the setup token.
-func TestClaim(t *testing.T) {
+// TestSetupToken checks that a first sign-up through a proxy or a web page needs the setup token.
+func TestSetupToken(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Empty(t, func(c *config.Config) { c.TrustedProxies = trusted })
@@ -353,8 +353,8 @@ func TestSignUpClosed(t *testing.T) {
 	a.Send("POST", "/users", userBody("third", nil), "Authorization: Bearer forged").Want(400).Code("sign_up_closed")
 }
 
-// TestEqualSignUps checks that one of many concurrent equal sign-ups creates a user.
-func TestEqualSignUps(t *testing.T) {
+// TestSignUpsConcurrently checks that one of many concurrent equal sign-ups creates a user.
+func TestSignUpsConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t).Nobody().In("")

@@ -162,9 +162,9 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 	until(t, "only the lost blob remains", func() bool { return stored() == 1 })
 }
 
-// TestVariantsWhileReplaced checks that concurrent requests get a variant of old or new bytes, and
-// that no variant of old bytes is kept.
-func TestVariantsWhileReplaced(t *testing.T) {
+// TestVariantsDuringReplacement checks that concurrent requests get a variant of old or new bytes,
+// and that no variant of old bytes is kept.
+func TestVariantsDuringReplacement(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

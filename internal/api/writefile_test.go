@@ -164,9 +164,9 @@ func TestWriteFileAborted(t *testing.T) {
 	wantFiles(t, a, 1)
 }
 
-// TestWriteFileAtOnce checks that one of many concurrent writes of a file is the last, and that
-// readers always get a complete version.
-func TestWriteFileAtOnce(t *testing.T) {
+// TestWriteFileConcurrently checks that one of many concurrent writes of a file is the last, and
+// that readers always get a complete version.
+func TestWriteFileConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -32,8 +32,8 @@ var accounts []account
 // templateAccounts is the number of users in the template database. Nearly every test needs fewer.
 const templateAccounts = 16
 
-// fillPlatform migrates an empty database. It has no users.
-func fillPlatform(ctx context.Context, url string) error {
+// migratePlatform migrates an empty database. It has no users.
+func migratePlatform(ctx context.Context, url string) error {
 	dir, err := os.MkdirTemp("", "socle-apitest-")
 	if err != nil {
 		return err
@@ -48,9 +48,9 @@ func fillPlatform(ctx context.Context, url string) error {
 	return server.Migrate(ctx, c, slog.New(slog.DiscardHandler))
 }
 
-// fillUsers migrates an empty database and creates users in it, each with a session. The first user
-// is an administrator.
-func fillUsers(ctx context.Context, url string) error {
+// createUsers migrates an empty database and creates users in it, each with a session. The first
+// user is an administrator.
+func createUsers(ctx context.Context, url string) error {
 	dir, err := os.MkdirTemp("", "socle-apitest-")
 	if err != nil {
 		return err
@@ -131,8 +131,8 @@ var cheapHash = sync.OnceValue(func() string {
 // prepared holds the accounts of the template database that the test has not used yet. It is nil
 // for a database without the template.
 type prepared struct {
-	mu   sync.Mutex
-	left []account
+	mu        sync.Mutex
+	remaining []account
 }
 
 func (p *prepared) take() (account, bool) {
@@ -143,12 +143,12 @@ func (p *prepared) take() (account, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	if len(p.left) == 0 {
+	if len(p.remaining) == 0 {
 		return account{}, false
 	}
 
-	taken := p.left[0]
-	p.left = p.left[1:]
+	next := p.remaining[0]
+	p.remaining = p.remaining[1:]
 
-	return taken, true
+	return next, true
 }

@@ -82,8 +82,8 @@ func User(t testing.TB, options ...Option) *API {
 func Users(t testing.TB, options ...Option) *API {
 	t.Helper()
 
-	a := Start(t, configure(t, pgtest.Clone(t, "users", fillUsers), options))
-	a.prepared = &prepared{left: slices.Clone(accounts)}
+	a := Start(t, configure(t, pgtest.Clone(t, "users", createUsers), options))
+	a.prepared = &prepared{remaining: slices.Clone(accounts)}
 
 	return a
 }
@@ -92,7 +92,7 @@ func Users(t testing.TB, options ...Option) *API {
 func Empty(t testing.TB, options ...Option) *API {
 	t.Helper()
 
-	return Start(t, configure(t, pgtest.Clone(t, "platform", fillPlatform), options))
+	return Start(t, configure(t, pgtest.Clone(t, "platform", migratePlatform), options))
 }
 
 // configure returns the configuration of a test server on the database at url.
@@ -137,7 +137,7 @@ func Start(t testing.TB, c config.Config) *API {
 	})
 
 	a.serve()
-	t.Cleanup(func() { projects = a.audited() })
+	t.Cleanup(func() { projects = a.checkAudit() })
 
 	return a
 }
@@ -183,14 +183,14 @@ func (a *API) serve() {
 	a.doc = readDocument(a.t, a.URL)
 }
 
-// audited checks the audit logs and returns the databases of the test's projects, which live on the
-// PostgreSQL server shared by all tests. It returns nil if the test has made the platform database
-// unreachable.
-func (a *API) audited() (databases []string) {
+// checkAudit checks the audit logs and returns the databases of the test's projects, which live on
+// the PostgreSQL server shared by all tests. It returns nil if the test has made the platform
+// database unreachable.
+func (a *API) checkAudit() (databases []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	platform := connections{a.Server.Queue().Pool, string(a.Config.DatabaseURL), ""}
+	platform := databaseAccess{a.Server.Queue().Pool, string(a.Config.DatabaseURL), ""}
 	var projects []uuid.UUID
 	var all []string // database names
 	if err := platform.use(ctx, func(q pg.Querier) (err error) {
@@ -205,7 +205,7 @@ func (a *API) audited() (databases []string) {
 		return nil
 	}
 
-	logs := []connections{platform}
+	logs := []databaseAccess{platform}
 	for _, id := range projects {
 		name := a.Server.Projects().Database(id)
 		if !slices.Contains(all, name) {
@@ -213,7 +213,7 @@ func (a *API) audited() (databases []string) {
 		}
 
 		databases = append(databases, name)
-		logs = append(logs, connections{a.Server.Projects().Open(id).Trusted(), platform.address, name})
+		logs = append(logs, databaseAccess{a.Server.Projects().Open(id).Trusted(), platform.address, name})
 	}
 
 	a.changes.check(ctx, a.t, logs)
@@ -457,7 +457,7 @@ func (a *API) Reply(r *http.Request, res *http.Response) *Reply {
 	}
 
 	a.doc.check(a.t, r, reply)
-	a.changes.note(reply, r.Method)
+	a.changes.record(reply, r.Method)
 
 	return reply
 }

@@ -20,7 +20,7 @@ type changes struct {
 	requests map[string]string // method and path by request ID
 }
 
-func (c *changes) note(r *Reply, method string) {
+func (c *changes) record(r *Reply, method string) {
 	if method == "GET" || r.Status >= 300 || r.Header.Get("Idempotency-Replayed") != "" ||
 		r.Header.Get("Content-Type") != "application/json; charset=utf-8" {
 		return
@@ -36,16 +36,16 @@ func (c *changes) note(r *Reply, method string) {
 	c.requests[r.Header.Get("X-Request-Id")] = r.request
 }
 
-// connections gives access to a database: through the server's pool, or through a new connection
+// databaseAccess gives access to a database: through the server's pool, or through a new connection
 // that also reaches a database closed to logins.
-type connections struct {
+type databaseAccess struct {
 	pool     *pgxpool.Pool
 	address  string
 	database string // "" selects the database of the address
 }
 
 // use runs f on a connection.
-func (c connections) use(ctx context.Context, f func(q pg.Querier) error) error {
+func (c databaseAccess) use(ctx context.Context, f func(q pg.Querier) error) error {
 	if f(c.pool) == nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (c connections) use(ctx context.Context, f func(q pg.Querier) error) error 
 
 // check compares the changes with the audit logs: the platform's, which is the first, and those of
 // all existing projects. The log of a removed project is gone with it.
-func (c *changes) check(ctx context.Context, t testing.TB, logs []connections) {
+func (c *changes) check(ctx context.Context, t testing.TB, logs []databaseAccess) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
@@ -75,7 +75,7 @@ func (c *changes) check(ctx context.Context, t testing.TB, logs []connections) {
 		return
 	}
 
-	found, gone := map[string]int{}, false
+	entries, removed := map[string]int{}, false
 	for i, log := range logs {
 		var ids []string
 		err := log.use(ctx, func(q pg.Querier) (err error) {
@@ -88,21 +88,21 @@ func (c *changes) check(ctx context.Context, t testing.TB, logs []connections) {
 		case i == 0:
 			return // the test has dropped the tables
 		default:
-			gone = true
+			removed = true
 		}
 
 		for _, id := range ids {
-			found[id]++
+			entries[id]++
 		}
 	}
 
-	for _, what := range c.requests {
-		gone = gone || strings.HasPrefix(what, "DELETE /projects/")
+	for _, request := range c.requests {
+		removed = removed || strings.HasPrefix(request, "DELETE /projects/")
 	}
 
-	for id, what := range c.requests {
-		if n := found[id]; n > 1 || n == 0 && !gone {
-			t.Errorf("%s: got %d audit entries, want 1", what, n)
+	for id, request := range c.requests {
+		if n := entries[id]; n > 1 || n == 0 && !removed {
+			t.Errorf("%s: got %d audit entries, want 1", request, n)
 		}
 	}
 }

@@ -28,9 +28,9 @@ type operation struct {
 // documentURL is the base URI of the schemas; it is never fetched.
 const documentURL = "https://example.com/openapi.json"
 
-// first caches the document of the first server of the test binary. It is the same for all servers,
-// and slow to compile.
-var first struct {
+// cachedDocument caches the document of the first server of the test binary. It is the same for all
+// servers, and slow to compile.
+var cachedDocument struct {
 	sync.Mutex
 	*document
 }
@@ -38,11 +38,11 @@ var first struct {
 func readDocument(t testing.TB, url string) *document {
 	t.Helper()
 
-	first.Lock()
-	defer first.Unlock()
+	cachedDocument.Lock()
+	defer cachedDocument.Unlock()
 
-	if first.document != nil {
-		return first.document
+	if cachedDocument.document != nil {
+		return cachedDocument.document
 	}
 
 	res, err := client.Get(url + "/openapi.json")
@@ -61,7 +61,7 @@ func readDocument(t testing.TB, url string) *document {
 		t.Fatal(err)
 	}
 
-	first.document = d
+	cachedDocument.document = d
 	return d
 }
 
@@ -166,7 +166,7 @@ func (d *document) check(t testing.TB, r *http.Request, reply *Reply) {
 		t.Fatalf("%s: %s does not declare status %s\n%s", reply.request, o.id, status, reply.Body)
 	}
 
-	note(o.id, reply.Status)
+	recordStatus(o.id, reply.Status)
 
 	content, _ := response["content"].(map[string]any)
 	if _, isJSON := content["application/json"]; !isJSON {
@@ -192,8 +192,8 @@ var (
 	seen   = map[string]bool{}
 )
 
-// note records that an operation has answered with a status.
-func note(id string, status int) {
+// recordStatus records that an operation has answered with a status.
+func recordStatus(id string, status int) {
 	seenMu.Lock()
 	defer seenMu.Unlock()
 

@@ -128,27 +128,27 @@ func (r *Reply) find(part, member string) any {
 	return v
 }
 
-func (r *Reply) equal(what string, got, want any) {
+func (r *Reply) equal(description string, got, want any) {
 	r.t.Helper()
 
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		r.t.Fatalf("%s: got %s %v, want %v\n%s", r.request, what, got, want, r.Body)
+		r.t.Fatalf("%s: got %s %v, want %v\n%s", r.request, description, got, want, r.Body)
 	}
 }
 
 // Until polls a condition until it holds, with increasing intervals, so that other tests keep their
 // share of the machine.
-func Until(t testing.TB, what string, so func() bool) {
+func Until(t testing.TB, description string, condition func() bool) {
 	t.Helper()
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 
-	const most = 100 * time.Millisecond
-	for pause := 10 * time.Millisecond; !so(); pause = min(pause*3/2, most) {
+	const maxPause = 100 * time.Millisecond
+	for pause := 10 * time.Millisecond; !condition(); pause = min(pause*3/2, maxPause) {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("timed out waiting until %s", what)
+			t.Fatalf("timed out waiting until %s", description)
 		case <-time.After(pause):
 		}
 	}
