@@ -405,7 +405,7 @@ func TestRights(t *testing.T) {
 		for _, v := range callers {
 			replies := map[string]*apitest.Reply{}
 			for _, at := range targets {
-				if at.name == "mixed" && !o.thing || at.name != "own" && !o.aimed(r) {
+				if (at.name == "mixed" && !o.thing) || (at.name != "own" && !o.aimed(r)) {
 					continue
 				}
 
@@ -579,7 +579,7 @@ func (o operation) want(r right, v matrixCaller, at target) int {
 		}
 		return done
 	case o.id == "updateUser":
-		if at.name == "absent" || v.api.User != at.names["userUUID"] && v.name != "administrator" {
+		if at.name == "absent" || (v.api.User != at.names["userUUID"] && v.name != "administrator") {
 			return 401
 		}
 		return done

@@ -430,7 +430,7 @@ func TestImportBackupRefuses(t *testing.T) {
 			want = 413
 		}
 
-		if r.Status != want || c.code != "" && r.Metadata("code") != c.code {
+		if r.Status != want || (c.code != "" && r.Metadata("code") != c.code) {
 			t.Errorf("%s: got %d %s, want %d %s", name, r.Status, r.Body, want, c.code)
 		}
 	}

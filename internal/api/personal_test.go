@@ -158,7 +158,7 @@ func TestTokensNotForAccounts(t *testing.T) {
 	taken := []string{"getAccount", "createProject", "listProjects"}
 	refused := 0
 	for _, o := range operations(t, administrator) {
-		if rights[o.id].minRole != signedIn && o.id != "updateUser" || slices.Contains(taken, o.id) {
+		if (rights[o.id].minRole != signedIn && o.id != "updateUser") || slices.Contains(taken, o.id) {
 			continue
 		}
 

@@ -259,7 +259,7 @@ func TestDeleteProject(t *testing.T) {
 	}
 
 	for _, c := range append(f.calls(), f.formCalls()...) {
-		if r := c.send(a); r.Status != 401 && r.Status != 404 && r.Status != 400 ||
+		if r := c.send(a); (r.Status != 401 && r.Status != 404 && r.Status != 400) ||
 			r.Metadata("code") == "project_paused" {
 			t.Errorf("%s: got %d %s", c.id, r.Status, r.Body)
 		}

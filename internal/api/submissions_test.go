@@ -108,7 +108,7 @@ func TestCreateResponse(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if fmt.Sprint(value) != fmt.Sprint(want) || number && string(answer.Content.Answers[0].Value) != tt.kept {
+		if fmt.Sprint(value) != fmt.Sprint(want) || (number && string(answer.Content.Answers[0].Value) != tt.kept) {
 			t.Errorf("%s %s: kept %s, want %s", tt.field, tt.value, answer.Content.Answers[0].Value, tt.kept)
 		}
 	}

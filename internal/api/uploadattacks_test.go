@@ -141,7 +141,8 @@ func TestWrongContentLength(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if res, _ := answerOf(t, bufio.NewReader(conn)); res.StatusCode != 400 && res.StatusCode != 501 || !res.Close {
+		if res, _ := answerOf(t, bufio.NewReader(conn)); (res.StatusCode != 400 && res.StatusCode != 501) ||
+			!res.Close {
 			t.Errorf("%s: got %d, closed: %t", kind, res.StatusCode, res.Close)
 		}
 	}

@@ -101,7 +101,7 @@ func (c *changes) check(ctx context.Context, t testing.TB, logs []databaseAccess
 	}
 
 	for id, request := range c.requests {
-		if n := entries[id]; n > 1 || n == 0 && !removed {
+		if n := entries[id]; n > 1 || (n == 0 && !removed) {
 			t.Errorf("%s: got %d audit entries, want 1", request, n)
 		}
 	}
