@@ -12,10 +12,10 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// right is what an operation asks of its caller, and a body with which it succeeds.
+// right is the role that an operation requires, and a body with which it succeeds.
 type right struct {
-	least int // role in the project's organization; the numbers are those of roleId
-	body  string
+	minRole int // role in the project's organization, as in roleId
+	body    string
 }
 
 const (
@@ -24,7 +24,7 @@ const (
 	signedIn      = 9
 )
 
-// rights are those of all operations. In a body {n} stands for a number that no other request has.
+// rights has an entry for every operation. {n} in a body stands for a number unique to the request.
 var rights = map[string]right{
 	"createUser": {anyone,
 		`{"username": "new-{n}", "email": "new-{n}@example.com", "password": "` + apitest.Password + `"}`},
@@ -115,7 +115,7 @@ var rights = map[string]right{
 
 	"getProjectOpenAPI": {5, ""},
 
-	// the structure of a project's database
+	// structure of a project's database
 	"updateTable":        {4, `{"comment": "changed"}`},
 	"duplicateTable":     {4, `{"name": "d{n}"}`},
 	"deleteTable":        {4, ""},
@@ -173,14 +173,14 @@ var rights = map[string]right{
 	"deleteToken":         {signedIn, ""},
 	"getAccount":          {signedIn, ""},
 	"deleteOtherSessions": {signedIn, ""},
-	"deleteAccount":       {signedIn, withPassword},
+	"deleteAccount":       {signedIn, passwordBody},
 	"getSecondFactor":     {signedIn, ""},
-	"createSecondFactor":  {signedIn, withPassword},
+	"createSecondFactor":  {signedIn, passwordBody},
 	"confirmSecondFactor": {signedIn, `{"code": "{code}"}`},
-	"deleteSecondFactor":  {signedIn, withPassword},
+	"deleteSecondFactor":  {signedIn, passwordBody},
 	"getMe":               {signedIn, ""},
 	"deleteSessions":      {signedIn, ""},
-	"deleteMe":            {signedIn, withPassword},
+	"deleteMe":            {signedIn, passwordBody},
 
 	"createOrganization":   {signedIn, `{"name": "organization {n}"}`},
 	"listOrganizations":    {signedIn, ""},
@@ -209,7 +209,7 @@ var rights = map[string]right{
 	"listEnvironment":      {administrator, ""},
 	"listParts":            {administrator, ""},
 
-	// of the rows API
+	// rows API
 	"createJWTKey": {3,
 		`{"kty": "EC", "kid": "{n}", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`},
 	"listJWTKeys":        {3, ""},
@@ -218,18 +218,18 @@ var rights = map[string]right{
 	"updateRestSettings": {3, `{"schemas": ["public"]}`},
 }
 
-// operation is an operation as the OpenAPI document describes it.
+// operation is an operation of the OpenAPI document.
 type operation struct {
 	id, method, path string
 	declared         []int
-	bearer           bool // there is no way without a token
+	bearer           bool // requires credentials
 	header           bool // X-Project names the project
-	thing            bool // the path names something in the project
+	thing            bool // the path names an entity of the project
 }
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
-// operations returns those of the document that the server hands out.
+// operations returns the operations of the OpenAPI document of the server.
 func operations(t *testing.T, a *apitest.API) []operation {
 	t.Helper()
 
@@ -285,7 +285,7 @@ func operations(t *testing.T, a *apitest.API) []operation {
 	return all
 }
 
-// first returns the first of the statuses that the operation declares.
+// first returns the first of the statuses that the operation declares, or 0.
 func (o operation) first(statuses ...int) int {
 	for _, s := range statuses {
 		if slices.Contains(o.declared, s) {
@@ -296,8 +296,8 @@ func (o operation) first(statuses ...int) int {
 	return 0
 }
 
-// send asks for the operation with the names put where their placeholders are.
-func (o operation) send(who *apitest.API, names map[string]string, body string, headers ...string) *apitest.Reply {
+// send calls the operation with names in the place of its parameters.
+func (o operation) send(caller *apitest.API, names map[string]string, body string, headers ...string) *apitest.Reply {
 	fill := func(text string) string {
 		return placeholder.ReplaceAllStringFunc(text, func(p string) string {
 			if name, ok := names[strings.Trim(p, "{}")]; ok {
@@ -314,11 +314,11 @@ func (o operation) send(who *apitest.API, names map[string]string, body string, 
 		o.path += "?token={invitation}"
 	}
 
-	return who.Send(o.method, fill(o.path), fill(body), headers...)
+	return caller.Send(o.method, fill(o.path), fill(body), headers...)
 }
 
-// namesOf returns the names by which the things of a furnished project are reached.
-func namesOf(f things, table string) map[string]string {
+// parameterNames returns the values of the path parameters for the entities of a populated project.
+func parameterNames(f fixture, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field,
 		"responseUUID": f.response, "containerUUID": f.container, "fileUUID": f.file, "keyUUID": apitest.Missing,
 		"jwtKeyUUID": apitest.Missing, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
@@ -330,38 +330,40 @@ func namesOf(f things, table string) map[string]string {
 		"tokenUUID": apitest.Missing, "tomorrow": tomorrow(), "organization": f.Organization, "email": f.Email}
 }
 
-// visitor is a caller with their roles in the two projects of the matrix; 0 is none.
-type visitor struct {
+// matrixCaller is a caller with the roles in the two projects of the matrix; 0 is no role.
+type matrixCaller struct {
 	name        string
 	api         *apitest.API
 	own, theirs int
 }
 
-// target is what a request is aimed at: the project that X-Project names, and the names in path and body.
+// target is the project of a request, in X-Project, and the entities in its path and body.
 type target struct {
 	name, project string
 	names         map[string]string
 }
 
-// TestRights asks for each operation as each kind of caller, for a thing of the callers' own organization, of another one,
-// of another one by way of a project of one's own, and for one that there is not.
+// TestRights calls each operation as each kind of caller, for four targets: an entity of the
+// caller's own organization, of another one, of another one through the caller's own project, and a
+// missing one.
 func TestRights(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Users(t)
 	administrator := a.SignUp("first")
-	owner, stranger := a.SignUp("owner"), a.SignUp("stranger")
-	owner.Project, stranger.Project = owner.CreateProject("own"), stranger.CreateProject("theirs")
+	owner, outsider := a.SignUp("owner"), a.SignUp("outsider")
+	owner.Project, outsider.Project = owner.CreateProject("own"), outsider.CreateProject("theirs")
 
-	own, theirs := namesOf(furnish(t, owner), "kept"), namesOf(furnish(t, stranger), "secret")
-	nameOrganization(own, owner)
-	nameOrganization(theirs, stranger)
+	own, theirs := parameterNames(populate(t, owner), "kept"), parameterNames(populate(t, outsider), "secret")
+	addOrganizationNames(own, owner)
+	addOrganizationNames(theirs, outsider)
 	owner.CreateTable("kept")
-	stranger.CreateTable("secret")
+	outsider.CreateTable("secret")
 	owner.Post("/enums", `{"name": "kept_mood", "values": ["good"]}`).Want(201)
-	stranger.Post("/enums", `{"name": "secret_mood", "values": ["good"]}`).Want(201)
+	outsider.Post("/enums", `{"name": "secret_mood", "values": ["good"]}`).Want(201)
 
-	// A backup is always under way, so that to be allowed to make one means to be told of it. It does not grow so old that it is given up.
+	// A backup is always running, so an authorized createBackup returns 409. Its date is in the
+	// future, so it is never marked as failed.
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at) select gen_random_uuid(), uuid, created_by, now() + interval '1 hour' from platform.projects`)
 	mixed, absent := maps.Clone(theirs), map[string]string{}
 	mixed["projectUUID"], mixed["formUUID"] = owner.Project, own["formUUID"]
@@ -374,36 +376,36 @@ func TestRights(t *testing.T) {
 	absent["fullTableName"], absent["schema"], absent["email"], absent["tomorrow"] = "absent", "public",
 		owner.Email, tomorrow()
 
-	visitors := []visitor{{"nobody", a.Nobody(), 0, 0}, {"stranger", stranger, 0, 2}, {"viewer", owner.Member(5), 5, 0},
-		{"developer", owner.Member(4), 4, 0}, {"admin", owner.Member(3), 3, 0}, {"owner", owner, 2, 0},
-		{"administrator", administrator, 1, 1}}
+	callers := []matrixCaller{{"anonymous", a.Nobody(), 0, 0}, {"outsider", outsider, 0, 2},
+		{"viewer", owner.Member(5), 5, 0}, {"developer", owner.Member(4), 4, 0}, {"admin", owner.Member(3), 3, 0},
+		{"owner", owner, 2, 0}, {"administrator", administrator, 1, 1}}
 
 	targets := []target{
-		{"own", owner.Project, own}, {"theirs", stranger.Project, theirs}, {"mixed", owner.Project, mixed},
+		{"own", owner.Project, own}, {"theirs", outsider.Project, theirs}, {"mixed", owner.Project, mixed},
 		{"absent", owner.Project, absent},
 	}
 
-	forms := map[*apitest.API]string{owner: own["formUUID"], stranger: theirs["formUUID"]}
+	forms := map[*apitest.API]string{owner: own["formUUID"], outsider: theirs["formUUID"]}
 
 	type use struct {
-		id       string
-		landlord *apitest.API
+		id    string
+		owner *apitest.API
 	}
 
-	// the names of what was provided for an operation and is still there, since it was refused
+	// unused holds the entities created for an operation that was refused, and so still exist.
 	unused := map[use]map[string]string{}
 	n := 0
 	for _, o := range operations(t, a) {
 		r, ok := rights[o.id]
 		if !ok {
-			t.Errorf("%s: nobody has said who may call it", o.id)
+			t.Errorf("%s: missing in rights", o.id)
 			continue
 		}
 
-		for _, v := range visitors {
+		for _, v := range callers {
 			replies := map[string]*apitest.Reply{}
 			for _, at := range targets {
-				if at.name == "mixed" && !o.thing || at.name != "own" && !o.aimed(r) {
+				if (at.name == "mixed" && !o.thing) || (at.name != "own" && !o.aimed(r)) {
 					continue
 				}
 
@@ -416,28 +418,29 @@ func TestRights(t *testing.T) {
 				names["n"], names["functionName"] = strconv.Itoa(n), "f"+strconv.Itoa(n)
 
 				want := o.want(r, v, at)
-				furnishOrganization(t, o.id, map[string]*apitest.API{"own": owner, "theirs": stranger}[at.name],
+				setUpOrganization(t, o.id, map[string]*apitest.API{"own": owner, "theirs": outsider}[at.name],
 					v, want, names)
 
-				landlord := map[string]*apitest.API{"own": owner, "theirs": stranger, "mixed": stranger}[at.name]
-				if landlord != nil && unused[use{o.id, landlord}] == nil {
-					unused[use{o.id, landlord}] = provide(t, o.id, landlord, names, forms[landlord], want)
+				targetOwner := map[string]*apitest.API{"own": owner, "theirs": outsider, "mixed": outsider}[at.name]
+				if targetOwner != nil && unused[use{o.id, targetOwner}] == nil {
+					unused[use{o.id, targetOwner}] = provide(t, o.id, targetOwner, names, forms[targetOwner], want)
 				}
 
-				maps.Copy(names, unused[use{o.id, landlord}])
-				who := account(t, o, v, names, map[string]*apitest.API{"own": owner, "theirs": stranger}[at.name]).
+				maps.Copy(names, unused[use{o.id, targetOwner}])
+				caller := accountCaller(t, o, v, names,
+					map[string]*apitest.API{"own": owner, "theirs": outsider}[at.name]).
 					In(at.project)
 
 				if v.name == "administrator" && at.name == "own" && slices.Contains(o.declared, 412) {
-					o.send(who, names, r.body, `If-Match: "of another state"`).Want(412).Code("changed")
+					o.send(caller, names, r.body, `If-Match: "of another state"`).Want(412).Code("changed")
 				}
 
-				replies[at.name] = o.send(who, names, r.body)
+				replies[at.name] = o.send(caller, names, r.body)
 				if replies[at.name].Status < 400 {
-					delete(unused, use{o.id, landlord})
+					delete(unused, use{o.id, targetOwner})
 				}
 				if at.name == "own" && slices.Contains(o.declared, 304) && replies[at.name].Status == 200 {
-					o.send(who, names, "", "If-None-Match: *").Want(304)
+					o.send(caller, names, "", "If-None-Match: *").Want(304)
 				}
 				if got := replies[at.name].Status; got != want {
 					t.Errorf("%s by %s, target %s: got %d, want %d\n%s", o.id, v.name, at.name, got, want,
@@ -446,99 +449,103 @@ func TestRights(t *testing.T) {
 			}
 
 			if o.thing {
-				alike(t, o, v, replies["mixed"], replies["absent"])
+				wantAlike(t, o, v, replies["mixed"], replies["absent"])
 			}
 			if !o.header && v.theirs == 0 && o.aimed(r) {
-				alike(t, o, v, replies["theirs"], replies["absent"])
+				wantAlike(t, o, v, replies["theirs"], replies["absent"])
 			}
 		}
 	}
 }
 
-// provide makes what an operation takes away, or changes for good, and returns the names that it has; nil if there is nothing to make.
+// provide creates the entity that an operation deletes or changes for good. It returns the names of
+// the entity, or nil if the operation needs none.
 func provide(
-	t *testing.T, id string, landlord *apitest.API, names map[string]string, form string, want int,
+	t *testing.T, id string, targetOwner *apitest.API, names map[string]string, form string, want int,
 ) map[string]string {
 	t.Helper()
 
 	n := names["n"]
 	switch {
 	case id == "deleteFunction" || id == "getFunction":
-		landlord.Post("/functions/public", strings.ReplaceAll(rights["createFunction"].body, "{n}", n)).Want(201)
+		targetOwner.Post("/functions/public", strings.ReplaceAll(rights["createFunction"].body, "{n}", n)).Want(201)
 		return map[string]string{"functionName": "f" + n}
-	case doomed[id] != nil:
-		made := maps.Clone(names)
-		doomed[id](t, landlord, made)
-		maps.DeleteFunc(made, func(name, value string) bool { return names[name] == value })
+	case entitySetups[id] != nil:
+		created := maps.Clone(names)
+		entitySetups[id](t, targetOwner, created)
+		maps.DeleteFunc(created, func(name, value string) bool { return names[name] == value })
 
-		return made
+		return created
 	case id == "deleteTrigger":
-		landlord.Post("/tables/"+names["tableUUID"]+"/triggers",
+		targetOwner.Post("/tables/"+names["tableUUID"]+"/triggers",
 			strings.ReplaceAll(rights["createTrigger"].body, "{n}", n)).Want(201)
 		return map[string]string{"triggerName": "g" + n}
 	case id == "deleteKey":
 		return map[string]string{
-			"keyUUID": landlord.Create("/projects/"+landlord.Project+"/keys",
+			"keyUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/keys",
 				`{"name": "to go `+n+`", "kind": "secret"}`),
 		}
 	case id == "deleteContainer":
-		return map[string]string{"containerUUID": landlord.Create("/containers", `{"name": "to-go-`+n+`"}`)}
+		return map[string]string{"containerUUID": targetOwner.Create("/containers", `{"name": "to-go-`+n+`"}`)}
 	case id == "deleteFile" || id == "deleteFolder":
-		file := upload(landlord, names["containerUUID"], "to-go-"+n+"/a.txt", "hello").Want(201).Get("uuid").(string)
+		file := upload(targetOwner, names["containerUUID"], "to-go-"+n+"/a.txt", "hello").Want(201).Get("uuid").(string)
 		return map[string]string{"folder": "to-go-" + n, "fileUUID": file}
 	case id == "deleteBackup":
-		return map[string]string{"backupUUID": oldBackup(t, landlord)}
+		return map[string]string{"backupUUID": oldBackup(t, targetOwner)}
 	case id == "deleteRestore", id == "undoRestore":
-		return map[string]string{"restoreUUID": oldRestore(t, landlord, names["backupUUID"])}
+		return map[string]string{"restoreUUID": oldRestore(t, targetOwner, names["backupUUID"])}
 	case id == "deleteForm":
-		return map[string]string{"formUUID": landlord.Create("/forms", `{"name": "to go"}`)}
+		return map[string]string{"formUUID": targetOwner.Create("/forms", `{"name": "to go"}`)}
 	case id == "orderFields":
-		form := landlord.Create("/forms", `{"name": "in order"}`)
+		form := targetOwner.Create("/forms", `{"name": "in order"}`)
 		return map[string]string{
-			"formUUID": form, "fieldUUID": landlord.Create("/forms/"+form+"/fields", rights["createField"].body),
+			"formUUID": form, "fieldUUID": targetOwner.Create("/forms/"+form+"/fields", rights["createField"].body),
 		}
 	case id == "deleteField":
-		return map[string]string{"fieldUUID": landlord.Create("/forms/"+form+"/fields", rights["createField"].body)}
+		return map[string]string{"fieldUUID": targetOwner.Create("/forms/"+form+"/fields", rights["createField"].body)}
 	case id == "deleteResponse", id == "updateResponse":
-		begun := landlord.Post("/forms/"+form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
-		return map[string]string{"responseUUID": begun.Get("uuid").(string), "token": begun.Metadata("token").(string)}
-	case id == "deleteJWTKey":
-		// a project may have a few only
-		landlord.Exec(`delete from platform.project_jwt_keys where project_uuid = $1`, landlord.Project)
+		partial := targetOwner.Post("/forms/"+form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
 		return map[string]string{
-			"jwtKeyUUID": landlord.Create("/projects/"+landlord.Project+"/jwt-keys",
+			"responseUUID": partial.Get("uuid").(string), "token": partial.Metadata("token").(string),
+		}
+	case id == "deleteJWTKey":
+		// The number of JWT keys is limited.
+		targetOwner.Exec(`delete from platform.project_jwt_keys where project_uuid = $1`, targetOwner.Project)
+		return map[string]string{
+			"jwtKeyUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/jwt-keys",
 				strings.ReplaceAll(rights["createJWTKey"].body, "{n}", "to go "+n)),
 		}
 	case id == "deleteProject" && want == 200:
-		return map[string]string{"projectUUID": landlord.CreateProject("gone")}
+		return map[string]string{"projectUUID": targetOwner.CreateProject("gone")}
 	case want == 200 && slices.Contains([]string{"restoreProject", "pauseProject", "resumeProject"}, id):
-		return map[string]string{"projectUUID": projectFor(landlord, id)}
+		return map[string]string{"projectUUID": projectFor(targetOwner, id)}
 	}
 
 	return nil
 }
 
-// projectFor makes a project that is in the state that an operation changes.
-func projectFor(landlord *apitest.API, id string) string {
-	project := landlord.CreateProject("other")
+// projectFor creates a project in the state that the operation requires.
+func projectFor(targetOwner *apitest.API, id string) string {
+	project := targetOwner.CreateProject("other")
 	switch id {
 	case "restoreProject":
-		landlord.Delete("/projects/" + project).Want(200)
+		targetOwner.Delete("/projects/" + project).Want(200)
 	case "resumeProject":
-		landlord.Post("/projects/"+project+"/pause", "").Want(200)
+		targetOwner.Post("/projects/"+project+"/pause", "").Want(200)
 	}
 
 	return project
 }
 
-// aimed reports whether the operation names something: one that is about the caller alone is the same whatever the target.
+// aimed reports whether the operation names an entity. The other operations have the same response
+// for every target.
 func (o operation) aimed(r right) bool {
 	return o.header || strings.Contains(o.path, "{") || strings.Contains(r.body, "{organization}") ||
 		strings.Contains(r.body, "{email}")
 }
 
-// want returns the status that the operation has to answer with.
-func (o operation) want(r right, v visitor, at target) int {
+// want returns the expected status.
+func (o operation) want(r right, v matrixCaller, at target) int {
 	role := v.own
 	switch {
 	case at.name == "theirs":
@@ -549,18 +556,18 @@ func (o operation) want(r right, v visitor, at target) int {
 
 	done := o.first(200, 201)
 	switch o.id {
-	case "createBackup", "undoRestore": // what the restore replaced is noted and not there
+	case "createBackup", "undoRestore": // the database replaced by the restore is missing
 		done = 409
-	case "importBackup", "createExtension": // which has to be a backup, or one that a project may have
+	case "importBackup", "createExtension": // invalid body; extension not allowed
 		done = 422
 	}
 
 	switch {
-	case r.least == anyone:
+	case r.minRole == anyone:
 		return done
-	case r.least == administrator && o.id != "updateQuota": // which is in a project
+	case r.minRole == administrator && o.id != "updateQuota": // an operation in a project
 		return o.wantOfAdministrator(v, at, done)
-	case v.name == "nobody" && o.bearer:
+	case v.name == "anonymous" && o.bearer:
 		return 401
 	case o.id == "deleteUser" && v.name != "administrator":
 		return 403
@@ -572,11 +579,11 @@ func (o operation) want(r right, v visitor, at target) int {
 		}
 		return done
 	case o.id == "updateUser":
-		if at.name == "absent" || v.api.User != at.names["userUUID"] && v.name != "administrator" {
+		if at.name == "absent" || (v.api.User != at.names["userUUID"] && v.name != "administrator") {
 			return 401
 		}
 		return done
-	case r.least == signedIn:
+	case r.minRole == signedIn:
 		return done
 	case role == 0 && o.id == "createProject":
 		return 422
@@ -584,9 +591,9 @@ func (o operation) want(r right, v visitor, at target) int {
 		return 401
 	case role == 0:
 		return o.first(404, 400)
-	case o.id == "leaveOrganization" && role < 3: // an administrator is no member, an owner here the last one
+	case o.id == "leaveOrganization" && role < 3: // an administrator is no member, the owner is the last one
 		return map[int]int{1: 404, 2: 409}[role]
-	case role > r.least:
+	case role > r.minRole:
 		return o.first(403, 401)
 	case at.name == "mixed" || at.name == "absent":
 		return o.first(404, 400)
@@ -597,13 +604,14 @@ func (o operation) want(r right, v visitor, at target) int {
 
 var identifier = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\bf[0-9]+\b|\b(absent|secret)\b`)
 
-// alike fails the test if two refusals of one status, of what is another's and of what is not there, differ but for the ids.
-func alike(t *testing.T, o operation, v visitor, another, absent *apitest.Reply) {
+// wantAlike fails the test if two refusals with the same status, for another user's entity and for
+// a missing one, differ in more than IDs.
+func wantAlike(t *testing.T, o operation, v matrixCaller, another, absent *apitest.Reply) {
 	t.Helper()
 
 	got, want := string(identifier.ReplaceAll(another.Body, nil)), string(identifier.ReplaceAll(absent.Body, nil))
 	if another.Status >= 400 && another.Status == absent.Status && got != want {
-		t.Errorf("%s by %s: another's thing is answered with\n%s, an absent one with\n%s", o.id, v.name,
+		t.Errorf("%s by %s: got\n%s\nfor another user's entity and\n%s\nfor a missing one", o.id, v.name,
 			another.Body, absent.Body)
 	}
 }

@@ -15,57 +15,61 @@ import (
 	"socle/internal/token"
 )
 
-// again is a user in a session of its own.
-func again(t *testing.T, a *apitest.API) *apitest.API {
+// newSession returns a client with a new session of the same user.
+func newSession(t *testing.T, a *apitest.API) *apitest.API {
 	t.Helper()
 
 	other := *a
-	other.Token = a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200).Metadata("token").(string)
+	other.Token = a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200).
+		Metadata("token").(string)
 
 	return &other
 }
 
-// account returns who asks for an operation on an account in TestRights, and puts what it is about among the names: a session of
-// landlord's, or what only they have been handed. Where the operation would end the visitor's session or account, it is another one.
-func account(t *testing.T, o operation, v visitor, names map[string]string, landlord *apitest.API) *apitest.API {
+// accountCaller returns the caller for an account operation of TestRights and adds the entity to
+// names: a session or token of the target's owner. If the operation would end the caller's session
+// or account, it returns a new session or user.
+func accountCaller(
+	t *testing.T, o operation, v matrixCaller, names map[string]string, owner *apitest.API,
+) *apitest.API {
 	t.Helper()
 
-	who := v.api
+	caller := v.api
 	switch o.id {
 	case "logout":
-		if who.Token != "" {
-			who = again(t, who)
+		if caller.Token != "" {
+			caller = newSession(t, caller)
 		}
 	case "getSecondFactor", "confirmSecondFactor", "deleteSecondFactor", "createSecondFactor":
-		if who.Token != "" {
-			who = who.SignUp("cautious")
+		if caller.Token != "" {
+			caller = caller.SignUp("cautious")
 			if o.id != "createSecondFactor" {
-				names["code"] = begin(t, who).code(0)
+				names["code"] = createFactor(t, caller).code(0)
 			}
 		}
 	case "deleteAccount":
-		if who.Token != "" {
-			who = who.SignUp("leaver")
+		if caller.Token != "" {
+			caller = caller.SignUp("leaver")
 		}
 	case "resetSecondFactor":
-		if v.name == "administrator" && landlord != nil {
-			careless := landlord.SignUp("careless")
+		if v.name == "administrator" && owner != nil {
+			careless := owner.SignUp("careless")
 			names["userUUID"] = careless.User
-			begin(t, careless)
+			createFactor(t, careless)
 		}
 	case "deleteUser":
-		if landlord != nil {
-			names["userUUID"] = landlord.SignUp("leaver").User
+		if owner != nil {
+			names["userUUID"] = owner.SignUp("leaver").User
 		}
 	case "deleteToken":
-		if landlord != nil {
-			names["tokenUUID"] = landlord.Create("/tokens",
+		if owner != nil {
+			names["tokenUUID"] = owner.Create("/tokens",
 				`{"name": "to go `+names["n"]+`", "role_id": 4, "expires_at": "`+tomorrow()+`"}`)
 		}
 	case "deleteSession":
-		if landlord != nil {
-			again(t, landlord)
-			names["sessionUUID"] = landlord.Get("/sessions?order=desc").Want(200).Get("0.uuid").(string)
+		if owner != nil {
+			newSession(t, owner)
+			names["sessionUUID"] = owner.Get("/sessions?order=desc").Want(200).Get("0.uuid").(string)
 		}
 	case "resetPassword", "confirmEmail":
 		purpose, name := platform.PasswordReset, "reset"
@@ -73,23 +77,23 @@ func account(t *testing.T, o operation, v visitor, names map[string]string, land
 			purpose, name = platform.EmailChange, "confirm"
 		}
 
-		names[name] = linkTo(t, v.api.SignUp("linked"), purpose)
+		names[name] = createLink(t, v.api.SignUp("linked"), purpose)
 	case "refreshSession":
-		if landlord == nil {
-			landlord = v.api.SignUp("renewed")
+		if owner == nil {
+			owner = v.api.SignUp("renewed")
 		}
 
-		names["refresh"] = landlord.Nobody().Post("/users/login", logIn(landlord.Email, apitest.Password)).Want(200).
+		names["refresh"] = owner.Nobody().Post("/users/login", loginBody(owner.Email, apitest.Password)).Want(200).
 			Metadata("refreshToken").(string)
 	}
 
-	return who
+	return caller
 }
 
-// mail is a mail that the test's server has written to its log.
+// mail is a mail in the log of the test server.
 type mail struct{ Msg, To, Subject, Text string }
 
-// mails returns the mails to an address, in their order.
+// mails returns the mails to an address, oldest first.
 func mails(t *testing.T, a *apitest.API, to string) []mail {
 	t.Helper()
 
@@ -108,15 +112,15 @@ func mails(t *testing.T, a *apitest.API, to string) []mail {
 	return all
 }
 
-// mailed waits until an address has had n mails, and returns the last one.
-func mailed(t *testing.T, a *apitest.API, to string, n int) mail {
+// waitForMail waits for the n-th mail to an address and returns it.
+func waitForMail(t *testing.T, a *apitest.API, to string, n int) mail {
 	t.Helper()
 
-	until(t, fmt.Sprintf("%s has %d mails", to, n), func() bool { return len(mails(t, a, to)) >= n })
+	until(t, fmt.Sprintf("%s has got %d mails", to, n), func() bool { return len(mails(t, a, to)) >= n })
 
 	all := mails(t, a, to)
 	if len(all) != n {
-		t.Fatalf("%s got %d mails, want %d: %+v", to, len(all), n, all)
+		t.Fatalf("%s: got %d mails, want %d: %+v", to, len(all), n, all)
 	}
 
 	return all[n-1]
@@ -124,20 +128,20 @@ func mailed(t *testing.T, a *apitest.API, to string, n int) mail {
 
 var linked = regexp.MustCompile(`(?m)^(http://\S+)\?token=(\S+)$`)
 
-// token returns the token of the mail's link, which leads to a page.
+// token returns the token in the link of the mail, which must point to page.
 func (m mail) token(t *testing.T, a *apitest.API, page string) string {
 	t.Helper()
 
 	found := linked.FindStringSubmatch(m.Text)
 	if found == nil || found[1] != a.URL+page {
-		t.Fatalf("the mail has no link to %s:\n%s", page, m.Text)
+		t.Fatalf("no link to %s in the mail:\n%s", page, m.Text)
 	}
 
 	return found[2]
 }
 
-// linkTo makes a link about a user, behind the server's back, and returns its token.
-func linkTo(t *testing.T, a *apitest.API, purpose string) string {
+// createLink creates a link token for a user, bypassing the server.
+func createLink(t *testing.T, a *apitest.API, purpose string) string {
 	t.Helper()
 
 	secret, err := a.Config.LoadSecretKey()
@@ -152,5 +156,5 @@ func linkTo(t *testing.T, a *apitest.API, purpose string) string {
 	return token.Link(token.Derive(secret, "one-time links"), purpose, id)
 }
 
-// tomorrow is a time at which a token may end.
+// tomorrow returns a valid expiry time for a token.
 func tomorrow() string { return time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339) }

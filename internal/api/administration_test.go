@@ -27,7 +27,7 @@ func TestListUsers(t *testing.T) {
 		"search=ANN":                {ann.User},
 		"search=ann-2%40EXAMPLE":    {ann.User},
 		"search=" + bob.User:        {bob.User},
-		"search=%25":                {}, // no wildcard
+		"search=%25":                {}, // not a wildcard
 		"search=_":                  {},
 		"search=%20bob%20":          {bob.User},
 		"sort=username&order=desc":  {administrator.User, bob.User, ann.User},
@@ -53,7 +53,7 @@ func TestListUsers(t *testing.T) {
 		administrator.Get("/admin/users"), administrator.Get("/admin/users/" + ann.User),
 	} {
 		if strings.Contains(string(r.Body), "argon") || strings.Contains(string(r.Body), "ash\"") {
-			t.Errorf("an answer holds a password's hash: %s", r.Body)
+			t.Errorf("a response contains a password hash: %s", r.Body)
 		}
 	}
 }
@@ -65,10 +65,10 @@ func TestUpdateStanding(t *testing.T) {
 	administrator, user := a.SignUp("first"), a.SignUp("user")
 	path := "/admin/users/" + user.User
 	administrator.Put(path, `{"status": "suspended"}`).Want(200).Content("status", "suspended")
-	user.Get("/organizations").Want(401).Code("invalid_token") // with the very next request
+	user.Get("/organizations").Want(401).Code("invalid_token") // on the next request
 	a.Post("/users/login", `{"email": "`+user.Email+`", "password": "`+apitest.Password+`"}`).Want(401)
 	administrator.Put(path, `{"status": "active"}`).Want(200).Content("status", "active")
-	user.Get("/organizations").Want(401) // the sessions of before stay ended
+	user.Get("/organizations").Want(401) // earlier sessions stay ended
 
 	r := a.Post("/users/login", `{"email": "`+user.Email+`", "password": "`+apitest.Password+`"}`).Want(200)
 	user.Token = r.Metadata("token").(string)
@@ -90,8 +90,9 @@ func TestUpdateStanding(t *testing.T) {
 	user.Put(path, `{`).Want(400)
 }
 
-// TestAdministratorsAtOnce: administrators suspend each other, and step down, at the same moment; one is left.
-func TestAdministratorsAtOnce(t *testing.T) {
+// TestAdministratorsConcurrently checks that one administrator remains when all suspend each other
+// and step down concurrently.
+func TestAdministratorsConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Users(t)
@@ -102,26 +103,27 @@ func TestAdministratorsAtOnce(t *testing.T) {
 		all = append(all, next)
 	}
 
-	got := atOnce(20, func(i int) *apitest.Reply {
+	got := concurrently(20, func(i int) *apitest.Reply {
 		if i%2 == 0 {
 			return all[i].Put("/admin/users/"+all[(i+1)%20].User, `{"status": "suspended"}`)
 		}
 		return all[i].Put("/admin/users/"+all[i].User, `{"is_administrator": false}`)
 	})
 
-	subset(t, got, 200, 401, 403, 409)
+	wantStatuses(t, got, 200, 401, 403, 409)
 
-	// And the last two against each other, until one is left.
+	// The last two against each other, until one remains.
 	for range 20 {
-		got := atOnce(2, func(i int) *apitest.Reply {
+		got := concurrently(2, func(i int) *apitest.Reply {
 			return all[i*2].Put("/admin/users/"+all[2-i*2].User, `{"status": "suspended"}`)
 		})
-		subset(t, got, 200, 401, 403, 409)
+		wantStatuses(t, got, 200, 401, 403, 409)
 	}
 
-	left := apitest.Value[int](a, `select count(*) from platform.users where is_administrator and status = 'active'`)
-	if left < 1 {
-		t.Errorf("there are %d active administrators after %v", left, got)
+	remaining := apitest.Value[int](a,
+		`select count(*) from platform.users where is_administrator and status = 'active'`)
+	if remaining < 1 {
+		t.Errorf("got %d active administrators after statuses %v", remaining, got)
 	}
 }
 
@@ -163,12 +165,15 @@ func TestSettings(t *testing.T) {
 	administrator.Delete("/admin/settings/nothing").Want(404)
 	administrator.Delete("/admin/settings/" + strings.Repeat("x", 101)).Want(400)
 
-	wantCounts(t, atOnce(20, func(i int) *apitest.Reply { return set("organizations_per_user", fmt.Sprint(i+1)) }),
+	wantCounts(t, concurrently(20, func(i int) *apitest.Reply {
+		return set("organizations_per_user", fmt.Sprint(i+1))
+	}),
 		map[int]int{200: 20})
 }
 
-// TestSettingsThatCannotBeRead: a row that is of another release, or broken, spoils nothing but itself.
-func TestSettingsThatCannotBeRead(t *testing.T) {
+// TestInvalidSettings checks that a setting of another release, or an invalid one, affects
+// only itself.
+func TestInvalidSettings(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -190,7 +195,8 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 	upload(a, c, "b.txt", "four").Want(201)
 }
 
-// TestSignUpSetting: what an administrator says is stronger than the environment, and the next request knows it.
+// TestSignUpSetting checks that the setting overrides the environment and applies to the next
+// request.
 func TestSignUpSetting(t *testing.T) {
 	t.Parallel()
 
@@ -218,7 +224,7 @@ func TestProjectsPerOrganization(t *testing.T) {
 	user.Post("/projects", `{"name": "two"}`).Want(422).Code("quota")
 }
 
-// TestRetention: what is kept for a time is kept for as long as an administrator says.
+// TestRetention checks that the retention settings apply to all expiring data.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 
@@ -251,7 +257,7 @@ func TestRetention(t *testing.T) {
 	}
 
 	if got := days(); got != before-1 {
-		t.Errorf("%d days are left of %d, want one less", got, before)
+		t.Errorf("got %d days of %d, want one less", got, before)
 	}
 
 	set("deleted_project_days", "30").Want(200).Content("default", 7)
@@ -280,7 +286,7 @@ func TestListEnvironment(t *testing.T) {
 		t.Errorf("got %v", shown)
 	}
 	if strings.Contains(string(r.Body), string(a.Config.DatabaseURL)) {
-		t.Errorf("a secret is shown: %s", r.Body)
+		t.Errorf("a secret is listed: %s", r.Body)
 	}
 
 	a.SignUp("user").Get("/admin/environment?x=1").Want(403)
@@ -296,9 +302,9 @@ func TestListParts(t *testing.T) {
 		got, want := values(r, "status")[i], "ok"
 		switch name {
 		case "mail":
-			want = "degraded" // no server is set
+			want = "degraded" // no mail server is configured
 		case "storage":
-			want = got // how full the disk is, is not the test's to say
+			want = got // depends on the disk of the machine
 		}
 
 		if got != want {
@@ -315,7 +321,7 @@ func TestListParts(t *testing.T) {
 	}
 
 	if statuses["signingKeys"] != "degraded" || statuses["queue"] != "degraded" || r.Metadata("status") != "degraded" {
-		t.Errorf("an old key and a failed job leave the parts %v: %s", statuses, r.Body)
+		t.Errorf("got parts %v with an old key and a failed job: %s", statuses, r.Body)
 	}
 
 	a.Exec(`alter table river.river_job rename to gone`)

@@ -19,8 +19,8 @@ import (
 	"socle/internal/config"
 )
 
-// creations are the calls of a furnished project that create something, and those that create what belongs to no project.
-func creations(f things) []call {
+// creations returns the calls that create an entity, inside and outside a populated project.
+func creations(f fixture) []call {
 	calls := slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), []call{
 		{id: "createProject", method: "POST", path: "/projects", body: `{"name": "Once"}`},
 		{id: "createOrganization", method: "POST", path: "/organizations", body: `{"name": "once"}`},
@@ -39,14 +39,15 @@ func creations(f things) []call {
 	return slices.DeleteFunc(calls, func(c call) bool { return c.method != "POST" })
 }
 
-// TestAnswersLost: servers that died after a change and before its answer was kept. A repeated request finds for every
-// creation that it is done, whatever else would be in its way: a unique name, a quota, a job that runs.
-func TestAnswersLost(t *testing.T) {
+// TestLostResponses covers servers that died after a change and before its response was stored. A
+// repeated request reports every creation as done, regardless of unique names, quotas and running
+// jobs.
+func TestLostResponses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	tested := 0
-	for _, c := range creations(furnish(t, a)) {
+	for _, c := range creations(populate(t, a)) {
 		key := "Idempotency-Key: " + c.id
 		if c.send(a, key).Status != 201 {
 			continue
@@ -66,12 +67,12 @@ func TestAnswersLost(t *testing.T) {
 	}
 
 	if tested < 20 {
-		t.Errorf("%d creations were tried, want 20 or more", tested)
+		t.Errorf("got %d creations, want at least 20", tested)
 	}
 }
 
-// TestClaimOfAnotherServer: a request is in progress as long as the session of the server that claimed it lives, and
-// not a moment longer.
+// TestClaimOfAnotherServer checks that a request counts as in progress only while the session of
+// the claiming server lives.
 func TestClaimOfAnotherServer(t *testing.T) {
 	t.Parallel()
 
@@ -101,14 +102,14 @@ func TestClaimOfAnotherServer(t *testing.T) {
 	})
 }
 
-// TestCommitUnanswered: the connection is lost after PostgreSQL has committed. With an Idempotency-Key the answer says
-// that the change is made, without one that the outcome is not known.
-func TestCommitUnanswered(t *testing.T) {
+// TestLostCommitResponse covers a connection that is lost after PostgreSQL has committed. With an
+// Idempotency-Key the response reports the change, without one an unknown outcome.
+func TestLostCommitResponse(t *testing.T) {
 	t.Parallel()
 
 	var p *lossyProxy
 	a := apitest.New(t, func(c *config.Config) { p = startLossyProxy(t, c) })
-	for what, c := range map[string]struct{ path, body string }{
+	for kind, c := range map[string]struct{ path, body string }{
 		"container": {"/containers", `{"name": "NAME"}`},
 		"table":     {"/tables", `{"name": "NAME", "columns": [{"name": "id", "type": "integer"}]}`},
 		"enum":      {"/enums", `{"name": "NAME", "values": ["a"]}`},
@@ -127,27 +128,27 @@ func TestCommitUnanswered(t *testing.T) {
 			return a.Send("POST", c.path, body, "Idempotency-Key: "+key)
 		}
 
-		p.lose("lost_" + what)
+		p.dropNext("lost_" + kind)
 
-		if got := send("lost_"+what, what).Metadata("code"); got != "already_done" {
-			t.Errorf("%s: got code %v, want already_done", what, got)
+		if got := send("lost_"+kind, kind).Metadata("code"); got != "already_done" {
+			t.Errorf("%s: got code %v, want already_done", kind, got)
 		}
-		if got := send("lost_"+what, what).Metadata("code"); got != "already_done" {
-			t.Errorf("%s: got code %v for a repeated request, want already_done", what, got)
+		if got := send("lost_"+kind, kind).Metadata("code"); got != "already_done" {
+			t.Errorf("%s: got code %v for a repeated request, want already_done", kind, got)
 		}
 
-		p.lose("open_" + what)
-		send("open_"+what, "").Want(500).Code("outcome_unknown")
+		p.dropNext("open_" + kind)
+		send("open_"+kind, "").Want(500).Code("outcome_unknown")
 
 		if p.pending() {
-			t.Errorf("%s: no commit was lost", what)
+			t.Errorf("%s: no commit was lost", kind)
 		}
 	}
 }
 
-// TestProjectCommitUnanswered: the server loses its connection in the middle of creating a project. The project is
-// completed later, and a repeated request never makes another one.
-func TestProjectCommitUnanswered(t *testing.T) {
+// TestLostProjectCommitResponse covers a connection that is lost during the creation of a project.
+// The project is completed later, and a repeated request never creates a second one.
+func TestLostProjectCommitResponse(t *testing.T) {
 	t.Parallel()
 
 	var p *lossyProxy
@@ -157,7 +158,7 @@ func TestProjectCommitUnanswered(t *testing.T) {
 			"Idempotency-Key: lost")
 	}
 
-	p.lose("Lost")
+	p.dropNext("Lost")
 
 	if got := send().Want(409).Metadata("code"); got != "in_progress" {
 		t.Errorf("got code %v, want in_progress", got)
@@ -177,16 +178,20 @@ func TestProjectCommitUnanswered(t *testing.T) {
 	}
 }
 
-// lossyProxy passes PostgreSQL's messages on, and closes a connection between a commit and its answer.
+// lossyProxy forwards PostgreSQL messages and closes a connection between a commit and its
+// response.
 type lossyProxy struct {
 	listener net.Listener
 	server   string
 
-	mu     sync.Mutex
-	marker string // the next commit on a connection on which this text was sent loses its answer
+	mu sync.Mutex
+	// marker selects the transaction: the response to the next commit on a connection that has sent
+	// this text is lost.
+	marker string
 }
 
-// startLossyProxy starts a proxy of the server that c names, and leads c to it. It ends with the test.
+// startLossyProxy starts a proxy in front of the PostgreSQL server of c and points c to it. It
+// stops at the end of the test.
 func startLossyProxy(t *testing.T, c *config.Config) *lossyProxy {
 	t.Helper()
 
@@ -197,7 +202,7 @@ func startLossyProxy(t *testing.T, c *config.Config) *lossyProxy {
 
 	query := u.Query()
 
-	dir, err := os.MkdirTemp("", "proxy") // the test's own folder has a name too long for a socket
+	dir, err := os.MkdirTemp("", "proxy") // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,15 +236,15 @@ func startLossyProxy(t *testing.T, c *config.Config) *lossyProxy {
 	return p
 }
 
-// lose has the answer lost to the next commit of a transaction in which marker was sent.
-func (p *lossyProxy) lose(marker string) {
+// dropNext drops the response to the next commit of a transaction that contains marker.
+func (p *lossyProxy) dropNext(marker string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
 	p.marker = marker
 }
 
-// pending reports whether the commit that lose waits for has not come yet.
+// pending reports whether the response is still to be dropped.
 func (p *lossyProxy) pending() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -247,8 +252,8 @@ func (p *lossyProxy) pending() bool {
 	return p.marker != ""
 }
 
-// hit reports whether a message has the marker.
-func (p *lossyProxy) hit(message []byte) bool {
+// matches reports whether a message contains the marker.
+func (p *lossyProxy) matches(message []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
@@ -266,7 +271,7 @@ func (p *lossyProxy) pass(client net.Conn) {
 
 	var losing, marked bool
 	var mu sync.Mutex
-	go func() { // answers
+	go func() { // responses
 		defer client.Close()
 
 		for {
@@ -279,7 +284,7 @@ func (p *lossyProxy) pass(client net.Conn) {
 			lost := losing
 			mu.Unlock()
 
-			if lost && message[0] == 'Z' { // the commit is complete
+			if lost && message[0] == 'Z' { // ReadyForQuery: the commit is complete
 				return
 			}
 
@@ -297,9 +302,9 @@ func (p *lossyProxy) pass(client net.Conn) {
 			return
 		}
 
-		marked = marked || p.hit(message)
+		marked = marked || p.matches(message)
 		if typed && marked && message[0] == 'Q' && strings.HasPrefix(string(message[5:]), "commit") {
-			p.lose("")
+			p.dropNext("")
 			mu.Lock()
 			losing = true
 			mu.Unlock()
@@ -311,8 +316,8 @@ func (p *lossyProxy) pass(client net.Conn) {
 	}
 }
 
-// readMessage reads a message of PostgreSQL's protocol: a byte that says what it is, of all but a client's first, its
-// length, and what it says.
+// readMessage reads a message of the PostgreSQL protocol: a type byte, unless it is a client's
+// first message, a length and a payload.
 func readMessage(r io.Reader, typed bool) ([]byte, error) {
 	head := make([]byte, 4)
 	if typed {

@@ -7,12 +7,12 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// attachment is a part with a file for a field.
+// attachment returns a multipart part with a file for a field.
 func attachment(field, name, contentType, content string) string {
 	return part(`form-data; name="`+field+`"; filename="`+name+`"`, contentType, content)
 }
 
-// attach sends a response with files; in the answers the fields stand by their labels.
+// attach sends a response with files. Fields in answers are named by label.
 func (f survey) attach(answers string, files ...string) *apitest.Reply {
 	return f.sendParts(
 		part(`form-data; name="answers"`, "application/json", f.answers(answers)) + strings.Join(files, "") + end,
@@ -45,33 +45,33 @@ func TestResponseWithFiles(t *testing.T) {
 
 	file := kept.Get("answers.1.value.fileUuid").(string)
 	if got := f.Get("/containers/" + c + "/files/" + file + "/download").Want(200); string(got.Body) != "hello" {
-		t.Errorf("the file holds %q", got.Body)
+		t.Errorf("got content %q", got.Body)
 	}
 
 	wantFiles(t, a, 2)
 
 	if got := string(f.Get(f.path + "/responses/export").Want(200).Body); !strings.Contains(got, cv+"/cv.pdf") {
-		t.Errorf("the export has no name of a file: %s", got)
+		t.Errorf("the export has no file name: %s", got)
 	}
 
-	// What a browser sends where nothing was chosen is no file.
+	// Browsers send an empty part for an empty file input.
 	f.attach(`{"name": "Ann"}`, attachment(cv, "cv.pdf", "", "x"),
 		attachment(photo, "", "application/octet-stream", "")).Want(201)
 
 	wantFiles(t, a, 3)
 
-	// Files go with their response: at once from the list, and then their bytes.
+	// Deletion of a response removes its files from the list at once, and their bytes afterwards.
 	f.Delete(f.path + "/responses/" + id).Want(200)
 	f.Get("/containers/" + c + "/files/" + file + "/download").Want(404)
-	until(t, "the bytes are gone", func() bool { return len(blobs(t, a)) == 1 })
+	until(t, "the bytes are deleted", func() bool { return len(blobs(t, a)) == 1 })
 	f.Delete(f.path + "?force=true").Want(200)
 
 	if files := query[int](t, a, `select count(*) from storage.files`); files != 0 {
-		t.Errorf("%d files are left of a form", files)
+		t.Errorf("got %d files of a form, want none", files)
 	}
 }
 
-// TestResponseWithFilesRefuses: of a response that fails no file is left.
+// TestResponseWithFilesRefuses checks that a refused response leaves no file.
 func TestResponseWithFilesRefuses(t *testing.T) {
 	t.Parallel()
 
@@ -105,7 +105,7 @@ func TestResponseWithFilesRefuses(t *testing.T) {
 	f.sendParts(good + part(`form-data; name="answers"`, "", `{}`) + end).Want(400).Field("answers")
 	f.sendParts("").Want(400)
 
-	// cut off
+	// truncated
 	f.sendParts(part(`form-data; name="answers"`, "", f.answers(`{"name": "Ann"}`)) + good).Want(400).
 		Code("malformed_multipart")
 	f.sendParts(part(`form-data; name="answers"`, "", f.answers(`{"name": "Ann"}`)) + good[:len(good)-4]).Want(400).
@@ -118,7 +118,7 @@ func TestResponseWithFilesRefuses(t *testing.T) {
 
 	f.attach(`{"name": "Ann"}`, many...).Want(400)
 	f.Send("POST", f.path+"/responses", "x", "Content-Type: multipart/form-data").Want(400).Field("Content-Type")
-	f.attach(`{"name": "Ann", "web": "x"}`, good).Want(201) // a machine's: nothing is kept
+	f.attach(`{"name": "Ann", "web": "x"}`, good).Want(201) // a bot's response: not stored
 	f.Put(f.path, `{"state": "closed"}`).Want(200)
 	f.attach(`{"name": "Ann"}`, good).Want(409).Code("form_closed")
 	f.Put(f.path, `{"state": "open", "container_uuid": null}`).Want(200)
@@ -126,20 +126,21 @@ func TestResponseWithFilesRefuses(t *testing.T) {
 	wantFiles(t, a, 0)
 
 	if n := query[int](t, a, `select count(*) from forms.responses`); n != 0 {
-		t.Errorf("%d refused responses are kept", n)
+		t.Errorf("got %d refused responses, want none", n)
 	}
 
 	a.Stranger().Send("POST", f.path+"/responses", "x", "Content-Type: multipart/form-data; boundary=x").Want(400)
 }
 
-// TestMaximumHoldsWithFiles: of responses at once as many are kept as there is room for, each with its file, and no file more.
-func TestMaximumHoldsWithFiles(t *testing.T) {
+// TestMaximumResponsesWithFiles checks that concurrent responses do not exceed the maximum, and
+// that each stored one has exactly its own file.
+func TestMaximumResponsesWithFiles(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "applications"}`)
 	f := openSurvey(t, a, applicationForm, `"container_uuid": "`+c+`", "max_responses": 4`)
-	got := atOnce(12, func(int) *apitest.Reply {
+	got := concurrently(12, func(int) *apitest.Reply {
 		return f.attach(`{"name": "Ann"}`, attachment(f.fields["cv"], "cv.pdf", "", "hello"))
 	})
 

@@ -11,7 +11,7 @@ func TestListAudit(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
+	f := populate(t, a)
 	log := "/projects/" + a.Project + "/audit"
 	admin := a.Member(3)
 	admin.Put("/containers/"+f.container, `{"description": "of an admin", "isPublic": true, "odd": 1}`).Want(200)
@@ -53,8 +53,8 @@ func TestListInstanceAudit(t *testing.T) {
 	user.Get("/admin/audit").Want(403)
 }
 
-// TestNothingChangedNothingNoted: what was refused, or undone, leaves no entry.
-func TestNothingChangedNothingNoted(t *testing.T) {
+// TestAuditOmitsRefusals checks that refused and rolled-back requests leave no audit entry.
+func TestAuditOmitsRefusals(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -66,7 +66,7 @@ func TestNothingChangedNothingNoted(t *testing.T) {
 	a.Put("/tables/absent/rename", `{"name": "other"}`).Want(400)
 
 	if after := query[int64](t, a, "select seq from socle.audit_head"); after != before {
-		t.Errorf("the log went from %d to %d", before, after)
+		t.Errorf("got %d audit entries before and %d after", before, after)
 	}
 }
 
@@ -74,14 +74,14 @@ func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	send := func(who *apitest.API, key, body string) *apitest.Reply {
-		return who.Send("POST", "/forms", body, "Idempotency-Key: "+key)
+	send := func(caller *apitest.API, key, body string) *apitest.Reply {
+		return caller.Send("POST", "/forms", body, "Idempotency-Key: "+key)
 	}
 
 	first := send(a, "one", `{"name": "Once"}`).Want(201)
-	again := send(a, "one", `{"name": "Once"}`).Want(201)
-	if got, want := string(again.Body), string(first.Body); got != want ||
-		again.Header.Get("Idempotency-Replayed") != "true" {
+	repeated := send(a, "one", `{"name": "Once"}`).Want(201)
+	if got, want := string(repeated.Body), string(first.Body); got != want ||
+		repeated.Header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("got %s, want %s", got, want)
 	}
 
@@ -93,18 +93,19 @@ func TestIdempotencyKey(t *testing.T) {
 	send(a, strings.Repeat("k", 256), `{"name": "Long"}`).Want(400)
 
 	if got := query[int](t, a, "select count(*) from forms.forms"); got != 4 {
-		t.Errorf("there are %d forms, want 4", got)
+		t.Errorf("got %d forms, want 4", got)
 	}
 
 	a.Nobody().Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: one").Want(401)
 }
 
-// TestIdempotencyKeyAtOnce: of many equal requests one is carried out; the others get its answer or are told to wait.
-func TestIdempotencyKeyAtOnce(t *testing.T) {
+// TestIdempotencyKeyConcurrently checks that one of many equal requests is executed, and that the
+// others get its response or a retry error.
+func TestIdempotencyKeyConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	counts := atOnce(20, func(int) *apitest.Reply {
+	counts := concurrently(20, func(int) *apitest.Reply {
 		return a.Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: same")
 	})
 	if counts[201]+counts[422] != 20 || counts[201] == 0 {
@@ -112,12 +113,12 @@ func TestIdempotencyKeyAtOnce(t *testing.T) {
 	}
 
 	if got := query[int](t, a, "select count(*) from forms.forms"); got != 1 {
-		t.Errorf("there are %d forms, want 1", got)
+		t.Errorf("got %d forms, want 1", got)
 	}
 }
 
-// TestKeptSecrets: an answer that shows a key is kept so that the database alone does not reveal it.
-func TestKeptSecrets(t *testing.T) {
+// TestStoredResponsesEncrypted checks that a stored response with a key is encrypted.
+func TestStoredResponsesEncrypted(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -127,8 +128,8 @@ func TestKeptSecrets(t *testing.T) {
 	}
 
 	key := send()
-	if again := send(); again != key {
-		t.Errorf("got %s, want %s", again, key)
+	if repeated := send(); repeated != key {
+		t.Errorf("got %s, want %s", repeated, key)
 	}
 
 	a.Exec(
@@ -160,7 +161,7 @@ func TestIfMatch(t *testing.T) {
 	a.Exec(`update platform.projects set description = 'other'`)
 	a.Send("DELETE", path, "", "If-Match: "+stale).Want(412).Code("changed")
 
-	// weak ones don't count
+	// Weak ETags never match.
 	a.Send("DELETE", path, "", `If-Match: W/`+a.Get(path).Want(200).Header.Get("ETag")).Want(412)
 	a.Send("DELETE", path, "", `If-Match: "old", `+a.Get(path).Want(200).Header.Get("ETag")).Want(200)
 	a.Send("DELETE", path, "", `If-Match: *`).Want(404)

@@ -20,29 +20,27 @@ import (
 	"socle/internal/backup"
 )
 
-const sent = "Content-Type: application/octet-stream"
+const octetStream = "Content-Type: application/octet-stream"
 
-// imported imports an archive.
-func imported(a *apitest.API, archive []byte, headers ...string) *apitest.Reply {
-	return a.Send("POST", "/backups/import", string(archive), append(headers, sent)...)
+func importArchive(a *apitest.API, archive []byte, headers ...string) *apitest.Reply {
+	return a.Send("POST", "/backups/import", string(archive), append(headers, octetStream)...)
 }
 
-// downloaded downloads a backup.
-func downloaded(a *apitest.API, id, body string) []byte {
+func downloadBackup(a *apitest.API, id, body string) []byte {
 	return a.Post("/backups/"+id+"/download", body).Want(200).Body
 }
 
-// madeBackup makes a backup.
-func madeBackup(t *testing.T, a *apitest.API) string {
+// createBackup creates a backup and waits for its completion.
+func createBackup(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
 	id := a.Create("/backups", `{}`)
-	backedUp(t, a, id).Content("status", "completed")
+	waitForBackup(t, a, id).Content("status", "completed")
 
 	return id
 }
 
-// TestMoveBackup takes a project from one install to another, which has another secret.
+// TestMoveBackup moves a project to another install, which has another secret key.
 func TestMoveBackup(t *testing.T) {
 	t.Parallel()
 
@@ -60,18 +58,18 @@ func TestMoveBackup(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", 20_000)
 	big := upload(a, container, "big", large).Want(201).Get("uuid").(string)
 	form := a.Create("/forms", `{"name": "contact"}`)
-	id := madeBackup(t, a)
+	id := createBackup(t, a)
 
 	b.In("garbage").Get("/backups/recipient").Want(400)
 	recipient := b.Get("/backups/recipient").Want(200).Get("recipient").(string)
-	for what, moved := range map[string]*apitest.Reply{
-		"for the install": imported(b, downloaded(a, id, `{"recipient": "`+recipient+`"}`)),
-		"with a passphrase": imported(b, downloaded(a, id, `{"passphrase": "the owls are not"}`),
+	for name, moved := range map[string]*apitest.Reply{
+		"for the install": importArchive(b, downloadBackup(a, id, `{"recipient": "`+recipient+`"}`)),
+		"with a passphrase": importArchive(b, downloadBackup(a, id, `{"passphrase": "the owls are not"}`),
 			"X-Passphrase: the owls are not"),
-		"as it is": imported(b, downloaded(a, id, `{"encryption": "none"}`)),
+		"as it is": importArchive(b, downloadBackup(a, id, `{"encryption": "none"}`)),
 	} {
 		if moved.Status != 201 {
-			t.Fatalf("%s: %d %s", what, moved.Status, moved.Body)
+			t.Fatalf("%s: %d %s", name, moved.Status, moved.Body)
 		}
 		moved.Content("status", "completed").Content("projectUuid", b.Project).Content("error", "")
 	}
@@ -80,28 +78,28 @@ func TestMoveBackup(t *testing.T) {
 
 	got := values(b.Get("/backups?order=desc").Want(200), "uuid")
 	if len(got) != 3 {
-		t.Fatalf("there are the backups %v, want three", got)
+		t.Fatalf("got backups %v, want 3", got)
 	}
 
 	b.Get("/backups/" + got[0]).Want(200)
 
 	if origin := b.Get("/backups/" + got[0]).Want(200).Metadata("origin"); origin != "imported" {
-		t.Errorf("the backup was %v", origin)
+		t.Errorf("got origin %v, want imported", origin)
 	}
 
-	until(t, "the imported backups are proven", func() bool {
+	until(t, "the proofs of the imported backups have ended", func() bool {
 		return apitest.Value[int](b,
 			`select count(*) from platform.backups where proven_at is not null and tried_at is not null and proof_error = ''`) == 3
 	})
 
-	b.Post("/projects/"+b.Project+"/pause", "").Want(200) // which would end a proof
-	imported(b, []byte("x")).Want(409).Code("project_paused")
+	b.Post("/projects/"+b.Project+"/pause", "").Want(200) // ends a running proof
+	importArchive(b, []byte("x")).Want(409).Code("project_paused")
 	b.Post("/projects/"+b.Project+"/resume", "").Want(200)
 
 	r := b.Post("/backups/"+got[0]+"/restore", `{"target": "in_place"}`).Want(201)
-	restoredAs(t, b, r.Get("uuid").(string), "completed")
+	waitForRestore(t, b, r.Get("uuid").(string), "completed")
 	n := b.Post("/backups/"+got[1]+"/restore", `{"target": "new", "name": "moved"}`).Want(201)
-	restoredAs(t, b, n.Get("uuid").(string), "completed")
+	waitForRestore(t, b, n.Get("uuid").(string), "completed")
 
 	for _, p := range []*apitest.API{b, b.In(n.Get("projectUuid").(string))} {
 		if note := query[string](t, p, `select note from public.orders`); note != "first" {
@@ -109,52 +107,53 @@ func TestMoveBackup(t *testing.T) {
 		}
 		if text := p.Get("/containers/" + container + "/files/" + file + "/download").
 			Want(200).Body; string(text) != "hello" {
-			t.Errorf("the file has %q", text)
+			t.Errorf("got content %q", text)
 		}
 		if text := p.Get("/containers/" + container + "/files/" + big + "/download").
 			Want(200).Body; string(text) != large {
-			t.Errorf("the large file has %d bytes", len(text))
+			t.Errorf("got %d bytes of the large file", len(text))
 		}
 
 		owner := p.Database() + "_owner"
 		if roles := query[string](t, p, `select roles::text from pg_policies where policyname = 'mine'`); roles != "{"+
 			owner+"}" {
-			t.Errorf("the policy is for %s, want the owner", roles)
+			t.Errorf("got policy for %s, want the owner", roles)
 		}
 
 		if n := query[int](t, p, `select count(*) from pg_default_acl where defaclacl::text like '%anon=r/%'`); n != 1 {
-			t.Errorf("there are %d default privileges for anon", n)
+			t.Errorf("got %d default privileges for anon", n)
 		}
 
 		p.CreateTable("after")
 		upload(p, container, "c.txt", "more").Want(201)
 
 		if files := query[int](t, p, `select files from storage.usage`); files != 5 {
-			t.Errorf("the usage counts %d files, want 5", files)
+			t.Errorf("got usage %d files, want 5", files)
 		}
 	}
 
 	b.Get("/forms/" + form).Want(200)
 	forms := b.In(n.Get("projectUuid").(string)).Get("/forms").Want(200)
 	if got := values(forms, "uuid"); len(got) != 1 || got[0] == form {
-		t.Errorf("the new project has the forms %v, want one of another name than %s", got, form)
+		t.Errorf("got forms %v in the new project, want a UUID other than %s", got, form)
 	}
 
-	// It came to this install from another one, and goes on as it came.
-	again := imported(a.In(a.CreateProject("other")), downloaded(b, got[0], `{"encryption": "none"}`)).Want(201)
-	other := a.In(again.Get("projectUuid").(string))
-	r = other.Post("/backups/"+again.Get("uuid").(string)+"/restore", `{"target": "in_place"}`).Want(201)
-	restoredAs(t, other, r.Get("uuid").(string), "completed")
+	// An imported backup can be exported again.
+	repeated := importArchive(a.In(a.CreateProject("other")), downloadBackup(b, got[0], `{"encryption": "none"}`)).
+		Want(201)
+	other := a.In(repeated.Get("projectUuid").(string))
+	r = other.Post("/backups/"+repeated.Get("uuid").(string)+"/restore", `{"target": "in_place"}`).Want(201)
+	waitForRestore(t, other, r.Get("uuid").(string), "completed")
 
 	if got := values(other.Get("/forms").Want(200), "uuid"); len(got) != 1 || got[0] == form {
-		t.Errorf("the other project has the forms %v, and %s is the first one's", got, form)
+		t.Errorf("got forms %v in the other project, want others than %s of the first one", got, form)
 	}
 
 	a.Get("/forms/" + form).Want(200)
 
 	for _, log := range []string{a.Log.String(), b.Log.String()} {
 		if strings.Contains(log, "owls") {
-			t.Error("the log has the passphrase")
+			t.Error("the log contains the passphrase")
 		}
 	}
 }
@@ -164,7 +163,7 @@ func TestDownloadBackup(t *testing.T) {
 
 	a := apitest.New(t)
 	a.Unproven()
-	id := madeBackup(t, a)
+	id := createBackup(t, a)
 	path := "/backups/" + id + "/download"
 	for body, field := range map[string]string{`{}`: "encryption", `{"encryption": "some"}`: "encryption",
 		`{"passphrase": "too short"}`: "passphrase", `{"recipient": "age1"}`: "recipient",
@@ -184,15 +183,15 @@ func TestDownloadBackup(t *testing.T) {
 	r := a.Post(path, `{"encryption": "none"}`).Want(200)
 	if got := r.Header.Get("Content-Disposition"); !strings.HasPrefix(got,
 		`attachment; filename="socle-`+a.Project+"-") || !strings.HasSuffix(got, `Z.tar"`) {
-		t.Errorf("the file is called %s", got)
+		t.Errorf("got file name %s", got)
 	}
 
 	if got := r.Header.Get("Cache-Control"); got != "no-store" {
-		t.Errorf("it is %s", got)
+		t.Errorf("got Cache-Control %s, want no-store", got)
 	}
 	if n := apitest.Value[int](a,
 		`select count(*) from socle.audit where entry::jsonb ->> 'action' = 'downloadBackup'`); n != 1 {
-		t.Errorf("there are %d entries of the download", n)
+		t.Errorf("got %d audit entries for the download", n)
 	}
 
 	key, err := age.GenerateX25519Identity()
@@ -200,20 +199,21 @@ func TestDownloadBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	plain, err := age.Decrypt(bytes.NewReader(downloaded(a, id, `{"recipient": "`+key.Recipient().String()+`"}`)), key)
+	plain, err := age.Decrypt(bytes.NewReader(downloadBackup(a, id, `{"recipient": "`+key.Recipient().String()+`"}`)),
+		key)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	if text, err := io.ReadAll(plain); err != nil || !bytes.Equal(text, r.Body) {
-		t.Errorf("what is encrypted is not what is not: %v", err)
+		t.Errorf("the decrypted archive differs from the plain one: %v", err)
 	}
 
-	imported(a, downloaded(a, id, `{"recipient": "`+key.Recipient().String()+`"}`)).Want(422).Code("required").
+	importArchive(a, downloadBackup(a, id, `{"recipient": "`+key.Recipient().String()+`"}`)).Want(422).Code("required").
 		Field("X-Passphrase")
 
-	// What is kept is damaged: whoever downloads notices.
-	damage(t, a, id+".dump")
+	// The download of a damaged backup fails.
+	damageBackup(t, a, id+".dump")
 	req := a.Request("POST", path, strings.NewReader(`{"encryption": "none"}`))
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -222,17 +222,17 @@ func TestDownloadBackup(t *testing.T) {
 	defer res.Body.Close()
 
 	if text, err := io.ReadAll(res.Body); err == nil && res.StatusCode == 200 {
-		t.Errorf("a damaged backup comes whole, %d bytes", len(text))
+		t.Errorf("got a complete download of a damaged backup, %d bytes", len(text))
 	}
 }
 
-// packed is an entry of an archive.
-type packed struct {
+// archiveEntry is an entry of an archive.
+type archiveEntry struct {
 	tar.Header
 	body []byte
 }
 
-func unpack(t *testing.T, archive []byte) (all []packed) {
+func unpack(t *testing.T, archive []byte) (all []archiveEntry) {
 	t.Helper()
 
 	r := tar.NewReader(bytes.NewReader(archive))
@@ -250,11 +250,11 @@ func unpack(t *testing.T, archive []byte) (all []packed) {
 			t.Fatal(err)
 		}
 
-		all = append(all, packed{*h, body})
+		all = append(all, archiveEntry{*h, body})
 	}
 }
 
-func pack(t *testing.T, all []packed) []byte {
+func pack(t *testing.T, all []archiveEntry) []byte {
 	t.Helper()
 
 	var out bytes.Buffer
@@ -279,7 +279,8 @@ func pack(t *testing.T, all []packed) []byte {
 	return out.Bytes()
 }
 
-// TestImportBackupRefuses sends what is no backup, or not a whole one, or more than it seems: all is refused, and nothing is left.
+// TestImportBackupRefuses imports invalid, incomplete and oversized archives. All are refused, and
+// nothing is left.
 func TestImportBackupRefuses(t *testing.T) {
 	t.Parallel()
 
@@ -291,14 +292,14 @@ func TestImportBackupRefuses(t *testing.T) {
 	upload(a, container, "a.txt", "hello").Want(201)
 	upload(a, container, "b.txt", "more").Want(201)
 
-	id := madeBackup(t, a)
-	whole := downloaded(a, id, `{"encryption": "none"}`)
-	sealed := downloaded(a, id, `{"passphrase": "the owls are not"}`)
+	id := createBackup(t, a)
+	whole := downloadBackup(a, id, `{"encryption": "none"}`)
+	sealed := downloadBackup(a, id, `{"passphrase": "the owls are not"}`)
 	pass := "X-Passphrase: the owls are not"
 	into := a.In(a.CreateProject("empty"))
 	before := len(blobs(t, a))
 
-	changed := func(change func(m map[string]any, all []packed) []packed) []byte {
+	changed := func(change func(m map[string]any, all []archiveEntry) []archiveEntry) []byte {
 		all := unpack(t, whole)
 		var m map[string]any
 		d := json.NewDecoder(bytes.NewReader(all[0].body))
@@ -320,11 +321,11 @@ func TestImportBackupRefuses(t *testing.T) {
 	}
 
 	manifest := func(name string, value any) []byte {
-		return changed(func(m map[string]any, all []packed) []packed { m[name] = value; return all })
+		return changed(func(m map[string]any, all []archiveEntry) []archiveEntry { m[name] = value; return all })
 	}
 
 	dump := func(body []byte) []byte {
-		return changed(func(m map[string]any, all []packed) []packed {
+		return changed(func(m map[string]any, all []archiveEntry) []archiveEntry {
 			sum := sha256.Sum256(body)
 			all[1].body, m["dump"] = body, map[string]any{"size": len(body), "sha256": hex.EncodeToString(sum[:])}
 
@@ -348,24 +349,27 @@ func TestImportBackupRefuses(t *testing.T) {
 		"cut in the manifest": {whole[:700], nil, "damaged_backup"},
 		"cut in the dump":     {whole[:len(whole)/2], nil, "damaged_backup"},
 		"a file changed":      {at(whole, bytes.LastIndex(whole, []byte("hello"))), nil, "damaged_backup"},
-		"the dump changed": {pack(t, append([]packed{original[0], {original[1].Header, flipped}}, original[2:]...)),
+		"the dump changed": {pack(t,
+			append([]archiveEntry{original[0], {original[1].Header, flipped}}, original[2:]...)),
 			nil, "damaged_backup"},
 		"more behind it": {append(bytes.Clone(whole), make([]byte, 1<<17)...), nil, "damaged_backup"},
 		"a file too many": {
 			pack(t,
 				append(unpack(t, whole),
-					packed{tar.Header{Typeflag: tar.TypeReg, Name: "files/x", Mode: 0o600}, []byte("x")})), nil,
+					archiveEntry{tar.Header{Typeflag: tar.TypeReg, Name: "files/x", Mode: 0o600}, []byte("x")})), nil,
 			"damaged_backup",
 		},
 		"a file too few": {pack(t, original[:len(original)-1]), nil, "damaged_backup"},
-		"another order": {pack(t, []packed{original[0], original[2], original[1], original[3]}), nil,
+		"another order": {pack(t, []archiveEntry{original[0], original[2], original[1], original[3]}), nil,
 			"damaged_backup"},
-		"a way out": {changed(func(_ map[string]any, all []packed) []packed {
+		"a way out": {changed(func(_ map[string]any, all []archiveEntry) []archiveEntry {
 			all[2].Name = "../../" + all[2].Name
 			return all
 		}), nil, "damaged_backup"},
-		"a link": {changed(func(_ map[string]any, all []packed) []packed {
-			all[2] = packed{tar.Header{Typeflag: tar.TypeSymlink, Name: all[2].Name, Linkname: "/etc/passwd"}, nil}
+		"a link": {changed(func(_ map[string]any, all []archiveEntry) []archiveEntry {
+			all[2] = archiveEntry{
+				tar.Header{Typeflag: tar.TypeSymlink, Name: all[2].Name, Linkname: "/etc/passwd"}, nil,
+			}
 			return all
 		}), nil, "damaged_backup"},
 		"no passphrase":        {sealed, nil, "required"},
@@ -420,27 +424,27 @@ func TestImportBackupRefuses(t *testing.T) {
 		},
 	}
 	for name, c := range cases {
-		r := imported(into, c.body, c.headers...)
+		r := importArchive(into, c.body, c.headers...)
 		want := 422
 		if c.code == "too_large" {
 			want = 413
 		}
 
-		if r.Status != want || c.code != "" && r.Metadata("code") != c.code {
+		if r.Status != want || (c.code != "" && r.Metadata("code") != c.code) {
 			t.Errorf("%s: got %d %s, want %d %s", name, r.Status, r.Body, want, c.code)
 		}
 	}
 
 	into.Send("POST", "/backups/import", string(whole), "Content-Type: multipart/form-data; boundary=x").Want(400)
-	imported(into, whole, "Content-Encoding: gzip").Want(400)
-	imported(into, whole, "X-Passphrase: "+strings.Repeat("x", 201)).Want(400)
-	imported(a.Member(4), whole).Want(403)
-	imported(a.Nobody(), whole).Want(401)
+	importArchive(into, whole, "Content-Encoding: gzip").Want(400)
+	importArchive(into, whole, "X-Passphrase: "+strings.Repeat("x", 201)).Want(400)
+	importArchive(a.Member(4), whole).Want(403)
+	importArchive(a.Nobody(), whole).Want(401)
 
 	body, feed := io.Pipe()
 	broken := make(chan error, 1)
 	go func() {
-		res, err := http.DefaultClient.Do(into.Request("POST", "/backups/import", body, sent))
+		res, err := http.DefaultClient.Do(into.Request("POST", "/backups/import", body, octetStream))
 		if err == nil {
 			res.Body.Close()
 		}
@@ -456,54 +460,54 @@ func TestImportBackupRefuses(t *testing.T) {
 		return apitest.Value[int](a,
 			`select count(*) from platform.backups where origin = 'imported' and status = 'running'`)
 	}
-	until(t, "an import is under way", func() bool { return running() == 1 })
-	feed.CloseWithError(errors.New("the client is gone"))
+	until(t, "an import is running", func() bool { return running() == 1 })
+	feed.CloseWithError(errors.New("the client is disconnected"))
 
 	if err := <-broken; err == nil {
-		t.Error("a body that breaks off is answered")
+		t.Error("a truncated body got a response")
 	}
 
-	until(t, "nothing is left of it", func() bool { return running() == 0 })
+	until(t, "it is removed completely", func() bool { return running() == 0 })
 
 	a.Exec(`insert into platform.settings (name, value, updated_by) values ('max_imported_backup', '5000', gen_random_uuid())`)
-	imported(into, whole).Want(413).Field("file")
+	importArchive(into, whole).Want(413).Field("file")
 	a.Exec(`delete from platform.settings`)
 
 	if got := values(into.Get("/backups").Want(200), "uuid"); len(got) != 0 {
-		t.Errorf("there are backups %v", got)
+		t.Errorf("got backups %v, want none", got)
 	}
 	if after := blobs(t, a); len(after) != before {
-		t.Errorf("there are %d blobs, want %d: %q", len(after), before, after)
+		t.Errorf("got %d blobs, want %d: %q", len(after), before, after)
 	}
 
-	imported(into, whole).Want(201)
+	importArchive(into, whole).Want(201)
 }
 
-// TestImportOneAtATime has an import wait for its body while another begins.
+// TestImportOneAtATime starts an import while another one waits for its body.
 func TestImportOneAtATime(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	id := madeBackup(t, a)
-	whole := downloaded(a, id, `{"encryption": "none"}`)
+	id := createBackup(t, a)
+	whole := downloadBackup(a, id, `{"encryption": "none"}`)
 	body, feed := io.Pipe()
 	done := make(chan *apitest.Reply, 1)
 
-	go func() { done <- a.Do(a.Request("POST", "/backups/import", body, sent)) }()
+	go func() { done <- a.Do(a.Request("POST", "/backups/import", body, octetStream)) }()
 
 	if _, err := feed.Write(whole[:600]); err != nil {
 		t.Fatal(err)
 	}
 
-	until(t, "the import is under way", func() bool {
+	until(t, "the import is running", func() bool {
 		return apitest.Value[int](a, `select count(*) from platform.backups where status = 'running'`) == 1
 	})
 
-	imported(a, whole).Want(409).Code("import_under_way")
+	importArchive(a, whole).Want(409).Code("import_under_way")
 	running := apitest.Value[string](a, `select uuid::text from platform.backups where status = 'running'`)
 	a.Post("/backups/"+running+"/download", `{"encryption": "none"}`).Want(409)
 	a.Post("/backups/"+running+"/verify", "").Want(409).Code("backup_not_completed")
-	madeBackup(t, a) // which is made meanwhile
+	createBackup(t, a) // allowed during an import
 
 	if _, err := feed.Write(whole[600:]); err != nil {
 		t.Fatal(err)
@@ -515,21 +519,23 @@ func TestImportOneAtATime(t *testing.T) {
 	a.Post("/backups/"+apitest.Missing+"/verify", "").Want(404)
 	a.Post("/backups/garbage/verify", "").Want(400)
 	a.Member(5).Post("/backups/"+id+"/verify", "").Want(403)
-	until(t, "it is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
 
 	tried := a.Get("/backups/" + id).Metadata("triedAt")
 	a.Post("/backups/"+id+"/verify", "").Want(200).Content("uuid", id)
-	until(t, "it is proven again", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != tried })
-	damage(t, a, id+".dump")
+	until(t, "the backup is proven again", func() bool {
+		return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != tried
+	})
+	damageBackup(t, a, id+".dump")
 
-	until(t, "it is found to be damaged", func() bool {
-		a.Post("/backups/"+id+"/verify", "").Want(200) // one that is still at it is enough
+	until(t, "the proof has failed", func() bool {
+		a.Post("/backups/"+id+"/verify", "").Want(200) // also while a proof is running
 		return a.Get("/backups/"+id).Want(200).Metadata("proofError") != ""
 	})
 }
 
-// damage changes a byte of what is kept under a name.
-func damage(t *testing.T, a *apitest.API, name string) {
+// damageBackup changes a byte of a stored backup file.
+func damageBackup(t *testing.T, a *apitest.API, name string) {
 	t.Helper()
 
 	path := filepath.Join(a.Config.StorageDir(), "projects", a.Project, "backups", name)

@@ -15,12 +15,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// backedUp waits for a backup to end, and returns it.
-func backedUp(t *testing.T, a *apitest.API, id string) *apitest.Reply {
+// waitForBackup waits for the end of a backup and returns it.
+func waitForBackup(t *testing.T, a *apitest.API, id string) *apitest.Reply {
 	t.Helper()
 
 	var r *apitest.Reply
-	until(t, "the backup ends", func() bool {
+	until(t, "the backup has ended", func() bool {
 		r = a.Get("/backups/" + id).Want(200)
 		status := r.Get("status")
 
@@ -30,7 +30,7 @@ func backedUp(t *testing.T, a *apitest.API, id string) *apitest.Reply {
 	return r
 }
 
-// dumpOf returns a file with the dump of a backup.
+// dumpOf returns the path of a file with the dump of a backup.
 func dumpOf(t *testing.T, a *apitest.API, id string) string {
 	t.Helper()
 
@@ -72,7 +72,7 @@ func TestBackup(t *testing.T) {
 		Content("startedAt", nil).Content("completedAt", nil).Content("error", "")
 	id := r.Get("uuid").(string)
 
-	done := backedUp(t, a, id).Content("status", "completed").Content("error", "").Content("uuid", id)
+	done := waitForBackup(t, a, id).Content("status", "completed").Content("error", "").Content("uuid", id)
 	if done.Get("startedAt").(string) > done.Get("completedAt").(string) {
 		t.Errorf("the backup ended before it began\n%s", done.Body)
 	}
@@ -90,11 +90,11 @@ func TestBackup(t *testing.T) {
 
 	for _, table := range []string{"public orders", "public -rf", "public dbname=x", "forms fields", "storage files"} {
 		if !strings.Contains(string(toc), "TABLE "+table+" ") {
-			t.Errorf("the dump has no table %s:\n%s", table, toc)
+			t.Errorf("no table %s in the dump:\n%s", table, toc)
 		}
 	}
 
-	backedUp(t, a, a.Create("/backups", `{"projectUUID": "`+a.Project+`"}`)).Content("status", "completed")
+	waitForBackup(t, a, a.Create("/backups", `{"projectUUID": "`+a.Project+`"}`)).Content("status", "completed")
 }
 
 func TestGetBackup(t *testing.T) {
@@ -102,13 +102,13 @@ func TestGetBackup(t *testing.T) {
 
 	a := apitest.New(t)
 	id := a.Create("/backups", `{}`)
-	backedUp(t, a.Member(5), id).Content("status", "completed")
+	waitForBackup(t, a.Member(5), id).Content("status", "completed")
 
 	a.Get("/backups/" + apitest.Missing).Want(400).Code("not_found")
 	a.Get("/backups/garbage").Want(400).Code("invalid_value").Field("backupUUID")
 	a.Get("/backups/" + strings.ReplaceAll(id, "-", "")).Want(400).Field("backupUUID")
 	a.Get("/backups/%00").Want(400).Field("backupUUID")
-	a.Get("/backups/" + id + "?page=1").Want(200) // nothing of the query is read
+	a.Get("/backups/" + id + "?page=1").Want(200) // the query string is ignored
 	a.Nobody().Get("/backups/garbage").Want(401)
 	a.Stranger().Get("/backups/" + id).Want(401)
 	a.Stranger().Get("/backups/garbage").Want(400).Field("backupUUID")
@@ -151,7 +151,7 @@ func TestBackupsOneAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	counts := atOnce(10, func(int) *apitest.Reply { return a.Post("/backups", `{}`) })
+	counts := concurrently(10, func(int) *apitest.Reply { return a.Post("/backups", `{}`) })
 	wantCounts(t, counts, map[int]int{201: 1, 409: 9})
 	a.Post("/backups", `{}`).Want(409).Code("backup_under_way")
 	a.In(a.CreateProject("other")).Post("/backups", `{}`).Want(201)
@@ -161,7 +161,7 @@ func TestBackupsOneAtATime(t *testing.T) {
 	}
 
 	var id string
-	until(t, "the next one is taken", func() bool {
+	until(t, "the next job is running", func() bool {
 		r := a.Post("/backups", `{}`)
 		if r.Status == 201 {
 			id = r.Get("uuid").(string)
@@ -170,7 +170,7 @@ func TestBackupsOneAtATime(t *testing.T) {
 		return r.Status == 201
 	})
 
-	backedUp(t, a, id).Content("status", "completed")
+	waitForBackup(t, a, id).Content("status", "completed")
 }
 
 func TestBackupFails(t *testing.T) {
@@ -181,20 +181,20 @@ func TestBackupFails(t *testing.T) {
 	execute(t, a, "alter role "+role+" nologin")
 
 	id := a.Create("/backups", `{}`)
-	r := backedUp(t, a, id).Content("status", "failed")
+	r := waitForBackup(t, a, id).Content("status", "failed")
 	if reason := r.Get("error").(string); reason == "" || strings.ContainsAny(reason, `/"`) ||
 		strings.Contains(reason, "role") {
 		t.Errorf("got the reason %q", reason)
 	}
 
-	if left := blobs(t, a); len(left) > 0 {
-		t.Errorf("the failed backup left %q", left)
+	if remaining := blobs(t, a); len(remaining) > 0 {
+		t.Errorf("the failed backup has left %q", remaining)
 	}
 
-	until(t, "the log says why the backup failed", func() bool {
+	until(t, "the log has the reason of the failed backup", func() bool {
 		return strings.Contains(a.Log.String(), "not permitted to log in")
 	})
 
 	execute(t, a, "alter role "+role+" login")
-	backedUp(t, a, a.Create("/backups", `{}`)).Content("status", "completed")
+	waitForBackup(t, a, a.Create("/backups", `{}`)).Content("status", "completed")
 }

@@ -8,7 +8,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// oldSchedule makes the schedule of a project's backups.
+// oldSchedule creates the backup schedule of a project.
 func oldSchedule(t *testing.T, a *apitest.API, _ map[string]string) {
 	t.Helper()
 
@@ -25,13 +25,13 @@ func TestBackupSchedule(t *testing.T) {
 	a.Put(path, `{}`).Want(422).Code("required").Field("cron")
 	a.Put(path, `{"keep_last": 1}`).Want(422).Field("cron")
 
-	made := a.Put(path, `{"cron": "30 2 * * *", "timezone": "Europe/Berlin"}`).Want(200).
+	created := a.Put(path, `{"cron": "30 2 * * *", "timezone": "Europe/Berlin"}`).Want(200).
 		Content("projectUuid", a.Project).Content("cron", "30 2 * * *").
 		Content("timezone", "Europe/Berlin").Content("keepLast", 3).Content("keepDaily", 7).Content("keepWeekly", 4).
 		Content("keepMonthly", 6).
 		Content("prove", true).Content("proveEveryDays", 7)
 
-	next := made.Get("nextRunAt").(string)
+	next := created.Get("nextRunAt").(string)
 	at, err := time.Parse(time.RFC3339Nano, next)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestBackupSchedule(t *testing.T) {
 	}
 
 	if wait := time.Until(at); wait < -time.Minute || wait > 26*time.Hour || at.In(berlin).Format("15:04") != "02:30" {
-		t.Errorf("the next backup is due at %s", at.In(berlin))
+		t.Errorf("got next backup at %s", at.In(berlin))
 	}
 
 	tag := a.Get(path).Want(200).Content("nextRunAt", next).Header.Get("ETag")
@@ -52,14 +52,14 @@ func TestBackupSchedule(t *testing.T) {
 		Content("cron", "30 2 * * *").
 		Content("timezone", "Europe/Berlin").Content("keepLast", 0).Content("keepDaily", 30).Content("keepWeekly", 4).
 		Content("prove", false).Content("proveEveryDays", 0).Content("nextRunAt", next).
-		Content("createdAt", made.Get("createdAt"))
+		Content("createdAt", created.Get("createdAt"))
 
 	a.Send("PUT", path, `{"keep_last": 1}`, "If-Match: "+tag).Want(412).Code("changed")
 	a.Put(path, `{"timezone": "UTC"}`).Want(200).Content("keepDaily", 30)
 
 	if moved := a.Get(path).Want(200).Get("nextRunAt").(string); moved == next ||
 		!strings.Contains(moved, "T02:30:00") {
-		t.Errorf("in UTC the next backup is due at %s", moved)
+		t.Errorf("got next backup at %s in UTC", moved)
 	}
 
 	a.Put(path, `{}`).Want(200).Content("keepDaily", 30)
@@ -111,7 +111,7 @@ func TestBackupScheduleRefuses(t *testing.T) {
 
 	r := a.Put(path, `{"cron": "0 25 * * *"}`).Want(422).Code("invalid_cron")
 	if text := string(r.Body); !strings.Contains(text, `can't have this hour: \"25\" is not one from 0 to 23`) {
-		t.Errorf("it is not said what is wrong: %s", text)
+		t.Errorf("got no error description: %s", text)
 	}
 
 	a.Put(path, `{`).Want(400)
@@ -125,13 +125,14 @@ func TestBackupScheduleRefuses(t *testing.T) {
 	a.Get(path).Want(404)
 }
 
-// TestBackupScheduleAtOnce makes a schedule in many requests at the same moment: there is one then, as one of them said.
-func TestBackupScheduleAtOnce(t *testing.T) {
+// TestBackupScheduleConcurrently creates a schedule with many concurrent requests. The result is
+// the schedule of one of them.
+func TestBackupScheduleConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/backup-schedule"
-	wantCounts(t, atOnce(8, func(i int) *apitest.Reply {
+	wantCounts(t, concurrently(8, func(i int) *apitest.Reply {
 		if i%2 == 0 {
 			return a.Put(path, `{"cron": "0 3 * * *", "timezone": "Asia/Tokyo"}`)
 		}

@@ -16,7 +16,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// countedBody is a body that counts what is read of it.
+// countedBody is a body that counts the bytes read.
 type countedBody struct {
 	*bytes.Reader
 	read int
@@ -31,16 +31,16 @@ func (c *countedBody) Read(b []byte) (int, error) {
 
 func (c *countedBody) Close() error { return nil }
 
-// pathParam is a parameter in a path of the OpenAPI document.
+// pathParam matches a path parameter of the OpenAPI document.
 var pathParam = regexp.MustCompile(`\{[^}]*\}`)
 
-type takingBody struct {
+type bodyOperation struct {
 	id, method, path string
-	busy             bool // it is declared that it may be refused with 429
+	busy             bool // the operation declares 429
 }
 
-// takingBodies returns the operations that take a JSON body, with paths to what is not there.
-func takingBodies(t *testing.T) []takingBody {
+// bodyOperations returns the operations with a JSON body, with paths to missing entities.
+func bodyOperations(t *testing.T) []bodyOperation {
 	t.Helper()
 
 	var doc struct {
@@ -54,12 +54,14 @@ func takingBodies(t *testing.T) []takingBody {
 		t.Fatal(err)
 	}
 
-	var all []takingBody
+	var all []bodyOperation
 	for path, methods := range doc.Paths {
 		for method, o := range methods {
 			if o.RequestBody.Content["application/json"] != nil {
 				path := pathParam.ReplaceAllString(path, "00000000-0000-0000-0000-000000000001")
-				all = append(all, takingBody{o.OperationID, strings.ToUpper(method), path, o.Responses["429"] != nil})
+				all = append(all, bodyOperation{
+					o.OperationID, strings.ToUpper(method), path, o.Responses["429"] != nil,
+				})
 			}
 		}
 	}
@@ -67,13 +69,14 @@ func takingBodies(t *testing.T) []takingBody {
 	return all
 }
 
-// TestStrangersBodies: of a body of 1 MiB that comes without an account, no operation reads more than 16 KiB and what it takes to see that there is more.
-func TestStrangersBodies(t *testing.T) {
+// TestAnonymousBodies checks that no operation reads more than 16 KiB, and one byte beyond, of a
+// body of 1 MiB sent without credentials.
+func TestAnonymousBodies(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	text := []byte(`{"a":[` + strings.Repeat("{},", 1<<20/3-10) + `{}]}`)
-	for _, o := range takingBodies(t) {
+	for _, o := range bodyOperations(t) {
 		for _, length := range []int64{int64(len(text)), -1} {
 			r := httptest.NewRequestWithContext(t.Context(), o.method, o.path, nil)
 			body := &countedBody{Reader: bytes.NewReader(text)}
@@ -91,36 +94,38 @@ func TestStrangersBodies(t *testing.T) {
 	}
 }
 
-// gated is a body whose second half comes when a gate is open.
-type gated struct {
+// gatedBody is a body whose second half waits for the gate.
+type gatedBody struct {
 	io.Reader
-	begun chan<- struct{}
-	gate  <-chan struct{}
-	once  sync.Once
+	started chan<- struct{}
+	gate    <-chan struct{}
+	once    sync.Once
 }
 
-func (g *gated) Read(b []byte) (int, error) {
+func (g *gatedBody) Read(b []byte) (int, error) {
 	g.once.Do(func() {
-		g.begun <- struct{}{}
+		g.started <- struct{}{}
 		<-g.gate
 	})
 	return g.Reader.Read(b)
 }
 
-func (g *gated) Close() error { return nil }
+func (g *gatedBody) Close() error { return nil }
 
-// openOperations are the operations with 429 that anyone may call: their bodies are too small to count.
+// openOperations are the operations with 429 that need no credentials. Their bodies are too small
+// for the budget.
 var openOperations = []string{
 	"createUser", "login", "forgetPassword", "resetPassword", "confirmEmail", "refreshSession",
 }
 
-// TestBodiesHaveOneBudget: a user's large bodies that are in flight leave room for those of others, and further ones of the same user are told to come back.
-func TestBodiesHaveOneBudget(t *testing.T) {
+// TestBodyBudget checks that the large bodies of one user leave room for those of others,
+// and that more of the same user get 429.
+func TestBodyBudget(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	large := `{"name": "Survey", "description": "` + strings.Repeat("x", 1_000_000) + `"}`
-	begun, gate := make(chan struct{}, 100), make(chan struct{})
+	started, gate := make(chan struct{}, 100), make(chan struct{})
 
 	var wg sync.WaitGroup
 
@@ -133,25 +138,25 @@ func TestBodiesHaveOneBudget(t *testing.T) {
 		return answer
 	}
 
-	const most = 16 // of one user at once: a quarter of the budget, see httpx.Budget
-	for range most {
+	const maxPerUser = 16 // of one user at once: a quarter of the budget, see httpx.Budget
+	for range maxPerUser {
 		wg.Go(func() {
-			if got := send(a, &gated{
-				Reader: strings.NewReader(large),
-				begun:  begun,
-				gate:   gate,
+			if got := send(a, &gatedBody{
+				Reader:  strings.NewReader(large),
+				started: started,
+				gate:    gate,
 			}); got.Code != http.StatusUnprocessableEntity {
-				t.Errorf("a body that had room: got %d: %s", got.Code, got.Body)
+				t.Errorf("a body within the budget: got %d: %s", got.Code, got.Body)
 			}
 		})
 	}
 
-	for range most {
-		<-begun
+	for range maxPerUser {
+		<-started
 	}
 
 	var refused sync.WaitGroup
-	for _, o := range takingBodies(t) {
+	for _, o := range bodyOperations(t) {
 		if !o.busy || slices.Contains(openOperations, o.id) {
 			continue
 		}
@@ -177,6 +182,6 @@ func TestBodiesHaveOneBudget(t *testing.T) {
 	wg.Wait()
 
 	if got := send(a, io.NopCloser(strings.NewReader(large))); got.Code != http.StatusUnprocessableEntity {
-		t.Errorf("a body behind them: got %d: %s", got.Code, got.Body)
+		t.Errorf("a body after them: got %d: %s", got.Code, got.Body)
 	}
 }

@@ -60,7 +60,7 @@ func TestUpdateColumnRefuses(t *testing.T) {
 		create view public.seen as select other from public.orders`)
 
 	const note = "/tables/orders/columns/note"
-	before := state(t, a)
+	before := databaseState(t, a)
 	r := a.Put(note, `{"type": "integer", "name": "changed"}`).Want(422).Code("cast_fails").Field("type")
 	if got := fmt.Sprint(r.Metadata("failing"), r.Metadata("example.id")); got != "12" && got != "1 2" {
 		t.Errorf("got %s", r.Body)
@@ -99,7 +99,7 @@ func TestUpdateColumnRefuses(t *testing.T) {
 	a.Put("/tables/orders/columns/x%22;drop", `{"name": "x"}`).Want(404)
 	a.Put("/tables/auth.users/columns/id", `{"name": "x"}`).Want(400).Field("table")
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }
@@ -130,7 +130,7 @@ func TestDeleteColumn(t *testing.T) {
 	a.Get("/tables/lines").Want(200)
 	a.Delete("/tables/orders/columns/id?cascade=maybe").Want(400).Field("cascade")
 
-	counts := atOnce(10, func(int) *apitest.Reply { return a.Delete("/tables/orders/columns/plain") })
+	counts := concurrently(10, func(int) *apitest.Reply { return a.Delete("/tables/orders/columns/plain") })
 	wantCounts(t, counts, map[int]int{200: 1, 404: 9})
 
 	if got := query[int](t, a,
@@ -139,18 +139,19 @@ func TestDeleteColumn(t *testing.T) {
 	}
 }
 
-// TestUpdateColumnAtOnce: one column renamed to ten names, then ten columns to one.
-func TestUpdateColumnAtOnce(t *testing.T) {
+// TestUpdateColumnConcurrently renames one column to ten names concurrently, then ten columns to
+// one name.
+func TestUpdateColumnConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.CreateTable("orders", "a text", "b text", "c text", "d text")
-	counts := atOnce(4, func(i int) *apitest.Reply {
+	counts := concurrently(4, func(i int) *apitest.Reply {
 		return a.Put("/tables/orders/columns/"+string(rune('a'+i)), `{"name": "one"}`)
 	})
 
 	wantCounts(t, counts, map[int]int{200: 1, 409: 3})
-	counts = atOnce(4, func(i int) *apitest.Reply {
+	counts = concurrently(4, func(i int) *apitest.Reply {
 		return a.Put("/tables/orders/columns/one", fmt.Sprintf(`{"name": "n%d"}`, i))
 	})
 

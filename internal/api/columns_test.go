@@ -79,7 +79,7 @@ func TestCreateColumnRefuses(t *testing.T) {
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
 	execute(t, a, "insert into public.orders values (1, 'kept'), (2, 'kept')")
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for _, c := range []struct{ body, field string }{
 		{`{}`, "name type"}, {`{"name": "a"}`, "type"}, {`{"type": "text"}`, "name"},
@@ -162,16 +162,16 @@ func TestCreateColumnRefuses(t *testing.T) {
 		}
 	}
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 
-	// the next request is as ever
+	// The next request succeeds.
 	a.Post("/tables/orders/columns", `{"name": "a", "type": "text", "notNull": true, "defaultValue": "x"}`).Want(201)
 }
 
-// TestCreateColumnTooMuch: what is too large is refused as a whole.
-func TestCreateColumnTooMuch(t *testing.T) {
+// TestCreateColumnOversized checks that an oversized request is refused as a whole.
+func TestCreateColumnOversized(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -198,33 +198,33 @@ func TestCreateColumnTooMuch(t *testing.T) {
 	asOwner(t, a, `do $$ begin execute 'alter table public.orders ' ||
 		(select string_agg('add column old' || n || ' int', ', ') from generate_series(1, 1590) n); end $$`)
 
-	a.Post("/tables/orders/columns", columns(20)).Want(422).Field("columns") // with those of the table
+	a.Post("/tables/orders/columns", columns(20)).Want(422).Field("columns") // together with the existing columns
 
 	if got := query[int](t, a,
 		"select count(*) from pg_attribute where attrelid = 'public.orders'::regclass and attnum > 0"); got != 1591 {
-		t.Errorf("the table has %d columns, want 1591", got)
+		t.Errorf("got %d columns, want 1591", got)
 	}
 }
 
-func TestCreateColumnAtOnce(t *testing.T) {
+func TestCreateColumnConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.CreateTable("orders")
-	counts := atOnce(10, func(int) *apitest.Reply {
+	counts := concurrently(10, func(int) *apitest.Reply {
 		return a.Post("/tables/orders/columns", `{"name": "same", "type": "text"}`)
 	})
 
 	wantCounts(t, counts, map[int]int{201: 1, 422: 9})
-	counts = atOnce(10, func(i int) *apitest.Reply {
+	counts = concurrently(10, func(i int) *apitest.Reply {
 		return a.Post("/tables/orders/columns", fmt.Sprintf(`{"name": "own%d", "type": "text"}`, i))
 	})
 
 	wantCounts(t, counts, map[int]int{201: 10})
 }
 
-// TestOldNameNewThing: what is made under a name that was in use has nothing of its predecessor.
-func TestOldNameNewThing(t *testing.T) {
+// TestReusedTableName checks that a table with a reused name inherits nothing from its predecessor.
+func TestReusedTableName(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -232,15 +232,15 @@ func TestOldNameNewThing(t *testing.T) {
 	execute(t, a, `grant all on public.orders to anon; create policy everyone on public.orders using (true);
 		insert into public.orders values (1, 'old'); drop table public.orders`)
 
-	made := a.CreateTable("orders", "note text")
-	if old.Metadata("uuid") == made.Metadata("uuid") {
-		t.Error("the new table has the old one's UUID")
+	created := a.CreateTable("orders", "note text")
+	if old.Metadata("uuid") == created.Metadata("uuid") {
+		t.Error("the new table has the UUID of the old one")
 	}
 
 	a.Get("/tables/" + old.Metadata("uuid").(string)).Want(404)
 	clean := query[bool](t, a, `select not has_table_privilege('anon', 'public.orders', 'select')
 		and not exists (select from pg_policy) and not exists (select from public.orders)`)
 	if !clean {
-		t.Error("the new table has the old one's rows, policies or grants")
+		t.Error("the new table has the rows, policies or grants of the old one")
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// compacted waits for the compaction of a table to end, and returns how it did.
-func compacted(t *testing.T, a *apitest.API, table string) *apitest.Reply {
+// waitForCompaction waits for the end of a table's compaction and returns it.
+func waitForCompaction(t *testing.T, a *apitest.API, table string) *apitest.Reply {
 	t.Helper()
 
 	var r *apitest.Reply
-	until(t, "the compaction is over", func() bool {
+	until(t, "the compaction has ended", func() bool {
 		r = a.Get("/tables/" + table + "/compaction").Want(200)
 		return r.Get("endedAt") != nil
 	})
@@ -45,7 +45,7 @@ func TestCompaction(t *testing.T) {
 	a.Get("/tables/orders/compaction").Want(404)
 	a.Post("/tables/orders/compaction", "").Want(201).Content("status", "waiting").Content("error", "").
 		Content("endedAt", nil)
-	compacted(t, a, "orders").Content("status", "completed").Content("progress", nil).Content("error", "")
+	waitForCompaction(t, a, "orders").Content("status", "completed").Content("progress", nil).Content("error", "")
 
 	if got := size("orders"); got != 8192 {
 		t.Errorf("10 rows take %d bytes", got)
@@ -56,27 +56,28 @@ func TestCompaction(t *testing.T) {
 		"theirs": "the object belongs to the platform or to an extension",
 	} {
 		a.Post("/tables/"+table+"/compaction", "").Want(201)
-		compacted(t, a, table).Content("status", "failed").Content("error", reason)
+		waitForCompaction(t, a, table).Content("status", "failed").Content("error", reason)
 	}
 
 	if got := query[string](t, a, "select string_agg(note, ' ') from lines"); got != "x" {
-		t.Errorf("got the rows %q after a compaction that failed", got)
+		t.Errorf("got rows %q after a failed compaction", got)
 	}
 
 	a.Post("/tables/parts/compaction", "").Want(201)
-	compacted(t, a, "parts").Content("status", "completed")
+	waitForCompaction(t, a, "parts").Content("status", "completed")
 
 	if got := size("part"); got != 8192 {
 		t.Errorf("10 rows take %d bytes", got)
 	}
 
-	// One at a time is enough. While it goes on, here held by an index, it tells how far it is.
+	// Only one compaction per table runs at a time. While it runs, here blocked by an index
+	// expression, it reports progress.
 	holder := a.ProjectDatabase()
 	if _, err := holder.Exec(t.Context(), "select pg_advisory_lock(42)"); err != nil {
 		t.Fatal(err)
 	}
 
-	wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post("/tables/orders/compaction", "") }),
+	wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Post("/tables/orders/compaction", "") }),
 		map[int]int{201: 1, 409: 4})
 
 	a.Post("/tables/orders/compaction", "").Want(409).Code("busy")
@@ -90,14 +91,15 @@ func TestCompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	compacted(t, a, "orders").Content("status", "completed")
+	waitForCompaction(t, a, "orders").Content("status", "completed")
 	a.Post("/tables/missing/compaction", "").Want(404)
 	a.Post("/tables/auth.users/compaction", "").Want(400)
 	a.Get("/tables/missing/compaction").Want(404)
 	a.Get("/tables/auth.users/compaction").Want(400)
 }
 
-// TestCompactionOldSnapshot: a compaction does not rewrite a table while a snapshot defeats it, and says so.
+// TestCompactionOldSnapshot checks that a compaction waits while an old snapshot would make it
+// useless, and reports this.
 func TestCompactionOldSnapshot(t *testing.T) {
 	t.Parallel()
 
@@ -123,7 +125,7 @@ func TestCompactionOldSnapshot(t *testing.T) {
 	a.Post("/tables/orders/compaction", "").Want(201)
 
 	var r *apitest.Reply
-	until(t, "a try has ended", func() bool {
+	until(t, "an attempt has ended", func() bool {
 		r = a.Get("/tables/orders/compaction").Want(200)
 		return r.Get("error") != "" || r.Get("endedAt") != nil
 	})
@@ -132,11 +134,11 @@ func TestCompactionOldSnapshot(t *testing.T) {
 		Content("error", "a transaction that began before the compaction can still see deleted rows")
 
 	if file() != before {
-		t.Error("the table was written anew, in vain")
+		t.Error("the table was rewritten in vain")
 	}
 
 	read("rollback")
-	compacted(t, a, "orders").Content("status", "completed").Content("error", "")
+	waitForCompaction(t, a, "orders").Content("status", "completed").Content("error", "")
 
 	if got := query[int](t, a, "select pg_relation_size('orders')"); got != 8192 {
 		t.Errorf("10 rows take %d bytes", got)

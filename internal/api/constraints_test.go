@@ -39,7 +39,7 @@ func TestCreateConstraint(t *testing.T) {
 		Content("onUpdate", "restrict").Content("validated", false)
 
 	a.Put(path+"/buyer/validate", "").Want(409).Code("violated")
-	same(t, a.Get(path).Want(200),
+	wantEqual(t, a.Get(path).Want(200),
 		a.Get("/tables/"+fmt.Sprint(a.Get("/tables/orders").Metadata("uuid"))+"/constraints"))
 
 	if got := fmt.Sprint(values(a.Get(path), "name")); got !=
@@ -56,16 +56,17 @@ func TestCreateConstraint(t *testing.T) {
 	a.Put("/tables/auth.users/constraints/x/validate", "").Want(400)
 	a.Delete(path + "/nope").Want(404)
 
-	counts := atOnce(10, func(int) *apitest.Reply { return a.Delete(path + "/dear") })
+	counts := concurrently(10, func(int) *apitest.Reply { return a.Delete(path + "/dear") })
 	wantCounts(t, counts, map[int]int{200: 1, 404: 9})
-	counts = atOnce(5, func(int) *apitest.Reply {
+	counts = concurrently(5, func(int) *apitest.Reply {
 		return a.Post(path, `{"type": "check", "name": "one", "expression": "true"}`)
 	})
 
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 }
 
-// TestDeferredConstraints: what is looked after at the transaction's end, and what goes with a key.
+// TestDeferredConstraints covers deferrable constraints, and the constraints that are dropped with
+// a key.
 func TestDeferredConstraints(t *testing.T) {
 	t.Parallel()
 
@@ -91,10 +92,10 @@ func TestDeferredConstraints(t *testing.T) {
 
 	r := a.Delete(keys + "/customers_pkey").Want(409).Code("in_use")
 	a.Delete(keys + "/customers_pkey?cascade=yes").Want(400).Field("cascade")
-	gone := a.Delete(keys + "/customers_pkey?cascade=true").Want(200).Metadata("deleted")
-	if got, want := fmt.Sprint(gone), fmt.Sprint(r.Metadata("dependents")); got != want ||
+	deleted := a.Delete(keys + "/customers_pkey?cascade=true").Want(200).Metadata("deleted")
+	if got, want := fmt.Sprint(deleted), fmt.Sprint(r.Metadata("dependents")); got != want ||
 		got != "[map[kind:table constraint name:buyer on public.orders]]" {
-		t.Errorf("got %s gone, %s in the way", got, want)
+		t.Errorf("got deleted %s, dependents %s", got, want)
 	}
 
 	if got := fmt.Sprint(values(a.Get(path), "name")); got != "[orders_pkey]" {
@@ -102,7 +103,8 @@ func TestDeferredConstraints(t *testing.T) {
 	}
 }
 
-// hostileExpressions are somebody's way out of the parentheses of a condition, or into what a condition must not do.
+// hostileExpressions try to escape from the parentheses of a condition, or do things that a
+// condition must not do.
 var hostileExpressions = []string{"", " ", "true) not valid, add column x text check (true",
 	"true); drop table orders; --", "true) --", "true /* ", "(true", "true)", "true]", "'", `"`, "$$x$$ = $$x$$", "$1",
 	"note = E'\\'' or true) --'", "note = U&'x'", `U&"note" = 'x'`, "true; select 1", "note = 'x''", "[true)",
@@ -120,7 +122,7 @@ func TestCreateConstraintRefuses(t *testing.T) {
 
 	const path = "/tables/orders/constraints"
 	before := query[int](t, a, "select count(*) from pg_constraint")
-	columns := state(t, a)
+	columns := databaseState(t, a)
 
 	for _, text := range append(hostileExpressions, "exists (select 1)") {
 		a.Post(path, `{"type": "check", "expression": `+quoted(text)+`}`).Want(422).Field("expression")
@@ -158,23 +160,23 @@ func TestCreateConstraintRefuses(t *testing.T) {
 	a.Post("/tables/auth.users/constraints", `{}`).Want(400)
 
 	if after := query[int](t, a, "select count(*) from pg_constraint"); after != before {
-		t.Errorf("there are %d constraints, want %d", after, before)
+		t.Errorf("got %d constraints, want %d", after, before)
 	}
-	if after := state(t, a); after != columns {
+	if after := databaseState(t, a); after != columns {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", columns, after)
 	}
 }
 
-// TestCrossedReferences: two tables that are made to refer to each other at once wait for each other, and neither
-// request fails by it.
-func TestCrossedReferences(t *testing.T) {
+// TestCrossReferences checks that two tables that get references to each other concurrently do
+// not deadlock.
+func TestCrossReferences(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.CreateTable("a")
 	a.CreateTable("b")
 
-	counts := atOnce(6, func(i int) *apitest.Reply {
+	counts := concurrently(6, func(i int) *apitest.Reply {
 		from, to := "a", "b"
 		if i%2 == 1 {
 			from, to = to, from
@@ -186,7 +188,7 @@ func TestCrossedReferences(t *testing.T) {
 			))
 	})
 
-	subset(t, counts, 201, 409)
+	wantStatuses(t, counts, 201, 409)
 
 	if counts[201] == 0 {
 		t.Errorf("got %v", counts)

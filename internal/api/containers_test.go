@@ -12,10 +12,10 @@ func TestUpdateContainer(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	made := a.Post("/containers",
+	created := a.Post("/containers",
 		`{"name": "reports", "description": "Monthly", "is_public": true, "max_file_size": 1000}`).Want(201)
 
-	c := made.Get("uuid").(string)
+	c := created.Get("uuid").(string)
 	upload(a, c, "a.txt", "hello").Want(201)
 	member := a.Member(4)
 
@@ -23,10 +23,10 @@ func TestUpdateContainer(t *testing.T) {
 		Content("projectUuid", a.Project).Content("name", "drawings").
 		Content("description", "Monthly").Content("isPublic", true).Content("maxFileSize", 1000).
 		Content("totalFiles", 1).
-		Content("url", made.Get("url")).Content("createdAt", made.Get("createdAt")).Content("createdBy", a.User).
+		Content("url", created.Get("url")).Content("createdAt", created.Get("createdAt")).Content("createdBy", a.User).
 		Content("updatedBy", member.User)
-	if r.Get("updatedAt").(string) <= made.Get("updatedAt").(string) {
-		t.Errorf("updatedAt did not move\n%s", r.Body)
+	if r.Get("updatedAt").(string) <= created.Get("updatedAt").(string) {
+		t.Errorf("updatedAt is unchanged\n%s", r.Body)
 	}
 
 	a.Put("/containers/"+c, `{"description": ""}`).Want(200).Content("description", "").Content("name", "drawings")
@@ -45,7 +45,7 @@ func TestUpdateContainer(t *testing.T) {
 			`", "createdAt": "2000-01-01T00:00:00Z", "Is_Public": true, "maxFileSize": 5}`).Want(200)
 
 	before.Content("isPublic", false).Content("uuid", c).Content("totalFiles", 1).Content("createdBy", a.User).
-		Content("createdAt", made.Get("createdAt")).
+		Content("createdAt", created.Get("createdAt")).
 		Content("maxFileSize", "5368709120")
 }
 
@@ -55,7 +55,7 @@ func TestUpdateContainerRefuses(t *testing.T) {
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	a.Create("/containers", `{"name": "taken"}`)
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for body, fields := range containerFaults {
 		a.Put("/containers/"+c, body).Want(422).Field(strings.Fields(fields)...)
@@ -75,15 +75,15 @@ func TestUpdateContainerRefuses(t *testing.T) {
 	a.Put("/containers/"+apitest.Missing, `{}`).Want(400).Code("not_found")
 	a.Nobody().Put("/containers/garbage", `{`).Want(401)
 
-	// the form of the JSON comes before the project
+	// The JSON syntax is checked before access to the project.
 	a.Stranger().Put("/containers/"+c, `{`).Want(400).Code("malformed_json")
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }
 
-// containerFaults are bodies that break a rule, and the fields at fault.
+// containerFaults maps invalid bodies to the fields at fault.
 var containerFaults = map[string]string{
 	`{"name": ""}`:   "name",
 	`{"name": "ab"}`: "name",
@@ -136,10 +136,10 @@ func TestCreateContainer(t *testing.T) {
 		t.Errorf("got url %v, want %v", got, want)
 	}
 
-	a.Post("/containers", `{"name": "Reports"}`).Want(201) // names are compared letter by letter
+	a.Post("/containers", `{"name": "Reports"}`).Want(201) // names are case-sensitive
 	a.Post("/containers", `{"name": "reports"}`).Want(409).Code("already_exists").Field("name")
 	a.In(a.CreateProject("other")).Post("/containers", `{"name": "reports"}`).Want(201)
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for body, fields := range containerFaults {
 		a.Post("/containers", body).Want(422).Field(strings.Fields(fields)...)
@@ -148,26 +148,26 @@ func TestCreateContainer(t *testing.T) {
 	a.Post("/containers", `{}`).Want(422).Field("name")
 	a.Post("/containers", `[]`).Want(400)
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }
 
-func TestContainerNamesAtOnce(t *testing.T) {
+func TestContainerNamesConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	wantCounts(t, atOnce(20, func(int) *apitest.Reply { return a.Post("/containers", `{"name": "same"}`) }),
+	wantCounts(t, concurrently(20, func(int) *apitest.Reply { return a.Post("/containers", `{"name": "same"}`) }),
 		map[int]int{201: 1, 409: 19})
 
-	left, right := a.Create("/containers", `{"name": "left"}`), a.Create("/containers", `{"name": "right"}`)
-	counts := atOnce(2, func(i int) *apitest.Reply {
-		return a.Put("/containers/"+[]string{left, right}[i], `{"name": "middle"}`)
+	remaining, right := a.Create("/containers", `{"name": "left"}`), a.Create("/containers", `{"name": "right"}`)
+	counts := concurrently(2, func(i int) *apitest.Reply {
+		return a.Put("/containers/"+[]string{remaining, right}[i], `{"name": "middle"}`)
 	})
 
 	wantCounts(t, counts, map[int]int{200: 1, 422: 1})
-	counts = atOnce(10, func(i int) *apitest.Reply {
-		return a.Put("/containers/"+left, fmt.Sprintf(`{"description": "number %d"}`, i))
+	counts = concurrently(10, func(i int) *apitest.Reply {
+		return a.Put("/containers/"+remaining, fmt.Sprintf(`{"description": "number %d"}`, i))
 	})
 
 	wantCounts(t, counts, map[int]int{200: 10})

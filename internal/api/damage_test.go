@@ -13,8 +13,9 @@ import (
 	"socle/internal/config"
 )
 
-// TestDownloadOfDamage changes a byte of stored files behind the server's back: nobody gets such a file as a whole.
-func TestDownloadOfDamage(t *testing.T) {
+// TestDownloadDamagedFile changes a byte of stored files, bypassing the server. No download of such
+// a file completes.
+func TestDownloadDamagedFile(t *testing.T) {
 	t.Parallel()
 
 	t.Run("folder", func(t *testing.T) {
@@ -44,14 +45,14 @@ func downloadDamage(t *testing.T, a *apitest.API, folder string) {
 	const last = "the last words"
 	large := strings.Repeat("0123456789", 50_000) + last
 	small, long := path("small", "hello"), path("long", large)
-	flip(t, folder, 5)
-	flip(t, folder, int64(len(large)))
+	flipBit(t, folder, 5)
+	flipBit(t, folder, int64(len(large)))
 
 	sound := path("sound", large)
 
 	r := a.Get(small).Want(500).Code("internal")
 	if r.Header.Get("ETag") != "" {
-		t.Errorf("the answer has the ETag %s", r.Header.Get("ETag"))
+		t.Errorf("got ETag %s", r.Header.Get("ETag"))
 	}
 
 	get := func(path string, headers ...string) (int, string, error) {
@@ -77,25 +78,25 @@ func downloadDamage(t *testing.T, a *apitest.API, folder string) {
 		return res.StatusCode, string(body), err
 	}
 	if status, body, err := get(long); err == nil || strings.Contains(body, last) {
-		t.Errorf("a file with another byte was handed out: status %d, %d bytes, %v", status, len(body), err)
+		t.Errorf("a damaged file: got %d, %d bytes, %v", status, len(body), err)
 	}
 
 	if log := a.Log.String(); !strings.Contains(log, "does not match its checksum") ||
 		strings.Count(log, strings.Split(long, "/")[4]) == 0 {
-		t.Error("the log does not name the file")
+		t.Error("the file is not named in the log")
 	}
 	if status, body, err := get(long, "Range: bytes=-5"); status != 206 || body != "words" || err != nil {
-		t.Errorf("a part: got %d %q, %v", status, body, err) // says nothing of the whole
+		t.Errorf("a range: got %d %q, %v", status, body, err) // a range carries no checksum of the whole
 	}
 	if status, body, err := get(sound); status != 200 || body != large || err != nil {
-		t.Errorf("a file that is sound: got %d, %d bytes, %v", status, len(body), err)
+		t.Errorf("an undamaged file: got %d, %d bytes, %v", status, len(body), err)
 	}
 
 	a.Get("/containers/" + c + "/files").Want(200)
 }
 
-// flip changes a bit of a stored blob of so many bytes.
-func flip(t *testing.T, folder string, size int64) {
+// flipBit changes a bit of the stored blob with this size in bytes.
+func flipBit(t *testing.T, folder string, size int64) {
 	t.Helper()
 
 	names, err := filepath.Glob(filepath.Join(folder, "projects/*/files/*/*"))
@@ -121,5 +122,5 @@ func flip(t *testing.T, folder string, size int64) {
 		return
 	}
 
-	t.Fatalf("there is no blob of %d bytes among %v", size, names)
+	t.Fatalf("no blob of %d bytes in %v", size, names)
 }

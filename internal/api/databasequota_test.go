@@ -9,19 +9,21 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// fill makes the quota of a project's database as small as what it has, or gives back the usual one.
-func fill(t *testing.T, administrator, a *apitest.API, full bool) {
+// setDatabaseQuota sets the quota of a project's database to its current size, or back to the
+// default.
+func setDatabaseQuota(t *testing.T, administrator, a *apitest.API, full bool) {
 	t.Helper()
 
-	most := `{"max_database_bytes": 1}`
+	quota := `{"max_database_bytes": 1}`
 	if !full {
-		most = `{"max_database_bytes": 1000000000}`
+		quota = `{"max_database_bytes": 1000000000}`
 	}
 
-	administrator.Put("/projects/"+a.Project+"/quota", most).Want(200)
+	administrator.Put("/projects/"+a.Project+"/quota", quota).Want(200)
 }
 
-// TestDatabaseQuota: what makes a full database larger is refused, what makes it smaller is not.
+// TestDatabaseQuota checks that a full database refuses requests that make it larger, and allows
+// those that make it smaller.
 func TestDatabaseQuota(t *testing.T) {
 	t.Parallel()
 
@@ -39,7 +41,7 @@ func TestDatabaseQuota(t *testing.T) {
 	field := a.Create("/forms/"+form+"/fields", `{"label": "Name", "type": "text"}`)
 	a.Put("/forms/"+form, `{"state": "open"}`).Want(200)
 
-	begun := a.Post("/forms/"+form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
+	partial := a.Post("/forms/"+form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
 
 	size, err := a.Get(path).Want(200).Content("maxDatabaseBytes", 1<<40).Get("databaseBytes").(json.Number).Int64()
 	if measured := query[int64](t, a, "select pg_database_size(current_database())"); err != nil || size > measured ||
@@ -68,8 +70,8 @@ func TestDatabaseQuota(t *testing.T) {
 	refused(a.Post("/forms/"+form+"/responses", `{"answers": {"`+field+`": "Ann"}}`), 413)
 
 	refused(
-		a.Put("/forms/"+form+"/responses/"+begun.Get("uuid").(string),
-			`{"token": "`+begun.Metadata("token").(string)+`"}`), 413,
+		a.Put("/forms/"+form+"/responses/"+partial.Get("uuid").(string),
+			`{"token": "`+partial.Metadata("token").(string)+`"}`), 413,
 	)
 
 	a.Post("/tables/orders/indexes", `{"columns": "note"}`).Want(422)
@@ -80,16 +82,16 @@ func TestDatabaseQuota(t *testing.T) {
 	a.Put("/tables/orders/columns/note", `{"name": "remark"}`).Want(200)
 	a.Delete("/tables/orders/columns/remark").Want(200)
 	a.Delete("/tables/small").Want(200)
-	a.Delete("/forms/" + form + "/responses/" + begun.Get("uuid").(string)).Want(200)
+	a.Delete("/forms/" + form + "/responses/" + partial.Get("uuid").(string)).Want(200)
 	upload(a, a.Create("/containers", `{"name": "reports"}`), "a.txt", "hello").Want(201)
 
-	fill(t, administrator, a, false)
+	setDatabaseQuota(t, administrator, a, false)
 	a.Post("/tables/orders/indexes", `{"columns": ["id"]}`).Want(201)
 	a.Post("/forms/"+form+"/responses", `{"answers": {"`+field+`": "Ann"}}`).Want(201)
 	administrator.Put(path, `{"max_files": 6}`).Want(200).Content("maxDatabaseBytes", 1000000000)
 }
 
-// TestDatabaseQuotaOfSQL: SQL makes room in a full database, and takes none.
+// TestDatabaseQuotaOfSQL checks that SQL can free space in a full database, and not use more.
 func TestDatabaseQuotaOfSQL(t *testing.T) {
 	t.Parallel()
 
@@ -107,9 +109,9 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 		create function again() returns trigger language plpgsql as $$ begin set constraints public.later deferred; delete from public.orders where id = 7; return null; end $$;
 		create constraint trigger twice after delete on orders deferrable initially deferred for each row when (old.id = 8) execute function again()`).Want(200)
 
-	fill(t, administrator, a, true)
+	setDatabaseQuota(t, administrator, a, true)
 
-	for what, sql := range map[string]string{
+	for name, sql := range map[string]string{
 		"rows":                 "insert into orders select n, repeat('x', 100) from generate_series(2000, 3000) n",
 		"rows for others":      "delete from others where id < 100; insert into orders select n, repeat('x', 100) from generate_series(2000, 3000) n",
 		"updates":              "update orders set note = note || 'y'",
@@ -124,16 +126,16 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 		"a sequence and a row": "create table more (id serial)",
 	} {
 		if r := run(sql); r.Status != 413 {
-			t.Errorf("%s: got %d %s", what, r.Status, r.Body)
+			t.Errorf("%s: got %d %s", name, r.Status, r.Body)
 		}
 	}
 
-	// After it has been looked at nothing can be written any more.
+	// After the check at the commit, nothing can be written.
 	if r := run("delete from orders where id = 8"); r.Status != 422 || !strings.Contains(string(r.Body), "25006") {
-		t.Errorf("what is put off twice: got %d %s", r.Status, r.Body)
+		t.Errorf("a constraint deferred again: got %d %s", r.Status, r.Body)
 	}
 	if n := query[int](t, a, "select (select count(*) from orders) + (select count(*) from others)"); n != 2000 {
-		t.Errorf("there are %d rows, want 2000", n)
+		t.Errorf("got %d rows, want 2000", n)
 	}
 
 	run("select count(*) from orders").Want(200)
@@ -142,12 +144,13 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 	run("truncate others").Want(200)
 	run("drop table gone").Want(200)
 
-	// fewer than there were
+	// fewer rows than before
 	run("truncate orders; insert into orders select n, repeat('x', 100) from generate_series(1, 200) n").Want(200)
-	// is read only
+	// read-only transaction
 	a.Post("/sql", sqlBody("insert into orders select n from generate_series(2000, 100000) n")).Want(422)
 
-	// What has grown by code that runs with deletions takes none of them any more, until it is small again.
+	// A database that user code enlarges during deletions refuses further deletions until it is
+	// small again.
 	execute(t, a,
 		`do $$ begin execute format('copy (select) to program ''cat >/dev/null; truncate -s 2G base/%s/t0_1''', (select oid from pg_database where datname = current_database())); end $$`)
 
@@ -159,12 +162,13 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 
 	a.Get("/projects/" + a.Project + "/quota").Want(200)
 	run("delete from orders where id > 100").Want(200)
-	fill(t, administrator, a, false)
+	setDatabaseQuota(t, administrator, a, false)
 	run("insert into orders select n from generate_series(1001, 2000) n").Want(200)
 }
 
-// TestDatabaseQuotaOfSQLBesideOthers: what others write into the catalogues of the whole PostgreSQL server is not the project's.
-func TestDatabaseQuotaOfSQLBesideOthers(t *testing.T) {
+// TestDatabaseQuotaIgnoresSharedCatalogs checks that writes of others to shared catalogs do not
+// count for the project.
+func TestDatabaseQuotaIgnoresSharedCatalogs(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -183,7 +187,7 @@ func TestDatabaseQuotaOfSQLBesideOthers(t *testing.T) {
 		done <- a.Post("/sql", sqlBody("select pg_advisory_xact_lock(7); delete from orders where id = 1", writing))
 	}()
 
-	until(t, "the query waits", func() bool {
+	until(t, "the query is waiting", func() bool {
 		return query[bool](t, a,
 			"select exists (select from pg_locks where locktype = 'advisory' and objid = 7 and not granted and database = (select oid from pg_database where datname = current_database()))")
 	})
@@ -199,7 +203,8 @@ func TestDatabaseQuotaOfSQLBesideOthers(t *testing.T) {
 	(<-done).Want(200)
 }
 
-// TestDatabaseQuotaOfServers: each server finds out by itself, and at once what a request to it has made room for.
+// TestDatabaseQuotaOfServers checks that each server measures by itself, and sees space freed
+// through it at once.
 func TestDatabaseQuotaOfServers(t *testing.T) {
 	t.Parallel()
 
@@ -208,8 +213,8 @@ func TestDatabaseQuotaOfServers(t *testing.T) {
 	other := a.Another()
 	other.Get("/tables/orders").Want(200)
 
-	limit := func(most any) {
-		a.Exec(`update platform.projects set max_database_bytes = $1::bigint where uuid = $2`, most, a.Project)
+	limit := func(quota any) {
+		a.Exec(`update platform.projects set max_database_bytes = $1::bigint where uuid = $2`, quota, a.Project)
 	}
 	limit(1)
 

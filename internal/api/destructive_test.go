@@ -13,8 +13,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// harmless are the operations with DELETE in a project before which no backup is made, and why.
-var harmless = map[string]string{
+// unprotected maps the DELETE operations in a project without a preceding backup to the reason.
+var unprotected = map[string]string{
 	"deleteProject": "it can be restored for days, and purge, which takes the backups along, is refused",
 	"deleteBackup":  "a backup is no content of the project", "deleteBackupSchedule": "a setting",
 	"deleteRestore": "what it lets go of is a copy that was kept for safety, and in no backup of the project as it is",
@@ -25,17 +25,17 @@ var harmless = map[string]string{
 	"deleteFunction": "holds nothing", "deleteExtension": "holds nothing, and none that a column has is deleted",
 }
 
-// destructive are requests that destroy something of a furnished project.
-func destructive(t *testing.T, a *apitest.API, f things) []call {
+// destructive returns requests that destroy data of a populated project.
+func destructive(t *testing.T, a *apitest.API, f fixture) []call {
 	t.Helper()
 
 	asOwner(t, a, "alter table public.orders add column amount numeric default 1.5, add column spare text")
-	a.CreateTable("doomed")
+	a.CreateTable("to_delete")
 
 	return []call{
 		{"updateColumn", "PUT", "/tables/orders/columns/amount", `{"type": "integer"}`, 4},
 		{"deleteColumn", "DELETE", "/tables/orders/columns/spare", "", 4},
-		{"deleteTable", "DELETE", "/tables/doomed", "", 4},
+		{"deleteTable", "DELETE", "/tables/to_delete", "", 4},
 		{"runSQL", "POST", "/sql", `{"query": "delete from public.orders", "read_only": false}`, 4},
 		{"deleteFolder", "DELETE", "/containers/" + f.container + "/folders/folder", "", 4},
 		{"deleteForm", "DELETE", "/forms/" + f.form + "?force=true", "", 4},
@@ -43,22 +43,23 @@ func destructive(t *testing.T, a *apitest.API, f things) []call {
 	}
 }
 
-// first switches backups before destructive operations on or off.
-func first(t *testing.T, a *apitest.API, on string) {
+// setBackupFirst turns backups before destructive operations on or off.
+func setBackupFirst(t *testing.T, a *apitest.API, on string) {
 	t.Helper()
 
 	a.Put("/projects/"+a.Project, `{"backup_before_destructive": `+on+`}`).Want(200)
 }
 
-// madeBefore returns how many backups of the project were made before an operation.
-func madeBefore(t *testing.T, a *apitest.API, operation string) int {
+// backupsBefore returns the number of the project's backups before an operation.
+func backupsBefore(t *testing.T, a *apitest.API, operation string) int {
 	t.Helper()
 
 	return apitest.Value[int](a, "select count(*) from platform.backups where project_uuid = $1 and made_before = $2",
 		a.Project, operation)
 }
 
-// TestDestructiveIsDeclared holds each operation that deletes something in a project to say whether it is destructive.
+// TestDestructiveIsDeclared checks that each DELETE operation in a project declares whether it is
+// destructive.
 func TestDestructiveIsDeclared(t *testing.T) {
 	t.Parallel()
 
@@ -83,13 +84,13 @@ func TestDestructiveIsDeclared(t *testing.T) {
 
 			inProject := !slices.Contains([]string{"admin", "organizations", "sessions", "tokens", "users"},
 				strings.Split(path, "/")[1])
-			if _, ok := harmless[o.OperationID]; method == "delete" && inProject && ok == o.Destructive {
-				t.Errorf("%s: is it destructive or harmless? It has to be one of them", o.OperationID)
+			if _, ok := unprotected[o.OperationID]; method == "delete" && inProject && ok == o.Destructive {
+				t.Errorf("%s: neither declared destructive nor listed as unprotected, or both", o.OperationID)
 			}
 		}
 	}
 
-	for _, c := range destructive(t, a, furnish(t, a)) {
+	for _, c := range destructive(t, a, populate(t, a)) {
 		tested = append(tested, c.id)
 	}
 
@@ -97,32 +98,33 @@ func TestDestructiveIsDeclared(t *testing.T) {
 	slices.Sort(tested)
 
 	if !slices.Equal(declared, tested) {
-		t.Errorf("declared as destructive are %q, tested %q", declared, tested)
+		t.Errorf("got declared %q, tested %q", declared, tested)
 	}
 }
 
-// TestBackupFirst goes through all that is destructive. When no backup can be made, nothing is changed; otherwise one is completed before.
+// TestBackupFirst calls all destructive operations. Without a completed backup, none changes
+// anything.
 func TestBackupFirst(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
+	f := populate(t, a)
 	upload(a, f.container, "folder/b.txt", "hello").Want(201)
 
 	calls := destructive(t, a, f)
 	asOwner(t, a, "insert into public.orders (id, note) values (1, 'kept')")
 	a.Get("/projects/"+a.Project).Want(200).Content("backupBeforeDestructive", false)
-	first(t, a, "true")
+	setBackupFirst(t, a, "true")
 	a.Get("/projects/"+a.Project).Want(200).Content("backupBeforeDestructive", true)
 
-	before := state(t, a) + query[string](t, a, "select string_agg(o::text, ' ') from public.orders o")
+	before := databaseState(t, a) + query[string](t, a, "select string_agg(o::text, ' ') from public.orders o")
 	backups := filepath.Join(a.Config.StorageDir(), "projects", a.Project, "backups")
 	moved := backups + " that were there"
 	if err := os.Rename(backups, moved); err != nil {
 		t.Fatal(err)
 	}
 
-	if err := os.WriteFile(backups, nil, 0o600); err != nil { // no backup goes into that
+	if err := os.WriteFile(backups, nil, 0o600); err != nil { // a file in the place of the folder: backups fail
 		t.Fatal(err)
 	}
 
@@ -132,7 +134,7 @@ func TestBackupFirst(t *testing.T) {
 		}
 	}
 
-	if after := state(t, a) +
+	if after := databaseState(t, a) +
 		query[string](t, a, "select string_agg(o::text, ' ') from public.orders o"); after != before {
 		t.Errorf("before: %s\nafter: %s", before, after)
 	}
@@ -144,30 +146,30 @@ func TestBackupFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// What changes nothing, or is refused anyway, makes no backup; neither do another project's operations.
-	made := apitest.Value[int](a, "select count(*) from platform.backups")
+	// Requests without effect, refused requests and requests for other projects create no backup.
+	created := apitest.Value[int](a, "select count(*) from platform.backups")
 	a.Post("/sql", `{"query": "select 1"}`).Want(200)
 	a.Put("/tables/orders/columns/amount", `{"comment": "rounded"}`).Want(200)
 	a.Put("/tables/orders/columns/amount", `{"type": 1}`).Want(422)
 	a.Delete("/tables/nowhere").Want(404)
 	a.Delete("/containers/" + apitest.Missing).Want(404)
-	a.Send("DELETE", "/tables/doomed", "", `If-Match: "of old"`).Want(412)
-	a.Member(5).Delete("/tables/doomed").Want(403)
-	a.Stranger().Delete("/tables/doomed").Want(401)
+	a.Send("DELETE", "/tables/to_delete", "", `If-Match: "of old"`).Want(412)
+	a.Member(5).Delete("/tables/to_delete").Want(403)
+	a.Stranger().Delete("/tables/to_delete").Want(401)
 
 	other := a.In(a.CreateProject("other"))
 	other.CreateTable("theirs")
 	other.Delete("/tables/theirs").Want(200)
 
-	if n := apitest.Value[int](a, "select count(*) from platform.backups"); n != made {
-		t.Errorf("%d backups were made for nothing", n-made)
+	if n := apitest.Value[int](a, "select count(*) from platform.backups"); n != created {
+		t.Errorf("got %d backups, want none", n-created)
 	}
 
 	for _, c := range calls {
-		n := madeBefore(t, a, c.id)
+		n := backupsBefore(t, a, c.id)
 		c.send(a).Want(200)
 
-		if madeBefore(t, a, c.id) != n+1 {
+		if backupsBefore(t, a, c.id) != n+1 {
 			t.Errorf("%s: no backup was made before it", c.id)
 		}
 	}
@@ -177,23 +179,23 @@ func TestBackupFirst(t *testing.T) {
 	a.Get("/backups/"+last).Want(200).Content("status", "completed")
 
 	if before := a.Get("/backups/" + last).Want(200).Metadata("before"); before != "deleteTable" {
-		t.Errorf("the backup says that it was made before %v", before)
+		t.Errorf("got madeBefore %v", before)
 	}
 	if n := apitest.Value[int](a, "select count(*) from platform.awaited_backups"); n != 0 {
-		t.Errorf("%d requests wait for ever", n)
+		t.Errorf("got %d awaited backups, want none", n)
 	}
 
 	a.Delete("/projects/" + a.Project + "?purge=true").Want(409).Code("backup_first")
 	a.Delete("/projects/" + a.Project).Want(200)
 	a.Delete("/projects/" + a.Project + "?purge=true").Want(409).Code("backup_first")
 	a.Post("/projects/"+a.Project+"/restore", "").Want(200)
-	first(t, a, "false")
+	setBackupFirst(t, a, "false")
 	a.Delete("/tables/orders").Want(200)
 	a.Delete("/projects/" + a.Project + "?purge=true").Want(200)
 }
 
-// TestBackupFirstIsShared sends destructive requests while no backup comes to its end: none does anything, and when the backup is completed that they wait for, one
-// is enough for all, whether they have waited or come back.
+// TestBackupFirstIsShared sends destructive requests while a backup is blocked: none has an effect.
+// After its completion, that one backup is enough for all of them, whether they waited or retried.
 func TestBackupFirstIsShared(t *testing.T) {
 	t.Parallel()
 
@@ -202,25 +204,25 @@ func TestBackupFirstIsShared(t *testing.T) {
 		a.CreateTable(table)
 	}
 
-	first(t, a, "true")
-	holder := holdTables(t, a) // pg_dump waits for it
+	setBackupFirst(t, a, "true")
+	holder := lockTables(t, a) // blocks pg_dump
 	early := a.Create("/backups", `{}`)
-	until(t, "a backup is under way", func() bool {
+	until(t, "a backup is running", func() bool {
 		return a.Get("/backups/"+early).Want(200).Get("status") == "running"
 	})
 
 	a.Send("DELETE", "/tables/one", "", "Prefer: wait=0").Want(409).Code("backup_under_way")
 	a.Get("/tables/one").Want(200)
 	release(t, holder)
-	backedUp(t, a, early)
+	waitForBackup(t, a, early)
 
-	if n := madeBefore(t, a, "deleteTable"); n != 0 {
-		t.Fatalf("%d backups were made meanwhile", n)
+	if n := backupsBefore(t, a, "deleteTable"); n != 0 {
+		t.Fatalf("got %d backups in the meantime, want none", n)
 	}
 
-	holder = holdTables(t, a)
+	holder = lockTables(t, a)
 
-	for range 2 { // the second one waits for the same
+	for range 2 { // the second request waits for the same backup
 		for _, table := range []string{"one", "two"} {
 			a.Send("DELETE", "/tables/"+table, "", "Prefer: respond-async, wait=0").Want(409).Code("backup_under_way")
 		}
@@ -228,36 +230,36 @@ func TestBackupFirstIsShared(t *testing.T) {
 
 	id := apitest.Value[string](a, "select uuid::text from platform.backups where made_before = 'deleteTable'")
 	release(t, holder)
-	backedUp(t, a, id).Content("status", "completed")
+	waitForBackup(t, a, id).Content("status", "completed")
 	a.Send("DELETE", "/tables/one", "", "Prefer: wait=0").Want(200)
 
-	if n := madeBefore(t, a, "deleteTable"); n > 2 {
-		t.Errorf("%d backups were made for two requests that came twice", n)
+	if n := backupsBefore(t, a, "deleteTable"); n > 2 {
+		t.Errorf("got %d backups for two repeated requests, want at most 2", n)
 	}
 
-	a.CreateTable("one") // what was asked for and done counts for nothing later
-	wantCounts(t, atOnce(4, func(i int) *apitest.Reply {
+	a.CreateTable("one") // a backup covers only the operations that waited for it
+	wantCounts(t, concurrently(4, func(i int) *apitest.Reply {
 		return a.Send("DELETE", "/tables/"+[]string{"one", "two", "three", "four"}[i], "", "Prefer: wait=25")
 	}), map[int]int{200: 4})
 
-	if n := madeBefore(t, a, "deleteTable"); n > 5 {
-		t.Errorf("%d backups were made for six requests", n)
+	if n := backupsBefore(t, a, "deleteTable"); n > 5 {
+		t.Errorf("got %d backups for six requests, want at most 5", n)
 	}
 	if got := query[int](t, a, "select count(*) from pg_tables where schemaname = 'public'"); got != 1 {
-		t.Errorf("%d tables are left, want one", got)
+		t.Errorf("got %d tables, want 1", got)
 	}
 
-	wantCounts(t, atOnce(4, func(i int) *apitest.Reply {
+	wantCounts(t, concurrently(4, func(i int) *apitest.Reply {
 		return a.Post("/sql", `{"query": "create table t`+[]string{"1", "2", "3", "4"}[i]+` ()", "read_only": false}`)
 	}), map[int]int{200: 4})
 
-	if n := madeBefore(t, a, "runSQL"); n > 2 {
-		t.Errorf("%d backups were made for four requests at once", n)
+	if n := backupsBefore(t, a, "runSQL"); n > 2 {
+		t.Errorf("got %d backups for four concurrent requests, want at most 2", n)
 	}
 }
 
-// holdTables keeps pg_dump from reading the project's tables until it is released.
-func holdTables(t *testing.T, a *apitest.API) pgx.Tx {
+// lockTables blocks pg_dump on the project's tables until the transaction ends.
+func lockTables(t *testing.T, a *apitest.API) pgx.Tx {
 	t.Helper()
 
 	tx, err := a.ProjectDatabase().Begin(t.Context())

@@ -34,7 +34,7 @@ func TestDownloadFile(t *testing.T) {
 
 	tag := r.Header.Get("ETag")
 	if got := a.Send("GET", path, "", "If-None-Match: "+tag).Want(304); len(got.Body) > 0 {
-		t.Errorf("got %q beside a 304", got.Body)
+		t.Errorf("got %q with a 304", got.Body)
 	}
 
 	a.Send("GET", path, "", `If-None-Match: "other"`).Want(200)
@@ -58,11 +58,11 @@ func TestDownloadFile(t *testing.T) {
 		t.Errorf("got Content-Length %q for HEAD with a range", got)
 	}
 
-	// A date tells of a file only when none that replaces it can have the same.
+	// Last-Modified is sent only when no replacement of the file can get the same date.
 	execute(t, a, "update storage.files set updated_at = now() + interval '1 minute'")
 
 	if got := a.Get(path).Header.Get("Last-Modified"); got != "" {
-		t.Errorf("a file that is new has Last-Modified %q", got)
+		t.Errorf("got Last-Modified %q for a new file", got)
 	}
 
 	execute(t, a, "update storage.files set updated_at = now() - interval '1 minute'")
@@ -81,11 +81,11 @@ func TestDownloadFile(t *testing.T) {
 	for _, span := range []string{
 		"bytes=" + strings.Repeat("0-1,", 10_000) + "0-1", "bytes=0-" + strings.Repeat("9", 50_000),
 	} {
-		a.Send("GET", path, "", "Range: "+span).Want(200) // too long to be read
+		a.Send("GET", path, "", "Range: "+span).Want(200) // too long to parse
 	}
 
 	for _, unit := range []string{"lines=1-2", "bytes", "bytes = 1-2"} {
-		a.Send("GET", path, "", "Range: "+unit).Want(200) // not known
+		a.Send("GET", path, "", "Range: "+unit).Want(200) // unknown unit
 	}
 
 	if got := a.Send("GET", path, "", "Range: bytes=0-1,3-4").
@@ -125,7 +125,7 @@ func TestContentDisposition(t *testing.T) {
 	}
 }
 
-// TestActiveContent: no file is ever a page of the server's own.
+// TestActiveContent checks that no stored file runs as a page of the server's origin.
 func TestActiveContent(t *testing.T) {
 	t.Parallel()
 
@@ -156,46 +156,47 @@ func TestReadFile(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	made := a.Post("/containers", `{"name": "reports", "is_public": true}`).Want(201)
-	c := made.Get("uuid").(string)
+	created := a.Post("/containers", `{"name": "reports", "is_public": true}`).Want(201)
+	c := created.Get("uuid").(string)
 	upload(a, c, "a/b.txt", "hello").Want(201)
 
-	path := strings.TrimPrefix(made.Get("url").(string), a.URL) + "/a/b.txt"
-	nobody, stranger := a.Nobody().In(""), a.Stranger()
-	for _, who := range []*apitest.API{nobody, stranger, a, a.Member(5)} {
-		if r := who.Get(path).Want(200); string(r.Body) != "hello" {
+	path := strings.TrimPrefix(created.Get("url").(string), a.URL) + "/a/b.txt"
+	anonymous, outsider := a.Nobody().In(""), a.Stranger()
+	for _, caller := range []*apitest.API{anonymous, outsider, a, a.Member(5)} {
+		if r := caller.Get(path).Want(200); string(r.Body) != "hello" {
 			t.Errorf("got %q", r.Body)
 		}
 	}
 
-	nobody.Get(path + "c").Want(404).Code("not_found")
-	nobody.Send("GET", path, "", "Range: bytes=1-2").Want(206)
-	nobody.Send("GET", path, "", "Range: bytes=9-").Want(416)
+	anonymous.Get(path + "c").Want(404).Code("not_found")
+	anonymous.Send("GET", path, "", "Range: bytes=1-2").Want(206)
+	anonymous.Send("GET", path, "", "Range: bytes=9-").Want(416)
 
-	tag := nobody.Get(path).Header.Get("ETag")
-	nobody.Send("GET", path, "", "If-None-Match: "+tag).Want(304)
-	nobody.Send("GET", path, "", "Authorization: Bearer garbage").Want(401) // who says who they are, has to be it
+	tag := anonymous.Get(path).Header.Get("ETag")
+	anonymous.Send("GET", path, "", "If-None-Match: "+tag).Want(304)
+	// Invalid credentials are refused, even on a public file.
+	anonymous.Send("GET", path, "", "Authorization: Bearer garbage").Want(401)
 
 	a.Put("/containers/"+c, `{"is_public": false}`).Want(200)
-	private := nobody.Get(path).Want(404)
-	nobody.Send("GET", path, "", "If-None-Match: "+tag).Want(404)
-	stranger.Get(path).Want(404)
+	private := anonymous.Get(path).Want(404)
+	anonymous.Send("GET", path, "", "If-None-Match: "+tag).Want(404)
+	outsider.Get(path).Want(404)
 	a.Get(path).Want(200)
 	a.Member(5).Get(path).Want(200)
 
-	// Nobody learns which containers and files there are.
-	same(t, private, nobody.Get(strings.ReplaceAll(path, c, apitest.Missing)))
-	same(t, private, nobody.Get(path+"c"))
-	same(t, private, nobody.Get(strings.ReplaceAll(path, a.Project, apitest.Missing)))
+	// The responses do not reveal whether containers and files exist.
+	wantEqual(t, private, anonymous.Get(strings.ReplaceAll(path, c, apitest.Missing)))
+	wantEqual(t, private, anonymous.Get(path+"c"))
+	wantEqual(t, private, anonymous.Get(strings.ReplaceAll(path, a.Project, apitest.Missing)))
 	a.Get(strings.ReplaceAll(path, c, apitest.Missing)).Want(404)
-	nobody.Get("/files/garbage/" + c + "/a").Want(400).Field("projectUUID")
-	nobody.Get("/files/" + a.Project + "/garbage/a").Want(400).Field("containerUUID")
+	anonymous.Get("/files/garbage/" + c + "/a").Want(400).Field("projectUUID")
+	anonymous.Get("/files/" + a.Project + "/garbage/a").Want(400).Field("containerUUID")
 
 	a.Put("/containers/"+c, `{"is_public": true}`).Want(200)
-	nobody.Get(path).Want(200)
+	anonymous.Get(path).Want(200)
 }
 
-// TestReadFilePaths: a path is a name and nothing more.
+// TestReadFilePaths checks that a path is taken as a literal file name.
 func TestReadFilePaths(t *testing.T) {
 	t.Parallel()
 

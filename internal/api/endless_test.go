@@ -9,7 +9,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// endless makes functions of a project that run for ever: they catch their cancellation.
+// endless creates functions that run forever: they trap their cancellation.
 const endless = `
 	create function public.trap() returns void language plpgsql as $$ begin
 		loop begin perform pg_sleep(3600); exception when query_canceled then null; end; end loop;
@@ -17,8 +17,9 @@ const endless = `
 	create function public.trapped(integer) returns boolean language plpgsql immutable as $$ begin perform public.trap(); return true; end $$;
 	create function public.trap_row() returns trigger language plpgsql as $$ begin perform public.trap(); return new; end $$`
 
-// TestEndlessChanges: code of a project that catches its cancellation ends with the request that called it, with its locks.
-func TestEndlessChanges(t *testing.T) {
+// TestEndlessUserCode checks that user code that traps its cancellation ends with its request and
+// releases its locks.
+func TestEndlessUserCode(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -75,7 +76,8 @@ func TestEndlessChanges(t *testing.T) {
 	a.Post("/tables/orders/constraints", `{"type": "check", "name": "positive", "expression": "id > 0"}`).Want(201)
 }
 
-// TestLockTable: a session that fills the lock table of the server is ended, and its author is told why.
+// TestLockTable checks that a session that fills the lock table of the PostgreSQL server is
+// terminated with an explanation.
 func TestLockTable(t *testing.T) {
 	t.Parallel()
 
@@ -92,7 +94,7 @@ func TestLockTable(t *testing.T) {
 	a.Send("POST", "/tables/filled/import?format=csv", "id\n1\n", "Content-Type: text/csv").Want(422).
 		Code("session_ended")
 
-	until(t, "its locks are gone", func() bool {
+	until(t, "its locks are released", func() bool {
 		return query[bool](t, a,
 			"select not exists (select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))")
 	})
@@ -102,11 +104,12 @@ func TestLockTable(t *testing.T) {
 
 	if log := a.Log.String(); !strings.Contains(log, "terminating a project's session") ||
 		!strings.Contains(log, "perform pg_advisory_lock(n)") {
-		t.Error("the log does not say what was ended")
+		t.Error("the log has no entry for the ended session")
 	}
 }
 
-// TestHugeMessages: an error or a notice of 100 MB is bounded in memory, log and answer, whoever meets it.
+// TestHugeMessages checks that an error or a notice of 100 MB is bounded in memory, log and
+// response, on every path.
 func TestHugeMessages(t *testing.T) {
 	t.Parallel()
 
@@ -127,6 +130,6 @@ func TestHugeMessages(t *testing.T) {
 	a.Post("/sql", sqlBody("select public.shout(1, 40 << 20)")).Want(422).Code("too_large")
 
 	if len(r.Body) > 64<<10 || len(a.Log.String()) > 256<<10 {
-		t.Errorf("the answer has %d bytes, the log %d", len(r.Body), len(a.Log.String()))
+		t.Errorf("got %d bytes in the response and %d in the log", len(r.Body), len(a.Log.String()))
 	}
 }

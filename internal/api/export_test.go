@@ -70,7 +70,8 @@ func TestExportTable(t *testing.T) {
 	a.Stranger().Get("/tables/odd/export").Want(401)
 }
 
-// TestExportCutOff: a table whose rows fail in the middle is no file that looks whole.
+// TestExportCutOff checks that an export with an error in the middle cannot pass for a complete
+// file.
 func TestExportCutOff(t *testing.T) {
 	t.Parallel()
 
@@ -82,7 +83,7 @@ func TestExportCutOff(t *testing.T) {
 		t.Errorf("got %d bytes", len(got.Body))
 	}
 
-	// Rows of a policy's: the owner is held by them if the table says so, and this one fails at a row.
+	// With row level security forced, the policy applies to the owner. It fails at one row.
 	asOwner(t, a,
 		`alter table public.big force row level security; create policy p on public.big using (1 / (id - 4000) is not null)`)
 
@@ -93,7 +94,7 @@ func TestExportCutOff(t *testing.T) {
 	defer res.Body.Close()
 
 	if _, err := io.Copy(io.Discard, res.Body); err == nil {
-		t.Errorf("the answer of status %d ends as if it were whole", res.StatusCode)
+		t.Errorf("got status %d and a complete body, want a truncated one", res.StatusCode)
 	}
 
 	asOwner(t, a, `drop policy p on public.big; create policy p on public.big using (1 / (id - 1) is not null)`)

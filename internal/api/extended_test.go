@@ -9,8 +9,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// byTheOperator is what an operator may do to extensions of a project.
-const byTheOperator = `
+// operatorChanges sets up extensions and changes them as an operator of the PostgreSQL server can.
+const operatorChanges = `
 	create schema extensions; create extension postgis schema extensions; grant usage on schema extensions to public;
 	create extension hstore schema extensions; create extension citext schema public;
 	create policy readers on extensions.spatial_ref_sys for select to anon, authenticated using (srid > 0 and auth_name <> 'it''s "odd"');
@@ -22,8 +22,8 @@ const byTheOperator = `
 	revoke execute on function extensions.st_union(extensions.geometry) from public; revoke usage on type extensions.hstore from public;
 	grant trigger on extensions.spatial_ref_sys to authenticated`
 
-// standing is what that comes to.
-const standing = `
+// extensionState returns the resulting policies, owners and privileges.
+const extensionState = `
 	select concat_ws(E'\n', (select string_agg(p::text, E'\n' order by p.policyname) from pg_policies p where schemaname = 'extensions'),
 		(select string_agg(row(c.oid::regclass, relrowsecurity, relforcerowsecurity, relowner::regrole)::text, E'\n' order by relname) from pg_class c where relnamespace = 'extensions'::regnamespace and relkind in ('r', 'v')),
 		(select string_agg(row(o, x.grantee, x.privilege_type, x.is_grantable)::text, E'\n' order by o, x.grantee, x.privilege_type) from (
@@ -32,40 +32,42 @@ const standing = `
 			union all select oid::regprocedure::text, proacl from pg_proc where pronamespace = 'extensions'::regnamespace and proacl is not null
 			union all select oid::regtype::text, typacl from pg_type where typnamespace = 'extensions'::regnamespace) a, aclexplode(acl) x where x.grantee <> x.grantor))`
 
-// TestRestoreOfWhatWasDoneToExtensions brings back what an operator did to the objects of extensions: privileges, policies, who owns them.
-func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
+// TestRestoreExtensionChanges checks that a restore keeps an operator's changes to the
+// objects of extensions: privileges, policies and owners.
+func TestRestoreExtensionChanges(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.Unproven()
-	execute(t, a, byTheOperator)
+	execute(t, a, operatorChanges)
 	asOwner(t, a, `create table public.kept (id int)`)
-	want := query[string](t, a, standing)
+	want := query[string](t, a, extensionState)
 	for _, part := range []string{
 		"no more", "(extensions.spatial_ref_sys,t,t,", `"extensions.st_area(text)"`,
 		"extensions.spatial_ref_sys.srtext",
 	} {
 		if !strings.Contains(want, part) {
-			t.Fatalf("%s is missing of what stands:\n%s", part, want)
+			t.Fatalf("%s is missing in the state:\n%s", part, want)
 		}
 	}
 
-	id := madeBackup(t, a)
+	id := createBackup(t, a)
 	if got := a.Get("/backups/" + id).Want(200).Metadata("warnings"); len(got.([]any)) != 0 {
-		t.Errorf("the warnings are %v", got)
+		t.Errorf("got warnings %v", got)
 	}
 
 	restoreInPlace(t, a, id)
 
-	if got := query[string](t, a, standing); got != want {
+	if got := query[string](t, a, extensionState); got != want {
 		t.Errorf("in place: got\n%s\nwant\n%s", got, want)
 	}
 
-	for _, pool := range []string{"anon", "service_role"} { // it works as it did
+	for _, pool := range []string{"anon", "service_role"} { // the extension still works
 		execute(t, a, "set role "+pool+"; select extensions.st_astext('POINT(1 2)'::extensions.geometry)")
 	}
 
-	// As another project's, with a table that is the owner's; and what no dump holds is said.
+	// Restored as a new project, with a table owned by the project. Warnings list the changes that
+	// no dump contains.
 	execute(t, a,
 		`create index by_name on extensions.spatial_ref_sys (auth_name); create function public.touch() returns trigger language plpgsql as 'begin return new; end';
 		create trigger touch before insert on extensions.spatial_ref_sys for each row execute function public.touch();
@@ -76,8 +78,8 @@ func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
 	asOwner(t, a, `alter role current_user set search_path = public, extensions`)
 	owner := a.Database() + "_owner"
 	execute(t, a, `alter table extensions.spatial_ref_sys owner to `+owner)
-	want = query[string](t, a, standing)
-	id = madeBackup(t, a)
+	want = query[string](t, a, extensionState)
+	id = createBackup(t, a)
 
 	warnings := a.Get("/backups/" + id).Want(200).Metadata("warnings").([]any)
 	of := " of extensions.spatial_ref_sys, a table of an extension, is in no backup"
@@ -85,25 +87,27 @@ func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
 		"the comment on column srid" + of, "the constraint named" + of, "the index extensions.by_name" + of,
 		"the rule again" + of, "the setting search_path of a login of the project is in no backup",
 		"the statistics linked" + of, "the trigger touch" + of}, warnings); diff != "" {
-		t.Errorf("the warnings are (-want +got):\n%s", diff)
+		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
-	restoredAs(t, a, n.Get("uuid").(string), "completed")
+	waitForRestore(t, a, n.Get("uuid").(string), "completed")
 	copied := a.In(n.Get("projectUuid").(string))
-	if got := strings.ReplaceAll(query[string](t, copied, standing), copied.Database(), a.Database()); got != want {
+	if got := strings.ReplaceAll(query[string](t, copied, extensionState), copied.Database(),
+		a.Database()); got != want {
 		t.Errorf("as a new project: got\n%s\nwant\n%s", got, want)
 	}
 
-	// What comes from elsewhere is not believed as far as that: no table of an extension becomes the owner's, and nobody may put triggers on it.
+	// A foreign backup is not trusted with this: no table of an extension gets the project's owner,
+	// and nobody the right to create triggers on it.
 	light := a.In(a.CreateProject("light"))
-	restoreInPlace(t, light, imported(light, downloaded(a, id, `{"encryption": "none"}`)).Want(201).
+	restoreInPlace(t, light, importArchive(light, downloadBackup(a, id, `{"encryption": "none"}`)).Want(201).
 		Get("uuid").(string))
 
-	got := query[string](t, light, standing)
+	got := query[string](t, light, extensionState)
 	if strings.Contains(got, "TRIGGER") ||
-		!strings.Contains(got, "(extensions.spatial_ref_sys,t,t,socle)") &&
-			!strings.Contains(got, "(extensions.spatial_ref_sys,t,t,postgres)") || strings.Count(got, "readers") != 1 {
-		t.Errorf("of a foreign backup stands\n%s", got)
+		(!strings.Contains(got, "(extensions.spatial_ref_sys,t,t,socle)") &&
+			!strings.Contains(got, "(extensions.spatial_ref_sys,t,t,postgres)")) || strings.Count(got, "readers") != 1 {
+		t.Errorf("after the restore of a foreign backup: got\n%s", got)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestExtensions installs extensions, has tables use their types, operators and functions without a prefix, and removes them.
+// TestExtensions installs extensions, uses their types, operators and functions in tables without a
+// prefix, and removes them.
 func TestExtensions(t *testing.T) {
 	t.Parallel()
 
@@ -19,9 +20,9 @@ func TestExtensions(t *testing.T) {
 		Content("0.schema", nil)
 
 	developer := a.Member(4).In(a.Project)
-	made := developer.Post("/extensions", `{"name": "citext"}`).Want(201).Content("schema", "extensions")
-	if made.Get("installedVersion") != made.Get("version") || made.Get("description") == "" {
-		t.Errorf("made %s", made.Body)
+	created := developer.Post("/extensions", `{"name": "citext"}`).Want(201).Content("schema", "extensions")
+	if created.Get("installedVersion") != created.Get("version") || created.Get("description") == "" {
+		t.Errorf("got extension %s", created.Body)
 	}
 
 	for _, name := range []string{"postgis", "pg_trgm", "uuid-ossp", "earthdistance", "hstore"} {
@@ -29,7 +30,7 @@ func TestExtensions(t *testing.T) {
 	}
 
 	a.Post("/extensions", `{"name": "citext"}`).Want(409).Code("already_exists").Field("name")
-	a.Post("/extensions", `{"name": "cube"}`).Want(409).Code("already_exists") // came with earthdistance
+	a.Post("/extensions", `{"name": "cube"}`).Want(409).Code("already_exists") // installed together with earthdistance
 
 	for _, name := range []string{"dblink", "plperlu", "file_fdw", "plpgsql", "no; such", "", "\\u0000"} {
 		a.Post("/extensions", `{"name": "`+name+`"}`).Want(422).Field("name")
@@ -71,7 +72,8 @@ func TestExtensions(t *testing.T) {
 	a.Post("/sql", sqlBody(`select count(*) from places where name = 'BERLIN' and st_x(at) > 13 and more ? 'a'`)).
 		Want(200).Content("results.0.rows.0.0", float64(1))
 
-	// What a function of PostGIS reads, it reads as whoever calls it; nobody may change it, and the project's tables do not count it.
+	// PostGIS functions read with the privileges of their caller. Its tables cannot be changed, and
+	// do not count as tables of the project.
 	execute(t, a, `set role anon; select extensions.st_transform('SRID=4326;POINT(13 52)'::extensions.geometry, 3857)`)
 	asOwner(t, a, `select from extensions.spatial_ref_sys`)
 
@@ -101,12 +103,13 @@ func TestExtensions(t *testing.T) {
 	a.Delete("/extensions/plpgsql").Want(404)
 
 	if query[bool](t, a, `select exists (select from pg_namespace where nspname = 'extensions')`) {
-		t.Error("the schema of the extensions is left")
+		t.Error("the schema of the extensions still exists")
 	}
 }
 
-// TestExtensionsFindNothing refuses to run an extension's script where something of a user's could be found by it, and to remove what operators installed.
-func TestExtensionsFindNothing(t *testing.T) {
+// TestExtensionScriptsIsolated checks that no extension script runs where it could resolve a name
+// to a user's object, and that extensions installed by operators are not removed.
+func TestExtensionScriptsIsolated(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -114,7 +117,7 @@ func TestExtensionsFindNothing(t *testing.T) {
 		`create schema extensions; create extension dblink schema extensions; create extension cube schema public`)
 
 	a.Delete("/extensions/dblink").Want(403)
-	// which would find public's functions beside cube
+	// Its script would find public's functions beside cube.
 	a.Post("/extensions", `{"name": "earthdistance"}`).Want(409).Code("schema_taken")
 	a.Post("/extensions", `{"name": "citext"}`).Want(201)
 	a.Delete("/extensions/cube").Want(200).Content("schema", "public")
@@ -129,15 +132,15 @@ func TestExtensionsFindNothing(t *testing.T) {
 	other.Post("/extensions", `{"name": "hstore"}`).Want(409).Code("schema_taken")
 }
 
-// TestRestoreLeavesExtensionsOpen restores a project with extensions, which may have more of them then.
-func TestRestoreLeavesExtensionsOpen(t *testing.T) {
+// TestCreateExtensionAfterRestore checks that extensions can be installed after a restore.
+func TestCreateExtensionAfterRestore(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.Unproven()
 	a.Post("/extensions", `{"name": "citext"}`).Want(201)
 	a.CreateTable("names", "name citext")
-	restoreInPlace(t, a, madeBackup(t, a))
+	restoreInPlace(t, a, createBackup(t, a))
 	a.Post("/sql", sqlBody(`create table extensions.t ()`, writing)).Want(422)
 	a.Post("/extensions", `{"name": "hstore"}`).Want(201)
 	a.Delete("/extensions/hstore").Want(200)

@@ -7,8 +7,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// fileCalls are the operations on containers and files that change what others count on.
-func (f things) fileCalls() []call {
+// fileCalls returns the operations on containers and files with an effect on other calls.
+func (f fixture) fileCalls() []call {
 	container, file := "/containers/"+f.container, "/containers/"+f.container+"/files/"+f.file
 	return []call{
 		{"listContainers", "GET", "/containers", "", 5},
@@ -60,14 +60,14 @@ func TestGetContainer(t *testing.T) {
 	}
 }
 
-// TestIfMatchAtOnce: of many who change the same state of a thing, one does.
-func TestIfMatchAtOnce(t *testing.T) {
+// TestIfMatchConcurrently checks that one of many concurrent changes with the same ETag succeeds.
+func TestIfMatchConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	path := "/containers/" + a.Create("/containers", `{"name": "reports"}`)
 	tag := a.Get(path).Want(200).Header.Get("ETag")
-	counts := atOnce(10, func(i int) *apitest.Reply {
+	counts := concurrently(10, func(i int) *apitest.Reply {
 		return a.Send("PUT", path, fmt.Sprintf(`{"description": "of %d"}`, i), "If-Match: "+tag)
 	})
 
@@ -107,7 +107,7 @@ func TestUpdateFile(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
+	f := populate(t, a)
 	path := "/containers/" + f.container + "/files/" + f.file
 	upload(a, f.container, "taken.txt", "other").Want(201)
 
@@ -138,19 +138,19 @@ func TestUpdateFile(t *testing.T) {
 	a.Get("/containers/"+f.container).Want(200).Content("totalFiles", 1)
 
 	if after := blobs(t, a); len(after) != len(before) {
-		t.Errorf("bytes were copied: %q, %q", before, after)
+		t.Errorf("bytes were copied: got %q and %q", before, after)
 	}
 }
 
-// gone fails the test unless the bytes of all files but n go.
-func gone(t *testing.T, a *apitest.API, n int) {
+// waitForBlobs waits until n blobs are left.
+func waitForBlobs(t *testing.T, a *apitest.API, n int) {
 	t.Helper()
 
-	until(t, "the bytes are gone", func() bool { return len(blobs(t, a)) == n })
+	until(t, "the bytes are deleted", func() bool { return len(blobs(t, a)) == n })
 
-	if left := query[int](t, a, "select count(*) from storage.discarded") +
-		query[int](t, a, "select count(*) from storage.containers where deleting"); left > 0 {
-		until(t, "nothing is left to do", func() bool {
+	if remaining := query[int](t, a, "select count(*) from storage.discarded") +
+		query[int](t, a, "select count(*) from storage.containers where deleting"); remaining > 0 {
+		until(t, "the queue is empty", func() bool {
 			return query[int](t, a,
 				"select (select count(*) from storage.discarded) + (select count(*) from storage.containers where deleting)") == 0
 		})
@@ -168,17 +168,19 @@ func TestDeleteFile(t *testing.T) {
 	a.Delete(path).Want(200).Content("fullFileName", "a.txt")
 	a.Delete(path).Want(404)
 	a.Get(path).Want(404)
-	gone(t, a, 0)
+	waitForBlobs(t, a, 0)
 	upload(a, container, "a.txt", "again").Want(201)
 }
 
-func TestDeleteFileAtOnce(t *testing.T) {
+func TestDeleteFileConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(a, container, "a.txt", "hello").Want(201).Get("uuid").(string)
-	counts := atOnce(10, func(int) *apitest.Reply { return a.Delete("/containers/" + container + "/files/" + file) })
+	counts := concurrently(10, func(int) *apitest.Reply {
+		return a.Delete("/containers/" + container + "/files/" + file)
+	})
 	wantCounts(t, counts, map[int]int{200: 1, 404: 9})
 }
 
@@ -200,7 +202,7 @@ func TestDeleteFolder(t *testing.T) {
 	a.Delete("/containers/" + container + "/folders/%2e%2e").Want(400)
 	a.Delete("/containers/" + apitest.Missing + "/folders/a").Want(404)
 	a.Get("/containers/"+container).Want(200).Content("totalFiles", 3)
-	gone(t, a, 4)
+	waitForBlobs(t, a, 4)
 }
 
 func TestDeleteContainer(t *testing.T) {
@@ -225,16 +227,17 @@ func TestDeleteContainer(t *testing.T) {
 	a.Get(address(a, full, "0.txt")).Want(404)
 	upload(a, full, "late.txt", "late").Want(404)
 	a.Create("/containers", `{"name": "full"}`) // the name is free
-	gone(t, a, 0)
+	waitForBlobs(t, a, 0)
 }
 
-// TestDeleteContainerWhileFilling: an upload is in before the container goes, or not at all; no bytes stay.
-func TestDeleteContainerWhileFilling(t *testing.T) {
+// TestDeleteContainerDuringUploads checks that a concurrent upload completes before the deletion or
+// fails, and that no bytes are left.
+func TestDeleteContainerDuringUploads(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	container := a.Create("/containers", `{"name": "full"}`)
-	counts := atOnce(12, func(i int) *apitest.Reply {
+	counts := concurrently(12, func(i int) *apitest.Reply {
 		if i == 6 {
 			return a.Delete("/containers/" + container + "?force=true")
 		}
@@ -244,5 +247,5 @@ func TestDeleteContainerWhileFilling(t *testing.T) {
 		t.Errorf("got %v", counts)
 	}
 
-	gone(t, a, 0)
+	waitForBlobs(t, a, 0)
 }

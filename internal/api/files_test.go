@@ -30,14 +30,14 @@ func TestListFiles(t *testing.T) {
 		Content("0.mimeType", "text/plain").
 		Content("0.size", 3).Content("0.createdBy", a.User).Content("0.updatedBy", a.User)
 	if r.Get("0.createdAt") != r.Get("0.updatedAt") {
-		t.Errorf("a new file was updated: %s", r.Body)
+		t.Errorf("got updatedAt after createdAt for a new file: %s", r.Body)
 	}
 
 	for query, want := range map[string][]string{
 		"":                                {"b/c.txt", "a.txt", "B.txt", "ä.txt", "same.txt"},
 		"?order=desc":                     {"same.txt", "ä.txt", "B.txt", "a.txt", "b/c.txt"},
 		"?sort=fullFileName":              {"B.txt", "a.txt", "b/c.txt", "same.txt", "ä.txt"},
-		"?sort=size&limit=2":              {"B.txt", "ä.txt"}, // ä was there before same
+		"?sort=size&limit=2":              {"B.txt", "ä.txt"}, // equal sizes: the older file first
 		"?sort=size&limit=2&page=2":       {"same.txt", "b/c.txt"},
 		"?sort=size&order=desc&limit=1":   {"a.txt"},
 		"?sort=mimeType&limit=3&page=2":   {"ä.txt", "same.txt"},

@@ -19,49 +19,49 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// things is a project that has one of everything.
-type things struct {
+// fixture is a project with one entity of every kind.
+type fixture struct {
 	*apitest.API
 	t                                                                  *testing.T
 	tableUUID, form, field, response, container, file, backup, restore string
-	begun, token                                                       string // a partial response
+	partial, token                                                     string // of a partial response
 }
 
-func furnish(t *testing.T, a *apitest.API) things {
+func populate(t *testing.T, a *apitest.API) fixture {
 	t.Helper()
 
-	f := things{API: a, t: t}
+	f := fixture{API: a, t: t}
 	f.tableUUID = a.CreateTable("orders", "note text").Metadata("uuid").(string)
 	a.Post("/functions/public",
 		`{"name": "one", "language": "sql", "definition": "select 1", "return_type": "integer"}`).Want(201)
 
-	structure(t, a)
+	addStructure(t, a)
 	a.Post("/functions/public", stamp).Want(201)
-	a.Post("/tables/orders/triggers", trigger("stamp")).Want(201)
+	a.Post("/tables/orders/triggers", triggerBody("stamp")).Want(201)
 	f.form = a.Create("/forms", `{"name": "Survey"}`)
 	f.field = a.Create("/forms/"+f.form+"/fields", `{"label": "Name", "type": "text"}`)
 
 	a.Put("/forms/"+f.form, `{"state": "open"}`).Want(200)
 	f.response = a.Create("/forms/"+f.form+"/responses", `{"answers": {"`+f.field+`": "Ann"}}`)
-	begun := a.Post("/forms/"+f.form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
-	f.begun, f.token = begun.Get("uuid").(string), begun.Metadata("token").(string)
+	partial := a.Post("/forms/"+f.form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
+	f.partial, f.token = partial.Get("uuid").(string), partial.Metadata("token").(string)
 	f.container = a.Create("/containers", `{"name": "reports"}`)
 	f.file = upload(a, f.container, "a.txt", "hello").Want(201).Get("uuid").(string)
 	f.backup = a.Create("/backups", `{}`)
-	backedUp(t, a, f.backup).Content("status", "completed")
+	waitForBackup(t, a, f.backup).Content("status", "completed")
 	f.restore = oldRestore(t, a, f.backup)
 
 	return f
 }
 
-// call is a request that succeeds in a furnished project.
+// call is a request that succeeds in a populated project.
 type call struct {
 	id, method, path, body string
-	least                  int // the role that it needs
+	minRole                int // required role
 }
 
-// calls are all operations that act in the project that X-Project names.
-func (f things) calls() []call {
+// calls returns all operations in the project of X-Project.
+func (f fixture) calls() []call {
 	return append([]call{
 		{"createTable", "POST", "/tables", `{"name": "more", "columns": [{"name": "id", "type": "integer"}]}`, 4},
 		{"listTables", "GET", "/tables", "", 5},
@@ -74,7 +74,7 @@ func (f things) calls() []call {
 		{"listFunctions", "GET", "/functions", "", 5},
 		{"getFunction", "GET", "/functions/public/one", "", 5},
 		{"listLanguages", "GET", "/languages", "", 5},
-		{"createTrigger", "POST", "/tables/orders/triggers", trigger("more"), 4},
+		{"createTrigger", "POST", "/tables/orders/triggers", triggerBody("more"), 4},
 		{"listTriggers", "GET", "/tables/orders/triggers", "", 5},
 		{"updateTrigger", "PUT", "/tables/orders/triggers/stamp", `{"enabled": true}`, 4},
 		{"deleteTrigger", "DELETE", "/tables/orders/triggers/stamp", "", 4},
@@ -98,8 +98,9 @@ func (f things) calls() []call {
 	}, f.structureCalls()...)
 }
 
-// backupCalls are the operations on backups that have no other effect on the project, or end what goes on in it.
-func (f things) backupCalls() []call {
+// backupCalls returns the operations on backups that have no other effect on the project, or end
+// its running work.
+func (f fixture) backupCalls() []call {
 	return []call{
 		{"listBackups", "GET", "/backups", "", 5},
 		{"getRestore", "GET", "/restores/" + f.restore, "", 5},
@@ -115,8 +116,8 @@ func (f things) backupCalls() []call {
 	}
 }
 
-// formCalls are the operations that a form leads to.
-func (f things) formCalls() []call {
+// formCalls returns the operations on forms.
+func (f fixture) formCalls() []call {
 	return []call{
 		{"orderFields", "PUT", "/forms/" + f.form + "/fields/order", `{"fields": ["` + f.field + `"]}`, 4},
 		{"createField", "POST", "/forms/" + f.form + "/fields", `{"label": "More", "type": "text"}`, 4},
@@ -138,19 +139,19 @@ func (f things) formCalls() []call {
 	}
 }
 
-// visitorCalls are the operations that change something for whoever fills a form in.
-func (f things) visitorCalls() []call {
+// visitorCalls returns the changes that a visitor of a form can make.
+func (f fixture) visitorCalls() []call {
 	return []call{
 		{"createResponse", "POST", "/forms/" + f.form + "/responses", `{"answers": {}}`, 5},
-		{"updateResponse", "PUT", "/forms/" + f.form + "/responses/" + f.begun,
+		{"updateResponse", "PUT", "/forms/" + f.form + "/responses/" + f.partial,
 			`{"token": "` + f.token + `", "partial": true}`, 5},
 	}
 }
 
-// uploads are the operations that take a file.
+// uploads are the operations with a file as input.
 var uploads = []string{"createFile", "importTable", "importRows"}
 
-// send sends the call as it stands.
+// send sends the call.
 func (c call) send(a *apitest.API, headers ...string) *apitest.Reply {
 	if slices.Contains(uploads, c.id) {
 		headers = append(headers, "Content-Type: multipart/form-data; boundary="+boundary)
@@ -158,8 +159,8 @@ func (c call) send(a *apitest.API, headers ...string) *apitest.Reply {
 	return a.Send(c.method, c.path, c.body, headers...)
 }
 
-// state is all that the project's database holds, as text.
-func state(t *testing.T, a *apitest.API) string {
+// databaseState returns the whole content of the project's database as text.
+func databaseState(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
 	return query[string](t, a, `
@@ -177,12 +178,12 @@ func state(t *testing.T, a *apitest.API) string {
 				where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attnum > 0)))`)
 }
 
-// query runs a statement in the project's database, behind the server's back.
+// query returns the value of a query on the project's database, bypassing the server.
 func query[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
 	t.Helper()
 
 	conn := a.ProjectDatabase()
-	defer conn.Close(t.Context()) // who waits for something asks a hundred times
+	defer conn.Close(t.Context()) // polling tests call query a hundred times
 
 	rows, err := conn.Query(t.Context(), sql, args...)
 	if err != nil {
@@ -197,7 +198,7 @@ func query[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
 	return v
 }
 
-// execute runs a statement in the project's database, behind the server's back.
+// execute runs a statement on the project's database, bypassing the server.
 func execute(t *testing.T, a *apitest.API, sql string) {
 	t.Helper()
 
@@ -209,30 +210,30 @@ func execute(t *testing.T, a *apitest.API, sql string) {
 	}
 }
 
-// asOwner runs a statement in the project's database as its owner does.
+// asOwner runs a statement on the project's database as its owner.
 func asOwner(t *testing.T, a *apitest.API, sql string) {
 	t.Helper()
 
 	execute(t, a, "set role "+pgx.Identifier{a.Database() + "_owner"}.Sanitize()+"; "+sql)
 }
 
-// same fails the test unless two replies say the same.
-func same(t *testing.T, got, want *apitest.Reply) {
+// wantEqual fails the test unless two responses are equal except for request IDs.
+func wantEqual(t *testing.T, got, want *apitest.Reply) {
 	t.Helper()
 
-	if diff := cmp.Diff(anonymous(want), anonymous(got)); diff != "" {
-		t.Errorf("the replies differ (-want +got):\n%s", diff)
+	if diff := cmp.Diff(withoutRequestID(want), withoutRequestID(got)); diff != "" {
+		t.Errorf("responses (-want +got):\n%s", diff)
 	}
 }
 
 var requestID = regexp.MustCompile(`"requestId":"[^"]*"`)
 
-func anonymous(r *apitest.Reply) string {
+func withoutRequestID(r *apitest.Reply) string {
 	return fmt.Sprint(r.Status, " ", string(requestID.ReplaceAll(r.Body, nil)))
 }
 
-// atOnce sends n requests at the same moment, and returns how many answers there were of each status.
-func atOnce(n int, send func(i int) *apitest.Reply) map[int]int {
+// concurrently sends n requests concurrently and returns the number of responses by status.
+func concurrently(n int, send func(i int) *apitest.Reply) map[int]int {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	counts := map[int]int{}
@@ -241,7 +242,7 @@ func atOnce(n int, send func(i int) *apitest.Reply) map[int]int {
 		wg.Go(func() {
 			<-start
 			r := send(i)
-			for hashersBusy(r) {
+			for hashQueueFull(r) {
 				r = send(i)
 			}
 
@@ -258,34 +259,35 @@ func atOnce(n int, send func(i int) *apitest.Reply) map[int]int {
 	return counts
 }
 
-// hashersBusy reports whether a password waited too long for its turn, which is asked to come again. On a busy machine some do.
-func hashersBusy(r *apitest.Reply) bool {
+// hashQueueFull reports whether a password hash waited too long in the queue, as happens on a busy
+// machine. The client should retry.
+func hashQueueFull(r *apitest.Reply) bool {
 	return r.Status == 429 && strings.Contains(string(r.Body), "Too many password checks are in progress")
 }
 
-// wantCounts fails the test unless there were as many answers of each status.
+// wantCounts fails the test unless the numbers of responses by status are equal.
 func wantCounts(t *testing.T, got, want map[int]int) {
 	t.Helper()
 
 	if !maps.Equal(got, want) {
-		t.Errorf("got answers %v, want %v", got, want)
+		t.Errorf("got statuses %v, want %v", got, want)
 	}
 }
 
-// until waits for something to be so.
-func until(t *testing.T, what string, so func() bool) {
+// until polls a condition until it holds.
+func until(t *testing.T, description string, condition func() bool) {
 	t.Helper()
 
-	apitest.Until(t, what, so)
+	apitest.Until(t, description, condition)
 }
 
-// blobs returns the files in the server's storage, those that are unfinished included.
+// blobs returns the files in the storage of the server, unfinished ones included.
 func blobs(t *testing.T, a *apitest.API) []string {
 	t.Helper()
 
 	var found []string
 	err := filepath.WalkDir(a.Config.StorageDir(), func(name string, d fs.DirEntry, err error) error {
-		if os.IsNotExist(err) { // while we walk, an upload ends
+		if os.IsNotExist(err) { // an upload ended during the walk
 			return nil
 		}
 
@@ -312,7 +314,7 @@ func values(r *apitest.Reply, member string) []string {
 	return all
 }
 
-// quoted returns text as JSON.
+// quoted returns text as a JSON string.
 func quoted(text string) string {
 	b, err := json.Marshal(text)
 	if err != nil {
@@ -322,13 +324,13 @@ func quoted(text string) string {
 	return string(b)
 }
 
-// subset fails the test if there was an answer of another status.
-func subset(t *testing.T, got map[int]int, allowed ...int) {
+// wantStatuses fails the test if a response has a status that is not allowed.
+func wantStatuses(t *testing.T, got map[int]int, allowed ...int) {
 	t.Helper()
 
 	for status, n := range got {
 		if !slices.Contains(allowed, status) {
-			t.Errorf("got %d answers of status %d, want none but of %v", n, status, allowed)
+			t.Errorf("got %d responses of status %d, want only %v", n, status, allowed)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestListForms(t *testing.T) {
 
 	if got := values(a.Get("/forms?sort=name&order=desc&limit=2&page=2").Want(200), "name"); !slices.Equal(got,
 		[]string{"a"}) {
-		t.Errorf("the second page has %q", got)
+		t.Errorf("got second page %q", got)
 	}
 
 	a.Get("/forms?sort=link").Want(400).Field("sort")
@@ -92,21 +92,21 @@ func TestUpdateForm(t *testing.T) {
 
 	a.Put(path, `{`).Want(400)
 	a.Put("/forms/"+apitest.Missing, `{"state": "x"}`).Want(404)
-	same(t, a.Get(path).Want(200), before)
+	wantEqual(t, a.Get(path).Want(200), before)
 }
 
 func TestDeleteForm(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	id, path := form(a, `{"label": "Name", "type": "text"}`)
+	id, path := createForm(a, `{"label": "Name", "type": "text"}`)
 	field := strings.TrimPrefix(path, "/forms/"+id+"/fields/")
 	empty := a.Create("/forms", `{"name": "Empty"}`)
 	a.Delete("/forms/"+empty).Want(200).Content("name", "Empty")
 	a.Delete("/forms/" + empty).Want(404)
 
 	if n := apitest.Value[int](a, `select count(*) from platform.forms where uuid = $1`, empty); n != 0 {
-		t.Error("the platform still knows where a deleted form lived")
+		t.Error("the platform still has the row of a deleted form")
 	}
 
 	a.Put("/forms/"+id, `{"state": "open"}`).Want(200)
@@ -115,12 +115,12 @@ func TestDeleteForm(t *testing.T) {
 	a.Delete("/forms/" + id).Want(409).Code("in_use")
 	a.Get("/forms/"+id).Want(200).Content("totalResponses", 1)
 
-	got := atOnce(5, func(int) *apitest.Reply { return a.Delete("/forms/" + id + "?force=true") })
+	got := concurrently(5, func(int) *apitest.Reply { return a.Delete("/forms/" + id + "?force=true") })
 	wantCounts(t, got, map[int]int{200: 1, 404: 4})
 
 	if n := query[int](t, a,
 		`select (select count(*) from forms.responses) + (select count(*) from forms.definitions) + (select count(*) from forms.fields)`); n != 0 {
-		t.Errorf("%d rows are left of a deleted form", n)
+		t.Errorf("got %d rows of a deleted form, want none", n)
 	}
 }
 
@@ -128,30 +128,30 @@ func TestLinkForm(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	id, _ := form(a, `{"label": "Name", "type": "text"}`)
+	id, _ := createForm(a, `{"label": "Name", "type": "text"}`)
 	path := "/forms/" + id
 	first := a.Post(path+"/link", "").Want(201).Get("link").(string)
 	second := a.Post(path+"/link", "").Want(201).Get("link").(string)
 	a.Put(path, `{"state": "open"}`).Want(200).Content("link", second)
 
-	nobody := a.Nobody()
-	nobody.Get(path + "/public?link=" + first).Want(401)
-	nobody.Get(path+"/public?link="+second).Want(200).Content("name", "Survey").Content("isOpen", true).
+	anonymous := a.Nobody()
+	anonymous.Get(path + "/public?link=" + first).Want(401)
+	anonymous.Get(path+"/public?link="+second).Want(200).Content("name", "Survey").Content("isOpen", true).
 		Content("fields.0.label", "Name")
 
 	other := a.Create("/forms", `{"name": "Other"}`)
-	nobody.Get("/forms/" + other + "/public?link=" + second).Want(401)
+	anonymous.Get("/forms/" + other + "/public?link=" + second).Want(401)
 
 	for _, link := range []string{"", "x", "%00", "null", strings.Repeat("a", 200)} {
-		nobody.Get(path + "/public?link=" + link).Want(401)
+		anonymous.Get(path + "/public?link=" + link).Want(401)
 	}
 
 	a.Delete(path+"/link").Want(200).Content("link", nil)
 	a.Delete(path + "/link").Want(200)
-	nobody.Get(path + "/public?link=" + second).Want(401)
+	anonymous.Get(path + "/public?link=" + second).Want(401)
 
 	if strings.Contains(a.Log.String(), second) {
-		t.Error("the link is in the log")
+		t.Error("the log contains the link")
 	}
 }
 
@@ -161,13 +161,13 @@ func TestFieldsOfForm(t *testing.T) {
 	a := apitest.New(t)
 	id := a.Create("/forms", `{"name": "Survey"}`)
 	path := "/forms/" + id + "/fields"
-	made := a.Post(path,
+	created := a.Post(path,
 		`{"fields": [{"label": "a", "type": "text"}, {"label": "b", "type": "text"}, {"label": "c", "type": "text"}]}`).
 		Want(201)
 
 	var ids []string
 	for i := range 3 {
-		ids = append(ids, made.Metadata(fmt.Sprintf("fields.%d.uuid", i)).(string))
+		ids = append(ids, created.Metadata(fmt.Sprintf("fields.%d.uuid", i)).(string))
 	}
 
 	order := func(ids ...string) string { return `{"fields": ["` + strings.Join(ids, `", "`) + `"]}` }
@@ -201,9 +201,10 @@ func TestFieldsOfForm(t *testing.T) {
 
 	a.Get("/forms/"+id).Want(200).Content("fields.0.label", "c").Content("version", 5)
 
-	// Changes at the same moment leave an order that is one of those asked for, and lose no version.
+	// Concurrent changes of the order result in one of the requested orders, and each counts as a
+	// version.
 	all := values(a.Get(path), "uuid")
-	counts := atOnce(10, func(i int) *apitest.Reply {
+	counts := concurrently(10, func(i int) *apitest.Reply {
 		if i%2 == 0 {
 			return a.Put(path+"/order", order(all[0], all[1], all[2]))
 		}
@@ -214,7 +215,7 @@ func TestFieldsOfForm(t *testing.T) {
 	a.Get("/forms/"+id).Want(200).Content("version", 15).Content("fields.1.uuid", all[1])
 }
 
-// TestFormsQuota: a project has as many forms as it may have, and no more.
+// TestFormsQuota checks that the quota of forms is enforced.
 func TestFormsQuota(t *testing.T) {
 	t.Parallel()
 
@@ -225,12 +226,12 @@ func TestFormsQuota(t *testing.T) {
 	a.Post("/forms", `{"name": "One more"}`).Want(422).Code("quota")
 }
 
-// TestFormPaths: what is no UUID in a path can't be read, whatever is done with it.
+// TestFormPaths checks that every operation refuses a path parameter that is not a UUID.
 func TestFormPaths(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	id, path := form(a, `{"label": "Name", "type": "text"}`)
+	id, path := createForm(a, `{"label": "Name", "type": "text"}`)
 	for request, parameter := range map[string]string{
 		"GET /forms/x": "formUUID", "DELETE /forms/x": "formUUID", "POST /forms/x/link": "formUUID",
 		"DELETE /forms/x/link": "formUUID", "GET /forms/x/fields": "formUUID",

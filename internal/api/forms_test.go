@@ -7,8 +7,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// form is a form and a field in it.
-func form(a *apitest.API, field string) (id, path string) {
+// createForm creates a form with a field.
+func createForm(a *apitest.API, field string) (id, path string) {
 	id = a.Create("/forms", `{"name": "Survey"}`)
 	return id, "/forms/" + id + "/fields/" + a.Create("/forms/"+id+"/fields", field)
 }
@@ -17,11 +17,11 @@ func TestUpdateField(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	id, path := form(a,
+	id, path := createForm(a,
 		`{"label": "Name", "type": "text", "description": "Yours", "is_required": true, "default_value": "Ann",
 		"pattern": "[A-Z].*", "min_length": 1, "max_length": 9}`)
 
-	a = a.In("") // a form is reached by its UUID alone
+	a = a.In("") // form paths need no X-Project
 
 	r := a.Put(path, `{"label": "Full name", "type": "text"}`).Want(200).Content("formUuid", id).
 		Content("label", "Full name").Content("type", "text").
@@ -31,7 +31,7 @@ func TestUpdateField(t *testing.T) {
 		Content("maxValue", nil).
 		Content("dateFormat", nil).Content("startDate", nil).Content("endDate", nil)
 	if r.Get("updatedAt").(string) <= r.Get("createdAt").(string) {
-		t.Errorf("updatedAt did not move\n%s", r.Body)
+		t.Errorf("updatedAt is unchanged\n%s", r.Body)
 	}
 
 	a.Put(path,
@@ -71,7 +71,7 @@ func TestUpdateField(t *testing.T) {
 	}
 }
 
-// fieldFaults are bodies that break a rule, and the fields at fault.
+// fieldFaults maps invalid bodies to the fields at fault.
 var fieldFaults = map[string]string{
 	`{"type": "text"}`:                                                            "label",
 	`{"label": "", "type": "text"}`:                                               "label",
@@ -154,8 +154,8 @@ func TestUpdateFieldRefuses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	id, path := form(a, `{"label": "Name", "type": "text"}`)
-	before := state(t, a)
+	id, path := createForm(a, `{"label": "Name", "type": "text"}`)
+	before := databaseState(t, a)
 
 	for body, fields := range fieldFaults {
 		r := a.Put(path, body)
@@ -188,20 +188,20 @@ func TestUpdateFieldRefuses(t *testing.T) {
 
 	a.Nobody().Put(path, `{`).Want(401)
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 
-	// RE2 takes it, and is not slow about it
+	// Matched by RE2 in linear time.
 	a.Put(path, `{"label": "a", "type": "text", "pattern": "(a+)+$"}`).Want(200)
 }
 
-// TestFieldText: text that is none of a parser's business comes back byte for byte.
+// TestFieldText checks that special characters in text are returned byte for byte.
 func TestFieldText(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	_, path := form(a, `{"label": "Name", "type": "text"}`)
+	_, path := createForm(a, `{"label": "Name", "type": "text"}`)
 	for _, text := range []string{
 		"'; drop table forms.fields; --", `"quoted"`, `\`, "😀 𝒳", "a\u200bb", "\u202eabc", "\ufeffabc", "{{7*7}}",
 		"<img src=x onerror=alert(1)>", "%s %d %n", "null",
@@ -212,22 +212,22 @@ func TestFieldText(t *testing.T) {
 	}
 }
 
-func TestUpdateFieldAtOnce(t *testing.T) {
+func TestUpdateFieldConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	_, path := form(a, `{"label": "Age", "type": "number", "min_value": 0, "max_value": 10}`)
-	counts := atOnce(10, func(i int) *apitest.Reply {
+	_, path := createForm(a, `{"label": "Age", "type": "number", "min_value": 0, "max_value": 10}`)
+	counts := concurrently(10, func(i int) *apitest.Reply {
 		if i%2 == 0 {
 			return a.Put(path, `{"label": "Age", "type": "number", "min_value": 8}`)
 		}
 		return a.Put(path, `{"label": "Age", "type": "number", "max_value": 5}`)
 	})
 
-	subset(t, counts, 200, 422)
+	wantStatuses(t, counts, 200, 422)
 
 	if counts[200] != 5 {
-		t.Errorf("got answers %v: whoever came first, the other limit contradicts it", counts)
+		t.Errorf("got statuses %v: the two limits contradict each other in any order", counts)
 	}
 }
 
@@ -239,7 +239,7 @@ func TestCreateForm(t *testing.T) {
 		Content("name", "Survey").
 		Content("description", "Yearly").Content("createdBy", a.User).Content("updatedBy", a.User)
 	a.Post("/forms", `{"name": "Survey"}`).Want(201).Content("description", nil)
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for body, field := range map[string]string{
 		`{}`: "name", `{"name": ""}`: "name", `{"name": " "}`: "name",
@@ -253,7 +253,7 @@ func TestCreateForm(t *testing.T) {
 
 	a.Post("/forms", `nope`).Want(400)
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }
@@ -276,7 +276,7 @@ func TestCreateField(t *testing.T) {
 		t.Errorf("got %s", r.Body)
 	}
 
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for body, fields := range fieldFaults {
 		r := a.Post(path, body)
@@ -305,7 +305,7 @@ func TestCreateField(t *testing.T) {
 	a.Stranger().Post(path, `{"label": "a", "type": "text"}`).Want(404)
 	a.Nobody().Post(path, `{`).Want(401)
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// function is the body that makes a function of SQL.
-func function(name, parameters, definition, returns string) string {
+// functionBody returns the body that creates an SQL function.
+func functionBody(name, parameters, definition, returns string) string {
 	return fmt.Sprintf(`{"name": %q, "parameters": [%s], "language": "sql", "definition": %q, "return_type": %q}`, name,
 		parameters, definition, returns)
 }
@@ -20,14 +20,14 @@ func TestDeleteFunction(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Post("/functions/public", function("one", "", "select 1", "integer")).Want(201)
+	a.Post("/functions/public", functionBody("one", "", "select 1", "integer")).Want(201)
 	r := a.Delete("/functions/public/one").Want(200).Content("schema", "public").Content("name", "one")
 	if got := len(r.Get("").(map[string]any)); got != 2 {
-		t.Errorf("the content has %d members, want 2\n%s", got, r.Body)
+		t.Errorf("got %d members, want 2\n%s", got, r.Body)
 	}
 
 	a.Delete("/functions/public/one").Want(400).Code("not_found")
-	a.Post("/functions/public", function("one", "", "select 1", "integer")).Want(201)
+	a.Post("/functions/public", functionBody("one", "", "select 1", "integer")).Want(201)
 	a.Member(4).Delete("/functions/public/one").Want(200)
 
 	asOwner(t, a,
@@ -45,7 +45,7 @@ func TestDeleteFunctionOverloaded(t *testing.T) {
 	const n, s, many = `{"name": "n", "type": "integer"}`, `{"name": "s", "type": "varchar"}`,
 		`{"name": "m", "type": "timestamptz[]"}`
 	for _, parameters := range []string{"", n, n + "," + s, many} {
-		a.Post("/functions/public", function("f", parameters, "select 1", "integer")).Want(201)
+		a.Post("/functions/public", functionBody("f", parameters, "select 1", "integer")).Want(201)
 	}
 
 	r := a.Delete("/functions/public/f").Want(400).Code("ambiguous").Field("arguments")
@@ -58,7 +58,7 @@ func TestDeleteFunctionOverloaded(t *testing.T) {
 		t.Fatalf("got signatures %q, want %q", signatures, want)
 	}
 
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for _, arguments := range []string{"text", "integer,integer", "integer,", ",", "nope", "integer);drop table x",
 		"integer)", "'", `"`, "--", "integer cascade", "void\x00", "\xff", strings.Repeat("integer,", 500)} {
@@ -70,14 +70,14 @@ func TestDeleteFunctionOverloaded(t *testing.T) {
 	a.Delete("/functions/public/f?arguments=&arguments=integer").Want(400).Field("arguments")
 	a.Delete("/functions/public/f?cascade=true").Want(400).Field("cascade")
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 
 	for i, signature := range slices.Backward(signatures) {
 		path := "/functions/public/f?arguments=" + url.QueryEscape(signature)
 		if i == 0 {
-			path = "/functions/public/f" // the last one needs no choice
+			path = "/functions/public/f" // the last one is unambiguous
 		}
 
 		a.Delete(path).Want(200).Content("name", "f")
@@ -93,13 +93,13 @@ func TestDeleteFunctionRefuses(t *testing.T) {
 
 	a := apitest.New(t)
 	a.CreateTable("orders")
-	a.Post("/functions/public", function("used", `{"name": "n", "type": "integer"}`, "select n > 0", "boolean")).
+	a.Post("/functions/public", functionBody("used", `{"name": "n", "type": "integer"}`, "select n > 0", "boolean")).
 		Want(201)
 
 	asOwner(t, a,
 		"alter table public.orders add check (public.used(id)); create view public.v as select 1; create aggregate public.total(int) (sfunc = int4pl, stype = int)")
 
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	a.Delete("/functions/public/used").Want(400).Code("in_use")
 
@@ -137,20 +137,20 @@ func TestDeleteFunctionRefuses(t *testing.T) {
 
 	a.Nobody().Delete("/functions/pg_catalog/now").Want(401)
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 	if !query[bool](t, a, "select public.used(1)") {
-		t.Error("the function does not answer any more")
+		t.Error("the function no longer works")
 	}
 }
 
-func TestDeleteFunctionAtOnce(t *testing.T) {
+func TestDeleteFunctionConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Post("/functions/public", function("one", "", "select 1", "integer")).Want(201)
-	wantCounts(t, atOnce(20, func(int) *apitest.Reply { return a.Delete("/functions/public/one") }),
+	a.Post("/functions/public", functionBody("one", "", "select 1", "integer")).Want(201)
+	wantCounts(t, concurrently(20, func(int) *apitest.Reply { return a.Delete("/functions/public/one") }),
 		map[int]int{200: 1, 400: 19})
 }
 
@@ -173,9 +173,9 @@ func TestCreateFunction(t *testing.T) {
 
 	a.Post("/functions/public", `{"name": "sum_all", "language": "plpgsql", "return_type": "bigint",
 		"definition": "begin return (select sum(total) from orders); end"}`).Want(201)
-	a.Post("/functions/public", function("nothing", "", "delete from orders", "void")).Want(201)
-	a.Post("/functions/public", function("all_orders", "", "select * from orders", "setof orders")).Want(201)
-	a.Post("/functions/public", function("pairs", "", "select 1, 'a'", "table(n integer, s text)")).Want(201)
+	a.Post("/functions/public", functionBody("nothing", "", "delete from orders", "void")).Want(201)
+	a.Post("/functions/public", functionBody("all_orders", "", "select * from orders", "setof orders")).Want(201)
+	a.Post("/functions/public", functionBody("pairs", "", "select 1, 'a'", "table(n integer, s text)")).Want(201)
 	a.Post("/functions/public",
 		`{"name": "stamp", "language": "plpgsql", "return_type": "trigger", "definition": "begin return new; end"}`).
 		Want(201)
@@ -184,7 +184,7 @@ func TestCreateFunction(t *testing.T) {
 		`select prosecdef = false and proowner::regrole::text like '%_owner' and not has_function_privilege('anon', oid, 'execute')
 		and not has_function_privilege('authenticated', oid, 'execute') from pg_proc where proname = 'add'`)
 	if !closed {
-		t.Error("the function is open, a definer's or somebody else's")
+		t.Error("the function has the wrong owner, grants or security")
 	}
 }
 
@@ -192,13 +192,13 @@ func TestCreateFunctionRefuses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Post("/functions/public", function("taken", "", "select 1", "integer")).Want(201)
-	before := state(t, a)
-	a.Post("/functions/public", function("taken", "", "select 2", "text")).Want(409).
+	a.Post("/functions/public", functionBody("taken", "", "select 1", "integer")).Want(201)
+	before := databaseState(t, a)
+	a.Post("/functions/public", functionBody("taken", "", "select 2", "text")).Want(409).
 		Code("already_exists").Field("name")
 
-	a.Post("/functions/missing", function("f", "", "select 1", "integer")).Want(404).Code("not_found")
-	a.Post("/functions/pg_catalog", function("f", "", "select 1", "integer")).Want(400).Field("schema")
+	a.Post("/functions/missing", functionBody("f", "", "select 1", "integer")).Want(404).Code("not_found")
+	a.Post("/functions/pg_catalog", functionBody("f", "", "select 1", "integer")).Want(400).Field("schema")
 	a.Post("/functions/public", `{`).Want(400).Code("malformed_json")
 
 	const rest = `, "language": "sql", "definition": "select 1", "return_type": "integer"}`
@@ -230,7 +230,7 @@ func TestCreateFunctionRefuses(t *testing.T) {
 		a.Post("/functions/public", body).Want(422).Field(strings.Fields(fields)...)
 	}
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }
@@ -241,7 +241,7 @@ func TestReplaceFunction(t *testing.T) {
 	a := apitest.New(t)
 	const n = `{"name": "n", "type": "integer"}`
 	with := func(members, definition string) string {
-		return strings.TrimSuffix(function("f", n, definition, "integer"), "}") + ", " + members + "}"
+		return strings.TrimSuffix(functionBody("f", n, definition, "integer"), "}") + ", " + members + "}"
 	}
 
 	executes := func(want string) {
@@ -251,13 +251,13 @@ func TestReplaceFunction(t *testing.T) {
 			`select string_agg(r.rolname, ' ' order by 1) from pg_roles r where rolname in ('anon', 'authenticated', 'service_role')
 			and has_function_privilege(r.oid, 'public.f(integer)', 'execute')`)
 		if got != want {
-			t.Errorf("%s may execute it, want %s", got, want)
+			t.Errorf("got %s with the execute privilege, want %s", got, want)
 		}
 	}
 
 	a.Post("/functions/public", with(`"replace": true`, "select n")).Want(201).Content("execute", "[]")
 	executes("service_role")
-	a.Post("/functions/public", function("f", n, "select n + 1", "integer")).Want(409)
+	a.Post("/functions/public", functionBody("f", n, "select n + 1", "integer")).Want(409)
 	a.Post("/functions/public", with(`"replace": true, "execute": ["anon"]`, "select n + 1")).Want(201).
 		Content("execute.0", "anon").Content("definition", "select n + 1")
 
@@ -280,17 +280,18 @@ func TestReplaceFunction(t *testing.T) {
 		Field("definition")
 
 	asOwner(t, a, "create procedure public.p() language sql as 'select 1'")
-	a.Post("/functions/public", strings.TrimSuffix(function("p", "", "select 1", "integer"), "}")+`, "replace": true}`).
+	a.Post("/functions/public",
+		strings.TrimSuffix(functionBody("p", "", "select 1", "integer"), "}")+`, "replace": true}`).
 		Want(422).Code("not_replaceable").Field("name")
 
 	if got := query[int](t, a, "select public.f(1)"); got != 5 {
 		t.Errorf("f(1) is %d, want 5", got)
 	}
 
-	counts := atOnce(10, func(i int) *apitest.Reply {
+	counts := concurrently(10, func(i int) *apitest.Reply {
 		return a.Post("/functions/public", with(`"replace": true`, fmt.Sprint("select ", i)))
 	})
-	subset(t, counts, 201, 409)
+	wantStatuses(t, counts, 201, 409)
 }
 
 func TestListFunctions(t *testing.T) {
@@ -299,9 +300,9 @@ func TestListFunctions(t *testing.T) {
 	a := apitest.New(t)
 	a.Get("/functions").Want(200).Content("", "[]")
 	a.Post("/functions/public",
-		function("b", `{"name": "n", "type": "integer"}, {"name": "s", "type": "varchar(5)[]"}`, "select n",
+		functionBody("b", `{"name": "n", "type": "integer"}, {"name": "s", "type": "varchar(5)[]"}`, "select n",
 			"setof integer")).Want(201)
-	a.Post("/functions/public", function("b", "", "select 1", "integer")).Want(201)
+	a.Post("/functions/public", functionBody("b", "", "select 1", "integer")).Want(201)
 	asOwner(t, a, `create schema app; create procedure app.a(inout x int default 1) language sql as 'select 1';
 		create function app."c""; --"(variadic text[], out one int, out two text) stable security definer language sql as $$select 1, 'x'$$; create domain app.d as int;
 		create function app.body() returns table (n app.d, "N" int) immutable begin atomic select 1, 2; end; create aggregate app.total(int) (sfunc = int4pl, stype = int)`)

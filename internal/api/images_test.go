@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// quarters is a picture of four colours: red and green above blue and white.
+// quarters returns an image of four colors: red and green above blue and white.
 func quarters(w, h int) *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
@@ -45,7 +45,8 @@ func asPNG(t *testing.T, m image.Image) string {
 	return out.String()
 }
 
-// asJPEG has segments in front of the picture, each with its marker.
+// asJPEG encodes a JPEG with additional segments in front of the image, each starting with its
+// marker.
 func asJPEG(t *testing.T, m image.Image, segments ...string) string {
 	t.Helper()
 
@@ -63,7 +64,7 @@ func asJPEG(t *testing.T, m image.Image, segments ...string) string {
 	return front + text[2:]
 }
 
-// exif is EXIF's data that say an orientation, and where the picture was taken.
+// exif returns an EXIF segment with an orientation and a location.
 func exif(order binary.AppendByteOrder, orientation uint16) string {
 	b := []byte("II*\x00")
 	if order == binary.AppendByteOrder(binary.BigEndian) {
@@ -72,7 +73,7 @@ func exif(order binary.AppendByteOrder, orientation uint16) string {
 
 	b = order.AppendUint32(b, 8)
 	b = order.AppendUint16(b, 2)
-	b = order.AppendUint16(order.AppendUint16(b, 0x010e), 2) // a description, which lies behind
+	b = order.AppendUint16(order.AppendUint16(b, 0x010e), 2) // a description, stored after the directory
 	b = order.AppendUint32(order.AppendUint32(b, uint32(len(secretPlace))), 38)
 	b = order.AppendUint16(order.AppendUint16(b, 0x0112), 3)
 	b = order.AppendUint32(b, 1)
@@ -84,7 +85,7 @@ func exif(order binary.AppendByteOrder, orientation uint16) string {
 
 const secretPlace = "52.5200 N 13.4050 E"
 
-// profile is enough of a colour profile to be taken for one.
+// profile returns the minimum of a valid color profile, padded to a size in bytes.
 func profile(size int) string {
 	p := bytes.Repeat([]byte("colour "), size/7+1)[:size]
 	copy(p[16:], "RGB ")
@@ -93,7 +94,7 @@ func profile(size int) string {
 	return string(p)
 }
 
-// chunk is a chunk of a PNG.
+// chunk returns a chunk of a PNG.
 func chunk(kind, data string) string {
 	b := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
 	b = append(b, kind+data...)
@@ -117,7 +118,7 @@ func deflated(t *testing.T, text []byte) string {
 	return out.String()
 }
 
-// headerPNG is a PNG that says it has a size, and has chunks and no pixels.
+// headerPNG returns a PNG with a size and chunks, but no pixels.
 func headerPNG(w, h uint32, chunks ...string) string {
 	size := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w), h)
 	text := "\x89PNG\r\n\x1a\n" + chunk("IHDR", string(size)+"\x08\x06\x00\x00\x00")
@@ -128,7 +129,7 @@ func headerPNG(w, h uint32, chunks ...string) string {
 	return text + chunk("IEND", "")
 }
 
-// asGIF has a second frame; the first one covers the right half of the screen.
+// asGIF returns an animation. Its first frame covers the right half of the screen.
 func asGIF(t *testing.T) string {
 	t.Helper()
 
@@ -151,7 +152,7 @@ func asGIF(t *testing.T) string {
 	return out.String()
 }
 
-// asWebP is a picture of one colour: each part of it has a code of no bits.
+// asWebP returns an image of one color, in which every symbol has a code of zero bits.
 func asWebP(w, h int, c color.NRGBA, chunks ...string) string {
 	var stream uint64
 	bits, data := 0, []byte{0x2f}
@@ -165,7 +166,7 @@ func asWebP(w, h int, c color.NRGBA, chunks ...string) string {
 
 	add(uint64(w-1), 14)
 	add(uint64(h-1), 14)
-	add(1, 1) // alpha counts
+	add(1, 1) // alpha is used
 	add(0, 3+1+1+1)
 
 	for _, value := range []uint8{c.G, c.R, c.B, c.A} {

@@ -10,7 +10,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// csv sends rows as the body itself.
+// asCSV sends rows as the body.
 func asCSV(a *apitest.API, path, body string) *apitest.Reply {
 	return a.Send("POST", path, body, "Content-Type: text/csv")
 }
@@ -49,7 +49,7 @@ func TestImportTable(t *testing.T) {
 	}
 	if !query[bool](t, a,
 		"select relrowsecurity and relowner::regrole::text like '%owner' from pg_class where relname = 'people'") {
-		t.Error("the table is open, or somebody else's")
+		t.Error("the table has the wrong owner or grants")
 	}
 
 	asCSV(a, "/tables/import?name=people", file).Want(409).Code("already_exists").Field("name")
@@ -133,7 +133,7 @@ func TestImportRows(t *testing.T) {
 	asCSV(a, path+"?header=false", "40,a,1,ok,\n").Want(201)
 
 	if after := query[int](t, a, "select count(*) from public.goods"); after != before+3 {
-		t.Errorf("%d rows, want %d", after, before+3)
+		t.Errorf("got %d rows, want %d", after, before+3)
 	}
 
 	for _, head := range []string{"id,nope\n1,2\n", "id,id\n1,2\n", "id,twice\n50,2\n", "\"id\"x\n"} {
@@ -146,7 +146,8 @@ func TestImportRows(t *testing.T) {
 	asCSV(a, path, "id,name\n60,a\n").Want(422).Code("refused")
 }
 
-// TestImportUpsert: rows that are there are replaced, or stay; what the file does not say of them stays too.
+// TestImportUpsert checks that existing rows are replaced or kept, and that columns missing in the
+// file keep their values.
 func TestImportUpsert(t *testing.T) {
 	t.Parallel()
 
@@ -169,7 +170,7 @@ func TestImportUpsert(t *testing.T) {
 	asCSV(a, path+"on_error=skip", "id,price\n1,11\n3,30\n").Want(201).Content("rows", 1).
 		Content("rejectedLines.0.code", "already_exists")
 
-		// the last one is left
+		// The last row with a key wins.
 	asCSV(a, path+"mode=upsert", "id,price\n1,11\n4,40\n4,41\n1,12\n").Want(201).Content("rows", 4).
 		Content("rejected", 0)
 
@@ -177,7 +178,7 @@ func TestImportUpsert(t *testing.T) {
 	asCSV(a, path+"mode=ignore", "id,price\n1,99\n5,50\n5,51\n").Want(201).Content("rows", 1)
 	asCSV(a, path+"mode=upsert&on_conflict=name,code", "code,price,name,id\na,13,one,6\n").Want(201).Content("rows", 1)
 	rows("(2,b,two,20) (3,,,30) (4,,,41) (5,,,50) (6,a,one,13)")
-	asCSV(a, path+"mode=upsert", "id\n6\n7\n").Want(201).Content("rows", 1) // nothing to replace
+	asCSV(a, path+"mode=upsert", "id\n6\n7\n").Want(201).Content("rows", 1) // no column to update
 	asCSV(a, path+"mode=upsert&dry_run=true", "id,price\n6,99\n").Want(201).Content("rows", 1)
 	asCSV(a, path+"mode=upsert&on_error=skip", "id,price\n2,21\n3,-1\n4,x\n8,80\n").Want(201).Content("rows", 2).
 		Content("rejectedLines.0.code", "check").Content("rejectedLines.0.line", 3).
@@ -196,7 +197,7 @@ func TestImportUpsert(t *testing.T) {
 	asOwner(t, a, "create table public.keyless (id integer)")
 	asCSV(a, "/tables/keyless/import?mode=ignore", "id\n1\n").Want(400).Code("required").Field("on_conflict")
 
-	// What begins like UTF-16 is.
+	// UTF-16 is detected by its byte order mark.
 	asCSV(a, path+"mode=upsert", "\xff\xfe"+strings.Join(strings.Split("id,name\n8,x\n", ""), "\x00")+"\x00").Want(201)
 	asCSV(a, path+"mode=upsert", "\xfe\xff\x00"+strings.Join(strings.Split("id,name\n8,y\n", ""), "\x00")).Want(201)
 
@@ -205,13 +206,13 @@ func TestImportUpsert(t *testing.T) {
 	}
 }
 
-// TestImportRefuses sends what is no file of rows.
+// TestImportRefuses imports invalid files.
 func TestImportRefuses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for _, path := range []string{"/tables/import?name=new", "/tables/orders/import"} {
 		and := "&"
@@ -254,11 +255,11 @@ func TestImportRefuses(t *testing.T) {
 			t.Errorf("%s: got %d, want 413", path, res.StatusCode)
 		}
 
-		short := a.Request("POST", path, io.MultiReader(strings.NewReader("id\n1\n"), &broken{}),
+		short := a.Request("POST", path, io.MultiReader(strings.NewReader("id\n1\n"), &brokenReader{}),
 			"Content-Type: text/csv")
 		if res, err := http.DefaultTransport.RoundTrip(short); err == nil {
 			res.Body.Close()
-			t.Errorf("%s: a file that broke off was answered with %d", path, res.StatusCode)
+			t.Errorf("%s: a truncated file: got %d", path, res.StatusCode)
 		}
 	}
 
@@ -270,7 +271,7 @@ func TestImportRefuses(t *testing.T) {
 	asCSV(a, "/tables/import?name=x&schema=nothing", "id\n1\n").Want(422).Field("schema")
 	asCSV(a, "/tables/missing/import", "id\n1\n").Want(404)
 
-	if after := state(t, a); after != before || len(blobs(t, a)) > 0 {
+	if after := databaseState(t, a); after != before || len(blobs(t, a)) > 0 {
 		t.Errorf("a refused request changed\n%s\ninto\n%s %v", before, after, blobs(t, a))
 	}
 
@@ -288,16 +289,17 @@ func TestImportRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	counts := atOnce(5, func(int) *apitest.Reply { return asCSV(a, "/tables/import?name=same", "id\n1\n") })
+	counts := concurrently(5, func(int) *apitest.Reply { return asCSV(a, "/tables/import?name=same", "id\n1\n") })
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 }
 
-// broken is a body that breaks off.
-type broken struct{}
+// brokenReader is a body that fails in the middle.
+type brokenReader struct{}
 
-func (*broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+func (*brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// TestImportMany: rows in many batches, with bad ones among them, and every one back again.
+// TestImportMany imports several batches, with invalid rows among them, and exports every valid row
+// again.
 func TestImportMany(t *testing.T) {
 	t.Parallel()
 
@@ -321,7 +323,7 @@ func TestImportMany(t *testing.T) {
 		Content("rejected", 5)
 
 	if got := query[bool](t, a, `select bool_and(note = 'note, ' || id || E' \\ \t') from public.many`); !got {
-		t.Error("notes are not those that were sent")
+		t.Error("the stored notes differ from the sent ones")
 	}
 
 	exported := string(a.Get("/tables/many/export").Want(200).Body)

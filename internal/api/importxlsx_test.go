@@ -12,7 +12,7 @@ import (
 
 const bookType = "Content-Type: application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
-// workbook makes a workbook whose first sheet has these rows, as XML.
+// workbook returns a workbook with rows, as XML, in its first sheet.
 func workbook(t *testing.T, rows string, parts ...string) string {
 	t.Helper()
 
@@ -48,7 +48,7 @@ func workbook(t *testing.T, rows string, parts ...string) string {
 	return b.String()
 }
 
-// TestImportSheet: another sheet than the first is found by its name.
+// TestImportSheet selects a sheet by name.
 func TestImportSheet(t *testing.T) {
 	t.Parallel()
 
@@ -112,16 +112,16 @@ func TestImportWorkbook(t *testing.T) {
 		Want(201).Content("rows", 1).Content("rejected", 1).Content("rejectedLines.0.line", 9)
 }
 
-// TestImportWorkbookRefuses sends archives that are none, or more than they seem.
+// TestImportWorkbookRefuses imports invalid archives and decompression bombs.
 func TestImportWorkbookRefuses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	good := workbook(t, `<row><c t="str"><v>x</v></c></row>`)
 
-	// more than is held in memory
+	// More than the limit for buffered parts.
 	many := func(start, end string) string { return strings.Repeat(start+strings.Repeat("x", 1000)+end, 17<<10) }
-	for what, file := range map[string]string{
+	for name, file := range map[string]string{
 		"nothing":         "",
 		"no archive":      "id\n1\n",
 		"a part of one":   good[:len(good)/2],
@@ -140,12 +140,12 @@ func TestImportWorkbookRefuses(t *testing.T) {
 		"nothing in it":       workbook(t, ""),
 	} {
 		if r := a.Send("POST", "/tables/import?name=bad", file, bookType); r.Status != 422 {
-			t.Errorf("%s: got %d, want 422\n%s", what, r.Status, r.Body)
+			t.Errorf("%s: got %d, want 422\n%s", name, r.Status, r.Body)
 		}
 	}
 
 	if len(blobs(t, a)) > 0 || query[bool](t, a, "select to_regclass('public.bad') is not null") {
-		t.Error("something is left of a refused file")
+		t.Error("a refused file has left data")
 	}
 }
 
@@ -169,7 +169,7 @@ func zipOf(t *testing.T, name, content string) string {
 	return b.String()
 }
 
-// TestImportOneWorkbookAtATime: while a project imports a workbook another one of its is told to wait.
+// TestImportOneWorkbookAtATime checks that a second workbook import of a project gets 429.
 func TestImportOneWorkbookAtATime(t *testing.T) {
 	t.Parallel()
 
@@ -200,7 +200,7 @@ func TestImportOneWorkbookAtATime(t *testing.T) {
 	for !query[bool](t, a,
 		"select exists(select from pg_locks where locktype = 'advisory' and objid = 4711 and not granted)") {
 		if t.Context().Err() != nil {
-			t.Fatal("the import does not come to its row")
+			t.Fatal("the import is blocked before its row")
 		}
 	}
 

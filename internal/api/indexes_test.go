@@ -67,13 +67,14 @@ func TestCreateIndex(t *testing.T) {
 	}
 
 	a.Delete(path + "/x%22;%20drop").Want(200)
-	counts := atOnce(10, func(int) *apitest.Reply { return a.Delete(path + "/by_data") })
+	counts := concurrently(10, func(int) *apitest.Reply { return a.Delete(path + "/by_data") })
 	wantCounts(t, counts, map[int]int{200: 1, 404: 9})
-	counts = atOnce(5, func(int) *apitest.Reply { return a.Post(path, `{"name": "one", "columns": ["id"]}`) })
+	counts = concurrently(5, func(int) *apitest.Reply { return a.Post(path, `{"name": "one", "columns": ["id"]}`) })
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 }
 
-// TestCreateIndexOfExpressions: what SQL can index has a form that can say nothing else.
+// TestCreateIndexOfExpressions checks that index expressions accept valid SQL, and that no input
+// escapes from them.
 func TestCreateIndexOfExpressions(t *testing.T) {
 	t.Parallel()
 
@@ -148,11 +149,11 @@ func TestCreateIndexOfExpressions(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", body, got, want)
 		}
 		if strings.Contains(string(r.Body), "secret") {
-			t.Errorf("a row's value is told: %s", r.Body)
+			t.Errorf("a row's value is revealed: %s", r.Body)
 		}
 	}
 
-	// In the background, names in expressions mean the same.
+	// A background build resolves names in expressions the same way.
 	execute(t, a, `update pg_class set reltuples = 200000 where oid = 'public.orders'::regclass`)
 	a.Post(path, key(`{"expression": "now_and_then(note)"}`)).Want(422).Field("keys")
 
@@ -172,8 +173,8 @@ func TestCreateIndexOfExpressions(t *testing.T) {
 	})
 }
 
-// TestCreateIndexLater: on a large table an index is built in the background.
-func TestCreateIndexLater(t *testing.T) {
+// TestCreateIndexInBackground checks that the index of a large table is built in the background.
+func TestCreateIndexInBackground(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -198,7 +199,7 @@ func TestCreateIndexLater(t *testing.T) {
 		return func() bool { got, _ := status(name); return got == want }
 	}
 
-	// While someone has written and not committed, no index is ready.
+	// An uncommitted write blocks the build.
 	writer, err := a.ProjectDatabase().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +237,7 @@ func TestCreateIndexLater(t *testing.T) {
 		t.Errorf("got the reason %q", reason)
 	}
 	if n := query[int](t, a, "select count(*) from pg_index where not indisvalid"); n != 0 {
-		t.Errorf("%d indexes are left half made", n)
+		t.Errorf("got %d invalid indexes, want none", n)
 	}
 
 	a.Delete(path+"/kinds").Want(200).Content("status", "failed")
@@ -246,7 +247,7 @@ func TestCreateIndexLater(t *testing.T) {
 	a.Post(path, `{"columns": ["note"], "method": "gin"}`).Want(422).Field("method")
 	a.Post(path, `{"columns": ["note"], "name": "orders_pkey"}`).Want(409).Field("name")
 
-	counts := atOnce(5, func(int) *apitest.Reply { return a.Post(path, `{"columns": ["kind"], "name": "one"}`) })
+	counts := concurrently(5, func(int) *apitest.Reply { return a.Post(path, `{"columns": ["kind"], "name": "one"}`) })
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 	until(t, "the index is ready", is("one", "ready"))
 }

@@ -14,7 +14,7 @@ import (
 
 var linkInMail = regexp.MustCompile(`/accept-invitation\?token=(\S+)`)
 
-// mailsTo returns the texts of the mails that were written to the log for an address.
+// mailsTo returns the texts of the mails to an address in the log of the server.
 func mailsTo(t *testing.T, a *apitest.API, email string) []string {
 	t.Helper()
 
@@ -33,18 +33,19 @@ func mailsTo(t *testing.T, a *apitest.API, email string) []string {
 	return texts
 }
 
-// invitedBy waits for the first mail to an address, and returns the token of the link in the last one.
-func invitedBy(t *testing.T, a *apitest.API, email string) string {
+// waitForInvitation waits for a mail to an address and returns the token in the link of the last
+// one.
+func waitForInvitation(t *testing.T, a *apitest.API, email string) string {
 	t.Helper()
 
-	return invitedAfter(t, a, email, 0)
+	return waitForNextInvitation(t, a, email, 0)
 }
 
-// invitedAfter is invitedBy when n mails were there before.
-func invitedAfter(t *testing.T, a *apitest.API, email string, n int) string {
+// waitForNextInvitation is like waitForInvitation, but ignores the first n mails.
+func waitForNextInvitation(t *testing.T, a *apitest.API, email string, n int) string {
 	t.Helper()
 
-	until(t, "there is a mail to "+email, func() bool { return len(mailsTo(t, a, email)) > n })
+	until(t, "a mail is sent to "+email, func() bool { return len(mailsTo(t, a, email)) > n })
 	all := mailsTo(t, a, email)
 	found := linkInMail.FindStringSubmatch(all[len(all)-1])
 	if found == nil {
@@ -59,11 +60,11 @@ func invitedAfter(t *testing.T, a *apitest.API, email string, n int) string {
 	return token
 }
 
-func invitation(email string, role int) string {
+func invitationBody(email string, role int) string {
 	return fmt.Sprintf(`{"email": %q, "role_id": %d}`, email, role)
 }
 
-func accepting(token string) string { return fmt.Sprintf(`{"token": %q}`, token) }
+func acceptBody(token string) string { return fmt.Sprintf(`{"token": %q}`, token) }
 
 func TestCreateInvitation(t *testing.T) {
 	t.Parallel()
@@ -72,27 +73,27 @@ func TestCreateInvitation(t *testing.T) {
 	path := "/organizations/" + a.Organization + "/invitations"
 	admin, viewer := a.Member(3), a.Member(5)
 
-	r := a.Post(path, invitation(" Ann@example.com", 4)).Want(201).Content("email", "Ann@example.com").
+	r := a.Post(path, invitationBody(" Ann@example.com", 4)).Want(201).Content("email", "Ann@example.com").
 		Content("roleId", 4).Content("createdBy", a.User)
 	if strings.Contains(string(r.Body), "socle_link") {
-		t.Errorf("the answer holds the link's token, which is the invited one's alone: %s", r.Body)
+		t.Errorf("the response contains the token of the link: %s", r.Body)
 	}
 
-	a.Post(path, invitation("ANN@example.com", 5)).Want(409).Code("already_exists").Field("email")
-	a.Post(path, invitation(viewer.Email, 5)).Want(409).Code("already_member").Field("email")
-	admin.Post(path, invitation("bob@example.com", 2)).Want(403)
-	admin.Post(path, invitation("bob@example.com", 3)).Want(201)
-	viewer.Post(path, invitation("x@example.com", 5)).Want(403)
-	a.Stranger().Post(path, invitation("x@example.com", 5)).Want(404)
+	a.Post(path, invitationBody("ANN@example.com", 5)).Want(409).Code("already_exists").Field("email")
+	a.Post(path, invitationBody(viewer.Email, 5)).Want(409).Code("already_member").Field("email")
+	admin.Post(path, invitationBody("bob@example.com", 2)).Want(403)
+	admin.Post(path, invitationBody("bob@example.com", 3)).Want(201)
+	viewer.Post(path, invitationBody("x@example.com", 5)).Want(403)
+	a.Stranger().Post(path, invitationBody("x@example.com", 5)).Want(404)
 
-	for _, body := range []string{`{}`, invitation("", 5), invitation("x", 5), invitation("x@y@z", 5)} {
+	for _, body := range []string{`{}`, invitationBody("", 5), invitationBody("x", 5), invitationBody("x@y@z", 5)} {
 		a.Post(path, body).Want(422)
 	}
 
-	a.Post(path, invitation("x@example.com", 1)).Want(422).Field("role_id")
-	a.Post(path, invitation("x@example.com", 6)).Want(422).Field("role_id")
+	a.Post(path, invitationBody("x@example.com", 1)).Want(422).Field("role_id")
+	a.Post(path, invitationBody("x@example.com", 6)).Want(422).Field("role_id")
 	a.Post(path, `{`).Want(400)
-	a.Post("/organizations/x/invitations", invitation("x@example.com", 5)).Want(400)
+	a.Post("/organizations/x/invitations", invitationBody("x@example.com", 5)).Want(400)
 
 	if got := values(a.Get(path+"?sort=email").Want(200),
 		"email"); fmt.Sprint(got) != "[Ann@example.com bob@example.com]" {
@@ -101,12 +102,12 @@ func TestCreateInvitation(t *testing.T) {
 
 	a.Get(path + "?sort=token").Want(400)
 
-	// An invitation that has expired is none: the address can be invited again.
+	// The address of an expired invitation can be invited again.
 	a.Exec(`update platform.invitations set expires_at = now() where email_folded = 'ann@example.com'`)
-	again := a.Post(path, invitation("ann@example.com", 5)).Want(201).Get("uuid")
-	a.Get(path+"?sort=email").Want(200).Content("0.uuid", again).Content("0.roleId", 5)
+	repeated := a.Post(path, invitationBody("ann@example.com", 5)).Want(201).Get("uuid")
+	a.Get(path+"?sort=email").Want(200).Content("0.uuid", repeated).Content("0.roleId", 5)
 
-	got := atOnce(20, func(int) *apitest.Reply { return a.Post(path, invitation("carl@example.com", 5)) })
+	got := concurrently(20, func(int) *apitest.Reply { return a.Post(path, invitationBody("carl@example.com", 5)) })
 	wantCounts(t, got, map[int]int{201: 1, 409: 19})
 }
 
@@ -118,11 +119,11 @@ func TestInvitationsAreLimited(t *testing.T) {
 	path := "/organizations/" + administrator.Organization + "/invitations"
 	administrator.Put("/admin/settings/members_per_organization", `{"value": 4}`).Want(200)
 
-	got := atOnce(20, func(i int) *apitest.Reply {
-		return administrator.Post(path, invitation(fmt.Sprintf("x%d@example.com", i), 5))
+	got := concurrently(20, func(i int) *apitest.Reply {
+		return administrator.Post(path, invitationBody(fmt.Sprintf("x%d@example.com", i), 5))
 	})
 	wantCounts(t, got, map[int]int{201: 3, 422: 17})
-	administrator.Post(path, invitation("more@example.com", 5)).Want(422).Code("quota")
+	administrator.Post(path, invitationBody("more@example.com", 5)).Want(422).Code("quota")
 
 	id := administrator.Get(path).Want(200).Get("0.uuid").(string)
 	for range 9 {
@@ -132,7 +133,7 @@ func TestInvitationsAreLimited(t *testing.T) {
 	administrator.Post(path+"/"+id+"/resend", "").Want(429).Code("rate_limited")
 	email := administrator.Get(path).Want(200).Get("0.email").(string)
 	administrator.Delete(path + "/" + id).Want(200)
-	administrator.Post(path, invitation(email, 5)).Want(429).Code("rate_limited")
+	administrator.Post(path, invitationBody(email, 5)).Want(429).Code("rate_limited")
 }
 
 func TestAcceptInvitation(t *testing.T) {
@@ -141,49 +142,50 @@ func TestAcceptInvitation(t *testing.T) {
 	a := apitest.New(t)
 	path := "/organizations/" + a.Organization + "/invitations"
 	ann, bob := a.SignUp("Ann"), a.SignUp("bob")
-	a.Post(path, invitation(strings.ToUpper(ann.Email), 4)).Want(201)
+	a.Post(path, invitationBody(strings.ToUpper(ann.Email), 4)).Want(201)
 
-	token := invitedBy(t, a, strings.ToUpper(ann.Email))
+	token := waitForInvitation(t, a, strings.ToUpper(ann.Email))
 
 	preview := "/invitations/preview?token=" + url.QueryEscape(token)
 	a.Nobody().Get(preview).Want(200).Content("email", strings.ToUpper(ann.Email)).Content("roleId", 4).
 		Content("inviter", a.Get("/users/me").Get("username")).
 		Content("organizationName", a.Get("/organizations/"+a.Organization).Get("name"))
 
-	bob.Get(preview).Want(200) // whoever has the link
+	bob.Get(preview).Want(200) // anyone with the link
 	a.Nobody().Get("/invitations/preview").Want(400).Field("token")
 
 	for _, bad := range []string{"", "x", "socle_link_x", token + "A", token[:len(token)-1]} {
 		a.Nobody().Get("/invitations/preview?token=" + url.QueryEscape(bad)).Want(404)
 	}
 
-	bob.Post("/invitations/accept", accepting(token)).Want(403).Code("other_address")
+	bob.Post("/invitations/accept", acceptBody(token)).Want(403).Code("other_address")
 	ann.Get("/organizations/" + a.Organization).Want(404)
 
-	got := atOnce(20, func(int) *apitest.Reply { return ann.Post("/invitations/accept", accepting(token)) })
+	got := concurrently(20, func(int) *apitest.Reply { return ann.Post("/invitations/accept", acceptBody(token)) })
 	wantCounts(t, got, map[int]int{201: 1, 422: 19})
 	ann.Get("/organizations/"+a.Organization).Want(200).Content("roleId", 4)
 	ann.Get(preview).Want(404)
 	ann.In(a.Project).CreateTable("mine")
 
 	if got := apitest.Value[int](a, `select count(*) from platform.members where user_uuid = $1`, ann.User); got != 2 {
-		t.Errorf("there are %d memberships, want 2", got)
+		t.Errorf("got %d memberships, want 2", got)
 	}
 	if got := values(a.Get(path).Want(200), "uuid"); len(got) != 0 {
-		t.Errorf("there are still the invitations %v", got)
+		t.Errorf("got invitations %v, want none", got)
 	}
 
 	for _, bad := range []string{"", "x", "socle_link_x", token, token + "A", token[:len(token)-1]} {
-		ann.Post("/invitations/accept", accepting(bad)).Want(422).Code("invalid_token").Field("token")
+		ann.Post("/invitations/accept", acceptBody(bad)).Want(422).Code("invalid_token").Field("token")
 	}
 
 	ann.Post("/invitations/accept", `{}`).Want(422).Field("token")
 	ann.Post("/invitations/accept", `{`).Want(400)
-	a.Nobody().Post("/invitations/accept", accepting(token)).Want(401)
+	a.Nobody().Post("/invitations/accept", acceptBody(token)).Want(401)
 }
 
-// TestInvitationsThatAreOver: taken back, sent again, expired, or of someone who could not make them any more.
-func TestInvitationsThatAreOver(t *testing.T) {
+// TestInvalidInvitations covers invitations that are revoked, resent, expired, or created by a
+// user who has lost the right to invite.
+func TestInvalidInvitations(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -201,78 +203,80 @@ func TestInvitationsThatAreOver(t *testing.T) {
 		"lowered": func(string) { a.Put(organization+"/members/"+admin.User, role(4)).Want(200) },
 		"removed": func(string) { a.Delete(organization + "/members/" + second.User).Want(200) },
 	} {
-		guest := a.SignUp("guest")
+		invitee := a.SignUp("guest")
 		host := map[string]*apitest.API{"lowered": admin, "removed": second}[name]
 		if host == nil {
 			host = a
 		}
 
-		id := host.Post(path, invitation(guest.Email, 5)).Want(201).Get("uuid").(string)
-		token := invitedBy(t, a, guest.Email)
+		id := host.Post(path, invitationBody(invitee.Email, 5)).Want(201).Get("uuid").(string)
+		token := waitForInvitation(t, a, invitee.Email)
 		end(id)
 		a.Nobody().Get("/invitations/preview?token=" + url.QueryEscape(token)).Want(404)
 
-		if r := guest.Post("/invitations/accept", accepting(token)); r.Status != 422 {
+		if r := invitee.Post("/invitations/accept", acceptBody(token)); r.Status != 422 {
 			t.Errorf("%s: got %d %s", name, r.Status, r.Body)
 		}
 
-		guest.Get(organization).Want(404)
+		invitee.Get(organization).Want(404)
 	}
 
-	guest := a.SignUp("guest")
-	id := a.Post(path, invitation(guest.Email, 2)).Want(201).Get("uuid").(string)
-	token := invitedBy(t, a, guest.Email)
+	invitee := a.SignUp("guest")
+	id := a.Post(path, invitationBody(invitee.Email, 2)).Want(201).Get("uuid").(string)
+	token := waitForInvitation(t, a, invitee.Email)
 	a.Member(3).Post(path+"/"+id+"/resend", "").Want(403) // an owner's invitation
 	a.Member(3).Delete(path + "/" + id).Want(403)
 	a.Post(path+"/"+id+"/resend", "").Want(200).Content("uuid", id)
-	guest.Post("/invitations/accept", accepting(token)).Want(422)
-	guest.Post("/invitations/accept", accepting(invitedAfter(t, a, guest.Email, 1))).Want(201).Content("roleId", 2)
+	invitee.Post("/invitations/accept", acceptBody(token)).Want(422)
+	invitee.Post("/invitations/accept", acceptBody(waitForNextInvitation(t, a, invitee.Email, 1))).Want(201).
+		Content("roleId", 2)
 	a.Post(path+"/"+id+"/resend", "").Want(404)
 	a.Delete(path + "/" + id).Want(404)
 	a.Delete(path + "/x").Want(400)
 	a.Post(path+"/x/resend", "").Want(400)
 	a.Get("/organizations/x/invitations").Want(400)
 
-	// Of an invitation and its end at the same moment one happens.
+	// Either the acceptance or the concurrent deletion succeeds.
 	for range 5 {
-		guest := a.SignUp("guest")
-		id := a.Post(path, invitation(guest.Email, 5)).Want(201).Get("uuid").(string)
-		token := invitedBy(t, a, guest.Email)
+		invitee := a.SignUp("guest")
+		id := a.Post(path, invitationBody(invitee.Email, 5)).Want(201).Get("uuid").(string)
+		token := waitForInvitation(t, a, invitee.Email)
 
-		got := atOnce(2, func(i int) *apitest.Reply {
+		got := concurrently(2, func(i int) *apitest.Reply {
 			if i == 0 {
 				return a.Delete(path + "/" + id)
 			}
-			return guest.Post("/invitations/accept", accepting(token))
+			return invitee.Post("/invitations/accept", acceptBody(token))
 		})
 		if got[200]+got[201] != 1 {
-			t.Errorf("got answers %v, want one success", got)
+			t.Errorf("got statuses %v, want one success", got)
 		}
 	}
 }
 
-// TestSignUpByInvitation: who is invited may sign up while nobody else may, with the address that was invited.
+// TestSignUpByInvitation checks that an invitation allows sign-up with the invited address while
+// sign-up is off.
 func TestSignUpByInvitation(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Empty(t, func(c *config.Config) { c.SignUp = false })
 	administrator := a.SignUp("first")
 	path := "/organizations/" + administrator.Organization + "/invitations"
-	administrator.Post(path, invitation("guest@example.com", 4)).Want(201)
-	token := invitedBy(t, a, "guest@example.com")
+	administrator.Post(path, invitationBody("guest@example.com", 4)).Want(201)
+	token := waitForInvitation(t, a, "guest@example.com")
 	with := func(name, email, token string) string {
-		return person(name, map[string]any{"email": email, "invitation_token": token})
+		return userBody(name, map[string]any{"email": email, "invitation_token": token})
 	}
 
 	a.Post("/users", with("guest", "other@example.com", token)).Want(400).Code("other_address").Field("email")
 	a.Post("/users", with("guest", "guest@example.com", "x")).Want(400).Code("invalid_token").Field("invitation_token")
 	a.Post("/users", with("guest", "guest@example.com", "")).Want(400).Code("sign_up_closed")
 
-	// and the link is as good as before
+	// The failed requests have not used up the link.
 	a.Post("/users", with("!", "guest@example.com", token)).Want(400).Field("username")
 
 	var fresh string
-	got := atOnce(8, func(i int) *apitest.Reply {
+	got := concurrently(8, func(i int) *apitest.Reply {
 		r := a.Post("/users", with(fmt.Sprintf("guest%d", i), "Guest@example.com", token))
 		if r.Status == 201 {
 			fresh = r.Metadata("token").(string)
@@ -282,12 +286,12 @@ func TestSignUpByInvitation(t *testing.T) {
 	})
 
 	wantCounts(t, got, map[int]int{201: 1, 400: 7})
-	guest := a.Nobody()
-	guest.Token = fresh
-	guest.Get("/organizations/"+administrator.Organization).Want(200).Content("roleId", 4)
+	invitee := a.Nobody()
+	invitee.Token = fresh
+	invitee.Get("/organizations/"+administrator.Organization).Want(200).Content("roleId", 4)
 
-	if got := values(guest.Get("/organizations").Want(200), "roleId"); len(got) != 2 { // one of their own as well
-		t.Errorf("the guest is in %v", got)
+	if got := values(invitee.Get("/organizations").Want(200), "roleId"); len(got) != 2 { // one is their own
+		t.Errorf("got roles %v, want 2", got)
 	}
 
 	a.Post("/users", with("late", "guest@example.com", token)).Want(400).Code("invalid_token").Field("invitation_token")

@@ -15,7 +15,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// jwkOf returns the JSON Web Key of a public key, with members put into it.
+// jwkOf returns the JSON Web Key of a public key with additional members.
 func jwkOf(t *testing.T, public any, members ...string) string {
 	t.Helper()
 
@@ -63,7 +63,7 @@ func TestJWTKeys(t *testing.T) {
 
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/jwt-keys"
-	made := a.Post(path, jwkOf(t, newECKey(t, elliptic.P256()).Public(), `"kid":"first"`, `"key_ops":["verify"]`)).
+	created := a.Post(path, jwkOf(t, newECKey(t, elliptic.P256()).Public(), `"kid":"first"`, `"key_ops":["verify"]`)).
 		Want(201).
 		Content("kid", "first").Content("algorithm", "ES256").Content("projectUuid", a.Project).
 		Content("createdBy", a.User).
@@ -97,18 +97,18 @@ func TestJWTKeys(t *testing.T) {
 	}
 
 	other := a.CreateProject("other")
-	a.Post("/projects/"+other+"/jwt-keys", jwkOf(t, public, `"kid":"first"`)).Want(201) // ids are the project's
-	a.Delete("/projects/" + other + "/jwt-keys/" + made.Get("uuid").(string)).Want(404)
-	a.Delete(path+"/"+made.Get("uuid").(string)).Want(200).Content("kid", "first")
-	a.Delete(path + "/" + made.Get("uuid").(string)).Want(404)
+	a.Post("/projects/"+other+"/jwt-keys", jwkOf(t, public, `"kid":"first"`)).Want(201) // kid is unique per project
+	a.Delete("/projects/" + other + "/jwt-keys/" + created.Get("uuid").(string)).Want(404)
+	a.Delete(path+"/"+created.Get("uuid").(string)).Want(200).Content("kid", "first")
+	a.Delete(path + "/" + created.Get("uuid").(string)).Want(404)
 	a.Delete(path + "/x").Want(400).Field("jwtKeyUUID")
 	a.Get(path + "?sort=jwk").Want(400).Field("sort")
 
-	got := atOnce(10, func(n int) *apitest.Reply {
+	got := concurrently(10, func(n int) *apitest.Reply {
 		return a.Post(path, jwkOf(t, public, fmt.Sprintf(`"kid":"key %d"`, n)))
 	})
 	if got[201] != 9 || got[422] != 1 {
-		t.Errorf("of ten more keys: got %v, want nine", got)
+		t.Errorf("ten more keys: got %v, want nine", got)
 	}
 
 	a.Post(path, jwkOf(t, public, `"kid":"one more"`)).Want(422).Code("quota")
@@ -133,7 +133,7 @@ func TestBadJWTKeys(t *testing.T) {
 		`{"kty":"EC","crv":"P-256","x":"` + x + `"}`:                          "y",
 		`{"kty":"EC","crv":"P-256","x":"AA","y":"` + x + `"}`:                 "x",
 		`{"kty":"EC","crv":"P-256","x":"` + x + `=","y":"AA"}`:                "x",
-		`{"kty":"EC","crv":"P-256","x":"` + x + `","y":"` + x + `"}`:          "y", // off the curve
+		`{"kty":"EC","crv":"P-256","x":"` + x + `","y":"` + x + `"}`:          "y", // not on the curve
 		`{"kty":"EC","x":"` + x + `","y":"` + x + `"}`:                        "crv",
 		jwkOf(t, private.Public(), `"alg":"RS256"`):                           "alg",
 		jwkOf(t, private.Public(), `"alg":"HS256"`):                           "alg",
@@ -154,7 +154,7 @@ func TestBadJWTKeys(t *testing.T) {
 	a.Post(path, `{`).Want(400)
 
 	if strings.Contains(a.Log.String(), jwkMember(t, jwkOf(t, private), "d")) {
-		t.Error("the log has the private key that was sent")
+		t.Error("the log contains the private key")
 	}
 
 	a.Get(path).Want(200).Metadata("total")

@@ -15,16 +15,16 @@ func TestKeys(t *testing.T) {
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/keys"
 
-	made := a.Post(path, `{"name": " browser ", "kind": "publishable"}`).Want(201).
+	created := a.Post(path, `{"name": " browser ", "kind": "publishable"}`).Want(201).
 		Content("name", "browser").Content("kind", "publishable").Content("projectUuid", a.Project).
 		Content("createdBy", a.User)
-	key := made.Metadata("key").(string)
-	if !token.IsAPIKey(key) || !strings.HasPrefix(key, made.Get("hint").(string)) ||
+	key := created.Metadata("key").(string)
+	if !token.IsAPIKey(key) || !strings.HasPrefix(key, created.Get("hint").(string)) ||
 		!strings.HasPrefix(key, token.PublishablePrefix) {
-		t.Errorf("got key %q with hint %q", key, made.Get("hint"))
+		t.Errorf("got key %q with hint %q", key, created.Get("hint"))
 	}
-	if made.Header.Get("Cache-Control") != "no-store" {
-		t.Error("the answer with the key may be stored")
+	if created.Header.Get("Cache-Control") != "no-store" {
+		t.Error("the response with the key can be stored by caches")
 	}
 
 	secret := a.Post(path, `{"name": "server", "kind": "secret"}`).Want(201)
@@ -38,8 +38,8 @@ func TestKeys(t *testing.T) {
 		t.Errorf("got list %s, or the key is in the log", list.Body)
 	}
 
-	a.Delete(path+"/"+made.Get("uuid").(string)).Want(200).Content("name", "browser")
-	a.Delete(path + "/" + made.Get("uuid").(string)).Want(404)
+	a.Delete(path+"/"+created.Get("uuid").(string)).Want(200).Content("name", "browser")
+	a.Delete(path + "/" + created.Get("uuid").(string)).Want(404)
 
 	if total := a.Get(path).Want(200).Metadata("total"); fmt.Sprint(total) != "1" {
 		t.Errorf("got %v keys after one was revoked, want 1", total)
@@ -73,7 +73,7 @@ func TestBadKeys(t *testing.T) {
 	a.Get(path + "?sort=hash").Want(400).Field("sort")
 	a.Delete(path + "/x").Want(400)
 
-	// At the quota.
+	// Fill the quota.
 	a.Exec(`insert into platform.project_keys (uuid, project_uuid, name, kind, hint, hash, created_by)
 		select gen_random_uuid(), $1, 'key ' || n, 'secret', '', n::text::bytea, $1 from generate_series(1, 99) n`,
 		a.Project)
@@ -81,21 +81,22 @@ func TestBadKeys(t *testing.T) {
 	a.Post(path, `{"name": "one more", "kind": "secret"}`).Want(422).Code("quota")
 }
 
-// TestKeyRaces: of equal requests at one moment one makes the key, and one revokes it.
-func TestKeyRaces(t *testing.T) {
+// TestKeysConcurrently checks that one of many concurrent equal requests creates the key, and one
+// revokes it.
+func TestKeysConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/keys"
-	got := atOnce(10, func(int) *apitest.Reply { return a.Post(path, `{"name": "one", "kind": "secret"}`) })
+	got := concurrently(10, func(int) *apitest.Reply { return a.Post(path, `{"name": "one", "kind": "secret"}`) })
 	if got[201] != 1 || got[409] != 9 {
-		t.Errorf("creating: got %v", got)
+		t.Errorf("create: got %v", got)
 	}
 
 	id := a.Get(path).Want(200).Get("0.uuid").(string)
-	got = atOnce(10, func(int) *apitest.Reply { return a.Delete(path + "/" + id) })
+	got = concurrently(10, func(int) *apitest.Reply { return a.Delete(path + "/" + id) })
 	if got[200] != 1 || got[404] != 9 {
-		t.Errorf("revoking: got %v", got)
+		t.Errorf("revoke: got %v", got)
 	}
 }
 
@@ -105,12 +106,12 @@ func TestGetJWTSecret(t *testing.T) {
 	a := apitest.New(t)
 	r := a.Get("/projects/"+a.Project+"/jwt-secret").Want(200).Content("algorithm", "HS256")
 	if r.Header.Get("Cache-Control") != "no-store" || len(r.Get("secret").(string)) != 64 {
-		t.Errorf("got %s, which may be stored: %q", r.Body, r.Header.Get("Cache-Control"))
+		t.Errorf("got %s, with Cache-Control %q", r.Body, r.Header.Get("Cache-Control"))
 	}
 
 	other := a.Get("/projects/" + a.CreateProject("other") + "/jwt-secret").Want(200)
 	if other.Get("secret") == r.Get("secret") {
-		t.Error("two projects have one secret")
+		t.Error("two projects share a secret")
 	}
 
 	a.Get("/projects/x/jwt-secret").Want(400).Field("projectUUID")

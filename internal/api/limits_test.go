@@ -8,15 +8,16 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestTooMuch: a request that is too large in some way is refused as a whole, and the next one is served.
-func TestTooMuch(t *testing.T) {
+// TestOversizedRequests checks that an oversized request is refused as a whole, and that the next
+// one succeeds.
+func TestOversizedRequests(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
-	before := state(t, a)
+	before := databaseState(t, a)
 	head := "Host: x\r\nAuthorization: Bearer " + a.Token + "\r\nX-Project: " + a.Project + "\r\n"
-	for what, request := range map[string]string{
+	for name, request := range map[string]string{
 		"a megabyte of path": "GET /tables/" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\n" + head + "\r\n",
 		"a megabyte of header": "GET /tables HTTP/1.1\r\n" + head + "X-Long: " +
 			strings.Repeat("a", 1<<20) + "\r\n\r\n",
@@ -24,8 +25,8 @@ func TestTooMuch(t *testing.T) {
 		"100 000 parameters": "GET /tables?" + strings.Repeat("a=1&", 100_000) + " HTTP/1.1\r\n" + head + "\r\n",
 		"10 000 parameters":  "GET /tables?" + strings.Repeat("a=1&", 10_000) + " HTTP/1.1\r\n" + head + "\r\n",
 	} {
-		if got := raw(t, a, request); got != 400 && got != 414 && got != 431 {
-			t.Errorf("%s: got %d, want 400, 414 or 431", what, got)
+		if got := sendRaw(t, a, request); got != 400 && got != 414 && got != 431 {
+			t.Errorf("%s: got %d, want 400, 414 or 431", name, got)
 		}
 	}
 
@@ -42,7 +43,7 @@ func TestTooMuch(t *testing.T) {
 	a.Put("/containers/"+c, `{"description": [`+strings.Repeat("0,", 400_000)+"0]}").Want(422).Field("description")
 	a.Put("/containers/"+c, `{"description": "`+strings.Repeat("a", 1<<20-100)+`"}`).Want(422).Field("description")
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 

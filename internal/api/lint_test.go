@@ -15,7 +15,7 @@ func TestLintProject(t *testing.T) {
 	a.CreateTable("fine", "note text")
 
 	if got := a.Get(path).Want(200).Get("").([]any); len(got) != 0 {
-		t.Errorf("got %v of a project with nothing to find", got)
+		t.Errorf("got %v of a project without findings", got)
 	}
 
 	asOwner(t, a, `
@@ -46,7 +46,7 @@ func TestLintProject(t *testing.T) {
 		f := item.(map[string]any)
 		got = append(got, f["severity"].(string)+" "+f["code"].(string)+" "+f["object"].(string))
 		if f["sentence"] == "" {
-			t.Errorf("%v has no sentence", f)
+			t.Errorf("no description of %v", f)
 		}
 	}
 

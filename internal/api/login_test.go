@@ -12,13 +12,14 @@ import (
 	"socle/internal/config"
 )
 
-// trusted makes the tests' own address that of a proxy, so that X-Forwarded-For says who asks.
+// trusted declares the address of the tests as a proxy, so that X-Forwarded-For selects the client
+// address.
 var trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
 func limited(c *config.Config) { c.RateLimit = true }
 
-// logIn is the body of a log-in.
-func logIn(email, password string) string {
+// loginBody returns the body of a log-in.
+func loginBody(email, password string) string {
 	return `{"email": ` + quoted(email) + `, "password": ` + quoted(password) + `}`
 }
 
@@ -26,20 +27,20 @@ func TestLogin(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t).Nobody().In("")
-	created := a.Post("/users", person("ada", map[string]any{"bio": "first", "email": "Ada.Straße@example.com"})).
+	created := a.Post("/users", userBody("ada", map[string]any{"bio": "first", "email": "Ada.Straße@example.com"})).
 		Want(201)
 
 	for _, email := range []string{
 		"Ada.Straße@example.com", "ada.straße@EXAMPLE.com", "ADA.STRASSE@example.com", " ada.straße@example.com\n",
 		"ａda.straße@example.com",
 	} {
-		r := a.Post("/users/login", logIn(email, apitest.Password)).Want(200)
+		r := a.Post("/users/login", loginBody(email, apitest.Password)).Want(200)
 		if diff := cmp.Diff(created.Get(""), r.Get("")); diff != "" {
 			t.Errorf("logged in as %q (-want +got):\n%s", email, diff)
 		}
 		if r.Header.Get("Authorization") != "Bearer "+r.Metadata("token").(string) ||
 			r.Header.Get("Cache-Control") != "no-store" {
-			t.Errorf("headers of a log-in: %v", r.Header)
+			t.Errorf("got headers %v of a log-in", r.Header)
 		}
 		if r.Metadata("token") == created.Metadata("token") ||
 			r.Metadata("refreshToken") == created.Metadata("refreshToken") {
@@ -50,29 +51,30 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestLoginRefuses: nobody learns whether there is an account.
+// TestLoginRefuses checks that failures do not reveal whether an account exists.
 func TestLoginRefuses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
 	before := accounts(t, a)
-	nobody := a.Nobody().In("")
-	wrong := nobody.Post("/users/login", logIn(a.Email, "not the password")).Want(401).Code("invalid_credentials")
+	anonymous := a.Nobody().In("")
+	wrong := anonymous.Post("/users/login", loginBody(a.Email, "not the password")).Want(401).
+		Code("invalid_credentials")
 	for name, body := range map[string]string{
-		"unknown":        logIn("nobody@example.com", apitest.Password),
-		"no address":     logIn("nobody", apitest.Password),
-		"empty address":  logIn("", apitest.Password),
-		"empty password": logIn(a.Email, ""),
-		"other case":     logIn(a.Email, strings.ToUpper(apitest.Password)),
-		"space behind":   logIn(a.Email, apitest.Password+" "),
-		"shorter":        logIn(a.Email, apitest.Password[1:]),
-		"long password":  logIn(a.Email, strings.Repeat("x", 16_000)),
-		"long address":   logIn(strings.Repeat("x", 16_000), apitest.Password),
-		"SQL":            logIn("' or 1=1 --", "' or 1=1 --"),
-		"pattern":        logIn("%", apitest.Password),
+		"unknown":        loginBody("nobody@example.com", apitest.Password),
+		"no address":     loginBody("nobody", apitest.Password),
+		"empty address":  loginBody("", apitest.Password),
+		"empty password": loginBody(a.Email, ""),
+		"other case":     loginBody(a.Email, strings.ToUpper(apitest.Password)),
+		"space behind":   loginBody(a.Email, apitest.Password+" "),
+		"shorter":        loginBody(a.Email, apitest.Password[1:]),
+		"long password":  loginBody(a.Email, strings.Repeat("x", 16_000)),
+		"long address":   loginBody(strings.Repeat("x", 16_000), apitest.Password),
+		"SQL":            loginBody("' or 1=1 --", "' or 1=1 --"),
+		"pattern":        loginBody("%", apitest.Password),
 	} {
-		r := nobody.Post("/users/login", body)
-		if got, want := anonymous(r), anonymous(wrong); got != want {
+		r := anonymous.Post("/users/login", body)
+		if got, want := withoutRequestID(r), withoutRequestID(wrong); got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 
@@ -91,33 +93,35 @@ func TestLoginRefuses(t *testing.T) {
 			`{"$ne": null}`, `["` + a.Email + `"]`, "1", "1e400", "true", "null", "{}", `"a\u0000b"`,
 		} {
 			other := map[string]string{"email": `"password": "x"`, "password": `"email": "x"`}[field]
-			nobody.Post("/users/login", `{"`+field+`": `+value+`, `+other+`}`).Want(400).Field(field)
+			anonymous.Post("/users/login", `{"`+field+`": `+value+`, `+other+`}`).Want(400).Field(field)
 		}
 	}
 
-	nobody.Post("/users/login", `{}`).Want(400).Field("email", "password")
+	anonymous.Post("/users/login", `{}`).Want(400).Field("email", "password")
 	unchanged(t, a, before)
 }
 
-// TestSecretsStay: what is secret is neither logged nor told.
-func TestSecretsStay(t *testing.T) {
+// TestSecretsNotRevealed checks that passwords and tokens appear neither in the log nor in
+// responses.
+func TestSecretsNotRevealed(t *testing.T) {
 	t.Parallel()
 
 	const canary, wrong = "canary in the mine", "wrong canary bird"
 	a := apitest.User(t)
-	nobody := a.Nobody().In("")
-	r := nobody.Post("/users", person("canary", map[string]any{"password": canary})).Want(201)
+	anonymous := a.Nobody().In("")
+	r := anonymous.Post("/users", userBody("canary", map[string]any{"password": canary})).Want(201)
 
 	replies := []*apitest.Reply{r,
-		nobody.Post("/users", person("canary", map[string]any{"password": canary})).Want(400),
-		nobody.Post("/users", person("bird", map[string]any{"email": canary, "password": canary})).Want(400),
-		nobody.Post("/users/login", logIn("canary@example.com", wrong)).Want(401),
-		nobody.Post("/users/login", logIn("canary@example.com", canary)).Want(200),
-		nobody.Send("PUT", "/users/"+r.Get("uuid").(string), `{"password": "`+wrong+`"}`,
+		anonymous.Post("/users", userBody("canary", map[string]any{"password": canary})).Want(400),
+		anonymous.Post("/users", userBody("bird", map[string]any{"email": canary, "password": canary})).Want(400),
+		anonymous.Post("/users/login", loginBody("canary@example.com", wrong)).Want(401),
+		anonymous.Post("/users/login", loginBody("canary@example.com", canary)).Want(200),
+		anonymous.Send("PUT", "/users/"+r.Get("uuid").(string), `{"password": "`+wrong+`"}`,
 			"Authorization: "+r.Header.Get("Authorization")).Want(200),
-		nobody.Send("GET", "/projects?"+wrong[:5]+"="+wrong[6:12], "", "Authorization: "+r.Header.Get("Authorization")).
+		anonymous.Send("GET", "/projects?"+wrong[:5]+"="+wrong[6:12], "",
+			"Authorization: "+r.Header.Get("Authorization")).
 			Want(400),
-		nobody.Send("GET", "/projects", "", "Authorization: Bearer "+wrong).Want(401),
+		anonymous.Send("GET", "/projects", "", "Authorization: Bearer "+wrong).Want(401),
 	}
 	for _, reply := range replies {
 		until(t, "the request is logged", func() bool {
@@ -128,7 +132,7 @@ func TestSecretsStay(t *testing.T) {
 			canary, "wrong canary", "$argon2id$", "password_hash", "platform.", "SQLSTATE",
 		} {
 			if strings.Contains(string(reply.Body), secret) {
-				t.Errorf("an answer tells %q:\n%s", secret, reply.Body)
+				t.Errorf("a response contains %q:\n%s", secret, reply.Body)
 			}
 		}
 	}
@@ -137,13 +141,14 @@ func TestSecretsStay(t *testing.T) {
 	for _, secret := range []string{canary, wrong, "$argon2id$", r.Metadata("token").(string),
 		r.Metadata("refreshToken").(string), strings.Split(r.Metadata("token").(string), ".")[2]} {
 		if strings.Contains(log, secret) {
-			t.Errorf("the log holds %q", secret)
+			t.Errorf("the log contains %q", secret)
 		}
 	}
 }
 
-// failures sends wrong passwords until one is refused for their number, and returns how many were not.
-func failures(t *testing.T, try func(i int) *apitest.Reply) int {
+// countAttempts sends wrong passwords until the attempt limit applies, and returns the number of
+// attempts before it.
+func countAttempts(t *testing.T, try func(i int) *apitest.Reply) int {
 	t.Helper()
 
 	for i := range 31 {
@@ -160,11 +165,12 @@ func failures(t *testing.T, try func(i int) *apitest.Reply) int {
 		return i
 	}
 
-	t.Fatal("31 guesses and no end")
+	t.Fatal("no limit after 31 guesses")
 	return 0
 }
 
-// TestGuessingAnAccount: an account's failures from where it was never used count together, wherever they come from and however its address is spelt.
+// TestGuessingAnAccount checks that the failures of an account from unknown networks count
+// together, in any spelling of its address.
 func TestGuessingAnAccount(t *testing.T) {
 	t.Parallel()
 
@@ -172,27 +178,27 @@ func TestGuessingAnAccount(t *testing.T) {
 		c.TrustedProxies = trusted
 	})
 	login := func(a *apitest.API, client, email, password string) *apitest.Reply {
-		return a.Nobody().Send("POST", "/users/login", logIn(email, password), "X-Forwarded-For: "+client)
+		return a.Nobody().Send("POST", "/users/login", loginBody(email, password), "X-Forwarded-For: "+client)
 	}
 
 	other := a.SignUp("other")
 
-	for range 21 { // what succeeds does not count
+	for range 21 { // successful log-ins do not count
 		login(a, "203.0.113.1", a.Email, apitest.Password).Want(200)
 	}
 
 	spellings := []string{a.Email, strings.ToUpper(a.Email), " " + a.Email, "ａ" + a.Email[1:]}
-	if n := failures(t, func(i int) *apitest.Reply {
+	if n := countAttempts(t, func(i int) *apitest.Reply {
 		return login(a, "203.0.113."+strconv.Itoa(i+2), spellings[i%len(spellings)], "wrong")
 	}); n != 20 {
 		t.Errorf("got %d guesses at an account, want 20", n)
 	}
 
-	login(a, "203.0.113.99", a.Email, apitest.Password).Want(429) // not even the right one tells
+	login(a, "203.0.113.99", a.Email, apitest.Password).Want(429) // even with the right password
 	login(a, "203.0.113.99", other.Email, apitest.Password).Want(200)
 	login(a, "203.0.113.1", other.Email, "wrong").Want(401)
 
-	c := a.Config // another server on the same database, and so any that starts later
+	c := a.Config // a second server on the same database
 	c.DataDir = t.TempDir()
 	replica := apitest.Start(t, c)
 	login(replica, "203.0.113.99", a.Email, apitest.Password).Want(429)
@@ -204,36 +210,37 @@ func TestGuessingAnAccount(t *testing.T) {
 	login(a, "203.0.113.99", a.Email, apitest.Password).Want(200)
 }
 
-// TestOwnersAreNotLockedOut: guesses at an account, as many as there are and from anywhere, do not keep its owner from a log-in where they logged in
-// before, nor, by a link in a mail, where they never did. They are bounded together, and so are those from a network that is known.
-func TestOwnersAreNotLockedOut(t *testing.T) {
+// TestOwnerNotLockedOut checks that guesses from anywhere do not block the owner's log-in from
+// a known network, nor from a new one after a password reset by mail. Guesses from all unknown
+// networks share one limit, and each known network has its own.
+func TestOwnerNotLockedOut(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted })
 	const home, hotel, office = "198.51.100.7", "198.51.100.8", "2001:db8:1:2::3"
 	login := func(client, password string) *apitest.Reply {
-		return a.Nobody().Send("POST", "/users/login", logIn(a.Email, password), "X-Forwarded-For: "+client)
+		return a.Nobody().Send("POST", "/users/login", loginBody(a.Email, password), "X-Forwarded-For: "+client)
 	}
 
 	login(home, apitest.Password).Want(200)
 	login(office, apitest.Password).Want(200)
 
-	if n := failures(t, func(int) *apitest.Reply { return login("203.0.113.1", "wrong") }); n != 10 {
+	if n := countAttempts(t, func(int) *apitest.Reply { return login("203.0.113.1", "wrong") }); n != 10 {
 		t.Errorf("one network got %d guesses, want 10", n)
 	}
 
-	login("203.0.113.2", apitest.Password).Want(200) // one network alone locks nobody else out
+	login("203.0.113.2", apitest.Password).Want(200) // one network alone blocks no other
 	a.Exec(`update platform.attempts set resets_at = now() - interval '1 second' where resets_at < now() + interval '1 day'`)
 
 	for window := range 3 {
-		if n := failures(t, func(i int) *apitest.Reply {
+		if n := countAttempts(t, func(i int) *apitest.Reply {
 			return login("203.0.113."+strconv.Itoa(100+i), "wrong")
 		}); n != 20 {
 			t.Errorf("window %d: all networks together got %d guesses, want 20", window, n)
 		}
 
 		login(home, apitest.Password).Want(200)
-		login("2001:db8:1:2:ffff::1", apitest.Password).Want(200) // the office's network
+		login("2001:db8:1:2:ffff::1", apitest.Password).Want(200) // in the same /64 as office
 		login(hotel, apitest.Password).Want(429)
 
 		if window < 2 {
@@ -241,25 +248,26 @@ func TestOwnersAreNotLockedOut(t *testing.T) {
 		}
 	}
 
-	a.Nobody().Send("POST", "/users/password/reset", reset(linkTo(t, a, "password reset"), newPassword),
+	a.Nobody().Send("POST", "/users/password/reset", resetBody(createLink(t, a, "password reset"), newPassword),
 		"X-Forwarded-For: "+hotel).Want(200)
 	login(hotel, newPassword).Want(200)
 	login("198.51.100.9", newPassword).Want(429)
 
-	if n := failures(t, func(int) *apitest.Reply { return login(home, "wrong") }); n != 10 {
+	if n := countAttempts(t, func(int) *apitest.Reply { return login(home, "wrong") }); n != 10 {
 		t.Errorf("a known network got %d guesses, want 10", n)
 	}
 
 	login(office, newPassword).Want(200)
 }
 
-// TestGuessingFromAnAddress: an address's failures count together, and who is no proxy can't claim another one.
+// TestGuessingFromAnAddress checks that the failures of a client address count together, and that
+// only a trusted proxy can name another address.
 func TestGuessingFromAnAddress(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t, limited)
-	if n := failures(t, func(i int) *apitest.Reply {
-		return a.Nobody().Send("POST", "/users/login", logIn("user"+strconv.Itoa(i)+"@example.com", "wrong"),
+	if n := countAttempts(t, func(i int) *apitest.Reply {
+		return a.Nobody().Send("POST", "/users/login", loginBody("user"+strconv.Itoa(i)+"@example.com", "wrong"),
 			"X-Forwarded-For: 203.0.113."+strconv.Itoa(i),
 			"X-Real-Ip: 203.0.113."+strconv.Itoa(i), "Forwarded: for=203.0.113."+strconv.Itoa(i))
 	}); n != 20 {
@@ -267,26 +275,28 @@ func TestGuessingFromAnAddress(t *testing.T) {
 	}
 
 	a.Exec(`update platform.attempts set resets_at = now() - interval '1 second'`)
-	a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
+	a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
 }
 
-// TestGuessingAtOnce: guesses that are sent before one was counted are no more than the others.
-func TestGuessingAtOnce(t *testing.T) {
+// TestGuessingConcurrently checks that concurrent guesses do not exceed the limit.
+func TestGuessingConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t, limited)
-	got := atOnce(30, func(int) *apitest.Reply { return a.Nobody().Post("/users/login", logIn(a.Email, "wrong")) })
+	got := concurrently(30, func(int) *apitest.Reply {
+		return a.Nobody().Post("/users/login", loginBody(a.Email, "wrong"))
+	})
 	if got[401] != 10 || got[429] != 20 {
-		t.Errorf("got answers %v, want 10 of 401 and 20 of 429", got)
+		t.Errorf("got statuses %v, want ten 401 and twenty 429", got)
 	}
 }
 
-// TestSignUpsAreLimited: one address, and one account, can't be signed up without end.
+// TestSignUpsAreLimited checks the limits of sign-ups per client address and per account.
 func TestSignUpsAreLimited(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted }).Nobody().In("")
-	refused := person("", map[string]any{"email": "one@example.com"}) // for its name
+	refused := userBody("", map[string]any{"email": "one@example.com"}) // the username is empty
 	for i := range 30 {
 		a.Send("POST", "/users", refused, "X-Forwarded-For: 203.0.113."+strconv.Itoa(i)).Want(400)
 	}
@@ -294,14 +304,14 @@ func TestSignUpsAreLimited(t *testing.T) {
 	a.Send("POST", "/users", refused, "X-Forwarded-For: 203.0.113.77").Want(429)
 
 	for i := range 60 {
-		a.Send("POST", "/users", person("", map[string]any{"email": strconv.Itoa(i) + "@example.com"}),
+		a.Send("POST", "/users", userBody("", map[string]any{"email": strconv.Itoa(i) + "@example.com"}),
 			"X-Forwarded-For: 198.51.100.7").Want(400)
 	}
 
-	if r := a.Send("POST", "/users", person("late", nil), "X-Forwarded-For: 198.51.100.7").
+	if r := a.Send("POST", "/users", userBody("late", nil), "X-Forwarded-For: 198.51.100.7").
 		Want(429); r.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
 
-	a.Send("POST", "/users", person("late", nil), "X-Forwarded-For: 198.51.100.8").Want(201)
+	a.Send("POST", "/users", userBody("late", nil), "X-Forwarded-For: 198.51.100.8").Want(201)
 }

@@ -12,18 +12,19 @@ import (
 	"socle/internal/pgtest"
 )
 
-// TestMain holds the whole suite to a law of its own: every answer that an operation declares, some test provokes.
+// TestMain checks after a full run that the tests have provoked every declared response of every
+// operation.
 func TestMain(m *testing.M) {
 	code := pgtest.Run(m)
-	if code == 0 && everything() {
+	if code == 0 && allTestsRun() {
 		code = provoked()
 	}
 
 	os.Exit(code)
 }
 
-// everything reports whether no test was left out.
-func everything() bool {
+// allTestsRun reports whether the run includes all tests.
+func allTestsRun() bool {
 	for _, name := range []string{"test.run", "test.skip", "test.list"} {
 		if flag.Lookup(name).Value.String() != "" {
 			return false
@@ -36,7 +37,7 @@ func everything() bool {
 func provoked() (code int) {
 	missing, err := apitest.Unprovoked(api.Document())
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "the OpenAPI document:", err)
+		fmt.Fprintln(os.Stderr, "read the OpenAPI document:", err)
 		return 1
 	}
 

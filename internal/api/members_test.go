@@ -7,8 +7,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// owners returns how many owners an organization has.
-func owners(t *testing.T, a *apitest.API, organization string) int {
+// countOwners returns the number of owners of an organization.
+func countOwners(t *testing.T, a *apitest.API, organization string) int {
 	t.Helper()
 
 	return apitest.Value[int](a, `select count(*) from platform.members where role = 2 and organization_uuid = $1`,
@@ -28,16 +28,16 @@ func TestUpdateMember(t *testing.T) {
 	developer.CreateTable("t")
 	a.Put(members+developer.User, role(5)).Want(200).Content("roleId", 5).Content("username", username)
 
-	// with the very next request
+	// on the next request
 	developer.Post("/tables", `{"name": "u", "columns": [{"name": "id", "type": "integer"}]}`).Want(403)
 	developer.Get("/tables").Want(200)
 
 	admin.Put(members+developer.User, role(3)).Want(200)
-	admin.Put(members+developer.User, role(2)).Want(403) // above their own
+	admin.Put(members+developer.User, role(2)).Want(403) // above the caller's role
 	admin.Put(members+admin.User, role(2)).Want(403)
-	admin.Put(members+a.User, role(5)).Want(403) // an owner is not an admin's to change
+	admin.Put(members+a.User, role(5)).Want(403) // an admin cannot change an owner
 	admin.Delete(members + a.User).Want(403)
-	admin.Put(members+admin.User, role(5)).Want(200) // one may give up what one has
+	admin.Put(members+admin.User, role(5)).Want(200) // a lower role for oneself is allowed
 	admin.Put(members+admin.User, role(3)).Want(403)
 
 	a.Put(members+a.User, role(3)).Want(409).Code("last_owner")
@@ -52,8 +52,8 @@ func TestUpdateMember(t *testing.T) {
 		a.Put(members+developer.User, body).Want(422).Field("role_id")
 	}
 
-	a.Put(members+apitest.Missing, role(6)).Want(404) // that comes before what is wrong with the fields
-	a.Put(members+a.SignUp("stranger").User, role(5)).Want(404)
+	a.Put(members+apitest.Missing, role(6)).Want(404) // access is checked before the fields
+	a.Put(members+a.SignUp("outsider").User, role(5)).Want(404)
 	a.Put(members+"nobody", role(5)).Want(400)
 	a.Put(members+developer.User, `{`).Want(400)
 	a.Nobody().Put(members+developer.User, role(5)).Want(401)
@@ -68,7 +68,7 @@ func TestDeleteMember(t *testing.T) {
 	viewer.Get("/tables").Want(200)
 	viewer.Delete(members + admin.User).Want(403)
 	admin.Delete(members+viewer.User).Want(200).Content("userUuid", viewer.User)
-	viewer.Get("/tables").Want(401).Code("unknown_project") // with the very next request
+	viewer.Get("/tables").Want(401).Code("unknown_project") // on the next request
 	viewer.Get("/projects/" + a.Project).Want(404)
 	viewer.Get("/organizations/" + a.Organization).Want(404)
 	admin.Delete(members + viewer.User).Want(404)
@@ -88,7 +88,7 @@ func TestLeaveOrganization(t *testing.T) {
 	a.Delete(membership).Want(409).Code("last_owner")
 	a.Delete("/organizations/x/membership").Want(400)
 
-	// Who has handed their own organization over may leave it, and gets another one of their own.
+	// The former owner of their own organization can leave it, and gets a new one.
 	a.Put("/organizations/"+a.Organization+"/owner", `{"user_uuid": "`+admin.User+`"}`).Want(200)
 	admin.Delete("/projects/" + a.Project + "?purge=true").Want(200)
 	admin.Delete("/organizations/" + a.Organization).Want(409).Code("own_organization")
@@ -98,13 +98,13 @@ func TestLeaveOrganization(t *testing.T) {
 	a.Get("/organizations/"+own).Want(200).Content("roleId", 2)
 	admin.Delete("/organizations/" + a.Organization).Want(200)
 
-	// The first that they own, if there is one.
+	// The default is the oldest owned organization.
 	second := a.Create("/organizations", `{"name": "second"}`)
-	member(a, own, admin, 2)
+	addMember(a, own, admin, 2)
 	admin.Delete("/organizations/" + own + "/members/" + a.User).Want(200)
 
 	if got := a.Post("/projects", `{"name": "in the second"}`).Want(201).Get("organizationUuid"); got != second {
-		t.Errorf("a project is made in %v, want %v", got, second)
+		t.Errorf("got project in %v, want %v", got, second)
 	}
 }
 
@@ -113,31 +113,32 @@ func TestTransferOrganization(t *testing.T) {
 
 	a := apitest.Users(t)
 	administrator, owner := a.SignUp("first"), a.SignUp("owner")
-	heir, admin := owner.Member(5), owner.Member(3)
+	successor, admin := owner.Member(5), owner.Member(3)
 	path := "/organizations/" + owner.Organization + "/owner"
 	to := func(user string) string { return `{"user_uuid": "` + user + `"}` }
 
 	admin.Put(path, to(admin.User)).Want(403)
 	owner.Put(path, to(owner.User)).Want(200).Content("roleId", 2)
-	owner.Put(path, to(heir.User)).Want(200).Content("userUuid", heir.User).Content("roleId", 2)
+	owner.Put(path, to(successor.User)).Want(200).Content("userUuid", successor.User).Content("roleId", 2)
 	owner.Get("/organizations/"+owner.Organization).Want(200).Content("roleId", 3)
 	owner.Put(path, to(owner.User)).Want(403)
-	administrator.Put(path, to(owner.User)).Want(200) // who is no member gives nothing up
+	administrator.Put(path, to(owner.User)).Want(200) // an administrator who is not a member loses no role
 
-	if got := owners(t, a, owner.Organization); got != 2 {
-		t.Errorf("there are %d owners, want 2", got)
+	if got := countOwners(t, a, owner.Organization); got != 2 {
+		t.Errorf("got %d owners, want 2", got)
 	}
 
-	heir.Put(path, to(a.SignUp("stranger").User)).Want(422).Field("user_uuid")
-	heir.Put(path, to(apitest.Missing)).Want(422).Field("user_uuid")
-	heir.Put(path, to("x")).Want(422).Field("user_uuid")
-	heir.Put(path, `{}`).Want(422).Field("user_uuid")
-	heir.Put(path, `{`).Want(400)
-	heir.Put("/organizations/"+apitest.Missing+"/owner", to(heir.User)).Want(404)
+	successor.Put(path, to(a.SignUp("outsider").User)).Want(422).Field("user_uuid")
+	successor.Put(path, to(apitest.Missing)).Want(422).Field("user_uuid")
+	successor.Put(path, to("x")).Want(422).Field("user_uuid")
+	successor.Put(path, `{}`).Want(422).Field("user_uuid")
+	successor.Put(path, `{`).Want(400)
+	successor.Put("/organizations/"+apitest.Missing+"/owner", to(successor.User)).Want(404)
 }
 
-// TestOwnersAtOnce: owners take each other's role away at the same moment, and their own; one is left, whoever it is.
-func TestOwnersAtOnce(t *testing.T) {
+// TestOwnersConcurrently checks that one owner remains when all owners demote each other and
+// themselves concurrently.
+func TestOwnersConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -147,7 +148,7 @@ func TestOwnersAtOnce(t *testing.T) {
 		all = append(all, a.Member(2))
 	}
 
-	got := atOnce(20, func(i int) *apitest.Reply {
+	got := concurrently(20, func(i int) *apitest.Reply {
 		me, next := all[i], all[(i+1)%20]
 		switch i % 4 {
 		case 0:
@@ -161,25 +162,25 @@ func TestOwnersAtOnce(t *testing.T) {
 		return me.Put(path+"/members/"+me.User, role(4))
 	})
 
-	subset(t, got, 200, 403, 404, 409)
+	wantStatuses(t, got, 200, 403, 404, 409)
 
-	if n := owners(t, a, a.Organization); n < 1 {
-		t.Errorf("there are %d owners after %v", n, got)
+	if n := countOwners(t, a, a.Organization); n < 1 {
+		t.Errorf("got %d owners after statuses %v", n, got)
 	}
 }
 
-// TestTwoOwnersAtOnce does the same with two, many times over: there is always one winner.
-func TestTwoOwnersAtOnce(t *testing.T) {
+// TestTwoOwnersConcurrently repeats this with two owners: exactly one request succeeds each time.
+func TestTwoOwnersConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
 	b := a.SignUp("b")
 	for i := range 20 {
 		id := a.Create("/organizations", `{"name": "contested"}`)
-		member(a, id, b, 2)
+		addMember(a, id, b, 2)
 		members := "/organizations/" + id + "/members/"
 
-		got := atOnce(2, func(n int) *apitest.Reply {
+		got := concurrently(2, func(n int) *apitest.Reply {
 			me, other := a, b
 			if n == 1 {
 				me, other = b, a
@@ -195,16 +196,17 @@ func TestTwoOwnersAtOnce(t *testing.T) {
 			return me.Delete("/organizations/" + id + "/membership")
 		})
 
-		subset(t, got, 200, 403, 404, 409)
+		wantStatuses(t, got, 200, 403, 404, 409)
 
-		if got[200] != 1 || owners(t, a, id) != 1 {
-			t.Errorf("round %d: got answers %v and %d owners, want one of each", i, got, owners(t, a, id))
+		if got[200] != 1 || countOwners(t, a, id) != 1 {
+			t.Errorf("round %d: got statuses %v and %d owners, want one of each", i, got, countOwners(t, a, id))
 		}
 	}
 }
 
-// TestLastOwnerIsTheDatabasesToKeep: whatever way an owner goes, the constraint holds.
-func TestLastOwnerIsTheDatabasesToKeep(t *testing.T) {
+// TestLastOwnerConstraint checks that a constraint prevents the loss of the last owner in
+// any statement.
+func TestLastOwnerConstraint(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -216,19 +218,20 @@ func TestLastOwnerIsTheDatabasesToKeep(t *testing.T) {
 		`with gone as (delete from platform.members where organization_uuid = $1 and role = 2 returning 1) select * from gone`,
 	} {
 		if err := a.Try(sql, a.Organization); err == nil {
-			t.Errorf("%s went through", sql)
+			t.Errorf("%s succeeded", sql)
 		}
 	}
 
-	// One statement may hand it over.
+	// A transfer within one statement is allowed.
 	if err := a.Try(`update platform.members set role = case when user_uuid = $2 then 2 else 5 end where organization_uuid = $1`,
 		a.Organization, viewer.User); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestTokensGovernNoFurtherThanTheyReach: a personal access token of an owner is what its own role says, also towards other members.
-func TestTokensGovernNoFurtherThanTheyReach(t *testing.T) {
+// TestTokenRoleOverMembers checks that the role of a token also limits its rights
+// over other members.
+func TestTokenRoleOverMembers(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -238,7 +241,7 @@ func TestTokensGovernNoFurtherThanTheyReach(t *testing.T) {
 	admin.Put(organization+"/members/"+viewer.User, role(4)).Want(200)
 	admin.Put(organization+"/members/"+viewer.User, role(2)).Want(403)
 	admin.Delete(organization + "/members/" + second.User).Want(403)
-	admin.Post(organization+"/invitations", invitation("x@example.com", 2)).Want(403)
+	admin.Post(organization+"/invitations", invitationBody("x@example.com", 2)).Want(403)
 	admin.Put(organization+"/owner", `{"user_uuid": "`+viewer.User+`"}`).Want(403)
 	developer.Put(organization+"/members/"+viewer.User, role(5)).Want(403)
 	withToken(t, a, 2, a.Project).Put(organization, `{"name": "mine"}`).Want(403).Code("token_not_allowed")

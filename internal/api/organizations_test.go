@@ -8,60 +8,60 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// member makes a user a member of an organization, behind the server's back.
-func member(a *apitest.API, organization string, user *apitest.API, role int) {
+// addMember adds a user to an organization, bypassing the server.
+func addMember(a *apitest.API, organization string, user *apitest.API, role int) {
 	a.Exec(`insert into platform.members (organization_uuid, user_uuid, role) values ($1, $2, $3)`, organization,
 		user.User, role)
 }
 
-// nameOrganization adds the names of an owner's organization, and of what is in it.
-func nameOrganization(names map[string]string, owner *apitest.API) {
+// addOrganizationNames adds an owner's organization and its entities to names.
+func addOrganizationNames(names map[string]string, owner *apitest.API) {
 	names["organizationUUID"], names["memberUUID"], names["settingName"] = owner.Organization, owner.Member(5).User,
 		"organizations_per_user"
 	names["invitationUUID"] = owner.Create("/organizations/"+owner.Organization+"/invitations",
 		`{"email": "kept@example.com", "role_id": 5}`)
 }
 
-// furnishOrganization puts what an operation uses up, or would change the visitors themselves by, into names: an organization
-// and a member of the landlord's own.
-func furnishOrganization(t *testing.T, id string, landlord *apitest.API, v visitor, want int, names map[string]string) {
+// setUpOrganization adds entities of the target's owner to names, for operations that delete them
+// or change the caller: an organization, a member or an invitation.
+func setUpOrganization(t *testing.T, id string, owner *apitest.API, v matrixCaller, want int, names map[string]string) {
 	if id == "acceptInvitation" && v.api.Token != "" {
 		host, before := v.api.SignUp("host"), len(mailsTo(t, v.api, v.api.Email))
 		host.Post("/organizations/"+host.Organization+"/invitations", `{"email": "`+v.api.Email+`", "role_id": 5}`).
 			Want(201)
 
-		names["invitation"] = invitedAfter(t, v.api, v.api.Email, before)
+		names["invitation"] = waitForNextInvitation(t, v.api, v.api.Email, before)
 	}
 
 	if id == "previewInvitation" {
-		names["invitation"] = invitedBy(t, v.api, "kept@example.com")
+		names["invitation"] = waitForInvitation(t, v.api, "kept@example.com")
 	}
 
-	if landlord == nil || want != 200 {
+	if owner == nil || want != 200 {
 		return
 	}
 
 	switch id {
 	case "resendInvitation", "deleteInvitation":
-		names["invitationUUID"] = landlord.Create("/organizations/"+landlord.Organization+"/invitations",
+		names["invitationUUID"] = owner.Create("/organizations/"+owner.Organization+"/invitations",
 			`{"email": "x`+names["n"]+`@example.com", "role_id": 5}`)
 	case "deleteOrganization", "transferOrganization", "leaveOrganization":
-		names["organizationUUID"] = landlord.Create("/organizations", `{"name": "to go"}`)
-		landlord.Exec(`insert into platform.members (organization_uuid, user_uuid, role) values ($1, $2, 5)`,
+		names["organizationUUID"] = owner.Create("/organizations", `{"name": "to go"}`)
+		owner.Exec(`insert into platform.members (organization_uuid, user_uuid, role) values ($1, $2, 5)`,
 			names["organizationUUID"], names["memberUUID"])
 
 		if id == "leaveOrganization" {
-			member(landlord, names["organizationUUID"], v.api, v.own)
+			addMember(owner, names["organizationUUID"], v.api, v.own)
 		}
 	case "deleteMember":
-		names["memberUUID"] = landlord.Member(5).User
+		names["memberUUID"] = owner.Member(5).User
 	}
 }
 
-// wantOfAdministrator is want for what only an administrator of the instance may do.
-func (o operation) wantOfAdministrator(v visitor, at target, done int) int {
+// wantOfAdministrator returns the expected status of an operation for administrators.
+func (o operation) wantOfAdministrator(v matrixCaller, at target, done int) int {
 	switch {
-	case v.name == "nobody":
+	case v.name == "anonymous":
 		return 401
 	case v.name != "administrator":
 		return 403
@@ -72,7 +72,7 @@ func (o operation) wantOfAdministrator(v visitor, at target, done int) int {
 	return done
 }
 
-// organizationCalls are the operations on organizations and on the instance.
+// organizationCalls returns the operations on organizations and on the install.
 func organizationCalls(a *apitest.API) []call {
 	organization := "/organizations/" + a.Organization
 	member := organization + "/members/" + apitest.Missing
@@ -136,7 +136,7 @@ func TestOrganizationsAreLimited(t *testing.T) {
 	administrator, user := a.SignUp("first"), a.SignUp("user")
 	administrator.Put("/admin/settings/organizations_per_user", `{"value": 5}`).Want(200)
 
-	got := atOnce(20, func(int) *apitest.Reply { return user.Post("/organizations", `{"name": "more"}`) })
+	got := concurrently(20, func(int) *apitest.Reply { return user.Post("/organizations", `{"name": "more"}`) })
 	wantCounts(t, got, map[int]int{201: 4, 422: 16})
 	user.Post("/organizations", `{"name": "more"}`).Want(422).Code("quota")
 	administrator.Delete("/admin/settings/organizations_per_user").Want(200)
@@ -150,23 +150,23 @@ func TestListOrganizations(t *testing.T) {
 	administrator, user, other := a.SignUp("first"), a.SignUp("user"), a.SignUp("other")
 	user.Create("/organizations", `{"name": "A"}`)
 	other.Create("/organizations", `{"name": "B"}`)
-	member(a, other.Organization, user, 5)
+	addMember(a, other.Organization, user, 5)
 
 	r := user.Get("/organizations?sort=name&limit=2").Want(200).Content("0.name", "A").Content("0.roleId", 2)
 	if got := r.Metadata("total"); fmt.Sprint(got) != "3" {
-		t.Errorf("a member of three is shown %v", got)
+		t.Errorf("a member of three organizations: got %v", got)
 	}
 
 	user.Get("/organizations?scope=all").Want(200).Content("2.roleId", 2)
 
 	if got := values(user.Get("/organizations?scope=all").Want(200), "uuid"); len(got) != 3 {
-		t.Errorf("a user is shown %v, want no more than what is theirs", got)
+		t.Errorf("a user: got %v, want only their own", got)
 	}
 	if got := values(administrator.Get("/organizations?scope=all").Want(200), "uuid"); len(got) != 5 {
-		t.Errorf("the administrator is shown %d of all, want 5", len(got))
+		t.Errorf("got %d of all, want 5", len(got))
 	}
 	if got := values(administrator.Get("/organizations").Want(200), "uuid"); len(got) != 1 {
-		t.Errorf("the administrator is shown %d of their own, want 1", len(got))
+		t.Errorf("got %d of the administrator's own, want 1", len(got))
 	}
 
 	user.Get("/organizations?scope=theirs").Want(400)
@@ -200,42 +200,43 @@ func TestDeleteOrganization(t *testing.T) {
 	own := "/organizations/" + a.Organization
 	a.Delete(own).Want(409)
 	a.Delete("/projects/" + a.Project).Want(200)
-	a.Delete(own).Want(409).Code("own_organization") // the account goes on naming it
+	a.Delete(own).Want(409).Code("own_organization") // the user's own organization stays
 
 	id := a.Create("/organizations", `{"name": "to go"}`)
 	path := "/organizations/" + id
 	viewer := a.SignUp("viewer")
-	member(a, id, viewer, 5)
+	addMember(a, id, viewer, 5)
 
 	project := a.Create("/projects", `{"name": "in it", "organization_uuid": "`+id+`"}`)
 	a.Delete(path).Want(409).Code("in_use")
 	viewer.Delete(path).Want(403)
 	a.Delete("/projects/" + project).Want(200)
-	a.Delete(path).Want(409).Code("in_use") // the project can be restored
+	a.Delete(path).Want(409).Code("in_use") // the deleted project can be restored
 	a.Delete("/projects/" + project + "?purge=true").Want(200)
 	a.Send("DELETE", path, "", `If-Match: "old"`).Want(412)
-	wantCounts(t, atOnce(20, func(int) *apitest.Reply { return a.Delete(path) }), map[int]int{200: 1, 404: 19})
+	wantCounts(t, concurrently(20, func(int) *apitest.Reply { return a.Delete(path) }), map[int]int{200: 1, 404: 19})
 	viewer.Get(path).Want(404)
 	a.Delete("/organizations/nothing").Want(400)
 }
 
-// TestDeleteOrganizationWhileProjectsAreMade: whoever is first, no project is left without an organization.
-func TestDeleteOrganizationWhileProjectsAreMade(t *testing.T) {
+// TestDeleteOrganizationDuringCreation checks that a concurrent creation leaves no project
+// without an organization.
+func TestDeleteOrganizationDuringCreation(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	id := a.Create("/organizations", `{"name": "contested"}`)
-	got := atOnce(4, func(i int) *apitest.Reply {
+	got := concurrently(4, func(i int) *apitest.Reply {
 		if i%2 == 0 {
 			return a.Delete("/organizations/" + id)
 		}
 		return a.Post("/projects", fmt.Sprintf(`{"name": "p%d", "organization_uuid": "%s"}`, i, id))
 	})
 
-	subset(t, got, 200, 201, 404, 409, 422)
-	left := apitest.Value[int](a,
+	wantStatuses(t, got, 200, 201, 404, 409, 422)
+	remaining := apitest.Value[int](a,
 		`select count(*) from platform.projects p where not exists (select from platform.organizations o where o.uuid = p.organization_uuid)`)
-	if left != 0 {
-		t.Errorf("%d projects have no organization", left)
+	if remaining != 0 {
+		t.Errorf("got %d projects without an organization", remaining)
 	}
 }

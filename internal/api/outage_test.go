@@ -13,8 +13,8 @@ import (
 	"socle/internal/platform"
 )
 
-// shut ends all sessions in a database and lets nobody in until the returned function is called.
-func shut(t *testing.T, a *apitest.API, database string) (open func()) {
+// closeDatabase ends all sessions in a database and refuses new ones until open is called.
+func closeDatabase(t *testing.T, a *apitest.API, database string) (open func()) {
 	t.Helper()
 
 	conn, err := pgx.Connect(t.Context(), pgtest.Server().URL("postgres"))
@@ -43,7 +43,7 @@ func shut(t *testing.T, a *apitest.API, database string) (open func()) {
 	}
 }
 
-// want500 fails the test unless a reply is a failure of ours that says nothing of it.
+// want500 fails the test unless the response is a 500 without internal details.
 func want500(t *testing.T, id string, r *apitest.Reply) {
 	t.Helper()
 
@@ -54,17 +54,18 @@ func want500(t *testing.T, id string, r *apitest.Reply) {
 	}
 }
 
-// TestProjectDatabaseGone: one project's database does not answer; the platform and other projects do.
+// TestProjectDatabaseGone checks that an unreachable project database does not affect the platform
+// and other projects.
 func TestProjectDatabaseGone(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
+	f := populate(t, a)
 	other := a.In(a.CreateProject("other"))
-	open := shut(t, a, a.Database())
+	open := closeDatabase(t, a, a.Database())
 
 	for _, c := range slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), f.fileCalls()) {
-		if c.id != "getBackup" && c.id != "createBackup" { // the platform database knows of them
+		if c.id != "getBackup" && c.id != "createBackup" { // read from the platform database
 			want500(t, c.id, c.send(a))
 		}
 	}
@@ -82,21 +83,22 @@ func TestProjectDatabaseGone(t *testing.T) {
 	a.Get("/tables/orders").Want(200)
 
 	if got := query[int](t, a, "select count(*) from storage.files"); got != 1 {
-		t.Errorf("there are %d files, want 1", got)
+		t.Errorf("got %d files, want 1", got)
 	}
 }
 
-// TestPlatformDatabaseGone: nothing can be asked; every operation says so, and works again afterwards.
+// TestPlatformDatabaseGone checks that every operation reports an unreachable platform database and
+// recovers afterwards.
 func TestPlatformDatabaseGone(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
-	renewal := refresh(a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200).
+	f := populate(t, a)
+	renewal := refreshBody(a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200).
 		Metadata("refreshToken"))
 
-	resetting, confirming := linkTo(t, a, platform.PasswordReset), linkTo(t, a, platform.EmailChange)
-	previewing := linkTo(t, a, platform.Invitation)
+	resetting, confirming := createLink(t, a, platform.PasswordReset), createLink(t, a, platform.EmailChange)
+	previewing := createLink(t, a, platform.Invitation)
 
 	url, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
 	if err != nil {
@@ -104,7 +106,7 @@ func TestPlatformDatabaseGone(t *testing.T) {
 	}
 
 	backups := f.backupCalls()
-	open := shut(t, a, url.Database)
+	open := closeDatabase(t, a, url.Database)
 	calls := slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), f.fileCalls(), backups)
 
 	calls = append(calls,
@@ -129,7 +131,12 @@ func TestPlatformDatabaseGone(t *testing.T) {
 			path:   "/users/password/forgot",
 			body:   `{"email": "` + a.Email + `"}`,
 		},
-		call{id: "resetPassword", method: "POST", path: "/users/password/reset", body: reset(resetting, newPassword)},
+		call{
+			id:     "resetPassword",
+			method: "POST",
+			path:   "/users/password/reset",
+			body:   resetBody(resetting, newPassword),
+		},
 		call{
 			id:     "changeEmail",
 			method: "POST",
@@ -137,7 +144,7 @@ func TestPlatformDatabaseGone(t *testing.T) {
 			body:   `{"email": "late@example.com", "password": "` + apitest.Password + `"}`,
 		},
 		call{id: "confirmEmail", method: "POST", path: "/users/email/confirm", body: `{"token": "` + confirming + `"}`},
-		call{id: "deleteAccount", method: "DELETE", path: "/users/me", body: withPassword},
+		call{id: "deleteAccount", method: "DELETE", path: "/users/me", body: passwordBody},
 		call{id: "deleteUser", method: "DELETE", path: "/users/" + apitest.Missing},
 		call{
 			id:     "createToken",
@@ -148,9 +155,9 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		call{id: "listTokens", method: "GET", path: "/tokens"},
 		call{id: "deleteToken", method: "DELETE", path: "/tokens/" + apitest.Missing},
 		call{id: "getSecondFactor", method: "GET", path: "/users/me/totp"},
-		call{id: "createSecondFactor", method: "POST", path: "/users/me/totp", body: withPassword},
+		call{id: "createSecondFactor", method: "POST", path: "/users/me/totp", body: passwordBody},
 		call{id: "confirmSecondFactor", method: "POST", path: "/users/me/totp/confirm", body: `{"code": "123456"}`},
-		call{id: "deleteSecondFactor", method: "DELETE", path: "/users/me/totp", body: withPassword},
+		call{id: "deleteSecondFactor", method: "DELETE", path: "/users/me/totp", body: passwordBody},
 		call{id: "logout", method: "POST", path: "/users/logout"},
 		call{id: "listSessions", method: "GET", path: "/sessions"},
 		call{id: "deleteSession", method: "DELETE", path: "/sessions/" + apitest.Missing},

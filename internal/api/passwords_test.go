@@ -12,16 +12,16 @@ import (
 
 const newPassword = "another one entirely"
 
-// forget asks for a new password and returns the token in the n-th mail to the user.
-func forget(t *testing.T, a *apitest.API, n int) string {
+// requestReset requests a password reset and returns the token in the n-th mail to the user.
+func requestReset(t *testing.T, a *apitest.API, n int) string {
 	t.Helper()
 
 	a.Nobody().Post("/users/password/forgot", `{"email": `+quoted(a.Email)+`}`).Want(200)
-	return mailed(t, a, a.Email, n).token(t, a, "/reset-password")
+	return waitForMail(t, a, a.Email, n).token(t, a, "/reset-password")
 }
 
-// reset is the body by which a link sets a password.
-func reset(token, password string) string {
+// resetBody returns the body of a password reset.
+func resetBody(token, password string) string {
 	return `{"token": ` + quoted(token) + `, "password": ` + quoted(password) + `}`
 }
 
@@ -29,40 +29,41 @@ func TestForgetPassword(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	nobody, other := a.Nobody().In(""), again(t, a)
-	known := nobody.Post("/users/password/forgot", `{"email": `+quoted(" "+strings.ToUpper(a.Email))+`}`).Want(200)
-	same(t, nobody.Post("/users/password/forgot", `{"email": "nobody@example.com"}`).Want(200), known)
+	anonymous, other := a.Nobody().In(""), newSession(t, a)
+	known := anonymous.Post("/users/password/forgot", `{"email": `+quoted(" "+strings.ToUpper(a.Email))+`}`).Want(200)
+	wantEqual(t, anonymous.Post("/users/password/forgot", `{"email": "nobody@example.com"}`).Want(200), known)
 
 	if known.Get("") != nil {
 		t.Errorf("got content %v, want null", known.Get(""))
 	}
 
-	m := mailed(t, a, a.Email, 1) // to the address as the account has it
+	m := waitForMail(t, a, a.Email, 1) // to the address as stored
 	token := m.token(t, a, "/reset-password")
 	if m.Subject != "Set a new password" || strings.Contains(string(known.Body), token) {
 		t.Errorf("got %+v, %s", m, known.Body)
 	}
 
-	nobody.Post("/users/password/reset", reset(token, "short")).Want(422).Field("password")
-	nobody.Post("/users/password/reset", reset(token, a.Email)).Want(422).Field("password")
+	anonymous.Post("/users/password/reset", resetBody(token, "short")).Want(422).Field("password")
+	anonymous.Post("/users/password/reset", resetBody(token, a.Email)).Want(422).Field("password")
 	a.Get("/users/me").Want(200)
 
-	done := nobody.Post("/users/password/reset", reset(token, newPassword)).Want(200)
+	done := anonymous.Post("/users/password/reset", resetBody(token, newPassword)).Want(200)
 	if done.Get("") != nil {
 		t.Errorf("got content %v, want null", done.Get(""))
 	}
 
-	a.Get("/users/me").Want(401).Code("invalid_token") // all sessions
+	a.Get("/users/me").Want(401).Code("invalid_token") // every session has ended
 	other.Get("/users/me").Want(401)
-	nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(401)
-	nobody.Post("/users/login", logIn(a.Email, newPassword)).Want(200)
-	nobody.Post("/users/password/reset", reset(token, newPassword)).Want(422).Code("invalid_token").Field("token")
+	anonymous.Post("/users/login", loginBody(a.Email, apitest.Password)).Want(401)
+	anonymous.Post("/users/login", loginBody(a.Email, newPassword)).Want(200)
+	anonymous.Post("/users/password/reset", resetBody(token, newPassword)).Want(422).Code("invalid_token").
+		Field("token")
 
-	if m := mailed(t, a, a.Email, 2); m.Subject != "Your password was changed" {
+	if m := waitForMail(t, a, a.Email, 2); m.Subject != "Your password was changed" {
 		t.Errorf("got %+v", m)
 	}
 	if got := mails(t, a, "nobody@example.com"); len(got) != 0 {
-		t.Errorf("a stranger got mails: %+v", got)
+		t.Errorf("got mails to another user: %+v", got)
 	}
 }
 
@@ -70,83 +71,85 @@ func TestResetPasswordRefuses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	nobody := a.Nobody().In("")
+	anonymous := a.Nobody().In("")
 	for _, body := range []string{`{}`, `{"email": ""}`, `{"email": "nobody"}`, `{"email": 1}`, `{"email": null}`,
 		`{"email": ["a@example.com"]}`, `{"email": "a@example.com\r\nBcc: b@example.com"}`} {
-		nobody.Post("/users/password/forgot", body).Want(422).Field("email")
+		anonymous.Post("/users/password/forgot", body).Want(422).Field("email")
 	}
 
-	nobody.Post("/users/password/forgot", `{`).Want(400)
-	nobody.Post("/users/password/reset", `{`).Want(400)
-	nobody.Post("/users/password/reset", `{}`).Want(422).Field("token", "password")
+	anonymous.Post("/users/password/forgot", `{`).Want(400)
+	anonymous.Post("/users/password/reset", `{`).Want(400)
+	anonymous.Post("/users/password/reset", `{}`).Want(422).Field("token", "password")
 
-	token := forget(t, a, 1)
+	token := requestReset(t, a, 1)
 	for _, bad := range []string{
 		"", "x", token[1:], token + "A", token[:len(token)-1] + "!",
 		strings.Replace(token, "socle_link_", "socle_refresh_", 1),
 	} {
-		nobody.Post("/users/password/reset", reset(bad, newPassword)).Want(422).Code("invalid_token").Field("token")
+		anonymous.Post("/users/password/reset", resetBody(bad, newPassword)).Want(422).Code("invalid_token").
+			Field("token")
 	}
 
-	nobody.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(422).Field("token") // not what it is for
+	// The token has another purpose.
+	anonymous.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(422).Field("token")
 	a.Exec(`update platform.links set expires_at = now() - interval '1 second'`)
-	nobody.Post("/users/password/reset", reset(token, newPassword)).Want(422).Field("token")
+	anonymous.Post("/users/password/reset", resetBody(token, newPassword)).Want(422).Field("token")
 
-	// A later link, a new password and a new address make those before void.
-	first := forget(t, a, 2)
-	second := forget(t, a, 3)
-	nobody.Post("/users/password/reset", reset(first, newPassword)).Want(422).Field("token")
+	// A later link, a new password and a new address invalidate earlier links.
+	first := requestReset(t, a, 2)
+	second := requestReset(t, a, 3)
+	anonymous.Post("/users/password/reset", resetBody(first, newPassword)).Want(422).Field("token")
 	a.Put("/users/"+a.User, `{"bio": "no reason"}`).Want(200)
 	a.Put("/users/"+a.User, `{"password": "yet another one"}`).Want(200)
-	mailed(t, a, a.Email, 4)
-	nobody.Post("/users/password/reset", reset(second, newPassword)).Want(422).Field("token")
+	waitForMail(t, a, a.Email, 4)
+	anonymous.Post("/users/password/reset", resetBody(second, newPassword)).Want(422).Field("token")
 
-	third := forget(t, a, 5)
+	third := requestReset(t, a, 5)
 	a.Put("/users/"+a.User, `{"email": "moved@example.com"}`).Want(200).Content("email", "moved@example.com")
-	nobody.Post("/users/password/reset", reset(third, newPassword)).Want(422).Field("token")
+	anonymous.Post("/users/password/reset", resetBody(third, newPassword)).Want(422).Field("token")
 
-	if m := mailed(t, a, a.Email, 6); m.Subject != "Your address was changed" ||
+	if m := waitForMail(t, a, a.Email, 6); m.Subject != "Your address was changed" ||
 		!strings.Contains(m.Text, "moved@example.com") {
-		t.Errorf("the old address got %+v", m)
+		t.Errorf("got mail %+v to the old address", m)
 	}
 
-	nobody.Post("/users/login", logIn("moved@example.com", "yet another one")).Want(200)
+	anonymous.Post("/users/login", loginBody("moved@example.com", "yet another one")).Want(200)
 
-	// The user goes after the link was sent; then there is nobody to send one to.
+	// A suspended user gets no mail.
 	a.Email = "moved@example.com"
-	forget(t, a, 1)
+	requestReset(t, a, 1)
 	a.Exec(`update platform.users set status = 'suspended' where uuid = $1`, a.User)
-	nobody.Post("/users/password/forgot", `{"email": "moved@example.com"}`).Want(200)
+	anonymous.Post("/users/password/forgot", `{"email": "moved@example.com"}`).Want(200)
 	until(t, "the queue is empty", func() bool {
 		return apitest.Value[int](a, `select count(*)::int from river.river_job where finalized_at is null`) == 0
 	})
 
-	mailed(t, a, a.Email, 1)
+	waitForMail(t, a, a.Email, 1)
 
 	if strings.Contains(a.Log.String(), "yet another one") {
-		t.Error("a password is in the log")
+		t.Error("the log contains a password")
 	}
 }
 
-// TestResetAtOnce: one link sets one password.
-func TestResetAtOnce(t *testing.T) {
+// TestResetConcurrently checks that a link works once.
+func TestResetConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	token := forget(t, a, 1)
-	wantCounts(t, atOnce(6, func(i int) *apitest.Reply {
-		return a.Nobody().Post("/users/password/reset", reset(token, newPassword+strconv.Itoa(i)))
+	token := requestReset(t, a, 1)
+	wantCounts(t, concurrently(6, func(i int) *apitest.Reply {
+		return a.Nobody().Post("/users/password/reset", resetBody(token, newPassword+strconv.Itoa(i)))
 	}), map[int]int{200: 1, 422: 5})
 
 	won := 0
 	for i := range 6 {
-		if a.Nobody().Post("/users/login", logIn(a.Email, newPassword+strconv.Itoa(i))).Status == 200 {
+		if a.Nobody().Post("/users/login", loginBody(a.Email, newPassword+strconv.Itoa(i))).Status == 200 {
 			won++
 		}
 	}
 
 	if won != 1 {
-		t.Errorf("%d passwords open the account, want 1", won)
+		t.Errorf("got %d valid passwords, want 1", won)
 	}
 }
 
@@ -159,7 +162,7 @@ func TestMailsAreLimited(t *testing.T) {
 			"X-Forwarded-For: "+client)
 	}
 
-	for _, email := range []string{a.Email, "nobody@example.com"} { // who is nobody has the same limit
+	for _, email := range []string{a.Email, "nobody@example.com"} { // an unknown address has the same limit
 		for i := range 5 {
 			ask("203.0.113."+strconv.Itoa(i), email).Want(200)
 		}
@@ -173,14 +176,14 @@ func TestMailsAreLimited(t *testing.T) {
 	ask("198.51.100.1", "late@example.com").Want(429)
 	ask("198.51.100.2", "late@example.com").Want(200)
 
-	// Passwords are hashed for good links alone, and not without end.
-	token := linkTo(t, a.SignUp("other"), platform.PasswordReset)
+	// Passwords are hashed for valid links only, and their number is limited.
+	token := createLink(t, a.SignUp("other"), platform.PasswordReset)
 	for range 30 {
-		a.Nobody().Send("POST", "/users/password/reset", reset(token, "short"), "X-Forwarded-For: 198.51.100.3").
+		a.Nobody().Send("POST", "/users/password/reset", resetBody(token, "short"), "X-Forwarded-For: 198.51.100.3").
 			Want(422)
 	}
 
-	a.Nobody().Send("POST", "/users/password/reset", reset(token, newPassword), "X-Forwarded-For: 198.51.100.3").
+	a.Nobody().Send("POST", "/users/password/reset", resetBody(token, newPassword), "X-Forwarded-For: 198.51.100.3").
 		Want(429)
 
 	change := func(password string) *apitest.Reply {
@@ -193,7 +196,7 @@ func TestMailsAreLimited(t *testing.T) {
 
 	change(apitest.Password).Want(429)
 
-	if n := failures(t, func(int) *apitest.Reply {
+	if n := countAttempts(t, func(int) *apitest.Reply {
 		r := change("wrong")
 		if r.Status == 422 {
 			r.Status = 401
@@ -204,15 +207,15 @@ func TestMailsAreLimited(t *testing.T) {
 		t.Errorf("got %d guesses at a password, want 10", n)
 	}
 
-	// Guesses here and at the log-in are counted together.
-	a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(429)
+	// These guesses count for the log-in limit too.
+	a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(429)
 }
 
 func TestChangeEmail(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	nobody := a.Nobody().In("")
+	anonymous := a.Nobody().In("")
 	body := func(email, password string) string {
 		return `{"email": ` + quoted(email) + `, "password": ` + quoted(password) + `}`
 	}
@@ -220,27 +223,27 @@ func TestChangeEmail(t *testing.T) {
 		t.Errorf("got content %v, want null", got)
 	}
 
-	a.Get("/users/me").Want(200).Content("email", a.Email) // as it was
-	token := mailed(t, a, "New@example.com", 1).token(t, a, "/confirm-email")
+	a.Get("/users/me").Want(200).Content("email", a.Email) // unchanged
+	token := waitForMail(t, a, "New@example.com", 1).token(t, a, "/confirm-email")
 
-	if m := mailed(t, a, a.Email, 1); m.Subject != "Your address is being changed" ||
+	if m := waitForMail(t, a, a.Email, 1); m.Subject != "Your address is being changed" ||
 		strings.Contains(m.Text, "token=") || !strings.Contains(m.Text, "New@example.com") {
-		t.Errorf("the old address got %+v", m)
+		t.Errorf("got mail %+v to the old address", m)
 	}
 
-	nobody.Post("/users/password/reset", reset(token, newPassword)).Want(422).Field("token")
-	nobody.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(200).Content("email", "New@example.com")
-	nobody.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(422).Field("token")
+	anonymous.Post("/users/password/reset", resetBody(token, newPassword)).Want(422).Field("token")
+	anonymous.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(200).Content("email", "New@example.com")
+	anonymous.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(422).Field("token")
 	a.Get("/users/me").Want(200).Content("email", "New@example.com")
-	nobody.Post("/users/login", logIn("new@example.com", apitest.Password)).Want(200)
-	nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(401)
+	anonymous.Post("/users/login", loginBody("new@example.com", apitest.Password)).Want(200)
+	anonymous.Post("/users/login", loginBody(a.Email, apitest.Password)).Want(401)
 }
 
 func TestChangeEmailRefuses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	nobody := a.Nobody().In("")
+	anonymous := a.Nobody().In("")
 	other := a.SignUp("other")
 
 	for body, fields := range map[string]string{
@@ -255,25 +258,25 @@ func TestChangeEmailRefuses(t *testing.T) {
 	}
 
 	a.Post("/users/me/email", `{`).Want(400)
-	nobody.Post("/users/me/email", `{}`).Want(401)
-	nobody.Post("/users/email/confirm", `{`).Want(400)
-	nobody.Post("/users/email/confirm", `{}`).Want(422).Field("token")
-	nobody.Post("/users/email/confirm", `{"token": "socle_link_x"}`).Want(422).Field("token")
+	anonymous.Post("/users/me/email", `{}`).Want(401)
+	anonymous.Post("/users/email/confirm", `{`).Want(400)
+	anonymous.Post("/users/email/confirm", `{}`).Want(422).Field("token")
+	anonymous.Post("/users/email/confirm", `{"token": "socle_link_x"}`).Want(422).Field("token")
 
 	ask := func(email string) string {
 		a.Post("/users/me/email", `{"email": "`+email+`", "password": "`+apitest.Password+`"}`).Want(200)
-		return mailed(t, a, email, 1).token(t, a, "/confirm-email")
+		return waitForMail(t, a, email, 1).token(t, a, "/confirm-email")
 	}
 
 	confirm := func(token string) *apitest.Reply {
-		return nobody.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`)
+		return anonymous.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`)
 	}
-	confirm(ask(other.Email)).Want(409).Field("email") // whoever has it keeps it
+	confirm(ask(other.Email)).Want(409).Field("email") // the address of another user
 	first := ask("first@example.com")
 	second := ask("second@example.com")
 
 	confirm(first).Want(422)
-	// who set it does not want what was begun before
+	// A new password invalidates pending changes of the address.
 	a.Put("/users/"+a.User, `{"password": "`+apitest.Password+` 2"}`).Want(200)
 	confirm(second).Want(422)
 	a.Put("/users/"+a.User, `{"password": "`+apitest.Password+`"}`).Want(200)
@@ -287,13 +290,14 @@ func TestChangeEmailRefuses(t *testing.T) {
 	confirm(fourth).Want(422)
 	a.Get("/users/me").Want(200).Content("email", "at-once@example.com")
 
-	// Of two who confirm one address, and of one who confirms twice, one does.
+	// One of two users who confirm the same address succeeds, and one of several confirmations of a
+	// link.
 	fifth := ask("fifth@example.com")
-	wantCounts(t, atOnce(8, func(int) *apitest.Reply { return confirm(fifth) }), map[int]int{200: 1, 422: 7})
+	wantCounts(t, concurrently(8, func(int) *apitest.Reply { return confirm(fifth) }), map[int]int{200: 1, 422: 7})
 	mine := ask("both@example.com")
 	other.Post("/users/me/email", `{"email": "Both@example.com", "password": "`+apitest.Password+`"}`).Want(200)
 
-	theirs := mailed(t, a, "Both@example.com", 1).token(t, a, "/confirm-email")
-	wantCounts(t, atOnce(2, func(i int) *apitest.Reply { return confirm([]string{mine, theirs}[i]) }),
+	theirs := waitForMail(t, a, "Both@example.com", 1).token(t, a, "/confirm-email")
+	wantCounts(t, concurrently(2, func(i int) *apitest.Reply { return confirm([]string{mine, theirs}[i]) }),
 		map[int]int{200: 1, 409: 1})
 }

@@ -7,8 +7,9 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestPatternsAreBounded: neither a form nor the answers to it may ask for more matching than a response may take.
-func TestPatternsAreBounded(t *testing.T) {
+// TestPatternBudget checks that form definitions and responses are limited in the cost of
+// their pattern matching.
+func TestPatternBudget(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -22,7 +23,7 @@ func TestPatternsAreBounded(t *testing.T) {
 
 	refused := f.Post(f.path+"/responses", `{"answers": {`+strings.Join(answers, ",")+`}}`).Want(422)
 	if got := strings.Count(string(refused.Body), `"message":"must be at most 1995`); got != len(fields) {
-		t.Errorf("%d of %d answers are refused for their length: %.500s", got, len(fields), refused.Body)
+		t.Errorf("got %d of %d answers refused for their length: %.500s", got, len(fields), refused.Body)
 	}
 
 	f.Post(f.path+"/fields", `{"label": "a", "type": "text", "pattern": "(?:(?:.?){1000})*!", "max_length": 100000}`).

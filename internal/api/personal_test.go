@@ -11,7 +11,8 @@ import (
 	"socle/internal/token"
 )
 
-// withToken is a user who shows a new personal access token, of projects if some are named.
+// withToken returns a client with a new personal access token, limited to projects if any are
+// given.
 func withToken(t *testing.T, a *apitest.API, role int, projects ...string) *apitest.API {
 	t.Helper()
 
@@ -50,21 +51,21 @@ func TestTokens(t *testing.T) {
 
 	first := a.Get("/tokens").Want(200).Get("0.lastUsedAt")
 	if first == nil {
-		t.Error("nobody noted that the token was used")
+		t.Error("lastUsedAt is not set")
 	}
 
 	bearer.Get("/tables").Want(200)
-	a.Get("/tokens").Want(200).Content("0.lastUsedAt", first) // not with each request
+	a.Get("/tokens").Want(200).Content("0.lastUsedAt", first) // not updated on each request
 	a.Exec(`update platform.tokens set last_used_at = now() - interval '11 minutes'`)
 	bearer.Get("/tables").Want(200)
 
-	if again := a.Get("/tokens").Want(200).Get("0.lastUsedAt"); again.(string) <= first.(string) {
-		t.Errorf("used at %v, and later at %v", first, again)
+	if repeated := a.Get("/tokens").Want(200).Get("0.lastUsedAt"); repeated.(string) <= first.(string) {
+		t.Errorf("got lastUsedAt %v, later %v", first, repeated)
 	}
 
 	list := a.Get("/tokens?sort=name").Want(200)
 	if strings.Contains(string(list.Body), text) || strings.Contains(a.Log.String(), text) {
-		t.Error("the token is in the list, or in the log")
+		t.Error("the token appears in the list or the log")
 	}
 
 	a.Exec(`update platform.tokens set expires_at = now() - interval '1 second'`)
@@ -78,9 +79,9 @@ func TestTokens(t *testing.T) {
 	bearer.Get("/tables").Want(401).Code("invalid_token")
 	a.Delete("/tokens/" + r.Get("uuid").(string)).Want(404)
 
-	stranger := a.SignUp("stranger")
-	theirs := stranger.Create("/tokens", `{"name": "deploy", "role_id": 4, "expires_at": "`+tomorrow()+`"}`)
-	same(t, a.Delete("/tokens/"+theirs).Want(404), a.Delete("/tokens/"+apitest.Missing))
+	outsider := a.SignUp("outsider")
+	theirs := outsider.Create("/tokens", `{"name": "deploy", "role_id": 4, "expires_at": "`+tomorrow()+`"}`)
+	wantEqual(t, a.Delete("/tokens/"+theirs).Want(404), a.Delete("/tokens/"+apitest.Missing))
 }
 
 func TestBadTokens(t *testing.T) {
@@ -122,7 +123,9 @@ func TestBadTokens(t *testing.T) {
 	a.Post("/tokens", `{"name": "taken", "role_id": 4`+ends+`}`).Want(201)
 	a.Post("/tokens", `{"name": "Taken", "role_id": 4`+ends+`}`).Want(409).Field("name")
 
-	got := atOnce(8, func(int) *apitest.Reply { return a.Post("/tokens", `{"name": "race", "role_id": 4`+ends+`}`) })
+	got := concurrently(8, func(int) *apitest.Reply {
+		return a.Post("/tokens", `{"name": "race", "role_id": 4`+ends+`}`)
+	})
 	wantCounts(t, got, map[int]int{201: 1, 409: 7})
 	a.Exec(`insert into platform.tokens (uuid, user_uuid, name, hint, hash, role, expires_at)
 		select gen_random_uuid(), $1, 'token ' || n, '', n::text::bytea, 4, now() from generate_series(1, 98) n`,
@@ -130,7 +133,7 @@ func TestBadTokens(t *testing.T) {
 
 	a.Post("/tokens", `{"name": "one more", "role_id": 4`+ends+`}`).Want(422).Code("quota")
 
-	// What is mistyped or invented costs no look-up, and opens nothing.
+	// Malformed tokens, which need no query, and unknown ones are refused.
 	bearer := withToken(t, a.SignUp("other"), 4)
 	text := bearer.Token
 	for name, bad := range map[string]string{"cut": text[:len(text)-1], "longer": text + "a",
@@ -144,8 +147,9 @@ func TestBadTokens(t *testing.T) {
 	}
 }
 
-// TestTokensLeaveAccountsAlone: no operation on an account takes a personal access token, whatever it may do otherwise.
-func TestTokensLeaveAccountsAlone(t *testing.T) {
+// TestTokensNotForAccounts checks that no account operation accepts a personal access token of
+// any role.
+func TestTokensNotForAccounts(t *testing.T) {
 	t.Parallel()
 
 	administrator := apitest.Users(t).SignUp("first")
@@ -154,7 +158,7 @@ func TestTokensLeaveAccountsAlone(t *testing.T) {
 	taken := []string{"getAccount", "createProject", "listProjects"}
 	refused := 0
 	for _, o := range operations(t, administrator) {
-		if rights[o.id].least != signedIn && o.id != "updateUser" || slices.Contains(taken, o.id) {
+		if (rights[o.id].minRole != signedIn && o.id != "updateUser") || slices.Contains(taken, o.id) {
 			continue
 		}
 
@@ -171,14 +175,15 @@ func TestTokensLeaveAccountsAlone(t *testing.T) {
 	}
 
 	if refused < 10 {
-		t.Errorf("%d operations were tried", refused)
+		t.Errorf("got %d operations", refused)
 	}
 
 	unchanged(t, administrator, before)
 	administrator.Get("/users/me").Want(200)
 }
 
-// TestTokenRoles: a token may do what both its role and its user's allow, in the projects that it names.
+// TestTokenRoles checks that a token has the lower of its own role and its user's role, in its
+// projects only.
 func TestTokenRoles(t *testing.T) {
 	t.Parallel()
 
@@ -192,19 +197,19 @@ func TestTokenRoles(t *testing.T) {
 	for _, tt := range []struct {
 		who   *apitest.API
 		role  int
-		table int // status of making one
-		keys  int // status of listing keys, for which one has to be an admin
+		table int // status of createTable
+		keys  int // status of listKeys, which requires an admin
 	}{
 		{a, 5, 403, 403}, {a, 4, 201, 403}, {a, 3, 201, 200}, {a, 2, 201, 200}, {a, 1, 201, 200},
 		{developer, 5, 403, 403}, {developer, 4, 201, 403}, {developer, 2, 201, 403}, {developer, 1, 201, 403},
 	} {
 		u := withToken(t, tt.who, tt.role)
 		if got := table(u); got != tt.table {
-			t.Errorf("role %d: making a table: got %d, want %d", tt.role, got, tt.table)
+			t.Errorf("role %d: createTable: got %d, want %d", tt.role, got, tt.table)
 		}
 
 		if got := u.Get("/projects/" + a.Project + "/keys").Status; got != tt.keys {
-			t.Errorf("role %d: listing keys: got %d, want %d", tt.role, got, tt.keys)
+			t.Errorf("role %d: listKeys: got %d, want %d", tt.role, got, tt.keys)
 		}
 
 		u.Get("/tables").Want(200)
@@ -220,11 +225,11 @@ func TestTokenRoles(t *testing.T) {
 	one.Get("/projects/" + other).Want(404)
 
 	if list := one.Get("/projects").Want(200); len(list.Get("").([]any)) != 1 || list.Get("0.uuid") != a.Project {
-		t.Errorf("a token of one project lists %s", list.Body)
+		t.Errorf("a token of one project: got list %s", list.Body)
 	}
 
 	one.Post("/projects", `{"name": "refused"}`).Want(403).Code("token_not_allowed")
-	// What changes for the user changes for the token at once.
+	// Changes of the user's rights apply to the token at once.
 	u := withToken(t, developer, 2)
 	a.Exec(`update platform.members set role = 5 where user_uuid = $1 and organization_uuid = $2`, developer.User,
 		a.Organization)
@@ -238,7 +243,7 @@ func TestTokenRoles(t *testing.T) {
 
 	u.Get("/tables").Want(401)
 
-	// An administrator's token is one only if it says so.
+	// The token of an administrator needs the administrator role.
 	administrator := a.SignUp("administrator")
 	a.Exec(`update platform.users set is_administrator = true where uuid = $1`, administrator.User)
 	administrator.Project = a.Project

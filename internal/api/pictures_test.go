@@ -13,8 +13,9 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// decoded returns the picture of an answer, and fails the test if it is not in the format that it says.
-func decoded(t *testing.T, r *apitest.Reply) image.Image {
+// decodeImage returns the image in a response, and fails the test unless it has the declared
+// format.
+func decodeImage(t *testing.T, r *apitest.Reply) image.Image {
 	t.Helper()
 
 	m, format, err := image.Decode(bytes.NewReader(r.Want(200).Body))
@@ -25,12 +26,13 @@ func decoded(t *testing.T, r *apitest.Reply) image.Image {
 	return m
 }
 
-// wantColours fails the test unless a picture has a size, and colours in the middles of its quarters, about.
-func wantColours(t *testing.T, what string, m image.Image, w, h int, want ...color.NRGBA) {
+// wantColors fails the test unless an image has this size and approximately these colors in the
+// centers of its quarters.
+func wantColors(t *testing.T, name string, m image.Image, w, h int, want ...color.NRGBA) {
 	t.Helper()
 
 	if got := m.Bounds().Max; got != image.Pt(w, h) {
-		t.Errorf("%s: got %v, want %d × %d", what, got, w, h)
+		t.Errorf("%s: got %v, want %d × %d", name, got, w, h)
 		return
 	}
 
@@ -39,14 +41,14 @@ func wantColours(t *testing.T, what string, m image.Image, w, h int, want ...col
 		for j, d := range [4]int{
 			int(got.R) - int(c.R), int(got.G) - int(c.G), int(got.B) - int(c.B), int(got.A) - int(c.A),
 		} {
-			if d < -40 || d > 40 { // a JPEG as small as these blurs its colours
-				t.Errorf("%s: got %v in quarter %d, want %v (%d)", what, got, i, c, j)
+			if d < -40 || d > 40 { // tolerance for JPEG artifacts at this size
+				t.Errorf("%s: got %v in quarter %d, want %v (%d)", name, got, i, c, j)
 			}
 		}
 	}
 }
 
-// TestPictures makes variants of all kinds of pictures.
+// TestPictures creates variants of images of all formats.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 
@@ -77,17 +79,17 @@ func TestPictures(t *testing.T) {
 		{"width=20&height=20&fit=cover", 20, 20, nil},
 		{"width=20&height=20&fit=contain", 20, 10, nil},
 		{"width=20&height=20&fit=fill", 20, 20, []color.NRGBA{red, green, blue, white}},
-		// what is cut off is cut off alike
+		// Cropping is centered.
 		{"width=10&height=20&fit=cover", 10, 20, []color.NRGBA{red, green, blue, white}},
 		{"width=4000", 80, 40, nil},
 		{"width=4000&height=4000", 40, 40, nil},
 		{"quality=10", 80, 40, nil},
 		{"format=png", 80, 40, []color.NRGBA{red, green, blue, white}},
 	} {
-		wantColours(t, tt.query, decoded(t, variant(t, photo, tt.query)), tt.w, tt.h, tt.want...)
+		wantColors(t, tt.query, decodeImage(t, variant(t, photo, tt.query)), tt.w, tt.h, tt.want...)
 	}
 
-	// A picture that is stored in any of eight ways is seen in one.
+	// Each of the eight EXIF orientations results in the same image.
 	seen := []color.NRGBA{red, green, blue, white}
 	for o, stored := range [8][4]color.NRGBA{{red, green, blue, white}, {green, red, white, blue},
 		{white, blue, green, red}, {blue, white, red, green}, {red, blue, green, white}, {green, white, red, blue},
@@ -105,27 +107,29 @@ func TestPictures(t *testing.T) {
 
 		order := []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian}[o%2]
 		r := variant(t, asJPEG(t, m, "\xe0JFIF", "\xe1Exif\x00\x00"+exif(order, uint16(o+1))), "width=32")
-		wantColours(t, fmt.Sprint("orientation ", o+1), decoded(t, r), w, h, seen...)
+		wantColors(t, fmt.Sprint("orientation ", o+1), decodeImage(t, r), w, h, seen...)
 
 		if bytes.Contains(r.Body, []byte("Exif")) || bytes.Contains(r.Body, []byte(secretPlace)) {
-			t.Error("what the file told beside the pixels went along")
+			t.Error("the variant contains metadata of the file")
 		}
 	}
 
 	sideways := asPNG(t, quarters(64, 32))
 	sideways = sideways[:33] + chunk("eXIf", exif(binary.BigEndian, 6)) + sideways[33:]
-	wantColours(t, "a PNG on its side", decoded(t, variant(t, sideways, "width=16&height=20&fit=fill")), 16, 20, blue,
+	wantColors(t, "a PNG on its side", decodeImage(t, variant(t, sideways, "width=16&height=20&fit=fill")), 16, 20,
+		blue,
 		red, white, green)
 
 	for _, odd := range []string{
 		"", "II*\x00", "II*\x00\xff\xff\xff\xff", exif(binary.LittleEndian, 99), exif(binary.LittleEndian, 6)[:15],
 		"MM\x00*\x00\x00\x00\x08\xff\xff",
 	} {
-		wantColours(t, "odd EXIF",
-			decoded(t, variant(t, asJPEG(t, quarters(80, 40), "\xe1Exif\x00\x00"+odd), "width=40")), 40, 20, seen...)
+		wantColors(t, "odd EXIF",
+			decodeImage(t, variant(t, asJPEG(t, quarters(80, 40), "\xe1Exif\x00\x00"+odd), "width=40")),
+			40, 20, seen...)
 	}
 
-	// The kinds of pictures that there are.
+	// All color models.
 	deep, grey, see := image.NewNRGBA64(image.Rect(0, 0, 40, 20)), image.NewGray16(image.Rect(0, 0, 40, 20)),
 		image.NewNRGBA(image.Rect(0, 0, 40, 20))
 
@@ -142,28 +146,29 @@ func TestPictures(t *testing.T) {
 	}
 
 	pink, mean := color.NRGBA{255, 127, 127, 255}, color.NRGBA{128, 128, 128, 255}
-	wantColours(t, "16 bits", decoded(t, variant(t, asPNG(t, deep), "width=20")), 20, 10, red, red, red, red)
-	wantColours(t, "16 bits of grey", decoded(t, variant(t, asPNG(t, grey), "width=20")), 20, 10, mean, mean)
-	wantColours(t, "transparent", decoded(t, variant(t, asPNG(t, see), "width=20")), 20, 10,
+	wantColors(t, "16 bits", decodeImage(t, variant(t, asPNG(t, deep), "width=20")), 20, 10, red, red, red, red)
+	wantColors(t, "16 bits of grey", decodeImage(t, variant(t, asPNG(t, grey), "width=20")), 20, 10, mean, mean)
+	wantColors(t, "transparent", decodeImage(t, variant(t, asPNG(t, see), "width=20")), 20, 10,
 		color.NRGBA{255, 0, 0, 128}, nothing, color.NRGBA{255, 0, 0, 128}, nothing)
 
-	wantColours(t, "on white", decoded(t, variant(t, asPNG(t, see), "width=20&format=jpeg")), 20, 10, pink,
+	wantColors(t, "on white", decodeImage(t, variant(t, asPNG(t, see), "width=20&format=jpeg")), 20, 10, pink,
 		white, pink, white)
 
-	wantColours(t, "the first frame", decoded(t, variant(t, asGIF(t), "width=20")), 20, 10, nothing, red, nothing, red)
+	wantColors(t, "the first frame", decodeImage(t, variant(t, asGIF(t), "width=20")), 20, 10, nothing,
+		red, nothing, red)
 
-	opaque := decoded(t, variant(t, asWebP(40, 20, red), "width=20"))
+	opaque := decodeImage(t, variant(t, asWebP(40, 20, red), "width=20"))
 	if _, ok := opaque.(*image.YCbCr); !ok {
 		t.Errorf("got %T of an opaque WebP, want a JPEG", opaque)
 	}
 
-	wantColours(t, "WebP", opaque, 20, 10, red, red, red, red)
+	wantColors(t, "WebP", opaque, 20, 10, red, red, red, red)
 	glass := color.NRGBA{0, 0, 255, 100}
-	wantColours(t, "WebP, transparent and on its side",
-		decoded(t, variant(t, asWebP(40, 20, glass, riff("EXIF", exif(binary.LittleEndian, 8))), "width=10")), 10,
+	wantColors(t, "WebP, transparent and on its side",
+		decodeImage(t, variant(t, asWebP(40, 20, glass, riff("EXIF", exif(binary.LittleEndian, 8))), "width=10")), 10,
 		20, glass, glass)
 
-	// A profile of RGB goes along, into either format; another one does not.
+	// An RGB color profile is copied into both formats, any other one is dropped.
 	for _, size := range []int{200, 100_000} {
 		p := profile(size)
 		var segments []string
@@ -175,20 +180,20 @@ func TestPictures(t *testing.T) {
 		source := asJPEG(t, quarters(80, 40), segments...)
 		once := variant(t, source, "width=40").Want(200).Body
 		if twice := variant(t, string(once), "format=png").Want(200).Body; !strings.Contains(string(twice), "iCCP") {
-			t.Error("the profile was lost on the way into a PNG")
+			t.Error("the PNG variant has no profile")
 		} else if third := variant(t, string(twice), "format=jpeg").
 			Want(200).Body; !bytes.Contains(third, []byte(p[:200])) {
-			t.Error("the profile was lost on the way into a JPEG")
+			t.Error("the JPEG variant has no profile")
 		}
 	}
 
-	if r := variant(t, asJPEG(t, ink2grey(ink), "\xe2ICC_PROFILE\x00\x01\x01"+profile(200)), "width=20").
+	if r := variant(t, asJPEG(t, inkToGray(ink), "\xe2ICC_PROFILE\x00\x01\x01"+profile(200)), "width=20").
 		Want(200); bytes.Contains(r.Body, []byte("ICC_PROFILE")) {
-		t.Error("a profile of RGB went along with what was grey")
+		t.Error("a gray image has an RGB profile")
 	}
 }
 
-func ink2grey(m image.Image) image.Image {
+func inkToGray(m image.Image) image.Image {
 	grey := image.NewGray(m.Bounds())
 	for i := range grey.Pix {
 		grey.Set(i%grey.Stride, i/grey.Stride, m.At(i%grey.Stride, i/grey.Stride))
@@ -197,7 +202,8 @@ func ink2grey(m image.Image) image.Image {
 	return grey
 }
 
-// TestPicturesRefused has files that are no pictures, broken or too large, and parameters that break a rule.
+// TestPicturesRefused covers files that are not images, broken and oversized images, and invalid
+// parameters.
 func TestPicturesRefused(t *testing.T) {
 	t.Parallel()
 
@@ -232,11 +238,12 @@ func TestPicturesRefused(t *testing.T) {
 
 	interlaced := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 7000), 7000)
 	put(a, c, "deep", "\x89PNG\r\n\x1a\n"+chunk("IHDR", string(interlaced)+"\x10\x06\x00\x00\x01")).Want(200)
-	a.Get(address(a, c, "deep") + "?width=10").Want(422).Code("too_many_pixels") // 16 bits of each colour, twice
+	// 16 bits a channel, interlaced: twice the memory.
+	a.Get(address(a, c, "deep") + "?width=10").Want(422).Code("too_many_pixels")
 
 	if n := query[int](t, a, "select count(*) from storage.variants") +
 		query[int](t, a, "select count(*) from storage.uploads"); n != 0 {
-		t.Errorf("%d variants are kept of what is none", n)
+		t.Errorf("got %d variants of invalid images, want none", n)
 	}
 
 	file := fmt.Sprint(put(a, c, "photo", photo).Want(200).Get("uuid"))
@@ -249,11 +256,11 @@ func TestPicturesRefused(t *testing.T) {
 			a.Get(path + "?" + query).Want(400).Field(field)
 		}
 
-		wantColours(t, path, decoded(t, a.Get(path+"?width=40&quality=100")), 40, 20, red, green, blue, white)
+		wantColors(t, path, decodeImage(t, a.Get(path+"?width=40&quality=100")), 40, 20, red, green, blue, white)
 	}
 
 	a.Get("/containers/" + c + "/files/" + file + "/download?widht=10").Want(400).Field("widht")
-	a.Get(address(a, c, "photo") + "?v=7&utm_source=mail").Want(200) // links carry what they like
+	a.Get(address(a, c, "photo") + "?v=7&utm_source=mail").Want(200) // unknown parameters are ignored
 
 	text := fmt.Sprint(put(a, c, "text", "hello").Want(200).Get("uuid"))
 	a.Get("/containers/" + c + "/files/" + text + "/download?width=10").Want(422).Code("not_an_image")
@@ -263,7 +270,7 @@ func TestPicturesRefused(t *testing.T) {
 	a.Stranger().Get(address(a, c, "photo") + "?width=10").Want(404)
 }
 
-// TestPictureHeaders: a variant is a file like any other to a client.
+// TestPictureHeaders checks that a variant has the same headers as any other file.
 func TestPictureHeaders(t *testing.T) {
 	t.Parallel()
 
@@ -286,12 +293,12 @@ func TestPictureHeaders(t *testing.T) {
 
 	if got := a.Get(original + "?width=40").Header.Get("Content-Disposition"); got !=
 		`inline; filename="holiday.photo.JPEG"` {
-		t.Errorf("got %s of what is still a JPEG", got)
+		t.Errorf("got %s of an unchanged JPEG", got)
 	}
 
 	tag := r.Header.Get("ETag")
 	if tag == a.Get(original).Header.Get("ETag") || tag == a.Get(original+"?width=40").Header.Get("ETag") {
-		t.Errorf("two pictures have the ETag %s", tag)
+		t.Errorf("two variants share the ETag %s", tag)
 	}
 
 	a.Send("GET", path, "", "If-None-Match: "+tag).Want(304)
@@ -308,12 +315,12 @@ func TestPictureHeaders(t *testing.T) {
 
 	a.Send("GET", path, "", "Range: bytes=9999999-").Want(416)
 
-	// It is made anew when the bytes are replaced, and not when the name is.
+	// A variant is created again after its file's bytes change, not after a new name.
 	put(a, c, "a/holiday.photo.JPEG", asPNG(t, quarters(40, 80)), "Content-Type: image/png").Want(200)
 	replaced := a.Get(path).Want(200)
 	if replaced.Header.Get("ETag") == tag {
-		t.Error("the variant is still that of the bytes that were replaced")
+		t.Error("got the variant of the replaced bytes")
 	}
 
-	wantColours(t, "replaced", decoded(t, replaced), 40, 80, red, green, blue, white)
+	wantColors(t, "replaced", decodeImage(t, replaced), 40, 80, red, green, blue, white)
 }

@@ -100,7 +100,7 @@ func TestUpdatePolicy(t *testing.T) {
 	a.Delete("/tables/orders/policies/nope").Want(404)
 	a.Delete("/tables/auth.users/policies/nope").Want(400)
 
-	counts := atOnce(10, func(int) *apitest.Reply { return a.Delete(path) })
+	counts := concurrently(10, func(int) *apitest.Reply { return a.Delete(path) })
 	wantCounts(t, counts, map[int]int{200: 1, 404: 9})
 }
 
@@ -159,15 +159,16 @@ func TestUpdateGrants(t *testing.T) {
 	a.Get("/tables/auth.users/grants").Want(400)
 }
 
-// TestUpdateGrantsAtOnce: grants on two tables of a schema that the role could not use yet.
-func TestUpdateGrantsAtOnce(t *testing.T) {
+// TestUpdateGrantsConcurrently grants privileges on two tables of a schema without the usage
+// privilege for the role.
+func TestUpdateGrantsConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	asOwner(t, a,
 		"create schema app; create table app.t0 (); create table app.t1 (); create table app.t2 (); create table app.t3 ()")
 
-	counts := atOnce(8, func(i int) *apitest.Reply {
+	counts := concurrently(8, func(i int) *apitest.Reply {
 		return a.Put(fmt.Sprintf("/tables/app.t%d/grants", i%4),
 			`{"grants": [{"role": "anon", "privileges": ["select"]}]}`)
 	})

@@ -22,8 +22,8 @@ func TestCreateProject(t *testing.T) {
 		Content("createdBy", a.User).Content("updatedBy", a.User)
 
 	p := a.In(r.Get("uuid").(string))
-	p.CreateTable("orders") // its database is there
-	same(t, p.Get("/projects/"+p.Project), a.Get("/projects/"+p.Project))
+	p.CreateTable("orders") // the database exists
+	wantEqual(t, p.Get("/projects/"+p.Project), a.Get("/projects/"+p.Project))
 	p.Get("/projects/"+p.Project).Want(200).Content("name", "Shop")
 
 	a.Post("/projects", `{"name": "Other", "organization_uuid": "`+a.Organization+`"}`).Want(201).
@@ -36,7 +36,7 @@ func TestCreateProject(t *testing.T) {
 	developer.Post("/projects", `{"name": "Theirs", "organization_uuid": "`+a.Organization+`"}`).Want(403).
 		Code("forbidden")
 
-	developer.Post("/projects", `{"name": "shop"}`).Want(201) // in an organization of their own
+	developer.Post("/projects", `{"name": "shop"}`).Want(201) // in the caller's own organization
 }
 
 func TestCreateProjectRefuses(t *testing.T) {
@@ -44,7 +44,7 @@ func TestCreateProjectRefuses(t *testing.T) {
 
 	a := apitest.New(t)
 	a.Post("/projects", `{"name": "Shop"}`).Want(201)
-	stranger := a.Stranger()
+	outsider := a.Stranger()
 	for body, fields := range map[string]string{
 		`{}`:                              "name",
 		`{"name": ""}`:                    "name",
@@ -54,14 +54,14 @@ func TestCreateProjectRefuses(t *testing.T) {
 		`{"name": "a", "description": 7}`: "description",
 		`{"name": "a", "organization_uuid": "x"}`:                             "organization_uuid",
 		`{"name": "a", "organization_uuid": "` + apitest.Missing + `"}`:       "organization_uuid",
-		`{"name": "a", "organization_uuid": "` + stranger.Organization + `"}`: "organization_uuid",
+		`{"name": "a", "organization_uuid": "` + outsider.Organization + `"}`: "organization_uuid",
 		`{"name": "` + strings.Repeat("é", 101) + `"}`:                        "name",
 		`{"name": "a", "description": "` + strings.Repeat("é", 501) + `"}`:    "description",
 	} {
 		a.Post("/projects", body).Want(422).Field(fields)
 	}
 
-	same(t, a.Post("/projects", `{"name": "a", "organization_uuid": "`+stranger.Organization+`"}`),
+	wantEqual(t, a.Post("/projects", `{"name": "a", "organization_uuid": "`+outsider.Organization+`"}`),
 		a.Post("/projects", `{"name": "a", "organization_uuid": "`+apitest.Missing+`"}`))
 
 	a.Post("/projects", `{"name": "sHOP"}`).Want(409).Code("already_exists").Field("name")
@@ -75,11 +75,11 @@ func TestCreateProjectRefuses(t *testing.T) {
 	}
 }
 
-func TestProjectNamesAtOnce(t *testing.T) {
+func TestProjectNamesConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post("/projects", `{"name": "Same"}`) }),
+	wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Post("/projects", `{"name": "Same"}`) }),
 		map[int]int{201: 1, 409: 4})
 }
 
@@ -89,18 +89,18 @@ func TestListProjects(t *testing.T) {
 	a := apitest.New(t)
 	a.Post("/projects", `{"name": "Zoo"}`).Want(201)
 	a.Post("/projects", `{"name": "Art"}`).Want(201)
-	stranger := a.Stranger()
+	outsider := a.Stranger()
 
 	if got, want := values(a.Get("/projects?sort=name").Want(200), "name"), []string{
 		"Art", "Zoo",
 	}; !slices.Equal(got[:1], want[:1]) || !slices.Contains(got, "Zoo") {
 		t.Errorf("got %q", got)
 	}
-	if got := values(stranger.Get("/projects").Want(200), "uuid"); len(got) != 1 || got[0] == a.Project {
-		t.Errorf("a stranger sees %q", got)
+	if got := values(outsider.Get("/projects").Want(200), "uuid"); len(got) != 1 || got[0] == a.Project {
+		t.Errorf("another user: got %q", got)
 	}
 	if got := values(a.Member(5).Get("/projects").Want(200), "uuid"); !slices.Contains(got, a.Project) {
-		t.Errorf("a viewer sees %q", got)
+		t.Errorf("a viewer: got %q", got)
 	}
 
 	wantPages(t, a, "/projects", "createdAt", []string{"name", "createdAt", "updatedAt"}, 3)
@@ -111,7 +111,7 @@ func TestPurgeProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
+	f := populate(t, a)
 	admin := a.Member(3)
 	admin.Delete("/projects/" + a.Project).Want(403).Code("forbidden")
 	a.Delete("/projects/garbage").Want(400).Field("projectUUID")
@@ -129,27 +129,28 @@ func TestPurgeProject(t *testing.T) {
 	wantGone(t, a)
 }
 
-// wantGone fails the test unless nothing is left of the API's project.
+// wantGone fails the test unless nothing is left of the project.
 func wantGone(t *testing.T, a *apitest.API) {
 	t.Helper()
 
 	name := a.Database()
-	until(t, "the project's database and roles are gone", func() bool {
+	until(t, "the project's database and roles are removed", func() bool {
 		return apitest.Value[int](a, `select (select count(*) from pg_database where datname = $1) +
 			(select count(*) from pg_roles where rolname like $1 || '%') + (select count(*) from platform.projects where uuid = $2::uuid) +
 			(select count(*) from platform.backups where project_uuid = $2::uuid) + (select count(*) from platform.forms where project_uuid = $2::uuid)`,
 			name, a.Project) == 0
 	})
 
-	for _, left := range blobs(t, a) {
-		if strings.Contains(left, a.Project) {
-			t.Errorf("the project left %s", left)
+	for _, remaining := range blobs(t, a) {
+		if strings.Contains(remaining, a.Project) {
+			t.Errorf("the removed project has left %s", remaining)
 		}
 	}
 }
 
-// TestPurgeProjectAtWork: whatever goes on in a project, once it is deleted nothing is left of it.
-func TestPurgeProjectAtWork(t *testing.T) {
+// TestPurgeBusyProject checks that a purge leaves nothing, in spite of running work in the
+// project.
+func TestPurgeBusyProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -166,12 +167,12 @@ func TestPurgeProjectAtWork(t *testing.T) {
 	}()
 
 	fmt.Fprint(body, namePart("big.bin"), strings.TrimSuffix(filePart("", strings.Repeat("x", 1<<20)), "\r\n"))
-	until(t, "the upload is under way", func() bool {
+	until(t, "the upload is running", func() bool {
 		return query[int](t, a, "select count(*) from storage.uploads") == 1
 	})
 
 	var deletes [2]int
-	atOnce(6, func(i int) *apitest.Reply {
+	concurrently(6, func(i int) *apitest.Reply {
 		switch i {
 		case 0, 1:
 			r := a.Delete("/projects/" + a.Project + "?purge=true")
@@ -186,7 +187,7 @@ func TestPurgeProjectAtWork(t *testing.T) {
 	})
 
 	if deletes != [2]int{200, 404} && deletes != [2]int{404, 200} {
-		t.Errorf("two at once were answered with %v, want 200 and 404", deletes)
+		t.Errorf("two concurrent requests: got statuses %v, want 200 and 404", deletes)
 	}
 
 	a.Get("/projects/" + a.Project).Want(404)

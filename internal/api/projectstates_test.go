@@ -22,14 +22,14 @@ func TestUpdateProject(t *testing.T) {
 	a := apitest.New(t)
 	a.Post("/projects", `{"name": "Taken"}`).Want(201)
 	admin, path := a.Member(3), "/projects/"+a.Project
-	made := a.Get(path).Want(200)
+	created := a.Get(path).Want(200)
 
 	r := admin.Put(path, `{"name": " Shop "}`).Want(200).Content("name", "Shop").Content("description", "").
 		Content("createdBy", a.User).
-		Content("updatedBy", admin.User).Content("createdAt", made.Get("createdAt")).Content("status", "active").
+		Content("updatedBy", admin.User).Content("createdAt", created.Get("createdAt")).Content("status", "active").
 		Content("deletedAt", nil)
-	if r.Get("updatedAt").(string) <= made.Get("updatedAt").(string) {
-		t.Errorf("updatedAt did not move\n%s", r.Body)
+	if r.Get("updatedAt").(string) <= created.Get("updatedAt").(string) {
+		t.Errorf("updatedAt is unchanged\n%s", r.Body)
 	}
 
 	a.Put(path, `{"description": "Sells things", "status": "paused", "organizationUuid": "`+apitest.Missing+
@@ -68,12 +68,14 @@ func TestUpdateProject(t *testing.T) {
 		Content("status", "deleted")
 }
 
-func TestRenameProjectsAtOnce(t *testing.T) {
+func TestRenameProjectsConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	projects := []string{a.Project, a.CreateProject("b"), a.CreateProject("c"), a.CreateProject("d")}
-	wantCounts(t, atOnce(4, func(i int) *apitest.Reply { return a.Put("/projects/"+projects[i], `{"name": "One"}`) }),
+	wantCounts(t, concurrently(4, func(i int) *apitest.Reply {
+		return a.Put("/projects/"+projects[i], `{"name": "One"}`)
+	}),
 		map[int]int{200: 1, 409: 3})
 }
 
@@ -117,8 +119,9 @@ func TestListProjectsFiltered(t *testing.T) {
 	}
 }
 
-// direct connects to the project's database as its owner, by the password that only the server knows; it gives the reason if it can't.
-func direct(t *testing.T, a *apitest.API) error {
+// connectAsOwner connects to the project's database as its owner, with the password derived from
+// the secret key, and returns the error.
+func connectAsOwner(t *testing.T, a *apitest.API) error {
 	t.Helper()
 
 	secret, err := a.Config.LoadSecretKey()
@@ -143,15 +146,16 @@ func direct(t *testing.T, a *apitest.API) error {
 	return conn.Close(t.Context())
 }
 
-// TestPauseProject: a paused project refuses whatever would reach its data, and has them all when it is resumed.
+// TestPauseProject checks that a paused project refuses access to its data, and that the data is
+// complete after it resumes.
 func TestPauseProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
-	before, path := state(t, a), "/projects/"+a.Project
+	f := populate(t, a)
+	before, path := databaseState(t, a), "/projects/"+a.Project
 
-	if err := direct(t, a); err != nil {
+	if err := connectAsOwner(t, a); err != nil {
 		t.Fatalf("the owner can't connect: %v", err)
 	}
 
@@ -170,42 +174,42 @@ func TestPauseProject(t *testing.T) {
 	admin.Post(path+"/pause", "").Want(200).Content("status", "paused").Content("updatedBy", admin.User)
 
 	if err := session.Ping(t.Context()); err == nil {
-		t.Error("a session of before goes on")
+		t.Error("an earlier session is still valid")
 	}
 
-	if err := direct(t, a); pg.State(err) != "53300" {
+	if err := connectAsOwner(t, a); pg.State(err) != "53300" {
 		t.Errorf("the owner connects to a paused project: %v", err)
 	}
 
-	names, n := namesOf(f, "orders"), 0
+	names, n := parameterNames(f, "orders"), 0
 	for _, o := range operations(t, a) {
 		n++
 		names["n"], names["functionName"] = fmt.Sprint(n), "one"
 
 		open := slices.Contains([]string{"getProject", "deleteProject", "restoreProject", "resumeProject"}, o.id)
-		if open || o.project() == "" || rights[o.id].least == 1 {
+		if open || o.project() == "" || rights[o.id].minRole == 1 {
 			continue
 		}
 
 		o.send(a, names, rights[o.id].body).Want(o.first(409, 422, 400)).Code("project_paused")
 
 		if o.first(404) != 0 && o.first(409) == 0 {
-			t.Errorf("%s has a 404 and no 409", o.id)
+			t.Errorf("%s declares 404 and no 409", o.id)
 		}
 		if o.id != "readFile" {
-			o.send(viewer, names, rights[o.id].body) // whatever the answer, the document has it
+			o.send(viewer, names, rights[o.id].body) // the client checks that the response is declared
 		}
 	}
 
-	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404) // strangers are told nothing
+	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404) // anonymous callers learn nothing
 	a.Stranger().Get(path).Want(404)
 	a.Get(path).Want(200).Content("status", "paused")
 
 	if got := values(a.Get("/projects?status=paused").Want(200), "uuid"); !slices.Equal(got, []string{a.Project}) {
-		t.Errorf("paused are %q", got)
+		t.Errorf("got paused projects %q", got)
 	}
 	if got := values(a.Get("/projects").Want(200), "uuid"); !slices.Contains(got, a.Project) {
-		t.Errorf("all are %q", got)
+		t.Errorf("got %q in all", got)
 	}
 
 	a.Member(4).Post(path+"/resume", "").Want(403)
@@ -213,16 +217,17 @@ func TestPauseProject(t *testing.T) {
 	a.Post(path+"/resume", "").Want(200).Content("status", "active").Content("updatedBy", a.User)
 	a.Get("/tables/orders").Want(200)
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("the pause changed\n%s\ninto\n%s", before, after)
 	}
 
-	if err := direct(t, a); err != nil {
+	if err := connectAsOwner(t, a); err != nil {
 		t.Errorf("the owner can't connect again: %v", err)
 	}
 }
 
-// project says how the operation's request names a project: by "header", "path" or "form"; "" if it names none.
+// project returns the place of the project in a request: "header", "path" or "form", or "" for an
+// operation without a project.
 func (o operation) project() string {
 	switch {
 	case o.header:
@@ -236,52 +241,53 @@ func (o operation) project() string {
 	return ""
 }
 
-// TestDeleteProject: a deleted project is not there for anyone, and comes back whole.
+// TestDeleteProject checks that a deleted project is hidden from all callers, and complete after a
+// restore.
 func TestDeleteProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
-	before, path := state(t, a), "/projects/"+a.Project
+	f := populate(t, a)
+	before, path := databaseState(t, a), "/projects/"+a.Project
 	name := a.Get(path).Want(200).Get("name").(string)
 	admin := a.Member(3)
 	admin.Delete(path).Want(403)
 
 	if at := a.Delete(path).Want(200).Content("status", "deleted").Content("updatedBy", a.User).
 		Get("deletedAt"); at == nil {
-		t.Error("deletedAt is null")
+		t.Error("got deletedAt null")
 	}
 
 	for _, c := range append(f.calls(), f.formCalls()...) {
-		if r := c.send(a); r.Status != 401 && r.Status != 404 && r.Status != 400 ||
+		if r := c.send(a); (r.Status != 401 && r.Status != 404 && r.Status != 400) ||
 			r.Metadata("code") == "project_paused" {
 			t.Errorf("%s: got %d %s", c.id, r.Status, r.Body)
 		}
 	}
 
-	same(t, a.Get(path), a.Get("/projects/"+apitest.Missing))
-	same(t, a.Get("/tables"), a.In(apitest.Missing).Get("/tables"))
+	wantEqual(t, a.Get(path), a.Get("/projects/"+apitest.Missing))
+	wantEqual(t, a.Get("/tables"), a.In(apitest.Missing).Get("/tables"))
 	a.Put(path, `{"name": "x"}`).Want(404)
 	a.Post(path+"/pause", "").Want(404)
 	a.Post(path+"/resume", "").Want(404)
 	a.Delete(path).Want(404)
 	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404)
 
-	if err := direct(t, a); pg.State(err) != "53300" {
+	if err := connectAsOwner(t, a); pg.State(err) != "53300" {
 		t.Errorf("the owner connects to a deleted project: %v", err)
 	}
 	if got := values(admin.Get("/projects?status=deleted").Want(200), "uuid"); !slices.Equal(got, []string{a.Project}) {
-		t.Errorf("deleted are %q", got)
+		t.Errorf("got deleted projects %q", got)
 	}
 	if got := values(a.Get("/projects").Want(200), "uuid"); slices.Contains(got, a.Project) {
-		t.Errorf("all are %q", got)
+		t.Errorf("got %q in all", got)
 	}
 
 	taker := a.Post("/projects", `{"name": `+quoted(name)+`}`).Want(201).Get("uuid").(string)
 	a.Post(path+"/restore", "").Want(409).Code("already_exists").Field("name")
 	a.Get(path).Want(404)
 
-	if err := direct(t, a); pg.State(err) != "53300" {
+	if err := connectAsOwner(t, a); pg.State(err) != "53300" {
 		t.Errorf("the owner connects after a restore that failed: %v", err)
 	}
 
@@ -291,23 +297,24 @@ func TestDeleteProject(t *testing.T) {
 	a.Post(path+"/restore", "").Want(200).Content("status", "active").Content("name", name).Content("deletedAt", nil)
 	a.Post(path+"/restore", "").Want(409).Code("not_deleted")
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("deleting and restoring changed\n%s\ninto\n%s", before, after)
 	}
 
-	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404) // it is not public
+	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404) // not public
 
 	a.Delete(path).Want(200)
 	a.Delete(path+"?purge=true").Want(200).Content("status", "deleting")
 	wantGone(t, a)
 }
 
-// TestDeletedProjectExpires: what was deleted long enough ago goes by itself; what was not stays.
+// TestDeletedProjectExpires checks that a deleted project is removed after the retention time, and
+// not before.
 func TestDeletedProjectExpires(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	furnish(t, a)
+	populate(t, a)
 	other := a.In(a.CreateProject("other"))
 	a.Delete("/projects/" + a.Project).Want(200)
 	a.Delete("/projects/" + other.Project).Want(200)
@@ -322,7 +329,8 @@ func TestDeletedProjectExpires(t *testing.T) {
 	other.CreateTable("kept")
 }
 
-// TestProjectDatabaseMissing: whose database is gone can be paused and deleted, and is not made anew by being resumed.
+// TestProjectDatabaseMissing checks that a project without its database can be paused and deleted,
+// and that a resume does not create an empty one.
 func TestProjectDatabaseMissing(t *testing.T) {
 	t.Parallel()
 
@@ -338,32 +346,33 @@ func TestProjectDatabaseMissing(t *testing.T) {
 	wantGone(t, a)
 }
 
-// TestProjectStatesAtOnce: of many at once one wins each change, and whatever comes last is so.
-func TestProjectStatesAtOnce(t *testing.T) {
+// TestProjectStatesConcurrently checks that one of many concurrent changes of the same kind
+// succeeds, and that the last change determines the state.
+func TestProjectStatesConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.CreateTable("orders")
 	path := "/projects/" + a.Project
 	for range 3 {
-		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post(path+"/pause", "") }),
+		wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Post(path+"/pause", "") }),
 			map[int]int{200: 1, 409: 4})
 
-		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post(path+"/resume", "") }),
+		wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Post(path+"/resume", "") }),
 			map[int]int{200: 1, 409: 4})
 
-		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Delete(path) }), map[int]int{200: 1, 404: 4})
-		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post(path+"/restore", "") }),
+		wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Delete(path) }), map[int]int{200: 1, 404: 4})
+		wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Post(path+"/restore", "") }),
 			map[int]int{200: 1, 409: 4})
 
-		subset(t, atOnce(8, func(i int) *apitest.Reply {
+		wantStatuses(t, concurrently(8, func(i int) *apitest.Reply {
 			if i%2 == 0 {
 				return a.Post(path+"/pause", "")
 			}
 			return a.Post(path+"/resume", "")
 		}), 200, 409)
 
-		subset(t, atOnce(8, func(i int) *apitest.Reply {
+		wantStatuses(t, concurrently(8, func(i int) *apitest.Reply {
 			switch i % 4 {
 			case 0:
 				return a.Delete(path)
@@ -380,14 +389,14 @@ func TestProjectStatesAtOnce(t *testing.T) {
 		a.Post(path+"/restore", "").Want(200)
 		a.Get("/tables/orders").Want(200)
 
-		if err := direct(t, a); err != nil {
+		if err := connectAsOwner(t, a); err != nil {
 			t.Fatalf("the owner can't connect to an active project: %v", err)
 		}
 	}
 }
 
-// TestPauseProjectAtWork: whatever goes on in a project, a pause ends it without a failure of ours.
-func TestPauseProjectAtWork(t *testing.T) {
+// TestPauseBusyProject checks that a pause ends running work in a project without a 500.
+func TestPauseBusyProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -404,11 +413,11 @@ func TestPauseProjectAtWork(t *testing.T) {
 		}()
 
 		fmt.Fprint(body, namePart("big.bin"), strings.TrimSuffix(filePart("", strings.Repeat("x", 1<<20)), "\r\n"))
-		until(t, "the upload is under way", func() bool {
+		until(t, "the upload is running", func() bool {
 			return query[int](t, a, "select count(*) from storage.uploads") > 0
 		})
 
-		counts := atOnce(12, func(i int) *apitest.Reply {
+		counts := concurrently(12, func(i int) *apitest.Reply {
 			switch i % 4 {
 			case 0:
 				return a.Post("/projects/"+a.Project+"/pause", "")
@@ -421,7 +430,7 @@ func TestPauseProjectAtWork(t *testing.T) {
 			return a.Get("/tables")
 		})
 
-		subset(t, counts, 200, 201, 400, 409, 422)
+		wantStatuses(t, counts, 200, 201, 400, 409, 422)
 		fmt.Fprint(body, "\r\n", end)
 		body.Close()
 		(<-arriving).Want(409).Code("project_paused")
@@ -432,12 +441,12 @@ func TestPauseProjectAtWork(t *testing.T) {
 	}
 
 	if got := query[int](t, a, "select count(*) from storage.files"); got != 0 {
-		t.Errorf("%d files of uploads that were cut off", got)
+		t.Errorf("got %d files of truncated uploads, want none", got)
 	}
 }
 
-// TestProjectLimit: an organization has at most a hundred projects, also if many are made at once; deleted ones take their place until
-// they are removed.
+// TestProjectLimit checks that an organization has at most a hundred projects, also with concurrent
+// requests. Deleted projects count until they are removed.
 func TestProjectLimit(t *testing.T) {
 	t.Parallel()
 
@@ -446,7 +455,7 @@ func TestProjectLimit(t *testing.T) {
 		select gen_random_uuid(), $1, 'made ' || n, 'active', 1000, $2, $2 from generate_series(1, 98) n`,
 		a.Organization, a.User)
 
-	wantCounts(t, atOnce(5, func(i int) *apitest.Reply {
+	wantCounts(t, concurrently(5, func(i int) *apitest.Reply {
 		return a.Post("/projects", fmt.Sprintf(`{"name": "late %d"}`, i))
 	}), map[int]int{201: 1, 422: 4})
 
@@ -458,8 +467,9 @@ func TestProjectLimit(t *testing.T) {
 	a.SignUp("other").CreateProject("elsewhere")
 }
 
-// TestStrangersOfPausedProject: another server has paused or removed the project, over whose connections strangers of a public container were served here until then.
-func TestStrangersOfPausedProject(t *testing.T) {
+// TestAnonymousReadsOfPausedProject checks that anonymous access to a public container ends when
+// another server pauses or removes the project, in spite of the open connections of this server.
+func TestAnonymousReadsOfPausedProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)

@@ -31,27 +31,29 @@ func TestQuota(t *testing.T) {
 
 	put(a, c, "b", strings.Repeat("x", 101)).Want(413).Code("quota_exceeded")
 	upload(a, c, "b", strings.Repeat("x", 101)).Want(413).Code("quota_exceeded")
-	put(a, c, "a", strings.Repeat("y", 200)).Want(200) // of which it had 100
+	put(a, c, "a", strings.Repeat("y", 200)).Want(200) // replaces 100 bytes
 	put(a, c, "a", strings.Repeat("y", 201)).Want(413).Code("quota_exceeded")
 	put(a, c, "b", "x").Want(413).Code("quota_exceeded")
 	administrator.Put(path, `{"max_bytes": 50}`).Want(200)
 	put(a, c, "a", strings.Repeat("y", 201)).Want(413).Code("quota_exceeded")
-	put(a, c, "a", strings.Repeat("y", 150)).Want(200) // less than it had
+	put(a, c, "a", strings.Repeat("y", 150)).Want(200) // smaller than before
 	put(a, c, "b", "").Want(413).Code("quota_exceeded")
 	a.Delete("/containers/" + c + "/files/" + a.Get("/containers/"+c+"/files").Get("0.uuid").(string)).Want(200)
 	administrator.Put(path, `{"max_bytes": 1000}`).Want(200).Content("files", 0).Content("bytes", 0)
 
-	// At once: as many as the quota has, and no more.
-	counts := atOnce(12, func(i int) *apitest.Reply { return put(a, c, fmt.Sprint("n", i), "x") })
+	// Concurrent uploads do not exceed the quota.
+	counts := concurrently(12, func(i int) *apitest.Reply { return put(a, c, fmt.Sprint("n", i), "x") })
 	wantCounts(t, counts, map[int]int{200: 3, 413: 9})
 	a.Delete("/containers/" + c + "?force=true").Want(200)
-	gone(t, a, 0)
+	waitForBlobs(t, a, 0)
 	administrator.Put(path, `{"max_files": 100, "max_bytes": 1000}`).Want(200).Content("files", 0).Content("bytes", 0)
 	c = a.Create("/containers", `{"name": "reports"}`)
-	counts = atOnce(12, func(i int) *apitest.Reply { return put(a, c, fmt.Sprint("n", i), strings.Repeat("x", 300)) })
+	counts = concurrently(12, func(i int) *apitest.Reply {
+		return put(a, c, fmt.Sprint("n", i), strings.Repeat("x", 300))
+	})
 	wantCounts(t, counts, map[int]int{200: 3, 413: 9})
 	a.Get(path).Want(200).Content("bytes", 900).Content("files", 3)
-	gone(t, a, 3)
+	waitForBlobs(t, a, 3)
 	wantFiles(t, a, 3)
 	a.Put("/projects/garbage/quota", `{}`).Want(400)
 	a.Get("/projects/garbage/quota").Want(400)
@@ -59,11 +61,11 @@ func TestQuota(t *testing.T) {
 	administrator.Put(path, `{"max_files": 1}`).Want(409).Code("project_paused")
 }
 
-// counted fails the test unless all that is counted is so.
-func counted(t *testing.T, a *apitest.API) {
+// checkCounts fails the test unless all stored counts equal the actual ones.
+func checkCounts(t *testing.T, a *apitest.API) {
 	t.Helper()
 
-	for what, sql := range map[string]string{
+	for name, sql := range map[string]string{
 		"containers": `select count(*) from storage.containers c where (total_files, total_size) is distinct from
 			(select row(count(*), coalesce(sum(size), 0)::bigint) from storage.files f where f.container_uuid = c.uuid)
 			and (total_files <> (select count(*) from storage.files f where f.container_uuid = c.uuid)
@@ -79,18 +81,19 @@ func counted(t *testing.T, a *apitest.API) {
 			) x where files <> counted`,
 	} {
 		if n := query[int](t, a, sql); n > 0 {
-			t.Errorf("%s: %d are counted wrongly", what, n)
+			t.Errorf("%s: got %d wrong counts", name, n)
 		}
 	}
 }
 
-// TestTotalFiles: files are made, replaced, moved and deleted by many at once, and every count stays true.
+// TestTotalFiles checks the stored counts after concurrent uploads, replacements, moves and
+// deletions.
 func TestTotalFiles(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	c, other := a.Create("/containers", `{"name": "one"}`), a.Create("/containers", `{"name": "other"}`)
-	counts := atOnce(60, func(i int) *apitest.Reply {
+	counts := concurrently(60, func(i int) *apitest.Reply {
 		name := fmt.Sprint("f", i%7)
 		r := put(a, c, name, strings.Repeat("x", i))
 		if r.Status != 200 {
@@ -112,8 +115,8 @@ func TestTotalFiles(t *testing.T) {
 		return upload(a, other, fmt.Sprint("u", i), "hello")
 	})
 
-	subset(t, counts, 200, 201, 404, 409)
-	counted(t, a)
+	wantStatuses(t, counts, 200, 201, 404, 409)
+	checkCounts(t, a)
 
 	for _, id := range []string{c, other} {
 		a.Get("/containers/"+id).Want(200).
@@ -121,7 +124,8 @@ func TestTotalFiles(t *testing.T) {
 	}
 }
 
-// TestListManyFiles: whichever page is asked for, it holds what it should; blocks are split and emptied on the way.
+// TestListManyFiles checks every page of a long list while blocks of the index are split and
+// emptied.
 func TestListManyFiles(t *testing.T) {
 	t.Parallel()
 
@@ -134,14 +138,14 @@ func TestListManyFiles(t *testing.T) {
 		from storage.containers, generate_series(1, 7001) n`)
 
 	if n := query[int](t, a, "select count(*) from storage.file_blocks"); n < 5 {
-		t.Errorf("there are %d blocks by createdAt", n)
+		t.Errorf("got %d blocks by createdAt", n)
 	}
 
 	path := "/containers/" + c + "/files?limit=100"
 	check := func() {
 		t.Helper()
 
-		counted(t, a)
+		checkCounts(t, a)
 
 		for sort, column := range map[string]string{
 			"createdAt": "created_at", "fullFileName": "full_file_name", "size": "size",
@@ -158,7 +162,7 @@ func TestListManyFiles(t *testing.T) {
 
 					first := min((page-1)*100, len(all))
 					if want := all[first:min(first+100, len(all))]; !slices.Equal(got, want) {
-						t.Errorf("page %d by %s, %s: got %d files, others than the %d", page, sort, order,
+						t.Errorf("page %d by %s, %s: got %d files, different from the expected %d", page, sort, order,
 							len(got), len(want))
 					}
 				}
@@ -171,7 +175,7 @@ func TestListManyFiles(t *testing.T) {
 	check()
 
 	if got := values(a.Get(path+"&page=100000000").Want(200).Total(7001), "uuid"); len(got) > 0 {
-		t.Errorf("got %d files behind the end", len(got))
+		t.Errorf("got %d files beyond the last page", len(got))
 	}
 
 	execute(t, a,
@@ -179,7 +183,8 @@ func TestListManyFiles(t *testing.T) {
 
 	check()
 
-	// Files under the names with which blocks begin, that come before them by their uuid.
+	// Give the files at the block boundaries the lowest UUIDs, so that they sort before their
+	// blocks.
 	execute(t, a,
 		`update storage.files set uuid = overlay(uuid::text placing '00000000' from 1)::uuid where full_file_name in (select first_text from storage.sorted_blocks)`)
 
@@ -187,9 +192,9 @@ func TestListManyFiles(t *testing.T) {
 	execute(t, a, `delete from storage.files where size between 1000 and 3500 or size % 7 = 0`)
 	check()
 	execute(t, a, `delete from storage.files`)
-	counted(t, a)
+	checkCounts(t, a)
 
 	if n := query[int](t, a, "select count(*) from storage.sorted_blocks"); n != 5 {
-		t.Errorf("%d blocks are left", n)
+		t.Errorf("got %d blocks", n)
 	}
 }

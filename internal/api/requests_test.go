@@ -10,11 +10,11 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// noted waits until so many requests to the API's project are in the database.
-func noted(t *testing.T, a *apitest.API, n int) {
+// waitForRequests waits until the platform database has n requests of the project.
+func waitForRequests(t *testing.T, a *apitest.API, n int) {
 	t.Helper()
 
-	until(t, fmt.Sprintf("%d requests are kept", n), func() bool {
+	until(t, fmt.Sprintf("%d requests are stored", n), func() bool {
 		return apitest.Value[int](a, `select count(*) from platform.requests where project_uuid = $1`, a.Project) >= n
 	})
 }
@@ -24,15 +24,15 @@ func TestListRequests(t *testing.T) {
 
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/requests"
-	viewer, stranger := a.Member(5), a.Stranger()
+	viewer, outsider := a.Member(5), a.Stranger()
 	a.CreateTable("orders")
 	a.Get("/tables/absent?a=secret").Want(404)
 
 	refused := viewer.Send("PUT", "/tables/orders/rename", `{"name": "secret"}`).Want(401)
-	stranger.Get("/tables/orders").Want(401)
+	outsider.Get("/tables/orders").Want(401)
 	a.Nobody().Get("/tables/orders").Want(401)
 	a.Get("/projects/" + a.Project).Want(200)
-	noted(t, a, 4)
+	waitForRequests(t, a, 4)
 
 	r := a.Get(path).Want(200).Content("0.route", "/projects/{projectUUID}").Content("0.method", "GET").
 		Content("0.status", 200).
@@ -42,14 +42,14 @@ func TestListRequests(t *testing.T) {
 		Content("1.keyUuid", nil).Content("1.client", "127.0.0.1").
 		Content("2.status", 404).Content("3.route", "/tables").Content("3.status", 201)
 	if r.Metadata("next") != nil || len(values(r, "uuid")) != 4 {
-		t.Errorf("got more than the requests of those who have business in the project\n%s", r.Body)
+		t.Errorf("got requests of callers without access to the project\n%s", r.Body)
 	}
 
 	if d := fmt.Sprint(r.Get("0.duration")); d == "0" || strings.HasPrefix(d, "-") {
 		t.Errorf("it took %s microseconds", d)
 	}
 	if strings.Contains(string(r.Body), "secret") || strings.Contains(string(r.Body), "absent") {
-		t.Errorf("a request's values are kept\n%s", r.Body)
+		t.Errorf("a request's values are stored\n%s", r.Body)
 	}
 
 	for query, field := range map[string]string{"limit=0": "limit", "limit=101": "limit", "minStatus=99": "minStatus",
@@ -61,10 +61,11 @@ func TestListRequests(t *testing.T) {
 	}
 
 	viewer.Get(path).Want(403)
-	stranger.Get(path).Want(404)
+	outsider.Get(path).Want(404)
 }
 
-// TestListRequestsByParts reads a list part by part, across days, with requests of one moment.
+// TestListRequestsByParts reads a list in parts, across days, with several requests of the same
+// time.
 func TestListRequestsByParts(t *testing.T) {
 	t.Parallel()
 
@@ -91,7 +92,7 @@ func TestListRequestsByParts(t *testing.T) {
 			}
 
 			if len(got) != limit {
-				t.Fatalf("a part that is not the last has %d items, want %d", len(got), limit)
+				t.Fatalf("got %d items in a part before the last, want %d", len(got), limit)
 			}
 
 			cursor = next
@@ -120,10 +121,10 @@ func TestListRequestsByParts(t *testing.T) {
 	other := a.In(a.CreateProject("other"))
 	if got := values(other.Get("/projects/"+other.Project+"/requests?to=2026-01-01T00:00:00Z").Want(200),
 		"uuid"); len(got) != 0 {
-		t.Errorf("another project has %q", got)
+		t.Errorf("got %q of another project", got)
 	}
 
-	// What is old goes by days, and with its project.
+	// Requests are removed by whole days, and with their project.
 	until(t, "today's requests are kept", func() bool {
 		return apitest.Value[bool](a, `select exists (select from platform.requests where at > $1)`,
 			time.Now().Add(-time.Hour))
@@ -133,6 +134,6 @@ func TestListRequestsByParts(t *testing.T) {
 
 	if got := apitest.Value[int](a,
 		`select count(*) from platform.requests where project_uuid = $1 and at < '2026-01-01'`, a.Project); got != 0 {
-		t.Errorf("%d requests outlive their project", got)
+		t.Errorf("got %d requests of a removed project", got)
 	}
 }

@@ -56,7 +56,7 @@ func TestListResponses(t *testing.T) {
 
 	today := f.Get(f.path + "/responses").Want(200).Get("0.createdAt").(string)[:10]
 	if got := names("from=" + today + "&to=" + today + "&state=complete"); got != everyone {
-		t.Errorf("of this day: %q", got)
+		t.Errorf("got %q of this day", got)
 	}
 
 	for query, field := range map[string]string{"from=yesterday": "from", "to=2026-02-30": "to", "state=all": "state",
@@ -69,7 +69,7 @@ func TestListResponses(t *testing.T) {
 	}
 
 	id := f.Get(f.path + "/responses").Want(200).Get("0.uuid").(string)
-	f.Get(other.path + "/responses/" + id).Want(404) // another form's
+	f.Get(other.path + "/responses/" + id).Want(404) // of another form
 	f.Delete(other.path + "/responses/" + id).Want(404)
 	f.Get(f.path + "/responses/garbage").Want(400)
 	f.Get("/forms/" + apitest.Missing + "/responses").Want(404)
@@ -80,10 +80,10 @@ func TestDeleteResponse(t *testing.T) {
 
 	f := openSurvey(t, apitest.New(t), `{"label": "name", "type": "text"}`, "")
 	id := f.answer(`{"name": "Ann"}`).Want(201).Get("uuid").(string)
-	begun := f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(201).Get("uuid").(string)
-	counts := atOnce(5, func(int) *apitest.Reply { return f.Delete(f.path + "/responses/" + id) })
+	partial := f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(201).Get("uuid").(string)
+	counts := concurrently(5, func(int) *apitest.Reply { return f.Delete(f.path + "/responses/" + id) })
 	wantCounts(t, counts, map[int]int{200: 1, 404: 4})
-	f.Delete(f.path+"/responses/"+begun).Want(200).Content("state", "partial")
+	f.Delete(f.path+"/responses/"+partial).Want(200).Content("state", "partial")
 	f.Get(f.path).Want(200).Content("totalResponses", 0)
 }
 
@@ -124,7 +124,7 @@ func TestExportResponses(t *testing.T) {
 		t.Errorf("got line %q, want %q", got, want)
 	}
 
-	// the reader makes \r\n one line break
+	// The CSV reader turns \r\n into \n.
 	for i, want := range []string{"'+49 30", "'-x", "'\tx", "a,\"b\"\nc", "plain", "😀 é\u202e", "'=x"} {
 		if got := lines[i+2][5]; got != want {
 			t.Errorf("line %d: got %q, want %q", i+2, got, want)
@@ -135,7 +135,7 @@ func TestExportResponses(t *testing.T) {
 		t.Errorf("got %d lines, want 9", len(lines))
 	}
 
-	// More than is read at once, many of the same moment: each is there once.
+	// More rows than a batch, many with the same time: each appears once.
 	execute(t, a, `insert into forms.responses (uuid, form_uuid, version, state, answers, submitted_at)
 		select gen_random_uuid(), form_uuid, version, 'complete', '{}', now() from forms.responses r, generate_series(1, 1500) where r.state = 'partial'`)
 
@@ -150,7 +150,7 @@ func TestExportResponses(t *testing.T) {
 	}
 
 	if len(lines) != 1510 || len(seen) != 1510 {
-		t.Errorf("got %d lines of %d responses, want 1510 with the head", len(lines), len(seen))
+		t.Errorf("got %d lines for %d responses, want 1510 with the header", len(lines), len(seen))
 	}
 }
 
@@ -193,7 +193,7 @@ func TestGetFormStatistics(t *testing.T) {
 		}
 	}
 
-	// A field of another type now counts what it can.
+	// After a change of a field's type, the statistics count the values that fit it.
 	f.Put(f.path+"/fields/"+f.fields["choice"], `{"label": "choice", "type": "number"}`).Want(200)
 	f.Put(f.path+"/fields/"+f.fields["name"], `{"label": "name", "type": "select", "options": "Ann"}`).Want(200)
 	r = f.Get(f.path+"/statistics").Want(200).Content("fields.3.answered", 2).Content("fields.3.min", nil)
@@ -205,7 +205,8 @@ func TestGetFormStatistics(t *testing.T) {
 	f.Get("/forms/" + apitest.Missing + "/statistics").Want(404)
 }
 
-// TestPartialResponse: a response is begun, goes on, and is complete when every rule holds.
+// TestPartialResponse checks that a response can be saved in parts, and completed when it satisfies
+// every rule.
 func TestPartialResponse(t *testing.T) {
 	t.Parallel()
 
@@ -231,29 +232,29 @@ func TestPartialResponse(t *testing.T) {
 
 	put(token, `"answers": {}`).Want(422).Field("answers." + f.fields["mail"])
 	put(token, `"answers": {"mail": null, "name": null}`).Want(422).Field("answers." + f.fields["name"])
-	f.Get(path).Want(200).Content("answers.0.value", "Ann") // what was refused changed nothing
+	f.Get(path).Want(200).Content("answers.0.value", "Ann") // the refused requests changed nothing
 	put(token, `"partial": true, "answers": {"mail": 5}`).Want(422).Field("answers." + f.fields["mail"])
 	put(token, `"partial": true, "answers": {"nope": 5}`).Want(422).Field("answers.nope")
 	f.Put(path, `{"answers": {}}`).Want(422).Field("token")
 	f.Put(path, `{`).Want(400)
 
 	for _, wrong := range []string{"", "x", strings.ToLower(token)} {
-		same(t, put(wrong, `"answers": {}`).Want(404),
+		wantEqual(t, put(wrong, `"answers": {}`).Want(404),
 			f.Put(f.path+"/responses/"+apitest.Missing, `{"token": "`+token+`"}`).Want(404))
 	}
 
 	f.Put("/forms/"+apitest.Missing+"/responses/"+apitest.Missing, `{}`).Want(404)
-	f.Delete(f.path + "/fields/" + f.fields["gone"]).Want(200) // what was answered to it is no longer asked
+	f.Delete(f.path + "/fields/" + f.fields["gone"]).Want(200) // an answer to a deleted field is ignored
 	f.Put(f.path, `{"state": "closed"}`).Want(200)
 	put(token, `"answers": {"mail": null}`).Want(409).Code("form_closed")
 	f.Put(f.path, `{"state": "open"}`).Want(200)
 
-	got := atOnce(5, func(int) *apitest.Reply { return put(token, `"answers": {"mail": "ann@example.com"}`) })
+	got := concurrently(5, func(int) *apitest.Reply { return put(token, `"answers": {"mail": "ann@example.com"}`) })
 	wantCounts(t, got, map[int]int{200: 1, 404: 4})
 	f.Get(path).Want(200).Content("state", "complete").Content("expiresAt", nil).Content("answers.0.value", "Ann").
 		Content("answers.1.value", "ann@example.com")
 
-	put(token, `"partial": true`).Want(404) // what is complete stays
+	put(token, `"partial": true`).Want(404) // a complete response is final
 	f.Get(f.path).Want(200).Content("totalResponses", 1)
 
 	if query[string](t, a, `select coalesce(token_hash::text, 'none') from forms.responses`) != "none" ||
@@ -270,13 +271,13 @@ func TestPartialResponseExpires(t *testing.T) {
 	r := f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(201)
 	path, token := f.path+"/responses/"+r.Get("uuid").(string), r.Metadata("token").(string)
 
-	// a machine's goes on forever
+	// The response of a bot is never completed.
 	f.Put(path, `{"token": "`+token+`", "answers": {"web": "x"}}`).Want(200).Content("state", "partial")
 	execute(t, a, `update forms.responses set expires_at = now()`)
 	f.Put(path, `{"token": "`+token+`"}`).Want(404)
 }
 
-// TestConditionalForms: what is read of forms has an ETag, and what is changed may name it.
+// TestConditionalForms checks that reads of forms have an ETag, and that changes honor If-Match.
 func TestConditionalForms(t *testing.T) {
 	t.Parallel()
 
@@ -302,8 +303,9 @@ func TestConditionalForms(t *testing.T) {
 	f.Send("DELETE", field, "", "If-Match: "+tags[field]).Want(200)
 }
 
-// TestResponseTwice: a response that is sent again since its answer was lost is there once.
-func TestResponseTwice(t *testing.T) {
+// TestResponseReplayed checks that a response that is sent again under its idempotency key is
+// stored once.
+func TestResponseReplayed(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -322,6 +324,6 @@ func TestResponseTwice(t *testing.T) {
 
 	if entries := query[string](t, a, `select string_agg(entry, ' ') from socle.audit`); strings.Contains(entries,
 		"Ann") || strings.Contains(entries, link) {
-		t.Errorf("the audit log has answers or the link: %s", entries)
+		t.Errorf("the audit log contains answers or the link: %s", entries)
 	}
 }

@@ -9,17 +9,18 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// restoreInPlace restores a backup in place, and returns the restore.
+// restoreInPlace restores a backup in place, waits for the end and returns the restore's UUID.
 func restoreInPlace(t *testing.T, a *apitest.API, backup string) string {
 	t.Helper()
 
 	id := a.Post("/backups/"+backup+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
-	restoredAs(t, a, id, "completed")
+	waitForRestore(t, a, id, "completed")
 
 	return id
 }
 
-// TestUndoRestore goes back to what a restore replaced: rows, files, forms; and lets go of what was restored.
+// TestUndoRestore goes back to the state before a restore: rows, files, forms. The restored
+// database is discarded.
 func TestUndoRestore(t *testing.T) {
 	t.Parallel()
 
@@ -30,7 +31,7 @@ func TestUndoRestore(t *testing.T) {
 
 	container := a.Create("/containers", `{"name": "reports"}`)
 	first := upload(a, container, "a.txt", "first").Want(201).Get("uuid").(string)
-	id := madeBackup(t, a)
+	id := createBackup(t, a)
 	asOwner(t, a, `update public.orders set note = 'second'`)
 
 	second := upload(a, container, "b.txt", "second").Want(201).Get("uuid").(string)
@@ -41,7 +42,7 @@ func TestUndoRestore(t *testing.T) {
 	a.Get("/forms/" + form).Want(404)
 
 	if quota := query[int](t, a, `select max_files from storage.usage`); quota != 7 {
-		t.Errorf("the quota is %d files, want 7: a backup does not lift it", quota)
+		t.Errorf("got quota %d files, want 7: a backup must not change it", quota)
 	}
 
 	upload(a, container, "c.txt", "third").Want(201)
@@ -56,14 +57,14 @@ func TestUndoRestore(t *testing.T) {
 	a.Post("/restores/garbage/undo", "").Want(400)
 	a.Member(3).Post("/restores/"+restored+"/undo", "").Want(403)
 	a.Nobody().Post("/restores/"+restored+"/undo", "").Want(401)
-	a.Post("/restores/"+oldRestore(t, a, id)+"/undo", "").Want(409).Code("nothing_kept") // its database is gone
+	a.Post("/restores/"+oldRestore(t, a, id)+"/undo", "").Want(409).Code("nothing_kept") // the database is gone
 
-	counts := atOnce(4, func(int) *apitest.Reply { return a.Post("/restores/"+restored+"/undo", "") })
+	counts := concurrently(4, func(int) *apitest.Reply { return a.Post("/restores/"+restored+"/undo", "") })
 	wantCounts(t, counts, map[int]int{200: 1, 409: 3})
 	a.Post("/restores/"+restored+"/undo", "").Want(409).Code("already_undone")
 
 	if r := a.Get("/restores/" + restored).Want(200); r.Get("undoneAt") == nil || r.Get("keptUntil") == nil {
-		t.Errorf("the restore is %s", r.Body)
+		t.Errorf("got restore status %s", r.Body)
 	}
 	if note := query[string](t, a, `select note from public.orders`); note != "second" {
 		t.Errorf("the row has %q", note)
@@ -74,18 +75,18 @@ func TestUndoRestore(t *testing.T) {
 	for file, want := range map[string]string{first: "first", second: "second"} {
 		if got := a.Get("/containers/" + container + "/files/" + file + "/download").
 			Want(200).Body; string(got) != want {
-			t.Errorf("the file has %q, want %q", got, want)
+			t.Errorf("got content %q, want %q", got, want)
 		}
 	}
 
 	if n := query[int](t, a,
 		`select count(*) from socle.audit where entry::jsonb ->> 'action' = 'createFile'`); n != 3 {
-		t.Errorf("the log has %d uploads, want 3: what happened is not forgotten", n)
+		t.Errorf("got %d uploads in the audit log, want 3: a restore must not remove entries", n)
 	}
 
 	a.CreateTable("after")
 
-	// A server that died in the middle has left the database closed.
+	// A server that died during a swap has left the database closed.
 	execute(t, a, `do $$ begin execute format('alter database %I connection limit 0', current_database()); end $$`)
 	a.Tidy()
 	until(t, "the database is open again", func() bool {
@@ -95,12 +96,12 @@ func TestUndoRestore(t *testing.T) {
 	before := len(blobs(t, a))
 	a.Delete("/restores/" + restored).Want(200)
 	a.Tidy()
-	until(t, "what was restored is gone", func() bool {
+	until(t, "the restored data is missing", func() bool {
 		return a.Get("/restores/"+restored).Want(200).Get("keptUntil") == nil
 	})
 
 	if n := len(blobs(t, a)); n != before-2 {
-		t.Errorf("there are %d blobs, want %d: of the two files that were in the restored database nothing is kept", n,
+		t.Errorf("got %d blobs, want %d: the two files of the discarded database must be deleted", n,
 			before-2)
 	}
 
@@ -108,7 +109,7 @@ func TestUndoRestore(t *testing.T) {
 	a.Get("/containers/" + container + "/files/" + second + "/download").Want(200)
 }
 
-// TestRequestsDuringRestore sends requests of all kinds while databases take each other's place: none is told that something failed.
+// TestRequestsDuringRestore sends requests of all kinds during swaps: none fails.
 func TestRequestsDuringRestore(t *testing.T) {
 	t.Parallel()
 
@@ -124,7 +125,7 @@ func TestRequestsDuringRestore(t *testing.T) {
 	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "rows", "kind": "secret"}`).Want(201).
 		Metadata("key").(string)
 
-	id := madeBackup(t, a)
+	id := createBackup(t, a)
 
 	done := make(chan struct{})
 	var wg sync.WaitGroup
@@ -146,7 +147,7 @@ func TestRequestsDuringRestore(t *testing.T) {
 		},
 	} {
 		wg.Go(func() {
-			pace := time.NewTicker(20 * time.Millisecond) // as many as a machine can answer only slow the restores down
+			pace := time.NewTicker(20 * time.Millisecond) // higher rates only slow the restores down
 			defer pace.Stop()
 
 			for {
@@ -161,7 +162,7 @@ func TestRequestsDuringRestore(t *testing.T) {
 				sent++
 				mu.Unlock()
 
-				if r.Status >= 300 && !strings.Contains(string(r.Body), "23502") { // a row without its key
+				if r.Status >= 300 && !strings.Contains(string(r.Body), "23502") { // an insert without the not-null key
 					t.Errorf("got %d %s", r.Status, r.Body)
 				}
 			}

@@ -8,7 +8,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// oldBackup notes a backup of a project that failed.
+// oldBackup inserts a failed backup of the project.
 func oldBackup(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
@@ -20,7 +20,7 @@ func oldBackup(t *testing.T, a *apitest.API) string {
 	return id
 }
 
-// oldRestore notes a restore of a backup that was completed, and what it replaced is kept.
+// oldRestore inserts a completed restore with a kept database, which does not exist.
 func oldRestore(t *testing.T, a *apitest.API, backup string) string {
 	t.Helper()
 
@@ -31,12 +31,12 @@ func oldRestore(t *testing.T, a *apitest.API, backup string) string {
 	return id
 }
 
-// restoredAs waits for a restore to end.
-func restoredAs(t *testing.T, a *apitest.API, id, status string) *apitest.Reply {
+// waitForRestore waits for the end of a restore.
+func waitForRestore(t *testing.T, a *apitest.API, id, status string) *apitest.Reply {
 	t.Helper()
 
 	var r *apitest.Reply
-	until(t, "the restore ends", func() bool {
+	until(t, "the restore has ended", func() bool {
 		r = a.Get("/restores/" + id).Want(200)
 		return r.Get("status") == "completed" || r.Get("status") == "failed"
 	})
@@ -52,7 +52,7 @@ func TestRestoreBackup(t *testing.T) {
 	a.CreateTable("orders", "note text")
 
 	id := a.Create("/backups", `{}`)
-	backedUp(t, a, id).Content("status", "completed")
+	waitForBackup(t, a, id).Content("status", "completed")
 	path := "/backups/" + id + "/restore"
 
 	a.Post(path, `{"target": "elsewhere"}`).Want(422).Field("target")
@@ -74,13 +74,13 @@ func TestRestoreBackup(t *testing.T) {
 	a.Delete("/restores/" + apitest.Missing).Want(404)
 	a.Delete("/restores/garbage").Want(400).Field("restoreUUID")
 
-	// Two at once: one is taken.
+	// Of two concurrent restores one is accepted.
 	holder, err := a.ProjectDatabase().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	counts := atOnce(6, func(int) *apitest.Reply { return a.Post(path, `{"target": "in_place"}`) })
+	counts := concurrently(6, func(int) *apitest.Reply { return a.Post(path, `{"target": "in_place"}`) })
 	if counts[201] == 0 || counts[201]+counts[409] != 6 {
 		t.Errorf("got %v, want 201 and 409", counts)
 	}
@@ -89,20 +89,20 @@ func TestRestoreBackup(t *testing.T) {
 		t.Log(err) // the swap has ended the session
 	}
 
-	until(t, "the restores end", func() bool {
+	until(t, "the restores have ended", func() bool {
 		return apitest.Value[int](a,
 			`select count(*) from platform.restores where status in ('pending', 'running')`) == 0
 	})
 
 	if n := apitest.Value[int](a, `select count(*) from platform.restores where status <> 'completed'`); n != 0 {
-		t.Errorf("%d restores failed", n)
+		t.Errorf("got %d failed restores", n)
 	}
 
 	a.Get("/tables/orders").Want(200)
 
 	copied := a.Member(3).Post(path, `{"target": "new", "name": "copied"}`).Want(201)
 	a.Post(path, `{"target": "new", "name": "Copied"}`).Want(409)
-	restoredAs(t, a, copied.Get("uuid").(string), "completed")
+	waitForRestore(t, a, copied.Get("uuid").(string), "completed")
 	a.In(copied.Get("projectUuid").(string)).Get("/tables/orders").Want(200)
 }
 
@@ -115,20 +115,20 @@ func TestDeleteBackup(t *testing.T) {
 	upload(a, container, "a.txt", "in both").Want(201)
 
 	first := a.Create("/backups", `{}`)
-	backedUp(t, a, first).Content("status", "completed")
+	waitForBackup(t, a, first).Content("status", "completed")
 	upload(a, container, "b.txt", "in one").Want(201)
 
 	second := a.Create("/backups", `{}`)
-	backedUp(t, a, second).Content("status", "completed")
+	waitForBackup(t, a, second).Content("status", "completed")
 
 	if n := len(blobs(t, a)); n != 2+2+2+2 {
-		t.Errorf("there are %d blobs, want 2 files, 2 dumps, 2 manifests, 2 contents", n)
+		t.Errorf("got %d blobs, want 2 files, 2 dumps, 2 manifests and 2 tables of contents", n)
 	}
 
 	a.Get("/backups").Want(200)
 
 	if got := values(a.Get("/backups?limit=1&order=desc").Want(200), "uuid"); len(got) != 1 || got[0] != second {
-		t.Errorf("the newest is %v, want %s", got, second)
+		t.Errorf("got newest %v, want %s", got, second)
 	}
 
 	a.Get("/backups?sort=size").Want(400).Field("sort")
@@ -140,10 +140,10 @@ func TestDeleteBackup(t *testing.T) {
 	a.Nobody().Delete("/backups/" + second).Want(401)
 	a.Delete("/backups/"+second).Want(200).Content("status", "deleting")
 	a.Tidy()
-	until(t, "the backup is gone", func() bool { return a.Get("/backups/"+second).Status == 400 })
+	until(t, "the backup is deleted", func() bool { return a.Get("/backups/"+second).Status == 400 })
 
 	if n := len(blobs(t, a)); n != 2+1+1+1 {
-		t.Errorf("there are %d blobs, want 2 files, a dump, a manifest, a content: %q", n, blobs(t, a))
+		t.Errorf("got %d blobs, want 2 files, a dump, a manifest and a table of contents: %q", n, blobs(t, a))
 	}
 
 	a.Exec(
@@ -154,5 +154,5 @@ func TestDeleteBackup(t *testing.T) {
 	a.Delete("/backups/" + pending).Want(409).Code("backup_under_way")
 
 	r := a.Post("/backups/"+first+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
-	restoredAs(t, a, r, "completed")
+	waitForRestore(t, a, r, "completed")
 }

@@ -13,8 +13,9 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestRestoreOnSeveralServers restores a backup and goes back on it while requests reach two servers: none of them is told that something failed,
-// what was acknowledged is in the database that it was written to and not in another one, and the first request afterwards finds what is there now.
+// TestRestoreOnSeveralServers restores a backup and undoes the restore while requests reach two
+// servers. No request fails, every acknowledged row is in the database that was live at that time
+// and in no other, and the first request afterwards sees the new state.
 func TestRestoreOnSeveralServers(t *testing.T) {
 	t.Parallel()
 
@@ -22,7 +23,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 	a.Unproven()
 	servers := []*apitest.API{a, a.Another()}
 
-	until(t, "both servers hear of each other", func() bool {
+	until(t, "both servers see each other", func() bool {
 		return apitest.Value[int](a,
 			`select count(*) from pg_locks where locktype = 'advisory' and classid = $1 and objid = 0 and objsubid = 2 and granted
 			and database = (select oid from pg_database where datname = current_database())`, 0x50c1e) == 2
@@ -38,11 +39,11 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 		return s.Nobody().Send(method, "/projects/"+a.Project+"/rest/v1/"+path, body, "apikey: "+key)
 	}
 
-	id := madeBackup(t, a)
+	id := createBackup(t, a)
 	asOwner(t, a, `alter table public.written add column more text; create table public.later (id int primary key)`)
 
 	for _, s := range servers {
-		until(t, "the new table is known", func() bool { return rows(s, "GET", "later", "").Status == 200 })
+		until(t, "the new table is listed", func() bool { return rows(s, "GET", "later", "").Status == 200 })
 	}
 
 	done := make(chan struct{})
@@ -106,7 +107,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 		}
 	}
 
-	// The other one does it this time.
+	// Undo through the other server.
 	servers[1].Post("/restores/"+restored+"/undo", "").Want(200)
 
 	for i, s := range servers {
@@ -119,7 +120,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 	wg.Wait()
 	t.Logf("%d and %d requests, %d rows acknowledged", sent[0].Load(), sent[1].Load(), len(acknowledged))
 
-	// The restored database is the one that is kept now.
+	// The restored database is now the kept one.
 	kept := query[string](t, a,
 		`select datname::text from pg_database where datname like current_database() || '\_old\_%'`)
 
@@ -156,7 +157,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 			found[n] = true
 
 			if !here {
-				t.Errorf("row %d was written to the database that was not the project's at that time", n)
+				t.Errorf("row %d is in the database that was not live at that time", n)
 			}
 
 			return nil
@@ -167,7 +168,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 
 	for _, n := range acknowledged {
 		if !found[n] {
-			t.Errorf("row %d was acknowledged and is in neither database", n)
+			t.Errorf("acknowledged row %d is in neither database", n)
 		}
 	}
 }

@@ -51,12 +51,12 @@ func TestUnknownRoutes(t *testing.T) {
 		}
 	}
 
-	// Overriding headers don't route.
+	// Override headers do not change the route.
 	a.Send("POST", "/projects", `{}`, "X-HTTP-Method-Override: DELETE").Want(422)
 	a.Send("GET", "/nothing", "", "X-Original-URL: /projects").Want(404)
 }
 
-func TestBodiesThatAreNoJSON(t *testing.T) {
+func TestMalformedBodies(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -81,12 +81,13 @@ func TestBodiesThatAreNoJSON(t *testing.T) {
 	a.Send("PUT", path, `{"name":"other"}`, "Content-Encoding: gzip").Want(400).Field("Content-Encoding")
 	a.Put(path, `{"description":"still the canary"}`).Want(200).Content("name", "canary")
 
-	// What curl says when it is told nothing.
+	// The default Content-Type of curl is accepted.
 	a.Send("PUT", path, `{"description":"by curl"}`, "Content-Type: application/x-www-form-urlencoded").Want(200)
 	a.Send("PUT", path, `{"description":"by curl"}`, "Content-Type: application/json; charset=UTF-8").Want(200)
 }
 
-// TestLargeBodiesAreNotRead: what says that it is too large is refused before it arrives, and what does not say so, soon.
+// TestLargeBodiesAreNotRead checks that an oversized body is refused before it arrives if its
+// length is declared, and soon after the limit otherwise.
 func TestLargeBodiesAreNotRead(t *testing.T) {
 	t.Parallel()
 
@@ -118,7 +119,8 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestAmbiguousHTTP sends what two servers could read in two ways: it is refused, and answered once.
+// TestAmbiguousHTTP sends requests that two servers could parse differently. Each gets a single
+// error response.
 func TestAmbiguousHTTP(t *testing.T) {
 	t.Parallel()
 
@@ -155,7 +157,7 @@ func TestAmbiguousHTTP(t *testing.T) {
 		answers := bufio.NewReader(conn)
 		res, err := http.ReadResponse(answers, nil)
 		if err != nil {
-			t.Errorf("%s: no answer: %v", name, err)
+			t.Errorf("%s: no response: %v", name, err)
 			continue
 		}
 
@@ -166,7 +168,7 @@ func TestAmbiguousHTTP(t *testing.T) {
 		}
 
 		if second, err := http.ReadResponse(answers, nil); err == nil {
-			t.Errorf("%s: a second answer: %d", name, second.StatusCode)
+			t.Errorf("%s: got a second response: %d", name, second.StatusCode)
 		}
 	}
 }

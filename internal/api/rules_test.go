@@ -46,8 +46,9 @@ func TestParseJSON(t *testing.T) {
 	}
 }
 
-// TestParseJSONTakesLittle: what is skipped is not built, and what is kept is bounded.
-func TestParseJSONTakesLittle(t *testing.T) { // not parallel: it counts what all take
+// TestParseJSONMemory checks that skipped values are not built, and that the size of the
+// others is bounded. It is not parallel, since it measures allocations of the whole process.
+func TestParseJSONMemory(t *testing.T) {
 	s := New(Config{})
 	hostile := strings.Repeat("{},", maxBody/3)
 	hostile = hostile[:len(hostile)-1]
@@ -76,14 +77,15 @@ func TestParseJSONTakesLittle(t *testing.T) { // not parallel: it counts what al
 			_, err := parseJSON([]byte(text), rt.shape)
 			runtime.ReadMemStats(&after)
 
-			if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 { // half of it without the race detector
+			// Without the race detector it is half of that.
+			if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 {
 				t.Errorf("%s: %.30s… of %d bytes took %d bytes (%v)", rt.op.ID, text, len(text), took, err)
 			}
 		}
 	}
 }
 
-// FuzzParseJSON checks that what is read is what the text says: written out and read again it is the same.
+// FuzzParseJSON checks that parsed text keeps its value: written and parsed again, it is the same.
 func FuzzParseJSON(f *testing.F) {
 	for _, text := range []string{`{}`, `{"a":[1,-0,1.5e300,"\ud83d\ude00",null,true]}`, `[[[]]]`, `"\u0000"`} {
 		f.Add([]byte(text))
@@ -97,17 +99,17 @@ func FuzzParseJSON(f *testing.F) {
 
 		written, err := json.Marshal(v, numberOptions)
 		if err != nil {
-			t.Fatalf("%q was read as %v, which can't be written: %v", text, v, err)
+			t.Fatalf("%q was parsed as %v: marshal: %v", text, v, err)
 		}
 
 		v, err = parseJSON(written, anyValue)
 		if err != nil {
-			t.Fatalf("%q can't be read again: %v", written, err)
+			t.Fatalf("parse %q again: %v", written, err)
 		}
 
-		again, err := json.Marshal(v, numberOptions)
-		if err != nil || !bytes.Equal(written, again) {
-			t.Errorf("%q was written as %q, and then as %q, %v", text, written, again, err)
+		repeated, err := json.Marshal(v, numberOptions)
+		if err != nil || !bytes.Equal(written, repeated) {
+			t.Errorf("%q was written as %q, and then as %q, %v", text, written, repeated, err)
 		}
 	})
 }
@@ -183,8 +185,8 @@ func TestRules(t *testing.T) {
 
 const zeros = "00000000-0000-0000-0000-000000000000"
 
-// TestEveryRuleIsKnown fails if a schema of the document asks for something that the rules do not judge.
-func TestEveryRuleIsKnown(t *testing.T) {
+// TestRulesImplemented checks that every keyword in the schemas of the document is implemented.
+func TestRulesImplemented(t *testing.T) {
 	t.Parallel()
 
 	s := New(Config{})
@@ -206,11 +208,11 @@ func TestEveryRuleIsKnown(t *testing.T) {
 			schema.MultipleOf != nil || schema.UniqueItems || schema.OneOf != nil || schema.AnyOf != nil ||
 			schema.AllOf != nil || schema.Not != nil || schema.MinProperties != nil || schema.MaxProperties != nil ||
 			schema.Type == huma.TypeNumber || len(schema.DependentRequired) > 0 {
-			t.Errorf("%s has a rule that is not judged", where)
+			t.Errorf("%s has a rule that is not implemented", where)
 		}
 		if schema.Format != "" && schema.Format != "uuid" && schema.Format != "date-time" && schema.Format != "int32" &&
 			schema.Format != "int64" {
-			t.Errorf("%s has the format %s, which is not judged", where, schema.Format)
+			t.Errorf("%s has the format %s, which is not implemented", where, schema.Format)
 		}
 
 		for name, p := range schema.Properties {

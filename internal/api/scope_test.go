@@ -8,12 +8,12 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestProjectHeader: what X-Project has to be, for each operation that takes it.
+// TestProjectHeader covers valid and invalid values of X-Project, for each operation that takes it.
 func TestProjectHeader(t *testing.T) {
 	t.Parallel()
 
-	f := furnish(t, apitest.New(t))
-	before := state(t, f.API)
+	f := populate(t, apitest.New(t))
+	before := databaseState(t, f.API)
 	for _, c := range f.calls() {
 		for name, value := range map[string]string{
 			"empty": "", "garbage": "garbage", "SQL": "' or 1=1 --", "braces": "{" + f.Project + "}",
@@ -38,48 +38,49 @@ func TestProjectHeader(t *testing.T) {
 		c.send(f.In(apitest.Missing)).Want(401).Code("unknown_project").Field("X-Project")
 	}
 
-	if after := state(t, f.API); after != before {
+	if after := databaseState(t, f.API); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }
 
-// TestStranger: another tenant's project is none, whichever operation is asked.
-func TestStranger(t *testing.T) {
+// TestOtherTenant checks that every operation treats another tenant's project as missing.
+func TestOtherTenant(t *testing.T) {
 	t.Parallel()
 
-	f := furnish(t, apitest.New(t))
-	stranger := f.Stranger()
-	before := state(t, f.API)
+	f := populate(t, apitest.New(t))
+	outsider := f.Stranger()
+	before := databaseState(t, f.API)
 
 	for _, c := range f.calls() {
-		same(t, c.send(stranger).Want(401), c.send(f.In(apitest.Missing)))
+		wantEqual(t, c.send(outsider).Want(401), c.send(f.In(apitest.Missing)))
 	}
 
 	for _, c := range f.formCalls() {
 		missing := c
 		missing.path = strings.ReplaceAll(c.path, f.form, apitest.Missing)
-		same(t, c.send(stranger), missing.send(f.API))
+		wantEqual(t, c.send(outsider), missing.send(f.API))
 	}
 
-	same(t, stranger.Get("/projects/"+f.Project).Want(404), f.Get("/projects/"+apitest.Missing))
-	same(t, stranger.Delete("/projects/"+f.Project).Want(404), f.Delete("/projects/"+apitest.Missing))
+	wantEqual(t, outsider.Get("/projects/"+f.Project).Want(404), f.Get("/projects/"+apitest.Missing))
+	wantEqual(t, outsider.Delete("/projects/"+f.Project).Want(404), f.Delete("/projects/"+apitest.Missing))
 
-	if after := state(t, f.API); after != before {
-		t.Errorf("a stranger changed\n%s\ninto\n%s", before, after)
+	if after := databaseState(t, f.API); after != before {
+		t.Errorf("another user changed\n%s\ninto\n%s", before, after)
 	}
 }
 
-// TestThingsOfAnother: what another project has, by the same owner even, is as good as missing.
-func TestThingsOfAnother(t *testing.T) {
+// TestEntitiesOfOtherProject checks that entities of another project are treated as missing, even
+// if it has the same owner.
+func TestEntitiesOfOtherProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	b := furnish(t, a.In(a.CreateProject("other")))
-	furnish(t, a) // a has an orders table and its own ids
+	b := populate(t, a.In(a.CreateProject("other")))
+	populate(t, a) // with a table orders and IDs of its own
 	execute(t, b.API, "create table public.secrets ()")
 
 	oid := query[uint32](t, b.API, "select 'public.secrets'::regclass::oid")
-	before := state(t, b.API)
+	before := databaseState(t, b.API)
 
 	pairs := []struct{ method, path, body string }{
 		{"PUT", "/containers/" + b.container, `{"description": "mine"}`},
@@ -95,27 +96,27 @@ func TestThingsOfAnother(t *testing.T) {
 			missing = strings.ReplaceAll(missing, id, apitest.Missing)
 		}
 
-		same(t, a.Send(p.method, p.path, p.body), a.Send(p.method, missing, p.body))
+		wantEqual(t, a.Send(p.method, p.path, p.body), a.Send(p.method, missing, p.body))
 	}
 
 	a.Put("/tables/public.secrets/rename", `{"name": "mine"}`).Want(400).Code("not_found")
 	a.Put("/tables/"+decimal(oid)+"/rename", `{"name": "mine"}`).Want(400)
 	a.Post("/tables/secrets/columns", `{"name": "mine", "type": "text"}`).Want(400).Code("not_found")
 
-	if after := state(t, b.API); after != before {
+	if after := databaseState(t, b.API); after != before {
 		t.Errorf("another project changed\n%s\ninto\n%s", before, after)
 	}
 }
 
-// TestMixedParents: a thing is reached through its own parent alone.
+// TestMixedParents checks that an entity is found only below its own parent.
 func TestMixedParents(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
+	f := populate(t, a)
 	form, container := a.Create("/forms", `{"name": "Other"}`), a.Create("/containers", `{"name": "other"}`)
-	b := furnish(t, a.In(a.CreateProject("other")))
-	before := state(t, a)
+	b := populate(t, a.In(a.CreateProject("other")))
+	before := databaseState(t, a)
 
 	a.Put("/forms/"+form+"/fields/"+f.field, `{"label": "Mine", "type": "text"}`).Want(400).Code("not_found")
 	a.Put("/forms/"+f.form+"/fields/"+b.field, `{"label": "Mine", "type": "text"}`).Want(400).Code("not_found")
@@ -123,16 +124,16 @@ func TestMixedParents(t *testing.T) {
 	a.Get("/containers/" + f.container + "/files/" + b.file + "/download").Want(404)
 	a.Put("/tables/orders/rename", `{"name": "mine", "projectUUID": "`+b.Project+`"}`).Want(422).Field("projectUUID")
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }
 
-// TestProjectInBody: a body may name the project once more, and no other.
+// TestProjectInBody checks that a body can repeat the project, and not name another one.
 func TestProjectInBody(t *testing.T) {
 	t.Parallel()
 
-	f := furnish(t, apitest.New(t))
+	f := populate(t, apitest.New(t))
 	other := f.CreateProject("other")
 	for _, c := range slices.Concat(f.calls(), f.formCalls(), f.visitorCalls()) {
 		if !strings.HasPrefix(c.body, "{") {
@@ -161,19 +162,19 @@ func TestProjectInBody(t *testing.T) {
 	}
 }
 
-// TestLeastRole: a viewer reads, a developer writes.
-func TestLeastRole(t *testing.T) {
+// TestMinimumRole checks that a viewer can read, and a developer write.
+func TestMinimumRole(t *testing.T) {
 	t.Parallel()
 
-	f := furnish(t, apitest.New(t))
+	f := populate(t, apitest.New(t))
 	viewer, developer := f.Member(5), f.Member(4)
-	before := state(t, f.API)
+	before := databaseState(t, f.API)
 	specified := []string{"createColumn", "renameTable", "updateField", "updateContainer", "deleteFunction"}
 	calls := append(f.calls(), f.formCalls()...)
 	for _, c := range calls {
 		r := c.send(viewer)
 		switch {
-		case c.least == 5:
+		case c.minRole == 5:
 			r.Want(200)
 		case slices.Contains(specified, c.id):
 			r.Want(401).Code("forbidden")
@@ -182,7 +183,7 @@ func TestLeastRole(t *testing.T) {
 		}
 	}
 
-	if after := state(t, f.API); after != before {
+	if after := databaseState(t, f.API); after != before {
 		t.Errorf("a viewer changed\n%s\ninto\n%s", before, after)
 	}
 

@@ -16,8 +16,8 @@ import (
 	"socle/internal/token"
 )
 
-// refresh is the body of a renewal.
-func refresh(token any) string { return `{"refresh_token": ` + quoted(token.(string)) + `}` }
+// refreshBody returns the body of a session refresh.
+func refreshBody(token any) string { return `{"refresh_token": ` + quoted(token.(string)) + `}` }
 
 func TestGetAccount(t *testing.T) {
 	t.Parallel()
@@ -31,21 +31,21 @@ func TestRefreshSession(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t).Nobody().In("")
-	before := a.Post("/users", person("ada", nil)).Want(201)
+	before := a.Post("/users", userBody("ada", nil)).Want(201)
 	user := a.Nobody()
 	spent := before.Metadata("refreshToken")
 	for range 3 {
-		r := user.Send("POST", "/users/refresh", refresh(spent), "User-Agent: of the renewal").Want(200)
+		r := user.Send("POST", "/users/refresh", refreshBody(spent), "User-Agent: of the renewal").Want(200)
 		if diff := cmp.Diff(before.Get(""), r.Get("")); diff != "" {
 			t.Errorf("content (-login +refresh):\n%s", diff)
 		}
 		if r.Header.Get("Authorization") != "Bearer "+r.Metadata("token").(string) ||
 			r.Header.Get("Cache-Control") != "no-store" {
-			t.Errorf("headers of a renewal: %v", r.Header)
+			t.Errorf("got headers %v of a refresh", r.Header)
 		}
 		if r.Metadata("refreshToken") == spent ||
 			r.Metadata("refreshExpiresAt").(string) <= before.Metadata("refreshExpiresAt").(string) {
-			t.Errorf("got the same refresh token, or one that ends no later: %s", r.Body)
+			t.Errorf("got the same refresh token, or an earlier expiry: %s", r.Body)
 		}
 
 		user.Send("GET", "/users/me", "", "Authorization: "+r.Header.Get("Authorization")).Want(200)
@@ -60,41 +60,42 @@ func TestRefreshSessionRefuses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	nobody := a.Nobody().In("")
-	login := nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
+	anonymous := a.Nobody().In("")
+	login := anonymous.Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
 	refreshToken := login.Metadata("refreshToken").(string)
 	forged := token.Refresh(make([]byte, 32), uuid.MustParse(a.User), 1)
 	for _, bad := range []string{
 		"", "x", login.Metadata("token").(string)[:200], refreshToken + "A", refreshToken[:len(refreshToken)-1], forged,
 		"\n" + refreshToken,
 	} {
-		nobody.Post("/users/refresh", refresh(bad)).Want(401).Code("invalid_token")
+		anonymous.Post("/users/refresh", refreshBody(bad)).Want(401).Code("invalid_token")
 	}
 
 	for _, body := range []string{`{}`, `{"refresh_token": 1}`, `{"refresh_token": null}`, `{"refresh_token": ["x"]}`} {
-		nobody.Post("/users/refresh", body).Want(422).Field("refresh_token")
+		anonymous.Post("/users/refresh", body).Want(422).Field("refresh_token")
 	}
 
-	nobody.Post("/users/refresh", `{`).Want(400)
+	anonymous.Post("/users/refresh", `{`).Want(400)
 
 	a.Exec(`update platform.users set status = 'suspended' where uuid = $1`, a.User)
-	nobody.Post("/users/refresh", refresh(refreshToken)).Want(401).Code("invalid_token")
+	anonymous.Post("/users/refresh", refreshBody(refreshToken)).Want(401).Code("invalid_token")
 	a.Exec(`update platform.users set status = 'active' where uuid = $1`, a.User)
 	a.Exec(`update platform.sessions set expires_at = now() - interval '1 second'`)
-	nobody.Post("/users/refresh", refresh(refreshToken)).Want(401).Code("invalid_token")
+	anonymous.Post("/users/refresh", refreshBody(refreshToken)).Want(401).Code("invalid_token")
 	a.Exec(`update platform.sessions set expires_at = now() + interval '1 day'`)
 
-	next := nobody.Post("/users/refresh", refresh(refreshToken)).Want(200)
+	next := anonymous.Post("/users/refresh", refreshBody(refreshToken)).Want(200)
 	a.Put("/users/"+a.User, `{"password": "another one entirely"}`).Want(200)
-	nobody.Post("/users/refresh", refresh(next.Metadata("refreshToken"))).Want(401).Code("invalid_token")
+	anonymous.Post("/users/refresh", refreshBody(next.Metadata("refreshToken"))).Want(401).Code("invalid_token")
 }
 
-// TestSpentRefreshTokens: whoever comes with a spent token ends the session, unless it was spent just now.
-func TestSpentRefreshTokens(t *testing.T) {
+// TestReusedRefreshTokens checks that the reuse of a refresh token ends the session, except shortly
+// after the first use.
+func TestReusedRefreshTokens(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	nobody := a.Nobody().In("")
+	anonymous := a.Nobody().In("")
 
 	const before = `update platform.sessions set refreshed_at = now() - interval '11 seconds'`
 	for name, spend := range map[string]func(first, second, third string) (stolen string){
@@ -102,46 +103,46 @@ func TestSpentRefreshTokens(t *testing.T) {
 		"the one before":   func(_, second, _ string) string { a.Exec(before); return second },
 		"two before, just": func(first, _, _ string) string { return first },
 	} {
-		login := nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
+		login := anonymous.Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
 		first := login.Metadata("refreshToken").(string)
-		second := nobody.Post("/users/refresh", refresh(first)).Want(200).Metadata("refreshToken").(string)
-		third := nobody.Post("/users/refresh", refresh(second)).Want(200)
+		second := anonymous.Post("/users/refresh", refreshBody(first)).Want(200).Metadata("refreshToken").(string)
+		third := anonymous.Post("/users/refresh", refreshBody(second)).Want(200)
 		bearer := "Authorization: " + third.Header.Get("Authorization")
-		nobody.Send("GET", "/users/me", "", bearer).Want(200)
+		anonymous.Send("GET", "/users/me", "", bearer).Want(200)
 
 		stolen := spend(first, second, third.Metadata("refreshToken").(string))
-		if r := nobody.Post("/users/refresh", refresh(stolen)); r.Status != 401 ||
+		if r := anonymous.Post("/users/refresh", refreshBody(stolen)); r.Status != 401 ||
 			r.Metadata("code") != "token_reused" {
 			t.Errorf("%s: got %d %s", name, r.Status, r.Body)
 		}
 
-		nobody.Send("GET", "/users/me", "", bearer).Want(401).Code("invalid_token")
-		nobody.Post("/users/refresh", refresh(third.Metadata("refreshToken"))).Want(401).Code("invalid_token")
-		a.Get("/users/me").Want(200) // another session of the user
+		anonymous.Send("GET", "/users/me", "", bearer).Want(401).Code("invalid_token")
+		anonymous.Post("/users/refresh", refreshBody(third.Metadata("refreshToken"))).Want(401).Code("invalid_token")
+		a.Get("/users/me").Want(200) // the user's other session
 	}
 
-	login := nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
-	once := nobody.Post("/users/refresh", refresh(login.Metadata("refreshToken"))).Want(200)
-	twice := nobody.Post("/users/refresh", refresh(login.Metadata("refreshToken"))).Want(200)
+	login := anonymous.Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
+	once := anonymous.Post("/users/refresh", refreshBody(login.Metadata("refreshToken"))).Want(200)
+	twice := anonymous.Post("/users/refresh", refreshBody(login.Metadata("refreshToken"))).Want(200)
 	if once.Metadata("refreshToken") != twice.Metadata("refreshToken") {
-		t.Error("a token that was sent twice has two successors")
+		t.Error("a reused token has two successors")
 	}
 
-	nobody.Post("/users/refresh", refresh(twice.Metadata("refreshToken"))).Want(200)
+	anonymous.Post("/users/refresh", refreshBody(twice.Metadata("refreshToken"))).Want(200)
 }
 
-// TestRefreshAtOnce: of a token that is sent many times at one moment there is one successor.
-func TestRefreshAtOnce(t *testing.T) {
+// TestRefreshConcurrently checks that concurrent uses of a refresh token result in one successor.
+func TestRefreshConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	nobody := a.Nobody().In("")
-	login := nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
+	anonymous := a.Nobody().In("")
+	login := anonymous.Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
 
 	var mu sync.Mutex
 	successors := map[string]bool{}
-	got := atOnce(20, func(int) *apitest.Reply {
-		r := nobody.Post("/users/refresh", refresh(login.Metadata("refreshToken")))
+	got := concurrently(20, func(int) *apitest.Reply {
+		r := anonymous.Post("/users/refresh", refreshBody(login.Metadata("refreshToken")))
 		if r.Status == 200 {
 			mu.Lock()
 			defer mu.Unlock()
@@ -152,19 +153,20 @@ func TestRefreshAtOnce(t *testing.T) {
 		return r
 	})
 	if got[200] != 20 || len(successors) != 1 {
-		t.Errorf("got answers %v and %d successors, want 20 of 200 and one", got, len(successors))
+		t.Errorf("got statuses %v and %d successors, want twenty 200 and one successor", got, len(successors))
 	}
 
-	// A stolen token and the logout at one moment: whatever comes first, the session is over.
+	// After a concurrent refresh with a stolen token and a logout, in any order, the session is
+	// over.
 	a.Exec(`update platform.sessions set refreshed_at = now() - interval '1 minute'`)
 	user := a.Nobody()
 	user.Token = login.Metadata("token").(string)
 
-	subset(t, atOnce(10, func(i int) *apitest.Reply {
+	wantStatuses(t, concurrently(10, func(i int) *apitest.Reply {
 		if i%2 == 0 {
 			return user.Post("/users/logout", "")
 		}
-		return nobody.Post("/users/refresh", refresh(login.Metadata("refreshToken")))
+		return anonymous.Post("/users/refresh", refreshBody(login.Metadata("refreshToken")))
 	}), 200, 401)
 
 	user.Get("/users/me").Want(401)
@@ -175,7 +177,7 @@ func TestSessions(t *testing.T) {
 
 	a := apitest.User(t, func(c *config.Config) { c.TrustedProxies = trusted })
 	other := *a
-	other.Token = a.Nobody().Send("POST", "/users/login", logIn(a.Email, apitest.Password),
+	other.Token = a.Nobody().Send("POST", "/users/login", loginBody(a.Email, apitest.Password),
 		"X-Forwarded-For: 203.0.113.9",
 		"User-Agent: Mozilla/5.0 <b>\xff\u202e"+strings.Repeat("0", 300)).Want(200).Metadata("token").(string)
 
@@ -200,17 +202,17 @@ func TestSessions(t *testing.T) {
 	a.Get("/sessions?sort=lastUsedAt&limit=1").Want(200).Content("0.isCurrent", true)
 	a.Get("/sessions?sort=refresh_hash").Want(400).Field("sort")
 
-	stranger := a.SignUp("stranger")
-	theirs := stranger.Get("/sessions").Want(200).Get("0.uuid").(string)
-	same(t, a.Delete("/sessions/"+theirs).Want(404), a.Delete("/sessions/"+apitest.Missing))
+	outsider := a.SignUp("outsider")
+	theirs := outsider.Get("/sessions").Want(200).Get("0.uuid").(string)
+	wantEqual(t, a.Delete("/sessions/"+theirs).Want(404), a.Delete("/sessions/"+apitest.Missing))
 	a.Delete("/sessions/x").Want(400).Field("sessionUUID")
-	stranger.Get("/users/me").Want(200)
+	outsider.Get("/users/me").Want(200)
 
 	a.Delete("/sessions/"+list.Get("0.uuid").(string)).Want(200).Content("uuid", list.Get("0.uuid"))
 	other.Get("/users/me").Want(401).Code("invalid_token")
 	a.Delete("/sessions/" + list.Get("0.uuid").(string)).Want(404)
 
-	one, two := again(t, a), again(t, a)
+	one, two := newSession(t, a), newSession(t, a)
 
 	if ended := a.Delete("/sessions").Want(200).Get("").([]any); len(ended) != 2 {
 		t.Errorf("got %d sessions ended, want 2", len(ended))
@@ -219,27 +221,27 @@ func TestSessions(t *testing.T) {
 	one.Get("/users/me").Want(401)
 	two.Get("/users/me").Want(401)
 	a.Get("/sessions").Want(200).Content("0.isCurrent", true)
-	stranger.Get("/users/me").Want(200)
+	outsider.Get("/users/me").Want(200)
 }
 
 func TestLogout(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	login := a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
+	login := a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
 	user := a.Nobody()
 	user.Token = login.Metadata("token").(string)
 
 	user.Post("/users/logout", "").Want(200).Content("isCurrent", true)
 	user.Post("/users/logout", "").Want(401).Code("invalid_token")
 	user.Get("/users/me").Want(401)
-	user.Nobody().Post("/users/refresh", refresh(login.Metadata("refreshToken"))).Want(401).Code("invalid_token")
+	user.Nobody().Post("/users/refresh", refreshBody(login.Metadata("refreshToken"))).Want(401).Code("invalid_token")
 	a.Get("/users/me").Want(200)
 
-	many := again(t, a)
-	got := atOnce(10, func(int) *apitest.Reply { return many.Post("/users/logout", "") })
+	many := newSession(t, a)
+	got := concurrently(10, func(int) *apitest.Reply { return many.Post("/users/logout", "") })
 	if got[200] != 1 || got[401] != 9 {
-		t.Errorf("got answers %v, want one of 200 and 9 of 401", got)
+		t.Errorf("got statuses %v, want one 200 and nine 401", got)
 	}
 
 	if r := a.Nobody().Send("POST", "/users/logout", ""); r.Status != http.StatusUnauthorized {

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestSignatureHasOneReading: a line break in a path or a payload does not make the signature one of another path and payload.
-func TestSignatureHasOneReading(t *testing.T) {
+// TestSignatureUnambiguous checks that a line break in a path or payload does not make the
+// signature valid for another pair of path and payload.
+func TestSignatureUnambiguous(t *testing.T) {
 	t.Parallel()
 
 	s := New(Config{SigningKey: []byte("key")})
@@ -17,13 +18,13 @@ func TestSignatureHasOneReading(t *testing.T) {
 	}
 
 	if s.isSignature(s.mac(http.MethodGet, "/files/a\nb", "cGF5"), http.MethodGet, "/files/a", "b\ncGF5") {
-		t.Error("a signature is good for another path")
+		t.Error("a signature is valid for another path")
 	}
 
 	if !s.isSignature(s.formerMAC(http.MethodGet, "/files/a", "cGF5"), http.MethodGet, "/files/a", "cGF5") {
-		t.Error("a signature of the release before is refused")
+		t.Error("a signature of the previous release is refused")
 	}
 	if s.isSignature(s.formerMAC(http.MethodGet, "/files/a\nb", "cGF5"), http.MethodGet, "/files/a", "b\ncGF5") {
-		t.Error("a signature of the release before is good for another path")
+		t.Error("a signature of the previous release is valid for another path")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// signed returns the path of a signed URL.
+// signedPath returns the path of a signed URL.
 func signedPath(a *apitest.API, r *apitest.Reply) string {
 	return strings.TrimPrefix(fmt.Sprint(r.Want(201).Get("url")), a.URL)
 }
@@ -28,51 +28,52 @@ func TestCreateSignedURL(t *testing.T) {
 		t.Errorf("got Cache-Control %q", got)
 	}
 
-	path, nobody := signedPath(a, r), a.Nobody().In("")
-	if got := nobody.Get(path).Want(200); string(got.Body) != "hello" ||
+	path, anonymous := signedPath(a, r), a.Nobody().In("")
+	if got := anonymous.Get(path).Want(200); string(got.Body) != "hello" ||
 		got.Header.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("got %q, %v", got.Body, got.Header)
 	}
 
-	nobody.Send("HEAD", path, "").Want(200)
-	nobody.Send("GET", path, "", "Range: bytes=1-2").Want(206)
+	anonymous.Send("HEAD", path, "").Want(200)
+	anonymous.Send("GET", path, "", "Range: bytes=1-2").Want(206)
 
 	plain, signature, _ := strings.Cut(path, "?")
 
-	// For nothing else than it was signed for.
-	nobody.Get(plain).Want(404)
-	nobody.Get(address(a, c, "b.txt") + "?" + signature).Want(401).Code("invalid_signature")
-	nobody.Get(strings.ReplaceAll(path, a.Project, a.CreateProject("other"))).Want(401).Code("invalid_signature")
-	nobody.Get(strings.ReplaceAll(path, c, a.Create("/containers", `{"name": "other"}`))).Want(401)
-	nobody.Send("PUT", path, "evil").Want(401).Code("invalid_signature")
+	// It is valid for this file only.
+	anonymous.Get(plain).Want(404)
+	anonymous.Get(address(a, c, "b.txt") + "?" + signature).Want(401).Code("invalid_signature")
+	anonymous.Get(strings.ReplaceAll(path, a.Project, a.CreateProject("other"))).Want(401).Code("invalid_signature")
+	anonymous.Get(strings.ReplaceAll(path, c, a.Create("/containers", `{"name": "other"}`))).Want(401)
+	anonymous.Send("PUT", path, "evil").Want(401).Code("invalid_signature")
 
 	for _, wrong := range []string{
 		"", "x", ".", "x.y", "%ff", "e30." + strings.Repeat("A", 43),
 		signature[len("signature="):len(signature)-1] + "~", strings.Repeat("A", 10_000),
 	} {
-		nobody.Get(plain + "?signature=" + wrong).Want(401).Code("invalid_signature")
+		anonymous.Get(plain + "?signature=" + wrong).Want(401).Code("invalid_signature")
 	}
 
-	nobody.Get("/containers/" + c + "/files/" + file + "/download?" + signature).Want(401)
+	anonymous.Get("/containers/" + c + "/files/" + file + "/download?" + signature).Want(401)
 
-	// It goes on when the file changes, and ends with the file, with the signer's rights, and with its time.
+	// It survives a change of the file, and ends with the file, with the signer's rights, and at
+	// its expiry.
 	put(a, c, "a/ü \"1\"?.txt", "replaced").Want(200)
 	a.Put("/containers/"+c+"/files/"+file, `{"full_file_name": "renamed"}`).Want(200)
 
-	if got := nobody.Get(path).Want(200); string(got.Body) != "replaced" {
+	if got := anonymous.Get(path).Want(200); string(got.Body) != "replaced" {
 		t.Errorf("got %q", got.Body)
 	}
 
 	a.Exec(`delete from platform.members where user_uuid = $1 and organization_uuid = $2`, viewer.User, a.Organization)
-	nobody.Get(path).Want(401).Code("invalid_signature")
+	anonymous.Get(path).Want(401).Code("invalid_signature")
 	path = signedPath(a, a.Post(sign, `{"expires_in": 1}`))
-	until(t, "it has expired", func() bool { return nobody.Get(path).Status == 401 })
-	nobody.Get(path).Want(401).Code("signature_expired")
+	until(t, "it has expired", func() bool { return anonymous.Get(path).Status == 401 })
+	anonymous.Get(path).Want(401).Code("signature_expired")
 	path = signedPath(a, a.Post(sign, `{}`))
-	nobody.Get(path).Want(200)
+	anonymous.Get(path).Want(200)
 	a.Delete("/containers/" + c + "/files/" + file).Want(200)
 	put(a, c, "renamed", "another").Want(200)
-	nobody.Get(path).Want(404)
+	anonymous.Get(path).Want(404)
 
 	for _, body := range []string{`{"expires_in": 0}`, `{"expires_in": 604801}`, `{"expires_in": "1"}`} {
 		a.Post(sign, body).Want(404)
@@ -88,50 +89,50 @@ func TestCreateSignedUpload(t *testing.T) {
 
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "private"}`)
-	sign, nobody := "/containers/"+c+"/signed-uploads", a.Nobody().In("")
+	sign, anonymous := "/containers/"+c+"/signed-uploads", a.Nobody().In("")
 	dev := a.Member(4)
 	path := signedPath(a, dev.Post(sign, `{"full_file_name": "in/a.txt", "max_size": 10}`).Content("method", "PUT"))
-	nobody.Send("PUT", path, strings.Repeat("x", 11)).Want(413).Code("too_large")
-	nobody.Send("GET", path, "").Want(401)
-	nobody.Send("PUT", strings.ReplaceAll(path, "a.txt", "b.txt"), "x").Want(401).Code("invalid_signature")
+	anonymous.Send("PUT", path, strings.Repeat("x", 11)).Want(413).Code("too_large")
+	anonymous.Send("GET", path, "").Want(401)
+	anonymous.Send("PUT", strings.ReplaceAll(path, "a.txt", "b.txt"), "x").Want(401).Code("invalid_signature")
 
-	if got := nobody.Send("PUT", path, "hello", "Content-Type: text/plain").Want(200).Content("createdBy", dev.User).
+	if got := anonymous.Send("PUT", path, "hello", "Content-Type: text/plain").Want(200).Content("createdBy", dev.User).
 		Content("fullFileName", "in/a.txt"); got.Header.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("got %v", got.Header)
 	}
 
-	nobody.Send("PUT", path, "again").Want(401).Code("signature_used")
+	anonymous.Send("PUT", path, "again").Want(401).Code("signature_used")
 	a.Delete("/containers/" + c + "/folders/in").Want(200)
-	nobody.Send("PUT", path, "again").Want(401).Code("signature_used")
+	anonymous.Send("PUT", path, "again").Want(401).Code("signature_used")
 
-	// It makes a file, and replaces none.
+	// A signed upload creates a file, and replaces none.
 	path = signedPath(a, a.Post(sign, `{"full_file_name": "b.txt"}`))
 	put(a, c, "b.txt", "taken").Want(200)
-	nobody.Send("PUT", path, "x").Want(409).Code("already_exists")
+	anonymous.Send("PUT", path, "x").Want(409).Code("already_exists")
 	a.Delete("/containers/" + c + "/files/" + a.Get("/containers/"+c+"/files").Get("0.uuid").(string)).Want(200)
 
-	counts := atOnce(10, func(i int) *apitest.Reply { return nobody.Send("PUT", path, fmt.Sprint(i)) })
-	subset(t, counts, 200, 401, 409)
+	counts := concurrently(10, func(i int) *apitest.Reply { return anonymous.Send("PUT", path, fmt.Sprint(i)) })
+	wantStatuses(t, counts, 200, 401, 409)
 
 	if counts[200] != 1 {
-		t.Errorf("got answers %v, want one 200", counts)
+		t.Errorf("got statuses %v, want one 200", counts)
 	}
 
 	path = signedPath(a, dev.Post(sign, `{"full_file_name": "c.txt"}`))
 	a.Exec(`update platform.members set role = 5 where user_uuid = $1 and organization_uuid = $2`, dev.User,
 		a.Organization)
 
-	nobody.Send("PUT", path, "x").Want(403)
+	anonymous.Send("PUT", path, "x").Want(403)
 	path = signedPath(a, a.Post(sign, `{"full_file_name": "c.txt", "expires_in": 1}`))
 	until(t, "it has expired", func() bool {
-		return nobody.Send("PUT", path, "x", "Content-Type: multipart/form-data").Status == 401
+		return anonymous.Send("PUT", path, "x", "Content-Type: multipart/form-data").Status == 401
 	})
 
-	nobody.Send("PUT", path, "x").Want(401).Code("signature_expired")
+	anonymous.Send("PUT", path, "x").Want(401).Code("signature_expired")
 	path = signedPath(a, a.Post(sign, `{"full_file_name": "c.txt"}`))
 
 	a.Delete("/containers/" + c + "?force=true").Want(200)
-	nobody.Send("PUT", path, "x").Want(404)
+	anonymous.Send("PUT", path, "x").Want(404)
 
 	c = a.Create("/containers", `{"name": "rules"}`)
 	sign = "/containers/" + c + "/signed-uploads"

@@ -9,7 +9,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// sqlBody is a request to run a query, with further members.
+// sqlBody returns the body of a query with additional members.
 func sqlBody(query string, members ...string) string {
 	return `{"query": ` + quoted(query) + strings.Join(append([]string{""}, members...), ", ") + "}"
 }
@@ -34,7 +34,7 @@ func TestRunSQL(t *testing.T) {
 
 	if query[bool](t, a,
 		"select relowner::regrole::text not like '%owner' or not relrowsecurity from pg_class where relname = 't'") {
-		t.Error("the table is somebody else's, or open")
+		t.Error("the table has the wrong owner or grants")
 	}
 
 	r := a.Post("/sql",
@@ -66,14 +66,15 @@ func TestRunSQL(t *testing.T) {
 	a.Stranger().Post("/sql", sqlBody("select 1")).Want(401)
 }
 
-// TestOtherProjectsAreNotNamed: what PostgreSQL shows to every login does not tell which other projects there are.
-func TestOtherProjectsAreNotNamed(t *testing.T) {
+// TestOtherProjectsHidden checks that the catalogs visible to every login do not reveal other
+// projects.
+func TestOtherProjectsHidden(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	other := a.SignUp("other")
 	other.Project = other.CreateProject("theirs")
-	other.Post("/sql", sqlBody("create table t (id int)", writing)).Want(200) // leaves a session open
+	other.Post("/sql", sqlBody("create table t (id int)", writing)).Want(200) // leaves a pooled session open
 	a.Post("/sql", sqlBody("select 1")).Want(200)
 
 	const shown = `
@@ -82,17 +83,17 @@ func TestOtherProjectsAreNotNamed(t *testing.T) {
 	r := a.Post("/sql", sqlBody(shown, `"max_rows": 10000`)).Want(200).Content("results.0.truncated", false)
 	text := strings.ToLower(string(r.Body))
 	if !strings.Contains(text, a.Database()) || !strings.Contains(text, other.Database()) {
-		t.Fatalf("the databases of the test are not among those shown: %s", text)
+		t.Fatalf("the databases of the test are not listed: %s", text)
 	}
 
 	for _, id := range []string{other.Project, strings.ReplaceAll(other.Project, "-", "")} {
 		if strings.Contains(text, id) {
-			t.Errorf("%s is shown: %s", id, text)
+			t.Errorf("%s is listed: %s", id, text)
 		}
 	}
 }
 
-func TestRunSQLIsBounded(t *testing.T) {
+func TestRunSQLLimits(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -108,7 +109,7 @@ func TestRunSQLIsBounded(t *testing.T) {
 	r = a.Post("/sql", sqlBody("select repeat('x', 1000000) from generate_series(1, 100)", `"timeout_ms": 30000`)).
 		Want(200).Content("results.0.truncated", true)
 	if len(r.Body) > 11<<20 {
-		t.Errorf("the answer has %d bytes", len(r.Body))
+		t.Errorf("got %d bytes", len(r.Body))
 	}
 
 	a.Post("/sql", sqlBody("select repeat('x', 40000000)", `"timeout_ms": 30000`)).Want(422).Code("too_large")
@@ -117,11 +118,12 @@ func TestRunSQLIsBounded(t *testing.T) {
 			`"max_rows": 2`)).Want(200).Content("results.1.truncated", true)
 
 	if got := query[int](t, a, "select count(*) from public.t"); got != 50 {
-		t.Errorf("%d rows were written, want 50", got)
+		t.Errorf("got %d rows, want 50", got)
 	}
 }
 
-// TestTemporaryFiles: what a session of a project writes into temporary files is bounded, and it can't lift that. At the bound the statement fails, and all else goes on.
+// TestTemporaryFiles checks that a session's temporary files are limited, and that the session
+// cannot raise the limit. At the limit only the statement fails.
 func TestTemporaryFiles(t *testing.T) {
 	t.Parallel()
 
@@ -134,7 +136,7 @@ func TestTemporaryFiles(t *testing.T) {
 
 	const bounded = `select count(*) from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase where datname = current_database() and setconfig @> '{temp_file_limit=8GB}'`
 	if got := query[int](t, a, bounded); got != 4 {
-		t.Errorf("%d logins are bounded, want 4", got)
+		t.Errorf("got %d logins with limits, want 4", got)
 	}
 
 	shown("8GB")
@@ -172,7 +174,8 @@ func TestTemporaryFiles(t *testing.T) {
 		Want(200).Content("results.1.rows.0.0", 10)
 }
 
-// TestRunSQLTimeout: our clock ends what no setting and no handler of the statement's can keep alive.
+// TestRunSQLTimeout checks that the server enforces the time limit despite settings and exception
+// handlers in the statement.
 func TestRunSQLTimeout(t *testing.T) {
 	t.Parallel()
 
@@ -185,20 +188,21 @@ func TestRunSQLTimeout(t *testing.T) {
 		a.Post("/sql", sqlBody(q, writing, `"timeout_ms": 300`)).Want(422).Code("timeout").Field("timeout_ms")
 	}
 
-	until(t, "nothing of them runs", func() bool {
+	until(t, "they no longer run", func() bool {
 		return query[int](t, a,
 			"select count(*) from pg_stat_activity where datname = current_database() and usename like '%owner' and state <> 'idle'") == 0
 	})
 
 	if query[bool](t, a, "select to_regclass('public.half') is not null") {
-		t.Error("what was undone is there")
+		t.Error("the undone data still exists")
 	}
 
 	a.Post("/sql", sqlBody("set statement_timeout = 10; select pg_sleep(100)")).Want(422).Code("cancelled")
 	a.Post("/sql", sqlBody("select 1")).Want(200)
 }
 
-// TestRunSQLTransaction: nothing gets out of the transaction, whatever it is hidden in.
+// TestRunSQLTransaction checks that no statement escapes from its transaction, however it is
+// hidden.
 func TestRunSQLTransaction(t *testing.T) {
 	t.Parallel()
 
@@ -243,7 +247,7 @@ func TestRunSQLTransaction(t *testing.T) {
 	}
 
 	if got := query[int](t, a, "select count(*) from public.t"); got != 0 {
-		t.Errorf("%d rows were kept, want none", got)
+		t.Errorf("got %d rows, want none", got)
 	}
 
 	a.Post("/sql",
@@ -278,11 +282,11 @@ func TestRunSQLReadOnly(t *testing.T) {
 		Want(422)
 
 	if got := query[int](t, a, "select count(*) from public.t"); got != 0 {
-		t.Errorf("%d rows were written, want none", got)
+		t.Errorf("got %d rows, want none", got)
 	}
 }
 
-// TestRunSQLResidue: what a query leaves in its session, no other one meets.
+// TestRunSQLResidue checks that a query leaves no state in the session for the next one.
 func TestRunSQLResidue(t *testing.T) {
 	t.Parallel()
 
@@ -354,7 +358,7 @@ func TestListQueries(t *testing.T) {
 
 	r = a.Get("/sql/history?order=desc&sort=startedAt&limit=1").Want(200).Content("0.readOnly", false)
 	if got := len(r.Get("0.query").(string)); got != 10_000 || strings.Contains(string(r.Body), "secret") {
-		t.Errorf("the history has %d characters of the query, or its parameters", got)
+		t.Errorf("the history has %d characters of the query, or contains its parameters", got)
 	}
 
 	execute(t, a,
@@ -363,7 +367,7 @@ func TestListQueries(t *testing.T) {
 	a.Post("/sql", sqlBody("select 2")).Want(200)
 
 	if got := query[int](t, a, "select count(*) from socle.queries"); got != 1000 {
-		t.Errorf("%d queries are kept, want 1000", got)
+		t.Errorf("got %d queries, want 1000", got)
 	}
 
 	a.Get("/sql/history?sort=query").Want(400).Field("sort")

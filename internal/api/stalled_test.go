@@ -14,9 +14,9 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// busy returns how many connections to the project's database and to the platform's are in the middle of
-// something. The watchdog always is.
-func busy(t *testing.T, a *apitest.API) int {
+// busyConnections returns the number of non-idle connections to the project's database and the
+// platform database. It leaves out the watchdog, which is never idle.
+func busyConnections(t *testing.T, a *apitest.API) int {
 	t.Helper()
 
 	const sql = `select count(*)::int from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'
@@ -24,7 +24,8 @@ func busy(t *testing.T, a *apitest.API) int {
 	return query[int](t, a, sql) + apitest.Value[int](a, sql)
 }
 
-// TestStalledReaders: clients that take nothing of large files hold neither connections of the database nor memory, and nobody up.
+// TestStalledReaders checks that clients that stop reading large files hold no database connections
+// and no memory, and block no other client.
 func TestStalledReaders(t *testing.T) {
 	t.Parallel()
 
@@ -49,11 +50,12 @@ func TestStalledReaders(t *testing.T) {
 		}
 	}
 
-	until(t, "no connection to a database is held", func() bool { return busy(t, a) == 0 })
+	until(t, "no database connection is in use", func() bool { return busyConnections(t, a) == 0 })
 	runtime.GC()
 	runtime.ReadMemStats(&during)
 
-	if grown := int64(during.HeapAlloc) - int64(before.HeapAlloc); grown > 8*size { // other tests run beside this one
+	// The tolerance covers other tests running in parallel.
+	if grown := int64(during.HeapAlloc) - int64(before.HeapAlloc); grown > 8*size {
 		t.Errorf("%d readers of %d MiB take %d MiB of memory", readers, size>>20, grown>>20)
 	}
 
@@ -64,25 +66,25 @@ func TestStalledReaders(t *testing.T) {
 	defer res.Body.Close()
 
 	if n, err := io.Copy(io.Discard, res.Body); n != size || err != nil {
-		t.Errorf("another reader got %d bytes, %v", n, err)
+		t.Errorf("another reader: got %d bytes, %v", n, err)
 	}
 
 	put(a, c, "small", "x").Want(200)
 }
 
-// stalling is a connection whose client sends the beginning of a body and then nothing. It takes no time: when the body is read on, it looks how long the
-// server would wait.
-type stalling struct {
+// stallingConn is a connection whose client sends the beginning of a body and then stalls. Instead
+// of waiting for the read deadline, it records the time that a read would wait.
+type stallingConn struct {
 	http.ResponseWriter
 	*bytes.Reader
 	until  time.Time
-	waited time.Duration // 0: nobody waited, negative: for ever
+	waited time.Duration // 0: no wait; negative: no deadline
 }
 
-func (s *stalling) SetReadDeadline(until time.Time) error { s.until = until; return nil }
-func (s *stalling) SetWriteDeadline(time.Time) error      { return nil }
-func (s *stalling) Close() error                          { return nil }
-func (s *stalling) Read(b []byte) (int, error) {
+func (s *stallingConn) SetReadDeadline(until time.Time) error { s.until = until; return nil }
+func (s *stallingConn) SetWriteDeadline(time.Time) error      { return nil }
+func (s *stallingConn) Close() error                          { return nil }
+func (s *stallingConn) Read(b []byte) (int, error) {
 	if n, err := s.Reader.Read(b); err == nil {
 		return n, nil
 	}
@@ -94,7 +96,8 @@ func (s *stalling) Read(b []byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// TestStalledBodiesEnd: whatever takes a body waits for it for a bounded time, and nothing is left of it then.
+// TestStalledBodiesEnd checks that every operation with a body waits for it for a bounded time, and
+// leaves nothing behind.
 func TestStalledBodiesEnd(t *testing.T) {
 	t.Parallel()
 
@@ -106,7 +109,7 @@ func TestStalledBodiesEnd(t *testing.T) {
 	form := a.Create("/forms", `{"name": "Survey"}`)
 	a.Put("/forms/"+form, `{"state": "open"}`).Want(200)
 
-	stall := func(method, path, media, begun string, status int) {
+	stall := func(method, path, media, start string, status int) {
 		t.Helper()
 
 		request := a.Request(method, path, nil, "Content-Type: "+media, "Tus-Resumable: 1.0.0", "Upload-Offset: 0")
@@ -114,7 +117,7 @@ func TestStalledBodiesEnd(t *testing.T) {
 		request.ContentLength = 10_000
 
 		answer := httptest.NewRecorder()
-		s := &stalling{ResponseWriter: answer, Reader: bytes.NewReader([]byte(begun))}
+		s := &stallingConn{ResponseWriter: answer, Reader: bytes.NewReader([]byte(start))}
 		request.Body = s
 		request.RequestURI = request.URL.RequestURI()
 		a.Server.Handler().ServeHTTP(s, request)
@@ -127,7 +130,7 @@ func TestStalledBodiesEnd(t *testing.T) {
 	}
 
 	for _, r := range []struct {
-		method, path, media, begun string
+		method, path, media, start string
 		status                     int
 	}{
 		{"POST", "/forms", "application/json", `{"name": "Sur`, 400},
@@ -139,25 +142,25 @@ func TestStalledBodiesEnd(t *testing.T) {
 		{"POST", "/backups/import", "application/octet-stream", "hello", 408},
 		{"POST", "/forms/" + form + "/responses", multipart, multipartOf("a.txt", "hello")[:len("--"+boundary)], 408},
 	} {
-		stall(r.method, r.path, r.media, r.begun, r.status)
+		stall(r.method, r.path, r.media, r.start, r.status)
 	}
 
 	until(t, "nothing is left", func() bool {
-		return busy(t, a) == 0 && query[int](t, a, "select count(*) from storage.uploads") == 0 &&
+		return busyConnections(t, a) == 0 && query[int](t, a, "select count(*) from storage.uploads") == 0 &&
 			query[int](t, a, "select count(*) from storage.files") == 0
 	})
 
-	if left := blobs(t, a); len(left) > 0 {
-		t.Errorf("left are %v", left)
+	if remaining := blobs(t, a); len(remaining) > 0 {
+		t.Errorf("got remaining blobs %v", remaining)
 	}
 
-	// What came of a resumable upload stays, so that the client can go on.
-	begun := a.Send("POST", "/containers/"+c+"/tus", "", "Tus-Resumable: 1.0.0", "Upload-Length: 10000",
+	// The bytes of a resumable upload are kept, so that the client can resume.
+	start := a.Send("POST", "/containers/"+c+"/tus", "", "Tus-Resumable: 1.0.0", "Upload-Length: 10000",
 		"Upload-Metadata: filename YS50eHQ=").Want(201)
-	resumed := strings.TrimPrefix(begun.Header.Get("Location"), a.URL)
+	resumed := strings.TrimPrefix(start.Header.Get("Location"), a.URL)
 	stall("PATCH", resumed, "application/offset+octet-stream", "hello", 408)
 
 	if got := a.Send("HEAD", resumed, "", "Tus-Resumable: 1.0.0").Want(200).Header.Get("Upload-Offset"); got != "5" {
-		t.Errorf("the upload goes on at %q, want 5", got)
+		t.Errorf("got offset %q, want 5", got)
 	}
 }

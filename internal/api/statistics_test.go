@@ -13,7 +13,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// named returns the item of a list of the statistics that has a name.
+// named returns the item with a name in a list of the statistics.
 func named(r *apitest.Reply, list, name string) map[string]any {
 	for _, item := range r.Get(list).([]any) {
 		if m := item.(map[string]any); m["name"] == name || m["login"] == name {
@@ -33,7 +33,7 @@ func TestGetStatistics(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	furnish(t, a)
+	populate(t, a)
 	path := "/projects/" + a.Project + "/statistics"
 
 	asOwner(t, a,
@@ -54,7 +54,7 @@ func TestGetStatistics(t *testing.T) {
 	if got := names(r, "unusedIndexes"); !slices.Equal(got, []string{
 		"lean_note", "noted_index", "old_index", "small_id",
 	}) {
-		t.Errorf("got indexes %q, want those that keep nothing unique", got)
+		t.Errorf("got indexes %q, want the non-unique ones", got)
 	}
 	if number(r.Get("tables.0.size")) < 1_000_000 || number(r.Get("databaseSize")) < number(r.Get("tables.0.size")) ||
 		number(r.Get("backups.bytes")) == 0 {
@@ -66,14 +66,14 @@ func TestGetStatistics(t *testing.T) {
 
 	for _, secret := range []string{"socle_", a.Project} {
 		if strings.Contains(string(r.Body), secret) {
-			t.Errorf("the answer has %s: %s", secret, r.Body)
+			t.Errorf("the response contains %s: %s", secret, r.Body)
 		}
 	}
 
 	a.Stranger().Get(path).Want(404)
 	a.Get("/projects/garbage/statistics").Want(400)
 
-	// A table that somebody locks keeps nobody waiting.
+	// A locked table does not block the statistics.
 	conn := a.ProjectDatabase()
 	if _, err := conn.Exec(t.Context(), "begin; lock table public.orders"); err != nil {
 		t.Fatal(err)
@@ -91,8 +91,9 @@ func names(r *apitest.Reply, list string) []string {
 	return all
 }
 
-// TestSlowStatements: statements are shown where PostgreSQL counts them, without their values, and without those of others.
-// Code of the project's that has its name is not run.
+// TestSlowStatements checks that statements counted by PostgreSQL are listed without their values,
+// and without those of other projects. Functions of the project with the names of the called ones
+// are not called.
 func TestSlowStatements(t *testing.T) {
 	t.Parallel()
 
@@ -108,7 +109,7 @@ func TestSlowStatements(t *testing.T) {
 	const calls = 3
 	run, shown := 0, 0
 
-	// PostgreSQL forgets statements of which there are too many, and other tests run a great many.
+	// PostgreSQL evicts rarely used statements, and the other tests run many.
 	until(t, "the owner's statement is shown", func() bool {
 		for range calls {
 			if _, err := owner.Exec(t.Context(),
@@ -141,7 +142,7 @@ func TestSlowStatements(t *testing.T) {
 	if other := a.CreateProject(
 		"other",
 	); strings.Contains(string(a.Get("/projects/"+other+"/statistics").Want(200).Body), "relname <>") {
-		t.Error("a project is shown another one's statements")
+		t.Error("a project sees the statements of another one")
 	}
 
 	a.Exec("drop extension pg_stat_statements")

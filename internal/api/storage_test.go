@@ -19,7 +19,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestFilesInS3 does with files in S3 what the other tests do with files in a folder.
+// TestFilesInS3 covers S3 storage as the other tests cover folders.
 func TestFilesInS3(t *testing.T) {
 	t.Parallel()
 
@@ -37,13 +37,13 @@ func TestFilesInS3(t *testing.T) {
 	id := upload(a, c, "a/large.bin", string(large)).Want(201).Content("size", len(large)).Get("uuid").(string)
 	empty := upload(a, c, "empty", "").Want(201).Content("size", 0).Get("uuid").(string)
 
-	// no name reaches the service
+	// Object keys contain no file names.
 	for i, name := range []string{
 		"%2e%2e%2fetc", "e\u0301", "é", "É", "CON", "-rf", "a:b?c#d", "+ &", strings.Repeat("a", 1024),
 	} {
 		upload(a, c, name, fmt.Sprint(i)).Want(201)
 		if got := a.Nobody().Get(address(a, c, name)).Want(200); string(got.Body) != fmt.Sprint(i) {
-			t.Errorf("%q holds %q", name, got.Body)
+			t.Errorf("%q: got %q", name, got.Body)
 		}
 	}
 
@@ -81,18 +81,18 @@ func TestFilesInS3(t *testing.T) {
 	a.Delete(path).Want(200)
 	stored(10)
 
-	made := a.Post("/backups", `{}`).Want(201).Get("uuid").(string)
-	backedUp(t, a, made).Content("status", "completed")
+	created := a.Post("/backups", `{}`).Want(201).Get("uuid").(string)
+	waitForBackup(t, a, created).Content("status", "completed")
 
 	if _, err := os.Stat(
-		filepath.Join(service.Dir, "some/prefix", backup.Key(uuid.MustParse(a.Project), uuid.MustParse(made))),
+		filepath.Join(service.Dir, "some/prefix", backup.Key(uuid.MustParse(a.Project), uuid.MustParse(created))),
 	); err != nil {
 		t.Error(err)
 	}
 
 	a.Delete("/containers/" + c + "?force=true").Want(200)
 
-	until(t, "only the backup's objects are left", func() bool {
+	until(t, "only the objects of the backup remain", func() bool {
 		return !slices.ContainsFunc(service.Objects(t), func(path string) bool {
 			return objectKey.MatchString(strings.TrimPrefix(path, service.Dir))
 		})
@@ -101,18 +101,19 @@ func TestFilesInS3(t *testing.T) {
 
 var objectKey = regexp.MustCompile(`^/some/prefix/projects/[0-9a-f-]{36}/files/[0-9a-f]{2}/[0-9a-f-]{36}$`)
 
-// wantObjects fails the test if an object's key is not one that we make.
+// wantObjects fails the test unless every object key has our format.
 func wantObjects(t *testing.T, service *blobtest.S3) {
 	t.Helper()
 
 	for _, path := range service.Objects(t) {
 		if !objectKey.MatchString(strings.TrimPrefix(path, service.Dir)) {
-			t.Errorf("there is an object at %s", path)
+			t.Errorf("unexpected object %s", path)
 		}
 	}
 }
 
-// TestS3Fails has the storage fail in several ways: an upload fails clearly then, and leaves neither row nor bytes.
+// TestS3Fails checks that uploads return a clear error when the storage fails, and leave neither
+// rows nor bytes.
 func TestS3Fails(t *testing.T) {
 	t.Parallel()
 
@@ -139,19 +140,19 @@ func TestS3Fails(t *testing.T) {
 			upload(a, c, "small", "small").Want(500)
 			upload(a, c, "large", strings.Repeat("x", 9<<20)).Want(500)
 			a.Get(download).Want(500)
-			a.Get("/containers/" + c + "/files").Want(200) // the rest goes on
+			a.Get("/containers/" + c + "/files").Want(200) // other operations still work
 
-			made := a.Post("/backups", `{}`).Want(201).Get("uuid").(string)
-			backedUp(t, a, made).Content("status", "failed")
+			created := a.Post("/backups", `{}`).Want(201).Get("uuid").(string)
+			waitForBackup(t, a, created).Content("status", "failed")
 
 			service.Fail(nil)
-			a.Get("/readyz") // overwrites and removes what a check left that timed out
+			a.Get("/readyz") // removes the object left by a check that timed out
 
 			if got := service.Objects(t); len(got) != 1 {
-				t.Errorf("there are the objects %q, want 1", got)
+				t.Errorf("got objects %q, want 1", got)
 			}
 			if rows := query[int](t, a, "select count(*) from storage.files"); rows != 1 {
-				t.Errorf("there are %d files, want 1", rows)
+				t.Errorf("got %d files, want 1", rows)
 			}
 
 			a.Get(download).Want(200)
@@ -161,8 +162,8 @@ func TestS3Fails(t *testing.T) {
 	}
 }
 
-// TestS3AnswersLate loses the answer to the request that has made the object. The file is there.
-func TestS3AnswersLate(t *testing.T) {
+// TestS3LostResponse loses the response to a request that has created the object. The file exists.
+func TestS3LostResponse(t *testing.T) {
 	t.Parallel()
 
 	service := blobtest.New(t)
@@ -183,6 +184,6 @@ func TestS3AnswersLate(t *testing.T) {
 	}
 
 	if got := len(service.Objects(t)); got != 1 {
-		t.Errorf("there are %d objects, want 1", got)
+		t.Errorf("got %d objects, want 1", got)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// structure gives the table orders one of everything that a table has.
-func structure(t *testing.T, a *apitest.API) {
+// addStructure adds one entity of every kind to table orders.
+func addStructure(t *testing.T, a *apitest.API) {
 	t.Helper()
 
 	asOwner(t, a, `
@@ -22,8 +22,8 @@ func structure(t *testing.T, a *apitest.API) {
 	a.Post("/tables/old/compaction", "").Want(201)
 }
 
-// structureCalls are the operations on the structure of the project's database.
-func (f things) structureCalls() []call {
+// structureCalls returns the operations on the structure of the project's database.
+func (f fixture) structureCalls() []call {
 	return []call{
 		{"updateTable", "PUT", "/tables/orders", `{"comment": "more"}`, 4},
 		{"duplicateTable", "POST", "/tables/orders/duplicate", `{"name": "copy"}`, 4},
@@ -57,32 +57,32 @@ func (f things) structureCalls() []call {
 	}
 }
 
-// doomed make what an operation is going to delete, under a name that nothing else has.
-var doomed = map[string]func(t *testing.T, a *apitest.API, names map[string]string){
+// entitySetups maps operations to functions that create the entity to delete, under a unique name.
+var entitySetups = map[string]func(t *testing.T, a *apitest.API, names map[string]string){
 	"getBackupSchedule": oldSchedule, "deleteBackupSchedule": oldSchedule,
 	"deleteTable": func(t *testing.T, a *apitest.API, names map[string]string) {
-		names["tableUUID"] = a.CreateTable("doomed" + names["n"]).Metadata("uuid").(string)
+		names["tableUUID"] = a.CreateTable("to_delete" + names["n"]).Metadata("uuid").(string)
 	},
 	"deleteColumn": func(t *testing.T, a *apitest.API, names map[string]string) {
-		names["columnName"] = "doomed" + names["n"]
+		names["columnName"] = "to_delete" + names["n"]
 		asOwner(t, a, "alter table public.orders add column "+names["columnName"]+" text")
 	},
 	"deleteIndex": func(t *testing.T, a *apitest.API, names map[string]string) {
-		names["indexName"] = "doomed" + names["n"]
+		names["indexName"] = "to_delete" + names["n"]
 		asOwner(t, a, "create index "+names["indexName"]+" on public.orders (note)")
 	},
 	"createCompaction": func(t *testing.T, a *apitest.API, names map[string]string) {
 		names["tableUUID"] = a.CreateTable("compacted" + names["n"]).Metadata("uuid").(string)
 	},
 	"getCompaction": func(t *testing.T, a *apitest.API, names map[string]string) {
-		a.Post("/tables/"+names["tableUUID"]+"/compaction", "") // if none is under way
+		a.Post("/tables/"+names["tableUUID"]+"/compaction", "") // refused if one is running
 	},
 	"deletePolicy": func(t *testing.T, a *apitest.API, names map[string]string) {
-		names["policyName"] = "doomed" + names["n"]
+		names["policyName"] = "to_delete" + names["n"]
 		asOwner(t, a, "create policy "+names["policyName"]+" on public.orders using (false)")
 	},
 	"deleteEnum": func(t *testing.T, a *apitest.API, names map[string]string) {
-		names["enumName"] = "doomed" + names["n"]
+		names["enumName"] = "to_delete" + names["n"]
 		asOwner(t, a, "create type public."+names["enumName"]+" as enum ()")
 	},
 	"deleteExtension": func(t *testing.T, a *apitest.API, names map[string]string) {
@@ -90,12 +90,12 @@ var doomed = map[string]func(t *testing.T, a *apitest.API, names map[string]stri
 			" schema extensions")
 	},
 	"deleteConstraint": func(t *testing.T, a *apitest.API, names map[string]string) {
-		names["constraintName"] = "doomed" + names["n"]
+		names["constraintName"] = "to_delete" + names["n"]
 		asOwner(t, a, "alter table public.orders add constraint "+names["constraintName"]+" check (true)")
 	},
 }
 
-// tableOf returns the part of a path that leads to a table, or the whole.
+// tableOf returns the prefix of a path that names a table, or the whole path.
 func tableOf(path string) string {
 	parts := strings.SplitN(path, "/", 4)
 	return strings.Join(parts[:min(3, len(parts))], "/")

@@ -13,17 +13,18 @@ import (
 type survey struct {
 	*apitest.API
 	path   string            // of the form
-	fields map[string]string // UUIDs of the fields by their labels
+	fields map[string]string // field UUIDs by label
 }
 
-// openSurvey makes an open form; fields is the inside of a JSON array, settings of an object.
+// openSurvey creates an open form. fields holds the elements of a JSON array, settings the members
+// of an object.
 func openSurvey(t *testing.T, a *apitest.API, fields, settings string) survey {
 	t.Helper()
 
 	f := survey{a, "/forms/" + a.Create("/forms", `{"name": "Survey"}`), map[string]string{}}
-	made := a.Post(f.path+"/fields", `{"fields": [`+fields+`]}`).Want(201)
-	for i := range made.Metadata("fields").([]any) {
-		f.fields[made.Metadata(fmt.Sprintf("fields.%d.label", i)).(string)] = made.Metadata(
+	created := a.Post(f.path+"/fields", `{"fields": [`+fields+`]}`).Want(201)
+	for i := range created.Metadata("fields").([]any) {
+		f.fields[created.Metadata(fmt.Sprintf("fields.%d.label", i)).(string)] = created.Metadata(
 			fmt.Sprintf("fields.%d.uuid", i),
 		).(string)
 	}
@@ -36,7 +37,7 @@ func openSurvey(t *testing.T, a *apitest.API, fields, settings string) survey {
 	return f
 }
 
-// answers is a body; in it the fields stand by their labels.
+// answers returns a body in which labels are replaced by the UUIDs of their fields.
 func (f survey) answers(body string) string {
 	for label, id := range f.fields {
 		body = strings.ReplaceAll(body, `"`+label+`":`, `"`+id+`":`)
@@ -48,7 +49,7 @@ func (f survey) answer(body string) *apitest.Reply {
 	return f.Post(f.path+"/responses", f.answers(`{"answers": `+body+`}`))
 }
 
-// everyType is a field of each type but file.
+// everyType has a field of each type except file.
 const everyType = `
 	{"label": "text", "type": "text", "min_length": 2, "max_length": 5, "pattern": "[a-z😀]+"},
 	{"label": "textarea", "type": "textarea"},
@@ -107,12 +108,12 @@ func TestCreateResponse(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if fmt.Sprint(value) != fmt.Sprint(want) || number && string(answer.Content.Answers[0].Value) != tt.kept {
+		if fmt.Sprint(value) != fmt.Sprint(want) || (number && string(answer.Content.Answers[0].Value) != tt.kept) {
 			t.Errorf("%s %s: kept %s, want %s", tt.field, tt.value, answer.Content.Answers[0].Value, tt.kept)
 		}
 	}
 
-	// What answers nothing is no answer.
+	// Empty values are not stored.
 	r := f.answer(`{"text": "", "number": null, "multiselect": [], "date": ""}`).Want(201)
 	a.Get(f.path+"/responses/"+r.Get("uuid").(string)).Want(200).Content("answers", "[]")
 }
@@ -122,7 +123,7 @@ func TestCreateResponseRefuses(t *testing.T) {
 
 	a := apitest.New(t)
 	f := openSurvey(t, a, everyType, "")
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for field, bad := range map[string][]string{
 		"text":     {`"a"`, `"abcdef"`, `"ABC"`, `"ab\u0000"`, `"ab\n"`, `5`, `true`, `["ab"]`, `{"a": 1}`},
@@ -144,7 +145,7 @@ func TestCreateResponseRefuses(t *testing.T) {
 	} {
 		for _, value := range bad {
 			r := f.answer(`{"` + field + `": ` + value + `}`)
-			if strings.HasPrefix(value, `""`) { // no JSON
+			if strings.HasPrefix(value, `""`) { // not JSON
 				r.Want(400)
 				continue
 			}
@@ -158,7 +159,7 @@ func TestCreateResponseRefuses(t *testing.T) {
 		}
 	}
 
-	// All that is at fault is told at once, in the order of the fields, and then what is no field's.
+	// All errors are returned together: those of fields in form order, then the others.
 	f.answer(`{"rating": 9, "text": "a", "nothing": 1, "`+apitest.Missing+`": 2, "email": "x"}`).Want(422).
 		Field("answers."+f.fields["text"], "answers."+f.fields["email"], "answers."+f.fields["rating"],
 			"answers."+apitest.Missing, "answers.nothing")
@@ -185,13 +186,13 @@ func TestCreateResponseRefuses(t *testing.T) {
 
 	if r := f.answer("{" + many.String() + `"x": 1}`).Want(422); len(r.Metadata("fields").([]any)) > 100 ||
 		len(r.Body) > 20_000 {
-		t.Errorf("the answer to many unknown fields has %d bytes", len(r.Body))
+		t.Errorf("got %d bytes for many unknown fields", len(r.Body))
 	}
 
 	f.Post("/forms/garbage/responses", `{}`).Want(400)
 	f.Post("/forms/"+apitest.Missing+"/responses", `{}`).Want(404)
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused response changed\n%s\ninto\n%s", before, after)
 	}
 }
@@ -212,7 +213,8 @@ func TestRequiredAnswers(t *testing.T) {
 	f.answer(`{"name": "Ann", "consent": true, "tags": ["a"], "cv": null}`).Want(201)
 }
 
-// TestVisitors: a form is open to whoever has a key of its project, its link, or a role there, and to nobody else.
+// TestVisitors checks that a form is open to callers with a key of its project, its link or a role
+// in the project, and to no others.
 func TestVisitors(t *testing.T) {
 	t.Parallel()
 
@@ -228,48 +230,49 @@ func TestVisitors(t *testing.T) {
 	_, foreign := key(a.In(a.CreateProject("other")), "publishable")
 	link := a.Post(f.path+"/link", "").Want(201).Get("link").(string)
 	body := f.answers(`{"answers": {"name": "Ann"}}`)
-	nobody := a.Nobody().In("")
+	anonymous := a.Nobody().In("")
 	send := func(headers ...string) *apitest.Reply {
-		return nobody.Send("POST", f.path+"/responses", body, headers...)
+		return anonymous.Send("POST", f.path+"/responses", body, headers...)
 	}
 
 	send("apikey: "+publishable, "Origin: https://example.com").Want(201)
 	send("Authorization: Bearer " + publishable).Want(201)
 	send("apikey: " + secret).Want(201)
-	nobody.Post(f.path+"/responses?link="+link, body).Want(201)
+	anonymous.Post(f.path+"/responses?link="+link, body).Want(201)
 	send("apikey: "+foreign, "Authorization: Bearer "+a.Token).Want(201) // the member's token counts
 	a.Member(5).Post(f.path+"/responses", body).Want(201)
-	same(t, send("apikey: "+foreign).Want(401),
-		nobody.Send("POST", "/forms/"+apitest.Missing+"/responses", body, "apikey: "+publishable).Want(401))
+	wantEqual(t, send("apikey: "+foreign).Want(401),
+		anonymous.Send("POST", "/forms/"+apitest.Missing+"/responses", body, "apikey: "+publishable).Want(401))
 
 	send().Want(401)
 	send("apikey: x").Want(401)
 	send("Authorization: Bearer x").Want(401)
 	send("Authorization: Basic x").Want(401)
 	send("apikey: "+publishable, "Authorization: Bearer x").Want(401)
-	nobody.Post("/forms/"+apitest.Missing+"/responses?link="+link, body).Want(401)
-	nobody.Send("POST", "/forms/garbage/responses", body, "apikey: "+publishable).Want(400)
+	anonymous.Post("/forms/"+apitest.Missing+"/responses?link="+link, body).Want(401)
+	anonymous.Send("POST", "/forms/garbage/responses", body, "apikey: "+publishable).Want(400)
 	a.Stranger().Post(f.path+"/responses", body).Want(404)
 
-	// Who fills in does not read.
+	// Visitors cannot read.
 	for _, path := range []string{"", "/responses", "/responses/export", "/statistics", "/fields"} {
-		nobody.Send("GET", f.path+path+"?link="+link, "", "apikey: "+secret).Want(401)
+		anonymous.Send("GET", f.path+path+"?link="+link, "", "apikey: "+secret).Want(401)
 	}
 
 	a.Get(f.path+"").Want(200).Content("totalResponses", 6)
 
 	a.Delete("/projects/" + a.Project + "/keys/" + keyID).Want(200)
 	send("apikey: " + publishable).Want(401)
-	nobody.Send("GET", f.path+"/public", "", "apikey: "+secret).Want(200).Content("isOpen", true).Content("version", 2).
+	anonymous.Send("GET", f.path+"/public", "", "apikey: "+secret).Want(200).Content("isOpen", true).
+		Content("version", 2).
 		Content("fields.0.uuid", f.fields["name"])
 
-	nobody.Send("GET", "/forms/garbage/public", "", "apikey: "+secret).Want(400)
+	anonymous.Send("GET", "/forms/garbage/public", "", "apikey: "+secret).Want(400)
 	a.Put(f.path, `{"state": "closed"}`).Want(200)
-	nobody.Send("GET", f.path+"/public", "", "apikey: "+secret).Want(404).Code("form_closed")
+	anonymous.Send("GET", f.path+"/public", "", "apikey: "+secret).Want(404).Code("form_closed")
 	a.Get(f.path+"/public").Want(200).Content("isOpen", false)
 }
 
-// TestCrossOrigin: pages of any origin may fill a form in, and do nothing else.
+// TestCrossOrigin checks that pages of any origin can submit responses, and use no other operation.
 func TestCrossOrigin(t *testing.T) {
 	t.Parallel()
 
@@ -290,13 +293,13 @@ func TestCrossOrigin(t *testing.T) {
 
 	if h := a.Nobody().Send("GET", f.path+"/public", "", "Origin: https://example.com").
 		Want(401).Header; h.Get("Access-Control-Allow-Origin") != "*" {
-		t.Errorf("a page can't read why it is refused: %v", h)
+		t.Errorf("a page cannot read the reason of the refusal: %v", h)
 	}
 
 	for _, path := range []string{"", "/responses", "/fields"} {
 		if h := a.Send("GET", f.path+path, "", "Origin: https://example.com").
 			Want(200).Header; h.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("GET %s may be read from anywhere", path)
+			t.Errorf("GET %s is readable from any origin", path)
 		}
 	}
 
@@ -315,7 +318,7 @@ func TestClosedForms(t *testing.T) {
 	} {
 		f.Put(f.path, settings).Want(200)
 		f.answer(`{"name": "Ann"}`).Want(409).Code(code)
-		f.answer(`{"name": 5}`).Want(409).Code(code) // whether it is open comes before what is wrong with the answers
+		f.answer(`{"name": 5}`).Want(409).Code(code) // the state of the form is checked before the answers
 		f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(409).Code(code)
 	}
 
@@ -326,48 +329,49 @@ func TestClosedForms(t *testing.T) {
 
 	id := f.Get(f.path + "/responses").Want(200).Get("0.uuid").(string)
 	f.Delete(f.path + "/responses/" + id).Want(200)
-	f.answer(`{"name": "Ben"}`).Want(201) // there is room again
+	f.answer(`{"name": "Ben"}`).Want(201) // below the maximum again
 	f.Get(f.path).Want(200).Content("totalResponses", 1)
 }
 
-// TestMaximumHolds: of fifty responses at once exactly as many are taken as there is room for, whole and partial ones together.
-func TestMaximumHolds(t *testing.T) {
+// TestMaximumResponses checks that of fifty concurrent responses, partial ones included, exactly
+// the maximum is accepted.
+func TestMaximumResponses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, `"max_responses": 7`)
 
-	var begun []*apitest.Reply
+	var partials []*apitest.Reply
 	for range 10 {
-		begun = append(begun, f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(201))
+		partials = append(partials, f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(201))
 	}
 
-	got := atOnce(50, func(i int) *apitest.Reply {
-		if i < len(begun) {
-			return f.Put(f.path+"/responses/"+begun[i].Get("uuid").(string),
-				`{"token": "`+begun[i].Metadata("token").(string)+`"}`)
+	got := concurrently(50, func(i int) *apitest.Reply {
+		if i < len(partials) {
+			return f.Put(f.path+"/responses/"+partials[i].Get("uuid").(string),
+				`{"token": "`+partials[i].Metadata("token").(string)+`"}`)
 		}
 
 		return f.answer(`{"name": "Ann"}`)
 	})
 	if got[200]+got[201] != 7 || got[409] != 43 {
-		t.Errorf("got answers %v, want 7 that were taken and 43 that were not", got)
+		t.Errorf("got statuses %v, want 7 accepted and 43 refused", got)
 	}
 
 	f.Get(f.path).Want(200).Content("totalResponses", 7)
 
 	if n := query[int](t, a, `select count(*) from forms.responses where state = 'complete'`); n != 7 {
-		t.Errorf("%d responses are there, want 7", n)
+		t.Errorf("got %d responses, want 7", n)
 	}
 }
 
-// TestClosingWhileAnswering: once the form is closed no response is there that was not there before.
-func TestClosingWhileAnswering(t *testing.T) {
+// TestCloseDuringResponses checks that no response is added after a form is closed.
+func TestCloseDuringResponses(t *testing.T) {
 	t.Parallel()
 
 	f := openSurvey(t, apitest.New(t), `{"label": "name", "type": "text"}`, "")
 	var shut *apitest.Reply
-	got := atOnce(30, func(i int) *apitest.Reply {
+	got := concurrently(30, func(i int) *apitest.Reply {
 		if i == 15 {
 			shut = f.Put(f.path, `{"state": "closed"}`)
 			return shut
@@ -376,13 +380,14 @@ func TestClosingWhileAnswering(t *testing.T) {
 		return f.answer(`{"name": "Ann"}`)
 	})
 
-	subset(t, got, 200, 201, 409)
+	wantStatuses(t, got, 200, 201, 409)
 	f.Get(f.path).Want(200).Content("totalResponses", shut.Want(200).Get("totalResponses")).
 		Content("totalResponses", got[201])
 }
 
-// TestAnswersKeepTheirFields: what was answered stays under the labels and types that it was answered by.
-func TestAnswersKeepTheirFields(t *testing.T) {
+// TestResponsesKeepDefinition checks that responses keep the labels and types of the definition
+// that they answered.
+func TestResponsesKeepDefinition(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -393,7 +398,7 @@ func TestAnswersKeepTheirFields(t *testing.T) {
 
 	f.Put(f.path+"/fields/"+f.fields["name"], `{"label": "Choice", "type": "select", "options": "x,y"}`).Want(200)
 	f.Delete(f.path + "/fields/" + f.fields["age"]).Want(200)
-	same(t, f.Get(f.path+"/responses/"+id).Want(200), before)
+	wantEqual(t, f.Get(f.path+"/responses/"+id).Want(200), before)
 
 	third := f.answer(`{"name": "x"}`).Want(201).Get("uuid").(string)
 	f.answer(`{"name": "x", "age": 7}`).Want(422).Field("answers." + f.fields["age"])
@@ -403,17 +408,18 @@ func TestAnswersKeepTheirFields(t *testing.T) {
 		Content("answers.0.type", "select")
 
 	if n := query[int](t, a, `select count(*) from forms.definitions`); n != 2 {
-		t.Errorf("%d definitions are kept, want the 2 that someone answered", n)
+		t.Errorf("got %d definitions, want the 2 with responses", n)
 	}
 }
 
-// TestFieldsChangeWhileAnswering: each response is judged by the very definition that it is kept under.
-func TestFieldsChangeWhileAnswering(t *testing.T) {
+// TestFieldChangesDuringResponses checks that each response is validated against the definition
+// that it is stored with.
+func TestFieldChangesDuringResponses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	f := openSurvey(t, a, `{"label": "value", "type": "text"}`, "")
-	got := atOnce(40, func(i int) *apitest.Reply {
+	got := concurrently(40, func(i int) *apitest.Reply {
 		switch i % 8 {
 		case 0:
 			return f.Put(f.path+"/fields/"+f.fields["value"], `{"label": "value", "type": "number"}`)
@@ -430,7 +436,7 @@ func TestFieldsChangeWhileAnswering(t *testing.T) {
 		select count(*) from forms.responses r join forms.definitions d on d.form_uuid = r.form_uuid and d.version = r.version, jsonb_each(r.answers) v
 		where jsonb_typeof(v.value) <> case d.fields #>> '{0,type}' when 'text' then 'string' else 'number' end`); n !=
 		0 {
-		t.Errorf("%d responses are not what their definition says", n)
+		t.Errorf("got %d responses that violate their definition", n)
 	}
 }
 
@@ -444,11 +450,11 @@ func TestHoneypot(t *testing.T) {
 	f.answer(`{"name": "Ann", "website": "https://example.com"}`).Want(201).Content("state", "complete").
 		Content("successMessage", "Thank you")
 
-	f.answer(`{"website": 1}`).Want(201) // a machine is not told what is wrong
+	f.answer(`{"website": 1}`).Want(201) // errors are hidden from bots
 	f.Post(f.path+"/responses", `{"answers": {"website": "x"}, "partial": true}`).Want(201).Content("state", "partial")
 
 	if n := query[int](t, a, `select count(*) from forms.responses`); n != 0 {
-		t.Errorf("%d responses of machines are kept", n)
+		t.Errorf("got %d responses of bots, want none", n)
 	}
 
 	f.answer(`{"name": "Ann", "website": ""}`).Want(201)
@@ -458,13 +464,13 @@ func TestHoneypot(t *testing.T) {
 	f.answer(`{"name": "Ann", "website": ""}`).Want(422).Field("answers.website")
 }
 
-// TestTooManyResponses: a network that sends too many is told to wait.
+// TestTooManyResponses checks the limit of responses per network.
 func TestTooManyResponses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t, limited)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
-	got := atOnce(70, func(int) *apitest.Reply { return f.answer(`{"name": "Ann"}`) })
+	got := concurrently(70, func(int) *apitest.Reply { return f.answer(`{"name": "Ann"}`) })
 	wantCounts(t, got, map[int]int{201: 60, 429: 10})
 
 	r := f.Send("POST", f.path+"/responses", `{"answers": {}}`, "Origin: https://example.com").Want(429).

@@ -87,10 +87,11 @@ func TestDuplicateTable(t *testing.T) {
 		insert into public.customers values (1); insert into public.orders (customer, price) values (1, 1), (1, 2);
 		create policy everything on public.orders using (true); grant all on public.orders to anon`)
 
-	made := a.Post("/tables/orders/duplicate", `{"name": "copy", "with_rows": true}`).Want(201).Content("name", "copy")
-	if made.Metadata("comment") != "sold" || made.Metadata("rowLevelSecurity") != true ||
-		made.Metadata("uuid") == a.Get("/tables/orders").Metadata("uuid") {
-		t.Errorf("got %s", made.Body)
+	created := a.Post("/tables/orders/duplicate", `{"name": "copy", "with_rows": true}`).Want(201).
+		Content("name", "copy")
+	if created.Metadata("comment") != "sold" || created.Metadata("rowLevelSecurity") != true ||
+		created.Metadata("uuid") == a.Get("/tables/orders").Metadata("uuid") {
+		t.Errorf("got %s", created.Body)
 	}
 
 	asOwner(t, a, "insert into public.copy (price, parent) values (3, 1); insert into public.orders (price) values (4)")
@@ -113,7 +114,7 @@ func TestDuplicateTable(t *testing.T) {
 	}
 	if query[bool](t, a,
 		"select has_table_privilege('anon', 'public.copy', 'select') or exists (select from pg_policy where polrelid = 'public.copy'::regclass)") {
-		t.Error("the copy is open")
+		t.Error("the copy is accessible to other roles")
 	}
 
 	a.Post("/tables/orders/duplicate", `{"name": "empty"}`).Want(201)
@@ -132,7 +133,7 @@ func TestDuplicateTable(t *testing.T) {
 
 	a.Get("/tables/broken").Want(404)
 
-	counts := atOnce(5, func(int) *apitest.Reply { return a.Post("/tables/orders/duplicate", `{"name": "one"}`) })
+	counts := concurrently(5, func(int) *apitest.Reply { return a.Post("/tables/orders/duplicate", `{"name": "one"}`) })
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 }
 
@@ -167,11 +168,11 @@ func TestDeleteTable(t *testing.T) {
 		Want(200)
 	a.Get("/tables/lines").Want(200)
 
-	counts := atOnce(20, func(int) *apitest.Reply { return a.Delete("/tables/lines") })
+	counts := concurrently(20, func(int) *apitest.Reply { return a.Delete("/tables/lines") })
 	wantCounts(t, counts, map[int]int{200: 1, 404: 19})
 }
 
-// TestTableIfMatch: what changed since it was read is not changed.
+// TestTableIfMatch checks that a table that has changed since it was read is not changed.
 func TestTableIfMatch(t *testing.T) {
 	t.Parallel()
 
@@ -191,12 +192,12 @@ func TestTableIfMatch(t *testing.T) {
 	a.Send("DELETE", "/tables/orders", "", "If-Match: "+a.Get("/tables/orders").Want(200).Header.Get("ETag")).Want(200)
 }
 
-// TestHeldTable: a table that somebody holds is given up, whichever change is asked.
-func TestHeldTable(t *testing.T) {
+// TestChangeLockedTable checks that every change of a table gives up after the lock timeout.
+func TestChangeLockedTable(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	f := furnish(t, a)
+	f := populate(t, a)
 
 	holder, err := a.ProjectDatabase().Begin(t.Context())
 	if err != nil {
@@ -208,32 +209,32 @@ func TestHeldTable(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var held []call
+	var blocked []call
 	for _, c := range f.structureCalls() {
-		if c.least == 4 && c.id != "createCompaction" /* waits, later */ &&
+		if c.minRole == 4 && c.id != "createCompaction" /* runs in the background */ &&
 			slices.Contains([]string{"/tables/orders", "/tables/old"}, tableOf(c.path)) {
-			held = append(held, c)
+			blocked = append(blocked, c)
 		}
 	}
 
-	for some := range slices.Chunk(held, 4) { // as many as the owner has connections
-		counts := atOnce(len(some), func(i int) *apitest.Reply {
-			r := some[i].send(a)
+	for batch := range slices.Chunk(blocked, 4) { // one per connection of the owner
+		counts := concurrently(len(batch), func(i int) *apitest.Reply {
+			r := batch[i].send(a)
 			if r.Status != 409 || r.Metadata("code") != "busy" {
-				t.Errorf("%s: got %s", some[i].id, r.Body)
+				t.Errorf("%s: got %s", batch[i].id, r.Body)
 			}
 
 			return r
 		})
 
-		wantCounts(t, counts, map[int]int{409: len(some)})
+		wantCounts(t, counts, map[int]int{409: len(batch)})
 	}
 
 	if err := holder.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
-	for _, c := range held {
+	for _, c := range blocked {
 		if r := c.send(a); r.Status > 201 {
 			t.Errorf("%s: got %s", c.id, r.Body)
 		}

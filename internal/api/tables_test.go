@@ -16,8 +16,8 @@ func TestRenameTable(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	made := a.CreateTable("orders", "note text")
-	id, asUUID := fmt.Sprint(made.Get("id")), made.Metadata("uuid").(string)
+	created := a.CreateTable("orders", "note text")
+	id, asUUID := fmt.Sprint(created.Get("id")), created.Metadata("uuid").(string)
 	execute(t, a, "insert into public.orders values (1, 'kept')")
 
 	r := a.Put("/tables/orders/rename", `{"name": "sales"}`).Want(200).Content("name", "sales").
@@ -52,7 +52,7 @@ func TestRenameTableRefuses(t *testing.T) {
 	execute(t, a,
 		"create view public.seen as select 1; create type public.mood as enum ('good'); create schema app; create table app.orders ()")
 
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	for _, name := range append(hostileNames, "", strings.Repeat("n", 64), strings.Repeat("é", 32), "1st",
 		"a b", "ünï") {
@@ -91,54 +91,54 @@ func TestRenameTableRefuses(t *testing.T) {
 		"missing", "app.missing", "missing.orders", "999999999", "1259", apitest.Missing, uuid.NewString(),
 		"seen", "taken_pkey",
 	} {
-		// existence comes before the fields' rules
+		// Existence is checked before the fields.
 		a.Put("/tables/"+ref+"/rename", `{"name": ""}`).Want(400).Code("not_found")
 	}
 
 	a.Nobody().Put("/tables/a%00b/rename", `{`).Want(401)
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }
 
-// Names that are none; each is somebody's way into a statement.
+// hostileNames are invalid names that try to escape into a statement.
 var hostileNames = []string{
 	`x"; drop table orders; --`, `x'`, "x;y", "x--", "x/*", "a.b", "$$", `\`, "a\nb", " sales", "sales ", "sales\t",
 	"\u202esales", "sa\u200bles", "\U0001F600", "\ufeffsales", "%", "a%00b",
 }
 
-// Bodies that are no JSON object.
+// malformed are bodies that are not a JSON object.
 var malformed = []string{``, `{`, `null`, `[]`, `"x"`, `1`, `{"name": "a"} {}`, `{"name": "a", "name": "b"}`,
 	`{'name': 'a'}`, `{"name": NaN}`, "{\"name\": \"\xff\"}", `{"name": "\ud800"}`, `{"name": "a",}`, "\ufeff{}",
 	`{"name": "a"} // b`}
 
-// Paths of tables that lead nowhere, or somewhere of the platform's.
+// badTables are references to tables that do not exist or belong to the platform.
 var badTables = []string{"pg_catalog.pg_class", "information_schema.tables", "auth.users", "storage.files",
 	"forms.fields", "socle.migrations", "realtime.x", "a.b.c", "a.b.c.d", "%22orders%22", "orders;", "orders'", "a%00b",
 	"a%2Fb", "%2F", "public.", ".orders", "%20orders", "99999999999999999999", "-1", "%D0%BE", "%FF",
 	strings.Repeat("a", 64), strings.Repeat("a", 10_000)}
 
-func TestRenameTableAtOnce(t *testing.T) {
+func TestRenameTableConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	id := fmt.Sprint(a.CreateTable("orders").Get("id"))
 	t.Run("one table, ten names", func(t *testing.T) {
-		counts := atOnce(10, func(i int) *apitest.Reply {
+		counts := concurrently(10, func(i int) *apitest.Reply {
 			return a.Put("/tables/"+id+"/rename", fmt.Sprintf(`{"name": "name%d"}`, i))
 		})
 		wantCounts(t, counts, map[int]int{200: 10})
 
 		if name := query[string](t, a, "select relname from pg_class where oid = $1",
 			id); !strings.HasPrefix(name, "name") {
-			t.Errorf("the table's name is %q", name)
+			t.Errorf("got table name %q", name)
 		}
 	})
 
 	t.Run("one name's table, ten names", func(t *testing.T) {
 		a.Put("/tables/"+id+"/rename", `{"name": "orders"}`).Want(200)
-		counts := atOnce(10, func(i int) *apitest.Reply {
+		counts := concurrently(10, func(i int) *apitest.Reply {
 			return a.Put("/tables/orders/rename", fmt.Sprintf(`{"name": "name%d"}`, i))
 		})
 
@@ -149,22 +149,22 @@ func TestRenameTableAtOnce(t *testing.T) {
 		a.CreateTable("left")
 		a.CreateTable("right")
 
-		counts := atOnce(2, func(i int) *apitest.Reply {
+		counts := concurrently(2, func(i int) *apitest.Reply {
 			return a.Put("/tables/"+[]string{"left", "right"}[i]+"/rename", `{"name": "middle"}`)
 		})
 		wantCounts(t, counts, map[int]int{200: 1, 422: 1})
 	})
 
 	t.Run("twenty tables of one name", func(t *testing.T) {
-		counts := atOnce(20, func(int) *apitest.Reply {
+		counts := concurrently(20, func(int) *apitest.Reply {
 			return a.Post("/tables", `{"name": "twenty", "columns": [{"name": "id", "type": "integer"}]}`)
 		})
 		wantCounts(t, counts, map[int]int{201: 1, 409: 19})
 	})
 }
 
-// TestRenameTableHeld: a table that somebody holds is given up, not waited for without end.
-func TestRenameTableHeld(t *testing.T) {
+// TestRenameLockedTable checks that the rename of a locked table gives up after the lock timeout.
+func TestRenameLockedTable(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -225,7 +225,7 @@ func TestCreateTable(t *testing.T) {
 		and not has_table_privilege('authenticated', c.oid, 'select, insert, update, delete, truncate')
 		from pg_class c where oid = 'public.orders'::regclass`)
 	if !closed {
-		t.Error("the new table is open")
+		t.Error("the new table is accessible to other roles")
 	}
 }
 
@@ -234,7 +234,7 @@ func TestCreateTableRefuses(t *testing.T) {
 
 	a := apitest.New(t)
 	a.CreateTable("taken")
-	before := state(t, a)
+	before := databaseState(t, a)
 
 	const id = `[{"name": "id", "type": "integer"}]`
 	for body, field := range map[string]string{
@@ -274,7 +274,7 @@ func TestCreateTableRefuses(t *testing.T) {
 	a.Post("/tables", `{"name": "taken", "columns": `+id+`}`).Want(409).Code("already_exists").Field("name")
 	a.Post("/tables", `{`).Want(400).Code("malformed_json")
 
-	if after := state(t, a); after != before {
+	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }
@@ -307,7 +307,7 @@ func TestListTables(t *testing.T) {
 	r := a.Get("/tables").Want(200)
 	if got := r.Get("").([]any); len(got) != 0 || r.Metadata("total") != json.Number("0") ||
 		r.Metadata("totalPages") != json.Number("0") {
-		t.Errorf("a new project has tables: %s", r.Body)
+		t.Errorf("got tables in a new project: %s", r.Body)
 	}
 
 	for _, name := range []string{"c", "a", "b"} {
@@ -330,7 +330,7 @@ func TestListTables(t *testing.T) {
 	for name, id := range uuids {
 		if got := a.Get("/tables/" + id.(string)).
 			Want(200); got.Get("schema").(string)+"."+got.Get("name").(string) != name {
-			t.Errorf("the UUID of %s leads to %s", name, got.Body)
+			t.Errorf("got table of %s: %s", name, got.Body)
 		}
 	}
 
@@ -340,8 +340,8 @@ func TestListTables(t *testing.T) {
 	wantPages(t, a, "/tables", "name", []string{"name", "schema", "id", "estimatedRows"}, 5)
 }
 
-// wantPages fails the test unless a list of so many items keeps the rules of lists. first is what it is sorted by
-// when nobody says.
+// wantPages fails the test unless a list with this total follows the rules of lists. first is the
+// default sort.
 func wantPages(t *testing.T, a *apitest.API, path, first string, sorts []string, total int) {
 	t.Helper()
 
@@ -364,7 +364,7 @@ func wantPages(t *testing.T, a *apitest.API, path, first string, sorts []string,
 				}
 			}
 
-			if len(seen) != total { // pages that overlap show an item twice and another one never
+			if len(seen) != total { // overlapping pages repeat one item and skip another
 				t.Errorf("%s by %s %s: got %d different items in %d pages", path, sort, order, len(seen), total)
 			}
 		}

@@ -25,8 +25,8 @@ import (
 	"socle/internal/platform"
 )
 
-// TestForgedTokens takes the database away from a server: what is no token of its own is refused all the same, on every
-// operation and whatever else is wrong, while a real one leads to the database.
+// TestForgedTokens disconnects a server from its database. Every operation still refuses forged
+// tokens, whatever else is wrong with the request, while a genuine one needs the database.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 
@@ -46,15 +46,15 @@ func TestForgedTokens(t *testing.T) {
 	}
 
 	names := map[string]string{"refresh": user.Metadata("refreshToken").(string), "email": b.Email,
-		"reset":   linkTo(t, b, platform.PasswordReset),
-		"confirm": linkTo(t, b, platform.EmailChange), "invitation": linkTo(t, b, platform.Invitation)}
+		"reset":   createLink(t, b, platform.PasswordReset),
+		"confirm": createLink(t, b, platform.EmailChange), "invitation": createLink(t, b, platform.Invitation)}
 
 	all := operations(t, a)
 	unreachable(t, a)
 
 	a = a.Nobody()
 	for _, o := range all {
-		if rights[o.id].least == anyone {
+		if rights[o.id].minRole == anyone {
 			o.send(a, names, strings.ReplaceAll(rights[o.id].body, "{n}", "x")).Want(500).Code("unavailable")
 			continue
 		}
@@ -77,7 +77,7 @@ func TestForgedTokens(t *testing.T) {
 	}
 }
 
-// unreachable takes the database away from the server until the test ends.
+// unreachable disconnects the server from the database until the test ends.
 func unreachable(t *testing.T, a *apitest.API) {
 	t.Helper()
 
@@ -113,7 +113,8 @@ func unreachable(t *testing.T, a *apitest.API) {
 	}
 }
 
-// forgeries are values of the Authorization header that no server made, from a token of user's that one made.
+// forgeries returns invalid values of the Authorization header, derived from a genuine token of
+// user.
 func forgeries(t *testing.T, token, user, victim string, jwks []byte) map[string]string {
 	t.Helper()
 
@@ -122,7 +123,7 @@ func forgeries(t *testing.T, token, user, victim string, jwks []byte) map[string
 
 	edit := func(in, old, new string) string {
 		if !strings.Contains(in, old) {
-			t.Fatalf("%s holds no %s", in, old)
+			t.Fatalf("%s does not contain %s", in, old)
 		}
 		return encode(strings.Replace(in, old, new, 1))
 	}
@@ -146,7 +147,7 @@ func forgeries(t *testing.T, token, user, victim string, jwks []byte) map[string
 		forged["alg "+alg], forged["alg "+alg+" with the signature"] = "Bearer "+unsigned, "Bearer "+unsigned+parts[2]
 	}
 
-	for name, key := range printed(t, jwks) {
+	for name, key := range publicKeyForms(t, jwks) {
 		input := edit(head, `"ES256"`, `"HS256"`) + "." + parts[1]
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(input))
@@ -163,8 +164,9 @@ func forgeries(t *testing.T, token, user, victim string, jwks []byte) map[string
 	return forged
 }
 
-// printed returns a server's public key in the forms in which people pass such keys on, and what lazy people take for one.
-func printed(t *testing.T, jwks []byte) map[string][]byte {
+// publicKeyForms returns the forms in which a server's public key is usually published, and
+// careless choices of an HMAC secret.
+func publicKeyForms(t *testing.T, jwks []byte) map[string][]byte {
 	t.Helper()
 
 	set, err := jwk.Parse(jwks)
@@ -207,33 +209,35 @@ func decode(t *testing.T, segment string) string {
 
 func encode(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 
-// TestTokensElsewhere: a token counts in the one header that it belongs in, and there once.
+// TestTokensElsewhere checks that a token is accepted only in the Authorization header, and only
+// once.
 func TestTokensElsewhere(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	nobody := a.Nobody()
-	nobody.Get("/projects?access_token=" + a.Token).Want(401)
-	nobody.Get("/projects?token=" + a.Token).Want(401)
-	nobody.Send("GET", "/projects", "", "Cookie: token="+a.Token+"; Authorization=Bearer "+a.Token).Want(401)
-	nobody.Send("PUT", "/users/"+a.User, "token="+a.Token, "Content-Type: application/x-www-form-urlencoded").Want(401)
-	nobody.Send("GET", "/projects", "", "Proxy-Authorization: Bearer "+a.Token, "X-Authorization: Bearer "+a.Token).
+	anonymous := a.Nobody()
+	anonymous.Get("/projects?access_token=" + a.Token).Want(401)
+	anonymous.Get("/projects?token=" + a.Token).Want(401)
+	anonymous.Send("GET", "/projects", "", "Cookie: token="+a.Token+"; Authorization=Bearer "+a.Token).Want(401)
+	anonymous.Send("PUT", "/users/"+a.User, "token="+a.Token, "Content-Type: application/x-www-form-urlencoded").
+		Want(401)
+	anonymous.Send("GET", "/projects", "", "Proxy-Authorization: Bearer "+a.Token, "X-Authorization: Bearer "+a.Token).
 		Want(401)
 
 	twice := a.Request("GET", "/projects", nil)
 	twice.Header.Add("Authorization", "Bearer "+a.Token)
 	a.Do(twice).Want(401).Code("invalid_token")
-	a.Send("GET", "/projects", "", "Authorization: bearer "+a.Token).Want(200) // the scheme's case is free
+	a.Send("GET", "/projects", "", "Authorization: bearer "+a.Token).Want(200) // the scheme is case-insensitive
 
-	// More than a header may hold.
-	if got := raw(t, a, "GET /projects HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+strings.Repeat(".", 100_000)+
+	// Longer than the header limit.
+	if got := sendRaw(t, a, "GET /projects HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+strings.Repeat(".", 100_000)+
 		"\r\n\r\n"); got != 431 && got != 401 {
 		t.Errorf("100000 dots: got %d, want 431", got)
 	}
 }
 
-// raw sends a request as it stands and returns the answer's status.
-func raw(t *testing.T, a *apitest.API, request string) int {
+// sendRaw sends a request byte for byte and returns the status of the response.
+func sendRaw(t *testing.T, a *apitest.API, request string) int {
 	t.Helper()
 
 	conn, err := net.Dial("tcp", strings.TrimPrefix(a.URL, "http://"))
@@ -257,15 +261,16 @@ func raw(t *testing.T, a *apitest.API, request string) int {
 	return res.StatusCode
 }
 
-// TestVerdictsHoldAtOnce: the very next request with an old token is judged by what the database says now.
-func TestVerdictsHoldAtOnce(t *testing.T) {
+// TestChangedRightsApply checks that the next request with an existing token sees changes in the
+// database.
+func TestChangedRightsApply(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	for _, tt := range []struct {
 		name, sql, code string
-		list, change    int // the statuses of listing projects, and of changing a container
+		list, change    int // the expected statuses of listProjects and updateContainer
 	}{
 		{"suspended", `update platform.users set status = 'suspended' where uuid = $1`, "invalid_token", 401, 401},
 		{"session ended", `delete from platform.sessions where user_uuid = $1`, "invalid_token", 401, 401},
@@ -285,7 +290,7 @@ func TestVerdictsHoldAtOnce(t *testing.T) {
 	suspended := a.Member(4)
 	a.Exec(`update platform.users set status = 'suspended' where uuid = $1`, suspended.User)
 
-	same(t,
+	wantEqual(t,
 		a.Nobody().Post("/users/login", `{"email": "`+suspended.Email+`", "password": "`+apitest.Password+`"}`).
 			Want(401),
 		a.Nobody().Post("/users/login", `{"email": "`+suspended.Email+`", "password": "not it at all"}`))
@@ -298,6 +303,6 @@ func TestVerdictsHoldAtOnce(t *testing.T) {
 	a.In(elsewhere).Get("/tables").Want(401)
 
 	if slices.Contains(values(a.Get("/projects"), "uuid"), elsewhere) {
-		t.Error("no administrator any more, and still sees all projects")
+		t.Error("a former administrator still sees all projects")
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// stamp is a function for triggers.
+// stamp is the body that creates a trigger function.
 const stamp = `{"name": "stamp", "language": "plpgsql", "return_type": "trigger", "definition": "begin new.note := coalesce(new.note, '') || 'stamped'; return new; end"}`
 
-// trigger is the body that makes a trigger of that function.
-func trigger(name string, members ...string) string {
+// triggerBody returns the body that creates a trigger with that function.
+func triggerBody(name string, members ...string) string {
 	return fmt.Sprintf(`{"name": %q, "timing": "before", "events": ["insert", "update"], "function": "stamp"%s}`, name,
 		strings.Join(append([]string{""}, members...), ", "))
 }
@@ -27,7 +27,7 @@ func TestTriggers(t *testing.T) {
 	a.Post("/functions/public", stamp).Want(201)
 
 	const path = "/tables/orders/triggers"
-	a.Post(path, trigger("stamp", `"columns": ["note", "id"]`)).Want(201).Content("name", "stamp").
+	a.Post(path, triggerBody("stamp", `"columns": ["note", "id"]`)).Want(201).Content("name", "stamp").
 		Content("timing", "before").Content("level", "row").Content("events.1", "update").
 		Content("columns.0", "note").Content("columns.1", "id").Content("function", "public.stamp").
 		Content("enabled", true)
@@ -67,7 +67,7 @@ func TestTriggers(t *testing.T) {
 	note(5, "")
 }
 
-// TestTriggersOfConditions: a trigger fires where its condition is true, with its arguments, and when it was told to.
+// TestTriggersOfConditions checks the condition, arguments and timing of triggers.
 func TestTriggersOfConditions(t *testing.T) {
 	t.Parallel()
 
@@ -125,7 +125,7 @@ func TestTriggersOfConditions(t *testing.T) {
 
 	for members, want := range map[string]string{
 		`"when": "new.nope > 1"`:                            "when unknown_name",
-		`"when": "old.price > 1"`:                           "when unknown_name", // an insert has none
+		`"when": "old.price > 1"`:                           "when unknown_name", // an insert has no old row
 		`"when": "new.price"`:                               "when invalid_type",
 		`"when": "new.price > 1) execute function x(); --"`: "when invalid_expression",
 		`"when": "(select true)"`:                           "when not_supported",
@@ -159,13 +159,13 @@ func TestTriggersRefused(t *testing.T) {
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
 	a.Post("/functions/public", stamp).Want(201)
-	a.Post("/functions/public", function("one", "", "select 1", "integer")).Want(201)
+	a.Post("/functions/public", functionBody("one", "", "select 1", "integer")).Want(201)
 
 	const path = "/tables/orders/triggers"
-	a.Post(path, trigger("taken")).Want(201)
-	a.Post(path, trigger("taken")).Want(409).Code("already_exists").Field("name")
+	a.Post(path, triggerBody("taken")).Want(201)
+	a.Post(path, triggerBody("taken")).Want(409).Code("already_exists").Field("name")
 	a.Post("/tables/missing/triggers", `{}`).Want(404)
-	a.Post("/tables/pg_catalog.pg_class/triggers", trigger("t")).Want(400)
+	a.Post("/tables/pg_catalog.pg_class/triggers", triggerBody("t")).Want(400)
 	a.Get("/tables/missing/triggers").Want(404)
 	a.Get("/tables/a;b/triggers").Want(400)
 	a.Post(path, `{`).Want(400)
@@ -176,11 +176,11 @@ func TestTriggersRefused(t *testing.T) {
 	with := func(members string) string { return `{"name": "t", "timing": "before", ` + members + `}` }
 	for body, field := range map[string]string{
 		`{"timing": "before", "events": ["insert"], "function": "stamp"}`: "name",
-		trigger("a b"):                               "name",
-		trigger(strings.Repeat("x", 64)):             "name",
-		trigger("t", `"level": "table"`):             "level",
-		trigger("t", `"columns": ["n"]`):             "columns",
-		trigger("t", `"columns": ["x\" or delete"]`): "columns",
+		triggerBody("a b"):                                                             "name",
+		triggerBody(strings.Repeat("x", 64)):                                           "name",
+		triggerBody("t", `"level": "table"`):                                           "level",
+		triggerBody("t", `"columns": ["n"]`):                                           "columns",
+		triggerBody("t", `"columns": ["x\" or delete"]`):                               "columns",
 		`{"name": "t", "timing": "during", "events": ["insert"], "function": "stamp"}`: "timing",
 		with(`"events": [], "function": "stamp"`):                                      "events",
 		with(`"events": ["insert", "insert"], "function": "stamp"`):                    "events",
@@ -198,9 +198,9 @@ func TestTriggersRefused(t *testing.T) {
 	asOwner(t, a,
 		"create table public.parts (id int, note text) partition by range (id); create table public.part partition of public.parts for values from (0) to (9)")
 
-	a.Post("/tables/parts/triggers", trigger("whole")).Want(201)
+	a.Post("/tables/parts/triggers", triggerBody("whole")).Want(201)
 	a.Delete("/tables/part/triggers/whole").Want(409).Code("in_use")
-	wantCounts(t, atOnce(10, func(int) *apitest.Reply { return a.Delete(path + "/taken") }),
+	wantCounts(t, concurrently(10, func(int) *apitest.Reply { return a.Delete(path + "/taken") }),
 		map[int]int{200: 1, 404: 9})
 
 	tx, err := a.ProjectDatabase().Begin(t.Context())

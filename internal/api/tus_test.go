@@ -21,13 +21,13 @@ import (
 	"socle/internal/object"
 )
 
-// tus sends a request of the protocol.
+// tus sends a request of the tus protocol.
 func tus(a *apitest.API, method, path, body string, headers ...string) *apitest.Reply {
 	return a.Send(method, path, body,
 		append([]string{"Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream"}, headers...)...)
 }
 
-// newTus begins an upload and returns its path.
+// newTus creates an upload and returns its path.
 func newTus(t *testing.T, a *apitest.API, container, name string, size int, more ...string) string {
 	t.Helper()
 
@@ -45,16 +45,16 @@ func newTus(t *testing.T, a *apitest.API, container, name string, size int, more
 	return strings.TrimPrefix(r.Header.Get("Location"), a.URL)
 }
 
-func part2(a *apitest.API, path string, offset int, body string) *apitest.Reply {
+func patchTus(a *apitest.API, path string, offset int, body string) *apitest.Reply {
 	return tus(a, "PATCH", path, body, "Upload-Offset: "+strconv.Itoa(offset))
 }
 
-// wantOffset fails the test unless the upload has so many bytes.
+// wantOffset fails the test unless the upload has this number of bytes.
 func wantOffset(t *testing.T, r *apitest.Reply, status, offset int) {
 	t.Helper()
 
 	if r.Want(status); r.Header.Get("Upload-Offset") != strconv.Itoa(offset) {
-		t.Errorf("the upload is at %q, want %d", r.Header.Get("Upload-Offset"), offset)
+		t.Errorf("got offset %q, want %d", r.Header.Get("Upload-Offset"), offset)
 	}
 }
 
@@ -85,19 +85,19 @@ func TestTus(t *testing.T) {
 	}
 
 	execute(t, a, "update storage.resumable_uploads set expires_at = now() + interval '1 minute'")
-	first := part2(a, u, 0, "hello")
+	first := patchTus(a, u, 0, "hello")
 	wantOffset(t, first, 204, 5)
 
 	if until, err := http.ParseTime(first.Header.Get("Upload-Expires")); err != nil || time.Until(until) < time.Hour {
-		t.Errorf("an upload that went on expires at %v, %v", until, err)
+		t.Errorf("a resumed upload: got expiry %v, %v", until, err)
 	}
 
-	part2(a, u, 0, "hello").Want(409).Code("mismatch")
-	part2(a, u, 5, "more than there is").Want(413).Code("too_large")
+	patchTus(a, u, 0, "hello").Want(409).Code("mismatch")
+	patchTus(a, u, 5, "more than there is").Want(413).Code("too_large")
 	wantOffset(t, tus(a.Member(4), "HEAD", u, ""), 200, 5)
 	a.Get(address(a, c, "a/ü.txt")).Want(404)
-	wantOffset(t, part2(a, u, 5, ", "), 204, 7)
-	wantOffset(t, part2(a, u, 7, "world"), 204, 12)
+	wantOffset(t, patchTus(a, u, 5, ", "), 204, 7)
+	wantOffset(t, patchTus(a, u, 7, "world"), 204, 12)
 
 	if got := a.Get(address(a, c, "a/ü.txt")).Want(200); string(got.Body) != "hello, world" ||
 		got.Header.Get("Content-Type") != "text/plain" {
@@ -105,19 +105,19 @@ func TestTus(t *testing.T) {
 	}
 
 	wantOffset(t, tus(a, "HEAD", u, ""), 200, 12)
-	part2(a, u, 7, "world").Want(409)
+	patchTus(a, u, 7, "world").Want(409)
 	newTus(t, a, c, "empty", 0)
 	a.Get(address(a, c, "empty")).Want(200)
 
-	// It is given up.
+	// The client cancels an upload.
 	u = newTus(t, a, c, "b", 10)
-	part2(a, u, 0, "hello").Want(204)
+	patchTus(a, u, 0, "hello").Want(204)
 	tus(a, "DELETE", u, "").Want(204)
 	tus(a, "HEAD", u, "").Want(404)
 	tus(a, "DELETE", u, "").Want(404)
-	part2(a, u, 5, "hello").Want(404)
+	patchTus(a, u, 5, "hello").Want(404)
 	u = newTus(t, a, c, "b", 10)
-	part2(a, u, 0, "hello").Want(204)
+	patchTus(a, u, 0, "hello").Want(204)
 	execute(t, a, "update storage.resumable_uploads set expires_at = now() where file_uuid is null")
 	tus(a, "HEAD", u, "").Want(404)
 
@@ -136,12 +136,12 @@ func TestTus(t *testing.T) {
 	}
 
 	if n := query[int](t, a, "select count(*) from storage.resumable_uploads where file_uuid is null"); n != 0 {
-		t.Errorf("%d uploads are left", n)
+		t.Errorf("got %d uploads, want none", n)
 	}
 
-	gone(t, a, 2)
+	waitForBlobs(t, a, 2)
 	wantFiles(t, a, 2)
-	counted(t, a)
+	checkCounts(t, a)
 }
 
 func TestTusRefuses(t *testing.T) {
@@ -158,7 +158,7 @@ func TestTusRefuses(t *testing.T) {
 
 	if got := a.Send("POST", path, "", "Upload-Length: 1", named("a"), "Tus-Resumable: 0.2.2").
 		Want(412).Header.Get("Tus-Version"); got != "1.0.0" {
-		t.Errorf("who speaks another version is told %q", got)
+		t.Errorf("got %q for another version", got)
 	}
 
 	tus(a, "POST", path, "", named("a")).Want(400).Field("Upload-Length")
@@ -173,33 +173,34 @@ func TestTusRefuses(t *testing.T) {
 
 	tus(a, "POST", "/containers/"+apitest.Missing+"/tus", "", "Upload-Length: 1", named("a")).Want(404)
 	u := newTus(t, a, c, "a", 10)
-	for _, who := range []struct {
+	for _, caller := range []struct {
 		api    *apitest.API
 		status int
 	}{{a.Nobody(), 401}, {a.Stranger(), 401}, {a.Member(5), 403}} {
-		tus(who.api, "POST", path, "", "Upload-Length: 1", named("b")).Want(who.status)
-		tus(who.api, "HEAD", u, "").Want(who.status)
-		part2(who.api, u, 0, "x").Want(who.status)
-		tus(who.api, "DELETE", u, "").Want(who.status)
+		tus(caller.api, "POST", path, "", "Upload-Length: 1", named("b")).Want(caller.status)
+		tus(caller.api, "HEAD", u, "").Want(caller.status)
+		patchTus(caller.api, u, 0, "x").Want(caller.status)
+		tus(caller.api, "DELETE", u, "").Want(caller.status)
 	}
 
 	tus(a, "PATCH", u, "x", "Upload-Offset: 0", "Content-Type: text/plain").Want(400).Field("Content-Type")
 	tus(a, "PATCH", u, "x").Want(400).Field("Upload-Offset")
 	tus(a, "HEAD", strings.ReplaceAll(u, c, a.Create("/containers", `{"name": "other"}`)), "").Want(404)
 
-	// The rules hold for what came, too, and the name may be taken by then.
-	part2(a, u, 0, "\x89PNG\r\n\x1a\n..").Want(422).Code("mime_type_not_allowed")
+	// Received bytes are validated too, and the name can be taken in the meantime.
+	patchTus(a, u, 0, "\x89PNG\r\n\x1a\n..").Want(422).Code("mime_type_not_allowed")
 	a.Get(address(a, c, "a")).Want(404)
 	u = newTus(t, a, c, "b", 1)
 	put(a, c, "b", "first").Want(200)
-	part2(a, u, 0, "x").Want(409).Code("already_exists")
+	patchTus(a, u, 0, "x").Want(409).Code("already_exists")
 	execute(t, a, "update storage.usage set max_bytes = 50")
 	tus(a, "POST", path, "", "Upload-Length: 45", named("c")).Want(413).Code("quota_exceeded")
 	newTus(t, a, c, "c", 20)
 	tus(a, "POST", path, "", "Upload-Length: 20", named("d")).Want(413).Code("quota_exceeded")
 }
 
-// TestTusChecksum: a part that is not what its checksum says is not kept, nor one of which nobody can tell since it broke off.
+// TestTusChecksum checks that a part with a wrong checksum is discarded, as is one that breaks off
+// and cannot be checked.
 func TestTusChecksum(t *testing.T) {
 	t.Parallel()
 
@@ -228,11 +229,12 @@ func TestTusChecksum(t *testing.T) {
 		t.Errorf("got %q", got.Body)
 	}
 
-	gone(t, a, 1)
+	waitForBlobs(t, a, 1)
 	wantFiles(t, a, 1)
 }
 
-// TestTusDeferred: how long the file is, is said with a part, and holds from then on.
+// TestTusDeferred checks that the length of an upload can be declared with a later part, and is
+// fixed from then on.
 func TestTusDeferred(t *testing.T) {
 	t.Parallel()
 
@@ -256,8 +258,8 @@ func TestTusDeferred(t *testing.T) {
 		return tus(a, "PATCH", u, body, "Upload-Offset: "+strconv.Itoa(offset), "Upload-Length: "+strconv.Itoa(length))
 	}
 
-	wantOffset(t, part2(a, u, 0, "hello"), 204, 5)
-	part2(a, u, 5, strings.Repeat("x", 16)).Want(413).Code("too_large")
+	wantOffset(t, patchTus(a, u, 0, "hello"), 204, 5)
+	patchTus(a, u, 5, strings.Repeat("x", 16)).Want(413).Code("too_large")
 	last(5, 21, "x").Want(413).Code("too_large")
 	last(5, 4, "x").Want(400).Field("Upload-Length")
 	a.Get(address(a, c, "a")).Want(404)
@@ -272,17 +274,18 @@ func TestTusDeferred(t *testing.T) {
 
 	a.Delete("/containers/" + c + "/files/" + a.Get("/containers/"+c+"/files").Get("0.uuid").(string)).Want(200)
 
-	// What has arrived counts for the quota, and what is declared.
+	// The quota counts received and declared bytes.
 	execute(t, a, "update storage.usage set max_bytes = 8")
 	u = begin()
-	wantOffset(t, part2(a, u, 0, "hello"), 204, 5)
-	part2(a, u, 5, "hello").Want(413).Code("quota_exceeded")
+	wantOffset(t, patchTus(a, u, 0, "hello"), 204, 5)
+	patchTus(a, u, 5, "hello").Want(413).Code("quota_exceeded")
 	last(5, 9, "x").Want(413).Code("quota_exceeded")
 	wantOffset(t, last(5, 8, "yes"), 204, 8)
 }
 
-// TestTusBroken: what arrived of a part that broke off is kept, and the upload goes on from there.
-func TestTusBroken(t *testing.T) {
+// TestTusInterrupted checks that the received bytes of an interrupted part are kept, and that the
+// upload resumes there.
+func TestTusInterrupted(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -308,8 +311,10 @@ func TestTusBroken(t *testing.T) {
 	}
 
 	wantOffset(t, tus(a, "HEAD", u, ""), 200, 4)
-	// Of several who go on from there one does.
-	counts := atOnce(8, func(i int) *apitest.Reply { return part2(a, u, 4, strings.Repeat(strconv.Itoa(i), 6)) })
+	// One of several concurrent requests at the same offset succeeds.
+	counts := concurrently(8, func(i int) *apitest.Reply {
+		return patchTus(a, u, 4, strings.Repeat(strconv.Itoa(i), 6))
+	})
 	wantCounts(t, counts, map[int]int{204: 1, 409: 7})
 
 	got := a.Get(address(a, c, "broken")).Want(200)
@@ -317,24 +322,25 @@ func TestTusBroken(t *testing.T) {
 		t.Errorf("got %q", text)
 	}
 
-	gone(t, a, 1)
+	waitForBlobs(t, a, 1)
 	wantFiles(t, a, 1)
 }
 
-// TestTusLastAnswerLost: all parts arrived and the server died before the file was made; asking where the upload is makes it.
-func TestTusLastAnswerLost(t *testing.T) {
+// TestTusLostResponse covers a server that died after the last part and before it created the
+// file. A request for the offset creates it.
+func TestTusLostResponse(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	u := newTus(t, a, c, "lost", 5)
-	part2(a, u, 0, "hell").Want(204)
-	execute(t, a, "update storage.resumable_uploads set size = 4") // as if there had been no more to come
-	wantCounts(t, atOnce(4, func(int) *apitest.Reply { return tus(a, "HEAD", u, "") }), map[int]int{200: 4})
+	patchTus(a, u, 0, "hell").Want(204)
+	execute(t, a, "update storage.resumable_uploads set size = 4") // as if this had been the last part
+	wantCounts(t, concurrently(4, func(int) *apitest.Reply { return tus(a, "HEAD", u, "") }), map[int]int{200: 4})
 
 	if got := a.Get(address(a, c, "lost")).Want(200); string(got.Body) != "hell" {
 		t.Errorf("got %q", got.Body)
 	}
 
-	gone(t, a, 1)
+	waitForBlobs(t, a, 1)
 }

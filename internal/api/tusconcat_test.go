@@ -10,7 +10,7 @@ import (
 	"socle/internal/blob/blobtest"
 )
 
-// partialTus makes a partial upload, and returns its path.
+// partialTus creates a partial upload and returns its path.
 func partialTus(t *testing.T, a *apitest.API, container, content string) string {
 	t.Helper()
 
@@ -20,13 +20,13 @@ func partialTus(t *testing.T, a *apitest.API, container, content string) string 
 	)
 
 	if content != "" {
-		wantOffset(t, part2(a, u, 0, content), 204, len(content))
+		wantOffset(t, patchTus(a, u, 0, content), 204, len(content))
 	}
 
 	return u
 }
 
-// finalTus asks for the file that is made of partial uploads.
+// finalTus concatenates partial uploads to a file.
 func finalTus(a *apitest.API, container, metadata string, partial ...string) *apitest.Reply {
 	headers := []string{"Upload-Concat: final;" + strings.Join(partial, " ")}
 	if metadata != "" {
@@ -40,7 +40,7 @@ func fileNamed(name string) string {
 	return "filename " + base64.StdEncoding.EncodeToString([]byte(name))
 }
 
-// TestTusConcatenation makes one file of uploads that may have arrived side by side.
+// TestTusConcatenation creates a file from uploads that can arrive in parallel.
 func TestTusConcatenation(t *testing.T) {
 	t.Parallel()
 
@@ -52,10 +52,10 @@ func TestTusConcatenation(t *testing.T) {
 			var stored func() int
 			if place == "S3" {
 				service := blobtest.New(t)
-				a, stored = apitest.New(t, service.Configure), storedFiles(t, service.Dir)
+				a, stored = apitest.New(t, service.Configure), storedCounter(t, service.Dir)
 			} else {
 				a = apitest.New(t)
-				stored = storedFiles(t, a.Config.StorageDir())
+				stored = storedCounter(t, a.Config.StorageDir())
 			}
 
 			c := a.Create("/containers", `{"name": "reports"}`)
@@ -69,12 +69,12 @@ func TestTusConcatenation(t *testing.T) {
 			}
 
 			if n := query[int](t, a, "select count(*) from storage.files"); n != 0 {
-				t.Errorf("there are %d files", n)
+				t.Errorf("got %d files, want none", n)
 			}
 
-			made := finalTus(a, c, fileNamed("a/ü.txt")+",filetype dGV4dC9wbGFpbg==", a.URL+first, empty, middle,
+			created := finalTus(a, c, fileNamed("a/ü.txt")+",filetype dGV4dC9wbGFpbg==", a.URL+first, empty, middle,
 				a.URL+last).Want(201)
-			u := strings.TrimPrefix(made.Header.Get("Location"), a.URL)
+			u := strings.TrimPrefix(created.Header.Get("Location"), a.URL)
 
 			if got := a.Get(address(a, c, "a/ü.txt")).Want(200); string(got.Body) != "hello, world" ||
 				got.Header.Get("Content-Type") != "text/plain" {
@@ -87,17 +87,17 @@ func TestTusConcatenation(t *testing.T) {
 				t.Errorf("got %v", h)
 			}
 
-			part2(a, u, 12, "!").Want(403).Code("final_upload")
+			patchTus(a, u, 12, "!").Want(403).Code("final_upload")
 			tus(a, "HEAD", first, "").Want(404)
 			finalTus(a, c, fileNamed("b"), first, last).Want(400).Code("unknown_upload")
 			finalTus(a, c, fileNamed("b"), partialTus(t, a, c, "")).Want(201)
-			counted(t, a)
-			until(t, "the parts are gone", func() bool { return stored() == 2 })
+			checkCounts(t, a)
+			until(t, "the parts are deleted", func() bool { return stored() == 2 })
 		})
 	}
 }
 
-// TestTusConcatenationRefuses: a file that is made of others has the rules of any.
+// TestTusConcatenationRefuses checks that a concatenated file follows the rules of all files.
 func TestTusConcatenationRefuses(t *testing.T) {
 	t.Parallel()
 
@@ -128,7 +128,7 @@ func TestTusConcatenationRefuses(t *testing.T) {
 	tus(a, "POST", path, "", "Upload-Concat: partial", "Upload-Length: 11").Want(413)
 
 	half := newTus(t, a, c, "ignored", 5, "Upload-Concat: partial")
-	wantOffset(t, part2(a, half, 0, "he"), 204, 2)
+	wantOffset(t, patchTus(a, half, 0, "he"), 204, 2)
 	finalTus(a, c, name, hello, half).Want(400).Code("unfinished_upload")
 
 	deferred := strings.TrimPrefix(tus(a, "POST", path, "", "Upload-Concat: partial", "Upload-Defer-Length: 1").
@@ -141,27 +141,30 @@ func TestTusConcatenationRefuses(t *testing.T) {
 	finalTus(a, c, fileNamed("taken"), hello).Want(409)
 	finalTus(a, c, name+",filetype aW1hZ2UvcG5n", hello).Want(422).Code("mime_type_not_allowed")
 
-	for _, who := range []struct {
+	for _, caller := range []struct {
 		api    *apitest.API
 		status int
 	}{{a.Nobody(), 401}, {a.Stranger(), 401}, {a.Member(5), 403}} {
-		finalTus(who.api, c, name, hello).Want(who.status)
+		finalTus(caller.api, c, name, hello).Want(caller.status)
 	}
 
-	// Nothing of that was done: what arrived is there, and of several who make a file of it one does. What goes on arriving elsewhere, does not arrive there.
+	// The refused requests changed nothing: the uploads still have their bytes. One of several
+	// concurrent concatenations succeeds, and a part for a used upload is refused.
 	wantOffset(t, tus(a, "HEAD", hello, ""), 200, 5)
-	wantCounts(t, atOnce(8, func(i int) *apitest.Reply { return finalTus(a, c, fileNamed(strconv.Itoa(i)), hello) }),
+	wantCounts(t, concurrently(8, func(i int) *apitest.Reply {
+		return finalTus(a, c, fileNamed(strconv.Itoa(i)), hello)
+	}),
 		map[int]int{201: 1, 400: 7})
 
-	part2(a, hello, 5, "x").Want(404)
+	patchTus(a, hello, 5, "x").Want(404)
 
-	// Bytes of partial uploads count for the quota once.
+	// The bytes of partial uploads count once.
 	execute(t, a, "delete from storage.resumable_uploads; update storage.usage set max_bytes = bytes + 8")
 	u := partialTus(t, a, c, "hello")
 	tus(a, "POST", path, "", "Upload-Concat: partial", "Upload-Length: 4").Want(413).Code("quota_exceeded")
 	finalTus(a, c, name, u, partialTus(t, a, c, "you")).Want(201)
 
-	// Those of which nothing became go as any other upload does.
+	// Unused partial uploads expire like all others.
 	execute(t, a, "update storage.usage set max_bytes = null")
 	u = partialTus(t, a, c, "left")
 	execute(t, a, "update storage.resumable_uploads set expires_at = now()")

@@ -35,13 +35,13 @@ func TestGetTypes(t *testing.T) {
 		`nothing: { Args: never; Returns: undefined }`,
 	} {
 		if !strings.Contains(source, want) {
-			t.Errorf("the types do not have\n%s\nin\n%s", want, source)
+			t.Errorf("types lack\n%s\nin\n%s", want, source)
 		}
 	}
 
 	a.Get("/projects/" + a.Project + "/types?language=cobol").Want(400)
 
-	// What the rows API shows has types, and nothing else.
+	// Only the schemas of the rows API get types.
 	asOwner(t, a, `create schema api; create table api.parcels (id integer primary key)`)
 	a.Put("/projects/"+a.Project+"/rest-settings", `{"schemas": ["public", "api"]}`).Want(200)
 	source = a.Get("/projects/" + a.Project + "/types").Want(200).Get("source").(string)
@@ -50,7 +50,7 @@ func TestGetTypes(t *testing.T) {
 		`type DefaultSchema = Database["public"]`,
 	} {
 		if !strings.Contains(source, want) {
-			t.Errorf("the types of both schemas do not have\n%s\nin\n%s", want, source)
+			t.Errorf("types of both schemas lack\n%s\nin\n%s", want, source)
 		}
 	}
 

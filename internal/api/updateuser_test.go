@@ -17,18 +17,18 @@ func TestUpdateUser(t *testing.T) {
 	user := a.Put(path, `{"bio": "one"}`).Want(200).Get("").(map[string]any)
 	created := user["createdAt"]
 
-	// Each keeps what the ones before have set.
+	// Each change keeps the members set before.
 	for _, tt := range []struct{ body, member, value string }{
 		{`{"username": " Ada_L "}`, "username", "Ada_L"},
 		{`{"email": " Ada@example.com"}`, "email", "Ada@example.com"},
 		{`{"bio": ""}`, "bio", ""},
 		{`{"bio": "two", "unknown": 1}`, "bio", "two"},
 		{`{"password": "another one entirely"}`, "bio", "two"},
-		{`{"username": "ADA_l"}`, "username", "ADA_l"}, // one's own twin is none
+		{`{"username": "ADA_l"}`, "username", "ADA_l"}, // the user's own name is not a duplicate
 	} {
 		got := a.Put(path, tt.body).Want(200).Get("").(map[string]any)
 		if got["updatedAt"].(string) <= user["updatedAt"].(string) {
-			t.Errorf("%s: updatedAt is %v, and was %v", tt.body, got["updatedAt"], user["updatedAt"])
+			t.Errorf("%s: got updatedAt %v, before %v", tt.body, got["updatedAt"], user["updatedAt"])
 		}
 
 		user[tt.member], user["updatedAt"], user["createdAt"] = tt.value, got["updatedAt"], created
@@ -37,12 +37,12 @@ func TestUpdateUser(t *testing.T) {
 		}
 	}
 
-	a.Nobody().Post("/users/login", logIn("ada@example.com", "another one entirely")).Want(200).
+	a.Nobody().Post("/users/login", loginBody("ada@example.com", "another one entirely")).Want(200).
 		Content("username", "ADA_l")
 
-	a.Nobody().Post("/users/login", logIn(a.Email, "another one entirely")).Want(401)
-	// the old address is free
-	a.Nobody().Post("/users", person("successor", map[string]any{"email": a.Email})).Want(201)
+	a.Nobody().Post("/users/login", loginBody(a.Email, "another one entirely")).Want(401)
+	// The old address is free.
+	a.Nobody().Post("/users", userBody("successor", map[string]any{"email": a.Email})).Want(201)
 
 	all := a.Put(path,
 		`{"username": "all", "email": "all@example.com", "bio": "all", "password": "all at the same time"}`).Want(200)
@@ -69,7 +69,7 @@ func TestUpdateUserRefuses(t *testing.T) {
 		{`{"email": "nobody"}`, "email"},
 		{`{"email": ""}`, "email"},
 		{`{"email": " ` + strings.ToUpper(other.Email) + `"}`, "email"},
-		{`{"email": "` + string(rune(other.Email[0])-'!'+'！') + other.Email[1:] + `"}`, "email"}, // of full width
+		{`{"email": "` + string(rune(other.Email[0])-'!'+'！') + other.Email[1:] + `"}`, "email"}, // full width
 		{`{"email": "` + strings.Repeat("a", 300) + `@example.com"}`, "email"},
 		{`{"password": ""}`, "password"},
 		{`{"password": "seven77"}`, "password"},
@@ -99,10 +99,10 @@ func TestUpdateUserRefuses(t *testing.T) {
 		a.Put(path, body).Want(422).Code("nothing_to_change").Field()
 	}
 
-	// Who asks comes first, then the form of what is sent, then whom it is about, then the fields.
-	nobody := a.Nobody()
-	nobody.Put(path, `{`).Want(401)
-	nobody.Put("/users/garbage", `{"bio": 1}`).Want(401)
+	// The checks run in this order: credentials, JSON syntax, access to the user, fields.
+	anonymous := a.Nobody()
+	anonymous.Put(path, `{`).Want(401)
+	anonymous.Put("/users/garbage", `{"bio": 1}`).Want(401)
 	a.Put("/users/garbage", `{"bio": 1}`).Want(400).Field("userUUID")
 	a.Put("/users/"+other.User, `{`).Want(400).Code("malformed_json")
 	a.Put("/users/"+other.User, `{"bio": 1}`).Want(401).Code("not_yourself")
@@ -110,14 +110,15 @@ func TestUpdateUserRefuses(t *testing.T) {
 	a.Put(path, `{"bio": 1}`).Want(422)
 
 	for _, body := range []string{`{"bio": "theirs"}`, `{"bio": 1}`, `{}`, `{"password": "their new password"}`} {
-		same(t, a.Put("/users/"+other.User, body).Want(401), a.Put("/users/"+apitest.Missing, body))
+		wantEqual(t, a.Put("/users/"+other.User, body).Want(401), a.Put("/users/"+apitest.Missing, body))
 	}
 
 	unchanged(t, a, before)
-	nobody.Post("/users/login", logIn(other.Email, apitest.Password)).Want(200)
+	anonymous.Post("/users/login", loginBody(other.Email, apitest.Password)).Want(200)
 }
 
-// TestAdministratorUpdatesUser: an administrator changes anyone, and keeps their own session by it.
+// TestAdministratorUpdatesUser checks that an administrator can change any user, and keeps their
+// own session.
 func TestAdministratorUpdatesUser(t *testing.T) {
 	t.Parallel()
 
@@ -132,16 +133,17 @@ func TestAdministratorUpdatesUser(t *testing.T) {
 	administrator.Put("/users/"+user.User, `{"password": "set by somebody else"}`).Want(200)
 	user.Get("/projects").Want(401)
 	administrator.Get("/projects").Want(200)
-	user.Nobody().Post("/users/login", logIn(user.Email, "set by somebody else")).Want(200)
+	user.Nobody().Post("/users/login", loginBody(user.Email, "set by somebody else")).Want(200)
 }
 
-// TestNewPasswordEndsSessions: but the one that it was set in.
+// TestNewPasswordEndsSessions checks that a new password ends all other sessions.
 func TestNewPasswordEndsSessions(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
 	other := a.Nobody()
-	other.Token = a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200).Metadata("token").(string)
+	other.Token = a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200).
+		Metadata("token").(string)
 
 	bystander := a.SignUp("bystander")
 	a.Put("/users/"+a.User, `{"bio": "no reason to end anything"}`).Want(200)
@@ -152,25 +154,25 @@ func TestNewPasswordEndsSessions(t *testing.T) {
 	other.Get("/projects").Want(401).Code("invalid_token")
 	a.Get("/projects").Want(200)
 	bystander.Get("/projects").Want(200)
-	a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(401)
-	a.Nobody().Post("/users/login", logIn(a.Email, "another one entirely")).Want(200)
+	a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(401)
+	a.Nobody().Post("/users/login", loginBody(a.Email, "another one entirely")).Want(200)
 }
 
-// TestUsersToOneName: of those who take one name at the same moment one gets it.
-func TestUsersToOneName(t *testing.T) {
+// TestUsernamesConcurrently checks that one of many concurrent requests gets a username.
+func TestUsernamesConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
 	users := []*apitest.API{a.SignUp("one"), a.SignUp("two"), a.SignUp("three"), a.SignUp("four")}
 
-	// Two that swap their names wait for each other; neither gets the other's.
-	wantCounts(t, atOnce(2, func(i int) *apitest.Reply {
+	// Two users who swap names wait for each other, and neither gets the other's name.
+	wantCounts(t, concurrently(2, func(i int) *apitest.Reply {
 		name, _, _ := strings.Cut(users[1-i].Email, "@")
 		return users[i].Put("/users/"+users[i].User, `{"username": "`+name+`"}`)
 	}), map[int]int{422: 2})
 
 	for _, body := range []string{`{"username": "the-one"}`, `{"email": "the-one@example.com"}`} {
-		wantCounts(t, atOnce(len(users), func(i int) *apitest.Reply {
+		wantCounts(t, concurrently(len(users), func(i int) *apitest.Reply {
 			return users[i].Put("/users/"+users[i].User, body)
 		}), map[int]int{200: 1, 422: 3})
 	}

@@ -17,7 +17,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// dial opens a connection to the server, for requests that no client of Go's sends.
+// dial opens a connection to the server, for requests that net/http does not send.
 func dial(t *testing.T, a *apitest.API) net.Conn {
 	t.Helper()
 
@@ -30,7 +30,7 @@ func dial(t *testing.T, a *apitest.API) net.Conn {
 	return conn
 }
 
-// answerOf reads one answer, whose body it returns.
+// answerOf reads one response and returns it with its body.
 func answerOf(t *testing.T, from *bufio.Reader) (*http.Response, string) {
 	t.Helper()
 
@@ -48,8 +48,8 @@ func answerOf(t *testing.T, from *bufio.Reader) (*http.Response, string) {
 	return res, string(body)
 }
 
-// TestUploadsOfOneName: of all who upload a name at once one wins, whichever way they take; nothing of the others is left. UPLOADS raises
-// their number.
+// TestUploadsOfOneName checks that one of many concurrent uploads of a name succeeds, by any
+// operation, and that the others leave nothing. UPLOADS raises their number.
 func TestUploadsOfOneName(t *testing.T) {
 	t.Parallel()
 
@@ -64,7 +64,7 @@ func TestUploadsOfOneName(t *testing.T) {
 	}
 
 	content := func(i int) string { return strings.Repeat(fmt.Sprintf("%04d", i), 1000) }
-	counts := atOnce(n, func(i int) *apitest.Reply {
+	counts := concurrently(n, func(i int) *apitest.Reply {
 		switch i % 3 {
 		case 0:
 			return put(a, c, "same", content(i), "If-None-Match: *")
@@ -75,7 +75,7 @@ func TestUploadsOfOneName(t *testing.T) {
 				return u
 			}
 
-			return part2(a, strings.TrimPrefix(u.Header.Get("Location"), a.URL), 0, content(i))
+			return patchTus(a, strings.TrimPrefix(u.Header.Get("Location"), a.URL), 0, content(i))
 		}
 
 		return upload(a, c, "same", content(i))
@@ -87,20 +87,21 @@ func TestUploadsOfOneName(t *testing.T) {
 	a.Get("/containers/" + c + "/files").Want(200).Total(1)
 	got := string(a.Get(address(a, c, "same")).Want(200).Body)
 	if len(got) != 4000 || got != strings.Repeat(got[:4], 1000) {
-		t.Errorf("the file holds %d bytes, of more than one of them", len(got))
+		t.Errorf("got %d bytes, a mixture of several uploads", len(got))
 	}
 
 	execute(t, a, "update storage.resumable_uploads set expires_at = now() where file_uuid is null")
 
 	if n := query[int](t, a, "select count(*) from storage.uploads"); n != 0 {
-		t.Errorf("%d uploads are noted still", n)
+		t.Errorf("got %d uploads, want none", n)
 	}
 
-	counted(t, a)
+	checkCounts(t, a)
 }
 
-// TestLengthThatLies: what is announced and what comes are two things; nothing that was not announced becomes a file, or a request that is done.
-func TestLengthThatLies(t *testing.T) {
+// TestWrongContentLength covers bodies that differ from their declared length. Bytes beyond it
+// become neither part of the file nor a request.
+func TestWrongContentLength(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -110,7 +111,7 @@ func TestLengthThatLies(t *testing.T) {
 			"\r\nContent-Type: text/plain\r\n" + more + "\r\n"
 	}
 
-	// Fewer bytes are announced than come: the rest is no part of the file, and no request.
+	// More bytes than declared: the rest is not part of the file, and no request.
 	conn := dial(t, a)
 	if _, err := io.WriteString(conn, head("short", "Content-Length: 4\r\n")+"half of it\r\n\r\n"); err != nil {
 		t.Fatal(err)
@@ -125,10 +126,10 @@ func TestLengthThatLies(t *testing.T) {
 		t.Errorf("got %d %s, closed: %t", res.StatusCode, body, res.Close)
 	}
 	if got := a.Get(address(a, c, "short")).Want(200); string(got.Body) != "half" {
-		t.Errorf("the file holds %q", got.Body)
+		t.Errorf("got content %q", got.Body)
 	}
 
-	for what, headers := range map[string]string{
+	for kind, headers := range map[string]string{
 		"two lengths":             "Content-Length: 4\r\nContent-Length: 5\r\n",
 		"a length below zero":     "Content-Length: -1\r\n",
 		"no number":               "Content-Length: 0x4\r\n",
@@ -140,12 +141,14 @@ func TestLengthThatLies(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if res, _ := answerOf(t, bufio.NewReader(conn)); res.StatusCode != 400 && res.StatusCode != 501 || !res.Close {
-			t.Errorf("%s: got %d, closed: %t", what, res.StatusCode, res.Close)
+		if res, _ := answerOf(t, bufio.NewReader(conn)); (res.StatusCode != 400 && res.StatusCode != 501) ||
+			!res.Close {
+			t.Errorf("%s: got %d, closed: %t", kind, res.StatusCode, res.Close)
 		}
 	}
 
-	// Ten gigabytes for a container that takes one megabyte: refused before any of them, and the connection closed.
+	// Ten gigabytes for a container with a limit of one megabyte: refused before the body, and the
+	// connection is closed.
 	conn = dial(t, a)
 	if _, err := io.WriteString(conn, head("huge", "Content-Length: 10737418240\r\n")); err != nil {
 		t.Fatal(err)
@@ -158,13 +161,13 @@ func TestLengthThatLies(t *testing.T) {
 		t.Errorf("got %d %s, closed: %t", res.StatusCode, body, res.Close)
 	}
 
-	// Without a length it ends soon after the limit.
-	sent := &endlessly{}
+	// Without a length, the response follows soon after the limit.
+	sent := &infiniteReader{}
 	a.Do(a.Request("PUT", address(a, c, "huge"), io.LimitReader(sent, 10<<30), "Content-Type: text/plain")).Want(413).
 		Code("too_large")
 
 	if sent.bytes.Load() > 100<<20 {
-		t.Errorf("%d bytes were taken of a body that is too large by far", sent.bytes.Load())
+		t.Errorf("got %d bytes read of an oversized body", sent.bytes.Load())
 	}
 
 	put(a, c, "empty", "").Want(200).Content("size", 0)
@@ -174,13 +177,13 @@ func TestLengthThatLies(t *testing.T) {
 	}
 
 	wantFiles(t, a, 2)
-	gone(t, a, 2)
+	waitForBlobs(t, a, 2)
 }
 
-// endlessly is a body without end, that counts what was taken of it.
-type endlessly struct{ bytes atomic.Int64 }
+// infiniteReader is an infinite body that counts the bytes read.
+type infiniteReader struct{ bytes atomic.Int64 }
 
-func (e *endlessly) Read(b []byte) (int, error) {
+func (e *infiniteReader) Read(b []byte) (int, error) {
 	for i := range b {
 		b[i] = 'x'
 	}
@@ -189,7 +192,7 @@ func (e *endlessly) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestDeepNames: folders as deep as a name allows, and none deeper.
+// TestDeepNames checks the maximum depth of folders.
 func TestDeepNames(t *testing.T) {
 	t.Parallel()
 
@@ -221,7 +224,8 @@ func TestDeepNames(t *testing.T) {
 	wantFiles(t, a, 2)
 }
 
-// TestStalledBodies: uploads that stall and heads that never end keep nobody out, however many there are: they hold no connection to a database.
+// TestStalledBodies checks that any number of stalled uploads and unfinished headers blocks no
+// other client, since they hold no database connections.
 func TestStalledBodies(t *testing.T) {
 	t.Parallel()
 
@@ -229,7 +233,7 @@ func TestStalledBodies(t *testing.T) {
 	c := a.Create("/containers", `{"name": "reports"}`)
 
 	var stalled []net.Conn
-	for i := range 40 { // ten times the pool
+	for i := range 40 { // ten times the pool size
 		conn := dial(t, a)
 		if _, err := fmt.Fprintf(conn,
 			"PUT %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhalf", address(a, c, fmt.Sprint("f", i)), a.Token); err != nil {
@@ -245,7 +249,7 @@ func TestStalledBodies(t *testing.T) {
 		}
 	}
 
-	until(t, "all of them are under way", func() bool {
+	until(t, "all of them are running", func() bool {
 		return query[int](t, a, "select count(*) from storage.uploads") == len(stalled)
 	})
 
@@ -256,7 +260,7 @@ func TestStalledBodies(t *testing.T) {
 		conn.Close()
 	}
 
-	until(t, "nothing is left of them", func() bool {
+	until(t, "they are removed completely", func() bool {
 		return query[int](t, a, "select count(*) from storage.uploads") == 0
 	})
 

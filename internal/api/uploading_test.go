@@ -10,7 +10,7 @@ import (
 
 const boundary = "the-boundary"
 
-// part is a part of a multipart body; a header that is "" is left out.
+// part returns a part of a multipart body. Empty headers are left out.
 func part(disposition, contentType, content string) string {
 	head := "--" + boundary + "\r\nContent-Disposition: " + disposition + "\r\n"
 	if contentType != "" {
@@ -28,12 +28,12 @@ func filePart(contentType, content string) string {
 	return part(`form-data; name="file"; filename="upload.bin"`, contentType, content)
 }
 
-// multipartOf is the body of an upload.
+// multipartOf returns the body of an upload.
 func multipartOf(name, content string) string {
 	return namePart(name) + filePart("text/plain", content) + end
 }
 
-// upload sends a file to a container.
+// upload uploads a file to a container.
 func upload(a *apitest.API, container, name, content string) *apitest.Reply {
 	return uploadBody(a, container, multipartOf(name, content))
 }
@@ -43,7 +43,7 @@ func uploadBody(a *apitest.API, container, body string) *apitest.Reply {
 		"Content-Type: multipart/form-data; boundary="+boundary)
 }
 
-// address is where a file is read by its name.
+// address returns the path of a file by its name.
 func address(a *apitest.API, container, name string) string {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {

@@ -14,17 +14,18 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// wantFiles fails the test unless the project has so many files, of which each has its bytes, and nothing is left of others.
+// wantFiles fails the test unless the project has this number of files, each with its bytes, and no
+// other bytes are stored.
 func wantFiles(t *testing.T, a *apitest.API, want int) {
 	t.Helper()
 
 	rows := query[int](t, a, "select count(*) from storage.files")
 	if stored := len(blobs(t, a)); rows != want || stored != want {
-		t.Errorf("there are %d files and %d blobs, want %d", rows, stored, want)
+		t.Errorf("got %d files and %d blobs, want %d", rows, stored, want)
 	}
 
 	if notes := query[int](t, a, "select count(*) from storage.uploads"); notes > 0 {
-		t.Errorf("%d uploads are noted as unfinished", notes)
+		t.Errorf("got %d unfinished uploads, want none", notes)
 	}
 }
 
@@ -63,7 +64,7 @@ func TestFileNames(t *testing.T) {
 	for i, name := range inert {
 		upload(a, c, name, fmt.Sprint(i)).Want(201).Content("fullFileName", name)
 		if got := a.Get(address(a, c, name)).Want(200); string(got.Body) != fmt.Sprint(i) {
-			t.Errorf("%q holds %q, want %d", name, got.Body, i)
+			t.Errorf("%q: got %q, want %d", name, got.Body, i)
 		}
 	}
 
@@ -103,7 +104,7 @@ func TestCreateFileRefuses(t *testing.T) {
 	}
 
 	other := part(`form-data; name="other"`, "", "x")
-	for what, body := range map[string]string{
+	for name, body := range map[string]string{
 		"nothing":                    "",
 		"no boundary":                "hello",
 		"no closing boundary":        namePart("a") + strings.TrimSuffix(filePart("", "x"), "\r\n"),
@@ -118,7 +119,7 @@ func TestCreateFileRefuses(t *testing.T) {
 		"a head without a colon": "--" + boundary + "\r\nnonsense\r\n\r\nx\r\n" + end,
 	} {
 		if r := uploadBody(a, c, body); r.Status != 400 {
-			t.Errorf("%s: got %d, want 400\n%s", what, r.Status, r.Body)
+			t.Errorf("%s: got %d, want 400\n%s", name, r.Status, r.Body)
 		}
 	}
 
@@ -149,7 +150,7 @@ func TestCreateFileRefuses(t *testing.T) {
 	wantFiles(t, a, 1)
 }
 
-// TestFileSize: the bytes are counted as they arrive, whatever the request says of them.
+// TestFileSize checks that bytes are counted as they arrive, regardless of the declared length.
 func TestFileSize(t *testing.T) {
 	t.Parallel()
 
@@ -158,7 +159,7 @@ func TestFileSize(t *testing.T) {
 	upload(a, c, "just", strings.Repeat("x", 1000)).Want(201)
 	upload(a, c, "over", strings.Repeat("x", 1001)).Want(413).Code("too_large").Field("file")
 
-	// A body without end: the answer comes while it is still being sent.
+	// The response to an infinite body arrives while the client still sends.
 	content, body := io.Pipe()
 	request := a.Request("POST", "/containers/"+c+"/files", content,
 		"Content-Type: multipart/form-data; boundary="+boundary)
@@ -181,7 +182,7 @@ func TestFileSize(t *testing.T) {
 	wantFiles(t, a, 1)
 }
 
-// TestFileStreamed: five megabytes without a length, and every byte of them again.
+// TestFileStreamed uploads five megabytes without a length and downloads them.
 func TestFileStreamed(t *testing.T) {
 	t.Parallel()
 
@@ -202,11 +203,11 @@ func TestFileStreamed(t *testing.T) {
 
 	got := a.Get("/containers/" + c + "/files/" + r.Get("uuid").(string) + "/download").Want(200)
 	if !bytes.Equal(got.Body, bytesSent) {
-		t.Errorf("got %d bytes, not those that were sent", len(got.Body))
+		t.Errorf("got %d bytes, different from the upload", len(got.Body))
 	}
 }
 
-// TestUploadAborted: a client that goes away in the middle leaves nothing, and what was there stays.
+// TestUploadAborted checks that an aborted upload leaves nothing, and keeps the existing file.
 func TestUploadAborted(t *testing.T) {
 	t.Parallel()
 
@@ -218,7 +219,7 @@ func TestUploadAborted(t *testing.T) {
 	request := a.Request("POST", "/containers/"+c+"/files", content,
 		"Content-Type: multipart/form-data; boundary="+boundary)
 
-	gone := make(chan error, 1)
+	aborted := make(chan error, 1)
 
 	go func() {
 		res, err := http.DefaultTransport.RoundTrip(request)
@@ -226,21 +227,21 @@ func TestUploadAborted(t *testing.T) {
 			err = res.Body.Close()
 		}
 
-		gone <- err
+		aborted <- err
 	}()
 
 	fmt.Fprint(body, namePart("half"), strings.TrimSuffix(filePart("", strings.Repeat("x", 1<<20)), "\r\n"))
-	until(t, "the upload is under way", func() bool {
+	until(t, "the upload is running", func() bool {
 		return query[int](t, a, "select count(*) from storage.uploads") == 1
 	})
 
 	body.CloseWithError(io.ErrUnexpectedEOF)
 
-	if err := <-gone; err == nil {
+	if err := <-aborted; err == nil {
 		t.Error("the upload was answered")
 	}
 
-	until(t, "nothing is left of it", func() bool {
+	until(t, "it is removed completely", func() bool {
 		return query[int](t, a, "select count(*) from storage.uploads") == 0 && len(blobs(t, a)) == 1
 	})
 
@@ -248,7 +249,7 @@ func TestUploadAborted(t *testing.T) {
 	upload(a, c, "half", "whole").Want(201)
 }
 
-func TestUploadAtOnce(t *testing.T) {
+func TestUploadConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -258,22 +259,22 @@ func TestUploadAtOnce(t *testing.T) {
 		contents[strings.Repeat(fmt.Sprint(i), 1000+i)] = true
 	}
 
-	counts := atOnce(5, func(i int) *apitest.Reply {
+	counts := concurrently(5, func(i int) *apitest.Reply {
 		return upload(a, c, "same", strings.Repeat(fmt.Sprint(i), 1000+i))
 	})
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 	got := a.Get(address(a, c, "same")).Want(200)
 	size := query[int](t, a, "select size from storage.files")
 	if !contents[string(got.Body)] || size != len(got.Body) {
-		t.Errorf("the file of %d bytes holds none of the contents, or not the whole of it: %d bytes", size,
+		t.Errorf("got a file of %d bytes that equals none of the uploads: %d bytes", size,
 			len(got.Body))
 	}
 
 	wantFiles(t, a, 1)
 }
 
-// TestPlanted: what somebody put into the data folder is not followed.
-func TestPlanted(t *testing.T) {
+// TestPlantedLinks checks that a symbolic or hard link planted in the data folder is not read.
+func TestPlantedLinks(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -300,7 +301,7 @@ func TestPlanted(t *testing.T) {
 	a.Get("/containers/"+c+"/files").Want(200).Content("0.uuid", file)
 }
 
-// TestLargePartHeads: what stands beside the file is bounded, before it and behind.
+// TestLargePartHeads checks the size limits of the headers and parts around the file.
 func TestLargePartHeads(t *testing.T) {
 	t.Parallel()
 

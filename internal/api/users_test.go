@@ -15,8 +15,8 @@ import (
 	"socle/internal/config"
 )
 
-// person is the body that makes a user of that name, with some members set otherwise.
-func person(name string, edits map[string]any) string {
+// userBody returns the body that creates a user with a username. edits adds or replaces members.
+func userBody(name string, edits map[string]any) string {
 	body := map[string]any{"username": name, "email": name + "@example.com", "password": apitest.Password}
 	maps.Copy(body, edits)
 
@@ -28,7 +28,7 @@ func person(name string, edits map[string]any) string {
 	return string(text)
 }
 
-// accounts is all that the platform keeps of its users, as text.
+// accounts returns the stored data of all users as text.
 func accounts(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
@@ -39,7 +39,7 @@ func accounts(t *testing.T, a *apitest.API) string {
 		'sessions', (select jsonb_agg(s order by uuid) from platform.sessions s)))`)
 }
 
-// unchanged fails the test if anything is kept of its users that was not, or otherwise than it was.
+// unchanged fails the test if the stored data of users differs from before.
 func unchanged(t *testing.T, a *apitest.API, before string) {
 	t.Helper()
 
@@ -85,7 +85,7 @@ func TestCreateUser(t *testing.T) {
 		t.Helper()
 
 		if got, want := r.Header.Get("Authorization"), "Bearer "+r.Metadata("token").(string); got != want {
-			t.Errorf("the answer's Authorization is %q, want %q", got, want)
+			t.Errorf("got Authorization %q, want %q", got, want)
 		}
 		if got := r.Header.Get("Cache-Control"); got != "no-store" {
 			t.Errorf("Cache-Control is %q, want no-store", got)
@@ -96,14 +96,14 @@ func TestCreateUser(t *testing.T) {
 
 	signedIn(r)
 	signedIn(a.Post("/users/login", `{"email": "ada@example.com", "password": "`+apitest.Password+`"}`).Want(200))
-	a.Post("/users", person("plain", nil)).Want(201).Content("bio", "")
+	a.Post("/users", userBody("plain", nil)).Want(201).Content("bio", "")
 }
 
 func TestCreateUserRefuses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t).Nobody().In("")
-	a.Post("/users", person("Ada", map[string]any{"email": "straße@example.com"})).Want(201)
+	a.Post("/users", userBody("Ada", map[string]any{"email": "straße@example.com"})).Want(201)
 	before := accounts(t, a)
 
 	for _, tt := range []struct {
@@ -159,7 +159,7 @@ func TestCreateUserRefuses(t *testing.T) {
 		{"NUL", "bio", "invalid_format", "a\x00b"},
 	} {
 		edits := map[string]any{"username": "newcomer", "email": "new@example.com", tt.field: tt.value}
-		r := a.Post("/users", person("", edits))
+		r := a.Post("/users", userBody("", edits))
 		if r.Status != 400 {
 			t.Errorf("%s: %s: got %d, want 400\n%s", tt.field, tt.name, r.Status, r.Body)
 			continue
@@ -175,7 +175,7 @@ func TestCreateUserRefuses(t *testing.T) {
 			"1", "-1.5", "1e400", "18446744073709551616", strings.Repeat("9", 400), "true", `["x"]`,
 			`{"$ne": null}`, "null",
 		} {
-			a.Post("/users", person("newcomer", map[string]any{field: json.RawMessage(value)})).Want(400).Field(field)
+			a.Post("/users", userBody("newcomer", map[string]any{field: json.RawMessage(value)})).Want(400).Field(field)
 		}
 	}
 
@@ -186,12 +186,12 @@ func TestCreateUserRefuses(t *testing.T) {
 	unchanged(t, a, before)
 }
 
-// TestUserBodies: what two readers could read in two ways is not read, and what is no field is not set.
+// TestUserBodies checks that ambiguous bodies are refused, and that unknown members are ignored.
 func TestUserBodies(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	nobody := a.Nobody().In("")
+	anonymous := a.Nobody().In("")
 	before := accounts(t, a)
 	rest := `"username": "newcomer", "email": "new@example.com", "password": "` + apitest.Password + `"}`
 	for _, path := range []string{"POST /users", "POST /users/login", "PUT /users/" + a.User} {
@@ -218,13 +218,13 @@ func TestUserBodies(t *testing.T) {
 		`", "roleId": 1, "role_id": 1, "ROLEID": 1, "\u0072oleId2": 1, "\u0052oleId": 1, "status": "suspended", "organizationUuid": "` +
 		apitest.Missing + `", "organization_uuid": "` + apitest.Missing +
 		`", "createdAt": "1970-01-01T00:00:00Z", "isAdministrator": true, "is_administrator": true, "BIO": "no", "Claim": true, `
-	r := nobody.Post("/users", "{"+extra+rest).Want(201).Content("roleId", 2).Content("status", "active").
+	r := anonymous.Post("/users", "{"+extra+rest).Want(201).Content("roleId", 2).Content("status", "active").
 		Content("bio", "")
 
 	created := r.Get("").(map[string]any)
 	for _, member := range []string{"uuid", "organizationUuid"} {
 		if created[member] == apitest.Missing {
-			t.Errorf("%s was taken from the body", member)
+			t.Errorf("%s was read from the body", member)
 		}
 	}
 
@@ -239,7 +239,7 @@ func TestUserBodies(t *testing.T) {
 	for i, bio := range []string{
 		"😀 \u202eabc\u202c \u200b", "line\r\nbreak\t", `"quotes" \ 'and' {}`, "e\u0301", strings.Repeat("😀", 500),
 	} {
-		nobody.Post("/users", person("bio-"+string(rune('a'+i)), map[string]any{"bio": bio})).Want(201).
+		anonymous.Post("/users", userBody("bio-"+string(rune('a'+i)), map[string]any{"bio": bio})).Want(201).
 			Content("bio", bio)
 		updated.Put("/users/"+created["uuid"].(string), `{"bio": `+quoted(bio)+`}`).Want(200).Content("bio", bio)
 	}
@@ -257,7 +257,7 @@ func TestPasswords(t *testing.T) {
 		"case":     {"Twelve Signs!", "twelve signs!"},
 		"width":    {"ｔwelve signs!", "twelve signs!"},
 	} {
-		a.Post("/users", person(name, map[string]any{"password": tt.password})).Want(201)
+		a.Post("/users", userBody(name, map[string]any{"password": tt.password})).Want(201)
 		login := func(password string) *apitest.Reply {
 			return a.Post("/users/login", `{"email": "`+name+`@example.com", "password": `+quoted(password)+`}`)
 		}
@@ -266,17 +266,17 @@ func TestPasswords(t *testing.T) {
 		login(tt.other).Want(401)
 	}
 
-	a.Post("/users", person("short", map[string]any{"password": "eleven sign"})).Want(400).Field("password")
+	a.Post("/users", userBody("short", map[string]any{"password": "eleven sign"})).Want(400).Field("password")
 }
 
-// TestFirstUser: of all who come first at the same moment one administrates the instance.
+// TestFirstUser checks that one of many concurrent first sign-ups becomes the administrator.
 func TestFirstUser(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Empty(t)
 	var administrators, users atomic.Int32
-	got := atOnce(50, func(i int) *apitest.Reply {
-		r := a.Post("/users", person("user-"+decimal(uint32(i)), nil))
+	got := concurrently(50, func(i int) *apitest.Reply {
+		r := a.Post("/users", userBody("user-"+decimal(uint32(i)), nil))
 		if r.Status != 201 {
 			return r
 		}
@@ -292,80 +292,81 @@ func TestFirstUser(t *testing.T) {
 	})
 	if got[201] != 50 || administrators.Load() != 1 || int(users.Load()) != got[201]-1 {
 		t.Errorf(
-			"got answers %v, %d administrators and %d users, want one administrator, and a user for every other 201",
+			"got statuses %v, %d administrators and %d users, want one administrator, and a user for every other 201",
 			got, administrators.Load(), users.Load(),
 		)
 	}
 
 	if n := apitest.Value[int](a, `select count(*) from platform.users where is_administrator`); n != 1 {
-		t.Errorf("%d administrators are stored, want 1", n)
+		t.Errorf("got %d administrators, want 1", n)
 	}
 }
 
-// TestClaim: who comes through a proxy or a web page needs the set-up token to be the administrator.
-func TestClaim(t *testing.T) {
+// TestSetupToken checks that a first sign-up through a proxy or a web page needs the setup token.
+func TestSetupToken(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Empty(t, func(c *config.Config) { c.TrustedProxies = trusted })
 	for name, header := range map[string]string{"far": "X-Forwarded-For: 203.0.113.9",
 		"near": "X-Forwarded-For: 127.0.0.1", "proxied": "Via: 1.1 proxy",
 		"page": "Origin: https://example.com", "rebound": "Origin: " + a.URL} {
-		a.Send("POST", "/users", person(name, nil), header).Want(201).Content("roleId", 2)
+		a.Send("POST", "/users", userBody(name, nil), header).Want(201).Content("roleId", 2)
 	}
 
 	for i, token := range []string{"", "guessed", strings.ToUpper(a.Server.SetupToken), a.Server.SetupToken[1:]} {
-		a.Send("POST", "/users", person("guess-"+decimal(uint32(i)), map[string]any{"setup_token": token}),
+		a.Send("POST", "/users", userBody("guess-"+decimal(uint32(i)), map[string]any{"setup_token": token}),
 			"X-Forwarded-For: 203.0.113.9").Want(201).Content("roleId", 2)
 	}
 
 	claim := map[string]any{"setup_token": a.Server.SetupToken}
-	a.Send("POST", "/users", person("claimer", claim), "X-Forwarded-For: 203.0.113.9").Want(201).Content("roleId", 1)
-	a.Send("POST", "/users", person("second", claim), "X-Forwarded-For: 203.0.113.9").Want(201).Content("roleId", 2)
-	a.Post("/users", person("local", nil)).Want(201).Content("roleId", 2)
+	a.Send("POST", "/users", userBody("claimer", claim), "X-Forwarded-For: 203.0.113.9").Want(201).Content("roleId", 1)
+	a.Send("POST", "/users", userBody("second", claim), "X-Forwarded-For: 203.0.113.9").Want(201).Content("roleId", 2)
+	a.Post("/users", userBody("local", nil)).Want(201).Content("roleId", 2)
 }
 
-// TestSignUpClosed: without sign-up there are the first user and those that an administrator makes.
+// TestSignUpClosed checks that without sign-up only the first user and users created by an
+// administrator exist.
 func TestSignUpClosed(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Empty(t, func(c *config.Config) { c.SignUp = false })
 	before := accounts(t, a)
-	a.Send("POST", "/users", person("stranger", nil), "X-Forwarded-For: 203.0.113.9").Want(400).Code("sign_up_closed")
+	a.Send("POST", "/users", userBody("stranger", nil), "X-Forwarded-For: 203.0.113.9").Want(400).Code("sign_up_closed")
 	unchanged(t, a, before)
 
 	administrator := a.Nobody()
-	administrator.Token = a.Post("/users", person("first", nil)).Want(201).Content("roleId", 1).
+	administrator.Token = a.Post("/users", userBody("first", nil)).Want(201).Content("roleId", 1).
 		Metadata("token").(string)
 
 	before = accounts(t, a)
-	a.Post("/users", person("second", nil)).Want(400).Code("sign_up_closed").Field()
-	a.Post("/users", person("second", map[string]any{"setup_token": a.Server.SetupToken})).Want(400).
+	a.Post("/users", userBody("second", nil)).Want(400).Code("sign_up_closed").Field()
+	a.Post("/users", userBody("second", map[string]any{"setup_token": a.Server.SetupToken})).Want(400).
 		Code("sign_up_closed")
-	a.Post("/users", person("first", nil)).Want(400).Code("sign_up_closed") // and not that there is one
+	a.Post("/users", userBody("first", nil)).Want(400).Code("sign_up_closed") // not already_exists
 	unchanged(t, a, before)
 
 	user := administrator.Nobody()
-	user.Token = administrator.Post("/users", person("second", nil)).Want(201).Content("roleId", 2).
+	user.Token = administrator.Post("/users", userBody("second", nil)).Want(201).Content("roleId", 2).
 		Metadata("token").(string)
 
-	user.Post("/users", person("third", nil)).Want(400).Code("sign_up_closed")
-	a.Send("POST", "/users", person("third", nil), "Authorization: Bearer forged").Want(400).Code("sign_up_closed")
+	user.Post("/users", userBody("third", nil)).Want(400).Code("sign_up_closed")
+	a.Send("POST", "/users", userBody("third", nil), "Authorization: Bearer forged").Want(400).Code("sign_up_closed")
 }
 
-// TestEqualSignUps: of equal sign-ups at the same moment one makes a user.
-func TestEqualSignUps(t *testing.T) {
+// TestSignUpsConcurrently checks that one of many concurrent equal sign-ups creates a user.
+func TestSignUpsConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t).Nobody().In("")
 	before := apitest.Value[int](a, `select count(*) from platform.organizations`)
-	wantCounts(t, atOnce(8, func(int) *apitest.Reply { return a.Post("/users", person("equal", nil)) }),
+	wantCounts(t, concurrently(8, func(int) *apitest.Reply { return a.Post("/users", userBody("equal", nil)) }),
 		map[int]int{201: 1, 400: 7})
 
-	wantCounts(t, atOnce(10, func(i int) *apitest.Reply {
-		return a.Post("/users", person("name-"+decimal(uint32(i)), map[string]any{"email": "one@example.com"}))
+	wantCounts(t, concurrently(10, func(i int) *apitest.Reply {
+		return a.Post("/users", userBody("name-"+decimal(uint32(i)), map[string]any{"email": "one@example.com"}))
 	}), map[int]int{201: 1, 400: 9})
 
 	if got := apitest.Value[int](a, `select count(*) from platform.organizations`); got != before+2 {
-		t.Errorf("%d organizations were made, want 2", got-before)
+		t.Errorf("got %d organizations, want 2", got-before)
 	}
 }

@@ -15,15 +15,15 @@ import (
 	"socle/internal/config"
 )
 
-// storedFiles counts the blobs of the files of a project, in a folder or a service.
-func storedFiles(t *testing.T, dir string) func() int {
+// storedCounter returns a function that counts the stored blobs of a project, in a folder or in S3.
+func storedCounter(t *testing.T, dir string) func() int {
 	return func() int {
 		n := 0
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && strings.Contains(path, "/files/") {
 				n++
 			}
-			return nil // what goes away meanwhile
+			return nil // deleted during the walk
 		})
 		if err != nil {
 			t.Error(err)
@@ -33,7 +33,7 @@ func storedFiles(t *testing.T, dir string) func() int {
 	}
 }
 
-// TestVariants follows the bytes of variants, in both kinds of storage.
+// TestVariants checks the stored bytes of variants, in both kinds of storage.
 func TestVariants(t *testing.T) {
 	t.Parallel()
 
@@ -41,7 +41,7 @@ func TestVariants(t *testing.T) {
 		t.Parallel()
 
 		a := apitest.New(t)
-		variants(t, a, storedFiles(t, a.Config.StorageDir()))
+		variants(t, a, storedCounter(t, a.Config.StorageDir()))
 	})
 
 	t.Run("S3", func(t *testing.T) {
@@ -58,10 +58,10 @@ func TestVariants(t *testing.T) {
 			return false
 		})
 
-		variants(t, a, storedFiles(t, service.Dir))
+		variants(t, a, storedCounter(t, service.Dir))
 
 		if got, want := written.Load(), int64(3+5); got != want {
-			t.Errorf("%d blobs were written, want %d: some variant was made twice", got, want)
+			t.Errorf("got %d blobs, want %d: a variant was created twice", got, want)
 		}
 	})
 }
@@ -78,14 +78,14 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 		t.Helper()
 
 		if got := query[int](t, a, "select count(*) from storage.variants"); got != want {
-			t.Errorf("%d variants are noted, want %d", got, want)
+			t.Errorf("got %d variants, want %d", got, want)
 		}
 		if got := query[int](t, a, "select count(*) from storage.uploads"); got != 0 {
-			t.Errorf("%d blobs are noted as arriving", got)
+			t.Errorf("got %d arriving blobs, want none", got)
 		}
 	}
 
-	// Many ask for the same at once, in different words: it is made once.
+	// Many concurrent requests for one variant, with different parameters, create it once.
 	var group sync.WaitGroup
 	for i := range 20 {
 		group.Go(func() {
@@ -106,32 +106,32 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 	until(t, "a file and two variants", func() bool { return stored() == 3 })
 	a.Get("/containers/"+c).Want(200).Content("totalFiles", 1)
 
-	// A signed URL opens the variants too, and not those of another file.
+	// A signed URL is valid for the variants of its file, and not for those of another one.
 	signed := signedPath(a, a.Post("/containers/"+c+"/files/"+id+"/signed-url", `{}`))
 	a.Put("/containers/"+c, `{"is_public": false}`).Want(200)
-	nobody := a.Nobody().In("")
-	if r := nobody.Get(signed + "&width=100").Want(200); r.Header.Get("ETag") != first.Header.Get("ETag") {
+	anonymous := a.Nobody().In("")
+	if r := anonymous.Get(signed + "&width=100").Want(200); r.Header.Get("ETag") != first.Header.Get("ETag") {
 		t.Errorf("got the picture %s, want %s", r.Header.Get("ETag"), first.Header.Get("ETag"))
 	}
 
-	nobody.Get(path + "?width=100").Want(404)
-	nobody.Get(signed + "&width=0").Want(400)
+	anonymous.Get(path + "?width=100").Want(404)
+	anonymous.Get(signed + "&width=0").Want(400)
 
 	sign := "/containers/" + c + "/files/" + id + "/signed-url"
-	small := signedPath(a, a.Post(sign, `{"picture": {"width": 100}}`)) // for one picture, and no other
-	if r := nobody.Get(small).Want(200); r.Header.Get("ETag") != first.Header.Get("ETag") {
+	small := signedPath(a, a.Post(sign, `{"picture": {"width": 100}}`)) // valid for this variant only
+	if r := anonymous.Get(small).Want(200); r.Header.Get("ETag") != first.Header.Get("ETag") {
 		t.Errorf("got the picture %s, want %s", r.Header.Get("ETag"), first.Header.Get("ETag"))
 	}
 
-	nobody.Get(small + "&width=200").Want(401).Code("invalid_signature")
-	nobody.Get(small + "&format=png").Want(401)
-	nobody.Get(small + "&v=2").Want(200)
+	anonymous.Get(small + "&width=200").Want(401).Code("invalid_signature")
+	anonymous.Get(small + "&format=png").Want(401)
+	anonymous.Get(small + "&v=2").Want(200)
 	a.Post(sign, `{"picture": {}}`).Want(422).Field("picture")
 	a.Post(sign, `{"picture": {"width": 100, "fit": "cover"}}`).Want(422).Field("picture.fit")
 	a.Post(sign, `{"picture": {"width": 0}}`).Want(422).Field("picture.width")
 	a.Put("/containers/"+c, `{"is_public": true}`).Want(200)
 
-	// One that has lost its bytes is made again.
+	// A variant without its bytes is created again.
 	execute(t, a,
 		"update storage.variants set blob_uuid = gen_random_uuid() where size = (select max(size) from storage.variants)")
 
@@ -141,7 +141,7 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 
 	rows(2)
 
-	// With other bytes, and with the file, they go.
+	// Variants are deleted with new bytes, and with their file.
 	put(a, c, "a.jpg", asPNG(t, quarters(40, 30))).Want(200)
 	rows(0)
 
@@ -159,11 +159,12 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 	put(a, c, "c.jpg", photo).Want(200)
 	a.Get(address(a, c, "c.jpg") + "?width=20").Want(200)
 	a.Delete("/containers/" + c + "?force=true").Want(200)
-	until(t, "nothing is left but what was lost above", func() bool { return stored() == 1 })
+	until(t, "only the lost blob remains", func() bool { return stored() == 1 })
 }
 
-// TestVariantsWhileReplaced: whoever asks for a variant meanwhile gets one of some bytes that were there, and none is kept of others.
-func TestVariantsWhileReplaced(t *testing.T) {
+// TestVariantsDuringReplacement checks that concurrent requests get a variant of old or new bytes,
+// and that no variant of old bytes is kept.
+func TestVariantsDuringReplacement(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -192,19 +193,20 @@ func TestVariantsWhileReplaced(t *testing.T) {
 	if n := query[int](t, a,
 		"select count(*) from storage.variants where source_uuid not in (select blob_uuid from storage.files)"); n !=
 		0 {
-		t.Errorf("%d variants are kept of bytes that were replaced", n)
+		t.Errorf("got %d variants of replaced bytes, want none", n)
 	}
 
 	a.Delete("/containers/" + c + "?force=true").Want(200)
-	stored := storedFiles(t, a.Config.StorageDir())
+	stored := storedCounter(t, a.Config.StorageDir())
 	until(t, "nothing is left", func() bool { return stored() == 0 })
 }
 
-// TestTooManyPictures has the storage hold up a project's pictures until no more may wait. Those of others are made meanwhile.
+// TestTooManyPictures blocks a project's image processing in the storage until its queue is full.
+// Other projects are not affected.
 func TestTooManyPictures(t *testing.T) {
 	t.Parallel()
 
-	const most = 24 // of one project
+	const maxPerProject = 24 // of one project
 	service := blobtest.New(t)
 	a := apitest.New(t, func(c *config.Config) {
 		service.Configure(c)
@@ -218,7 +220,7 @@ func TestTooManyPictures(t *testing.T) {
 	theirs := other.Create("/containers", `{"name": "pictures"}`)
 	put(other, theirs, "a", asPNG(t, quarters(40, 40))).Want(200)
 
-	waiting, goOn := make(chan struct{}, 10*most), make(chan struct{})
+	waiting, goOn := make(chan struct{}, 10*maxPerProject), make(chan struct{})
 	service.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodHead && strings.Contains(r.URL.Path, a.Project) {
 			waiting <- struct{}{}
@@ -229,11 +231,11 @@ func TestTooManyPictures(t *testing.T) {
 	})
 
 	var group sync.WaitGroup
-	for i := range most {
-		group.Go(func() { a.Get(fmt.Sprint(path, "?width=", i+1)) }) // it may take longer than a request may
+	for i := range maxPerProject {
+		group.Go(func() { a.Get(fmt.Sprint(path, "?width=", i+1)) }) // can take longer than the request timeout
 	}
 
-	for range most {
+	for range maxPerProject {
 		<-waiting
 	}
 
@@ -241,7 +243,7 @@ func TestTooManyPictures(t *testing.T) {
 		a.Get(path + "?width=30"), a.Get("/containers/" + c + "/files/" + id + "/download?width=30"),
 	} {
 		if refused.Want(429).Header.Get("Retry-After") == "" {
-			t.Error("a 429 does not say when to come back")
+			t.Error("a 429 has no Retry-After")
 		}
 	}
 

@@ -7,7 +7,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestIdempotencyKeyOfUploads: what is repeated under a key is the same file, byte by byte, however its body is wrapped.
+// TestIdempotencyKeyOfUploads checks that a repeated upload under a key is compared by the bytes of
+// the file, regardless of the encoding of its body.
 func TestIdempotencyKeyOfUploads(t *testing.T) {
 	t.Parallel()
 
@@ -21,9 +22,9 @@ func TestIdempotencyKeyOfUploads(t *testing.T) {
 	}
 
 	first := send(multipartOf("a.txt", "hello"), "one").Want(201)
-	again := send(multipartOf("a.txt", "hello"), "one").Want(201)
-	if got, want := string(again.Body), string(first.Body); got != want ||
-		again.Header.Get("Idempotency-Replayed") != "true" {
+	repeated := send(multipartOf("a.txt", "hello"), "one").Want(201)
+	if got, want := string(repeated.Body), string(first.Body); got != want ||
+		repeated.Header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("got %s, want %s", got, want)
 	}
 
@@ -34,9 +35,9 @@ func TestIdempotencyKeyOfUploads(t *testing.T) {
 	send(multipartOf("a.txt", "jello"), "one").Want(409).Code("idempotency_key_reused")
 	send(multipartOf("b.txt", "hello"), "one").Want(409).Code("idempotency_key_reused")
 	send(multipartOf("a.txt", "hello, world"), "one").Want(409)
-	send(multipartOf("a.txt", "hello")[:100], "one").Want(409) // shorter
+	send(multipartOf("a.txt", "hello")[:100], "one").Want(409) // truncated
 	send(multipartOf("a.txt", "taken"), "two").Want(409).Code("already_exists")
-	send(multipartOf("c.txt", "taken"), "two").Want(201) // what failed may be mended
+	send(multipartOf("c.txt", "taken"), "two").Want(201) // a failed request can be corrected
 
 	rows := func(body, key string) *apitest.Reply {
 		t.Helper()

@@ -14,7 +14,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// put writes a file under its name.
+// put writes a file by its name.
 func put(a *apitest.API, container, name, content string, headers ...string) *apitest.Reply {
 	return a.Send("PUT", address(a, container, name), content,
 		append([]string{"Content-Type: text/plain"}, headers...)...)
@@ -25,27 +25,28 @@ func TestWriteFile(t *testing.T) {
 
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports", "is_public": true}`)
-	made := put(a, c, "a/ü b.txt", "hello").Want(200).Content("fullFileName", "a/ü b.txt").Content("size", 5).
+	created := put(a, c, "a/ü b.txt", "hello").Want(200).Content("fullFileName", "a/ü b.txt").Content("size", 5).
 		Content("mimeType", "text/plain").Content("createdBy", a.User)
 
 	const sum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
-	if got := made.Metadata("sha256"); got != sum {
+	if got := created.Metadata("sha256"); got != sum {
 		t.Errorf("got the hash %v, want %s", got, sum)
 	}
 
 	read := a.Nobody().Get(address(a, c, "a/ü b.txt")).Want(200)
-	if read.Header.Get("ETag") != made.Metadata("etag") ||
+	if read.Header.Get("ETag") != created.Metadata("etag") ||
 		read.Header.Get("Repr-Digest") != "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:" {
 		t.Errorf("got %v", read.Header)
 	}
 
 	dev := a.Member(4)
-	again := put(dev, c, "a/ü b.txt", "hello, world").Want(200).Content("uuid", made.Get("uuid")).Content("size", 12).
-		Content("createdBy", a.User).Content("updatedBy", dev.User).Content("createdAt", made.Get("createdAt"))
+	repeated := put(dev, c, "a/ü b.txt", "hello, world").Want(200).Content("uuid", created.Get("uuid")).
+		Content("size", 12).
+		Content("createdBy", a.User).Content("updatedBy", dev.User).Content("createdAt", created.Get("createdAt"))
 
 	replaced := a.Nobody().Get(address(a, c, "a/ü b.txt")).Want(200)
 	if string(replaced.Body) != "hello, world" || replaced.Header.Get("ETag") == read.Header.Get("ETag") ||
-		replaced.Header.Get("ETag") != again.Metadata("etag") {
+		replaced.Header.Get("ETag") != repeated.Metadata("etag") {
 		t.Errorf("got %q with %v", replaced.Body, replaced.Header)
 	}
 
@@ -56,7 +57,7 @@ func TestWriteFile(t *testing.T) {
 
 	a.Send("GET", address(a, c, "a/ü b.txt"), "", "If-Match: "+read.Header.Get("ETag")).Want(412).Code("changed")
 	a.Get("/containers/"+c).Want(200).Content("totalFiles", 1)
-	gone(t, a, 1)
+	waitForBlobs(t, a, 1)
 	wantFiles(t, a, 1)
 
 	for claim, want := range map[string]string{
@@ -99,7 +100,7 @@ func TestWriteFileRefuses(t *testing.T) {
 	put(a, c, "new", "x", "If-Match: *").Want(412).Field("If-Match")
 	put(a, c, "kept", "x", "If-Unmodified-Since: Sat, 21 Nov 2026 00:00:00 GMT").Want(412).Field("If-Unmodified-Since")
 
-	// as a client that goes on with an upload says
+	// The partial write of a client that resumes an upload.
 	put(a, c, "kept", "x", "Content-Range: bytes 3-3/4").Want(400).Field("Content-Range")
 	put(a, c, strings.Repeat("a", 1025), "x").Want(422).Field("full_file_name")
 	put(a, apitest.Missing, "kept", "x").Want(404)
@@ -109,10 +110,10 @@ func TestWriteFileRefuses(t *testing.T) {
 	put(a.Stranger(), c, "kept", "x").Want(404)
 
 	if got := a.Get(address(a, c, "kept")).Want(200); string(got.Body) != "kept" || got.Header.Get("ETag") != tag {
-		t.Errorf("the file holds %q", got.Body)
+		t.Errorf("got content %q", got.Body)
 	}
 
-	gone(t, a, 1)
+	waitForBlobs(t, a, 1)
 	wantFiles(t, a, 1)
 	put(a, c, "kept", "other", "If-Match: "+tag, "If-Unmodified-Since: Sat, 21 Nov 2026 00:00:00 GMT").Want(200)
 	put(a, c, "kept", "other", "If-Unmodified-Since: "+time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)).
@@ -121,7 +122,8 @@ func TestWriteFileRefuses(t *testing.T) {
 	put(a, c, "new", "x", "If-None-Match: *").Want(200)
 }
 
-// TestWriteFileAborted: what was there stays when the new bytes break off, whether their length was known or not.
+// TestWriteFileAborted checks that the existing file is kept when an upload breaks off, with and
+// without a declared length.
 func TestWriteFileAborted(t *testing.T) {
 	t.Parallel()
 
@@ -151,19 +153,20 @@ func TestWriteFileAborted(t *testing.T) {
 		}
 	}
 
-	until(t, "nothing is left of it", func() bool {
+	until(t, "it is removed completely", func() bool {
 		return query[int](t, a, "select count(*) from storage.uploads") == 0
 	})
 
 	if got := a.Get(address(a, c, "kept")).Want(200); string(got.Body) != "kept" {
-		t.Errorf("the file holds %q", got.Body)
+		t.Errorf("got content %q", got.Body)
 	}
 
 	wantFiles(t, a, 1)
 }
 
-// TestWriteFileAtOnce: of those who write one file at a time one comes last, and whoever reads meanwhile gets one of them whole.
-func TestWriteFileAtOnce(t *testing.T) {
+// TestWriteFileConcurrently checks that one of many concurrent writes of a file is the last, and
+// that readers always get a complete version.
+func TestWriteFileConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -182,37 +185,38 @@ func TestWriteFileAtOnce(t *testing.T) {
 
 				r := a.Get(address(a, c, "same"))
 				if i := int(r.Body[0] - 'a'); r.Status != 200 || string(r.Body) != content(i) {
-					t.Errorf("got %d, %d bytes that begin with %.10q", r.Status, len(r.Body), r.Body)
+					t.Errorf("got %d, %d bytes starting with %.10q", r.Status, len(r.Body), r.Body)
 					return
 				}
 			}
 		})
 	}
 
-	wantCounts(t, atOnce(20, func(i int) *apitest.Reply { return put(a, c, "same", content(i)) }), map[int]int{200: 20})
+	wantCounts(t, concurrently(20, func(i int) *apitest.Reply { return put(a, c, "same", content(i)) }),
+		map[int]int{200: 20})
 	close(stop)
 	readers.Wait()
 	a.Get("/containers/"+c).Want(200).Content("totalFiles", 1)
-	gone(t, a, 1)
+	waitForBlobs(t, a, 1)
 	wantFiles(t, a, 1)
 
 	tag := a.Get(address(a, c, "same")).Want(200).Header.Get("ETag")
-	wantCounts(t, atOnce(10, func(i int) *apitest.Reply {
+	wantCounts(t, concurrently(10, func(i int) *apitest.Reply {
 		return put(a, c, "same", fmt.Sprint("changed ", i), "If-Match: "+tag)
 	}), map[int]int{200: 1, 412: 9})
 
-	wantCounts(t, atOnce(10, func(int) *apitest.Reply { return put(a, c, "new", "x", "If-None-Match: *") }),
+	wantCounts(t, concurrently(10, func(int) *apitest.Reply { return put(a, c, "new", "x", "If-None-Match: *") }),
 		map[int]int{200: 1, 412: 9})
 
-	// Somebody deletes it all the time.
-	counts := atOnce(20, func(i int) *apitest.Reply {
+	// With concurrent deletions.
+	counts := concurrently(20, func(i int) *apitest.Reply {
 		if i%2 == 0 {
 			return put(a, c, "flighty", fmt.Sprint(i))
 		}
 		return a.Delete("/containers/" + c + "/files/" + fmt.Sprint(put(a, c, "flighty", "x").Get("uuid")))
 	})
 
-	subset(t, counts, 200, 404)
+	wantStatuses(t, counts, 200, 404)
 }
 
 func TestFilesFromAnywhere(t *testing.T) {

@@ -19,7 +19,8 @@ import (
 	"socle/internal/server"
 )
 
-// secretKey is the secret of every test's server: what the template database holds is sealed with it.
+// secretKey is the secret key of every test server. The secrets in the template database are
+// encrypted with it.
 var secretKey = rand.Text() + rand.Text()
 
 // account is a signed-in user.
@@ -28,11 +29,11 @@ type account struct{ token, user, email, organization string }
 // accounts are the users of the template database.
 var accounts []account
 
-// templateAccounts is how many users the template database has: enough for nearly every test.
+// templateAccounts is the number of users in the template database. Nearly every test needs fewer.
 const templateAccounts = 16
 
-// fillPlatform migrates an empty database. It has no users.
-func fillPlatform(ctx context.Context, url string) error {
+// migratePlatform migrates an empty database. It has no users.
+func migratePlatform(ctx context.Context, url string) error {
 	dir, err := os.MkdirTemp("", "socle-apitest-")
 	if err != nil {
 		return err
@@ -47,9 +48,9 @@ func fillPlatform(ctx context.Context, url string) error {
 	return server.Migrate(ctx, c, slog.New(slog.DiscardHandler))
 }
 
-// fillUsers migrates an empty database and creates users in it, each with a session. The first one
-// is the administrator.
-func fillUsers(ctx context.Context, url string) error {
+// createUsers migrates an empty database and creates users in it, each with a session. The first
+// user is an administrator.
+func createUsers(ctx context.Context, url string) error {
 	dir, err := os.MkdirTemp("", "socle-apitest-")
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func fillUsers(ctx context.Context, url string) error {
 	return <-stopped
 }
 
-// createAccount creates a user and logs in. It bypasses sign-up, which hashes the password: that
+// createAccount creates a user with a session. It bypasses sign-up, because hashing the password
 // takes 19 MiB and some 50 ms of CPU by design.
 func createAccount(ctx context.Context, s *server.Server, name string, administrator bool) (account, error) {
 	user, err := s.Queue().Store.CreateUser(ctx, platform.NewUser{Username: name, Email: name + "@example.com",
@@ -117,7 +118,7 @@ func createAccount(ctx context.Context, s *server.Server, name string, administr
 	return account{reply.Metadata.Token, reply.Content.UUID, reply.Content.Email, reply.Content.OrganizationUUID}, nil
 }
 
-// cheapHash returns a hash of [Password] with the least parameters of argon2id. Package password
+// cheapHash returns a hash of [Password] with the minimum parameters of argon2id. Package password
 // tests the parameters of the product.
 var cheapHash = sync.OnceValue(func() string {
 	salt := []byte(rand.Text()[:16])
@@ -127,11 +128,11 @@ var cheapHash = sync.OnceValue(func() string {
 	return fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, encoded(salt), encoded(key))
 })
 
-// prepared are the accounts of the template database that a test has not taken yet; nil without such
-// a template.
+// prepared holds the accounts of the template database that the test has not used yet. It is nil
+// for a database without the template.
 type prepared struct {
-	mu   sync.Mutex
-	left []account
+	mu        sync.Mutex
+	remaining []account
 }
 
 func (p *prepared) take() (account, bool) {
@@ -142,12 +143,12 @@ func (p *prepared) take() (account, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	if len(p.left) == 0 {
+	if len(p.remaining) == 0 {
 		return account{}, false
 	}
 
-	taken := p.left[0]
-	p.left = p.left[1:]
+	next := p.remaining[0]
+	p.remaining = p.remaining[1:]
 
-	return taken, true
+	return next, true
 }

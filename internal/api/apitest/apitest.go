@@ -1,5 +1,5 @@
-// Package apitest runs the whole of Socle for a test, on a database of its own, and talks to it as a client
-// does: over HTTP. It checks every reply against the OpenAPI document that the server itself hands out.
+// Package apitest runs a complete Socle server for a test, on a database of its own, and calls it
+// over HTTP. It checks every response against the OpenAPI document of the server.
 package apitest
 
 import (
@@ -27,13 +27,13 @@ import (
 	"socle/internal/server"
 )
 
-// Password is the password of every user that a test makes.
+// Password is the password of every test user.
 const Password = "correct horse battery"
 
-// Missing is a UUID that nothing has.
+// Missing is a UUID that no entity has.
 const Missing = "01890000-0000-7000-8000-000000000000"
 
-// API is a running Socle, seen by one user.
+// API is a client of a running server, with the credentials of one user.
 type API struct {
 	t        testing.TB
 	Server   *server.Server
@@ -41,23 +41,23 @@ type API struct {
 	Config   config.Config
 	Log      *Log
 	doc      *document
-	counter  *atomic.Int64 // of names, which subtests may need at the same time
+	counter  *atomic.Int64 // suffix of unique names; shared with subtests
 	changes  *changes
 	prepared *prepared
 	platform func() *pgxpool.Pool
 
-	Token        string // of the user; "" for nobody
+	Token        string // of the user; "" for an anonymous client
 	User         string // UUID
 	Email        string
 	Organization string
-	Project      string // UUID; sent as X-Project with each request, unless ""
+	Project      string // UUID, sent as X-Project with each request; "" sends no header
 }
 
-// Option changes the configuration of a test's server.
+// Option changes the configuration of a test server.
 type Option func(*config.Config)
 
-// New starts a server, and signs a user up who has a project. The user is no administrator: another
-// one was there before.
+// New starts a server and returns a client for a user with a project. The user is not an
+// administrator: the first user of the server is another one.
 func New(t testing.TB, options ...Option) *API {
 	t.Helper()
 
@@ -77,24 +77,25 @@ func User(t testing.TB, options ...Option) *API {
 	return a.SignUp("user")
 }
 
-// Users starts a server whose first user [API.SignUp] is to return, and after that the others. The API returned is nobody's.
+// Users starts a server and returns an anonymous client. Its first [API.SignUp] returns the
+// administrator.
 func Users(t testing.TB, options ...Option) *API {
 	t.Helper()
 
-	a := Start(t, configure(t, pgtest.Clone(t, "users", fillUsers), options))
-	a.prepared = &prepared{left: slices.Clone(accounts)}
+	a := Start(t, configure(t, pgtest.Clone(t, "users", createUsers), options))
+	a.prepared = &prepared{remaining: slices.Clone(accounts)}
 
 	return a
 }
 
-// Empty starts a server that has no user yet. The API returned is nobody's.
+// Empty starts a server without users and returns an anonymous client.
 func Empty(t testing.TB, options ...Option) *API {
 	t.Helper()
 
-	return Start(t, configure(t, pgtest.Clone(t, "platform", fillPlatform), options))
+	return Start(t, configure(t, pgtest.Clone(t, "platform", migratePlatform), options))
 }
 
-// configure returns the settings of a test's server on this database.
+// configure returns the configuration of a test server on the database at url.
 func configure(t testing.TB, url string, options []Option) config.Config {
 	t.Helper()
 
@@ -110,21 +111,23 @@ func configure(t testing.TB, url string, options []Option) config.Config {
 	return c
 }
 
-// settings are those of a server for tests: limits off, so that tests don't meet by their address.
+// settings returns the default configuration of a test server. Rate limits are off, since all tests
+// share one client address.
 func settings(url, dir string) (config.Config, error) {
 	return config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + dir, "SOCLE_DATABASE_URL=" + url,
 		"SOCLE_SECRET_KEY=" + secretKey, "SOCLE_RATE_LIMIT=off", "SOCLE_POSTGRES_BIN=" + pgtest.Programs()}, nil)
 }
 
-// Start starts a server with this configuration. It stops when the test ends.
+// Start starts a server with this configuration and stops it at the end of the test.
 func Start(t testing.TB, c config.Config) *API {
 	t.Helper()
 
 	a := &API{t: t, Config: c, Log: &Log{}, counter: new(atomic.Int64), changes: &changes{}}
 	a.platform = sync.OnceValue(a.connect)
 
-	var projects []string // their databases
-	t.Cleanup(func() {    // when it has stopped
+	var projects []string // names of their databases
+	// after the server has stopped
+	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 
@@ -134,12 +137,13 @@ func Start(t testing.TB, c config.Config) *API {
 	})
 
 	a.serve()
-	t.Cleanup(func() { projects = a.audited() })
+	t.Cleanup(func() { projects = a.checkAudit() })
 
 	return a
 }
 
-// Another starts another server of the same install, seen by the same user. It stops when the test ends, before this one does.
+// Another starts another server of the same install and returns a client with the same credentials.
+// The server stops at the end of the test, before the server of a.
 func (a *API) Another() *API {
 	a.t.Helper()
 
@@ -150,7 +154,6 @@ func (a *API) Another() *API {
 	return &other
 }
 
-// serve starts the server.
 func (a *API) serve() {
 	a.t.Helper()
 
@@ -180,15 +183,16 @@ func (a *API) serve() {
 	a.doc = readDocument(a.t, a.URL)
 }
 
-// audited looks at what the test's server has noted of its changes, and returns the databases of its projects, which live on the
-// cluster of all tests. A platform database that can't be reached was taken away by the test itself.
-func (a *API) audited() (databases []string) {
+// checkAudit checks the audit logs and returns the databases of the test's projects, which live on
+// the PostgreSQL server shared by all tests. It returns nil if the test has made the platform
+// database unreachable.
+func (a *API) checkAudit() (databases []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	platform := connections{a.Server.Queue().Pool, string(a.Config.DatabaseURL), ""}
+	platform := databaseAccess{a.Server.Queue().Pool, string(a.Config.DatabaseURL), ""}
 	var projects []uuid.UUID
-	var all []string // names of databases
+	var all []string // database names
 	if err := platform.use(ctx, func(q pg.Querier) (err error) {
 		projects, err = pg.Values[uuid.UUID](ctx, q, `select uuid from platform.projects`)
 		if err != nil {
@@ -201,7 +205,7 @@ func (a *API) audited() (databases []string) {
 		return nil
 	}
 
-	logs := []connections{platform}
+	logs := []databaseAccess{platform}
 	for _, id := range projects {
 		name := a.Server.Projects().Database(id)
 		if !slices.Contains(all, name) {
@@ -209,14 +213,14 @@ func (a *API) audited() (databases []string) {
 		}
 
 		databases = append(databases, name)
-		logs = append(logs, connections{a.Server.Projects().Open(id).Trusted(), platform.address, name})
+		logs = append(logs, databaseAccess{a.Server.Projects().Open(id).Trusted(), platform.address, name})
 	}
 
 	a.changes.check(ctx, a.t, logs)
 	return databases
 }
 
-// Nobody is a client without a token.
+// Nobody returns an anonymous client.
 func (a *API) Nobody() *API {
 	nobody := *a
 	nobody.Token, nobody.User, nobody.Email, nobody.Organization = "", "", "", ""
@@ -224,7 +228,7 @@ func (a *API) Nobody() *API {
 	return &nobody
 }
 
-// In is the same user with another project in X-Project; "" sends no such header.
+// In returns a client that sends another project in X-Project, or no such header if project is "".
 func (a *API) In(project string) *API {
 	other := *a
 	other.Project = project
@@ -232,7 +236,7 @@ func (a *API) In(project string) *API {
 	return &other
 }
 
-// With is the same client for another test: a subtest of the one that made it.
+// With returns the same client for a subtest.
 func (a *API) With(t testing.TB) *API {
 	other := *a
 	other.t = t
@@ -240,8 +244,8 @@ func (a *API) With(t testing.TB) *API {
 	return &other
 }
 
-// SignUp returns a user that nobody else in the test is: the next account of the template database,
-// or a new one, whose name and address begin with name.
+// SignUp returns a client for a new user: the next account of the template database, or a created
+// one whose username and address begin with name.
 func (a *API) SignUp(name string) *API {
 	a.t.Helper()
 
@@ -257,8 +261,8 @@ func (a *API) SignUp(name string) *API {
 	return user
 }
 
-// create creates an account. Without a template database it goes through the sign-up operation, which
-// makes the first user the administrator.
+// create creates an account. Without the template database it calls the sign-up operation, which
+// makes the first user an administrator.
 func (a *API) create(name string) account {
 	a.t.Helper()
 
@@ -279,7 +283,8 @@ func (a *API) create(name string) account {
 	return account{r.Metadata("token").(string), r.Get("uuid").(string), email, r.Get("organizationUuid").(string)}
 }
 
-// Stranger is a new user who has a project of their own, and asks about this API's project.
+// Stranger returns a client for a new user who has a project of their own, and sends the project of
+// a in X-Project.
 func (a *API) Stranger() *API {
 	a.t.Helper()
 
@@ -290,7 +295,8 @@ func (a *API) Stranger() *API {
 	return s
 }
 
-// Member is a new user with a role in the organization of this API's user: 2 owner, 3 admin, 4 developer, 5 viewer.
+// Member returns a client for a new member of a's organization, with a role: 2 owner, 3 admin, 4
+// developer, 5 viewer.
 func (a *API) Member(role int) *API {
 	a.t.Helper()
 
@@ -303,7 +309,8 @@ func (a *API) Member(role int) *API {
 	return m
 }
 
-// Unproven has backups of the API's project not proven, for a test that is about something else: to prove one takes as long as to restore it.
+// Unproven turns off proofs of the project's backups, for a test of another subject. A proof takes
+// as long as a restore.
 func (a *API) Unproven() {
 	a.t.Helper()
 
@@ -311,7 +318,7 @@ func (a *API) Unproven() {
 		Want(200)
 }
 
-// Tidy makes the round of the server's queue that is due within ten seconds.
+// Tidy runs the queue's periodic maintenance now. It would otherwise run within ten seconds.
 func (a *API) Tidy() {
 	a.t.Helper()
 
@@ -320,7 +327,7 @@ func (a *API) Tidy() {
 	}
 }
 
-// Stored returns the files in the storage's folder that are kept for the project, by a pattern below its own folder.
+// Stored returns the stored files that match a pattern below the project's folder.
 func (a *API) Stored(pattern string) []string {
 	a.t.Helper()
 
@@ -332,14 +339,14 @@ func (a *API) Stored(pattern string) []string {
 	return names
 }
 
-// CreateProject makes a project and returns its UUID.
+// CreateProject creates a project and returns its UUID.
 func (a *API) CreateProject(name string) string {
 	a.t.Helper()
 
 	return a.Post("/projects", fmt.Sprintf(`{"name": "%s %d"}`, name, a.counter.Add(1))).Want(201).Get("uuid").(string)
 }
 
-// CreateTable makes a table of an integer column id and the given columns, each a name and a type.
+// CreateTable creates a table with an integer column id and the given columns, each "name type".
 func (a *API) CreateTable(name string, columns ...string) *Reply {
 	a.t.Helper()
 
@@ -352,33 +359,33 @@ func (a *API) CreateTable(name string, columns ...string) *Reply {
 	return a.Post("/tables", fmt.Sprintf(`{"name": %q, "columns": [%s]}`, name, strings.Join(all, ", "))).Want(201)
 }
 
-// Create posts a body and returns the UUID of what it made.
+// Create posts a body and returns the UUID of the created entity.
 func (a *API) Create(path, body string) string {
 	a.t.Helper()
 
 	return a.Post(path, body).Want(201).Get("uuid").(string)
 }
 
-// Get, Post, Put and Delete send a request. A body is JSON as it stands, well-formed or not.
+// Get sends a GET request.
 func (a *API) Get(path string) *Reply { a.t.Helper(); return a.Send("GET", path, "") }
 
-// Post sends a POST request.
+// Post sends a POST request. The body need not be well-formed JSON.
 func (a *API) Post(path, body string) *Reply { a.t.Helper(); return a.Send("POST", path, body) }
 
-// Put sends a PUT request.
+// Put sends a PUT request. The body need not be well-formed JSON.
 func (a *API) Put(path, body string) *Reply { a.t.Helper(); return a.Send("PUT", path, body) }
 
 // Delete sends a DELETE request.
 func (a *API) Delete(path string) *Reply { a.t.Helper(); return a.Send("DELETE", path, "") }
 
-// Send sends a request with further headers, each "Name: value", and reads the reply.
+// Send sends a request with additional headers, each "Name: value", and reads the response.
 func (a *API) Send(method, path, body string, headers ...string) *Reply {
 	a.t.Helper()
 
 	return a.Do(a.Request(method, path, strings.NewReader(body), headers...))
 }
 
-// Request makes a request without sending it.
+// Request returns a request without sending it.
 func (a *API) Request(method, path string, body io.Reader, headers ...string) *http.Request {
 	a.t.Helper()
 
@@ -405,14 +412,14 @@ func (a *API) Request(method, path string, body io.Reader, headers ...string) *h
 	return r
 }
 
-// client follows no redirect: the API has none.
+// client follows no redirects: the API has none.
 var client = &http.Client{
 	Timeout:       time.Minute,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	Transport:     &http.Transport{MaxIdleConnsPerHost: 32},
 }
 
-// Do sends a request and reads the reply, which must be as the OpenAPI document says.
+// Do sends a request, reads the response and checks it against the OpenAPI document.
 func (a *API) Do(r *http.Request) *Reply {
 	a.t.Helper()
 
@@ -424,7 +431,7 @@ func (a *API) Do(r *http.Request) *Reply {
 	return a.Reply(r, res)
 }
 
-// Reply reads the answer to a request, which must be as the OpenAPI document says.
+// Reply reads the response to a request and checks it against the OpenAPI document.
 func (a *API) Reply(r *http.Request, res *http.Response) *Reply {
 	a.t.Helper()
 
@@ -445,12 +452,12 @@ func (a *API) Reply(r *http.Request, res *http.Response) *Reply {
 
 	if r.Method != "HEAD" && strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
 		if reply.json, err = jsonschema.UnmarshalJSON(bytes.NewReader(body)); err != nil {
-			a.t.Fatalf("%s: the reply is not JSON: %v\n%s", reply.request, err, body)
+			a.t.Fatalf("%s: the response is not JSON: %v\n%s", reply.request, err, body)
 		}
 	}
 
 	a.doc.check(a.t, r, reply)
-	a.changes.note(reply, r.Method)
+	a.changes.record(reply, r.Method)
 
 	return reply
 }

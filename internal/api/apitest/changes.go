@@ -13,13 +13,14 @@ import (
 	"socle/internal/pg"
 )
 
-// changes are the requests of a test that changed something: each must have exactly one entry in an audit log.
+// changes collects the successful changes of a test. Each must have exactly one entry in an audit
+// log.
 type changes struct {
 	mu       sync.Mutex
-	requests map[string]string // what was asked for, by the request's id
+	requests map[string]string // method and path by request ID
 }
 
-func (c *changes) note(r *Reply, method string) {
+func (c *changes) record(r *Reply, method string) {
 	if method == "GET" || r.Status >= 300 || r.Header.Get("Idempotency-Replayed") != "" ||
 		r.Header.Get("Content-Type") != "application/json; charset=utf-8" {
 		return
@@ -35,15 +36,16 @@ func (c *changes) note(r *Reply, method string) {
 	c.requests[r.Header.Get("X-Request-Id")] = r.request
 }
 
-// connections are how to reach a database: by the server's own, or by a new one, which gets into a database that is closed as well.
-type connections struct {
+// databaseAccess gives access to a database: through the server's pool, or through a new connection
+// that also reaches a database closed to logins.
+type databaseAccess struct {
 	pool     *pgxpool.Pool
 	address  string
-	database string // "" for that of the address
+	database string // "" selects the database of the address
 }
 
 // use runs f on a connection.
-func (c connections) use(ctx context.Context, f func(q pg.Querier) error) error {
+func (c databaseAccess) use(ctx context.Context, f func(q pg.Querier) error) error {
 	if f(c.pool) == nil {
 		return nil
 	}
@@ -63,9 +65,9 @@ func (c connections) use(ctx context.Context, f func(q pg.Querier) error) error 
 	return f(conn)
 }
 
-// check looks into the logs of the platform, which is the first, and of all projects that are there. A project that is
-// gone has taken its log along.
-func (c *changes) check(ctx context.Context, t testing.TB, logs []connections) {
+// check compares the changes with the audit logs: the platform's, which is the first, and those of
+// all existing projects. The log of a removed project is gone with it.
+func (c *changes) check(ctx context.Context, t testing.TB, logs []databaseAccess) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
@@ -73,7 +75,7 @@ func (c *changes) check(ctx context.Context, t testing.TB, logs []connections) {
 		return
 	}
 
-	found, gone := map[string]int{}, false
+	entries, removed := map[string]int{}, false
 	for i, log := range logs {
 		var ids []string
 		err := log.use(ctx, func(q pg.Querier) (err error) {
@@ -84,23 +86,23 @@ func (c *changes) check(ctx context.Context, t testing.TB, logs []connections) {
 		switch {
 		case err == nil:
 		case i == 0:
-			return // the test has taken the tables away
+			return // the test has dropped the tables
 		default:
-			gone = true
+			removed = true
 		}
 
 		for _, id := range ids {
-			found[id]++
+			entries[id]++
 		}
 	}
 
-	for _, what := range c.requests {
-		gone = gone || strings.HasPrefix(what, "DELETE /projects/")
+	for _, request := range c.requests {
+		removed = removed || strings.HasPrefix(request, "DELETE /projects/")
 	}
 
-	for id, what := range c.requests {
-		if n := found[id]; n > 1 || n == 0 && !gone {
-			t.Errorf("%s has %d entries in the audit logs, and not one", what, n)
+	for id, request := range c.requests {
+		if n := entries[id]; n > 1 || (n == 0 && !removed) {
+			t.Errorf("%s: got %d audit entries, want 1", request, n)
 		}
 	}
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// connect opens connections of the test's own to the platform database.
+// connect returns a connection pool of the test's own for the platform database.
 func (a *API) connect() *pgxpool.Pool {
 	pool, err := pgxpool.New(a.t.Context(), string(a.Config.DatabaseURL))
 	if err != nil {
-		panic(err) // the server has the same address
+		panic(err) // the server parsed the same address
 	}
 
 	a.t.Cleanup(pool.Close)
 	return pool
 }
 
-// Exec runs a statement on the platform database, behind the server's back.
+// Exec runs a statement on the platform database, bypassing the server.
 func (a *API) Exec(sql string, args ...any) {
 	a.t.Helper()
 
@@ -28,13 +28,13 @@ func (a *API) Exec(sql string, args ...any) {
 	}
 }
 
-// Try is [API.Exec] of what may fail.
+// Try is like [API.Exec], but returns the error.
 func (a *API) Try(sql string, args ...any) error {
 	_, err := a.platform().Exec(a.t.Context(), sql, args...)
 	return err
 }
 
-// Value returns what a query of one value finds in the platform database, behind the server's back.
+// Value returns the single value of a query on the platform database, bypassing the server.
 func Value[T any](a *API, sql string, args ...any) T {
 	a.t.Helper()
 
@@ -51,11 +51,11 @@ func Value[T any](a *API, sql string, args ...any) T {
 	return v
 }
 
-// Database returns the name of the database of this API's project.
+// Database returns the name of the project's database.
 func (a *API) Database() string { return a.Server.Projects().Database(uuid.MustParse(a.Project)) }
 
-// ProjectDatabase connects to the database of this API's project, as the cluster's superuser. The
-// connection is closed when the test ends.
+// ProjectDatabase connects to the project's database as superuser. The connection is closed at the
+// end of the test.
 func (a *API) ProjectDatabase() *pgx.Conn {
 	a.t.Helper()
 

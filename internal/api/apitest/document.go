@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// document is the OpenAPI document of a server, ready to judge replies by.
+// document is the compiled OpenAPI document of a server, for the validation of responses.
 type document struct {
 	operations map[string][]operation // by method
 	compiler   *jsonschema.Compiler
@@ -25,10 +25,12 @@ type operation struct {
 	responses map[string]any
 }
 
-const documentURL = "https://example.com/openapi.json" // a name for the schemas; nobody fetches it
+// documentURL is the base URI of the schemas; it is never fetched.
+const documentURL = "https://example.com/openapi.json"
 
-// first is the document of the first server of the test binary. All of them hand out the same, which takes long to read.
-var first struct {
+// cachedDocument caches the document of the first server of the test binary. It is the same for all
+// servers, and slow to compile.
+var cachedDocument struct {
 	sync.Mutex
 	*document
 }
@@ -36,11 +38,11 @@ var first struct {
 func readDocument(t testing.TB, url string) *document {
 	t.Helper()
 
-	first.Lock()
-	defer first.Unlock()
+	cachedDocument.Lock()
+	defer cachedDocument.Unlock()
 
-	if first.document != nil {
-		return first.document
+	if cachedDocument.document != nil {
+		return cachedDocument.document
 	}
 
 	res, err := client.Get(url + "/openapi.json")
@@ -59,7 +61,7 @@ func readDocument(t testing.TB, url string) *document {
 		t.Fatal(err)
 	}
 
-	first.document = d
+	cachedDocument.document = d
 	return d
 }
 
@@ -89,8 +91,8 @@ func parseDocument(text []byte) (*document, error) {
 	return d, d.compiler.AddResource(documentURL, root)
 }
 
-// closeSchemas makes every object schema refuse members that it does not name: replies say what the document says and no
-// more. Failures may have members of their own in their metadata.
+// closeSchemas forbids additional properties in every object schema except the metadata of
+// failures.
 func closeSchemas(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -111,7 +113,7 @@ func closeSchemas(v any) {
 	}
 }
 
-// find returns the operation that a request is for.
+// find returns the operation of a request.
 func (d *document) find(method, path string) (operation, bool) {
 	segments := strings.Split(path, "/")
 	best, score := operation{}, -1
@@ -124,9 +126,10 @@ func (d *document) find(method, path string) (operation, bool) {
 	return best, score >= 0
 }
 
-// matches reports whether the operation's path takes these segments, and how many of them literally.
+// matches reports whether the path of the operation matches the segments, and how many of them
+// literally.
 func (o operation) matches(segments []string) (literal int, ok bool) {
-	rest := o.id == "readFile" || o.id == "writeFile" // its last parameter takes what is left
+	rest := o.id == "readFile" || o.id == "writeFile" // the last parameter takes the remaining path
 	if len(segments) != len(o.segments) && !(rest && len(segments) > len(o.segments)) {
 		return 0, false
 	}
@@ -144,17 +147,17 @@ func (o operation) matches(segments []string) (literal int, ok bool) {
 	return literal, true
 }
 
-// check fails the test unless the reply is one that the document declares for the request.
+// check fails the test unless the document declares the response for the request.
 func (d *document) check(t testing.TB, r *http.Request, reply *Reply) {
 	t.Helper()
 
 	if reply.Header.Get("X-Request-Id") == "" {
-		t.Errorf("%s: the reply has no X-Request-Id", reply.request)
+		t.Errorf("%s: the response has no X-Request-Id", reply.request)
 	}
 
 	o, ok := d.find(r.Method, r.URL.EscapedPath())
 	if !ok {
-		return // no operation's: the test itself says what it wants
+		return // not an operation: the test asserts the response
 	}
 
 	status := fmt.Sprint(reply.Status)
@@ -163,7 +166,7 @@ func (d *document) check(t testing.TB, r *http.Request, reply *Reply) {
 		t.Fatalf("%s: %s does not declare status %s\n%s", reply.request, o.id, status, reply.Body)
 	}
 
-	note(o.id, reply.Status)
+	recordStatus(o.id, reply.Status)
 
 	content, _ := response["content"].(map[string]any)
 	if _, isJSON := content["application/json"]; !isJSON {
@@ -177,10 +180,10 @@ func (d *document) check(t testing.TB, r *http.Request, reply *Reply) {
 	schema, err := d.compiler.Compile(documentURL + pointer)
 	d.mu.Unlock()
 	if err != nil {
-		t.Fatalf("%s: the document's schema: %v", o.id, err)
+		t.Fatalf("%s: compile the schema: %v", o.id, err)
 	}
 	if err := schema.Validate(reply.json); err != nil {
-		t.Fatalf("%s: the reply is not as the document says: %v\n%s", reply.request, err, reply.Body)
+		t.Fatalf("%s: the response violates the OpenAPI document: %v\n%s", reply.request, err, reply.Body)
 	}
 }
 
@@ -189,16 +192,16 @@ var (
 	seen   = map[string]bool{}
 )
 
-// note keeps in mind that an operation has answered with a status.
-func note(id string, status int) {
+// recordStatus records that an operation has answered with a status.
+func recordStatus(id string, status int) {
 	seenMu.Lock()
 	defer seenMu.Unlock()
 
 	seen[fmt.Sprintf("%s %d", id, status)] = true
 }
 
-// Unprovoked returns the answers, each an operation and a status, that the document text declares and that no
-// reply has shown in this test binary.
+// Unprovoked returns the declared responses, each an operation ID and a status, that no request of
+// this test binary has provoked. text is the OpenAPI document.
 func Unprovoked(text []byte) ([]string, error) {
 	d, err := parseDocument(text)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Reply is what the server answered.
+// Reply is the response of the server.
 type Reply struct {
 	t       testing.TB
 	request string
@@ -21,7 +21,7 @@ type Reply struct {
 	json    any
 }
 
-// Want fails the test unless the reply has this status.
+// Want fails the test unless the response has this status.
 func (r *Reply) Want(status int) *Reply {
 	r.t.Helper()
 
@@ -32,8 +32,8 @@ func (r *Reply) Want(status int) *Reply {
 	return r
 }
 
-// Content fails the test unless a member of the content has this value: a string, bool, nil, or an int. The
-// member's name may have dots, with numbers for array items.
+// Content fails the test unless a member of the content has this value: a string, bool, nil, or an
+// int. The member is a path with dots and array indexes.
 func (r *Reply) Content(member string, want any) *Reply {
 	r.t.Helper()
 
@@ -41,12 +41,12 @@ func (r *Reply) Content(member string, want any) *Reply {
 	return r
 }
 
-// Total fails the test unless a list has that many items in all.
+// Total fails the test unless the list has this total number of items.
 func (r *Reply) Total(want int) *Reply {
 	r.t.Helper()
 
 	if got := fmt.Sprint(r.Metadata("total")); got != strconv.Itoa(want) {
-		r.t.Errorf("%s: got a total of %s, want %d", r.request, got, want)
+		r.t.Errorf("%s: got total %s, want %d", r.request, got, want)
 	}
 
 	return r
@@ -60,7 +60,7 @@ func (r *Reply) Code(want string) *Reply {
 	return r
 }
 
-// Field fails the test unless the failure blames this field, and in the order given these others.
+// Field fails the test unless the failure names these fields, in this order.
 func (r *Reply) Field(want ...string) *Reply {
 	r.t.Helper()
 
@@ -77,7 +77,7 @@ func (r *Reply) Field(want ...string) *Reply {
 	return r
 }
 
-// Get returns a member of the content; "" names the content itself.
+// Get returns a member of the content, or the content itself if member is "".
 func (r *Reply) Get(member string) any {
 	r.t.Helper()
 
@@ -95,7 +95,7 @@ func (r *Reply) find(part, member string) any {
 	r.t.Helper()
 
 	v := r.json
-	if array, ok := v.([]any); ok && len(array) == 1 { // the list of files
+	if array, ok := v.([]any); ok && len(array) == 1 { // the result of a multi-file upload
 		v = array[0]
 	}
 
@@ -109,57 +109,58 @@ func (r *Reply) find(part, member string) any {
 		case map[string]any:
 			found, ok := value[name]
 			if !ok {
-				r.t.Fatalf("%s: the reply has no %s.%s\n%s", r.request, part, member, r.Body)
+				r.t.Fatalf("%s: the response has no %s.%s\n%s", r.request, part, member, r.Body)
 			}
 
 			v = found
 		case []any:
 			var i int
 			if _, err := fmt.Sscan(name, &i); err != nil || i >= len(value) {
-				r.t.Fatalf("%s: the reply has no %s.%s\n%s", r.request, part, member, r.Body)
+				r.t.Fatalf("%s: the response has no %s.%s\n%s", r.request, part, member, r.Body)
 			}
 
 			v = value[i]
 		default:
-			r.t.Fatalf("%s: the reply has no %s.%s\n%s", r.request, part, member, r.Body)
+			r.t.Fatalf("%s: the response has no %s.%s\n%s", r.request, part, member, r.Body)
 		}
 	}
 
 	return v
 }
 
-func (r *Reply) equal(what string, got, want any) {
+func (r *Reply) equal(description string, got, want any) {
 	r.t.Helper()
 
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		r.t.Fatalf("%s: got %s %v, want %v\n%s", r.request, what, got, want, r.Body)
+		r.t.Fatalf("%s: got %s %v, want %v\n%s", r.request, description, got, want, r.Body)
 	}
 }
 
-// Until waits for something to be so. It asks ever more seldom, since each time costs what the other tests could use.
-func Until(t testing.TB, what string, so func() bool) {
+// Until polls a condition until it holds, with increasing intervals, so that other tests keep their
+// share of the machine.
+func Until(t testing.TB, description string, condition func() bool) {
 	t.Helper()
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 
-	const most = 100 * time.Millisecond
-	for pause := 10 * time.Millisecond; !so(); pause = min(pause*3/2, most) {
+	const maxPause = 100 * time.Millisecond
+	for pause := 10 * time.Millisecond; !condition(); pause = min(pause*3/2, maxPause) {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("still not: %s", what)
+			t.Fatalf("timed out waiting until %s", description)
 		case <-time.After(pause):
 		}
 	}
 }
 
-// Log keeps what a server logs.
+// Log is a concurrency-safe buffer for the log of a server.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-// Write adds to the log.
+// Write appends to the log.
 func (l *Log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +168,7 @@ func (l *Log) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-// String returns what was logged so far.
+// String returns the log so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
