@@ -254,7 +254,7 @@ func (a Access) errNotFound() *fault.Error {
 		return fault.OnField(fault.Unauthenticated, "X-Project", "unknown_project",
 			"is not the UUID of a project that you can access")
 	}
-	return fault.New(fault.NotFound, "there is no such thing")
+	return fault.Missing()
 }
 
 func errPaused() *fault.Error {

@@ -81,7 +81,7 @@ func (s *Server) updateStanding(ctx context.Context, in *updateStandingInput) (p
 			return platform.User{}, err
 		}
 
-		return platform.User{}, errNothingToChange("nothing_to_change")
+		return platform.User{}, fault.NothingToChange()
 	}
 
 	return s.platform.UpdateStanding(ctx, in.UUID, platform.Standing(in.Body))

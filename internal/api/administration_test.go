@@ -189,7 +189,7 @@ func TestInvalidSettings(t *testing.T) {
 
 	c := a.Create("/containers", `{"name": "files"}`)
 	upload(a, c, "a.txt", "hello").Want(201)
-	a.Post("/organizations", `{"name": "more"}`).Want(422).Code("quota")
+	a.Post("/organizations", `{"name": "more"}`).Want(422).Code("quota_exceeded")
 	administrator.Put("/admin/settings/max_upload_size", `{"value": 4}`).Want(200)
 	upload(a, c, "b.txt", "hello").Want(413).Code("too_large").Field("file")
 	upload(a, c, "b.txt", "four").Want(201)
@@ -221,7 +221,7 @@ func TestProjectsPerOrganization(t *testing.T) {
 	administrator, user := a.SignUp("first"), a.SignUp("user")
 	administrator.Put("/admin/settings/projects_per_organization", `{"value": 1}`).Want(200)
 	user.CreateProject("one")
-	user.Post("/projects", `{"name": "two"}`).Want(422).Code("quota")
+	user.Post("/projects", `{"name": "two"}`).Want(422).Code("quota_exceeded")
 }
 
 // TestRetention checks that the retention settings apply to all expiring data.

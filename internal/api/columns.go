@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"socle/internal/fault"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
@@ -181,7 +182,7 @@ func (s *Server) updateColumn(ctx context.Context, p *tenant.Project, in *update
 	u := schema.ColumnUpdate{Name: b.Name, Type: b.Type, Using: b.Using, NotNull: b.NotNull, Unique: b.Unique,
 		DefaultValue: b.DefaultValue, Comment: b.Comment}
 	if u == (schema.ColumnUpdate{}) {
-		return schema.Column{}, errNothingToChange("required")
+		return schema.Column{}, fault.NothingToChange()
 	}
 
 	return schema.UpdateColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, u)

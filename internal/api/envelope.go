@@ -179,9 +179,3 @@ func Fail(w http.ResponseWriter, r *http.Request, status int, code, detail strin
 			RequestID: httpx.From(r.Context()).ID,
 		}})
 }
-
-// errNothingToChange returns the failure of an update whose body has no member to change. Users have
-// the code nothing_to_change, all other entities the code required.
-func errNothingToChange(code string) error {
-	return fault.New(fault.Unprocessable, "the request changes nothing").WithCode(code)
-}

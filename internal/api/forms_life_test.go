@@ -223,7 +223,7 @@ func TestFormsQuota(t *testing.T) {
 	execute(t, a,
 		`insert into forms.forms (uuid, name, created_by, updated_by) select gen_random_uuid(), 'x', gen_random_uuid(), gen_random_uuid() from generate_series(1, 1000)`)
 
-	a.Post("/forms", `{"name": "One more"}`).Want(422).Code("quota")
+	a.Post("/forms", `{"name": "One more"}`).Want(422).Code("quota_exceeded")
 }
 
 // TestFormPaths checks that every operation refuses a path parameter that is not a UUID.

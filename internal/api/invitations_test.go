@@ -123,7 +123,7 @@ func TestInvitationsAreLimited(t *testing.T) {
 		return administrator.Post(path, invitationBody(fmt.Sprintf("x%d@example.com", i), 5))
 	})
 	wantCounts(t, got, map[int]int{201: 3, 422: 17})
-	administrator.Post(path, invitationBody("more@example.com", 5)).Want(422).Code("quota")
+	administrator.Post(path, invitationBody("more@example.com", 5)).Want(422).Code("quota_exceeded")
 
 	id := administrator.Get(path).Want(200).Get("0.uuid").(string)
 	for range 9 {

@@ -111,7 +111,7 @@ func TestJWTKeys(t *testing.T) {
 		t.Errorf("ten more keys: got %v, want nine", got)
 	}
 
-	a.Post(path, jwkOf(t, public, `"kid":"one more"`)).Want(422).Code("quota")
+	a.Post(path, jwkOf(t, public, `"kid":"one more"`)).Want(422).Code("quota_exceeded")
 }
 
 func TestBadJWTKeys(t *testing.T) {

@@ -78,7 +78,7 @@ func TestBadKeys(t *testing.T) {
 		select gen_random_uuid(), $1, 'key ' || n, 'secret', '', n::text::bytea, $1 from generate_series(1, 99) n`,
 		a.Project)
 
-	a.Post(path, `{"name": "one more", "kind": "secret"}`).Want(422).Code("quota")
+	a.Post(path, `{"name": "one more", "kind": "secret"}`).Want(422).Code("quota_exceeded")
 }
 
 // TestKeysConcurrently checks that one of many concurrent equal requests creates the key, and one

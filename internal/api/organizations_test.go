@@ -138,7 +138,7 @@ func TestOrganizationsAreLimited(t *testing.T) {
 
 	got := concurrently(20, func(int) *apitest.Reply { return user.Post("/organizations", `{"name": "more"}`) })
 	wantCounts(t, got, map[int]int{201: 4, 422: 16})
-	user.Post("/organizations", `{"name": "more"}`).Want(422).Code("quota")
+	user.Post("/organizations", `{"name": "more"}`).Want(422).Code("quota_exceeded")
 	administrator.Delete("/admin/settings/organizations_per_user").Want(200)
 	user.Post("/organizations", `{"name": "more"}`).Want(201)
 }

@@ -131,7 +131,7 @@ func TestBadTokens(t *testing.T) {
 		select gen_random_uuid(), $1, 'token ' || n, '', n::text::bytea, 4, now() from generate_series(1, 98) n`,
 		a.User)
 
-	a.Post("/tokens", `{"name": "one more", "role_id": 4`+ends+`}`).Want(422).Code("quota")
+	a.Post("/tokens", `{"name": "one more", "role_id": 4`+ends+`}`).Want(422).Code("quota_exceeded")
 
 	// Malformed tokens, which need no query, and unknown ones are refused.
 	bearer := withToken(t, a.SignUp("other"), 4)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"socle/internal/fault"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
@@ -84,7 +85,7 @@ type updatePolicyInput struct {
 func (s *Server) updatePolicy(ctx context.Context, p *tenant.Project, in *updatePolicyInput) (schema.Policy, error) {
 	b := in.Body
 	if b.Name == nil && b.Roles == nil && b.Using == nil && b.WithCheck == nil {
-		return schema.Policy{}, errNothingToChange("required")
+		return schema.Policy{}, fault.NothingToChange()
 	}
 
 	return schema.UpdatePolicy(ctx, p.Owner(), p.UUID, in.Table, in.Policy,

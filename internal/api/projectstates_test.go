@@ -459,9 +459,9 @@ func TestProjectLimit(t *testing.T) {
 		return a.Post("/projects", fmt.Sprintf(`{"name": "late %d"}`, i))
 	}), map[int]int{201: 1, 422: 4})
 
-	a.Post("/projects", `{"name": "one more"}`).Want(422).Code("quota")
+	a.Post("/projects", `{"name": "one more"}`).Want(422).Code("quota_exceeded")
 	a.Delete("/projects/" + a.Project).Want(200)
-	a.Post("/projects", `{"name": "one more"}`).Want(422).Code("quota")
+	a.Post("/projects", `{"name": "one more"}`).Want(422).Code("quota_exceeded")
 	a.Delete("/projects/" + a.Project + "?purge=true").Want(200)
 	a.Post("/projects", `{"name": "one more"}`).Want(201)
 	a.SignUp("other").CreateProject("elsewhere")

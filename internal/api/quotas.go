@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/fault"
 	"socle/internal/object"
 	"socle/internal/platform"
 	"socle/internal/tenant"
@@ -60,7 +61,7 @@ type updateQuotaInput struct {
 func (s *Server) updateQuota(ctx context.Context, p *tenant.Project, in *updateQuotaInput) (quota, error) {
 	b := in.Body
 	if b.MaxFiles == nil && b.MaxBytes == nil && b.MaxDatabaseBytes == nil {
-		return quota{}, errNothingToChange("required")
+		return quota{}, fault.NothingToChange()
 	}
 
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (quota, error) {

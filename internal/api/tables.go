@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/fault"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
@@ -184,7 +185,7 @@ type updateTableInput struct {
 func (s *Server) updateTable(ctx context.Context, p *tenant.Project, in *updateTableInput) (detailedTable, error) {
 	b := in.Body
 	if b.Comment == nil && b.RowLevelSecurity == nil {
-		return detailedTable{}, errNothingToChange("required")
+		return detailedTable{}, fault.NothingToChange()
 	}
 
 	t, err := schema.UpdateTable(ctx, p.Owner(), p.UUID, in.Table, schema.TableUpdate{Comment: b.Comment,

@@ -295,7 +295,7 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserInput) (platform.
 
 	b := in.Body
 	if b.Username == nil && b.Email == nil && b.Password == nil && b.Bio == nil {
-		return platform.User{}, errNothingToChange("nothing_to_change")
+		return platform.User{}, fault.NothingToChange()
 	}
 
 	cleaned, err := s.platform.GetUser(ctx, in.UUID)

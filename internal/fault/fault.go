@@ -84,6 +84,15 @@ func New(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
+// Missing returns a NotFound error for a resource that does not exist or that the caller may not see:
+// one text for both, so that responses do not reveal which.
+func Missing() *Error { return New(NotFound, "the resource does not exist") }
+
+// NothingToChange returns the error for an update that names no member to change.
+func NothingToChange() *Error {
+	return New(Unprocessable, "the request changes nothing").WithCode("nothing_to_change")
+}
+
 // OnField returns an error of a kind about one field of the request. The text is shown to the
 // client.
 func OnField(kind Kind, field, code, format string, args ...any) *Error {

@@ -96,7 +96,7 @@ func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n Ne
 	})
 	if fault.Is(err, fault.NotFound) {
 		return Form{}, fault.New(fault.Unprocessable, "the project has the maximum of %d forms", maxForms).
-			WithCode("quota").Because(err)
+			WithCode("quota_exceeded").Because(err)
 	}
 
 	return created, err

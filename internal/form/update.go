@@ -79,7 +79,7 @@ func UpdateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u Fo
 // apply changes f. It fails with Unprocessable on every invalid member.
 func (u FormUpdate) apply(f *Form) error {
 	if u == (FormUpdate{}) {
-		return fault.New(fault.Unprocessable, "the request changes nothing").WithCode("required")
+		return fault.NothingToChange()
 	}
 
 	var p problems

@@ -191,7 +191,7 @@ func DeleteContainer(ctx context.Context, p *tenant.Project, id uuid.UUID, force
 
 func (u ContainerUpdate) check() error {
 	if u == (ContainerUpdate{}) {
-		return fault.New(fault.Unprocessable, "the request changes nothing").WithCode("required")
+		return fault.NothingToChange()
 	}
 	return checkContainer(u.Name, u.Description, u.MaxFileSize, u.Allowed)
 }

@@ -138,7 +138,7 @@ func UpdateFile(ctx context.Context, p *tenant.Project, user, container, file uu
 
 func (u FileUpdate) check(ctx context.Context, tx pgx.Tx, f File) error {
 	if u == (FileUpdate{}) {
-		return fault.New(fault.Unprocessable, "the request changes nothing").WithCode("required")
+		return fault.NothingToChange()
 	}
 
 	if u.FullFileName != nil {

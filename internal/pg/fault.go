@@ -27,7 +27,7 @@ func Fault(err error) error {
 		return err
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
-		return fault.New(fault.NotFound, "there is no such thing").Because(err)
+		return fault.Missing().Because(err)
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return stateFault(e, err)

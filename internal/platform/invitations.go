@@ -97,7 +97,7 @@ func (s *Store) requireRoom(ctx context.Context, organization uuid.UUID, email s
 		return fault.OnField(fault.Conflict, "email", "already_member", "already belongs to a member")
 	case state.Heads >= settings.MembersPerOrganization:
 		return fault.New(fault.Unprocessable, "the organization has reached its limit of members: it has %d, invitations included",
-			state.Heads).WithCode("quota")
+			state.Heads).WithCode("quota_exceeded")
 	}
 
 	return nil

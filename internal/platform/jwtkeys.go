@@ -62,7 +62,7 @@ func (s *Store) CreateJWTKey(ctx context.Context, project, user uuid.UUID, key t
 			"is already the id of another key of the project").Because(err)
 	case fault.Is(err, fault.NotFound):
 		return created, fault.New(fault.Unprocessable, "the project has reached its limit of %d public keys",
-			maxJWTKeys).WithCode("quota")
+			maxJWTKeys).WithCode("quota_exceeded")
 	}
 
 	return created, err

@@ -71,7 +71,7 @@ func (s *Store) CreateOrganization(ctx context.Context, user uuid.UUID, name str
 
 		if owned >= settings.OrganizationsPerUser {
 			return fault.New(fault.Unprocessable, "you have reached the limit of organizations: you own %d", owned).
-				WithCode("quota")
+				WithCode("quota_exceeded")
 		}
 
 		if err := tx.createOrganization(ctx, id, name); err != nil {

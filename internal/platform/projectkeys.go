@@ -68,7 +68,7 @@ func (s *Store) CreateProjectKey(
 			"is taken by another key of the project").Because(err)
 	case fault.Is(err, fault.NotFound):
 		return created, "", fault.New(fault.Unprocessable, "the project has reached its limit of %d keys",
-			maxProjectKeys).WithCode("quota")
+			maxProjectKeys).WithCode("quota_exceeded")
 	}
 
 	return created, key, err

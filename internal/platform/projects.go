@@ -111,7 +111,7 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 		if fault.Is(err, fault.NotFound) {
 			return fault.New(fault.Unprocessable,
 				"the organization has reached its limit of %d projects, restorable ones included",
-				maxProjects).WithCode("quota")
+				maxProjects).WithCode("quota_exceeded")
 		}
 
 		if err = projectNameConflict(err); err != nil || n.With == nil {
@@ -175,7 +175,7 @@ func (s *Store) ListProjects(
 // project.
 func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u ProjectUpdate) (Project, error) {
 	if u == (ProjectUpdate{}) {
-		return Project{}, fault.New(fault.Unprocessable, "the body contains nothing to change").WithCode("required")
+		return Project{}, fault.NothingToChange()
 	}
 
 	if u.Name != nil {

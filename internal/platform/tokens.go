@@ -81,7 +81,7 @@ func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (To
 			"is taken by another token of yours").Because(err)
 	case fault.Is(err, fault.NotFound):
 		return created, "", fault.New(fault.Unprocessable, "you have reached the limit of %d tokens", maxTokens).
-			WithCode("quota")
+			WithCode("quota_exceeded")
 	}
 
 	return created, text, err

@@ -152,7 +152,7 @@ func (l Lifecycle) GetSize(ctx context.Context, project uuid.UUID) (Size, error)
 	}
 
 	if len(sizes) == 0 {
-		return Size{}, fault.New(fault.NotFound, "there is no such thing")
+		return Size{}, fault.Missing()
 	}
 
 	return Size{sizes[0].Most, sizes[0].Bytes}, nil
