@@ -17,21 +17,23 @@ import (
 
 const mebi = 1 << 20
 
-// transfer is a file of one size, and how often and by how many it is downloaded in one round; it is uploaded less often, and by as many.
+// transfer is a file size, with the numbers of downloads, uploads and concurrent clients of a
+// round.
 type transfer struct{ size, times, uploads, atOnce int }
 
 var transfers = []transfer{
 	{mebi, 1000, 50, 1}, {mebi, 2000, 100, 8}, {100 * mebi, 4, 2, 1}, {100 * mebi, 8, 4, 4}, {1024 * mebi, 1, 1, 1},
 }
 
-// cost is what a round took.
+// cost is the result of a round.
 type cost struct {
-	rate             float64 // MiB a second
-	server, database float64 // milliseconds of a processor for each transfer
+	rate             float64 // MiB per second
+	server, database float64 // milliseconds of processor time per transfer
 }
 
-// transfers measures uploads and downloads, in turn by Socle and by nginx. The client is a process of its own, so that the processor's time of this one
-// is the server's. What Socle acknowledged is synced to the disk, which nginx does not do.
+// transfers measures uploads and downloads, alternating between Socle and nginx. The client is a
+// separate process, so that the processor time of this process is the server's. Socle syncs
+// acknowledged files to the disk; nginx does not.
 func (b *bench) transfers(ctx context.Context) error {
 	other, processes, stop, err := b.startNginx(ctx)
 	if err != nil {
@@ -68,7 +70,7 @@ func (b *bench) transfers(ctx context.Context) error {
 			return err
 		}
 
-		time.Sleep(3 * time.Second) // of a file that was written just now no sum is remembered, see package blob
+		time.Sleep(3 * time.Second) // package blob caches no checksum of a file this young
 
 		ways := []struct{ name, method, ours, theirs string }{
 			{"download", "GET", fmt.Sprintf("%s/containers/%s/files/%s/download", b.URL, b.container, made.File),
@@ -98,12 +100,12 @@ func (b *bench) transfers(ctx context.Context) error {
 			case "upload":
 				l.Times = t.uploads
 			case "download, public":
-				l.Token = "" // by anyone
+				l.Token = "" // anonymous
 			}
 
 			for i := range *repeats {
 				err := inTurn(i, func() error {
-					// the peak begins anew
+					// reset the peak
 					if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
 						return err
 					}
@@ -134,7 +136,7 @@ func (b *bench) transfers(ctx context.Context) error {
 	return nil
 }
 
-// round has the load carried, and looks what that cost whom.
+// round runs a load, and measures the processor time of server and database.
 func (b *bench) round(c *carrier, l load, server, database []int) (cost, error) {
 	s, d := processorTime(server), processorTime(database)
 	did, err := c.carry(l)
@@ -173,7 +175,7 @@ func printCosts(name string, ours, theirs []cost, peak int64) {
 		of(ours, server), of(ours, database), of(theirs, server), cheap, cheapest, peak/mebi)
 }
 
-// startNginx has nginx serve and receive the files of a folder beside Socle's.
+// startNginx starts nginx on a folder beside Socle's, for downloads and uploads.
 func (b *bench) startNginx(ctx context.Context) (url string, processes func() []int, stop func(), err error) {
 	program, err := exec.LookPath(*nginx)
 	if err != nil {
@@ -252,7 +254,7 @@ http {
 	return "", nil, nil, errors.New("nginx does not listen")
 }
 
-// middle returns the middle of what was measured, and the largest.
+// middle returns the median and the maximum of measurements.
 func middle(all []float64) (middle, most float64) {
 	sorted := slices.Sorted(slices.Values(all))
 	return sorted[len(sorted)/2], sorted[len(sorted)-1]

@@ -16,25 +16,25 @@ import (
 	"time"
 )
 
-// keeping keeps as many connections as there are transfers at once.
+// keeping keeps one connection per concurrent transfer open.
 var keeping = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
 
-// load is what a client carries: so many files of a size, by so many at once.
+// load is a client's work: a number of files of one size, transferred by concurrent workers.
 type load struct {
-	Method, URL    string // with %d the URL is one of eight
+	Method, URL    string // %d in the URL becomes a number from 0 to 7
 	Token, Project string
 	Size           int
 	Times, AtOnce  int
 }
 
-// carried is how it went.
+// carried is the result of a load.
 type carried struct {
 	Seconds float64
-	File    string // the UUID of the last one, if it is a file of Socle's
+	File    string // UUID of the last file, if it is Socle's
 	Error   string
 }
 
-// carrier is this program as a client, in a process of its own.
+// carrier is this program as a client, in a separate process.
 type carrier struct {
 	in   *json.Encoder
 	out  *json.Decoder
@@ -74,7 +74,7 @@ func (c *carrier) carry(l load) (did carried, err error) {
 	return did, err
 }
 
-// carryAll is the other end of a carrier.
+// carryAll runs the loads of a carrier in its process.
 func carryAll(in io.Reader, out io.Writer) error {
 	from, to := json.NewDecoder(in), json.NewEncoder(out)
 	for {
@@ -121,7 +121,7 @@ func (l load) carry() carried {
 	return did
 }
 
-// one carries one file, and returns its UUID if it was made by Socle.
+// one transfers one file, and returns its UUID if Socle created it.
 func (l load) one(url string) (string, error) {
 	var body io.Reader
 	if l.Method == http.MethodPut {
@@ -167,7 +167,7 @@ func (l load) one(url string) (string, error) {
 	return "", err
 }
 
-// block is what all content is made of.
+// block is repeated to form all content.
 var block = func() []byte {
 	b := make([]byte, mebi)
 	for i := range b {
@@ -187,7 +187,7 @@ func (e *endless) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// discard takes bytes in large pieces, so that the client is not what is measured.
+// discard reads in large pieces, so that the client is not the bottleneck.
 type discard struct{}
 
 var pieces = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}

@@ -1,6 +1,6 @@
-// Command files measures what is done with files: the list of a container of a million of them, wherever the page is and
-// whatever it is sorted by; uploads and downloads beside nginx, which serves and receives the same bytes on the same disk, by the
-// clock and by the time of a processor that they cost; backup and restore beside bare pg_dump and pg_restore.
+// Command files measures operations on files. It lists a container of a million files, by page and
+// sort key. It compares uploads and downloads with nginx, with the same bytes on the same disk, by
+// throughput and processor time. It compares backup and restore with bare pg_dump and pg_restore.
 //
 //	go run ./bench/files [-what lists,bytes,backups] [-files 1000000] [-rounds 50] [-nginx nginx] [-sizes 1,100,1024] [-gigabytes 1]
 package main
@@ -89,14 +89,14 @@ func run(ctx context.Context) error {
 	})
 }
 
-// content is what an answer may hold.
+// content is the part of a response's content used here.
 type content struct{ UUID, Status, Error string }
 
 func (b *bench) send(method, path, body string) (socle.Reply[content], error) {
 	return socle.Send[content](b.Socle, method, path, strings.NewReader(body))
 }
 
-// median returns the middle of what was measured, and the best.
+// median returns the median and the minimum of measurements.
 func median(all []time.Duration) (middle, best time.Duration) {
 	sorted := slices.Sorted(slices.Values(all))
 	return sorted[len(sorted)/2], sorted[0]

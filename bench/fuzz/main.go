@@ -1,6 +1,6 @@
-// Command fuzz sends random requests to every operation of the platform API, with values that are right, nearly right and
-// hostile, and looks at each answer: its status must be one that the operation declares and no failure of the server's,
-// it must come in time, be an envelope, and show nothing of the inside. It prints what it counted, and fails if anything was amiss.
+// Command fuzz sends random requests to every operation of the platform API, with valid, nearly
+// valid and hostile values, and checks each response: declared status, no server error, in time,
+// with an envelope, without internal details. It prints statistics and fails on any violation.
 //
 //	go run ./bench/fuzz [-requests 100000] [-seed 1] [-clients 4]
 package main
@@ -39,19 +39,20 @@ var (
 
 const slowest = 10 * time.Second
 
-// inside is what no answer may show.
+// inside matches internal details, forbidden in responses.
 var inside = regexp.MustCompile(
 	`(?i)sqlstate|syntax error at or near|goroutine|\.go:\d|socle_[0-9a-f]{12}|/tmp/|password_hash|argon2`,
 )
 
-// endings are operations that would end the game (the project, the session, the user's right to be asked), or for a moment take the project
-// away (a restore in place), and those that show by design what no other answer may.
+// endings are excluded operations. Some would end the run (the project, the session, the user's
+// rights), one takes the project offline for a moment (a restore in place), and some return
+// otherwise forbidden details by design.
 var endings = []string{"deleteProject", "pauseProject", "logout", "deleteSession", "deleteOtherSessions",
 	"deleteAccount", "deleteUser", "updateStanding", "updateUser", "restoreBackup",
-	"listEnvironment",       // shows administrators where the server keeps its data
-	"runSQL", "listQueries"} // tell the project's own people what PostgreSQL said of their SQL
+	"listEnvironment",       // shows the data folder to administrators
+	"runSQL", "listQueries"} // show PostgreSQL's messages on a member's own SQL
 
-// operation is an operation as the OpenAPI document describes it.
+// operation is an operation of the OpenAPI document.
 type operation struct {
 	ID           string `json:"operationId"`
 	method, path string
@@ -74,13 +75,13 @@ type schema struct {
 	Items      *schema
 }
 
-// world is what the requests are made of.
+// world is the state used to generate requests.
 type world struct {
 	url, token, project string
 	operations          []operation
 	components          map[string]schema
 	mu                  sync.Mutex
-	known               map[string][]string // names and UUIDs of things that answers have shown
+	known               map[string][]string // names and UUIDs from earlier responses
 }
 
 func main() {
@@ -241,7 +242,7 @@ func (w *world) fuzz() error {
 	return nil
 }
 
-// try sends one request, and says what is wrong with the answer.
+// try sends one request, and returns its status and a violation, "" for none.
 func (w *world) try(client *http.Client, random *rand.Rand, o operation) (status, complaint string) {
 	r := w.request(random, o)
 	start := time.Now()
@@ -256,7 +257,7 @@ func (w *world) try(client *http.Client, random *rand.Rand, o operation) (status
 	status = strconv.Itoa(res.StatusCode)
 	_, declared := o.Responses[status]
 
-	// by its path or headers
+	// because of its path or headers
 	refusedEarly := res.StatusCode == 404 || res.StatusCode == 405 || res.StatusCode == 400 || res.StatusCode == 431
 	switch {
 	case err != nil:
@@ -280,7 +281,7 @@ func (w *world) try(client *http.Client, random *rand.Rand, o operation) (status
 	return status, ""
 }
 
-// learn keeps the names of what was made, to ask for it again.
+// learn records the names of created entities for later requests.
 func (w *world) learn(o operation, body []byte) {
 	var reply struct{ Content struct{ UUID, Name string } }
 	if o.method != "POST" || json.Unmarshal(body, &reply) != nil {
@@ -332,7 +333,7 @@ func (w *world) request(random *rand.Rand, o operation) *http.Request {
 	var body io.Reader
 	contentType := "application/json"
 	if content, ok := o.RequestBody.Content["application/json"]; ok {
-		text, _ := json.Marshal(w.member(random, "", content.Schema, 0)) // only strings, numbers and the like
+		text, _ := json.Marshal(w.member(random, "", content.Schema, 0)) // only scalars
 		if random.IntN(50) == 0 {
 			text = text[:random.IntN(len(text))]
 		}
@@ -365,7 +366,7 @@ func (w *world) request(random *rand.Rand, o operation) *http.Request {
 	return r
 }
 
-// value returns a text for a name: one that something has, one that is new, or a hostile one.
+// value returns a text for a parameter: a known, new or hostile one.
 func (w *world) value(random *rand.Rand, name string) string {
 	switch random.IntN(6) {
 	case 0:

@@ -2,7 +2,7 @@ package main
 
 import "strings"
 
-// likely are values that a member often has, so that requests get past the first rule.
+// likely are common values of members, so that requests pass the first validation.
 var likely = map[string][]string{
 	"type": {"integer", "text", "varchar(80)", "numeric(10,2)", "jsonb", "timestamptz", "text[]", "uuid", "serial",
 		"number", "select", "date", "email", "varchar(0)", "numeric(1001)", "setof integer", "int[][][][][][]",

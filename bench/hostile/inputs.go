@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// attacks are all attacks, in the order in which they run. Those that may take the server with them come last.
+// attacks are all attacks in order. Attacks that can crash the server come last.
 var attacks = []attack{
 	{"xlsx-runs", "import of a workbook with one text in 160,000 runs",
 		workbooks("xl/sharedStrings.xml", `<sst><si>`, `<r><t>x</t></r>`, 160_000, `</si></sst>`)},
@@ -52,7 +52,7 @@ var attacks = []attack{
 	{"aggregates", "four aggregates of 1 GB at once", aggregates},
 }
 
-// atOnce calls f so often at once, and returns what it returned, each with how often.
+// atOnce makes n concurrent calls of f, and returns the distinct results with their counts.
 func atOnce(n int, f func(i int) string) string {
 	counts := map[string]int{}
 	var mu sync.Mutex
@@ -82,7 +82,7 @@ func atOnce(n int, f func(i int) string) string {
 	return strings.Join(all, ", ")
 }
 
-// post sends a body as the attacker, and returns what the answer says.
+// post sends a body as the attacker, and summarizes the response.
 func (s *stage) post(ctx context.Context, path string, body []byte, contentType string) string {
 	return told(s.send(ctx, "POST", path, s.account, body, contentType))
 }
@@ -103,7 +103,7 @@ const (
 	bookType  = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 )
 
-// workbooks imports a workbook of which one part has much between its start and end: once, and then six at once.
+// workbooks imports a workbook with one highly repetitive part: once, then six times concurrently.
 func workbooks(part, start, much string, times int, end string) func(context.Context, *stage) string {
 	return func(ctx context.Context, s *stage) string {
 		parts := map[string]string{
@@ -146,12 +146,12 @@ func loginBodies(ctx context.Context, s *stage) string {
 	})
 }
 
-// pictures asks for variants of a PNG of one colour.
+// pictures requests variants of a PNG of one color.
 func pictures(width, height uint32) func(context.Context, *stage) string {
 	return func(ctx context.Context, s *stage) string {
 		var pixels bytes.Buffer
 		z := zlib.NewWriter(&pixels)
-		row := make([]byte, 1+width) // its filter, and a byte for each pixel
+		row := make([]byte, 1+width) // filter byte, then one byte per pixel
 		for range height {
 			if _, err := z.Write(row); err != nil {
 				return err.Error()
@@ -268,7 +268,8 @@ func sqlWide(ctx context.Context, s *stage) string {
 	return atOnce(6, func(int) string { return s.sql(ctx, query, `, "max_rows": 10000, "timeout_ms": 30000`) })
 }
 
-// http10 sends what one server takes for one request and another for two, and counts the answers.
+// http10 sends ambiguously framed requests, which two servers would split differently, and counts
+// the responses.
 func http10(ctx context.Context, s *stage) string {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
@@ -288,7 +289,8 @@ func http10(ctx context.Context, s *stage) string {
 		strings.TrimPrefix(first, "HTTP/1.0 "))
 }
 
-// lockout logs in as the bystander with wrong passwords, and then with the right one from another network.
+// lockout logs in as the bystander with wrong passwords, then with the right one from another
+// network.
 func lockout(ctx context.Context, s *stage) string {
 	from := func(address, password string) string {
 		local := &net.TCPAddr{IP: net.ParseIP(address)}

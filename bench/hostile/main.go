@@ -1,7 +1,8 @@
-// Command hostile replays attacks of one tenant, or of a stranger, against a server of its own with its own PostgreSQL, and measures what they
-// cost: how long each lasted and what its author was told, the processor time and the peak memory of Socle and of PostgreSQL, and what
-// became meanwhile of the requests of another project and of /readyz. Everything is on the loopback interface, bounded in number and time,
-// in a temporary folder that is removed at the end.
+// Command hostile replays attacks of a tenant or an anonymous caller against its own server with a
+// private PostgreSQL, and measures their effect: duration, response, processor time and peak memory
+// of Socle and PostgreSQL, and the latency of another project and of /readyz. Everything runs on
+// the loopback interface, bounded in number and time, in a temporary folder that is removed at the
+// end.
 //
 //	go run ./bench/hostile [-only xlsx,sql] [-limit 60s] [-after 10s] [-socle path]
 //	go run ./bench/hostile -list
@@ -56,7 +57,7 @@ func run(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 
-	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
+	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL can run as another user
 		return err
 	}
 
@@ -112,23 +113,24 @@ func chosen(name string) bool {
 	return (*only == "" || in(*only)) && !in(*except)
 }
 
-// attack is one attack. run prepares and replays it, and returns what its author was told. It ends with its context.
+// attack is one attack. run prepares and replays it until its context ends, and returns the
+// responses.
 type attack struct {
 	name, what string
 	run        func(context.Context, *stage) string
 }
 
-// stage is what an attack has.
+// stage is the environment of an attack.
 type stage struct {
 	*server
-	account            // the attacker's
-	bystander account  // whom the attacks are not to reach
+	account            // the attacker
+	bystander account  // the owner of another project, not to be affected
 	dir       string   // for files
-	began     func()   // starts the clock, after preparations
-	notes     []string // beside the answers
+	began     func()   // starts the measurement, after preparations
+	notes     []string // printed with the responses
 }
 
-// measure replays an attack and prints what it did.
+// measure replays an attack and prints its effect.
 func measure(ctx context.Context, s *server, a attack, st *stage) {
 	load := newBystander(s, st.bystander)
 	memory := newWatch(s)

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// server is a Socle that runs as a process of its own.
+// server is Socle in a separate process.
 type server struct {
 	cmd    *exec.Cmd
 	url    string
@@ -28,7 +28,7 @@ type server struct {
 	ended  chan struct{}
 }
 
-// start builds Socle, and starts it with a PostgreSQL of its own in a folder.
+// start builds Socle, and starts it with a private PostgreSQL in a folder.
 func start(ctx context.Context, dir string) (*server, error) {
 	if *program == "" {
 		*program = filepath.Join(dir, "socle")
@@ -81,7 +81,7 @@ func start(ctx context.Context, dir string) (*server, error) {
 	return s, nil
 }
 
-// stop ends the server, and its PostgreSQL with it.
+// stop stops the server and its PostgreSQL.
 func (s *server) stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 
@@ -106,7 +106,7 @@ type account struct{ name, email, token, project, key string }
 
 const password = "correct horse battery"
 
-// furnish makes an account with a table of 200 rows that anyone may read.
+// furnish creates an account with a table of 200 rows, readable by anonymous callers.
 func (s *server) furnish(name string) (a account, err error) {
 	a = account{name: name, email: name + "@example.com"}
 	user, err := s.json("POST", "/users", a,
@@ -133,10 +133,10 @@ func (s *server) furnish(name string) (a account, err error) {
 	return a, err
 }
 
-// answer is an answer's JSON.
+// answer is a JSON response.
 type answer map[string]any
 
-// text returns a member of a member.
+// text returns a nested member.
 func (a answer) text(path ...string) string {
 	var at any = map[string]any(a)
 	for _, name := range path {
@@ -148,7 +148,7 @@ func (a answer) text(path ...string) string {
 	return s
 }
 
-// json sends JSON as an account, and returns the answer, which must tell of success.
+// json sends JSON as an account, and returns the response. It fails without a status of success.
 func (s *server) json(method, path string, a account, body string) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -166,7 +166,8 @@ func (s *server) json(method, path string, a account, body string) (answer, erro
 	return got, json.Unmarshal(text, &got)
 }
 
-// send sends a request as an account, with its key where it goes to the rows, and returns the first megabyte of the answer.
+// send sends a request as an account, with its key for the rows API, and returns the first megabyte
+// of the response.
 func (s *server) send(
 	ctx context.Context, method, path string, a account, body []byte, contentType string,
 ) (int, []byte, error) {
@@ -200,7 +201,7 @@ func (s *server) send(
 	return res.StatusCode, text, err
 }
 
-// told returns what an answer says, in a few words.
+// told summarizes a response.
 func told(status int, text []byte, err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

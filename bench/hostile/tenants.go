@@ -9,14 +9,15 @@ import (
 	"time"
 )
 
-// catching is code that goes on when it is cancelled.
+// catching is user code that catches its cancellation and continues.
 const catching = `loop begin perform pg_sleep(100); exception when query_canceled then null; end; end loop`
 
 func sqlCatches(ctx context.Context, s *stage) string {
 	return s.sql(ctx, `do $$ begin `+catching+`; end $$`, `, "timeout_ms": 2000`)
 }
 
-// schemaCatches adds a check whose function catches that it is cancelled, and then one that does not, to see whether the table is free.
+// schemaCatches adds a check whose function catches its cancellation, then one that does not, to
+// test whether the table is locked.
 func schemaCatches(ctx context.Context, s *stage) string {
 	s.sql(ctx, `create table caught (id int); insert into caught values (1);
 		create function endless(int) returns boolean language plpgsql as $$ begin `+catching+`; return true; end $$`,
@@ -39,7 +40,7 @@ func notifyFlood(ctx context.Context, s *stage) string {
 	})
 }
 
-// regrole casts the numbers that roles and relations have, and counts names that are not the attacker's.
+// regrole casts OIDs to names of roles and relations, and counts names of other projects.
 func regrole(ctx context.Context, s *stage) string {
 	s.sql(
 		ctx,
@@ -61,7 +62,7 @@ func regrole(ctx context.Context, s *stage) string {
 	return strings.Join(said, ", ")
 }
 
-// headers has a function set headers that are the platform's, and counts those that arrive.
+// headers sets the platform's headers in a function, and counts those in the response.
 func headers(ctx context.Context, s *stage) string {
 	forbidden := map[string]string{"Set-Cookie": "a=b", "Clear-Site-Data": `"*"`,
 		"Strict-Transport-Security": "max-age=99999999", "NEL": "{}", "Report-To": "{}", "Alt-Svc": `h3=":443"`,

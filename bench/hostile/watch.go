@@ -16,11 +16,12 @@ import (
 
 const (
 	sampled  = 50 * time.Millisecond
-	patience = 10 * time.Second // of a bystander
+	patience = 10 * time.Second // timeout of a bystander's request
 	tick     = 10 * time.Millisecond
 )
 
-// bystander asks for rows, writes some and lists tables of another project, ten times a second, and looks at /readyz.
+// bystander reads rows, writes rows and lists tables of another project ten times per second, and
+// polls /readyz.
 type bystander struct {
 	server *server
 	account
@@ -93,7 +94,8 @@ func (b *bystander) ask(ctx context.Context, method, path, body string) (int, er
 	return status, err
 }
 
-// repeat calls f every so often, each time in its own goroutine so that a slow answer holds no other request up.
+// repeat calls f at an interval, each time in a new goroutine, so that a slow response does not
+// delay other requests.
 func (b *bystander) repeat(ctx context.Context, every time.Duration, f func()) {
 	b.wg.Go(func() {
 		clock := time.NewTicker(every + rand.N(tick))
@@ -138,7 +140,7 @@ func (b *bystander) readiness() string {
 	return fmt.Sprintf("not %d/%d", b.unwell, b.ready)
 }
 
-// watch keeps the most memory that Socle and PostgreSQL had at once.
+// watch records the peak memory of Socle and PostgreSQL together.
 type watch struct {
 	server          *server
 	socle, postgres int64
@@ -179,7 +181,7 @@ func (w *watch) stop() {
 	<-w.done
 }
 
-// rss returns the bytes of memory that Socle has.
+// rss returns the resident memory of Socle, in bytes.
 func (s *server) rss() int64 { return memoryOf(s.cmd.Process.Pid, "VmRSS:") }
 
 func memoryOf(pid int, what string) int64 {
@@ -213,7 +215,7 @@ func family(parent int) []int {
 	all := []int{parent}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, name := range stats {
-		text, _ := os.ReadFile(name) // it may be gone
+		text, _ := os.ReadFile(name) // the process can have ended
 		_, rest, _ := strings.Cut(string(text), ") ")
 		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
 			pid, _ := strconv.Atoi(strings.Split(name, "/")[2])
@@ -224,12 +226,13 @@ func family(parent int) []int {
 	return all
 }
 
-// cpu returns the processor time that Socle, its children that have ended, and PostgreSQL with those of its backends had.
+// cpu returns the processor time of Socle, its ended children, and PostgreSQL with its ended
+// backends.
 func (s *server) cpu() (sum time.Duration) {
 	sum = ticks(s.cmd.Process.Pid, 11, 15)
 	for i, pid := range s.postgres() {
 		last := 13
-		if i == 0 { // the backends that have ended are the postmaster's children
+		if i == 0 { // ended backends are children of the postmaster
 			last = 15
 		}
 
@@ -239,7 +242,7 @@ func (s *server) cpu() (sum time.Duration) {
 	return sum
 }
 
-// ticks sums fields of a process's stat behind its name, in hundredths of a second.
+// ticks sums fields after the name in a process's stat file, in hundredths of a second.
 func ticks(pid, from, to int) (sum time.Duration) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(text), ") ")

@@ -32,18 +32,18 @@ type bench struct {
 	dir      string
 	cmd      *exec.Cmd
 	url      string
-	database *server.Database // for those who count connections
+	database *server.Database // for counting connections
 	token    string           // the user's
 	projects []project
-	mostOpen atomic.Int64 // connections to projects that were seen at once
+	mostOpen atomic.Int64 // peak number of connections to projects
 }
 
 const (
-	measuredProjects = 20 // at each end, that are made one after the other
-	madeAtOnce       = 4  // of those between
+	measuredProjects = 20 // created sequentially at each end
+	madeAtOnce       = 4  // concurrency of the others
 )
 
-// project is one with a table, and a secret key to its rows.
+// project is a project with a table, and a secret key to its rows.
 type project struct{ id, key string }
 
 func build(ctx context.Context, program string) error {
@@ -60,7 +60,7 @@ func (b *bench) settings() []string {
 	}
 }
 
-// start starts Socle, and returns how long it took until it served.
+// start starts Socle, and returns the time until it served.
 func (b *bench) start() (time.Duration, error) {
 	begun := time.Now()
 	b.cmd = exec.Command(*program, "serve")
@@ -105,7 +105,7 @@ func (b *bench) stop() {
 	_ = b.cmd.Wait()
 }
 
-// makeProjects makes the user and all projects.
+// makeProjects creates the user and all projects.
 func (b *bench) makeProjects(ctx context.Context) error {
 	user, err := b.post("/users", "",
 		`{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
@@ -124,7 +124,7 @@ func (b *bench) makeProjects(ctx context.Context) error {
 		organizations = append(organizations, made.Content.UUID)
 	}
 
-	// The first and the last ones, whose times are printed, are made one after the other.
+	// The first and the last projects, whose times are printed, are created sequentially.
 	b.projects = make([]project, *count)
 	times := make([]time.Duration, *count)
 	few := min(measuredProjects, *count)
@@ -160,7 +160,8 @@ func (b *bench) makeProjects(ctx context.Context) error {
 	return nil
 }
 
-// makeProject makes a project with a table and a key, and returns how long the project alone took.
+// makeProject creates a project with a table and a key, and returns the duration for the project
+// alone.
 func (b *bench) makeProject(n int, organization string) (p project, took time.Duration, err error) {
 	begun := time.Now()
 	made, err := b.post("/projects", "", fmt.Sprintf(`{"name": "bench %d", "organization_uuid": %q}`, n, organization))
@@ -217,7 +218,7 @@ func (b *bench) rowsRequest(method, path string, p project, body string) *http.R
 func request(method, url, body string) *http.Request {
 	q, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
-		panic(err) // of our own making
+		panic(err) // programming error: the URL is ours
 	}
 
 	if body != "" {
@@ -227,7 +228,7 @@ func request(method, url, body string) *http.Request {
 	return q
 }
 
-// send sends a request, and returns the body of its answer, which must tell of success.
+// send sends a request and returns the response body. It fails without a status of success.
 func send(transport http.RoundTripper, q *http.Request) ([]byte, error) {
 	res, err := transport.RoundTrip(q)
 	if err != nil {
@@ -249,7 +250,7 @@ func send(transport http.RoundTripper, q *http.Request) ([]byte, error) {
 
 type connections struct{ Open, Listening int64 }
 
-// connections counts those to the databases of projects.
+// connections counts the connections to project databases.
 func (b *bench) connections() (n struct{ open, listening int64 }, err error) {
 	c, err := pg.One[connections](context.Background(), b.database.Pool, `
 		with sessions as materialized (select datname, query from pg_stat_activity where backend_type = 'client backend')
@@ -261,7 +262,7 @@ func (b *bench) connections() (n struct{ open, listening int64 }, err error) {
 	return n, err
 }
 
-// awaitNoConnections waits until all connections to projects were closed for want of use.
+// awaitNoConnections waits until all idle connections to projects are closed.
 func (b *bench) awaitNoConnections(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -280,9 +281,9 @@ func (b *bench) awaitNoConnections(ctx context.Context) error {
 	}
 }
 
-// memory returns what Socle has of memory in MiB, and the most that it had.
+// memory returns the current and peak memory of Socle in MiB.
 func (b *bench) memory() (now, peak int64) {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.cmd.Process.Pid)) // elsewhere there is none
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.cmd.Process.Pid)) // exists on Linux only
 	for line := range strings.SplitSeq(string(text), "\n") {
 		fields := strings.Fields(line)
 		if len(fields) < 2 {

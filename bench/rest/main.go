@@ -1,10 +1,13 @@
-// Command rest measures the rows API against the limit: a bare server on the same machine, in the same run, that sends
-// SQL written for the very request, with role and claims set in the same round trip, over as many connections. What the contract obliges
-// any server to is the same for both: the request that a client sends, with its body, and the settings that the database gets of it,
-// headers and cookies among them, as constants. Socle is built and served as anyone would, but for the limits of requests and a log
-// of each of them; the clients, Socle and the limit are processes of their own. It prints, for each request and number of clients, the
-// throughput, 99th percentile and processor time of both, that of PostgreSQL apart, and the median of the ratios of
-// measurements made one right after the other, with the quarters around it: the fewer others use the machine, the closer they are.
+// Command rest measures the rows API against a limit: a bare server on the same machine, in the
+// same run. It sends SQL handwritten for each request, with role and claims set in the same round
+// trip, over the same number of connections. Both meet the obligations of the contract: the request
+// with its body, and the settings for the database (headers and cookies among them), as constants.
+// Socle is built and run as in production, except for rate limits and request logging. Clients,
+// Socle and the limit are separate processes.
+//
+// For each request and number of clients it prints throughput, 99th percentile and processor time
+// of both, with PostgreSQL's separately. It also prints the median and the quartiles of the ratios
+// of consecutive measurements. They are closer together on an otherwise idle machine.
 //
 //	go run ./bench/rest [-seconds 2] [-rounds 9] [-only insert] [-clients 16,64] [-socle bin/socle]
 //	go run ./bench/rest -long 100
@@ -34,10 +37,10 @@ var (
 	bare    = flag.Bool("limit", false, "be the bare server, by what the standard input says of the database")
 )
 
-// request is what is measured: what a client sends to the rows API, and the SQL that gives the same answer.
+// request is a measured request: to the rows API, and as the SQL with the same response.
 type request struct {
 	name, method, sql string
-	args              func(n int) []any // of the n-th request
+	args              func(n int) []any // of request n
 	fill              func(n int) (path, body string)
 }
 
@@ -107,7 +110,7 @@ func run(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 
-	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
+	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL can run as another user
 		return err
 	}
 

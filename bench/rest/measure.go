@@ -13,24 +13,25 @@ import (
 type figures struct {
 	perSecond     float64
 	p99           time.Duration
-	own, postgres float64 // microseconds of processor time for a request, of the server and of PostgreSQL
+	own, postgres float64 // microseconds of processor time per request, of the server and of PostgreSQL
 }
 
-// subject is a server that is measured, and the n-th request to it.
+// subject is a measured server and its request n.
 type subject struct {
 	process
 	next func(n int) (*http.Request, error)
 }
 
-// pairs are measurements of both servers, made in turn.
+// pairs are alternating measurements of both servers.
 type pairs struct{ ours, theirs []figures }
 
-// measurePairs measures both in turn. Who is first changes, since what one leaves behind to be done falls to the other.
+// measurePairs measures both servers in turn. The order alternates, because the work that one
+// leaves to PostgreSQL falls to the other.
 func measurePairs(ours, theirs subject, clients int, postmaster string) (p pairs, err error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
 
-	length := 500 * time.Millisecond // to warm up
+	length := 500 * time.Millisecond // warm-up
 	for round := range *rounds + 1 {
 		var pair [2]figures
 		for i := range pair {
@@ -51,7 +52,7 @@ func measurePairs(ours, theirs subject, clients int, postmaster string) (p pairs
 	return p, nil
 }
 
-// ratio returns the median of the ratios of a value, ours to theirs of each pair, and the quarters around it.
+// ratio returns the median and the quartiles of the ratio of a value, ours to theirs of each pair.
 func (p pairs) ratio(value func(figures) float64) (median, low, high float64) {
 	all := make([]float64, len(p.ours))
 	for i := range all {
@@ -72,7 +73,7 @@ func median(all []figures, value func(figures) float64) float64 {
 	return values[len(values)/2]
 }
 
-// show writes a value of both servers, and its ratio.
+// show formats a value of both servers and their ratio.
 func (p pairs) show(value func(figures) float64) string {
 	ratio, low, high := p.ratio(value)
 	return fmt.Sprintf("%6.4g %6.4g %.2f (%.2f–%.2f)", median(p.ours, value), median(p.theirs, value), ratio, low, high)
@@ -83,7 +84,7 @@ func slowest(f figures) float64    { return float64(f.p99) / float64(time.Millis
 func processor(f figures) float64  { return f.own }
 func postgres(f figures) float64   { return f.postgres }
 
-// measure sends requests from so many clients for a time.
+// measure sends requests from a number of clients for a time.
 func (s subject) measure(
 	transport *http.Transport, clients int, length time.Duration, postmaster string,
 ) (figures, error) {
@@ -118,7 +119,7 @@ func (s subject) measure(
 		errors.Join(errs...)
 }
 
-// send sends a request and reads the answer into the buffer.
+// send sends a request and reads the response into the buffer.
 func send(transport *http.Transport, next func(n int) (*http.Request, error), n int, buffer *bytes.Buffer) error {
 	r, err := next(n)
 	if err != nil {

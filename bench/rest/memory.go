@@ -20,8 +20,8 @@ const longAnswer = `
 	create function public.long(megabytes int) returns setof text language sql stable as 'select repeat(''x'', 1000000) from generate_series(1, megabytes)';
 	grant execute on function public.long to anon`
 
-// measureMemory prints how much more memory Socle and PostgreSQL have while answers of so many megabytes are
-// read by one client, and by four.
+// measureMemory prints the growth of Socle's and PostgreSQL's memory while one client, then four,
+// read responses of the given number of megabytes.
 func (s socle) measureMemory(ctx context.Context) error {
 	if _, err := s.project.Owner().Exec(ctx, longAnswer, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (s socle) measureMemory(ctx context.Context) error {
 	return nil
 }
 
-// ofServer is the memory of PostgreSQL's processes in KiB, without what they share.
+// ofServer is the unshared memory of PostgreSQL's processes in KiB.
 func ofServer(postmaster string) (sum int64) {
 	for _, dir := range children(postmaster) {
 		sum += resident(dir)
@@ -107,7 +107,7 @@ func ofServer(postmaster string) (sum int64) {
 	return sum
 }
 
-// resident is the memory of a process in KiB, without what it shares with others. It is zero where there is no /proc.
+// resident is the unshared memory of a process in KiB. It is zero without /proc.
 func resident(dir string) int64 {
 	text, _ := os.ReadFile(filepath.Join(dir, "status"))
 	_, after, _ := bytes.Cut(text, []byte("RssAnon:"))

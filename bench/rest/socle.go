@@ -22,7 +22,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// process is a server that was started.
+// process is a started server.
 type process struct {
 	*exec.Cmd
 	url string
@@ -52,25 +52,26 @@ func start(cmd *exec.Cmd) (process, error) {
 	return process{cmd, fields[len(fields)-1]}, nil
 }
 
-// stop ends the server.
+// stop stops the server.
 func (p process) stop() {
 	_ = p.Process.Signal(syscall.SIGTERM)
 	_ = p.Wait()
 }
 
-// socle is a running Socle with one user, one project with tables and rows, and one publishable key.
+// socle is a running Socle with one user, one project with tables and rows, and one publishable
+// key.
 type socle struct {
 	process
-	postmaster string // PostgreSQL's process
+	postmaster string // process ID of PostgreSQL
 	id         uuid.UUID
 	key        string
 	project    *tenant.Project
 }
 
-// rows is where the project's rows are.
+// rows is the URL of the project's rows.
 func (s socle) rows() string { return s.url + "/projects/" + s.id.String() + "/rest/v1" }
 
-// startSocle starts Socle, and furnishes it.
+// startSocle starts Socle and sets it up.
 func startSocle(ctx context.Context, dir string) (s socle, err error) {
 	if *program == "" {
 		*program = filepath.Join(dir, "socle")
@@ -102,7 +103,7 @@ func startSocle(ctx context.Context, dir string) (s socle, err error) {
 	return s, err
 }
 
-// furnish makes the user, the project and the key.
+// furnish creates the user, the project and the key.
 func (s *socle) furnish(ctx context.Context, settings []string) error {
 	user, err := s.post("/users", "",
 		`{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)

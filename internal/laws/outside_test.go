@@ -11,8 +11,10 @@ import (
 	"testing"
 )
 
-// outside are the files that connect to somewhere, and who says where. No address comes from a request: what may reach this machine's neighbours is the operator's to say. Whoever
-// adds one that does has to refuse them where the connection is made, after the name is resolved and for each redirect.
+// outside lists the files that open outgoing connections, with the source of the address. No
+// address comes from a request, since only the operator decides which hosts the server can reach. A
+// new file with addresses from requests must reject internal hosts on connect, after name
+// resolution and for each redirect.
 var outside = map[string]string{
 	"client/client.go":              "who runs the command",
 	"internal/blob/s3.go":           "SOCLE_STORAGE_URL",
@@ -22,7 +24,8 @@ var outside = map[string]string{
 	"internal/standalone/ready.go":  "the settings of socle rest",
 }
 
-// connects is what leads out of a process, but for the databases, whose addresses are settings.
+// connects matches the code that opens outgoing connections, except to the databases, whose
+// addresses are settings.
 var connects = map[string]*regexp.Regexp{
 	"net": regexp.MustCompile(`^(Dial|Lookup|Resolver$|DefaultResolver$)`),
 	"net/http": regexp.MustCompile(

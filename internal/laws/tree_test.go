@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// levels are the packages from the lowest level up. A package imports those of lower levels only.
+// levels are the packages from the lowest level up. A package imports only packages of lower
+// levels.
 var levels = [][]string{
 	{"client", "internal/fault", "internal/config"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
@@ -31,12 +32,12 @@ var levels = [][]string{
 	{"cmd/socle"},
 }
 
-// forTests are the packages that only tests import, whatever their level.
+// forTests are the packages imported by tests only, regardless of level.
 var forTests = []string{
 	"internal/pgtest", "internal/blob/blobtest", "internal/api/apitest", "internal/tenant/tenanttest", "internal/laws",
 }
 
-// onlyImporter are imports that one package has to itself.
+// onlyImporter maps an import to the only package allowed to use it.
 var onlyImporter = map[string]string{
 	"github.com/danielgtaylor/huma/v2": "internal/api",
 	"github.com/riverqueue/river":      "internal/job",
@@ -48,7 +49,8 @@ var onlyImporter = map[string]string{
 	"github.com/aws/aws-sdk-go-v2/service/s3": "internal/blob",
 }
 
-// mostLines is how many lines a file may have, without blank ones. A longer one is about two subjects.
+// mostLines is the maximum number of lines of a file, without blank ones. A longer file has two
+// subjects.
 const mostLines = 500
 
 type listed struct {
@@ -57,7 +59,7 @@ type listed struct {
 	TestGoFiles          []string
 }
 
-// listing is what go list says of the module's packages.
+// listing is the output of go list for the module's packages.
 var listing = sync.OnceValues(func() ([]byte, error) {
 	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,GoFiles,Imports,TestGoFiles", "./...")
 	cmd.Dir = "../.."
@@ -170,7 +172,7 @@ func TestFilesHaveOneSubject(t *testing.T) {
 	}
 }
 
-// TestNoSkippedTests looks for what would let a test pass without testing.
+// TestNoSkippedTests rejects calls that let a test pass without testing.
 func TestNoSkippedTests(t *testing.T) {
 	t.Parallel()
 

@@ -23,18 +23,18 @@ import (
 	"socle/internal/tenant"
 )
 
-// backstage is what a command beside the server sees.
+// backstage gives a test direct access to the databases and storage of a running server.
 type backstage struct {
 	t        *testing.T
 	dir      string
 	database *server.Database
 	registry *tenant.Registry
 	blobs    *blob.Store
-	queue    *job.Queue // takes no jobs; its rounds are made when a test wants them
+	queue    *job.Queue // runs no workers; a test runs its periodic jobs
 	log      *output
 }
 
-// backstage opens what there is. The caller closes it.
+// backstage opens the databases and storage of a server. The caller closes it.
 func (p *process) backstage(t *testing.T) *backstage {
 	t.Helper()
 
@@ -101,7 +101,7 @@ func (b *backstage) exec(sql string) {
 	}
 }
 
-// values returns texts of the platform database.
+// values returns texts from the platform database.
 func (b *backstage) values(sql string, args ...any) []string {
 	b.t.Helper()
 
@@ -113,7 +113,7 @@ func (b *backstage) values(sql string, args ...any) []string {
 	return all
 }
 
-// asOwner connects to a project's database as its owner, and runs a statement of one row.
+// asOwner connects to a project's database as its owner and scans the single row of a query.
 func (b *backstage) asOwner(project, sql string, into ...any) {
 	b.t.Helper()
 
@@ -135,7 +135,7 @@ func (b *backstage) asOwner(project, sql string, into ...any) {
 	}
 }
 
-// backend returns the number of a process of PostgreSQL that serves a connection to a project's database.
+// backend returns the process ID of a PostgreSQL backend connected to a project's database.
 func (b *backstage) backend(project string) int {
 	b.t.Helper()
 
@@ -156,7 +156,8 @@ func (b *backstage) backend(project string) int {
 	return pid
 }
 
-// verify fails the test unless files agree with their bytes, and no bytes wait for a day to pass if settled says so.
+// verify checks that files match their bytes. With settled set, it also checks that no bytes wait
+// for their deletion.
 func (b *backstage) verify(project string, settled bool) {
 	b.t.Helper()
 
@@ -178,7 +179,7 @@ func (b *backstage) verify(project string, settled bool) {
 	}
 }
 
-// dayLater moves the clocks of whatever waits for time to pass, and sweeps.
+// dayLater moves all retention clocks by a day, then sweeps.
 func (b *backstage) dayLater(project string) {
 	b.t.Helper()
 

@@ -10,9 +10,11 @@ import (
 	"socle/internal/platform"
 )
 
-const agesTime = 3 * time.Second // for the database to answer while metrics are asked for
+// agesTime is the timeout of the query behind a scrape.
+const agesTime = 3 * time.Second
 
-// What is shown of the backups of each project that has a schedule. All servers show the same, as of the moment in which they are asked.
+// Metrics of the backups of each project with a schedule. All servers report the same values, as of
+// the scrape.
 var (
 	nextBackup = prometheus.NewDesc("socle_backup_next_timestamp_seconds",
 		"When the next backup of a project is due by its schedule; in the past if it waits.", []string{"project"}, nil)
@@ -23,27 +25,28 @@ var (
 		[]string{"project"}, nil)
 )
 
-// backupAges is the collector of these metrics.
+// backupAges is the collector of the backup metrics.
 type backupAges struct {
 	store *platform.Store
 	log   *slog.Logger
 }
 
-// watchBackups adds the age of backups to what is shown.
+// watchBackups registers the collector of backup metrics.
 func (m *metrics) watchBackups(store *platform.Store, log *slog.Logger) {
 	if m.registry != nil {
 		m.registry.MustRegister(backupAges{store, log})
 	}
 }
 
-// Describe tells what is collected.
+// Describe sends the descriptors of the backup metrics.
 func (backupAges) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{nextBackup, lastCompleted, lastProven} {
 		descs <- d
 	}
 }
 
-// Collect reads the ages. If the database does not answer, they are left out, and all else is shown.
+// Collect queries the ages of backups. If the database does not answer, it leaves them out and the
+// other metrics remain.
 func (b backupAges) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), agesTime)
 	defer cancel()
@@ -66,7 +69,7 @@ func (b backupAges) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// seconds returns a time as Prometheus has it, 0 for none.
+// seconds returns a time as a Prometheus timestamp, 0 for nil.
 func seconds(t *time.Time) float64 {
 	if t == nil {
 		return 0

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// writer changes one thing again and again, and knows which changes were acknowledged. What it was at when the server went away
-// may have happened or not.
+// writer changes one entity repeatedly and records the acknowledged changes. The change in flight
+// at a crash can be applied or not.
 type writer struct {
-	next         int // the number of the next change
+	next         int // number of the next change
 	acknowledged []int
 	write        func(c client, n int) bool // reports whether change n was acknowledged
 	check        func(c client, w *writer)
@@ -35,7 +35,7 @@ func (w *writer) run(c client, stop *atomic.Bool) {
 	}
 }
 
-// last returns the newest change that was acknowledged, 0 if none was.
+// last returns the number of the newest acknowledged change, 0 for none.
 func (w *writer) last() int {
 	if len(w.acknowledged) == 0 {
 		return 0
@@ -43,7 +43,7 @@ func (w *writer) last() int {
 	return w.acknowledged[len(w.acknowledged)-1]
 }
 
-// writers returns sixteen, four of each kind.
+// writers returns sixteen writers, four of each kind.
 func writers(t *testing.T, c client) []*writer {
 	t.Helper()
 
@@ -143,7 +143,7 @@ func fileWriter(t *testing.T, c client, i int) *writer {
 				}
 			}
 
-			// One that was not acknowledged is there as a whole or not at all.
+			// an unacknowledged file is complete or absent
 			a := c.send(t, "PUT", "/containers/"+container, `{"is_public": false}`)
 			if total, ok := a.content["totalFiles"].(float64); !ok || total < float64(len(w.acknowledged)) ||
 				total > float64(w.next-1) {
@@ -173,7 +173,7 @@ func describer(t *testing.T, c client, i int) *writer {
 		}}
 }
 
-// load runs the writers for a random while, and then has strike happen under them.
+// load runs the writers for a random time, then calls strike while they run.
 func load(t *testing.T, c client, all []*writer, strike func()) {
 	t.Helper()
 
@@ -186,19 +186,19 @@ func load(t *testing.T, c client, all []*writer, strike func()) {
 	<-time.After(time.Duration(200+rand.IntN(800)) * time.Millisecond)
 	strike()
 
-	// one whose request came through, on a connection to the PostgreSQL of afterwards, would go on for ever
+	// a writer with a connection to the new PostgreSQL would never stop
 	stop.Store(true)
 	wg.Wait()
 }
 
-// rounds is how often a test kills in general.
+// rounds returns the usual number of crashes of a test.
 func rounds(t *testing.T) int {
 	t.Helper()
 
 	return roundsOr(t, 2)
 }
 
-// roundsOr is how often a test kills: so often, or as often as SOAK says.
+// roundsOr returns the number of crashes of a test: SOAK, or few by default.
 func roundsOr(t *testing.T, few int) int {
 	t.Helper()
 
@@ -215,7 +215,8 @@ func roundsOr(t *testing.T, few int) int {
 	return n
 }
 
-// TestKilledServer kills the server under sixteen writers: the next start has all that was acknowledged.
+// TestKilledServer kills the server under sixteen writers and checks that the next start has all
+// acknowledged changes.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 
@@ -241,8 +242,8 @@ func TestKilledServer(t *testing.T) {
 	}
 }
 
-// TestKilledPostgreSQL kills PostgreSQL, or one of its processes that serve connections, under sixteen writers: the server has it back, without being started anew, and has
-// lost none of its connections' places.
+// TestKilledPostgreSQL kills PostgreSQL or one of its backends under sixteen writers. The server
+// must recover without a restart and without leaking pool connections.
 func TestKilledPostgreSQL(t *testing.T) {
 	t.Parallel()
 
@@ -265,7 +266,7 @@ func TestKilledPostgreSQL(t *testing.T) {
 
 		b.close()
 		eventually(t, "the server is ready again", func() bool { return c.probe(t, "/readyz") == 200 })
-		inARow := 0 // the first requests may get a connection of before
+		inARow := 0 // pools can still hold dead connections
 
 		eventually(t, "requests succeed again", func() bool {
 			if inARow++; c.send(t, "GET", "/tables", "").status != 200 {
@@ -279,7 +280,7 @@ func TestKilledPostgreSQL(t *testing.T) {
 		}
 
 		var many sync.WaitGroup
-		for range 60 { // more than any pool has; a place that is lost would keep some of them waiting
+		for range 60 { // more than any pool has: a leaked connection would block some
 			many.Go(func() {
 				if a := c.send(t, "GET", "/containers", ""); a.status != 200 {
 					t.Errorf("one of many requests at once: %d %s", a.status, a.body)

@@ -14,15 +14,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// keeper is a project that is backed up, restored and removed while things are killed. Its state is a number, which every row of a table
-// and the content of every file say: a mixture of two states shows.
+// keeper drives backups, restores and purges of a project through crashes. The project's state is a
+// number in every row of a table and in the content of every file, so a mix of two states is
+// visible.
 type keeper struct {
 	t         *testing.T
 	p         *process
 	c         client
 	round     int
-	state     int            // of the project
-	states    map[string]int // of the completed backups
+	state     int            // state of the project
+	states    map[string]int // states of the completed backups
 	container string
 }
 
@@ -35,7 +36,7 @@ func stateFile(state, i int) []byte {
 	return bytes.Repeat(fmt.Appendf(nil, "state %d of file %d\n", state, i), 5000)
 }
 
-// advance gives the project its next state.
+// advance moves the project to its next state.
 func (k *keeper) advance() {
 	k.t.Helper()
 
@@ -54,7 +55,7 @@ func (k *keeper) advance() {
 	}
 }
 
-// has fails the test unless a project is in a state, all of it.
+// has checks that a project is completely in a state.
 func (k *keeper) has(project string, state int) {
 	k.t.Helper()
 
@@ -78,7 +79,7 @@ func (k *keeper) has(project string, state int) {
 	b.verify(project, false)
 }
 
-// when returns at a moment of a job that is chosen at random: somewhere in it, or when something is seen of it.
+// when waits until a random moment of a job, and returns its description.
 func (k *keeper) when() string {
 	b := k.p.backstage(k.t)
 	defer b.close()
@@ -132,7 +133,7 @@ func (k *keeper) when() string {
 	return m.name
 }
 
-// struck kills something while a job is at work, moves the clocks on by which it is seen to be lost, and returns its status at its end.
+// struck kills a process during a job, expires the job's heartbeat, and returns its final status.
 func (k *keeper) struck(path string) (status string) {
 	k.t.Helper()
 
@@ -148,7 +149,7 @@ func (k *keeper) struck(path string) (status string) {
 	defer b.close()
 
 	begun, own := time.Now(), time.Duration(0)
-	if k.round%3 == 2 { // the server lives, and has a moment to say by itself how it ended
+	if k.round%3 == 2 { // the server survives and can record the end itself
 		own = 2 * time.Second
 	}
 
@@ -192,14 +193,14 @@ func (k *keeper) struck(path string) (status string) {
 	return status
 }
 
-// failures are the lines of a log that say what failed.
+// failures returns the lines of a log about failures.
 func failures(log string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(log, "\n"), func(line string) bool {
 		return !strings.Contains(line, "level=ERROR")
 	}), "\n")
 }
 
-// backUp has a backup killed, or lets it be.
+// backUp runs a backup, with a crash if killed is set.
 func (k *keeper) backUp(killed bool) string {
 	k.t.Helper()
 
@@ -227,7 +228,8 @@ func (k *keeper) backUp(killed bool) string {
 	return id
 }
 
-// restore has a backup restored, in place or into a new project, and that killed. It returns the new project, if there is one.
+// restore restores a backup during a crash, in place or into a new project. It returns the new
+// project, "" for none.
 func (k *keeper) restore(backup, target string) (made string) {
 	k.t.Helper()
 
@@ -252,7 +254,7 @@ func (k *keeper) restore(backup, target string) (made string) {
 	return made
 }
 
-// settled fails the test unless nothing is there but what belongs to something, once the rounds have been made.
+// settled runs the periodic jobs and checks that no orphans remain.
 func (k *keeper) settled() {
 	k.t.Helper()
 
@@ -303,7 +305,7 @@ func (k *keeper) settled() {
 	}
 }
 
-// eventually waits until nothing is left of what left returns.
+// eventually waits until left returns nothing.
 func (k *keeper) eventually(what string, left func() string) {
 	k.t.Helper()
 
@@ -317,8 +319,9 @@ func (k *keeper) eventually(what string, left func() string) {
 	})
 }
 
-// TestKilledBackups kills the server, PostgreSQL or both while a project is backed up, restored in place and into a new one, and
-// removed: each of these ends, as it says; and whatever the end, projects are whole, in the one state or the other.
+// TestKilledBackups kills the server, PostgreSQL or both during backups, restores in place and into
+// a new project, and purges. Each job must end as it reports, and each project must be in exactly
+// one state.
 func TestKilledBackups(t *testing.T) {
 	t.Parallel()
 

@@ -18,13 +18,15 @@ import (
 	"time"
 )
 
-// written is the content that change n of a writer gives to a file: of its own, and long enough to be on its way for a while.
+// written returns the content of change n of a writer: unique, and large enough to be in flight for
+// a while.
 func written(kind string, n int) []byte {
 	line := fmt.Appendf(nil, "%s %d\n", kind, n)
 	return bytes.Repeat(line, (64<<10+n%7*100<<10)/len(line))
 }
 
-// do sends bytes and headers, and returns status, headers and body; status 0 if there was no whole answer.
+// do sends a body and headers, and returns status, headers and body. The status is 0 without a
+// complete response.
 func (c client) do(t *testing.T, method, path string, body []byte, headers ...string) (int, http.Header, []byte) {
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
@@ -57,7 +59,7 @@ func (c client) do(t *testing.T, method, path string, body []byte, headers ...st
 	return res.StatusCode, res.Header, text
 }
 
-// container makes a container, and returns its UUID and the path under which its files have their names.
+// container creates a container, and returns its UUID and the path of its files by name.
 func (c client) container(t *testing.T, name string) (id, files string) {
 	t.Helper()
 
@@ -65,7 +67,7 @@ func (c client) container(t *testing.T, name string) (id, files string) {
 	return id, "/files/" + c.project + "/" + id + "/"
 }
 
-// whole fails the test unless a file is there as a whole, or is not there at all if that may be.
+// whole checks that a file is complete, or absent if mayBeGone is set.
 func (c client) whole(t *testing.T, path string, want []byte, mayBeGone bool) (there bool) {
 	t.Helper()
 
@@ -81,7 +83,7 @@ func (c client) whole(t *testing.T, path string, want []byte, mayBeGone bool) (t
 	return true
 }
 
-// rawWriter uploads files as bodies.
+// rawWriter uploads files as raw bodies.
 func rawWriter(t *testing.T, c client) *writer {
 	t.Helper()
 
@@ -103,7 +105,7 @@ func rawWriter(t *testing.T, c client) *writer {
 		}}
 }
 
-// replacer writes one file anew, again and again.
+// replacer replaces one file repeatedly.
 func replacer(t *testing.T, c client) *writer {
 	t.Helper()
 
@@ -125,7 +127,7 @@ func replacer(t *testing.T, c client) *writer {
 		}}
 }
 
-// resumer uploads files in parts. An upload that was cut off goes on from where the server says that it is.
+// resumer uploads files in parts. It resumes an interrupted upload at the server's offset.
 func resumer(t *testing.T, c client) *writer {
 	t.Helper()
 
@@ -133,7 +135,7 @@ func resumer(t *testing.T, c client) *writer {
 	const parts = 4
 	const tus = "Tus-Resumable: 1.0.0"
 
-	// of upload n: where it is, and bytes of it that were acknowledged
+	// of upload n: its location, and its acknowledged bytes
 	locations, kept := map[int]string{}, map[int]int{}
 
 	send := func(c client, n, at int) bool {
@@ -172,7 +174,7 @@ func resumer(t *testing.T, c client) *writer {
 		},
 		check: func(c client, w *writer) {
 			n := w.next - 1
-			if w.last() != n && locations[n] != "" { // it was cut off
+			if w.last() != n && locations[n] != "" { // the upload was interrupted
 				status, h, text := c.do(t, "HEAD", locations[n], nil, tus)
 				at, err := strconv.Atoi(h.Get("Upload-Offset"))
 				if status != 200 || err != nil || at < kept[n] {
@@ -191,14 +193,15 @@ func resumer(t *testing.T, c client) *writer {
 		}}
 }
 
-// deleter uploads three files in a folder and deletes them: file by file, the folder, or the container with them.
+// deleter uploads three files into a folder and deletes them: file by file, by folder, or with
+// their container.
 func deleter(t *testing.T, c client, what string) *writer {
 	t.Helper()
 
 	type folder struct {
 		container, files string
 		uuids            []string
-		begun            bool // the deleting
+		begun            bool // deletion requested
 	}
 
 	folders := map[int]*folder{}
@@ -270,7 +273,7 @@ func deleter(t *testing.T, c client, what string) *writer {
 		}}
 }
 
-// fileWorkers are writers of every change that files know.
+// fileWorkers returns writers for every kind of change to files.
 func fileWorkers(t *testing.T, c client) []*writer {
 	t.Helper()
 
@@ -280,7 +283,7 @@ func fileWorkers(t *testing.T, c client) []*writer {
 	}
 }
 
-// arriving returns when bytes are on their way that are more than half a file, or after a while.
+// arriving waits until more than half a file has arrived, or until a timeout.
 func (p *process) arriving() {
 	deadline := time.After(time.Second)
 	for {
@@ -299,7 +302,7 @@ func (p *process) arriving() {
 	}
 }
 
-// strike kills the server, its PostgreSQL or both, in turn, and returns the server that works again.
+// strike kills the server, its PostgreSQL or both in turn, and returns the recovered server.
 func (p *process) strike(round int) *process {
 	p.t.Helper()
 
@@ -323,7 +326,7 @@ func (p *process) strike(round int) *process {
 	return p
 }
 
-// works waits until requests of a client succeed again: the first ones may get a connection of before.
+// works waits until requests succeed again: pools can still hold dead connections.
 func (c client) works(t *testing.T) {
 	t.Helper()
 
@@ -337,8 +340,9 @@ func (c client) works(t *testing.T) {
 	})
 }
 
-// TestKilledFileChanges kills the server, PostgreSQL or both while files come, are replaced and go. All that was acknowledged is there, bytes
-// agree with rows, and a day later nothing is left that belongs to nobody.
+// TestKilledFileChanges kills the server, PostgreSQL or both during uploads, replacements and
+// deletions of files. All acknowledged changes must be present, bytes must match rows, and a day
+// later no orphans may remain.
 func TestKilledFileChanges(t *testing.T) {
 	t.Parallel()
 

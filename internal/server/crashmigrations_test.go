@@ -17,12 +17,12 @@ import (
 	"socle/internal/tenant"
 )
 
-// migrated is a database that is at one of its migrations.
+// migrated is a database at one of its migrations.
 type migrated struct {
 	t      *testing.T
 	config *pgx.ConnConfig
 	schema string
-	folder string // of the migrations
+	folder string // folder of the migrations
 	newest int64
 }
 
@@ -46,7 +46,7 @@ func newMigrated(t *testing.T, url, database, schema, folder string) migrated {
 	return migrated{t, config, schema, folder, int64(len(files))}
 }
 
-// to brings the database to a migration.
+// to migrates the database to a version.
 func (m migrated) to(version int64) {
 	m.t.Helper()
 
@@ -67,7 +67,7 @@ func (m migrated) connect() *pgx.Conn {
 	return conn
 }
 
-// looks returns the migration that the database says it is at, and all columns, constraints, indexes and functions that there are.
+// looks returns the recorded version, and all columns, constraints, indexes and functions.
 func (m migrated) looks() (version int64, all string) {
 	m.t.Helper()
 
@@ -88,7 +88,7 @@ func (m migrated) looks() (version int64, all string) {
 	return version, all
 }
 
-// interrupt starts a server, and kills it when a migration has done all but to note that it is done.
+// interrupt starts a server and kills it after a migration, before its version is recorded.
 func (m migrated) interrupt(dir string, settings ...string) {
 	m.t.Helper()
 
@@ -137,8 +137,8 @@ func (m migrated) interrupt(dir string, settings ...string) {
 	}
 }
 
-// TestKilledMigration kills the server in the middle of a migration of the platform's database, and of a project's: that is as if it had not begun, and the next
-// start completes it.
+// TestKilledMigration kills the server during a migration of the platform database and of a
+// project's database. The migration must be rolled back, and the next start must complete it.
 func TestKilledMigration(t *testing.T) {
 	t.Parallel()
 
@@ -198,11 +198,12 @@ func TestKilledMigration(t *testing.T) {
 	}
 }
 
-// TestUsedInstallKeepsDatabaseNames: only an install without users starts to hide projects in the names of databases.
+// TestUsedInstallKeepsDatabaseNames checks that only an install without users starts to hide
+// projects in database names.
 func TestUsedInstallKeepsDatabaseNames(t *testing.T) {
 	t.Parallel()
 
-	const hides = 17 // the migration that adds the key
+	const hides = 17 // version of the migration that adds the key
 
 	for _, used := range []bool{false, true} {
 		m := newMigrated(t, pgtest.URL(t), "", "platform", "../platform/migrations")
@@ -232,7 +233,7 @@ func TestUsedInstallKeepsDatabaseNames(t *testing.T) {
 	}
 }
 
-// databaseOf returns the name of a project's database. url is the address of the platform database.
+// databaseOf returns the name of a project's database. url is that of the platform database.
 func databaseOf(t *testing.T, url, project string) string {
 	t.Helper()
 

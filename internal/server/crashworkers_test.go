@@ -17,7 +17,8 @@ import (
 	"socle/internal/pgtest"
 )
 
-// waiting returns a folder with PostgreSQL's programs, of which pg_dump notes in the file "at" whose child it is, and waits until there is a file "go".
+// waiting returns a folder of PostgreSQL programs. Its pg_dump records its parent process in the
+// file "at", and waits for the file "go".
 func waiting(t *testing.T) (dir string) {
 	t.Helper()
 
@@ -44,8 +45,9 @@ func waiting(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestKilledWorker has two servers share a platform database, and kills the one that makes a backup: the other one says that it failed, and makes the
-// next. Never are two at it.
+// TestKilledWorker kills one of two servers on the same platform database during its backup. The
+// other server must mark the backup as failed and run the next one, and two backups must never
+// overlap.
 func TestKilledWorker(t *testing.T) {
 	t.Parallel()
 

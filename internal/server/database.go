@@ -24,27 +24,27 @@ import (
 )
 
 const (
-	migrationLock    = 0x50c1e_0001 // an arbitrary constant: whoever migrates the platform database holds it
-	platformPool     = 20           // connections, of which those who make, pause and remove projects take up to eight
-	queuePool        = 2            // connections, beside the one on which River listens: what it asks is short
+	migrationLock    = 0x50c1e_0001 // arbitrary key of the advisory lock for platform migrations
+	platformPool     = 20           // connections; creating, pausing and purging projects take up to eight
+	queuePool        = 2            // connections for short queries, beside River's LISTEN connection
 	platformDatabase = "socle"
-	startTime        = 60 * time.Second // for PostgreSQL, a recovery included
-	keyKept          = 2 * time.Hour    // longer than a token lives
+	startTime        = 60 * time.Second // start of PostgreSQL, including recovery
+	keyKept          = 2 * time.Hour    // longer than the TTL of an access token
 )
 
-// Database is the PostgreSQL that the platform runs on: its own, or one that was there.
+// Database is the PostgreSQL behind the platform: a private one, or an existing one.
 type Database struct {
 	URL      string
 	Pool     *pgxpool.Pool
-	Queue    *pgxpool.Pool // of the queue, beside Pool, so that neither keeps the other waiting
+	Queue    *pgxpool.Pool // the queue's own pool, so that neither pool blocks the other
 	Store    *platform.Store
 	Binaries pgserver.Binaries
-	own      *pgserver.Server // nil: not a private one
-	lock     *os.File         // of the data folder, if this database was opened for a command
-	attached bool             // another process started PostgreSQL, and will stop it
+	own      *pgserver.Server // nil unless PostgreSQL is private
+	lock     *os.File         // lock of the data folder, if a command opened the database
+	attached bool             // another process started PostgreSQL and will stop it
 }
 
-// Attach opens the database for a command, which may run beside a server or without one.
+// Attach opens the database for a command. A server can be running or not.
 func Attach(ctx context.Context, c config.Config, log *slog.Logger) (d *Database, secret []byte, err error) {
 	lock, err := lockFolder(c.DataDir)
 	busy := errors.Is(err, errBusy)
@@ -67,7 +67,7 @@ func Attach(ctx context.Context, c config.Config, log *slog.Logger) (d *Database
 	return d, secret, nil
 }
 
-// Migrate brings the platform database and those of all projects up to date.
+// Migrate migrates the platform database and the databases of all projects.
 func Migrate(ctx context.Context, c config.Config, log *slog.Logger) error {
 	d, secret, err := Attach(ctx, c, log)
 	if err != nil {
@@ -92,9 +92,9 @@ func (d *Database) migrateProjects(ctx context.Context, c config.Config, secret 
 	return tenant.Lifecycle{Store: d.Store, Registry: registry, Blobs: blobs}.Finish(ctx)
 }
 
-// openDatabase starts the private PostgreSQL if the configuration names no other, and brings the platform's
-// tables up to date. Any number of servers may do so at once. Whoever holds the lock of the data folder is alone with
-// the private PostgreSQL.
+// openDatabase opens the configured PostgreSQL, or starts the private one, and migrates the
+// platform database. Any number of servers can call it at once. Set alone if this process holds the
+// lock of the data folder.
 func openDatabase(
 	ctx context.Context, c config.Config, secret []byte, alone bool, log *slog.Logger,
 ) (*Database, error) {
@@ -139,7 +139,8 @@ func (d *Database) startOwn(ctx context.Context, c config.Config, secret []byte,
 	return nil
 }
 
-// furnish makes the platform database of a private PostgreSQL. Alone, it first ends what a killed server left running there.
+// furnish creates the platform database of a private PostgreSQL. If alone is set, it first ends the
+// sessions of a killed server.
 func furnish(ctx context.Context, url string, alone bool) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -167,7 +168,7 @@ func furnish(ctx context.Context, url string, alone bool) error {
 	return err
 }
 
-// prepare opens the pool and migrates.
+// prepare opens the pools and migrates the platform database.
 func (d *Database) prepare(ctx context.Context) error {
 	pool, err := pg.PoolConfig(d.URL, platformPool)
 	if err != nil {
@@ -214,7 +215,7 @@ func (d *Database) prepare(ctx context.Context) error {
 	return err
 }
 
-// Names returns the names of the projects' databases.
+// Names returns the naming scheme of the projects' databases.
 func (d *Database) Names(ctx context.Context) (tenant.Names, error) {
 	key, err := d.Store.NameKey(ctx)
 	if err != nil {
@@ -224,7 +225,7 @@ func (d *Database) Names(ctx context.Context) (tenant.Names, error) {
 	return tenant.NewNames(key)
 }
 
-// Registry opens the registry of the projects on this database's server.
+// Registry opens the registry of the projects in this PostgreSQL.
 func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger) (*tenant.Registry, error) {
 	most, err := pg.Value[int](ctx, d.Pool, `
 		select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int`)
@@ -234,7 +235,7 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 
 	connections := most - platformPool - queuePool - spare
 	if d.own == nil {
-		connections /= 2 // others use the server too
+		connections /= 2 // shared with other applications
 	}
 
 	names, err := d.Names(ctx)
@@ -254,11 +255,12 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 	return r, r.Prepare(ctx)
 }
 
-// spare is how many connections are left for what no pool counts: locks, migrations, dumps, people.
+// spare is the number of connections outside of all pools: locks, migrations, dumps, people.
 const spare = 16
 
-// Keyring returns the keys of access tokens. The first server makes the first one. A key that the secret of the
-// instance does not open is an error: a new one in its place would end every session.
+// Keyring returns the keys of access tokens. The first server generates the first key. It fails if
+// the secret of the install does not open a stored key, since a replacement would end every
+// session.
 func (d *Database) Keyring(ctx context.Context, secret []byte) (*token.Keyring, error) {
 	ring, err := d.storedKeys(ctx, secret)
 	if err != nil || ring != nil {
@@ -279,7 +281,7 @@ func (d *Database) Keyring(ctx context.Context, secret []byte) (*token.Keyring, 
 	return ring, err
 }
 
-// storedKeys returns the keys that there are, nil if there is none.
+// storedKeys returns the stored keys, nil if there are none.
 func (d *Database) storedKeys(ctx context.Context, secret []byte) (*token.Keyring, error) {
 	stored, err := d.Store.SigningKeys(ctx, keyKept)
 	if err != nil || len(stored) == 0 {
@@ -298,7 +300,8 @@ func (d *Database) storedKeys(ctx context.Context, secret []byte) (*token.Keyrin
 	return token.NewKeyring(keys[0], keys[1:]...), nil
 }
 
-// RotateKey makes a new key sign access tokens. Those signed before stay good until they expire.
+// RotateKey generates a new signing key for access tokens. Tokens of the previous keys stay valid
+// until they expire.
 func (d *Database) RotateKey(ctx context.Context, secret []byte) error {
 	return pg.Locked(ctx, d.Pool.Config().ConnConfig, migrationLock, func(*pgx.Conn) error {
 		_, err := d.newSigningKey(ctx, secret)
@@ -320,7 +323,7 @@ func (d *Database) newSigningKey(ctx context.Context, secret []byte) (token.Key,
 	return key, d.Store.RotateSigningKey(ctx, key.ID, sealed)
 }
 
-// Run watches the private PostgreSQL until ctx ends.
+// Run supervises the private PostgreSQL until ctx ends.
 func (d *Database) Run(ctx context.Context) error {
 	if d.own == nil {
 		<-ctx.Done()
@@ -330,7 +333,7 @@ func (d *Database) Run(ctx context.Context) error {
 	return d.own.Run(ctx)
 }
 
-// Close closes the pool, and stops the private PostgreSQL.
+// Close closes the pools, stops the private PostgreSQL and releases the lock of the data folder.
 func (d *Database) Close(ctx context.Context) error {
 	for _, pool := range []*pgxpool.Pool{d.Queue, d.Pool} {
 		if pool != nil {

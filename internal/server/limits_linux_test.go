@@ -12,8 +12,8 @@ import (
 	"socle/internal/pgtest"
 )
 
-// limit sets how much of a resource a running process may have: of each file's size, or of open files. It returns how much it could have before. What the process may set
-// it to by itself stays.
+// limit sets the soft limit of a resource of a running process, such as file size or open files,
+// and returns the previous one. It keeps the hard limit.
 func limit(t *testing.T, pid, resource int, most uint64) (before uint64) {
 	t.Helper()
 
@@ -24,7 +24,7 @@ func limit(t *testing.T, pid, resource int, most uint64) (before uint64) {
 
 		_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), uintptr(resource),
 			uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(get)), 0, 0)
-		if errno != 0 && errno != syscall.ESRCH { // it has ended
+		if errno != 0 && errno != syscall.ESRCH { // the process has ended
 			t.Fatalf("limit process %d: %v", pid, errno)
 		}
 	}
@@ -35,8 +35,8 @@ func limit(t *testing.T, pid, resource int, most uint64) (before uint64) {
 	return old.Cur
 }
 
-// TestFullVolume leaves PostgreSQL no room for its log, so that it panics, and can't recover as long as there is none. What was acknowledged is there, without hands, when there is room
-// again.
+// TestFullVolume fills the volume of PostgreSQL's WAL, so that it panics and can't recover. All
+// acknowledged changes must be present, without intervention, once there is space again.
 func TestFullVolume(t *testing.T) {
 	t.Parallel()
 
@@ -54,7 +54,7 @@ func TestFullVolume(t *testing.T) {
 	b := p.backstage(t)
 	defer b.close()
 
-	b.exec(`select pg_switch_wal()`) // from here on there is room for most of a segment, which has 16 MiB
+	b.exec(`select pg_switch_wal()`) // leaves space for most of a segment of 16 MiB
 
 	for range 5 {
 		write()
@@ -62,7 +62,7 @@ func TestFullVolume(t *testing.T) {
 
 	before := limit(t, p.cmd.Process.Pid, syscall.RLIMIT_FSIZE, 12<<20)
 
-	// the one that is started in its place has the limit
+	// its successor inherits the limit
 	if err := syscall.Kill(p.postmaster(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestFullVolume(t *testing.T) {
 	}
 
 	eventually(t, "PostgreSQL has no room, and has given up", func() bool {
-		// fails in the end, and over a connection of before
+		// fails in the end, and on dead connections
 		_, _ = b.database.Pool.Exec(t.Context(), `select pg_logical_emit_message(false, '', repeat('x', 1 << 20))`)
 		return p.postmaster() != first
 	})
@@ -111,7 +111,8 @@ func TestFullVolume(t *testing.T) {
 	c.want(t, 201, "POST", "/containers", `{"name": "afterwards"}`)
 }
 
-// TestNoMoreOpenFiles lets the server open no more files: uploads fail, and it lives and works again afterwards.
+// TestNoMoreOpenFiles exhausts the file descriptors of the server. Uploads must fail, and work
+// again afterwards.
 func TestNoMoreOpenFiles(t *testing.T) {
 	t.Parallel()
 
@@ -146,7 +147,7 @@ func TestNoMoreOpenFiles(t *testing.T) {
 		}
 	}
 
-	before := limit(t, p.cmd.Process.Pid, syscall.RLIMIT_NOFILE, 8) // those that it has open, which are more, stay so
+	before := limit(t, p.cmd.Process.Pid, syscall.RLIMIT_NOFILE, 8) // more than 8 are open and stay open
 	refused := 0
 	for i := range 20 {
 		switch status := put(fmt.Sprint("meanwhile ", i)); status {

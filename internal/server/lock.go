@@ -10,7 +10,8 @@ import (
 
 var errBusy = errors.New("another socle is using the data folder")
 
-// lockFolder makes the data folder ours until the process ends, however it ends. It fails if another server has it.
+// lockFolder locks the data folder until the process ends, even if it crashes. It fails with
+// errBusy if another server holds the lock.
 func lockFolder(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the data folder can't be made: %w", err)

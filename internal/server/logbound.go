@@ -6,13 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// logText is the most bytes of a text in a log record: code of a project's can raise an error of hundreds of megabytes.
+// logText is the maximum length of a text in a log record, in bytes. User code can raise errors of
+// hundreds of megabytes.
 const logText = 4 << 10
 
-// boundedLog is a log handler that clips long texts.
+// boundedLog is a log handler that truncates long texts.
 type boundedLog struct{ slog.Handler }
 
-// Handle hands on a record with its texts clipped.
+// Handle forwards a record with truncated texts.
 func (h boundedLog) Handle(ctx context.Context, r slog.Record) error {
 	bounded := slog.NewRecord(r.Time, r.Level, clip(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
@@ -23,7 +24,7 @@ func (h boundedLog) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, bounded)
 }
 
-// WithAttrs returns a handler whose records have attributes.
+// WithAttrs implements [slog.Handler].
 func (h boundedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	bounded := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
@@ -33,7 +34,7 @@ func (h boundedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return boundedLog{h.Handler.WithAttrs(bounded)}
 }
 
-// WithGroup returns a handler whose attributes are in a group.
+// WithGroup implements [slog.Handler].
 func (h boundedLog) WithGroup(name string) slog.Handler {
 	return boundedLog{h.Handler.WithGroup(name)}
 }
@@ -52,7 +53,7 @@ func boundAttr(a slog.Attr) slog.Attr {
 	return a
 }
 
-// clip keeps the beginning of a text.
+// clip truncates a text to logText bytes at a rune boundary and marks it with "…".
 func clip(s string) string {
 	if len(s) <= logText {
 		return s

@@ -7,7 +7,7 @@ import (
 	"socle/internal/pgtest"
 )
 
-// workshop is a folder for the time of the tests.
+// workshop is a folder for the duration of the tests.
 var workshop string
 
 func TestMain(m *testing.M) {

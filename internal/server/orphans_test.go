@@ -8,7 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestKilledServersSessions kills the server while a statement of a project runs that catches its cancellation: the next start ends it first.
+// TestKilledServersSessions kills the server while user code that catches cancellation runs. The
+// next start must end that session first.
 func TestKilledServersSessions(t *testing.T) {
 	t.Parallel()
 

@@ -15,8 +15,8 @@ import (
 	"socle/internal/pgserver"
 )
 
-// TestPointInTime does what the manual says about pgBackRest, with its own words but for the paths: a database is put back to
-// a moment, and so is a storage folder.
+// TestPointInTime follows the manual's section on pgBackRest word for word, except for paths. It
+// restores a database and a storage folder to a point in time.
 func TestPointInTime(t *testing.T) {
 	t.Parallel()
 
@@ -64,7 +64,7 @@ func TestPointInTime(t *testing.T) {
 	c.sql(`create table rows as select 'before the moment' as at; select pg_switch_wal()`)
 	c.write("srv/socle/storage/projects/file", "before the moment")
 	c.run(keep)
-	eventually(t, "the backup lies before the moment", func() bool { // it knows its end by the second
+	eventually(t, "the backup lies before the moment", func() bool { // its end has a resolution of one second
 		return c.sql(`select clock_timestamp() > '`+ended+`'::timestamptz + interval '1.5 seconds'`) == "t"
 	})
 
@@ -90,7 +90,7 @@ func TestPointInTime(t *testing.T) {
 	}
 }
 
-// blocks returns the fenced blocks of a section of the manual's page for operators.
+// blocks returns the fenced blocks of a section of the operators' manual.
 func blocks(t *testing.T, heading string) (all []string) {
 	t.Helper()
 
@@ -112,11 +112,11 @@ func blocks(t *testing.T, heading string) (all []string) {
 	return all
 }
 
-// ownCluster is a PostgreSQL as an operator runs one, in a folder of its own.
+// ownCluster is an operator's PostgreSQL in its own folder.
 type ownCluster struct {
 	t         *testing.T
 	dir, data string
-	user      *syscall.Credential // PostgreSQL does not run as root
+	user      *syscall.Credential // PostgreSQL refuses to run as root
 	env       []string
 }
 
@@ -140,7 +140,7 @@ func newOwnCluster(t *testing.T) *ownCluster {
 
 	c := &ownCluster{t: t, dir: dir, data: filepath.Join(dir, "var/lib/postgresql/15/main")}
 	t.Cleanup(func() {
-		_ = c.command("pg_ctl stop -m immediate -D " + c.data).Run() // fails if it does not run
+		_ = c.command("pg_ctl stop -m immediate -D " + c.data).Run() // fails if it is not running
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
@@ -206,7 +206,7 @@ func (c *ownCluster) write(name, text string) {
 func (c *ownCluster) start() { c.run("pg_ctl start --silent -w -D " + c.data + " -l postgresql.log") }
 func (c *ownCluster) stop()  { c.run("pg_ctl stop --silent -D " + c.data) }
 
-// sql runs statements in one psql, and returns what the last one says.
+// sql runs statements in one psql session, and returns the output of the last one.
 func (c *ownCluster) sql(sql string) string {
 	c.t.Helper()
 

@@ -21,13 +21,14 @@ import (
 	"socle/internal/pgtest"
 )
 
-// syncs has the system ask whenever a process that this test starts from here on calls fsync: that of what is asked, and fails as is answered. No right is needed
-// for it. It holds for this thread and whoever it starts, and ends with the test.
+// syncs intercepts fsync in all processes started by the test from now on. It calls asked with the
+// path, and the fsync fails with the returned error. It needs no privileges. It holds for this
+// thread and its child processes, and ends with the test.
 func syncs(t *testing.T, asked func(path string) syscall.Errno) {
 	t.Helper()
 
 	const (
-		load, equal, answer    = 0x20, 0x15, 0x06 // a word of the call; skip unless it is; the filter's answer
+		load, equal, answer    = 0x20, 0x15, 0x06 // BPF: load a word of the call; skip unless equal; return
 		ask, allow             = 0x7fc00000, 0x7fff0000
 		noNewRights            = 38 // PR_SET_NO_NEW_PRIVS
 		setFilter, newListener = 1, 8
@@ -64,7 +65,7 @@ func syncs(t *testing.T, asked func(path string) syscall.Errno) {
 			}
 			if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, listener, receive,
 				uintptr(unsafe.Pointer(&call))); errno != 0 {
-				continue // who called is gone
+				continue // the calling process has ended
 			}
 
 			reply := struct {
@@ -89,10 +90,11 @@ func syncs(t *testing.T, asked func(path string) syscall.Errno) {
 	}()
 }
 
-// durable is what a power cut leaves of a folder at the worst: the entries that a folder had when it was synced, and the bytes that a file had.
+// durable models what survives a power cut in the worst case: the entries of each folder and the
+// bytes of each file as of the last fsync.
 type durable struct {
 	mu      sync.Mutex
-	entries map[uint64][]string // by number of the folder's inode
+	entries map[uint64][]string // by inode of the folder
 	bytes   map[uint64]string
 }
 
@@ -108,7 +110,7 @@ func number(t *testing.T, path string) uint64 {
 	return info.Sys().(*syscall.Stat_t).Ino
 }
 
-// synced notes what there is of a file or a folder.
+// synced records the current state of a file or folder.
 func (d *durable) synced(t *testing.T, path string) {
 	t.Helper()
 
@@ -133,7 +135,7 @@ func (d *durable) synced(t *testing.T, path string) {
 	d.bytes[number(t, path)] = string(text)
 }
 
-// check fails the test unless a power cut leaves a file below a folder as it is.
+// check fails the test unless a file below a folder survives a power cut unchanged.
 func (d *durable) check(t *testing.T, folder, path string) {
 	t.Helper()
 
@@ -163,8 +165,8 @@ func (d *durable) check(t *testing.T, folder, path string) {
 	}
 }
 
-// TestPowerCut looks at what the server has the system sync: whatever lies in the storage when an upload, a backup and a restore are acknowledged survives a power cut,
-// and a backup shows that it is completed after that, not before.
+// TestPowerCut checks the order of fsyncs. Stored bytes must be durable when an upload, backup or
+// restore is acknowledged, and a backup must show as completed only after that.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 
@@ -172,7 +174,7 @@ func TestPowerCut(t *testing.T) {
 	storage := filepath.Join(dir, "storage")
 	platform := connect(t, url)
 	d := &durable{entries: map[uint64][]string{}, bytes: map[uint64]string{}}
-	of := map[string]int{} // files by what they are of
+	of := map[string]int{} // numbers of files by kind
 
 	syncs(t, func(path string) syscall.Errno {
 		if !strings.HasPrefix(path, storage) {
@@ -220,7 +222,8 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// TestDiskLosesWrites has fsync fail with EIO, as it does when a disk could not keep what was written to it: nothing is acknowledged, and all works again when the disk does.
+// TestDiskLosesWrites lets fsync fail with EIO, as on a failing disk. Nothing may be acknowledged,
+// and all must work again once the disk does.
 func TestDiskLosesWrites(t *testing.T) {
 	t.Parallel()
 
@@ -264,7 +267,7 @@ func TestDiskLosesWrites(t *testing.T) {
 	c.backedUp(t, "completed")
 }
 
-// put uploads a file, its path, which is to be answered so.
+// put uploads a file to a path and expects a status.
 func (c client) put(t *testing.T, path string, want int) {
 	t.Helper()
 
@@ -273,7 +276,7 @@ func (c client) put(t *testing.T, path string, want int) {
 	}
 }
 
-// backedUp makes a backup, which ends as it is to.
+// backedUp runs a backup and expects its final status.
 func (c client) backedUp(t *testing.T, want string) (id, reason string) {
 	t.Helper()
 
@@ -289,7 +292,7 @@ func (c client) carried(t *testing.T, backup string) {
 	c.over(t, "/restores/"+id, "completed")
 }
 
-// over waits until a backup or restore has ended, which is to be so, and returns its error.
+// over waits for the end of a backup or restore, expects its status and returns its error.
 func (c client) over(t *testing.T, path, want string) (reason string) {
 	t.Helper()
 

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestProjectOpenAPI: members of a project get the document that the root of its rows shows to a secret key.
+// TestProjectOpenAPI checks that members of a project get the same document as a secret key at the
+// root of its rows.
 func TestProjectOpenAPI(t *testing.T) {
 	t.Parallel()
 

@@ -13,8 +13,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestRowsOfPausedProject: a paused or deleted project tells those who hold a key or token of its own that it is, from the moment on, and
-// strangers nothing.
+// TestRowsOfPausedProject checks that a paused or deleted project answers so at once to callers
+// with valid credentials, and reveals nothing to others.
 func TestRowsOfPausedProject(t *testing.T) {
 	t.Parallel()
 
@@ -58,7 +58,8 @@ func TestRowsOfPausedProject(t *testing.T) {
 	s.want(200, `[{"title":"Emma"}]`, "GET", "/titles?select=title", "", key)
 }
 
-// TestRowsPausedElsewhere: a server that was not told asks when it finds a project's database closed, and answers as the one that closed it.
+// TestRowsPausedElsewhere checks that a server without the notification looks up the project when
+// its database is closed, and answers as the pausing server.
 func TestRowsPausedElsewhere(t *testing.T) {
 	t.Parallel()
 
@@ -78,8 +79,8 @@ func TestRowsPausedElsewhere(t *testing.T) {
 	}
 }
 
-// TestKilledProjectChange kills the server while a project's state changes: the next start makes the change or does not, and no
-// project is stuck in between.
+// TestKilledProjectChange kills the server while a project's state changes. The next start must
+// complete the change or not, without a project in between.
 func TestKilledProjectChange(t *testing.T) {
 	t.Parallel()
 
@@ -112,7 +113,7 @@ func TestKilledProjectChange(t *testing.T) {
 			p = serve(t, p.dir)
 			c, mine = c.at(p), mine.at(p)
 			mine.settle(t, change, done)
-			mine.send(t, "DELETE", path+"?purge=true", "") // one that is being purged is gone already
+			mine.send(t, "DELETE", path+"?purge=true", "") // a project being purged no longer exists
 			eventually(t, "the project is gone", func() bool {
 				return mine.send(t, "POST", path+"/restore", "").status == 404
 			})
@@ -124,7 +125,8 @@ func TestKilledProjectChange(t *testing.T) {
 	}
 }
 
-// projects returns the names of the projects in a status, by their UUIDs; "" is active or paused.
+// projects returns the names of the projects in a status, by UUID. The status "" means active or
+// paused.
 func (c client) projects(t *testing.T, status string) map[string]string {
 	t.Helper()
 
@@ -146,8 +148,8 @@ func (c client) projects(t *testing.T, status string) map[string]string {
 	return names
 }
 
-// settle fails the test unless the project is in the state of before or after a change, and works as that state says; after it if that was
-// acknowledged. It brings a project that is there back into use.
+// settle checks that the project is in the state before or after a change, and works as that state
+// says. An acknowledged change must be complete. It makes an existing project active again.
 func (c client) settle(t *testing.T, change string, acknowledged bool) {
 	t.Helper()
 

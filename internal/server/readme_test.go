@@ -15,7 +15,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// example is what the README has a reader type, and what it says that this prints.
+// example is a block of commands in the README with its expected output.
 type example struct{ commands, kind, prints string }
 
 var (
@@ -25,11 +25,11 @@ var (
 
 const readmeServer = "S=http://127.0.0.1:8080\n"
 
-// TestREADME runs the README's first five minutes, all in one shell, and compares what they print.
+// TestREADME runs the README's first five minutes in one shell, and compares the output.
 func TestREADME(t *testing.T) {
 	t.Parallel()
 
-	if _, err := exec.LookPath("curl"); err != nil { // without it the README's loop until the server answers never ends
+	if _, err := exec.LookPath("curl"); err != nil { // otherwise the README's wait loop never ends
 		t.Fatal("the README needs curl, and says so: install it")
 	}
 
@@ -72,7 +72,8 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-// examplesOf returns the examples of a text: each block of commands with the block of output behind it, if there is one.
+// examplesOf returns the examples of a text: each block of commands with the block of output after
+// it, if any.
 func examplesOf(t *testing.T, text string) []example {
 	t.Helper()
 
@@ -106,7 +107,7 @@ func (e example) compare(t *testing.T, printed string) string {
 	return cmp.Diff(want, masked(want, any(values(t, printed))))
 }
 
-// values reads the JSON values of a text.
+// values parses the JSON values of a text.
 func values(t *testing.T, text string) []any {
 	t.Helper()
 
@@ -124,7 +125,7 @@ func values(t *testing.T, text string) []any {
 	}
 }
 
-// masked returns what was printed with … in place of every value that has it in the README.
+// masked returns the printed value with … wherever the README has …
 func masked(want, printed any) any {
 	switch want := want.(type) {
 	case string:

@@ -19,8 +19,10 @@ import (
 	"socle/internal/pgtest"
 )
 
-// TestReadOnlyStorage takes from the server that it can write where bytes lie: nothing is acknowledged, what is there can be read, and all works again when
-// it can. It takes the rights to the folders away; with FULL_DISK, see make full, the folder is a file system that is mounted anew, as one is that the kernel finds damaged.
+// TestReadOnlyStorage makes the storage read-only. No write may be acknowledged, stored files must
+// remain readable, and all must work again once it is writable. It removes the permissions of the
+// folders. With FULL_DISK, see make full, it remounts a file system, as the kernel does after
+// finding damage.
 func TestReadOnlyStorage(t *testing.T) {
 	t.Parallel()
 
@@ -66,7 +68,8 @@ func TestReadOnlyStorage(t *testing.T) {
 		says = "read-only file system"
 	}
 
-	// Rights hold for an administrator too who has lost the capability to pass them over: this thread and whoever it starts. It ends with the test.
+	// permissions bind root too without CAP_DAC_OVERRIDE: drop it for this thread and its children,
+	// until the test ends
 	runtime.LockOSThread()
 
 	const capabilityDrop, passRights = 24, 1 // PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
@@ -98,7 +101,7 @@ func TestReadOnlyStorage(t *testing.T) {
 	put("a", "changed", 500)
 	put("c", "new", 500)
 	c.whole(t, folder+"a", []byte("as it was"), false)
-	c.want(t, 200, "DELETE", of+"/"+files[0].Content[1].UUID, "") // whose bytes go later
+	c.want(t, 200, "DELETE", of+"/"+files[0].Content[1].UUID, "") // its bytes are deleted later
 
 	if got := c.probe(t, "/readyz"); got != 503 {
 		t.Errorf("the server says that it is ready: %d", got)
@@ -125,7 +128,8 @@ func TestReadOnlyStorage(t *testing.T) {
 	}
 }
 
-// passedOn returns an address that leads to where another does. If that is a socket in a folder of PostgreSQL's own account, whoever may not look into that gets there too.
+// passedOn returns an address that proxies to another one. It makes a socket in a folder of
+// PostgreSQL's own user reachable for other users.
 func passedOn(t *testing.T, address string) string {
 	t.Helper()
 

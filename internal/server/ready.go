@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	probeTime = 3 * time.Second // for a look at all parts of the server
-	probeKept = time.Second     // how long its result is told again: anyone may ask
+	probeTime = 3 * time.Second // timeout of all probes together
+	probeKept = time.Second     // TTL of the result: the endpoint is public
 )
 
-// readiness is what the last look at the server found.
+// readiness caches the result of the last probes.
 type readiness struct {
 	mu    sync.Mutex
 	at    time.Time
@@ -21,7 +21,7 @@ type readiness struct {
 	fails bool
 }
 
-// ready says whether requests can be served, part by part; the reasons are in the log.
+// ready answers whether the server can serve requests, by component. The reasons are in the log.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	parts, fails := s.readiness.look(s)
 	status := http.StatusOK
@@ -33,7 +33,8 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, status, parts)
 }
 
-// look returns the state of each part. One look at a time, and at most one a second, is all that it costs, however many ask.
+// look returns the state of each component. It runs one set of probes at a time and at most one per
+// second, regardless of the number of callers.
 func (r *readiness) look(s *Server) (parts map[string]string, fails bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +70,7 @@ func (r *readiness) look(s *Server) (parts map[string]string, fails bool) {
 	return parts, fails
 }
 
-// probes try what requests need.
+// probes returns a probe for each dependency of requests.
 func (s *Server) probes() map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"database": s.database.Store.Ping,

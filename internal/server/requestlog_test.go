@@ -15,8 +15,8 @@ import (
 	"socle/internal/platform"
 )
 
-// TestRequestsWithoutDatabase: a request is not kept up by a database that does not answer. What does not fit is dropped,
-// counted, and told once.
+// TestRequestsWithoutDatabase checks that an unresponsive database does not block requests. Entries
+// beyond the queue must be dropped, counted and reported once.
 func TestRequestsWithoutDatabase(t *testing.T) {
 	t.Parallel()
 
@@ -46,7 +46,7 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 		t.Errorf("%d wait and %d were dropped, want %d and 5", len(l.waiting), l.dropped, requestsMost)
 	}
 
-	l.note(httpx.Answered{Request: &httpx.Request{ID: id.String()}}) // to no project
+	l.note(httpx.Answered{Request: &httpx.Request{ID: id.String()}}) // not to a project
 
 	if l.dropped != 5 {
 		t.Error("a request to no project is counted")
@@ -78,7 +78,7 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 	}
 }
 
-// TestKeptRequests: of many successful requests of a project some are kept, and all that failed.
+// TestKeptRequests checks that a sample of many successful requests and all failed ones are kept.
 func TestKeptRequests(t *testing.T) {
 	t.Parallel()
 

@@ -13,26 +13,28 @@ import (
 )
 
 const (
-	requestsEvery = time.Second      // how soon a request is in the database
-	requestsMost  = 1 << 14          // that wait; at half of it they are written without waiting for their time
-	requestsEach  = 100              // successful ones of a project that are kept of one second
-	requestsTime  = 10 * time.Second // to write them
-	requestsSaid  = time.Minute      // between two records of the log that some were dropped
-	statusGone    = 499              // of a client that was gone before it was answered, as the rows API has it
+	requestsEvery = time.Second      // interval of writes to the database
+	requestsMost  = 1 << 14          // length of the queue; half of it triggers a write at once
+	requestsEach  = 100              // successful requests kept per project and second
+	requestsTime  = 10 * time.Second // timeout of a write
+	requestsSaid  = time.Minute      // minimum interval of warnings about dropped requests
+	statusGone    = 499              // client disconnected before the response, as in the rows API
 )
 
-// requestLog keeps the requests to projects in the platform database. It writes them behind the requests' backs, in batches: a request
-// pays for a place in a list, and neither waits for the database nor fails with it. What there is no room for is dropped, and counted.
-// Of many successful requests of a project a part is kept: ten thousand a second would fill a disk in days, and say no more than a hundred do. What failed
-// is always kept.
+// requestLog writes the requests to projects to the platform database, in the background and in
+// batches. A request only appends to a queue: it neither waits for the database nor fails with it.
+// When the queue is full, requests are dropped and counted.
+//
+// Of many successful requests to a project it keeps a sample: ten thousand per second would fill a
+// disk in days and tell no more than a hundred. It keeps all failed requests.
 type requestLog struct {
 	store *platform.Store
 	log   *slog.Logger
-	full  chan struct{} // tells that half of the room is taken
+	full  chan struct{} // signals that the queue is half full
 
 	mu      sync.Mutex
 	waiting []platform.Request
-	kept    map[uuid.UUID]int // successful ones, by project, since the last tick
+	kept    map[uuid.UUID]int // successful requests by project, since the last tick
 	dropped int
 	said    time.Time
 }
@@ -41,7 +43,7 @@ func newRequestLog(store *platform.Store, log *slog.Logger) *requestLog {
 	return &requestLog{store: store, log: log, kept: map[uuid.UUID]int{}, full: make(chan struct{}, 1)}
 }
 
-// note takes a request, if it was one to a project.
+// note queues a request to a project. It ignores other requests.
 func (l *requestLog) note(a httpx.Answered) {
 	if a.Project == uuid.Nil || !l.keeps(a) {
 		return
@@ -49,7 +51,7 @@ func (l *requestLog) note(a httpx.Answered) {
 
 	id, err := uuid.Parse(a.ID)
 	if err != nil {
-		return // there was no randomness to make one
+		return // no request ID for lack of randomness
 	}
 
 	r := platform.Request{UUID: id, Project: a.Project, At: a.Start, Method: a.Method,
@@ -93,7 +95,7 @@ func (l *requestLog) note(a httpx.Answered) {
 	}
 }
 
-// keeps reports whether a request to a project is kept.
+// keeps reports whether a request to a project is within the sample.
 func (l *requestLog) keeps(a httpx.Answered) bool {
 	if a.Status == 0 || a.Status >= 400 {
 		return true
@@ -110,7 +112,7 @@ func (l *requestLog) keeps(a httpx.Answered) bool {
 	return true
 }
 
-// pattern returns a route without the method that it may begin with.
+// pattern returns a route without its optional method.
 func pattern(route string) string {
 	for i := range len(route) {
 		switch route[i] {
@@ -124,7 +126,7 @@ func pattern(route string) string {
 	return route
 }
 
-// run writes what was noted until ctx ends, and then what is left.
+// run writes queued requests until ctx ends, then the rest.
 func (l *requestLog) run(ctx context.Context) error {
 	tick := time.NewTicker(requestsEvery)
 	defer tick.Stop()
@@ -149,7 +151,8 @@ func (l *requestLog) run(ctx context.Context) error {
 	}
 }
 
-// write writes what waits, and has spare take what comes meanwhile. It returns the next spare.
+// write writes the queued requests and makes spare the queue. It returns the slice for the next
+// call, nil if there was nothing to write.
 func (l *requestLog) write(ctx context.Context, spare []platform.Request) []platform.Request {
 	l.mu.Lock()
 	batch := l.waiting
@@ -161,7 +164,7 @@ func (l *requestLog) write(ctx context.Context, spare []platform.Request) []plat
 
 	if len(batch) == 0 {
 		l.report(nil)
-		return nil // nobody asks: the room is given back
+		return nil // idle: free the memory of the queue
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, requestsTime)
@@ -180,7 +183,7 @@ func (l *requestLog) write(ctx context.Context, spare []platform.Request) []plat
 	return batch
 }
 
-// report says in the log how many requests were dropped since it last said so.
+// report logs the number of dropped requests, at most once per requestsSaid.
 func (l *requestLog) report(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 	"socle/internal/platform"
 )
 
-// TestRequestsOfRows: requests for rows are kept with whose key or token they came by, and with nothing of what they asked.
+// TestRequestsOfRows checks that logged requests to the rows API name the key or token, and contain
+// nothing of the query.
 func TestRequestsOfRows(t *testing.T) {
 	t.Parallel()
 
@@ -53,7 +54,7 @@ func TestRequestsOfRows(t *testing.T) {
 	}
 }
 
-// TestRequestsAtShutdown: a server that is told to stop writes first what it has noted.
+// TestRequestsAtShutdown checks that a stopping server writes its queue.
 func TestRequestsAtShutdown(t *testing.T) {
 	t.Parallel()
 
@@ -89,7 +90,8 @@ func TestRequestsAtShutdown(t *testing.T) {
 	}
 }
 
-// TestDaysOfRequests: several servers make the partitions of new days at once, and what is older than a week goes by days.
+// TestDaysOfRequests checks that several servers can create daily partitions at once, and that
+// partitions older than a week are dropped.
 func TestDaysOfRequests(t *testing.T) {
 	t.Parallel()
 
@@ -144,7 +146,7 @@ func TestDaysOfRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if got := count(); got != 32 { // today and seven days before it
+	if got := count(); got != 32 { // today and the seven days before
 		t.Errorf("%d requests are left, want 32", got)
 	}
 }

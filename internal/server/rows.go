@@ -28,39 +28,39 @@ import (
 
 const (
 	rowsPath  = "/rest/v1"
-	believed  = 5 * time.Second // how long what the platform said of a key or project is taken for true
-	mostKnown = 10_000          // keys and projects that are kept in mind
-	mostKept  = 48 << 20        // bytes of catalogues, statements and descriptions of all projects together
-	keptEach  = 8 << 10         // bytes of a project beside those
-	mostShare = mostKept / 4    // bytes of one project
-	trimEvery = 200             // requests
+	believed  = 5 * time.Second // TTL of API keys and project settings
+	mostKnown = 10_000          // maximum number of cached keys and settings
+	mostKept  = 48 << 20        // maximum bytes of catalogs, statements and descriptions of all projects
+	keptEach  = 8 << 10         // estimated bytes of a project beside those
+	mostShare = mostKept / 4    // maximum bytes of one project
+	trimEvery = 200             // requests between two trims
 )
 
-// searched are the schemas that are searched behind the one that is shown, as [tenant.RequestPath] has them.
+// searched are the schemas of the search path after the exposed one, as in [tenant.RequestPath].
 var searched = []string{"public", schema.Extensions}
 
-// rows serves the rows of every project, at /projects/{projectUUID}/rest/v1.
+// rows serves the rows API of every project, at /projects/{projectUUID}/rest/v1.
 type rows struct {
 	store    *platform.Store
 	registry *tenant.Registry
-	url      string // public, of the instance; "" if it is not known
+	url      string // public URL of the install; "" if unknown
 	log      *slog.Logger
-	held     *rest.ResponseBudget // the answers of all projects that wait for their clients
-	bodies   *httpx.Budget        // of all requests, those of the platform API too
-	nowhere  *rest.Server         // answers for projects that are not there as any project answers a stranger
+	held     *rest.ResponseBudget // responses of all projects, buffered for their clients
+	bodies   *httpx.Budget        // budget of all request bodies, shared with the platform API
+	nowhere  *rest.Server         // answers for unknown projects like any project with a wrong key
 
 	mu        sync.Mutex
 	projects  map[uuid.UUID]*projectRows
-	recent    *list.List // of the same, the one used last first
-	untrimmed int        // requests since trim
+	recent    *list.List // the same projects, most recently used first
+	untrimmed int        // requests since the last trim
 	known     map[subject]verdict
-	changes   uint64 // of projects, that were told
+	changes   uint64 // number of invalidations
 }
 
-// subject is what the platform is asked about: a project, or a key of one by its hash.
+// subject is a cache key: a project's settings, or one of its API keys by hash.
 type subject struct {
 	project uuid.UUID
-	key     [32]byte // zero for the project itself
+	key     [32]byte // zero for the project's settings
 }
 
 // projectRows serves the rows of a project.
@@ -68,16 +68,16 @@ type projectRows struct {
 	*rest.Server
 	id       uuid.UUID
 	place    *list.Element
-	settings string      // as the platform said them
-	schemas  []string    // that cache knows
-	cache    *rest.Cache // nil of a project that is not active
+	settings string      // JSON of a platform.RestConfig
+	schemas  []string    // exposed schemas, as loaded by cache
+	cache    *rest.Cache // nil if the project is not active
 }
 
-// verdict is what the platform said of a key ("publishable", "secret", "" for none) or of a project (how its rows are
-// served, "" if they are not).
+// verdict is the cached result of a lookup. Its word is the kind of a key ("publishable", "secret")
+// or a project's settings, "" for an unknown key or project.
 type verdict struct {
 	word  string
-	key   uuid.UUID // which, of a key
+	key   uuid.UUID // UUID of the API key, zero for a project
 	until time.Time
 }
 
@@ -92,14 +92,14 @@ func newRows(
 		}})}
 }
 
-// badKey says that a key or token opens nothing here.
+// badKey rejects a key or token that is not valid for the project.
 var badKey = &query.Error{
 	Status:  http.StatusUnauthorized,
 	Code:    "PGRST301",
 	Message: "The key or token is not valid for this project",
 }
 
-// splitRows returns the project and the rest of the path of a request for rows.
+// splitRows returns the project and the rest of the path of a request to the rows API.
 func splitRows(path string) (project, rest string, ok bool) {
 	after, ok := strings.CutPrefix(path, "/projects/")
 	if !ok {
@@ -118,7 +118,7 @@ func splitRows(path string) (project, rest string, ok bool) {
 	return project, rest, true
 }
 
-// serve answers a request for rows.
+// serve handles a request to the rows API.
 func (s *rows) serve(w http.ResponseWriter, r *http.Request, project, path string) {
 	request := httpx.From(r.Context())
 	request.Route = "/projects/{projectUUID}" + rowsPath
@@ -162,7 +162,7 @@ func (s *rows) serve(w http.ResponseWriter, r *http.Request, project, path strin
 	p.Serve(w, r, path)
 }
 
-// settings returns what asks the platform how a project's rows are served.
+// settings returns the lookup of a project's settings.
 func (s *rows) settings(ctx context.Context, id uuid.UUID) func() (verdict, error) {
 	return func() (verdict, error) {
 		settings, err := s.store.RestConfig(ctx, id)
@@ -170,9 +170,11 @@ func (s *rows) settings(ctx context.Context, id uuid.UUID) func() (verdict, erro
 	}
 }
 
-// describe returns what a project's root shows to a secret key, of a server that is at a URL.
+// describe returns the OpenAPI document of a project's rows, as a secret key sees it at the root.
+// url is the server's.
 func (s *rows) describe(ctx context.Context, id uuid.UUID, url string) ([]byte, error) {
-	there, err := s.learn(subject{project: id}, s.settings(ctx, id)) // the project may have been paused a moment ago
+	// The lookup bypasses the cache: the project may just have been paused.
+	there, err := s.learn(subject{project: id}, s.settings(ctx, id))
 	if err != nil {
 		return nil, err
 	}
@@ -189,13 +191,14 @@ func (s *rows) describe(ctx context.Context, id uuid.UUID, url string) ([]byte, 
 	return p.Description(ctx, "service_role", url+"/projects/"+id.String()+rowsPath)
 }
 
-// closed are the answers for a project that is not active, by its status.
+// closed maps the status of an inactive project to its response.
 var closed = map[string]*query.Error{
 	platform.Paused:  {Status: http.StatusConflict, Code: "project_paused", Message: "The project is paused"},
 	platform.Deleted: {Status: http.StatusNotFound, Code: "project_deleted", Message: "The project is deleted"},
 }
 
-// ended returns what is to be answered for a project that the platform has taken out of use since it was asked last, nil if it has not.
+// ended returns the response for a project that was paused, deleted or purged since the last
+// lookup, nil if it was not.
 func (s *rows) ended(ctx context.Context, id uuid.UUID) error {
 	there, err := s.learn(subject{project: id}, s.settings(ctx, id))
 	if fault.Is(err, fault.NotFound) {
@@ -204,7 +207,7 @@ func (s *rows) ended(ctx context.Context, id uuid.UUID) error {
 
 	var how platform.RestConfig
 	if err != nil || json.Unmarshal([]byte(there.word), &how) != nil {
-		return nil // the failure stands as it is
+		return nil // keep the original error
 	}
 	if answer := closed[how.Status]; answer != nil {
 		return answer
@@ -213,7 +216,8 @@ func (s *rows) ended(ctx context.Context, id uuid.UUID) error {
 	return nil
 }
 
-// unused returns what gives an answer for a project that is not active: to strangers as any project does.
+// unused returns the handler of an inactive project. A caller without valid credentials gets the
+// same response as from any other project.
 func unused(verify verifier, answer *query.Error) *rest.Server {
 	return rest.New(rest.Config{APIKeys: true, Verify: func(ctx context.Context, text string) (rest.Caller, error) {
 		_, err := verify(ctx, text)
@@ -228,7 +232,8 @@ func unused(verify verifier, answer *query.Error) *rest.Server {
 	}})
 }
 
-// of returns what serves a project's rows by its settings. What served them by others ends; the catalogue is read anew only for other schemas.
+// of returns the handler of a project with these settings. It replaces the handler of former
+// settings, and reloads the catalog only if the schemas differ.
 func (s *rows) of(id uuid.UUID, settings string) (*projectRows, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,15 +273,15 @@ func (s *rows) of(id uuid.UUID, settings string) (*projectRows, error) {
 	}
 
 	if former != nil {
-		s.recent.Remove(former.place) // requests under way still have it
+		s.recent.Remove(former.place) // requests in flight still use it
 	}
 
 	s.projects[id], p.place = p, s.recent.PushFront(p)
 	return p, nil
 }
 
-// trim drops what is kept for the projects that were unused for longest, beyond a bound. Requests under way still have it; who asks
-// again has it read again.
+// trim evicts the least recently used projects beyond the memory limit. Requests in flight keep
+// their handler; the next request reloads the project.
 func (s *rows) trim() {
 	s.untrimmed = 0
 	size := 0
@@ -299,7 +304,7 @@ func (s *rows) drop(p *projectRows) {
 	s.recent.Remove(p.place)
 }
 
-// newCache returns a cache of what a project exposes.
+// newCache returns the catalog cache of a project's exposed schemas.
 func (s *rows) newCache(id uuid.UUID, schemas []string) *rest.Cache {
 	return rest.NewCache(rest.Source{
 		Pool:      s.registry.Open(id).Trusted,
@@ -309,7 +314,7 @@ func (s *rows) newCache(id uuid.UUID, schemas []string) *rest.Cache {
 	}, s.log)
 }
 
-// active returns what serves the rows of a project that is not paused.
+// active returns the handler of an active project.
 func (s *rows) active(id uuid.UUID, p *projectRows, verify verifier) *rest.Server {
 	project := s.registry.Open(id)
 	var url string
@@ -340,10 +345,11 @@ func (s *rows) active(id uuid.UUID, p *projectRows, verify verifier) *rest.Serve
 	})
 }
 
-// verifier finds out who a key or a token is for.
+// verifier authenticates an API key or a token.
 type verifier = func(context.Context, string) (rest.Caller, error)
 
-// verifier returns that of a project, which takes tokens of its secret and of its own public keys.
+// verifier returns the verifier of a project. It accepts the project's API keys, and tokens signed
+// with its secret or one of its public keys.
 func (s *rows) verifier(id uuid.UUID, public []json.RawMessage) (verifier, error) {
 	config := rest.JWTConfig{Secret: []byte(s.registry.JWTSecret(id))}
 	if len(public) > 0 {
@@ -361,7 +367,7 @@ func (s *rows) verifier(id uuid.UUID, public []json.RawMessage) (verifier, error
 	}
 
 	return func(ctx context.Context, text string) (rest.Caller, error) {
-		if !strings.Contains(text, ".") { // meant as a key, however it looks
+		if !strings.Contains(text, ".") { // an API key, well-formed or not
 			return s.verifyKey(ctx, id, text)
 		}
 
@@ -372,7 +378,8 @@ func (s *rows) verifier(id uuid.UUID, public []json.RawMessage) (verifier, error
 	}, nil
 }
 
-// verifyKey returns what a key opens. What has not the form of one opens nothing, without asking anyone.
+// verifyKey returns the caller of an API key. It rejects a malformed key without a lookup in the
+// database.
 func (s *rows) verifyKey(ctx context.Context, project uuid.UUID, key string) (rest.Caller, error) {
 	request := httpx.From(ctx)
 	shown, err := s.ask(request.Start, subject{project, token.Sum(key)}, func() (verdict, error) {
@@ -399,7 +406,8 @@ func (s *rows) verifyKey(ctx context.Context, project uuid.UUID, key string) (re
 	return rest.Caller{}, badKey
 }
 
-// ask returns what the platform says of something, nothing if it knows nothing of it, and believes it for a while.
+// ask returns the cached verdict on a subject, or looks it up. An unknown subject has an empty
+// verdict.
 func (s *rows) ask(now time.Time, what subject, look func() (verdict, error)) (verdict, error) {
 	s.mu.Lock()
 	v, ok := s.known[what]
@@ -417,7 +425,8 @@ func (s *rows) ask(now time.Time, what subject, look func() (verdict, error)) (v
 	return v, err
 }
 
-// learn is ask for what the platform says now: it fails with NotFound if that is nothing.
+// learn looks up a subject and refreshes its cache entry. It fails with NotFound for an unknown
+// subject, and caches that too.
 func (s *rows) learn(what subject, look func() (verdict, error)) (verdict, error) {
 	now := time.Now()
 	s.mu.Lock()
@@ -435,10 +444,10 @@ func (s *rows) learn(what subject, look func() (verdict, error)) (verdict, error
 	defer s.mu.Unlock()
 
 	if s.changes != changes {
-		return v, err // it may be what was true before
+		return v, err // possibly stale: do not cache
 	}
 
-	for other := range s.known { // any one: whoever asks on is asked for again
+	for other := range s.known { // evict at random; entries in use are looked up again
 		if len(s.known) < mostKnown {
 			break
 		}
@@ -449,7 +458,8 @@ func (s *rows) learn(what subject, look func() (verdict, error)) (verdict, error
 	return v, err
 }
 
-// changed has the platform asked anew about a project that this server has paused, resumed, deleted or restored.
+// changed invalidates the settings of a project, which this server has paused, resumed, deleted or
+// restored.
 func (s *rows) changed(id uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -458,7 +468,7 @@ func (s *rows) changed(id uuid.UUID) {
 	delete(s.known, subject{project: id})
 }
 
-// replaced has what is known of a project's database read anew, which becomes another one.
+// replaced invalidates the cached catalog of a project, because its database is being swapped.
 func (s *rows) replaced(id uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -468,7 +478,7 @@ func (s *rows) replaced(id uuid.UUID) {
 	}
 }
 
-// forget ends what was kept for a project that is no more.
+// forget drops the handler of a purged project.
 func (s *rows) forget(id uuid.UUID) {
 	s.mu.Lock()
 	p := s.projects[id]
@@ -483,7 +493,7 @@ func (s *rows) forget(id uuid.UUID) {
 	}
 }
 
-// close ends what was kept for all projects.
+// close drops the handlers of all projects.
 func (s *rows) close() {
 	s.mu.Lock()
 	projects := s.projects

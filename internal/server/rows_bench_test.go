@@ -14,7 +14,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// BenchmarkRows is what requests for rows cost this process, with clients that cost next to nothing.
+// BenchmarkRows measures the cost of row requests to this process, with clients of almost no cost.
 func BenchmarkRows(b *testing.B) {
 	a := apitest.New(b)
 	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "browser", "kind": "publishable"}`).Want(201).
@@ -74,7 +74,7 @@ const measuredTables = `
 	create policy everything on public.events for all to anon using (true) with check (true);
 	grant all on public.items, public.kinds, public.events to anon`
 
-// spent is the processor time of this process, in nanoseconds.
+// spent returns the processor time of this process, in nanoseconds.
 func spent() int64 {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
@@ -82,7 +82,7 @@ func spent() int64 {
 	return u.Utime.Nano() + u.Stime.Nano()
 }
 
-// ask sends a request so many times over one connection.
+// ask sends a request n times over one connection.
 func ask(address, request string, n int) error {
 	c, err := net.Dial("tcp", address)
 	if err != nil {

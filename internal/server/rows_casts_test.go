@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestCastsThatName: no cast of a request tells the names of roles and relations by their numbers, or whether they exist.
+// TestCastsThatName checks that no cast in a request resolves OIDs to names of roles and relations,
+// or reveals whether they exist.
 func TestCastsThatName(t *testing.T) {
 	t.Parallel()
 

@@ -7,7 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestSchemaIsSeenAtOnce: whatever changes the schema, on whichever server, the next request to any of them knows it.
+// TestSchemaIsSeenAtOnce checks that the first request after a schema change sees it, on every
+// server.
 func TestSchemaIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 

@@ -17,8 +17,9 @@ import (
 	"socle/internal/tenant"
 )
 
-// TestManyProjectsFewConnections: clients use the rows of many more projects than there are connections. All are answered, no
-// connection listens, and when nothing is in flight one project can have them all.
+// TestManyProjectsFewConnections uses the rows of many more projects than there are connections.
+// All requests must succeed, no connection may LISTEN, and an idle server must give all connections
+// to one project.
 func TestManyProjectsFewConnections(t *testing.T) {
 	t.Parallel()
 

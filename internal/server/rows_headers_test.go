@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// foreign are headers by which a project's code would speak for the origin that all projects share.
+// foreign are headers that would affect the origin shared by all projects.
 var foreign = []string{
 	"Set-Cookie", "Clear-Site-Data", "Strict-Transport-Security", "NEL", "Report-To", "Reporting-Endpoints", "Alt-Svc",
 	"Service-Worker-Allowed", "X-Request-Id", "X-Content-Type-Options", "X-Frame-Options", "X-Accel-Redirect",
@@ -16,7 +16,8 @@ var foreign = []string{
 	"Permissions-Policy", "Server", "Date", "Proxy-Authenticate", "SourceMap",
 }
 
-// TestHeadersOfProjects: code of a project sets headers that describe its answer, and no other.
+// TestHeadersOfProjects checks that user code can set headers that describe its response, and no
+// others.
 func TestHeadersOfProjects(t *testing.T) {
 	t.Parallel()
 

@@ -24,16 +24,16 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jws"
 )
 
-// signer is someone who signs tokens for a project.
+// signer is an external issuer of tokens for a project.
 type signer struct {
 	t         *testing.T
 	algorithm jwa.SignatureAlgorithm
 	private   crypto.Signer
 	kid       string
-	uuid      string // of the public key at the project
+	uuid      string // UUID of the public key at the project
 }
 
-// signer makes a pair of keys and gives the public one to the project.
+// signer generates a key pair and registers the public key at the project.
 func (s shop) signer(algorithm jwa.SignatureAlgorithm, kid string) signer {
 	s.t.Helper()
 
@@ -74,7 +74,7 @@ func (k signer) public() string {
 	return string(text)
 }
 
-// sign signs a payload; headers are names and values of the token's header.
+// sign signs a payload; headers are names and values for the token's header.
 func (k signer) sign(payload string, headers ...any) string {
 	k.t.Helper()
 
@@ -99,13 +99,14 @@ func signed(t *testing.T, algorithm jwa.SignatureAlgorithm, key any, payload str
 	return string(text)
 }
 
-// compact writes a token by hand: header and payload as they stand, and a signature.
+// compact serializes a token verbatim from header, payload and signature.
 func compact(header, payload, signature string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return encode([]byte(header)) + "." + encode([]byte(payload)) + "." + signature
 }
 
-// TestTokensOfOwnKeys: tokens that a project's own keys have signed are taken, beside those of its secret, until a key is removed.
+// TestTokensOfOwnKeys checks that tokens of a project's own keys are accepted, beside those of its
+// secret, until the key is deleted.
 func TestTokensOfOwnKeys(t *testing.T) {
 	t.Parallel()
 
@@ -135,7 +136,7 @@ func TestTokensOfOwnKeys(t *testing.T) {
 		}
 	}
 
-	// Another project knows nothing of them.
+	// another project rejects them
 	other := s.CreateProject("other")
 	if status, text := s.rows(other, "GET", "/titles", "",
 		"Authorization: Bearer "+elliptical.sign(service)); status != 401 {
@@ -152,7 +153,7 @@ func TestTokensOfOwnKeys(t *testing.T) {
 	}
 }
 
-// TestForgedTokens: what only looks like a token of the project's keys opens nothing, and has nobody ask anywhere.
+// TestForgedTokens checks that forged tokens are rejected, without any outgoing request.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 
@@ -281,7 +282,7 @@ func TestForgedTokens(t *testing.T) {
 		t.Errorf("a token had the server ask %d times elsewhere", n)
 	}
 
-	// On the control plane a project's token is nobody's.
+	// the platform API rejects a project's token
 	s.Nobody().Send("GET", "/projects", "", "Authorization: Bearer "+good).Want(401)
 }
 
@@ -291,7 +292,8 @@ func mallorySigned(t *testing.T, mallory signer, kid string) string {
 	return signed(t, jwa.ES256(), mallory.private, `{"role":"service_role"}`, "kid", kid)
 }
 
-// TestSchemasOfRows: a project says which schemas are shown; what is in them stays closed until a role is let in.
+// TestSchemasOfRows checks that a project selects the exposed schemas, and that their tables stay
+// closed until a grant.
 func TestSchemasOfRows(t *testing.T) {
 	t.Parallel()
 
@@ -350,7 +352,7 @@ func TestSchemasOfRows(t *testing.T) {
 		}
 	}
 
-	// The first one is the default; one that does not exist shows nothing and harms nobody.
+	// the first schema is the default; a missing one exposes nothing and breaks nothing
 	s.Put(settings, `{"schemas": ["api", "later"]}`).Want(200)
 
 	if text := string(s.Get("/projects/" + s.Project + "/openapi.json").Want(200).Body); !strings.Contains(text,

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestRowsDescription: the root says where a project's rows are, and to each role what it may use of them.
+// TestRowsDescription checks that the root document has the URL of the rows, and for each role the
+// tables that it can use.
 func TestRowsDescription(t *testing.T) {
 	t.Parallel()
 

@@ -8,7 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestRowsOfAFullDatabase: rows of a database that is full are read and deleted, and not made or changed, until there is room again.
+// TestRowsOfAFullDatabase checks that rows of a full database can be read and deleted, but not
+// inserted or updated, until there is space again.
 func TestRowsOfAFullDatabase(t *testing.T) {
 	t.Parallel()
 
@@ -64,7 +65,7 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 	s.want(405, "", "GET", "/rpc/add", "", secret)
 	s.want(204, "", "DELETE", "/titles?id=gt.10", "", secret)
 	s.want(200, `[{"count":10}]`, "GET", "/titles?select=count", "", secret)
-	s.want(503, full, "POST", "/titles", `{"id": 20000}`, secret) // what was deleted takes its room still
+	s.want(503, full, "POST", "/titles", `{"id": 20000}`, secret) // deleted rows still occupy space
 
 	s.Post("/tables/titles/compaction", "").Want(201)
 	eventually(t, "the table is compacted", func() bool {
@@ -75,7 +76,7 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 	s.want(204, "", "POST", "/rpc/add", "", secret) // 20001 was deleted
 	s.want(204, "", "PATCH", "/titles?id=eq.1", `{"title": "y"}`, secret)
 
-	// Tables that are unlogged or temporary, and large objects, take as much.
+	// unlogged and temporary tables and large objects count too
 	before := s.measure()
 	conn := s.ProjectDatabase()
 	for _, sql := range []string{"create unlogged table quick as select n, repeat('x', 100) from generate_series(1, 10000) n",
@@ -92,7 +93,7 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 		}
 	}
 
-	// What has become much larger since it was full takes no deletions either, for it has grown by them.
+	// a database far over its quota rejects deletions too, since they can make it grow
 	limit(1)
 	s.want(204, "", "DELETE", "/titles?id=eq.1", "", secret)
 
@@ -117,7 +118,7 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 	s.want(204, "", "DELETE", "/titles?id=eq.2", "", secret)
 }
 
-// measure makes the round that is due within seconds, and returns the size of the project's database.
+// measure runs the periodic measurement of sizes, and returns the size of the project's database.
 func (s shop) measure() int64 {
 	s.t.Helper()
 

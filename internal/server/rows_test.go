@@ -18,7 +18,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// shop is a project with a table of titles, and the keys to it.
+// shop is a project with a table of titles and its keys.
 type shop struct {
 	*apitest.API
 	t                   *testing.T
@@ -44,7 +44,7 @@ func (s shop) key(name, kind string) string {
 		Metadata("key").(string)
 }
 
-// token signs a token of the project's own.
+// token signs a token with the project's secret.
 func (s shop) token(claims map[string]any) string {
 	s.t.Helper()
 
@@ -69,7 +69,7 @@ func (s shop) sign(secret string, claims map[string]any) string {
 	return string(text)
 }
 
-// rows asks the rows API of a project, and returns status and body.
+// rows sends a request to the rows API of a project, and returns status and body.
 func (s shop) rows(project, method, path, body string, headers ...string) (int, string) {
 	s.t.Helper()
 
@@ -102,7 +102,7 @@ func (s shop) rows(project, method, path, body string, headers ...string) (int, 
 	return res.StatusCode, strings.TrimSpace(string(text))
 }
 
-// want fails the test unless a request for rows is answered so; a body of "" is not looked at.
+// want expects a status and a body of a row request; the body "" matches any.
 func (s shop) want(status int, want string, method, path, body string, headers ...string) string {
 	s.t.Helper()
 
@@ -137,7 +137,8 @@ func TestRows(t *testing.T) {
 	s.want(409, "", "POST", "/titles", `{"id": 3}`, secret)
 }
 
-// TestRowsAreClosed: a new table shows nothing to anyone but the service role, and opens by grant and policy.
+// TestRowsAreClosed checks that only the service role can read a new table, until a grant and a
+// policy.
 func TestRowsAreClosed(t *testing.T) {
 	t.Parallel()
 
@@ -171,14 +172,14 @@ func TestRowsAreClosed(t *testing.T) {
 
 	s.want(200, `[]`, "GET", "/titles", "", anon)
 	s.want(200, `[{"title":"Emma"}]`, "GET", "/titles?select=title", "", user)
-	s.want(200, `[{"title":"Emma"}]`, "GET", "/titles?select=title", "", user, anon) // what a client library sends
+	s.want(200, `[{"title":"Emma"}]`, "GET", "/titles?select=title", "", user, anon) // headers of a client library
 
 	if status, text := s.rows(s.Project, "POST", "/titles", `{"id": 9, "owner": "ada"}`, user); status != 403 ||
 		!strings.Contains(text, "42501") {
 		t.Errorf("no policy for inserts: got %d %s", status, text)
 	}
 
-	// A function is closed too.
+	// functions are closed, too
 	s.Post("/functions/public",
 		`{"name": "answer", "language": "sql", "definition": "select 42", "return_type": "integer"}`).Want(201)
 
@@ -189,8 +190,8 @@ func TestRowsAreClosed(t *testing.T) {
 	}
 }
 
-// TestWhoMayAskForRows: nothing opens a project but its own keys and tokens, and what does not is answered alike
-// whether the project is there or not.
+// TestWhoMayAskForRows checks that only a project's own keys and tokens are accepted, and that all
+// others get the same response for existing and unknown projects.
 func TestWhoMayAskForRows(t *testing.T) {
 	t.Parallel()
 
@@ -242,7 +243,7 @@ func TestWhoMayAskForRows(t *testing.T) {
 	}
 }
 
-// TestRevokedKey: a key that was revoked opens nothing any more, and one of a deleted project neither.
+// TestRevokedKey checks that a revoked key and a key of a deleted project are rejected.
 func TestRevokedKey(t *testing.T) {
 	t.Parallel()
 
@@ -264,7 +265,7 @@ func TestRevokedKey(t *testing.T) {
 	s.want(401, "", "GET", "/titles", "", short)
 }
 
-// TestRowsFollowTheSchema: what DDL changes is known without anyone saying so.
+// TestRowsFollowTheSchema checks that DDL takes effect without a notification.
 func TestRowsFollowTheSchema(t *testing.T) {
 	t.Parallel()
 
@@ -282,7 +283,7 @@ func TestRowsFollowTheSchema(t *testing.T) {
 	s.want(404, "", "GET", "/titles", "", secret)
 }
 
-// TestSessionsOfRows: what a function leaves in a session is gone before the next request.
+// TestSessionsOfRows checks that the session state of a function is reset before the next request.
 func TestSessionsOfRows(t *testing.T) {
 	t.Parallel()
 
@@ -305,7 +306,7 @@ func TestSessionsOfRows(t *testing.T) {
 
 	s.want(200, "", "POST", "/rpc/look", "{}", secret)
 
-	for range 30 { // more often than there are connections
+	for range 30 { // more than there are connections
 		s.want(204, "", "POST", "/rpc/litter", "{}", secret)
 
 		if text := s.want(200, "", "POST", "/rpc/look", "{}",
@@ -315,7 +316,8 @@ func TestSessionsOfRows(t *testing.T) {
 	}
 }
 
-// TestSessionsThatStay: a function that goes on when it is cancelled is ended with its session, when nobody waits for it any more.
+// TestSessionsThatStay checks that a function that catches its cancellation ends with its session
+// after its client has disconnected.
 func TestSessionsThatStay(t *testing.T) {
 	t.Parallel()
 
@@ -364,7 +366,7 @@ func TestSessionsThatStay(t *testing.T) {
 	eventually(t, "it has ended", func() bool { return stay() == 0 })
 }
 
-// TestRolesOfRows: code of the project that changes roles gets no further than its login may.
+// TestRolesOfRows checks that user code can't switch to a role beyond its login's memberships.
 func TestRolesOfRows(t *testing.T) {
 	t.Parallel()
 

@@ -9,7 +9,7 @@ import (
 	"socle/internal/rest"
 )
 
-// TestTrimRows: what is kept of projects is bounded, and goes with those that were unused for longest.
+// TestTrimRows checks that the cache of projects is bounded and evicts the least recently used.
 func TestTrimRows(t *testing.T) {
 	t.Parallel()
 

@@ -14,7 +14,8 @@ import (
 	"socle/internal/pgtest"
 )
 
-// TestLifeOfAServer starts a server on an empty folder, works beside it, and stops it under load.
+// TestLifeOfAServer starts a server on an empty folder, runs commands beside it, and stops it under
+// load.
 func TestLifeOfAServer(t *testing.T) {
 	t.Parallel()
 
@@ -51,7 +52,7 @@ func TestLifeOfAServer(t *testing.T) {
 			t.Errorf("the new administrator has role %v", root["roleId"])
 		}
 
-		c.want(t, 200, "GET", "/tables", "") // with a token of the key before
+		c.want(t, 200, "GET", "/tables", "") // token of the previous key
 	})
 
 	t.Run("stopped under load", func(t *testing.T) {
@@ -62,7 +63,7 @@ func TestLifeOfAServer(t *testing.T) {
 				for {
 					a := c.send(t, "PUT", "/users/"+missing, `{"bio": "x"}`)
 					if a.status == 0 {
-						return // refused: it is stopping
+						return // refused: the server is stopping
 					}
 
 					if a.status != 401 {
@@ -112,7 +113,8 @@ func TestLifeOfAServer(t *testing.T) {
 
 const missing = "01890000-0000-7000-8000-000000000000"
 
-// TestRefusesToStart starts servers that can't serve. Each says why, in one line.
+// TestRefusesToStart checks that a server with invalid settings exits with one line that names the
+// reason.
 func TestRefusesToStart(t *testing.T) {
 	t.Parallel()
 
@@ -166,7 +168,8 @@ func TestRefusesToStart(t *testing.T) {
 	}
 }
 
-// TestAnotherSecretKey starts a server on a database that was made with another key: neither makes a new signing key.
+// TestAnotherSecretKey checks that a server with another secret key exits without a new signing
+// key.
 func TestAnotherSecretKey(t *testing.T) {
 	t.Parallel()
 
@@ -201,7 +204,7 @@ func TestAnotherSecretKey(t *testing.T) {
 	}
 }
 
-// TestServersTogether starts four servers at once on one empty database, which is not theirs alone.
+// TestServersTogether starts four servers at once on one empty, shared database.
 func TestServersTogether(t *testing.T) {
 	t.Parallel()
 

@@ -1,5 +1,7 @@
-// Package server builds Socle from its configuration: it starts and stops everything in order, and mounts
-// what answers requests.
+// Package server builds Socle from its configuration. It owns the order of start and stop, the root
+// handler with the server's own paths, and the rows API of all projects. It leaves the platform API
+// to package api, the rows protocol to package rest, and the lifecycle of projects to package
+// tenant.
 package server
 
 import (
@@ -34,16 +36,16 @@ import (
 )
 
 const (
-	drainTime = 30 * time.Second // for requests in flight when the server is told to stop
-	stopTime  = 30 * time.Second // for PostgreSQL to stop
+	drainTime = 30 * time.Second // requests in flight at shutdown
+	stopTime  = 30 * time.Second // stop of PostgreSQL
 
-	storageTime = 10 * time.Second // for the storage to say at the start whether it takes bytes
-	keysEvery   = 15 * time.Second // how soon a server notices a rotated key
+	storageTime = 10 * time.Second // check of the storage at start
+	keysEvery   = 15 * time.Second // interval of checks for a rotated key
 )
 
 // Server is a running Socle.
 type Server struct {
-	URL        string // under which clients reach it
+	URL        string // base URL for clients
 	SetupToken string // makes the first user the administrator; "" once there is one
 
 	log      *slog.Logger
@@ -52,7 +54,7 @@ type Server struct {
 	database *Database
 	blobs    *blob.Store
 	registry *tenant.Registry
-	told     *pg.Listener // hears what other servers tell
+	told     *pg.Listener // notifications of other servers
 	queue    *job.Queue
 	api      *api.Server
 	rows     *rows
@@ -64,8 +66,8 @@ type Server struct {
 	readiness readiness
 }
 
-// Start builds a server and makes it ready to serve; it answers from [Server.Run] on. Whatever fails, what was
-// started before is stopped again.
+// Start builds a server that is ready to serve. It answers requests once [Server.Run] is called. On
+// failure it stops everything that it started.
 func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, error) {
 	boundMemory()
 
@@ -109,7 +111,7 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 	}
 
 	if err := s.registry.EndOrphans(ctx, s.database.Store.KnownProjects); err != nil {
-		// the watchdog ends those that are past a limit
+		// the watchdog ends those beyond a limit
 		s.log.Error("end the sessions that a killed server left", "error", err)
 	}
 
@@ -120,8 +122,8 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 	return s.assemble(ctx, c)
 }
 
-// openBlobs opens where bytes live. In a folder of our own nobody else is in the middle of anything. Settings that can't be right are
-// an error; a service that is away may come back.
+// openBlobs opens the storage. It sweeps leftovers in a local folder, which no other server writes
+// to. Invalid settings are an error; an unreachable service is not, since it can come back.
 func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.Store, error) {
 	blobs, err := blob.OpenConfigured(c)
 	if err != nil {
@@ -147,7 +149,7 @@ func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.St
 	return blobs, nil
 }
 
-// assemble puts together what answers requests and what works beside them.
+// assemble builds the handlers and the background services.
 func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	d := s.database
 	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs,
@@ -193,7 +195,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		}})
 
 	if err := lifecycle.Finish(ctx); err != nil {
-		// tried again every few seconds; the other projects work
+		// retried every few seconds; the other projects work
 		s.log.Error("finish what was interrupted", "error", err)
 	}
 
@@ -222,25 +224,25 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       60 * time.Second, // uploads extend it as they arrive
-		WriteTimeout:      60 * time.Second, // downloads extend it by their size
+		ReadTimeout:       60 * time.Second, // extended during uploads
+		WriteTimeout:      60 * time.Second, // extended by the size of a download
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
 
-// Handler returns what answers requests.
+// Handler returns the root handler.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
-// Projects returns the registry of the projects, for programs that measure.
+// Projects returns the registry of the projects, for benchmarks.
 func (s *Server) Projects() *tenant.Registry { return s.registry }
 
-// Queue returns the queue, for those who have its rounds made out of turn.
+// Queue returns the job queue, for tests that run periodic jobs at once.
 func (s *Server) Queue() *job.Queue { return s.queue }
 
-// Run serves until ctx ends; then it lets the requests in flight finish, and stops everything else in the
-// order in which one needs the other. It returns when all is stopped.
+// Run serves until ctx ends or a service fails. It then drains the requests in flight and stops
+// everything else in the order of dependency. It returns when all is stopped.
 func (s *Server) Run(ctx context.Context) error {
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
@@ -306,7 +308,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(err, s.close())
 }
 
-// renewKeys takes over what keys another server has rotated.
+// renewKeys loads signing keys rotated by other servers.
 func (s *Server) renewKeys(ctx context.Context) error {
 	tick := time.NewTicker(keysEvery)
 	defer tick.Stop()
@@ -320,7 +322,7 @@ func (s *Server) renewKeys(ctx context.Context) error {
 
 		keyring, err := s.database.Keyring(ctx, s.secret)
 		if err != nil {
-			s.log.Warn("signing keys", "error", err) // the ones at hand stay good
+			s.log.Warn("signing keys", "error", err) // the current keys stay valid
 			continue
 		}
 
@@ -328,7 +330,7 @@ func (s *Server) renewKeys(ctx context.Context) error {
 	}
 }
 
-// close gives back what Start took, as far as it came.
+// close releases everything that Start has acquired so far.
 func (s *Server) close() error {
 	var errs []error
 	if s.listener != nil {
