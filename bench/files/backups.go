@@ -58,16 +58,16 @@ func (b *bench) backups(ctx context.Context) error {
 	}
 
 	for i := range *repeats {
-		if err := b.settle(ctx); err != nil {
+		if err := b.vacuumAndCheckpoint(ctx); err != nil {
 			return err
 		}
 
 		for _, w := range ways {
 			one := func(times, costs *[]float64, f func() (time.Duration, error), after func() error) func() error {
 				return func() error {
-					before := b.allTime()
+					before := b.totalProcessorTime()
 					took, err := f()
-					*times, *costs = append(*times, took.Seconds()), append(*costs, (b.allTime()-before).Seconds())
+					*times, *costs = append(*times, took.Seconds()), append(*costs, (b.totalProcessorTime()-before).Seconds())
 					if err != nil {
 						return err
 					}
@@ -75,7 +75,7 @@ func (b *bench) backups(ctx context.Context) error {
 					return after()
 				}
 			}
-			if err := inTurn(i, one(&w.bareTimes, &w.bareCosts, w.bare, func() error { return nil }),
+			if err := alternate(i, one(&w.bareTimes, &w.bareCosts, w.bare, func() error { return nil }),
 				one(&w.times, &w.costs, w.ours, w.after)); err != nil {
 				return err
 			}
@@ -100,7 +100,7 @@ func (b *bench) backups(ctx context.Context) error {
 	for _, w := range ways {
 		var m [6]float64
 		for i, all := range [][]float64{w.times, w.bareTimes, w.ratios, w.costs, w.bareCosts, w.costRatios} {
-			m[i], _ = middle(all)
+			m[i], _ = medianMax(all)
 		}
 
 		fmt.Printf("%-30s %7.1f %7.1f %7.2f %7.2f   %7.1f %7.1f %7.2f\n", w.name, m[0], m[1], m[2], least(w.ratios),
@@ -110,8 +110,8 @@ func (b *bench) backups(ctx context.Context) error {
 	return nil
 }
 
-// inTurn runs both functions, and swaps their order each round.
-func inTurn(round int, first, second func() error) error {
+// alternate runs both functions, and swaps their order each round.
+func alternate(round int, first, second func() error) error {
 	if round%2 == 1 {
 		first, second = second, first
 	}
@@ -123,8 +123,9 @@ func inTurn(round int, first, second func() error) error {
 	return second()
 }
 
-// settle vacuums and checkpoints the database, so that no pending work falls to its first reader.
-func (b *bench) settle(ctx context.Context) error {
+// vacuumAndCheckpoint vacuums and checkpoints the database, so that no pending work falls to its
+// first reader.
+func (b *bench) vacuumAndCheckpoint(ctx context.Context) error {
 	p := b.Projects().Open(b.Project)
 	_, vacuumed := p.Owner().Exec(ctx, `vacuum analyze`)
 	_, written := p.Trusted().Exec(ctx, `checkpoint`)

@@ -41,7 +41,7 @@ func (b *bench) transfers(ctx context.Context) error {
 	}
 	defer stop()
 
-	c, err := startCarrier(ctx)
+	c, err := startClientProcess(ctx)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (b *bench) transfers(ctx context.Context) error {
 			}
 
 			for i := range *repeats {
-				err := inTurn(i, func() error {
+				err := alternate(i, func() error {
 					// reset the peak
 					if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
 						return err
@@ -137,7 +137,7 @@ func (b *bench) transfers(ctx context.Context) error {
 }
 
 // round runs a load, and measures the processor time of server and database.
-func (b *bench) round(c *carrier, l load, server, database []int) (cost, error) {
+func (b *bench) round(c *clientProcess, l load, server, database []int) (cost, error) {
 	s, d := processorTime(server), processorTime(database)
 	did, err := c.carry(l)
 	each := func(t time.Duration) float64 { return t.Seconds() * 1000 / float64(l.Times) }
@@ -155,7 +155,7 @@ func printCosts(name string, ours, theirs []cost, peak int64) {
 			values = append(values, what(c))
 		}
 
-		m, _ := middle(values)
+		m, _ := medianMax(values)
 		return m
 	}
 
@@ -168,8 +168,8 @@ func printCosts(name string, ours, theirs []cost, peak int64) {
 		rates, times = append(rates, c.rate/theirs[i].rate), append(times, theirs[i].server/c.server)
 	}
 
-	ratio, best := middle(rates)
-	cheap, cheapest := middle(times)
+	ratio, best := medianMax(rates)
+	cheap, cheapest := medianMax(times)
 	fmt.Printf("%-42s %7.0f %7.0f %8.2f %7.2f   %7.2f %11.2f %7.2f %7.2f %7.2f %6d MiB\n", name, of(ours, rate),
 		of(theirs, rate), ratio, best,
 		of(ours, server), of(ours, database), of(theirs, server), cheap, cheapest, peak/mebi)
@@ -245,7 +245,7 @@ http {
 	stop = func() { _ = cmd.Cancel(); _ = cmd.Wait() }
 	for range 100 {
 		if c, err := net.Dial("tcp", address); err == nil {
-			return "http://" + address, func() []int { return family(cmd.Process.Pid) }, stop, c.Close()
+			return "http://" + address, func() []int { return processTree(cmd.Process.Pid) }, stop, c.Close()
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -254,8 +254,8 @@ http {
 	return "", nil, nil, errors.New("nginx does not listen")
 }
 
-// middle returns the median and the maximum of measurements.
-func middle(all []float64) (middle, most float64) {
+// medianMax returns the median and the maximum of measurements.
+func medianMax(all []float64) (middle, most float64) {
 	sorted := slices.Sorted(slices.Values(all))
 	return sorted[len(sorted)/2], sorted[len(sorted)-1]
 }

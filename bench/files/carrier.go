@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// keeping keeps one connection per concurrent transfer open.
-var keeping = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
+// client keeps one connection per concurrent transfer open.
+var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
 
 // load is a client's work: a number of files of one size, transferred by concurrent workers.
 type load struct {
@@ -27,21 +27,21 @@ type load struct {
 	Times, AtOnce  int
 }
 
-// carried is the result of a load.
-type carried struct {
+// loadResult is the result of a load.
+type loadResult struct {
 	Seconds float64
 	File    string // UUID of the last file, if it is Socle's
 	Error   string
 }
 
-// carrier is this program as a client, in a separate process.
-type carrier struct {
+// clientProcess is this program as a client, in a separate process.
+type clientProcess struct {
 	in   *json.Encoder
 	out  *json.Decoder
 	stop func()
 }
 
-func startCarrier(ctx context.Context) (*carrier, error) {
+func startClientProcess(ctx context.Context) (*clientProcess, error) {
 	cmd := exec.CommandContext(ctx, os.Args[0], "-what", "carry")
 	cmd.Stderr = os.Stderr
 
@@ -59,10 +59,10 @@ func startCarrier(ctx context.Context) (*carrier, error) {
 		return nil, err
 	}
 
-	return &carrier{json.NewEncoder(in), json.NewDecoder(out), func() { _ = in.Close(); _ = cmd.Wait() }}, nil
+	return &clientProcess{json.NewEncoder(in), json.NewDecoder(out), func() { _ = in.Close(); _ = cmd.Wait() }}, nil
 }
 
-func (c *carrier) carry(l load) (did carried, err error) {
+func (c *clientProcess) carry(l load) (did loadResult, err error) {
 	if err = c.in.Encode(l); err == nil {
 		err = c.out.Decode(&did)
 	}
@@ -74,8 +74,8 @@ func (c *carrier) carry(l load) (did carried, err error) {
 	return did, err
 }
 
-// carryAll runs the loads of a carrier in its process.
-func carryAll(in io.Reader, out io.Writer) error {
+// serveLoads runs the loads of a carrier in its process.
+func serveLoads(in io.Reader, out io.Writer) error {
 	from, to := json.NewDecoder(in), json.NewEncoder(out)
 	for {
 		var l load
@@ -91,7 +91,7 @@ func carryAll(in io.Reader, out io.Writer) error {
 	}
 }
 
-func (l load) carry() carried {
+func (l load) carry() loadResult {
 	var wg sync.WaitGroup
 	var n atomic.Int64
 	files, errs := make([]string, l.AtOnce), make([]error, l.AtOnce)
@@ -105,7 +105,7 @@ func (l load) carry() carried {
 					url = fmt.Sprintf(url, n.Add(1)%8)
 				}
 
-				if files[i], errs[i] = l.one(url); errs[i] != nil {
+				if files[i], errs[i] = l.transferOne(url); errs[i] != nil {
 					return
 				}
 			}
@@ -113,7 +113,7 @@ func (l load) carry() carried {
 	}
 
 	wg.Wait()
-	did := carried{Seconds: time.Since(began).Seconds(), File: files[0]}
+	did := loadResult{Seconds: time.Since(began).Seconds(), File: files[0]}
 	if err := errors.Join(errs...); err != nil {
 		did.Error = err.Error()
 	}
@@ -121,11 +121,11 @@ func (l load) carry() carried {
 	return did
 }
 
-// one transfers one file, and returns its UUID if Socle created it.
-func (l load) one(url string) (string, error) {
+// transferOne transfers one file, and returns its UUID if Socle created it.
+func (l load) transferOne(url string) (string, error) {
 	var body io.Reader
 	if l.Method == http.MethodPut {
-		body = io.LimitReader(&endless{}, int64(l.Size))
+		body = io.LimitReader(&repeatedBlock{}, int64(l.Size))
 	}
 
 	q, err := http.NewRequest(l.Method, url, body)
@@ -144,7 +144,7 @@ func (l load) one(url string) (string, error) {
 		q.Header.Set("X-Project", l.Project)
 	}
 
-	res, err := keeping.Do(q)
+	res, err := client.Do(q)
 	if err != nil {
 		return "", err
 	}
@@ -177,10 +177,10 @@ var block = func() []byte {
 	return b
 }()
 
-// endless repeats the block.
-type endless struct{ at int }
+// repeatedBlock repeats the block.
+type repeatedBlock struct{ at int }
 
-func (e *endless) Read(b []byte) (int, error) {
+func (e *repeatedBlock) Read(b []byte) (int, error) {
 	n := copy(b, block[e.at:])
 	e.at = (e.at + n) % len(block)
 

@@ -136,7 +136,7 @@ func (b *bench) writes(ctx context.Context) error {
 				name  string
 				times *[]time.Duration
 			}{{"origin", &times}, {"replica", &bare}} { // sessions with the role replica fire no triggers
-				took, err := timed(ctx, pool, role.name, w.sql, b.container)
+				took, err := timeStatement(ctx, pool, role.name, w.sql, b.container)
 				if err != nil {
 					return err
 				}
@@ -155,8 +155,8 @@ func (b *bench) writes(ctx context.Context) error {
 	return nil
 }
 
-// timed returns the duration of a statement in its own transaction.
-func timed(ctx context.Context, pool *pgxpool.Pool, role, sql string, args ...any) (took time.Duration, err error) {
+// timeStatement returns the duration of a statement in its own transaction.
+func timeStatement(ctx context.Context, pool *pgxpool.Pool, role, sql string, args ...any) (took time.Duration, err error) {
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select set_config('session_replication_role', $1, true)`, role); err != nil {
 			return err

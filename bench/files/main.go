@@ -39,7 +39,7 @@ func main() {
 	flag.Parse()
 
 	if *what == "carry" { // see carrier
-		if err := carryAll(os.Stdin, os.Stdout); err != nil {
+		if err := serveLoads(os.Stdin, os.Stdout); err != nil {
 			log.Fatal(err)
 		}
 		return

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// family returns a process and its children.
-func family(parent int) []int {
+// processTree returns a process and its children.
+func processTree(parent int) []int {
 	all := []int{parent}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, name := range stats {
@@ -33,7 +33,7 @@ func (b *bench) postgresProcesses() []int {
 		text, _ := os.ReadFile(name)
 		first, _, _ := strings.Cut(string(text), "\n")
 		if pid, err := strconv.Atoi(first); err == nil {
-			return family(pid)
+			return processTree(pid)
 		}
 	}
 
@@ -55,9 +55,9 @@ func processorTime(pids []int) (sum time.Duration) {
 	return sum
 }
 
-// allTime returns the processor time of this process, its ended children and the server's
-// PostgreSQL.
-func (b *bench) allTime() (sum time.Duration) {
+// totalProcessorTime returns the processor time of this process, its ended children and the
+// server's PostgreSQL.
+func (b *bench) totalProcessorTime() (sum time.Duration) {
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage
 		if syscall.Getrusage(who, &u) == nil {

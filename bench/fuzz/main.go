@@ -37,17 +37,17 @@ var (
 	clients  = flag.Int("clients", 4, "how many at a time")
 )
 
-const slowest = 10 * time.Second
+const maxLatency = 10 * time.Second
 
-// inside matches internal details, forbidden in responses.
-var inside = regexp.MustCompile(
+// internals matches internal details, forbidden in responses.
+var internals = regexp.MustCompile(
 	`(?i)sqlstate|syntax error at or near|goroutine|\.go:\d|socle_[0-9a-f]{12}|/tmp/|password_hash|argon2`,
 )
 
-// endings are excluded operations. Some would end the run (the project, the session, the user's
+// excluded are excluded operations. Some would end the run (the project, the session, the user's
 // rights), one takes the project offline for a moment (a restore in place), and some return
 // otherwise forbidden details by design.
-var endings = []string{"deleteProject", "pauseProject", "logout", "deleteSession", "deleteOtherSessions",
+var excluded = []string{"deleteProject", "pauseProject", "logout", "deleteSession", "deleteOtherSessions",
 	"deleteAccount", "deleteUser", "updateStanding", "updateUser", "restoreBackup",
 	"listEnvironment",       // shows the data folder to administrators
 	"runSQL", "listQueries"} // show PostgreSQL's messages on a member's own SQL
@@ -75,8 +75,8 @@ type schema struct {
 	Items      *schema
 }
 
-// world is the state used to generate requests.
-type world struct {
+// fuzzer is the state used to generate requests.
+type fuzzer struct {
 	url, token, project string
 	operations          []operation
 	components          map[string]schema
@@ -118,7 +118,7 @@ func run(dir string) error {
 
 	defer func() { stop(); <-stopped }()
 
-	w, err := newWorld(s.URL)
+	w, err := newFuzzer(s.URL)
 	if err != nil {
 		return err
 	}
@@ -126,8 +126,8 @@ func run(dir string) error {
 	return w.fuzz()
 }
 
-func newWorld(base string) (*world, error) {
-	w := &world{url: base, known: map[string][]string{"schema": {"public"}}}
+func newFuzzer(base string) (*fuzzer, error) {
+	w := &fuzzer{url: base, known: map[string][]string{"schema": {"public"}}}
 
 	var document struct {
 		Paths      map[string]map[string]operation
@@ -150,7 +150,7 @@ func newWorld(base string) (*world, error) {
 		for _, method := range slices.Sorted(maps.Keys(document.Paths[path])) {
 			o := document.Paths[path][method]
 			o.method, o.path = strings.ToUpper(method), path
-			if !slices.Contains(endings, o.ID) {
+			if !slices.Contains(excluded, o.ID) {
 				w.operations = append(w.operations, o)
 			}
 		}
@@ -174,7 +174,7 @@ func newWorld(base string) (*world, error) {
 	return w, nil
 }
 
-func (w *world) post(path, body string, into any) error {
+func (w *fuzzer) post(path, body string, into any) error {
 	r, err := http.NewRequest("POST", w.url+path, strings.NewReader(body))
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (w *world) post(path, body string, into any) error {
 }
 
 // fuzz sends the requests.
-func (w *world) fuzz() error {
+func (w *fuzzer) fuzz() error {
 	statuses, complaints := map[string]int{}, map[string]int{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -203,7 +203,7 @@ func (w *world) fuzz() error {
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(*seed, uint64(c)))
 
-			client := &http.Client{Timeout: 3 * slowest, CheckRedirect: func(*http.Request, []*http.Request) error {
+			client := &http.Client{Timeout: 3 * maxLatency, CheckRedirect: func(*http.Request, []*http.Request) error {
 				return http.ErrUseLastResponse
 			},
 				Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
@@ -243,7 +243,7 @@ func (w *world) fuzz() error {
 }
 
 // try sends one request, and returns its status and a violation, "" for none.
-func (w *world) try(client *http.Client, random *rand.Rand, o operation) (status, complaint string) {
+func (w *fuzzer) try(client *http.Client, random *rand.Rand, o operation) (status, complaint string) {
 	r := w.request(random, o)
 	start := time.Now()
 
@@ -262,27 +262,27 @@ func (w *world) try(client *http.Client, random *rand.Rand, o operation) (status
 	switch {
 	case err != nil:
 		return status, "half an answer"
-	case time.Since(start) > slowest:
+	case time.Since(start) > maxLatency:
 		return status, "too slow"
 	case res.StatusCode >= 500:
 		return status, "status " + status + " " + string(body)
 	case !declared && !refusedEarly:
 		return status, "undeclared status " + status
-	case inside.Match(body) && res.Header.Get("Content-Disposition") == "":
-		return status, "shows the inside: " + inside.FindString(string(body))
+	case internals.Match(body) && res.Header.Get("Content-Disposition") == "":
+		return status, "shows the inside: " + internals.FindString(string(body))
 	case strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") && !json.Valid(body):
 		return status, "no JSON"
 	}
 
 	if res.StatusCode < 300 {
-		w.learn(o, body)
+		w.recordNames(o, body)
 	}
 
 	return status, ""
 }
 
-// learn records the names of created entities for later requests.
-func (w *world) learn(o operation, body []byte) {
+// recordNames records the names of created entities for later requests.
+func (w *fuzzer) recordNames(o operation, body []byte) {
 	var reply struct{ Content struct{ UUID, Name string } }
 	if o.method != "POST" || json.Unmarshal(body, &reply) != nil {
 		return
@@ -314,7 +314,7 @@ func (w *world) learn(o operation, body []byte) {
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
-func (w *world) request(random *rand.Rand, o operation) *http.Request {
+func (w *fuzzer) request(random *rand.Rand, o operation) *http.Request {
 	path := placeholder.ReplaceAllStringFunc(o.path, func(p string) string {
 		return url.PathEscape(w.value(random, strings.Trim(p, "{}")))
 	})
@@ -367,10 +367,10 @@ func (w *world) request(random *rand.Rand, o operation) *http.Request {
 }
 
 // value returns a text for a parameter: a known, new or hostile one.
-func (w *world) value(random *rand.Rand, name string) string {
+func (w *fuzzer) value(random *rand.Rand, name string) string {
 	switch random.IntN(6) {
 	case 0:
-		return hostile[random.IntN(len(hostile))]
+		return hostileValues[random.IntN(len(hostileValues))]
 	case 1:
 		return "name_" + strconv.Itoa(random.IntN(100_000))
 	}
@@ -382,10 +382,10 @@ func (w *world) value(random *rand.Rand, name string) string {
 		return known[random.IntN(len(known))]
 	}
 
-	return usual[random.IntN(len(usual))]
+	return commonValues[random.IntN(len(commonValues))]
 }
 
-func (w *world) scalar(random *rand.Rand, name string, s schema) string {
+func (w *fuzzer) scalar(random *rand.Rand, name string, s schema) string {
 	if len(s.Enum) > 0 && random.IntN(3) > 0 {
 		return fmt.Sprint(s.Enum[random.IntN(len(s.Enum))])
 	}
@@ -397,7 +397,7 @@ func (w *world) scalar(random *rand.Rand, name string, s schema) string {
 }
 
 // member returns a value for a member of a body.
-func (w *world) member(random *rand.Rand, name string, s schema, depth int) any {
+func (w *fuzzer) member(random *rand.Rand, name string, s schema, depth int) any {
 	for s.Ref != "" {
 		s = w.components[s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]]
 	}
@@ -434,7 +434,7 @@ func (w *world) member(random *rand.Rand, name string, s schema, depth int) any 
 		return s.Enum[random.IntN(len(s.Enum))]
 	}
 
-	if likely, ok := likely[name]; ok && random.IntN(4) > 0 {
+	if likely, ok := likelyValues[name]; ok && random.IntN(4) > 0 {
 		return likely[random.IntN(len(likely))]
 	}
 

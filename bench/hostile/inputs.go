@@ -83,19 +83,19 @@ func atOnce(n int, f func(i int) string) string {
 }
 
 // post sends a body as the attacker, and summarizes the response.
-func (s *stage) post(ctx context.Context, path string, body []byte, contentType string) string {
-	return told(s.send(ctx, "POST", path, s.account, body, contentType))
+func (s *environment) post(ctx context.Context, path string, body []byte, contentType string) string {
+	return summarize(s.send(ctx, "POST", path, s.account, body, contentType))
 }
 
 // sql runs SQL as the attacker.
-func (s *stage) sql(ctx context.Context, query string, further string) string {
+func (s *environment) sql(ctx context.Context, query string, further string) string {
 	text, _ := json.Marshal(query)
 	return s.post(ctx, "/sql", []byte(`{"query": `+string(text)+further+`}`), "application/json")
 }
 
 const writing = `, "read_only": false`
 
-func (s *stage) rows() string { return "/projects/" + s.project + "/rest/v1/" }
+func (s *environment) rows() string { return "/projects/" + s.project + "/rest/v1/" }
 
 const (
 	bookStart = `<workbook xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets>`
@@ -104,8 +104,8 @@ const (
 )
 
 // workbooks imports a workbook with one highly repetitive part: once, then six times concurrently.
-func workbooks(part, start, much string, times int, end string) func(context.Context, *stage) string {
-	return func(ctx context.Context, s *stage) string {
+func workbooks(part, start, much string, times int, end string) func(context.Context, *environment) string {
+	return func(ctx context.Context, s *environment) string {
 		parts := map[string]string{
 			"xl/workbook.xml":            bookStart + bookEnd,
 			"xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="a" Target="one.xml"/><Relationship Id="b" Target="one.xml"/></Relationships>`,
@@ -129,7 +129,7 @@ func workbooks(part, start, much string, times int, end string) func(context.Con
 			return err.Error()
 		}
 
-		s.began()
+		s.startClock()
 		path := "/tables/import?dry_run=true&name=book"
 		one := s.post(ctx, path, b.Bytes(), bookType)
 
@@ -137,18 +137,18 @@ func workbooks(part, start, much string, times int, end string) func(context.Con
 	}
 }
 
-func loginBodies(ctx context.Context, s *stage) string {
+func loginBodies(ctx context.Context, s *environment) string {
 	body := []byte(`{"a":[` + strings.Repeat(`{},`, 340_000) + `{}]}`)
-	s.began()
+	s.startClock()
 
 	return atOnce(100, func(int) string {
-		return told(s.send(ctx, "POST", "/users/login", account{}, body, "application/json"))
+		return summarize(s.send(ctx, "POST", "/users/login", account{}, body, "application/json"))
 	})
 }
 
 // pictures requests variants of a PNG of one color.
-func pictures(width, height uint32) func(context.Context, *stage) string {
-	return func(ctx context.Context, s *stage) string {
+func pictures(width, height uint32) func(context.Context, *environment) string {
+	return func(ctx context.Context, s *environment) string {
 		var pixels bytes.Buffer
 		z := zlib.NewWriter(&pixels)
 		row := make([]byte, 1+width) // filter byte, then one byte per pixel
@@ -180,18 +180,18 @@ func pictures(width, height uint32) func(context.Context, *stage) string {
 		}
 
 		path := "/files/" + s.project + "/" + made.text("content", "uuid") + "/p.png"
-		if said := told(s.send(ctx, "PUT", path, s.account, picture, "image/png")); !strings.HasPrefix(said, "20") {
+		if said := summarize(s.send(ctx, "PUT", path, s.account, picture, "image/png")); !strings.HasPrefix(said, "20") {
 			return "upload: " + said
 		}
 
-		s.began()
+		s.startClock()
 		return atOnce(24, func(i int) string {
-			return told(s.send(ctx, "GET", fmt.Sprintf("%s?width=%d", path, 4096-i), account{}, nil, ""))
+			return summarize(s.send(ctx, "GET", fmt.Sprintf("%s?width=%d", path, 4096-i), account{}, nil, ""))
 		})
 	}
 }
 
-func patterns(ctx context.Context, s *stage) string {
+func patterns(ctx context.Context, s *environment) string {
 	const field = `{"label": "a", "type": "text", "pattern": "(?:(?:.?){1000})*!"}`
 	form, err := s.json("POST", "/forms", s.account, `{"name": "slow"}`)
 	if err != nil {
@@ -217,21 +217,21 @@ func patterns(ctx context.Context, s *stage) string {
 			fmt.Sprintf(`%q: %q`, answer(f.(map[string]any)).text("uuid"), strings.Repeat("a", 100_000)))
 	}
 
-	s.began()
+	s.startClock()
 	return atOnce(2, func(int) string {
 		return s.post(ctx, path+"/responses", []byte(`{"answers": {`+strings.Join(answers, ",")+`}}`),
 			"application/json")
 	})
 }
 
-func rowsCSV(table string) func(context.Context, *stage) string {
-	return func(ctx context.Context, s *stage) string {
+func rowsCSV(table string) func(context.Context, *environment) string {
+	return func(ctx context.Context, s *environment) string {
 		body := []byte(strings.Repeat("n", 20_000) + "\n" + strings.Repeat("1\n", 20_000))
 		return atOnce(4, func(int) string { return s.post(ctx, s.rows()+table, body, "text/csv") })
 	}
 }
 
-func rowsKeys(ctx context.Context, s *stage) string {
+func rowsKeys(ctx context.Context, s *environment) string {
 	var body strings.Builder
 	body.WriteString(`{"name":"x"`)
 
@@ -244,33 +244,33 @@ func rowsKeys(ctx context.Context, s *stage) string {
 	})
 }
 
-func rowsParameters(ctx context.Context, s *stage) string {
+func rowsParameters(ctx context.Context, s *environment) string {
 	var query strings.Builder
 	for i := 0; query.Len() < 60_000; i++ {
 		fmt.Fprintf(&query, "&k%d=1", i)
 	}
 
 	return atOnce(4, func(int) string {
-		return told(s.send(ctx, "GET", s.rows()+"rpc/nosuch?"+query.String()[1:], s.account, nil, ""))
+		return summarize(s.send(ctx, "GET", s.rows()+"rpc/nosuch?"+query.String()[1:], s.account, nil, ""))
 	})
 }
 
-func rowsSearch(ctx context.Context, s *stage) string {
+func rowsSearch(ctx context.Context, s *environment) string {
 	return atOnce(4, func(int) string {
-		return told(
+		return summarize(
 			s.send(ctx, "GET", s.rows()+"items?name=fts."+strings.Repeat("term%7C", 5_000)+"x", s.account, nil, ""),
 		)
 	})
 }
 
-func sqlWide(ctx context.Context, s *stage) string {
+func sqlWide(ctx context.Context, s *environment) string {
 	query := "select null" + strings.Repeat(",null", 1599) + " from generate_series(1, 10000)"
 	return atOnce(6, func(int) string { return s.sql(ctx, query, `, "max_rows": 10000, "timeout_ms": 30000`) })
 }
 
 // http10 sends ambiguously framed requests, which two servers would split differently, and counts
 // the responses.
-func http10(ctx context.Context, s *stage) string {
+func http10(ctx context.Context, s *environment) string {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		return err.Error()
@@ -291,7 +291,7 @@ func http10(ctx context.Context, s *stage) string {
 
 // lockout logs in as the bystander with wrong passwords, then with the right one from another
 // network.
-func lockout(ctx context.Context, s *stage) string {
+func lockout(ctx context.Context, s *environment) string {
 	from := func(address, password string) string {
 		local := &net.TCPAddr{IP: net.ParseIP(address)}
 		client := &http.Client{
@@ -311,12 +311,12 @@ func lockout(ctx context.Context, s *stage) string {
 
 		res, err := client.Do(r)
 		if err != nil {
-			return told(0, nil, err)
+			return summarize(0, nil, err)
 		}
 		defer res.Body.Close()
 
 		text, err := io.ReadAll(res.Body)
-		return told(res.StatusCode, text, err)
+		return summarize(res.StatusCode, text, err)
 	}
 
 	wrong := ""
@@ -328,7 +328,7 @@ func lockout(ctx context.Context, s *stage) string {
 	return wrong
 }
 
-func slowUploads(ctx context.Context, s *stage) string {
+func slowUploads(ctx context.Context, s *environment) string {
 	ctx, cancel := context.WithTimeout(ctx, 45*time.Second)
 	defer cancel()
 

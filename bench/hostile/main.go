@@ -67,12 +67,12 @@ func run(ctx context.Context) error {
 	}
 	defer s.stop()
 
-	attacker, err := s.furnish("attacker")
+	attacker, err := s.newAccount("attacker")
 	if err != nil {
 		return err
 	}
 
-	bystander, err := s.furnish("bystander")
+	bystander, err := s.newAccount("bystander")
 	if err != nil {
 		return err
 	}
@@ -82,14 +82,14 @@ func run(ctx context.Context) error {
 		"bystander", "p99", "worst", "/readyz", "RSS after")
 
 	for _, a := range attacks {
-		if !chosen(a.name) {
+		if !selected(a.name) {
 			continue
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 
-		measure(ctx, s, a, &stage{server: s, account: attacker, bystander: bystander, dir: dir})
+		measure(ctx, s, a, &environment{server: s, account: attacker, bystander: bystander, dir: dir})
 
 		if !s.alive() {
 			return fmt.Errorf("socle is gone after %s: see %s", a.name, filepath.Join(dir, "socle.log"))
@@ -99,7 +99,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-func chosen(name string) bool {
+func selected(name string) bool {
 	in := func(list string) bool {
 		for part := range strings.SplitSeq(list, ",") {
 			if part != "" && strings.Contains(name, part) {
@@ -117,25 +117,25 @@ func chosen(name string) bool {
 // responses.
 type attack struct {
 	name, what string
-	run        func(context.Context, *stage) string
+	run        func(context.Context, *environment) string
 }
 
-// stage is the environment of an attack.
-type stage struct {
+// environment is the environment of an attack.
+type environment struct {
 	*server
-	account            // the attacker
-	bystander account  // the owner of another project, not to be affected
-	dir       string   // for files
-	began     func()   // starts the measurement, after preparations
-	notes     []string // printed with the responses
+	account             // the attacker
+	bystander  account  // the owner of another project, not to be affected
+	dir        string   // for files
+	startClock func()   // starts the measurement, after preparations
+	notes      []string // printed with the responses
 }
 
 // measure replays an attack and prints its effect.
-func measure(ctx context.Context, s *server, a attack, st *stage) {
+func measure(ctx context.Context, s *server, a attack, st *environment) {
 	load := newBystander(s, st.bystander)
 	memory := newWatch(s)
 	clock, cpu := time.Now(), s.cpu()
-	st.began = func() { clock, cpu = time.Now(), s.cpu() }
+	st.startClock = func() { clock, cpu = time.Now(), s.cpu() }
 
 	bounded, cancel := context.WithTimeout(ctx, *limit)
 	load.start(ctx)

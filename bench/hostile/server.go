@@ -106,8 +106,8 @@ type account struct{ name, email, token, project, key string }
 
 const password = "correct horse battery"
 
-// furnish creates an account with a table of 200 rows, readable by anonymous callers.
-func (s *server) furnish(name string) (a account, err error) {
+// newAccount creates an account with a table of 200 rows, readable by anonymous callers.
+func (s *server) newAccount(name string) (a account, err error) {
 	a = account{name: name, email: name + "@example.com"}
 	user, err := s.json("POST", "/users", a,
 		fmt.Sprintf(`{"username": %q, "email": %q, "password": %q}`, name, a.email, password))
@@ -201,8 +201,8 @@ func (s *server) send(
 	return res.StatusCode, text, err
 }
 
-// told summarizes a response.
-func told(status int, text []byte, err error) string {
+// summarize summarizes a response.
+func summarize(status int, text []byte, err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "nothing in time"

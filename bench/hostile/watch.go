@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	sampled  = 50 * time.Millisecond
-	patience = 10 * time.Second // timeout of a bystander's request
-	tick     = 10 * time.Millisecond
+	sampleInterval = 50 * time.Millisecond
+	requestTimeout = 10 * time.Second // timeout of a bystander's request
+	tick           = 10 * time.Millisecond
 )
 
 // bystander reads rows, writes rows and lists tables of another project ten times per second, and
@@ -28,10 +28,10 @@ type bystander struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu            sync.Mutex
-	took          []time.Duration
-	total, failed int
-	ready, unwell int
+	mu              sync.Mutex
+	took            []time.Duration
+	total, failed   int
+	ready, notReady int
 }
 
 func newBystander(s *server, a account) *bystander { return &bystander{server: s, account: a} }
@@ -49,7 +49,7 @@ func (b *bystander) start(ctx context.Context) {
 		b.repeat(ctx, time.Duration(200+50*i)*time.Millisecond, func() {
 			began := time.Now()
 
-			bounded, cancel := context.WithTimeout(ctx, patience)
+			bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 			defer cancel()
 
 			status, err := ask(bounded)
@@ -71,7 +71,7 @@ func (b *bystander) start(ctx context.Context) {
 	}
 
 	b.repeat(ctx, 500*time.Millisecond, func() {
-		bounded, cancel := context.WithTimeout(ctx, patience)
+		bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 
 		status, err := b.ask(bounded, "GET", "/readyz", "")
@@ -84,7 +84,7 @@ func (b *bystander) start(ctx context.Context) {
 		defer b.mu.Unlock()
 
 		if b.ready++; err != nil || status != http.StatusOK {
-			b.unwell++
+			b.notReady++
 		}
 	})
 }
@@ -133,29 +133,29 @@ func (b *bystander) readiness() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	if b.unwell == 0 {
+	if b.notReady == 0 {
 		return "ready"
 	}
 
-	return fmt.Sprintf("not %d/%d", b.unwell, b.ready)
+	return fmt.Sprintf("not %d/%d", b.notReady, b.ready)
 }
 
-// watch records the peak memory of Socle and PostgreSQL together.
-type watch struct {
+// memoryWatch records the peak memory of Socle and PostgreSQL together.
+type memoryWatch struct {
 	server          *server
 	socle, postgres int64
 	cancel          context.CancelFunc
 	done            chan struct{}
 }
 
-func newWatch(s *server) *watch { return &watch{server: s, done: make(chan struct{})} }
+func newWatch(s *server) *memoryWatch { return &memoryWatch{server: s, done: make(chan struct{})} }
 
-func (w *watch) start(ctx context.Context) {
+func (w *memoryWatch) start(ctx context.Context) {
 	ctx, w.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(w.done)
 
-		clock := time.NewTicker(sampled)
+		clock := time.NewTicker(sampleInterval)
 		defer clock.Stop()
 
 		for {
@@ -176,7 +176,7 @@ func (w *watch) start(ctx context.Context) {
 	}()
 }
 
-func (w *watch) stop() {
+func (w *memoryWatch) stop() {
 	w.cancel()
 	<-w.done
 }
@@ -203,15 +203,15 @@ func (s *server) postgres() []int {
 		text, _ := os.ReadFile(name)
 		first, _, _ := strings.Cut(string(text), "\n")
 		if pid, err := strconv.Atoi(first); err == nil {
-			return family(pid)
+			return processTree(pid)
 		}
 	}
 
 	return nil
 }
 
-// family returns a process and its children.
-func family(parent int) []int {
+// processTree returns a process and its children.
+func processTree(parent int) []int {
 	all := []int{parent}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, name := range stats {

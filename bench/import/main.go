@@ -34,7 +34,7 @@ func main() {
 }
 
 func run(ctx context.Context, s *socle.Socle) error {
-	file := &rows{left: *megabytes << 20}
+	file := &csvFile{left: *megabytes << 20}
 	err := measure(fmt.Sprintf("import of %d MiB", *megabytes), func() (string, error) {
 		r, err := socle.Send[struct{ Rows float64 }](s, "POST", "/tables/import?name=big", file, "text/csv")
 		return fmt.Sprintf("%.0f rows", r.Content.Rows), err
@@ -99,14 +99,14 @@ func resident(name string) (int64, error) {
 	return kilobytes << 10, err
 }
 
-// rows is a CSV file generated on read.
-type rows struct {
+// csvFile is a CSV file generated on read.
+type csvFile struct {
 	n      int
 	left   int64
 	buffer bytes.Buffer
 }
 
-func (r *rows) Read(b []byte) (int, error) {
+func (r *csvFile) Read(b []byte) (int, error) {
 	if r.buffer.Len() == 0 {
 		if r.left <= 0 {
 			return 0, io.EOF

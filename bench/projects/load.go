@@ -14,8 +14,8 @@ import (
 // A request is warm if its project had one at most warmMost requests before. It is cold if that was
 // more than coldLeast before, or never.
 const (
-	warmMost  = 40
-	coldLeast = 400
+	maxWarmDistance = 40
+	minColdDistance = 400
 )
 
 // figures are the results of one measurement.
@@ -55,7 +55,7 @@ func (b *bench) load(ctx context.Context, clients int, length time.Duration, dra
 				p := draw(w.random)
 				n := sent.Add(1)
 				before := last[p].Swap(n)
-				w.ask(w.next(b.projects[p]), before > 0 && n-before <= warmMost, before == 0 || n-before > coldLeast)
+				w.ask(w.next(b.projects[p]), before > 0 && n-before <= maxWarmDistance, before == 0 || n-before > minColdDistance)
 			}
 		})
 	}

@@ -78,7 +78,7 @@ func run(ctx context.Context) error {
 	}
 	defer func() { b.stop() }()
 
-	if err := b.makeProjects(ctx); err != nil {
+	if err := b.createProjects(ctx); err != nil {
 		return err
 	}
 
@@ -149,7 +149,7 @@ func (b *bench) show(name string, f figures) {
 	fmt.Printf("%-34s %8d %8d %9.0f %9s %9s %9s %9s %7.2f %9.2f %4d/%4d %6s\n", name, f.requests, f.failures,
 		float64(f.requests)/f.took.Seconds(),
 		milliseconds(f.warm, 50), milliseconds(f.warm, 99), milliseconds(f.cold, 50), milliseconds(f.cold, 99),
-		f.each(f.socle), f.each(f.postgres), rss, peak, loadAverage())
+		f.perRequest(f.socle), f.perRequest(f.postgres), rss, peak, loadAverage())
 
 	if f.failures > 0 {
 		fmt.Printf("    the first failure: %v\n", f.first)
@@ -157,12 +157,12 @@ func (b *bench) show(name string, f figures) {
 
 	if n, err := b.connections(); err == nil {
 		fmt.Printf("    connections to projects now: %d, at most: %d; that listen: %d\n", n.open,
-			b.mostOpen.Load(), n.listening)
+			b.maxOpen.Load(), n.listening)
 	}
 }
 
-// each returns the milliseconds per request of a total.
-func (f figures) each(all time.Duration) float64 {
+// perRequest returns the milliseconds per request of a total.
+func (f figures) perRequest(all time.Duration) float64 {
 	return all.Seconds() * 1000 / float64(max(f.requests, 1))
 }
 

@@ -35,12 +35,12 @@ type bench struct {
 	database *server.Database // for counting connections
 	token    string           // the user's
 	projects []project
-	mostOpen atomic.Int64 // peak number of connections to projects
+	maxOpen  atomic.Int64 // peak number of connections to projects
 }
 
 const (
-	measuredProjects = 20 // created sequentially at each end
-	madeAtOnce       = 4  // concurrency of the others
+	measuredProjects  = 20 // created sequentially at each end
+	createConcurrency = 4  // concurrency of the others
 )
 
 // project is a project with a table, and a secret key to its rows.
@@ -105,8 +105,8 @@ func (b *bench) stop() {
 	_ = b.cmd.Wait()
 }
 
-// makeProjects creates the user and all projects.
-func (b *bench) makeProjects(ctx context.Context) error {
+// createProjects creates the user and all projects.
+func (b *bench) createProjects(ctx context.Context) error {
 	user, err := b.post("/users", "",
 		`{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
 	if err != nil {
@@ -130,14 +130,14 @@ func (b *bench) makeProjects(ctx context.Context) error {
 	few := min(measuredProjects, *count)
 	for _, part := range []struct {
 		from, to, atOnce int
-	}{{0, few, 1}, {few, *count - few, madeAtOnce}, {max(few, *count-few), *count, 1}} {
+	}{{0, few, 1}, {few, *count - few, createConcurrency}, {max(few, *count-few), *count, 1}} {
 		var wg sync.WaitGroup
 		errs := make([]error, part.atOnce)
 		for i := range part.atOnce {
 			wg.Go(func() {
 				for n := part.from + i; n < part.to && errs[i] == nil; n += part.atOnce {
 					if errs[i] = ctx.Err(); errs[i] == nil {
-						b.projects[n], times[n], errs[i] = b.makeProject(n, organizations[n/perOrganization])
+						b.projects[n], times[n], errs[i] = b.createProject(n, organizations[n/perOrganization])
 					}
 				}
 			})
@@ -160,9 +160,9 @@ func (b *bench) makeProjects(ctx context.Context) error {
 	return nil
 }
 
-// makeProject creates a project with a table and a key, and returns the duration for the project
+// createProject creates a project with a table and a key, and returns the duration for the project
 // alone.
-func (b *bench) makeProject(n int, organization string) (p project, took time.Duration, err error) {
+func (b *bench) createProject(n int, organization string) (p project, took time.Duration, err error) {
 	begun := time.Now()
 	made, err := b.post("/projects", "", fmt.Sprintf(`{"name": "bench %d", "organization_uuid": %q}`, n, organization))
 	took = time.Since(begun)
@@ -257,7 +257,7 @@ func (b *bench) connections() (n struct{ open, listening int64 }, err error) {
 		select count(*) as open, count(*) filter (where query ilike 'listen%') as listening
 		from sessions where starts_with(datname, 'socle_')`)
 	n.open, n.listening = c.Open, c.Listening
-	b.mostOpen.Store(max(b.mostOpen.Load(), n.open))
+	b.maxOpen.Store(max(b.maxOpen.Load(), n.open))
 
 	return n, err
 }

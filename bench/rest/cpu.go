@@ -14,19 +14,19 @@ import (
 // processor is the processor time of a server. On a shared machine it is more reliable than wall
 // time. It is zero without /proc.
 func (p process) processor() time.Duration {
-	return onProcessor(fmt.Sprintf("/proc/%d", p.Process.Pid))
+	return processorTime(fmt.Sprintf("/proc/%d", p.Process.Pid))
 }
 
-// ofPostgres is the processor time of PostgreSQL.
-func ofPostgres(postmaster string) (used time.Duration) {
+// postgresTime is the processor time of PostgreSQL.
+func postgresTime(postmaster string) (used time.Duration) {
 	for _, dir := range children(postmaster) {
-		used += onProcessor(dir)
+		used += processorTime(dir)
 	}
 	return used
 }
 
-// onProcessor is the processor time of a process's running threads.
-func onProcessor(dir string) (used time.Duration) {
+// processorTime is the processor time of a process's running threads.
+func processorTime(dir string) (used time.Duration) {
 	threads, _ := filepath.Glob(filepath.Join(dir, "task/*/schedstat"))
 	for _, path := range threads {
 		times, err := os.ReadFile(path)

@@ -151,8 +151,8 @@ func run(ctx context.Context) error {
 				return err
 			}
 
-			ours := subject{s.process, func(n int) (*http.Request, error) { return r.send(s.rows(), s.key, n) }}
-			theirs := subject{limit, func(n int) (*http.Request, error) {
+			ours := target{s.process, func(n int) (*http.Request, error) { return r.send(s.rows(), s.key, n) }}
+			theirs := target{limit, func(n int) (*http.Request, error) {
 				return r.send(fmt.Sprintf("%s/%d/%d", limit.url, i, n), s.key, n)
 			}}
 

@@ -16,8 +16,8 @@ type figures struct {
 	own, postgres float64 // microseconds of processor time per request, of the server and of PostgreSQL
 }
 
-// subject is a measured server and its request n.
-type subject struct {
+// target is a measured server and its request n.
+type target struct {
 	process
 	next func(n int) (*http.Request, error)
 }
@@ -27,7 +27,7 @@ type pairs struct{ ours, theirs []figures }
 
 // measurePairs measures both servers in turn. The order alternates, because the work that one
 // leaves to PostgreSQL falls to the other.
-func measurePairs(ours, theirs subject, clients int, postmaster string) (p pairs, err error) {
+func measurePairs(ours, theirs target, clients int, postmaster string) (p pairs, err error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
 
@@ -36,7 +36,7 @@ func measurePairs(ours, theirs subject, clients int, postmaster string) (p pairs
 		var pair [2]figures
 		for i := range pair {
 			which := (round + i) % 2
-			s := []subject{ours, theirs}[which]
+			s := []target{ours, theirs}[which]
 			if pair[which], err = s.measure(transport, clients, length, postmaster); err != nil {
 				return p, err
 			}
@@ -85,12 +85,12 @@ func processor(f figures) float64  { return f.own }
 func postgres(f figures) float64   { return f.postgres }
 
 // measure sends requests from a number of clients for a time.
-func (s subject) measure(
+func (s target) measure(
 	transport *http.Transport, clients int, length time.Duration, postmaster string,
 ) (figures, error) {
 	times, errs := make([][]time.Duration, clients), make([]error, clients)
 	var wg sync.WaitGroup
-	postgres, own := ofPostgres(postmaster), s.processor()
+	postgres, own := postgresTime(postmaster), s.processor()
 	begun := time.Now()
 	for c := range clients {
 		wg.Go(func() {
@@ -105,7 +105,7 @@ func (s subject) measure(
 
 	wg.Wait()
 	took := time.Since(begun)
-	ownAfter, postgresAfter := s.processor(), ofPostgres(postmaster)
+	ownAfter, postgresAfter := s.processor(), postgresTime(postmaster)
 	all := slices.Concat(times...)
 	slices.Sort(all)
 	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 / float64(len(all)) }

@@ -16,14 +16,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const longAnswer = `
+const longResponse = `
 	create function public.long(megabytes int) returns setof text language sql stable as 'select repeat(''x'', 1000000) from generate_series(1, megabytes)';
 	grant execute on function public.long to anon`
 
 // measureMemory prints the growth of Socle's and PostgreSQL's memory while one client, then four,
 // read responses of the given number of megabytes.
 func (s socle) measureMemory(ctx context.Context) error {
-	if _, err := s.project.Owner().Exec(ctx, longAnswer, pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := s.project.Owner().Exec(ctx, longResponse, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
 
@@ -61,7 +61,7 @@ func (s socle) measureMemory(ctx context.Context) error {
 		var all sync.WaitGroup
 		var size atomic.Int64
 		errs, done := make(chan error, clients), make(chan struct{})
-		before, postgres := resident(own), ofServer(s.postmaster)
+		before, postgres := resident(own), postgresMemory(s.postmaster)
 
 		for range clients {
 			all.Go(func() {
@@ -79,7 +79,7 @@ func (s socle) measureMemory(ctx context.Context) error {
 			select {
 			case <-tick.C:
 				mostOwn, mostPostgres = max(mostOwn, resident(own)-before), max(mostPostgres,
-					ofServer(s.postmaster)-postgres)
+					postgresMemory(s.postmaster)-postgres)
 			case <-done:
 				reading = false
 			}
@@ -99,8 +99,8 @@ func (s socle) measureMemory(ctx context.Context) error {
 	return nil
 }
 
-// ofServer is the unshared memory of PostgreSQL's processes in KiB.
-func ofServer(postmaster string) (sum int64) {
+// postgresMemory is the unshared memory of PostgreSQL's processes in KiB.
+func postgresMemory(postmaster string) (sum int64) {
 	for _, dir := range children(postmaster) {
 		sum += resident(dir)
 	}

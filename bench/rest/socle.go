@@ -93,7 +93,7 @@ func startSocle(ctx context.Context, dir string) (s socle, err error) {
 	}
 
 	if s.postmaster, err = findPostmaster(dir); err == nil {
-		err = s.furnish(ctx, settings)
+		err = s.setUp(ctx, settings)
 	}
 
 	if err != nil {
@@ -103,8 +103,8 @@ func startSocle(ctx context.Context, dir string) (s socle, err error) {
 	return s, err
 }
 
-// furnish creates the user, the project and the key.
-func (s *socle) furnish(ctx context.Context, settings []string) error {
+// setUp creates the user, the project and the key.
+func (s *socle) setUp(ctx context.Context, settings []string) error {
 	user, err := s.post("/users", "",
 		`{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
 	if err != nil {

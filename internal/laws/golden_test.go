@@ -77,9 +77,9 @@ func databaseURL(t *testing.T, a *apitest.API) string {
 	return strings.Replace(string(a.Config.DatabaseURL), "/"+c.Database, "/"+a.Database(), 1)
 }
 
-// passing matches the lines of a dump that are not part of the schema and depend on PostgreSQL's
-// version.
-var passing = regexp.MustCompile(`(?m)^(--.*|SET .*|SELECT pg_catalog\.set_config.*|\\(un)?restrict .*)\n`)
+// irrelevantLines matches the lines of a dump that are not part of the schema and depend on
+// PostgreSQL's version.
+var irrelevantLines = regexp.MustCompile(`(?m)^(--.*|SET .*|SELECT pg_catalog\.set_config.*|\\(un)?restrict .*)\n`)
 
 // view matches a view of one table. PostgreSQL before 16 qualifies its columns with the table name,
 // later versions do not.
@@ -107,7 +107,7 @@ func dump(t *testing.T, url string, schemas ...string) []byte {
 		t.Fatalf("pg_dump: %v", err)
 	}
 
-	out = view.ReplaceAllFunc(passing.ReplaceAll(out, nil), unqualified)
+	out = view.ReplaceAllFunc(irrelevantLines.ReplaceAll(out, nil), unqualified)
 	return append(bytes.TrimSpace(regexp.MustCompile(`\n{3,}`).ReplaceAll(out, []byte("\n\n"))), '\n')
 }
 

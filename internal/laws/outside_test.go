@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// outside lists the files that open outgoing connections, with the source of the address. No
+// outgoing lists the files that open outgoing connections, with the source of the address. No
 // address comes from a request, since only the operator decides which hosts the server can reach. A
 // new file with addresses from requests must reject internal hosts on connect, after name
 // resolution and for each redirect.
-var outside = map[string]string{
+var outgoing = map[string]string{
 	"client/client.go":              "who runs the command",
 	"internal/blob/s3.go":           "SOCLE_STORAGE_URL",
 	"internal/mail/mail.go":         "SOCLE_SMTP_URL",
@@ -24,9 +24,9 @@ var outside = map[string]string{
 	"internal/standalone/ready.go":  "the settings of socle rest",
 }
 
-// connects matches the code that opens outgoing connections, except to the databases, whose
+// connectCalls matches the code that opens outgoing connections, except to the databases, whose
 // addresses are settings.
-var connects = map[string]*regexp.Regexp{
+var connectCalls = map[string]*regexp.Regexp{
 	"net": regexp.MustCompile(`^(Dial|Lookup|Resolver$|DefaultResolver$)`),
 	"net/http": regexp.MustCompile(
 		`^(Client|DefaultClient|DefaultTransport|Transport|Get|Head|Post|PostForm)$`,
@@ -41,7 +41,7 @@ func TestNothingConnectsElsewhere(t *testing.T) {
 
 	found := map[string]bool{}
 	for path, p := range tree(t) {
-		if strings.HasPrefix(path, "bench/") || slices.Contains(forTests, path) {
+		if strings.HasPrefix(path, "bench/") || slices.Contains(testOnly, path) {
 			continue
 		}
 
@@ -61,7 +61,7 @@ func TestNothingConnectsElsewhere(t *testing.T) {
 					as = i.Name.Name
 				}
 
-				imported[as] = connects[from]
+				imported[as] = connectCalls[from]
 			}
 
 			ast.Inspect(parsed, func(n ast.Node) bool {
@@ -77,7 +77,7 @@ func TestNothingConnectsElsewhere(t *testing.T) {
 
 				if way := imported[x.Name]; way != nil && way.MatchString(s.Sel.Name) {
 					found[file] = true
-					if outside[file] == "" {
+					if outgoing[file] == "" {
 						t.Errorf("%s: %s.%s", file, x.Name, s.Sel.Name)
 					}
 				}
@@ -87,7 +87,7 @@ func TestNothingConnectsElsewhere(t *testing.T) {
 		}
 	}
 
-	for file := range outside {
+	for file := range outgoing {
 		if !found[file] {
 			t.Errorf("%s connects to nothing any more", file)
 		}

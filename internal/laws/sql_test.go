@@ -96,7 +96,7 @@ func statements(t *testing.T, names []string) map[string][]statement {
 					return true
 				}
 
-				i, ok := runners[called(call)]
+				i, ok := runners[calledName(call)]
 				if !ok || i >= len(call.Args) {
 					return true
 				}
@@ -114,8 +114,8 @@ func statements(t *testing.T, names []string) map[string][]statement {
 	return found
 }
 
-// called returns the name of the called function, without its package and type arguments.
-func called(call *ast.CallExpr) string {
+// calledName returns the name of the called function, without its package and type arguments.
+func calledName(call *ast.CallExpr) string {
 	f := call.Fun
 	if index, ok := f.(*ast.IndexExpr); ok {
 		f = index.X

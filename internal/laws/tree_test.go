@@ -32,8 +32,8 @@ var levels = [][]string{
 	{"cmd/socle"},
 }
 
-// forTests are the packages imported by tests only, regardless of level.
-var forTests = []string{
+// testOnly are the packages imported by tests only, regardless of level.
+var testOnly = []string{
 	"internal/pgtest", "internal/blob/blobtest", "internal/api/apitest", "internal/tenant/tenanttest", "internal/laws",
 }
 
@@ -49,18 +49,18 @@ var onlyImporter = map[string]string{
 	"github.com/aws/aws-sdk-go-v2/service/s3": "internal/blob",
 }
 
-// mostLines is the maximum number of lines of a file, without blank ones. A longer file has two
+// maxLines is the maximum number of lines of a file, without blank ones. A longer file has two
 // subjects.
-const mostLines = 500
+const maxLines = 500
 
-type listed struct {
+type listedPackage struct {
 	ImportPath, Dir, Doc string
 	GoFiles, Imports     []string
 	TestGoFiles          []string
 }
 
-// listing is the output of go list for the module's packages.
-var listing = sync.OnceValues(func() ([]byte, error) {
+// goList is the output of go list for the module's packages.
+var goList = sync.OnceValues(func() ([]byte, error) {
 	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,GoFiles,Imports,TestGoFiles", "./...")
 	cmd.Dir = "../.."
 
@@ -68,17 +68,17 @@ var listing = sync.OnceValues(func() ([]byte, error) {
 })
 
 // tree lists the packages of the module, by their path in it.
-func tree(t *testing.T) map[string]listed {
+func tree(t *testing.T) map[string]listedPackage {
 	t.Helper()
 
-	out, err := listing()
+	out, err := goList()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
 
-	packages := map[string]listed{}
+	packages := map[string]listedPackage{}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p listed
+		var p listedPackage
 		if err := d.Decode(&p); err == io.EOF {
 			return packages
 		} else if err != nil {
@@ -111,7 +111,7 @@ func TestImportsGoDown(t *testing.T) {
 	}
 
 	for name, p := range tree(t) {
-		if slices.Contains(forTests, name) || strings.HasPrefix(name, "bench/") {
+		if slices.Contains(testOnly, name) || strings.HasPrefix(name, "bench/") {
 			continue
 		}
 
@@ -165,8 +165,8 @@ func TestFilesHaveOneSubject(t *testing.T) {
 				}
 			}
 
-			if n > mostLines {
-				t.Errorf("%s/%s has %d lines, more than %d", name, file, n, mostLines)
+			if n > maxLines {
+				t.Errorf("%s/%s has %d lines, more than %d", name, file, n, maxLines)
 			}
 		}
 	}

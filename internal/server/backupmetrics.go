@@ -10,8 +10,8 @@ import (
 	"socle/internal/platform"
 )
 
-// agesTime is the timeout of the query behind a scrape.
-const agesTime = 3 * time.Second
+// scrapeQueryTimeout is the timeout of the query behind a scrape.
+const scrapeQueryTimeout = 3 * time.Second
 
 // Metrics of the backups of each project with a schedule. All servers report the same values, as of
 // the scrape.
@@ -48,7 +48,7 @@ func (backupAges) Describe(descs chan<- *prometheus.Desc) {
 // Collect queries the ages of backups. If the database does not answer, it leaves them out and the
 // other metrics remain.
 func (b backupAges) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), agesTime)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeQueryTimeout)
 	defer cancel()
 
 	ages, err := b.store.BackupAges(ctx)

@@ -35,8 +35,8 @@ func (w *writer) run(c client, stop *atomic.Bool) {
 	}
 }
 
-// last returns the number of the newest acknowledged change, 0 for none.
-func (w *writer) last() int {
+// lastAcked returns the number of the newest acknowledged change, 0 for none.
+func (w *writer) lastAcked() int {
 	if len(w.acknowledged) == 0 {
 		return 0
 	}
@@ -167,14 +167,14 @@ func describer(t *testing.T, c client, i int) *writer {
 		},
 		check: func(c client, w *writer) {
 			got := c.send(t, "PUT", path, `{"is_public": false}`).content["description"]
-			if got != strconv.Itoa(w.last()) && got != strconv.Itoa(w.next-1) {
-				t.Errorf("the description is %v, %d was acknowledged, and %d was tried", got, w.last(), w.next-1)
+			if got != strconv.Itoa(w.lastAcked()) && got != strconv.Itoa(w.next-1) {
+				t.Errorf("the description is %v, %d was acknowledged, and %d was tried", got, w.lastAcked(), w.next-1)
 			}
 		}}
 }
 
-// load runs the writers for a random time, then calls strike while they run.
-func load(t *testing.T, c client, all []*writer, strike func()) {
+// loadAndCrash runs the writers for a random time, then calls strike while they run.
+func loadAndCrash(t *testing.T, c client, all []*writer, strike func()) {
 	t.Helper()
 
 	var stop atomic.Bool
@@ -191,15 +191,15 @@ func load(t *testing.T, c client, all []*writer, strike func()) {
 	wg.Wait()
 }
 
-// rounds returns the usual number of crashes of a test.
-func rounds(t *testing.T) int {
+// crashes returns the usual number of crashes of a test.
+func crashes(t *testing.T) int {
 	t.Helper()
 
-	return roundsOr(t, 2)
+	return crashesOr(t, 2)
 }
 
-// roundsOr returns the number of crashes of a test: SOAK, or few by default.
-func roundsOr(t *testing.T, few int) int {
+// crashesOr returns the number of crashes of a test: SOAK, or few by default.
+func crashesOr(t *testing.T, few int) int {
 	t.Helper()
 
 	text := os.Getenv("SOAK")
@@ -220,10 +220,10 @@ func roundsOr(t *testing.T, few int) int {
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
+	p, c := startInstalled(t)
 	all := writers(t, c)
-	for range rounds(t) {
-		load(t, c.at(p), all, func() { p.signal(syscall.SIGKILL) })
+	for range crashes(t) {
+		loadAndCrash(t, c.at(p), all, func() { p.signal(syscall.SIGKILL) })
 		p.wait()
 
 		postmaster := p.postmaster()
@@ -247,11 +247,11 @@ func TestKilledServer(t *testing.T) {
 func TestKilledPostgreSQL(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
+	p, c := startInstalled(t)
 	all := writers(t, c)
-	for round := range max(2, rounds(t)) {
-		b := p.backstage(t)
-		load(t, c, all, func() {
+	for round := range max(2, crashes(t)) {
+		b := p.inspect(t)
+		loadAndCrash(t, c, all, func() {
 			victim := p.postmaster()
 			if round%2 == 1 {
 				victim = b.backend(c.project)
@@ -302,10 +302,10 @@ func TestKilledPostgreSQL(t *testing.T) {
 func TestKilledBoth(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
+	p, c := startInstalled(t)
 	all := writers(t, c)
-	for range rounds(t) {
-		load(t, c.at(p), all, func() {
+	for range crashes(t) {
+		loadAndCrash(t, c.at(p), all, func() {
 			postmaster := p.postmaster()
 			p.signal(syscall.SIGKILL)
 

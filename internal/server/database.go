@@ -24,12 +24,12 @@ import (
 )
 
 const (
-	migrationLock    = 0x50c1e_0001 // arbitrary key of the advisory lock for platform migrations
-	platformPool     = 20           // connections; creating, pausing and purging projects take up to eight
-	queuePool        = 2            // connections for short queries, beside River's LISTEN connection
-	platformDatabase = "socle"
-	startTime        = 60 * time.Second // start of PostgreSQL, including recovery
-	keyKept          = 2 * time.Hour    // longer than the TTL of an access token
+	migrationLock       = 0x50c1e_0001 // arbitrary key of the advisory lock for platform migrations
+	platformPool        = 20           // connections; creating, pausing and purging projects take up to eight
+	queuePool           = 2            // connections for short queries, beside River's LISTEN connection
+	platformDatabase    = "socle"
+	startTimeout        = 60 * time.Second // start of PostgreSQL, including recovery
+	signingKeyRetention = 2 * time.Hour    // longer than the TTL of an access token
 )
 
 // Database is the PostgreSQL behind the platform: a private one, or an existing one.
@@ -39,7 +39,7 @@ type Database struct {
 	Queue    *pgxpool.Pool // the queue's own pool, so that neither pool blocks the other
 	Store    *platform.Store
 	Binaries pgserver.Binaries
-	own      *pgserver.Server // nil unless PostgreSQL is private
+	private  *pgserver.Server // nil unless PostgreSQL is private
 	lock     *os.File         // lock of the data folder, if a command opened the database
 	attached bool             // another process started PostgreSQL and will stop it
 }
@@ -105,7 +105,7 @@ func openDatabase(
 
 	d := &Database{URL: string(c.DatabaseURL), Binaries: binaries}
 	if d.URL == "" {
-		if err := d.startOwn(ctx, c, secret, alone, log); err != nil {
+		if err := d.startPrivate(ctx, c, secret, alone, log); err != nil {
 			return nil, err
 		}
 	}
@@ -118,8 +118,8 @@ func openDatabase(
 	return d, nil
 }
 
-func (d *Database) startOwn(ctx context.Context, c config.Config, secret []byte, alone bool, log *slog.Logger) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+func (d *Database) startPrivate(ctx context.Context, c config.Config, secret []byte, alone bool, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 
 	own, err := pgserver.Start(ctx, pgserver.Config{
@@ -130,18 +130,18 @@ func (d *Database) startOwn(ctx context.Context, c config.Config, secret []byte,
 		return err
 	}
 
-	d.own, d.URL = own, own.URL(platformDatabase)
+	d.private, d.URL = own, own.URL(platformDatabase)
 
-	if err := furnish(ctx, own.URL("postgres"), alone); err != nil {
+	if err := createPlatformDatabase(ctx, own.URL("postgres"), alone); err != nil {
 		return errors.Join(fmt.Errorf("private PostgreSQL: %w", err), own.Stop(context.WithoutCancel(ctx)))
 	}
 
 	return nil
 }
 
-// furnish creates the platform database of a private PostgreSQL. If alone is set, it first ends the
-// sessions of a killed server.
-func furnish(ctx context.Context, url string, alone bool) error {
+// createPlatformDatabase creates the platform database of a private PostgreSQL. If alone is set, it
+// first ends the sessions of a killed server.
+func createPlatformDatabase(ctx context.Context, url string, alone bool) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
@@ -154,13 +154,13 @@ func furnish(ctx context.Context, url string, alone bool) error {
 		}
 	}
 
-	there, err := pg.Value[bool](ctx, conn, `select exists (select from pg_database where datname = $1)`,
+	exists, err := pg.Value[bool](ctx, conn, `select exists (select from pg_database where datname = $1)`,
 		platformDatabase)
 	if err != nil {
 		return err
 	}
 
-	if there {
+	if exists {
 		return nil
 	}
 
@@ -227,14 +227,14 @@ func (d *Database) Names(ctx context.Context) (tenant.Names, error) {
 
 // Registry opens the registry of the projects in this PostgreSQL.
 func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger) (*tenant.Registry, error) {
-	most, err := pg.Value[int](ctx, d.Pool, `
+	available, err := pg.Value[int](ctx, d.Pool, `
 		select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int`)
 	if err != nil {
 		return nil, err
 	}
 
-	connections := most - platformPool - queuePool - spare
-	if d.own == nil {
+	connections := available - platformPool - queuePool - reservedConnections
+	if d.private == nil {
 		connections /= 2 // shared with other applications
 	}
 
@@ -255,8 +255,9 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 	return r, r.Prepare(ctx)
 }
 
-// spare is the number of connections outside of all pools: locks, migrations, dumps, people.
-const spare = 16
+// reservedConnections is the number of connections outside of all pools: locks, migrations, dumps,
+// people.
+const reservedConnections = 16
 
 // Keyring returns the keys of access tokens. The first server generates the first key. It fails if
 // the secret of the install does not open a stored key, since a replacement would end every
@@ -283,7 +284,7 @@ func (d *Database) Keyring(ctx context.Context, secret []byte) (*token.Keyring, 
 
 // storedKeys returns the stored keys, nil if there are none.
 func (d *Database) storedKeys(ctx context.Context, secret []byte) (*token.Keyring, error) {
-	stored, err := d.Store.SigningKeys(ctx, keyKept)
+	stored, err := d.Store.SigningKeys(ctx, signingKeyRetention)
 	if err != nil || len(stored) == 0 {
 		return nil, err
 	}
@@ -325,12 +326,12 @@ func (d *Database) newSigningKey(ctx context.Context, secret []byte) (token.Key,
 
 // Run supervises the private PostgreSQL until ctx ends.
 func (d *Database) Run(ctx context.Context) error {
-	if d.own == nil {
+	if d.private == nil {
 		<-ctx.Done()
 		return nil
 	}
 
-	return d.own.Run(ctx)
+	return d.private.Run(ctx)
 }
 
 // Close closes the pools, stops the private PostgreSQL and releases the lock of the data folder.
@@ -342,8 +343,8 @@ func (d *Database) Close(ctx context.Context) error {
 	}
 
 	var err error
-	if d.own != nil && !d.attached {
-		err = d.own.Stop(ctx)
+	if d.private != nil && !d.attached {
+		err = d.private.Stop(ctx)
 	}
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Close())

@@ -29,7 +29,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	}
 
 	url := pgtest.URL(t)
-	p := launchBy(t, dir, func(cmd *exec.Cmd) {
+	p := launchWith(t, dir, func(cmd *exec.Cmd) {
 		cmd.Args = append([]string{"sh", "-c", limit, "sh", cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = "/bin/sh"
 	}, "SOCLE_DATABASE_URL="+url)
@@ -143,7 +143,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 			b := c.send(t, "GET", "/backups/"+id, "").content
 			reason, _ = b["error"].(string)
 			if b["status"] == "failed" && want != "failed" {
-				t.Fatalf("the backup failed: %q\n%s", reason, failures(p.log.String()))
+				t.Fatalf("the backup failed: %q\n%s", reason, failureLines(p.log.String()))
 			}
 
 			return b["status"] == want
@@ -170,7 +170,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 		return status == "completed" || status == "failed"
 	})
 
-	c.works(t)
+	c.waitUntilServing(t)
 
 	if list := c.send(t, "GET", path, ""); bytes.Count(list.body, []byte(`"uuid"`)) != 2 {
 		t.Errorf("got %d files, want 2: %s", bytes.Count(list.body, []byte(`"uuid"`)), list.body)

@@ -12,9 +12,9 @@ import (
 	"socle/internal/pgtest"
 )
 
-// limit sets the soft limit of a resource of a running process, such as file size or open files,
+// setLimit sets the soft limit of a resource of a running process, such as file size or open files,
 // and returns the previous one. It keeps the hard limit.
-func limit(t *testing.T, pid, resource int, most uint64) (before uint64) {
+func setLimit(t *testing.T, pid, resource int, most uint64) (before uint64) {
 	t.Helper()
 
 	var old syscall.Rlimit
@@ -40,7 +40,7 @@ func limit(t *testing.T, pid, resource int, most uint64) (before uint64) {
 func TestFullVolume(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
+	p, c := startInstalled(t)
 	made := 0
 	write := func() int {
 		status := c.send(t, "POST", "/containers", fmt.Sprintf(`{"name": "made-%d"}`, made+1)).status
@@ -51,7 +51,7 @@ func TestFullVolume(t *testing.T) {
 		return status
 	}
 
-	b := p.backstage(t)
+	b := p.inspect(t)
 	defer b.close()
 
 	b.exec(`select pg_switch_wal()`) // leaves space for most of a segment of 16 MiB
@@ -60,14 +60,14 @@ func TestFullVolume(t *testing.T) {
 		write()
 	}
 
-	before := limit(t, p.cmd.Process.Pid, syscall.RLIMIT_FSIZE, 12<<20)
+	before := setLimit(t, p.cmd.Process.Pid, syscall.RLIMIT_FSIZE, 12<<20)
 
 	// its successor inherits the limit
 	if err := syscall.Kill(p.postmaster(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 
-	c.works(t)
+	c.waitUntilServing(t)
 	first := p.postmaster()
 
 	for range 5 {
@@ -101,8 +101,8 @@ func TestFullVolume(t *testing.T) {
 		t.Errorf("the server says that it is ready: %d", got)
 	}
 
-	limit(t, p.cmd.Process.Pid, syscall.RLIMIT_FSIZE, before)
-	c.works(t)
+	setLimit(t, p.cmd.Process.Pid, syscall.RLIMIT_FSIZE, before)
+	c.waitUntilServing(t)
 
 	if list := c.send(t, "GET", "/containers?limit=100", ""); strings.Count(string(list.body), `"made-`) != made {
 		t.Errorf("%d were acknowledged, and there are: %s", made, list.body)
@@ -147,7 +147,7 @@ func TestNoMoreOpenFiles(t *testing.T) {
 		}
 	}
 
-	before := limit(t, p.cmd.Process.Pid, syscall.RLIMIT_NOFILE, 8) // more than 8 are open and stay open
+	before := setLimit(t, p.cmd.Process.Pid, syscall.RLIMIT_NOFILE, 8) // more than 8 are open and stay open
 	refused := 0
 	for i := range 20 {
 		switch status := put(fmt.Sprint("meanwhile ", i)); status {
@@ -164,15 +164,15 @@ func TestNoMoreOpenFiles(t *testing.T) {
 		t.Error("no upload failed")
 	}
 
-	limit(t, p.cmd.Process.Pid, syscall.RLIMIT_NOFILE, before)
-	c.works(t)
+	setLimit(t, p.cmd.Process.Pid, syscall.RLIMIT_NOFILE, before)
+	c.waitUntilServing(t)
 
 	if got := put("after"); got != 200 {
 		t.Errorf("afterwards: got %d", got)
 	}
 
 	for i := range 3 {
-		c.whole(t, folder+fmt.Sprint("before ", i), bytes.Repeat([]byte("x"), 100_000), false)
+		c.wantComplete(t, folder+fmt.Sprint("before ", i), bytes.Repeat([]byte("x"), 100_000), false)
 	}
 
 	if got := count(); got != acknowledged+1 {

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	releaseEvery = 15 * time.Second
-	releaseFrom  = 64 << 20 // bytes of unused heap
+	releaseInterval = 15 * time.Second
+	minUnusedHeap   = 64 << 20 // bytes of unused heap
 )
 
-// boundMemory sets the soft memory limit of the process to a quarter of the machine's memory, at
+// limitMemory sets the soft memory limit of the process to a quarter of the machine's memory, at
 // least 512 MiB, unless GOMEMLIMIT is set.
-func boundMemory() {
+func limitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(max(512<<20, pgserver.Memory()/4))
 	}
@@ -27,7 +27,7 @@ func boundMemory() {
 // garbage when the heap has doubled or after two minutes, and returns the memory of a burst over
 // many minutes.
 func releaseMemory(ctx context.Context) error {
-	tick := time.NewTicker(releaseEvery)
+	tick := time.NewTicker(releaseInterval)
 	defer tick.Stop()
 
 	for {
@@ -37,7 +37,7 @@ func releaseMemory(ctx context.Context) error {
 		case <-tick.C:
 		}
 
-		if live, unused := heap(); unused > releaseFrom && unused > live {
+		if live, unused := heap(); unused > minUnusedHeap && unused > live {
 			debug.FreeOSMemory()
 		}
 	}
@@ -56,10 +56,10 @@ func heap() (live, unused uint64) {
 	runtimemetrics.Read(samples)
 
 	live = samples[0].Value.Uint64()
-	var held uint64
+	var owned uint64
 	for _, s := range samples[1:] {
-		held += s.Value.Uint64()
+		owned += s.Value.Uint64()
 	}
 
-	return live, held - min(live, held)
+	return live, owned - min(live, owned)
 }

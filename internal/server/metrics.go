@@ -73,8 +73,8 @@ func (m *metrics) run(ctx context.Context) error {
 	return nil
 }
 
-// measure wraps a handler with the duration histogram.
-func (m *metrics) measure(next http.Handler) http.Handler {
+// instrument wraps a handler with the duration histogram.
+func (m *metrics) instrument(next http.Handler) http.Handler {
 	if m.listener == nil {
 		return next
 	}

@@ -13,8 +13,8 @@ import (
 func TestKilledServersSessions(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
-	b := p.backstage(t)
+	p, c := startInstalled(t)
+	b := p.inspect(t)
 	running := func() bool {
 		return len(
 			b.values(`select pid::text from pg_stat_activity where datname = $1 and wait_event = 'PgSleep'`,

@@ -21,10 +21,10 @@ import (
 	"socle/internal/pgtest"
 )
 
-// syncs intercepts fsync in all processes started by the test from now on. It calls asked with the
-// path, and the fsync fails with the returned error. It needs no privileges. It holds for this
-// thread and its child processes, and ends with the test.
-func syncs(t *testing.T, asked func(path string) syscall.Errno) {
+// interceptFsync intercepts fsync in all processes started by the test from now on. It calls asked
+// with the path, and the fsync fails with the returned error. It needs no privileges. It holds for
+// this thread and its child processes, and ends with the test.
+func interceptFsync(t *testing.T, asked func(path string) syscall.Errno) {
 	t.Helper()
 
 	const (
@@ -90,15 +90,15 @@ func syncs(t *testing.T, asked func(path string) syscall.Errno) {
 	}()
 }
 
-// durable models what survives a power cut in the worst case: the entries of each folder and the
-// bytes of each file as of the last fsync.
-type durable struct {
+// durableState models what survives a power cut in the worst case: the entries of each folder and
+// the bytes of each file as of the last fsync.
+type durableState struct {
 	mu      sync.Mutex
 	entries map[uint64][]string // by inode of the folder
 	bytes   map[uint64]string
 }
 
-func number(t *testing.T, path string) uint64 {
+func inode(t *testing.T, path string) uint64 {
 	t.Helper()
 
 	info, err := os.Stat(path)
@@ -111,7 +111,7 @@ func number(t *testing.T, path string) uint64 {
 }
 
 // synced records the current state of a file or folder.
-func (d *durable) synced(t *testing.T, path string) {
+func (d *durableState) synced(t *testing.T, path string) {
 	t.Helper()
 
 	d.mu.Lock()
@@ -123,7 +123,7 @@ func (d *durable) synced(t *testing.T, path string) {
 			names = append(names, e.Name())
 		}
 
-		d.entries[number(t, path)] = names
+		d.entries[inode(t, path)] = names
 		return
 	}
 
@@ -132,11 +132,11 @@ func (d *durable) synced(t *testing.T, path string) {
 		t.Error(err)
 	}
 
-	d.bytes[number(t, path)] = string(text)
+	d.bytes[inode(t, path)] = string(text)
 }
 
 // check fails the test unless a file below a folder survives a power cut unchanged.
-func (d *durable) check(t *testing.T, folder, path string) {
+func (d *durableState) check(t *testing.T, folder, path string) {
 	t.Helper()
 
 	rest, err := filepath.Rel(folder, path)
@@ -149,7 +149,7 @@ func (d *durable) check(t *testing.T, folder, path string) {
 
 	at := folder
 	for part := range strings.SplitSeq(rest, "/") {
-		if !slices.Contains(d.entries[number(t, at)], part) {
+		if !slices.Contains(d.entries[inode(t, at)], part) {
 			t.Errorf("a power cut leaves no %s in %s", part, at)
 		}
 		at = filepath.Join(at, part)
@@ -160,7 +160,7 @@ func (d *durable) check(t *testing.T, folder, path string) {
 		t.Fatal(err)
 	}
 
-	if kept, ok := d.bytes[number(t, path)]; !ok || kept != string(text) {
+	if kept, ok := d.bytes[inode(t, path)]; !ok || kept != string(text) {
 		t.Errorf("a power cut leaves %d bytes of %s, want %d", len(kept), path, len(text))
 	}
 }
@@ -173,10 +173,10 @@ func TestPowerCut(t *testing.T) {
 	dir, url := t.TempDir(), pgtest.URL(t)
 	storage := filepath.Join(dir, "storage")
 	platform := connect(t, url)
-	d := &durable{entries: map[uint64][]string{}, bytes: map[uint64]string{}}
+	d := &durableState{entries: map[uint64][]string{}, bytes: map[uint64]string{}}
 	of := map[string]int{} // numbers of files by kind
 
-	syncs(t, func(path string) syscall.Errno {
+	interceptFsync(t, func(path string) syscall.Errno {
 		if !strings.HasPrefix(path, storage) {
 			return 0
 		}
@@ -201,8 +201,8 @@ func TestPowerCut(t *testing.T) {
 	c.put(t, folder+"a", 200)
 	c.put(t, folder+"b", 200)
 
-	id, _ := c.backedUp(t, "completed")
-	c.carried(t, "/backups/"+id)
+	id, _ := c.runBackup(t, "completed")
+	c.restoreInPlace(t, "/backups/"+id)
 
 	if err := filepath.WalkDir(storage, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -229,7 +229,7 @@ func TestDiskLosesWrites(t *testing.T) {
 
 	dir := t.TempDir()
 	var broken atomic.Bool
-	syncs(t, func(path string) syscall.Errno {
+	interceptFsync(t, func(path string) syscall.Errno {
 		if broken.Load() && strings.HasPrefix(path, filepath.Join(dir, "storage")) {
 			return syscall.EIO
 		}
@@ -243,16 +243,16 @@ func TestDiskLosesWrites(t *testing.T) {
 	broken.Store(true)
 	c.put(t, folder+"a", 500)
 	c.put(t, folder+"b", 500)
-	c.whole(t, folder+"a", []byte(folder+"a"), false)
+	c.wantComplete(t, folder+"a", []byte(folder+"a"), false)
 
 	if status, _, _ := c.do(t, "GET", folder+"b", nil); status != 404 {
 		t.Errorf("what was not acknowledged: %d", status)
 	}
-	if _, reason := c.backedUp(t, "failed"); reason != "the storage can't be used at present" {
+	if _, reason := c.runBackup(t, "failed"); reason != "the storage can't be used at present" {
 		t.Errorf("the reason is %q", reason)
 	}
 	if log := p.log.String(); !strings.Contains(log, "input/output error") {
-		t.Errorf("the log does not say why: %s", failures(log))
+		t.Errorf("the log does not say why: %s", failureLines(log))
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "storage/projects/*/*/*/*")); len(left) != 1 {
 		t.Errorf("there are %v, want one blob", left)
@@ -262,9 +262,9 @@ func TestDiskLosesWrites(t *testing.T) {
 	}
 
 	broken.Store(false)
-	c.works(t)
+	c.waitUntilServing(t)
 	c.put(t, folder+"a", 200)
-	c.backedUp(t, "completed")
+	c.runBackup(t, "completed")
 }
 
 // put uploads a file to a path and expects a status.
@@ -276,24 +276,24 @@ func (c client) put(t *testing.T, path string, want int) {
 	}
 }
 
-// backedUp runs a backup and expects its final status.
-func (c client) backedUp(t *testing.T, want string) (id, reason string) {
+// runBackup runs a backup and expects its final status.
+func (c client) runBackup(t *testing.T, want string) (id, reason string) {
 	t.Helper()
 
 	id, _ = c.want(t, 201, "POST", "/backups", `{}`)["uuid"].(string)
-	return id, c.over(t, "/backups/"+id, want)
+	return id, c.waitForEnd(t, "/backups/"+id, want)
 }
 
-// carried restores a backup in place.
-func (c client) carried(t *testing.T, backup string) {
+// restoreInPlace restores a backup in place.
+func (c client) restoreInPlace(t *testing.T, backup string) {
 	t.Helper()
 
 	id, _ := c.want(t, 201, "POST", backup+"/restore", `{"target": "in_place"}`)["uuid"].(string)
-	c.over(t, "/restores/"+id, "completed")
+	c.waitForEnd(t, "/restores/"+id, "completed")
 }
 
-// over waits for the end of a backup or restore, expects its status and returns its error.
-func (c client) over(t *testing.T, path, want string) (reason string) {
+// waitForEnd waits for the end of a backup or restore, expects its status and returns its error.
+func (c client) waitForEnd(t *testing.T, path, want string) (reason string) {
 	t.Helper()
 
 	var status any

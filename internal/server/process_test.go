@@ -23,7 +23,7 @@ import (
 
 // binary builds the program once, with the race detector if the tests have it.
 var binary = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(workshop, "socle")
+	path := filepath.Join(testDir, "socle")
 	// GOFLAGS of the tests: reuses their build cache
 	build := exec.Command("go", "build", "-o", path, "socle/cmd/socle")
 	out, err := build.CombinedOutput()
@@ -117,11 +117,11 @@ func serve(t *testing.T, dir string, settings ...string) *process {
 func launch(t *testing.T, dir string, settings ...string) *process {
 	t.Helper()
 
-	return launchBy(t, dir, func(*exec.Cmd) {}, settings...)
+	return launchWith(t, dir, func(*exec.Cmd) {}, settings...)
 }
 
-// launchBy is [launch] with a modified command.
-func launchBy(t *testing.T, dir string, change func(*exec.Cmd), settings ...string) *process {
+// launchWith is [launch] with a modified command.
+func launchWith(t *testing.T, dir string, change func(*exec.Cmd), settings ...string) *process {
 	t.Helper()
 
 	p := &process{t: t, dir: dir, log: &output{}, done: make(chan struct{})}
@@ -357,15 +357,15 @@ var install struct {
 	user client
 }
 
-// resume starts a server on a copy of the install. Its PostgreSQL runs without fsync: writes
-// survive a crash of the process, not of the machine.
-func resume(t *testing.T) (*process, client) {
+// startInstalled starts a server on a copy of the install. Its PostgreSQL runs without fsync:
+// writes survive a crash of the process, not of the machine.
+func startInstalled(t *testing.T) (*process, client) {
 	t.Helper()
 
 	install.once.Do(func() {
-		p := serve(t, filepath.Join(workshop, "install"))
+		p := serve(t, filepath.Join(testDir, "install"))
 		user := p.newClient()
-		b := p.backstage(t)
+		b := p.inspect(t)
 		b.exec(`alter system set fsync = off`)
 		b.close()
 		p.signal(syscall.SIGTERM)

@@ -11,7 +11,7 @@ import (
 func TestProjectOpenAPI(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	root := s.want(200, "", "GET", "/", "", "apikey: "+s.secret)
 	r := s.Member(5).Get("/projects/" + s.Project + "/openapi.json").Want(200)
 	if got := bytes.TrimSpace(r.Body); string(got) != root {

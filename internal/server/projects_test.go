@@ -18,7 +18,7 @@ import (
 func TestRowsOfPausedProject(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	key, user := "apikey: "+s.secret, "Authorization: Bearer "+s.token(map[string]any{"role": "authenticated"})
 	own := "Authorization: Bearer " + s.signer(jwa.ES256(), "own").sign(`{"role":"authenticated"}`)
 	s.want(201, "", "POST", "/titles", `{"id": 1, "title": "Emma"}`, key)
@@ -63,7 +63,7 @@ func TestRowsOfPausedProject(t *testing.T) {
 func TestRowsPausedElsewhere(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	key := "apikey: " + s.secret
 	database := s.Database()
 	s.Exec(`update platform.projects set status = 'paused' where uuid = $1`, s.Project)
@@ -84,8 +84,8 @@ func TestRowsPausedElsewhere(t *testing.T) {
 func TestKilledProjectChange(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
-	for range roundsOr(t, 1) {
+	p, c := startInstalled(t)
+	for range crashesOr(t, 1) {
 		for _, change := range []string{
 			"POST /pause", "POST /resume", "DELETE ", "POST /restore", "DELETE ?purge=true",
 		} {
@@ -112,7 +112,7 @@ func TestKilledProjectChange(t *testing.T) {
 			done := <-answered == 200
 			p = serve(t, p.dir)
 			c, mine = c.at(p), mine.at(p)
-			mine.settle(t, change, done)
+			mine.wantBeforeOrAfter(t, change, done)
 			mine.send(t, "DELETE", path+"?purge=true", "") // a project being purged no longer exists
 			eventually(t, "the project is gone", func() bool {
 				return mine.send(t, "POST", path+"/restore", "").status == 404
@@ -148,9 +148,10 @@ func (c client) projects(t *testing.T, status string) map[string]string {
 	return names
 }
 
-// settle checks that the project is in the state before or after a change, and works as that state
-// says. An acknowledged change must be complete. It makes an existing project active again.
-func (c client) settle(t *testing.T, change string, acknowledged bool) {
+// wantBeforeOrAfter checks that the project is in the state before or after a change, and works as
+// that state says. An acknowledged change must be complete. It makes an existing project active
+// again.
+func (c client) wantBeforeOrAfter(t *testing.T, change string, acknowledged bool) {
 	t.Helper()
 
 	after := map[string]string{

@@ -19,8 +19,8 @@ import (
 type example struct{ commands, kind, prints string }
 
 var (
-	fenced  = regexp.MustCompile("(?ms)^```(sh|json|text)\n(.*?)^```$")
-	chapter = regexp.MustCompile(`(?ms)^## First five minutes$.*?^## `)
+	fencedBlock = regexp.MustCompile("(?ms)^```(sh|json|text)\n(.*?)^```$")
+	chapter     = regexp.MustCompile(`(?ms)^## First five minutes$.*?^## `)
 )
 
 const readmeServer = "S=http://127.0.0.1:8080\n"
@@ -78,7 +78,7 @@ func examplesOf(t *testing.T, text string) []example {
 	t.Helper()
 
 	var all []example
-	for _, m := range fenced.FindAllStringSubmatch(text, -1) {
+	for _, m := range fencedBlock.FindAllStringSubmatch(text, -1) {
 		switch {
 		case m[1] == "sh":
 			all = append(all, example{commands: m[2]})
@@ -103,12 +103,12 @@ func (e example) compare(t *testing.T, printed string) string {
 		return cmp.Diff(e.prints, printed)
 	}
 
-	want := values(t, e.prints)
-	return cmp.Diff(want, masked(want, any(values(t, printed))))
+	want := jsonValues(t, e.prints)
+	return cmp.Diff(want, maskValues(want, any(jsonValues(t, printed))))
 }
 
-// values parses the JSON values of a text.
-func values(t *testing.T, text string) []any {
+// jsonValues parses the JSON values of a text.
+func jsonValues(t *testing.T, text string) []any {
 	t.Helper()
 
 	all := []any{}
@@ -125,8 +125,8 @@ func values(t *testing.T, text string) []any {
 	}
 }
 
-// masked returns the printed value with … wherever the README has …
-func masked(want, printed any) any {
+// maskValues returns the printed value with … wherever the README has …
+func maskValues(want, printed any) any {
 	switch want := want.(type) {
 	case string:
 		if want == "…" && printed != nil && printed != "" {
@@ -135,13 +135,13 @@ func masked(want, printed any) any {
 	case []any:
 		if items, ok := printed.([]any); ok && len(items) == len(want) {
 			for i := range items {
-				items[i] = masked(want[i], items[i])
+				items[i] = maskValues(want[i], items[i])
 			}
 		}
 	case map[string]any:
 		if members, ok := printed.(map[string]any); ok {
 			for name, v := range members {
-				members[name] = masked(want[name], v)
+				members[name] = maskValues(want[name], v)
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func TestReadOnlyStorage(t *testing.T) {
 
 	const capabilityDrop, passRights = 24, 1 // PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, capabilityDrop, passRights, 0)
-	p := serve(t, dir, "SOCLE_DATABASE_URL="+passedOn(t, pgtest.URL(t)))
+	p := serve(t, dir, "SOCLE_DATABASE_URL="+proxyTo(t, pgtest.URL(t)))
 	c := p.newClient()
 	id, folder := c.container(t, "reports")
 
@@ -100,27 +100,27 @@ func TestReadOnlyStorage(t *testing.T) {
 	writable(false)
 	put("a", "changed", 500)
 	put("c", "new", 500)
-	c.whole(t, folder+"a", []byte("as it was"), false)
+	c.wantComplete(t, folder+"a", []byte("as it was"), false)
 	c.want(t, 200, "DELETE", of+"/"+files[0].Content[1].UUID, "") // its bytes are deleted later
 
 	if got := c.probe(t, "/readyz"); got != 503 {
 		t.Errorf("the server says that it is ready: %d", got)
 	}
-	if _, reason := c.backedUp(t, "failed"); reason != "the storage can't be used at present" {
+	if _, reason := c.runBackup(t, "failed"); reason != "the storage can't be used at present" {
 		t.Errorf("the reason is %q", reason)
 	}
 	if log := p.log.String(); !strings.Contains(log, says) {
-		t.Errorf("the log does not say why: %s", failures(log))
+		t.Errorf("the log does not say why: %s", failureLines(log))
 	}
 
 	writable(true)
-	c.works(t)
+	c.waitUntilServing(t)
 	put("a", "changed", 200)
 	put("c", "new", 200)
-	c.backedUp(t, "completed")
+	c.runBackup(t, "completed")
 
 	for name, want := range map[string]string{"a": "changed", "c": "new"} {
-		c.whole(t, folder+name, []byte(want), false)
+		c.wantComplete(t, folder+name, []byte(want), false)
 	}
 
 	if status, _, _ := c.do(t, "GET", folder+"b", nil); status != 404 {
@@ -128,9 +128,9 @@ func TestReadOnlyStorage(t *testing.T) {
 	}
 }
 
-// passedOn returns an address that proxies to another one. It makes a socket in a folder of
+// proxyTo returns an address that proxies to another one. It makes a socket in a folder of
 // PostgreSQL's own user reachable for other users.
-func passedOn(t *testing.T, address string) string {
+func proxyTo(t *testing.T, address string) string {
 	t.Helper()
 
 	config, err := pgx.ParseConfig(address)

@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	probeTime = 3 * time.Second // timeout of all probes together
-	probeKept = time.Second     // TTL of the result: the endpoint is public
+	probeTimeout = 3 * time.Second // timeout of all probes together
+	probeTTL     = time.Second     // TTL of the result: the endpoint is public
 )
 
 // readiness caches the result of the last probes.
 type readiness struct {
-	mu    sync.Mutex
-	at    time.Time
-	parts map[string]string
-	fails bool
+	mu       sync.Mutex
+	probedAt time.Time
+	parts    map[string]string
+	fails    bool
 }
 
 // ready answers whether the server can serve requests, by component. The reasons are in the log.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	parts, fails := s.readiness.look(s)
+	parts, fails := s.readiness.check(s)
 	status := http.StatusOK
 	if fails {
 		status = http.StatusServiceUnavailable
@@ -33,17 +33,17 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, status, parts)
 }
 
-// look returns the state of each component. It runs one set of probes at a time and at most one per
-// second, regardless of the number of callers.
-func (r *readiness) look(s *Server) (parts map[string]string, fails bool) {
+// check returns the state of each component. It runs one set of probes at a time and at most one
+// per second, regardless of the number of callers.
+func (r *readiness) check(s *Server) (parts map[string]string, fails bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	if time.Since(r.at) < probeKept {
+	if time.Since(r.probedAt) < probeTTL {
 		return r.parts, r.fails
 	}
 
-	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
 
 	probes := s.probes()
@@ -66,7 +66,7 @@ func (r *readiness) look(s *Server) (parts map[string]string, fails bool) {
 		(<-results)()
 	}
 
-	r.at, r.parts, r.fails = time.Now(), parts, fails
+	r.probedAt, r.parts, r.fails = time.Now(), parts, fails
 	return parts, fails
 }
 

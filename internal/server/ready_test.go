@@ -12,8 +12,8 @@ import (
 func TestReadyz(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
-	b := p.backstage(t)
+	p, c := startInstalled(t)
+	b := p.inspect(t)
 	eventually(t, "the server is ready", func() bool { return c.probe(t, "/readyz") == 200 })
 
 	if err := syscall.Kill(p.postmaster(), syscall.SIGSTOP); err != nil { // still accepts connections

@@ -28,11 +28,11 @@ func BenchmarkNote(b *testing.B) {
 
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			l.note(a)
+			l.add(a)
 			l.mu.Lock()
 
-			if len(l.waiting) >= requestsMost/2 {
-				l.waiting = l.waiting[:0]
+			if len(l.queue) >= maxQueuedRequests/2 {
+				l.queue = l.queue[:0]
 			}
 
 			l.mu.Unlock()

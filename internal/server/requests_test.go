@@ -19,7 +19,7 @@ import (
 func TestRequestsOfRows(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	kept := func() []any { return s.Get("/projects/" + s.Project + "/requests?limit=100").Want(200).Get("").([]any) }
 	s.want(200, "[]", "GET", "/titles?title=eq.canary", "", "apikey: "+s.secret)
 	s.want(401, "", "POST", "/titles", `{"id": "canary"}`, "apikey: garbage")

@@ -10,7 +10,7 @@ import (
 func TestCastsThatName(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	conn := s.ProjectDatabase()
 	if _, err := conn.Exec(t.Context(), `
 		create table public.numbers (id int primary key, many oid[], text text, title int references public.titles);

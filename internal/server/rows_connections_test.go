@@ -55,9 +55,9 @@ func TestManyProjectsFewConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		p := &projectRows{id: id, schemas: []string{"public"}, cache: s.newCache(id, []string{"public"})}
-		t.Cleanup(p.cache.Close)
-		projects[i], databases[i], first = s.active(id, p, verify), registry.Database(id), id
+		p := &projectRows{id: id, schemas: []string{"public"}, catalog: s.newCatalogCache(id, []string{"public"})}
+		t.Cleanup(p.catalog.Close)
+		projects[i], databases[i], first = s.activeHandler(id, p, verify), registry.Database(id), id
 	}
 
 	var wg sync.WaitGroup

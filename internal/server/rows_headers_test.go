@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// foreign are headers that would affect the origin shared by all projects.
-var foreign = []string{
+// foreignHeaders are headers that would affect the origin shared by all projects.
+var foreignHeaders = []string{
 	"Set-Cookie", "Clear-Site-Data", "Strict-Transport-Security", "NEL", "Report-To", "Reporting-Endpoints", "Alt-Svc",
 	"Service-Worker-Allowed", "X-Request-Id", "X-Content-Type-Options", "X-Frame-Options", "X-Accel-Redirect",
 	"X-Sendfile", "Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Content-Security-Policy",
@@ -21,8 +21,8 @@ var foreign = []string{
 func TestHeadersOfProjects(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
-	quoted := `{"` + strings.Join(foreign, `":"forged"},{"`) + `":"forged"},{"set-cookie":"forged"}`
+	s := newTitlesProject(t)
+	quoted := `{"` + strings.Join(foreignHeaders, `":"forged"},{"`) + `":"forged"},{"set-cookie":"forged"}`
 
 	run := func(sql string) {
 		t.Helper()

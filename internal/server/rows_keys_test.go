@@ -34,7 +34,7 @@ type signer struct {
 }
 
 // signer generates a key pair and registers the public key at the project.
-func (s shop) signer(algorithm jwa.SignatureAlgorithm, kid string) signer {
+func (s titlesProject) signer(algorithm jwa.SignatureAlgorithm, kid string) signer {
 	s.t.Helper()
 
 	k := signer{t: s.t, algorithm: algorithm, kid: kid}
@@ -110,7 +110,7 @@ func compact(header, payload, signature string) string {
 func TestTokensOfOwnKeys(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	elliptical, factored := s.signer(jwa.ES256(), "elliptical"), s.signer(jwa.RS256(), "factored")
 
 	taken := func(token string) func() bool {
@@ -157,7 +157,7 @@ func TestTokensOfOwnKeys(t *testing.T) {
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	elliptical, factored := s.signer(jwa.ES256(), "elliptical"), s.signer(jwa.RS256(), "factored")
 	mallory := signer{t: t, algorithm: jwa.ES256(), kid: "elliptical"}
 
@@ -297,7 +297,7 @@ func mallorySigned(t *testing.T, mallory signer, kid string) string {
 func TestSchemasOfRows(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	owner := s.Server.Projects().Open(uuid.MustParse(s.Project)).Owner()
 	run := func(sql string) {
 		t.Helper()
@@ -374,6 +374,6 @@ func TestSchemasOfRows(t *testing.T) {
 		return status == 200
 	})
 
-	other := shop{API: s.In(s.CreateProject("other")), t: t}
+	other := titlesProject{API: s.In(s.CreateProject("other")), t: t}
 	other.want(406, "", "GET", "/orders", "", "apikey: "+other.key("server", "secret"), "Accept-Profile: api")
 }

@@ -11,7 +11,7 @@ import (
 func TestRowsDescription(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	here, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestRowsDescription(t *testing.T) {
 				t.Errorf("got %s%s, want %s%s", got.Host, got.BasePath, here.Host, want)
 			}
 			if titles := got.Paths["/titles"]; (titles["get"] != nil) != may || (titles["post"] != nil) != may {
-				t.Errorf("got %v of titles, want it told to the secret key only", titles)
+				t.Errorf("got %v of titles, want them for the secret key only", titles)
 			}
 		}
 	}

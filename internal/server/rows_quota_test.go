@@ -13,7 +13,7 @@ import (
 func TestRowsOfAFullDatabase(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	secret := "apikey: " + s.secret
 
 	own := s.Server.Projects().Open(uuid.MustParse(s.Project))
@@ -119,7 +119,7 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 }
 
 // measure runs the periodic measurement of sizes, and returns the size of the project's database.
-func (s shop) measure() int64 {
+func (s titlesProject) measure() int64 {
 	s.t.Helper()
 
 	l := s.Server.Queue().Lifecycle

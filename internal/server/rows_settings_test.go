@@ -11,7 +11,7 @@ import (
 func TestRowsWhileSettingsChange(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	settings, document := "/projects/"+s.Project+"/rest-settings", "/projects/"+s.Project+"/openapi.json"
 
 	var asking, changing sync.WaitGroup

@@ -18,26 +18,26 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// shop is a project with a table of titles and its keys.
-type shop struct {
+// titlesProject is a project with a table of titles and its keys.
+type titlesProject struct {
 	*apitest.API
 	t                   *testing.T
 	publishable, secret string
 }
 
-func openShop(t *testing.T) shop {
+func newTitlesProject(t *testing.T) titlesProject {
 	t.Helper()
 
 	a := apitest.New(t)
 	a.CreateTable("titles", "title text", "owner text")
-	s := shop{API: a, t: t}
+	s := titlesProject{API: a, t: t}
 	s.publishable = s.key("browser", "publishable")
 	s.secret = s.key("server", "secret")
 
 	return s
 }
 
-func (s shop) key(name, kind string) string {
+func (s titlesProject) key(name, kind string) string {
 	s.t.Helper()
 
 	return s.Post("/projects/"+s.Project+"/keys", fmt.Sprintf(`{"name": %q, "kind": %q}`, name, kind)).Want(201).
@@ -45,13 +45,13 @@ func (s shop) key(name, kind string) string {
 }
 
 // token signs a token with the project's secret.
-func (s shop) token(claims map[string]any) string {
+func (s titlesProject) token(claims map[string]any) string {
 	s.t.Helper()
 
 	return s.sign(s.Get("/projects/"+s.Project+"/jwt-secret").Want(200).Get("secret").(string), claims)
 }
 
-func (s shop) sign(secret string, claims map[string]any) string {
+func (s titlesProject) sign(secret string, claims map[string]any) string {
 	s.t.Helper()
 
 	made := jwt.New()
@@ -70,7 +70,7 @@ func (s shop) sign(secret string, claims map[string]any) string {
 }
 
 // rows sends a request to the rows API of a project, and returns status and body.
-func (s shop) rows(project, method, path, body string, headers ...string) (int, string) {
+func (s titlesProject) rows(project, method, path, body string, headers ...string) (int, string) {
 	s.t.Helper()
 
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+"/projects/"+project+"/rest/v1"+path,
@@ -103,7 +103,7 @@ func (s shop) rows(project, method, path, body string, headers ...string) (int, 
 }
 
 // want expects a status and a body of a row request; the body "" matches any.
-func (s shop) want(status int, want string, method, path, body string, headers ...string) string {
+func (s titlesProject) want(status int, want string, method, path, body string, headers ...string) string {
 	s.t.Helper()
 
 	got, text := s.rows(s.Project, method, path, body, headers...)
@@ -117,7 +117,7 @@ func (s shop) want(status int, want string, method, path, body string, headers .
 func TestRows(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	secret := "apikey: " + s.secret
 	s.want(201, "", "POST", "/titles",
 		`[{"id": 1, "title": "Emma", "owner": "ada"}, {"id": 2, "title": "Persuasion", "owner": "eve"}]`, secret)
@@ -142,7 +142,7 @@ func TestRows(t *testing.T) {
 func TestRowsAreClosed(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	anon, user := "apikey: "+s.publishable, "Authorization: Bearer "+
 		s.token(map[string]any{"role": "authenticated", "sub": "ada"})
 
@@ -195,8 +195,8 @@ func TestRowsAreClosed(t *testing.T) {
 func TestWhoMayAskForRows(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
-	other := shop{API: s.In(s.CreateProject("other")), t: t}
+	s := newTitlesProject(t)
+	other := titlesProject{API: s.In(s.CreateProject("other")), t: t}
 	theirs := other.key("server", "secret")
 	now := time.Now()
 	for name, header := range map[string]string{
@@ -247,7 +247,7 @@ func TestWhoMayAskForRows(t *testing.T) {
 func TestRevokedKey(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	keys := "/projects/" + s.Project + "/keys"
 	made := s.Post(keys, `{"name": "short", "kind": "secret"}`).Want(201)
 	short := "apikey: " + made.Metadata("key").(string)
@@ -269,7 +269,7 @@ func TestRevokedKey(t *testing.T) {
 func TestRowsFollowTheSchema(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	secret := "apikey: " + s.secret
 	s.want(201, "", "POST", "/titles", `{"id": 1, "title": "Emma"}`, secret)
 	s.want(200, `[{"id":1,"title":"Emma","owner":null}]`, "GET", "/titles", "", secret)
@@ -287,7 +287,7 @@ func TestRowsFollowTheSchema(t *testing.T) {
 func TestSessionsOfRows(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	secret := "apikey: " + s.secret
 
 	define := func(name, body, returns string) {
@@ -321,7 +321,7 @@ func TestSessionsOfRows(t *testing.T) {
 func TestSessionsThatStay(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	s.Post("/functions/public", `{"name": "stay", "language": "plpgsql", "return_type": "void",
 		"definition": "begin loop begin perform pg_sleep(600); exception when query_canceled then null; end; end loop; end"}`).Want(201)
 
@@ -370,7 +370,7 @@ func TestSessionsThatStay(t *testing.T) {
 func TestRolesOfRows(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	s.Post("/functions/public",
 		`{"name": "become", "parameters": [{"name": "r", "type": "text"}], "language": "plpgsql", "return_type": "text",
 		"definition": "begin perform set_config('role', r, true); return current_user; end"}`).Want(201)

@@ -14,15 +14,15 @@ func TestTrimRows(t *testing.T) {
 	t.Parallel()
 
 	s := newRows(nil, nil, nil, "", slog.New(slog.DiscardHandler))
-	const most = mostKept / keptEach
+	const most = maxProjectsSize / projectOverhead
 	ids := make([]uuid.UUID, most+10)
 	for i := range ids {
 		ids[i] = uuid.New()
 		p := &projectRows{id: ids[i], settings: "x", Server: rest.New(rest.Config{})}
-		s.projects[p.id], p.place = p, s.recent.PushFront(p)
+		s.projects[p.id], p.element = p, s.recent.PushFront(p)
 	}
 
-	if p, err := s.of(ids[0], "x"); err != nil || p.id != ids[0] {
+	if p, err := s.handler(ids[0], "x"); err != nil || p.id != ids[0] {
 		t.Fatal(p, err)
 	}
 

@@ -61,7 +61,7 @@ func TestLifeOfAServer(t *testing.T) {
 		for range 8 {
 			wg.Go(func() {
 				for {
-					a := c.send(t, "PUT", "/users/"+missing, `{"bio": "x"}`)
+					a := c.send(t, "PUT", "/users/"+unknownUUID, `{"bio": "x"}`)
 					if a.status == 0 {
 						return // refused: the server is stopping
 					}
@@ -111,7 +111,7 @@ func TestLifeOfAServer(t *testing.T) {
 	c.at(again).want(t, 200, "GET", "/tables", "")
 }
 
-const missing = "01890000-0000-7000-8000-000000000000"
+const unknownUUID = "01890000-0000-7000-8000-000000000000"
 
 // TestRefusesToStart checks that a server with invalid settings exits with one line that names the
 // reason.

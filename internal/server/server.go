@@ -36,11 +36,11 @@ import (
 )
 
 const (
-	drainTime = 30 * time.Second // requests in flight at shutdown
-	stopTime  = 30 * time.Second // stop of PostgreSQL
+	drainTimeout = 30 * time.Second // requests in flight at shutdown
+	stopTimeout  = 30 * time.Second // stop of PostgreSQL
 
-	storageTime = 10 * time.Second // check of the storage at start
-	keysEvery   = 15 * time.Second // interval of checks for a rotated key
+	storageCheckTimeout = 10 * time.Second // check of the storage at start
+	keyringInterval     = 15 * time.Second // interval of checks for a rotated key
 )
 
 // Server is a running Socle.
@@ -48,20 +48,20 @@ type Server struct {
 	URL        string // base URL for clients
 	SetupToken string // makes the first user the administrator; "" once there is one
 
-	log      *slog.Logger
-	secret   []byte
-	lock     *os.File
-	database *Database
-	blobs    *blob.Store
-	registry *tenant.Registry
-	told     *pg.Listener // notifications of other servers
-	queue    *job.Queue
-	api      *api.Server
-	rows     *rows
-	http     *http.Server
-	listener net.Listener
-	metrics  *metrics
-	requests *requestLog
+	log           *slog.Logger
+	secret        []byte
+	lock          *os.File
+	database      *Database
+	blobs         *blob.Store
+	registry      *tenant.Registry
+	notifications *pg.Listener // notifications of other servers
+	queue         *job.Queue
+	api           *api.Server
+	rows          *rows
+	http          *http.Server
+	listener      net.Listener
+	metrics       *metrics
+	requests      *requestLog
 
 	readiness readiness
 }
@@ -69,9 +69,9 @@ type Server struct {
 // Start builds a server that is ready to serve. It answers requests once [Server.Run] is called. On
 // failure it stops everything that it started.
 func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, error) {
-	boundMemory()
+	limitMemory()
 
-	s := &Server{log: slog.New(boundedLog{log.Handler()})}
+	s := &Server{log: slog.New(truncatingHandler{log.Handler()})}
 	if err := s.start(ctx, c); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -106,7 +106,7 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 		return err
 	}
 
-	if s.database.own != nil {
+	if s.database.private != nil {
 		s.registry.BoundMemory(pgserver.ProjectMemory(), pgserver.OwnMemory)
 	}
 
@@ -115,9 +115,9 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 		s.log.Error("end the sessions that a killed server left", "error", err)
 	}
 
-	s.told = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
-	platform.HoldClaims(s.told)
-	s.registry.Hear(s.told, func(project uuid.UUID) { s.rows.replaced(project) })
+	s.notifications = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
+	platform.HoldClaims(s.notifications)
+	s.registry.Hear(s.notifications, func(project uuid.UUID) { s.rows.invalidateCatalog(project) })
 
 	return s.assemble(ctx, c)
 }
@@ -130,7 +130,7 @@ func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.St
 		return nil, err
 	}
 
-	checking, cancel := context.WithTimeout(ctx, storageTime)
+	checking, cancel := context.WithTimeout(ctx, storageCheckTimeout)
 	defer cancel()
 
 	if err := blobs.Check(checking); err != nil {
@@ -153,7 +153,7 @@ func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.St
 func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	d := s.database
 	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs,
-		Changed: func(project uuid.UUID) { s.rows.changed(project) }}
+		Changed: func(project uuid.UUID) { s.rows.invalidate(project) }}
 
 	maker := &backup.Maker{
 		Store:     d.Store,
@@ -172,7 +172,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	links := token.Derive(s.secret, "one-time links")
 	if s.queue, err = job.New(job.Config{Pool: d.Pool, Queue: d.Queue, Store: d.Store, Lifecycle: lifecycle,
 		Maker: maker, Mail: mails, PublicURL: s.URL, LinkKey: links,
-		Told: s.told, Log: s.log}); err != nil {
+		Told: s.notifications, Log: s.log}); err != nil {
 		return err
 	}
 
@@ -189,7 +189,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
 		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"),
 		FactorKey: token.Derive(s.secret, "second factors"), SigningKey: token.Derive(s.secret, "signed URLs"),
-		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log, ClaimHolder: s.told.PID,
+		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log, ClaimHolder: s.notifications.PID,
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
 			return s.rows.describe(ctx, project, s.URL)
 		}})
@@ -212,9 +212,9 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.requests = newRequestLog(d.Store, s.log)
 	s.metrics.watchBackups(d.Store, s.log)
 
-	handler := httpx.Wrap(s.metrics.measure(s.routes()), httpx.Config{Log: s.log,
+	handler := httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
 		TrustedProxies: c.TrustedProxies, Panicked: s.api.Panicked,
-		Answered: s.requests.note})
+		Answered: s.requests.add})
 	s.http = newHTTPServer(handler, s.log)
 
 	return nil
@@ -249,25 +249,25 @@ func (s *Server) Run(ctx context.Context) error {
 
 	var wg sync.WaitGroup
 	failed := make(chan error, 11)
-	begin := func(what string, f func(context.Context) error) {
+	run := func(name string, f func(context.Context) error) {
 		wg.Go(func() {
 			if err := f(working); err != nil && working.Err() == nil {
-				failed <- fmt.Errorf("%s: %w", what, err)
+				failed <- fmt.Errorf("%s: %w", name, err)
 			}
 		})
 	}
 
-	begin("queue", s.queue.Run)
-	begin("projects", s.registry.Run)
-	begin("watchdog", s.registry.Watch)
-	begin("sizes", s.queue.Lifecycle.WatchSizes)
-	begin("listener", s.told.Run)
-	begin("keys", s.renewKeys)
-	begin("requests", s.requests.run)
-	begin("metrics", s.metrics.run)
-	begin("memory", releaseMemory)
+	run("queue", s.queue.Run)
+	run("projects", s.registry.Run)
+	run("watchdog", s.registry.Watch)
+	run("sizes", s.queue.Lifecycle.WatchSizes)
+	run("listener", s.notifications.Run)
+	run("keys", s.refreshKeyring)
+	run("requests", s.requests.run)
+	run("metrics", s.metrics.run)
+	run("memory", releaseMemory)
 
-	begin("http", func(context.Context) error {
+	run("http", func(context.Context) error {
 		if err := s.http.Serve(httpx.StrictListener(s.listener)); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
@@ -292,7 +292,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 	s.log.Info("stopping")
 
-	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 
 	if s.http.Shutdown(draining) != nil {
@@ -308,9 +308,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(err, s.close())
 }
 
-// renewKeys loads signing keys rotated by other servers.
-func (s *Server) renewKeys(ctx context.Context) error {
-	tick := time.NewTicker(keysEvery)
+// refreshKeyring loads signing keys rotated by other servers.
+func (s *Server) refreshKeyring(ctx context.Context) error {
+	tick := time.NewTicker(keyringInterval)
 	defer tick.Stop()
 
 	for {
@@ -340,7 +340,7 @@ func (s *Server) close() error {
 	}
 
 	if s.database != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 
 		errs = append(errs, s.database.Close(ctx))

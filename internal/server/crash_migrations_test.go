@@ -17,8 +17,8 @@ import (
 	"socle/internal/tenant"
 )
 
-// migrated is a database at one of its migrations.
-type migrated struct {
+// migratedDatabase is a database at one of its migrations.
+type migratedDatabase struct {
 	t      *testing.T
 	config *pgx.ConnConfig
 	schema string
@@ -26,7 +26,7 @@ type migrated struct {
 	newest int64
 }
 
-func newMigrated(t *testing.T, url, database, schema, folder string) migrated {
+func newMigratedDatabase(t *testing.T, url, database, schema, folder string) migratedDatabase {
 	t.Helper()
 
 	config, err := pgx.ParseConfig(url)
@@ -43,11 +43,11 @@ func newMigrated(t *testing.T, url, database, schema, folder string) migrated {
 		t.Fatalf("%v of %s, %v", files, folder, err)
 	}
 
-	return migrated{t, config, schema, folder, int64(len(files))}
+	return migratedDatabase{t, config, schema, folder, int64(len(files))}
 }
 
-// to migrates the database to a version.
-func (m migrated) to(version int64) {
+// migrateTo migrates the database to a version.
+func (m migratedDatabase) migrateTo(version int64) {
 	m.t.Helper()
 
 	if err := pg.MigrateTo(m.t.Context(), m.config, m.schema, os.DirFS(m.folder), version); err != nil {
@@ -55,7 +55,7 @@ func (m migrated) to(version int64) {
 	}
 }
 
-func (m migrated) connect() *pgx.Conn {
+func (m migratedDatabase) connect() *pgx.Conn {
 	m.t.Helper()
 
 	conn, err := pgx.ConnectConfig(m.t.Context(), m.config)
@@ -67,8 +67,8 @@ func (m migrated) connect() *pgx.Conn {
 	return conn
 }
 
-// looks returns the recorded version, and all columns, constraints, indexes and functions.
-func (m migrated) looks() (version int64, all string) {
+// schemaState returns the recorded version, and all columns, constraints, indexes and functions.
+func (m migratedDatabase) schemaState() (version int64, all string) {
 	m.t.Helper()
 
 	const schemas = "n.nspname in ('platform', 'auth', 'forms', 'realtime', 'socle', 'storage')"
@@ -89,10 +89,10 @@ func (m migrated) looks() (version int64, all string) {
 }
 
 // interrupt starts a server and kills it after a migration, before its version is recorded.
-func (m migrated) interrupt(dir string, settings ...string) {
+func (m migratedDatabase) interrupt(dir string, settings ...string) {
 	m.t.Helper()
 
-	before, was := m.looks()
+	before, was := m.schemaState()
 	conn := m.connect()
 	hold, err := conn.Begin(m.t.Context())
 	if err == nil {
@@ -131,7 +131,7 @@ func (m migrated) interrupt(dir string, settings ...string) {
 		return sessions("backend_type = 'client backend' and query ilike '%migrations%'") == 0
 	})
 
-	if version, is := m.looks(); version != before || is != was {
+	if version, is := m.schemaState(); version != before || is != was {
 		m.t.Errorf("a migration that was interrupted leaves version %d of %d (-before +after):\n%s", version, before,
 			cmp.Diff(was, is))
 	}
@@ -145,26 +145,26 @@ func TestKilledMigration(t *testing.T) {
 	url := pgtest.URL(t)
 	setting := "SOCLE_DATABASE_URL=" + url
 	dir := t.TempDir()
-	m := newMigrated(t, url, "", "platform", "../platform/migrations")
-	m.to(1 + rand.Int64N(m.newest-1))
+	m := newMigratedDatabase(t, url, "", "platform", "../platform/migrations")
+	m.migrateTo(1 + rand.Int64N(m.newest-1))
 	m.interrupt(dir, setting)
 
 	p := serve(t, dir, setting)
-	version, is := m.looks()
-	whole := newMigrated(t, pgtest.URL(t), "", m.schema, m.folder)
-	whole.to(m.newest)
+	version, is := m.schemaState()
+	whole := newMigratedDatabase(t, pgtest.URL(t), "", m.schema, m.folder)
+	whole.migrateTo(m.newest)
 
-	if _, want := whole.looks(); version != m.newest || is != want {
+	if _, want := whole.schemaState(); version != m.newest || is != want {
 		t.Errorf("got version %d, want %d (-want +got):\n%s", version, m.newest, cmp.Diff(want, is))
 	}
 
 	c := p.newClient()
 	undisturbed := databaseOf(t, url, c.want(t, 201, "POST", "/projects", `{"name": "undisturbed"}`)["uuid"].(string))
-	for range roundsOr(t, 1) {
+	for range crashesOr(t, 1) {
 		p.signal(syscall.SIGKILL)
 		p.wait()
 
-		project := newMigrated(t, url, databaseOf(t, url, c.project), "socle", "../tenant/migrations")
+		project := newMigratedDatabase(t, url, databaseOf(t, url, c.project), "socle", "../tenant/migrations")
 		old := 1 + rand.Int64N(project.newest-1)
 		platform := m.connect()
 		for _, sql := range []string{
@@ -176,7 +176,7 @@ func TestKilledMigration(t *testing.T) {
 			}
 		}
 
-		project.to(old)
+		project.migrateTo(old)
 		if _, err := platform.Exec(t.Context(), `update platform.projects set schema_version = $1 where uuid = $2`, old,
 			c.project); err != nil {
 			t.Fatal(err)
@@ -186,14 +186,14 @@ func TestKilledMigration(t *testing.T) {
 		p = serve(t, dir, setting)
 		c = c.at(p)
 
-		version, is := project.looks()
-		if _, want := newMigrated(t, url, undisturbed, "socle", "../tenant/migrations").looks(); version !=
+		version, is := project.schemaState()
+		if _, want := newMigratedDatabase(t, url, undisturbed, "socle", "../tenant/migrations").schemaState(); version !=
 			project.newest || is != want {
 			t.Errorf("from version %d: got %d, want %d (-want +got):\n%s", old, version, project.newest,
 				cmp.Diff(want, is))
 		}
 
-		c.works(t)
+		c.waitUntilServing(t)
 		c.want(t, 201, "POST", "/containers", `{"name": "reports"}`)
 	}
 }
@@ -206,8 +206,8 @@ func TestUsedInstallKeepsDatabaseNames(t *testing.T) {
 	const hides = 17 // version of the migration that adds the key
 
 	for _, used := range []bool{false, true} {
-		m := newMigrated(t, pgtest.URL(t), "", "platform", "../platform/migrations")
-		m.to(hides - 1)
+		m := newMigratedDatabase(t, pgtest.URL(t), "", "platform", "../platform/migrations")
+		m.migrateTo(hides - 1)
 		conn := m.connect()
 		if used {
 			const user = `
@@ -219,7 +219,7 @@ func TestUsedInstallKeepsDatabaseNames(t *testing.T) {
 			}
 		}
 
-		m.to(hides)
+		m.migrateTo(hides)
 
 		var hidden bool
 		if err := conn.QueryRow(t.Context(), "select name_key is not null from platform.instance").

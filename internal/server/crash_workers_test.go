@@ -17,9 +17,9 @@ import (
 	"socle/internal/pgtest"
 )
 
-// waiting returns a folder of PostgreSQL programs. Its pg_dump records its parent process in the
+// pausedDump returns a folder of PostgreSQL programs. Its pg_dump records its parent process in the
 // file "at", and waits for the file "go".
-func waiting(t *testing.T) (dir string) {
+func pausedDump(t *testing.T) (dir string) {
 	t.Helper()
 
 	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
@@ -52,7 +52,7 @@ func TestKilledWorker(t *testing.T) {
 	t.Parallel()
 
 	url, storage := pgtest.URL(t), t.TempDir()
-	programs := waiting(t)
+	programs := pausedDump(t)
 	settings := []string{"SOCLE_DATABASE_URL=" + url, "SOCLE_SECRET_KEY=kOrtX3Zs9mH1q8vYw2nB7cD5eF4gJ6lP0aSuRiTxVyE=",
 		"SOCLE_STORAGE_URL=file://" + storage,
 		"SOCLE_POSTGRES_BIN=" + programs}

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	requestsEvery = time.Second      // interval of writes to the database
-	requestsMost  = 1 << 14          // length of the queue; half of it triggers a write at once
-	requestsEach  = 100              // successful requests kept per project and second
-	requestsTime  = 10 * time.Second // timeout of a write
-	requestsSaid  = time.Minute      // minimum interval of warnings about dropped requests
-	statusGone    = 499              // client disconnected before the response, as in the rows API
+	requestLogInterval        = time.Second      // interval of writes to the database
+	maxQueuedRequests         = 1 << 14          // length of the queue; half of it triggers a write at once
+	maxLoggedSuccesses        = 100              // successful requests kept per project and second
+	requestLogTimeout         = 10 * time.Second // timeout of a write
+	dropWarningInterval       = time.Minute      // minimum interval of warnings about dropped requests
+	statusClientClosedRequest = 499              // client disconnected before the response, as in the rows API
 )
 
 // requestLog writes the requests to projects to the platform database, in the background and in
@@ -28,24 +28,24 @@ const (
 // Of many successful requests to a project it keeps a sample: ten thousand per second would fill a
 // disk in days and tell no more than a hundred. It keeps all failed requests.
 type requestLog struct {
-	store *platform.Store
-	log   *slog.Logger
-	full  chan struct{} // signals that the queue is half full
+	store    *platform.Store
+	log      *slog.Logger
+	halfFull chan struct{} // signals that the queue is half full
 
-	mu      sync.Mutex
-	waiting []platform.Request
-	kept    map[uuid.UUID]int // successful requests by project, since the last tick
-	dropped int
-	said    time.Time
+	mu        sync.Mutex
+	queue     []platform.Request
+	successes map[uuid.UUID]int // successful requests by project, since the last tick
+	dropped   int
+	warnedAt  time.Time
 }
 
 func newRequestLog(store *platform.Store, log *slog.Logger) *requestLog {
-	return &requestLog{store: store, log: log, kept: map[uuid.UUID]int{}, full: make(chan struct{}, 1)}
+	return &requestLog{store: store, log: log, successes: map[uuid.UUID]int{}, halfFull: make(chan struct{}, 1)}
 }
 
-// note queues a request to a project. It ignores other requests.
-func (l *requestLog) note(a httpx.Answered) {
-	if a.Project == uuid.Nil || !l.keeps(a) {
+// add queues a request to a project. It ignores other requests.
+func (l *requestLog) add(a httpx.Answered) {
+	if a.Project == uuid.Nil || !l.sample(a) {
 		return
 	}
 
@@ -55,7 +55,7 @@ func (l *requestLog) note(a httpx.Answered) {
 	}
 
 	r := platform.Request{UUID: id, Project: a.Project, At: a.Start, Method: a.Method,
-		Route: pattern(a.Route), Status: int16(a.Status),
+		Route: stripMethod(a.Route), Status: int16(a.Status),
 		Duration: a.Took.Microseconds(), Caller: "anonymous"}
 
 	if a.Client.IsValid() {
@@ -64,7 +64,7 @@ func (l *requestLog) note(a httpx.Answered) {
 	}
 
 	if a.Status == 0 {
-		r.Status = statusGone
+		r.Status = statusClientClosedRequest
 	}
 
 	switch {
@@ -78,25 +78,25 @@ func (l *requestLog) note(a httpx.Answered) {
 
 	l.mu.Lock()
 
-	if len(l.waiting) < requestsMost {
-		l.waiting = append(l.waiting, r)
+	if len(l.queue) < maxQueuedRequests {
+		l.queue = append(l.queue, r)
 	} else {
 		l.dropped++
 	}
 
-	half := len(l.waiting) == requestsMost/2
+	half := len(l.queue) == maxQueuedRequests/2
 	l.mu.Unlock()
 
 	if half {
 		select {
-		case l.full <- struct{}{}:
+		case l.halfFull <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// keeps reports whether a request to a project is within the sample.
-func (l *requestLog) keeps(a httpx.Answered) bool {
+// sample reports whether a request to a project is within the sample.
+func (l *requestLog) sample(a httpx.Answered) bool {
 	if a.Status == 0 || a.Status >= 400 {
 		return true
 	}
@@ -104,16 +104,16 @@ func (l *requestLog) keeps(a httpx.Answered) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	if l.kept[a.Project] >= requestsEach {
+	if l.successes[a.Project] >= maxLoggedSuccesses {
 		return false
 	}
 
-	l.kept[a.Project]++
+	l.successes[a.Project]++
 	return true
 }
 
-// pattern returns a route without its optional method.
-func pattern(route string) string {
+// stripMethod returns a route without its optional method.
+func stripMethod(route string) string {
 	for i := range len(route) {
 		switch route[i] {
 		case ' ':
@@ -128,7 +128,7 @@ func pattern(route string) string {
 
 // run writes queued requests until ctx ends, then the rest.
 func (l *requestLog) run(ctx context.Context) error {
-	tick := time.NewTicker(requestsEvery)
+	tick := time.NewTicker(requestLogInterval)
 	defer tick.Stop()
 
 	var spare []platform.Request
@@ -136,15 +136,15 @@ func (l *requestLog) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			l.write(context.WithoutCancel(ctx), nil)
-			l.said = time.Time{}
-			l.report(nil)
+			l.warnedAt = time.Time{}
+			l.warnDropped(nil)
 
 			return nil
 		case <-tick.C:
 			l.mu.Lock()
-			clear(l.kept)
+			clear(l.successes)
 			l.mu.Unlock()
-		case <-l.full:
+		case <-l.halfFull:
 		}
 
 		spare = l.write(ctx, spare)
@@ -155,19 +155,19 @@ func (l *requestLog) run(ctx context.Context) error {
 // call, nil if there was nothing to write.
 func (l *requestLog) write(ctx context.Context, spare []platform.Request) []platform.Request {
 	l.mu.Lock()
-	batch := l.waiting
+	batch := l.queue
 	if len(batch) > 0 {
-		l.waiting = spare[:0]
+		l.queue = spare[:0]
 	}
 
 	l.mu.Unlock()
 
 	if len(batch) == 0 {
-		l.report(nil)
+		l.warnDropped(nil)
 		return nil // idle: free the memory of the queue
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, requestsTime)
+	ctx, cancel := context.WithTimeout(ctx, requestLogTimeout)
 	defer cancel()
 
 	err := l.store.AddRequests(ctx, batch)
@@ -177,19 +177,19 @@ func (l *requestLog) write(ctx context.Context, spare []platform.Request) []plat
 		l.mu.Unlock()
 	}
 
-	l.report(err)
+	l.warnDropped(err)
 	clear(batch)
 
 	return batch
 }
 
-// report logs the number of dropped requests, at most once per requestsSaid.
-func (l *requestLog) report(err error) {
+// warnDropped logs the number of dropped requests, at most once per dropWarningInterval.
+func (l *requestLog) warnDropped(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	if now := time.Now(); l.dropped > 0 && now.Sub(l.said) > requestsSaid {
+	if now := time.Now(); l.dropped > 0 && now.Sub(l.warnedAt) > dropWarningInterval {
 		l.log.Warn("requests to projects were not kept", "dropped", l.dropped, "error", err)
-		l.dropped, l.said = 0, now
+		l.dropped, l.warnedAt = 0, now
 	}
 }

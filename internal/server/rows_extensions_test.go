@@ -11,7 +11,7 @@ import (
 func TestRowsOfExtensions(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	secret := "apikey: " + s.secret
 	s.want(404, "", "GET", "/places", "", secret) // loads the catalog before the extension exists
 

@@ -14,10 +14,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// keeper drives backups, restores and purges of a project through crashes. The project's state is a
-// number in every row of a table and in the content of every file, so a mix of two states is
-// visible.
-type keeper struct {
+// crashProject drives backups, restores and purges of a project through crashes. The project's
+// state is a number in every row of a table and in the content of every file, so a mix of two
+// states is visible.
+type crashProject struct {
 	t         *testing.T
 	p         *process
 	c         client
@@ -28,8 +28,8 @@ type keeper struct {
 }
 
 const (
-	keptRows  = 3000
-	keptFiles = 6
+	stateRows  = 3000
+	stateFiles = 6
 )
 
 func stateFile(state, i int) []byte {
@@ -37,17 +37,17 @@ func stateFile(state, i int) []byte {
 }
 
 // advance moves the project to its next state.
-func (k *keeper) advance() {
+func (k *crashProject) advance() {
 	k.t.Helper()
 
 	k.state++
 
-	b := k.p.backstage(k.t)
+	b := k.p.inspect(k.t)
 	defer b.close()
 
 	b.asOwner(k.c.project, fmt.Sprintf(`update public.orders set state = %d`, k.state))
 
-	for i := range keptFiles {
+	for i := range stateFiles {
 		if status, _, text := k.c.do(k.t, "PUT", fmt.Sprintf("/files/%s/%s/%d", k.c.project, k.container, i),
 			stateFile(k.state, i)); status/100 != 2 {
 			k.t.Fatalf("write a file: %d %s", status, text)
@@ -55,33 +55,33 @@ func (k *keeper) advance() {
 	}
 }
 
-// has checks that a project is completely in a state.
-func (k *keeper) has(project string, state int) {
+// wantState checks that a project is completely in a state.
+func (k *crashProject) wantState(project string, state int) {
 	k.t.Helper()
 
-	b := k.p.backstage(k.t)
+	b := k.p.inspect(k.t)
 	defer b.close()
 
 	var rows, sum, first, last int
 	b.asOwner(project, `select count(*), sum(n), min(state), max(state) from public.orders`, &rows, &sum, &first, &last)
 
-	if rows != keptRows || sum != keptRows*(keptRows+1)/2 || first != state || last != state {
-		k.t.Errorf("there are %d rows of states %d to %d, want %d of %d", rows, first, last, keptRows, state)
+	if rows != stateRows || sum != stateRows*(stateRows+1)/2 || first != state || last != state {
+		k.t.Errorf("there are %d rows of states %d to %d, want %d of %d", rows, first, last, stateRows, state)
 	}
 
 	c := k.c
 	c.project = project
 
-	for i := range keptFiles {
-		c.whole(k.t, fmt.Sprintf("/files/%s/%s/%d", project, k.container, i), stateFile(state, i), false)
+	for i := range stateFiles {
+		c.wantComplete(k.t, fmt.Sprintf("/files/%s/%s/%d", project, k.container, i), stateFile(state, i), false)
 	}
 
-	b.verify(project, false)
+	b.verifyStorage(project, false)
 }
 
-// when waits until a random moment of a job, and returns its description.
-func (k *keeper) when() string {
-	b := k.p.backstage(k.t)
+// waitForMoment waits until a random moment of a job, and returns its description.
+func (k *crashProject) waitForMoment() string {
+	b := k.p.inspect(k.t)
 	defer b.close()
 
 	exists := func(sql string) func() bool {
@@ -133,19 +133,20 @@ func (k *keeper) when() string {
 	return m.name
 }
 
-// struck kills a process during a job, expires the job's heartbeat, and returns its final status.
-func (k *keeper) struck(path string) (status string) {
+// crashDuring kills a process during a job, expires the job's heartbeat, and returns its final
+// status.
+func (k *crashProject) crashDuring(path string) (status string) {
 	k.t.Helper()
 
-	moment := k.when()
+	moment := k.waitForMoment()
 	what := []string{"the server", "PostgreSQL", "both"}[k.round%3]
 	before := k.p
-	k.p = k.p.strike(k.round)
+	k.p = k.p.crash(k.round)
 	k.round++
 	k.c = k.c.at(k.p)
-	k.c.works(k.t)
+	k.c.waitUntilServing(k.t)
 
-	b := k.p.backstage(k.t)
+	b := k.p.inspect(k.t)
 	defer b.close()
 
 	begun, own := time.Now(), time.Duration(0)
@@ -184,7 +185,7 @@ func (k *keeper) struck(path string) (status string) {
 	k.t.Logf("%s was killed %s: %s %s: %q (%v)", what, moment, path, status, reason, time.Since(begun))
 
 	if status == "failed" && what != "PostgreSQL" && !strings.HasPrefix(fmt.Sprint(reason), "the server that ") {
-		k.t.Errorf("%s failed by itself: %q\n%s", path, reason, failures(before.log.String()))
+		k.t.Errorf("%s failed by itself: %q\n%s", path, reason, failureLines(before.log.String()))
 	}
 	if (status == "failed") != (reason != "") {
 		k.t.Errorf("%s is %s, and the reason is %q", path, status, reason)
@@ -193,21 +194,21 @@ func (k *keeper) struck(path string) (status string) {
 	return status
 }
 
-// failures returns the lines of a log about failures.
-func failures(log string) string {
+// failureLines returns the lines of a log about failures.
+func failureLines(log string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(log, "\n"), func(line string) bool {
 		return !strings.Contains(line, "level=ERROR")
 	}), "\n")
 }
 
 // backUp runs a backup, with a crash if killed is set.
-func (k *keeper) backUp(killed bool) string {
+func (k *crashProject) backUp(killed bool) string {
 	k.t.Helper()
 
 	id := k.c.want(k.t, 201, "POST", "/backups", `{}`)["uuid"].(string)
 	path, status := "/backups/"+id, ""
 	if killed {
-		status = k.struck(path)
+		status = k.crashDuring(path)
 	} else {
 		eventually(k.t, "a backup is over", func() bool {
 			status, _ = k.c.send(k.t, "GET", path, "").content["status"].(string)
@@ -230,16 +231,16 @@ func (k *keeper) backUp(killed bool) string {
 
 // restore restores a backup during a crash, in place or into a new project. It returns the new
 // project, "" for none.
-func (k *keeper) restore(backup, target string) (made string) {
+func (k *crashProject) restore(backup, target string) (made string) {
 	k.t.Helper()
 
 	r := k.c.want(k.t, 201, "POST", "/backups/"+backup+"/restore",
 		fmt.Sprintf(`{"target": %q, "name": "made in round %d"}`, target, k.round))
 	path, project := "/restores/"+r["uuid"].(string), r["projectUuid"].(string)
-	completed := k.struck(path) == "completed"
+	completed := k.crashDuring(path) == "completed"
 	switch {
 	case target == "new" && completed:
-		k.has(project, k.states[backup])
+		k.wantState(project, k.states[backup])
 		made = project
 	case target == "new":
 		if _, there := k.c.projects(k.t, "")[project]; there {
@@ -247,18 +248,18 @@ func (k *keeper) restore(backup, target string) (made string) {
 		}
 	case completed:
 		k.state = k.states[backup]
-		k.has(project, k.state)
+		k.wantState(project, k.state)
 		k.c.want(k.t, 200, "DELETE", path, "")
 	}
 
 	return made
 }
 
-// settled runs the periodic jobs and checks that no orphans remain.
-func (k *keeper) settled() {
+// wantNoOrphans runs the periodic jobs and checks that no orphans remain.
+func (k *crashProject) wantNoOrphans() {
 	k.t.Helper()
 
-	b := k.p.backstage(k.t)
+	b := k.p.inspect(k.t)
 	defer b.close()
 
 	k.eventually("everything is over", func() string {
@@ -306,7 +307,7 @@ func (k *keeper) settled() {
 }
 
 // eventually waits until left returns nothing.
-func (k *keeper) eventually(what string, left func() string) {
+func (k *crashProject) eventually(what string, left func() string) {
 	k.t.Helper()
 
 	var last string
@@ -325,38 +326,38 @@ func (k *keeper) eventually(what string, left func() string) {
 func TestKilledBackups(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
-	k := &keeper{t: t, p: p, c: c, round: rand.IntN(3), states: map[string]int{}}
+	p, c := startInstalled(t)
+	k := &crashProject{t: t, p: p, c: c, round: rand.IntN(3), states: map[string]int{}}
 	k.container, _ = k.c.container(t, "kept")
 
-	b := p.backstage(t)
+	b := p.inspect(t)
 	b.asOwner(k.c.project,
 		fmt.Sprintf(
-			`create table public.orders as select n, 0 as state, repeat('note', 50) as note from generate_series(1, %d) n`, keptRows,
+			`create table public.orders as select n, 0 as state, repeat('note', 50) as note from generate_series(1, %d) n`, stateRows,
 		))
 
 	b.close()
 	k.advance()
 	good := k.backUp(false)
-	for range roundsOr(t, 1) {
+	for range crashesOr(t, 1) {
 		k.advance()
 
 		if id := k.backUp(true); k.states[id] > 0 {
 			good = id
 		}
 
-		k.has(k.c.project, k.state)
+		k.wantState(k.c.project, k.state)
 		k.advance()
 
 		before := k.state
 		k.restore(good, "in_place")
 
 		if k.state == before {
-			k.has(k.c.project, k.state)
+			k.wantState(k.c.project, k.state)
 		}
 
 		made := k.restore(good, "new")
-		k.has(k.c.project, k.state)
+		k.wantState(k.c.project, k.state)
 
 		if made != "" {
 			mine := k.c
@@ -365,13 +366,13 @@ func TestKilledBackups(t *testing.T) {
 			go mine.send(t, "DELETE", "/projects/"+made+"?purge=true", "")
 
 			<-time.After(time.Duration(rand.IntN(200)) * time.Millisecond)
-			k.p = k.p.strike(k.round)
+			k.p = k.p.crash(k.round)
 			k.round++
 			k.c = k.c.at(k.p)
-			k.c.works(t)
+			k.c.waitUntilServing(t)
 			mine.at(k.p).send(t, "DELETE", "/projects/"+made+"?purge=true", "")
 		}
 
-		k.settled()
+		k.wantNoOrphans()
 	}
 }

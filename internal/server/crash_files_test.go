@@ -18,9 +18,9 @@ import (
 	"time"
 )
 
-// written returns the content of change n of a writer: unique, and large enough to be in flight for
-// a while.
-func written(kind string, n int) []byte {
+// writerContent returns the content of change n of a writer: unique, and large enough to be in
+// flight for a while.
+func writerContent(kind string, n int) []byte {
 	line := fmt.Appendf(nil, "%s %d\n", kind, n)
 	return bytes.Repeat(line, (64<<10+n%7*100<<10)/len(line))
 }
@@ -67,8 +67,8 @@ func (c client) container(t *testing.T, name string) (id, files string) {
 	return id, "/files/" + c.project + "/" + id + "/"
 }
 
-// whole checks that a file is complete, or absent if mayBeGone is set.
-func (c client) whole(t *testing.T, path string, want []byte, mayBeGone bool) (there bool) {
+// wantComplete checks that a file is complete, or absent if mayBeGone is set.
+func (c client) wantComplete(t *testing.T, path string, want []byte, mayBeGone bool) (there bool) {
 	t.Helper()
 
 	status, _, got := c.do(t, "GET", path, nil)
@@ -90,7 +90,7 @@ func rawWriter(t *testing.T, c client) *writer {
 	_, files := c.container(t, "raw")
 	return &writer{next: 1,
 		write: func(c client, n int) bool {
-			status, _, _ := c.do(t, "PUT", files+strconv.Itoa(n), written("raw", n))
+			status, _, _ := c.do(t, "PUT", files+strconv.Itoa(n), writerContent("raw", n))
 			return status == 201 || status == 200
 		},
 		check: func(c client, w *writer) {
@@ -100,7 +100,7 @@ func rawWriter(t *testing.T, c client) *writer {
 			}
 
 			for n := 1; n < w.next; n++ {
-				c.whole(t, files+strconv.Itoa(n), written("raw", n), !acknowledged[n])
+				c.wantComplete(t, files+strconv.Itoa(n), writerContent("raw", n), !acknowledged[n])
 			}
 		}}
 }
@@ -112,16 +112,16 @@ func replacer(t *testing.T, c client) *writer {
 	_, files := c.container(t, "replaced")
 	return &writer{next: 1,
 		write: func(c client, n int) bool {
-			status, _, _ := c.do(t, "PUT", files+"same", written("replaced", n))
+			status, _, _ := c.do(t, "PUT", files+"same", writerContent("replaced", n))
 			return status == 201 || status == 200
 		},
 		check: func(c client, w *writer) {
 			status, _, got := c.do(t, "GET", files+"same", nil)
-			now, tried := written("replaced", w.last()), written("replaced", w.next-1)
+			now, tried := writerContent("replaced", w.lastAcked()), writerContent("replaced", w.next-1)
 			if (status != 200 || !bytes.Equal(got, now) && !bytes.Equal(got, tried)) &&
-				(status != 404 || w.last() > 0) {
+				(status != 404 || w.lastAcked() > 0) {
 				t.Errorf(
-					"the file has neither the bytes that were acknowledged (%d) nor those that were tried (%d): status %d, %.40q", w.last(), w.next-1, status, got,
+					"the file has neither the bytes that were acknowledged (%d) nor those that were tried (%d): status %d, %.40q", w.lastAcked(), w.next-1, status, got,
 				)
 			}
 		}}
@@ -139,7 +139,7 @@ func resumer(t *testing.T, c client) *writer {
 	locations, kept := map[int]string{}, map[int]int{}
 
 	send := func(c client, n, at int) bool {
-		content := written("resumed", n)
+		content := writerContent("resumed", n)
 		for at < len(content) {
 			end := min(at+len(content)/parts+1, len(content))
 			status, h, _ := c.do(t, "PATCH", locations[n], content[at:end], tus,
@@ -162,7 +162,7 @@ func resumer(t *testing.T, c client) *writer {
 		write: func(c client, n int) bool {
 			name := base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(n)))
 			status, h, _ := c.do(t, "POST", "/containers/"+id+"/tus", nil, tus,
-				"Upload-Length: "+strconv.Itoa(len(written("resumed", n))), "Upload-Metadata: filename "+name)
+				"Upload-Length: "+strconv.Itoa(len(writerContent("resumed", n))), "Upload-Metadata: filename "+name)
 			if status != 201 {
 				return false
 			}
@@ -174,7 +174,7 @@ func resumer(t *testing.T, c client) *writer {
 		},
 		check: func(c client, w *writer) {
 			n := w.next - 1
-			if w.last() != n && locations[n] != "" { // the upload was interrupted
+			if w.lastAcked() != n && locations[n] != "" { // the upload was interrupted
 				status, h, text := c.do(t, "HEAD", locations[n], nil, tus)
 				at, err := strconv.Atoi(h.Get("Upload-Offset"))
 				if status != 200 || err != nil || at < kept[n] {
@@ -188,7 +188,7 @@ func resumer(t *testing.T, c client) *writer {
 			}
 
 			for _, n := range w.acknowledged {
-				c.whole(t, files+strconv.Itoa(n), written("resumed", n), false)
+				c.wantComplete(t, files+strconv.Itoa(n), writerContent("resumed", n), false)
 			}
 		}}
 }
@@ -225,7 +225,7 @@ func deleter(t *testing.T, c client, what string) *writer {
 			}
 
 			for i := range 3 {
-				a := c.sendAs(t, "PUT", f.files+name(n, i), "text/plain", bytes.NewReader(written("deleted", n+i)))
+				a := c.sendAs(t, "PUT", f.files+name(n, i), "text/plain", bytes.NewReader(writerContent("deleted", n+i)))
 				if a.status != 201 && a.status != 200 {
 					return false
 				}
@@ -260,7 +260,7 @@ func deleter(t *testing.T, c client, what string) *writer {
 			for n, f := range folders {
 				there := 0
 				for i := range 3 {
-					if c.whole(t, f.files+name(n, i), written("deleted", n+i), true) {
+					if c.wantComplete(t, f.files+name(n, i), writerContent("deleted", n+i), true) {
 						there++
 					}
 				}
@@ -273,8 +273,8 @@ func deleter(t *testing.T, c client, what string) *writer {
 		}}
 }
 
-// fileWorkers returns writers for every kind of change to files.
-func fileWorkers(t *testing.T, c client) []*writer {
+// fileWriters returns writers for every kind of change to files.
+func fileWriters(t *testing.T, c client) []*writer {
 	t.Helper()
 
 	return []*writer{
@@ -283,8 +283,8 @@ func fileWorkers(t *testing.T, c client) []*writer {
 	}
 }
 
-// arriving waits until more than half a file has arrived, or until a timeout.
-func (p *process) arriving() {
+// waitForUpload waits until more than half a file has arrived, or until a timeout.
+func (p *process) waitForUpload() {
 	deadline := time.After(time.Second)
 	for {
 		names, _ := filepath.Glob(filepath.Join(p.dir, "storage", ".unfinished", "*"))
@@ -302,8 +302,8 @@ func (p *process) arriving() {
 	}
 }
 
-// strike kills the server, its PostgreSQL or both in turn, and returns the recovered server.
-func (p *process) strike(round int) *process {
+// crash kills the server, its PostgreSQL or both in turn, and returns the recovered server.
+func (p *process) crash(round int) *process {
 	p.t.Helper()
 
 	postmaster := p.postmaster()
@@ -326,8 +326,8 @@ func (p *process) strike(round int) *process {
 	return p
 }
 
-// works waits until requests succeed again: pools can still hold dead connections.
-func (c client) works(t *testing.T) {
+// waitUntilServing waits until requests succeed again: pools can still hold dead connections.
+func (c client) waitUntilServing(t *testing.T) {
 	t.Helper()
 
 	eventually(t, "the server is ready again", func() bool { return c.probe(t, "/readyz") == 200 })
@@ -346,33 +346,33 @@ func (c client) works(t *testing.T) {
 func TestKilledFileChanges(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
-	all := fileWorkers(t, c)
+	p, c := startInstalled(t)
+	all := fileWriters(t, c)
 	first := rand.IntN(3)
-	for round := range rounds(t) {
+	for round := range crashes(t) {
 		old := p
-		load(t, c.at(p), all, func() {
+		loadAndCrash(t, c.at(p), all, func() {
 			if round%2 == 1 {
-				old.arriving()
+				old.waitForUpload()
 			}
-			p = old.strike(first + round)
+			p = old.crash(first + round)
 		})
 
 		c = c.at(p)
-		c.works(t)
+		c.waitUntilServing(t)
 
 		for _, w := range all {
 			w.check(c, w)
 		}
 
-		b := p.backstage(t)
-		b.verify(c.project, false)
+		b := p.inspect(t)
+		b.verifyStorage(c.project, false)
 		b.close()
 	}
 
-	b := p.backstage(t)
+	b := p.inspect(t)
 	defer b.close()
 
-	b.dayLater(c.project)
-	b.verify(c.project, true)
+	b.advanceDay(c.project)
+	b.verifyStorage(c.project, true)
 }

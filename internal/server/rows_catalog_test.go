@@ -12,8 +12,8 @@ import (
 func TestSchemaIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
-	servers := []shop{s, {API: s.Another(), t: t}}
+	s := newTitlesProject(t)
+	servers := []titlesProject{s, {API: s.Another(), t: t}}
 	secret := "apikey: " + s.secret
 	owner := s.Server.Projects().Open(uuid.MustParse(s.Project)).Owner()
 
