@@ -19,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"socle/bench/socle"
 )
 
 var (
@@ -51,15 +53,11 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "socle-hostile-")
+	dir, err := socle.TempDir("", "socle-hostile-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-
-	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL can run as another user
-		return err
-	}
 
 	s, err := start(ctx, dir)
 	if err != nil {

@@ -182,7 +182,7 @@ func (w *memoryWatch) stop() {
 }
 
 // rss returns the resident memory of Socle, in bytes.
-func (s *server) rss() int64 { return memoryOf(s.cmd.Process.Pid, "VmRSS:") }
+func (s *server) rss() int64 { return memoryOf(s.process.PID(), "VmRSS:") }
 
 func memoryOf(pid int, what string) int64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -229,7 +229,7 @@ func processTree(parent int) []int {
 // cpu returns the processor time of Socle, its ended children, and PostgreSQL with its ended
 // backends.
 func (s *server) cpu() (sum time.Duration) {
-	sum = ticks(s.cmd.Process.Pid, 11, 15)
+	sum = ticks(s.process.PID(), 11, 15)
 	for i, pid := range s.postgres() {
 		last := 13
 		if i == 0 { // ended backends are children of the postmaster

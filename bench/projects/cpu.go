@@ -12,7 +12,7 @@ import (
 // processor returns the processor time of Socle and its PostgreSQL, with ended backends. On a
 // shared machine it is more reliable than wall time. It is zero without /proc.
 func (b *bench) processor() (socle, postgres time.Duration) {
-	socle, _ = processTimes(strconv.Itoa(b.cmd.Process.Pid), 2)
+	socle, _ = processTimes(strconv.Itoa(b.process.PID()), 2)
 
 	text, err := os.ReadFile(filepath.Join(b.dir, "data/postgres/data/postmaster.pid"))
 	if err != nil {

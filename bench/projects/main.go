@@ -22,12 +22,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"socle/bench/socle"
 )
 
 var (
@@ -55,19 +56,14 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	dir, err := os.MkdirTemp(*parent, "socle-bench-")
+	dir, err := socle.TempDir(*parent, "socle-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 
-	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL can run as another user
-		return err
-	}
-
 	if *program == "" {
-		*program = filepath.Join(dir, "socle")
-		if err := build(ctx, *program); err != nil {
+		if *program, err = socle.Build(ctx, dir); err != nil {
 			return err
 		}
 	}

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -19,9 +17,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"socle/bench/socle"
 	"socle/internal/config"
 	"socle/internal/pg"
 	"socle/internal/server"
@@ -30,8 +28,7 @@ import (
 // bench is a running Socle with projects.
 type bench struct {
 	dir      string
-	cmd      *exec.Cmd
-	url      string
+	process  *socle.Process
 	database *server.Database // for counting connections
 	token    string           // the user's
 	projects []project
@@ -46,13 +43,6 @@ const (
 // project is a project with a table, and a secret key to its rows.
 type project struct{ id, key string }
 
-func build(ctx context.Context, program string) error {
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/socle").CombinedOutput(); err != nil {
-		return fmt.Errorf("build socle: %w\n%s", err, out)
-	}
-	return nil
-}
-
 func (b *bench) settings() []string {
 	return []string{
 		"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(b.dir, "data"), "SOCLE_RATE_LIMIT=off",
@@ -62,29 +52,17 @@ func (b *bench) settings() []string {
 
 // start starts Socle, and returns the time until it served.
 func (b *bench) start() (time.Duration, error) {
+	cmd := exec.Command(*program, "serve")
+	cmd.Env, cmd.Stderr = append(os.Environ(), b.settings()...), os.Stderr
+
 	begun := time.Now()
-	b.cmd = exec.Command(*program, "serve")
-	b.cmd.Env, b.cmd.Stderr = append(os.Environ(), b.settings()...), os.Stderr
-
-	out, err := b.cmd.StdoutPipe()
+	process, err := socle.StartProcess(cmd)
 	if err != nil {
 		return 0, err
 	}
 
-	if err := b.cmd.Start(); err != nil {
-		return 0, err
-	}
-
-	line, err := bufio.NewReader(out).ReadString('\n')
 	took := time.Since(begun)
-	if err != nil {
-		return 0, fmt.Errorf("start socle: %w", err)
-	}
-
-	go func() { _, _ = io.Copy(io.Discard, out) }()
-
-	fields := strings.Fields(line)
-	b.url = fields[len(fields)-1]
+	b.process = process
 
 	c, err := config.Load(b.settings(), nil)
 	if err != nil {
@@ -101,8 +79,7 @@ func (b *bench) stop() {
 		b.database = nil
 	}
 
-	_ = b.cmd.Process.Signal(syscall.SIGTERM)
-	_ = b.cmd.Wait()
+	b.process.Stop()
 }
 
 // createProjects creates the user and all projects.
@@ -197,7 +174,7 @@ func (b *bench) post(path, project, body string) (r reply, err error) {
 }
 
 func (b *bench) platformRequest(method, path, project, body string) *http.Request {
-	q := request(method, b.url+path, body)
+	q := request(method, b.process.URL+path, body)
 	if b.token != "" {
 		q.Header.Set("Authorization", "Bearer "+b.token)
 	}
@@ -209,7 +186,7 @@ func (b *bench) platformRequest(method, path, project, body string) *http.Reques
 }
 
 func (b *bench) rowsRequest(method, path string, p project, body string) *http.Request {
-	q := request(method, b.url+"/projects/"+p.id+"/rest/v1"+path, body)
+	q := request(method, b.process.URL+"/projects/"+p.id+"/rest/v1"+path, body)
 	q.Header.Set("apikey", p.key)
 
 	return q
@@ -283,7 +260,7 @@ func (b *bench) awaitNoConnections(ctx context.Context) error {
 
 // memory returns the current and peak memory of Socle in MiB.
 func (b *bench) memory() (now, peak int64) {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.cmd.Process.Pid)) // exists on Linux only
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.process.PID())) // exists on Linux only
 	for line := range strings.SplitSeq(string(text), "\n") {
 		fields := strings.Fields(line)
 		if len(fields) < 2 {

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// processor is the processor time of a server. On a shared machine it is more reliable than wall
-// time. It is zero without /proc.
-func (p process) processor() time.Duration {
-	return processorTime(fmt.Sprintf("/proc/%d", p.Process.Pid))
+// processorTime is the processor time of a server. On a shared machine it is more reliable than
+// wall time. It is zero without /proc.
+func (s target) processorTime() time.Duration {
+	return processorTime(fmt.Sprintf("/proc/%d", s.PID()))
 }
 
 // postgresTime is the processor time of PostgreSQL.

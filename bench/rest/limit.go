@@ -13,6 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/bench/socle"
 )
 
 // database has the connection parameters of the bare server.
@@ -25,23 +27,23 @@ type database struct {
 }
 
 // startLimit starts the bare server on the project's database, with the login of the rows API.
-func (s socle) startLimit(ctx context.Context) (process, error) {
-	pool := s.project.Request().Config()
+func (b *bench) startLimit(ctx context.Context) (*socle.Process, error) {
+	pool := b.project.Request().Config()
 	c := pool.ConnConfig
 	text, err := json.Marshal(database{c.Host, c.Port, c.Database, c.User, c.Password, pool.MaxConns})
 	if err != nil {
-		return process{}, err
+		return nil, err
 	}
 
 	self, err := os.Executable()
 	if err != nil {
-		return process{}, err
+		return nil, err
 	}
 
 	cmd := exec.CommandContext(ctx, self, "-limit")
-	cmd.Stdin = strings.NewReader(string(text))
+	cmd.Stdin, cmd.Stderr = strings.NewReader(string(text)), os.Stderr
 
-	return start(cmd)
+	return socle.StartProcess(cmd)
 }
 
 // serveLimit runs the bare server. It prints its address.

@@ -24,6 +24,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"socle/bench/socle"
 )
 
 var (
@@ -104,31 +106,27 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "socle-bench-")
+	dir, err := socle.TempDir("", "socle-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 
-	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL can run as another user
-		return err
-	}
-
-	s, err := startSocle(ctx, dir)
+	b, err := startSocle(ctx, dir)
 	if err != nil {
 		return err
 	}
-	defer s.stop()
+	defer b.Stop()
 
 	if *long > 0 {
-		return s.measureMemory(ctx)
+		return b.measureMemory(ctx)
 	}
 
-	limit, err := s.startLimit(ctx)
+	limit, err := b.startLimit(ctx)
 	if err != nil {
 		return err
 	}
-	defer limit.stop()
+	defer limit.Stop()
 
 	fmt.Printf("%-40s  %-30s  %-30s  %-30s  %s\n", "", "requests a second", "99th percentile, ms", "processor time, µs",
 		"of PostgreSQL")
@@ -151,12 +149,12 @@ func run(ctx context.Context) error {
 				return err
 			}
 
-			ours := target{s.process, func(n int) (*http.Request, error) { return r.send(s.rows(), s.key, n) }}
+			ours := target{b.Process, func(n int) (*http.Request, error) { return r.send(b.rows(), b.key, n) }}
 			theirs := target{limit, func(n int) (*http.Request, error) {
-				return r.send(fmt.Sprintf("%s/%d/%d", limit.url, i, n), s.key, n)
+				return r.send(fmt.Sprintf("%s/%d/%d", limit.URL, i, n), b.key, n)
 			}}
 
-			p, err := measurePairs(ours, theirs, clients, s.postmaster)
+			p, err := measurePairs(ours, theirs, clients, b.postmaster)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"socle/bench/socle"
 )
 
 type figures struct {
@@ -18,7 +20,7 @@ type figures struct {
 
 // target is a measured server and its request n.
 type target struct {
-	process
+	*socle.Process
 	next func(n int) (*http.Request, error)
 }
 
@@ -90,7 +92,7 @@ func (s target) measure(
 ) (figures, error) {
 	times, errs := make([][]time.Duration, clients), make([]error, clients)
 	var wg sync.WaitGroup
-	postgres, own := postgresTime(postmaster), s.processor()
+	postgresBefore, ownBefore := postgresTime(postmaster), s.processorTime()
 	begun := time.Now()
 	for c := range clients {
 		wg.Go(func() {
@@ -105,7 +107,7 @@ func (s target) measure(
 
 	wg.Wait()
 	took := time.Since(begun)
-	ownAfter, postgresAfter := s.processor(), postgresTime(postmaster)
+	ownAfter, postgresAfter := s.processorTime(), postgresTime(postmaster)
 	all := slices.Concat(times...)
 	slices.Sort(all)
 	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 / float64(len(all)) }
@@ -113,8 +115,8 @@ func (s target) measure(
 	return figures{
 			perSecond: float64(len(all)) / took.Seconds(),
 			p99:       all[len(all)*99/100],
-			own:       each(ownAfter - own),
-			postgres:  each(postgresAfter - postgres),
+			own:       each(ownAfter - ownBefore),
+			postgres:  each(postgresAfter - postgresBefore),
 		},
 		errors.Join(errs...)
 }

@@ -22,18 +22,18 @@ const longResponse = `
 
 // measureMemory prints the growth of Socle's and PostgreSQL's memory while one client, then four,
 // read responses of the given number of megabytes.
-func (s socle) measureMemory(ctx context.Context) error {
-	if _, err := s.project.Owner().Exec(ctx, longResponse, pgx.QueryExecModeSimpleProtocol); err != nil {
+func (b *bench) measureMemory(ctx context.Context) error {
+	if _, err := b.project.Owner().Exec(ctx, longResponse, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
 
 	read := func(megabytes int) (int64, error) {
-		r, err := http.NewRequest("GET", fmt.Sprintf("%s/rpc/long?megabytes=%d", s.rows(), megabytes), nil)
+		r, err := http.NewRequest("GET", fmt.Sprintf("%s/rpc/long?megabytes=%d", b.rows(), megabytes), nil)
 		if err != nil {
 			return 0, err
 		}
 
-		r.Header.Set("apikey", s.key)
+		r.Header.Set("apikey", b.key)
 
 		res, err := http.DefaultClient.Do(r)
 		if err != nil {
@@ -49,7 +49,7 @@ func (s socle) measureMemory(ctx context.Context) error {
 		return n, err
 	}
 
-	own := fmt.Sprintf("/proc/%d", s.Process.Pid)
+	own := fmt.Sprintf("/proc/%d", b.PID())
 
 	if _, err := read(1); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s socle) measureMemory(ctx context.Context) error {
 		var all sync.WaitGroup
 		var size atomic.Int64
 		errs, done := make(chan error, clients), make(chan struct{})
-		before, postgres := resident(own), postgresMemory(s.postmaster)
+		before, postgres := resident(own), postgresMemory(b.postmaster)
 
 		for range clients {
 			all.Go(func() {
@@ -79,7 +79,7 @@ func (s socle) measureMemory(ctx context.Context) error {
 			select {
 			case <-tick.C:
 				mostOwn, mostPostgres = max(mostOwn, resident(own)-before), max(mostPostgres,
-					postgresMemory(s.postmaster)-postgres)
+					postgresMemory(b.postmaster)-postgres)
 			case <-done:
 				reading = false
 			}

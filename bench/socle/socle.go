@@ -33,15 +33,11 @@ type Socle struct {
 func Run(
 	ctx context.Context, parent string, settings []string, log *slog.Logger, f func(context.Context, *Socle) error,
 ) error {
-	dir, err := os.MkdirTemp(parent, "socle-bench-")
+	dir, err := TempDir(parent, "socle-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-
-	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL can run as another user
-		return err
-	}
 
 	c, err := config.Load(
 		append([]string{
