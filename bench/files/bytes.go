@@ -179,7 +179,7 @@ func printCosts(name string, ours, theirs []cost, peak int64) {
 func (b *bench) startNginx(ctx context.Context) (url string, processes func() []int, stop func(), err error) {
 	program, err := exec.LookPath(*nginx)
 	if err != nil {
-		return "", nil, nil, fmt.Errorf("nginx is what transfers are measured beside: %w", err)
+		return "", nil, nil, fmt.Errorf("find nginx for comparison: %w", err)
 	}
 
 	folder := filepath.Join(b.Dir, "nginx")
@@ -251,7 +251,7 @@ http {
 	}
 
 	stop()
-	return "", nil, nil, errors.New("nginx does not listen")
+	return "", nil, nil, errors.New("timeout waiting for nginx")
 }
 
 // medianMax returns the median and the maximum of measurements.

@@ -22,17 +22,17 @@ import (
 )
 
 var (
-	what   = flag.String("what", "lists,bytes,backups", "what is measured")
-	files  = flag.Int("files", 1_000_000, "files in the container that is listed")
+	what   = flag.String("what", "lists,bytes,backups", "measurements to run")
+	files  = flag.Int("files", 1_000_000, "files in the listed container")
 	rounds = flag.Int("rounds", 50,
 		"requests for each page, of which the median and the 95th percentile are printed")
-	repeats   = flag.Int("repeats", 5, "rounds of transfers and backups, of which the median and the best are printed")
-	sizes     = flag.String("sizes", "1,100,1024", "MiB of the files that are transferred")
-	only      = flag.String("only", "", "the transfers that are measured, by what their name begins with; empty: all")
-	nginx     = flag.String("nginx", "nginx", "nginx's program")
-	gigabytes = flag.Float64("gigabytes", 1, "size of the database that is backed up")
-	postgres  = flag.String("postgres-bin", "", "folder of PostgreSQL's programs; empty: the usual places")
-	dir       = flag.String("dir", "", "folder on the disk that is measured; empty: the usual one for temporary files")
+	repeats   = flag.Int("repeats", 5, "rounds of transfers and backups; the median and the best are printed")
+	sizes     = flag.String("sizes", "1,100,1024", "sizes of the transferred files, MiB")
+	only      = flag.String("only", "", "transfers to measure, by prefix of their names; empty: all")
+	nginx     = flag.String("nginx", "nginx", "nginx program")
+	gigabytes = flag.Float64("gigabytes", 1, "size of the database to back up, GB")
+	postgres  = flag.String("postgres-bin", "", "folder of the PostgreSQL programs; empty: search for it")
+	dir       = flag.String("dir", "", "folder on the disk to measure; empty: the default for temporary files")
 )
 
 func main() {

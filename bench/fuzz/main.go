@@ -32,9 +32,9 @@ import (
 )
 
 var (
-	requests = flag.Int("requests", 100_000, "how many requests")
+	requests = flag.Int("requests", 100_000, "number of requests")
 	seed     = flag.Uint64("seed", 1, "seed of the random values")
-	clients  = flag.Int("clients", 4, "how many at a time")
+	clients  = flag.Int("clients", 4, "number of concurrent clients")
 )
 
 const maxLatency = 10 * time.Second
@@ -236,7 +236,7 @@ func (w *fuzzer) fuzz() error {
 	}
 
 	if len(complaints) > 0 {
-		return fmt.Errorf("%d kinds of answers that should not be", len(complaints))
+		return fmt.Errorf("%d kinds of invalid responses", len(complaints))
 	}
 
 	return nil

@@ -25,13 +25,13 @@ import (
 
 var (
 	only     = flag.String("only", "", "attacks to run, by parts of their names, separated by commas; empty: all")
-	except   = flag.String("except", "", "attacks to leave out, likewise")
+	except   = flag.String("except", "", "attacks to skip, likewise")
 	list     = flag.Bool("list", false, "list the attacks")
-	limit    = flag.Duration("limit", time.Minute, "how long an attack may last")
-	after    = flag.Duration("after", 10*time.Second, "how long after an attack memory is measured again")
+	limit    = flag.Duration("limit", time.Minute, "timeout of an attack")
+	after    = flag.Duration("after", 10*time.Second, "delay after an attack before memory is measured again")
 	megs     = flag.Int("megabytes", 1000, "size of each aggregate, and of the error text by 2/5 of it")
 	program  = flag.String("socle", "", "program to attack; empty: built from this tree")
-	postgres = flag.String("postgres-bin", "", "folder of PostgreSQL's programs; empty: the usual places")
+	postgres = flag.String("postgres-bin", "", "folder of the PostgreSQL programs; empty: search for it")
 )
 
 func main() {
@@ -90,7 +90,7 @@ func run(ctx context.Context) error {
 		measure(ctx, s, a, &environment{server: s, account: attacker, bystander: bystander, dir: dir})
 
 		if !s.alive() {
-			return fmt.Errorf("socle is gone after %s: see %s", a.name, filepath.Join(dir, "socle.log"))
+			return fmt.Errorf("server ended during %s: see %s", a.name, filepath.Join(dir, "socle.log"))
 		}
 	}
 

@@ -32,12 +32,12 @@ import (
 )
 
 var (
-	count   = flag.Int("projects", 1000, "projects that are made")
+	count   = flag.Int("projects", 1000, "number of projects")
 	seconds = flag.Float64("seconds", 20, "length of each measurement")
 	counts  = flag.String("clients", "16,64", "numbers of clients")
-	only    = flag.String("only", "", "the kind of requests: read, write, tables, containers, create; empty: a mixture")
-	program = flag.String("socle", "", "the program that is measured; empty: one built from the tree")
-	parent  = flag.String("dir", "", "where the folder is made; empty: the usual place for temporary files")
+	only    = flag.String("only", "", "kind of requests: read, write, tables, containers, create; empty: a mixture")
+	program = flag.String("socle", "", "program to measure; empty: built from this tree")
+	parent  = flag.String("dir", "", "parent of the temporary folder; empty: the default")
 )
 
 // perOrganization is the number of projects that the bench creates in an organization, the default

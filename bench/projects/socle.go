@@ -252,7 +252,7 @@ func (b *bench) awaitNoConnections(ctx context.Context) error {
 
 		select {
 		case <-ctx.Done():
-			return errors.New("connections that nobody uses stay open")
+			return errors.New("idle connections stay open")
 		case <-time.After(time.Second):
 		}
 	}

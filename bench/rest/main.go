@@ -31,12 +31,12 @@ import (
 var (
 	seconds = flag.Float64("seconds", 2,
 		"length of one measurement: what is noted of requests is written a second later, and should fall into it")
-	rounds  = flag.Int("rounds", 9, "measurements of each kind, of which the median counts")
+	rounds  = flag.Int("rounds", 9, "measurements of each kind; the median is printed")
 	only    = flag.String("only", "", "measure only requests whose name contains this")
 	counts  = flag.String("clients", "16,64", "numbers of clients")
-	program = flag.String("socle", "", "the program that is measured; empty: one built from the tree")
-	long    = flag.Int("long", 0, "measure the memory that answers of so many megabytes take, and nothing else")
-	bare    = flag.Bool("limit", false, "be the bare server, by what the standard input says of the database")
+	program = flag.String("socle", "", "program to measure; empty: built from this tree")
+	long    = flag.Int("long", 0, "measure only the memory of responses of this size, in megabytes")
+	bare    = flag.Bool("limit", false, "run the bare server; database parameters on standard input")
 )
 
 // request is a measured request: to the rows API, and as the SQL with the same response.

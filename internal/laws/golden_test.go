@@ -43,7 +43,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("%s is not current; `make generate` writes it anew (-file +current):\n%s", name, diff)
+		t.Errorf("%s is out of date, run `make generate` (-file +current):\n%s", name, diff)
 	}
 }
 

@@ -117,13 +117,13 @@ func TestImportsGoDown(t *testing.T) {
 
 		mine, ok := level[name]
 		if !ok {
-			t.Errorf("%s stands in no level: give it one here and in docs/architecture.md", name)
+			t.Errorf("%s has no level: add it here and in docs/architecture.md", name)
 			continue
 		}
 
 		for _, imported := range p.Imports {
 			if owner, ok := onlyImporter[imported]; ok && owner != name {
-				t.Errorf("%s imports %s, which only %s does", name, imported, owner)
+				t.Errorf("%s imports %s, reserved for %s", name, imported, owner)
 			}
 
 			other, ours := strings.CutPrefix(imported, "socle/")

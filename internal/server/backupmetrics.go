@@ -17,11 +17,11 @@ const scrapeQueryTimeout = 3 * time.Second
 // the scrape.
 var (
 	nextBackup = prometheus.NewDesc("socle_backup_next_timestamp_seconds",
-		"When the next backup of a project is due by its schedule; in the past if it waits.", []string{"project"}, nil)
+		"Time of a project's next scheduled backup; in the past if overdue.", []string{"project"}, nil)
 	lastCompleted = prometheus.NewDesc("socle_backup_last_completed_timestamp_seconds",
-		"When the newest backup of a project was completed; 0 if there is none.", []string{"project"}, nil)
+		"Time of a project's newest completed backup; 0 without one.", []string{"project"}, nil)
 	lastProven = prometheus.NewDesc("socle_backup_last_proven_timestamp_seconds",
-		"When a backup of a project was last restored to see whether it can be, and could; 0 if none was.",
+		"Time of a project's last successful backup proof; 0 without one.",
 		[]string{"project"}, nil)
 )
 
@@ -53,7 +53,7 @@ func (b backupAges) Collect(to chan<- prometheus.Metric) {
 
 	ages, err := b.store.BackupAges(ctx)
 	if err != nil {
-		b.log.Warn("metrics of backups", "error", err)
+		b.log.Warn("could not read backup metrics", "error", err)
 		return
 	}
 

@@ -66,7 +66,7 @@ func (k *crashProject) wantState(project string, state int) {
 	b.asOwner(project, `select count(*), sum(n), min(state), max(state) from public.orders`, &rows, &sum, &first, &last)
 
 	if rows != stateRows || sum != stateRows*(stateRows+1)/2 || first != state || last != state {
-		k.t.Errorf("there are %d rows of states %d to %d, want %d of %d", rows, first, last, stateRows, state)
+		k.t.Errorf("got %d rows of states %d to %d, want %d of %d", rows, first, last, stateRows, state)
 	}
 
 	c := k.c
@@ -104,7 +104,8 @@ func (k *crashProject) waitForMoment() string {
 	}{
 		{"sometime", func() bool { return rand.IntN(300) == 0 }},
 		{"when it runs",
-			exists(`select from platform.backups where status = 'running' union all select from platform.restores where status = 'running'`)},
+			exists(`select from platform.backups where status = 'running'
+				union all select from platform.restores where status = 'running'`)},
 		{"when a database is made", exists(`select from pg_database where datname like '%\_new\_%'`)},
 		{"when a database is closed", exists(`select from pg_database where datconnlimit = 0`)},
 		{"when bytes arrive", seen(".unfinished/*")},
@@ -112,7 +113,8 @@ func (k *crashProject) waitForMoment() string {
 		{"when a content is kept", seen("projects/*/backups/content/*")},
 		{"when files are copied", seen("projects/*/files/*/*")},
 		{"when it is over",
-			exists(`select from platform.restores where completed_at > now() - interval '0.2 s' union all select from platform.backups where completed_at > now() - interval '0.2 s'`)},
+			exists(`select from platform.restores where completed_at > now() - interval '0.2 s'
+				union all select from platform.backups where completed_at > now() - interval '0.2 s'`)},
 	}
 
 	m := moments[rand.IntN(len(moments))]
@@ -185,10 +187,10 @@ func (k *crashProject) crashDuring(path string) (status string) {
 	k.t.Logf("%s was killed %s: %s %s: %q (%v)", what, moment, path, status, reason, time.Since(begun))
 
 	if status == "failed" && what != "PostgreSQL" && !strings.HasPrefix(fmt.Sprint(reason), "the server that ") {
-		k.t.Errorf("%s failed by itself: %q\n%s", path, reason, failureLines(before.log.String()))
+		k.t.Errorf("%s failed without a crash: %q\n%s", path, reason, failureLines(before.log.String()))
 	}
 	if (status == "failed") != (reason != "") {
-		k.t.Errorf("%s is %s, and the reason is %q", path, status, reason)
+		k.t.Errorf("%s: got status %s, error %q", path, status, reason)
 	}
 
 	return status
@@ -221,9 +223,9 @@ func (k *crashProject) backUp(killed bool) string {
 	case status == "completed":
 		k.states[id] = k.state
 	case !killed:
-		k.t.Fatalf("a backup that nobody disturbed is %s: %s", status, k.c.send(k.t, "GET", path, "").body)
+		k.t.Fatalf("undisturbed backup: got status %s: %s", status, k.c.send(k.t, "GET", path, "").body)
 	case len(kept) > 0:
-		k.t.Errorf("of a backup that failed is kept %v", kept)
+		k.t.Errorf("a failed backup leaves %v", kept)
 	}
 
 	return id
@@ -244,7 +246,7 @@ func (k *crashProject) restore(backup, target string) (made string) {
 		made = project
 	case target == "new":
 		if _, there := k.c.projects(k.t, "")[project]; there {
-			k.t.Errorf("a restore into a new project failed, and the project is there")
+			k.t.Errorf("a failed restore leaves its new project")
 		}
 	case completed:
 		k.state = k.states[backup]
@@ -274,7 +276,8 @@ func (k *crashProject) wantNoOrphans() {
 
 		left := b.values(`
 			select datname from pg_database
-			where datname like 'socle\_%' and datname not like 'socle\_template%' and datname <> all(coalesce($1, '{}'::text[]))
+			where datname like 'socle\_%' and datname not like 'socle\_template%'
+				and datname <> all(coalesce($1, '{}'::text[]))
 			union all select kind || ' ' || state::text from river.river_job where state = 'running'
 			union all select name || ' ' || status from platform.projects where status not in ('active', 'paused')`,
 			databases)
@@ -289,7 +292,7 @@ func (k *crashProject) wantNoOrphans() {
 
 	for _, name := range left {
 		if text, err := os.ReadFile(name); err != nil || len(text) > 0 {
-			k.t.Errorf("a server that was killed left %s: %q %v", name, text, err)
+			k.t.Errorf("a killed server leaves %s: %q %v", name, text, err)
 		}
 	}
 
@@ -301,7 +304,7 @@ func (k *crashProject) wantNoOrphans() {
 	projects := b.values(`select uuid::text from platform.projects`)
 	for _, f := range folders {
 		if !slices.Contains(projects, f.Name()) {
-			k.t.Errorf("there are bytes of project %s, which is gone", f.Name())
+			k.t.Errorf("purged project %s leaves bytes", f.Name())
 		}
 	}
 }

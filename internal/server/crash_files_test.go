@@ -121,8 +121,8 @@ func replacer(t *testing.T, c client) *writer {
 			if (status != 200 || !bytes.Equal(got, now) && !bytes.Equal(got, tried)) &&
 				(status != 404 || w.lastAcked() > 0) {
 				t.Errorf(
-					"the file has neither the bytes that were acknowledged (%d) nor those that were tried (%d): status %d, %.40q", w.lastAcked(), w.next-1, status, got,
-				)
+					"the file has neither the acknowledged content (%d) nor the last one sent (%d): status %d, %.40q",
+					w.lastAcked(), w.next-1, status, got)
 			}
 		}}
 }
@@ -149,7 +149,7 @@ func resumer(t *testing.T, c client) *writer {
 			}
 
 			if at = end; h.Get("Upload-Offset") != strconv.Itoa(at) {
-				t.Errorf("the upload is at %s, want %d", h.Get("Upload-Offset"), at)
+				t.Errorf("got Upload-Offset %s, want %d", h.Get("Upload-Offset"), at)
 			}
 
 			kept[n] = at

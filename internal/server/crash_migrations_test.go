@@ -76,11 +76,19 @@ func (m migratedDatabase) schemaState() (version int64, all string) {
 	defer conn.Close(m.t.Context())
 
 	err := conn.QueryRow(m.t.Context(), `
-		select (select max(version_id) from `+m.schema+`.migrations where is_applied), string_agg(what, E'\n' order by what) from (
-			select n.nspname || '.' || c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || ' ' || a.attnotnull as what
-			from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace where a.attnum > 0 and not a.attisdropped and `+schemas+`
-			union all select n.nspname || ' ' || conname || ' ' || pg_get_constraintdef(c.oid) from pg_constraint c join pg_namespace n on n.oid = c.connamespace where `+schemas+`
-			union all select n.nspname || ' ' || p.proname || ' ' || md5(p.prosrc) from pg_proc p join pg_namespace n on n.oid = p.pronamespace where `+schemas+`) t`).Scan(&version, &all)
+		select (select max(version_id) from `+m.schema+`.migrations where is_applied),
+			string_agg(what, E'\n' order by what)
+		from (
+			select n.nspname || '.' || c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
+				|| ' ' || a.attnotnull as what
+			from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
+			where a.attnum > 0 and not a.attisdropped and `+schemas+`
+			union all
+			select n.nspname || ' ' || conname || ' ' || pg_get_constraintdef(c.oid)
+			from pg_constraint c join pg_namespace n on n.oid = c.connamespace where `+schemas+`
+			union all
+			select n.nspname || ' ' || p.proname || ' ' || md5(p.prosrc)
+			from pg_proc p join pg_namespace n on n.oid = p.pronamespace where `+schemas+`) t`).Scan(&version, &all)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -108,7 +116,8 @@ func (m migratedDatabase) interrupt(dir string, settings ...string) {
 		m.t.Helper()
 
 		if err := watch.QueryRow(m.t.Context(),
-			"select count(*) from pg_stat_activity where datname = current_database() and pid not in (pg_backend_pid(), $1) and "+where,
+			`select count(*) from pg_stat_activity
+			where datname = current_database() and pid not in (pg_backend_pid(), $1) and `+where,
 			conn.PgConn().PID()).Scan(&n); err != nil {
 			m.t.Fatal(err)
 		}
@@ -212,7 +221,8 @@ func TestUsedInstallKeepsDatabaseNames(t *testing.T) {
 		if used {
 			const user = `
 				set session_replication_role = replica; -- a user without an organization
-				insert into platform.users (uuid, username, username_folded, email, email_folded, password_hash, organization_uuid)
+				insert into platform.users
+					(uuid, username, username_folded, email, email_folded, password_hash, organization_uuid)
 				values (gen_random_uuid(), 'ada', 'ada', 'ada@example.com', 'ada@example.com', 'x', gen_random_uuid())`
 			if _, err := conn.Exec(t.Context(), user); err != nil {
 				t.Fatal(err)

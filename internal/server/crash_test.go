@@ -233,7 +233,7 @@ func TestKilledServer(t *testing.T) {
 
 		p = serve(t, p.dir)
 		if got := p.postmaster(); got != postmaster {
-			t.Errorf("PostgreSQL was process %d and is %d", postmaster, got)
+			t.Errorf("PostgreSQL: got process %d after the restart, want %d", postmaster, got)
 		}
 
 		for _, w := range all {
@@ -283,7 +283,7 @@ func TestKilledPostgreSQL(t *testing.T) {
 		for range 60 { // more than any pool has: a leaked connection would block some
 			many.Go(func() {
 				if a := c.send(t, "GET", "/containers", ""); a.status != 200 {
-					t.Errorf("one of many requests at once: %d %s", a.status, a.body)
+					t.Errorf("concurrent request: got %d %s", a.status, a.body)
 				}
 			})
 		}

@@ -102,7 +102,7 @@ func TestKilledWorker(t *testing.T) {
 	})
 
 	if got := workers(); len(got) != 1 {
-		t.Errorf("the backup was begun by %v", got)
+		t.Errorf("backup run by workers %v, want one", got)
 	}
 
 	if err := os.WriteFile(filepath.Join(programs, "go"), nil, 0o600); err != nil {

@@ -195,7 +195,7 @@ func (d *Database) prepare(ctx context.Context) error {
 		}
 
 		if readOnly {
-			return errors.New("the platform database is read-only: a standby can't be used")
+			return errors.New("the platform database is read-only: use the primary, not a standby")
 		}
 
 		if _, err := conn.Exec(ctx,
@@ -293,7 +293,7 @@ func (d *Database) storedKeys(ctx context.Context, secret []byte) (*token.Keyrin
 	for i, k := range stored {
 		if keys[i], err = token.OpenKey(k.ID, k.Sealed, secret); err != nil {
 			return nil, fmt.Errorf(
-				"the secret key is not the one that this instance was made with (SOCLE_SECRET_KEY, or secret.key in the data folder): %w", err,
+				"wrong secret key for this install (SOCLE_SECRET_KEY, or secret.key in the data folder): %w", err,
 			)
 		}
 	}

@@ -22,7 +22,8 @@ func checkFraming(t *testing.T, address string) {
 	_ = conn.SetDeadline(time.Now().Add(30 * time.Second)) // fails a hanging test
 
 	_, err = io.WriteString(conn,
-		"GET /metrics HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+		"GET /metrics HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"+
+			"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
 	if err != nil {
 		t.Fatal(err)
 	}

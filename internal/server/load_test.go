@@ -34,7 +34,8 @@ func TestClientsGone(t *testing.T) {
 			}
 
 			fmt.Fprintf(c,
-				"POST /tables/orders/columns HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Project: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+				"POST /tables/orders/columns HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Project: %s\r\n"+
+					"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 				a.Token, a.Project, len(body), body[:len(body)-i%2]) // every second body lacks one byte
 
 			c.Close()
@@ -47,7 +48,8 @@ func TestClientsGone(t *testing.T) {
 		var busy int
 		if err := conn.QueryRow(context.WithoutCancel(t.Context()), `
 			select count(*) from pg_stat_activity
-			where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'`).Scan(&busy); err != nil {
+			where datname = current_database() and pid <> pg_backend_pid()
+				and backend_type = 'client backend' and state <> 'idle'`).Scan(&busy); err != nil {
 			t.Fatal(err)
 		}
 

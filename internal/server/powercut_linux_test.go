@@ -218,7 +218,7 @@ func TestPowerCut(t *testing.T) {
 	}
 
 	if want := map[string]int{"file": 4, ".dump": 1, ".manifest": 1, "": 2}; !maps.Equal(of, want) {
-		t.Errorf("there are %v, want %v", of, want)
+		t.Errorf("fsyncs: got %v, want %v", of, want)
 	}
 }
 
@@ -246,19 +246,19 @@ func TestDiskLosesWrites(t *testing.T) {
 	c.wantComplete(t, folder+"a", []byte(folder+"a"), false)
 
 	if status, _, _ := c.do(t, "GET", folder+"b", nil); status != 404 {
-		t.Errorf("what was not acknowledged: %d", status)
+		t.Errorf("unacknowledged file: got status %d", status)
 	}
 	if _, reason := c.runBackup(t, "failed"); reason != "the storage can't be used at present" {
 		t.Errorf("the reason is %q", reason)
 	}
 	if log := p.log.String(); !strings.Contains(log, "input/output error") {
-		t.Errorf("the log does not say why: %s", failureLines(log))
+		t.Errorf("the log has no reason: %s", failureLines(log))
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "storage/projects/*/*/*/*")); len(left) != 1 {
-		t.Errorf("there are %v, want one blob", left)
+		t.Errorf("got blobs %v, want one", left)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "storage/.unfinished/*")); len(left) > 0 {
-		t.Errorf("unfinished are %v", left)
+		t.Errorf("got unfinished uploads %v, want none", left)
 	}
 
 	broken.Store(false)

@@ -283,7 +283,7 @@ func (c client) sendAs(t *testing.T, method, path, contentType string, body io.R
 
 	err = json.Unmarshal(a.body, &e)
 	if res.StatusCode >= 400 && (err != nil || e.Content != "null" || e.Metadata.RequestID == "") {
-		t.Errorf("%s %s: status %d is not in the envelope: %s", method, path, res.StatusCode, a.body)
+		t.Errorf("%s %s: no envelope with status %d: %s", method, path, res.StatusCode, a.body)
 	}
 
 	a.token = e.Metadata.Token
@@ -378,7 +378,7 @@ func startInstalled(t *testing.T) (*process, client) {
 	})
 
 	if install.dir == "" {
-		t.Fatal("no server has worked in a folder: the test that was to have one failed")
+		t.Fatal("no install: the test that creates it has failed")
 	}
 
 	dir := filepath.Join(t.TempDir(), "data")

@@ -51,7 +51,7 @@ func TestRowsOfPausedProject(t *testing.T) {
 	refused(404, `"code":"project_deleted"`)
 
 	if status, text := s.rows(s.Project, "GET", "/titles", "", "apikey: garbage"); status != 401 {
-		t.Errorf("a stranger to a deleted project: got %d %s", status, text)
+		t.Errorf("anonymous request to a deleted project: got %d %s", status, text)
 	}
 
 	s.Post("/projects/"+s.Project+"/restore", "").Want(200)
@@ -121,7 +121,7 @@ func TestKilledProjectChange(t *testing.T) {
 	}
 
 	if names := c.projects(t, ""); len(names) != 1 {
-		t.Errorf("left are %v, want only the first", names)
+		t.Errorf("got projects %v, want only the first", names)
 	}
 }
 

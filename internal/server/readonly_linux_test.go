@@ -104,13 +104,13 @@ func TestReadOnlyStorage(t *testing.T) {
 	c.want(t, 200, "DELETE", of+"/"+files[0].Content[1].UUID, "") // its bytes are deleted later
 
 	if got := c.probe(t, "/readyz"); got != 503 {
-		t.Errorf("the server says that it is ready: %d", got)
+		t.Errorf("/readyz: got %d", got)
 	}
 	if _, reason := c.runBackup(t, "failed"); reason != "the storage can't be used at present" {
 		t.Errorf("the reason is %q", reason)
 	}
 	if log := p.log.String(); !strings.Contains(log, says) {
-		t.Errorf("the log does not say why: %s", failureLines(log))
+		t.Errorf("the log has no reason: %s", failureLines(log))
 	}
 
 	writable(true)
@@ -124,7 +124,7 @@ func TestReadOnlyStorage(t *testing.T) {
 	}
 
 	if status, _, _ := c.do(t, "GET", folder+"b", nil); status != 404 {
-		t.Errorf("what was deleted: %d", status)
+		t.Errorf("deleted file: got status %d", status)
 	}
 }
 

@@ -78,7 +78,7 @@ func (s *Server) probes() map[string]func(context.Context) error {
 		"storage":  s.blobs.Check,
 		"jobs": func(context.Context) error {
 			if !s.queue.Alive() {
-				return errors.New("this server is cut off from the queue of jobs")
+				return errors.New("this server has lost its connection to the job queue")
 			}
 			return nil
 		},

@@ -43,13 +43,13 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 	}
 
 	if len(l.queue) != maxQueuedRequests || l.dropped != 5 {
-		t.Errorf("%d wait and %d were dropped, want %d and 5", len(l.queue), l.dropped, maxQueuedRequests)
+		t.Errorf("got %d queued and %d dropped, want %d and 5", len(l.queue), l.dropped, maxQueuedRequests)
 	}
 
 	l.add(httpx.Answered{Request: &httpx.Request{ID: id.String()}}) // not to a project
 
 	if l.dropped != 5 {
-		t.Error("a request to no project is counted")
+		t.Error("a request outside of projects is counted")
 	}
 
 	l.write(t.Context(), nil)
@@ -74,7 +74,7 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 	}
 
 	if got := text.String(); !strings.Contains(got, "dropped=2") {
-		t.Errorf("the end does not tell of the last ones:\n%s", got)
+		t.Errorf("the final warning is missing:\n%s", got)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestKeptRequests(t *testing.T) {
 	note(quiet, 200)
 
 	if len(l.queue) != maxLoggedSuccesses+4 || l.dropped != 0 {
-		t.Errorf("%d are kept and %d dropped, want %d and 0", len(l.queue), l.dropped, maxLoggedSuccesses+4)
+		t.Errorf("got %d queued and %d dropped, want %d and 0", len(l.queue), l.dropped, maxLoggedSuccesses+4)
 	}
 }
 

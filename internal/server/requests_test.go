@@ -50,7 +50,7 @@ func TestRequestsOfRows(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 	if text := fmt.Sprint(kept()); strings.Contains(text, "canary") || strings.Contains(text, s.secret) {
-		t.Errorf("values of requests are kept: %s", text)
+		t.Errorf("logged requests contain values: %s", text)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestRequestsAtShutdown(t *testing.T) {
 	})
 
 	if got := count(); got < 20 {
-		t.Errorf("%d of 20 requests are kept after the server has stopped", got)
+		t.Errorf("got %d logged requests after the stop, want 20", got)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestDaysOfRequests(t *testing.T) {
 		return n
 	}
 	if got := count(); got != 48 {
-		t.Errorf("%d requests are kept, want 48", got)
+		t.Errorf("got %d logged requests, want 48", got)
 	}
 
 	if err := store.ForgetRequestDays(t.Context(), 7*24*time.Hour); err != nil {
@@ -147,6 +147,6 @@ func TestDaysOfRequests(t *testing.T) {
 	}
 
 	if got := count(); got != 32 { // today and the seven days before
-		t.Errorf("%d requests are left, want 32", got)
+		t.Errorf("got %d logged requests, want 32", got)
 	}
 }

@@ -82,7 +82,7 @@ func TestHeadersOfProjects(t *testing.T) {
 		res := get(path, "")
 		for name, values := range res.Header {
 			if strings.Contains(strings.Join(values, ","), "forged") {
-				t.Errorf("%s: the header %s is the project's", path, name)
+				t.Errorf("%s: user code has set the header %s", path, name)
 			}
 		}
 

@@ -121,7 +121,7 @@ func (s *rows) newVerifier(id uuid.UUID, public []json.RawMessage) (verifier, er
 
 	jwt, err := rest.NewJWT(config)
 	if err != nil {
-		return nil, fmt.Errorf("the keys of the project's tokens: %w", err)
+		return nil, fmt.Errorf("load the public keys of the project: %w", err)
 	}
 
 	return func(ctx context.Context, text string) (rest.Caller, error) {

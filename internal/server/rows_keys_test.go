@@ -132,7 +132,7 @@ func TestTokensOfOwnKeys(t *testing.T) {
 		"a short delay": elliptical.sign(`{"role":"service_role","nbf":1}`),
 	} {
 		if !taken(token)() {
-			t.Errorf("%s: the token is not taken", name)
+			t.Errorf("%s: the token is rejected", name)
 		}
 	}
 
@@ -279,7 +279,7 @@ func TestForgedTokens(t *testing.T) {
 	}
 
 	if n := asked.Load(); n != 0 {
-		t.Errorf("a token had the server ask %d times elsewhere", n)
+		t.Errorf("forged tokens cause %d outgoing requests", n)
 	}
 
 	// the platform API rejects a project's token
@@ -307,11 +307,16 @@ func TestSchemasOfRows(t *testing.T) {
 		}
 	}
 
-	run(`create schema api; create table api.orders (id int primary key, made text); insert into api.orders values (1, 'x'); create function api.two() returns int language sql as 'select 2'`)
+	run(`create schema api;
+		create table api.orders (id int primary key, made text);
+		insert into api.orders values (1, 'x');
+		create function api.two() returns int language sql as 'select 2'`)
 	secret, anon := "apikey: "+s.secret, "apikey: "+s.publishable
 	s.want(
 		406,
-		`{"code":"PGRST106","details":null,"hint":"Only the following schemas are exposed: public","message":"Invalid schema: api"}`, "GET", "/orders", "", secret, "Accept-Profile: api",
+		`{"code":"PGRST106","details":null,"hint":"Only the following schemas are exposed: public",`+
+			`"message":"Invalid schema: api"}`,
+		"GET", "/orders", "", secret, "Accept-Profile: api",
 	)
 
 	settings := "/projects/" + s.Project + "/rest-settings"
@@ -325,7 +330,7 @@ func TestSchemasOfRows(t *testing.T) {
 	for _, key := range []string{secret, anon} {
 		if status, text := s.rows(s.Project, "GET", "/orders", "", key, "Accept-Profile: api"); status != 401 &&
 			status != 403 || !strings.Contains(text, `"42501"`) {
-			t.Errorf("before anyone is let in: got %d %s", status, text)
+			t.Errorf("before any grant: got %d %s", status, text)
 		}
 	}
 
@@ -357,7 +362,7 @@ func TestSchemasOfRows(t *testing.T) {
 
 	if text := string(s.Get("/projects/" + s.Project + "/openapi.json").Want(200).Body); !strings.Contains(text,
 		`"/orders"`) {
-		t.Errorf("the description that the platform gives is not of api: %s", text)
+		t.Errorf("the project's OpenAPI document does not describe the schema api: %s", text)
 	}
 
 	eventually(t, "api is the default", func() bool {
@@ -367,7 +372,9 @@ func TestSchemasOfRows(t *testing.T) {
 
 	s.want(406, "", "GET", "/titles", "", secret, "Accept-Profile: public")
 	s.want(404, "", "GET", "/things", "", secret, "Accept-Profile: later")
-	run(`create schema later; create table later.things (id int); grant usage on schema later to service_role; grant select on later.things to service_role`)
+	run(`create schema later;
+		create table later.things (id int);
+		grant usage on schema later to service_role; grant select on later.things to service_role`)
 
 	eventually(t, "the later schema is there", func() bool {
 		status, _ := s.rows(s.Project, "GET", "/things", "", secret, "Accept-Profile: later")

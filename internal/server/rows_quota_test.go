@@ -22,13 +22,17 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 		create function public.add() returns void language sql as 'insert into public.titles (id) values (20001)';
 		create function public.sneak() returns void language plpgsql as $$ begin
 			perform set_config('transaction_read_only', 'off', true); insert into public.titles (id) values (78); end $$;
-		create function public.hush() returns text language plpgsql as $$ begin insert into public.titles (id) values (79); return 'made'; exception when others then return sqlstate; end $$;
+		create function public.hush() returns text language plpgsql as $$ begin
+			insert into public.titles (id) values (79); return 'made';
+			exception when others then return sqlstate; end $$;
 		create function public.hold() returns void language sql as 'create temporary table held (id int)';
 		create function public.next() returns bigint language sql as $$ select nextval('public.numbers') $$;
 		create function public.total() returns bigint language sql as 'select count(*) from public.titles';
 		create function public.total_stable() returns bigint language sql stable as 'select count(*) from public.titles';
 		insert into public.titles select n, repeat('x', 100) from generate_series(1, 10000) n;
-		grant all on all tables in schema public to service_role; grant all on all sequences in schema public to service_role; grant execute on all functions in schema public to service_role`); err != nil {
+		grant all on all tables in schema public to service_role;
+		grant all on all sequences in schema public to service_role;
+		grant execute on all functions in schema public to service_role`); err != nil {
 		t.Fatal(err)
 	}
 
@@ -40,7 +44,8 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 	s.want(204, "", "POST", "/rpc/add", "", secret)
 	limit(s.measure() - 1)
 
-	const full = `{"code":"53100","details":null,"hint":"Rows can be read and deleted. To make room, delete rows and compact their table, delete a table, or have the quota raised.","message":"the database has all the bytes that it may have"}`
+	const full = `{"code":"53100","details":null,"hint":"Rows can be read and deleted. ` +
+		`To make room, delete rows and compact their table, delete a table, or have the quota raised.","message":"the database has all the bytes that it may have"}`
 	s.want(503, full, "POST", "/titles", `{"id": 20000}`, secret)
 	s.want(503, full, "POST", "/titles", `[{"id": 1, "title": "x"}]`, secret, "Prefer: resolution=merge-duplicates")
 	s.want(503, full, "PATCH", "/titles?id=eq.1", `{"title": "y"}`, secret)
@@ -54,7 +59,7 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 
 	if text := s.want(500, "", "POST", "/rpc/sneak", "{}", secret); !strings.Contains(text,
 		"transaction read-write mode must be set before any query") {
-		t.Errorf("a function that lifts it: got %s", text)
+		t.Errorf("a function that lifts the quota: got %s", text)
 	}
 
 	s.want(200, `"25006"`, "POST", "/rpc/hush", "{}", secret)
@@ -87,7 +92,7 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 		}
 
 		if after := s.measure(); after < before+100_000 {
-			t.Errorf("%s: the database had %d bytes, and now %d", sql, before, after)
+			t.Errorf("%s: database size before %d, after %d", sql, before, after)
 		} else {
 			before = after
 		}

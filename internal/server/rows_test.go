@@ -224,7 +224,7 @@ func TestWhoMayAskForRows(t *testing.T) {
 		}
 		if strings.HasPrefix(header, "apikey: ") && header != "apikey: " &&
 			!strings.Contains(text, "The key or token is not valid for this project") {
-			t.Errorf("%s: got %s, which does not say that the key is wrong", name, text)
+			t.Errorf("%s: got %s, want the error of an invalid key", name, text)
 		}
 
 		absent, same := s.rows(apitest.Missing, "GET", "/titles", "", header)
@@ -239,7 +239,7 @@ func TestWhoMayAskForRows(t *testing.T) {
 	}
 
 	if status, _ := s.rows("not-a-uuid", "GET", "/titles", "", "apikey: "+s.secret); status != 401 {
-		t.Errorf("a project that is no UUID: got %d", status)
+		t.Errorf("project without a UUID: got %d", status)
 	}
 }
 
@@ -311,7 +311,7 @@ func TestSessionsOfRows(t *testing.T) {
 
 		if text := s.want(200, "", "POST", "/rpc/look", "{}",
 			secret); strings.TrimSpace(strings.Trim(text, `"`)) != "0 0 0" {
-			t.Fatalf("a session holds %s of the request before", text)
+			t.Fatalf("the session keeps %s from the previous request", text)
 		}
 	}
 }

@@ -29,9 +29,9 @@ func TestTrimRows(t *testing.T) {
 	s.trim()
 
 	if len(s.projects) != most || s.recent.Len() != most {
-		t.Errorf("%d projects are kept, %d in order, want %d", len(s.projects), s.recent.Len(), most)
+		t.Errorf("got %d projects, %d in the list, want %d", len(s.projects), s.recent.Len(), most)
 	}
 	if s.projects[ids[0]] == nil || s.projects[ids[1]] != nil {
-		t.Error("the one that was used is gone, or the one that was unused for longest is not")
+		t.Error("the used project was evicted, or the least recently used one was not")
 	}
 }

@@ -39,11 +39,11 @@ func TestLifeOfAServer(t *testing.T) {
 		}
 
 		if _, log, status := run(t, append(settings, "SOCLE_ADDR=127.0.0.1:0"), "", "serve"); status != 1 ||
-			!strings.Contains(log, "another socle is using the data folder") {
+			!strings.Contains(log, "another server uses the data folder") {
 			t.Errorf("a second server: got status %d, %q", status, log)
 		}
 		if got := p.postmaster(); got != postmaster {
-			t.Errorf("PostgreSQL was process %d and is %d", postmaster, got)
+			t.Errorf("PostgreSQL: got process %d for the server, want %d", postmaster, got)
 		}
 
 		root := c.want(t, 200, "POST", "/users/login",
@@ -92,7 +92,7 @@ func TestLifeOfAServer(t *testing.T) {
 		wg.Wait()
 
 		if p.postmaster() != 0 {
-			t.Error("PostgreSQL goes on")
+			t.Error("PostgreSQL still runs")
 		}
 	})
 
@@ -186,7 +186,7 @@ func TestAnotherSecretKey(t *testing.T) {
 	}
 
 	_, log, status := run(t, with("ZZrtX3Zs9mH1q8vYw2nB7cD5eF4gJ6lP0aSuRiTxVyE="), "", "serve")
-	if status != 1 || !strings.Contains(log, "the secret key is not the one that this instance was made with") ||
+	if status != 1 || !strings.Contains(log, "wrong secret key for this install") ||
 		strings.Count(log, "socle: ") != 1 {
 		t.Errorf("got status %d, %q", status, log)
 	}

@@ -112,7 +112,7 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 
 	if err := s.registry.EndOrphans(ctx, s.database.Store.KnownProjects); err != nil {
 		// the watchdog ends those beyond a limit
-		s.log.Error("end the sessions that a killed server left", "error", err)
+		s.log.Error("could not end orphaned sessions", "error", err)
 	}
 
 	s.notifications = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
@@ -137,7 +137,7 @@ func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.St
 		if mistake, ok := errors.AsType[*blob.Mistake](err); ok {
 			return blobs, fmt.Errorf("storage: %w", mistake)
 		}
-		log.Warn("the storage can't be used at present", "error", err)
+		log.Warn("storage unavailable", "error", err)
 	}
 
 	if c.StorageURL == "" {
@@ -196,7 +196,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 
 	if err := lifecycle.Finish(ctx); err != nil {
 		// retried every few seconds; the other projects work
-		s.log.Error("finish what was interrupted", "error", err)
+		s.log.Error("could not finish interrupted changes", "error", err)
 	}
 
 	claimed, err := d.Store.Claimed(ctx)
@@ -322,7 +322,7 @@ func (s *Server) refreshKeyring(ctx context.Context) error {
 
 		keyring, err := s.database.Keyring(ctx, s.secret)
 		if err != nil {
-			s.log.Warn("signing keys", "error", err) // the current keys stay valid
+			s.log.Warn("could not reload signing keys", "error", err) // the current keys stay valid
 			continue
 		}
 
