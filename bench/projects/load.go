@@ -55,7 +55,9 @@ func (b *bench) load(ctx context.Context, clients int, length time.Duration, dra
 				p := draw(w.random)
 				n := sent.Add(1)
 				before := last[p].Swap(n)
-				w.ask(w.next(b.projects[p]), before > 0 && n-before <= maxWarmDistance, before == 0 || n-before > minColdDistance)
+				warm := before > 0 && n-before <= maxWarmDistance
+				cold := before == 0 || n-before > minColdDistance
+				w.ask(w.next(b.projects[p]), warm, cold)
 			}
 		})
 	}

@@ -78,7 +78,8 @@ func median(all []figures, value func(figures) float64) float64 {
 // show formats a value of both servers and their ratio.
 func (p pairs) show(value func(figures) float64) string {
 	ratio, low, high := p.ratio(value)
-	return fmt.Sprintf("%6.4g %6.4g %.2f (%.2f–%.2f)", median(p.ours, value), median(p.theirs, value), ratio, low, high)
+	return fmt.Sprintf("%6.4g %6.4g %.2f (%.2f–%.2f)", median(p.ours, value), median(p.theirs, value),
+		ratio, low, high)
 }
 
 func throughput(f figures) float64 { return f.perSecond }

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// TempDir creates a temporary folder in parent, "" for the default. PostgreSQL can use it even if it
-// runs as another user.
+// TempDir creates a temporary folder in parent, "" for the default. PostgreSQL can use it even if
+// it runs as another user.
 func TempDir(parent, pattern string) (string, error) {
 	dir, err := os.MkdirTemp(parent, pattern)
 	if err != nil {

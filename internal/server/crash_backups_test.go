@@ -245,7 +245,7 @@ func (k *crashProject) restore(backup, target string) (made string) {
 		k.wantState(project, k.states[backup])
 		made = project
 	case target == "new":
-		if _, there := k.c.projects(k.t, "")[project]; there {
+		if _, exists := k.c.projects(k.t, "")[project]; exists {
 			k.t.Errorf("a failed restore leaves its new project")
 		}
 	case completed:

@@ -68,7 +68,7 @@ func (c client) container(t *testing.T, name string) (id, files string) {
 }
 
 // wantComplete checks that a file is complete, or absent if mayBeGone is set.
-func (c client) wantComplete(t *testing.T, path string, want []byte, mayBeGone bool) (there bool) {
+func (c client) wantComplete(t *testing.T, path string, want []byte, mayBeGone bool) (exists bool) {
 	t.Helper()
 
 	status, _, got := c.do(t, "GET", path, nil)
@@ -258,16 +258,17 @@ func deleter(t *testing.T, c client, what string) *writer {
 			}
 
 			for n, f := range folders {
-				there := 0
+				remaining := 0
 				for i := range 3 {
 					if c.wantComplete(t, f.files+name(n, i), writerContent("deleted", n+i), true) {
-						there++
+						remaining++
 					}
 				}
 
-				if acknowledged[n] && there > 0 || what != "file" && there != 0 && there != 3 {
+				partial := what != "file" && remaining != 0 && remaining != 3
+				if (acknowledged[n] && remaining > 0) || partial {
 					t.Errorf("deleting %s %d: acknowledged: %t, and %d of 3 files are there", what, n,
-						acknowledged[n], there)
+						acknowledged[n], remaining)
 				}
 			}
 		}}

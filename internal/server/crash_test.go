@@ -82,7 +82,7 @@ func renamer(t *testing.T, c client, i int) *writer {
 	t.Helper()
 
 	name := func(n int) string { return fmt.Sprintf("name%d_%d", i, n) }
-	there := func(c client, n int) bool { return c.send(t, "GET", "/tables/"+name(n), "").status == 200 }
+	exists := func(c client, n int) bool { return c.send(t, "GET", "/tables/"+name(n), "").status == 200 }
 	c.want(t, 201, "POST", "/tables",
 		fmt.Sprintf(`{"name": %q, "columns": [{"name": "id", "type": "integer"}]}`, name(0)))
 
@@ -98,7 +98,7 @@ func renamer(t *testing.T, c client, i int) *writer {
 			return done
 		},
 		check: func(c client, w *writer) {
-			old, tried := there(c, now), there(c, w.next-1)
+			old, tried := exists(c, now), exists(c, w.next-1)
 			if w.next-1 != now && old == tried || !old && !tried {
 				t.Errorf("the table has the acknowledged name %s: %t, and the one that was tried %s: %t", name(now),
 					old, name(w.next-1), tried)

@@ -93,10 +93,10 @@ func (d *Database) migrateProjects(ctx context.Context, c config.Config, secret 
 }
 
 // openDatabase opens the configured PostgreSQL, or starts the private one, and migrates the
-// platform database. Any number of servers can call it at once. Set alone if this process holds the
-// lock of the data folder.
+// platform database. Any number of servers can call it at once. Set exclusive if this process holds
+// the lock of the data folder.
 func openDatabase(
-	ctx context.Context, c config.Config, secret []byte, alone bool, log *slog.Logger,
+	ctx context.Context, c config.Config, secret []byte, exclusive bool, log *slog.Logger,
 ) (*Database, error) {
 	binaries, err := pgserver.Find(c.PostgresBin)
 	if err != nil {
@@ -105,7 +105,7 @@ func openDatabase(
 
 	d := &Database{URL: string(c.DatabaseURL), Binaries: binaries}
 	if d.URL == "" {
-		if err := d.startPrivate(ctx, c, secret, alone, log); err != nil {
+		if err := d.startPrivate(ctx, c, secret, exclusive, log); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +118,9 @@ func openDatabase(
 	return d, nil
 }
 
-func (d *Database) startPrivate(ctx context.Context, c config.Config, secret []byte, alone bool, log *slog.Logger) error {
+func (d *Database) startPrivate(
+	ctx context.Context, c config.Config, secret []byte, exclusive bool, log *slog.Logger,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 
@@ -132,23 +134,23 @@ func (d *Database) startPrivate(ctx context.Context, c config.Config, secret []b
 
 	d.private, d.URL = own, own.URL(platformDatabase)
 
-	if err := createPlatformDatabase(ctx, own.URL("postgres"), alone); err != nil {
+	if err := createPlatformDatabase(ctx, own.URL("postgres"), exclusive); err != nil {
 		return errors.Join(fmt.Errorf("private PostgreSQL: %w", err), own.Stop(context.WithoutCancel(ctx)))
 	}
 
 	return nil
 }
 
-// createPlatformDatabase creates the platform database of a private PostgreSQL. If alone is set, it
-// first ends the sessions of a killed server.
-func createPlatformDatabase(ctx context.Context, url string, alone bool) error {
+// createPlatformDatabase creates the platform database of a private PostgreSQL. If exclusive is
+// set, it first ends the sessions of a killed server.
+func createPlatformDatabase(ctx context.Context, url string, exclusive bool) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	if alone {
+	if exclusive {
 		if err := tenant.EndSessions(ctx, conn); err != nil {
 			return err
 		}

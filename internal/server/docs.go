@@ -9,7 +9,8 @@ import (
 // docsPolicy allows the API reference its own script and style, by hash, and requests to this
 // server. It forbids everything else, so injected markup stays inert.
 var docsPolicy = "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'" +
-	"; frame-ancestors 'none'; script-src '" + cspHash(docsPage, "script") + "'; style-src '" + cspHash(docsPage, "style") + "'"
+	"; frame-ancestors 'none'; script-src '" + cspHash(docsPage, "script") +
+	"'; style-src '" + cspHash(docsPage, "style") + "'"
 
 // cspHash returns the CSP hash of the content of the page's only element with this tag.
 func cspHash(page []byte, tag string) string {

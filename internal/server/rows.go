@@ -114,7 +114,7 @@ func splitRows(path string) (project, rest string, ok bool) {
 	}
 
 	project, rest, ok = strings.Cut(after, rowsPath)
-	if !ok || strings.Contains(project, "/") || rest != "" && rest[0] != '/' {
+	if !ok || strings.Contains(project, "/") || (rest != "" && rest[0] != '/') {
 		return "", "", false
 	}
 

@@ -104,8 +104,9 @@ func (s *rows) activeHandler(id uuid.UUID, p *projectRows, verify verifier) *res
 			return rest.Role{}, false
 		},
 		Verify: verify, ResponseBudget: s.responses, BodyBudget: s.bodies, BudgetOwner: id.String(),
-		PoolContended: s.registry.Awaited, Unavailable: func(ctx context.Context) error { return s.inactiveError(ctx, id) },
-		OverQuota: project.Full, FarOverQuota: project.Overgrown, SharedOrigin: true,
+		PoolContended: s.registry.Awaited,
+		Unavailable:   func(ctx context.Context) error { return s.inactiveError(ctx, id) },
+		OverQuota:     project.Full, FarOverQuota: project.Overgrown, SharedOrigin: true,
 	})
 }
 
