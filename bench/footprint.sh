@@ -1,6 +1,7 @@
 #!/bin/sh
-# What Socle costs before it does anything: prints the time of a first and of a later start, of the first project, the
-# memory at rest, the size of the binary and of the code, and the direct dependencies. Linux; needs curl.
+# Measures the footprint of an idle Socle: time of a first and of a later start, time to create the
+# first project, memory at rest, size of the binary and of the code, direct dependencies. It runs on
+# Linux and needs curl.
 #
 #   sh bench/footprint.sh
 set -eu
@@ -18,7 +19,7 @@ go build -o "$dir/socle" ./cmd/socle
 now() { date +%s%N; }
 since() { echo $((($(now) - $1) / 1000000)); }
 
-# start starts the server and waits until it is ready; the address is the first line that it prints.
+# start starts the server and waits until it is ready. The address is in its first line of output.
 start() {
 	: >"$dir/out"
 	begun=$(now)

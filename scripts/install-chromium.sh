@@ -1,6 +1,8 @@
 #!/bin/sh
-# Installs Chromium, which the test of the API reference needs and Socle itself never does. Like install-postgres.sh, it prints and
-# changes nothing if Chromium is there, installs Debian's if it may, and else says what to install.
+# Installs Chromium for the test of the API reference. Socle itself never needs it.
+#
+# Like install-postgres.sh it does nothing if Chromium is installed. Otherwise it installs Debian's
+# package if permitted, or prints the package to install.
 set -eu
 
 if command -v chromium >/dev/null; then

@@ -1,9 +1,11 @@
 #!/bin/sh
-# Sees to it that there is a C compiler, which Go's race detector needs. Like install-postgres.sh, it prints and
-# changes nothing if there is one, installs Debian's if it may, and else says what to install.
+# Installs a C compiler for Go's race detector.
+#
+# Like install-postgres.sh it does nothing if a compiler is installed. Otherwise it installs
+# Debian's package if permitted, or prints the package to install.
 set -eu
 
-# works reports whether a program can be compiled and linked: without libc's headers gcc alone is not enough.
+# works reports whether a program compiles and links: gcc alone lacks libc's headers.
 works() {
 	echo '#include <stdlib.h>
 int main(void) { return EXIT_SUCCESS; }' | ${CC:-gcc} -x c -o /dev/null - 2>/dev/null

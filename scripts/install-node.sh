@@ -1,12 +1,13 @@
 #!/bin/sh
-# Sees to it that Node.js and npm are there, which the test of the client libraries needs. Like
-# install-postgres.sh, it prints and changes nothing if they are, installs Debian's if it may, and else says what
-# to install.
+# Installs Node.js and npm for the test of the client libraries.
+#
+# Like install-postgres.sh it does nothing if they are installed. Otherwise it installs Debian's
+# packages if permitted, or prints the packages to install.
 set -eu
 
 oldest=18
 
-# usable reports whether node and npm are on PATH, and node is new enough.
+# usable reports whether node and npm are on PATH, and node has a supported version.
 usable() {
 	command -v npm >/dev/null && major=$(node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/') && [ "${major:-0}" -ge "$oldest" ]
 }

@@ -1,6 +1,9 @@
 #!/bin/sh
-# Sees to it that there is pgBackRest, which the manual's way of physical backups is tested with. Socle itself never needs it. Like
-# install-postgres.sh, it prints and changes nothing if it is there, installs Debian's if it may, and else says what to install.
+# Installs pgBackRest for the test of the manual's section on physical backups. Socle itself never
+# needs it.
+#
+# Like install-postgres.sh it does nothing if pgBackRest is installed. Otherwise it installs
+# Debian's package if permitted, or prints the package to install.
 set -eu
 
 if command -v pgbackrest >/dev/null; then

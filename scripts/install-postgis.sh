@@ -1,9 +1,12 @@
 #!/bin/sh
-# Sees to it that the PostgreSQL of the tests has PostGIS, which the rows API is tested with and Socle itself never needs.
-# Like install-postgres.sh, it prints and changes nothing if it is there, installs Debian's if it may, and else says what to install.
+# Installs PostGIS in the PostgreSQL of the tests, for the tests of the rows API. Socle itself never
+# needs it.
+#
+# Like install-postgres.sh it does nothing if PostGIS is installed. Otherwise it installs Debian's
+# package if permitted, or prints the package to install.
 set -eu
 
-# fail says what is wrong and what to do, and ends.
+# fail prints the problem with its remedy, and exits.
 fail() {
 	echo "install-postgis: $*" >&2
 	exit 1
@@ -12,7 +15,8 @@ fail() {
 bin=$("${0%/*}/install-postgres.sh" --where)
 version=$("$bin/postgres" --version | sed -n 's/.*(PostgreSQL) \([0-9]*\).*/\1/p')
 
-# found reports whether that PostgreSQL can make the extension. Debian keeps what its servers share in another tree than their binaries.
+# found reports whether that PostgreSQL has the extension. On Debian the servers' share directory is
+# not beside their binaries.
 found() {
 	for folder in "$bin/../share/extension" "$bin/../share/postgresql/extension" "$bin/../share/postgresql@$version/extension" \
 		"/usr/share/postgresql/$version/extension" "/usr/pgsql-$version/share/extension"; do

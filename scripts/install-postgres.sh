@@ -1,22 +1,22 @@
 #!/bin/sh
-# Sees to it that PostgreSQL's server binaries are there, for make run, make test and CI alike.
+# Installs PostgreSQL's server binaries, for make run, make test and CI.
 #
-# Prints nothing and changes nothing if they are. Else installs Debian's package if it may (as root, or by
-# a sudo that asks for no password), without the cluster and the server that the package makes by itself:
-# Socle runs its own. Where it may not, one sentence says what to install, and the exit status is 1.
+# It does nothing, without output, if they are installed. Otherwise it installs Debian's package if
+# permitted (as root, or by sudo without a password), without the package's default server: Socle
+# runs its own. If not permitted, it prints the package to install and exits with status 1.
 #
-# With --where it installs nothing and prints the folder of the binaries, or fails if there are none.
+# With --where it installs nothing and prints the folder of the binaries, or fails without any.
 set -eu
 
 oldest=15
 
-# fail says what is wrong and what to do, and ends.
+# fail prints the problem with its remedy, and exits.
 fail() {
 	echo "install-postgres: $*" >&2
 	exit 1
 }
 
-# usable reports whether folder $1 has all binaries that Socle runs, of a version that it runs on.
+# usable reports whether folder $1 has all binaries that Socle needs, in a supported version.
 usable() {
 	for program in postgres initdb pg_dump pg_restore; do
 		[ -x "$1/$program" ] || return 1
@@ -25,7 +25,8 @@ usable() {
 	[ "${major:-0}" -ge "$oldest" ]
 }
 
-# found reports whether PostgreSQL is where pgserver.Find looks for it, and leaves its folder, the one that Find takes, in where.
+# found reports whether pgserver.Find would find PostgreSQL, and sets where to the folder that Find
+# would choose.
 found() {
 	if [ -n "${SOCLE_POSTGRES_BIN:-}" ]; then
 		where=$SOCLE_POSTGRES_BIN
@@ -76,7 +77,7 @@ else
 	fail "run this as root, then try again: apt-get install postgresql"
 fi
 
-# apt runs apt-get as root and shows what it said only if it failed.
+# apt runs apt-get as root and prints its output only on failure.
 apt() {
 	if ! said=$($as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq --yes --no-install-recommends "$@" 2>&1); then
 		echo "$said" >&2
@@ -92,8 +93,8 @@ if [ "${offered:-0}" -lt "$oldest" ]; then
 		"see https://www.postgresql.org/download/linux/"
 fi
 
-# The package asks this file whether to make and start a cluster of its own. It goes again afterwards: a later
-# version is its owner's affair.
+# This file stops the package from creating and starting a default server. It is removed afterwards,
+# so that packages installed later behave as usual.
 apt install postgresql-common
 refusal=/etc/postgresql-common/createcluster.d/socle-install.conf
 trap '$as_root rm -f "$refusal"' EXIT

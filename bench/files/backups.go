@@ -18,8 +18,9 @@ import (
 	"socle/internal/pgserver"
 )
 
-// backups measures backup, proof and restore, in turn by Socle and by pg_dump and pg_restore alone: the same database, read by the same login, the
-// same format and compression, into a file on the same disk, which is synced. What it costs of a processor counts all who take part.
+// backups measures backup, proof and restore, alternating between Socle and bare pg_dump and
+// pg_restore. Both use the same database, login, format, compression and disk, and sync their
+// files. Processor time includes all participating processes.
 func (b *bench) backups(ctx context.Context) error {
 	if err := b.fill(ctx); err != nil {
 		return err
@@ -35,7 +36,7 @@ func (b *bench) backups(ctx context.Context) error {
 	ways := []*struct {
 		name       string
 		ours, bare func() (time.Duration, error)
-		after      func() error // belongs to ours, and does not count
+		after      func() error // part of Socle's run, but not measured
 
 		times, bareTimes, ratios, costs, bareCosts, costRatios []float64
 	}{
@@ -43,7 +44,7 @@ func (b *bench) backups(ctx context.Context) error {
 			id, took, err = b.backup()
 			return took, err
 		}, bare: func() (time.Duration, error) { return b.bareDump(ctx, programs, file) }, after: func() error {
-			// it is proven by a restore
+			// proven by a restore
 			return b.wait("/backups/"+id, func(r socle.Reply[content]) bool { return r.Metadata.ProvenAt != "" })
 		}},
 		{name: "proof beside pg_restore", ours: func() (time.Duration, error) { return b.prove(id) },
@@ -57,16 +58,16 @@ func (b *bench) backups(ctx context.Context) error {
 	}
 
 	for i := range *repeats {
-		if err := b.settle(ctx); err != nil {
+		if err := b.vacuumAndCheckpoint(ctx); err != nil {
 			return err
 		}
 
 		for _, w := range ways {
 			one := func(times, costs *[]float64, f func() (time.Duration, error), after func() error) func() error {
 				return func() error {
-					before := b.allTime()
+					before := b.totalProcessorTime()
 					took, err := f()
-					*times, *costs = append(*times, took.Seconds()), append(*costs, (b.allTime()-before).Seconds())
+					*times, *costs = append(*times, took.Seconds()), append(*costs, (b.totalProcessorTime()-before).Seconds())
 					if err != nil {
 						return err
 					}
@@ -74,7 +75,7 @@ func (b *bench) backups(ctx context.Context) error {
 					return after()
 				}
 			}
-			if err := inTurn(i, one(&w.bareTimes, &w.bareCosts, w.bare, func() error { return nil }),
+			if err := alternate(i, one(&w.bareTimes, &w.bareCosts, w.bare, func() error { return nil }),
 				one(&w.times, &w.costs, w.ours, w.after)); err != nil {
 				return err
 			}
@@ -99,7 +100,7 @@ func (b *bench) backups(ctx context.Context) error {
 	for _, w := range ways {
 		var m [6]float64
 		for i, all := range [][]float64{w.times, w.bareTimes, w.ratios, w.costs, w.bareCosts, w.costRatios} {
-			m[i], _ = middle(all)
+			m[i], _ = medianMax(all)
 		}
 
 		fmt.Printf("%-30s %7.1f %7.1f %7.2f %7.2f   %7.1f %7.1f %7.2f\n", w.name, m[0], m[1], m[2], least(w.ratios),
@@ -109,8 +110,8 @@ func (b *bench) backups(ctx context.Context) error {
 	return nil
 }
 
-// inTurn does both, in another order each round.
-func inTurn(round int, first, second func() error) error {
+// alternate runs both functions, and swaps their order each round.
+func alternate(round int, first, second func() error) error {
 	if round%2 == 1 {
 		first, second = second, first
 	}
@@ -122,8 +123,9 @@ func inTurn(round int, first, second func() error) error {
 	return second()
 }
 
-// settle leaves nothing to be done for whoever reads the database first.
-func (b *bench) settle(ctx context.Context) error {
+// vacuumAndCheckpoint vacuums and checkpoints the database, so that no pending work falls to its
+// first reader.
+func (b *bench) vacuumAndCheckpoint(ctx context.Context) error {
 	p := b.Projects().Open(b.Project)
 	_, vacuumed := p.Owner().Exec(ctx, `vacuum analyze`)
 	_, written := p.Trusted().Exec(ctx, `checkpoint`)
@@ -131,10 +133,11 @@ func (b *bench) settle(ctx context.Context) error {
 	return errors.Join(vacuumed, written)
 }
 
-// fill makes tables of the wanted size: text that compresses, as rows do, numbers, and an index.
+// fill creates tables of the requested size: compressible text as in typical rows, numbers, and an
+// index.
 func (b *bench) fill(ctx context.Context) error {
 	pool := b.Projects().Open(b.Project).Owner()
-	const tables, width = 4, 400 // bytes of a row, or so
+	const tables, width = 4, 400 // width: approximate bytes of a row
 	for t := range tables {
 		rows := int64(*gigabytes * (1 << 30) / width / tables)
 		for _, sql := range []string{
@@ -181,7 +184,7 @@ func (b *bench) bareDump(ctx context.Context, programs pgserver.Binaries, file s
 	return time.Since(began), nil
 }
 
-// bareRestore restores into an empty database, which it makes and drops.
+// bareRestore restores into an empty database, created and dropped by itself.
 func (b *bench) bareRestore(ctx context.Context, programs pgserver.Binaries, file string) (time.Duration, error) {
 	config := b.Projects().Open(b.Project).Trusted().Config().ConnConfig
 	admin, err := pgx.ConnectConfig(ctx, config)
@@ -218,7 +221,7 @@ func program(ctx context.Context, password, name string, args ...string) error {
 	return nil
 }
 
-// backup makes a backup.
+// backup creates a backup.
 func (b *bench) backup() (id string, took time.Duration, err error) {
 	began := time.Now()
 
@@ -237,7 +240,7 @@ func (b *bench) backup() (id string, took time.Duration, err error) {
 	return id, time.Since(began), nil
 }
 
-// prove proves a backup once more.
+// prove proves an existing backup again.
 func (b *bench) prove(backup string) (time.Duration, error) {
 	before, err := b.send("GET", "/backups/"+backup, "")
 	if err != nil {
@@ -256,7 +259,7 @@ func (b *bench) prove(backup string) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// restore restores a backup in place, and lets go of what it replaced.
+// restore restores a backup in place, and discards the pre-restore database.
 func (b *bench) restore(backup string) (time.Duration, error) {
 	began := time.Now()
 
@@ -280,7 +283,7 @@ func (b *bench) restore(backup string) (time.Duration, error) {
 	return took, nil
 }
 
-// wait asks until what it gets is as it should be.
+// wait polls a path until the response satisfies a condition.
 func (b *bench) wait(path string, good func(socle.Reply[content]) bool) error {
 	for {
 		r, err := b.send("GET", path, "")
@@ -295,11 +298,11 @@ func (b *bench) wait(path string, good func(socle.Reply[content]) bool) error {
 			return fmt.Errorf("%s: %s", path, r.Content.Error)
 		}
 
-		time.Sleep(100 * time.Millisecond) // asking costs a processor, too
+		time.Sleep(100 * time.Millisecond) // polling costs processor time, too
 	}
 }
 
-// fileOf returns the UUID of the file that an answer describes; "" if it is no answer of Socle's.
+// fileOf returns the UUID of the file in a response; "" if the response is not Socle's.
 func fileOf(text []byte) string {
 	var r socle.Reply[content]
 	if json.Unmarshal(text, &r) != nil {

@@ -17,21 +17,23 @@ import (
 
 const mebi = 1 << 20
 
-// transfer is a file of one size, and how often and by how many it is downloaded in one round; it is uploaded less often, and by as many.
+// transfer is a file size, with the numbers of downloads, uploads and concurrent clients of a
+// round.
 type transfer struct{ size, times, uploads, atOnce int }
 
 var transfers = []transfer{
 	{mebi, 1000, 50, 1}, {mebi, 2000, 100, 8}, {100 * mebi, 4, 2, 1}, {100 * mebi, 8, 4, 4}, {1024 * mebi, 1, 1, 1},
 }
 
-// cost is what a round took.
+// cost is the result of a round.
 type cost struct {
-	rate             float64 // MiB a second
-	server, database float64 // milliseconds of a processor for each transfer
+	rate             float64 // MiB per second
+	server, database float64 // milliseconds of processor time per transfer
 }
 
-// transfers measures uploads and downloads, in turn by Socle and by nginx. The client is a process of its own, so that the processor's time of this one
-// is the server's. What Socle acknowledged is synced to the disk, which nginx does not do.
+// transfers measures uploads and downloads, alternating between Socle and nginx. The client is a
+// separate process, so that the processor time of this process is the server's. Socle syncs
+// acknowledged files to the disk; nginx does not.
 func (b *bench) transfers(ctx context.Context) error {
 	other, processes, stop, err := b.startNginx(ctx)
 	if err != nil {
@@ -39,7 +41,7 @@ func (b *bench) transfers(ctx context.Context) error {
 	}
 	defer stop()
 
-	c, err := startCarrier(ctx)
+	c, err := startClientProcess(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,7 +70,7 @@ func (b *bench) transfers(ctx context.Context) error {
 			return err
 		}
 
-		time.Sleep(3 * time.Second) // of a file that was written just now no sum is remembered, see package blob
+		time.Sleep(3 * time.Second) // package blob caches no checksum of a file this young
 
 		ways := []struct{ name, method, ours, theirs string }{
 			{"download", "GET", fmt.Sprintf("%s/containers/%s/files/%s/download", b.URL, b.container, made.File),
@@ -98,12 +100,12 @@ func (b *bench) transfers(ctx context.Context) error {
 			case "upload":
 				l.Times = t.uploads
 			case "download, public":
-				l.Token = "" // by anyone
+				l.Token = "" // anonymous
 			}
 
 			for i := range *repeats {
-				err := inTurn(i, func() error {
-					// the peak begins anew
+				err := alternate(i, func() error {
+					// reset the peak
 					if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
 						return err
 					}
@@ -134,8 +136,8 @@ func (b *bench) transfers(ctx context.Context) error {
 	return nil
 }
 
-// round has the load carried, and looks what that cost whom.
-func (b *bench) round(c *carrier, l load, server, database []int) (cost, error) {
+// round runs a load, and measures the processor time of server and database.
+func (b *bench) round(c *clientProcess, l load, server, database []int) (cost, error) {
 	s, d := processorTime(server), processorTime(database)
 	did, err := c.carry(l)
 	each := func(t time.Duration) float64 { return t.Seconds() * 1000 / float64(l.Times) }
@@ -153,7 +155,7 @@ func printCosts(name string, ours, theirs []cost, peak int64) {
 			values = append(values, what(c))
 		}
 
-		m, _ := middle(values)
+		m, _ := medianMax(values)
 		return m
 	}
 
@@ -166,18 +168,18 @@ func printCosts(name string, ours, theirs []cost, peak int64) {
 		rates, times = append(rates, c.rate/theirs[i].rate), append(times, theirs[i].server/c.server)
 	}
 
-	ratio, best := middle(rates)
-	cheap, cheapest := middle(times)
+	ratio, best := medianMax(rates)
+	cheap, cheapest := medianMax(times)
 	fmt.Printf("%-42s %7.0f %7.0f %8.2f %7.2f   %7.2f %11.2f %7.2f %7.2f %7.2f %6d MiB\n", name, of(ours, rate),
 		of(theirs, rate), ratio, best,
 		of(ours, server), of(ours, database), of(theirs, server), cheap, cheapest, peak/mebi)
 }
 
-// startNginx has nginx serve and receive the files of a folder beside Socle's.
+// startNginx starts nginx on a folder beside Socle's, for downloads and uploads.
 func (b *bench) startNginx(ctx context.Context) (url string, processes func() []int, stop func(), err error) {
 	program, err := exec.LookPath(*nginx)
 	if err != nil {
-		return "", nil, nil, fmt.Errorf("nginx is what transfers are measured beside: %w", err)
+		return "", nil, nil, fmt.Errorf("find nginx for comparison: %w", err)
 	}
 
 	folder := filepath.Join(b.Dir, "nginx")
@@ -243,17 +245,17 @@ http {
 	stop = func() { _ = cmd.Cancel(); _ = cmd.Wait() }
 	for range 100 {
 		if c, err := net.Dial("tcp", address); err == nil {
-			return "http://" + address, func() []int { return family(cmd.Process.Pid) }, stop, c.Close()
+			return "http://" + address, func() []int { return processTree(cmd.Process.Pid) }, stop, c.Close()
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 
 	stop()
-	return "", nil, nil, errors.New("nginx does not listen")
+	return "", nil, nil, errors.New("timeout waiting for nginx")
 }
 
-// middle returns the middle of what was measured, and the largest.
-func middle(all []float64) (middle, most float64) {
+// medianMax returns the median and the maximum of measurements.
+func medianMax(all []float64) (middle, most float64) {
 	sorted := slices.Sorted(slices.Values(all))
 	return sorted[len(sorted)/2], sorted[len(sorted)-1]
 }

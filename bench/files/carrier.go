@@ -16,32 +16,32 @@ import (
 	"time"
 )
 
-// keeping keeps as many connections as there are transfers at once.
-var keeping = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
+// client keeps one connection per concurrent transfer open.
+var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
 
-// load is what a client carries: so many files of a size, by so many at once.
+// load is a client's work: a number of files of one size, transferred by concurrent workers.
 type load struct {
-	Method, URL    string // with %d the URL is one of eight
+	Method, URL    string // %d in the URL becomes a number from 0 to 7
 	Token, Project string
 	Size           int
 	Times, AtOnce  int
 }
 
-// carried is how it went.
-type carried struct {
+// loadResult is the result of a load.
+type loadResult struct {
 	Seconds float64
-	File    string // the UUID of the last one, if it is a file of Socle's
+	File    string // UUID of the last file, if it is Socle's
 	Error   string
 }
 
-// carrier is this program as a client, in a process of its own.
-type carrier struct {
+// clientProcess is this program as a client, in a separate process.
+type clientProcess struct {
 	in   *json.Encoder
 	out  *json.Decoder
 	stop func()
 }
 
-func startCarrier(ctx context.Context) (*carrier, error) {
+func startClientProcess(ctx context.Context) (*clientProcess, error) {
 	cmd := exec.CommandContext(ctx, os.Args[0], "-what", "carry")
 	cmd.Stderr = os.Stderr
 
@@ -59,10 +59,10 @@ func startCarrier(ctx context.Context) (*carrier, error) {
 		return nil, err
 	}
 
-	return &carrier{json.NewEncoder(in), json.NewDecoder(out), func() { _ = in.Close(); _ = cmd.Wait() }}, nil
+	return &clientProcess{json.NewEncoder(in), json.NewDecoder(out), func() { _ = in.Close(); _ = cmd.Wait() }}, nil
 }
 
-func (c *carrier) carry(l load) (did carried, err error) {
+func (c *clientProcess) carry(l load) (did loadResult, err error) {
 	if err = c.in.Encode(l); err == nil {
 		err = c.out.Decode(&did)
 	}
@@ -74,8 +74,8 @@ func (c *carrier) carry(l load) (did carried, err error) {
 	return did, err
 }
 
-// carryAll is the other end of a carrier.
-func carryAll(in io.Reader, out io.Writer) error {
+// serveLoads runs the loads of a carrier in its process.
+func serveLoads(in io.Reader, out io.Writer) error {
 	from, to := json.NewDecoder(in), json.NewEncoder(out)
 	for {
 		var l load
@@ -91,7 +91,7 @@ func carryAll(in io.Reader, out io.Writer) error {
 	}
 }
 
-func (l load) carry() carried {
+func (l load) carry() loadResult {
 	var wg sync.WaitGroup
 	var n atomic.Int64
 	files, errs := make([]string, l.AtOnce), make([]error, l.AtOnce)
@@ -105,7 +105,7 @@ func (l load) carry() carried {
 					url = fmt.Sprintf(url, n.Add(1)%8)
 				}
 
-				if files[i], errs[i] = l.one(url); errs[i] != nil {
+				if files[i], errs[i] = l.transferOne(url); errs[i] != nil {
 					return
 				}
 			}
@@ -113,7 +113,7 @@ func (l load) carry() carried {
 	}
 
 	wg.Wait()
-	did := carried{Seconds: time.Since(began).Seconds(), File: files[0]}
+	did := loadResult{Seconds: time.Since(began).Seconds(), File: files[0]}
 	if err := errors.Join(errs...); err != nil {
 		did.Error = err.Error()
 	}
@@ -121,11 +121,11 @@ func (l load) carry() carried {
 	return did
 }
 
-// one carries one file, and returns its UUID if it was made by Socle.
-func (l load) one(url string) (string, error) {
+// transferOne transfers one file, and returns its UUID if Socle created it.
+func (l load) transferOne(url string) (string, error) {
 	var body io.Reader
 	if l.Method == http.MethodPut {
-		body = io.LimitReader(&endless{}, int64(l.Size))
+		body = io.LimitReader(&repeatedBlock{}, int64(l.Size))
 	}
 
 	q, err := http.NewRequest(l.Method, url, body)
@@ -144,7 +144,7 @@ func (l load) one(url string) (string, error) {
 		q.Header.Set("X-Project", l.Project)
 	}
 
-	res, err := keeping.Do(q)
+	res, err := client.Do(q)
 	if err != nil {
 		return "", err
 	}
@@ -167,7 +167,7 @@ func (l load) one(url string) (string, error) {
 	return "", err
 }
 
-// block is what all content is made of.
+// block is repeated to form all content.
 var block = func() []byte {
 	b := make([]byte, mebi)
 	for i := range b {
@@ -177,17 +177,17 @@ var block = func() []byte {
 	return b
 }()
 
-// endless repeats the block.
-type endless struct{ at int }
+// repeatedBlock repeats the block.
+type repeatedBlock struct{ at int }
 
-func (e *endless) Read(b []byte) (int, error) {
+func (e *repeatedBlock) Read(b []byte) (int, error) {
 	n := copy(b, block[e.at:])
 	e.at = (e.at + n) % len(block)
 
 	return n, nil
 }
 
-// discard takes bytes in large pieces, so that the client is not what is measured.
+// discard reads in large pieces, so that the client is not the bottleneck.
 type discard struct{}
 
 var pieces = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}

@@ -14,15 +14,17 @@ import (
 	"socle/internal/pg"
 )
 
-// sorts are what a list of files can be sorted by.
+// sorts are the sort keys for lists of files.
 var sorts = []string{"createdAt", "fullFileName", "size", "mimeType", "updatedAt"}
 
-// lists measures pages of a large container: as the client sees them, and what of it the server takes for the list alone.
+// lists measures pages of a large container: as seen by the client, and the server's share for the
+// list query alone.
 func (b *bench) lists(ctx context.Context) error {
 	began := time.Now()
 
 	pool := b.Projects().Open(b.Project).Trusted()
-	// As the restore of a backup does it: the rows without the counting, and that once at the end.
+	// As in the restore of a backup: insert without the counting triggers, then count once at the
+	// end.
 	if err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local session_replication_role = replica`); err != nil {
 			return err
@@ -114,7 +116,8 @@ func (b *bench) page(ctx context.Context, page pg.Page) error {
 	return nil
 }
 
-// writes measures what the counting costs: the row of one more file in the large container, and of one file that is replaced.
+// writes measures the cost of counting: inserting one file in the large container, and replacing
+// one.
 func (b *bench) writes(ctx context.Context) error {
 	pool := b.Projects().Open(b.Project).Trusted()
 	for _, w := range []struct{ name, sql string }{
@@ -132,8 +135,8 @@ func (b *bench) writes(ctx context.Context) error {
 			for _, role := range []struct {
 				name  string
 				times *[]time.Duration
-			}{{"origin", &times}, {"replica", &bare}} { // a replica's session has no triggers
-				took, err := timed(ctx, pool, role.name, w.sql, b.container)
+			}{{"origin", &times}, {"replica", &bare}} { // sessions with the role replica fire no triggers
+				took, err := timeStatement(ctx, pool, role.name, w.sql, b.container)
 				if err != nil {
 					return err
 				}
@@ -152,8 +155,8 @@ func (b *bench) writes(ctx context.Context) error {
 	return nil
 }
 
-// timed returns how long a statement takes in a transaction of its own.
-func timed(ctx context.Context, pool *pgxpool.Pool, role, sql string, args ...any) (took time.Duration, err error) {
+// timeStatement returns the duration of a statement in its own transaction.
+func timeStatement(ctx context.Context, pool *pgxpool.Pool, role, sql string, args ...any) (took time.Duration, err error) {
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select set_config('session_replication_role', $1, true)`, role); err != nil {
 			return err

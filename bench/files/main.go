@@ -1,6 +1,6 @@
-// Command files measures what is done with files: the list of a container of a million of them, wherever the page is and
-// whatever it is sorted by; uploads and downloads beside nginx, which serves and receives the same bytes on the same disk, by the
-// clock and by the time of a processor that they cost; backup and restore beside bare pg_dump and pg_restore.
+// Command files measures operations on files. It lists a container of a million files, by page and
+// sort key. It compares uploads and downloads with nginx, with the same bytes on the same disk, by
+// throughput and processor time. It compares backup and restore with bare pg_dump and pg_restore.
 //
 //	go run ./bench/files [-what lists,bytes,backups] [-files 1000000] [-rounds 50] [-nginx nginx] [-sizes 1,100,1024] [-gigabytes 1]
 package main
@@ -22,24 +22,24 @@ import (
 )
 
 var (
-	what   = flag.String("what", "lists,bytes,backups", "what is measured")
-	files  = flag.Int("files", 1_000_000, "files in the container that is listed")
+	what   = flag.String("what", "lists,bytes,backups", "measurements to run")
+	files  = flag.Int("files", 1_000_000, "files in the listed container")
 	rounds = flag.Int("rounds", 50,
 		"requests for each page, of which the median and the 95th percentile are printed")
-	repeats   = flag.Int("repeats", 5, "rounds of transfers and backups, of which the median and the best are printed")
-	sizes     = flag.String("sizes", "1,100,1024", "MiB of the files that are transferred")
-	only      = flag.String("only", "", "the transfers that are measured, by what their name begins with; empty: all")
-	nginx     = flag.String("nginx", "nginx", "nginx's program")
-	gigabytes = flag.Float64("gigabytes", 1, "size of the database that is backed up")
-	postgres  = flag.String("postgres-bin", "", "folder of PostgreSQL's programs; empty: the usual places")
-	dir       = flag.String("dir", "", "folder on the disk that is measured; empty: the usual one for temporary files")
+	repeats   = flag.Int("repeats", 5, "rounds of transfers and backups; the median and the best are printed")
+	sizes     = flag.String("sizes", "1,100,1024", "sizes of the transferred files, MiB")
+	only      = flag.String("only", "", "transfers to measure, by prefix of their names; empty: all")
+	nginx     = flag.String("nginx", "nginx", "nginx program")
+	gigabytes = flag.Float64("gigabytes", 1, "size of the database to back up, GB")
+	postgres  = flag.String("postgres-bin", "", "folder of the PostgreSQL programs; empty: search for it")
+	dir       = flag.String("dir", "", "folder on the disk to measure; empty: the default for temporary files")
 )
 
 func main() {
 	flag.Parse()
 
 	if *what == "carry" { // see carrier
-		if err := carryAll(os.Stdin, os.Stdout); err != nil {
+		if err := serveLoads(os.Stdin, os.Stdout); err != nil {
 			log.Fatal(err)
 		}
 		return
@@ -89,14 +89,14 @@ func run(ctx context.Context) error {
 	})
 }
 
-// content is what an answer may hold.
+// content is the part of a response's content used here.
 type content struct{ UUID, Status, Error string }
 
 func (b *bench) send(method, path, body string) (socle.Reply[content], error) {
 	return socle.Send[content](b.Socle, method, path, strings.NewReader(body))
 }
 
-// median returns the middle of what was measured, and the best.
+// median returns the median and the minimum of measurements.
 func median(all []time.Duration) (middle, best time.Duration) {
 	sorted := slices.Sorted(slices.Values(all))
 	return sorted[len(sorted)/2], sorted[0]

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// family returns a process and its children.
-func family(parent int) []int {
+// processTree returns a process and its children.
+func processTree(parent int) []int {
 	all := []int{parent}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, name := range stats {
-		text, _ := os.ReadFile(name) // it may be gone
+		text, _ := os.ReadFile(name) // the process can have ended
 		_, after, _ := strings.Cut(string(text), ") ")
 		if fields := strings.Fields(after); len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
 			pid, _ := strconv.Atoi(strings.Split(name, "/")[2])
@@ -26,21 +26,21 @@ func family(parent int) []int {
 	return all
 }
 
-// postgresProcesses returns those of the server's own PostgreSQL.
+// postgresProcesses returns the processes of the server's private PostgreSQL.
 func (b *bench) postgresProcesses() []int {
 	found, _ := filepath.Glob(filepath.Join(b.Config.DataDir, "*", "*", "postmaster.pid"))
 	for _, name := range found {
 		text, _ := os.ReadFile(name)
 		first, _, _ := strings.Cut(string(text), "\n")
 		if pid, err := strconv.Atoi(first); err == nil {
-			return family(pid)
+			return processTree(pid)
 		}
 	}
 
 	return nil
 }
 
-// processorTime returns what processes that live have had of a processor, all of their threads that live included.
+// processorTime returns the processor time of running processes, over all of their running threads.
 func processorTime(pids []int) (sum time.Duration) {
 	for _, pid := range pids {
 		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
@@ -55,8 +55,9 @@ func processorTime(pids []int) (sum time.Duration) {
 	return sum
 }
 
-// allTime returns what this process, its children that have ended and the server's PostgreSQL have had of a processor.
-func (b *bench) allTime() (sum time.Duration) {
+// totalProcessorTime returns the processor time of this process, its ended children and the
+// server's PostgreSQL.
+func (b *bench) totalProcessorTime() (sum time.Duration) {
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage
 		if syscall.Getrusage(who, &u) == nil {
@@ -70,7 +71,7 @@ func (b *bench) allTime() (sum time.Duration) {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", processes[0]))
 		_, after, _ := strings.Cut(string(text), ") ")
 		if fields := strings.Fields(after); len(fields) > 14 {
-			for _, field := range fields[13:15] { // of backends that have ended, in hundredths of a second
+			for _, field := range fields[13:15] { // of ended backends, in hundredths of a second
 				n, _ := strconv.ParseInt(field, 10, 64)
 				sum += time.Duration(n) * 10 * time.Millisecond
 			}
@@ -80,7 +81,7 @@ func (b *bench) allTime() (sum time.Duration) {
 	return sum
 }
 
-// peakRSS returns the most bytes of memory that this process has had at once.
+// peakRSS returns the peak resident memory of this process, in bytes.
 func peakRSS() int64 {
 	text, _ := os.ReadFile("/proc/self/status")
 	_, after, _ := strings.Cut(string(text), "VmHWM:")

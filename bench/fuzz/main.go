@@ -1,6 +1,6 @@
-// Command fuzz sends random requests to every operation of the platform API, with values that are right, nearly right and
-// hostile, and looks at each answer: its status must be one that the operation declares and no failure of the server's,
-// it must come in time, be an envelope, and show nothing of the inside. It prints what it counted, and fails if anything was amiss.
+// Command fuzz sends random requests to every operation of the platform API, with valid, nearly
+// valid and hostile values, and checks each response: declared status, no server error, in time,
+// with an envelope, without internal details. It prints statistics and fails on any violation.
 //
 //	go run ./bench/fuzz [-requests 100000] [-seed 1] [-clients 4]
 package main
@@ -32,26 +32,27 @@ import (
 )
 
 var (
-	requests = flag.Int("requests", 100_000, "how many requests")
+	requests = flag.Int("requests", 100_000, "number of requests")
 	seed     = flag.Uint64("seed", 1, "seed of the random values")
-	clients  = flag.Int("clients", 4, "how many at a time")
+	clients  = flag.Int("clients", 4, "number of concurrent clients")
 )
 
-const slowest = 10 * time.Second
+const maxLatency = 10 * time.Second
 
-// inside is what no answer may show.
-var inside = regexp.MustCompile(
+// internals matches internal details, forbidden in responses.
+var internals = regexp.MustCompile(
 	`(?i)sqlstate|syntax error at or near|goroutine|\.go:\d|socle_[0-9a-f]{12}|/tmp/|password_hash|argon2`,
 )
 
-// endings are operations that would end the game (the project, the session, the user's right to be asked), or for a moment take the project
-// away (a restore in place), and those that show by design what no other answer may.
-var endings = []string{"deleteProject", "pauseProject", "logout", "deleteSession", "deleteOtherSessions",
+// excluded are excluded operations. Some would end the run (the project, the session, the user's
+// rights), one takes the project offline for a moment (a restore in place), and some return
+// otherwise forbidden details by design.
+var excluded = []string{"deleteProject", "pauseProject", "logout", "deleteSession", "deleteOtherSessions",
 	"deleteAccount", "deleteUser", "updateStanding", "updateUser", "restoreBackup",
-	"listEnvironment",       // shows administrators where the server keeps its data
-	"runSQL", "listQueries"} // tell the project's own people what PostgreSQL said of their SQL
+	"listEnvironment",       // shows the data folder to administrators
+	"runSQL", "listQueries"} // show PostgreSQL's messages on a member's own SQL
 
-// operation is an operation as the OpenAPI document describes it.
+// operation is an operation of the OpenAPI document.
 type operation struct {
 	ID           string `json:"operationId"`
 	method, path string
@@ -74,13 +75,13 @@ type schema struct {
 	Items      *schema
 }
 
-// world is what the requests are made of.
-type world struct {
+// fuzzer is the state used to generate requests.
+type fuzzer struct {
 	url, token, project string
 	operations          []operation
 	components          map[string]schema
 	mu                  sync.Mutex
-	known               map[string][]string // names and UUIDs of things that answers have shown
+	known               map[string][]string // names and UUIDs from earlier responses
 }
 
 func main() {
@@ -117,7 +118,7 @@ func run(dir string) error {
 
 	defer func() { stop(); <-stopped }()
 
-	w, err := newWorld(s.URL)
+	w, err := newFuzzer(s.URL)
 	if err != nil {
 		return err
 	}
@@ -125,8 +126,8 @@ func run(dir string) error {
 	return w.fuzz()
 }
 
-func newWorld(base string) (*world, error) {
-	w := &world{url: base, known: map[string][]string{"schema": {"public"}}}
+func newFuzzer(base string) (*fuzzer, error) {
+	w := &fuzzer{url: base, known: map[string][]string{"schema": {"public"}}}
 
 	var document struct {
 		Paths      map[string]map[string]operation
@@ -149,7 +150,7 @@ func newWorld(base string) (*world, error) {
 		for _, method := range slices.Sorted(maps.Keys(document.Paths[path])) {
 			o := document.Paths[path][method]
 			o.method, o.path = strings.ToUpper(method), path
-			if !slices.Contains(endings, o.ID) {
+			if !slices.Contains(excluded, o.ID) {
 				w.operations = append(w.operations, o)
 			}
 		}
@@ -173,7 +174,7 @@ func newWorld(base string) (*world, error) {
 	return w, nil
 }
 
-func (w *world) post(path, body string, into any) error {
+func (w *fuzzer) post(path, body string, into any) error {
 	r, err := http.NewRequest("POST", w.url+path, strings.NewReader(body))
 	if err != nil {
 		return err
@@ -192,7 +193,7 @@ func (w *world) post(path, body string, into any) error {
 }
 
 // fuzz sends the requests.
-func (w *world) fuzz() error {
+func (w *fuzzer) fuzz() error {
 	statuses, complaints := map[string]int{}, map[string]int{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -202,7 +203,7 @@ func (w *world) fuzz() error {
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(*seed, uint64(c)))
 
-			client := &http.Client{Timeout: 3 * slowest, CheckRedirect: func(*http.Request, []*http.Request) error {
+			client := &http.Client{Timeout: 3 * maxLatency, CheckRedirect: func(*http.Request, []*http.Request) error {
 				return http.ErrUseLastResponse
 			},
 				Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
@@ -235,14 +236,14 @@ func (w *world) fuzz() error {
 	}
 
 	if len(complaints) > 0 {
-		return fmt.Errorf("%d kinds of answers that should not be", len(complaints))
+		return fmt.Errorf("%d kinds of invalid responses", len(complaints))
 	}
 
 	return nil
 }
 
-// try sends one request, and says what is wrong with the answer.
-func (w *world) try(client *http.Client, random *rand.Rand, o operation) (status, complaint string) {
+// try sends one request, and returns its status and a violation, "" for none.
+func (w *fuzzer) try(client *http.Client, random *rand.Rand, o operation) (status, complaint string) {
 	r := w.request(random, o)
 	start := time.Now()
 
@@ -256,32 +257,32 @@ func (w *world) try(client *http.Client, random *rand.Rand, o operation) (status
 	status = strconv.Itoa(res.StatusCode)
 	_, declared := o.Responses[status]
 
-	// by its path or headers
+	// because of its path or headers
 	refusedEarly := res.StatusCode == 404 || res.StatusCode == 405 || res.StatusCode == 400 || res.StatusCode == 431
 	switch {
 	case err != nil:
 		return status, "half an answer"
-	case time.Since(start) > slowest:
+	case time.Since(start) > maxLatency:
 		return status, "too slow"
 	case res.StatusCode >= 500:
 		return status, "status " + status + " " + string(body)
 	case !declared && !refusedEarly:
 		return status, "undeclared status " + status
-	case inside.Match(body) && res.Header.Get("Content-Disposition") == "":
-		return status, "shows the inside: " + inside.FindString(string(body))
+	case internals.Match(body) && res.Header.Get("Content-Disposition") == "":
+		return status, "shows the inside: " + internals.FindString(string(body))
 	case strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") && !json.Valid(body):
 		return status, "no JSON"
 	}
 
 	if res.StatusCode < 300 {
-		w.learn(o, body)
+		w.recordNames(o, body)
 	}
 
 	return status, ""
 }
 
-// learn keeps the names of what was made, to ask for it again.
-func (w *world) learn(o operation, body []byte) {
+// recordNames records the names of created entities for later requests.
+func (w *fuzzer) recordNames(o operation, body []byte) {
 	var reply struct{ Content struct{ UUID, Name string } }
 	if o.method != "POST" || json.Unmarshal(body, &reply) != nil {
 		return
@@ -313,7 +314,7 @@ func (w *world) learn(o operation, body []byte) {
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
-func (w *world) request(random *rand.Rand, o operation) *http.Request {
+func (w *fuzzer) request(random *rand.Rand, o operation) *http.Request {
 	path := placeholder.ReplaceAllStringFunc(o.path, func(p string) string {
 		return url.PathEscape(w.value(random, strings.Trim(p, "{}")))
 	})
@@ -332,7 +333,7 @@ func (w *world) request(random *rand.Rand, o operation) *http.Request {
 	var body io.Reader
 	contentType := "application/json"
 	if content, ok := o.RequestBody.Content["application/json"]; ok {
-		text, _ := json.Marshal(w.member(random, "", content.Schema, 0)) // only strings, numbers and the like
+		text, _ := json.Marshal(w.member(random, "", content.Schema, 0)) // only scalars
 		if random.IntN(50) == 0 {
 			text = text[:random.IntN(len(text))]
 		}
@@ -365,11 +366,11 @@ func (w *world) request(random *rand.Rand, o operation) *http.Request {
 	return r
 }
 
-// value returns a text for a name: one that something has, one that is new, or a hostile one.
-func (w *world) value(random *rand.Rand, name string) string {
+// value returns a text for a parameter: a known, new or hostile one.
+func (w *fuzzer) value(random *rand.Rand, name string) string {
 	switch random.IntN(6) {
 	case 0:
-		return hostile[random.IntN(len(hostile))]
+		return hostileValues[random.IntN(len(hostileValues))]
 	case 1:
 		return "name_" + strconv.Itoa(random.IntN(100_000))
 	}
@@ -381,10 +382,10 @@ func (w *world) value(random *rand.Rand, name string) string {
 		return known[random.IntN(len(known))]
 	}
 
-	return usual[random.IntN(len(usual))]
+	return commonValues[random.IntN(len(commonValues))]
 }
 
-func (w *world) scalar(random *rand.Rand, name string, s schema) string {
+func (w *fuzzer) scalar(random *rand.Rand, name string, s schema) string {
 	if len(s.Enum) > 0 && random.IntN(3) > 0 {
 		return fmt.Sprint(s.Enum[random.IntN(len(s.Enum))])
 	}
@@ -396,7 +397,7 @@ func (w *world) scalar(random *rand.Rand, name string, s schema) string {
 }
 
 // member returns a value for a member of a body.
-func (w *world) member(random *rand.Rand, name string, s schema, depth int) any {
+func (w *fuzzer) member(random *rand.Rand, name string, s schema, depth int) any {
 	for s.Ref != "" {
 		s = w.components[s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]]
 	}
@@ -433,7 +434,7 @@ func (w *world) member(random *rand.Rand, name string, s schema, depth int) any 
 		return s.Enum[random.IntN(len(s.Enum))]
 	}
 
-	if likely, ok := likely[name]; ok && random.IntN(4) > 0 {
+	if likely, ok := likelyValues[name]; ok && random.IntN(4) > 0 {
 		return likely[random.IntN(len(likely))]
 	}
 

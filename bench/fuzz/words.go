@@ -2,8 +2,8 @@ package main
 
 import "strings"
 
-// likely are values that a member often has, so that requests get past the first rule.
-var likely = map[string][]string{
+// likelyValues are common values of members, so that requests pass the first validation.
+var likelyValues = map[string][]string{
 	"type": {"integer", "text", "varchar(80)", "numeric(10,2)", "jsonb", "timestamptz", "text[]", "uuid", "serial",
 		"number", "select", "date", "email", "varchar(0)", "numeric(1001)", "setof integer", "int[][][][][][]",
 		"pg_class", "public.nothing", "interval day to second(3)", "bit varying(5)"},
@@ -25,9 +25,9 @@ var likely = map[string][]string{
 	"kind":            {"publishable", "secret"},
 }
 
-var usual = []string{"books", "id", "a/b/c.txt", "01890000-0000-7000-8000-000000000000", "public", "1", "x"}
+var commonValues = []string{"books", "id", "a/b/c.txt", "01890000-0000-7000-8000-000000000000", "public", "1", "x"}
 
-var hostile = []string{
+var hostileValues = []string{
 	"'; drop table users; --", `x"; drop table users; --`, "$$", "1 or 1=1", "../../etc/passwd", "..", ".", "a//b",
 	"/x", "%00", "\x00", "a\x00b", "\n\r\nX: y", "pg_catalog.pg_class", "information_schema.tables", "auth.users",
 	"socle.migrations", "a.b.c", "ctid", "oid", "\u202e", "\u200b", "😀", "é", "ｆｕｌｌ", "<script>alert(1)</script>",

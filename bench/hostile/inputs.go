@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// attacks are all attacks, in the order in which they run. Those that may take the server with them come last.
+// attacks are all attacks in order. Attacks that can crash the server come last.
 var attacks = []attack{
 	{"xlsx-runs", "import of a workbook with one text in 160,000 runs",
 		workbooks("xl/sharedStrings.xml", `<sst><si>`, `<r><t>x</t></r>`, 160_000, `</si></sst>`)},
@@ -52,7 +52,7 @@ var attacks = []attack{
 	{"aggregates", "four aggregates of 1 GB at once", aggregates},
 }
 
-// atOnce calls f so often at once, and returns what it returned, each with how often.
+// atOnce makes n concurrent calls of f, and returns the distinct results with their counts.
 func atOnce(n int, f func(i int) string) string {
 	counts := map[string]int{}
 	var mu sync.Mutex
@@ -82,20 +82,20 @@ func atOnce(n int, f func(i int) string) string {
 	return strings.Join(all, ", ")
 }
 
-// post sends a body as the attacker, and returns what the answer says.
-func (s *stage) post(ctx context.Context, path string, body []byte, contentType string) string {
-	return told(s.send(ctx, "POST", path, s.account, body, contentType))
+// post sends a body as the attacker, and summarizes the response.
+func (s *environment) post(ctx context.Context, path string, body []byte, contentType string) string {
+	return summarize(s.send(ctx, "POST", path, s.account, body, contentType))
 }
 
 // sql runs SQL as the attacker.
-func (s *stage) sql(ctx context.Context, query string, further string) string {
+func (s *environment) sql(ctx context.Context, query string, further string) string {
 	text, _ := json.Marshal(query)
 	return s.post(ctx, "/sql", []byte(`{"query": `+string(text)+further+`}`), "application/json")
 }
 
 const writing = `, "read_only": false`
 
-func (s *stage) rows() string { return "/projects/" + s.project + "/rest/v1/" }
+func (s *environment) rows() string { return "/projects/" + s.project + "/rest/v1/" }
 
 const (
 	bookStart = `<workbook xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets>`
@@ -103,9 +103,9 @@ const (
 	bookType  = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 )
 
-// workbooks imports a workbook of which one part has much between its start and end: once, and then six at once.
-func workbooks(part, start, much string, times int, end string) func(context.Context, *stage) string {
-	return func(ctx context.Context, s *stage) string {
+// workbooks imports a workbook with one highly repetitive part: once, then six times concurrently.
+func workbooks(part, start, much string, times int, end string) func(context.Context, *environment) string {
+	return func(ctx context.Context, s *environment) string {
 		parts := map[string]string{
 			"xl/workbook.xml":            bookStart + bookEnd,
 			"xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="a" Target="one.xml"/><Relationship Id="b" Target="one.xml"/></Relationships>`,
@@ -129,7 +129,7 @@ func workbooks(part, start, much string, times int, end string) func(context.Con
 			return err.Error()
 		}
 
-		s.began()
+		s.startClock()
 		path := "/tables/import?dry_run=true&name=book"
 		one := s.post(ctx, path, b.Bytes(), bookType)
 
@@ -137,21 +137,21 @@ func workbooks(part, start, much string, times int, end string) func(context.Con
 	}
 }
 
-func loginBodies(ctx context.Context, s *stage) string {
+func loginBodies(ctx context.Context, s *environment) string {
 	body := []byte(`{"a":[` + strings.Repeat(`{},`, 340_000) + `{}]}`)
-	s.began()
+	s.startClock()
 
 	return atOnce(100, func(int) string {
-		return told(s.send(ctx, "POST", "/users/login", account{}, body, "application/json"))
+		return summarize(s.send(ctx, "POST", "/users/login", account{}, body, "application/json"))
 	})
 }
 
-// pictures asks for variants of a PNG of one colour.
-func pictures(width, height uint32) func(context.Context, *stage) string {
-	return func(ctx context.Context, s *stage) string {
+// pictures requests variants of a PNG of one color.
+func pictures(width, height uint32) func(context.Context, *environment) string {
+	return func(ctx context.Context, s *environment) string {
 		var pixels bytes.Buffer
 		z := zlib.NewWriter(&pixels)
-		row := make([]byte, 1+width) // its filter, and a byte for each pixel
+		row := make([]byte, 1+width) // filter byte, then one byte per pixel
 		for range height {
 			if _, err := z.Write(row); err != nil {
 				return err.Error()
@@ -180,18 +180,18 @@ func pictures(width, height uint32) func(context.Context, *stage) string {
 		}
 
 		path := "/files/" + s.project + "/" + made.text("content", "uuid") + "/p.png"
-		if said := told(s.send(ctx, "PUT", path, s.account, picture, "image/png")); !strings.HasPrefix(said, "20") {
+		if said := summarize(s.send(ctx, "PUT", path, s.account, picture, "image/png")); !strings.HasPrefix(said, "20") {
 			return "upload: " + said
 		}
 
-		s.began()
+		s.startClock()
 		return atOnce(24, func(i int) string {
-			return told(s.send(ctx, "GET", fmt.Sprintf("%s?width=%d", path, 4096-i), account{}, nil, ""))
+			return summarize(s.send(ctx, "GET", fmt.Sprintf("%s?width=%d", path, 4096-i), account{}, nil, ""))
 		})
 	}
 }
 
-func patterns(ctx context.Context, s *stage) string {
+func patterns(ctx context.Context, s *environment) string {
 	const field = `{"label": "a", "type": "text", "pattern": "(?:(?:.?){1000})*!"}`
 	form, err := s.json("POST", "/forms", s.account, `{"name": "slow"}`)
 	if err != nil {
@@ -217,21 +217,21 @@ func patterns(ctx context.Context, s *stage) string {
 			fmt.Sprintf(`%q: %q`, answer(f.(map[string]any)).text("uuid"), strings.Repeat("a", 100_000)))
 	}
 
-	s.began()
+	s.startClock()
 	return atOnce(2, func(int) string {
 		return s.post(ctx, path+"/responses", []byte(`{"answers": {`+strings.Join(answers, ",")+`}}`),
 			"application/json")
 	})
 }
 
-func rowsCSV(table string) func(context.Context, *stage) string {
-	return func(ctx context.Context, s *stage) string {
+func rowsCSV(table string) func(context.Context, *environment) string {
+	return func(ctx context.Context, s *environment) string {
 		body := []byte(strings.Repeat("n", 20_000) + "\n" + strings.Repeat("1\n", 20_000))
 		return atOnce(4, func(int) string { return s.post(ctx, s.rows()+table, body, "text/csv") })
 	}
 }
 
-func rowsKeys(ctx context.Context, s *stage) string {
+func rowsKeys(ctx context.Context, s *environment) string {
 	var body strings.Builder
 	body.WriteString(`{"name":"x"`)
 
@@ -244,32 +244,33 @@ func rowsKeys(ctx context.Context, s *stage) string {
 	})
 }
 
-func rowsParameters(ctx context.Context, s *stage) string {
+func rowsParameters(ctx context.Context, s *environment) string {
 	var query strings.Builder
 	for i := 0; query.Len() < 60_000; i++ {
 		fmt.Fprintf(&query, "&k%d=1", i)
 	}
 
 	return atOnce(4, func(int) string {
-		return told(s.send(ctx, "GET", s.rows()+"rpc/nosuch?"+query.String()[1:], s.account, nil, ""))
+		return summarize(s.send(ctx, "GET", s.rows()+"rpc/nosuch?"+query.String()[1:], s.account, nil, ""))
 	})
 }
 
-func rowsSearch(ctx context.Context, s *stage) string {
+func rowsSearch(ctx context.Context, s *environment) string {
 	return atOnce(4, func(int) string {
-		return told(
+		return summarize(
 			s.send(ctx, "GET", s.rows()+"items?name=fts."+strings.Repeat("term%7C", 5_000)+"x", s.account, nil, ""),
 		)
 	})
 }
 
-func sqlWide(ctx context.Context, s *stage) string {
+func sqlWide(ctx context.Context, s *environment) string {
 	query := "select null" + strings.Repeat(",null", 1599) + " from generate_series(1, 10000)"
 	return atOnce(6, func(int) string { return s.sql(ctx, query, `, "max_rows": 10000, "timeout_ms": 30000`) })
 }
 
-// http10 sends what one server takes for one request and another for two, and counts the answers.
-func http10(ctx context.Context, s *stage) string {
+// http10 sends ambiguously framed requests, which two servers would split differently, and counts
+// the responses.
+func http10(ctx context.Context, s *environment) string {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		return err.Error()
@@ -288,8 +289,9 @@ func http10(ctx context.Context, s *stage) string {
 		strings.TrimPrefix(first, "HTTP/1.0 "))
 }
 
-// lockout logs in as the bystander with wrong passwords, and then with the right one from another network.
-func lockout(ctx context.Context, s *stage) string {
+// lockout logs in as the bystander with wrong passwords, then with the right one from another
+// network.
+func lockout(ctx context.Context, s *environment) string {
 	from := func(address, password string) string {
 		local := &net.TCPAddr{IP: net.ParseIP(address)}
 		client := &http.Client{
@@ -309,12 +311,12 @@ func lockout(ctx context.Context, s *stage) string {
 
 		res, err := client.Do(r)
 		if err != nil {
-			return told(0, nil, err)
+			return summarize(0, nil, err)
 		}
 		defer res.Body.Close()
 
 		text, err := io.ReadAll(res.Body)
-		return told(res.StatusCode, text, err)
+		return summarize(res.StatusCode, text, err)
 	}
 
 	wrong := ""
@@ -326,7 +328,7 @@ func lockout(ctx context.Context, s *stage) string {
 	return wrong
 }
 
-func slowUploads(ctx context.Context, s *stage) string {
+func slowUploads(ctx context.Context, s *environment) string {
 	ctx, cancel := context.WithTimeout(ctx, 45*time.Second)
 	defer cancel()
 

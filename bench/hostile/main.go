@@ -1,7 +1,8 @@
-// Command hostile replays attacks of one tenant, or of a stranger, against a server of its own with its own PostgreSQL, and measures what they
-// cost: how long each lasted and what its author was told, the processor time and the peak memory of Socle and of PostgreSQL, and what
-// became meanwhile of the requests of another project and of /readyz. Everything is on the loopback interface, bounded in number and time,
-// in a temporary folder that is removed at the end.
+// Command hostile replays attacks of a tenant or an anonymous caller against its own server with a
+// private PostgreSQL, and measures their effect: duration, response, processor time and peak memory
+// of Socle and PostgreSQL, and the latency of another project and of /readyz. Everything runs on
+// the loopback interface, bounded in number and time, in a temporary folder that is removed at the
+// end.
 //
 //	go run ./bench/hostile [-only xlsx,sql] [-limit 60s] [-after 10s] [-socle path]
 //	go run ./bench/hostile -list
@@ -18,17 +19,19 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"socle/bench/socle"
 )
 
 var (
 	only     = flag.String("only", "", "attacks to run, by parts of their names, separated by commas; empty: all")
-	except   = flag.String("except", "", "attacks to leave out, likewise")
+	except   = flag.String("except", "", "attacks to skip, likewise")
 	list     = flag.Bool("list", false, "list the attacks")
-	limit    = flag.Duration("limit", time.Minute, "how long an attack may last")
-	after    = flag.Duration("after", 10*time.Second, "how long after an attack memory is measured again")
+	limit    = flag.Duration("limit", time.Minute, "timeout of an attack")
+	after    = flag.Duration("after", 10*time.Second, "delay after an attack before memory is measured again")
 	megs     = flag.Int("megabytes", 1000, "size of each aggregate, and of the error text by 2/5 of it")
 	program  = flag.String("socle", "", "program to attack; empty: built from this tree")
-	postgres = flag.String("postgres-bin", "", "folder of PostgreSQL's programs; empty: the usual places")
+	postgres = flag.String("postgres-bin", "", "folder of the PostgreSQL programs; empty: search for it")
 )
 
 func main() {
@@ -50,15 +53,11 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "socle-hostile-")
+	dir, err := socle.TempDir("", "socle-hostile-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-
-	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
-		return err
-	}
 
 	s, err := start(ctx, dir)
 	if err != nil {
@@ -66,12 +65,12 @@ func run(ctx context.Context) error {
 	}
 	defer s.stop()
 
-	attacker, err := s.furnish("attacker")
+	attacker, err := s.newAccount("attacker")
 	if err != nil {
 		return err
 	}
 
-	bystander, err := s.furnish("bystander")
+	bystander, err := s.newAccount("bystander")
 	if err != nil {
 		return err
 	}
@@ -81,24 +80,24 @@ func run(ctx context.Context) error {
 		"bystander", "p99", "worst", "/readyz", "RSS after")
 
 	for _, a := range attacks {
-		if !chosen(a.name) {
+		if !selected(a.name) {
 			continue
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 
-		measure(ctx, s, a, &stage{server: s, account: attacker, bystander: bystander, dir: dir})
+		measure(ctx, s, a, &environment{server: s, account: attacker, bystander: bystander, dir: dir})
 
 		if !s.alive() {
-			return fmt.Errorf("socle is gone after %s: see %s", a.name, filepath.Join(dir, "socle.log"))
+			return fmt.Errorf("server ended during %s: see %s", a.name, filepath.Join(dir, "socle.log"))
 		}
 	}
 
 	return nil
 }
 
-func chosen(name string) bool {
+func selected(name string) bool {
 	in := func(list string) bool {
 		for part := range strings.SplitSeq(list, ",") {
 			if part != "" && strings.Contains(name, part) {
@@ -112,28 +111,29 @@ func chosen(name string) bool {
 	return (*only == "" || in(*only)) && !in(*except)
 }
 
-// attack is one attack. run prepares and replays it, and returns what its author was told. It ends with its context.
+// attack is one attack. run prepares and replays it until its context ends, and returns the
+// responses.
 type attack struct {
 	name, what string
-	run        func(context.Context, *stage) string
+	run        func(context.Context, *environment) string
 }
 
-// stage is what an attack has.
-type stage struct {
+// environment is the environment of an attack.
+type environment struct {
 	*server
-	account            // the attacker's
-	bystander account  // whom the attacks are not to reach
-	dir       string   // for files
-	began     func()   // starts the clock, after preparations
-	notes     []string // beside the answers
+	account             // the attacker
+	bystander  account  // the owner of another project, not to be affected
+	dir        string   // for files
+	startClock func()   // starts the measurement, after preparations
+	notes      []string // printed with the responses
 }
 
-// measure replays an attack and prints what it did.
-func measure(ctx context.Context, s *server, a attack, st *stage) {
+// measure replays an attack and prints its effect.
+func measure(ctx context.Context, s *server, a attack, st *environment) {
 	load := newBystander(s, st.bystander)
 	memory := newWatch(s)
 	clock, cpu := time.Now(), s.cpu()
-	st.began = func() { clock, cpu = time.Now(), s.cpu() }
+	st.startClock = func() { clock, cpu = time.Now(), s.cpu() }
 
 	bounded, cancel := context.WithTimeout(ctx, *limit)
 	load.start(ctx)

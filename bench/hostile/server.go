@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -15,27 +14,28 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"socle/bench/socle"
 )
 
-// server is a Socle that runs as a process of its own.
+// server is Socle in a separate process.
 type server struct {
-	cmd    *exec.Cmd
-	url    string
-	data   string
-	client *http.Client
-	ended  chan struct{}
+	process *socle.Process
+	url     string
+	data    string
+	client  *http.Client
 }
 
-// start builds Socle, and starts it with a PostgreSQL of its own in a folder.
+// start builds Socle, and starts it with a private PostgreSQL in a folder.
 func start(ctx context.Context, dir string) (*server, error) {
 	if *program == "" {
-		*program = filepath.Join(dir, "socle")
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", *program,
-			"./cmd/socle").CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build socle: %w\n%s", err, out)
+		built, err := socle.Build(ctx, dir)
+		if err != nil {
+			return nil, err
 		}
+
+		*program = built
 	}
 
 	logs, err := os.Create(filepath.Join(dir, "socle.log"))
@@ -44,57 +44,34 @@ func start(ctx context.Context, dir string) (*server, error) {
 	}
 	defer logs.Close()
 
-	s := &server{cmd: exec.Command(*program, "serve"), data: filepath.Join(dir, "data"), ended: make(chan struct{}),
+	s := &server{data: filepath.Join(dir, "data"),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}}}
-	s.cmd.Env = append(os.Environ(), "SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR="+s.data, "SOCLE_LOG_LEVEL=warn",
+
+	cmd := exec.Command(*program, "serve")
+	cmd.Env = append(os.Environ(), "SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR="+s.data, "SOCLE_LOG_LEVEL=warn",
 		"SOCLE_POSTGRES_BIN="+*postgres)
+	cmd.Stderr = logs
 
-	s.cmd.Stderr = logs
-
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-
-	lines := bufio.NewReader(out)
-	line, err := lines.ReadString('\n')
-
-	go func() {
-		_, _ = io.Copy(io.Discard, lines)
-		_ = s.cmd.Wait()
-		close(s.ended)
-	}()
-
-	fields := strings.Fields(line)
-	if err != nil || len(fields) == 0 {
-		s.stop()
+	if s.process, err = socle.StartProcess(cmd); err != nil {
 		text, _ := os.ReadFile(logs.Name())
-
-		return nil, fmt.Errorf("start socle: %w\n%s", err, text)
+		return nil, fmt.Errorf("%w\n%s", err, text)
 	}
 
-	s.url = fields[len(fields)-1]
+	s.url = s.process.URL
 	return s, nil
 }
 
-// stop ends the server, and its PostgreSQL with it.
+// stop stops the server and its PostgreSQL, and kills the server after a minute.
 func (s *server) stop() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	kill := time.AfterFunc(time.Minute, s.process.Kill)
+	defer kill.Stop()
 
-	select {
-	case <-s.ended:
-	case <-time.After(time.Minute):
-		_ = s.cmd.Process.Kill()
-	}
+	s.process.Stop()
 }
 
 func (s *server) alive() bool {
 	select {
-	case <-s.ended:
+	case <-s.process.Ended:
 		return false
 	default:
 		return true
@@ -106,8 +83,8 @@ type account struct{ name, email, token, project, key string }
 
 const password = "correct horse battery"
 
-// furnish makes an account with a table of 200 rows that anyone may read.
-func (s *server) furnish(name string) (a account, err error) {
+// newAccount creates an account with a table of 200 rows, readable by anonymous callers.
+func (s *server) newAccount(name string) (a account, err error) {
 	a = account{name: name, email: name + "@example.com"}
 	user, err := s.json("POST", "/users", a,
 		fmt.Sprintf(`{"username": %q, "email": %q, "password": %q}`, name, a.email, password))
@@ -133,10 +110,10 @@ func (s *server) furnish(name string) (a account, err error) {
 	return a, err
 }
 
-// answer is an answer's JSON.
+// answer is a JSON response.
 type answer map[string]any
 
-// text returns a member of a member.
+// text returns a nested member.
 func (a answer) text(path ...string) string {
 	var at any = map[string]any(a)
 	for _, name := range path {
@@ -148,7 +125,7 @@ func (a answer) text(path ...string) string {
 	return s
 }
 
-// json sends JSON as an account, and returns the answer, which must tell of success.
+// json sends JSON as an account, and returns the response. It fails without a status of success.
 func (s *server) json(method, path string, a account, body string) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -166,7 +143,8 @@ func (s *server) json(method, path string, a account, body string) (answer, erro
 	return got, json.Unmarshal(text, &got)
 }
 
-// send sends a request as an account, with its key where it goes to the rows, and returns the first megabyte of the answer.
+// send sends a request as an account, with its key for the rows API, and returns the first megabyte
+// of the response.
 func (s *server) send(
 	ctx context.Context, method, path string, a account, body []byte, contentType string,
 ) (int, []byte, error) {
@@ -200,8 +178,8 @@ func (s *server) send(
 	return res.StatusCode, text, err
 }
 
-// told returns what an answer says, in a few words.
-func told(status int, text []byte, err error) string {
+// summarize summarizes a response.
+func summarize(status int, text []byte, err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "nothing in time"

@@ -9,20 +9,21 @@ import (
 	"time"
 )
 
-// catching is code that goes on when it is cancelled.
-const catching = `loop begin perform pg_sleep(100); exception when query_canceled then null; end; end loop`
+// catchCancel is user code that catches its cancellation and continues.
+const catchCancel = `loop begin perform pg_sleep(100); exception when query_canceled then null; end; end loop`
 
-func sqlCatches(ctx context.Context, s *stage) string {
-	return s.sql(ctx, `do $$ begin `+catching+`; end $$`, `, "timeout_ms": 2000`)
+func sqlCatches(ctx context.Context, s *environment) string {
+	return s.sql(ctx, `do $$ begin `+catchCancel+`; end $$`, `, "timeout_ms": 2000`)
 }
 
-// schemaCatches adds a check whose function catches that it is cancelled, and then one that does not, to see whether the table is free.
-func schemaCatches(ctx context.Context, s *stage) string {
+// schemaCatches adds a check whose function catches its cancellation, then one that does not, to
+// test whether the table is locked.
+func schemaCatches(ctx context.Context, s *environment) string {
 	s.sql(ctx, `create table caught (id int); insert into caught values (1);
-		create function endless(int) returns boolean language plpgsql as $$ begin `+catching+`; return true; end $$`,
+		create function endless(int) returns boolean language plpgsql as $$ begin `+catchCancel+`; return true; end $$`,
 		writing)
 
-	s.began()
+	s.startClock()
 	said := s.post(ctx, "/tables/caught/constraints",
 		[]byte(`{"name": "endless", "type": "check", "expression": "endless(id)"}`), "application/json")
 
@@ -31,7 +32,7 @@ func schemaCatches(ctx context.Context, s *stage) string {
 	return said
 }
 
-func notifyFlood(ctx context.Context, s *stage) string {
+func notifyFlood(ctx context.Context, s *environment) string {
 	return atOnce(3, func(i int) string {
 		return s.sql(ctx,
 			fmt.Sprintf(`do $$ begin for i in 1..150000 loop perform pg_notify('c%d', i::text); end loop; end $$`, i),
@@ -39,20 +40,20 @@ func notifyFlood(ctx context.Context, s *stage) string {
 	})
 }
 
-// regrole casts the numbers that roles and relations have, and counts names that are not the attacker's.
-func regrole(ctx context.Context, s *stage) string {
+// regrole casts OIDs to names of roles and relations, and counts names of other projects.
+func regrole(ctx context.Context, s *environment) string {
 	s.sql(
 		ctx,
 		`create table numbers (id int); insert into numbers select generate_series(16384, 20000); alter table numbers disable row level security; grant select on numbers to anon`, writing,
 	)
 
-	s.began()
+	s.startClock()
 	found := 0
 
 	var said []string
 	for _, cast := range []string{"regrole", "regclass"} {
 		status, text, err := s.send(ctx, "GET", s.rows()+"numbers?select=id::"+cast, s.account, nil, "")
-		said = append(said, told(status, text, err))
+		said = append(said, summarize(status, text, err))
 		found += strings.Count(string(text), "socle_") + strings.Count(string(text), "auth.") +
 			strings.Count(string(text), "storage.")
 	}
@@ -61,8 +62,8 @@ func regrole(ctx context.Context, s *stage) string {
 	return strings.Join(said, ", ")
 }
 
-// headers has a function set headers that are the platform's, and counts those that arrive.
-func headers(ctx context.Context, s *stage) string {
+// headers sets the platform's headers in a function, and counts those in the response.
+func headers(ctx context.Context, s *environment) string {
 	forbidden := map[string]string{"Set-Cookie": "a=b", "Clear-Site-Data": `"*"`,
 		"Strict-Transport-Security": "max-age=99999999", "NEL": "{}", "Report-To": "{}", "Alt-Svc": `h3=":443"`,
 		"Service-Worker-Allowed": "/", "X-Request-Id": "forged", "X-Content-Type-Options": "off",
@@ -77,7 +78,7 @@ func headers(ctx context.Context, s *stage) string {
 		strings.Join(list, ",")+`]$$, true); select '<script>' $f$;
 		grant execute on function forge() to anon`, writing)
 
-	s.began()
+	s.startClock()
 
 	r, err := http.NewRequestWithContext(ctx, "POST", s.url+s.rows()+"rpc/forge", nil)
 	if err != nil {
@@ -88,7 +89,7 @@ func headers(ctx context.Context, s *stage) string {
 
 	res, err := s.client.Do(r)
 	if err != nil {
-		return told(0, nil, err)
+		return summarize(0, nil, err)
 	}
 	defer res.Body.Close()
 
@@ -105,20 +106,20 @@ func headers(ctx context.Context, s *stage) string {
 		s.notes = append(s.notes, "came through: "+strings.Join(came, ", "))
 	}
 
-	return told(res.StatusCode, nil, nil)
+	return summarize(res.StatusCode, nil, nil)
 }
 
-func advisoryLocks(ctx context.Context, s *stage) string {
+func advisoryLocks(ctx context.Context, s *environment) string {
 	return s.sql(ctx, `select count(pg_advisory_lock(i)) from generate_series(1, 80000) i; select pg_sleep(20)`,
 		`, "timeout_ms": 30000`)
 }
 
-func errorText(ctx context.Context, s *stage) string {
+func errorText(ctx context.Context, s *environment) string {
 	return s.sql(ctx, fmt.Sprintf(`do $$ begin raise exception '%%', repeat('x', %d); end $$`, *megs*400_000),
 		`, "timeout_ms": 30000`)
 }
 
-func aggregates(ctx context.Context, s *stage) string {
+func aggregates(ctx context.Context, s *environment) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 

@@ -15,22 +15,23 @@ import (
 )
 
 const (
-	sampled  = 50 * time.Millisecond
-	patience = 10 * time.Second // of a bystander
-	tick     = 10 * time.Millisecond
+	sampleInterval = 50 * time.Millisecond
+	requestTimeout = 10 * time.Second // timeout of a bystander's request
+	tick           = 10 * time.Millisecond
 )
 
-// bystander asks for rows, writes some and lists tables of another project, ten times a second, and looks at /readyz.
+// bystander reads rows, writes rows and lists tables of another project ten times per second, and
+// polls /readyz.
 type bystander struct {
 	server *server
 	account
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu            sync.Mutex
-	took          []time.Duration
-	total, failed int
-	ready, unwell int
+	mu              sync.Mutex
+	took            []time.Duration
+	total, failed   int
+	ready, notReady int
 }
 
 func newBystander(s *server, a account) *bystander { return &bystander{server: s, account: a} }
@@ -48,7 +49,7 @@ func (b *bystander) start(ctx context.Context) {
 		b.repeat(ctx, time.Duration(200+50*i)*time.Millisecond, func() {
 			began := time.Now()
 
-			bounded, cancel := context.WithTimeout(ctx, patience)
+			bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 			defer cancel()
 
 			status, err := ask(bounded)
@@ -70,7 +71,7 @@ func (b *bystander) start(ctx context.Context) {
 	}
 
 	b.repeat(ctx, 500*time.Millisecond, func() {
-		bounded, cancel := context.WithTimeout(ctx, patience)
+		bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 
 		status, err := b.ask(bounded, "GET", "/readyz", "")
@@ -83,7 +84,7 @@ func (b *bystander) start(ctx context.Context) {
 		defer b.mu.Unlock()
 
 		if b.ready++; err != nil || status != http.StatusOK {
-			b.unwell++
+			b.notReady++
 		}
 	})
 }
@@ -93,7 +94,8 @@ func (b *bystander) ask(ctx context.Context, method, path, body string) (int, er
 	return status, err
 }
 
-// repeat calls f every so often, each time in its own goroutine so that a slow answer holds no other request up.
+// repeat calls f at an interval, each time in a new goroutine, so that a slow response does not
+// delay other requests.
 func (b *bystander) repeat(ctx context.Context, every time.Duration, f func()) {
 	b.wg.Go(func() {
 		clock := time.NewTicker(every + rand.N(tick))
@@ -131,29 +133,29 @@ func (b *bystander) readiness() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	if b.unwell == 0 {
+	if b.notReady == 0 {
 		return "ready"
 	}
 
-	return fmt.Sprintf("not %d/%d", b.unwell, b.ready)
+	return fmt.Sprintf("not %d/%d", b.notReady, b.ready)
 }
 
-// watch keeps the most memory that Socle and PostgreSQL had at once.
-type watch struct {
+// memoryWatch records the peak memory of Socle and PostgreSQL together.
+type memoryWatch struct {
 	server          *server
 	socle, postgres int64
 	cancel          context.CancelFunc
 	done            chan struct{}
 }
 
-func newWatch(s *server) *watch { return &watch{server: s, done: make(chan struct{})} }
+func newWatch(s *server) *memoryWatch { return &memoryWatch{server: s, done: make(chan struct{})} }
 
-func (w *watch) start(ctx context.Context) {
+func (w *memoryWatch) start(ctx context.Context) {
 	ctx, w.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(w.done)
 
-		clock := time.NewTicker(sampled)
+		clock := time.NewTicker(sampleInterval)
 		defer clock.Stop()
 
 		for {
@@ -174,13 +176,13 @@ func (w *watch) start(ctx context.Context) {
 	}()
 }
 
-func (w *watch) stop() {
+func (w *memoryWatch) stop() {
 	w.cancel()
 	<-w.done
 }
 
-// rss returns the bytes of memory that Socle has.
-func (s *server) rss() int64 { return memoryOf(s.cmd.Process.Pid, "VmRSS:") }
+// rss returns the resident memory of Socle, in bytes.
+func (s *server) rss() int64 { return memoryOf(s.process.PID(), "VmRSS:") }
 
 func memoryOf(pid int, what string) int64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -201,19 +203,19 @@ func (s *server) postgres() []int {
 		text, _ := os.ReadFile(name)
 		first, _, _ := strings.Cut(string(text), "\n")
 		if pid, err := strconv.Atoi(first); err == nil {
-			return family(pid)
+			return processTree(pid)
 		}
 	}
 
 	return nil
 }
 
-// family returns a process and its children.
-func family(parent int) []int {
+// processTree returns a process and its children.
+func processTree(parent int) []int {
 	all := []int{parent}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, name := range stats {
-		text, _ := os.ReadFile(name) // it may be gone
+		text, _ := os.ReadFile(name) // the process can have ended
 		_, rest, _ := strings.Cut(string(text), ") ")
 		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
 			pid, _ := strconv.Atoi(strings.Split(name, "/")[2])
@@ -224,12 +226,13 @@ func family(parent int) []int {
 	return all
 }
 
-// cpu returns the processor time that Socle, its children that have ended, and PostgreSQL with those of its backends had.
+// cpu returns the processor time of Socle, its ended children, and PostgreSQL with its ended
+// backends.
 func (s *server) cpu() (sum time.Duration) {
-	sum = ticks(s.cmd.Process.Pid, 11, 15)
+	sum = ticks(s.process.PID(), 11, 15)
 	for i, pid := range s.postgres() {
 		last := 13
-		if i == 0 { // the backends that have ended are the postmaster's children
+		if i == 0 { // ended backends are children of the postmaster
 			last = 15
 		}
 
@@ -239,7 +242,7 @@ func (s *server) cpu() (sum time.Duration) {
 	return sum
 }
 
-// ticks sums fields of a process's stat behind its name, in hundredths of a second.
+// ticks sums fields after the name in a process's stat file, in hundredths of a second.
 func ticks(pid, from, to int) (sum time.Duration) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(text), ") ")

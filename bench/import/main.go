@@ -1,5 +1,6 @@
-// Command import measures what the import of a large CSV file into a new table takes, and its export again: seconds, and how
-// much more memory the server needs at its peak than before. The server runs in this process; the file is made as it is sent.
+// Command import measures the import of a large CSV file into a new table, and its export:
+// duration, and growth of the server's memory at its peak. The server runs in this process; the
+// file is generated while it is sent.
 //
 //	go run ./bench/import [-megabytes 1024]
 package main
@@ -33,7 +34,7 @@ func main() {
 }
 
 func run(ctx context.Context, s *socle.Socle) error {
-	file := &rows{left: *megabytes << 20}
+	file := &csvFile{left: *megabytes << 20}
 	err := measure(fmt.Sprintf("import of %d MiB", *megabytes), func() (string, error) {
 		r, err := socle.Send[struct{ Rows float64 }](s, "POST", "/tables/import?name=big", file, "text/csv")
 		return fmt.Sprintf("%.0f rows", r.Content.Rows), err
@@ -55,10 +56,10 @@ func run(ctx context.Context, s *socle.Socle) error {
 	return nil
 }
 
-// measure prints how long f took, and by how much memory grew meanwhile.
+// measure prints the duration of f and the growth of memory meanwhile.
 func measure(what string, f func() (string, error)) error {
 	debug.FreeOSMemory()
-	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // the peak begins anew
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // reset the peak
 		return err
 	}
 
@@ -82,7 +83,7 @@ func measure(what string, f func() (string, error)) error {
 	return err
 }
 
-// resident returns a figure of this process's memory, in bytes.
+// resident returns a field of this process's memory statistics, in bytes.
 func resident(name string) (int64, error) {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -98,14 +99,14 @@ func resident(name string) (int64, error) {
 	return kilobytes << 10, err
 }
 
-// rows is a CSV file that is made as it is read.
-type rows struct {
+// csvFile is a CSV file generated on read.
+type csvFile struct {
 	n      int
 	left   int64
 	buffer bytes.Buffer
 }
 
-func (r *rows) Read(b []byte) (int, error) {
+func (r *csvFile) Read(b []byte) (int, error) {
 	if r.buffer.Len() == 0 {
 		if r.left <= 0 {
 			return 0, io.EOF
@@ -127,7 +128,7 @@ func (r *rows) Read(b []byte) (int, error) {
 	return r.buffer.Read(b)
 }
 
-// drain reads an answer, and returns how long it was.
+// drain reads a response and returns its length.
 func drain(s *socle.Socle, path string) (int64, error) {
 	q, err := s.Request("GET", path, nil)
 	if err != nil {

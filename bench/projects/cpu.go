@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// processor returns what Socle and its PostgreSQL have had of a processor, backends that have ended included. On a machine that others
-// use it says more than the clock. It is zero where there is no /proc.
+// processor returns the processor time of Socle and its PostgreSQL, with ended backends. On a
+// shared machine it is more reliable than wall time. It is zero without /proc.
 func (b *bench) processor() (socle, postgres time.Duration) {
-	socle, _ = ticks(strconv.Itoa(b.cmd.Process.Pid), 2)
+	socle, _ = processTimes(strconv.Itoa(b.process.PID()), 2)
 
 	text, err := os.ReadFile(filepath.Join(b.dir, "data/postgres/data/postmaster.pid"))
 	if err != nil {
@@ -20,27 +20,27 @@ func (b *bench) processor() (socle, postgres time.Duration) {
 	}
 
 	postmaster, _, _ := strings.Cut(string(text), "\n")
-	postgres, _ = ticks(postmaster, 4)
+	postgres, _ = processTimes(postmaster, 4)
 	all, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range all {
 		pid := strings.Split(path, "/")[2]
-		if _, parent := ticks(pid, 2); parent == postmaster {
-			postgres += running(pid)
+		if _, parent := processTimes(pid, 2); parent == postmaster {
+			postgres += threadTime(pid)
 		}
 	}
 
 	return socle, postgres
 }
 
-// ticks returns the time of a process in user and system mode, and with 4 fields also that of its children that have ended, and its
-// parent.
-func ticks(pid string, fields int) (used time.Duration, parent string) {
+// processTimes returns the user and system time of a process and its parent. With 4 fields the time
+// includes ended children.
+func processTimes(pid string, fields int) (used time.Duration, parent string) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", pid))
 	if err != nil {
 		return 0, ""
 	}
 
-	// The name, which is in parentheses, may hold anything; behind it come the state and the parent.
+	// The name in parentheses can contain any byte; after it come the state and the parent.
 	all := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	if len(all) < 15 {
 		return 0, ""
@@ -54,9 +54,10 @@ func ticks(pid string, fields int) (used time.Duration, parent string) {
 	return used, all[1]
 }
 
-// running returns the time of a process of one thread. A tick, of ten milliseconds, is more than many a backend has had.
-func running(pid string) time.Duration {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%s/schedstat", pid)) // it may be gone
+// threadTime returns the time of a single-threaded process. A clock tick of ten milliseconds would
+// be longer than many backends run.
+func threadTime(pid string) time.Duration {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%s/schedstat", pid)) // the process can have ended
 	first, _, _ := strings.Cut(string(text), " ")
 	n, _ := strconv.ParseInt(first, 10, 64)
 

@@ -11,22 +11,23 @@ import (
 	"time"
 )
 
-// A request is warm if its project had one at most warmMost requests before, cold if that was more than coldLeast before, or never.
+// A request is warm if its project had one at most warmMost requests before. It is cold if that was
+// more than coldLeast before, or never.
 const (
-	warmMost  = 40
-	coldLeast = 400
+	maxWarmDistance = 40
+	minColdDistance = 400
 )
 
-// figures are those of one measurement.
+// figures are the results of one measurement.
 type figures struct {
 	requests, failures int
-	first              error // that failed
+	first              error // first failure
 	took               time.Duration
 	warm, cold         []time.Duration
-	socle, postgres    time.Duration // of a processor
+	socle, postgres    time.Duration // processor time
 }
 
-// worker is one client, and what it has measured.
+// worker is one client with its results.
 type worker struct {
 	*bench
 	figures
@@ -34,13 +35,13 @@ type worker struct {
 	random    *rand.Rand
 }
 
-// load has clients send requests for a time to projects that draw draws.
+// load runs clients for a time. Each request goes to a project chosen by draw.
 func (b *bench) load(ctx context.Context, clients int, length time.Duration, draw func(*rand.Rand) int) figures {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
 
 	var sent atomic.Int64
-	last := make([]atomic.Int64, len(b.projects)) // the number of the last request to each project
+	last := make([]atomic.Int64, len(b.projects)) // number of the last request to each project
 	workers := make([]worker, clients)
 
 	var wg sync.WaitGroup
@@ -54,7 +55,9 @@ func (b *bench) load(ctx context.Context, clients int, length time.Duration, dra
 				p := draw(w.random)
 				n := sent.Add(1)
 				before := last[p].Swap(n)
-				w.ask(w.next(b.projects[p]), before > 0 && n-before <= warmMost, before == 0 || n-before > coldLeast)
+				warm := before > 0 && n-before <= maxWarmDistance
+				cold := before == 0 || n-before > minColdDistance
+				w.ask(w.next(b.projects[p]), warm, cold)
 			}
 		})
 	}
@@ -64,7 +67,7 @@ func (b *bench) load(ctx context.Context, clients int, length time.Duration, dra
 		defer close(watched)
 
 		for time.Since(begun) < length && ctx.Err() == nil {
-			_, _ = b.connections() // the most is noted
+			_, _ = b.connections() // records the maximum
 			time.Sleep(250 * time.Millisecond)
 		}
 	}()
@@ -76,7 +79,7 @@ func (b *bench) load(ctx context.Context, clients int, length time.Duration, dra
 	return b.sum(workers, took, socle, postgres)
 }
 
-// sweep reads rows of each project, once.
+// sweep reads rows of each project once.
 func (b *bench) sweep(ctx context.Context) figures {
 	w := worker{
 		bench:     b,
@@ -96,7 +99,8 @@ func (b *bench) sweep(ctx context.Context) figures {
 	return b.sum([]worker{w}, time.Since(begun), socle, postgres)
 }
 
-// sum puts together what workers have measured. socle and postgres are what these had of a processor before.
+// sum combines the results of workers. socle and postgres are the processor times before the
+// measurement.
 func (b *bench) sum(workers []worker, took, socle, postgres time.Duration) figures {
 	all := figures{took: took}
 	all.socle, all.postgres = b.processor()
@@ -116,7 +120,7 @@ func (b *bench) sum(workers []worker, took, socle, postgres time.Duration) figur
 	return all
 }
 
-// ask sends a request, and notes how long it took.
+// ask sends a request and records its latency.
 func (w *worker) ask(q *http.Request, warm, cold bool) {
 	begun := time.Now()
 	_, err := send(w.transport, q)
@@ -136,7 +140,7 @@ func (w *worker) ask(q *http.Request, warm, cold bool) {
 	}
 }
 
-// kinds are the kinds of requests, each with how many of 100 are of it.
+// kinds are the kinds of requests, each with its share in percent.
 var kinds = []struct {
 	name  string
 	share int

@@ -1,12 +1,15 @@
-// Command projects measures many active projects on one server: Socle with a PostgreSQL of its own, both with their defaults, in a
-// folder that goes with it. It makes projects, each with a table, and has clients use all of them, by a Zipf law and uniformly: half
-// of the requests read rows, the others write rows, list tables and containers, and make containers. It prints what failed, the
-// throughput, the latency of warm and of cold requests, their cost to Socle and to PostgreSQL by a processor's clock, the memory of
-// Socle, the connections to projects, how long it took to make the first projects and the last, and to start with all of them.
+// Command projects measures many active projects on one server: Socle with a private PostgreSQL,
+// both with default settings, in a temporary folder. It creates projects with a table each, and has
+// clients use all of them, distributed by a Zipf law and uniformly. Half of the requests read rows,
+// the others write rows, list tables and containers, and create containers. It prints failures,
+// throughput, latency of warm and cold requests, processor time of Socle and PostgreSQL, memory of
+// Socle, connections to projects, the time to create the first and the last projects, and the time
+// to start with all of them.
 //
-// A request is warm if its project had one at most 40 requests ago, so that its connections are most likely open, and cold if that
-// is more than 400 requests ago. The rounds of one client ask each project once: the first when no catalogue is known, the next when all
-// connections were closed for want of use, the last after a start.
+// A request is warm if its project had one at most 40 requests before, so that its connections are
+// most likely open. It is cold if that was more than 400 requests before. In the rounds with one
+// client each project gets one request: first without a cached catalog, then after all idle
+// connections were closed, and finally after a restart.
 //
 //	go run ./bench/projects [-projects 1000] [-seconds 20] [-clients 16,64] [-only read] [-socle bin/socle]
 package main
@@ -19,24 +22,26 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"socle/bench/socle"
 )
 
 var (
-	count   = flag.Int("projects", 1000, "projects that are made")
+	count   = flag.Int("projects", 1000, "number of projects")
 	seconds = flag.Float64("seconds", 20, "length of each measurement")
 	counts  = flag.String("clients", "16,64", "numbers of clients")
-	only    = flag.String("only", "", "the kind of requests: read, write, tables, containers, create; empty: a mixture")
-	program = flag.String("socle", "", "the program that is measured; empty: one built from the tree")
-	parent  = flag.String("dir", "", "where the folder is made; empty: the usual place for temporary files")
+	only    = flag.String("only", "", "kind of requests: read, write, tables, containers, create; empty: a mixture")
+	program = flag.String("socle", "", "program to measure; empty: built from this tree")
+	parent  = flag.String("dir", "", "parent of the temporary folder; empty: the default")
 )
 
-// perOrganization is how many projects the bench makes in an organization; by default it may have as many.
+// perOrganization is the number of projects that the bench creates in an organization, the default
+// limit.
 const perOrganization = 100
 
 func main() {
@@ -51,19 +56,14 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	dir, err := os.MkdirTemp(*parent, "socle-bench-")
+	dir, err := socle.TempDir(*parent, "socle-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 
-	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
-		return err
-	}
-
 	if *program == "" {
-		*program = filepath.Join(dir, "socle")
-		if err := build(ctx, *program); err != nil {
+		if *program, err = socle.Build(ctx, dir); err != nil {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func run(ctx context.Context) error {
 	}
 	defer func() { b.stop() }()
 
-	if err := b.makeProjects(ctx); err != nil {
+	if err := b.createProjects(ctx); err != nil {
 		return err
 	}
 
@@ -98,7 +98,8 @@ func run(ctx context.Context) error {
 	return b.measureCold(ctx)
 }
 
-// draw returns what draws a project by a law. By Zipf's the most used one has about a seventh of the requests.
+// draw returns a function that picks a project by a distribution. With Zipf the most used project
+// gets about a seventh of the requests.
 func (b *bench) draw(law string) func(*rand.Rand) int {
 	if law == "uniform" {
 		return func(r *rand.Rand) int { return r.IntN(len(b.projects)) }
@@ -116,8 +117,8 @@ func (b *bench) draw(law string) func(*rand.Rand) int {
 	}
 }
 
-// measureCold asks each project once, by one client: when all connections were closed for want of use, and after a start, which it
-// measures, when no catalogue is known either.
+// measureCold sends one request to each project with one client: after all idle connections were
+// closed, and after a measured restart, without cached catalogs.
 func (b *bench) measureCold(ctx context.Context) error {
 	if err := b.awaitNoConnections(ctx); err != nil {
 		return err
@@ -144,7 +145,7 @@ func (b *bench) show(name string, f figures) {
 	fmt.Printf("%-34s %8d %8d %9.0f %9s %9s %9s %9s %7.2f %9.2f %4d/%4d %6s\n", name, f.requests, f.failures,
 		float64(f.requests)/f.took.Seconds(),
 		milliseconds(f.warm, 50), milliseconds(f.warm, 99), milliseconds(f.cold, 50), milliseconds(f.cold, 99),
-		f.each(f.socle), f.each(f.postgres), rss, peak, loadAverage())
+		f.perRequest(f.socle), f.perRequest(f.postgres), rss, peak, loadAverage())
 
 	if f.failures > 0 {
 		fmt.Printf("    the first failure: %v\n", f.first)
@@ -152,12 +153,12 @@ func (b *bench) show(name string, f figures) {
 
 	if n, err := b.connections(); err == nil {
 		fmt.Printf("    connections to projects now: %d, at most: %d; that listen: %d\n", n.open,
-			b.mostOpen.Load(), n.listening)
+			b.maxOpen.Load(), n.listening)
 	}
 }
 
-// each returns the milliseconds of a time that one request had.
-func (f figures) each(all time.Duration) float64 {
+// perRequest returns the milliseconds per request of a total.
+func (f figures) perRequest(all time.Duration) float64 {
 	return all.Seconds() * 1000 / float64(max(f.requests, 1))
 }
 
@@ -171,7 +172,7 @@ func milliseconds(times []time.Duration, percentile int) string {
 }
 
 func loadAverage() string {
-	text, _ := os.ReadFile("/proc/loadavg") // elsewhere there is none
+	text, _ := os.ReadFile("/proc/loadavg") // exists on Linux only
 	first, _, _ := strings.Cut(string(text), " ")
 
 	return first

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -19,9 +17,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"socle/bench/socle"
 	"socle/internal/config"
 	"socle/internal/pg"
 	"socle/internal/server"
@@ -30,28 +28,20 @@ import (
 // bench is a running Socle with projects.
 type bench struct {
 	dir      string
-	cmd      *exec.Cmd
-	url      string
-	database *server.Database // for those who count connections
+	process  *socle.Process
+	database *server.Database // for counting connections
 	token    string           // the user's
 	projects []project
-	mostOpen atomic.Int64 // connections to projects that were seen at once
+	maxOpen  atomic.Int64 // peak number of connections to projects
 }
 
 const (
-	measuredProjects = 20 // at each end, that are made one after the other
-	madeAtOnce       = 4  // of those between
+	measuredProjects  = 20 // created sequentially at each end
+	createConcurrency = 4  // concurrency of the others
 )
 
-// project is one with a table, and a secret key to its rows.
+// project is a project with a table, and a secret key to its rows.
 type project struct{ id, key string }
-
-func build(ctx context.Context, program string) error {
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/socle").CombinedOutput(); err != nil {
-		return fmt.Errorf("build socle: %w\n%s", err, out)
-	}
-	return nil
-}
 
 func (b *bench) settings() []string {
 	return []string{
@@ -60,31 +50,19 @@ func (b *bench) settings() []string {
 	}
 }
 
-// start starts Socle, and returns how long it took until it served.
+// start starts Socle, and returns the time until it served.
 func (b *bench) start() (time.Duration, error) {
+	cmd := exec.Command(*program, "serve")
+	cmd.Env, cmd.Stderr = append(os.Environ(), b.settings()...), os.Stderr
+
 	begun := time.Now()
-	b.cmd = exec.Command(*program, "serve")
-	b.cmd.Env, b.cmd.Stderr = append(os.Environ(), b.settings()...), os.Stderr
-
-	out, err := b.cmd.StdoutPipe()
+	process, err := socle.StartProcess(cmd)
 	if err != nil {
 		return 0, err
 	}
 
-	if err := b.cmd.Start(); err != nil {
-		return 0, err
-	}
-
-	line, err := bufio.NewReader(out).ReadString('\n')
 	took := time.Since(begun)
-	if err != nil {
-		return 0, fmt.Errorf("start socle: %w", err)
-	}
-
-	go func() { _, _ = io.Copy(io.Discard, out) }()
-
-	fields := strings.Fields(line)
-	b.url = fields[len(fields)-1]
+	b.process = process
 
 	c, err := config.Load(b.settings(), nil)
 	if err != nil {
@@ -101,12 +79,11 @@ func (b *bench) stop() {
 		b.database = nil
 	}
 
-	_ = b.cmd.Process.Signal(syscall.SIGTERM)
-	_ = b.cmd.Wait()
+	b.process.Stop()
 }
 
-// makeProjects makes the user and all projects.
-func (b *bench) makeProjects(ctx context.Context) error {
+// createProjects creates the user and all projects.
+func (b *bench) createProjects(ctx context.Context) error {
 	user, err := b.post("/users", "",
 		`{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
 	if err != nil {
@@ -124,20 +101,20 @@ func (b *bench) makeProjects(ctx context.Context) error {
 		organizations = append(organizations, made.Content.UUID)
 	}
 
-	// The first and the last ones, whose times are printed, are made one after the other.
+	// The first and the last projects, whose times are printed, are created sequentially.
 	b.projects = make([]project, *count)
 	times := make([]time.Duration, *count)
 	few := min(measuredProjects, *count)
 	for _, part := range []struct {
 		from, to, atOnce int
-	}{{0, few, 1}, {few, *count - few, madeAtOnce}, {max(few, *count-few), *count, 1}} {
+	}{{0, few, 1}, {few, *count - few, createConcurrency}, {max(few, *count-few), *count, 1}} {
 		var wg sync.WaitGroup
 		errs := make([]error, part.atOnce)
 		for i := range part.atOnce {
 			wg.Go(func() {
 				for n := part.from + i; n < part.to && errs[i] == nil; n += part.atOnce {
 					if errs[i] = ctx.Err(); errs[i] == nil {
-						b.projects[n], times[n], errs[i] = b.makeProject(n, organizations[n/perOrganization])
+						b.projects[n], times[n], errs[i] = b.createProject(n, organizations[n/perOrganization])
 					}
 				}
 			})
@@ -160,8 +137,9 @@ func (b *bench) makeProjects(ctx context.Context) error {
 	return nil
 }
 
-// makeProject makes a project with a table and a key, and returns how long the project alone took.
-func (b *bench) makeProject(n int, organization string) (p project, took time.Duration, err error) {
+// createProject creates a project with a table and a key, and returns the duration for the project
+// alone.
+func (b *bench) createProject(n int, organization string) (p project, took time.Duration, err error) {
 	begun := time.Now()
 	made, err := b.post("/projects", "", fmt.Sprintf(`{"name": "bench %d", "organization_uuid": %q}`, n, organization))
 	took = time.Since(begun)
@@ -196,7 +174,7 @@ func (b *bench) post(path, project, body string) (r reply, err error) {
 }
 
 func (b *bench) platformRequest(method, path, project, body string) *http.Request {
-	q := request(method, b.url+path, body)
+	q := request(method, b.process.URL+path, body)
 	if b.token != "" {
 		q.Header.Set("Authorization", "Bearer "+b.token)
 	}
@@ -208,7 +186,7 @@ func (b *bench) platformRequest(method, path, project, body string) *http.Reques
 }
 
 func (b *bench) rowsRequest(method, path string, p project, body string) *http.Request {
-	q := request(method, b.url+"/projects/"+p.id+"/rest/v1"+path, body)
+	q := request(method, b.process.URL+"/projects/"+p.id+"/rest/v1"+path, body)
 	q.Header.Set("apikey", p.key)
 
 	return q
@@ -217,7 +195,7 @@ func (b *bench) rowsRequest(method, path string, p project, body string) *http.R
 func request(method, url, body string) *http.Request {
 	q, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
-		panic(err) // of our own making
+		panic(err) // programming error: the URL is ours
 	}
 
 	if body != "" {
@@ -227,7 +205,7 @@ func request(method, url, body string) *http.Request {
 	return q
 }
 
-// send sends a request, and returns the body of its answer, which must tell of success.
+// send sends a request and returns the response body. It fails without a status of success.
 func send(transport http.RoundTripper, q *http.Request) ([]byte, error) {
 	res, err := transport.RoundTrip(q)
 	if err != nil {
@@ -249,19 +227,19 @@ func send(transport http.RoundTripper, q *http.Request) ([]byte, error) {
 
 type connections struct{ Open, Listening int64 }
 
-// connections counts those to the databases of projects.
+// connections counts the connections to project databases.
 func (b *bench) connections() (n struct{ open, listening int64 }, err error) {
 	c, err := pg.One[connections](context.Background(), b.database.Pool, `
 		with sessions as materialized (select datname, query from pg_stat_activity where backend_type = 'client backend')
 		select count(*) as open, count(*) filter (where query ilike 'listen%') as listening
 		from sessions where starts_with(datname, 'socle_')`)
 	n.open, n.listening = c.Open, c.Listening
-	b.mostOpen.Store(max(b.mostOpen.Load(), n.open))
+	b.maxOpen.Store(max(b.maxOpen.Load(), n.open))
 
 	return n, err
 }
 
-// awaitNoConnections waits until all connections to projects were closed for want of use.
+// awaitNoConnections waits until all idle connections to projects are closed.
 func (b *bench) awaitNoConnections(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -274,15 +252,15 @@ func (b *bench) awaitNoConnections(ctx context.Context) error {
 
 		select {
 		case <-ctx.Done():
-			return errors.New("connections that nobody uses stay open")
+			return errors.New("idle connections stay open")
 		case <-time.After(time.Second):
 		}
 	}
 }
 
-// memory returns what Socle has of memory in MiB, and the most that it had.
+// memory returns the current and peak memory of Socle in MiB.
 func (b *bench) memory() (now, peak int64) {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.cmd.Process.Pid)) // elsewhere there is none
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.process.PID())) // exists on Linux only
 	for line := range strings.SplitSeq(string(text), "\n") {
 		fields := strings.Fields(line)
 		if len(fields) < 2 {

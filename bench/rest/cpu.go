@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// processor is the processor time that a server has taken. On a machine that others use it says more than the clock. It is zero where there
-// is no /proc.
-func (p process) processor() time.Duration {
-	return onProcessor(fmt.Sprintf("/proc/%d", p.Process.Pid))
+// processorTime is the processor time of a server. On a shared machine it is more reliable than
+// wall time. It is zero without /proc.
+func (s target) processorTime() time.Duration {
+	return processorTime(fmt.Sprintf("/proc/%d", s.PID()))
 }
 
-// ofPostgres is the processor time that PostgreSQL has taken.
-func ofPostgres(postmaster string) (used time.Duration) {
+// postgresTime is the processor time of PostgreSQL.
+func postgresTime(postmaster string) (used time.Duration) {
 	for _, dir := range children(postmaster) {
-		used += onProcessor(dir)
+		used += processorTime(dir)
 	}
 	return used
 }
 
-// onProcessor is the processor time of the threads of a process that live.
-func onProcessor(dir string) (used time.Duration) {
+// processorTime is the processor time of a process's running threads.
+func processorTime(dir string) (used time.Duration) {
 	threads, _ := filepath.Glob(filepath.Join(dir, "task/*/schedstat"))
 	for _, path := range threads {
 		times, err := os.ReadFile(path)
@@ -51,7 +51,7 @@ func children(parent string) (dirs []string) {
 			continue
 		}
 
-		// The name, which is in parentheses, may hold anything; behind it come the state and the parent.
+		// The name in parentheses can contain any byte; after it come the state and the parent.
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 		if len(fields) >= 2 && string(fields[1]) == parent {
 			dirs = append(dirs, filepath.Dir(path))
@@ -61,7 +61,7 @@ func children(parent string) (dirs []string) {
 	return dirs
 }
 
-// findPostmaster returns the process id of the PostgreSQL whose files are somewhere in a folder.
+// findPostmaster returns the process ID of the PostgreSQL with its data below a folder.
 func findPostmaster(dir string) (pid string, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.Name() != "postmaster.pid" {

@@ -13,9 +13,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/bench/socle"
 )
 
-// database is what the bare server connects to.
+// database has the connection parameters of the bare server.
 type database struct {
 	Host           string
 	Port           uint16
@@ -24,27 +26,27 @@ type database struct {
 	Connections    int32
 }
 
-// startLimit starts the bare server on the database of the project, with the login of the rows API.
-func (s socle) startLimit(ctx context.Context) (process, error) {
-	pool := s.project.Request().Config()
+// startLimit starts the bare server on the project's database, with the login of the rows API.
+func (b *bench) startLimit(ctx context.Context) (*socle.Process, error) {
+	pool := b.project.Request().Config()
 	c := pool.ConnConfig
 	text, err := json.Marshal(database{c.Host, c.Port, c.Database, c.User, c.Password, pool.MaxConns})
 	if err != nil {
-		return process{}, err
+		return nil, err
 	}
 
 	self, err := os.Executable()
 	if err != nil {
-		return process{}, err
+		return nil, err
 	}
 
 	cmd := exec.CommandContext(ctx, self, "-limit")
-	cmd.Stdin = strings.NewReader(string(text))
+	cmd.Stdin, cmd.Stderr = strings.NewReader(string(text)), os.Stderr
 
-	return start(cmd)
+	return socle.StartProcess(cmd)
 }
 
-// serveLimit is the bare server. It prints its address.
+// serveLimit runs the bare server. It prints its address.
 func serveLimit(in io.Reader, out io.Writer) error {
 	var d database
 	if err := json.NewDecoder(in).Decode(&d); err != nil {
@@ -65,7 +67,7 @@ func serveLimit(in io.Reader, out io.Writer) error {
 	return http.Serve(listener, limitHandler(pool))
 }
 
-// limitHandler answers the n-th of a kind of requests, at /kind/n/table.
+// limitHandler serves request n of a kind at /kind/n/table.
 func limitHandler(pool *pgxpool.Pool) http.Handler {
 	const settings = `select set_config('role', 'anon', true), set_config('request.jwt.claims', '{"role":"anon"}', true), set_config('request.method', $1, true),
 		set_config('request.path', $2, true), set_config('request.headers', '{"host":"127.0.0.1:54321","user-agent":"Go-http-client/1.1","accept-encoding":"gzip"}', true),
@@ -111,7 +113,7 @@ func limitHandler(pool *pgxpool.Pool) http.Handler {
 	return mux
 }
 
-// barePool connects as the rows API does, with nothing around it.
+// barePool connects as the rows API does, without its features.
 func barePool(ctx context.Context, d database) (*pgxpool.Pool, error) {
 	c, err := pgxpool.ParseConfig("")
 	if err != nil {
@@ -121,7 +123,7 @@ func barePool(ctx context.Context, d database) (*pgxpool.Pool, error) {
 	c.ConnConfig.Host, c.ConnConfig.Port, c.ConnConfig.Database = d.Host, d.Port, d.Name
 	c.ConnConfig.User, c.ConnConfig.Password = d.User, d.Password
 	c.ConnConfig.TLSConfig, c.ConnConfig.Fallbacks = nil, nil
-	c.ConnConfig.RuntimeParams["role"] = "anon" // statements are prepared outside of the requests' transactions
+	c.ConnConfig.RuntimeParams["role"] = "anon" // preparing happens outside of the requests' transactions
 	c.MaxConns = d.Connections
 
 	return pgxpool.NewWithConfig(ctx, c)

@@ -1,10 +1,13 @@
-// Command rest measures the rows API against the limit: a bare server on the same machine, in the same run, that sends
-// SQL written for the very request, with role and claims set in the same round trip, over as many connections. What the contract obliges
-// any server to is the same for both: the request that a client sends, with its body, and the settings that the database gets of it,
-// headers and cookies among them, as constants. Socle is built and served as anyone would, but for the limits of requests and a log
-// of each of them; the clients, Socle and the limit are processes of their own. It prints, for each request and number of clients, the
-// throughput, 99th percentile and processor time of both, that of PostgreSQL apart, and the median of the ratios of
-// measurements made one right after the other, with the quarters around it: the fewer others use the machine, the closer they are.
+// Command rest measures the rows API against a limit: a bare server on the same machine, in the
+// same run. It sends SQL handwritten for each request, with role and claims set in the same round
+// trip, over the same number of connections. Both meet the obligations of the contract: the request
+// with its body, and the settings for the database (headers and cookies among them), as constants.
+// Socle is built and run as in production, except for rate limits and request logging. Clients,
+// Socle and the limit are separate processes.
+//
+// For each request and number of clients it prints throughput, 99th percentile and processor time
+// of both, with PostgreSQL's separately. It also prints the median and the quartiles of the ratios
+// of consecutive measurements. They are closer together on an otherwise idle machine.
 //
 //	go run ./bench/rest [-seconds 2] [-rounds 9] [-only insert] [-clients 16,64] [-socle bin/socle]
 //	go run ./bench/rest -long 100
@@ -21,23 +24,25 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"socle/bench/socle"
 )
 
 var (
 	seconds = flag.Float64("seconds", 2,
 		"length of one measurement: what is noted of requests is written a second later, and should fall into it")
-	rounds  = flag.Int("rounds", 9, "measurements of each kind, of which the median counts")
+	rounds  = flag.Int("rounds", 9, "measurements of each kind; the median is printed")
 	only    = flag.String("only", "", "measure only requests whose name contains this")
 	counts  = flag.String("clients", "16,64", "numbers of clients")
-	program = flag.String("socle", "", "the program that is measured; empty: one built from the tree")
-	long    = flag.Int("long", 0, "measure the memory that answers of so many megabytes take, and nothing else")
-	bare    = flag.Bool("limit", false, "be the bare server, by what the standard input says of the database")
+	program = flag.String("socle", "", "program to measure; empty: built from this tree")
+	long    = flag.Int("long", 0, "measure only the memory of responses of this size, in megabytes")
+	bare    = flag.Bool("limit", false, "run the bare server; database parameters on standard input")
 )
 
-// request is what is measured: what a client sends to the rows API, and the SQL that gives the same answer.
+// request is a measured request: to the rows API, and as the SQL with the same response.
 type request struct {
 	name, method, sql string
-	args              func(n int) []any // of the n-th request
+	args              func(n int) []any // of request n
 	fill              func(n int) (path, body string)
 }
 
@@ -101,31 +106,27 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "socle-bench-")
+	dir, err := socle.TempDir("", "socle-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 
-	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
-		return err
-	}
-
-	s, err := startSocle(ctx, dir)
+	b, err := startSocle(ctx, dir)
 	if err != nil {
 		return err
 	}
-	defer s.stop()
+	defer b.Stop()
 
 	if *long > 0 {
-		return s.measureMemory(ctx)
+		return b.measureMemory(ctx)
 	}
 
-	limit, err := s.startLimit(ctx)
+	limit, err := b.startLimit(ctx)
 	if err != nil {
 		return err
 	}
-	defer limit.stop()
+	defer limit.Stop()
 
 	fmt.Printf("%-40s  %-30s  %-30s  %-30s  %s\n", "", "requests a second", "99th percentile, ms", "processor time, µs",
 		"of PostgreSQL")
@@ -148,12 +149,12 @@ func run(ctx context.Context) error {
 				return err
 			}
 
-			ours := subject{s.process, func(n int) (*http.Request, error) { return r.send(s.rows(), s.key, n) }}
-			theirs := subject{limit, func(n int) (*http.Request, error) {
-				return r.send(fmt.Sprintf("%s/%d/%d", limit.url, i, n), s.key, n)
+			ours := target{b.Process, func(n int) (*http.Request, error) { return r.send(b.rows(), b.key, n) }}
+			theirs := target{limit, func(n int) (*http.Request, error) {
+				return r.send(fmt.Sprintf("%s/%d/%d", limit.URL, i, n), b.key, n)
 			}}
 
-			p, err := measurePairs(ours, theirs, clients, s.postmaster)
+			p, err := measurePairs(ours, theirs, clients, b.postmaster)
 			if err != nil {
 				return err
 			}

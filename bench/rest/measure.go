@@ -8,34 +8,37 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"socle/bench/socle"
 )
 
 type figures struct {
 	perSecond     float64
 	p99           time.Duration
-	own, postgres float64 // microseconds of processor time for a request, of the server and of PostgreSQL
+	own, postgres float64 // microseconds of processor time per request, of the server and of PostgreSQL
 }
 
-// subject is a server that is measured, and the n-th request to it.
-type subject struct {
-	process
+// target is a measured server and its request n.
+type target struct {
+	*socle.Process
 	next func(n int) (*http.Request, error)
 }
 
-// pairs are measurements of both servers, made in turn.
+// pairs are alternating measurements of both servers.
 type pairs struct{ ours, theirs []figures }
 
-// measurePairs measures both in turn. Who is first changes, since what one leaves behind to be done falls to the other.
-func measurePairs(ours, theirs subject, clients int, postmaster string) (p pairs, err error) {
+// measurePairs measures both servers in turn. The order alternates, because the work that one
+// leaves to PostgreSQL falls to the other.
+func measurePairs(ours, theirs target, clients int, postmaster string) (p pairs, err error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
 
-	length := 500 * time.Millisecond // to warm up
+	length := 500 * time.Millisecond // warm-up
 	for round := range *rounds + 1 {
 		var pair [2]figures
 		for i := range pair {
 			which := (round + i) % 2
-			s := []subject{ours, theirs}[which]
+			s := []target{ours, theirs}[which]
 			if pair[which], err = s.measure(transport, clients, length, postmaster); err != nil {
 				return p, err
 			}
@@ -51,7 +54,7 @@ func measurePairs(ours, theirs subject, clients int, postmaster string) (p pairs
 	return p, nil
 }
 
-// ratio returns the median of the ratios of a value, ours to theirs of each pair, and the quarters around it.
+// ratio returns the median and the quartiles of the ratio of a value, ours to theirs of each pair.
 func (p pairs) ratio(value func(figures) float64) (median, low, high float64) {
 	all := make([]float64, len(p.ours))
 	for i := range all {
@@ -72,10 +75,11 @@ func median(all []figures, value func(figures) float64) float64 {
 	return values[len(values)/2]
 }
 
-// show writes a value of both servers, and its ratio.
+// show formats a value of both servers and their ratio.
 func (p pairs) show(value func(figures) float64) string {
 	ratio, low, high := p.ratio(value)
-	return fmt.Sprintf("%6.4g %6.4g %.2f (%.2f–%.2f)", median(p.ours, value), median(p.theirs, value), ratio, low, high)
+	return fmt.Sprintf("%6.4g %6.4g %.2f (%.2f–%.2f)", median(p.ours, value), median(p.theirs, value),
+		ratio, low, high)
 }
 
 func throughput(f figures) float64 { return f.perSecond }
@@ -83,13 +87,13 @@ func slowest(f figures) float64    { return float64(f.p99) / float64(time.Millis
 func processor(f figures) float64  { return f.own }
 func postgres(f figures) float64   { return f.postgres }
 
-// measure sends requests from so many clients for a time.
-func (s subject) measure(
+// measure sends requests from a number of clients for a time.
+func (s target) measure(
 	transport *http.Transport, clients int, length time.Duration, postmaster string,
 ) (figures, error) {
 	times, errs := make([][]time.Duration, clients), make([]error, clients)
 	var wg sync.WaitGroup
-	postgres, own := ofPostgres(postmaster), s.processor()
+	postgresBefore, ownBefore := postgresTime(postmaster), s.processorTime()
 	begun := time.Now()
 	for c := range clients {
 		wg.Go(func() {
@@ -104,7 +108,7 @@ func (s subject) measure(
 
 	wg.Wait()
 	took := time.Since(begun)
-	ownAfter, postgresAfter := s.processor(), ofPostgres(postmaster)
+	ownAfter, postgresAfter := s.processorTime(), postgresTime(postmaster)
 	all := slices.Concat(times...)
 	slices.Sort(all)
 	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 / float64(len(all)) }
@@ -112,13 +116,13 @@ func (s subject) measure(
 	return figures{
 			perSecond: float64(len(all)) / took.Seconds(),
 			p99:       all[len(all)*99/100],
-			own:       each(ownAfter - own),
-			postgres:  each(postgresAfter - postgres),
+			own:       each(ownAfter - ownBefore),
+			postgres:  each(postgresAfter - postgresBefore),
 		},
 		errors.Join(errs...)
 }
 
-// send sends a request and reads the answer into the buffer.
+// send sends a request and reads the response into the buffer.
 func send(transport *http.Transport, next func(n int) (*http.Request, error), n int, buffer *bytes.Buffer) error {
 	r, err := next(n)
 	if err != nil {

@@ -16,24 +16,24 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const longAnswer = `
+const longResponse = `
 	create function public.long(megabytes int) returns setof text language sql stable as 'select repeat(''x'', 1000000) from generate_series(1, megabytes)';
 	grant execute on function public.long to anon`
 
-// measureMemory prints how much more memory Socle and PostgreSQL have while answers of so many megabytes are
-// read by one client, and by four.
-func (s socle) measureMemory(ctx context.Context) error {
-	if _, err := s.project.Owner().Exec(ctx, longAnswer, pgx.QueryExecModeSimpleProtocol); err != nil {
+// measureMemory prints the growth of Socle's and PostgreSQL's memory while one client, then four,
+// read responses of the given number of megabytes.
+func (b *bench) measureMemory(ctx context.Context) error {
+	if _, err := b.project.Owner().Exec(ctx, longResponse, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
 
 	read := func(megabytes int) (int64, error) {
-		r, err := http.NewRequest("GET", fmt.Sprintf("%s/rpc/long?megabytes=%d", s.rows(), megabytes), nil)
+		r, err := http.NewRequest("GET", fmt.Sprintf("%s/rpc/long?megabytes=%d", b.rows(), megabytes), nil)
 		if err != nil {
 			return 0, err
 		}
 
-		r.Header.Set("apikey", s.key)
+		r.Header.Set("apikey", b.key)
 
 		res, err := http.DefaultClient.Do(r)
 		if err != nil {
@@ -49,7 +49,7 @@ func (s socle) measureMemory(ctx context.Context) error {
 		return n, err
 	}
 
-	own := fmt.Sprintf("/proc/%d", s.Process.Pid)
+	own := fmt.Sprintf("/proc/%d", b.PID())
 
 	if _, err := read(1); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s socle) measureMemory(ctx context.Context) error {
 		var all sync.WaitGroup
 		var size atomic.Int64
 		errs, done := make(chan error, clients), make(chan struct{})
-		before, postgres := resident(own), ofServer(s.postmaster)
+		before, postgres := resident(own), postgresMemory(b.postmaster)
 
 		for range clients {
 			all.Go(func() {
@@ -79,7 +79,7 @@ func (s socle) measureMemory(ctx context.Context) error {
 			select {
 			case <-tick.C:
 				mostOwn, mostPostgres = max(mostOwn, resident(own)-before), max(mostPostgres,
-					ofServer(s.postmaster)-postgres)
+					postgresMemory(b.postmaster)-postgres)
 			case <-done:
 				reading = false
 			}
@@ -99,15 +99,15 @@ func (s socle) measureMemory(ctx context.Context) error {
 	return nil
 }
 
-// ofServer is the memory of PostgreSQL's processes in KiB, without what they share.
-func ofServer(postmaster string) (sum int64) {
+// postgresMemory is the unshared memory of PostgreSQL's processes in KiB.
+func postgresMemory(postmaster string) (sum int64) {
 	for _, dir := range children(postmaster) {
 		sum += resident(dir)
 	}
 	return sum
 }
 
-// resident is the memory of a process in KiB, without what it shares with others. It is zero where there is no /proc.
+// resident is the unshared memory of a process in KiB. It is zero without /proc.
 func resident(dir string) int64 {
 	text, _ := os.ReadFile(filepath.Join(dir, "status"))
 	_, after, _ := bytes.Cut(text, []byte("RssAnon:"))

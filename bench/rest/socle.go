@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,72 +11,38 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/bench/socle"
 	"socle/internal/config"
 	"socle/internal/server"
 	"socle/internal/tenant"
 )
 
-// process is a server that was started.
-type process struct {
-	*exec.Cmd
-	url string
-}
-
-// start starts a server, and waits until it prints its address as the last word of a line.
-func start(cmd *exec.Cmd) (process, error) {
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return process{}, err
-	}
-
-	cmd.Stderr = os.Stderr
-
-	if err := cmd.Start(); err != nil {
-		return process{}, err
-	}
-
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return process{}, fmt.Errorf("start %s: %w", cmd.Path, err)
-	}
-
-	go func() { _, _ = io.Copy(io.Discard, out) }()
-
-	fields := strings.Fields(line)
-	return process{cmd, fields[len(fields)-1]}, nil
-}
-
-// stop ends the server.
-func (p process) stop() {
-	_ = p.Process.Signal(syscall.SIGTERM)
-	_ = p.Wait()
-}
-
-// socle is a running Socle with one user, one project with tables and rows, and one publishable key.
-type socle struct {
-	process
-	postmaster string // PostgreSQL's process
+// bench is a running Socle with one user, one project with tables and rows, and one publishable
+// key.
+type bench struct {
+	*socle.Process
+	postmaster string // process ID of PostgreSQL
 	id         uuid.UUID
 	key        string
 	project    *tenant.Project
 }
 
-// rows is where the project's rows are.
-func (s socle) rows() string { return s.url + "/projects/" + s.id.String() + "/rest/v1" }
+// rows is the URL of the project's rows.
+func (b *bench) rows() string { return b.URL + "/projects/" + b.id.String() + "/rest/v1" }
 
-// startSocle starts Socle, and furnishes it.
-func startSocle(ctx context.Context, dir string) (s socle, err error) {
+// startSocle starts Socle and sets it up.
+func startSocle(ctx context.Context, dir string) (*bench, error) {
 	if *program == "" {
-		*program = filepath.Join(dir, "socle")
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", *program,
-			"./cmd/socle").CombinedOutput(); err != nil {
-			return s, fmt.Errorf("build socle: %w\n%s", err, out)
+		built, err := socle.Build(ctx, dir)
+		if err != nil {
+			return nil, err
 		}
+
+		*program = built
 	}
 
 	settings := []string{
@@ -86,43 +51,47 @@ func startSocle(ctx context.Context, dir string) (s socle, err error) {
 	}
 
 	cmd := exec.Command(*program, "serve")
-	cmd.Env = append(os.Environ(), settings...)
-	if s.process, err = start(cmd); err != nil {
-		return s, err
-	}
+	cmd.Env, cmd.Stderr = append(os.Environ(), settings...), os.Stderr
 
-	if s.postmaster, err = findPostmaster(dir); err == nil {
-		err = s.furnish(ctx, settings)
-	}
-
+	process, err := socle.StartProcess(cmd)
 	if err != nil {
-		s.stop()
+		return nil, err
 	}
 
-	return s, err
+	b := &bench{Process: process}
+	if err := b.setUp(ctx, dir, settings); err != nil {
+		b.Stop()
+		return nil, err
+	}
+
+	return b, nil
 }
 
-// furnish makes the user, the project and the key.
-func (s *socle) furnish(ctx context.Context, settings []string) error {
-	user, err := s.post("/users", "",
+// setUp finds PostgreSQL, and creates the user, the project and the key.
+func (b *bench) setUp(ctx context.Context, dir string, settings []string) (err error) {
+	if b.postmaster, err = findPostmaster(dir); err != nil {
+		return err
+	}
+
+	user, err := b.post("/users", "",
 		`{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
 	if err != nil {
 		return err
 	}
 
-	made, err := s.post("/projects", user.Metadata.Token, `{"name": "bench"}`)
+	made, err := b.post("/projects", user.Metadata.Token, `{"name": "bench"}`)
 	if err != nil {
 		return err
 	}
 
-	s.id = made.Content.UUID
-	key, err := s.post("/projects/"+s.id.String()+"/keys", user.Metadata.Token,
+	b.id = made.Content.UUID
+	key, err := b.post("/projects/"+b.id.String()+"/keys", user.Metadata.Token,
 		`{"name": "bench", "kind": "publishable"}`)
 	if err != nil {
 		return err
 	}
 
-	s.key = key.Metadata.Key
+	b.key = key.Metadata.Key
 
 	c, err := config.Load(settings, nil)
 	if err != nil {
@@ -140,8 +109,8 @@ func (s *socle) furnish(ctx context.Context, settings []string) error {
 		return err
 	}
 
-	s.project = registry.Open(s.id)
-	_, err = s.project.Owner().Exec(ctx, schema, pgx.QueryExecModeSimpleProtocol)
+	b.project = registry.Open(b.id)
+	_, err = b.project.Owner().Exec(ctx, schema, pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 
@@ -150,8 +119,8 @@ type reply struct {
 	Metadata struct{ Token, Key string }
 }
 
-func (s *socle) post(path, token, body string) (r reply, err error) {
-	q, err := http.NewRequest("POST", s.url+path, strings.NewReader(body))
+func (b *bench) post(path, token, body string) (r reply, err error) {
+	q, err := http.NewRequest("POST", b.URL+path, strings.NewReader(body))
 	if err != nil {
 		return r, err
 	}

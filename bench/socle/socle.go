@@ -1,4 +1,5 @@
-// Package socle runs a server for a measurement: in this process, in a folder that goes with it, with one user and one project.
+// Package socle runs a server for a benchmark: in this process, in a temporary folder, with one
+// user and one project.
 package socle
 
 import (
@@ -18,29 +19,25 @@ import (
 	"socle/internal/server"
 )
 
-// Socle is a running server, and a user of it.
+// Socle is a running server with a user.
 type Socle struct {
 	*server.Server
 	Config  config.Config
-	Dir     string    // for whatever the measurement keeps; the server's data are in it
+	Dir     string    // for files of the benchmark; has the server's data, too
 	Token   string    // the user's
-	Project uuid.UUID // the user's, too
+	Project uuid.UUID // the user's
 }
 
-// Run calls f with a server, and stops it afterwards. parent is where its folder is made; "" means the usual place for temporary files. settings are
-// added to those that the server needs.
+// Run calls f with a server, and stops it afterwards. parent is the folder of its temporary folder;
+// "" means the default. settings extend the settings that the server needs.
 func Run(
 	ctx context.Context, parent string, settings []string, log *slog.Logger, f func(context.Context, *Socle) error,
 ) error {
-	dir, err := os.MkdirTemp(parent, "socle-bench-")
+	dir, err := TempDir(parent, "socle-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-
-	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
-		return err
-	}
 
 	c, err := config.Load(
 		append([]string{
@@ -102,7 +99,8 @@ func (s *Socle) Request(method, path string, body io.Reader) (*http.Request, err
 	return q, nil
 }
 
-// Do sends a request, with JSON unless a type is given, and returns the body of its answer, which must tell of success.
+// Do sends a request, as JSON unless a type is given, and returns the response body. It fails
+// without a status of success.
 func (s *Socle) Do(method, path string, body io.Reader, contentType ...string) ([]byte, error) {
 	q, err := s.Request(method, path, body)
 	if err != nil {
@@ -127,13 +125,13 @@ func (s *Socle) Do(method, path string, body io.Reader, contentType ...string) (
 	return text, err
 }
 
-// Reply is an answer with a content.
+// Reply is a response with a content.
 type Reply[C any] struct {
 	Content  C
 	Metadata struct{ Token, Key, ProvenAt string }
 }
 
-// Send is [Socle.Do] for an answer that is read.
+// Send is [Socle.Do] with a parsed response.
 func Send[C any](s *Socle, method, path string, body io.Reader, contentType ...string) (r Reply[C], err error) {
 	text, err := s.Do(method, path, body, contentType...)
 	if err != nil {

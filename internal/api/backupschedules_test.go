@@ -110,7 +110,7 @@ func TestBackupScheduleRefuses(t *testing.T) {
 	}
 
 	r := a.Put(path, `{"cron": "0 25 * * *"}`).Want(422).Code("invalid_cron")
-	if text := string(r.Body); !strings.Contains(text, `can't have this hour: \"25\" is not one from 0 to 23`) {
+	if text := string(r.Body); !strings.Contains(text, `has an invalid hour: \"25\" is not a value from 0 to 23`) {
 		t.Errorf("got no error description: %s", text)
 	}
 

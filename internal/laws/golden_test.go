@@ -43,7 +43,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("%s is not current; `make generate` writes it anew (-file +current):\n%s", name, diff)
+		t.Errorf("%s is out of date, run `make generate` (-file +current):\n%s", name, diff)
 	}
 }
 
@@ -53,7 +53,8 @@ func TestOpenAPIIsCurrent(t *testing.T) {
 	golden(t, "docs/openapi.json", api.Document())
 }
 
-// TestSchemasAreCurrent keeps what the migrations make in view: a change of a schema shows in the diff of its dump.
+// TestSchemasAreCurrent compares the schema dumps with the migrations, so that a schema change
+// shows in the diff of its dump.
 func TestSchemasAreCurrent(t *testing.T) {
 	t.Parallel()
 
@@ -76,10 +77,12 @@ func databaseURL(t *testing.T, a *apitest.API) string {
 	return strings.Replace(string(a.Config.DatabaseURL), "/"+c.Database, "/"+a.Database(), 1)
 }
 
-// passing are lines of a dump that say nothing of the schema, and vary with PostgreSQL's version.
-var passing = regexp.MustCompile(`(?m)^(--.*|SET .*|SELECT pg_catalog\.set_config.*|\\(un)?restrict .*)\n`)
+// irrelevantLines matches the lines of a dump that are not part of the schema and depend on
+// PostgreSQL's version.
+var irrelevantLines = regexp.MustCompile(`(?m)^(--.*|SET .*|SELECT pg_catalog\.set_config.*|\\(un)?restrict .*)\n`)
 
-// view is a view of one table; its columns are written with the table's name before PostgreSQL 16, and without later.
+// view matches a view of one table. PostgreSQL before 16 qualifies its columns with the table name,
+// later versions do not.
 var view = regexp.MustCompile(`(?s)CREATE VIEW [^;]*?\n   FROM \w+\.(\w+)\n[^;]*;`)
 
 func unqualified(definition []byte) []byte {
@@ -104,11 +107,12 @@ func dump(t *testing.T, url string, schemas ...string) []byte {
 		t.Fatalf("pg_dump: %v", err)
 	}
 
-	out = view.ReplaceAllFunc(passing.ReplaceAll(out, nil), unqualified)
+	out = view.ReplaceAllFunc(irrelevantLines.ReplaceAll(out, nil), unqualified)
 	return append(bytes.TrimSpace(regexp.MustCompile(`\n{3,}`).ReplaceAll(out, []byte("\n\n"))), '\n')
 }
 
-// TestMigrationsAreNumbered keeps migrations in a row from 1: the newest one's number is their count.
+// TestMigrationsAreNumbered checks that migrations are numbered from 1 without gaps: the number of
+// the newest equals their count.
 func TestMigrationsAreNumbered(t *testing.T) {
 	t.Parallel()
 

@@ -1,4 +1,3 @@
-// Package laws holds, as tests, the rules that the whole tree keeps: which package may import which, that
-// every statement is one that the database takes, that generated files are current. A rule that one catches oneself
-// remembering belongs here.
+// Package laws holds the rules of the whole tree, as tests: allowed imports, valid SQL statements,
+// current generated files. Each rule that a reviewer would otherwise have to remember belongs here.
 package laws

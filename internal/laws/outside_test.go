@@ -11,10 +11,12 @@ import (
 	"testing"
 )
 
-// outside are the files that connect to somewhere, and who says where. No address comes from a request: what may reach this machine's neighbours is the operator's to say. Whoever
-// adds one that does has to refuse them where the connection is made, after the name is resolved and for each redirect.
-var outside = map[string]string{
-	"client/client.go":              "who runs the command",
+// outgoing lists the files that open outgoing connections, with the source of the address. No
+// address comes from a request, since only the operator decides which hosts the server can reach. A
+// new file with addresses from requests must reject internal hosts on connect, after name
+// resolution and for each redirect.
+var outgoing = map[string]string{
+	"client/client.go":              "the operator",
 	"internal/blob/s3.go":           "SOCLE_STORAGE_URL",
 	"internal/mail/mail.go":         "SOCLE_SMTP_URL",
 	"internal/standalone/config.go": "the settings of socle rest",
@@ -22,8 +24,9 @@ var outside = map[string]string{
 	"internal/standalone/ready.go":  "the settings of socle rest",
 }
 
-// connects is what leads out of a process, but for the databases, whose addresses are settings.
-var connects = map[string]*regexp.Regexp{
+// connectCalls matches the code that opens outgoing connections, except to the databases, whose
+// addresses are settings.
+var connectCalls = map[string]*regexp.Regexp{
 	"net": regexp.MustCompile(`^(Dial|Lookup|Resolver$|DefaultResolver$)`),
 	"net/http": regexp.MustCompile(
 		`^(Client|DefaultClient|DefaultTransport|Transport|Get|Head|Post|PostForm)$`,
@@ -38,7 +41,7 @@ func TestNothingConnectsElsewhere(t *testing.T) {
 
 	found := map[string]bool{}
 	for path, p := range tree(t) {
-		if strings.HasPrefix(path, "bench/") || slices.Contains(forTests, path) {
+		if strings.HasPrefix(path, "bench/") || slices.Contains(testOnly, path) {
 			continue
 		}
 
@@ -58,7 +61,7 @@ func TestNothingConnectsElsewhere(t *testing.T) {
 					as = i.Name.Name
 				}
 
-				imported[as] = connects[from]
+				imported[as] = connectCalls[from]
 			}
 
 			ast.Inspect(parsed, func(n ast.Node) bool {
@@ -74,7 +77,7 @@ func TestNothingConnectsElsewhere(t *testing.T) {
 
 				if way := imported[x.Name]; way != nil && way.MatchString(s.Sel.Name) {
 					found[file] = true
-					if outside[file] == "" {
+					if outgoing[file] == "" {
 						t.Errorf("%s: %s.%s", file, x.Name, s.Sel.Name)
 					}
 				}
@@ -84,9 +87,9 @@ func TestNothingConnectsElsewhere(t *testing.T) {
 		}
 	}
 
-	for file := range outside {
+	for file := range outgoing {
 		if !found[file] {
-			t.Errorf("%s connects to nothing any more", file)
+			t.Errorf("%s opens no connections: remove it from the list", file)
 		}
 	}
 }

@@ -18,11 +18,11 @@ import (
 // statement is a constant SQL text in the tree.
 type statement struct{ at, sql string }
 
-// runners are the functions that take SQL as their argument of this index.
+// runners maps the functions that execute SQL to the index of their SQL argument.
 var runners = map[string]int{"One": 2, "All": 2, "Value": 2, "Values": 2, "Exec": 2, "Query": 1, "QueryRow": 1}
 
-// TestStatementsPrepare hands every constant statement to a database with the migrated schema: a misspelt
-// column fails here, whichever path of the code it stands on.
+// TestStatementsPrepare prepares every constant statement in a database with the current schema, so
+// that a misspelt column fails without a test of its code path.
 func TestStatementsPrepare(t *testing.T) {
 	t.Parallel()
 
@@ -43,7 +43,7 @@ func TestStatementsPrepare(t *testing.T) {
 			if !strings.HasPrefix(s.sql, "select") && !strings.HasPrefix(s.sql, "insert") &&
 				!strings.HasPrefix(s.sql, "update") && !strings.HasPrefix(s.sql, "delete") &&
 				!strings.HasPrefix(s.sql, "with") {
-				continue // what PostgreSQL calls utility statements can't be prepared
+				continue // PostgreSQL can't prepare utility statements
 			}
 
 			var errs []error
@@ -68,8 +68,8 @@ func prepare(t *testing.T, database *pgx.Conn, sql string) error {
 	return err
 }
 
-// statements returns the constant SQL texts of packages. What they import is read as the compiler has left it: with the flags in GOFLAGS that the tests were
-// built with, nothing has to be compiled for it.
+// statements returns the constant SQL texts of packages. It reads their imports from the build
+// cache: with the GOFLAGS of the tests' build nothing has to be compiled.
 func statements(t *testing.T, names []string) map[string][]statement {
 	t.Helper()
 
@@ -96,7 +96,7 @@ func statements(t *testing.T, names []string) map[string][]statement {
 					return true
 				}
 
-				i, ok := runners[called(call)]
+				i, ok := runners[calledName(call)]
 				if !ok || i >= len(call.Args) {
 					return true
 				}
@@ -114,8 +114,8 @@ func statements(t *testing.T, names []string) map[string][]statement {
 	return found
 }
 
-// called returns the name of the function that is called, without its package and type arguments.
-func called(call *ast.CallExpr) string {
+// calledName returns the name of the called function, without its package and type arguments.
+func calledName(call *ast.CallExpr) string {
 	f := call.Fun
 	if index, ok := f.(*ast.IndexExpr); ok {
 		f = index.X

@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// levels are the packages from the lowest level up. A package imports those of lower levels only.
+// levels are the packages from the lowest level up. A package imports only packages of lower
+// levels.
 var levels = [][]string{
 	{"client", "internal/fault", "internal/config"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
@@ -31,12 +32,12 @@ var levels = [][]string{
 	{"cmd/socle"},
 }
 
-// forTests are the packages that only tests import, whatever their level.
-var forTests = []string{
+// testOnly are the packages imported by tests only, regardless of level.
+var testOnly = []string{
 	"internal/pgtest", "internal/blob/blobtest", "internal/api/apitest", "internal/tenant/tenanttest", "internal/laws",
 }
 
-// onlyImporter are imports that one package has to itself.
+// onlyImporter maps an import to the only package allowed to use it.
 var onlyImporter = map[string]string{
 	"github.com/danielgtaylor/huma/v2": "internal/api",
 	"github.com/riverqueue/river":      "internal/job",
@@ -48,17 +49,18 @@ var onlyImporter = map[string]string{
 	"github.com/aws/aws-sdk-go-v2/service/s3": "internal/blob",
 }
 
-// mostLines is how many lines a file may have, without blank ones. A longer one is about two subjects.
-const mostLines = 500
+// maxLines is the maximum number of lines of a file, without blank ones. A longer file has two
+// subjects.
+const maxLines = 500
 
-type listed struct {
+type listedPackage struct {
 	ImportPath, Dir, Doc string
 	GoFiles, Imports     []string
 	TestGoFiles          []string
 }
 
-// listing is what go list says of the module's packages.
-var listing = sync.OnceValues(func() ([]byte, error) {
+// goList is the output of go list for the module's packages.
+var goList = sync.OnceValues(func() ([]byte, error) {
 	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,GoFiles,Imports,TestGoFiles", "./...")
 	cmd.Dir = "../.."
 
@@ -66,17 +68,17 @@ var listing = sync.OnceValues(func() ([]byte, error) {
 })
 
 // tree lists the packages of the module, by their path in it.
-func tree(t *testing.T) map[string]listed {
+func tree(t *testing.T) map[string]listedPackage {
 	t.Helper()
 
-	out, err := listing()
+	out, err := goList()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
 
-	packages := map[string]listed{}
+	packages := map[string]listedPackage{}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p listed
+		var p listedPackage
 		if err := d.Decode(&p); err == io.EOF {
 			return packages
 		} else if err != nil {
@@ -109,19 +111,19 @@ func TestImportsGoDown(t *testing.T) {
 	}
 
 	for name, p := range tree(t) {
-		if slices.Contains(forTests, name) || strings.HasPrefix(name, "bench/") {
+		if slices.Contains(testOnly, name) || strings.HasPrefix(name, "bench/") {
 			continue
 		}
 
 		mine, ok := level[name]
 		if !ok {
-			t.Errorf("%s stands in no level: give it one here and in docs/architecture.md", name)
+			t.Errorf("%s has no level: add it here and in docs/architecture.md", name)
 			continue
 		}
 
 		for _, imported := range p.Imports {
 			if owner, ok := onlyImporter[imported]; ok && owner != name {
-				t.Errorf("%s imports %s, which only %s does", name, imported, owner)
+				t.Errorf("%s imports %s, reserved for %s", name, imported, owner)
 			}
 
 			other, ours := strings.CutPrefix(imported, "socle/")
@@ -163,14 +165,14 @@ func TestFilesHaveOneSubject(t *testing.T) {
 				}
 			}
 
-			if n > mostLines {
-				t.Errorf("%s/%s has %d lines, more than %d", name, file, n, mostLines)
+			if n > maxLines {
+				t.Errorf("%s/%s has %d lines, more than %d", name, file, n, maxLines)
 			}
 		}
 	}
 }
 
-// TestNoSkippedTests looks for what would let a test pass without testing.
+// TestNoSkippedTests rejects calls that let a test pass without testing.
 func TestNoSkippedTests(t *testing.T) {
 	t.Parallel()
 

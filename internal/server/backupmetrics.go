@@ -10,47 +10,50 @@ import (
 	"socle/internal/platform"
 )
 
-const agesTime = 3 * time.Second // for the database to answer while metrics are asked for
+// scrapeQueryTimeout is the timeout of the query behind a scrape.
+const scrapeQueryTimeout = 3 * time.Second
 
-// What is shown of the backups of each project that has a schedule. All servers show the same, as of the moment in which they are asked.
+// Metrics of the backups of each project with a schedule. All servers report the same values, as of
+// the scrape.
 var (
 	nextBackup = prometheus.NewDesc("socle_backup_next_timestamp_seconds",
-		"When the next backup of a project is due by its schedule; in the past if it waits.", []string{"project"}, nil)
+		"Time of a project's next scheduled backup; in the past if overdue.", []string{"project"}, nil)
 	lastCompleted = prometheus.NewDesc("socle_backup_last_completed_timestamp_seconds",
-		"When the newest backup of a project was completed; 0 if there is none.", []string{"project"}, nil)
+		"Time of a project's newest completed backup; 0 without one.", []string{"project"}, nil)
 	lastProven = prometheus.NewDesc("socle_backup_last_proven_timestamp_seconds",
-		"When a backup of a project was last restored to see whether it can be, and could; 0 if none was.",
+		"Time of a project's last successful backup proof; 0 without one.",
 		[]string{"project"}, nil)
 )
 
-// backupAges is the collector of these metrics.
+// backupAges is the collector of the backup metrics.
 type backupAges struct {
 	store *platform.Store
 	log   *slog.Logger
 }
 
-// watchBackups adds the age of backups to what is shown.
+// watchBackups registers the collector of backup metrics.
 func (m *metrics) watchBackups(store *platform.Store, log *slog.Logger) {
 	if m.registry != nil {
 		m.registry.MustRegister(backupAges{store, log})
 	}
 }
 
-// Describe tells what is collected.
+// Describe sends the descriptors of the backup metrics.
 func (backupAges) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{nextBackup, lastCompleted, lastProven} {
 		descs <- d
 	}
 }
 
-// Collect reads the ages. If the database does not answer, they are left out, and all else is shown.
+// Collect queries the ages of backups. If the database does not answer, it leaves them out and the
+// other metrics remain.
 func (b backupAges) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), agesTime)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeQueryTimeout)
 	defer cancel()
 
 	ages, err := b.store.BackupAges(ctx)
 	if err != nil {
-		b.log.Warn("metrics of backups", "error", err)
+		b.log.Warn("could not read backup metrics", "error", err)
 		return
 	}
 
@@ -66,7 +69,7 @@ func (b backupAges) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// seconds returns a time as Prometheus has it, 0 for none.
+// seconds returns a time as a Prometheus timestamp, 0 for nil.
 func seconds(t *time.Time) float64 {
 	if t == nil {
 		return 0

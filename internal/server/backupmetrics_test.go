@@ -12,11 +12,12 @@ import (
 	"socle/internal/config"
 )
 
-// TestBackupMetrics: how old backups are is shown of projects that have a schedule, and all else goes on being shown without the database.
+// TestBackupMetrics checks the ages of backups of projects with a schedule, and that the other
+// metrics remain without the database.
 func TestBackupMetrics(t *testing.T) {
 	t.Parallel()
 
-	// which no other test has
+	// unique among the tests
 	address := fmt.Sprintf("127.%d.%d.%d:9090", 1+rand.IntN(200), rand.IntN(250), 1+rand.IntN(250))
 	a := apitest.New(t, func(c *config.Config) { c.MetricsAddr = address })
 
@@ -82,8 +83,8 @@ func TestBackupMetrics(t *testing.T) {
 	a.Exec(`alter table platform.backup_schedules rename to away`)
 	shown()
 
-	if !strings.Contains(a.Log.String(), "metrics of backups") {
-		t.Error("the log does not say that they could not be read")
+	if !strings.Contains(a.Log.String(), "could not read backup metrics") {
+		t.Error("the log does not report the failed query")
 	}
 
 	a.Exec(`alter table platform.away rename to backup_schedules`)

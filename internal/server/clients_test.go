@@ -11,11 +11,11 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// clients is the folder of the scripts that drive client libraries, and of the schema that they ask for.
+// clients is the folder of the client scripts and their schema.
 const clients = "testdata/clients"
 
-// TestClients: the libraries that applications use work unchanged. A script prints every step that fails, with
-// the request and its answer.
+// TestClients checks that the client libraries of applications work unmodified. A script prints
+// each failed step with its request and response.
 func TestClients(t *testing.T) {
 	t.Parallel()
 
@@ -30,7 +30,7 @@ func TestClients(t *testing.T) {
 
 	a := apitest.New(t)
 	for _, script := range []string{"reading", "writing", "functions", "callers", "description", "admin"} {
-		s := shop{API: a.In(a.CreateProject(script)), t: t}
+		s := titlesProject{API: a.In(a.CreateProject(script)), t: t}
 		if _, err := s.Server.Projects().Open(uuid.MustParse(s.Project)).Owner().Exec(t.Context(),
 			string(schema)); err != nil {
 			t.Fatal(err)
@@ -52,7 +52,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestTypes: a program that the library checks by the types of a project's tables compiles where it is right, and nowhere else.
+// TestTypes checks that a program typed with a project's tables compiles exactly where it is
+// correct.
 func TestTypes(t *testing.T) {
 	t.Parallel()
 

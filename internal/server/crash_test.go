@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// writer changes one thing again and again, and knows which changes were acknowledged. What it was at when the server went away
-// may have happened or not.
+// writer changes one entity repeatedly and records the acknowledged changes. The change in flight
+// at a crash can be applied or not.
 type writer struct {
-	next         int // the number of the next change
+	next         int // number of the next change
 	acknowledged []int
 	write        func(c client, n int) bool // reports whether change n was acknowledged
 	check        func(c client, w *writer)
@@ -35,15 +35,15 @@ func (w *writer) run(c client, stop *atomic.Bool) {
 	}
 }
 
-// last returns the newest change that was acknowledged, 0 if none was.
-func (w *writer) last() int {
+// lastAcked returns the number of the newest acknowledged change, 0 for none.
+func (w *writer) lastAcked() int {
 	if len(w.acknowledged) == 0 {
 		return 0
 	}
 	return w.acknowledged[len(w.acknowledged)-1]
 }
 
-// writers returns sixteen, four of each kind.
+// writers returns sixteen writers, four of each kind.
 func writers(t *testing.T, c client) []*writer {
 	t.Helper()
 
@@ -82,7 +82,7 @@ func renamer(t *testing.T, c client, i int) *writer {
 	t.Helper()
 
 	name := func(n int) string { return fmt.Sprintf("name%d_%d", i, n) }
-	there := func(c client, n int) bool { return c.send(t, "GET", "/tables/"+name(n), "").status == 200 }
+	exists := func(c client, n int) bool { return c.send(t, "GET", "/tables/"+name(n), "").status == 200 }
 	c.want(t, 201, "POST", "/tables",
 		fmt.Sprintf(`{"name": %q, "columns": [{"name": "id", "type": "integer"}]}`, name(0)))
 
@@ -98,7 +98,7 @@ func renamer(t *testing.T, c client, i int) *writer {
 			return done
 		},
 		check: func(c client, w *writer) {
-			old, tried := there(c, now), there(c, w.next-1)
+			old, tried := exists(c, now), exists(c, w.next-1)
 			if w.next-1 != now && old == tried || !old && !tried {
 				t.Errorf("the table has the acknowledged name %s: %t, and the one that was tried %s: %t", name(now),
 					old, name(w.next-1), tried)
@@ -143,7 +143,7 @@ func fileWriter(t *testing.T, c client, i int) *writer {
 				}
 			}
 
-			// One that was not acknowledged is there as a whole or not at all.
+			// an unacknowledged file is complete or absent
 			a := c.send(t, "PUT", "/containers/"+container, `{"is_public": false}`)
 			if total, ok := a.content["totalFiles"].(float64); !ok || total < float64(len(w.acknowledged)) ||
 				total > float64(w.next-1) {
@@ -167,14 +167,14 @@ func describer(t *testing.T, c client, i int) *writer {
 		},
 		check: func(c client, w *writer) {
 			got := c.send(t, "PUT", path, `{"is_public": false}`).content["description"]
-			if got != strconv.Itoa(w.last()) && got != strconv.Itoa(w.next-1) {
-				t.Errorf("the description is %v, %d was acknowledged, and %d was tried", got, w.last(), w.next-1)
+			if got != strconv.Itoa(w.lastAcked()) && got != strconv.Itoa(w.next-1) {
+				t.Errorf("the description is %v, %d was acknowledged, and %d was tried", got, w.lastAcked(), w.next-1)
 			}
 		}}
 }
 
-// load runs the writers for a random while, and then has strike happen under them.
-func load(t *testing.T, c client, all []*writer, strike func()) {
+// loadAndCrash runs the writers for a random time, then calls strike while they run.
+func loadAndCrash(t *testing.T, c client, all []*writer, strike func()) {
 	t.Helper()
 
 	var stop atomic.Bool
@@ -186,20 +186,20 @@ func load(t *testing.T, c client, all []*writer, strike func()) {
 	<-time.After(time.Duration(200+rand.IntN(800)) * time.Millisecond)
 	strike()
 
-	// one whose request came through, on a connection to the PostgreSQL of afterwards, would go on for ever
+	// a writer with a connection to the new PostgreSQL would never stop
 	stop.Store(true)
 	wg.Wait()
 }
 
-// rounds is how often a test kills in general.
-func rounds(t *testing.T) int {
+// crashes returns the usual number of crashes of a test.
+func crashes(t *testing.T) int {
 	t.Helper()
 
-	return roundsOr(t, 2)
+	return crashesOr(t, 2)
 }
 
-// roundsOr is how often a test kills: so often, or as often as SOAK says.
-func roundsOr(t *testing.T, few int) int {
+// crashesOr returns the number of crashes of a test: SOAK, or few by default.
+func crashesOr(t *testing.T, few int) int {
 	t.Helper()
 
 	text := os.Getenv("SOAK")
@@ -215,14 +215,15 @@ func roundsOr(t *testing.T, few int) int {
 	return n
 }
 
-// TestKilledServer kills the server under sixteen writers: the next start has all that was acknowledged.
+// TestKilledServer kills the server under sixteen writers and checks that the next start has all
+// acknowledged changes.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
+	p, c := startInstalled(t)
 	all := writers(t, c)
-	for range rounds(t) {
-		load(t, c.at(p), all, func() { p.signal(syscall.SIGKILL) })
+	for range crashes(t) {
+		loadAndCrash(t, c.at(p), all, func() { p.signal(syscall.SIGKILL) })
 		p.wait()
 
 		postmaster := p.postmaster()
@@ -232,7 +233,7 @@ func TestKilledServer(t *testing.T) {
 
 		p = serve(t, p.dir)
 		if got := p.postmaster(); got != postmaster {
-			t.Errorf("PostgreSQL was process %d and is %d", postmaster, got)
+			t.Errorf("PostgreSQL: got process %d after the restart, want %d", postmaster, got)
 		}
 
 		for _, w := range all {
@@ -241,16 +242,16 @@ func TestKilledServer(t *testing.T) {
 	}
 }
 
-// TestKilledPostgreSQL kills PostgreSQL, or one of its processes that serve connections, under sixteen writers: the server has it back, without being started anew, and has
-// lost none of its connections' places.
+// TestKilledPostgreSQL kills PostgreSQL or one of its backends under sixteen writers. The server
+// must recover without a restart and without leaking pool connections.
 func TestKilledPostgreSQL(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
+	p, c := startInstalled(t)
 	all := writers(t, c)
-	for round := range max(2, rounds(t)) {
-		b := p.backstage(t)
-		load(t, c, all, func() {
+	for round := range max(2, crashes(t)) {
+		b := p.inspect(t)
+		loadAndCrash(t, c, all, func() {
 			victim := p.postmaster()
 			if round%2 == 1 {
 				victim = b.backend(c.project)
@@ -265,7 +266,7 @@ func TestKilledPostgreSQL(t *testing.T) {
 
 		b.close()
 		eventually(t, "the server is ready again", func() bool { return c.probe(t, "/readyz") == 200 })
-		inARow := 0 // the first requests may get a connection of before
+		inARow := 0 // pools can still hold dead connections
 
 		eventually(t, "requests succeed again", func() bool {
 			if inARow++; c.send(t, "GET", "/tables", "").status != 200 {
@@ -279,10 +280,10 @@ func TestKilledPostgreSQL(t *testing.T) {
 		}
 
 		var many sync.WaitGroup
-		for range 60 { // more than any pool has; a place that is lost would keep some of them waiting
+		for range 60 { // more than any pool has: a leaked connection would block some
 			many.Go(func() {
 				if a := c.send(t, "GET", "/containers", ""); a.status != 200 {
-					t.Errorf("one of many requests at once: %d %s", a.status, a.body)
+					t.Errorf("concurrent request: got %d %s", a.status, a.body)
 				}
 			})
 		}
@@ -301,10 +302,10 @@ func TestKilledPostgreSQL(t *testing.T) {
 func TestKilledBoth(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
+	p, c := startInstalled(t)
 	all := writers(t, c)
-	for range rounds(t) {
-		load(t, c.at(p), all, func() {
+	for range crashes(t) {
+		loadAndCrash(t, c.at(p), all, func() {
 			postmaster := p.postmaster()
 			p.signal(syscall.SIGKILL)
 

@@ -24,27 +24,27 @@ import (
 )
 
 const (
-	migrationLock    = 0x50c1e_0001 // an arbitrary constant: whoever migrates the platform database holds it
-	platformPool     = 20           // connections, of which those who make, pause and remove projects take up to eight
-	queuePool        = 2            // connections, beside the one on which River listens: what it asks is short
-	platformDatabase = "socle"
-	startTime        = 60 * time.Second // for PostgreSQL, a recovery included
-	keyKept          = 2 * time.Hour    // longer than a token lives
+	migrationLock       = 0x50c1e_0001 // arbitrary key of the advisory lock for platform migrations
+	platformPool        = 20           // connections; creating, pausing and purging projects take up to eight
+	queuePool           = 2            // connections for short queries, beside River's LISTEN connection
+	platformDatabase    = "socle"
+	startTimeout        = 60 * time.Second // start of PostgreSQL, including recovery
+	signingKeyRetention = 2 * time.Hour    // longer than the TTL of an access token
 )
 
-// Database is the PostgreSQL that the platform runs on: its own, or one that was there.
+// Database is the PostgreSQL behind the platform: a private one, or an existing one.
 type Database struct {
 	URL      string
 	Pool     *pgxpool.Pool
-	Queue    *pgxpool.Pool // of the queue, beside Pool, so that neither keeps the other waiting
+	Queue    *pgxpool.Pool // the queue's own pool, so that neither pool blocks the other
 	Store    *platform.Store
 	Binaries pgserver.Binaries
-	own      *pgserver.Server // nil: not a private one
-	lock     *os.File         // of the data folder, if this database was opened for a command
-	attached bool             // another process started PostgreSQL, and will stop it
+	private  *pgserver.Server // nil unless PostgreSQL is private
+	lock     *os.File         // lock of the data folder, if a command opened the database
+	attached bool             // another process started PostgreSQL and will stop it
 }
 
-// Attach opens the database for a command, which may run beside a server or without one.
+// Attach opens the database for a command. A server can be running or not.
 func Attach(ctx context.Context, c config.Config, log *slog.Logger) (d *Database, secret []byte, err error) {
 	lock, err := lockFolder(c.DataDir)
 	busy := errors.Is(err, errBusy)
@@ -67,7 +67,7 @@ func Attach(ctx context.Context, c config.Config, log *slog.Logger) (d *Database
 	return d, secret, nil
 }
 
-// Migrate brings the platform database and those of all projects up to date.
+// Migrate migrates the platform database and the databases of all projects.
 func Migrate(ctx context.Context, c config.Config, log *slog.Logger) error {
 	d, secret, err := Attach(ctx, c, log)
 	if err != nil {
@@ -92,11 +92,11 @@ func (d *Database) migrateProjects(ctx context.Context, c config.Config, secret 
 	return tenant.Lifecycle{Store: d.Store, Registry: registry, Blobs: blobs}.Finish(ctx)
 }
 
-// openDatabase starts the private PostgreSQL if the configuration names no other, and brings the platform's
-// tables up to date. Any number of servers may do so at once. Whoever holds the lock of the data folder is alone with
-// the private PostgreSQL.
+// openDatabase opens the configured PostgreSQL, or starts the private one, and migrates the
+// platform database. Any number of servers can call it at once. Set exclusive if this process holds
+// the lock of the data folder.
 func openDatabase(
-	ctx context.Context, c config.Config, secret []byte, alone bool, log *slog.Logger,
+	ctx context.Context, c config.Config, secret []byte, exclusive bool, log *slog.Logger,
 ) (*Database, error) {
 	binaries, err := pgserver.Find(c.PostgresBin)
 	if err != nil {
@@ -105,7 +105,7 @@ func openDatabase(
 
 	d := &Database{URL: string(c.DatabaseURL), Binaries: binaries}
 	if d.URL == "" {
-		if err := d.startOwn(ctx, c, secret, alone, log); err != nil {
+		if err := d.startPrivate(ctx, c, secret, exclusive, log); err != nil {
 			return nil, err
 		}
 	}
@@ -118,8 +118,10 @@ func openDatabase(
 	return d, nil
 }
 
-func (d *Database) startOwn(ctx context.Context, c config.Config, secret []byte, alone bool, log *slog.Logger) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+func (d *Database) startPrivate(
+	ctx context.Context, c config.Config, secret []byte, exclusive bool, log *slog.Logger,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 
 	own, err := pgserver.Start(ctx, pgserver.Config{
@@ -130,36 +132,37 @@ func (d *Database) startOwn(ctx context.Context, c config.Config, secret []byte,
 		return err
 	}
 
-	d.own, d.URL = own, own.URL(platformDatabase)
+	d.private, d.URL = own, own.URL(platformDatabase)
 
-	if err := furnish(ctx, own.URL("postgres"), alone); err != nil {
+	if err := createPlatformDatabase(ctx, own.URL("postgres"), exclusive); err != nil {
 		return errors.Join(fmt.Errorf("private PostgreSQL: %w", err), own.Stop(context.WithoutCancel(ctx)))
 	}
 
 	return nil
 }
 
-// furnish makes the platform database of a private PostgreSQL. Alone, it first ends what a killed server left running there.
-func furnish(ctx context.Context, url string, alone bool) error {
+// createPlatformDatabase creates the platform database of a private PostgreSQL. If exclusive is
+// set, it first ends the sessions of a killed server.
+func createPlatformDatabase(ctx context.Context, url string, exclusive bool) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	if alone {
+	if exclusive {
 		if err := tenant.EndSessions(ctx, conn); err != nil {
 			return err
 		}
 	}
 
-	there, err := pg.Value[bool](ctx, conn, `select exists (select from pg_database where datname = $1)`,
+	exists, err := pg.Value[bool](ctx, conn, `select exists (select from pg_database where datname = $1)`,
 		platformDatabase)
 	if err != nil {
 		return err
 	}
 
-	if there {
+	if exists {
 		return nil
 	}
 
@@ -167,7 +170,7 @@ func furnish(ctx context.Context, url string, alone bool) error {
 	return err
 }
 
-// prepare opens the pool and migrates.
+// prepare opens the pools and migrates the platform database.
 func (d *Database) prepare(ctx context.Context) error {
 	pool, err := pg.PoolConfig(d.URL, platformPool)
 	if err != nil {
@@ -194,7 +197,7 @@ func (d *Database) prepare(ctx context.Context) error {
 		}
 
 		if readOnly {
-			return errors.New("the platform database is read-only: a standby can't be used")
+			return errors.New("the platform database is read-only: use the primary, not a standby")
 		}
 
 		if _, err := conn.Exec(ctx,
@@ -214,7 +217,7 @@ func (d *Database) prepare(ctx context.Context) error {
 	return err
 }
 
-// Names returns the names of the projects' databases.
+// Names returns the naming scheme of the projects' databases.
 func (d *Database) Names(ctx context.Context) (tenant.Names, error) {
 	key, err := d.Store.NameKey(ctx)
 	if err != nil {
@@ -224,17 +227,17 @@ func (d *Database) Names(ctx context.Context) (tenant.Names, error) {
 	return tenant.NewNames(key)
 }
 
-// Registry opens the registry of the projects on this database's server.
+// Registry opens the registry of the projects in this PostgreSQL.
 func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger) (*tenant.Registry, error) {
-	most, err := pg.Value[int](ctx, d.Pool, `
+	available, err := pg.Value[int](ctx, d.Pool, `
 		select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int`)
 	if err != nil {
 		return nil, err
 	}
 
-	connections := most - platformPool - queuePool - spare
-	if d.own == nil {
-		connections /= 2 // others use the server too
+	connections := available - platformPool - queuePool - reservedConnections
+	if d.private == nil {
+		connections /= 2 // shared with other applications
 	}
 
 	names, err := d.Names(ctx)
@@ -254,11 +257,13 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 	return r, r.Prepare(ctx)
 }
 
-// spare is how many connections are left for what no pool counts: locks, migrations, dumps, people.
-const spare = 16
+// reservedConnections is the number of connections outside of all pools: locks, migrations, dumps,
+// people.
+const reservedConnections = 16
 
-// Keyring returns the keys of access tokens. The first server makes the first one. A key that the secret of the
-// instance does not open is an error: a new one in its place would end every session.
+// Keyring returns the keys of access tokens. The first server generates the first key. It fails if
+// the secret of the install does not open a stored key, since a replacement would end every
+// session.
 func (d *Database) Keyring(ctx context.Context, secret []byte) (*token.Keyring, error) {
 	ring, err := d.storedKeys(ctx, secret)
 	if err != nil || ring != nil {
@@ -279,9 +284,9 @@ func (d *Database) Keyring(ctx context.Context, secret []byte) (*token.Keyring, 
 	return ring, err
 }
 
-// storedKeys returns the keys that there are, nil if there is none.
+// storedKeys returns the stored keys, nil if there are none.
 func (d *Database) storedKeys(ctx context.Context, secret []byte) (*token.Keyring, error) {
-	stored, err := d.Store.SigningKeys(ctx, keyKept)
+	stored, err := d.Store.SigningKeys(ctx, signingKeyRetention)
 	if err != nil || len(stored) == 0 {
 		return nil, err
 	}
@@ -290,7 +295,7 @@ func (d *Database) storedKeys(ctx context.Context, secret []byte) (*token.Keyrin
 	for i, k := range stored {
 		if keys[i], err = token.OpenKey(k.ID, k.Sealed, secret); err != nil {
 			return nil, fmt.Errorf(
-				"the secret key is not the one that this instance was made with (SOCLE_SECRET_KEY, or secret.key in the data folder): %w", err,
+				"wrong secret key for this install (SOCLE_SECRET_KEY, or secret.key in the data folder): %w", err,
 			)
 		}
 	}
@@ -298,7 +303,8 @@ func (d *Database) storedKeys(ctx context.Context, secret []byte) (*token.Keyrin
 	return token.NewKeyring(keys[0], keys[1:]...), nil
 }
 
-// RotateKey makes a new key sign access tokens. Those signed before stay good until they expire.
+// RotateKey generates a new signing key for access tokens. Tokens of the previous keys stay valid
+// until they expire.
 func (d *Database) RotateKey(ctx context.Context, secret []byte) error {
 	return pg.Locked(ctx, d.Pool.Config().ConnConfig, migrationLock, func(*pgx.Conn) error {
 		_, err := d.newSigningKey(ctx, secret)
@@ -320,17 +326,17 @@ func (d *Database) newSigningKey(ctx context.Context, secret []byte) (token.Key,
 	return key, d.Store.RotateSigningKey(ctx, key.ID, sealed)
 }
 
-// Run watches the private PostgreSQL until ctx ends.
+// Run supervises the private PostgreSQL until ctx ends.
 func (d *Database) Run(ctx context.Context) error {
-	if d.own == nil {
+	if d.private == nil {
 		<-ctx.Done()
 		return nil
 	}
 
-	return d.own.Run(ctx)
+	return d.private.Run(ctx)
 }
 
-// Close closes the pool, and stops the private PostgreSQL.
+// Close closes the pools, stops the private PostgreSQL and releases the lock of the data folder.
 func (d *Database) Close(ctx context.Context) error {
 	for _, pool := range []*pgxpool.Pool{d.Queue, d.Pool} {
 		if pool != nil {
@@ -339,8 +345,8 @@ func (d *Database) Close(ctx context.Context) error {
 	}
 
 	var err error
-	if d.own != nil && !d.attached {
-		err = d.own.Stop(ctx)
+	if d.private != nil && !d.attached {
+		err = d.private.Stop(ctx)
 	}
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Close())

@@ -12,7 +12,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestDocsPage keeps the API reference alive under its own policy, and without any other host.
+// TestDocsPage checks that the API reference works under its own policy and without other hosts.
 func TestDocsPage(t *testing.T) {
 	t.Parallel()
 
@@ -43,7 +43,8 @@ func TestDocsPage(t *testing.T) {
 		}
 	}
 
-	// What the policy would stop is not there: addresses elsewhere, styles and handlers in attributes, text made into code.
+	// no markup that the policy would block: other hosts, inline styles and handlers, text
+	// evaluated as code
 	for _, forbidden := range []string{`//[a-z]`, `\sstyle=`, `\son[a-z]+=`, `innerHTML`, `@import`} {
 		if found := regexp.MustCompile(forbidden).FindString(withoutComments(page)); found != "" {
 			t.Errorf("the page contains %q", found)
@@ -55,7 +56,8 @@ func withoutComments(page string) string {
 	return regexp.MustCompile(`(?m)^\s*//.*$`).ReplaceAllString(page, "")
 }
 
-// TestDocsInBrowser: Chromium shows every operation of the document, without errors and requests to other hosts.
+// TestDocsInBrowser checks that Chromium shows every operation without errors and without requests
+// to other hosts.
 func TestDocsInBrowser(t *testing.T) {
 	t.Parallel()
 

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// checkFraming sends two requests, the first of which ends in two places, and fails unless that is all that is answered, with 400.
+// checkFraming sends two requests, the first with ambiguous framing, and expects a single response
+// of 400.
 func checkFraming(t *testing.T, address string) {
 	t.Helper()
 
@@ -18,10 +19,11 @@ func checkFraming(t *testing.T, address string) {
 	}
 	defer conn.Close()
 
-	_ = conn.SetDeadline(time.Now().Add(30 * time.Second)) // ends a hang
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second)) // fails a hanging test
 
 	_, err = io.WriteString(conn,
-		"GET /metrics HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+		"GET /metrics HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"+
+			"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,19 +17,19 @@ import (
 	"socle/internal/pgtest"
 )
 
-// TestFilesThatDoNotFit gives the server a limit on how large a file may become, which a write meets in the middle, as it meets the end
-// of the disk: uploads and backups that don't fit fail, and leave nothing; those that do succeed. FULL_DISK names a folder on a disk of about 4 MiB
-// to use in its place, see make full.
+// TestFilesThatDoNotFit limits the size of files, so that a write fails in the middle as on a full
+// disk. Uploads and backups beyond the limit must fail without leftovers, the others must succeed.
+// FULL_DISK names a folder on a disk of about 4 MiB to use instead, see make full.
 func TestFilesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 
-	dir, limit, says := t.TempDir(), `ulimit -f 2048; exec "$@"`, "file too large" // the limit is in units of 512 bytes
+	dir, limit, says := t.TempDir(), `ulimit -f 2048; exec "$@"`, "file too large" // the unit of the limit is 512 bytes
 	if disk := os.Getenv("FULL_DISK"); disk != "" {
 		dir, limit, says = filepath.Join(disk, "data"), `exec "$@"`, "no space left on device"
 	}
 
 	url := pgtest.URL(t)
-	p := launchBy(t, dir, func(cmd *exec.Cmd) {
+	p := launchWith(t, dir, func(cmd *exec.Cmd) {
 		cmd.Args = append([]string{"sh", "-c", limit, "sh", cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = "/bin/sh"
 	}, "SOCLE_DATABASE_URL="+url)
@@ -77,7 +77,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 		return sizes
 	}
 
-	const fits = 15 << 16 // encrypted, too
+	const fits = 15 << 16 // also when encrypted
 	for i, size := range []int{fits, 5 * fits, 100, 20 * fits} {
 		want := 201
 		if size > fits {
@@ -115,7 +115,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	}
 
 	part(0, 100, 204)
-	part(100, 5*fits-100, 500) // is not kept
+	part(100, 5*fits-100, 500) // not stored
 
 	if _, h, _ := c.do(t, "HEAD", location, nil, tus); h.Get("Upload-Offset") != "100" {
 		t.Errorf("the upload is at %q, want 100", h.Get("Upload-Offset"))
@@ -143,7 +143,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 			b := c.send(t, "GET", "/backups/"+id, "").content
 			reason, _ = b["error"].(string)
 			if b["status"] == "failed" && want != "failed" {
-				t.Fatalf("the backup failed: %q\n%s", reason, failures(p.log.String()))
+				t.Fatalf("the backup failed: %q\n%s", reason, failureLines(p.log.String()))
 			}
 
 			return b["status"] == want
@@ -165,12 +165,12 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	run(`insert into public.noise (n) values (1)`)
 	restored := c.want(t, 201, "POST", "/backups/"+id+"/restore", `{"target": "in_place"}`)["uuid"].(string)
 
-	eventually(t, "the restore is over", func() bool { // whether it fits depends on the disk
+	eventually(t, "the restore is over", func() bool { // the outcome depends on the disk
 		status := c.send(t, "GET", "/restores/"+restored, "").content["status"]
 		return status == "completed" || status == "failed"
 	})
 
-	c.works(t)
+	c.waitUntilServing(t)
 
 	if list := c.send(t, "GET", path, ""); bytes.Count(list.body, []byte(`"uuid"`)) != 2 {
 		t.Errorf("got %d files, want 2: %s", bytes.Count(list.body, []byte(`"uuid"`)), list.body)
@@ -180,7 +180,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// projectOf connects to the database of a client's project behind the server's back, by the address of the platform's.
+// projectOf connects to the database of a client's project. url is that of the platform database.
 func (c client) projectOf(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 

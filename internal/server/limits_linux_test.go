@@ -12,9 +12,9 @@ import (
 	"socle/internal/pgtest"
 )
 
-// limit sets how much of a resource a running process may have: of each file's size, or of open files. It returns how much it could have before. What the process may set
-// it to by itself stays.
-func limit(t *testing.T, pid, resource int, most uint64) (before uint64) {
+// setLimit sets the soft limit of a resource of a running process, such as file size or open files,
+// and returns the previous one. It keeps the hard limit.
+func setLimit(t *testing.T, pid, resource int, most uint64) (before uint64) {
 	t.Helper()
 
 	var old syscall.Rlimit
@@ -24,7 +24,7 @@ func limit(t *testing.T, pid, resource int, most uint64) (before uint64) {
 
 		_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), uintptr(resource),
 			uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(get)), 0, 0)
-		if errno != 0 && errno != syscall.ESRCH { // it has ended
+		if errno != 0 && errno != syscall.ESRCH { // the process has ended
 			t.Fatalf("limit process %d: %v", pid, errno)
 		}
 	}
@@ -35,12 +35,12 @@ func limit(t *testing.T, pid, resource int, most uint64) (before uint64) {
 	return old.Cur
 }
 
-// TestFullVolume leaves PostgreSQL no room for its log, so that it panics, and can't recover as long as there is none. What was acknowledged is there, without hands, when there is room
-// again.
+// TestFullVolume fills the volume of PostgreSQL's WAL, so that it panics and can't recover. All
+// acknowledged changes must be present, without intervention, once there is space again.
 func TestFullVolume(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
+	p, c := startInstalled(t)
 	made := 0
 	write := func() int {
 		status := c.send(t, "POST", "/containers", fmt.Sprintf(`{"name": "made-%d"}`, made+1)).status
@@ -51,23 +51,23 @@ func TestFullVolume(t *testing.T) {
 		return status
 	}
 
-	b := p.backstage(t)
+	b := p.inspect(t)
 	defer b.close()
 
-	b.exec(`select pg_switch_wal()`) // from here on there is room for most of a segment, which has 16 MiB
+	b.exec(`select pg_switch_wal()`) // leaves space for most of a segment of 16 MiB
 
 	for range 5 {
 		write()
 	}
 
-	before := limit(t, p.cmd.Process.Pid, syscall.RLIMIT_FSIZE, 12<<20)
+	before := setLimit(t, p.cmd.Process.Pid, syscall.RLIMIT_FSIZE, 12<<20)
 
-	// the one that is started in its place has the limit
+	// its successor inherits the limit
 	if err := syscall.Kill(p.postmaster(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 
-	c.works(t)
+	c.waitUntilServing(t)
 	first := p.postmaster()
 
 	for range 5 {
@@ -79,7 +79,7 @@ func TestFullVolume(t *testing.T) {
 	}
 
 	eventually(t, "PostgreSQL has no room, and has given up", func() bool {
-		// fails in the end, and over a connection of before
+		// fails in the end, and on dead connections
 		_, _ = b.database.Pool.Exec(t.Context(), `select pg_logical_emit_message(false, '', repeat('x', 1 << 20))`)
 		return p.postmaster() != first
 	})
@@ -101,8 +101,8 @@ func TestFullVolume(t *testing.T) {
 		t.Errorf("the server says that it is ready: %d", got)
 	}
 
-	limit(t, p.cmd.Process.Pid, syscall.RLIMIT_FSIZE, before)
-	c.works(t)
+	setLimit(t, p.cmd.Process.Pid, syscall.RLIMIT_FSIZE, before)
+	c.waitUntilServing(t)
 
 	if list := c.send(t, "GET", "/containers?limit=100", ""); strings.Count(string(list.body), `"made-`) != made {
 		t.Errorf("%d were acknowledged, and there are: %s", made, list.body)
@@ -111,7 +111,8 @@ func TestFullVolume(t *testing.T) {
 	c.want(t, 201, "POST", "/containers", `{"name": "afterwards"}`)
 }
 
-// TestNoMoreOpenFiles lets the server open no more files: uploads fail, and it lives and works again afterwards.
+// TestNoMoreOpenFiles exhausts the file descriptors of the server. Uploads must fail, and work
+// again afterwards.
 func TestNoMoreOpenFiles(t *testing.T) {
 	t.Parallel()
 
@@ -146,7 +147,7 @@ func TestNoMoreOpenFiles(t *testing.T) {
 		}
 	}
 
-	before := limit(t, p.cmd.Process.Pid, syscall.RLIMIT_NOFILE, 8) // those that it has open, which are more, stay so
+	before := setLimit(t, p.cmd.Process.Pid, syscall.RLIMIT_NOFILE, 8) // more than 8 are open and stay open
 	refused := 0
 	for i := range 20 {
 		switch status := put(fmt.Sprint("meanwhile ", i)); status {
@@ -163,15 +164,15 @@ func TestNoMoreOpenFiles(t *testing.T) {
 		t.Error("no upload failed")
 	}
 
-	limit(t, p.cmd.Process.Pid, syscall.RLIMIT_NOFILE, before)
-	c.works(t)
+	setLimit(t, p.cmd.Process.Pid, syscall.RLIMIT_NOFILE, before)
+	c.waitUntilServing(t)
 
 	if got := put("after"); got != 200 {
 		t.Errorf("afterwards: got %d", got)
 	}
 
 	for i := range 3 {
-		c.whole(t, folder+fmt.Sprint("before ", i), bytes.Repeat([]byte("x"), 100_000), false)
+		c.wantComplete(t, folder+fmt.Sprint("before ", i), bytes.Repeat([]byte("x"), 100_000), false)
 	}
 
 	if got := count(); got != acknowledged+1 {

@@ -14,7 +14,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestClientsGone sends two hundred requests and goes away in the middle of each.
+// TestClientsGone sends two hundred requests and disconnects in the middle of each.
 func TestClientsGone(t *testing.T) {
 	a := apitest.New(t) // not parallel: it counts goroutines
 	a.CreateTable("orders")
@@ -34,8 +34,9 @@ func TestClientsGone(t *testing.T) {
 			}
 
 			fmt.Fprintf(c,
-				"POST /tables/orders/columns HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Project: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-				a.Token, a.Project, len(body), body[:len(body)-i%2]) // one byte of every second body is missing
+				"POST /tables/orders/columns HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Project: %s\r\n"+
+					"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+				a.Token, a.Project, len(body), body[:len(body)-i%2]) // every second body lacks one byte
 
 			c.Close()
 		})
@@ -47,14 +48,15 @@ func TestClientsGone(t *testing.T) {
 		var busy int
 		if err := conn.QueryRow(context.WithoutCancel(t.Context()), `
 			select count(*) from pg_stat_activity
-			where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'`).Scan(&busy); err != nil {
+			where datname = current_database() and pid <> pg_backend_pid()
+				and backend_type = 'client backend' and state <> 'idle'`).Scan(&busy); err != nil {
 			t.Fatal(err)
 		}
 
 		return busy == 0
 	})
 
-	// a few connections of pools
+	// 30: idle connections of pools
 	eventually(t, "their goroutines have ended", func() bool { return runtime.NumGoroutine() < before+30 })
 
 	for range 30 { // more than any pool has connections
@@ -63,8 +65,8 @@ func TestClientsGone(t *testing.T) {
 	}
 }
 
-// TestMoreRequestsThanConnections has far more requests at a time than any pool has connections. A handler that took a second
-// connection while it holds one would stand still here.
+// TestMoreRequestsThanConnections sends far more concurrent requests than any pool has connections.
+// A handler that takes a second connection while holding one would deadlock here.
 func TestMoreRequestsThanConnections(t *testing.T) {
 	t.Parallel()
 
@@ -87,7 +89,7 @@ func TestMoreRequestsThanConnections(t *testing.T) {
 			{"GET", "/containers/" + container + "/files", ""},
 		} {
 			wg.Go(func() {
-				// The test's client fails the test by itself unless the status is one that the operation declares.
+				// the client itself rejects undeclared statuses
 				if r := a.Send(request.method, request.path, request.body); r.Status >= 300 {
 					t.Errorf("%s %s: got status %d: %s", request.method, request.path, r.Status, r.Body)
 				}
@@ -102,7 +104,7 @@ func TestMoreRequestsThanConnections(t *testing.T) {
 	wg.Wait()
 }
 
-// TestSessionsEnd ends all sessions of the server, as a restart of PostgreSQL does.
+// TestSessionsEnd terminates all sessions, as a restart of PostgreSQL does.
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 
@@ -116,7 +118,7 @@ func TestSessionsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	inARow := 0 // the first requests may get a connection of before
+	inARow := 0 // pools can still hold dead connections
 	eventually(t, "requests succeed again", func() bool {
 		inARow++
 		for _, r := range []*apitest.Reply{a.Get("/tables/orders"), a.Delete("/functions/public/none")} {
@@ -142,7 +144,7 @@ func platformDatabase(t *testing.T, a *apitest.API) string {
 	return c.Database
 }
 
-// TestDatabasesAreClosed asks what is open to every login of the server.
+// TestDatabasesAreClosed lists what every login can access.
 func TestDatabasesAreClosed(t *testing.T) {
 	t.Parallel()
 

@@ -7,16 +7,16 @@ import (
 	"socle/internal/pgtest"
 )
 
-// workshop is a folder for the time of the tests.
-var workshop string
+// testDir is a folder for the duration of the tests.
+var testDir string
 
 func TestMain(m *testing.M) {
 	var err error
-	if workshop, err = os.MkdirTemp("", "socle-server-test-"); err != nil {
+	if testDir, err = os.MkdirTemp("", "socle-server-test-"); err != nil {
 		panic(err)
 	}
 
-	defer os.RemoveAll(workshop)
+	defer os.RemoveAll(testDir)
 
 	pgtest.Main(m)
 }

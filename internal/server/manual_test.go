@@ -14,7 +14,7 @@ import (
 
 const root = "../.."
 
-// TestManualHasTheSettings compares the table of settings with the settings.
+// TestManualHasTheSettings compares the manual's table of settings with the configuration.
 func TestManualHasTheSettings(t *testing.T) {
 	t.Parallel()
 
@@ -41,7 +41,8 @@ func TestManualHasTheSettings(t *testing.T) {
 
 var link = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
 
-// TestManualLinksLeadSomewhere follows the links of all pages to files and headings of this tree.
+// TestManualLinksLeadSomewhere checks that the links of all pages lead to existing files and
+// headings.
 func TestManualLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 
@@ -94,7 +95,7 @@ func TestManualLinksLeadSomewhere(t *testing.T) {
 
 var heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 
-// headings returns the anchors of a page, one in a line, each with its #.
+// headings returns the anchors of a page, one per line, each with its #.
 func headings(page string) string {
 	var b strings.Builder
 	for _, m := range heading.FindAllStringSubmatch(page, -1) {

@@ -11,22 +11,23 @@ import (
 )
 
 const (
-	releaseEvery = 15 * time.Second
-	releaseFrom  = 64 << 20 // bytes of memory without live objects
+	releaseInterval = 15 * time.Second
+	minUnusedHeap   = 64 << 20 // bytes of unused heap
 )
 
-// boundMemory sets the soft limit of the process's memory to a quarter of the machine's, unless
-// GOMEMLIMIT says otherwise.
-func boundMemory() {
+// limitMemory sets the soft memory limit of the process to a quarter of the machine's memory, at
+// least 512 MiB, unless GOMEMLIMIT is set.
+func limitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(max(512<<20, pgserver.Memory()/4))
 	}
 }
 
-// releaseMemory gives memory back to the system until ctx ends. The runtime collects garbage when the
-// heap has doubled, or after two minutes, and returns the memory of a burst over many minutes.
+// releaseMemory returns unused memory to the system until ctx ends. The runtime alone collects
+// garbage when the heap has doubled or after two minutes, and returns the memory of a burst over
+// many minutes.
 func releaseMemory(ctx context.Context) error {
-	tick := time.NewTicker(releaseEvery)
+	tick := time.NewTicker(releaseInterval)
 	defer tick.Stop()
 
 	for {
@@ -36,14 +37,14 @@ func releaseMemory(ctx context.Context) error {
 		case <-tick.C:
 		}
 
-		if live, unused := heap(); unused > releaseFrom && unused > live {
+		if live, unused := heap(); unused > minUnusedHeap && unused > live {
 			debug.FreeOSMemory()
 		}
 	}
 }
 
-// heap returns the bytes that the last collection found in use, and those that the process has beyond
-// them: garbage, and free memory that the system does not have back.
+// heap returns two numbers of bytes: live after the last collection, and unused by live objects but
+// still owned by the process (garbage and free memory).
 func heap() (live, unused uint64) {
 	samples := []runtimemetrics.Sample{
 		{Name: "/gc/heap/live:bytes"},
@@ -55,10 +56,10 @@ func heap() (live, unused uint64) {
 	runtimemetrics.Read(samples)
 
 	live = samples[0].Value.Uint64()
-	var held uint64
+	var owned uint64
 	for _, s := range samples[1:] {
-		held += s.Value.Uint64()
+		owned += s.Value.Uint64()
 	}
 
-	return live, held - min(live, held)
+	return live, owned - min(live, owned)
 }

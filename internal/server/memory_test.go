@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestHeap: memory that is garbage counts as unused, and memory in use does not.
-func TestHeap(t *testing.T) { // not parallel: it looks at the whole process
+// TestHeap checks that garbage counts as unused memory and live objects do not.
+func TestHeap(t *testing.T) { // not parallel: it measures the whole process
 	const size = 256 << 20
 	block := make([]byte, size)
 	runtime.GC()

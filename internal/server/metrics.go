@@ -16,7 +16,8 @@ import (
 	"socle/internal/httpx"
 )
 
-// metrics counts and times requests, and shows it on an address of its own. Without an address it does nothing.
+// metrics measures requests and serves the metrics on a separate address. Without an address it
+// does nothing.
 type metrics struct {
 	listener net.Listener
 	http     *http.Server
@@ -51,7 +52,7 @@ func newMetrics(addr string) (*metrics, error) {
 		WriteTimeout:      60 * time.Second,
 	}
 
-	m.http.SetKeepAlivesEnabled(false) // one request for each connection, see httpx.StrictListener
+	m.http.SetKeepAlivesEnabled(false) // one request per connection, see httpx.StrictListener
 
 	return m, nil
 }
@@ -72,8 +73,8 @@ func (m *metrics) run(ctx context.Context) error {
 	return nil
 }
 
-// measure wraps what answers requests.
-func (m *metrics) measure(next http.Handler) http.Handler {
+// instrument wraps a handler with the duration histogram.
+func (m *metrics) instrument(next http.Handler) http.Handler {
 	if m.listener == nil {
 		return next
 	}

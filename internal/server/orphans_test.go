@@ -8,12 +8,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestKilledServersSessions kills the server while a statement of a project runs that catches its cancellation: the next start ends it first.
+// TestKilledServersSessions kills the server while user code that catches cancellation runs. The
+// next start must end that session first.
 func TestKilledServersSessions(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
-	b := p.backstage(t)
+	p, c := startInstalled(t)
+	b := p.inspect(t)
 	running := func() bool {
 		return len(
 			b.values(`select pid::text from pg_stat_activity where datname = $1 and wait_event = 'PgSleep'`,

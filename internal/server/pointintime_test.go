@@ -15,8 +15,8 @@ import (
 	"socle/internal/pgserver"
 )
 
-// TestPointInTime does what the manual says about pgBackRest, with its own words but for the paths: a database is put back to
-// a moment, and so is a storage folder.
+// TestPointInTime follows the manual's section on pgBackRest word for word, except for paths. It
+// restores a database and a storage folder to a point in time.
 func TestPointInTime(t *testing.T) {
 	t.Parallel()
 
@@ -24,9 +24,9 @@ func TestPointInTime(t *testing.T) {
 		t.Fatal("pgBackRest is missing: make pgbackrest")
 	}
 
-	c := newOwnCluster(t)
+	c := newOperatorPostgres(t)
 
-	manual := blocks(t, "### To any point in time")
+	manual := fencedBlocks(t, "### To any point in time")
 	if len(manual) != 5 {
 		t.Fatalf(
 			"the manual has %d blocks, want configuration, settings, commands for backups, for files and to go back",
@@ -64,7 +64,7 @@ func TestPointInTime(t *testing.T) {
 	c.sql(`create table rows as select 'before the moment' as at; select pg_switch_wal()`)
 	c.write("srv/socle/storage/projects/file", "before the moment")
 	c.run(keep)
-	eventually(t, "the backup lies before the moment", func() bool { // it knows its end by the second
+	eventually(t, "the backup lies before the moment", func() bool { // its end has a resolution of one second
 		return c.sql(`select clock_timestamp() > '`+ended+`'::timestamptz + interval '1.5 seconds'`) == "t"
 	})
 
@@ -90,8 +90,8 @@ func TestPointInTime(t *testing.T) {
 	}
 }
 
-// blocks returns the fenced blocks of a section of the manual's page for operators.
-func blocks(t *testing.T, heading string) (all []string) {
+// fencedBlocks returns the fenced blocks of a section of the operators' manual.
+func fencedBlocks(t *testing.T, heading string) (all []string) {
 	t.Helper()
 
 	text, err := os.ReadFile(filepath.Join(root, "docs/operations.md"))
@@ -112,15 +112,15 @@ func blocks(t *testing.T, heading string) (all []string) {
 	return all
 }
 
-// ownCluster is a PostgreSQL as an operator runs one, in a folder of its own.
-type ownCluster struct {
+// operatorPostgres is an operator's PostgreSQL in its own folder.
+type operatorPostgres struct {
 	t         *testing.T
 	dir, data string
-	user      *syscall.Credential // PostgreSQL does not run as root
+	user      *syscall.Credential // PostgreSQL refuses to run as root
 	env       []string
 }
 
-func newOwnCluster(t *testing.T) *ownCluster {
+func newOperatorPostgres(t *testing.T) *operatorPostgres {
 	t.Helper()
 
 	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
@@ -138,9 +138,9 @@ func newOwnCluster(t *testing.T) *ownCluster {
 		t.Fatal(err)
 	}
 
-	c := &ownCluster{t: t, dir: dir, data: filepath.Join(dir, "var/lib/postgresql/15/main")}
+	c := &operatorPostgres{t: t, dir: dir, data: filepath.Join(dir, "var/lib/postgresql/15/main")}
 	t.Cleanup(func() {
-		_ = c.command("pg_ctl stop -m immediate -D " + c.data).Run() // fails if it does not run
+		_ = c.command("pg_ctl stop -m immediate -D " + c.data).Run() // fails if it is not running
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
@@ -169,7 +169,7 @@ func newOwnCluster(t *testing.T) *ownCluster {
 	return c
 }
 
-func (c *ownCluster) command(script string) *exec.Cmd {
+func (c *operatorPostgres) command(script string) *exec.Cmd {
 	cmd := exec.Command("sh", "-euc", script)
 	cmd.Dir, cmd.Env = c.dir, c.env
 
@@ -181,7 +181,7 @@ func (c *ownCluster) command(script string) *exec.Cmd {
 }
 
 // run runs a script as PostgreSQL's user.
-func (c *ownCluster) run(script string) string {
+func (c *operatorPostgres) run(script string) string {
 	c.t.Helper()
 
 	out, err := c.command(script).CombinedOutput()
@@ -193,7 +193,7 @@ func (c *ownCluster) run(script string) string {
 }
 
 // write writes a file as PostgreSQL's user.
-func (c *ownCluster) write(name, text string) {
+func (c *operatorPostgres) write(name, text string) {
 	c.t.Helper()
 
 	cmd := c.command("cat >" + name)
@@ -203,11 +203,13 @@ func (c *ownCluster) write(name, text string) {
 	}
 }
 
-func (c *ownCluster) start() { c.run("pg_ctl start --silent -w -D " + c.data + " -l postgresql.log") }
-func (c *ownCluster) stop()  { c.run("pg_ctl stop --silent -D " + c.data) }
+func (c *operatorPostgres) start() {
+	c.run("pg_ctl start --silent -w -D " + c.data + " -l postgresql.log")
+}
+func (c *operatorPostgres) stop() { c.run("pg_ctl stop --silent -D " + c.data) }
 
-// sql runs statements in one psql, and returns what the last one says.
-func (c *ownCluster) sql(sql string) string {
+// sql runs statements in one psql session, and returns the output of the last one.
+func (c *operatorPostgres) sql(sql string) string {
 	c.t.Helper()
 
 	cmd := c.command("psql --no-psqlrc --quiet --tuples-only --no-align --set ON_ERROR_STOP=1")

@@ -21,13 +21,14 @@ import (
 	"socle/internal/pgtest"
 )
 
-// syncs has the system ask whenever a process that this test starts from here on calls fsync: that of what is asked, and fails as is answered. No right is needed
-// for it. It holds for this thread and whoever it starts, and ends with the test.
-func syncs(t *testing.T, asked func(path string) syscall.Errno) {
+// interceptFsync intercepts fsync in all processes started by the test from now on. It calls asked
+// with the path, and the fsync fails with the returned error. It needs no privileges. It holds for
+// this thread and its child processes, and ends with the test.
+func interceptFsync(t *testing.T, asked func(path string) syscall.Errno) {
 	t.Helper()
 
 	const (
-		load, equal, answer    = 0x20, 0x15, 0x06 // a word of the call; skip unless it is; the filter's answer
+		load, equal, answer    = 0x20, 0x15, 0x06 // BPF: load a word of the call; skip unless equal; return
 		ask, allow             = 0x7fc00000, 0x7fff0000
 		noNewRights            = 38 // PR_SET_NO_NEW_PRIVS
 		setFilter, newListener = 1, 8
@@ -64,7 +65,7 @@ func syncs(t *testing.T, asked func(path string) syscall.Errno) {
 			}
 			if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, listener, receive,
 				uintptr(unsafe.Pointer(&call))); errno != 0 {
-				continue // who called is gone
+				continue // the calling process has ended
 			}
 
 			reply := struct {
@@ -89,14 +90,15 @@ func syncs(t *testing.T, asked func(path string) syscall.Errno) {
 	}()
 }
 
-// durable is what a power cut leaves of a folder at the worst: the entries that a folder had when it was synced, and the bytes that a file had.
-type durable struct {
+// durableState models what survives a power cut in the worst case: the entries of each folder and
+// the bytes of each file as of the last fsync.
+type durableState struct {
 	mu      sync.Mutex
-	entries map[uint64][]string // by number of the folder's inode
+	entries map[uint64][]string // by inode of the folder
 	bytes   map[uint64]string
 }
 
-func number(t *testing.T, path string) uint64 {
+func inode(t *testing.T, path string) uint64 {
 	t.Helper()
 
 	info, err := os.Stat(path)
@@ -108,8 +110,8 @@ func number(t *testing.T, path string) uint64 {
 	return info.Sys().(*syscall.Stat_t).Ino
 }
 
-// synced notes what there is of a file or a folder.
-func (d *durable) synced(t *testing.T, path string) {
+// synced records the current state of a file or folder.
+func (d *durableState) synced(t *testing.T, path string) {
 	t.Helper()
 
 	d.mu.Lock()
@@ -121,7 +123,7 @@ func (d *durable) synced(t *testing.T, path string) {
 			names = append(names, e.Name())
 		}
 
-		d.entries[number(t, path)] = names
+		d.entries[inode(t, path)] = names
 		return
 	}
 
@@ -130,11 +132,11 @@ func (d *durable) synced(t *testing.T, path string) {
 		t.Error(err)
 	}
 
-	d.bytes[number(t, path)] = string(text)
+	d.bytes[inode(t, path)] = string(text)
 }
 
-// check fails the test unless a power cut leaves a file below a folder as it is.
-func (d *durable) check(t *testing.T, folder, path string) {
+// check fails the test unless a file below a folder survives a power cut unchanged.
+func (d *durableState) check(t *testing.T, folder, path string) {
 	t.Helper()
 
 	rest, err := filepath.Rel(folder, path)
@@ -147,7 +149,7 @@ func (d *durable) check(t *testing.T, folder, path string) {
 
 	at := folder
 	for part := range strings.SplitSeq(rest, "/") {
-		if !slices.Contains(d.entries[number(t, at)], part) {
+		if !slices.Contains(d.entries[inode(t, at)], part) {
 			t.Errorf("a power cut leaves no %s in %s", part, at)
 		}
 		at = filepath.Join(at, part)
@@ -158,23 +160,23 @@ func (d *durable) check(t *testing.T, folder, path string) {
 		t.Fatal(err)
 	}
 
-	if kept, ok := d.bytes[number(t, path)]; !ok || kept != string(text) {
+	if kept, ok := d.bytes[inode(t, path)]; !ok || kept != string(text) {
 		t.Errorf("a power cut leaves %d bytes of %s, want %d", len(kept), path, len(text))
 	}
 }
 
-// TestPowerCut looks at what the server has the system sync: whatever lies in the storage when an upload, a backup and a restore are acknowledged survives a power cut,
-// and a backup shows that it is completed after that, not before.
+// TestPowerCut checks the order of fsyncs. Stored bytes must be durable when an upload, backup or
+// restore is acknowledged, and a backup must show as completed only after that.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 
 	dir, url := t.TempDir(), pgtest.URL(t)
 	storage := filepath.Join(dir, "storage")
 	platform := connect(t, url)
-	d := &durable{entries: map[uint64][]string{}, bytes: map[uint64]string{}}
-	of := map[string]int{} // files by what they are of
+	d := &durableState{entries: map[uint64][]string{}, bytes: map[uint64]string{}}
+	of := map[string]int{} // numbers of files by kind
 
-	syncs(t, func(path string) syscall.Errno {
+	interceptFsync(t, func(path string) syscall.Errno {
 		if !strings.HasPrefix(path, storage) {
 			return 0
 		}
@@ -199,8 +201,8 @@ func TestPowerCut(t *testing.T) {
 	c.put(t, folder+"a", 200)
 	c.put(t, folder+"b", 200)
 
-	id, _ := c.backedUp(t, "completed")
-	c.carried(t, "/backups/"+id)
+	id, _ := c.runBackup(t, "completed")
+	c.restoreInPlace(t, "/backups/"+id)
 
 	if err := filepath.WalkDir(storage, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -216,17 +218,18 @@ func TestPowerCut(t *testing.T) {
 	}
 
 	if want := map[string]int{"file": 4, ".dump": 1, ".manifest": 1, "": 2}; !maps.Equal(of, want) {
-		t.Errorf("there are %v, want %v", of, want)
+		t.Errorf("fsyncs: got %v, want %v", of, want)
 	}
 }
 
-// TestDiskLosesWrites has fsync fail with EIO, as it does when a disk could not keep what was written to it: nothing is acknowledged, and all works again when the disk does.
+// TestDiskLosesWrites lets fsync fail with EIO, as on a failing disk. Nothing may be acknowledged,
+// and all must work again once the disk does.
 func TestDiskLosesWrites(t *testing.T) {
 	t.Parallel()
 
 	dir := t.TempDir()
 	var broken atomic.Bool
-	syncs(t, func(path string) syscall.Errno {
+	interceptFsync(t, func(path string) syscall.Errno {
 		if broken.Load() && strings.HasPrefix(path, filepath.Join(dir, "storage")) {
 			return syscall.EIO
 		}
@@ -240,31 +243,31 @@ func TestDiskLosesWrites(t *testing.T) {
 	broken.Store(true)
 	c.put(t, folder+"a", 500)
 	c.put(t, folder+"b", 500)
-	c.whole(t, folder+"a", []byte(folder+"a"), false)
+	c.wantComplete(t, folder+"a", []byte(folder+"a"), false)
 
 	if status, _, _ := c.do(t, "GET", folder+"b", nil); status != 404 {
-		t.Errorf("what was not acknowledged: %d", status)
+		t.Errorf("unacknowledged file: got status %d", status)
 	}
-	if _, reason := c.backedUp(t, "failed"); reason != "the storage is unavailable" {
+	if _, reason := c.runBackup(t, "failed"); reason != "the storage is unavailable" {
 		t.Errorf("the reason is %q", reason)
 	}
 	if log := p.log.String(); !strings.Contains(log, "input/output error") {
-		t.Errorf("the log does not say why: %s", failures(log))
+		t.Errorf("the log has no reason: %s", failureLines(log))
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "storage/projects/*/*/*/*")); len(left) != 1 {
-		t.Errorf("there are %v, want one blob", left)
+		t.Errorf("got blobs %v, want one", left)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "storage/.unfinished/*")); len(left) > 0 {
-		t.Errorf("unfinished are %v", left)
+		t.Errorf("got unfinished uploads %v, want none", left)
 	}
 
 	broken.Store(false)
-	c.works(t)
+	c.waitUntilServing(t)
 	c.put(t, folder+"a", 200)
-	c.backedUp(t, "completed")
+	c.runBackup(t, "completed")
 }
 
-// put uploads a file, its path, which is to be answered so.
+// put uploads a file to a path and expects a status.
 func (c client) put(t *testing.T, path string, want int) {
 	t.Helper()
 
@@ -273,24 +276,24 @@ func (c client) put(t *testing.T, path string, want int) {
 	}
 }
 
-// backedUp makes a backup, which ends as it is to.
-func (c client) backedUp(t *testing.T, want string) (id, reason string) {
+// runBackup runs a backup and expects its final status.
+func (c client) runBackup(t *testing.T, want string) (id, reason string) {
 	t.Helper()
 
 	id, _ = c.want(t, 201, "POST", "/backups", `{}`)["uuid"].(string)
-	return id, c.over(t, "/backups/"+id, want)
+	return id, c.waitForEnd(t, "/backups/"+id, want)
 }
 
-// carried restores a backup in place.
-func (c client) carried(t *testing.T, backup string) {
+// restoreInPlace restores a backup in place.
+func (c client) restoreInPlace(t *testing.T, backup string) {
 	t.Helper()
 
 	id, _ := c.want(t, 201, "POST", backup+"/restore", `{"target": "in_place"}`)["uuid"].(string)
-	c.over(t, "/restores/"+id, "completed")
+	c.waitForEnd(t, "/restores/"+id, "completed")
 }
 
-// over waits until a backup or restore has ended, which is to be so, and returns its error.
-func (c client) over(t *testing.T, path, want string) (reason string) {
+// waitForEnd waits for the end of a backup or restore, expects its status and returns its error.
+func (c client) waitForEnd(t *testing.T, path, want string) (reason string) {
 	t.Helper()
 
 	var status any

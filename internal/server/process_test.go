@@ -21,10 +21,10 @@ import (
 	"time"
 )
 
-// binary is the program, built once, with the race detector if the tests have it.
+// binary builds the program once, with the race detector if the tests have it.
 var binary = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(workshop, "socle")
-	// GOFLAGS has the flags of the tests: nothing is compiled twice
+	path := filepath.Join(testDir, "socle")
+	// GOFLAGS of the tests: reuses their build cache
 	build := exec.Command("go", "build", "-o", path, "socle/cmd/socle")
 	out, err := build.CombinedOutput()
 	if err != nil {
@@ -34,7 +34,8 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// command returns the program with arguments and settings, each NAME=value, and nothing else of the environment that is ours.
+// command returns a command that runs the program with arguments and settings (NAME=value), without
+// Socle's own variables of the environment.
 func command(t *testing.T, settings []string, args ...string) *exec.Cmd {
 	t.Helper()
 
@@ -51,7 +52,7 @@ func command(t *testing.T, settings []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a command to its end.
+// run runs a command to completion.
 func run(t *testing.T, settings []string, stdin string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 
@@ -74,13 +75,13 @@ type process struct {
 	url  string
 	cmd  *exec.Cmd
 	log  *output
-	done chan struct{} // closed when it has ended
+	done chan struct{} // closed when the process has ended
 }
 
-// scratch is where the process has its temporary files.
+// scratch returns the folder of the process's temporary files.
 func (p *process) scratch() string { return p.dir + ".tmp" }
 
-// output keeps what a process prints.
+// output records the output of a process.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -102,7 +103,7 @@ func (o *output) String() string {
 
 var readyLine = regexp.MustCompile(`Socle is ready at (\S+)`)
 
-// serve starts a server on a data folder, and returns when it says that it is ready.
+// serve starts a server on a data folder and waits until it is ready.
 func serve(t *testing.T, dir string, settings ...string) *process {
 	t.Helper()
 
@@ -112,15 +113,15 @@ func serve(t *testing.T, dir string, settings ...string) *process {
 	return p
 }
 
-// launch starts a server. It is stopped when the test ends, with its PostgreSQL.
+// launch starts a server. The test's cleanup stops it and its PostgreSQL.
 func launch(t *testing.T, dir string, settings ...string) *process {
 	t.Helper()
 
-	return launchBy(t, dir, func(*exec.Cmd) {}, settings...)
+	return launchWith(t, dir, func(*exec.Cmd) {}, settings...)
 }
 
-// launchBy is [launch] with a command that change has changed.
-func launchBy(t *testing.T, dir string, change func(*exec.Cmd), settings ...string) *process {
+// launchWith is [launch] with a modified command.
+func launchWith(t *testing.T, dir string, change func(*exec.Cmd), settings ...string) *process {
 	t.Helper()
 
 	p := &process{t: t, dir: dir, log: &output{}, done: make(chan struct{})}
@@ -141,7 +142,7 @@ func launchBy(t *testing.T, dir string, change func(*exec.Cmd), settings ...stri
 	go func() {
 		defer close(p.done)
 
-		_ = p.cmd.Wait() // the state says how it ended
+		_ = p.cmd.Wait() // the exit status is in ProcessState
 	}()
 
 	t.Cleanup(func() {
@@ -162,7 +163,7 @@ func launchBy(t *testing.T, dir string, change func(*exec.Cmd), settings ...stri
 	return p
 }
 
-// ready waits until the server says where it is.
+// ready waits until the server prints its address.
 func (p *process) ready() {
 	p.t.Helper()
 
@@ -182,9 +183,9 @@ func (p *process) ready() {
 	})
 }
 
-func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) } // fails if it has ended
+func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) } // fails if the process has ended
 
-// wait waits for the server's end, and returns its exit status.
+// wait waits for the end of the server, and returns its exit status.
 func (p *process) wait() int {
 	p.t.Helper()
 
@@ -197,7 +198,7 @@ func (p *process) wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// postmaster returns the number of PostgreSQL's process in the data folder, 0 if none runs.
+// postmaster returns the process ID of PostgreSQL in the data folder, 0 if none runs.
 func (p *process) postmaster() int {
 	text, err := os.ReadFile(filepath.Join(p.dir, "postgres", "data", "postmaster.pid"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -226,12 +227,12 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// client is a user of a server that may go away at any time.
+// client is a user of a server that can crash at any time.
 type client struct {
 	url, token, project string
 }
 
-// answer is what a server said: status 0 if it did not.
+// answer is a response; its status is 0 without one.
 type answer struct {
 	status  int
 	content map[string]any
@@ -239,7 +240,7 @@ type answer struct {
 	body    []byte
 }
 
-// send sends a request. A failure that is no envelope is an error of the test.
+// send sends a request. It fails the test if an error response has no envelope.
 func (c client) send(t *testing.T, method, path, body string) answer {
 	return c.sendAs(t, method, path, "application/json", strings.NewReader(body))
 }
@@ -282,7 +283,7 @@ func (c client) sendAs(t *testing.T, method, path, contentType string, body io.R
 
 	err = json.Unmarshal(a.body, &e)
 	if res.StatusCode >= 400 && (err != nil || e.Content != "null" || e.Metadata.RequestID == "") {
-		t.Errorf("%s %s: status %d is not in the envelope: %s", method, path, res.StatusCode, a.body)
+		t.Errorf("%s %s: no envelope with status %d: %s", method, path, res.StatusCode, a.body)
 	}
 
 	a.token = e.Metadata.Token
@@ -291,7 +292,8 @@ func (c client) sendAs(t *testing.T, method, path, contentType string, body io.R
 	return a
 }
 
-// probe asks as a load balancer does, whose answer is no envelope, and returns the status.
+// probe sends a load balancer's request, without an envelope in the response, and returns the
+// status.
 func (c client) probe(t *testing.T, path string) int {
 	t.Helper()
 
@@ -312,7 +314,7 @@ func (c client) probe(t *testing.T, path string) int {
 	return res.StatusCode
 }
 
-// want is send for a request that must succeed. It returns the content.
+// want is send with an expected status. It returns the content.
 func (c client) want(t *testing.T, status int, method, path, body string) map[string]any {
 	t.Helper()
 
@@ -324,7 +326,7 @@ func (c client) want(t *testing.T, status int, method, path, body string) map[st
 	return a.content
 }
 
-// newClient signs a user up at a server and makes a project.
+// newClient signs up a user and creates a project.
 func (p *process) newClient() client {
 	p.t.Helper()
 
@@ -341,28 +343,29 @@ func (p *process) newClient() client {
 	return c
 }
 
-// at is the same user at another server.
+// at returns the same user at another server.
 func (c client) at(p *process) client {
 	c.url = p.url
 	return c
 }
 
-// install is what a server has left behind that worked in a folder: its PostgreSQL, and a user who has a project. To make that takes as much of a processor
-// as ten copies of it do.
+// install is the data folder of a stopped server: its PostgreSQL, and a user with a project.
+// Creating it costs as much processor time as copying it ten times.
 var install struct {
 	once sync.Once
 	dir  string
 	user client
 }
 
-// resume starts a server on a copy of the install. Its PostgreSQL waits for no disk: what it has written outlives its processes, if not the machine.
-func resume(t *testing.T) (*process, client) {
+// startInstalled starts a server on a copy of the install. Its PostgreSQL runs without fsync:
+// writes survive a crash of the process, not of the machine.
+func startInstalled(t *testing.T) (*process, client) {
 	t.Helper()
 
 	install.once.Do(func() {
-		p := serve(t, filepath.Join(workshop, "install"))
+		p := serve(t, filepath.Join(testDir, "install"))
 		user := p.newClient()
-		b := p.backstage(t)
+		b := p.inspect(t)
 		b.exec(`alter system set fsync = off`)
 		b.close()
 		p.signal(syscall.SIGTERM)
@@ -375,7 +378,7 @@ func resume(t *testing.T) (*process, client) {
 	})
 
 	if install.dir == "" {
-		t.Fatal("no server has worked in a folder: the test that was to have one failed")
+		t.Fatal("no install: the test that creates it has failed")
 	}
 
 	dir := filepath.Join(t.TempDir(), "data")
@@ -386,7 +389,7 @@ func resume(t *testing.T) (*process, client) {
 	p := serve(t, dir)
 	user := install.user.at(p)
 
-	// the install may be old
+	// the token can have expired since the install was created
 	user.token = user.send(t, "POST", "/users/login",
 		`{"email": "ada@example.com", "password": "correct horse battery"}`).token
 

@@ -6,11 +6,12 @@ import (
 	"testing"
 )
 
-// TestProjectOpenAPI: members of a project get the document that the root of its rows shows to a secret key.
+// TestProjectOpenAPI checks that members of a project get the same document as a secret key at the
+// root of its rows.
 func TestProjectOpenAPI(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	root := s.want(200, "", "GET", "/", "", "apikey: "+s.secret)
 	r := s.Member(5).Get("/projects/" + s.Project + "/openapi.json").Want(200)
 	if got := bytes.TrimSpace(r.Body); string(got) != root {

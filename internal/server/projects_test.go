@@ -13,12 +13,12 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestRowsOfPausedProject: a paused or deleted project tells those who hold a key or token of its own that it is, from the moment on, and
-// strangers nothing.
+// TestRowsOfPausedProject checks that a paused or deleted project answers so at once to callers
+// with valid credentials, and reveals nothing to others.
 func TestRowsOfPausedProject(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	key, user := "apikey: "+s.secret, "Authorization: Bearer "+s.token(map[string]any{"role": "authenticated"})
 	own := "Authorization: Bearer " + s.signer(jwa.ES256(), "own").sign(`{"role":"authenticated"}`)
 	s.want(201, "", "POST", "/titles", `{"id": 1, "title": "Emma"}`, key)
@@ -51,18 +51,19 @@ func TestRowsOfPausedProject(t *testing.T) {
 	refused(404, `"code":"project_deleted"`)
 
 	if status, text := s.rows(s.Project, "GET", "/titles", "", "apikey: garbage"); status != 401 {
-		t.Errorf("a stranger to a deleted project: got %d %s", status, text)
+		t.Errorf("anonymous request to a deleted project: got %d %s", status, text)
 	}
 
 	s.Post("/projects/"+s.Project+"/restore", "").Want(200)
 	s.want(200, `[{"title":"Emma"}]`, "GET", "/titles?select=title", "", key)
 }
 
-// TestRowsPausedElsewhere: a server that was not told asks when it finds a project's database closed, and answers as the one that closed it.
+// TestRowsPausedElsewhere checks that a server without the notification looks up the project when
+// its database is closed, and answers as the pausing server.
 func TestRowsPausedElsewhere(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	key := "apikey: " + s.secret
 	database := s.Database()
 	s.Exec(`update platform.projects set status = 'paused' where uuid = $1`, s.Project)
@@ -78,13 +79,13 @@ func TestRowsPausedElsewhere(t *testing.T) {
 	}
 }
 
-// TestKilledProjectChange kills the server while a project's state changes: the next start makes the change or does not, and no
-// project is stuck in between.
+// TestKilledProjectChange kills the server while a project's state changes. The next start must
+// complete the change or not, without a project in between.
 func TestKilledProjectChange(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
-	for range roundsOr(t, 1) {
+	p, c := startInstalled(t)
+	for range crashesOr(t, 1) {
 		for _, change := range []string{
 			"POST /pause", "POST /resume", "DELETE ", "POST /restore", "DELETE ?purge=true",
 		} {
@@ -111,8 +112,8 @@ func TestKilledProjectChange(t *testing.T) {
 			done := <-answered == 200
 			p = serve(t, p.dir)
 			c, mine = c.at(p), mine.at(p)
-			mine.settle(t, change, done)
-			mine.send(t, "DELETE", path+"?purge=true", "") // one that is being purged is gone already
+			mine.wantBeforeOrAfter(t, change, done)
+			mine.send(t, "DELETE", path+"?purge=true", "") // a project being purged no longer exists
 			eventually(t, "the project is gone", func() bool {
 				return mine.send(t, "POST", path+"/restore", "").status == 404
 			})
@@ -120,11 +121,12 @@ func TestKilledProjectChange(t *testing.T) {
 	}
 
 	if names := c.projects(t, ""); len(names) != 1 {
-		t.Errorf("left are %v, want only the first", names)
+		t.Errorf("got projects %v, want only the first", names)
 	}
 }
 
-// projects returns the names of the projects in a status, by their UUIDs; "" is active or paused.
+// projects returns the names of the projects in a status, by UUID. The status "" means active or
+// paused.
 func (c client) projects(t *testing.T, status string) map[string]string {
 	t.Helper()
 
@@ -146,9 +148,10 @@ func (c client) projects(t *testing.T, status string) map[string]string {
 	return names
 }
 
-// settle fails the test unless the project is in the state of before or after a change, and works as that state says; after it if that was
-// acknowledged. It brings a project that is there back into use.
-func (c client) settle(t *testing.T, change string, acknowledged bool) {
+// wantBeforeOrAfter checks that the project is in the state before or after a change, and works as
+// that state says. An acknowledged change must be complete. It makes an existing project active
+// again.
+func (c client) wantBeforeOrAfter(t *testing.T, change string, acknowledged bool) {
 	t.Helper()
 
 	after := map[string]string{

@@ -15,21 +15,21 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// example is what the README has a reader type, and what it says that this prints.
+// example is a block of commands in the README with its expected output.
 type example struct{ commands, kind, prints string }
 
 var (
-	fenced  = regexp.MustCompile("(?ms)^```(sh|json|text)\n(.*?)^```$")
-	chapter = regexp.MustCompile(`(?ms)^## First five minutes$.*?^## `)
+	fencedBlock = regexp.MustCompile("(?ms)^```(sh|json|text)\n(.*?)^```$")
+	chapter     = regexp.MustCompile(`(?ms)^## First five minutes$.*?^## `)
 )
 
 const readmeServer = "S=http://127.0.0.1:8080\n"
 
-// TestREADME runs the README's first five minutes, all in one shell, and compares what they print.
+// TestREADME runs the README's first five minutes in one shell, and compares the output.
 func TestREADME(t *testing.T) {
 	t.Parallel()
 
-	if _, err := exec.LookPath("curl"); err != nil { // without it the README's loop until the server answers never ends
+	if _, err := exec.LookPath("curl"); err != nil { // otherwise the README's wait loop never ends
 		t.Fatal("the README needs curl, and says so: install it")
 	}
 
@@ -72,12 +72,13 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-// examplesOf returns the examples of a text: each block of commands with the block of output behind it, if there is one.
+// examplesOf returns the examples of a text: each block of commands with the block of output after
+// it, if any.
 func examplesOf(t *testing.T, text string) []example {
 	t.Helper()
 
 	var all []example
-	for _, m := range fenced.FindAllStringSubmatch(text, -1) {
+	for _, m := range fencedBlock.FindAllStringSubmatch(text, -1) {
 		switch {
 		case m[1] == "sh":
 			all = append(all, example{commands: m[2]})
@@ -102,12 +103,12 @@ func (e example) compare(t *testing.T, printed string) string {
 		return cmp.Diff(e.prints, printed)
 	}
 
-	want := values(t, e.prints)
-	return cmp.Diff(want, masked(want, any(values(t, printed))))
+	want := jsonValues(t, e.prints)
+	return cmp.Diff(want, maskValues(want, any(jsonValues(t, printed))))
 }
 
-// values reads the JSON values of a text.
-func values(t *testing.T, text string) []any {
+// jsonValues parses the JSON values of a text.
+func jsonValues(t *testing.T, text string) []any {
 	t.Helper()
 
 	all := []any{}
@@ -124,8 +125,8 @@ func values(t *testing.T, text string) []any {
 	}
 }
 
-// masked returns what was printed with … in place of every value that has it in the README.
-func masked(want, printed any) any {
+// maskValues returns the printed value with … wherever the README has …
+func maskValues(want, printed any) any {
 	switch want := want.(type) {
 	case string:
 		if want == "…" && printed != nil && printed != "" {
@@ -134,13 +135,13 @@ func masked(want, printed any) any {
 	case []any:
 		if items, ok := printed.([]any); ok && len(items) == len(want) {
 			for i := range items {
-				items[i] = masked(want[i], items[i])
+				items[i] = maskValues(want[i], items[i])
 			}
 		}
 	case map[string]any:
 		if members, ok := printed.(map[string]any); ok {
 			for name, v := range members {
-				members[name] = masked(want[name], v)
+				members[name] = maskValues(want[name], v)
 			}
 		}
 	}

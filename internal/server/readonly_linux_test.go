@@ -19,8 +19,10 @@ import (
 	"socle/internal/pgtest"
 )
 
-// TestReadOnlyStorage takes from the server that it can write where bytes lie: nothing is acknowledged, what is there can be read, and all works again when
-// it can. It takes the rights to the folders away; with FULL_DISK, see make full, the folder is a file system that is mounted anew, as one is that the kernel finds damaged.
+// TestReadOnlyStorage makes the storage read-only. No write may be acknowledged, stored files must
+// remain readable, and all must work again once it is writable. It removes the permissions of the
+// folders. With FULL_DISK, see make full, it remounts a file system, as the kernel does after
+// finding damage.
 func TestReadOnlyStorage(t *testing.T) {
 	t.Parallel()
 
@@ -66,12 +68,13 @@ func TestReadOnlyStorage(t *testing.T) {
 		says = "read-only file system"
 	}
 
-	// Rights hold for an administrator too who has lost the capability to pass them over: this thread and whoever it starts. It ends with the test.
+	// permissions bind root too without CAP_DAC_OVERRIDE: drop it for this thread and its children,
+	// until the test ends
 	runtime.LockOSThread()
 
 	const capabilityDrop, passRights = 24, 1 // PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, capabilityDrop, passRights, 0)
-	p := serve(t, dir, "SOCLE_DATABASE_URL="+passedOn(t, pgtest.URL(t)))
+	p := serve(t, dir, "SOCLE_DATABASE_URL="+proxyTo(t, pgtest.URL(t)))
 	c := p.newClient()
 	id, folder := c.container(t, "reports")
 
@@ -97,36 +100,37 @@ func TestReadOnlyStorage(t *testing.T) {
 	writable(false)
 	put("a", "changed", 500)
 	put("c", "new", 500)
-	c.whole(t, folder+"a", []byte("as it was"), false)
-	c.want(t, 200, "DELETE", of+"/"+files[0].Content[1].UUID, "") // whose bytes go later
+	c.wantComplete(t, folder+"a", []byte("as it was"), false)
+	c.want(t, 200, "DELETE", of+"/"+files[0].Content[1].UUID, "") // its bytes are deleted later
 
 	if got := c.probe(t, "/readyz"); got != 503 {
-		t.Errorf("the server says that it is ready: %d", got)
+		t.Errorf("/readyz: got %d", got)
 	}
-	if _, reason := c.backedUp(t, "failed"); reason != "the storage is unavailable" {
+	if _, reason := c.runBackup(t, "failed"); reason != "the storage is unavailable" {
 		t.Errorf("the reason is %q", reason)
 	}
 	if log := p.log.String(); !strings.Contains(log, says) {
-		t.Errorf("the log does not say why: %s", failures(log))
+		t.Errorf("the log has no reason: %s", failureLines(log))
 	}
 
 	writable(true)
-	c.works(t)
+	c.waitUntilServing(t)
 	put("a", "changed", 200)
 	put("c", "new", 200)
-	c.backedUp(t, "completed")
+	c.runBackup(t, "completed")
 
 	for name, want := range map[string]string{"a": "changed", "c": "new"} {
-		c.whole(t, folder+name, []byte(want), false)
+		c.wantComplete(t, folder+name, []byte(want), false)
 	}
 
 	if status, _, _ := c.do(t, "GET", folder+"b", nil); status != 404 {
-		t.Errorf("what was deleted: %d", status)
+		t.Errorf("deleted file: got status %d", status)
 	}
 }
 
-// passedOn returns an address that leads to where another does. If that is a socket in a folder of PostgreSQL's own account, whoever may not look into that gets there too.
-func passedOn(t *testing.T, address string) string {
+// proxyTo returns an address that proxies to another one. It makes a socket in a folder of
+// PostgreSQL's own user reachable for other users.
+func proxyTo(t *testing.T, address string) string {
 	t.Helper()
 
 	config, err := pgx.ParseConfig(address)

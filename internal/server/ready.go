@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	probeTime = 3 * time.Second // for a look at all parts of the server
-	probeKept = time.Second     // how long its result is told again: anyone may ask
+	probeTimeout = 3 * time.Second // timeout of all probes together
+	probeTTL     = time.Second     // TTL of the result: the endpoint is public
 )
 
-// readiness is what the last look at the server found.
+// readiness caches the result of the last probes.
 type readiness struct {
-	mu    sync.Mutex
-	at    time.Time
-	parts map[string]string
-	fails bool
+	mu       sync.Mutex
+	probedAt time.Time
+	parts    map[string]string
+	fails    bool
 }
 
-// ready says whether requests can be served, part by part; the reasons are in the log.
+// ready answers whether the server can serve requests, by component. The reasons are in the log.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	parts, fails := s.readiness.look(s)
+	parts, fails := s.readiness.check(s)
 	status := http.StatusOK
 	if fails {
 		status = http.StatusServiceUnavailable
@@ -33,16 +33,17 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, status, parts)
 }
 
-// look returns the state of each part. One look at a time, and at most one a second, is all that it costs, however many ask.
-func (r *readiness) look(s *Server) (parts map[string]string, fails bool) {
+// check returns the state of each component. It runs one set of probes at a time and at most one
+// per second, regardless of the number of callers.
+func (r *readiness) check(s *Server) (parts map[string]string, fails bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	if time.Since(r.at) < probeKept {
+	if time.Since(r.probedAt) < probeTTL {
 		return r.parts, r.fails
 	}
 
-	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
 
 	probes := s.probes()
@@ -65,11 +66,11 @@ func (r *readiness) look(s *Server) (parts map[string]string, fails bool) {
 		(<-results)()
 	}
 
-	r.at, r.parts, r.fails = time.Now(), parts, fails
+	r.probedAt, r.parts, r.fails = time.Now(), parts, fails
 	return parts, fails
 }
 
-// probes try what requests need.
+// probes returns a probe for each dependency of requests.
 func (s *Server) probes() map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"database": s.database.Store.Ping,
@@ -77,7 +78,7 @@ func (s *Server) probes() map[string]func(context.Context) error {
 		"storage":  s.blobs.Check,
 		"jobs": func(context.Context) error {
 			if !s.queue.Alive() {
-				return errors.New("this server is cut off from the queue of jobs")
+				return errors.New("this server has lost its connection to the job queue")
 			}
 			return nil
 		},

@@ -8,15 +8,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestReadyz: whoever asks whether the server is ready is told when requests fail, though the connections that are open go on.
+// TestReadyz checks that the endpoint reports failing requests although open connections persist.
 func TestReadyz(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
-	b := p.backstage(t)
+	p, c := startInstalled(t)
+	b := p.inspect(t)
 	eventually(t, "the server is ready", func() bool { return c.probe(t, "/readyz") == 200 })
 
-	if err := syscall.Kill(p.postmaster(), syscall.SIGSTOP); err != nil { // which accepts the connections
+	if err := syscall.Kill(p.postmaster(), syscall.SIGSTOP); err != nil { // still accepts connections
 		t.Fatal(err)
 	}
 
@@ -34,7 +34,7 @@ func TestReadyz(t *testing.T) {
 
 	n := 0
 	eventually(t, "the lock table is full", func() bool {
-		for { // until it fails, and again, since others give locks back
+		for { // until it fails, and again: others release locks
 			if _, err := filler.Exec(t.Context(),
 				`select pg_advisory_lock(n) from generate_series($1::int, $1::int + 19999) n`, n); err != nil {
 				n += 20_000

@@ -17,7 +17,7 @@ import (
 	"socle/internal/platform"
 )
 
-// BenchmarkNote is what a request pays for being kept.
+// BenchmarkNote measures the cost of logging to a request.
 func BenchmarkNote(b *testing.B) {
 	l := newRequestLog(nil, slog.New(slog.DiscardHandler))
 
@@ -28,11 +28,11 @@ func BenchmarkNote(b *testing.B) {
 
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			l.note(a)
+			l.add(a)
 			l.mu.Lock()
 
-			if len(l.waiting) >= requestsMost/2 {
-				l.waiting = l.waiting[:0]
+			if len(l.queue) >= maxQueuedRequests/2 {
+				l.queue = l.queue[:0]
 			}
 
 			l.mu.Unlock()
@@ -40,7 +40,8 @@ func BenchmarkNote(b *testing.B) {
 	})
 }
 
-// BenchmarkAddRequests is what a thousand requests cost the one who writes them, and PostgreSQL.
+// BenchmarkAddRequests measures the cost of writing a thousand requests, to the writer and to
+// PostgreSQL.
 func BenchmarkAddRequests(b *testing.B) {
 	pool, err := pgxpool.New(b.Context(), pgtest.Clone(b, "platform", func(ctx context.Context, url string) error {
 		conn, err := pgx.Connect(ctx, url)

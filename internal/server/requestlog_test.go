@@ -15,8 +15,8 @@ import (
 	"socle/internal/platform"
 )
 
-// TestRequestsWithoutDatabase: a request is not kept up by a database that does not answer. What does not fit is dropped,
-// counted, and told once.
+// TestRequestsWithoutDatabase checks that an unresponsive database does not block requests. Entries
+// beyond the queue must be dropped, counted and reported once.
 func TestRequestsWithoutDatabase(t *testing.T) {
 	t.Parallel()
 
@@ -31,25 +31,25 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 	id, project := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 
 	note := func() {
-		l.note(httpx.Answered{
+		l.add(httpx.Answered{
 			Request: &httpx.Request{ID: id.String(), Start: time.Now(), Project: project, Route: "GET /tables"},
 			Method:  "GET",
 			Status:  404,
 		})
 	}
 
-	for range requestsMost + 5 {
+	for range maxQueuedRequests + 5 {
 		note()
 	}
 
-	if len(l.waiting) != requestsMost || l.dropped != 5 {
-		t.Errorf("%d wait and %d were dropped, want %d and 5", len(l.waiting), l.dropped, requestsMost)
+	if len(l.queue) != maxQueuedRequests || l.dropped != 5 {
+		t.Errorf("got %d queued and %d dropped, want %d and 5", len(l.queue), l.dropped, maxQueuedRequests)
 	}
 
-	l.note(httpx.Answered{Request: &httpx.Request{ID: id.String()}}) // to no project
+	l.add(httpx.Answered{Request: &httpx.Request{ID: id.String()}}) // not to a project
 
 	if l.dropped != 5 {
-		t.Error("a request to no project is counted")
+		t.Error("a request outside of projects is counted")
 	}
 
 	l.write(t.Context(), nil)
@@ -62,7 +62,7 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 	l.write(t.Context(), nil)
 
 	if got := text.String(); strings.Count(got, "\n") != 1 {
-		t.Errorf("it is told again at once:\n%s", got)
+		t.Errorf("the warning is repeated at once:\n%s", got)
 	}
 
 	note()
@@ -74,11 +74,11 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 	}
 
 	if got := text.String(); !strings.Contains(got, "dropped=2") {
-		t.Errorf("the end does not tell of the last ones:\n%s", got)
+		t.Errorf("the final warning is missing:\n%s", got)
 	}
 }
 
-// TestKeptRequests: of many successful requests of a project some are kept, and all that failed.
+// TestKeptRequests checks that a sample of many successful requests and all failed ones are kept.
 func TestKeptRequests(t *testing.T) {
 	t.Parallel()
 
@@ -86,14 +86,14 @@ func TestKeptRequests(t *testing.T) {
 	busy, quiet := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 
 	note := func(project uuid.UUID, status int) {
-		l.note(httpx.Answered{
+		l.add(httpx.Answered{
 			Request: &httpx.Request{ID: uuid.Must(uuid.NewV7()).String(), Start: time.Now(), Project: project},
 			Method:  "GET",
 			Status:  status,
 		})
 	}
 
-	for range requestsEach + 10 {
+	for range maxLoggedSuccesses + 10 {
 		note(busy, 200)
 	}
 
@@ -103,8 +103,8 @@ func TestKeptRequests(t *testing.T) {
 
 	note(quiet, 200)
 
-	if len(l.waiting) != requestsEach+4 || l.dropped != 0 {
-		t.Errorf("%d are kept and %d dropped, want %d and 0", len(l.waiting), l.dropped, requestsEach+4)
+	if len(l.queue) != maxLoggedSuccesses+4 || l.dropped != 0 {
+		t.Errorf("got %d queued and %d dropped, want %d and 0", len(l.queue), l.dropped, maxLoggedSuccesses+4)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestPatternOfRoute(t *testing.T) {
 	t.Parallel()
 
 	for route, want := range map[string]string{"GET /tables": "/tables", "/rest/v1": "/rest/v1", "": "", "a": "a"} {
-		if got := pattern(route); got != want {
+		if got := stripMethod(route); got != want {
 			t.Errorf("%q: got %q, want %q", route, got, want)
 		}
 	}

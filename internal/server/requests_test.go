@@ -14,11 +14,12 @@ import (
 	"socle/internal/platform"
 )
 
-// TestRequestsOfRows: requests for rows are kept with whose key or token they came by, and with nothing of what they asked.
+// TestRequestsOfRows checks that logged requests to the rows API name the key or token, and contain
+// nothing of the query.
 func TestRequestsOfRows(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	kept := func() []any { return s.Get("/projects/" + s.Project + "/requests?limit=100").Want(200).Get("").([]any) }
 	s.want(200, "[]", "GET", "/titles?title=eq.canary", "", "apikey: "+s.secret)
 	s.want(401, "", "POST", "/titles", `{"id": "canary"}`, "apikey: garbage")
@@ -49,11 +50,11 @@ func TestRequestsOfRows(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 	if text := fmt.Sprint(kept()); strings.Contains(text, "canary") || strings.Contains(text, s.secret) {
-		t.Errorf("values of requests are kept: %s", text)
+		t.Errorf("logged requests contain values: %s", text)
 	}
 }
 
-// TestRequestsAtShutdown: a server that is told to stop writes first what it has noted.
+// TestRequestsAtShutdown checks that a stopping server writes its queue.
 func TestRequestsAtShutdown(t *testing.T) {
 	t.Parallel()
 
@@ -85,11 +86,12 @@ func TestRequestsAtShutdown(t *testing.T) {
 	})
 
 	if got := count(); got < 20 {
-		t.Errorf("%d of 20 requests are kept after the server has stopped", got)
+		t.Errorf("got %d logged requests after the stop, want 20", got)
 	}
 }
 
-// TestDaysOfRequests: several servers make the partitions of new days at once, and what is older than a week goes by days.
+// TestDaysOfRequests checks that several servers can create daily partitions at once, and that
+// partitions older than a week are dropped.
 func TestDaysOfRequests(t *testing.T) {
 	t.Parallel()
 
@@ -137,14 +139,14 @@ func TestDaysOfRequests(t *testing.T) {
 		return n
 	}
 	if got := count(); got != 48 {
-		t.Errorf("%d requests are kept, want 48", got)
+		t.Errorf("got %d logged requests, want 48", got)
 	}
 
 	if err := store.ForgetRequestDays(t.Context(), 7*24*time.Hour); err != nil {
 		t.Fatal(err)
 	}
 
-	if got := count(); got != 32 { // today and seven days before it
-		t.Errorf("%d requests are left, want 32", got)
+	if got := count(); got != 32 { // today and the seven days before
+		t.Errorf("got %d logged requests, want 32", got)
 	}
 }

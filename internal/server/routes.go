@@ -13,8 +13,8 @@ import (
 //go:embed docs.html
 var docsPage []byte
 
-// routes returns the handler of everything: the rows of projects, the server's own few paths, and the platform
-// API for the rest.
+// routes returns the root handler. It dispatches to the rows of projects, the server's own few
+// paths, and the platform API for all others.
 func (s *Server) routes() http.Handler {
 	keys := s.api.JWKS
 	own := map[string]http.HandlerFunc{
@@ -57,7 +57,7 @@ func (s *Server) routes() http.Handler {
 	})
 }
 
-// docs is the API reference: one page that reads /openapi.json and nothing from elsewhere.
+// docs serves the API reference, one page that loads /openapi.json and nothing from other hosts.
 func docs(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Security-Policy", docsPolicy)
 	writeBytes(w, "text/html; charset=utf-8", docsPage)
@@ -71,7 +71,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // a client that is gone misses nothing
+	_, _ = w.Write(append(body, '\n')) // fails only if the client has disconnected
 }
 
 func writeBytes(w http.ResponseWriter, contentType string, body []byte) {

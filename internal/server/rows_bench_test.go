@@ -14,13 +14,13 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// BenchmarkRows is what requests for rows cost this process, with clients that cost next to nothing.
+// BenchmarkRows measures the cost of row requests to this process, with clients of almost no cost.
 func BenchmarkRows(b *testing.B) {
 	a := apitest.New(b)
 	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "browser", "kind": "publishable"}`).Want(201).
 		Metadata("key").(string)
 
-	if _, err := a.ProjectDatabase().Exec(b.Context(), measuredTables); err != nil {
+	if _, err := a.ProjectDatabase().Exec(b.Context(), benchSchema); err != nil {
 		b.Fatal(err)
 	}
 
@@ -43,12 +43,12 @@ func BenchmarkRows(b *testing.B) {
 		for _, clients := range []int{1, 16, 64} {
 			b.Run(fmt.Sprintf("%s/%d", kind.name, clients), func(b *testing.B) {
 				b.ReportAllocs()
-				before := spent()
+				before := processorTime()
 
 				var wg sync.WaitGroup
 				for c := range clients {
 					wg.Go(func() {
-						if err := ask(strings.TrimPrefix(a.URL, "http://"), request,
+						if err := sendRepeatedly(strings.TrimPrefix(a.URL, "http://"), request,
 							(b.N+clients-1-c)/clients); err != nil {
 							b.Error(err)
 						}
@@ -56,13 +56,13 @@ func BenchmarkRows(b *testing.B) {
 				}
 
 				wg.Wait()
-				b.ReportMetric(float64(spent()-before)/1000/float64(b.N), "µs-cpu/op")
+				b.ReportMetric(float64(processorTime()-before)/1000/float64(b.N), "µs-cpu/op")
 			})
 		}
 	}
 }
 
-const measuredTables = `
+const benchSchema = `
 	create table public.kinds (id int primary key, name text not null);
 	create table public.items (id int primary key, name text not null, price numeric not null, kind_id int not null references public.kinds);
 	create index on public.items (price);
@@ -74,16 +74,16 @@ const measuredTables = `
 	create policy everything on public.events for all to anon using (true) with check (true);
 	grant all on public.items, public.kinds, public.events to anon`
 
-// spent is the processor time of this process, in nanoseconds.
-func spent() int64 {
+// processorTime returns the processor time of this process, in nanoseconds.
+func processorTime() int64 {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 
 	return u.Utime.Nano() + u.Stime.Nano()
 }
 
-// ask sends a request so many times over one connection.
-func ask(address, request string, n int) error {
+// sendRepeatedly sends a request n times over one connection.
+func sendRepeatedly(address, request string, n int) error {
 	c, err := net.Dial("tcp", address)
 	if err != nil {
 		return err

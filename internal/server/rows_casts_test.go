@@ -5,11 +5,12 @@ import (
 	"testing"
 )
 
-// TestCastsThatName: no cast of a request tells the names of roles and relations by their numbers, or whether they exist.
+// TestCastsThatName checks that no cast in a request resolves OIDs to names of roles and relations,
+// or reveals whether they exist.
 func TestCastsThatName(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	conn := s.ProjectDatabase()
 	if _, err := conn.Exec(t.Context(), `
 		create table public.numbers (id int primary key, many oid[], text text, title int references public.titles);

@@ -17,8 +17,9 @@ import (
 	"socle/internal/tenant"
 )
 
-// TestManyProjectsFewConnections: clients use the rows of many more projects than there are connections. All are answered, no
-// connection listens, and when nothing is in flight one project can have them all.
+// TestManyProjectsFewConnections uses the rows of many more projects than there are connections.
+// All requests must succeed, no connection may LISTEN, and an idle server must give all connections
+// to one project.
 func TestManyProjectsFewConnections(t *testing.T) {
 	t.Parallel()
 
@@ -54,9 +55,9 @@ func TestManyProjectsFewConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		p := &projectRows{id: id, schemas: []string{"public"}, cache: s.newCache(id, []string{"public"})}
-		t.Cleanup(p.cache.Close)
-		projects[i], databases[i], first = s.active(id, p, verify), registry.Database(id), id
+		p := &projectRows{id: id, schemas: []string{"public"}, catalog: s.newCatalogCache(id, []string{"public"})}
+		t.Cleanup(p.catalog.Close)
+		projects[i], databases[i], first = s.activeHandler(id, p, verify), registry.Database(id), id
 	}
 
 	var wg sync.WaitGroup

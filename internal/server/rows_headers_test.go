@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// foreign are headers by which a project's code would speak for the origin that all projects share.
-var foreign = []string{
+// foreignHeaders are headers that would affect the origin shared by all projects.
+var foreignHeaders = []string{
 	"Set-Cookie", "Clear-Site-Data", "Strict-Transport-Security", "NEL", "Report-To", "Reporting-Endpoints", "Alt-Svc",
 	"Service-Worker-Allowed", "X-Request-Id", "X-Content-Type-Options", "X-Frame-Options", "X-Accel-Redirect",
 	"X-Sendfile", "Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Content-Security-Policy",
@@ -16,12 +16,13 @@ var foreign = []string{
 	"Permissions-Policy", "Server", "Date", "Proxy-Authenticate", "SourceMap",
 }
 
-// TestHeadersOfProjects: code of a project sets headers that describe its answer, and no other.
+// TestHeadersOfProjects checks that user code can set headers that describe its response, and no
+// others.
 func TestHeadersOfProjects(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
-	quoted := `{"` + strings.Join(foreign, `":"forged"},{"`) + `":"forged"},{"set-cookie":"forged"}`
+	s := newTitlesProject(t)
+	quoted := `{"` + strings.Join(foreignHeaders, `":"forged"},{"`) + `":"forged"},{"set-cookie":"forged"}`
 
 	run := func(sql string) {
 		t.Helper()
@@ -81,7 +82,7 @@ func TestHeadersOfProjects(t *testing.T) {
 		res := get(path, "")
 		for name, values := range res.Header {
 			if strings.Contains(strings.Join(values, ","), "forged") {
-				t.Errorf("%s: the header %s is the project's", path, name)
+				t.Errorf("%s: user code has set the header %s", path, name)
 			}
 		}
 

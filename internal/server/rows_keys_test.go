@@ -24,17 +24,17 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jws"
 )
 
-// signer is someone who signs tokens for a project.
+// signer is an external issuer of tokens for a project.
 type signer struct {
 	t         *testing.T
 	algorithm jwa.SignatureAlgorithm
 	private   crypto.Signer
 	kid       string
-	uuid      string // of the public key at the project
+	uuid      string // UUID of the public key at the project
 }
 
-// signer makes a pair of keys and gives the public one to the project.
-func (s shop) signer(algorithm jwa.SignatureAlgorithm, kid string) signer {
+// signer generates a key pair and registers the public key at the project.
+func (s titlesProject) signer(algorithm jwa.SignatureAlgorithm, kid string) signer {
 	s.t.Helper()
 
 	k := signer{t: s.t, algorithm: algorithm, kid: kid}
@@ -74,7 +74,7 @@ func (k signer) public() string {
 	return string(text)
 }
 
-// sign signs a payload; headers are names and values of the token's header.
+// sign signs a payload; headers are names and values for the token's header.
 func (k signer) sign(payload string, headers ...any) string {
 	k.t.Helper()
 
@@ -99,17 +99,18 @@ func signed(t *testing.T, algorithm jwa.SignatureAlgorithm, key any, payload str
 	return string(text)
 }
 
-// compact writes a token by hand: header and payload as they stand, and a signature.
+// compact serializes a token verbatim from header, payload and signature.
 func compact(header, payload, signature string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return encode([]byte(header)) + "." + encode([]byte(payload)) + "." + signature
 }
 
-// TestTokensOfOwnKeys: tokens that a project's own keys have signed are taken, beside those of its secret, until a key is removed.
+// TestTokensOfOwnKeys checks that tokens of a project's own keys are accepted, beside those of its
+// secret, until the key is deleted.
 func TestTokensOfOwnKeys(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	elliptical, factored := s.signer(jwa.ES256(), "elliptical"), s.signer(jwa.RS256(), "factored")
 
 	taken := func(token string) func() bool {
@@ -131,11 +132,11 @@ func TestTokensOfOwnKeys(t *testing.T) {
 		"a short delay": elliptical.sign(`{"role":"service_role","nbf":1}`),
 	} {
 		if !taken(token)() {
-			t.Errorf("%s: the token is not taken", name)
+			t.Errorf("%s: the token is rejected", name)
 		}
 	}
 
-	// Another project knows nothing of them.
+	// another project rejects them
 	other := s.CreateProject("other")
 	if status, text := s.rows(other, "GET", "/titles", "",
 		"Authorization: Bearer "+elliptical.sign(service)); status != 401 {
@@ -152,11 +153,11 @@ func TestTokensOfOwnKeys(t *testing.T) {
 	}
 }
 
-// TestForgedTokens: what only looks like a token of the project's keys opens nothing, and has nobody ask anywhere.
+// TestForgedTokens checks that forged tokens are rejected, without any outgoing request.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	elliptical, factored := s.signer(jwa.ES256(), "elliptical"), s.signer(jwa.RS256(), "factored")
 	mallory := signer{t: t, algorithm: jwa.ES256(), kid: "elliptical"}
 
@@ -278,10 +279,10 @@ func TestForgedTokens(t *testing.T) {
 	}
 
 	if n := asked.Load(); n != 0 {
-		t.Errorf("a token had the server ask %d times elsewhere", n)
+		t.Errorf("forged tokens cause %d outgoing requests", n)
 	}
 
-	// On the control plane a project's token is nobody's.
+	// the platform API rejects a project's token
 	s.Nobody().Send("GET", "/projects", "", "Authorization: Bearer "+good).Want(401)
 }
 
@@ -291,11 +292,12 @@ func mallorySigned(t *testing.T, mallory signer, kid string) string {
 	return signed(t, jwa.ES256(), mallory.private, `{"role":"service_role"}`, "kid", kid)
 }
 
-// TestSchemasOfRows: a project says which schemas are shown; what is in them stays closed until a role is let in.
+// TestSchemasOfRows checks that a project selects the exposed schemas, and that their tables stay
+// closed until a grant.
 func TestSchemasOfRows(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	owner := s.Server.Projects().Open(uuid.MustParse(s.Project)).Owner()
 	run := func(sql string) {
 		t.Helper()
@@ -305,11 +307,16 @@ func TestSchemasOfRows(t *testing.T) {
 		}
 	}
 
-	run(`create schema api; create table api.orders (id int primary key, made text); insert into api.orders values (1, 'x'); create function api.two() returns int language sql as 'select 2'`)
+	run(`create schema api;
+		create table api.orders (id int primary key, made text);
+		insert into api.orders values (1, 'x');
+		create function api.two() returns int language sql as 'select 2'`)
 	secret, anon := "apikey: "+s.secret, "apikey: "+s.publishable
 	s.want(
 		406,
-		`{"code":"PGRST106","details":null,"hint":"Only the following schemas are exposed: public","message":"Invalid schema: api"}`, "GET", "/orders", "", secret, "Accept-Profile: api",
+		`{"code":"PGRST106","details":null,"hint":"Only the following schemas are exposed: public",`+
+			`"message":"Invalid schema: api"}`,
+		"GET", "/orders", "", secret, "Accept-Profile: api",
 	)
 
 	settings := "/projects/" + s.Project + "/rest-settings"
@@ -323,7 +330,7 @@ func TestSchemasOfRows(t *testing.T) {
 	for _, key := range []string{secret, anon} {
 		if status, text := s.rows(s.Project, "GET", "/orders", "", key, "Accept-Profile: api"); status != 401 &&
 			status != 403 || !strings.Contains(text, `"42501"`) {
-			t.Errorf("before anyone is let in: got %d %s", status, text)
+			t.Errorf("before any grant: got %d %s", status, text)
 		}
 	}
 
@@ -350,12 +357,12 @@ func TestSchemasOfRows(t *testing.T) {
 		}
 	}
 
-	// The first one is the default; one that does not exist shows nothing and harms nobody.
+	// the first schema is the default; a missing one exposes nothing and breaks nothing
 	s.Put(settings, `{"schemas": ["api", "later"]}`).Want(200)
 
 	if text := string(s.Get("/projects/" + s.Project + "/openapi.json").Want(200).Body); !strings.Contains(text,
 		`"/orders"`) {
-		t.Errorf("the description that the platform gives is not of api: %s", text)
+		t.Errorf("the project's OpenAPI document does not describe the schema api: %s", text)
 	}
 
 	eventually(t, "api is the default", func() bool {
@@ -365,13 +372,15 @@ func TestSchemasOfRows(t *testing.T) {
 
 	s.want(406, "", "GET", "/titles", "", secret, "Accept-Profile: public")
 	s.want(404, "", "GET", "/things", "", secret, "Accept-Profile: later")
-	run(`create schema later; create table later.things (id int); grant usage on schema later to service_role; grant select on later.things to service_role`)
+	run(`create schema later;
+		create table later.things (id int);
+		grant usage on schema later to service_role; grant select on later.things to service_role`)
 
 	eventually(t, "the later schema is there", func() bool {
 		status, _ := s.rows(s.Project, "GET", "/things", "", secret, "Accept-Profile: later")
 		return status == 200
 	})
 
-	other := shop{API: s.In(s.CreateProject("other")), t: t}
+	other := titlesProject{API: s.In(s.CreateProject("other")), t: t}
 	other.want(406, "", "GET", "/orders", "", "apikey: "+other.key("server", "secret"), "Accept-Profile: api")
 }

@@ -6,11 +6,12 @@ import (
 	"testing"
 )
 
-// TestRowsDescription: the root says where a project's rows are, and to each role what it may use of them.
+// TestRowsDescription checks that the root document has the URL of the rows, and for each role the
+// tables that it can use.
 func TestRowsDescription(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	here, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +31,7 @@ func TestRowsDescription(t *testing.T) {
 				t.Errorf("got %s%s, want %s%s", got.Host, got.BasePath, here.Host, want)
 			}
 			if titles := got.Paths["/titles"]; (titles["get"] != nil) != may || (titles["post"] != nil) != may {
-				t.Errorf("got %v of titles, want it told to the secret key only", titles)
+				t.Errorf("got %v of titles, want them for the secret key only", titles)
 			}
 		}
 	}

@@ -8,11 +8,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestRowsOfAFullDatabase: rows of a database that is full are read and deleted, and not made or changed, until there is room again.
+// TestRowsOfAFullDatabase checks that rows of a full database can be read and deleted, but not
+// inserted or updated, until there is space again.
 func TestRowsOfAFullDatabase(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	secret := "apikey: " + s.secret
 
 	own := s.Server.Projects().Open(uuid.MustParse(s.Project))
@@ -21,13 +22,17 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 		create function public.add() returns void language sql as 'insert into public.titles (id) values (20001)';
 		create function public.sneak() returns void language plpgsql as $$ begin
 			perform set_config('transaction_read_only', 'off', true); insert into public.titles (id) values (78); end $$;
-		create function public.hush() returns text language plpgsql as $$ begin insert into public.titles (id) values (79); return 'made'; exception when others then return sqlstate; end $$;
+		create function public.hush() returns text language plpgsql as $$ begin
+			insert into public.titles (id) values (79); return 'made';
+			exception when others then return sqlstate; end $$;
 		create function public.hold() returns void language sql as 'create temporary table held (id int)';
 		create function public.next() returns bigint language sql as $$ select nextval('public.numbers') $$;
 		create function public.total() returns bigint language sql as 'select count(*) from public.titles';
 		create function public.total_stable() returns bigint language sql stable as 'select count(*) from public.titles';
 		insert into public.titles select n, repeat('x', 100) from generate_series(1, 10000) n;
-		grant all on all tables in schema public to service_role; grant all on all sequences in schema public to service_role; grant execute on all functions in schema public to service_role`); err != nil {
+		grant all on all tables in schema public to service_role;
+		grant all on all sequences in schema public to service_role;
+		grant execute on all functions in schema public to service_role`); err != nil {
 		t.Fatal(err)
 	}
 
@@ -39,7 +44,8 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 	s.want(204, "", "POST", "/rpc/add", "", secret)
 	limit(s.measure() - 1)
 
-	const full = `{"code":"53100","details":null,"hint":"Rows can be read and deleted. To make room, delete rows and compact their table, delete a table, or have the quota raised.","message":"the database has all the bytes that it may have"}`
+	const full = `{"code":"53100","details":null,"hint":"Rows can be read and deleted. ` +
+		`To make room, delete rows and compact their table, delete a table, or have the quota raised.","message":"the database has all the bytes that it may have"}`
 	s.want(503, full, "POST", "/titles", `{"id": 20000}`, secret)
 	s.want(503, full, "POST", "/titles", `[{"id": 1, "title": "x"}]`, secret, "Prefer: resolution=merge-duplicates")
 	s.want(503, full, "PATCH", "/titles?id=eq.1", `{"title": "y"}`, secret)
@@ -53,7 +59,7 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 
 	if text := s.want(500, "", "POST", "/rpc/sneak", "{}", secret); !strings.Contains(text,
 		"transaction read-write mode must be set before any query") {
-		t.Errorf("a function that lifts it: got %s", text)
+		t.Errorf("a function that lifts the quota: got %s", text)
 	}
 
 	s.want(200, `"25006"`, "POST", "/rpc/hush", "{}", secret)
@@ -64,7 +70,7 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 	s.want(405, "", "GET", "/rpc/add", "", secret)
 	s.want(204, "", "DELETE", "/titles?id=gt.10", "", secret)
 	s.want(200, `[{"count":10}]`, "GET", "/titles?select=count", "", secret)
-	s.want(503, full, "POST", "/titles", `{"id": 20000}`, secret) // what was deleted takes its room still
+	s.want(503, full, "POST", "/titles", `{"id": 20000}`, secret) // deleted rows still occupy space
 
 	s.Post("/tables/titles/compaction", "").Want(201)
 	eventually(t, "the table is compacted", func() bool {
@@ -75,7 +81,7 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 	s.want(204, "", "POST", "/rpc/add", "", secret) // 20001 was deleted
 	s.want(204, "", "PATCH", "/titles?id=eq.1", `{"title": "y"}`, secret)
 
-	// Tables that are unlogged or temporary, and large objects, take as much.
+	// unlogged and temporary tables and large objects count too
 	before := s.measure()
 	conn := s.ProjectDatabase()
 	for _, sql := range []string{"create unlogged table quick as select n, repeat('x', 100) from generate_series(1, 10000) n",
@@ -86,13 +92,13 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 		}
 
 		if after := s.measure(); after < before+100_000 {
-			t.Errorf("%s: the database had %d bytes, and now %d", sql, before, after)
+			t.Errorf("%s: database size before %d, after %d", sql, before, after)
 		} else {
 			before = after
 		}
 	}
 
-	// What has become much larger since it was full takes no deletions either, for it has grown by them.
+	// a database far over its quota rejects deletions too, since they can make it grow
 	limit(1)
 	s.want(204, "", "DELETE", "/titles?id=eq.1", "", secret)
 
@@ -117,8 +123,8 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 	s.want(204, "", "DELETE", "/titles?id=eq.2", "", secret)
 }
 
-// measure makes the round that is due within seconds, and returns the size of the project's database.
-func (s shop) measure() int64 {
+// measure runs the periodic measurement of sizes, and returns the size of the project's database.
+func (s titlesProject) measure() int64 {
 	s.t.Helper()
 
 	l := s.Server.Queue().Lifecycle

@@ -6,11 +6,12 @@ import (
 	"testing"
 )
 
-// TestRowsWhileSettingsChange: whoever waits for the catalogue of a project gets it though other schemas are shown meanwhile.
+// TestRowsWhileSettingsChange checks that a request that waits for a catalog gets it although the
+// exposed schemas change meanwhile.
 func TestRowsWhileSettingsChange(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	settings, document := "/projects/"+s.Project+"/rest-settings", "/projects/"+s.Project+"/openapi.json"
 
 	var asking, changing sync.WaitGroup

@@ -18,40 +18,40 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// shop is a project with a table of titles, and the keys to it.
-type shop struct {
+// titlesProject is a project with a table of titles and its keys.
+type titlesProject struct {
 	*apitest.API
 	t                   *testing.T
 	publishable, secret string
 }
 
-func openShop(t *testing.T) shop {
+func newTitlesProject(t *testing.T) titlesProject {
 	t.Helper()
 
 	a := apitest.New(t)
 	a.CreateTable("titles", "title text", "owner text")
-	s := shop{API: a, t: t}
+	s := titlesProject{API: a, t: t}
 	s.publishable = s.key("browser", "publishable")
 	s.secret = s.key("server", "secret")
 
 	return s
 }
 
-func (s shop) key(name, kind string) string {
+func (s titlesProject) key(name, kind string) string {
 	s.t.Helper()
 
 	return s.Post("/projects/"+s.Project+"/keys", fmt.Sprintf(`{"name": %q, "kind": %q}`, name, kind)).Want(201).
 		Metadata("key").(string)
 }
 
-// token signs a token of the project's own.
-func (s shop) token(claims map[string]any) string {
+// token signs a token with the project's secret.
+func (s titlesProject) token(claims map[string]any) string {
 	s.t.Helper()
 
 	return s.sign(s.Get("/projects/"+s.Project+"/jwt-secret").Want(200).Get("secret").(string), claims)
 }
 
-func (s shop) sign(secret string, claims map[string]any) string {
+func (s titlesProject) sign(secret string, claims map[string]any) string {
 	s.t.Helper()
 
 	made := jwt.New()
@@ -69,8 +69,8 @@ func (s shop) sign(secret string, claims map[string]any) string {
 	return string(text)
 }
 
-// rows asks the rows API of a project, and returns status and body.
-func (s shop) rows(project, method, path, body string, headers ...string) (int, string) {
+// rows sends a request to the rows API of a project, and returns status and body.
+func (s titlesProject) rows(project, method, path, body string, headers ...string) (int, string) {
 	s.t.Helper()
 
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+"/projects/"+project+"/rest/v1"+path,
@@ -102,8 +102,8 @@ func (s shop) rows(project, method, path, body string, headers ...string) (int, 
 	return res.StatusCode, strings.TrimSpace(string(text))
 }
 
-// want fails the test unless a request for rows is answered so; a body of "" is not looked at.
-func (s shop) want(status int, want string, method, path, body string, headers ...string) string {
+// want expects a status and a body of a row request; the body "" matches any.
+func (s titlesProject) want(status int, want string, method, path, body string, headers ...string) string {
 	s.t.Helper()
 
 	got, text := s.rows(s.Project, method, path, body, headers...)
@@ -117,7 +117,7 @@ func (s shop) want(status int, want string, method, path, body string, headers .
 func TestRows(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	secret := "apikey: " + s.secret
 	s.want(201, "", "POST", "/titles",
 		`[{"id": 1, "title": "Emma", "owner": "ada"}, {"id": 2, "title": "Persuasion", "owner": "eve"}]`, secret)
@@ -137,11 +137,12 @@ func TestRows(t *testing.T) {
 	s.want(409, "", "POST", "/titles", `{"id": 3}`, secret)
 }
 
-// TestRowsAreClosed: a new table shows nothing to anyone but the service role, and opens by grant and policy.
+// TestRowsAreClosed checks that only the service role can read a new table, until a grant and a
+// policy.
 func TestRowsAreClosed(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	anon, user := "apikey: "+s.publishable, "Authorization: Bearer "+
 		s.token(map[string]any{"role": "authenticated", "sub": "ada"})
 
@@ -171,14 +172,14 @@ func TestRowsAreClosed(t *testing.T) {
 
 	s.want(200, `[]`, "GET", "/titles", "", anon)
 	s.want(200, `[{"title":"Emma"}]`, "GET", "/titles?select=title", "", user)
-	s.want(200, `[{"title":"Emma"}]`, "GET", "/titles?select=title", "", user, anon) // what a client library sends
+	s.want(200, `[{"title":"Emma"}]`, "GET", "/titles?select=title", "", user, anon) // headers of a client library
 
 	if status, text := s.rows(s.Project, "POST", "/titles", `{"id": 9, "owner": "ada"}`, user); status != 403 ||
 		!strings.Contains(text, "42501") {
 		t.Errorf("no policy for inserts: got %d %s", status, text)
 	}
 
-	// A function is closed too.
+	// functions are closed, too
 	s.Post("/functions/public",
 		`{"name": "answer", "language": "sql", "definition": "select 42", "return_type": "integer"}`).Want(201)
 
@@ -189,13 +190,13 @@ func TestRowsAreClosed(t *testing.T) {
 	}
 }
 
-// TestWhoMayAskForRows: nothing opens a project but its own keys and tokens, and what does not is answered alike
-// whether the project is there or not.
+// TestWhoMayAskForRows checks that only a project's own keys and tokens are accepted, and that all
+// others get the same response for existing and unknown projects.
 func TestWhoMayAskForRows(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
-	other := shop{API: s.In(s.CreateProject("other")), t: t}
+	s := newTitlesProject(t)
+	other := titlesProject{API: s.In(s.CreateProject("other")), t: t}
 	theirs := other.key("server", "secret")
 	now := time.Now()
 	for name, header := range map[string]string{
@@ -223,7 +224,7 @@ func TestWhoMayAskForRows(t *testing.T) {
 		}
 		if strings.HasPrefix(header, "apikey: ") && header != "apikey: " &&
 			!strings.Contains(text, "The key or token is not valid for this project") {
-			t.Errorf("%s: got %s, which does not say that the key is wrong", name, text)
+			t.Errorf("%s: got %s, want the error of an invalid key", name, text)
 		}
 
 		absent, same := s.rows(apitest.Missing, "GET", "/titles", "", header)
@@ -238,15 +239,15 @@ func TestWhoMayAskForRows(t *testing.T) {
 	}
 
 	if status, _ := s.rows("not-a-uuid", "GET", "/titles", "", "apikey: "+s.secret); status != 401 {
-		t.Errorf("a project that is no UUID: got %d", status)
+		t.Errorf("project without a UUID: got %d", status)
 	}
 }
 
-// TestRevokedKey: a key that was revoked opens nothing any more, and one of a deleted project neither.
+// TestRevokedKey checks that a revoked key and a key of a deleted project are rejected.
 func TestRevokedKey(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	keys := "/projects/" + s.Project + "/keys"
 	made := s.Post(keys, `{"name": "short", "kind": "secret"}`).Want(201)
 	short := "apikey: " + made.Metadata("key").(string)
@@ -264,11 +265,11 @@ func TestRevokedKey(t *testing.T) {
 	s.want(401, "", "GET", "/titles", "", short)
 }
 
-// TestRowsFollowTheSchema: what DDL changes is known without anyone saying so.
+// TestRowsFollowTheSchema checks that DDL takes effect without a notification.
 func TestRowsFollowTheSchema(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	secret := "apikey: " + s.secret
 	s.want(201, "", "POST", "/titles", `{"id": 1, "title": "Emma"}`, secret)
 	s.want(200, `[{"id":1,"title":"Emma","owner":null}]`, "GET", "/titles", "", secret)
@@ -282,11 +283,11 @@ func TestRowsFollowTheSchema(t *testing.T) {
 	s.want(404, "", "GET", "/titles", "", secret)
 }
 
-// TestSessionsOfRows: what a function leaves in a session is gone before the next request.
+// TestSessionsOfRows checks that the session state of a function is reset before the next request.
 func TestSessionsOfRows(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	secret := "apikey: " + s.secret
 
 	define := func(name, body, returns string) {
@@ -305,21 +306,22 @@ func TestSessionsOfRows(t *testing.T) {
 
 	s.want(200, "", "POST", "/rpc/look", "{}", secret)
 
-	for range 30 { // more often than there are connections
+	for range 30 { // more than there are connections
 		s.want(204, "", "POST", "/rpc/litter", "{}", secret)
 
 		if text := s.want(200, "", "POST", "/rpc/look", "{}",
 			secret); strings.TrimSpace(strings.Trim(text, `"`)) != "0 0 0" {
-			t.Fatalf("a session holds %s of the request before", text)
+			t.Fatalf("the session keeps %s from the previous request", text)
 		}
 	}
 }
 
-// TestSessionsThatStay: a function that goes on when it is cancelled is ended with its session, when nobody waits for it any more.
+// TestSessionsThatStay checks that a function that catches its cancellation ends with its session
+// after its client has disconnected.
 func TestSessionsThatStay(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	s.Post("/functions/public", `{"name": "stay", "language": "plpgsql", "return_type": "void",
 		"definition": "begin loop begin perform pg_sleep(600); exception when query_canceled then null; end; end loop; end"}`).Want(201)
 
@@ -364,11 +366,11 @@ func TestSessionsThatStay(t *testing.T) {
 	eventually(t, "it has ended", func() bool { return stay() == 0 })
 }
 
-// TestRolesOfRows: code of the project that changes roles gets no further than its login may.
+// TestRolesOfRows checks that user code can't switch to a role beyond its login's memberships.
 func TestRolesOfRows(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	s.Post("/functions/public",
 		`{"name": "become", "parameters": [{"name": "r", "type": "text"}], "language": "plpgsql", "return_type": "text",
 		"definition": "begin perform set_config('role', r, true); return current_user; end"}`).Want(201)

@@ -9,29 +9,29 @@ import (
 	"socle/internal/rest"
 )
 
-// TestTrimRows: what is kept of projects is bounded, and goes with those that were unused for longest.
+// TestTrimRows checks that the cache of projects is bounded and evicts the least recently used.
 func TestTrimRows(t *testing.T) {
 	t.Parallel()
 
 	s := newRows(nil, nil, nil, "", slog.New(slog.DiscardHandler))
-	const most = mostKept / keptEach
+	const most = maxProjectsSize / projectOverhead
 	ids := make([]uuid.UUID, most+10)
 	for i := range ids {
 		ids[i] = uuid.New()
 		p := &projectRows{id: ids[i], settings: "x", Server: rest.New(rest.Config{})}
-		s.projects[p.id], p.place = p, s.recent.PushFront(p)
+		s.projects[p.id], p.element = p, s.recent.PushFront(p)
 	}
 
-	if p, err := s.of(ids[0], "x"); err != nil || p.id != ids[0] {
+	if p, err := s.handler(ids[0], "x"); err != nil || p.id != ids[0] {
 		t.Fatal(p, err)
 	}
 
 	s.trim()
 
 	if len(s.projects) != most || s.recent.Len() != most {
-		t.Errorf("%d projects are kept, %d in order, want %d", len(s.projects), s.recent.Len(), most)
+		t.Errorf("got %d projects, %d in the list, want %d", len(s.projects), s.recent.Len(), most)
 	}
 	if s.projects[ids[0]] == nil || s.projects[ids[1]] != nil {
-		t.Error("the one that was used is gone, or the one that was unused for longest is not")
+		t.Error("the used project was evicted, or the least recently used one was not")
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"socle/internal/pgtest"
 )
 
-// TestLifeOfAServer starts a server on an empty folder, works beside it, and stops it under load.
+// TestLifeOfAServer starts a server on an empty folder, runs commands beside it, and stops it under
+// load.
 func TestLifeOfAServer(t *testing.T) {
 	t.Parallel()
 
@@ -38,11 +39,11 @@ func TestLifeOfAServer(t *testing.T) {
 		}
 
 		if _, log, status := run(t, append(settings, "SOCLE_ADDR=127.0.0.1:0"), "", "serve"); status != 1 ||
-			!strings.Contains(log, "another socle is using the data folder") {
+			!strings.Contains(log, "another server uses the data folder") {
 			t.Errorf("a second server: got status %d, %q", status, log)
 		}
 		if got := p.postmaster(); got != postmaster {
-			t.Errorf("PostgreSQL was process %d and is %d", postmaster, got)
+			t.Errorf("PostgreSQL: got process %d for the server, want %d", postmaster, got)
 		}
 
 		root := c.want(t, 200, "POST", "/users/login",
@@ -51,7 +52,7 @@ func TestLifeOfAServer(t *testing.T) {
 			t.Errorf("the new administrator has role %v", root["roleId"])
 		}
 
-		c.want(t, 200, "GET", "/tables", "") // with a token of the key before
+		c.want(t, 200, "GET", "/tables", "") // token of the previous key
 	})
 
 	t.Run("stopped under load", func(t *testing.T) {
@@ -60,9 +61,9 @@ func TestLifeOfAServer(t *testing.T) {
 		for range 8 {
 			wg.Go(func() {
 				for {
-					a := c.send(t, "PUT", "/users/"+missing, `{"bio": "x"}`)
+					a := c.send(t, "PUT", "/users/"+unknownUUID, `{"bio": "x"}`)
 					if a.status == 0 {
-						return // refused: it is stopping
+						return // refused: the server is stopping
 					}
 
 					if a.status != 401 {
@@ -91,7 +92,7 @@ func TestLifeOfAServer(t *testing.T) {
 		wg.Wait()
 
 		if p.postmaster() != 0 {
-			t.Error("PostgreSQL goes on")
+			t.Error("PostgreSQL still runs")
 		}
 	})
 
@@ -110,9 +111,10 @@ func TestLifeOfAServer(t *testing.T) {
 	c.at(again).want(t, 200, "GET", "/tables", "")
 }
 
-const missing = "01890000-0000-7000-8000-000000000000"
+const unknownUUID = "01890000-0000-7000-8000-000000000000"
 
-// TestRefusesToStart starts servers that can't serve. Each says why, in one line.
+// TestRefusesToStart checks that a server with invalid settings exits with one line that names the
+// reason.
 func TestRefusesToStart(t *testing.T) {
 	t.Parallel()
 
@@ -166,7 +168,8 @@ func TestRefusesToStart(t *testing.T) {
 	}
 }
 
-// TestAnotherSecretKey starts a server on a database that was made with another key: neither makes a new signing key.
+// TestAnotherSecretKey checks that a server with another secret key exits without a new signing
+// key.
 func TestAnotherSecretKey(t *testing.T) {
 	t.Parallel()
 
@@ -183,7 +186,7 @@ func TestAnotherSecretKey(t *testing.T) {
 	}
 
 	_, log, status := run(t, with("ZZrtX3Zs9mH1q8vYw2nB7cD5eF4gJ6lP0aSuRiTxVyE="), "", "serve")
-	if status != 1 || !strings.Contains(log, "the secret key is not the one that this instance was made with") ||
+	if status != 1 || !strings.Contains(log, "wrong secret key for this install") ||
 		strings.Count(log, "socle: ") != 1 {
 		t.Errorf("got status %d, %q", status, log)
 	}
@@ -201,7 +204,7 @@ func TestAnotherSecretKey(t *testing.T) {
 	}
 }
 
-// TestServersTogether starts four servers at once on one empty database, which is not theirs alone.
+// TestServersTogether starts four servers at once on one empty, shared database.
 func TestServersTogether(t *testing.T) {
 	t.Parallel()
 

@@ -1,5 +1,7 @@
-// Package server builds Socle from its configuration: it starts and stops everything in order, and mounts
-// what answers requests.
+// Package server builds Socle from its configuration. It owns the order of start and stop, the root
+// handler with the server's own paths, and the rows API of all projects. It leaves the platform API
+// to package api, the rows protocol to package rest, and the lifecycle of projects to package
+// tenant.
 package server
 
 import (
@@ -34,42 +36,42 @@ import (
 )
 
 const (
-	drainTime = 30 * time.Second // for requests in flight when the server is told to stop
-	stopTime  = 30 * time.Second // for PostgreSQL to stop
+	drainTimeout = 30 * time.Second // requests in flight at shutdown
+	stopTimeout  = 30 * time.Second // stop of PostgreSQL
 
-	storageTime = 10 * time.Second // for the storage to say at the start whether it takes bytes
-	keysEvery   = 15 * time.Second // how soon a server notices a rotated key
+	storageCheckTimeout = 10 * time.Second // check of the storage at start
+	keyringInterval     = 15 * time.Second // interval of checks for a rotated key
 )
 
 // Server is a running Socle.
 type Server struct {
-	URL        string // under which clients reach it
+	URL        string // base URL for clients
 	SetupToken string // makes the first user the administrator; "" once there is one
 
-	log      *slog.Logger
-	secret   []byte
-	lock     *os.File
-	database *Database
-	blobs    *blob.Store
-	registry *tenant.Registry
-	told     *pg.Listener // hears what other servers tell
-	queue    *job.Queue
-	api      *api.Server
-	rows     *rows
-	http     *http.Server
-	listener net.Listener
-	metrics  *metrics
-	requests *requestLog
+	log           *slog.Logger
+	secret        []byte
+	lock          *os.File
+	database      *Database
+	blobs         *blob.Store
+	registry      *tenant.Registry
+	notifications *pg.Listener // notifications of other servers
+	queue         *job.Queue
+	api           *api.Server
+	rows          *rows
+	http          *http.Server
+	listener      net.Listener
+	metrics       *metrics
+	requests      *requestLog
 
 	readiness readiness
 }
 
-// Start builds a server and makes it ready to serve; it answers from [Server.Run] on. Whatever fails, what was
-// started before is stopped again.
+// Start builds a server that is ready to serve. It answers requests once [Server.Run] is called. On
+// failure it stops everything that it started.
 func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, error) {
-	boundMemory()
+	limitMemory()
 
-	s := &Server{log: slog.New(boundedLog{log.Handler()})}
+	s := &Server{log: slog.New(truncatingHandler{log.Handler()})}
 	if err := s.start(ctx, c); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -104,38 +106,38 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 		return err
 	}
 
-	if s.database.own != nil {
+	if s.database.private != nil {
 		s.registry.BoundMemory(pgserver.ProjectMemory(), pgserver.OwnMemory)
 	}
 
 	if err := s.registry.EndOrphans(ctx, s.database.Store.KnownProjects); err != nil {
-		// the watchdog ends those that are past a limit
-		s.log.Error("end the sessions that a killed server left", "error", err)
+		// the watchdog ends those beyond a limit
+		s.log.Error("could not end orphaned sessions", "error", err)
 	}
 
-	s.told = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
-	platform.HoldClaims(s.told)
-	s.registry.Hear(s.told, func(project uuid.UUID) { s.rows.replaced(project) })
+	s.notifications = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
+	platform.HoldClaims(s.notifications)
+	s.registry.Hear(s.notifications, func(project uuid.UUID) { s.rows.invalidateCatalog(project) })
 
 	return s.assemble(ctx, c)
 }
 
-// openBlobs opens where bytes live. In a folder of our own nobody else is in the middle of anything. Settings that can't be right are
-// an error; a service that is away may come back.
+// openBlobs opens the storage. It sweeps leftovers in a local folder, which no other server writes
+// to. Invalid settings are an error; an unreachable service is not, since it can come back.
 func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.Store, error) {
 	blobs, err := blob.OpenConfigured(c)
 	if err != nil {
 		return nil, err
 	}
 
-	checking, cancel := context.WithTimeout(ctx, storageTime)
+	checking, cancel := context.WithTimeout(ctx, storageCheckTimeout)
 	defer cancel()
 
 	if err := blobs.Check(checking); err != nil {
 		if mistake, ok := errors.AsType[*blob.Mistake](err); ok {
 			return blobs, fmt.Errorf("storage: %w", mistake)
 		}
-		log.Warn("the storage can't be used at present", "error", err)
+		log.Warn("storage unavailable", "error", err)
 	}
 
 	if c.StorageURL == "" {
@@ -147,11 +149,11 @@ func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.St
 	return blobs, nil
 }
 
-// assemble puts together what answers requests and what works beside them.
+// assemble builds the handlers and the background services.
 func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	d := s.database
 	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs,
-		Changed: func(project uuid.UUID) { s.rows.changed(project) }}
+		Changed: func(project uuid.UUID) { s.rows.invalidate(project) }}
 
 	maker := &backup.Maker{
 		Store:     d.Store,
@@ -170,7 +172,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	links := token.Derive(s.secret, "one-time links")
 	if s.queue, err = job.New(job.Config{Pool: d.Pool, Queue: d.Queue, Store: d.Store, Lifecycle: lifecycle,
 		Maker: maker, Mail: mails, PublicURL: s.URL, LinkKey: links,
-		Told: s.told, Log: s.log}); err != nil {
+		Told: s.notifications, Log: s.log}); err != nil {
 		return err
 	}
 
@@ -187,14 +189,14 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
 		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"),
 		FactorKey: token.Derive(s.secret, "second factors"), SigningKey: token.Derive(s.secret, "signed URLs"),
-		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log, ClaimHolder: s.told.PID,
+		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log, ClaimHolder: s.notifications.PID,
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
 			return s.rows.describe(ctx, project, s.URL)
 		}})
 
 	if err := lifecycle.Finish(ctx); err != nil {
-		// tried again every few seconds; the other projects work
-		s.log.Error("finish what was interrupted", "error", err)
+		// retried every few seconds; the other projects work
+		s.log.Error("could not finish interrupted changes", "error", err)
 	}
 
 	claimed, err := d.Store.Claimed(ctx)
@@ -210,9 +212,9 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.requests = newRequestLog(d.Store, s.log)
 	s.metrics.watchBackups(d.Store, s.log)
 
-	handler := httpx.Wrap(s.metrics.measure(s.routes()), httpx.Config{Log: s.log,
+	handler := httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
 		TrustedProxies: c.TrustedProxies, Panicked: s.api.Panicked,
-		Answered: s.requests.note})
+		Answered: s.requests.add})
 	s.http = newHTTPServer(handler, s.log)
 
 	return nil
@@ -222,50 +224,50 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       60 * time.Second, // uploads extend it as they arrive
-		WriteTimeout:      60 * time.Second, // downloads extend it by their size
+		ReadTimeout:       60 * time.Second, // extended during uploads
+		WriteTimeout:      60 * time.Second, // extended by the size of a download
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
 
-// Handler returns what answers requests.
+// Handler returns the root handler.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
-// Projects returns the registry of the projects, for programs that measure.
+// Projects returns the registry of the projects, for benchmarks.
 func (s *Server) Projects() *tenant.Registry { return s.registry }
 
-// Queue returns the queue, for those who have its rounds made out of turn.
+// Queue returns the job queue, for tests that run periodic jobs at once.
 func (s *Server) Queue() *job.Queue { return s.queue }
 
-// Run serves until ctx ends; then it lets the requests in flight finish, and stops everything else in the
-// order in which one needs the other. It returns when all is stopped.
+// Run serves until ctx ends or a service fails. It then drains the requests in flight and stops
+// everything else in the order of dependency. It returns when all is stopped.
 func (s *Server) Run(ctx context.Context) error {
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 
 	var wg sync.WaitGroup
 	failed := make(chan error, 11)
-	begin := func(what string, f func(context.Context) error) {
+	run := func(name string, f func(context.Context) error) {
 		wg.Go(func() {
 			if err := f(working); err != nil && working.Err() == nil {
-				failed <- fmt.Errorf("%s: %w", what, err)
+				failed <- fmt.Errorf("%s: %w", name, err)
 			}
 		})
 	}
 
-	begin("queue", s.queue.Run)
-	begin("projects", s.registry.Run)
-	begin("watchdog", s.registry.Watch)
-	begin("sizes", s.queue.Lifecycle.WatchSizes)
-	begin("listener", s.told.Run)
-	begin("keys", s.renewKeys)
-	begin("requests", s.requests.run)
-	begin("metrics", s.metrics.run)
-	begin("memory", releaseMemory)
+	run("queue", s.queue.Run)
+	run("projects", s.registry.Run)
+	run("watchdog", s.registry.Watch)
+	run("sizes", s.queue.Lifecycle.WatchSizes)
+	run("listener", s.notifications.Run)
+	run("keys", s.refreshKeyring)
+	run("requests", s.requests.run)
+	run("metrics", s.metrics.run)
+	run("memory", releaseMemory)
 
-	begin("http", func(context.Context) error {
+	run("http", func(context.Context) error {
 		if err := s.http.Serve(httpx.StrictListener(s.listener)); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
@@ -290,7 +292,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 	s.log.Info("stopping")
 
-	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 
 	if s.http.Shutdown(draining) != nil {
@@ -306,9 +308,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(err, s.close())
 }
 
-// renewKeys takes over what keys another server has rotated.
-func (s *Server) renewKeys(ctx context.Context) error {
-	tick := time.NewTicker(keysEvery)
+// refreshKeyring loads signing keys rotated by other servers.
+func (s *Server) refreshKeyring(ctx context.Context) error {
+	tick := time.NewTicker(keyringInterval)
 	defer tick.Stop()
 
 	for {
@@ -320,7 +322,7 @@ func (s *Server) renewKeys(ctx context.Context) error {
 
 		keyring, err := s.database.Keyring(ctx, s.secret)
 		if err != nil {
-			s.log.Warn("signing keys", "error", err) // the ones at hand stay good
+			s.log.Warn("could not reload signing keys", "error", err) // the current keys stay valid
 			continue
 		}
 
@@ -328,7 +330,7 @@ func (s *Server) renewKeys(ctx context.Context) error {
 	}
 }
 
-// close gives back what Start took, as far as it came.
+// close releases everything that Start has acquired so far.
 func (s *Server) close() error {
 	var errs []error
 	if s.listener != nil {
@@ -338,7 +340,7 @@ func (s *Server) close() error {
 	}
 
 	if s.database != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 
 		errs = append(errs, s.database.Close(ctx))

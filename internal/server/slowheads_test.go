@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestSlowHeadsEnd: who sends a head byte by byte is given up in time, however many bytes come.
+// TestSlowHeadsEnd checks that a request head sent byte by byte runs into a timeout.
 func TestSlowHeadsEnd(t *testing.T) {
 	t.Parallel()
 
@@ -21,7 +21,7 @@ func TestSlowHeadsEnd(t *testing.T) {
 			s.MaxHeaderBytes, s.IdleTimeout)
 	}
 
-	s.ReadHeaderTimeout = 20 * time.Millisecond // nobody waits here for as long as that takes
+	s.ReadHeaderTimeout = 20 * time.Millisecond // shortened for the test
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

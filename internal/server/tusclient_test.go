@@ -8,7 +8,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestTusClient: the JavaScript client of the tus protocol works unchanged.
+// TestTusClient checks that the JavaScript client of the tus protocol works unmodified.
 func TestTusClient(t *testing.T) {
 	t.Parallel()
 

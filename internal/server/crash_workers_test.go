@@ -17,8 +17,9 @@ import (
 	"socle/internal/pgtest"
 )
 
-// waiting returns a folder with PostgreSQL's programs, of which pg_dump notes in the file "at" whose child it is, and waits until there is a file "go".
-func waiting(t *testing.T) (dir string) {
+// pausedDump returns a folder of PostgreSQL programs. Its pg_dump records its parent process in the
+// file "at", and waits for the file "go".
+func pausedDump(t *testing.T) (dir string) {
 	t.Helper()
 
 	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
@@ -44,13 +45,14 @@ func waiting(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestKilledWorker has two servers share a platform database, and kills the one that makes a backup: the other one says that it failed, and makes the
-// next. Never are two at it.
+// TestKilledWorker kills one of two servers on the same platform database during its backup. The
+// other server must mark the backup as failed and run the next one, and two backups must never
+// overlap.
 func TestKilledWorker(t *testing.T) {
 	t.Parallel()
 
 	url, storage := pgtest.URL(t), t.TempDir()
-	programs := waiting(t)
+	programs := pausedDump(t)
 	settings := []string{"SOCLE_DATABASE_URL=" + url, "SOCLE_SECRET_KEY=kOrtX3Zs9mH1q8vYw2nB7cD5eF4gJ6lP0aSuRiTxVyE=",
 		"SOCLE_STORAGE_URL=file://" + storage,
 		"SOCLE_POSTGRES_BIN=" + programs}
@@ -100,7 +102,7 @@ func TestKilledWorker(t *testing.T) {
 	})
 
 	if got := workers(); len(got) != 1 {
-		t.Errorf("the backup was begun by %v", got)
+		t.Errorf("backup run by workers %v, want one", got)
 	}
 
 	if err := os.WriteFile(filepath.Join(programs, "go"), nil, 0o600); err != nil {

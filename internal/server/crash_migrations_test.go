@@ -17,16 +17,16 @@ import (
 	"socle/internal/tenant"
 )
 
-// migrated is a database that is at one of its migrations.
-type migrated struct {
+// migratedDatabase is a database at one of its migrations.
+type migratedDatabase struct {
 	t      *testing.T
 	config *pgx.ConnConfig
 	schema string
-	folder string // of the migrations
+	folder string // folder of the migrations
 	newest int64
 }
 
-func newMigrated(t *testing.T, url, database, schema, folder string) migrated {
+func newMigratedDatabase(t *testing.T, url, database, schema, folder string) migratedDatabase {
 	t.Helper()
 
 	config, err := pgx.ParseConfig(url)
@@ -43,11 +43,11 @@ func newMigrated(t *testing.T, url, database, schema, folder string) migrated {
 		t.Fatalf("%v of %s, %v", files, folder, err)
 	}
 
-	return migrated{t, config, schema, folder, int64(len(files))}
+	return migratedDatabase{t, config, schema, folder, int64(len(files))}
 }
 
-// to brings the database to a migration.
-func (m migrated) to(version int64) {
+// migrateTo migrates the database to a version.
+func (m migratedDatabase) migrateTo(version int64) {
 	m.t.Helper()
 
 	if err := pg.MigrateTo(m.t.Context(), m.config, m.schema, os.DirFS(m.folder), version); err != nil {
@@ -55,7 +55,7 @@ func (m migrated) to(version int64) {
 	}
 }
 
-func (m migrated) connect() *pgx.Conn {
+func (m migratedDatabase) connect() *pgx.Conn {
 	m.t.Helper()
 
 	conn, err := pgx.ConnectConfig(m.t.Context(), m.config)
@@ -67,8 +67,8 @@ func (m migrated) connect() *pgx.Conn {
 	return conn
 }
 
-// looks returns the migration that the database says it is at, and all columns, constraints, indexes and functions that there are.
-func (m migrated) looks() (version int64, all string) {
+// schemaState returns the recorded version, and all columns, constraints, indexes and functions.
+func (m migratedDatabase) schemaState() (version int64, all string) {
 	m.t.Helper()
 
 	const schemas = "n.nspname in ('platform', 'auth', 'forms', 'realtime', 'socle', 'storage')"
@@ -76,11 +76,19 @@ func (m migrated) looks() (version int64, all string) {
 	defer conn.Close(m.t.Context())
 
 	err := conn.QueryRow(m.t.Context(), `
-		select (select max(version_id) from `+m.schema+`.migrations where is_applied), string_agg(what, E'\n' order by what) from (
-			select n.nspname || '.' || c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || ' ' || a.attnotnull as what
-			from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace where a.attnum > 0 and not a.attisdropped and `+schemas+`
-			union all select n.nspname || ' ' || conname || ' ' || pg_get_constraintdef(c.oid) from pg_constraint c join pg_namespace n on n.oid = c.connamespace where `+schemas+`
-			union all select n.nspname || ' ' || p.proname || ' ' || md5(p.prosrc) from pg_proc p join pg_namespace n on n.oid = p.pronamespace where `+schemas+`) t`).Scan(&version, &all)
+		select (select max(version_id) from `+m.schema+`.migrations where is_applied),
+			string_agg(what, E'\n' order by what)
+		from (
+			select n.nspname || '.' || c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
+				|| ' ' || a.attnotnull as what
+			from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
+			where a.attnum > 0 and not a.attisdropped and `+schemas+`
+			union all
+			select n.nspname || ' ' || conname || ' ' || pg_get_constraintdef(c.oid)
+			from pg_constraint c join pg_namespace n on n.oid = c.connamespace where `+schemas+`
+			union all
+			select n.nspname || ' ' || p.proname || ' ' || md5(p.prosrc)
+			from pg_proc p join pg_namespace n on n.oid = p.pronamespace where `+schemas+`) t`).Scan(&version, &all)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -88,11 +96,11 @@ func (m migrated) looks() (version int64, all string) {
 	return version, all
 }
 
-// interrupt starts a server, and kills it when a migration has done all but to note that it is done.
-func (m migrated) interrupt(dir string, settings ...string) {
+// interrupt starts a server and kills it after a migration, before its version is recorded.
+func (m migratedDatabase) interrupt(dir string, settings ...string) {
 	m.t.Helper()
 
-	before, was := m.looks()
+	before, was := m.schemaState()
 	conn := m.connect()
 	hold, err := conn.Begin(m.t.Context())
 	if err == nil {
@@ -108,7 +116,8 @@ func (m migrated) interrupt(dir string, settings ...string) {
 		m.t.Helper()
 
 		if err := watch.QueryRow(m.t.Context(),
-			"select count(*) from pg_stat_activity where datname = current_database() and pid not in (pg_backend_pid(), $1) and "+where,
+			`select count(*) from pg_stat_activity
+			where datname = current_database() and pid not in (pg_backend_pid(), $1) and `+where,
 			conn.PgConn().PID()).Scan(&n); err != nil {
 			m.t.Fatal(err)
 		}
@@ -131,40 +140,40 @@ func (m migrated) interrupt(dir string, settings ...string) {
 		return sessions("backend_type = 'client backend' and query ilike '%migrations%'") == 0
 	})
 
-	if version, is := m.looks(); version != before || is != was {
+	if version, is := m.schemaState(); version != before || is != was {
 		m.t.Errorf("a migration that was interrupted leaves version %d of %d (-before +after):\n%s", version, before,
 			cmp.Diff(was, is))
 	}
 }
 
-// TestKilledMigration kills the server in the middle of a migration of the platform's database, and of a project's: that is as if it had not begun, and the next
-// start completes it.
+// TestKilledMigration kills the server during a migration of the platform database and of a
+// project's database. The migration must be rolled back, and the next start must complete it.
 func TestKilledMigration(t *testing.T) {
 	t.Parallel()
 
 	url := pgtest.URL(t)
 	setting := "SOCLE_DATABASE_URL=" + url
 	dir := t.TempDir()
-	m := newMigrated(t, url, "", "platform", "../platform/migrations")
-	m.to(1 + rand.Int64N(m.newest-1))
+	m := newMigratedDatabase(t, url, "", "platform", "../platform/migrations")
+	m.migrateTo(1 + rand.Int64N(m.newest-1))
 	m.interrupt(dir, setting)
 
 	p := serve(t, dir, setting)
-	version, is := m.looks()
-	whole := newMigrated(t, pgtest.URL(t), "", m.schema, m.folder)
-	whole.to(m.newest)
+	version, is := m.schemaState()
+	whole := newMigratedDatabase(t, pgtest.URL(t), "", m.schema, m.folder)
+	whole.migrateTo(m.newest)
 
-	if _, want := whole.looks(); version != m.newest || is != want {
+	if _, want := whole.schemaState(); version != m.newest || is != want {
 		t.Errorf("got version %d, want %d (-want +got):\n%s", version, m.newest, cmp.Diff(want, is))
 	}
 
 	c := p.newClient()
 	undisturbed := databaseOf(t, url, c.want(t, 201, "POST", "/projects", `{"name": "undisturbed"}`)["uuid"].(string))
-	for range roundsOr(t, 1) {
+	for range crashesOr(t, 1) {
 		p.signal(syscall.SIGKILL)
 		p.wait()
 
-		project := newMigrated(t, url, databaseOf(t, url, c.project), "socle", "../tenant/migrations")
+		project := newMigratedDatabase(t, url, databaseOf(t, url, c.project), "socle", "../tenant/migrations")
 		old := 1 + rand.Int64N(project.newest-1)
 		platform := m.connect()
 		for _, sql := range []string{
@@ -176,7 +185,7 @@ func TestKilledMigration(t *testing.T) {
 			}
 		}
 
-		project.to(old)
+		project.migrateTo(old)
 		if _, err := platform.Exec(t.Context(), `update platform.projects set schema_version = $1 where uuid = $2`, old,
 			c.project); err != nil {
 			t.Fatal(err)
@@ -186,39 +195,41 @@ func TestKilledMigration(t *testing.T) {
 		p = serve(t, dir, setting)
 		c = c.at(p)
 
-		version, is := project.looks()
-		if _, want := newMigrated(t, url, undisturbed, "socle", "../tenant/migrations").looks(); version !=
+		version, is := project.schemaState()
+		if _, want := newMigratedDatabase(t, url, undisturbed, "socle", "../tenant/migrations").schemaState(); version !=
 			project.newest || is != want {
 			t.Errorf("from version %d: got %d, want %d (-want +got):\n%s", old, version, project.newest,
 				cmp.Diff(want, is))
 		}
 
-		c.works(t)
+		c.waitUntilServing(t)
 		c.want(t, 201, "POST", "/containers", `{"name": "reports"}`)
 	}
 }
 
-// TestUsedInstallKeepsDatabaseNames: only an install without users starts to hide projects in the names of databases.
+// TestUsedInstallKeepsDatabaseNames checks that only an install without users starts to hide
+// projects in database names.
 func TestUsedInstallKeepsDatabaseNames(t *testing.T) {
 	t.Parallel()
 
-	const hides = 17 // the migration that adds the key
+	const hides = 17 // version of the migration that adds the key
 
 	for _, used := range []bool{false, true} {
-		m := newMigrated(t, pgtest.URL(t), "", "platform", "../platform/migrations")
-		m.to(hides - 1)
+		m := newMigratedDatabase(t, pgtest.URL(t), "", "platform", "../platform/migrations")
+		m.migrateTo(hides - 1)
 		conn := m.connect()
 		if used {
 			const user = `
 				set session_replication_role = replica; -- a user without an organization
-				insert into platform.users (uuid, username, username_folded, email, email_folded, password_hash, organization_uuid)
+				insert into platform.users
+					(uuid, username, username_folded, email, email_folded, password_hash, organization_uuid)
 				values (gen_random_uuid(), 'ada', 'ada', 'ada@example.com', 'ada@example.com', 'x', gen_random_uuid())`
 			if _, err := conn.Exec(t.Context(), user); err != nil {
 				t.Fatal(err)
 			}
 		}
 
-		m.to(hides)
+		m.migrateTo(hides)
 
 		var hidden bool
 		if err := conn.QueryRow(t.Context(), "select name_key is not null from platform.instance").
@@ -232,7 +243,7 @@ func TestUsedInstallKeepsDatabaseNames(t *testing.T) {
 	}
 }
 
-// databaseOf returns the name of a project's database. url is the address of the platform database.
+// databaseOf returns the name of a project's database. url is that of the platform database.
 func databaseOf(t *testing.T, url, project string) string {
 	t.Helper()
 

@@ -23,19 +23,19 @@ import (
 	"socle/internal/tenant"
 )
 
-// backstage is what a command beside the server sees.
-type backstage struct {
+// inspector gives a test direct access to the databases and storage of a running server.
+type inspector struct {
 	t        *testing.T
 	dir      string
 	database *server.Database
 	registry *tenant.Registry
 	blobs    *blob.Store
-	queue    *job.Queue // takes no jobs; its rounds are made when a test wants them
+	queue    *job.Queue // runs no workers; a test runs its periodic jobs
 	log      *output
 }
 
-// backstage opens what there is. The caller closes it.
-func (p *process) backstage(t *testing.T) *backstage {
+// inspect opens the databases and storage of a server. The caller closes it.
+func (p *process) inspect(t *testing.T) *inspector {
 	t.Helper()
 
 	c, err := config.Load([]string{"SOCLE_DATA_DIR=" + p.dir, "SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN")},
@@ -44,7 +44,7 @@ func (p *process) backstage(t *testing.T) *backstage {
 		t.Fatal(err)
 	}
 
-	b := &backstage{t: t, dir: p.dir, log: &output{}}
+	b := &inspector{t: t, dir: p.dir, log: &output{}}
 	log := slog.New(slog.NewTextHandler(b.log, nil))
 
 	var secret []byte
@@ -79,7 +79,7 @@ func (p *process) backstage(t *testing.T) *backstage {
 	return b
 }
 
-func (b *backstage) close() {
+func (b *inspector) close() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // closes the pools at once
 	_ = b.registry.Run(ctx)
@@ -93,7 +93,7 @@ func (b *backstage) close() {
 }
 
 // exec runs a statement in the platform database.
-func (b *backstage) exec(sql string) {
+func (b *inspector) exec(sql string) {
 	b.t.Helper()
 
 	if _, err := b.database.Pool.Exec(b.t.Context(), sql); err != nil {
@@ -101,8 +101,8 @@ func (b *backstage) exec(sql string) {
 	}
 }
 
-// values returns texts of the platform database.
-func (b *backstage) values(sql string, args ...any) []string {
+// values returns texts from the platform database.
+func (b *inspector) values(sql string, args ...any) []string {
 	b.t.Helper()
 
 	all, err := pg.Values[string](b.t.Context(), b.database.Pool, sql, args...)
@@ -113,8 +113,8 @@ func (b *backstage) values(sql string, args ...any) []string {
 	return all
 }
 
-// asOwner connects to a project's database as its owner, and runs a statement of one row.
-func (b *backstage) asOwner(project, sql string, into ...any) {
+// asOwner connects to a project's database as its owner and scans the single row of a query.
+func (b *inspector) asOwner(project, sql string, into ...any) {
 	b.t.Helper()
 
 	conn, err := pgx.ConnectConfig(b.t.Context(),
@@ -135,8 +135,8 @@ func (b *backstage) asOwner(project, sql string, into ...any) {
 	}
 }
 
-// backend returns the number of a process of PostgreSQL that serves a connection to a project's database.
-func (b *backstage) backend(project string) int {
+// backend returns the process ID of a PostgreSQL backend connected to a project's database.
+func (b *inspector) backend(project string) int {
 	b.t.Helper()
 
 	all := b.values(
@@ -156,8 +156,9 @@ func (b *backstage) backend(project string) int {
 	return pid
 }
 
-// verify fails the test unless files agree with their bytes, and no bytes wait for a day to pass if settled says so.
-func (b *backstage) verify(project string, settled bool) {
+// verifyStorage checks that files match their bytes. With settled set, it also checks that no bytes
+// wait for their deletion.
+func (b *inspector) verifyStorage(project string, settled bool) {
 	b.t.Helper()
 
 	v, err := object.Verify(b.t.Context(), b.registry.Open(uuid.MustParse(project)), b.blobs, true, func(
@@ -178,8 +179,8 @@ func (b *backstage) verify(project string, settled bool) {
 	}
 }
 
-// dayLater moves the clocks of whatever waits for time to pass, and sweeps.
-func (b *backstage) dayLater(project string) {
+// advanceDay moves all retention clocks by a day, then sweeps.
+func (b *inspector) advanceDay(project string) {
 	b.t.Helper()
 
 	ctx, p := b.t.Context(), b.registry.Open(uuid.MustParse(project))

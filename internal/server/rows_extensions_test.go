@@ -6,13 +6,14 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestRowsOfExtensions: the types, operators and functions of a project's extensions mean in the rows API what they are, without a word of where they are.
+// TestRowsOfExtensions checks that types, operators and functions of a project's extensions work
+// unqualified in the rows API.
 func TestRowsOfExtensions(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
+	s := newTitlesProject(t)
 	secret := "apikey: " + s.secret
-	s.want(404, "", "GET", "/places", "", secret) // the catalogue is read before there is an extension
+	s.want(404, "", "GET", "/places", "", secret) // loads the catalog before the extension exists
 
 	for _, name := range []string{"citext", "postgis", "ltree"} {
 		s.Post("/extensions", `{"name": "`+name+`"}`).Want(201)

@@ -18,13 +18,15 @@ import (
 	"time"
 )
 
-// written is the content that change n of a writer gives to a file: of its own, and long enough to be on its way for a while.
-func written(kind string, n int) []byte {
+// writerContent returns the content of change n of a writer: unique, and large enough to be in
+// flight for a while.
+func writerContent(kind string, n int) []byte {
 	line := fmt.Appendf(nil, "%s %d\n", kind, n)
 	return bytes.Repeat(line, (64<<10+n%7*100<<10)/len(line))
 }
 
-// do sends bytes and headers, and returns status, headers and body; status 0 if there was no whole answer.
+// do sends a body and headers, and returns status, headers and body. The status is 0 without a
+// complete response.
 func (c client) do(t *testing.T, method, path string, body []byte, headers ...string) (int, http.Header, []byte) {
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
@@ -57,7 +59,7 @@ func (c client) do(t *testing.T, method, path string, body []byte, headers ...st
 	return res.StatusCode, res.Header, text
 }
 
-// container makes a container, and returns its UUID and the path under which its files have their names.
+// container creates a container, and returns its UUID and the path of its files by name.
 func (c client) container(t *testing.T, name string) (id, files string) {
 	t.Helper()
 
@@ -65,8 +67,8 @@ func (c client) container(t *testing.T, name string) (id, files string) {
 	return id, "/files/" + c.project + "/" + id + "/"
 }
 
-// whole fails the test unless a file is there as a whole, or is not there at all if that may be.
-func (c client) whole(t *testing.T, path string, want []byte, mayBeGone bool) (there bool) {
+// wantComplete checks that a file is complete, or absent if mayBeGone is set.
+func (c client) wantComplete(t *testing.T, path string, want []byte, mayBeGone bool) (exists bool) {
 	t.Helper()
 
 	status, _, got := c.do(t, "GET", path, nil)
@@ -81,14 +83,14 @@ func (c client) whole(t *testing.T, path string, want []byte, mayBeGone bool) (t
 	return true
 }
 
-// rawWriter uploads files as bodies.
+// rawWriter uploads files as raw bodies.
 func rawWriter(t *testing.T, c client) *writer {
 	t.Helper()
 
 	_, files := c.container(t, "raw")
 	return &writer{next: 1,
 		write: func(c client, n int) bool {
-			status, _, _ := c.do(t, "PUT", files+strconv.Itoa(n), written("raw", n))
+			status, _, _ := c.do(t, "PUT", files+strconv.Itoa(n), writerContent("raw", n))
 			return status == 201 || status == 200
 		},
 		check: func(c client, w *writer) {
@@ -98,34 +100,34 @@ func rawWriter(t *testing.T, c client) *writer {
 			}
 
 			for n := 1; n < w.next; n++ {
-				c.whole(t, files+strconv.Itoa(n), written("raw", n), !acknowledged[n])
+				c.wantComplete(t, files+strconv.Itoa(n), writerContent("raw", n), !acknowledged[n])
 			}
 		}}
 }
 
-// replacer writes one file anew, again and again.
+// replacer replaces one file repeatedly.
 func replacer(t *testing.T, c client) *writer {
 	t.Helper()
 
 	_, files := c.container(t, "replaced")
 	return &writer{next: 1,
 		write: func(c client, n int) bool {
-			status, _, _ := c.do(t, "PUT", files+"same", written("replaced", n))
+			status, _, _ := c.do(t, "PUT", files+"same", writerContent("replaced", n))
 			return status == 201 || status == 200
 		},
 		check: func(c client, w *writer) {
 			status, _, got := c.do(t, "GET", files+"same", nil)
-			now, tried := written("replaced", w.last()), written("replaced", w.next-1)
+			now, tried := writerContent("replaced", w.lastAcked()), writerContent("replaced", w.next-1)
 			if (status != 200 || !bytes.Equal(got, now) && !bytes.Equal(got, tried)) &&
-				(status != 404 || w.last() > 0) {
+				(status != 404 || w.lastAcked() > 0) {
 				t.Errorf(
-					"the file has neither the bytes that were acknowledged (%d) nor those that were tried (%d): status %d, %.40q", w.last(), w.next-1, status, got,
-				)
+					"the file has neither the acknowledged content (%d) nor the last one sent (%d): status %d, %.40q",
+					w.lastAcked(), w.next-1, status, got)
 			}
 		}}
 }
 
-// resumer uploads files in parts. An upload that was cut off goes on from where the server says that it is.
+// resumer uploads files in parts. It resumes an interrupted upload at the server's offset.
 func resumer(t *testing.T, c client) *writer {
 	t.Helper()
 
@@ -133,11 +135,11 @@ func resumer(t *testing.T, c client) *writer {
 	const parts = 4
 	const tus = "Tus-Resumable: 1.0.0"
 
-	// of upload n: where it is, and bytes of it that were acknowledged
+	// of upload n: its location, and its acknowledged bytes
 	locations, kept := map[int]string{}, map[int]int{}
 
 	send := func(c client, n, at int) bool {
-		content := written("resumed", n)
+		content := writerContent("resumed", n)
 		for at < len(content) {
 			end := min(at+len(content)/parts+1, len(content))
 			status, h, _ := c.do(t, "PATCH", locations[n], content[at:end], tus,
@@ -147,7 +149,7 @@ func resumer(t *testing.T, c client) *writer {
 			}
 
 			if at = end; h.Get("Upload-Offset") != strconv.Itoa(at) {
-				t.Errorf("the upload is at %s, want %d", h.Get("Upload-Offset"), at)
+				t.Errorf("got Upload-Offset %s, want %d", h.Get("Upload-Offset"), at)
 			}
 
 			kept[n] = at
@@ -160,7 +162,7 @@ func resumer(t *testing.T, c client) *writer {
 		write: func(c client, n int) bool {
 			name := base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(n)))
 			status, h, _ := c.do(t, "POST", "/containers/"+id+"/tus", nil, tus,
-				"Upload-Length: "+strconv.Itoa(len(written("resumed", n))), "Upload-Metadata: filename "+name)
+				"Upload-Length: "+strconv.Itoa(len(writerContent("resumed", n))), "Upload-Metadata: filename "+name)
 			if status != 201 {
 				return false
 			}
@@ -172,7 +174,7 @@ func resumer(t *testing.T, c client) *writer {
 		},
 		check: func(c client, w *writer) {
 			n := w.next - 1
-			if w.last() != n && locations[n] != "" { // it was cut off
+			if w.lastAcked() != n && locations[n] != "" { // the upload was interrupted
 				status, h, text := c.do(t, "HEAD", locations[n], nil, tus)
 				at, err := strconv.Atoi(h.Get("Upload-Offset"))
 				if status != 200 || err != nil || at < kept[n] {
@@ -186,19 +188,20 @@ func resumer(t *testing.T, c client) *writer {
 			}
 
 			for _, n := range w.acknowledged {
-				c.whole(t, files+strconv.Itoa(n), written("resumed", n), false)
+				c.wantComplete(t, files+strconv.Itoa(n), writerContent("resumed", n), false)
 			}
 		}}
 }
 
-// deleter uploads three files in a folder and deletes them: file by file, the folder, or the container with them.
+// deleter uploads three files into a folder and deletes them: file by file, by folder, or with
+// their container.
 func deleter(t *testing.T, c client, what string) *writer {
 	t.Helper()
 
 	type folder struct {
 		container, files string
 		uuids            []string
-		begun            bool // the deleting
+		begun            bool // deletion requested
 	}
 
 	folders := map[int]*folder{}
@@ -222,7 +225,7 @@ func deleter(t *testing.T, c client, what string) *writer {
 			}
 
 			for i := range 3 {
-				a := c.sendAs(t, "PUT", f.files+name(n, i), "text/plain", bytes.NewReader(written("deleted", n+i)))
+				a := c.sendAs(t, "PUT", f.files+name(n, i), "text/plain", bytes.NewReader(writerContent("deleted", n+i)))
 				if a.status != 201 && a.status != 200 {
 					return false
 				}
@@ -255,23 +258,24 @@ func deleter(t *testing.T, c client, what string) *writer {
 			}
 
 			for n, f := range folders {
-				there := 0
+				remaining := 0
 				for i := range 3 {
-					if c.whole(t, f.files+name(n, i), written("deleted", n+i), true) {
-						there++
+					if c.wantComplete(t, f.files+name(n, i), writerContent("deleted", n+i), true) {
+						remaining++
 					}
 				}
 
-				if acknowledged[n] && there > 0 || what != "file" && there != 0 && there != 3 {
+				partial := what != "file" && remaining != 0 && remaining != 3
+				if (acknowledged[n] && remaining > 0) || partial {
 					t.Errorf("deleting %s %d: acknowledged: %t, and %d of 3 files are there", what, n,
-						acknowledged[n], there)
+						acknowledged[n], remaining)
 				}
 			}
 		}}
 }
 
-// fileWorkers are writers of every change that files know.
-func fileWorkers(t *testing.T, c client) []*writer {
+// fileWriters returns writers for every kind of change to files.
+func fileWriters(t *testing.T, c client) []*writer {
 	t.Helper()
 
 	return []*writer{
@@ -280,8 +284,8 @@ func fileWorkers(t *testing.T, c client) []*writer {
 	}
 }
 
-// arriving returns when bytes are on their way that are more than half a file, or after a while.
-func (p *process) arriving() {
+// waitForUpload waits until more than half a file has arrived, or until a timeout.
+func (p *process) waitForUpload() {
 	deadline := time.After(time.Second)
 	for {
 		names, _ := filepath.Glob(filepath.Join(p.dir, "storage", ".unfinished", "*"))
@@ -299,8 +303,8 @@ func (p *process) arriving() {
 	}
 }
 
-// strike kills the server, its PostgreSQL or both, in turn, and returns the server that works again.
-func (p *process) strike(round int) *process {
+// crash kills the server, its PostgreSQL or both in turn, and returns the recovered server.
+func (p *process) crash(round int) *process {
 	p.t.Helper()
 
 	postmaster := p.postmaster()
@@ -323,8 +327,8 @@ func (p *process) strike(round int) *process {
 	return p
 }
 
-// works waits until requests of a client succeed again: the first ones may get a connection of before.
-func (c client) works(t *testing.T) {
+// waitUntilServing waits until requests succeed again: pools can still hold dead connections.
+func (c client) waitUntilServing(t *testing.T) {
 	t.Helper()
 
 	eventually(t, "the server is ready again", func() bool { return c.probe(t, "/readyz") == 200 })
@@ -337,38 +341,39 @@ func (c client) works(t *testing.T) {
 	})
 }
 
-// TestKilledFileChanges kills the server, PostgreSQL or both while files come, are replaced and go. All that was acknowledged is there, bytes
-// agree with rows, and a day later nothing is left that belongs to nobody.
+// TestKilledFileChanges kills the server, PostgreSQL or both during uploads, replacements and
+// deletions of files. All acknowledged changes must be present, bytes must match rows, and a day
+// later no orphans may remain.
 func TestKilledFileChanges(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
-	all := fileWorkers(t, c)
+	p, c := startInstalled(t)
+	all := fileWriters(t, c)
 	first := rand.IntN(3)
-	for round := range rounds(t) {
+	for round := range crashes(t) {
 		old := p
-		load(t, c.at(p), all, func() {
+		loadAndCrash(t, c.at(p), all, func() {
 			if round%2 == 1 {
-				old.arriving()
+				old.waitForUpload()
 			}
-			p = old.strike(first + round)
+			p = old.crash(first + round)
 		})
 
 		c = c.at(p)
-		c.works(t)
+		c.waitUntilServing(t)
 
 		for _, w := range all {
 			w.check(c, w)
 		}
 
-		b := p.backstage(t)
-		b.verify(c.project, false)
+		b := p.inspect(t)
+		b.verifyStorage(c.project, false)
 		b.close()
 	}
 
-	b := p.backstage(t)
+	b := p.inspect(t)
 	defer b.close()
 
-	b.dayLater(c.project)
-	b.verify(c.project, true)
+	b.advanceDay(c.project)
+	b.verifyStorage(c.project, true)
 }

@@ -14,39 +14,40 @@ import (
 	"github.com/google/uuid"
 )
 
-// keeper is a project that is backed up, restored and removed while things are killed. Its state is a number, which every row of a table
-// and the content of every file say: a mixture of two states shows.
-type keeper struct {
+// crashProject drives backups, restores and purges of a project through crashes. The project's
+// state is a number in every row of a table and in the content of every file, so a mix of two
+// states is visible.
+type crashProject struct {
 	t         *testing.T
 	p         *process
 	c         client
 	round     int
-	state     int            // of the project
-	states    map[string]int // of the completed backups
+	state     int            // state of the project
+	states    map[string]int // states of the completed backups
 	container string
 }
 
 const (
-	keptRows  = 3000
-	keptFiles = 6
+	stateRows  = 3000
+	stateFiles = 6
 )
 
 func stateFile(state, i int) []byte {
 	return bytes.Repeat(fmt.Appendf(nil, "state %d of file %d\n", state, i), 5000)
 }
 
-// advance gives the project its next state.
-func (k *keeper) advance() {
+// advance moves the project to its next state.
+func (k *crashProject) advance() {
 	k.t.Helper()
 
 	k.state++
 
-	b := k.p.backstage(k.t)
+	b := k.p.inspect(k.t)
 	defer b.close()
 
 	b.asOwner(k.c.project, fmt.Sprintf(`update public.orders set state = %d`, k.state))
 
-	for i := range keptFiles {
+	for i := range stateFiles {
 		if status, _, text := k.c.do(k.t, "PUT", fmt.Sprintf("/files/%s/%s/%d", k.c.project, k.container, i),
 			stateFile(k.state, i)); status/100 != 2 {
 			k.t.Fatalf("write a file: %d %s", status, text)
@@ -54,33 +55,33 @@ func (k *keeper) advance() {
 	}
 }
 
-// has fails the test unless a project is in a state, all of it.
-func (k *keeper) has(project string, state int) {
+// wantState checks that a project is completely in a state.
+func (k *crashProject) wantState(project string, state int) {
 	k.t.Helper()
 
-	b := k.p.backstage(k.t)
+	b := k.p.inspect(k.t)
 	defer b.close()
 
 	var rows, sum, first, last int
 	b.asOwner(project, `select count(*), sum(n), min(state), max(state) from public.orders`, &rows, &sum, &first, &last)
 
-	if rows != keptRows || sum != keptRows*(keptRows+1)/2 || first != state || last != state {
-		k.t.Errorf("there are %d rows of states %d to %d, want %d of %d", rows, first, last, keptRows, state)
+	if rows != stateRows || sum != stateRows*(stateRows+1)/2 || first != state || last != state {
+		k.t.Errorf("got %d rows of states %d to %d, want %d of %d", rows, first, last, stateRows, state)
 	}
 
 	c := k.c
 	c.project = project
 
-	for i := range keptFiles {
-		c.whole(k.t, fmt.Sprintf("/files/%s/%s/%d", project, k.container, i), stateFile(state, i), false)
+	for i := range stateFiles {
+		c.wantComplete(k.t, fmt.Sprintf("/files/%s/%s/%d", project, k.container, i), stateFile(state, i), false)
 	}
 
-	b.verify(project, false)
+	b.verifyStorage(project, false)
 }
 
-// when returns at a moment of a job that is chosen at random: somewhere in it, or when something is seen of it.
-func (k *keeper) when() string {
-	b := k.p.backstage(k.t)
+// waitForMoment waits until a random moment of a job, and returns its description.
+func (k *crashProject) waitForMoment() string {
+	b := k.p.inspect(k.t)
 	defer b.close()
 
 	exists := func(sql string) func() bool {
@@ -103,7 +104,8 @@ func (k *keeper) when() string {
 	}{
 		{"sometime", func() bool { return rand.IntN(300) == 0 }},
 		{"when it runs",
-			exists(`select from platform.backups where status = 'running' union all select from platform.restores where status = 'running'`)},
+			exists(`select from platform.backups where status = 'running'
+				union all select from platform.restores where status = 'running'`)},
 		{"when a database is made", exists(`select from pg_database where datname like '%\_new\_%'`)},
 		{"when a database is closed", exists(`select from pg_database where datconnlimit = 0`)},
 		{"when bytes arrive", seen(".unfinished/*")},
@@ -111,7 +113,8 @@ func (k *keeper) when() string {
 		{"when a content is kept", seen("projects/*/backups/content/*")},
 		{"when files are copied", seen("projects/*/files/*/*")},
 		{"when it is over",
-			exists(`select from platform.restores where completed_at > now() - interval '0.2 s' union all select from platform.backups where completed_at > now() - interval '0.2 s'`)},
+			exists(`select from platform.restores where completed_at > now() - interval '0.2 s'
+				union all select from platform.backups where completed_at > now() - interval '0.2 s'`)},
 	}
 
 	m := moments[rand.IntN(len(moments))]
@@ -132,23 +135,24 @@ func (k *keeper) when() string {
 	return m.name
 }
 
-// struck kills something while a job is at work, moves the clocks on by which it is seen to be lost, and returns its status at its end.
-func (k *keeper) struck(path string) (status string) {
+// crashDuring kills a process during a job, expires the job's heartbeat, and returns its final
+// status.
+func (k *crashProject) crashDuring(path string) (status string) {
 	k.t.Helper()
 
-	moment := k.when()
+	moment := k.waitForMoment()
 	what := []string{"the server", "PostgreSQL", "both"}[k.round%3]
 	before := k.p
-	k.p = k.p.strike(k.round)
+	k.p = k.p.crash(k.round)
 	k.round++
 	k.c = k.c.at(k.p)
-	k.c.works(k.t)
+	k.c.waitUntilServing(k.t)
 
-	b := k.p.backstage(k.t)
+	b := k.p.inspect(k.t)
 	defer b.close()
 
 	begun, own := time.Now(), time.Duration(0)
-	if k.round%3 == 2 { // the server lives, and has a moment to say by itself how it ended
+	if k.round%3 == 2 { // the server survives and can record the end itself
 		own = 2 * time.Second
 	}
 
@@ -184,30 +188,30 @@ func (k *keeper) struck(path string) (status string) {
 
 	abandoned := reason == "the server running it stopped" || reason == "the server stopped before starting it"
 	if status == "failed" && what != "PostgreSQL" && !abandoned {
-		k.t.Errorf("%s failed by itself: %q\n%s", path, reason, failures(before.log.String()))
+		k.t.Errorf("%s failed without a crash: %q\n%s", path, reason, failureLines(before.log.String()))
 	}
 	if (status == "failed") != (reason != "") {
-		k.t.Errorf("%s is %s, and the reason is %q", path, status, reason)
+		k.t.Errorf("%s: got status %s, error %q", path, status, reason)
 	}
 
 	return status
 }
 
-// failures are the lines of a log that say what failed.
-func failures(log string) string {
+// failureLines returns the lines of a log about failures.
+func failureLines(log string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(log, "\n"), func(line string) bool {
 		return !strings.Contains(line, "level=ERROR")
 	}), "\n")
 }
 
-// backUp has a backup killed, or lets it be.
-func (k *keeper) backUp(killed bool) string {
+// backUp runs a backup, with a crash if killed is set.
+func (k *crashProject) backUp(killed bool) string {
 	k.t.Helper()
 
 	id := k.c.want(k.t, 201, "POST", "/backups", `{}`)["uuid"].(string)
 	path, status := "/backups/"+id, ""
 	if killed {
-		status = k.struck(path)
+		status = k.crashDuring(path)
 	} else {
 		eventually(k.t, "a backup is over", func() bool {
 			status, _ = k.c.send(k.t, "GET", path, "").content["status"].(string)
@@ -220,44 +224,45 @@ func (k *keeper) backUp(killed bool) string {
 	case status == "completed":
 		k.states[id] = k.state
 	case !killed:
-		k.t.Fatalf("a backup that nobody disturbed is %s: %s", status, k.c.send(k.t, "GET", path, "").body)
+		k.t.Fatalf("undisturbed backup: got status %s: %s", status, k.c.send(k.t, "GET", path, "").body)
 	case len(kept) > 0:
-		k.t.Errorf("of a backup that failed is kept %v", kept)
+		k.t.Errorf("a failed backup leaves %v", kept)
 	}
 
 	return id
 }
 
-// restore has a backup restored, in place or into a new project, and that killed. It returns the new project, if there is one.
-func (k *keeper) restore(backup, target string) (made string) {
+// restore restores a backup during a crash, in place or into a new project. It returns the new
+// project, "" for none.
+func (k *crashProject) restore(backup, target string) (made string) {
 	k.t.Helper()
 
 	r := k.c.want(k.t, 201, "POST", "/backups/"+backup+"/restore",
 		fmt.Sprintf(`{"target": %q, "name": "made in round %d"}`, target, k.round))
 	path, project := "/restores/"+r["uuid"].(string), r["projectUuid"].(string)
-	completed := k.struck(path) == "completed"
+	completed := k.crashDuring(path) == "completed"
 	switch {
 	case target == "new" && completed:
-		k.has(project, k.states[backup])
+		k.wantState(project, k.states[backup])
 		made = project
 	case target == "new":
-		if _, there := k.c.projects(k.t, "")[project]; there {
-			k.t.Errorf("a restore into a new project failed, and the project is there")
+		if _, exists := k.c.projects(k.t, "")[project]; exists {
+			k.t.Errorf("a failed restore leaves its new project")
 		}
 	case completed:
 		k.state = k.states[backup]
-		k.has(project, k.state)
+		k.wantState(project, k.state)
 		k.c.want(k.t, 200, "DELETE", path, "")
 	}
 
 	return made
 }
 
-// settled fails the test unless nothing is there but what belongs to something, once the rounds have been made.
-func (k *keeper) settled() {
+// wantNoOrphans runs the periodic jobs and checks that no orphans remain.
+func (k *crashProject) wantNoOrphans() {
 	k.t.Helper()
 
-	b := k.p.backstage(k.t)
+	b := k.p.inspect(k.t)
 	defer b.close()
 
 	k.eventually("everything is over", func() string {
@@ -272,7 +277,8 @@ func (k *keeper) settled() {
 
 		left := b.values(`
 			select datname from pg_database
-			where datname like 'socle\_%' and datname not like 'socle\_template%' and datname <> all(coalesce($1, '{}'::text[]))
+			where datname like 'socle\_%' and datname not like 'socle\_template%'
+				and datname <> all(coalesce($1, '{}'::text[]))
 			union all select kind || ' ' || state::text from river.river_job where state = 'running'
 			union all select name || ' ' || status from platform.projects where status not in ('active', 'paused')`,
 			databases)
@@ -287,7 +293,7 @@ func (k *keeper) settled() {
 
 	for _, name := range left {
 		if text, err := os.ReadFile(name); err != nil || len(text) > 0 {
-			k.t.Errorf("a server that was killed left %s: %q %v", name, text, err)
+			k.t.Errorf("a killed server leaves %s: %q %v", name, text, err)
 		}
 	}
 
@@ -299,13 +305,13 @@ func (k *keeper) settled() {
 	projects := b.values(`select uuid::text from platform.projects`)
 	for _, f := range folders {
 		if !slices.Contains(projects, f.Name()) {
-			k.t.Errorf("there are bytes of project %s, which is gone", f.Name())
+			k.t.Errorf("purged project %s leaves bytes", f.Name())
 		}
 	}
 }
 
-// eventually waits until nothing is left of what left returns.
-func (k *keeper) eventually(what string, left func() string) {
+// eventually waits until left returns nothing.
+func (k *crashProject) eventually(what string, left func() string) {
 	k.t.Helper()
 
 	var last string
@@ -318,43 +324,44 @@ func (k *keeper) eventually(what string, left func() string) {
 	})
 }
 
-// TestKilledBackups kills the server, PostgreSQL or both while a project is backed up, restored in place and into a new one, and
-// removed: each of these ends, as it says; and whatever the end, projects are whole, in the one state or the other.
+// TestKilledBackups kills the server, PostgreSQL or both during backups, restores in place and into
+// a new project, and purges. Each job must end as it reports, and each project must be in exactly
+// one state.
 func TestKilledBackups(t *testing.T) {
 	t.Parallel()
 
-	p, c := resume(t)
-	k := &keeper{t: t, p: p, c: c, round: rand.IntN(3), states: map[string]int{}}
+	p, c := startInstalled(t)
+	k := &crashProject{t: t, p: p, c: c, round: rand.IntN(3), states: map[string]int{}}
 	k.container, _ = k.c.container(t, "kept")
 
-	b := p.backstage(t)
+	b := p.inspect(t)
 	b.asOwner(k.c.project,
 		fmt.Sprintf(
-			`create table public.orders as select n, 0 as state, repeat('note', 50) as note from generate_series(1, %d) n`, keptRows,
+			`create table public.orders as select n, 0 as state, repeat('note', 50) as note from generate_series(1, %d) n`, stateRows,
 		))
 
 	b.close()
 	k.advance()
 	good := k.backUp(false)
-	for range roundsOr(t, 1) {
+	for range crashesOr(t, 1) {
 		k.advance()
 
 		if id := k.backUp(true); k.states[id] > 0 {
 			good = id
 		}
 
-		k.has(k.c.project, k.state)
+		k.wantState(k.c.project, k.state)
 		k.advance()
 
 		before := k.state
 		k.restore(good, "in_place")
 
 		if k.state == before {
-			k.has(k.c.project, k.state)
+			k.wantState(k.c.project, k.state)
 		}
 
 		made := k.restore(good, "new")
-		k.has(k.c.project, k.state)
+		k.wantState(k.c.project, k.state)
 
 		if made != "" {
 			mine := k.c
@@ -363,13 +370,13 @@ func TestKilledBackups(t *testing.T) {
 			go mine.send(t, "DELETE", "/projects/"+made+"?purge=true", "")
 
 			<-time.After(time.Duration(rand.IntN(200)) * time.Millisecond)
-			k.p = k.p.strike(k.round)
+			k.p = k.p.crash(k.round)
 			k.round++
 			k.c = k.c.at(k.p)
-			k.c.works(t)
+			k.c.waitUntilServing(t)
 			mine.at(k.p).send(t, "DELETE", "/projects/"+made+"?purge=true", "")
 		}
 
-		k.settled()
+		k.wantNoOrphans()
 	}
 }

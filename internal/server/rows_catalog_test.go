@@ -7,12 +7,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestSchemaIsSeenAtOnce: whatever changes the schema, on whichever server, the next request to any of them knows it.
+// TestSchemaIsSeenAtOnce checks that the first request after a schema change sees it, on every
+// server.
 func TestSchemaIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 
-	s := openShop(t)
-	servers := []shop{s, {API: s.Another(), t: t}}
+	s := newTitlesProject(t)
+	servers := []titlesProject{s, {API: s.Another(), t: t}}
 	secret := "apikey: " + s.secret
 	owner := s.Server.Projects().Open(uuid.MustParse(s.Project)).Owner()
 

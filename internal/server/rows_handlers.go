@@ -1,0 +1,190 @@
+package server
+
+import (
+	"container/list"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/platform"
+	"socle/internal/rest"
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/query"
+	"socle/internal/schema"
+	"socle/internal/tenant"
+)
+
+// projectRows serves the rows of a project.
+type projectRows struct {
+	*rest.Server
+	id       uuid.UUID
+	element  *list.Element
+	settings string      // JSON of a platform.RestConfig
+	schemas  []string    // exposed schemas, as loaded by catalog
+	catalog  *rest.Cache // nil if the project is not active
+}
+
+// handler returns the handler of a project with these settings. It replaces the handler of former
+// settings, and reloads the catalog only if the schemas differ.
+func (s *rows) handler(id uuid.UUID, settings string) (*projectRows, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	if s.requestsSinceTrim++; s.requestsSinceTrim >= trimInterval {
+		s.trim()
+	}
+
+	former := s.projects[id]
+	if former != nil && former.settings == settings {
+		s.recent.MoveToFront(former.element)
+		return former, nil
+	}
+
+	var config platform.RestConfig
+	if err := json.Unmarshal([]byte(settings), &config); err != nil {
+		return nil, fmt.Errorf("read the settings of the rows API: %w", err)
+	}
+
+	verify, err := s.newVerifier(id, config.Keys)
+	if err != nil {
+		return nil, err
+	}
+
+	p := &projectRows{id: id, settings: settings, schemas: config.Schemas}
+	switch {
+	case inactiveErrors[config.Status] != nil:
+		p.Server = inactiveHandler(verify, inactiveErrors[config.Status])
+	case former != nil && former.catalog != nil && slices.Equal(former.schemas, config.Schemas):
+		p.catalog = former.catalog
+	default:
+		p.catalog = s.newCatalogCache(id, config.Schemas)
+	}
+
+	if p.Server == nil {
+		p.Server = s.activeHandler(id, p, verify)
+	}
+
+	if former != nil {
+		s.recent.Remove(former.element) // requests in flight still use it
+	}
+
+	s.projects[id], p.element = p, s.recent.PushFront(p)
+	return p, nil
+}
+
+// activeHandler returns the handler of an active project.
+func (s *rows) activeHandler(id uuid.UUID, p *projectRows, verify verifier) *rest.Server {
+	project := s.registry.Open(id)
+	var url string
+	if s.url != "" {
+		url = s.url + "/projects/" + id.String() + rowsPath
+	}
+
+	return rest.New(rest.Config{
+		Catalog: p.catalog, APIKeys: true, Schemas: p.schemas, SearchPath: extraSearchPath,
+		OpenAPIServer: url, OpenAPISecurity: true,
+		Role: func(role string) (rest.Role, bool) {
+			switch role {
+			case "anon", "authenticated":
+				return rest.Role{
+					Pool:       project.Request(),
+					SearchPath: tenant.RequestPath,
+					Anonymous:  role == "anon",
+				}, true
+			case "service_role":
+				return rest.Role{Pool: project.Service(), SearchPath: tenant.RequestPath}, true
+			}
+
+			return rest.Role{}, false
+		},
+		Verify: verify, ResponseBudget: s.responses, BodyBudget: s.bodies, BudgetOwner: id.String(),
+		PoolContended: s.registry.Awaited,
+		Unavailable:   func(ctx context.Context) error { return s.inactiveError(ctx, id) },
+		OverQuota:     project.Full, FarOverQuota: project.Overgrown, SharedOrigin: true,
+	})
+}
+
+// extraSearchPath are the schemas of the search path after the exposed one, as in
+// [tenant.RequestPath].
+var extraSearchPath = []string{"public", schema.Extensions}
+
+// newCatalogCache returns the catalog cache of a project's exposed schemas.
+func (s *rows) newCatalogCache(id uuid.UUID, schemas []string) *rest.Cache {
+	return rest.NewCache(rest.Source{
+		Pool:      s.registry.Open(id).Trusted,
+		Options:   catalog.Options{Schemas: schemas, SearchPath: extraSearchPath},
+		Version:   tenant.CatalogueVersion,
+		AfterRead: tenant.FoldCatalogueVersion,
+	}, s.log)
+}
+
+// inactiveErrors maps the status of an inactive project to its response.
+var inactiveErrors = map[string]*query.Error{
+	platform.Paused:  {Status: http.StatusConflict, Code: "project_paused", Message: "The project is paused"},
+	platform.Deleted: {Status: http.StatusNotFound, Code: "project_deleted", Message: "The project is deleted"},
+}
+
+// inactiveHandler returns the handler of an inactive project. A caller without valid credentials
+// gets the same response as from any other project.
+func inactiveHandler(verify verifier, failure *query.Error) *rest.Server {
+	return rest.New(rest.Config{APIKeys: true, Verify: func(ctx context.Context, text string) (rest.Caller, error) {
+		_, err := verify(ctx, text)
+		if _, ok := errors.AsType[*query.Error](err); ok {
+			return rest.Caller{}, errBadKey
+		}
+		if err != nil {
+			return rest.Caller{}, err
+		}
+
+		return rest.Caller{}, failure
+	}})
+}
+
+// inactiveError returns the response for a project that was paused, deleted or purged since the
+// last lookup, nil if it was not.
+func (s *rows) inactiveError(ctx context.Context, id uuid.UUID) error {
+	entry, err := s.refresh(cacheKey{project: id}, s.settingsLoader(ctx, id))
+	if fault.Is(err, fault.NotFound) {
+		return errBadKey
+	}
+
+	var config platform.RestConfig
+	if err != nil || json.Unmarshal([]byte(entry.value), &config) != nil {
+		return nil // keep the original error
+	}
+	if failure := inactiveErrors[config.Status]; failure != nil {
+		return failure
+	}
+
+	return nil
+}
+
+// trim evicts the least recently used projects beyond the memory limit. Requests in flight keep
+// their handler; the next request reloads the project.
+func (s *rows) trim() {
+	s.requestsSinceTrim = 0
+	size := 0
+	for e := s.recent.Front(); e != nil; {
+		p := e.Value.(*projectRows)
+		e = e.Next()
+
+		own := projectOverhead + p.Size()
+		if own > maxProjectSize || size+own > maxProjectsSize {
+			s.drop(p)
+			continue
+		}
+
+		size += own
+	}
+}
+
+func (s *rows) drop(p *projectRows) {
+	delete(s.projects, p.id)
+	s.recent.Remove(p.element)
+}

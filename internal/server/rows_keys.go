@@ -1,0 +1,165 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/httpx"
+	"socle/internal/rest"
+	"socle/internal/token"
+)
+
+const (
+	keyCacheTTL     = 5 * time.Second // of API keys and project settings
+	maxCacheEntries = 10_000          // keys and settings
+)
+
+// cacheKey identifies a project's settings, or one of its API keys by hash.
+type cacheKey struct {
+	project uuid.UUID
+	keyHash [32]byte // zero for the project's settings
+}
+
+// cacheEntry is the cached result of a lookup in the platform database.
+type cacheEntry struct {
+	value     string    // kind of a key ("publishable", "secret") or settings; "" if unknown
+	keyUUID   uuid.UUID // zero for settings
+	expiresAt time.Time
+}
+
+// settingsLoader returns the function that loads a project's settings.
+func (s *rows) settingsLoader(ctx context.Context, id uuid.UUID) func() (cacheEntry, error) {
+	return func() (cacheEntry, error) {
+		settings, err := s.store.RestConfig(ctx, id)
+		return cacheEntry{value: settings}, err
+	}
+}
+
+// lookup returns the cached entry of a key, or refreshes it. The entry of an unknown API key or
+// project has an empty value.
+func (s *rows) lookup(now time.Time, key cacheKey, load func() (cacheEntry, error)) (cacheEntry, error) {
+	s.mu.Lock()
+	entry, ok := s.cache[key]
+	s.mu.Unlock()
+
+	if ok && now.Before(entry.expiresAt) {
+		return entry, nil
+	}
+
+	entry, err := s.refresh(key, load)
+	if fault.Is(err, fault.NotFound) {
+		return entry, nil
+	}
+
+	return entry, err
+}
+
+// refresh loads an entry and caches it. It fails with NotFound for an unknown API key or project,
+// and caches that too.
+func (s *rows) refresh(key cacheKey, load func() (cacheEntry, error)) (cacheEntry, error) {
+	now := time.Now()
+	s.mu.Lock()
+	before := s.invalidations
+	s.mu.Unlock()
+
+	entry, err := load()
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return cacheEntry{}, err
+	}
+
+	entry.expiresAt = now.Add(keyCacheTTL)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	if s.invalidations != before {
+		return entry, err // possibly stale: do not cache
+	}
+
+	for other := range s.cache { // evict at random; entries in use are looked up again
+		if len(s.cache) < maxCacheEntries {
+			break
+		}
+		delete(s.cache, other)
+	}
+
+	s.cache[key] = entry
+	return entry, err
+}
+
+// invalidate drops the cached settings of a project, which this server has paused, resumed, deleted
+// or restored.
+func (s *rows) invalidate(id uuid.UUID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	s.invalidations++
+	delete(s.cache, cacheKey{project: id})
+}
+
+// verifier authenticates an API key or a token.
+type verifier = func(context.Context, string) (rest.Caller, error)
+
+// newVerifier returns the verifier of a project. It accepts the project's API keys, and tokens
+// signed with its secret or one of its public keys.
+func (s *rows) newVerifier(id uuid.UUID, public []json.RawMessage) (verifier, error) {
+	config := rest.JWTConfig{Secret: []byte(s.registry.JWTSecret(id))}
+	if len(public) > 0 {
+		keys, err := json.Marshal(map[string]any{"keys": public})
+		if err != nil {
+			return nil, err
+		}
+
+		config.Keys = keys
+	}
+
+	jwt, err := rest.NewJWT(config)
+	if err != nil {
+		return nil, fmt.Errorf("load the public keys of the project: %w", err)
+	}
+
+	return func(ctx context.Context, text string) (rest.Caller, error) {
+		if !strings.Contains(text, ".") { // an API key, well-formed or not
+			return s.verifyKey(ctx, id, text)
+		}
+
+		c, err := jwt.Verify(ctx, text)
+		httpx.From(ctx).Token = err == nil
+
+		return c, err
+	}, nil
+}
+
+// verifyKey returns the caller of an API key. It rejects a malformed key without a lookup in the
+// database.
+func (s *rows) verifyKey(ctx context.Context, project uuid.UUID, key string) (rest.Caller, error) {
+	request := httpx.From(ctx)
+	entry, err := s.lookup(request.Start, cacheKey{project, token.Sum(key)}, func() (cacheEntry, error) {
+		if !token.IsAPIKey(key) {
+			return cacheEntry{}, errBadKey
+		}
+
+		known, err := s.store.KnowProjectKey(ctx, project, key)
+		return cacheEntry{value: known.Kind, keyUUID: known.UUID}, err
+	})
+	if err != nil {
+		return rest.Caller{}, err
+	}
+
+	request.Key = entry.keyUUID
+
+	switch entry.value {
+	case "publishable":
+		return rest.Caller{Role: "anon"}, nil
+	case "secret":
+		return rest.Caller{Role: "service_role"}, nil
+	}
+
+	return rest.Caller{}, errBadKey
+}
