@@ -69,7 +69,7 @@ func (b *bench) start() (time.Duration, error) {
 		return 0, err
 	}
 
-	b.database, _, err = server.Attach(context.Background(), c, slog.New(slog.DiscardHandler))
+	b.database, _, err = server.OpenDatabase(context.Background(), c, slog.New(slog.DiscardHandler))
 	return took, err
 }
 

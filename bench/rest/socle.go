@@ -99,7 +99,7 @@ func (b *bench) setUp(ctx context.Context, dir string, settings []string) (err e
 	}
 
 	log := slog.New(slog.DiscardHandler)
-	database, secret, err := server.Attach(ctx, c, log)
+	database, secret, err := server.OpenDatabase(ctx, c, log)
 	if err != nil {
 		return err
 	}

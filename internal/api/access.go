@@ -179,7 +179,7 @@ func (s *Server) admitPublic(ctx context.Context, r *http.Request, c platform.Ca
 		return c, nil
 	}
 
-	if s.projects.Connected(id.UUID) {
+	if s.projects.HasConnection(id.UUID) {
 		c.Project = id
 		return c, nil
 	}
@@ -274,9 +274,9 @@ func (a Access) explainInternal(ctx context.Context, s *Server, p *tenant.Projec
 	case (unknown != nil && !fault.Is(unknown, fault.NotFound)) || status == platform.Active:
 		return err
 	case status == platform.Paused && !a.allowPaused && (a.kind != kindPublicProject || caller(ctx).Role != 0):
-		return errPaused().Because(err)
+		return errPaused().WithCause(err)
 	case (!a.allowPaused && status == platform.Paused) || (!a.allowDeleted && status != platform.Paused):
-		return a.errNotFound().Because(err)
+		return a.errNotFound().WithCause(err)
 	}
 
 	return err
@@ -293,7 +293,7 @@ func (a Access) acceptsToken(c platform.Caller) bool {
 		return a.allowTokens
 	}
 
-	return c.Only == nil
+	return c.Projects == nil
 }
 
 // authenticateBearer identifies the caller by the request's bearer token.
@@ -313,7 +313,7 @@ func (s *Server) authenticateBearer(
 	}
 
 	if strings.HasPrefix(text, token.PersonalPrefix) {
-		if !token.IsPersonal(text) {
+		if !token.IsPersonalToken(text) {
 			return platform.Caller{}, fault.New(fault.Unauthenticated, "the personal access token is invalid").
 				WithCode("invalid_token")
 		}

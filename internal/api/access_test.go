@@ -320,14 +320,14 @@ func (o operation) send(caller *apitest.API, names map[string]string, body strin
 // parameterNames returns the values of the path parameters for the entities of a populated project.
 func parameterNames(f fixture, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field,
-		"responseUUID": f.response, "containerUUID": f.container, "fileUUID": f.file, "keyUUID": apitest.Missing,
-		"jwtKeyUUID": apitest.Missing, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
+		"responseUUID": f.response, "containerUUID": f.container, "fileUUID": f.file, "keyUUID": apitest.MissingUUID,
+		"jwtKeyUUID": apitest.MissingUUID, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
 		"restoreUUID": f.restore, "tableUUID": f.tableUUID, "fullTableName": table, "columnName": "note",
 		"constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood",
 		"enumValue":     "good",
 		"extensionName": map[bool]string{true: "tsm_system_rows", false: "tsm_system_time"}[table == "kept"],
-		"schema":        "public", "triggerName": "stamp", "userUUID": f.User, "sessionUUID": apitest.Missing,
-		"tokenUUID": apitest.Missing, "tomorrow": tomorrow(), "organization": f.Organization, "email": f.Email}
+		"schema":        "public", "triggerName": "stamp", "userUUID": f.User, "sessionUUID": apitest.MissingUUID,
+		"tokenUUID": apitest.MissingUUID, "tomorrow": tomorrow(), "organization": f.Organization, "email": f.Email}
 }
 
 // matrixCaller is a caller with the roles in the two projects of the matrix; 0 is no role.
@@ -370,13 +370,13 @@ func TestRights(t *testing.T) {
 	mixed["organizationUUID"] = owner.Organization
 
 	for name := range own {
-		absent[name] = apitest.Missing
+		absent[name] = apitest.MissingUUID
 	}
 
 	absent["fullTableName"], absent["schema"], absent["email"], absent["tomorrow"] = "absent", "public",
 		owner.Email, tomorrow()
 
-	callers := []matrixCaller{{"anonymous", a.Nobody(), 0, 0}, {"outsider", outsider, 0, 2},
+	callers := []matrixCaller{{"anonymous", a.Anonymous(), 0, 0}, {"outsider", outsider, 0, 2},
 		{"viewer", owner.Member(5), 5, 0}, {"developer", owner.Member(4), 4, 0}, {"admin", owner.Member(3), 3, 0},
 		{"owner", owner, 2, 0}, {"administrator", administrator, 1, 1}}
 
@@ -410,7 +410,7 @@ func TestRights(t *testing.T) {
 				}
 
 				if at.name == "absent" && o.header && !o.thing {
-					at.project = apitest.Missing
+					at.project = apitest.MissingUUID
 				}
 
 				n++
@@ -429,7 +429,7 @@ func TestRights(t *testing.T) {
 				maps.Copy(names, unused[use{o.id, targetOwner}])
 				caller := accountCaller(t, o, v, names,
 					map[string]*apitest.API{"own": owner, "theirs": outsider}[at.name]).
-					In(at.project)
+					WithProject(at.project)
 
 				if v.name == "administrator" && at.name == "own" && slices.Contains(o.declared, 412) {
 					o.send(caller, names, r.body, `If-Match: "of another state"`).Want(412).Code("changed")

@@ -20,7 +20,7 @@ func newSession(t *testing.T, a *apitest.API) *apitest.API {
 	t.Helper()
 
 	other := *a
-	other.Token = a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200).
+	other.Token = a.Anonymous().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200).
 		Metadata("token").(string)
 
 	return &other
@@ -83,7 +83,7 @@ func accountCaller(
 			owner = v.api.SignUp("renewed")
 		}
 
-		names["refresh"] = owner.Nobody().Post("/users/login", loginBody(owner.Email, apitest.Password)).Want(200).
+		names["refresh"] = owner.Anonymous().Post("/users/login", loginBody(owner.Email, apitest.Password)).Want(200).
 			Metadata("refreshToken").(string)
 	}
 

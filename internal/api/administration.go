@@ -84,7 +84,7 @@ func (s *Server) updateStanding(ctx context.Context, in *updateStandingInput) (p
 		return platform.User{}, fault.NothingToChange()
 	}
 
-	return s.platform.UpdateStanding(ctx, in.UUID, platform.Standing(in.Body))
+	return s.platform.UpdateUserAsAdmin(ctx, in.UUID, platform.Standing(in.Body))
 }
 
 var resetSecondFactor = Operation{
@@ -157,7 +157,7 @@ func (settingValue) Schema(huma.Registry) *huma.Schema {
 }
 
 func (s *Server) findSetting(_ context.Context, in *updateSettingInput) error {
-	return platform.KnowsSetting(in.Name)
+	return platform.CheckSetting(in.Name)
 }
 
 func (s *Server) updateSetting(ctx context.Context, in *updateSettingInput) (platform.Setting, error) {

@@ -41,7 +41,7 @@ func TestListUsers(t *testing.T) {
 	}
 
 	administrator.Get("/admin/users/"+ann.User).Want(200).Content("email", ann.Email).Content("roleId", 2)
-	administrator.Get("/admin/users/" + apitest.Missing).Want(404)
+	administrator.Get("/admin/users/" + apitest.MissingUUID).Want(404)
 	administrator.Get("/admin/users/ann").Want(400)
 	administrator.Get("/admin/users?status=gone").Want(400)
 	administrator.Get("/admin/users?search=" + strings.Repeat("x", 255)).Want(400)
@@ -84,8 +84,8 @@ func TestUpdateStanding(t *testing.T) {
 	user.Put(path, `{"bio": "x"}`).Want(422).Code("nothing_to_change")
 	user.Put(path, `{"status": "gone"}`).Want(422).Field("status")
 	user.Put(path, `{"is_administrator": "yes"}`).Want(422).Field("is_administrator")
-	user.Put("/admin/users/"+apitest.Missing, `{"status": "gone"}`).Want(404)
-	user.Put("/admin/users/"+apitest.Missing, `{}`).Want(404)
+	user.Put("/admin/users/"+apitest.MissingUUID, `{"status": "gone"}`).Want(404)
+	user.Put("/admin/users/"+apitest.MissingUUID, `{}`).Want(404)
 	user.Put("/admin/users/x", `{"status": "active"}`).Want(400)
 	user.Put(path, `{`).Want(400)
 }
@@ -267,7 +267,7 @@ func TestRetention(t *testing.T) {
 		path := "/projects/" + p
 		a.Delete(path).Want(200)
 		a.Exec(`update platform.projects set deleted_at = now() - $1::interval where uuid = $2`, ago, p)
-		a.Tidy()
+		a.RunMaintenance()
 		a.Post(path+"/restore", "").Want(want)
 	}
 }

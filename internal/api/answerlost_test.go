@@ -165,7 +165,7 @@ func TestLostProjectCommitResponse(t *testing.T) {
 	}
 
 	until(t, "the project is completed", func() bool {
-		a.Tidy()
+		a.RunMaintenance()
 		return send().Want(409).Metadata("code") == "already_done"
 	})
 

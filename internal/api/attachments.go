@@ -47,7 +47,7 @@ func (a *AttachedFiles) attach(
 
 	if a.parts, err = r.MultipartReader(); err != nil {
 		return nil, noRelease, fault.OnField(fault.Invalid, "Content-Type", "invalid_format",
-			"must be multipart/form-data with a boundary").Because(err)
+			"must be multipart/form-data with a boundary").WithCause(err)
 	}
 
 	part, err := a.parts.NextRawPart()
@@ -108,7 +108,7 @@ func (s *Server) respondWithFiles(
 	}
 
 	receipt, err := form.CreateResponse(ctx, p, in.Form, id, in.Body.Answers,
-		form.Attachments{Fields: files.fields(), Keep: files.store})
+		form.Attachments{Fields: files.fields(), Create: files.store})
 	return receipt, files.finish(ctx, err)
 }
 
@@ -142,14 +142,14 @@ func (s *Server) receive(
 		}
 
 		folder := in.Form.String() + "/" + id.String() + "/" + field.UUID.String() + "/"
-		files[field.UUID], err = object.Receive(ctx, p, s.blobs, caller(ctx).User, *to.Container, object.NewFile{
+		files[field.UUID], err = object.ReceiveFile(ctx, p, s.blobs, caller(ctx).User, *to.Container, object.NewFile{
 			FullFileName: folder + part.FileName(),
 			MimeType:     part.Header.Get("Content-Type"), Content: partReader{part, &in.digest}})
 		if err != nil {
 			delete(files, field.UUID)
 
 			if fault.Is(err, fault.NotFound) {
-				return errNoContainer(name).Because(err)
+				return errNoContainer(name).WithCause(err)
 			}
 
 			return blameField(name, err)
@@ -196,7 +196,7 @@ func blameField(name string, err error) error {
 }
 
 // receivedFiles maps form fields to the files received for them.
-type receivedFiles map[uuid.UUID]object.Arrived
+type receivedFiles map[uuid.UUID]object.PendingFile
 
 func (a receivedFiles) fields() map[uuid.UUID]bool {
 	fields := map[uuid.UUID]bool{}
@@ -210,7 +210,7 @@ func (a receivedFiles) fields() map[uuid.UUID]bool {
 func (a receivedFiles) store(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]form.FileAnswer, error) {
 	answers := map[uuid.UUID]form.FileAnswer{}
 	for id, file := range a {
-		f, err := file.Keep(ctx, tx)
+		f, err := file.Create(ctx, tx)
 		if err != nil {
 			return nil, blameField("answers."+id.String(), err)
 		}
@@ -233,7 +233,7 @@ func (a receivedFiles) finish(ctx context.Context, failure error) error {
 	committed := false
 	var errs []error
 	for _, file := range a {
-		committedFile, err := file.Settle(ctx, failure)
+		committedFile, err := file.Finish(ctx, failure)
 		if committed = committed || committedFile; !committedFile && err != nil {
 			errs = append(errs, err)
 		}

@@ -86,8 +86,8 @@ func TestResponseWithFilesRefuses(t *testing.T) {
 	f.attach(`{"name": "Ann"}`, good, attachment(photo, "p.png", "", "12345678901")).Want(413).Field("answers." + photo)
 	f.attach(`{"name": "Ann"}`, good, good).Want(422).Field("answers." + cv)
 	f.attach(`{"name": "Ann"}`, good, attachment(name, "x", "", "x")).Want(422).Field("answers." + name)
-	f.attach(`{"name": "Ann"}`, good, attachment(apitest.Missing, "x", "", "x")).Want(422).
-		Field("answers." + apitest.Missing)
+	f.attach(`{"name": "Ann"}`, good, attachment(apitest.MissingUUID, "x", "", "x")).Want(422).
+		Field("answers." + apitest.MissingUUID)
 	f.attach(`{"name": "Ann"}`, good, attachment("photo", "x", "", "x")).Want(422).Field("answers.photo")
 	f.attach(`{"name": "Ann"}`, good, attachment(photo, "", "", "x")).Want(422).Field("answers." + photo)
 
@@ -129,7 +129,7 @@ func TestResponseWithFilesRefuses(t *testing.T) {
 		t.Errorf("got %d refused responses, want none", n)
 	}
 
-	a.Stranger().Send("POST", f.path+"/responses", "x", "Content-Type: multipart/form-data; boundary=x").Want(400)
+	a.OtherUser().Send("POST", f.path+"/responses", "x", "Content-Type: multipart/form-data; boundary=x").Want(400)
 }
 
 // TestMaximumResponsesWithFiles checks that concurrent responses do not exceed the maximum, and

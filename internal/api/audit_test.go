@@ -36,7 +36,7 @@ func TestListAudit(t *testing.T) {
 	a.Get(log + "?from=yesterday").Want(400)
 	a.Get(log + "?log=other").Want(400)
 	a.Member(4).Get(log).Want(403)
-	a.Stranger().Get(log).Want(404)
+	a.OtherUser().Get(log).Want(404)
 }
 
 func TestListInstanceAudit(t *testing.T) {
@@ -96,7 +96,7 @@ func TestIdempotencyKey(t *testing.T) {
 		t.Errorf("got %d forms, want 4", got)
 	}
 
-	a.Nobody().Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: one").Want(401)
+	a.Anonymous().Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: one").Want(401)
 }
 
 // TestIdempotencyKeyConcurrently checks that one of many equal requests is executed, and that the

@@ -49,7 +49,7 @@ func (s *Server) findBackupToDownload(ctx context.Context, p *tenant.Project, in
 }
 
 func (s *Server) downloadBackup(ctx context.Context, p *tenant.Project, in *downloadBackupInput) (archive, error) {
-	var encryption backup.Cover
+	var encryption backup.ExportEncryption
 	given := 0
 	for _, option := range []struct {
 		from, to *string
@@ -154,7 +154,7 @@ func (s *Server) importBackup(ctx context.Context, p *tenant.Project, in *import
 		return backupAnswer{}, err
 	}
 
-	n := backup.Import{From: importBody{&in.RawBody}, Most: settings.MaxImportedBackup}
+	n := backup.Import{Reader: importBody{&in.RawBody}, MaxBytes: settings.MaxImportedBackup}
 	if in.Passphrase != nil {
 		n.Passphrase = *in.Passphrase
 	}

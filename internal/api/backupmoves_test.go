@@ -60,7 +60,7 @@ func TestMoveBackup(t *testing.T) {
 	form := a.Create("/forms", `{"name": "contact"}`)
 	id := createBackup(t, a)
 
-	b.In("garbage").Get("/backups/recipient").Want(400)
+	b.WithProject("garbage").Get("/backups/recipient").Want(400)
 	recipient := b.Get("/backups/recipient").Want(200).Get("recipient").(string)
 	for name, moved := range map[string]*apitest.Reply{
 		"for the install": importArchive(b, downloadBackup(a, id, `{"recipient": "`+recipient+`"}`)),
@@ -101,7 +101,7 @@ func TestMoveBackup(t *testing.T) {
 	n := b.Post("/backups/"+got[1]+"/restore", `{"target": "new", "name": "moved"}`).Want(201)
 	waitForRestore(t, b, n.Get("uuid").(string), "completed")
 
-	for _, p := range []*apitest.API{b, b.In(n.Get("projectUuid").(string))} {
+	for _, p := range []*apitest.API{b, b.WithProject(n.Get("projectUuid").(string))} {
 		if note := query[string](t, p, `select note from public.orders`); note != "first" {
 			t.Errorf("the row has %q", note)
 		}
@@ -114,7 +114,7 @@ func TestMoveBackup(t *testing.T) {
 			t.Errorf("got %d bytes of the large file", len(text))
 		}
 
-		owner := p.Database() + "_owner"
+		owner := p.DatabaseName() + "_owner"
 		if roles := query[string](t, p, `select roles::text from pg_policies where policyname = 'mine'`); roles != "{"+
 			owner+"}" {
 			t.Errorf("got policy for %s, want the owner", roles)
@@ -133,15 +133,15 @@ func TestMoveBackup(t *testing.T) {
 	}
 
 	b.Get("/forms/" + form).Want(200)
-	forms := b.In(n.Get("projectUuid").(string)).Get("/forms").Want(200)
+	forms := b.WithProject(n.Get("projectUuid").(string)).Get("/forms").Want(200)
 	if got := values(forms, "uuid"); len(got) != 1 || got[0] == form {
 		t.Errorf("got forms %v in the new project, want a UUID other than %s", got, form)
 	}
 
 	// An imported backup can be exported again.
-	repeated := importArchive(a.In(a.CreateProject("other")), downloadBackup(b, got[0], `{"encryption": "none"}`)).
+	repeated := importArchive(a.WithProject(a.CreateProject("other")), downloadBackup(b, got[0], `{"encryption": "none"}`)).
 		Want(201)
-	other := a.In(repeated.Get("projectUuid").(string))
+	other := a.WithProject(repeated.Get("projectUuid").(string))
 	r = other.Post("/backups/"+repeated.Get("uuid").(string)+"/restore", `{"target": "in_place"}`).Want(201)
 	waitForRestore(t, other, r.Get("uuid").(string), "completed")
 
@@ -162,7 +162,7 @@ func TestDownloadBackup(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	id := createBackup(t, a)
 	path := "/backups/" + id + "/download"
 	for body, field := range map[string]string{`{}`: "encryption", `{"encryption": "some"}`: "encryption",
@@ -173,12 +173,12 @@ func TestDownloadBackup(t *testing.T) {
 	}
 
 	a.Post(path, `[]`).Want(400)
-	a.Post("/backups/"+apitest.Missing+"/download", `{"encryption": "none"}`).Want(404)
-	a.Post("/backups/"+apitest.Missing+"/download", `{}`).Want(404)
-	a.Post("/backups/"+apitest.Missing+"/download", `{"encryption": 1}`).Want(404)
+	a.Post("/backups/"+apitest.MissingUUID+"/download", `{"encryption": "none"}`).Want(404)
+	a.Post("/backups/"+apitest.MissingUUID+"/download", `{}`).Want(404)
+	a.Post("/backups/"+apitest.MissingUUID+"/download", `{"encryption": 1}`).Want(404)
 	a.Post("/backups/"+oldBackup(t, a)+"/download", `{"encryption": "none"}`).Want(409).Code("backup_not_completed")
 	a.Member(4).Post(path, `{"encryption": "none"}`).Want(403)
-	a.Nobody().Post(path, `{"encryption": "none"}`).Want(401)
+	a.Anonymous().Post(path, `{"encryption": "none"}`).Want(401)
 
 	r := a.Post(path, `{"encryption": "none"}`).Want(200)
 	if got := r.Header.Get("Content-Disposition"); !strings.HasPrefix(got,
@@ -285,7 +285,7 @@ func TestImportBackupRefuses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	a.CreateTable("orders", "note text")
 
 	container := a.Create("/containers", `{"name": "reports"}`)
@@ -296,7 +296,7 @@ func TestImportBackupRefuses(t *testing.T) {
 	whole := downloadBackup(a, id, `{"encryption": "none"}`)
 	sealed := downloadBackup(a, id, `{"passphrase": "the owls are not"}`)
 	pass := "X-Passphrase: the owls are not"
-	into := a.In(a.CreateProject("empty"))
+	into := a.WithProject(a.CreateProject("empty"))
 	before := len(blobs(t, a))
 
 	changed := func(change func(m map[string]any, all []archiveEntry) []archiveEntry) []byte {
@@ -439,7 +439,7 @@ func TestImportBackupRefuses(t *testing.T) {
 	importArchive(into, whole, "Content-Encoding: gzip").Want(400)
 	importArchive(into, whole, "X-Passphrase: "+strings.Repeat("x", 201)).Want(400)
 	importArchive(a.Member(4), whole).Want(403)
-	importArchive(a.Nobody(), whole).Want(401)
+	importArchive(a.Anonymous(), whole).Want(401)
 
 	body, feed := io.Pipe()
 	broken := make(chan error, 1)
@@ -516,7 +516,7 @@ func TestImportOneAtATime(t *testing.T) {
 	feed.Close()
 	(<-done).Want(201).Content("status", "completed")
 
-	a.Post("/backups/"+apitest.Missing+"/verify", "").Want(404)
+	a.Post("/backups/"+apitest.MissingUUID+"/verify", "").Want(404)
 	a.Post("/backups/garbage/verify", "").Want(400)
 	a.Member(5).Post("/backups/"+id+"/verify", "").Want(403)
 	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })

@@ -115,7 +115,7 @@ var verifyBackup = Operation{
 }
 
 func (s *Server) verifyBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {
-	b, err := s.jobs.VerifyBackup(ctx, p.UUID, in.UUID)
+	b, err := s.jobs.ProveBackup(ctx, p.UUID, in.UUID)
 	return answerBackup(b), err
 }
 

@@ -35,7 +35,7 @@ func dumpOf(t *testing.T, a *apitest.API, id string) string {
 	t.Helper()
 
 	stored, err := os.Open(
-		filepath.Join(a.Config.StorageDir(), backup.Key(uuid.MustParse(a.Project), uuid.MustParse(id))),
+		filepath.Join(a.Config.StorageDir(), backup.DumpKey(uuid.MustParse(a.Project), uuid.MustParse(id))),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -104,17 +104,17 @@ func TestGetBackup(t *testing.T) {
 	id := a.Create("/backups", `{}`)
 	waitForBackup(t, a.Member(5), id).Content("status", "completed")
 
-	a.Get("/backups/" + apitest.Missing).Want(400).Code("not_found")
+	a.Get("/backups/" + apitest.MissingUUID).Want(400).Code("not_found")
 	a.Get("/backups/garbage").Want(400).Code("invalid_value").Field("backupUUID")
 	a.Get("/backups/" + strings.ReplaceAll(id, "-", "")).Want(400).Field("backupUUID")
 	a.Get("/backups/%00").Want(400).Field("backupUUID")
 	a.Get("/backups/" + id + "?page=1").Want(200) // the query string is ignored
-	a.Nobody().Get("/backups/garbage").Want(401)
-	a.Stranger().Get("/backups/" + id).Want(401)
-	a.Stranger().Get("/backups/garbage").Want(400).Field("backupUUID")
+	a.Anonymous().Get("/backups/garbage").Want(401)
+	a.OtherUser().Get("/backups/" + id).Want(401)
+	a.OtherUser().Get("/backups/garbage").Want(400).Field("backupUUID")
 
-	theirs := a.Stranger()
-	theirs = theirs.In(theirs.CreateProject("own"))
+	theirs := a.OtherUser()
+	theirs = theirs.WithProject(theirs.CreateProject("own"))
 	theirs.Get("/backups/" + id).Want(400).Code("not_found")
 	theirs.Post("/backups/"+id+"/download", `{"encryption": "none"}`).Want(404).Code("not_found")
 
@@ -129,20 +129,20 @@ func TestCreateBackupRefuses(t *testing.T) {
 	a := apitest.New(t)
 	a.Post("/backups", ``).Want(400).Code("malformed_json")
 	a.Post("/backups", `[]`).Want(400).Code("malformed_json")
-	a.Post("/backups", `{"projectUUID": "`+apitest.Missing+`"}`).Want(422).Field("projectUUID")
+	a.Post("/backups", `{"projectUUID": "`+apitest.MissingUUID+`"}`).Want(422).Field("projectUUID")
 	a.Member(5).Post("/backups", `{}`).Want(403).Code("forbidden")
-	a.Stranger().Post("/backups", `{}`).Want(401)
-	a.Nobody().Post("/backups", `{`).Want(401)
+	a.OtherUser().Post("/backups", `{}`).Want(401)
+	a.Anonymous().Post("/backups", `{`).Want(401)
 }
 
 func TestBackupsOneAtATime(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	a.CreateTable("orders")
 
-	holder, err := a.ProjectDatabase().Begin(t.Context())
+	holder, err := a.ConnectProject().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestBackupsOneAtATime(t *testing.T) {
 	counts := concurrently(10, func(int) *apitest.Reply { return a.Post("/backups", `{}`) })
 	wantCounts(t, counts, map[int]int{201: 1, 409: 9})
 	a.Post("/backups", `{}`).Want(409).Code("backup_under_way")
-	a.In(a.CreateProject("other")).Post("/backups", `{}`).Want(201)
+	a.WithProject(a.CreateProject("other")).Post("/backups", `{}`).Want(201)
 
 	if err := holder.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestBackupFails(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	role := pgx.Identifier{a.Database() + "_dump"}.Sanitize()
+	role := pgx.Identifier{a.DatabaseName() + "_dump"}.Sanitize()
 	execute(t, a, "alter role "+role+" nologin")
 
 	id := a.Create("/backups", `{}`)

@@ -64,11 +64,11 @@ func TestBackupSchedule(t *testing.T) {
 
 	a.Put(path, `{}`).Want(200).Content("keepDaily", 30)
 
-	other := a.In(a.CreateProject("other"))
+	other := a.WithProject(a.CreateProject("other"))
 	other.Get("/projects/" + other.Project + "/backup-schedule").Want(404)
 	a.Member(5).Get(path).Want(200)
 	a.Member(4).Put(path, `{"keep_last": 1}`).Want(403)
-	a.Stranger().Get(path).Want(404)
+	a.OtherUser().Get(path).Want(404)
 	a.Post("/projects/"+a.Project+"/pause", ``).Want(200)
 	a.Get(path).Want(409).Code("project_paused")
 	a.Put(path, `{}`).Want(409)
@@ -118,8 +118,8 @@ func TestBackupScheduleRefuses(t *testing.T) {
 
 	for _, method := range []string{"GET", "PUT", "DELETE"} {
 		a.Send(method, "/projects/x/backup-schedule", `{}`).Want(400).Field("projectUUID")
-		a.Send(method, "/projects/"+apitest.Missing+"/backup-schedule", `{"cron": "0 3 * * *"}`).Want(404)
-		a.Nobody().Send(method, path, `{`).Want(401)
+		a.Send(method, "/projects/"+apitest.MissingUUID+"/backup-schedule", `{"cron": "0 3 * * *"}`).Want(404)
+		a.Anonymous().Send(method, path, `{`).Want(401)
 	}
 
 	a.Get(path).Want(404)

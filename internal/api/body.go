@@ -91,7 +91,7 @@ func malformed(err error, what string) error {
 	if errors.Is(err, errTooManyValues) {
 		return fault.New(fault.TooLarge, "the %s has more than %d values", what, maxValues)
 	}
-	return fault.New(fault.Invalid, "the %s is not JSON", what).WithCode("malformed_json").Because(err)
+	return fault.New(fault.Invalid, "the %s is not JSON", what).WithCode("malformed_json").WithCause(err)
 }
 
 func noRelease() {}
@@ -110,7 +110,7 @@ func (s *Server) readText(
 	if length < 0 {
 		start, err = io.ReadAll(io.LimitReader(body, min(limit, uncountedBody)+1))
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, noRelease, tooLarge.Because(err)
+			return nil, noRelease, tooLarge.WithCause(err)
 		}
 		if err != nil || len(start) <= uncountedBody {
 			return start, noRelease, incompleteJSON(err)
@@ -131,7 +131,7 @@ func (s *Server) readText(
 
 	_, err = buffer.ReadFrom(body)
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok || int64(buffer.Len()) > limit {
-		return nil, release, tooLarge.Because(err)
+		return nil, release, tooLarge.WithCause(err)
 	}
 
 	return buffer.Bytes(), release, incompleteJSON(err)
@@ -141,7 +141,7 @@ func incompleteJSON(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fault.New(fault.Invalid, "the body is incomplete").WithCode("incomplete_body").Because(err)
+	return fault.New(fault.Invalid, "the body is incomplete").WithCode("incomplete_body").WithCause(err)
 }
 
 // reserveMemory reserves n bytes of the body budget for the caller: for their user, or for their
@@ -158,7 +158,7 @@ func (s *Server) reserveMemory(ctx context.Context, n int64) (release func(), er
 	release, err = s.bodies.Take(waitCtx, owner, n)
 	if err != nil {
 		errBusy := fault.New(fault.TooMany, "too many large requests are in flight; try again later").
-			WithCode("too_busy").Because(err)
+			WithCode("too_busy").WithCause(err)
 		errBusy.RetryAfter = budgetTimeout
 
 		return noRelease, errBusy

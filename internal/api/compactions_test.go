@@ -72,7 +72,7 @@ func TestCompaction(t *testing.T) {
 
 	// Only one compaction per table runs at a time. While it runs, here blocked by an index
 	// expression, it reports progress.
-	holder := a.ProjectDatabase()
+	holder := a.ConnectProject()
 	if _, err := holder.Exec(t.Context(), "select pg_advisory_lock(42)"); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestCompactionOldSnapshot(t *testing.T) {
 	a.CreateTable("orders", "note text")
 	asOwner(t, a, `insert into public.orders select n, repeat('x', 100) from generate_series(1, 5000) n`)
 
-	reader := a.ProjectDatabase()
+	reader := a.ConnectProject()
 	read := func(sql string) {
 		t.Helper()
 

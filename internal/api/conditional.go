@@ -107,7 +107,7 @@ func (rt *route) ifMatch(
 		}
 
 		result, err := run(audit.Expect(ctx, heads...))
-		if !errors.Is(err, audit.ErrMoved) {
+		if !errors.Is(err, audit.ErrHeadChanged) {
 			return result, err
 		}
 	}

@@ -39,9 +39,9 @@ func TestUpdateContainer(t *testing.T) {
 	a.Put("/containers/"+c, `{"description": "`+strings.Repeat("é", 500)+`"}`).Want(200)
 
 	before := a.Put("/containers/"+c,
-		`{"name": "drawings", "isPublic": true, "uuid": "`+apitest.Missing+
+		`{"name": "drawings", "isPublic": true, "uuid": "`+apitest.MissingUUID+
 			`", "totalFiles": 7, "url": "x", "createdBy": "x",
-		"projectUuid": "`+apitest.Missing+
+		"projectUuid": "`+apitest.MissingUUID+
 			`", "createdAt": "2000-01-01T00:00:00Z", "Is_Public": true, "maxFileSize": 5}`).Want(200)
 
 	before.Content("isPublic", false).Content("uuid", c).Content("totalFiles", 1).Content("createdBy", a.User).
@@ -71,12 +71,12 @@ func TestUpdateContainerRefuses(t *testing.T) {
 	}
 
 	a.Put("/containers/garbage", `{"name": ""}`).Want(400).Field("containerUUID")
-	a.Put("/containers/"+apitest.Missing, `{"name": ""}`).Want(400).Code("not_found")
-	a.Put("/containers/"+apitest.Missing, `{}`).Want(400).Code("not_found")
-	a.Nobody().Put("/containers/garbage", `{`).Want(401)
+	a.Put("/containers/"+apitest.MissingUUID, `{"name": ""}`).Want(400).Code("not_found")
+	a.Put("/containers/"+apitest.MissingUUID, `{}`).Want(400).Code("not_found")
+	a.Anonymous().Put("/containers/garbage", `{`).Want(401)
 
 	// The JSON syntax is checked before access to the project.
-	a.Stranger().Put("/containers/"+c, `{`).Want(400).Code("malformed_json")
+	a.OtherUser().Put("/containers/"+c, `{`).Want(400).Code("malformed_json")
 
 	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
@@ -138,7 +138,7 @@ func TestCreateContainer(t *testing.T) {
 
 	a.Post("/containers", `{"name": "Reports"}`).Want(201) // names are case-sensitive
 	a.Post("/containers", `{"name": "reports"}`).Want(409).Code("already_exists").Field("name")
-	a.In(a.CreateProject("other")).Post("/containers", `{"name": "reports"}`).Want(201)
+	a.WithProject(a.CreateProject("other")).Post("/containers", `{"name": "reports"}`).Want(201)
 	before := databaseState(t, a)
 
 	for body, fields := range containerFaults {

@@ -177,7 +177,7 @@ func TestDatabaseQuotaIgnoresSharedCatalogs(t *testing.T) {
 	a.Exec(`update platform.projects set max_database_bytes = 1 where uuid = $1`, a.Project)
 	a.Get("/projects/" + a.Project + "/quota").Want(200)
 
-	holder := a.ProjectDatabase()
+	holder := a.ConnectProject()
 	if _, err := holder.Exec(t.Context(), "select pg_advisory_lock(7)"); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestDatabaseQuotaOfServers(t *testing.T) {
 
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
-	other := a.Another()
+	other := a.StartServer()
 	other.Get("/tables/orders").Want(200)
 
 	limit := func(quota any) {
@@ -218,7 +218,7 @@ func TestDatabaseQuotaOfServers(t *testing.T) {
 	}
 	limit(1)
 
-	if err := other.Server.Queue().Lifecycle.MeasureUsed(t.Context(), time.Time{}); err != nil {
+	if err := other.Server.Queue().Lifecycle.MeasureActive(t.Context(), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 

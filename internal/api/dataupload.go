@@ -91,7 +91,7 @@ func (u *DataUpload) receive(
 		return nil, "", "", err
 	}
 
-	maxBytes = min(maxBytes, transfer.MaxFile)
+	maxBytes = min(maxBytes, transfer.MaxFileBytes)
 	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must be at most %d bytes", maxBytes)
 	if u.length > maxBytes+maxFormOverhead {
 		return nil, "", "", tooLarge
@@ -140,7 +140,7 @@ func (u *DataUpload) receive(
 
 // extendDeadlines extends the connection's deadlines by the time that an import takes.
 func (u *DataUpload) extendDeadlines() error {
-	end := time.Now().Add(transfer.ImportTime + clientWriteTimeout)
+	end := time.Now().Add(transfer.ImportTimeout + clientWriteTimeout)
 	err := errors.Join(u.body.control.SetReadDeadline(end), u.body.control.SetWriteDeadline(end))
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil

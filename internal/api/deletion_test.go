@@ -23,12 +23,12 @@ func TestDeleteAccount(t *testing.T) {
 	deleteAccount(u, `{}`).Want(422).Field("password")
 	deleteAccount(u, `{"password": "wrong"}`).Want(422).Code("wrong_password").Field("password")
 	deleteAccount(u, `{`).Want(400)
-	deleteAccount(u.Nobody(), passwordBody).Want(401)
+	deleteAccount(u.Anonymous(), passwordBody).Want(401)
 	u.Get("/users/me").Want(200)
 	deleteAccount(u, passwordBody).Want(200).Content("uuid", u.User).Content("email", u.Email)
 	u.Get("/users/me").Want(401)
 	other.Get("/users/me").Want(401)
-	u.Nobody().Post("/users/login", loginBody(u.Email, apitest.Password)).Want(401)
+	u.Anonymous().Post("/users/login", loginBody(u.Email, apitest.Password)).Want(401)
 
 	if m := waitForMail(t, a, u.Email, 1); m.Subject != "Your account was deleted" {
 		t.Errorf("got %+v", m)
@@ -40,7 +40,7 @@ func TestDeleteAccount(t *testing.T) {
 
 	// Username and address are free again, and their next owner inherits nothing.
 	name, _, _ := strings.Cut(u.Email, "@")
-	repeated := a.Nobody().In("").Post("/users", userBody(name, nil)).Want(201)
+	repeated := a.Anonymous().WithProject("").Post("/users", userBody(name, nil)).Want(201)
 	if repeated.Get("uuid") == u.User || repeated.Get("organizationUuid") == u.Organization {
 		t.Errorf("a new user has the old UUID: %s", repeated.Body)
 	}
@@ -70,14 +70,14 @@ func TestDeleteLastOwner(t *testing.T) {
 	created := developer.Create("/containers", `{"name": "made"}`)
 	deleteAccount(developer, passwordBody).Want(200)
 
-	if got := a.In(project).Put("/containers/"+created, `{"description": "kept"}`).Want(200).
+	if got := a.WithProject(project).Put("/containers/"+created, `{"description": "kept"}`).Want(200).
 		Get("createdBy"); got != developer.User {
 		t.Errorf("got container of %v, want %s", got, developer.User)
 	}
 
 	owner := a.Member(2)
 	deleteAccount(a, passwordBody).Want(200)
-	owner.In(project).Get("/tables").Want(200)
+	owner.WithProject(project).Get("/tables").Want(200)
 	deleteAccount(owner, passwordBody).Want(409).Code("last_owner")
 }
 
@@ -87,7 +87,7 @@ func TestDeleteUser(t *testing.T) {
 	administrator := apitest.Users(t).SignUp("first")
 	user, other := administrator.SignUp("user"), administrator.SignUp("other")
 	other.Delete("/users/" + user.User).Want(403)
-	wantEqual(t, other.Delete("/users/"+apitest.Missing).Want(403), other.Delete("/users/"+user.User))
+	wantEqual(t, other.Delete("/users/"+apitest.MissingUUID).Want(403), other.Delete("/users/"+user.User))
 	administrator.Delete("/users/" + administrator.User).Want(403)
 	administrator.Delete("/users/x").Want(400).Field("userUUID")
 	administrator.Delete("/users/"+user.User).Want(200).Content("uuid", user.User)

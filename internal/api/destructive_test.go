@@ -152,12 +152,12 @@ func TestBackupFirst(t *testing.T) {
 	a.Put("/tables/orders/columns/amount", `{"comment": "rounded"}`).Want(200)
 	a.Put("/tables/orders/columns/amount", `{"type": 1}`).Want(422)
 	a.Delete("/tables/nowhere").Want(404)
-	a.Delete("/containers/" + apitest.Missing).Want(404)
+	a.Delete("/containers/" + apitest.MissingUUID).Want(404)
 	a.Send("DELETE", "/tables/to_delete", "", `If-Match: "of old"`).Want(412)
 	a.Member(5).Delete("/tables/to_delete").Want(403)
-	a.Stranger().Delete("/tables/to_delete").Want(401)
+	a.OtherUser().Delete("/tables/to_delete").Want(401)
 
-	other := a.In(a.CreateProject("other"))
+	other := a.WithProject(a.CreateProject("other"))
 	other.CreateTable("theirs")
 	other.Delete("/tables/theirs").Want(200)
 
@@ -262,7 +262,7 @@ func TestBackupFirstIsShared(t *testing.T) {
 func lockTables(t *testing.T, a *apitest.API) pgx.Tx {
 	t.Helper()
 
-	tx, err := a.ProjectDatabase().Begin(t.Context())
+	tx, err := a.ConnectProject().Begin(t.Context())
 	if err == nil {
 		_, err = tx.Exec(t.Context(), "lock table public.held in access exclusive mode")
 	}

@@ -150,7 +150,7 @@ func (w *rangeWriter) refuse(status int, code, detail string) {
 		w.Header().Del(name)
 	}
 
-	Fail(w.ResponseWriter, w.request, status, code, detail)
+	RespondFailure(w.ResponseWriter, w.request, status, code, detail)
 }
 
 func (w *rangeWriter) Write(b []byte) (int, error) {

@@ -94,10 +94,10 @@ func TestDownloadFile(t *testing.T) {
 	}
 
 	a.Get("/containers/" + c + "/files/garbage/download").Want(400).Field("fileUUID")
-	a.Get("/containers/" + c + "/files/" + apitest.Missing + "/download").Want(404).Code("not_found")
-	a.Get("/containers/" + apitest.Missing + strings.TrimPrefix(path, "/containers/"+c)).Want(404)
-	a.Nobody().Get(path).Want(401)
-	a.Stranger().Get(path).Want(401)
+	a.Get("/containers/" + c + "/files/" + apitest.MissingUUID + "/download").Want(404).Code("not_found")
+	a.Get("/containers/" + apitest.MissingUUID + strings.TrimPrefix(path, "/containers/"+c)).Want(404)
+	a.Anonymous().Get(path).Want(401)
+	a.OtherUser().Get(path).Want(401)
 }
 
 func TestContentDisposition(t *testing.T) {
@@ -141,7 +141,7 @@ func TestActiveContent(t *testing.T) {
 	} {
 		name := "file of " + strings.ReplaceAll(claim, "/", " ")
 		uploadBody(a, c, namePart(name)+filePart(claim, page)+end).Want(201)
-		r := a.Nobody().Get(address(a, c, name)).Want(200)
+		r := a.Anonymous().Get(address(a, c, name)).Want(200)
 		if got := r.Header.Get("Content-Disposition"); !strings.HasPrefix(got, want) {
 			t.Errorf("%q: got Content-Disposition %q, want %s", claim, got, want)
 		}
@@ -161,7 +161,7 @@ func TestReadFile(t *testing.T) {
 	upload(a, c, "a/b.txt", "hello").Want(201)
 
 	path := strings.TrimPrefix(created.Get("url").(string), a.URL) + "/a/b.txt"
-	anonymous, outsider := a.Nobody().In(""), a.Stranger()
+	anonymous, outsider := a.Anonymous().WithProject(""), a.OtherUser()
 	for _, caller := range []*apitest.API{anonymous, outsider, a, a.Member(5)} {
 		if r := caller.Get(path).Want(200); string(r.Body) != "hello" {
 			t.Errorf("got %q", r.Body)
@@ -185,10 +185,10 @@ func TestReadFile(t *testing.T) {
 	a.Member(5).Get(path).Want(200)
 
 	// The responses do not reveal whether containers and files exist.
-	wantEqual(t, private, anonymous.Get(strings.ReplaceAll(path, c, apitest.Missing)))
+	wantEqual(t, private, anonymous.Get(strings.ReplaceAll(path, c, apitest.MissingUUID)))
 	wantEqual(t, private, anonymous.Get(path+"c"))
-	wantEqual(t, private, anonymous.Get(strings.ReplaceAll(path, a.Project, apitest.Missing)))
-	a.Get(strings.ReplaceAll(path, c, apitest.Missing)).Want(404)
+	wantEqual(t, private, anonymous.Get(strings.ReplaceAll(path, a.Project, apitest.MissingUUID)))
+	a.Get(strings.ReplaceAll(path, c, apitest.MissingUUID)).Want(404)
 	anonymous.Get("/files/garbage/" + c + "/a").Want(400).Field("projectUUID")
 	anonymous.Get("/files/" + a.Project + "/garbage/a").Want(400).Field("containerUUID")
 

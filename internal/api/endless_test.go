@@ -82,7 +82,7 @@ func TestLockTable(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	other := a.In(a.CreateProject("Bystander"))
+	other := a.WithProject(a.CreateProject("Bystander"))
 
 	asOwner(t, a,
 		`create table public.filled (id integer); create function public.lock_much() returns trigger language plpgsql as $$ begin

@@ -167,8 +167,8 @@ func sentence(clause string) string {
 	return string(unicode.ToUpper(first)) + clause[size:] + "."
 }
 
-// Fail responds with an envelope to a request that no operation handles.
-func Fail(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
+// RespondFailure responds with an envelope to a request that no operation handles.
+func RespondFailure(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
 	httpx.From(r.Context()).Err = fault.New(fault.NotFound, "%s", detail)
 
 	write(w, status, envelope{Content: "null", Errors: []string{messages[status]},

@@ -67,7 +67,7 @@ func TestExportTable(t *testing.T) {
 	a.Get("/tables/missing/export").Want(404)
 	a.Get("/tables/pg_catalog.pg_class/export").Want(400)
 	a.Member(5).Get("/tables/odd/export").Want(403)
-	a.Stranger().Get("/tables/odd/export").Want(401)
+	a.OtherUser().Get("/tables/odd/export").Want(401)
 }
 
 // TestExportCutOff checks that an export with an error in the middle cannot pass for a complete

@@ -38,7 +38,7 @@ func TestRestoreExtensionChanges(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	execute(t, a, operatorChanges)
 	asOwner(t, a, `create table public.kept (id int)`)
 	want := query[string](t, a, extensionState)
@@ -76,7 +76,7 @@ func TestRestoreExtensionChanges(t *testing.T) {
 		comment on table extensions.spatial_ref_sys is 'systems'; comment on column extensions.spatial_ref_sys.srid is 'number'; grant select (srid) on extensions.spatial_ref_sys to anon`)
 
 	asOwner(t, a, `alter role current_user set search_path = public, extensions`)
-	owner := a.Database() + "_owner"
+	owner := a.DatabaseName() + "_owner"
 	execute(t, a, `alter table extensions.spatial_ref_sys owner to `+owner)
 	want = query[string](t, a, extensionState)
 	id = createBackup(t, a)
@@ -92,15 +92,15 @@ func TestRestoreExtensionChanges(t *testing.T) {
 
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
 	waitForRestore(t, a, n.Get("uuid").(string), "completed")
-	copied := a.In(n.Get("projectUuid").(string))
-	if got := strings.ReplaceAll(query[string](t, copied, extensionState), copied.Database(),
-		a.Database()); got != want {
+	copied := a.WithProject(n.Get("projectUuid").(string))
+	if got := strings.ReplaceAll(query[string](t, copied, extensionState), copied.DatabaseName(),
+		a.DatabaseName()); got != want {
 		t.Errorf("as a new project: got\n%s\nwant\n%s", got, want)
 	}
 
 	// A foreign backup is not trusted with this: no table of an extension gets the project's owner,
 	// and nobody the right to create triggers on it.
-	light := a.In(a.CreateProject("light"))
+	light := a.WithProject(a.CreateProject("light"))
 	restoreInPlace(t, light, importArchive(light, downloadBackup(a, id, `{"encryption": "none"}`)).Want(201).
 		Get("uuid").(string))
 

@@ -19,7 +19,7 @@ func TestExtensions(t *testing.T) {
 	a.Get("/extensions?limit=1").Want(200).Content("0.name", "btree_gin").Content("0.installedVersion", nil).
 		Content("0.schema", nil)
 
-	developer := a.Member(4).In(a.Project)
+	developer := a.Member(4).WithProject(a.Project)
 	created := developer.Post("/extensions", `{"name": "citext"}`).Want(201).Content("schema", "extensions")
 	if created.Get("installedVersion") != created.Get("version") || created.Get("description") == "" {
 		t.Errorf("got extension %s", created.Body)
@@ -127,7 +127,7 @@ func TestExtensionScriptsIsolated(t *testing.T) {
 	asOwner(t, a, `create function extensions.lower(text) returns text language sql as 'select 1'`)
 	a.Post("/extensions", `{"name": "hstore"}`).Want(409).Code("schema_taken")
 
-	other := a.In(a.CreateProject("other"))
+	other := a.WithProject(a.CreateProject("other"))
 	asOwner(t, other, `create schema extensions`)
 	other.Post("/extensions", `{"name": "hstore"}`).Want(409).Code("schema_taken")
 }
@@ -137,7 +137,7 @@ func TestCreateExtensionAfterRestore(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	a.Post("/extensions", `{"name": "citext"}`).Want(201)
 	a.CreateTable("names", "name citext")
 	restoreInPlace(t, a, createBackup(t, a))

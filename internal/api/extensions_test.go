@@ -28,7 +28,7 @@ func TestRestoreExtensions(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	execute(t, a, operatorSQL)
 	execute(t, a,
 		`insert into extensions.spatial_ref_sys (srid, auth_name, srtext) values (990000, 'ours', 'of our own')`)
@@ -48,24 +48,24 @@ func TestRestoreExtensions(t *testing.T) {
 		t.Errorf("in place: got %q, want %q", got, want)
 	}
 	if got := query[bool](t, a,
-		`select has_table_privilege('`+a.Database()+`_owner', 'extensions.spatial_ref_sys', 'insert')`); got {
+		`select has_table_privilege('`+a.DatabaseName()+`_owner', 'extensions.spatial_ref_sys', 'insert')`); got {
 		t.Error("the owner may insert into the extension's table")
 	}
 
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
 	waitForRestore(t, a, n.Get("uuid").(string), "completed")
 
-	if got := query[string](t, a.In(n.Get("projectUuid").(string)), resultQuery); got != want {
+	if got := query[string](t, a.WithProject(n.Get("projectUuid").(string)), resultQuery); got != want {
 		t.Errorf("as a new project: got %q, want %q", got, want)
 	}
 
 	// An untrusted extension is restored only where an operator has installed it.
-	light := a.In(a.CreateProject("light"))
+	light := a.WithProject(a.CreateProject("light"))
 	execute(t, light, `create extension citext schema public; create extension dblink schema public`)
 	asOwner(t, light, `create table public.names (name public.citext); insert into public.names values ('Ann')`)
 
 	archive := downloadBackup(light, createBackup(t, light), `{"encryption": "none"}`)
-	other := a.In(a.CreateProject("other"))
+	other := a.WithProject(a.CreateProject("other"))
 	importArchive(other, archive).Want(422).Code("extension_missing")
 	execute(t, other, `create extension dblink schema public`)
 	restoreInPlace(t, other, importArchive(other, archive).Want(201).Get("uuid").(string))

@@ -17,8 +17,8 @@ import (
 
 // codeLimit limits wrong codes. Callers who reach it already know the password.
 var codeLimit = platform.GuessLimit{
-	Network:   platform.Limit{Name: "second factor network", Most: 10, Window: time.Hour},
-	Strangers: platform.Limit{Name: "second factor", Most: 10, Window: time.Hour},
+	Network:         platform.Limit{Name: "second factor network", Most: 10, Window: time.Hour},
+	UnknownNetworks: platform.Limit{Name: "second factor", Most: 10, Window: time.Hour},
 }
 
 const recoveryCodeCount = 10
@@ -183,7 +183,7 @@ func (s *Server) checkCodeLimit(ctx context.Context, user uuid.UUID) error {
 	if !s.rateLimit {
 		return nil
 	}
-	return s.platform.MayGuess(ctx, codeLimit, user.String(), networkOf(ctx))
+	return s.platform.CheckGuesses(ctx, codeLimit, user.String(), networkOf(ctx))
 }
 
 // rejectCode counts a wrong code and returns its failure.
@@ -226,7 +226,7 @@ func (s *Server) checkSecondFactor(ctx context.Context, user uuid.UUID, code str
 	}
 
 	step, err := s.matchCode(ctx, user, key, f, code)
-	return func(ctx context.Context, tx *platform.Store) (bool, error) { return tx.SpendStep(ctx, user, step) }, err
+	return func(ctx context.Context, tx *platform.Store) (bool, error) { return tx.UseStep(ctx, user, step) }, err
 }
 
 // withSecondFactor runs f in a transaction that first spends the code of the second factor, if one

@@ -69,7 +69,7 @@ func TestSecondFactor(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	anonymous := a.Nobody().In("")
+	anonymous := a.Anonymous().WithProject("")
 	a.Get("/users/me/totp").Want(404)
 	createFactor(t, a)
 	a.Get("/users/me/totp").Want(200).Content("isConfirmed", false)
@@ -129,7 +129,7 @@ func TestSecondFactor(t *testing.T) {
 	a.Get("/users/me/totp").Want(200).Content("recoveryCodes", 8)
 
 	// A password reset does not remove the second factor.
-	a.Nobody().Post("/users/password/reset", resetBody(createLink(t, a, "password reset"), apitest.Password)).Want(200)
+	a.Anonymous().Post("/users/password/reset", resetBody(createLink(t, a, "password reset"), apitest.Password)).Want(200)
 	anonymous.Post("/users/login", loginBody(a.Email, apitest.Password)).Want(401).Code("second_factor_required")
 	kept := apitest.Value[string](a,
 		`select string_agg(c::text, ' ') || (select string_agg(f::text, ' ') from platform.second_factors f) from platform.recovery_codes c`)
@@ -145,7 +145,7 @@ func TestDeleteSecondFactor(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	anonymous := a.Nobody().In("")
+	anonymous := a.Anonymous().WithProject("")
 
 	for _, call := range []string{"POST /users/me/totp", "DELETE /users/me/totp"} {
 		method, path, _ := strings.Cut(call, " ")
@@ -233,7 +233,7 @@ func TestSecondFactorConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t, limited)
-	anonymous := a.Nobody().In("")
+	anonymous := a.Anonymous().WithProject("")
 	p := createFactor(t, a)
 	confirmation := p.code(0)
 	got := concurrently(5, func(int) *apitest.Reply {

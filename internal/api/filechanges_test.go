@@ -37,7 +37,7 @@ func TestListContainers(t *testing.T) {
 		Content("1.name", "c-1")
 
 	a.Get("/containers?sort=size").Want(400)
-	a.In(a.CreateProject("other")).Get("/containers").Want(200).Total(0)
+	a.WithProject(a.CreateProject("other")).Get("/containers").Want(200).Total(0)
 }
 
 func TestGetContainer(t *testing.T) {
@@ -52,7 +52,7 @@ func TestGetContainer(t *testing.T) {
 	a.Send("PUT", path, `{"description": "second"}`, "If-Match: "+stale).Want(422).Code("changed")
 	a.Send("DELETE", path, "", "If-Match: "+stale).Want(412)
 	a.Get(path).Want(200).Content("description", "first")
-	a.Get("/containers/" + apitest.Missing).Want(404)
+	a.Get("/containers/" + apitest.MissingUUID).Want(404)
 	a.Get("/containers/x").Want(400)
 
 	for _, method := range []string{"GET", "DELETE", "PUT"} {
@@ -121,14 +121,14 @@ func TestUpdateFile(t *testing.T) {
 	a.Put(path, `{"full_file_name": "../x"}`).Want(422).Field("full_file_name")
 	a.Put(path, `{}`).Want(422)
 	a.Put(path, `{"full_file_name": 1}`).Want(422)
-	a.Put("/containers/"+f.container+"/files/"+apitest.Missing, `{"full_file_name": 1}`).Want(404)
+	a.Put("/containers/"+f.container+"/files/"+apitest.MissingUUID, `{"full_file_name": 1}`).Want(404)
 
 	other := a.Create("/containers", `{"name": "other"}`)
 	small := a.Create("/containers", `{"name": "small", "max_file_size": 1}`)
 	a.Put(path, `{"container_uuid": "`+small+`"}`).Want(422).Code("too_large")
-	a.Put(path, `{"container_uuid": "`+apitest.Missing+`"}`).Want(422).Code("not_found")
+	a.Put(path, `{"container_uuid": "`+apitest.MissingUUID+`"}`).Want(422).Code("not_found")
 
-	theirs := a.In(a.CreateProject("second")).Create("/containers", `{"name": "theirs"}`)
+	theirs := a.WithProject(a.CreateProject("second")).Create("/containers", `{"name": "theirs"}`)
 	a.Put(path, `{"container_uuid": "`+theirs+`"}`).Want(422).Code("not_found")
 	a.Put(path, `{"container_uuid": "`+other+`", "full_file_name": "moved.txt"}`).Want(200).
 		Content("containerUuid", other)
@@ -200,7 +200,7 @@ func TestDeleteFolder(t *testing.T) {
 	a.Delete("/containers/"+container+"/folders/a").Want(200).Content("files", 2)
 	a.Delete("/containers/" + container + "/folders/a").Want(404)
 	a.Delete("/containers/" + container + "/folders/%2e%2e").Want(400)
-	a.Delete("/containers/" + apitest.Missing + "/folders/a").Want(404)
+	a.Delete("/containers/" + apitest.MissingUUID + "/folders/a").Want(404)
 	a.Get("/containers/"+container).Want(200).Content("totalFiles", 3)
 	waitForBlobs(t, a, 4)
 }

@@ -59,15 +59,15 @@ func TestListFilesRefuses(t *testing.T) {
 	c := a.Create("/containers", `{"name": "reports"}`)
 	a.Get("/containers/garbage/files").Want(400).Code("invalid_value").Field("containerUUID")
 	a.Get("/containers/garbage/files?page=0").Want(400).Field("page", "containerUUID")
-	a.Get("/containers/" + apitest.Missing + "/files").Want(400).Code("not_found")
-	a.Get("/containers/" + apitest.Missing + "/files?sort=nope").Want(400).Field("sort")
-	a.In(apitest.Missing).Get("/containers/" + c + "/files?page=0").Want(400).Field("page")
-	a.In(apitest.Missing).Get("/containers/" + c + "/files").Want(401).Code("unknown_project")
-	a.Nobody().Get("/containers/garbage/files?page=0").Want(401)
-	a.Stranger().Get("/containers/" + c + "/files").Want(401)
+	a.Get("/containers/" + apitest.MissingUUID + "/files").Want(400).Code("not_found")
+	a.Get("/containers/" + apitest.MissingUUID + "/files?sort=nope").Want(400).Field("sort")
+	a.WithProject(apitest.MissingUUID).Get("/containers/" + c + "/files?page=0").Want(400).Field("page")
+	a.WithProject(apitest.MissingUUID).Get("/containers/" + c + "/files").Want(401).Code("unknown_project")
+	a.Anonymous().Get("/containers/garbage/files?page=0").Want(401)
+	a.OtherUser().Get("/containers/" + c + "/files").Want(401)
 
 	for _, r := range []*apitest.Reply{
-		a.Get("/containers/garbage/files"), a.Nobody().Get("/containers/" + c + "/files"),
+		a.Get("/containers/garbage/files"), a.Anonymous().Get("/containers/" + c + "/files"),
 	} {
 		if r.Body[0] != '{' {
 			t.Errorf("an error is a plain envelope, got %s", r.Body)

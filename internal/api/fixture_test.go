@@ -182,7 +182,7 @@ func databaseState(t *testing.T, a *apitest.API) string {
 func query[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
 	t.Helper()
 
-	conn := a.ProjectDatabase()
+	conn := a.ConnectProject()
 	defer conn.Close(t.Context()) // polling tests call query a hundred times
 
 	rows, err := conn.Query(t.Context(), sql, args...)
@@ -202,7 +202,7 @@ func query[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
 func execute(t *testing.T, a *apitest.API, sql string) {
 	t.Helper()
 
-	conn := a.ProjectDatabase()
+	conn := a.ConnectProject()
 	defer conn.Close(t.Context())
 
 	if _, err := conn.Exec(t.Context(), sql); err != nil {
@@ -214,7 +214,7 @@ func execute(t *testing.T, a *apitest.API, sql string) {
 func asOwner(t *testing.T, a *apitest.API, sql string) {
 	t.Helper()
 
-	execute(t, a, "set role "+pgx.Identifier{a.Database() + "_owner"}.Sanitize()+"; "+sql)
+	execute(t, a, "set role "+pgx.Identifier{a.DatabaseName() + "_owner"}.Sanitize()+"; "+sql)
 }
 
 // wantEqual fails the test unless two responses are equal except for request IDs.

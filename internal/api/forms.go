@@ -131,7 +131,7 @@ type deleteFormInput struct {
 }
 
 func (s *Server) deleteForm(ctx context.Context, p *tenant.Project, in *deleteFormInput) (form.Form, error) {
-	deleted, err := form.DeleteForm(ctx, p, in.Form, in.Force == "true", object.Forget)
+	deleted, err := form.DeleteForm(ctx, p, in.Form, in.Force == "true", object.DeleteFiles)
 	if err != nil {
 		return form.Form{}, err
 	}

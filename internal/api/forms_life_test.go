@@ -42,7 +42,7 @@ func TestUpdateForm(t *testing.T) {
 		Content("totalResponses", 0).Content("link", nil).Get("uuid").(string)
 
 	path := "/forms/" + id
-	a = a.In("")
+	a = a.WithProject("")
 	a.Put(path,
 		`{"name": "Poll", "state": "open", "opens_at": "2026-01-01T00:00:00+01:00", "closes_at": "2099-01-01T00:00:00Z", "max_responses": 3,
 		"success_message": "Thank you\n<b>", "honeypot": "web-site_2", "container_uuid": "`+c+`"}`).Want(200).
@@ -77,8 +77,8 @@ func TestUpdateForm(t *testing.T) {
 		`{"success_message": "a\u0000"}`:                           "success_message",
 		`{"honeypot": "a b"}`:                                      "honeypot", `{"honeypot": "` +
 			strings.Repeat("a", 51) + `"}`: "honeypot",
-		`{"container_uuid": "x"}`: "container_uuid", `{"container_uuid": "` + apitest.Missing + `"}`: "container_uuid",
-		`{"description": "` + strings.Repeat("é", 501) + `"}`: "description", `{"projectUUID": "` + apitest.Missing +
+		`{"container_uuid": "x"}`: "container_uuid", `{"container_uuid": "` + apitest.MissingUUID + `"}`: "container_uuid",
+		`{"description": "` + strings.Repeat("é", 501) + `"}`: "description", `{"projectUUID": "` + apitest.MissingUUID +
 			`"}`: "projectUUID",
 	} {
 		r := a.Put(path, body)
@@ -91,7 +91,7 @@ func TestUpdateForm(t *testing.T) {
 	}
 
 	a.Put(path, `{`).Want(400)
-	a.Put("/forms/"+apitest.Missing, `{"state": "x"}`).Want(404)
+	a.Put("/forms/"+apitest.MissingUUID, `{"state": "x"}`).Want(404)
 	wantEqual(t, a.Get(path).Want(200), before)
 }
 
@@ -134,7 +134,7 @@ func TestLinkForm(t *testing.T) {
 	second := a.Post(path+"/link", "").Want(201).Get("link").(string)
 	a.Put(path, `{"state": "open"}`).Want(200).Content("link", second)
 
-	anonymous := a.Nobody()
+	anonymous := a.Anonymous()
 	anonymous.Get(path + "/public?link=" + first).Want(401)
 	anonymous.Get(path+"/public?link="+second).Want(200).Content("name", "Survey").Content("isOpen", true).
 		Content("fields.0.label", "Name")
@@ -173,8 +173,8 @@ func TestFieldsOfForm(t *testing.T) {
 	order := func(ids ...string) string { return `{"fields": ["` + strings.Join(ids, `", "`) + `"]}` }
 
 	a.Get(path+"/"+ids[1]).Want(200).Content("label", "b")
-	a.Get(path + "/" + apitest.Missing).Want(404)
-	a.Get("/forms/" + apitest.Missing + "/fields").Want(404)
+	a.Get(path + "/" + apitest.MissingUUID).Want(404)
+	a.Get("/forms/" + apitest.MissingUUID + "/fields").Want(404)
 
 	if got := values(a.Put(path+"/order", order(ids[2], ids[0], ids[1])).Want(200), "label"); !slices.Equal(got,
 		[]string{"c", "a", "b"}) {
@@ -183,14 +183,14 @@ func TestFieldsOfForm(t *testing.T) {
 
 	for body, field := range map[string]string{
 		order(ids[0], ids[1]):         "fields",
-		order(ids[0], ids[0], ids[1]): "fields.1", order(ids[0], ids[1], ids[2], apitest.Missing): "fields.3",
+		order(ids[0], ids[0], ids[1]): "fields.1", order(ids[0], ids[1], ids[2], apitest.MissingUUID): "fields.3",
 		`{}`: "fields", `{"fields": []}`: "fields", `{"fields": ["x"]}`: "fields.0", `{"fields": null}`: "fields",
 	} {
 		a.Put(path+"/order", body).Want(422).Field(field)
 	}
 
 	a.Put(path+"/order", `{`).Want(400)
-	a.Put("/forms/"+apitest.Missing+"/fields/order", `{}`).Want(404)
+	a.Put("/forms/"+apitest.MissingUUID+"/fields/order", `{}`).Want(404)
 	a.Delete(path+"/"+ids[0]).Want(200).Content("label", "a")
 	a.Delete(path + "/" + ids[0]).Want(404)
 	a.Create(path, `{"label": "d", "type": "text"}`)

@@ -21,7 +21,7 @@ func TestUpdateField(t *testing.T) {
 		`{"label": "Name", "type": "text", "description": "Yours", "is_required": true, "default_value": "Ann",
 		"pattern": "[A-Z].*", "min_length": 1, "max_length": 9}`)
 
-	a = a.In("") // form paths need no X-Project
+	a = a.WithProject("") // form paths need no X-Project
 
 	r := a.Put(path, `{"label": "Full name", "type": "text"}`).Want(200).Content("formUuid", id).
 		Content("label", "Full name").Content("type", "text").
@@ -36,7 +36,7 @@ func TestUpdateField(t *testing.T) {
 
 	a.Put(path,
 		`{"label": "Name", "type": "text", "default_value": null, "pattern": "", "min_length": null, "description": null, "is_required": false,
-		"uuid": "`+apitest.Missing+`", "formUuid": "`+apitest.Missing+
+		"uuid": "`+apitest.MissingUUID+`", "formUuid": "`+apitest.MissingUUID+
 			`", "createdAt": "x", "maxLength": 1, "IsRequired": true}`).Want(200).
 		Content("defaultValue", nil).Content("pattern", nil).Content("minLength", nil).Content("description", nil).
 		Content("isRequired", false).
@@ -145,7 +145,7 @@ var fieldFaults = map[string]string{
 		`", "type": "text"}`: "label",
 	`{"label": "a", "type": "text", "description": "` + strings.Repeat("é", 501) +
 		`"}`: "description",
-	`{"label": "a", "type": "text", "projectUUID": "` + apitest.Missing +
+	`{"label": "a", "type": "text", "projectUUID": "` + apitest.MissingUUID +
 		`"}`: "projectUUID",
 	`{"label": "", "type": "number", "min_length": 1, "options": "a"}`: "options min_length label",
 }
@@ -174,19 +174,19 @@ func TestUpdateFieldRefuses(t *testing.T) {
 	}
 
 	for _, path := range []string{
-		"/forms/" + id + "/fields/garbage", "/forms/garbage/fields/" + apitest.Missing, "/forms/" + id + "/fields/%00",
+		"/forms/" + id + "/fields/garbage", "/forms/garbage/fields/" + apitest.MissingUUID, "/forms/" + id + "/fields/%00",
 	} {
 		a.Put(path, `{}`).Want(400)
 	}
 
 	for _, path := range []string{
-		"/forms/" + id + "/fields/" + apitest.Missing, "/forms/" + apitest.Missing + "/fields/" + apitest.Missing,
+		"/forms/" + id + "/fields/" + apitest.MissingUUID, "/forms/" + apitest.MissingUUID + "/fields/" + apitest.MissingUUID,
 		"/forms/" + strings.TrimPrefix(path, "/forms/"+id+"/fields/") + "/fields/" + id,
 	} {
 		a.Put(path, `{}`).Want(400).Code("not_found")
 	}
 
-	a.Nobody().Put(path, `{`).Want(401)
+	a.Anonymous().Put(path, `{`).Want(401)
 
 	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
@@ -300,10 +300,10 @@ func TestCreateField(t *testing.T) {
 	}
 
 	a.Post(path, `[`).Want(400)
-	a.Post("/forms/"+apitest.Missing+"/fields", `{"label": ""}`).Want(404).Code("not_found")
+	a.Post("/forms/"+apitest.MissingUUID+"/fields", `{"label": ""}`).Want(404).Code("not_found")
 	a.Post("/forms/garbage/fields", `{"label": ""}`).Want(400).Field("formUUID")
-	a.Stranger().Post(path, `{"label": "a", "type": "text"}`).Want(404)
-	a.Nobody().Post(path, `{`).Want(401)
+	a.OtherUser().Post(path, `{"label": "a", "type": "text"}`).Want(404)
+	a.Anonymous().Post(path, `{`).Want(401)
 
 	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)

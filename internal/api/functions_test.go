@@ -135,7 +135,7 @@ func TestDeleteFunctionRefuses(t *testing.T) {
 		}
 	}
 
-	a.Nobody().Delete("/functions/pg_catalog/now").Want(401)
+	a.Anonymous().Delete("/functions/pg_catalog/now").Want(401)
 
 	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
@@ -339,11 +339,11 @@ func TestListFunctions(t *testing.T) {
 	a.Get("/functions/app/total").Want(404)
 	a.Get("/languages?page=1").Want(200)
 	a.Member(5).Get("/functions/app/body").Want(200)
-	a.Stranger().Get("/functions/app/body").Want(401)
+	a.OtherUser().Get("/functions/app/body").Want(401)
 
 	if got := fmt.Sprint(values(a.Get("/languages").Want(200), "name")); got != "[plpgsql sql]" {
 		t.Errorf("got languages %s", got)
 	}
 
-	a.In("garbage").Get("/languages").Want(400)
+	a.WithProject("garbage").Get("/languages").Want(400)
 }

@@ -104,13 +104,13 @@ func newPart(ok bool, figures map[string]int64, format string, args ...any) Part
 }
 
 func (s *Server) databaseHealth(ctx context.Context) (Part, error) {
-	version, latency, err := s.platform.Version(ctx)
+	version, latency, err := s.platform.ServerVersion(ctx)
 	return newPart(latency < maxDatabaseLatency, map[string]int64{"latencyMicroseconds": latency.Microseconds()},
 		"PostgreSQL %s answers in %s.", version, latency.Round(10*time.Microsecond)), err
 }
 
 func (s *Server) queueHealth(ctx context.Context) (Part, error) {
-	c, err := s.jobs.Counts(ctx)
+	c, err := s.jobs.Stats(ctx)
 	return newPart(c.Failed == 0 && c.Oldest < maxQueueWait,
 		map[string]int64{
 			"waiting": c.Waiting, "running": c.Running, "failed": c.Failed, "oldestSeconds": int64(c.Oldest.Seconds()),
@@ -133,7 +133,7 @@ func (s *Server) storageHealth(ctx context.Context) (Part, error) {
 }
 
 func (s *Server) mailHealth(context.Context) (Part, error) {
-	if s.jobs.Mail.Logs() {
+	if s.jobs.Mail.LogOnly() {
 		return newPart(false, map[string]int64{},
 			"No mail server is configured (SOCLE_SMTP_URL); mails are written to the log."), nil
 	}

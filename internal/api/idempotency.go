@@ -160,7 +160,7 @@ func (rt *route) checkDone(ctx context.Context, project *tenant.Project, key []b
 
 	switch {
 	case fault.Is(err, fault.Conflict):
-		return fault.Of(err).Because(failure)
+		return fault.Of(err).WithCause(failure)
 	case err != nil:
 		rt.log.Error("look up Idempotency-Key in audit log", "error", err)
 	}

@@ -240,7 +240,7 @@ func TestImportRefuses(t *testing.T) {
 		a.Send("POST", path, `{"id": 1`, "Content-Type: application/x-ndjson").Want(422)
 		a.Send("POST", path, `[]`, "Content-Type: application/x-ndjson").Want(422)
 		asCSV(a.Member(5), path, "id\n1\n").Want(403)
-		asCSV(a.Stranger(), path, "id\n1\n").Want(401)
+		asCSV(a.OtherUser(), path, "id\n1\n").Want(401)
 
 		huge := a.Request("POST", path, io.LimitReader(zeros{}, 3<<30), "Content-Type: text/csv")
 		huge.ContentLength = 3 << 30
@@ -275,7 +275,7 @@ func TestImportRefuses(t *testing.T) {
 		t.Errorf("a refused request changed\n%s\ninto\n%s %v", before, after, blobs(t, a))
 	}
 
-	tx, err := a.ProjectDatabase().Begin(t.Context())
+	tx, err := a.ConnectProject().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -177,7 +177,7 @@ func TestImportOneWorkbookAtATime(t *testing.T) {
 	a.CreateTable("orders")
 	book := workbook(t, `<row r="1"><c t="inlineStr"><is><t>id</t></is></c></row><row r="2"><c><v>1</v></c></row>`)
 
-	database := a.ProjectDatabase()
+	database := a.ConnectProject()
 	if _, err := database.Exec(t.Context(), `
 		create function public.hold() returns trigger language plpgsql as $$ begin perform pg_catalog.pg_advisory_xact_lock(4711); return new; end $$;
 		grant execute on function public.hold() to public;

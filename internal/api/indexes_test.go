@@ -200,7 +200,7 @@ func TestCreateIndexInBackground(t *testing.T) {
 	}
 
 	// An uncommitted write blocks the build.
-	writer, err := a.ProjectDatabase().Begin(t.Context())
+	writer, err := a.ConnectProject().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

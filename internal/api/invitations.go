@@ -168,7 +168,7 @@ type acceptInvitationInput struct {
 func (s *Server) acceptInvitation(ctx context.Context, in *acceptInvitationInput) (platform.Organization, error) {
 	link, ok := token.ParseLink(s.linkKey, platform.Invitation, in.Body.Token)
 	if !ok {
-		return platform.Organization{}, platform.BadLink()
+		return platform.Organization{}, platform.InvalidLink()
 	}
 
 	return s.platform.AcceptInvitation(ctx, link, caller(ctx).User)
@@ -183,7 +183,7 @@ func (s *Server) invitationLink(ctx context.Context, text, email string) (uuid.U
 
 	link, ok := token.ParseLink(s.linkKey, platform.Invitation, text)
 	if !ok {
-		return uuid.Nil, badInvitation(platform.BadLink())
+		return uuid.Nil, badInvitation(platform.InvalidLink())
 	}
 
 	i, err := s.platform.InvitationByLink(ctx, link)
@@ -207,5 +207,5 @@ func badInvitation(err error) error {
 	}
 
 	return fault.OnField(fault.Unprocessable, "invitation_token", "invalid_token",
-		"does not belong to a pending invitation").Because(err)
+		"does not belong to a pending invitation").WithCause(err)
 }

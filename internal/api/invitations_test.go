@@ -84,7 +84,7 @@ func TestCreateInvitation(t *testing.T) {
 	admin.Post(path, invitationBody("bob@example.com", 2)).Want(403)
 	admin.Post(path, invitationBody("bob@example.com", 3)).Want(201)
 	viewer.Post(path, invitationBody("x@example.com", 5)).Want(403)
-	a.Stranger().Post(path, invitationBody("x@example.com", 5)).Want(404)
+	a.OtherUser().Post(path, invitationBody("x@example.com", 5)).Want(404)
 
 	for _, body := range []string{`{}`, invitationBody("", 5), invitationBody("x", 5), invitationBody("x@y@z", 5)} {
 		a.Post(path, body).Want(422)
@@ -147,15 +147,15 @@ func TestAcceptInvitation(t *testing.T) {
 	token := waitForInvitation(t, a, strings.ToUpper(ann.Email))
 
 	preview := "/invitations/preview?token=" + url.QueryEscape(token)
-	a.Nobody().Get(preview).Want(200).Content("email", strings.ToUpper(ann.Email)).Content("roleId", 4).
+	a.Anonymous().Get(preview).Want(200).Content("email", strings.ToUpper(ann.Email)).Content("roleId", 4).
 		Content("inviter", a.Get("/users/me").Get("username")).
 		Content("organizationName", a.Get("/organizations/"+a.Organization).Get("name"))
 
 	bob.Get(preview).Want(200) // anyone with the link
-	a.Nobody().Get("/invitations/preview").Want(400).Field("token")
+	a.Anonymous().Get("/invitations/preview").Want(400).Field("token")
 
 	for _, bad := range []string{"", "x", "socle_link_x", token + "A", token[:len(token)-1]} {
-		a.Nobody().Get("/invitations/preview?token=" + url.QueryEscape(bad)).Want(404)
+		a.Anonymous().Get("/invitations/preview?token=" + url.QueryEscape(bad)).Want(404)
 	}
 
 	bob.Post("/invitations/accept", acceptBody(token)).Want(403).Code("other_address")
@@ -165,7 +165,7 @@ func TestAcceptInvitation(t *testing.T) {
 	wantCounts(t, got, map[int]int{201: 1, 422: 19})
 	ann.Get("/organizations/"+a.Organization).Want(200).Content("roleId", 4)
 	ann.Get(preview).Want(404)
-	ann.In(a.Project).CreateTable("mine")
+	ann.WithProject(a.Project).CreateTable("mine")
 
 	if got := apitest.Value[int](a, `select count(*) from platform.members where user_uuid = $1`, ann.User); got != 2 {
 		t.Errorf("got %d memberships, want 2", got)
@@ -180,7 +180,7 @@ func TestAcceptInvitation(t *testing.T) {
 
 	ann.Post("/invitations/accept", `{}`).Want(422).Field("token")
 	ann.Post("/invitations/accept", `{`).Want(400)
-	a.Nobody().Post("/invitations/accept", acceptBody(token)).Want(401)
+	a.Anonymous().Post("/invitations/accept", acceptBody(token)).Want(401)
 }
 
 // TestInvalidInvitations covers invitations that are revoked, resent, expired, or created by a
@@ -212,7 +212,7 @@ func TestInvalidInvitations(t *testing.T) {
 		id := host.Post(path, invitationBody(invitee.Email, 5)).Want(201).Get("uuid").(string)
 		token := waitForInvitation(t, a, invitee.Email)
 		end(id)
-		a.Nobody().Get("/invitations/preview?token=" + url.QueryEscape(token)).Want(404)
+		a.Anonymous().Get("/invitations/preview?token=" + url.QueryEscape(token)).Want(404)
 
 		if r := invitee.Post("/invitations/accept", acceptBody(token)); r.Status != 422 {
 			t.Errorf("%s: got %d %s", name, r.Status, r.Body)
@@ -286,7 +286,7 @@ func TestSignUpByInvitation(t *testing.T) {
 	})
 
 	wantCounts(t, got, map[int]int{201: 1, 400: 7})
-	invitee := a.Nobody()
+	invitee := a.Anonymous()
 	invitee.Token = fresh
 	invitee.Get("/organizations/"+administrator.Organization).Want(200).Content("roleId", 4)
 

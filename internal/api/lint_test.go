@@ -73,6 +73,6 @@ func TestLintProject(t *testing.T) {
 	}
 
 	a.Get("/projects/x/lint").Want(400)
-	a.Get("/projects/" + apitest.Missing + "/lint").Want(404)
-	a.Nobody().Get(path).Want(401)
+	a.Get("/projects/" + apitest.MissingUUID + "/lint").Want(404)
+	a.Anonymous().Get(path).Want(401)
 }

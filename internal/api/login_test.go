@@ -26,7 +26,7 @@ func loginBody(email, password string) string {
 func TestLogin(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t).Nobody().In("")
+	a := apitest.User(t).Anonymous().WithProject("")
 	created := a.Post("/users", userBody("ada", map[string]any{"bio": "first", "email": "Ada.Straße@example.com"})).
 		Want(201)
 
@@ -57,7 +57,7 @@ func TestLoginRefuses(t *testing.T) {
 
 	a := apitest.User(t)
 	before := accounts(t, a)
-	anonymous := a.Nobody().In("")
+	anonymous := a.Anonymous().WithProject("")
 	wrong := anonymous.Post("/users/login", loginBody(a.Email, "not the password")).Want(401).
 		Code("invalid_credentials")
 	for name, body := range map[string]string{
@@ -108,7 +108,7 @@ func TestSecretsNotRevealed(t *testing.T) {
 
 	const canary, wrong = "canary in the mine", "wrong canary bird"
 	a := apitest.User(t)
-	anonymous := a.Nobody().In("")
+	anonymous := a.Anonymous().WithProject("")
 	r := anonymous.Post("/users", userBody("canary", map[string]any{"password": canary})).Want(201)
 
 	replies := []*apitest.Reply{r,
@@ -178,7 +178,7 @@ func TestGuessingAnAccount(t *testing.T) {
 		c.TrustedProxies = trusted
 	})
 	login := func(a *apitest.API, client, email, password string) *apitest.Reply {
-		return a.Nobody().Send("POST", "/users/login", loginBody(email, password), "X-Forwarded-For: "+client)
+		return a.Anonymous().Send("POST", "/users/login", loginBody(email, password), "X-Forwarded-For: "+client)
 	}
 
 	other := a.SignUp("other")
@@ -219,7 +219,7 @@ func TestOwnerNotLockedOut(t *testing.T) {
 	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted })
 	const home, hotel, office = "198.51.100.7", "198.51.100.8", "2001:db8:1:2::3"
 	login := func(client, password string) *apitest.Reply {
-		return a.Nobody().Send("POST", "/users/login", loginBody(a.Email, password), "X-Forwarded-For: "+client)
+		return a.Anonymous().Send("POST", "/users/login", loginBody(a.Email, password), "X-Forwarded-For: "+client)
 	}
 
 	login(home, apitest.Password).Want(200)
@@ -248,7 +248,7 @@ func TestOwnerNotLockedOut(t *testing.T) {
 		}
 	}
 
-	a.Nobody().Send("POST", "/users/password/reset", resetBody(createLink(t, a, "password reset"), newPassword),
+	a.Anonymous().Send("POST", "/users/password/reset", resetBody(createLink(t, a, "password reset"), newPassword),
 		"X-Forwarded-For: "+hotel).Want(200)
 	login(hotel, newPassword).Want(200)
 	login("198.51.100.9", newPassword).Want(429)
@@ -267,7 +267,7 @@ func TestGuessingFromAnAddress(t *testing.T) {
 
 	a := apitest.User(t, limited)
 	if n := countAttempts(t, func(i int) *apitest.Reply {
-		return a.Nobody().Send("POST", "/users/login", loginBody("user"+strconv.Itoa(i)+"@example.com", "wrong"),
+		return a.Anonymous().Send("POST", "/users/login", loginBody("user"+strconv.Itoa(i)+"@example.com", "wrong"),
 			"X-Forwarded-For: 203.0.113."+strconv.Itoa(i),
 			"X-Real-Ip: 203.0.113."+strconv.Itoa(i), "Forwarded: for=203.0.113."+strconv.Itoa(i))
 	}); n != 20 {
@@ -275,7 +275,7 @@ func TestGuessingFromAnAddress(t *testing.T) {
 	}
 
 	a.Exec(`update platform.attempts set resets_at = now() - interval '1 second'`)
-	a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
+	a.Anonymous().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
 }
 
 // TestGuessingConcurrently checks that concurrent guesses do not exceed the limit.
@@ -284,7 +284,7 @@ func TestGuessingConcurrently(t *testing.T) {
 
 	a := apitest.User(t, limited)
 	got := concurrently(30, func(int) *apitest.Reply {
-		return a.Nobody().Post("/users/login", loginBody(a.Email, "wrong"))
+		return a.Anonymous().Post("/users/login", loginBody(a.Email, "wrong"))
 	})
 	if got[401] != 10 || got[429] != 20 {
 		t.Errorf("got statuses %v, want ten 401 and twenty 429", got)
@@ -295,7 +295,7 @@ func TestGuessingConcurrently(t *testing.T) {
 func TestSignUpsAreLimited(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted }).Nobody().In("")
+	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted }).Anonymous().WithProject("")
 	refused := userBody("", map[string]any{"email": "one@example.com"}) // the username is empty
 	for i := range 30 {
 		a.Send("POST", "/users", refused, "X-Forwarded-For: 203.0.113."+strconv.Itoa(i)).Want(400)

@@ -52,11 +52,11 @@ func TestUpdateMember(t *testing.T) {
 		a.Put(members+developer.User, body).Want(422).Field("role_id")
 	}
 
-	a.Put(members+apitest.Missing, role(6)).Want(404) // access is checked before the fields
+	a.Put(members+apitest.MissingUUID, role(6)).Want(404) // access is checked before the fields
 	a.Put(members+a.SignUp("outsider").User, role(5)).Want(404)
 	a.Put(members+"nobody", role(5)).Want(400)
 	a.Put(members+developer.User, `{`).Want(400)
-	a.Nobody().Put(members+developer.User, role(5)).Want(401)
+	a.Anonymous().Put(members+developer.User, role(5)).Want(401)
 }
 
 func TestDeleteMember(t *testing.T) {
@@ -129,11 +129,11 @@ func TestTransferOrganization(t *testing.T) {
 	}
 
 	successor.Put(path, to(a.SignUp("outsider").User)).Want(422).Field("user_uuid")
-	successor.Put(path, to(apitest.Missing)).Want(422).Field("user_uuid")
+	successor.Put(path, to(apitest.MissingUUID)).Want(422).Field("user_uuid")
 	successor.Put(path, to("x")).Want(422).Field("user_uuid")
 	successor.Put(path, `{}`).Want(422).Field("user_uuid")
 	successor.Put(path, `{`).Want(400)
-	successor.Put("/organizations/"+apitest.Missing+"/owner", to(successor.User)).Want(404)
+	successor.Put("/organizations/"+apitest.MissingUUID+"/owner", to(successor.User)).Want(404)
 }
 
 // TestOwnersConcurrently checks that one owner remains when all owners demote each other and
@@ -217,13 +217,13 @@ func TestLastOwnerConstraint(t *testing.T) {
 		`update platform.members set role = 3 where organization_uuid = $1`,
 		`with gone as (delete from platform.members where organization_uuid = $1 and role = 2 returning 1) select * from gone`,
 	} {
-		if err := a.Try(sql, a.Organization); err == nil {
+		if err := a.TryExec(sql, a.Organization); err == nil {
 			t.Errorf("%s succeeded", sql)
 		}
 	}
 
 	// A transfer within one statement is allowed.
-	if err := a.Try(`update platform.members set role = case when user_uuid = $2 then 2 else 5 end where organization_uuid = $1`,
+	if err := a.TryExec(`update platform.members set role = case when user_uuid = $2 then 2 else 5 end where organization_uuid = $1`,
 		a.Organization, viewer.User); err != nil {
 		t.Error(err)
 	}

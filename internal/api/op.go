@@ -262,7 +262,7 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	result, err := rt.serve(ctx, w, r)
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) && fault.Of(err).Code != pg.OutcomeUnknown {
-			err = fault.New(fault.Unavailable, "the request took too long").Because(err)
+			err = fault.New(fault.Unavailable, "the request took too long").WithCause(err)
 		}
 
 		writeFailure(w, r, err, rt.op.Errors)
@@ -326,7 +326,7 @@ func (rt *route) execute(
 			})
 		})
 	})
-	if err == nil && project != nil && project.Full() && !isRead(rt.op.Method) {
+	if err == nil && project != nil && project.OverQuota() && !isRead(rt.op.Method) {
 		if _, err := rt.lifecycle.GetSize(ctx, project.UUID); err != nil { // the operation may have freed space
 			rt.log.Warn("measure project database", "project", project.UUID, "error", err)
 		}
@@ -340,10 +340,10 @@ type noSpaceInput interface{ needsNoSpace() bool }
 
 // checkQuota fails with TooLarge if the operation takes space in a database that exceeds its quota.
 func (rt *route) checkQuota(project *tenant.Project, input any) error {
-	if s, ok := input.(noSpaceInput); !rt.op.Grows || !project.Full() || (ok && s.needsNoSpace()) {
+	if s, ok := input.(noSpaceInput); !rt.op.Grows || !project.OverQuota() || (ok && s.needsNoSpace()) {
 		return nil
 	}
-	return tenant.ErrFull
+	return tenant.ErrOverQuota
 }
 
 // withFiles reports whether files accompany the JSON body.

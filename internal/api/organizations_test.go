@@ -75,7 +75,7 @@ func (o operation) wantOfAdministrator(v matrixCaller, at target, done int) int 
 // organizationCalls returns the operations on organizations and on the install.
 func organizationCalls(a *apitest.API) []call {
 	organization := "/organizations/" + a.Organization
-	member := organization + "/members/" + apitest.Missing
+	member := organization + "/members/" + apitest.MissingUUID
 
 	return []call{
 		{id: "createOrganization", method: "POST", path: "/organizations", body: `{"name": "late"}`},
@@ -88,17 +88,17 @@ func organizationCalls(a *apitest.API) []call {
 		{id: "deleteMember", method: "DELETE", path: member},
 		{id: "leaveOrganization", method: "DELETE", path: organization + "/membership"},
 		{id: "transferOrganization", method: "PUT",
-			path: organization + "/owner", body: `{"user_uuid": "` + apitest.Missing + `"}`},
+			path: organization + "/owner", body: `{"user_uuid": "` + apitest.MissingUUID + `"}`},
 		{id: "createInvitation", method: "POST",
 			path: organization + "/invitations", body: `{"email": "late@example.com", "role_id": 5}`},
 		{id: "listInvitations", method: "GET", path: organization + "/invitations"},
-		{id: "resendInvitation", method: "POST", path: organization + "/invitations/" + apitest.Missing + "/resend"},
-		{id: "deleteInvitation", method: "DELETE", path: organization + "/invitations/" + apitest.Missing},
+		{id: "resendInvitation", method: "POST", path: organization + "/invitations/" + apitest.MissingUUID + "/resend"},
+		{id: "deleteInvitation", method: "DELETE", path: organization + "/invitations/" + apitest.MissingUUID},
 		{id: "acceptInvitation", method: "POST", path: "/invitations/accept", body: `{"token": "late"}`},
 		{id: "listUsers", method: "GET", path: "/admin/users"},
 		{id: "getUser", method: "GET", path: "/admin/users/" + a.User},
 		{id: "updateStanding", method: "PUT", path: "/admin/users/" + a.User, body: `{"status": "active"}`},
-		{id: "resetSecondFactor", method: "DELETE", path: "/admin/users/" + apitest.Missing + "/totp"},
+		{id: "resetSecondFactor", method: "DELETE", path: "/admin/users/" + apitest.MissingUUID + "/totp"},
 		{id: "listInstanceAudit", method: "GET", path: "/admin/audit"},
 		{id: "listSettings", method: "GET", path: "/admin/settings"},
 		{id: "updateSetting", method: "PUT", path: "/admin/settings/sign_up", body: `{"value": true}`},
@@ -123,10 +123,10 @@ func TestCreateOrganization(t *testing.T) {
 	a.Post("/organizations", `{"name": 1}`).Want(422).Field("name")
 	a.Post("/organizations", `{"name": "a\u0000b"}`).Want(422).Field("name")
 	a.Post("/organizations", `{`).Want(400)
-	a.Nobody().Post("/organizations", `{"name": "x"}`).Want(401)
+	a.Anonymous().Post("/organizations", `{"name": "x"}`).Want(401)
 	a.Get("/organizations/nothing").Want(400)
 	a.Get("/organizations/nothing/members").Want(400)
-	a.Get("/organizations/" + apitest.Missing).Want(404)
+	a.Get("/organizations/" + apitest.MissingUUID).Want(404)
 }
 
 func TestOrganizationsAreLimited(t *testing.T) {
@@ -188,7 +188,7 @@ func TestUpdateOrganization(t *testing.T) {
 	a.Put(path, `{}`).Want(422).Field("name")
 	a.Put(path, `[]`).Want(400)
 	a.Send("PUT", path, `{"name": "late"}`, `If-Match: "old"`).Want(412)
-	a.Stranger().Put(path, `{"name": "mine"}`).Want(404)
+	a.OtherUser().Put(path, `{"name": "mine"}`).Want(404)
 	a.Member(4).Put(path, `{"name": "mine"}`).Want(403)
 	a.Get(path).Want(200).Content("name", "again")
 }

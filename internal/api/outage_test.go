@@ -61,8 +61,8 @@ func TestProjectDatabaseGone(t *testing.T) {
 
 	a := apitest.New(t)
 	f := populate(t, a)
-	other := a.In(a.CreateProject("other"))
-	open := closeDatabase(t, a, a.Database())
+	other := a.WithProject(a.CreateProject("other"))
+	open := closeDatabase(t, a, a.DatabaseName())
 
 	for _, c := range slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), f.fileCalls()) {
 		if c.id != "getBackup" && c.id != "createBackup" { // read from the platform database
@@ -73,7 +73,7 @@ func TestProjectDatabaseGone(t *testing.T) {
 	want500(t, "getStatistics", a.Get("/projects/"+a.Project+"/statistics"))
 	want500(t, "getProjectOpenAPI", a.Get("/projects/"+a.Project+"/openapi.json"))
 	want500(t, "lintProject", a.Get("/projects/"+a.Project+"/lint"))
-	want500(t, "readFile", a.Nobody().Get(address(a, f.container, "a.txt")))
+	want500(t, "readFile", a.Anonymous().Get(address(a, f.container, "a.txt")))
 	a.Get("/projects/" + a.Project).Want(200)
 	a.Get("/projects").Want(200)
 	a.Get("/readyz").Want(200)
@@ -94,7 +94,7 @@ func TestPlatformDatabaseGone(t *testing.T) {
 
 	a := apitest.New(t)
 	f := populate(t, a)
-	renewal := refreshBody(a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200).
+	renewal := refreshBody(a.Anonymous().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200).
 		Metadata("refreshToken"))
 
 	resetting, confirming := createLink(t, a, platform.PasswordReset), createLink(t, a, platform.EmailChange)
@@ -145,7 +145,7 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		},
 		call{id: "confirmEmail", method: "POST", path: "/users/email/confirm", body: `{"token": "` + confirming + `"}`},
 		call{id: "deleteAccount", method: "DELETE", path: "/users/me", body: passwordBody},
-		call{id: "deleteUser", method: "DELETE", path: "/users/" + apitest.Missing},
+		call{id: "deleteUser", method: "DELETE", path: "/users/" + apitest.MissingUUID},
 		call{
 			id:     "createToken",
 			method: "POST",
@@ -153,14 +153,14 @@ func TestPlatformDatabaseGone(t *testing.T) {
 			body:   `{"name": "late", "role_id": 4, "expires_at": "` + tomorrow() + `"}`,
 		},
 		call{id: "listTokens", method: "GET", path: "/tokens"},
-		call{id: "deleteToken", method: "DELETE", path: "/tokens/" + apitest.Missing},
+		call{id: "deleteToken", method: "DELETE", path: "/tokens/" + apitest.MissingUUID},
 		call{id: "getSecondFactor", method: "GET", path: "/users/me/totp"},
 		call{id: "createSecondFactor", method: "POST", path: "/users/me/totp", body: passwordBody},
 		call{id: "confirmSecondFactor", method: "POST", path: "/users/me/totp/confirm", body: `{"code": "123456"}`},
 		call{id: "deleteSecondFactor", method: "DELETE", path: "/users/me/totp", body: passwordBody},
 		call{id: "logout", method: "POST", path: "/users/logout"},
 		call{id: "listSessions", method: "GET", path: "/sessions"},
-		call{id: "deleteSession", method: "DELETE", path: "/sessions/" + apitest.Missing},
+		call{id: "deleteSession", method: "DELETE", path: "/sessions/" + apitest.MissingUUID},
 		call{id: "deleteOtherSessions", method: "DELETE", path: "/sessions"},
 		call{id: "createProject", method: "POST", path: "/projects", body: `{"name": "Late"}`},
 		call{id: "listProjects", method: "GET", path: "/projects"},
@@ -180,7 +180,7 @@ func TestPlatformDatabaseGone(t *testing.T) {
 			body:   `{"name": "late", "kind": "secret"}`,
 		},
 		call{id: "listKeys", method: "GET", path: "/projects/" + a.Project + "/keys"},
-		call{id: "deleteKey", method: "DELETE", path: "/projects/" + a.Project + "/keys/" + apitest.Missing},
+		call{id: "deleteKey", method: "DELETE", path: "/projects/" + a.Project + "/keys/" + apitest.MissingUUID},
 		call{id: "getTypes", method: "GET", path: "/projects/" + a.Project + "/types"},
 		call{id: "listAudit", method: "GET", path: "/projects/" + a.Project + "/audit"},
 		call{id: "getJWTSecret", method: "GET", path: "/projects/" + a.Project + "/jwt-secret"},
@@ -192,7 +192,7 @@ func TestPlatformDatabaseGone(t *testing.T) {
 			body:   rights["createJWTKey"].body,
 		},
 		call{id: "listJWTKeys", method: "GET", path: "/projects/" + a.Project + "/jwt-keys"},
-		call{id: "deleteJWTKey", method: "DELETE", path: "/projects/" + a.Project + "/jwt-keys/" + apitest.Missing},
+		call{id: "deleteJWTKey", method: "DELETE", path: "/projects/" + a.Project + "/jwt-keys/" + apitest.MissingUUID},
 		call{id: "getRestSettings", method: "GET", path: "/projects/" + a.Project + "/rest-settings"},
 		call{
 			id:     "updateRestSettings",
@@ -223,7 +223,7 @@ func TestPlatformDatabaseGone(t *testing.T) {
 
 	a.Get("/readyz").Want(503)
 	a.Get("/healthz").Want(200)
-	a.Nobody().Get("/tables").Want(401) // needs no database
+	a.Anonymous().Get("/tables").Want(401) // needs no database
 	open()
 	until(t, "the platform answers again", func() bool {
 		return a.Get("/readyz").Status == 200 && a.Get("/projects").Status == 200

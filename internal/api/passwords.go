@@ -88,7 +88,7 @@ func (s *Server) resetPassword(ctx context.Context, in *resetPasswordInput) (not
 		return nothing{}, err
 	}
 
-	audit.By(ctx, user.UUID)
+	audit.SetActor(ctx, user.UUID)
 	return nothing{}, s.platform.InTx(ctx, func(tx *platform.Store) error {
 		if _, err := tx.UseLink(ctx, platform.PasswordReset, id); err != nil {
 			return err
@@ -113,12 +113,12 @@ func (s *Server) resetPassword(ctx context.Context, in *resetPasswordInput) (not
 func (s *Server) resetTarget(ctx context.Context, text string) (link uuid.UUID, user platform.User, err error) {
 	id, ok := token.ParseLink(s.linkKey, platform.PasswordReset, text)
 	if !ok {
-		return id, user, platform.BadLink()
+		return id, user, platform.InvalidLink()
 	}
 
 	found, err := s.platform.GetLink(ctx, id)
 	if fault.Is(err, fault.NotFound) || (err == nil && !found.Good(time.Now())) {
-		return id, user, platform.BadLink()
+		return id, user, platform.InvalidLink()
 	}
 	if err != nil {
 		return id, user, err
@@ -126,7 +126,7 @@ func (s *Server) resetTarget(ctx context.Context, text string) (link uuid.UUID, 
 
 	user, err = s.platform.GetUser(ctx, found.UserUUID.UUID)
 	if fault.Is(err, fault.NotFound) {
-		err = platform.BadLink()
+		err = platform.InvalidLink()
 	}
 
 	return id, user, err
@@ -167,7 +167,7 @@ func (s *Server) changeEmail(ctx context.Context, in *changeEmailInput) (nothing
 			Purpose: platform.EmailChange,
 			User:    uuid.NullUUID{UUID: user.UUID, Valid: true},
 			Email:   email,
-			Life:    24 * time.Hour,
+			TTL:     24 * time.Hour,
 		})
 		if err != nil {
 			return err
@@ -189,7 +189,7 @@ func (s *Server) changeEmail(ctx context.Context, in *changeEmailInput) (nothing
 // confirmPassword returns the calling user if password is theirs. Otherwise it fails with
 // Unprocessable on the field password, and counts a failed log-in.
 func (s *Server) confirmPassword(ctx context.Context, password string) (platform.User, error) {
-	user, hash, err := s.platform.CredentialsOf(ctx, caller(ctx).User)
+	user, hash, err := s.platform.CredentialsByUUID(ctx, caller(ctx).User)
 	if fault.Is(err, fault.NotFound) {
 		return user, errSessionEnded()
 	}
@@ -236,7 +236,7 @@ type confirmedEmail struct {
 func (s *Server) confirmEmail(ctx context.Context, in *confirmEmailInput) (confirmedEmail, error) {
 	id, ok := token.ParseLink(s.linkKey, platform.EmailChange, in.Body.Token)
 	if !ok {
-		return confirmedEmail{}, platform.BadLink()
+		return confirmedEmail{}, platform.InvalidLink()
 	}
 
 	var confirmed confirmedEmail
@@ -246,7 +246,7 @@ func (s *Server) confirmEmail(ctx context.Context, in *confirmEmailInput) (confi
 			return err
 		}
 
-		audit.By(ctx, link.UserUUID.UUID)
+		audit.SetActor(ctx, link.UserUUID.UUID)
 
 		user, err := tx.UpdateUser(ctx, link.UserUUID.UUID, uuid.Nil, platform.UserUpdate{Email: &link.Email})
 		if err != nil {

@@ -16,7 +16,7 @@ const newPassword = "another one entirely"
 func requestReset(t *testing.T, a *apitest.API, n int) string {
 	t.Helper()
 
-	a.Nobody().Post("/users/password/forgot", `{"email": `+quoted(a.Email)+`}`).Want(200)
+	a.Anonymous().Post("/users/password/forgot", `{"email": `+quoted(a.Email)+`}`).Want(200)
 	return waitForMail(t, a, a.Email, n).token(t, a, "/reset-password")
 }
 
@@ -29,7 +29,7 @@ func TestForgetPassword(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	anonymous, other := a.Nobody().In(""), newSession(t, a)
+	anonymous, other := a.Anonymous().WithProject(""), newSession(t, a)
 	known := anonymous.Post("/users/password/forgot", `{"email": `+quoted(" "+strings.ToUpper(a.Email))+`}`).Want(200)
 	wantEqual(t, anonymous.Post("/users/password/forgot", `{"email": "nobody@example.com"}`).Want(200), known)
 
@@ -71,7 +71,7 @@ func TestResetPasswordRefuses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	anonymous := a.Nobody().In("")
+	anonymous := a.Anonymous().WithProject("")
 	for _, body := range []string{`{}`, `{"email": ""}`, `{"email": "nobody"}`, `{"email": 1}`, `{"email": null}`,
 		`{"email": ["a@example.com"]}`, `{"email": "a@example.com\r\nBcc: b@example.com"}`} {
 		anonymous.Post("/users/password/forgot", body).Want(422).Field("email")
@@ -138,12 +138,12 @@ func TestResetConcurrently(t *testing.T) {
 	a := apitest.User(t)
 	token := requestReset(t, a, 1)
 	wantCounts(t, concurrently(6, func(i int) *apitest.Reply {
-		return a.Nobody().Post("/users/password/reset", resetBody(token, newPassword+strconv.Itoa(i)))
+		return a.Anonymous().Post("/users/password/reset", resetBody(token, newPassword+strconv.Itoa(i)))
 	}), map[int]int{200: 1, 422: 5})
 
 	won := 0
 	for i := range 6 {
-		if a.Nobody().Post("/users/login", loginBody(a.Email, newPassword+strconv.Itoa(i))).Status == 200 {
+		if a.Anonymous().Post("/users/login", loginBody(a.Email, newPassword+strconv.Itoa(i))).Status == 200 {
 			won++
 		}
 	}
@@ -158,7 +158,7 @@ func TestMailsAreLimited(t *testing.T) {
 
 	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted })
 	ask := func(client, email string) *apitest.Reply {
-		return a.Nobody().Send("POST", "/users/password/forgot", `{"email": `+quoted(email)+`}`,
+		return a.Anonymous().Send("POST", "/users/password/forgot", `{"email": `+quoted(email)+`}`,
 			"X-Forwarded-For: "+client)
 	}
 
@@ -179,11 +179,11 @@ func TestMailsAreLimited(t *testing.T) {
 	// Passwords are hashed for valid links only, and their number is limited.
 	token := createLink(t, a.SignUp("other"), platform.PasswordReset)
 	for range 30 {
-		a.Nobody().Send("POST", "/users/password/reset", resetBody(token, "short"), "X-Forwarded-For: 198.51.100.3").
+		a.Anonymous().Send("POST", "/users/password/reset", resetBody(token, "short"), "X-Forwarded-For: 198.51.100.3").
 			Want(422)
 	}
 
-	a.Nobody().Send("POST", "/users/password/reset", resetBody(token, newPassword), "X-Forwarded-For: 198.51.100.3").
+	a.Anonymous().Send("POST", "/users/password/reset", resetBody(token, newPassword), "X-Forwarded-For: 198.51.100.3").
 		Want(429)
 
 	change := func(password string) *apitest.Reply {
@@ -208,14 +208,14 @@ func TestMailsAreLimited(t *testing.T) {
 	}
 
 	// These guesses count for the log-in limit too.
-	a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(429)
+	a.Anonymous().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(429)
 }
 
 func TestChangeEmail(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	anonymous := a.Nobody().In("")
+	anonymous := a.Anonymous().WithProject("")
 	body := func(email, password string) string {
 		return `{"email": ` + quoted(email) + `, "password": ` + quoted(password) + `}`
 	}
@@ -243,7 +243,7 @@ func TestChangeEmailRefuses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	anonymous := a.Nobody().In("")
+	anonymous := a.Anonymous().WithProject("")
 	other := a.SignUp("other")
 
 	for body, fields := range map[string]string{

@@ -38,7 +38,7 @@ func TestTokens(t *testing.T) {
 		Content("name", "deploy").Content("roleId", 4).Content("projectUuids", nil).Content("lastUsedAt", nil)
 
 	text := r.Metadata("token").(string)
-	if !token.IsPersonal(text) || !strings.HasPrefix(text, r.Get("hint").(string)) ||
+	if !token.IsPersonalToken(text) || !strings.HasPrefix(text, r.Get("hint").(string)) ||
 		r.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("got token %q, hint %v, headers %v", text, r.Get("hint"), r.Header)
 	}
@@ -81,7 +81,7 @@ func TestTokens(t *testing.T) {
 
 	outsider := a.SignUp("outsider")
 	theirs := outsider.Create("/tokens", `{"name": "deploy", "role_id": 4, "expires_at": "`+tomorrow()+`"}`)
-	wantEqual(t, a.Delete("/tokens/"+theirs).Want(404), a.Delete("/tokens/"+apitest.Missing))
+	wantEqual(t, a.Delete("/tokens/"+theirs).Want(404), a.Delete("/tokens/"+apitest.MissingUUID))
 }
 
 func TestBadTokens(t *testing.T) {
@@ -89,7 +89,7 @@ func TestBadTokens(t *testing.T) {
 
 	a := apitest.New(t)
 	ends := `, "expires_at": "` + tomorrow() + `"`
-	theirs := a.Stranger().CreateProject("theirs")
+	theirs := a.OtherUser().CreateProject("theirs")
 	for body, field := range map[string]string{
 		`{"role_id": 4` + ends + `}`:                                             "name",
 		`{"name": " ", "role_id": 4` + ends + `}`:                                "name",
@@ -109,7 +109,7 @@ func TestBadTokens(t *testing.T) {
 			`}`: "project_uuids",
 		`{"name": "x", "role_id": 4, "project_uuids": ["x"]` + ends +
 			`}`: "project_uuids.0",
-		`{"name": "x", "role_id": 4, "project_uuids": ["` + apitest.Missing + `"]` + ends +
+		`{"name": "x", "role_id": 4, "project_uuids": ["` + apitest.MissingUUID + `"]` + ends +
 			`}`: "project_uuids",
 		`{"name": "x", "role_id": 4, "project_uuids": ["` + a.Project + `", "` + theirs + `"]` + ends +
 			`}`: "project_uuids",
@@ -164,7 +164,7 @@ func TestTokensNotForAccounts(t *testing.T) {
 
 		names := map[string]string{
 			"n": "1", "tomorrow": tomorrow(), "userUUID": administrator.User,
-			"sessionUUID": apitest.Missing, "tokenUUID": apitest.Missing,
+			"sessionUUID": apitest.MissingUUID, "tokenUUID": apitest.MissingUUID,
 		}
 		if r := o.send(u, names, rights[o.id].body); r.Status != o.first(403, 401) ||
 			r.Metadata("code") != "token_not_allowed" {
@@ -221,7 +221,7 @@ func TestTokenRoles(t *testing.T) {
 	other := a.CreateProject("other")
 	one := withToken(t, a, 2, a.Project)
 	one.Get("/tables").Want(200)
-	one.In(other).Get("/tables").Want(401).Code("unknown_project")
+	one.WithProject(other).Get("/tables").Want(401).Code("unknown_project")
 	one.Get("/projects/" + other).Want(404)
 
 	if list := one.Get("/projects").Want(200); len(list.Get("").([]any)) != 1 || list.Get("0.uuid") != a.Project {

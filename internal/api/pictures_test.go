@@ -64,7 +64,7 @@ func TestPictures(t *testing.T) {
 			put(a, c, names[content], content).Want(200)
 		}
 
-		return a.Nobody().Get(address(a, c, names[content]) + "?" + query)
+		return a.Anonymous().Get(address(a, c, names[content]) + "?" + query)
 	}
 
 	photo := asJPEG(t, quarters(80, 40))
@@ -264,10 +264,10 @@ func TestPicturesRefused(t *testing.T) {
 
 	text := fmt.Sprint(put(a, c, "text", "hello").Want(200).Get("uuid"))
 	a.Get("/containers/" + c + "/files/" + text + "/download?width=10").Want(422).Code("not_an_image")
-	a.Get("/containers/" + c + "/files/" + apitest.Missing + "/download?width=10").Want(404)
+	a.Get("/containers/" + c + "/files/" + apitest.MissingUUID + "/download?width=10").Want(404)
 	a.Get(address(a, c, "missing") + "?width=10").Want(404)
-	a.Nobody().Get(address(a, c, "photo") + "?width=10").Want(404)
-	a.Stranger().Get(address(a, c, "photo") + "?width=10").Want(404)
+	a.Anonymous().Get(address(a, c, "photo") + "?width=10").Want(404)
+	a.OtherUser().Get(address(a, c, "photo") + "?width=10").Want(404)
 }
 
 // TestPictureHeaders checks that a variant has the same headers as any other file.

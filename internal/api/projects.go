@@ -70,12 +70,12 @@ func (s *Server) targetOrganization(ctx context.Context, named *uuid.UUID) (uuid
 		return uuid.Nil, err
 	}
 
-	if caller(ctx).Only != nil {
+	if caller(ctx).Projects != nil {
 		return uuid.Nil, fault.New(fault.Forbidden,
 			"a personal access token limited to projects cannot create projects").
 			WithCode("token_not_allowed")
 	}
-	if role = caller(ctx).AtMost(role); !role.AtLeast(platform.Admin) {
+	if role = caller(ctx).CapRole(role); !role.AtLeast(platform.Admin) {
 		return uuid.Nil, fault.New(fault.Forbidden, "requires the role of %s, yours is %s", platform.Admin, role)
 	}
 
@@ -103,7 +103,7 @@ func (s *Server) listProjects(
 	page, filter := in.page(in.Sort), platform.ProjectFilter{
 		Search: in.Search,
 		Status: in.Status,
-		Only:   caller(ctx).Only,
+		Only:   caller(ctx).Projects,
 	}
 	if in.Organization != nil {
 		filter.Organization = optionalUUID(*in.Organization)

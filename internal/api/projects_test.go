@@ -15,13 +15,13 @@ func TestCreateProject(t *testing.T) {
 
 	a := apitest.New(t)
 	r := a.Post("/projects",
-		`{"name": " Shop ", "description": "Sells things", "status": "deleting", "uuid": "`+apitest.Missing+
+		`{"name": " Shop ", "description": "Sells things", "status": "deleting", "uuid": "`+apitest.MissingUUID+
 			`"}`).Want(201).
 		Content("name", "Shop").Content("description", "Sells things").Content("status", "active").
 		Content("organizationUuid", a.Organization).
 		Content("createdBy", a.User).Content("updatedBy", a.User)
 
-	p := a.In(r.Get("uuid").(string))
+	p := a.WithProject(r.Get("uuid").(string))
 	p.CreateTable("orders") // the database exists
 	wantEqual(t, p.Get("/projects/"+p.Project), a.Get("/projects/"+p.Project))
 	p.Get("/projects/"+p.Project).Want(200).Content("name", "Shop")
@@ -44,7 +44,7 @@ func TestCreateProjectRefuses(t *testing.T) {
 
 	a := apitest.New(t)
 	a.Post("/projects", `{"name": "Shop"}`).Want(201)
-	outsider := a.Stranger()
+	outsider := a.OtherUser()
 	for body, fields := range map[string]string{
 		`{}`:                              "name",
 		`{"name": ""}`:                    "name",
@@ -53,7 +53,7 @@ func TestCreateProjectRefuses(t *testing.T) {
 		`{"name": "a\u0000"}`:             "name",
 		`{"name": "a", "description": 7}`: "description",
 		`{"name": "a", "organization_uuid": "x"}`:                             "organization_uuid",
-		`{"name": "a", "organization_uuid": "` + apitest.Missing + `"}`:       "organization_uuid",
+		`{"name": "a", "organization_uuid": "` + apitest.MissingUUID + `"}`:   "organization_uuid",
 		`{"name": "a", "organization_uuid": "` + outsider.Organization + `"}`: "organization_uuid",
 		`{"name": "` + strings.Repeat("é", 101) + `"}`:                        "name",
 		`{"name": "a", "description": "` + strings.Repeat("é", 501) + `"}`:    "description",
@@ -62,13 +62,13 @@ func TestCreateProjectRefuses(t *testing.T) {
 	}
 
 	wantEqual(t, a.Post("/projects", `{"name": "a", "organization_uuid": "`+outsider.Organization+`"}`),
-		a.Post("/projects", `{"name": "a", "organization_uuid": "`+apitest.Missing+`"}`))
+		a.Post("/projects", `{"name": "a", "organization_uuid": "`+apitest.MissingUUID+`"}`))
 
 	a.Post("/projects", `{"name": "sHOP"}`).Want(409).Code("already_exists").Field("name")
 	a.Post("/projects", `{`).Want(400).Code("malformed_json")
-	a.Nobody().Post("/projects", `{`).Want(401)
+	a.Anonymous().Post("/projects", `{`).Want(401)
 	a.Get("/projects/garbage").Want(400).Field("projectUUID")
-	a.Nobody().Get("/projects/garbage").Want(401)
+	a.Anonymous().Get("/projects/garbage").Want(401)
 
 	if got := values(a.Get("/projects").Want(200), "name"); len(got) != 2 {
 		t.Errorf("got projects %q, want the first two", got)
@@ -89,7 +89,7 @@ func TestListProjects(t *testing.T) {
 	a := apitest.New(t)
 	a.Post("/projects", `{"name": "Zoo"}`).Want(201)
 	a.Post("/projects", `{"name": "Art"}`).Want(201)
-	outsider := a.Stranger()
+	outsider := a.OtherUser()
 
 	if got, want := values(a.Get("/projects?sort=name").Want(200), "name"), []string{
 		"Art", "Zoo",
@@ -104,7 +104,7 @@ func TestListProjects(t *testing.T) {
 	}
 
 	wantPages(t, a, "/projects", "createdAt", []string{"name", "createdAt", "updatedAt"}, 3)
-	a.Nobody().Get("/projects?page=0").Want(401)
+	a.Anonymous().Get("/projects?page=0").Want(401)
 }
 
 func TestPurgeProject(t *testing.T) {
@@ -115,8 +115,8 @@ func TestPurgeProject(t *testing.T) {
 	admin := a.Member(3)
 	admin.Delete("/projects/" + a.Project).Want(403).Code("forbidden")
 	a.Delete("/projects/garbage").Want(400).Field("projectUUID")
-	a.Nobody().Delete("/projects/" + a.Project).Want(401)
-	a.Delete("/projects/" + apitest.Missing).Want(404)
+	a.Anonymous().Delete("/projects/" + a.Project).Want(401)
+	a.Delete("/projects/" + apitest.MissingUUID).Want(404)
 
 	a.Delete("/projects/" + a.Project + "?purge=yes").Want(400).Field("purge")
 
@@ -133,7 +133,7 @@ func TestPurgeProject(t *testing.T) {
 func wantGone(t *testing.T, a *apitest.API) {
 	t.Helper()
 
-	name := a.Database()
+	name := a.DatabaseName()
 	until(t, "the project's database and roles are removed", func() bool {
 		return apitest.Value[int](a, `select (select count(*) from pg_database where datname = $1) +
 			(select count(*) from pg_roles where rolname like $1 || '%') + (select count(*) from platform.projects where uuid = $2::uuid) +

@@ -32,7 +32,7 @@ func TestUpdateProject(t *testing.T) {
 		t.Errorf("updatedAt is unchanged\n%s", r.Body)
 	}
 
-	a.Put(path, `{"description": "Sells things", "status": "paused", "organizationUuid": "`+apitest.Missing+
+	a.Put(path, `{"description": "Sells things", "status": "paused", "organizationUuid": "`+apitest.MissingUUID+
 		`", "deletedAt": "2020-01-01T00:00:00Z"}`).
 		Want(200).Content("name", "Shop").Content("description", "Sells things").Content("status", "active").
 		Content("organizationUuid", a.Organization)
@@ -54,9 +54,9 @@ func TestUpdateProject(t *testing.T) {
 	a.Put(path, `{"name": "tAKEN"}`).Want(409).Code("already_exists").Field("name")
 	a.Put(path, `{`).Want(400).Code("malformed_json")
 	a.Member(4).Put(path, `{"name": "x"}`).Want(403)
-	a.Stranger().Put(path, `{"name": "x"}`).Want(404)
-	a.Nobody().Put(path, `{"name": "x"}`).Want(401)
-	a.Put("/projects/"+apitest.Missing, `{"name": ""}`).Want(404)
+	a.OtherUser().Put(path, `{"name": "x"}`).Want(404)
+	a.Anonymous().Put(path, `{"name": "x"}`).Want(401)
+	a.Put("/projects/"+apitest.MissingUUID, `{"name": ""}`).Want(404)
 
 	tag := a.Get(path).Want(200).Header.Get("ETag")
 	a.Send("PUT", path, `{"name": "Newer"}`, "If-Match: "+tag).Want(200).Content("name", "Newer")
@@ -99,7 +99,7 @@ func TestListProjectsFiltered(t *testing.T) {
 		"search=%5C":  "",
 		"search=shop&organizationUuid=" + a.Organization: "Shop 100%,Workshop,shop_floor",
 		"organizationUuid=" + other.Organization:         "Shop of another",
-		"organizationUuid=" + apitest.Missing:            "",
+		"organizationUuid=" + apitest.MissingUUID:        "",
 		"search=zoo&status=active":                       "Zoo",
 		"search=zoo&status=paused":                       "",
 		"search=zoo&status=deleted":                      "",
@@ -159,7 +159,7 @@ func TestPauseProject(t *testing.T) {
 		t.Fatalf("the owner can't connect: %v", err)
 	}
 
-	session := a.ProjectDatabase()
+	session := a.ConnectProject()
 	a.Post(path+"/resume", "").Want(409).Code("not_paused")
 	a.Post(path+"/restore", "").Want(409).Code("not_deleted")
 
@@ -201,8 +201,8 @@ func TestPauseProject(t *testing.T) {
 		}
 	}
 
-	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404) // anonymous callers learn nothing
-	a.Stranger().Get(path).Want(404)
+	a.Anonymous().Get(address(a, f.container, "a.txt")).Want(404) // anonymous callers learn nothing
+	a.OtherUser().Get(path).Want(404)
 	a.Get(path).Want(200).Content("status", "paused")
 
 	if got := values(a.Get("/projects?status=paused").Want(200), "uuid"); !slices.Equal(got, []string{a.Project}) {
@@ -265,13 +265,13 @@ func TestDeleteProject(t *testing.T) {
 		}
 	}
 
-	wantEqual(t, a.Get(path), a.Get("/projects/"+apitest.Missing))
-	wantEqual(t, a.Get("/tables"), a.In(apitest.Missing).Get("/tables"))
+	wantEqual(t, a.Get(path), a.Get("/projects/"+apitest.MissingUUID))
+	wantEqual(t, a.Get("/tables"), a.WithProject(apitest.MissingUUID).Get("/tables"))
 	a.Put(path, `{"name": "x"}`).Want(404)
 	a.Post(path+"/pause", "").Want(404)
 	a.Post(path+"/resume", "").Want(404)
 	a.Delete(path).Want(404)
-	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404)
+	a.Anonymous().Get(address(a, f.container, "a.txt")).Want(404)
 
 	if err := connectAsOwner(t, a); pg.State(err) != "53300" {
 		t.Errorf("the owner connects to a deleted project: %v", err)
@@ -293,7 +293,7 @@ func TestDeleteProject(t *testing.T) {
 
 	a.Put("/projects/"+taker, `{"name": "Another"}`).Want(200)
 	admin.Post(path+"/restore", "").Want(403)
-	a.Stranger().Post(path+"/restore", "").Want(404)
+	a.OtherUser().Post(path+"/restore", "").Want(404)
 	a.Post(path+"/restore", "").Want(200).Content("status", "active").Content("name", name).Content("deletedAt", nil)
 	a.Post(path+"/restore", "").Want(409).Code("not_deleted")
 
@@ -301,7 +301,7 @@ func TestDeleteProject(t *testing.T) {
 		t.Errorf("deleting and restoring changed\n%s\ninto\n%s", before, after)
 	}
 
-	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404) // not public
+	a.Anonymous().Get(address(a, f.container, "a.txt")).Want(404) // not public
 
 	a.Delete(path).Want(200)
 	a.Delete(path+"?purge=true").Want(200).Content("status", "deleting")
@@ -315,14 +315,14 @@ func TestDeletedProjectExpires(t *testing.T) {
 
 	a := apitest.New(t)
 	populate(t, a)
-	other := a.In(a.CreateProject("other"))
+	other := a.WithProject(a.CreateProject("other"))
 	a.Delete("/projects/" + a.Project).Want(200)
 	a.Delete("/projects/" + other.Project).Want(200)
 	a.Exec(
 		`update platform.projects set deleted_at = now() - case when uuid = $1 then interval '7 days' else interval '6 days 23 hours' end where status = 'deleted'`, a.Project,
 	)
 
-	a.Tidy()
+	a.RunMaintenance()
 	wantGone(t, a)
 	a.Post("/projects/"+a.Project+"/restore", "").Want(404)
 	a.Post("/projects/"+other.Project+"/restore", "").Want(200)
@@ -336,7 +336,7 @@ func TestProjectDatabaseMissing(t *testing.T) {
 
 	a := apitest.New(t)
 	path := "/projects/" + a.Project
-	a.Exec("drop database " + pg.Quote(a.Database()) + " with (force)")
+	a.Exec("drop database " + pg.Quote(a.DatabaseName()) + " with (force)")
 	a.Post(path+"/pause", "").Want(200)
 	want500(t, "resumeProject", a.Post(path+"/resume", ""))
 	a.Get(path).Want(200).Content("status", "paused")
@@ -475,9 +475,9 @@ func TestAnonymousReadsOfPausedProject(t *testing.T) {
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports", "is_public": true}`)
 	put(a, c, "a.txt", "hello").Want(200)
-	file, database := address(a, c, "a.txt"), pgx.Identifier{a.Database()}.Sanitize()
+	file, database := address(a, c, "a.txt"), pgx.Identifier{a.DatabaseName()}.Sanitize()
 	for _, status := range []string{"paused", "deleted"} {
-		a.Nobody().Get(file).Want(200)
+		a.Anonymous().Get(file).Want(200)
 		a.Exec(
 			`update platform.projects set status = $1, deleted_at = case when $1 = 'deleted' then now() end where uuid = $2`, status, a.Project,
 		)
@@ -486,14 +486,14 @@ func TestAnonymousReadsOfPausedProject(t *testing.T) {
 		execute(t, a,
 			"select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
 
-		a.Nobody().Get(file).Want(404)
-		a.Stranger().Get(file).Want(404)
+		a.Anonymous().Get(file).Want(404)
+		a.OtherUser().Get(file).Want(404)
 		execute(t, a, "alter database "+database+" connection limit -1")
 		a.Exec(`update platform.projects set status = 'active', deleted_at = null where uuid = $1`, a.Project)
 	}
 
-	a.Nobody().Get(file).Want(200)
+	a.Anonymous().Get(file).Want(200)
 	a.Put("/containers/"+c, `{"is_public": false}`).Want(200)
-	a.Nobody().Get(file).Want(404)
-	a.Nobody().Get(strings.Replace(file, a.Project, apitest.Missing, 1)).Want(404)
+	a.Anonymous().Get(file).Want(404)
+	a.Anonymous().Get(strings.Replace(file, a.Project, apitest.MissingUUID, 1)).Want(404)
 }

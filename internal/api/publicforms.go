@@ -61,7 +61,7 @@ func (s *Server) authenticateRespondent(ctx context.Context, r *http.Request) (p
 	}
 
 	if fault.Is(err, fault.NotFound) {
-		return platform.Caller{}, refused.Because(err)
+		return platform.Caller{}, refused.WithCause(err)
 	}
 
 	c.Project.Valid = err == nil

@@ -24,13 +24,13 @@ func TestListRequests(t *testing.T) {
 
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/requests"
-	viewer, outsider := a.Member(5), a.Stranger()
+	viewer, outsider := a.Member(5), a.OtherUser()
 	a.CreateTable("orders")
 	a.Get("/tables/absent?a=secret").Want(404)
 
 	refused := viewer.Send("PUT", "/tables/orders/rename", `{"name": "secret"}`).Want(401)
 	outsider.Get("/tables/orders").Want(401)
-	a.Nobody().Get("/tables/orders").Want(401)
+	a.Anonymous().Get("/tables/orders").Want(401)
 	a.Get("/projects/" + a.Project).Want(200)
 	waitForRequests(t, a, 4)
 
@@ -118,7 +118,7 @@ func TestListRequestsByParts(t *testing.T) {
 		}
 	}
 
-	other := a.In(a.CreateProject("other"))
+	other := a.WithProject(a.CreateProject("other"))
 	if got := values(other.Get("/projects/"+other.Project+"/requests?to=2026-01-01T00:00:00Z").Want(200),
 		"uuid"); len(got) != 0 {
 		t.Errorf("got %q of another project", got)

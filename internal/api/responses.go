@@ -80,7 +80,7 @@ var deleteResponse = Operation{
 }
 
 func (s *Server) deleteResponse(ctx context.Context, p *tenant.Project, in *responseInput) (form.Response, error) {
-	deleted, err := form.DeleteResponse(ctx, p, in.Form, in.Response, object.Forget)
+	deleted, err := form.DeleteResponse(ctx, p, in.Form, in.Response, object.DeleteFiles)
 	if err == nil {
 		s.jobs.Discard(ctx, p.UUID)
 	}

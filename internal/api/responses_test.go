@@ -72,7 +72,7 @@ func TestListResponses(t *testing.T) {
 	f.Get(other.path + "/responses/" + id).Want(404) // of another form
 	f.Delete(other.path + "/responses/" + id).Want(404)
 	f.Get(f.path + "/responses/garbage").Want(400)
-	f.Get("/forms/" + apitest.Missing + "/responses").Want(404)
+	f.Get("/forms/" + apitest.MissingUUID + "/responses").Want(404)
 }
 
 func TestDeleteResponse(t *testing.T) {
@@ -202,7 +202,7 @@ func TestGetFormStatistics(t *testing.T) {
 		t.Errorf("got options %s", got)
 	}
 
-	f.Get("/forms/" + apitest.Missing + "/statistics").Want(404)
+	f.Get("/forms/" + apitest.MissingUUID + "/statistics").Want(404)
 }
 
 // TestPartialResponse checks that a response can be saved in parts, and completed when it satisfies
@@ -240,10 +240,10 @@ func TestPartialResponse(t *testing.T) {
 
 	for _, wrong := range []string{"", "x", strings.ToLower(token)} {
 		wantEqual(t, put(wrong, `"answers": {}`).Want(404),
-			f.Put(f.path+"/responses/"+apitest.Missing, `{"token": "`+token+`"}`).Want(404))
+			f.Put(f.path+"/responses/"+apitest.MissingUUID, `{"token": "`+token+`"}`).Want(404))
 	}
 
-	f.Put("/forms/"+apitest.Missing+"/responses/"+apitest.Missing, `{}`).Want(404)
+	f.Put("/forms/"+apitest.MissingUUID+"/responses/"+apitest.MissingUUID, `{}`).Want(404)
 	f.Delete(f.path + "/fields/" + f.fields["gone"]).Want(200) // an answer to a deleted field is ignored
 	f.Put(f.path, `{"state": "closed"}`).Want(200)
 	put(token, `"answers": {"mail": null}`).Want(409).Code("form_closed")
@@ -313,7 +313,7 @@ func TestResponseReplayed(t *testing.T) {
 	link := f.Post(f.path+"/link", "").Want(201).Get("link").(string)
 
 	send := func(name string) *apitest.Reply {
-		return a.Nobody().Send("POST", f.path+"/responses?link="+link, f.answers(`{"answers": {"name": "`+name+`"}}`),
+		return a.Anonymous().Send("POST", f.path+"/responses?link="+link, f.answers(`{"answers": {"name": "`+name+`"}}`),
 			"Idempotency-Key: once")
 	}
 

@@ -25,7 +25,7 @@ func TestUndoRestore(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	a.CreateTable("orders", "note text")
 	asOwner(t, a, `insert into public.orders values (1, 'first')`)
 
@@ -52,11 +52,11 @@ func TestUndoRestore(t *testing.T) {
 	}
 
 	a.Get("/restores?sort=status").Want(400).Field("sort")
-	a.Nobody().Get("/restores").Want(401)
-	a.Post("/restores/"+apitest.Missing+"/undo", "").Want(404)
+	a.Anonymous().Get("/restores").Want(401)
+	a.Post("/restores/"+apitest.MissingUUID+"/undo", "").Want(404)
 	a.Post("/restores/garbage/undo", "").Want(400)
 	a.Member(3).Post("/restores/"+restored+"/undo", "").Want(403)
-	a.Nobody().Post("/restores/"+restored+"/undo", "").Want(401)
+	a.Anonymous().Post("/restores/"+restored+"/undo", "").Want(401)
 	a.Post("/restores/"+oldRestore(t, a, id)+"/undo", "").Want(409).Code("nothing_kept") // the database is gone
 
 	counts := concurrently(4, func(int) *apitest.Reply { return a.Post("/restores/"+restored+"/undo", "") })
@@ -88,14 +88,14 @@ func TestUndoRestore(t *testing.T) {
 
 	// A server that died during a swap has left the database closed.
 	execute(t, a, `do $$ begin execute format('alter database %I connection limit 0', current_database()); end $$`)
-	a.Tidy()
+	a.RunMaintenance()
 	until(t, "the database is open again", func() bool {
 		return query[int](t, a, `select datconnlimit from pg_database where datname = current_database()`) == -1
 	})
 
 	before := len(blobs(t, a))
 	a.Delete("/restores/" + restored).Want(200)
-	a.Tidy()
+	a.RunMaintenance()
 	until(t, "the restored data is missing", func() bool {
 		return a.Get("/restores/"+restored).Want(200).Get("keptUntil") == nil
 	})
@@ -114,7 +114,7 @@ func TestRequestsDuringRestore(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	a.CreateTable("orders", "note text")
 
 	container := a.Create("/containers", `{"name": "reports"}`)
@@ -140,10 +140,10 @@ func TestRequestsDuringRestore(t *testing.T) {
 		func() *apitest.Reply { return a.Post("/sql", `{"query": "select 1"}`) },
 		func() *apitest.Reply { return a.Put("/tables/orders", `{"comment": "changed"}`) },
 		func() *apitest.Reply {
-			return a.Nobody().Send("GET", "/projects/"+a.Project+"/rest/v1/orders?select=id", "", "apikey: "+key)
+			return a.Anonymous().Send("GET", "/projects/"+a.Project+"/rest/v1/orders?select=id", "", "apikey: "+key)
 		},
 		func() *apitest.Reply {
-			return a.Nobody().Send("POST", "/projects/"+a.Project+"/rest/v1/orders", `{"note": "x"}`, "apikey: "+key)
+			return a.Anonymous().Send("POST", "/projects/"+a.Project+"/rest/v1/orders", `{"note": "x"}`, "apikey: "+key)
 		},
 	} {
 		wg.Go(func() {

@@ -83,7 +83,7 @@ var deleteRestore = Operation{
 }
 
 func (s *Server) deleteRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (platform.Restore, error) {
-	return s.platform.ForgoReplaced(ctx, p.UUID, in.UUID)
+	return s.platform.ExpireReplaced(ctx, p.UUID, in.UUID)
 }
 
 var listRestores = Operation{

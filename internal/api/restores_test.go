@@ -48,7 +48,7 @@ func TestRestoreBackup(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	a.CreateTable("orders", "note text")
 
 	id := a.Create("/backups", `{}`)
@@ -58,24 +58,24 @@ func TestRestoreBackup(t *testing.T) {
 	a.Post(path, `{"target": "elsewhere"}`).Want(422).Field("target")
 	a.Post(path, `{"target": "new"}`).Want(422).Field("name")
 	a.Post(path, `[]`).Want(400)
-	a.Post("/backups/"+apitest.Missing+"/restore", `{"target": "in_place"}`).Want(404)
-	a.Post("/backups/"+apitest.Missing+"/restore", `{}`).Want(404)
-	a.Post("/backups/"+apitest.Missing+"/restore", `{"target": "new", "name": "of nothing"}`).Want(404)
+	a.Post("/backups/"+apitest.MissingUUID+"/restore", `{"target": "in_place"}`).Want(404)
+	a.Post("/backups/"+apitest.MissingUUID+"/restore", `{}`).Want(404)
+	a.Post("/backups/"+apitest.MissingUUID+"/restore", `{"target": "new", "name": "of nothing"}`).Want(404)
 	a.Post("/backups/"+oldBackup(t, a)+"/restore", `{"target": "in_place"}`).Want(409).Code("backup_not_completed")
 	a.Post("/backups/"+oldBackup(t, a)+"/restore", `{"target": "new", "name": "of a failed one"}`).Want(409).
 		Code("backup_not_completed")
 
 	a.Member(3).Post(path, `{"target": "in_place"}`).Want(403)
 	a.Member(4).Post(path, `{"target": "new", "name": "other"}`).Want(403)
-	a.Stranger().Post(path, `{"target": "in_place"}`).Want(401)
-	a.Nobody().Post(path, `{"target": "in_place"}`).Want(401)
-	a.Get("/restores/" + apitest.Missing).Want(404)
+	a.OtherUser().Post(path, `{"target": "in_place"}`).Want(401)
+	a.Anonymous().Post(path, `{"target": "in_place"}`).Want(401)
+	a.Get("/restores/" + apitest.MissingUUID).Want(404)
 	a.Get("/restores/garbage").Want(400)
-	a.Delete("/restores/" + apitest.Missing).Want(404)
+	a.Delete("/restores/" + apitest.MissingUUID).Want(404)
 	a.Delete("/restores/garbage").Want(400).Field("restoreUUID")
 
 	// Of two concurrent restores one is accepted.
-	holder, err := a.ProjectDatabase().Begin(t.Context())
+	holder, err := a.ConnectProject().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,14 +103,14 @@ func TestRestoreBackup(t *testing.T) {
 	copied := a.Member(3).Post(path, `{"target": "new", "name": "copied"}`).Want(201)
 	a.Post(path, `{"target": "new", "name": "Copied"}`).Want(409)
 	waitForRestore(t, a, copied.Get("uuid").(string), "completed")
-	a.In(copied.Get("projectUuid").(string)).Get("/tables/orders").Want(200)
+	a.WithProject(copied.Get("projectUuid").(string)).Get("/tables/orders").Want(200)
 }
 
 func TestDeleteBackup(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	container := a.Create("/containers", `{"name": "reports"}`)
 	upload(a, container, "a.txt", "in both").Want(201)
 
@@ -135,11 +135,11 @@ func TestDeleteBackup(t *testing.T) {
 	a.Get("/backups").Want(200)
 
 	a.Member(4).Delete("/backups/" + second).Want(403)
-	a.Delete("/backups/" + apitest.Missing).Want(404)
+	a.Delete("/backups/" + apitest.MissingUUID).Want(404)
 	a.Delete("/backups/garbage").Want(400)
-	a.Nobody().Delete("/backups/" + second).Want(401)
+	a.Anonymous().Delete("/backups/" + second).Want(401)
 	a.Delete("/backups/"+second).Want(200).Content("status", "deleting")
-	a.Tidy()
+	a.RunMaintenance()
 	until(t, "the backup is deleted", func() bool { return a.Get("/backups/"+second).Status == 400 })
 
 	if n := len(blobs(t, a)); n != 2+1+1+1 {

@@ -20,8 +20,8 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
-	servers := []*apitest.API{a, a.Another()}
+	a.DisableProofs()
+	servers := []*apitest.API{a, a.StartServer()}
 
 	until(t, "both servers see each other", func() bool {
 		return apitest.Value[int](a,
@@ -36,7 +36,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 		Metadata("key").(string)
 
 	rows := func(s *apitest.API, method, path, body string) *apitest.Reply {
-		return s.Nobody().Send(method, "/projects/"+a.Project+"/rest/v1/"+path, body, "apikey: "+key)
+		return s.Anonymous().Send(method, "/projects/"+a.Project+"/rest/v1/"+path, body, "apikey: "+key)
 	}
 
 	id := createBackup(t, a)
@@ -133,7 +133,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 		"":   fmt.Sprintf(`at < '%s' or at > '%s'`, swaps[0], swaps[1]),
 		kept: fmt.Sprintf(`at > '%s' and at < '%s'`, swaps[0], swaps[1]),
 	} {
-		conn := a.ProjectDatabase()
+		conn := a.ConnectProject()
 		if database != "" {
 			config := conn.Config().Copy()
 			config.Database = database

@@ -20,7 +20,7 @@ func TestProjectHeader(t *testing.T) {
 			"no hyphens": strings.ReplaceAll(f.Project, "-", ""), "list": f.Project + "," + f.Project,
 			"long": strings.Repeat("a", 10_000),
 		} {
-			r := c.send(f.In(""), "X-Project: "+value)
+			r := c.send(f.WithProject(""), "X-Project: "+value)
 			if r.Status != 400 {
 				t.Errorf("%s with %s as X-Project: got %d, want 400", c.id, name, r.Status)
 				continue
@@ -29,13 +29,13 @@ func TestProjectHeader(t *testing.T) {
 			r.Field("X-Project")
 		}
 
-		c.send(f.In("")).Want(400).Code("invalid_value").Field("X-Project")
+		c.send(f.WithProject("")).Want(400).Code("invalid_value").Field("X-Project")
 		twice := f.Request(c.method, c.path, strings.NewReader(c.body),
 			"Content-Type: multipart/form-data; boundary="+boundary)
 
 		twice.Header.Add("X-Project", f.Project)
 		f.Do(twice).Want(400).Field("X-Project")
-		c.send(f.In(apitest.Missing)).Want(401).Code("unknown_project").Field("X-Project")
+		c.send(f.WithProject(apitest.MissingUUID)).Want(401).Code("unknown_project").Field("X-Project")
 	}
 
 	if after := databaseState(t, f.API); after != before {
@@ -48,21 +48,21 @@ func TestOtherTenant(t *testing.T) {
 	t.Parallel()
 
 	f := populate(t, apitest.New(t))
-	outsider := f.Stranger()
+	outsider := f.OtherUser()
 	before := databaseState(t, f.API)
 
 	for _, c := range f.calls() {
-		wantEqual(t, c.send(outsider).Want(401), c.send(f.In(apitest.Missing)))
+		wantEqual(t, c.send(outsider).Want(401), c.send(f.WithProject(apitest.MissingUUID)))
 	}
 
 	for _, c := range f.formCalls() {
 		missing := c
-		missing.path = strings.ReplaceAll(c.path, f.form, apitest.Missing)
+		missing.path = strings.ReplaceAll(c.path, f.form, apitest.MissingUUID)
 		wantEqual(t, c.send(outsider), missing.send(f.API))
 	}
 
-	wantEqual(t, outsider.Get("/projects/"+f.Project).Want(404), f.Get("/projects/"+apitest.Missing))
-	wantEqual(t, outsider.Delete("/projects/"+f.Project).Want(404), f.Delete("/projects/"+apitest.Missing))
+	wantEqual(t, outsider.Get("/projects/"+f.Project).Want(404), f.Get("/projects/"+apitest.MissingUUID))
+	wantEqual(t, outsider.Delete("/projects/"+f.Project).Want(404), f.Delete("/projects/"+apitest.MissingUUID))
 
 	if after := databaseState(t, f.API); after != before {
 		t.Errorf("another user changed\n%s\ninto\n%s", before, after)
@@ -75,7 +75,7 @@ func TestEntitiesOfOtherProject(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	b := populate(t, a.In(a.CreateProject("other")))
+	b := populate(t, a.WithProject(a.CreateProject("other")))
 	populate(t, a) // with a table orders and IDs of its own
 	execute(t, b.API, "create table public.secrets ()")
 
@@ -93,7 +93,7 @@ func TestEntitiesOfOtherProject(t *testing.T) {
 	for _, p := range pairs {
 		missing := p.path
 		for _, id := range []string{b.container, b.backup, b.tableUUID, b.file} {
-			missing = strings.ReplaceAll(missing, id, apitest.Missing)
+			missing = strings.ReplaceAll(missing, id, apitest.MissingUUID)
 		}
 
 		wantEqual(t, a.Send(p.method, p.path, p.body), a.Send(p.method, missing, p.body))
@@ -115,7 +115,7 @@ func TestMixedParents(t *testing.T) {
 	a := apitest.New(t)
 	f := populate(t, a)
 	form, container := a.Create("/forms", `{"name": "Other"}`), a.Create("/containers", `{"name": "other"}`)
-	b := populate(t, a.In(a.CreateProject("other")))
+	b := populate(t, a.WithProject(a.CreateProject("other")))
 	before := databaseState(t, a)
 
 	a.Put("/forms/"+form+"/fields/"+f.field, `{"label": "Mine", "type": "text"}`).Want(400).Code("not_found")
@@ -148,7 +148,7 @@ func TestProjectInBody(t *testing.T) {
 			return c.send(f.API)
 		}
 
-		for _, id := range []string{quoted(other), quoted(apitest.Missing), `"garbage"`, `""`, "7", "null", "[]"} {
+		for _, id := range []string{quoted(other), quoted(apitest.MissingUUID), `"garbage"`, `""`, "7", "null", "[]"} {
 			if r := with(id); r.Status != 422 {
 				t.Errorf("%s with projectUUID %s: got %d, want 422\n%s", c.id, id, r.Status, r.Body)
 			} else {

@@ -174,7 +174,7 @@ func (s *Server) keys() *token.Keyring { return s.keyring.Load() }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// ServeMux would redirect paths with empty or dotted segments, which name nothing.
 	if p := r.URL.Path; (p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/")) || strings.ContainsRune(p, '\\') {
-		Fail(w, r, http.StatusBadRequest, "invalid_path", "the path has an empty or dotted segment")
+		RespondFailure(w, r, http.StatusBadRequest, "invalid_path", "the path has an empty or dotted segment")
 		return
 	}
 
@@ -186,12 +186,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	if allow := allowed(handler, r); allow != "" {
 		w.Header().Set("Allow", allow)
-		Fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path supports only "+allow)
+		RespondFailure(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path supports only "+allow)
 
 		return
 	}
 
-	Fail(w, r, http.StatusNotFound, "unknown_route", "the route does not exist")
+	RespondFailure(w, r, http.StatusNotFound, "unknown_route", "the route does not exist")
 }
 
 // redirectType is the type of the handler that ServeMux returns for a path that lacks the trailing
@@ -213,8 +213,8 @@ func (w *headerRecorder) Header() http.Header         { return w.h }
 func (w *headerRecorder) Write(b []byte) (int, error) { return len(b), nil }
 func (w *headerRecorder) WriteHeader(int)             {}
 
-// Panicked responds to the request of an operation that panicked.
-func (s *Server) Panicked(w http.ResponseWriter, r *http.Request) {
+// ServePanic responds to the request of an operation that panicked.
+func (s *Server) ServePanic(w http.ResponseWriter, r *http.Request) {
 	writeFailure(w, r, errPanic, []int{http.StatusInternalServerError})
 }
 
@@ -223,7 +223,7 @@ func (s *Server) countAttempt(ctx context.Context, networkLimit, accountLimit pl
 	if err := s.countNetworkAttempt(ctx, networkLimit); err != nil || !s.rateLimit {
 		return err
 	}
-	return s.platform.Attempt(ctx, accountLimit, account)
+	return s.platform.CountAttempt(ctx, accountLimit, account)
 }
 
 // countNetworkAttempt counts an attempt against a limit of the client's network.
@@ -231,5 +231,5 @@ func (s *Server) countNetworkAttempt(ctx context.Context, l platform.Limit) erro
 	if !s.rateLimit {
 		return nil
 	}
-	return s.platform.Attempt(ctx, l, httpx.Network(httpx.From(ctx).Client))
+	return s.platform.CountAttempt(ctx, l, httpx.Network(httpx.From(ctx).Client))
 }

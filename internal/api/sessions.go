@@ -69,7 +69,7 @@ func (s *Server) signedIn(user platform.User, session platform.RefreshableSessio
 // clientOf returns the address and user agent of the client.
 func clientOf(ctx context.Context) platform.Client {
 	request := httpx.From(ctx)
-	return platform.Client{Address: request.Client.String(), Agent: request.Agent}
+	return platform.Client{Address: request.Client.String(), Agent: request.UserAgent}
 }
 
 var refreshSession = Operation{

@@ -24,15 +24,15 @@ func TestGetAccount(t *testing.T) {
 
 	a := apitest.User(t)
 	a.Get("/users/me").Want(200).Content("uuid", a.User).Content("email", a.Email).Content("roleId", 2)
-	a.Nobody().Get("/users/me").Want(401)
+	a.Anonymous().Get("/users/me").Want(401)
 }
 
 func TestRefreshSession(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t).Nobody().In("")
+	a := apitest.User(t).Anonymous().WithProject("")
 	before := a.Post("/users", userBody("ada", nil)).Want(201)
-	user := a.Nobody()
+	user := a.Anonymous()
 	spent := before.Metadata("refreshToken")
 	for range 3 {
 		r := user.Send("POST", "/users/refresh", refreshBody(spent), "User-Agent: of the renewal").Want(200)
@@ -60,7 +60,7 @@ func TestRefreshSessionRefuses(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	anonymous := a.Nobody().In("")
+	anonymous := a.Anonymous().WithProject("")
 	login := anonymous.Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
 	refreshToken := login.Metadata("refreshToken").(string)
 	forged := token.Refresh(make([]byte, 32), uuid.MustParse(a.User), 1)
@@ -95,7 +95,7 @@ func TestReusedRefreshTokens(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	anonymous := a.Nobody().In("")
+	anonymous := a.Anonymous().WithProject("")
 
 	const before = `update platform.sessions set refreshed_at = now() - interval '11 seconds'`
 	for name, spend := range map[string]func(first, second, third string) (stolen string){
@@ -136,7 +136,7 @@ func TestRefreshConcurrently(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	anonymous := a.Nobody().In("")
+	anonymous := a.Anonymous().WithProject("")
 	login := anonymous.Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
 
 	var mu sync.Mutex
@@ -159,7 +159,7 @@ func TestRefreshConcurrently(t *testing.T) {
 	// After a concurrent refresh with a stolen token and a logout, in any order, the session is
 	// over.
 	a.Exec(`update platform.sessions set refreshed_at = now() - interval '1 minute'`)
-	user := a.Nobody()
+	user := a.Anonymous()
 	user.Token = login.Metadata("token").(string)
 
 	wantStatuses(t, concurrently(10, func(i int) *apitest.Reply {
@@ -177,7 +177,7 @@ func TestSessions(t *testing.T) {
 
 	a := apitest.User(t, func(c *config.Config) { c.TrustedProxies = trusted })
 	other := *a
-	other.Token = a.Nobody().Send("POST", "/users/login", loginBody(a.Email, apitest.Password),
+	other.Token = a.Anonymous().Send("POST", "/users/login", loginBody(a.Email, apitest.Password),
 		"X-Forwarded-For: 203.0.113.9",
 		"User-Agent: Mozilla/5.0 <b>\xff\u202e"+strings.Repeat("0", 300)).Want(200).Metadata("token").(string)
 
@@ -204,7 +204,7 @@ func TestSessions(t *testing.T) {
 
 	outsider := a.SignUp("outsider")
 	theirs := outsider.Get("/sessions").Want(200).Get("0.uuid").(string)
-	wantEqual(t, a.Delete("/sessions/"+theirs).Want(404), a.Delete("/sessions/"+apitest.Missing))
+	wantEqual(t, a.Delete("/sessions/"+theirs).Want(404), a.Delete("/sessions/"+apitest.MissingUUID))
 	a.Delete("/sessions/x").Want(400).Field("sessionUUID")
 	outsider.Get("/users/me").Want(200)
 
@@ -228,14 +228,14 @@ func TestLogout(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	login := a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
-	user := a.Nobody()
+	login := a.Anonymous().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
+	user := a.Anonymous()
 	user.Token = login.Metadata("token").(string)
 
 	user.Post("/users/logout", "").Want(200).Content("isCurrent", true)
 	user.Post("/users/logout", "").Want(401).Code("invalid_token")
 	user.Get("/users/me").Want(401)
-	user.Nobody().Post("/users/refresh", refreshBody(login.Metadata("refreshToken"))).Want(401).Code("invalid_token")
+	user.Anonymous().Post("/users/refresh", refreshBody(login.Metadata("refreshToken"))).Want(401).Code("invalid_token")
 	a.Get("/users/me").Want(200)
 
 	many := newSession(t, a)
@@ -244,7 +244,7 @@ func TestLogout(t *testing.T) {
 		t.Errorf("got statuses %v, want one 200 and nine 401", got)
 	}
 
-	if r := a.Nobody().Send("POST", "/users/logout", ""); r.Status != http.StatusUnauthorized {
+	if r := a.Anonymous().Send("POST", "/users/logout", ""); r.Status != http.StatusUnauthorized {
 		t.Errorf("got %d", r.Status)
 	}
 }

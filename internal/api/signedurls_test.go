@@ -28,7 +28,7 @@ func TestCreateSignedURL(t *testing.T) {
 		t.Errorf("got Cache-Control %q", got)
 	}
 
-	path, anonymous := signedPath(a, r), a.Nobody().In("")
+	path, anonymous := signedPath(a, r), a.Anonymous().WithProject("")
 	if got := anonymous.Get(path).Want(200); string(got.Body) != "hello" ||
 		got.Header.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("got %q, %v", got.Body, got.Header)
@@ -89,7 +89,7 @@ func TestCreateSignedUpload(t *testing.T) {
 
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "private"}`)
-	sign, anonymous := "/containers/"+c+"/signed-uploads", a.Nobody().In("")
+	sign, anonymous := "/containers/"+c+"/signed-uploads", a.Anonymous().WithProject("")
 	dev := a.Member(4)
 	path := signedPath(a, dev.Post(sign, `{"full_file_name": "in/a.txt", "max_size": 10}`).Content("method", "PUT"))
 	anonymous.Send("PUT", path, strings.Repeat("x", 11)).Want(413).Code("too_large")
@@ -139,8 +139,8 @@ func TestCreateSignedUpload(t *testing.T) {
 	a.Post(sign, `{"full_file_name": "../x"}`).Want(422).Field("full_file_name")
 	a.Post(sign, `{}`).Want(422).Field("full_file_name")
 	a.Post(sign, `{"full_file_name": "x", "max_size": 0}`).Want(422).Field("max_size")
-	a.Post("/containers/"+apitest.Missing+"/signed-uploads", `{"full_file_name": "x"}`).Want(404)
-	a.Post("/containers/"+apitest.Missing+"/signed-uploads", `{}`).Want(404)
+	a.Post("/containers/"+apitest.MissingUUID+"/signed-uploads", `{"full_file_name": "x"}`).Want(404)
+	a.Post("/containers/"+apitest.MissingUUID+"/signed-uploads", `{}`).Want(404)
 	a.Post("/containers/garbage/signed-uploads", `{}`).Want(400)
 	a.Member(5).Post(sign, `{"full_file_name": "x"}`).Want(403)
 }

@@ -63,7 +63,7 @@ func TestRunSQL(t *testing.T) {
 	a.Post("/sql", sqlBody("select 'é'")).Want(200).Content("results.0.rows.0.0", "é")
 	a.Member(4).Post("/sql", sqlBody("select 1")).Want(200)
 	a.Member(5).Post("/sql", sqlBody("select 1")).Want(403)
-	a.Stranger().Post("/sql", sqlBody("select 1")).Want(401)
+	a.OtherUser().Post("/sql", sqlBody("select 1")).Want(401)
 }
 
 // TestOtherProjectsHidden checks that the catalogs visible to every login do not reveal other
@@ -82,7 +82,7 @@ func TestOtherProjectsHidden(t *testing.T) {
 		union all select s::text from pg_db_role_setting s union all select c::text from pg_shdescription c`
 	r := a.Post("/sql", sqlBody(shown, `"max_rows": 10000`)).Want(200).Content("results.0.truncated", false)
 	text := strings.ToLower(string(r.Body))
-	if !strings.Contains(text, a.Database()) || !strings.Contains(text, other.Database()) {
+	if !strings.Contains(text, a.DatabaseName()) || !strings.Contains(text, other.DatabaseName()) {
 		t.Fatalf("the databases of the test are not listed: %s", text)
 	}
 
@@ -322,17 +322,17 @@ func TestRunSQLRefuses(t *testing.T) {
 		`{}`:                       "query",
 		sqlBody(""):                "query",
 		sqlBody(" ; -- nothing\n"): "query",
-		sqlBody(strings.Repeat("select 1;", 101)):                   "query",
-		sqlBody("select 1", `"timeout_ms": 0`):                      "timeout_ms",
-		sqlBody("select 1", `"timeout_ms": 30001`):                  "timeout_ms",
-		sqlBody("select 1", `"max_rows": 10001`):                    "max_rows",
-		sqlBody("select 1", `"max_rows": "1"`):                      "max_rows",
-		sqlBody("select 1", `"read_only": "no"`):                    "read_only",
-		sqlBody("select 1", `"parameters": {}`):                     "parameters",
-		sqlBody("select 1; select $1", `"parameters": [1]`):         "parameters",
-		sqlBody("select $1::text", `"parameters": ["\u0000"]`):      "parameters.0",
-		sqlBody("select $1, $2", `"parameters": ["1"]`):             "query",
-		sqlBody("select 1", `"projectUUID": "`+apitest.Missing+`"`): "projectUUID",
+		sqlBody(strings.Repeat("select 1;", 101)):                       "query",
+		sqlBody("select 1", `"timeout_ms": 0`):                          "timeout_ms",
+		sqlBody("select 1", `"timeout_ms": 30001`):                      "timeout_ms",
+		sqlBody("select 1", `"max_rows": 10001`):                        "max_rows",
+		sqlBody("select 1", `"max_rows": "1"`):                          "max_rows",
+		sqlBody("select 1", `"read_only": "no"`):                        "read_only",
+		sqlBody("select 1", `"parameters": {}`):                         "parameters",
+		sqlBody("select 1; select $1", `"parameters": [1]`):             "parameters",
+		sqlBody("select $1::text", `"parameters": ["\u0000"]`):          "parameters.0",
+		sqlBody("select $1, $2", `"parameters": ["1"]`):                 "query",
+		sqlBody("select 1", `"projectUUID": "`+apitest.MissingUUID+`"`): "projectUUID",
 	} {
 		a.Post("/sql", body).Want(422).Field(field)
 	}
@@ -372,5 +372,5 @@ func TestListQueries(t *testing.T) {
 
 	a.Get("/sql/history?sort=query").Want(400).Field("sort")
 	a.Member(5).Get("/sql/history").Want(403)
-	a.Stranger().Get("/sql/history").Want(401)
+	a.OtherUser().Get("/sql/history").Want(401)
 }

@@ -121,7 +121,7 @@ func TestStalledBodiesEnd(t *testing.T) {
 		request.Body = s
 		request.RequestURI = request.URL.RequestURI()
 		a.Server.Handler().ServeHTTP(s, request)
-		a.Reply(request, answer.Result()).Want(status)
+		a.ReadReply(request, answer.Result()).Want(status)
 
 		if s.waited <= 0 || s.waited > time.Minute {
 			t.Errorf("%s %s: got %d after %v, want a refusal within a minute: %s", method, path, answer.Code,

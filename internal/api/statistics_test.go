@@ -70,11 +70,11 @@ func TestGetStatistics(t *testing.T) {
 		}
 	}
 
-	a.Stranger().Get(path).Want(404)
+	a.OtherUser().Get(path).Want(404)
 	a.Get("/projects/garbage/statistics").Want(400)
 
 	// A locked table does not block the statistics.
-	conn := a.ProjectDatabase()
+	conn := a.ConnectProject()
 	if _, err := conn.Exec(t.Context(), "begin; lock table public.orders"); err != nil {
 		t.Fatal(err)
 	}

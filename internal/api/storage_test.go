@@ -42,7 +42,7 @@ func TestFilesInS3(t *testing.T) {
 		"%2e%2e%2fetc", "e\u0301", "é", "É", "CON", "-rf", "a:b?c#d", "+ &", strings.Repeat("a", 1024),
 	} {
 		upload(a, c, name, fmt.Sprint(i)).Want(201)
-		if got := a.Nobody().Get(address(a, c, name)).Want(200); string(got.Body) != fmt.Sprint(i) {
+		if got := a.Anonymous().Get(address(a, c, name)).Want(200); string(got.Body) != fmt.Sprint(i) {
 			t.Errorf("%q: got %q", name, got.Body)
 		}
 	}
@@ -85,7 +85,7 @@ func TestFilesInS3(t *testing.T) {
 	waitForBackup(t, a, created).Content("status", "completed")
 
 	if _, err := os.Stat(
-		filepath.Join(service.Dir, "some/prefix", backup.Key(uuid.MustParse(a.Project), uuid.MustParse(created))),
+		filepath.Join(service.Dir, "some/prefix", backup.DumpKey(uuid.MustParse(a.Project), uuid.MustParse(created))),
 	); err != nil {
 		t.Error(err)
 	}
@@ -131,12 +131,12 @@ func TestS3Fails(t *testing.T) {
 			t.Parallel()
 
 			service := blobtest.New(t)
-			a := apitest.New(t, service.Impatient)
+			a := apitest.New(t, service.ConfigureShortTimeout)
 			c := a.Create("/containers", `{"name": "reports"}`)
 			id := upload(a, c, "before", "before").Want(201).Get("uuid").(string)
 			download := "/containers/" + c + "/files/" + id + "/download"
 
-			service.Fail(fail)
+			service.OnRequest(fail)
 			upload(a, c, "small", "small").Want(500)
 			upload(a, c, "large", strings.Repeat("x", 9<<20)).Want(500)
 			a.Get(download).Want(500)
@@ -145,7 +145,7 @@ func TestS3Fails(t *testing.T) {
 			created := a.Post("/backups", `{}`).Want(201).Get("uuid").(string)
 			waitForBackup(t, a, created).Content("status", "failed")
 
-			service.Fail(nil)
+			service.OnRequest(nil)
 			a.Get("/readyz") // removes the object left by a check that timed out
 
 			if got := service.Objects(t); len(got) != 1 {
@@ -171,7 +171,7 @@ func TestS3LostResponse(t *testing.T) {
 	c := a.Create("/containers", `{"name": "reports"}`)
 	lost := false
 
-	service.Lose(func(r *http.Request) bool {
+	service.DropResponses(func(r *http.Request) bool {
 		first := r.Method == "PUT" && !lost
 		lost = lost || first
 

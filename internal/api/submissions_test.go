@@ -160,9 +160,9 @@ func TestCreateResponseRefuses(t *testing.T) {
 	}
 
 	// All errors are returned together: those of fields in form order, then the others.
-	f.answer(`{"rating": 9, "text": "a", "nothing": 1, "`+apitest.Missing+`": 2, "email": "x"}`).Want(422).
+	f.answer(`{"rating": 9, "text": "a", "nothing": 1, "`+apitest.MissingUUID+`": 2, "email": "x"}`).Want(422).
 		Field("answers."+f.fields["text"], "answers."+f.fields["email"], "answers."+f.fields["rating"],
-			"answers."+apitest.Missing, "answers.nothing")
+			"answers."+apitest.MissingUUID, "answers.nothing")
 
 	f.answer(`{"` + strings.ToUpper(f.fields["text"]) + `": "abc"}`).Want(422)
 
@@ -190,7 +190,7 @@ func TestCreateResponseRefuses(t *testing.T) {
 	}
 
 	f.Post("/forms/garbage/responses", `{}`).Want(400)
-	f.Post("/forms/"+apitest.Missing+"/responses", `{}`).Want(404)
+	f.Post("/forms/"+apitest.MissingUUID+"/responses", `{}`).Want(404)
 
 	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused response changed\n%s\ninto\n%s", before, after)
@@ -227,10 +227,10 @@ func TestVisitors(t *testing.T) {
 	}
 	keyID, publishable := key(a, "publishable")
 	_, secret := key(a, "secret")
-	_, foreign := key(a.In(a.CreateProject("other")), "publishable")
+	_, foreign := key(a.WithProject(a.CreateProject("other")), "publishable")
 	link := a.Post(f.path+"/link", "").Want(201).Get("link").(string)
 	body := f.answers(`{"answers": {"name": "Ann"}}`)
-	anonymous := a.Nobody().In("")
+	anonymous := a.Anonymous().WithProject("")
 	send := func(headers ...string) *apitest.Reply {
 		return anonymous.Send("POST", f.path+"/responses", body, headers...)
 	}
@@ -242,16 +242,16 @@ func TestVisitors(t *testing.T) {
 	send("apikey: "+foreign, "Authorization: Bearer "+a.Token).Want(201) // the member's token counts
 	a.Member(5).Post(f.path+"/responses", body).Want(201)
 	wantEqual(t, send("apikey: "+foreign).Want(401),
-		anonymous.Send("POST", "/forms/"+apitest.Missing+"/responses", body, "apikey: "+publishable).Want(401))
+		anonymous.Send("POST", "/forms/"+apitest.MissingUUID+"/responses", body, "apikey: "+publishable).Want(401))
 
 	send().Want(401)
 	send("apikey: x").Want(401)
 	send("Authorization: Bearer x").Want(401)
 	send("Authorization: Basic x").Want(401)
 	send("apikey: "+publishable, "Authorization: Bearer x").Want(401)
-	anonymous.Post("/forms/"+apitest.Missing+"/responses?link="+link, body).Want(401)
+	anonymous.Post("/forms/"+apitest.MissingUUID+"/responses?link="+link, body).Want(401)
 	anonymous.Send("POST", "/forms/garbage/responses", body, "apikey: "+publishable).Want(400)
-	a.Stranger().Post(f.path+"/responses", body).Want(404)
+	a.OtherUser().Post(f.path+"/responses", body).Want(404)
 
 	// Visitors cannot read.
 	for _, path := range []string{"", "/responses", "/responses/export", "/statistics", "/fields"} {
@@ -279,9 +279,9 @@ func TestCrossOrigin(t *testing.T) {
 	a := apitest.New(t)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
 	for path, method := range map[string]string{
-		"/responses": "POST", "/responses/" + apitest.Missing: "PUT", "/public": "GET",
+		"/responses": "POST", "/responses/" + apitest.MissingUUID: "PUT", "/public": "GET",
 	} {
-		r := a.Nobody().Send("OPTIONS", f.path+path, "", "Origin: https://example.com",
+		r := a.Anonymous().Send("OPTIONS", f.path+path, "", "Origin: https://example.com",
 			"Access-Control-Request-Method: "+method, "Access-Control-Request-Headers: apikey").Want(204)
 		h := r.Header
 		if h.Get("Access-Control-Allow-Origin") != "*" || h.Get("Access-Control-Allow-Methods") != method ||
@@ -291,7 +291,7 @@ func TestCrossOrigin(t *testing.T) {
 		}
 	}
 
-	if h := a.Nobody().Send("GET", f.path+"/public", "", "Origin: https://example.com").
+	if h := a.Anonymous().Send("GET", f.path+"/public", "", "Origin: https://example.com").
 		Want(401).Header; h.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("a page cannot read the reason of the refusal: %v", h)
 	}
@@ -479,5 +479,5 @@ func TestTooManyResponses(t *testing.T) {
 		t.Errorf("got headers %v", r.Header)
 	}
 
-	f.Put(f.path+"/responses/"+apitest.Missing, `{"token": "x"}`).Want(429)
+	f.Put(f.path+"/responses/"+apitest.MissingUUID, `{"token": "x"}`).Want(429)
 }

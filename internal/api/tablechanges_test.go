@@ -199,7 +199,7 @@ func TestChangeLockedTable(t *testing.T) {
 	a := apitest.New(t)
 	f := populate(t, a)
 
-	holder, err := a.ProjectDatabase().Begin(t.Context())
+	holder, err := a.ConnectProject().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,14 +88,14 @@ func TestRenameTableRefuses(t *testing.T) {
 	}
 
 	for _, ref := range []string{
-		"missing", "app.missing", "missing.orders", "999999999", "1259", apitest.Missing, uuid.NewString(),
+		"missing", "app.missing", "missing.orders", "999999999", "1259", apitest.MissingUUID, uuid.NewString(),
 		"seen", "taken_pkey",
 	} {
 		// Existence is checked before the fields.
 		a.Put("/tables/"+ref+"/rename", `{"name": ""}`).Want(400).Code("not_found")
 	}
 
-	a.Nobody().Put("/tables/a%00b/rename", `{`).Want(401)
+	a.Anonymous().Put("/tables/a%00b/rename", `{`).Want(401)
 
 	if after := databaseState(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
@@ -170,7 +170,7 @@ func TestRenameLockedTable(t *testing.T) {
 	a := apitest.New(t)
 	a.CreateTable("orders")
 
-	holder, err := a.ProjectDatabase().Begin(t.Context())
+	holder, err := a.ConnectProject().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,12 +292,12 @@ func TestGetTable(t *testing.T) {
 	}
 
 	a.Get("/tables/missing").Want(404).Code("not_found")
-	a.Get("/tables/" + apitest.Missing).Want(404)
+	a.Get("/tables/" + apitest.MissingUUID).Want(404)
 	a.Get("/tables/pg_catalog.pg_class").Want(400).Field("table")
 	a.Get("/tables/missing/columns").Want(404).Code("not_found")
 	a.Get("/tables/auth.users/columns").Want(400).Field("table")
-	a.Stranger().Get("/tables/orders").Want(401)
-	a.Nobody().Get("/tables/orders/columns").Want(401)
+	a.OtherUser().Get("/tables/orders").Want(401)
+	a.Anonymous().Get("/tables/orders/columns").Want(401)
 }
 
 func TestListTables(t *testing.T) {

@@ -52,7 +52,7 @@ func TestForgedTokens(t *testing.T) {
 	all := operations(t, a)
 	unreachable(t, a)
 
-	a = a.Nobody()
+	a = a.Anonymous()
 	for _, o := range all {
 		if rights[o.id].minRole == anyone {
 			o.send(a, names, strings.ReplaceAll(rights[o.id].body, "{n}", "x")).Want(500).Code("unavailable")
@@ -71,7 +71,7 @@ func TestForgedTokens(t *testing.T) {
 			}
 		}
 
-		real := a.Nobody()
+		real := a.Anonymous()
 		real.Token = token
 		o.send(real, garbage, "{").Want(500).Code("unavailable")
 	}
@@ -215,7 +215,7 @@ func TestTokensElsewhere(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	anonymous := a.Nobody()
+	anonymous := a.Anonymous()
 	anonymous.Get("/projects?access_token=" + a.Token).Want(401)
 	anonymous.Get("/projects?token=" + a.Token).Want(401)
 	anonymous.Send("GET", "/projects", "", "Cookie: token="+a.Token+"; Authorization=Bearer "+a.Token).Want(401)
@@ -291,16 +291,16 @@ func TestChangedRightsApply(t *testing.T) {
 	a.Exec(`update platform.users set status = 'suspended' where uuid = $1`, suspended.User)
 
 	wantEqual(t,
-		a.Nobody().Post("/users/login", `{"email": "`+suspended.Email+`", "password": "`+apitest.Password+`"}`).
+		a.Anonymous().Post("/users/login", `{"email": "`+suspended.Email+`", "password": "`+apitest.Password+`"}`).
 			Want(401),
-		a.Nobody().Post("/users/login", `{"email": "`+suspended.Email+`", "password": "not it at all"}`))
+		a.Anonymous().Post("/users/login", `{"email": "`+suspended.Email+`", "password": "not it at all"}`))
 
 	a.Exec(`update platform.users set is_administrator = true where uuid = $1`, a.User)
-	foreign := a.Stranger()
+	foreign := a.OtherUser()
 	elsewhere := values(foreign.Get("/projects"), "uuid")[0]
-	a.In(elsewhere).Get("/tables").Want(200)
+	a.WithProject(elsewhere).Get("/tables").Want(200)
 	a.Exec(`update platform.users set is_administrator = false where uuid = $1`, a.User)
-	a.In(elsewhere).Get("/tables").Want(401)
+	a.WithProject(elsewhere).Get("/tables").Want(401)
 
 	if slices.Contains(values(a.Get("/projects"), "uuid"), elsewhere) {
 		t.Error("a former administrator still sees all projects")

@@ -203,7 +203,7 @@ func TestTriggersRefused(t *testing.T) {
 	wantCounts(t, concurrently(10, func(int) *apitest.Reply { return a.Delete(path + "/taken") }),
 		map[int]int{200: 1, 404: 9})
 
-	tx, err := a.ProjectDatabase().Begin(t.Context())
+	tx, err := a.ConnectProject().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

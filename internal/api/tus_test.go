@@ -63,7 +63,7 @@ func TestTus(t *testing.T) {
 
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
-	options := a.Nobody().Send("OPTIONS", "/containers/"+c+"/tus", "").Want(204).Header
+	options := a.Anonymous().Send("OPTIONS", "/containers/"+c+"/tus", "").Want(204).Header
 	for name, want := range map[string]string{
 		"Tus-Version":            "1.0.0",
 		"Tus-Extension":          "creation,creation-defer-length,termination,expiration,checksum,concatenation",
@@ -171,12 +171,12 @@ func TestTusRefuses(t *testing.T) {
 	tus(a, "POST", path, "", "Upload-Length: 1", named("a")+",filetype aW1hZ2UvcG5n").Want(422).
 		Code("mime_type_not_allowed")
 
-	tus(a, "POST", "/containers/"+apitest.Missing+"/tus", "", "Upload-Length: 1", named("a")).Want(404)
+	tus(a, "POST", "/containers/"+apitest.MissingUUID+"/tus", "", "Upload-Length: 1", named("a")).Want(404)
 	u := newTus(t, a, c, "a", 10)
 	for _, caller := range []struct {
 		api    *apitest.API
 		status int
-	}{{a.Nobody(), 401}, {a.Stranger(), 401}, {a.Member(5), 403}} {
+	}{{a.Anonymous(), 401}, {a.OtherUser(), 401}, {a.Member(5), 403}} {
 		tus(caller.api, "POST", path, "", "Upload-Length: 1", named("b")).Want(caller.status)
 		tus(caller.api, "HEAD", u, "").Want(caller.status)
 		patchTus(caller.api, u, 0, "x").Want(caller.status)

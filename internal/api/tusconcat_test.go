@@ -110,10 +110,10 @@ func TestTusConcatenationRefuses(t *testing.T) {
 	hello, name := partialTus(t, a, c, "hello"), fileNamed("a")
 	for said, code := range map[string]string{"whole": "invalid_format", "final": "invalid_format",
 		"final;": "required", "final;" + hello + "x": "unknown_upload", "final;/garbage": "unknown_upload",
-		"final;" + hello + " " + hello:                       "unknown_upload",
-		"final;/containers/" + c + "/tus/" + apitest.Missing: "unknown_upload",
-		"final;" + partialTus(t, a, other, "x"):              "unknown_upload",
-		"final;" + newTus(t, a, c, "no part", 1):             "unknown_upload"} {
+		"final;" + hello + " " + hello:                           "unknown_upload",
+		"final;/containers/" + c + "/tus/" + apitest.MissingUUID: "unknown_upload",
+		"final;" + partialTus(t, a, other, "x"):                  "unknown_upload",
+		"final;" + newTus(t, a, c, "no part", 1):                 "unknown_upload"} {
 		r := tus(a, "POST", path, "", "Upload-Concat: "+said, "Upload-Metadata: "+name)
 		if said == "whole" || said == "final" {
 			r = tus(a, "POST", path, "", "Upload-Concat: "+said, "Upload-Length: 1", "Upload-Metadata: "+name)
@@ -144,7 +144,7 @@ func TestTusConcatenationRefuses(t *testing.T) {
 	for _, caller := range []struct {
 		api    *apitest.API
 		status int
-	}{{a.Nobody(), 401}, {a.Stranger(), 401}, {a.Member(5), 403}} {
+	}{{a.Anonymous(), 401}, {a.OtherUser(), 401}, {a.Member(5), 403}} {
 		finalTus(caller.api, c, name, hello).Want(caller.status)
 	}
 

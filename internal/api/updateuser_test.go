@@ -37,12 +37,12 @@ func TestUpdateUser(t *testing.T) {
 		}
 	}
 
-	a.Nobody().Post("/users/login", loginBody("ada@example.com", "another one entirely")).Want(200).
+	a.Anonymous().Post("/users/login", loginBody("ada@example.com", "another one entirely")).Want(200).
 		Content("username", "ADA_l")
 
-	a.Nobody().Post("/users/login", loginBody(a.Email, "another one entirely")).Want(401)
+	a.Anonymous().Post("/users/login", loginBody(a.Email, "another one entirely")).Want(401)
 	// The old address is free.
-	a.Nobody().Post("/users", userBody("successor", map[string]any{"email": a.Email})).Want(201)
+	a.Anonymous().Post("/users", userBody("successor", map[string]any{"email": a.Email})).Want(201)
 
 	all := a.Put(path,
 		`{"username": "all", "email": "all@example.com", "bio": "all", "password": "all at the same time"}`).Want(200)
@@ -100,7 +100,7 @@ func TestUpdateUserRefuses(t *testing.T) {
 	}
 
 	// The checks run in this order: credentials, JSON syntax, access to the user, fields.
-	anonymous := a.Nobody()
+	anonymous := a.Anonymous()
 	anonymous.Put(path, `{`).Want(401)
 	anonymous.Put("/users/garbage", `{"bio": 1}`).Want(401)
 	a.Put("/users/garbage", `{"bio": 1}`).Want(400).Field("userUUID")
@@ -110,7 +110,7 @@ func TestUpdateUserRefuses(t *testing.T) {
 	a.Put(path, `{"bio": 1}`).Want(422)
 
 	for _, body := range []string{`{"bio": "theirs"}`, `{"bio": 1}`, `{}`, `{"password": "their new password"}`} {
-		wantEqual(t, a.Put("/users/"+other.User, body).Want(401), a.Put("/users/"+apitest.Missing, body))
+		wantEqual(t, a.Put("/users/"+other.User, body).Want(401), a.Put("/users/"+apitest.MissingUUID, body))
 	}
 
 	unchanged(t, a, before)
@@ -128,12 +128,12 @@ func TestAdministratorUpdatesUser(t *testing.T) {
 		Content("roleId", 2)
 
 	administrator.Put("/users/"+user.User, `{"bio": 1}`).Want(422).Field("bio")
-	administrator.Put("/users/"+apitest.Missing, `{"bio": "x"}`).Want(401).Code("not_yourself")
-	administrator.Put("/users/"+apitest.Missing, `{"bio": 1}`).Want(401)
+	administrator.Put("/users/"+apitest.MissingUUID, `{"bio": "x"}`).Want(401).Code("not_yourself")
+	administrator.Put("/users/"+apitest.MissingUUID, `{"bio": 1}`).Want(401)
 	administrator.Put("/users/"+user.User, `{"password": "set by somebody else"}`).Want(200)
 	user.Get("/projects").Want(401)
 	administrator.Get("/projects").Want(200)
-	user.Nobody().Post("/users/login", loginBody(user.Email, "set by somebody else")).Want(200)
+	user.Anonymous().Post("/users/login", loginBody(user.Email, "set by somebody else")).Want(200)
 }
 
 // TestNewPasswordEndsSessions checks that a new password ends all other sessions.
@@ -141,8 +141,8 @@ func TestNewPasswordEndsSessions(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	other := a.Nobody()
-	other.Token = a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200).
+	other := a.Anonymous()
+	other.Token = a.Anonymous().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200).
 		Metadata("token").(string)
 
 	bystander := a.SignUp("bystander")
@@ -154,8 +154,8 @@ func TestNewPasswordEndsSessions(t *testing.T) {
 	other.Get("/projects").Want(401).Code("invalid_token")
 	a.Get("/projects").Want(200)
 	bystander.Get("/projects").Want(200)
-	a.Nobody().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(401)
-	a.Nobody().Post("/users/login", loginBody(a.Email, "another one entirely")).Want(200)
+	a.Anonymous().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(401)
+	a.Anonymous().Post("/users/login", loginBody(a.Email, "another one entirely")).Want(200)
 }
 
 // TestUsernamesConcurrently checks that one of many concurrent requests gets a username.

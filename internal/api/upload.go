@@ -42,7 +42,7 @@ func (u *Upload) begin(w http.ResponseWriter, r *http.Request) error {
 	var err error
 	if u.parts, err = r.MultipartReader(); err != nil {
 		return fault.OnField(fault.Invalid, "Content-Type", "invalid_format",
-			"must be multipart/form-data with a boundary").Because(err)
+			"must be multipart/form-data with a boundary").WithCause(err)
 	}
 
 	return nil
@@ -145,7 +145,7 @@ func malformedMultipart(err error) error {
 	}
 
 	return fault.New(fault.Invalid, "the body is truncated or not valid multipart/form-data").
-		WithCode("malformed_multipart").Because(err)
+		WithCode("malformed_multipart").WithCause(err)
 }
 
 // incompleteBody returns the failure of a truncated raw body.
@@ -153,11 +153,11 @@ func incompleteBody(err error) error {
 	if errors.Is(err, httpx.ErrTooSlow) {
 		return errTooSlow(err)
 	}
-	return fault.New(fault.Invalid, "the body is incomplete").WithCode("incomplete_body").Because(err)
+	return fault.New(fault.Invalid, "the body is incomplete").WithCode("incomplete_body").WithCause(err)
 }
 
 func errTooSlow(err error) error {
-	return fault.New(fault.TooSlow, "the body arrives too slowly").Because(err)
+	return fault.New(fault.TooSlow, "the body arrives too slowly").WithCause(err)
 }
 
 // pacedBody is a body that must arrive at a minimum rate. It also limits the bytes beside the file,

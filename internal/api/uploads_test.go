@@ -136,11 +136,11 @@ func TestCreateFileRefuses(t *testing.T) {
 		"Content-Type: multipart/form-data; boundary="+boundary, "Content-Encoding: gzip").Want(400).
 		Field("Content-Encoding")
 
-	upload(a, apitest.Missing, "a", "x").Want(404).Code("not_found")
-	upload(a, apitest.Missing, "", "x").Want(404).Code("not_found")
+	upload(a, apitest.MissingUUID, "a", "x").Want(404).Code("not_found")
+	upload(a, apitest.MissingUUID, "", "x").Want(404).Code("not_found")
 	upload(a, "garbage", "a", "x").Want(400).Field("containerUUID")
-	upload(a.Nobody(), c, "a", "x").Want(401)
-	upload(a.Stranger(), c, "a", "x").Want(401)
+	upload(a.Anonymous(), c, "a", "x").Want(401)
+	upload(a.OtherUser(), c, "a", "x").Want(401)
 	upload(a.Member(5), c, "a", "x").Want(403)
 
 	if got := query[string](t, a, "select full_file_name || ' ' || size from storage.files"); got != "taken 4" {

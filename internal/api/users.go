@@ -25,8 +25,8 @@ var (
 	signUpAccountLimit = platform.Limit{Name: "sign-up account", Most: 30, Window: 10 * time.Minute}
 	logInNetworkLimit  = platform.Limit{Name: "log-in address", Most: 20, Window: 5 * time.Minute}
 	logInAccountLimit  = platform.GuessLimit{
-		Network:   platform.Limit{Name: "log-in network", Most: 10, Window: 5 * time.Minute},
-		Strangers: platform.Limit{Name: "log-in account", Most: 20, Window: 5 * time.Minute},
+		Network:         platform.Limit{Name: "log-in network", Most: 10, Window: 5 * time.Minute},
+		UnknownNetworks: platform.Limit{Name: "log-in account", Most: 20, Window: 5 * time.Minute},
 	}
 )
 
@@ -221,11 +221,11 @@ func (s *Server) checkLogInLimit(ctx context.Context, address, account string) e
 		return nil
 	}
 
-	if err := s.platform.Attempts(ctx, logInNetworkLimit, address); err != nil {
+	if err := s.platform.CheckAttempts(ctx, logInNetworkLimit, address); err != nil {
 		return err
 	}
 
-	return s.platform.MayGuess(ctx, logInAccountLimit, account, address)
+	return s.platform.CheckGuesses(ctx, logInAccountLimit, account, address)
 }
 
 // countFailedLogIn counts a wrong password.
@@ -243,7 +243,7 @@ func networkOf(ctx context.Context) string { return httpx.Network(httpx.From(ctx
 func (s *Server) rememberNetwork(ctx context.Context, store *platform.Store, user platform.User) error {
 	// Passwords count under the address, codes under the UUID.
 	for _, account := range []string{platform.EmailKey(user.Email), user.UUID.String()} {
-		if err := store.KnowNetwork(ctx, account, networkOf(ctx)); err != nil {
+		if err := store.RecordNetwork(ctx, account, networkOf(ctx)); err != nil {
 			return err
 		}
 	}

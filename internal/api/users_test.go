@@ -51,7 +51,7 @@ func unchanged(t *testing.T, a *apitest.API, before string) {
 func TestCreateUser(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t).Nobody().In("")
+	a := apitest.User(t).Anonymous().WithProject("")
 	r := a.Post("/users",
 		`{"username": " Ada_L-1 ", "email": " Ada@Example.com ", "password": "`+apitest.Password+`", "bio": "first"}`).
 		Want(201)
@@ -102,7 +102,7 @@ func TestCreateUser(t *testing.T) {
 func TestCreateUserRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t).Nobody().In("")
+	a := apitest.User(t).Anonymous().WithProject("")
 	a.Post("/users", userBody("Ada", map[string]any{"email": "straße@example.com"})).Want(201)
 	before := accounts(t, a)
 
@@ -191,7 +191,7 @@ func TestUserBodies(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.User(t)
-	anonymous := a.Nobody().In("")
+	anonymous := a.Anonymous().WithProject("")
 	before := accounts(t, a)
 	rest := `"username": "newcomer", "email": "new@example.com", "password": "` + apitest.Password + `"}`
 	for _, path := range []string{"POST /users", "POST /users/login", "PUT /users/" + a.User} {
@@ -214,21 +214,21 @@ func TestUserBodies(t *testing.T) {
 
 	unchanged(t, a, before)
 
-	const extra = `"uuid": "` + apitest.Missing +
+	const extra = `"uuid": "` + apitest.MissingUUID +
 		`", "roleId": 1, "role_id": 1, "ROLEID": 1, "\u0072oleId2": 1, "\u0052oleId": 1, "status": "suspended", "organizationUuid": "` +
-		apitest.Missing + `", "organization_uuid": "` + apitest.Missing +
+		apitest.MissingUUID + `", "organization_uuid": "` + apitest.MissingUUID +
 		`", "createdAt": "1970-01-01T00:00:00Z", "isAdministrator": true, "is_administrator": true, "BIO": "no", "Claim": true, `
 	r := anonymous.Post("/users", "{"+extra+rest).Want(201).Content("roleId", 2).Content("status", "active").
 		Content("bio", "")
 
 	created := r.Get("").(map[string]any)
 	for _, member := range []string{"uuid", "organizationUuid"} {
-		if created[member] == apitest.Missing {
+		if created[member] == apitest.MissingUUID {
 			t.Errorf("%s was read from the body", member)
 		}
 	}
 
-	updated := a.Nobody()
+	updated := a.Anonymous()
 	updated.Token = r.Metadata("token").(string)
 	got := updated.Put("/users/"+created["uuid"].(string), "{"+extra+`"bio": "yes"}`).Want(200).Get("").(map[string]any)
 	created["bio"], created["updatedAt"] = "yes", got["updatedAt"]
@@ -248,7 +248,7 @@ func TestUserBodies(t *testing.T) {
 func TestPasswords(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t, func(c *config.Config) { c.PasswordMin = 12 }).Nobody().In("")
+	a := apitest.User(t, func(c *config.Config) { c.PasswordMin = 12 }).Anonymous().WithProject("")
 	long := strings.Repeat("x", 72)
 	for name, tt := range map[string]struct{ password, other string }{
 		"after72":  {long + "12345678", long + "87654321"},
@@ -334,7 +334,7 @@ func TestSignUpClosed(t *testing.T) {
 	a.Send("POST", "/users", userBody("stranger", nil), "X-Forwarded-For: 203.0.113.9").Want(400).Code("sign_up_closed")
 	unchanged(t, a, before)
 
-	administrator := a.Nobody()
+	administrator := a.Anonymous()
 	administrator.Token = a.Post("/users", userBody("first", nil)).Want(201).Content("roleId", 1).
 		Metadata("token").(string)
 
@@ -345,7 +345,7 @@ func TestSignUpClosed(t *testing.T) {
 	a.Post("/users", userBody("first", nil)).Want(400).Code("sign_up_closed") // not already_exists
 	unchanged(t, a, before)
 
-	user := administrator.Nobody()
+	user := administrator.Anonymous()
 	user.Token = administrator.Post("/users", userBody("second", nil)).Want(201).Content("roleId", 2).
 		Metadata("token").(string)
 
@@ -357,7 +357,7 @@ func TestSignUpClosed(t *testing.T) {
 func TestSignUpsConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t).Nobody().In("")
+	a := apitest.User(t).Anonymous().WithProject("")
 	before := apitest.Value[int](a, `select count(*) from platform.organizations`)
 	wantCounts(t, concurrently(8, func(int) *apitest.Reply { return a.Post("/users", userBody("equal", nil)) }),
 		map[int]int{201: 1, 400: 7})

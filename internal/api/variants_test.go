@@ -51,7 +51,7 @@ func TestVariants(t *testing.T) {
 		a := apitest.New(t, service.Configure)
 
 		var written atomic.Int64
-		service.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
+		service.OnRequest(func(_ http.ResponseWriter, r *http.Request) bool {
 			if r.Method == http.MethodPut {
 				written.Add(1)
 			}
@@ -109,7 +109,7 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 	// A signed URL is valid for the variants of its file, and not for those of another one.
 	signed := signedPath(a, a.Post("/containers/"+c+"/files/"+id+"/signed-url", `{}`))
 	a.Put("/containers/"+c, `{"is_public": false}`).Want(200)
-	anonymous := a.Nobody().In("")
+	anonymous := a.Anonymous().WithProject("")
 	if r := anonymous.Get(signed + "&width=100").Want(200); r.Header.Get("ETag") != first.Header.Get("ETag") {
 		t.Errorf("got the picture %s, want %s", r.Header.Get("ETag"), first.Header.Get("ETag"))
 	}
@@ -216,12 +216,12 @@ func TestTooManyPictures(t *testing.T) {
 	c := a.Create("/containers", `{"name": "pictures"}`)
 	id := fmt.Sprint(put(a, c, "a", asPNG(t, quarters(40, 40))).Want(200).Get("uuid"))
 	path := address(a, c, "a")
-	other := a.In(a.CreateProject("other"))
+	other := a.WithProject(a.CreateProject("other"))
 	theirs := other.Create("/containers", `{"name": "pictures"}`)
 	put(other, theirs, "a", asPNG(t, quarters(40, 40))).Want(200)
 
 	waiting, goOn := make(chan struct{}, 10*maxPerProject), make(chan struct{})
-	service.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
+	service.OnRequest(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodHead && strings.Contains(r.URL.Path, a.Project) {
 			waiting <- struct{}{}
 			<-goOn
@@ -250,6 +250,6 @@ func TestTooManyPictures(t *testing.T) {
 	other.Get(address(other, theirs, "a") + "?width=30").Want(200)
 	close(goOn)
 	group.Wait()
-	service.Fail(nil)
+	service.OnRequest(nil)
 	a.Get(path + "?width=30").Want(200)
 }

@@ -33,7 +33,7 @@ func TestWriteFile(t *testing.T) {
 		t.Errorf("got the hash %v, want %s", got, sum)
 	}
 
-	read := a.Nobody().Get(address(a, c, "a/ü b.txt")).Want(200)
+	read := a.Anonymous().Get(address(a, c, "a/ü b.txt")).Want(200)
 	if read.Header.Get("ETag") != created.Metadata("etag") ||
 		read.Header.Get("Repr-Digest") != "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:" {
 		t.Errorf("got %v", read.Header)
@@ -44,7 +44,7 @@ func TestWriteFile(t *testing.T) {
 		Content("size", 12).
 		Content("createdBy", a.User).Content("updatedBy", dev.User).Content("createdAt", created.Get("createdAt"))
 
-	replaced := a.Nobody().Get(address(a, c, "a/ü b.txt")).Want(200)
+	replaced := a.Anonymous().Get(address(a, c, "a/ü b.txt")).Want(200)
 	if string(replaced.Body) != "hello, world" || replaced.Header.Get("ETag") == read.Header.Get("ETag") ||
 		replaced.Header.Get("ETag") != repeated.Metadata("etag") {
 		t.Errorf("got %q with %v", replaced.Body, replaced.Header)
@@ -103,11 +103,11 @@ func TestWriteFileRefuses(t *testing.T) {
 	// The partial write of a client that resumes an upload.
 	put(a, c, "kept", "x", "Content-Range: bytes 3-3/4").Want(400).Field("Content-Range")
 	put(a, c, strings.Repeat("a", 1025), "x").Want(422).Field("full_file_name")
-	put(a, apitest.Missing, "kept", "x").Want(404)
+	put(a, apitest.MissingUUID, "kept", "x").Want(404)
 	put(a, "garbage", "kept", "x").Want(400).Field("containerUUID")
 	put(a.Member(5), c, "kept", "x").Want(403)
-	put(a.Nobody(), c, "kept", "x").Want(401)
-	put(a.Stranger(), c, "kept", "x").Want(404)
+	put(a.Anonymous(), c, "kept", "x").Want(401)
+	put(a.OtherUser(), c, "kept", "x").Want(404)
 
 	if got := a.Get(address(a, c, "kept")).Want(200); string(got.Body) != "kept" || got.Header.Get("ETag") != tag {
 		t.Errorf("got content %q", got.Body)
@@ -227,14 +227,14 @@ func TestFilesFromAnywhere(t *testing.T) {
 	put(a, c, "a.txt", "hello").Want(200)
 
 	for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
-		h := a.Nobody().Send(method, address(a, c, "a.txt"), "", "Origin: https://evil.example",
+		h := a.Anonymous().Send(method, address(a, c, "a.txt"), "", "Origin: https://evil.example",
 			"Access-Control-Request-Method: PUT").Header
 		if h.Get("Access-Control-Allow-Origin") != "*" || h.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("%s: got %v", method, h)
 		}
 	}
 
-	if got := a.Nobody().Send("OPTIONS", address(a, c, "a.txt"), "").
+	if got := a.Anonymous().Send("OPTIONS", address(a, c, "a.txt"), "").
 		Want(204).Header.Get("Access-Control-Allow-Methods"); got != "GET, HEAD, PUT" {
 		t.Errorf("got %q", got)
 	}

@@ -55,8 +55,8 @@ type Head struct {
 	Hash []byte // of the last entry
 }
 
-// ErrMoved is the failure of a change when another change has followed the head of [Expect].
-var ErrMoved = errors.New("audit: another change came first")
+// ErrHeadChanged is the failure of a change when another change has followed the head of [Expect].
+var ErrHeadChanged = errors.New("audit: another change came first")
 
 // record is the audit state in a context.
 type record struct {
@@ -79,8 +79,8 @@ func Created(ctx context.Context, what string) {
 	}
 }
 
-// By sets the user who makes the change, if known only during the operation, as for a log-in.
-func By(ctx context.Context, user uuid.UUID) {
+// SetActor sets the user who makes the change, if known only during the operation, as for a log-in.
+func SetActor(ctx context.Context, user uuid.UUID) {
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
 		r.entry.Actor = user.String()
 	}
@@ -96,7 +96,7 @@ func In(ctx context.Context, project uuid.UUID) {
 // CreatedUUID is [Created] for a UUID.
 func CreatedUUID(ctx context.Context, id uuid.UUID) { Created(ctx, id.String()) }
 
-// Expect returns a context in which a change fails with [ErrMoved] unless it is the first one after
+// Expect returns a context in which a change fails with [ErrHeadChanged] unless it is the first one after
 // the head of its database.
 func Expect(ctx context.Context, heads ...Head) context.Context {
 	r, ok := ctx.Value(recordKey{}).(*record)
@@ -141,7 +141,7 @@ func (r *record) append(ctx context.Context, tx pgx.Tx) error {
 	}
 
 	if slices.ContainsFunc(r.expected, func(h Head) bool { return h.Log == last.Log && h.Seq != last.Seq }) {
-		return ErrMoved
+		return ErrHeadChanged
 	}
 
 	e := r.entry
@@ -166,7 +166,7 @@ func (r *record) append(ctx context.Context, tx pgx.Tx) error {
 // Conflict, code already_done.
 func AlreadyDone(cause error) error {
 	return fault.New(fault.Conflict, "the request with this key is already done, and its response was lost").
-		WithCode("already_done").Because(cause)
+		WithCode("already_done").WithCause(cause)
 }
 
 // KeyOf returns the hash of the Idempotency-Key of ctx's request; "" without one.

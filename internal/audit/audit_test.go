@@ -161,8 +161,8 @@ func TestExpect(t *testing.T) {
 		t.Errorf("the first: %v", err)
 	}
 
-	if err := audit.Write(expecting, pool, nothing); !errors.Is(err, audit.ErrMoved) {
-		t.Errorf("the second: got %v, want %v", err, audit.ErrMoved)
+	if err := audit.Write(expecting, pool, nothing); !errors.Is(err, audit.ErrHeadChanged) {
+		t.Errorf("the second: got %v, want %v", err, audit.ErrHeadChanged)
 	}
 }
 

@@ -36,7 +36,7 @@ type Archive struct {
 
 // OpenArchive returns a backup as an archive, which the caller closes. It fails with NotFound if
 // the backup does not exist and with Conflict if it is not completed.
-func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Cover) (*Archive, error) {
+func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c ExportEncryption) (*Archive, error) {
 	to, err := c.recipient(&m.passphrases)
 	if err != nil {
 		return nil, err
@@ -149,13 +149,13 @@ func (a *Archive) write(ctx context.Context, w io.Writer) error {
 		return err
 	}
 
-	if err := a.put(ctx, t, dumpName, Key(a.stored.Project, a.stored.Backup), a.Manifest.Dump); err != nil {
+	if err := a.put(ctx, t, dumpName, DumpKey(a.stored.Project, a.stored.Backup), a.Manifest.Dump); err != nil {
 		return err
 	}
 
 	for f, err := range a.Manifest.Files.all() {
 		if err == nil {
-			err = a.put(ctx, t, filesName+f.SHA256, contentKey(a.stored.Project, f.SHA256), f.Bytes)
+			err = a.put(ctx, t, filesName+f.SHA256, contentKey(a.stored.Project, f.SHA256), f.Digest)
 		}
 		if err != nil {
 			return err
@@ -166,7 +166,7 @@ func (a *Archive) write(ctx context.Context, w io.Writer) error {
 }
 
 // put adds the blob stored under a key and verifies its size and checksum.
-func (a *Archive) put(ctx context.Context, t *tar.Writer, name, key string, want Bytes) error {
+func (a *Archive) put(ctx context.Context, t *tar.Writer, name, key string, want Digest) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

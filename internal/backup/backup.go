@@ -49,8 +49,8 @@ type Maker struct {
 
 func (m *Maker) key() key { return m.Projects.BackupKey() }
 
-// Key returns the blob key of a backup's dump.
-func Key(project, backup uuid.UUID) string {
+// DumpKey returns the blob key of a backup's dump.
+func DumpKey(project, backup uuid.UUID) string {
 	return "projects/" + project.String() + "/backups/" + backup.String() + ".dump"
 }
 
@@ -72,7 +72,7 @@ func (m *Maker) AbandonBackup(ctx context.Context, b platform.Backup, reason str
 		}
 
 		current, err := tx.GetBackup(ctx, b.ProjectUUID, b.UUID)
-		if err := fault.Except(err, fault.NotFound); err != nil || current.Status == "completed" {
+		if err := fault.Ignore(err, fault.NotFound); err != nil || current.Status == "completed" {
 			return err
 		}
 
@@ -159,7 +159,7 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 			break
 		}
 
-		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil { // the incomplete dump
+		if e := m.Blobs.Delete(ctx, DumpKey(b.ProjectUUID, b.UUID)); e != nil { // the incomplete dump
 			return errors.Join(err, e)
 		}
 
@@ -171,7 +171,7 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 	}
 
 	if collision, ok := errors.AsType[*collisionError](err); ok && ctx.Err() == nil {
-		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil {
+		if e := m.Blobs.Delete(ctx, DumpKey(b.ProjectUUID, b.UUID)); e != nil {
 			return errors.Join(err, e)
 		}
 		return m.postpone(ctx, b, collision)
@@ -238,7 +238,7 @@ func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx,
 			return err
 		}
 
-		var dump Bytes
+		var dump Digest
 		both, working := errgroup.WithContext(ctx)
 		both.Go(func() (err error) {
 			object, dump, err = m.dump(working, b, exported, lockTimeout)
@@ -268,7 +268,7 @@ func (m *Maker) describe(ctx context.Context, tx pgx.Tx, b platform.Backup) (Man
 		return manifest, nil, err
 	}
 
-	warnings, err := tenant.Unrestored(ctx, tx)
+	warnings, err := tenant.UnrestoredChanges(ctx, tx)
 	if err != nil {
 		return manifest, nil, err
 	}
@@ -280,7 +280,7 @@ func (m *Maker) describe(ctx context.Context, tx pgx.Tx, b platform.Backup) (Man
 // dump streams a dump of the project's database into the storage. It returns the stored object, and
 // the size and checksum of the unencrypted dump.
 func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lockTimeout time.Duration) (
-	object blob.Object, plain Bytes, err error,
+	object blob.Object, plain Digest, err error,
 ) {
 	address, password := m.Projects.DumpURL(b.ProjectUUID)
 	cmd, done, err := m.command(ctx, connection{address, password}, "pg_dump", "--format=custom", compressionFlag,
@@ -298,7 +298,7 @@ func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lo
 		sealed := m.key().encrypt(io.TeeReader(out, sum))
 		defer sealed.Close()
 
-		object, err = m.Blobs.Put(ctx, Key(b.ProjectUUID, b.UUID), sealed, math.MaxInt64)
+		object, err = m.Blobs.Put(ctx, DumpKey(b.ProjectUUID, b.UUID), sealed, math.MaxInt64)
 		return err
 	})
 
@@ -308,7 +308,7 @@ func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lo
 // verifyDump reads a dump to its end and verifies its size and checksum against the manifest. It
 // returns the table of contents, and fails unless pg_restore can read that too.
 func (m *Maker) verifyDump(ctx context.Context, manifest Manifest) ([]entry, error) {
-	name := Key(manifest.Project, manifest.Backup)
+	name := DumpKey(manifest.Project, manifest.Backup)
 	var entries []entry
 	sum := newDigest()
 
@@ -361,4 +361,4 @@ func (s *digest) Write(b []byte) (int, error) {
 	return s.hash.Write(b)
 }
 
-func (s *digest) bytes() Bytes { return Bytes{s.size, hex.EncodeToString(s.hash.Sum(nil))} }
+func (s *digest) bytes() Digest { return Digest{s.size, hex.EncodeToString(s.hash.Sum(nil))} }

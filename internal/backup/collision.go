@@ -139,7 +139,7 @@ func (m *Maker) postpone(ctx context.Context, b platform.Backup, collision *coll
 
 	if tried > retryTimeout {
 		return fault.New(fault.Conflict, "%s %s, for %d minutes",
-			collision.object, collision.failed, int(retryTimeout.Minutes())).Because(collision)
+			collision.object, collision.failed, int(retryTimeout.Minutes())).WithCause(collision)
 	}
 
 	return &RetryError{min(max(tried/2, minRetryDelay), maxRetryDelay), collision}

@@ -90,7 +90,7 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 		return nil
 	}
 
-	return m.readBlob(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
+	return m.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
 		cmd, done, err := m.restoreCommand(ctx, connection{}, entries, "--data-only", "--file=-")
 		if err != nil {
 			return err

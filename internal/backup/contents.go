@@ -28,7 +28,7 @@ type Contents struct {
 
 // content is the content of one or more files, and a blob that holds it in the project's storage.
 type content struct {
-	Bytes
+	Digest
 	Blob uuid.UUID
 }
 
@@ -70,7 +70,7 @@ func (c *Contents) add(with content) error {
 
 	sum, err := hex.DecodeString(with.SHA256)
 	if err != nil || len(sum) != sumSize || hex.EncodeToString(sum) != with.SHA256 || with.Size < 0 {
-		return fmt.Errorf("%w: invalid content %v", errDamaged, with.Bytes)
+		return fmt.Errorf("%w: invalid content %v", errDamaged, with.Digest)
 	}
 
 	copy(record[8:], sum)
@@ -102,7 +102,7 @@ func (c *Contents) all() iter.Seq2[content, error] {
 
 			if !yield(
 				content{
-					Bytes{int64(binary.BigEndian.Uint64(record[:])), hex.EncodeToString(record[8 : 8+sumSize])},
+					Digest{int64(binary.BigEndian.Uint64(record[:])), hex.EncodeToString(record[8 : 8+sumSize])},
 					uuid.UUID(record[8+sumSize:]),
 				}, nil,
 			) {
@@ -113,10 +113,10 @@ func (c *Contents) all() iter.Seq2[content, error] {
 }
 
 // followedBy returns the contents followed by last.
-func (c *Contents) followedBy(last Bytes) iter.Seq2[Bytes, error] {
-	return func(yield func(Bytes, error) bool) {
+func (c *Contents) followedBy(last Digest) iter.Seq2[Digest, error] {
+	return func(yield func(Digest, error) bool) {
 		for f, err := range c.all() {
-			if !yield(f.Bytes, err) {
+			if !yield(f.Digest, err) {
 				return
 			}
 		}
@@ -160,7 +160,7 @@ func (c *Contents) MarshalJSONTo(enc *jsontext.Encoder) error {
 		if err != nil {
 			return err
 		}
-		if err := json.MarshalEncode(enc, f.Bytes); err != nil {
+		if err := json.MarshalEncode(enc, f.Digest); err != nil {
 			return err
 		}
 	}
@@ -182,11 +182,11 @@ func (c *Contents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 	for dec.PeekKind() != ']' {
 		before := dec.InputOffset()
-		var f Bytes
+		var f Digest
 		if err := json.UnmarshalDecode(dec, &f); err != nil {
 			return err
 		}
-		if err := c.add(content{Bytes: f}); err != nil {
+		if err := c.add(content{Digest: f}); err != nil {
 			return err
 		}
 

@@ -98,8 +98,8 @@ func TestManifestOfManyFiles(t *testing.T) {
 	i := 0
 	for f, err := range manifest.Files.all() {
 		sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(i)))
-		if want := (Bytes{int64(i), hex.EncodeToString(sum[:])}); err != nil || f.Bytes != want {
-			t.Fatalf("content %d: got %v, %v, want %v", i, f.Bytes, err, want)
+		if want := (Digest{int64(i), hex.EncodeToString(sum[:])}); err != nil || f.Digest != want {
+			t.Fatalf("content %d: got %v, %v, want %v", i, f.Digest, err, want)
 		}
 
 		i++

@@ -12,9 +12,9 @@ import (
 	"socle/internal/token"
 )
 
-// Cover selects how an exported backup is encrypted: for an age recipient, with a passphrase, or,
+// ExportEncryption selects how an exported backup is encrypted: for an age recipient, with a passphrase, or,
 // if zero, not at all.
-type Cover struct{ Recipient, Passphrase string }
+type ExportEncryption struct{ Recipient, Passphrase string }
 
 const (
 	workFactor    = 16 // scrypt's log2(N): 64 MiB and a fraction of a second
@@ -22,13 +22,13 @@ const (
 )
 
 // recipient returns the age recipient, or nil without encryption.
-func (c Cover) recipient(mu *sync.Mutex) (age.Recipient, error) {
+func (c ExportEncryption) recipient(mu *sync.Mutex) (age.Recipient, error) {
 	switch {
 	case c.Recipient != "":
 		r, err := age.ParseX25519Recipient(c.Recipient)
 		if err != nil {
 			return nil, fault.OnField(fault.Unprocessable, "recipient", "invalid_format",
-				"must be an age public key, such as age1…").Because(err)
+				"must be an age public key, such as age1…").WithCause(err)
 		}
 
 		return r, nil

@@ -23,7 +23,7 @@ var errFileDeleted = errors.New("a file was deleted during the backup")
 // that another backup has copied are reused. It records the required contents first, so that the
 // cleanup of other backups keeps them.
 func (m *Maker) copyFiles(ctx context.Context, manifest Manifest) error {
-	if _, err := m.Store.NoteBackupContents(ctx, manifest.Project, manifest.Backup, manifest.Files.sums()); err != nil {
+	if _, err := m.Store.AddBackupContents(ctx, manifest.Project, manifest.Backup, manifest.Files.sums()); err != nil {
 		return err
 	}
 
@@ -54,7 +54,7 @@ func (m *Maker) withFileName(ctx context.Context, project uuid.UUID, f content, 
 	}
 
 	return fault.New(fault.Unprocessable, "the bytes of the file %s are missing or damaged: upload it again, or delete it",
-		name).Because(failure)
+		name).WithCause(failure)
 }
 
 // copyFile copies the bytes of a file unless they are already stored.
@@ -92,11 +92,11 @@ func (m *Maker) readFile(ctx context.Context, project uuid.UUID, f content, read
 
 	defer bytes.Close()
 
-	return read(newVerifyingReader(bytes, f.Bytes))
+	return read(newVerifyingReader(bytes, f.Digest))
 }
 
 // verifyContent reads a stored content and fails unless its size and checksum match.
-func (m *Maker) verifyContent(ctx context.Context, project uuid.UUID, want Bytes) error {
+func (m *Maker) verifyContent(ctx context.Context, project uuid.UUID, want Digest) error {
 	sum := newDigest()
 	err := m.readBlob(ctx, contentKey(project, want.SHA256), func(r io.Reader) error {
 		_, err := io.Copy(sum, r)
@@ -112,7 +112,7 @@ func (m *Maker) verifyContent(ctx context.Context, project uuid.UUID, want Bytes
 // repairContent replaces a damaged content by a copy of a file of the project with the same
 // content, and reports whether it did. That repairs all backups that need it. Later backups would
 // reuse the damaged content otherwise.
-func (m *Maker) repairContent(ctx context.Context, project uuid.UUID, damaged Bytes, damage error) bool {
+func (m *Maker) repairContent(ctx context.Context, project uuid.UUID, damaged Digest, damage error) bool {
 	err := m.replaceContent(ctx, project, damaged)
 	if err != nil {
 		m.Log.Error("damaged content of backups cannot be repaired", "project", project,
@@ -127,13 +127,13 @@ func (m *Maker) repairContent(ctx context.Context, project uuid.UUID, damaged By
 }
 
 // replaceContent copies a content again from a file of the project.
-func (m *Maker) replaceContent(ctx context.Context, project uuid.UUID, damaged Bytes) error {
+func (m *Maker) replaceContent(ctx context.Context, project uuid.UUID, damaged Digest) error {
 	sum, err := hex.DecodeString(damaged.SHA256)
 	if err != nil {
 		return err
 	}
 
-	f := content{Bytes: damaged}
+	f := content{Digest: damaged}
 	f.Blob, err = pg.Value[uuid.UUID](ctx, m.Projects.Open(project).Trusted(),
 		`select blob_uuid from storage.files where sha256 = @sum and size = @size limit 1`,
 		pgx.StrictNamedArgs{"sum": sum, "size": damaged.Size})
@@ -187,10 +187,10 @@ var errContentMismatch = fault.New(fault.Unprocessable, "the bytes of a file do 
 type verifyingReader struct {
 	r    io.Reader
 	sum  *digest
-	want Bytes
+	want Digest
 }
 
-func newVerifyingReader(r io.Reader, want Bytes) *verifyingReader {
+func newVerifyingReader(r io.Reader, want Digest) *verifyingReader {
 	return &verifyingReader{r, newDigest(), want}
 }
 
@@ -208,11 +208,11 @@ func (e *verifyingReader) Read(b []byte) (int, error) {
 // needs. Missing blobs are no error.
 func (m *Maker) Discard(ctx context.Context, project, backup uuid.UUID) error {
 	if err := errors.Join(m.Blobs.Delete(ctx, manifestKey(project, backup)),
-		m.Blobs.Delete(ctx, Key(project, backup))); err != nil {
+		m.Blobs.Delete(ctx, DumpKey(project, backup))); err != nil {
 		return err
 	}
 
-	return m.Store.ForgetBackupContents(ctx, project, backup, func(sum []byte) error {
+	return m.Store.DeleteBackupContents(ctx, project, backup, func(sum []byte) error {
 		return m.Blobs.Delete(ctx, contentKey(project, hex.EncodeToString(sum)))
 	})
 }

@@ -24,9 +24,9 @@ import (
 
 // Import is an uploaded archive.
 type Import struct {
-	From       io.Reader
+	Reader     io.Reader
 	Passphrase string // empty unless the archive is encrypted with one
-	Most       int64  // limit in bytes of the decrypted content
+	MaxBytes   int64  // limit in bytes of the decrypted content
 }
 
 const maxPadding = 64 << 10 // bytes after the end of the tar
@@ -43,7 +43,7 @@ func (m *Maker) Import(
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 
-	go m.heartbeat(ctx, stop, func(ctx context.Context) error { return m.Store.Backups().Beat(ctx, b.UUID) })
+	go m.heartbeat(ctx, stop, func(ctx context.Context) error { return m.Store.Backups().Heartbeat(ctx, b.UUID) })
 
 	object, err := m.receive(ctx, b, in)
 	if err == nil {
@@ -58,8 +58,8 @@ func (m *Maker) Import(
 
 	// the backup is complete after all, has been abandoned, or its state is unknown: the cleanup of
 	// abandoned tasks takes over
-	if e := m.Store.Backups().Beat(cleanupCtx, b.UUID); e != nil {
-		return errors.Join(err, fault.Except(e, fault.NotFound))
+	if e := m.Store.Backups().Heartbeat(cleanupCtx, b.UUID); e != nil {
+		return errors.Join(err, fault.Ignore(e, fault.NotFound))
 	}
 	if e := m.Discard(cleanupCtx, b.ProjectUUID, b.UUID); e != nil {
 		return errors.Join(err, e)
@@ -75,7 +75,7 @@ func (m *Maker) receive(ctx context.Context, b platform.Backup, in Import) (blob
 	damage := errors.Is(err, errDamaged) || errors.Is(err, errTOC) || errors.Is(err, errContentMismatch) ||
 		errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || exited
 	if e := fault.Of(err); e != nil && damage && (e.Kind == fault.Internal || errors.Is(err, errContentMismatch)) {
-		return object, errArchive.Because(err)
+		return object, errArchive.WithCause(err)
 	}
 
 	return object, err
@@ -83,8 +83,8 @@ func (m *Maker) receive(ctx context.Context, b platform.Backup, in Import) (blob
 
 func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.Object, error) {
 	none := blob.Object{}
-	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must hold at most %d bytes", in.Most)
-	from := bufio.NewReaderSize(&limitedReader{r: in.From, left: maxArchiveSize(in.Most), err: tooLarge}, chunk)
+	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must hold at most %d bytes", in.MaxBytes)
+	from := bufio.NewReaderSize(&limitedReader{r: in.Reader, left: maxArchiveSize(in.MaxBytes), err: tooLarge}, chunk)
 	plain := io.Reader(from)
 	if head, _ := from.Peek(len(agePrefix)); string(head) == agePrefix {
 		var err error
@@ -105,7 +105,7 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 			return none, err
 		}
 
-		if f.Size > in.Most-size {
+		if f.Size > in.MaxBytes-size {
 			return none, tooLarge
 		}
 
@@ -118,9 +118,9 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 		return none, err
 	}
 
-	noted, err := m.Store.NoteBackupContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.sums())
+	noted, err := m.Store.AddBackupContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.sums())
 	if err == nil && noted != manifest.Files.Len() {
-		err = errArchive.Because(errors.New("the manifest lists a content twice"))
+		err = errArchive.WithCause(errors.New("the manifest lists a content twice"))
 	}
 	if err != nil {
 		return none, err
@@ -131,14 +131,14 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 		return none, err
 	}
 
-	object, err := m.putEncrypted(ctx, Key(b.ProjectUUID, b.UUID), dump)
+	object, err := m.putEncrypted(ctx, DumpKey(b.ProjectUUID, b.UUID), dump)
 	if err != nil {
 		return none, err
 	}
 
 	for f, err := range manifest.Files.all() {
 		if err == nil {
-			err = m.storeEntry(ctx, t, b.ProjectUUID, f.Bytes)
+			err = m.storeEntry(ctx, t, b.ProjectUUID, f.Digest)
 		}
 		if err != nil {
 			return none, err
@@ -154,7 +154,7 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 		return none, err
 	}
 
-	if _, err := planRestore(entries, manifest, m.Projects.Owner(b.ProjectUUID)); err != nil {
+	if _, err := planRestore(entries, manifest, m.Projects.OwnerLogin(b.ProjectUUID)); err != nil {
 		return none, err
 	}
 
@@ -195,7 +195,7 @@ func asArchiveError(err error) error {
 	if e := fault.Of(err); e.Kind != fault.Internal || errors.Is(err, errDamaged) {
 		return err
 	}
-	return errArchive.Because(err)
+	return errArchive.WithCause(err)
 }
 
 // parseManifest reads a manifest. most limits its size in bytes, not counting the contents of
@@ -238,30 +238,30 @@ func (m Manifest) validate() error {
 		}
 
 		if f.Size < 0 || len(f.SHA256) != 2*sha256.Size || strings.Trim(f.SHA256, "0123456789abcdef") != "" {
-			return errArchive.Because(fmt.Errorf("invalid content in the manifest: %v", f))
+			return errArchive.WithCause(fmt.Errorf("invalid content in the manifest: %v", f))
 		}
 	}
 
 	if m.Format < firstFormat || m.Schema < 1 || m.PostgreSQL < 1 || m.Project == uuid.Nil ||
 		m.At.After(time.Now().AddDate(1, 0, 0)) {
-		return errArchive.Because(errors.New("invalid manifest"))
+		return errArchive.WithCause(errors.New("invalid manifest"))
 	}
 	if m.Database != "" && !databaseName.MatchString(m.Database) {
-		return errArchive.Because(fmt.Errorf("invalid database name in the manifest: %q", m.Database))
+		return errArchive.WithCause(fmt.Errorf("invalid database name in the manifest: %q", m.Database))
 	}
 
 	return nil
 }
 
 // nextEntry returns the content of the next entry, which must have the name and size wanted.
-func nextEntry(t *tar.Reader, name string, want Bytes) (io.Reader, error) {
+func nextEntry(t *tar.Reader, name string, want Digest) (io.Reader, error) {
 	h, err := t.Next()
 	if err != nil {
 		return nil, asArchiveError(err)
 	}
 
 	if h.Name != name || h.Typeflag != tar.TypeReg || h.Size != want.Size {
-		return nil, errArchive.Because(
+		return nil, errArchive.WithCause(
 			fmt.Errorf("got entry %q of %d bytes, want %q of %d", h.Name, h.Size, name, want.Size),
 		)
 	}
@@ -281,7 +281,7 @@ func (m *Maker) putEncrypted(ctx context.Context, name string, r io.Reader) (blo
 
 // storeEntry stores the next entry, the content of a file. If the project's backups have it
 // already, it reads the entry and discards it.
-func (m *Maker) storeEntry(ctx context.Context, t *tar.Reader, project uuid.UUID, f Bytes) error {
+func (m *Maker) storeEntry(ctx context.Context, t *tar.Reader, project uuid.UUID, f Digest) error {
 	r, err := nextEntry(t, filesName+f.SHA256, f)
 	if err != nil {
 		return err

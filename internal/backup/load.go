@@ -42,7 +42,7 @@ func (m *Maker) loadPlatform(
 			return err
 		}
 
-		if err := m.readBlob(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
+		if err := m.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
 			cmd, done, err := m.restoreCommand(ctx, connection{}, p.platform, "--data-only", "--file=-")
 			if err != nil {
 				return err
@@ -89,7 +89,7 @@ func (m *Maker) renewForms(
 
 	forms, err := pg.Values[uuid.UUID](ctx, tx, `select uuid from forms.forms`)
 	if err == nil && !newProject {
-		forms, err = m.Store.TakenForms(ctx, project, forms)
+		forms, err = m.Store.ForeignForms(ctx, project, forms)
 	}
 
 	if err != nil || len(forms) == 0 {

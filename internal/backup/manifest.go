@@ -41,13 +41,13 @@ type Manifest struct {
 	PostgreSQL int       `json:"postgresql"`         // server_version_num, such as 150018
 	At         time.Time `json:"at"`                 // time of the snapshot
 	TimeZone   string    `json:"timeZone,omitempty"` // of times in the dump; "" if unknown
-	Dump       Bytes     `json:"dump"`
+	Dump       Digest    `json:"dump"`
 	Files      *Contents `json:"files"`
 	Tables     []Table   `json:"tables"` // the platform's and the user's
 
 	Extensions []tenant.Extension `json:"extensions,omitempty"` // in the order of their creation
 	// changes to extensions and multirange types; nil if there are none or they are unknown
-	Extended *tenant.Extended `json:"extended,omitempty"`
+	Extended *tenant.ExtensionChanges `json:"extended,omitempty"`
 }
 
 // source returns the project whose logins are named in the dump.
@@ -69,8 +69,8 @@ func (m Manifest) database() string {
 // imported reports whether the backup was imported, so that its content is untrusted.
 func (m Manifest) imported() bool { return m.Source != uuid.Nil }
 
-// Bytes are the size and checksum of a byte sequence.
-type Bytes struct {
+// Digest are the size and checksum of a byte sequence.
+type Digest struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"` // lower-case hexadecimal
 }
@@ -130,7 +130,7 @@ func (m *Maker) newManifest(ctx context.Context, tx pgx.Tx, project, backup uuid
 		return Manifest{}, err
 	}
 
-	extended, err := m.Projects.ExtendedOf(ctx, tx, project)
+	extended, err := m.Projects.ExtensionChanges(ctx, tx, project)
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -168,7 +168,7 @@ func contentsOf(ctx context.Context, tx pgx.Tx) (*Contents, error) {
 	var sum []byte
 	var blob uuid.UUID
 	_, err = pgx.ForEachRow(rows, []any{&size, &sum, &blob}, func() error {
-		return all.add(content{Bytes{size, hex.EncodeToString(sum)}, blob})
+		return all.add(content{Digest{size, hex.EncodeToString(sum)}, blob})
 	})
 
 	return all, pg.Fault(err)

@@ -28,7 +28,7 @@ type restorePlan struct {
 // manifest are created beforehand.
 func planRestore(entries []entry, manifest Manifest, to string) (restorePlan, error) {
 	var p restorePlan
-	from := tenant.OwnerIn(manifest.database())
+	from := tenant.OwnerLoginOf(manifest.database())
 	inManifest := func(match func(tenant.Extension) bool) bool {
 		return slices.ContainsFunc(manifest.Extensions, match)
 	}
@@ -69,9 +69,9 @@ func planRestore(entries []entry, manifest Manifest, to string) (restorePlan, er
 
 // excludeExtensionTables removes entries of extension tables, which belong to the platform: the
 // manifest describes their state.
-func (p *restorePlan) excludeExtensionTables(members []tenant.Member) {
+func (p *restorePlan) excludeExtensionTables(members []tenant.ExtensionMember) {
 	p.user = slices.DeleteFunc(p.user, func(e entry) bool {
-		return slices.ContainsFunc(members, func(m tenant.Member) bool {
+		return slices.ContainsFunc(members, func(m tenant.ExtensionMember) bool {
 			return e.namespace == m.Schema &&
 				((e.desc == "ROW SECURITY" && e.tag == m.Name) ||
 					(e.desc == "POLICY" && strings.HasPrefix(e.tag, m.Name+" ")))

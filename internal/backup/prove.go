@@ -67,7 +67,7 @@ func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 		failure = restoreFailure(ctx, err)
 	}
 
-	if recordErr := m.Store.ProveBackup(finishCtx, id, failure); recordErr != nil {
+	if recordErr := m.Store.RecordProof(finishCtx, id, failure); recordErr != nil {
 		return &RetryError{Err: errors.Join(err, recordErr)}
 	}
 

@@ -38,9 +38,9 @@ func (m *Maker) AbandonRestore(ctx context.Context, r platform.Restore, reason s
 	failed := false
 
 	// Swaps hold the same lock, so the copy is not in place yet.
-	err := m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error {
+	err := m.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error {
 		if _, err := m.Store.Restores().Unfinished(ctx, r.UUID); err != nil {
-			return fault.Except(err, fault.NotFound)
+			return fault.Ignore(err, fault.NotFound)
 		}
 		if err := m.removeCopy(ctx, r); err != nil {
 			return err
@@ -71,7 +71,7 @@ func (m *Maker) removeCopy(ctx context.Context, r platform.Restore) error {
 
 	status, err := m.Store.ProjectStatus(ctx, r.ProjectUUID)
 	if err != nil || status != platform.Active {
-		return fault.Except(err, fault.NotFound)
+		return fault.Ignore(err, fault.NotFound)
 	}
 
 	return c.Reopen(ctx)
@@ -171,7 +171,7 @@ func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
 
 	c := m.Projects.Copy(r.ProjectUUID, r.UUID)
 
-	confirm := func() error { return m.Store.Restores().Beat(ctx, r.UUID) }
+	confirm := func() error { return m.Store.Restores().Heartbeat(ctx, r.UUID) }
 	if err := m.fill(ctx, c, manifest, entries, r.Target == platform.IntoNew, confirm); err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
 		}
 	}
 
-	return m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error {
+	return m.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error {
 		forms, err := m.carryQuota(ctx, r.ProjectUUID, c.ConnectTrusted)
 		if err != nil {
 			return err
@@ -225,10 +225,10 @@ func (m *Maker) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
 
 	for f, err := range manifest.Files.all() {
 		if err == nil {
-			err = m.verifyContent(ctx, project, f.Bytes)
+			err = m.verifyContent(ctx, project, f.Digest)
 		}
 
-		if errors.Is(err, errDamaged) && m.repairContent(ctx, project, f.Bytes, err) {
+		if errors.Is(err, errDamaged) && m.repairContent(ctx, project, f.Digest, err) {
 			err = nil
 		}
 		if err != nil {
@@ -259,7 +259,7 @@ func (m *Maker) fill(
 	err = m.fillCopy(fillCtx, c, manifest, entries, newProject, confirm)
 	if err != nil && context.Cause(fillCtx) == errRestoreTimeout {
 		return fault.New(fault.Unprocessable, "restoring the database took longer than %v", limit.Round(time.Second)).
-			Because(errors.Join(errRestoreTimeout, err))
+			WithCause(errors.Join(errRestoreTimeout, err))
 	}
 
 	return err
@@ -272,13 +272,13 @@ func (m *Maker) fill(
 func (m *Maker) fillCopy(
 	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, newProject bool, confirm func() error,
 ) error {
-	p, err := planRestore(entries, manifest, m.Projects.Owner(c.Project))
+	p, err := planRestore(entries, manifest, m.Projects.OwnerLogin(c.Project))
 	if err != nil {
 		return err
 	}
 
 	// A project that is being removed gets no new database, which the removal would miss.
-	if err := m.Lifecycle.Alone(ctx, c.Project, func() error {
+	if err := m.Lifecycle.WithLock(ctx, c.Project, func() error {
 		status, err := m.Store.ProjectStatus(ctx, c.Project)
 		if err == nil && status != platform.Active {
 			err = errInactive
@@ -291,7 +291,7 @@ func (m *Maker) fillCopy(
 			return err
 		}
 
-		return c.Make(ctx, manifest.Schema, manifest.Extensions)
+		return c.Create(ctx, manifest.Schema, manifest.Extensions)
 	}); err != nil {
 		return err
 	}
@@ -299,19 +299,19 @@ func (m *Maker) fillCopy(
 		return fmt.Errorf("load the platform's tables: %w", err)
 	}
 
-	members, err := c.Members(ctx)
+	members, err := c.ExtensionMembers(ctx)
 	if err != nil {
 		return err
 	}
 
 	p.excludeExtensionTables(members)
-	if err := c.Lend(ctx, members); err != nil {
+	if err := c.GrantInsert(ctx, members); err != nil {
 		return err
 	}
 	if err := m.restoreUserObjects(ctx, c, manifest, p); err != nil {
 		return err
 	}
-	if err := c.TakeBack(ctx, members); err != nil {
+	if err := c.RevokeInsert(ctx, members); err != nil {
 		return err
 	}
 	if err := grantPrivileges(ctx, c, p.statements); err != nil {
@@ -330,7 +330,7 @@ func (m *Maker) restoreExtensions(ctx context.Context, c *tenant.Copy, manifest 
 		return nil
 	}
 
-	failed, err := c.Extend(ctx, manifest.Extended, manifest.database(), manifest.imported())
+	failed, err := c.ApplyExtensionChanges(ctx, manifest.Extended, manifest.database(), manifest.imported())
 	if len(failed) > 0 {
 		m.Log.Warn("changes of extensions and multirange types not restored",
 			"project", c.Project, "changes", failed)
@@ -341,7 +341,7 @@ func (m *Maker) restoreExtensions(ctx context.Context, c *tenant.Copy, manifest 
 
 // restoreUserObjects runs pg_restore as the owner for the user's objects. It executes user code.
 func (m *Maker) restoreUserObjects(ctx context.Context, c *tenant.Copy, manifest Manifest, p restorePlan) error {
-	return m.readBlob(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
+	return m.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
 		address, password := c.OwnerURL()
 		cmd, done, err := m.restoreCommand(ctx, connection{address, password}, p.user,
 			"--no-owner", "--no-privileges", "--exit-on-error", "--enable-row-security")
@@ -385,7 +385,7 @@ func (m *Maker) restoreFiles(ctx context.Context, c *tenant.Copy, manifest Manif
 			sums[i], last = f.SHA256, f.BlobUUID
 		}
 
-		complete, err := m.Store.NeedsContents(ctx, manifest.Project, manifest.Backup, sums)
+		complete, err := m.Store.HasBackupContents(ctx, manifest.Project, manifest.Backup, sums)
 		if err == nil && !complete {
 			err = fmt.Errorf("%w: the manifest lacks files of the dump", errDamaged)
 		}
@@ -394,7 +394,7 @@ func (m *Maker) restoreFiles(ctx context.Context, c *tenant.Copy, manifest Manif
 		}
 
 		for _, f := range files {
-			want := Bytes{f.Size, hex.EncodeToString(f.SHA256)}
+			want := Digest{f.Size, hex.EncodeToString(f.SHA256)}
 			err := m.readBlob(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
 				verified := newVerifyingReader(r, want)
 				_, err := m.Blobs.Put(ctx, tenant.FileKey(c.Project, f.BlobUUID), verified, math.MaxInt64)

@@ -35,13 +35,13 @@ type task[T any] struct {
 func runTask[T any](ctx context.Context, m *Maker, k task[T], id uuid.UUID) (T, error) {
 	t, err := k.rows.Start(ctx, id)
 	if err != nil {
-		return t, fault.Except(err, fault.NotFound)
+		return t, fault.Ignore(err, fault.NotFound)
 	}
 
 	runCtx, cancelRun := context.WithCancel(ctx)
 	defer cancelRun()
 
-	go m.heartbeat(runCtx, cancelRun, func(ctx context.Context) error { return k.rows.Beat(ctx, id) })
+	go m.heartbeat(runCtx, cancelRun, func(ctx context.Context) error { return k.rows.Heartbeat(ctx, id) })
 
 	if err = k.run(runCtx, t); err == nil {
 		return t, nil

@@ -17,17 +17,17 @@ import (
 // kept in its place, as the replaced one was. It fails like [platform.Store.UndoableRestore].
 func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Restore, error) {
 	var undone platform.Restore
-	err := m.Lifecycle.Alone(ctx, project, func() error {
+	err := m.Lifecycle.WithLock(ctx, project, func() error {
 		r, err := m.Store.UndoableRestore(ctx, project, id)
 		if err != nil {
 			return err
 		}
 
 		c := m.Projects.Copy(r.ProjectUUID, r.UUID)
-		if err := c.Renew(ctx); err != nil {
+		if err := c.MigrateReplaced(ctx); err != nil {
 			if pg.State(err) == "3D000" { // invalid_catalog_name
 				err = fault.New(fault.Conflict, "the database from before this restore is no longer kept").
-					WithCode("nothing_kept").Because(err)
+					WithCode("nothing_kept").WithCause(err)
 			}
 
 			return err
@@ -55,18 +55,18 @@ func (m *Maker) OpenGates(ctx context.Context) error {
 		return err
 	}
 
-	closed, err := m.Projects.Closed(ctx, projects)
+	closed, err := m.Projects.ClosedProjects(ctx, projects)
 	errs := []error{err}
 	for _, id := range closed {
-		errs = append(errs, m.Lifecycle.Alone(ctx, id, func() error { // an undo in progress has ended now
-			closedNow, err := m.Projects.Closed(ctx, []uuid.UUID{id})
+		errs = append(errs, m.Lifecycle.WithLock(ctx, id, func() error { // an undo in progress has ended now
+			closedNow, err := m.Projects.ClosedProjects(ctx, []uuid.UUID{id})
 			if err != nil || len(closedNow) == 0 {
 				return err
 			}
 
 			status, err := m.Store.ProjectStatus(ctx, id)
 			if err != nil || status != platform.Active {
-				return fault.Except(err, fault.NotFound)
+				return fault.Ignore(err, fault.NotFound)
 			}
 
 			return m.Projects.Copy(id, uuid.Nil).Reopen(ctx)
@@ -104,7 +104,7 @@ func (m *Maker) carryQuota(
 // DropReplaced removes the database replaced by a restore, and its files. It does nothing while the
 // database is still to be kept.
 func (m *Maker) DropReplaced(ctx context.Context, r platform.Restore) error {
-	return m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error { // excludes a concurrent undo
+	return m.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error { // excludes a concurrent undo
 		expired, err := m.Store.RestoreExpired(ctx, r.UUID)
 		if err != nil || !expired {
 			return err
@@ -123,7 +123,7 @@ func (m *Maker) DropReplaced(ctx context.Context, r platform.Restore) error {
 			return err
 		}
 
-		return m.Store.ReplacedDropped(ctx, r.UUID)
+		return m.Store.MarkReplacedDropped(ctx, r.UUID)
 	})
 }
 

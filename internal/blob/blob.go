@@ -202,7 +202,7 @@ func (s *Store) Folders(ctx context.Context, prefix string) ([]string, error) {
 }
 
 // Check reports whether the store accepts writes, by writing a few bytes. It fails with
-// Unavailable, which wraps a [Mistake] if the operator must correct the configuration.
+// Unavailable, which wraps a [ConfigError] if the operator must correct the configuration.
 func (s *Store) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -273,7 +273,7 @@ func wrapError(op, key string, err error) error {
 		return err
 	}
 	if errors.Is(err, fs.ErrNotExist) && op == "open" {
-		return fault.New(fault.NotFound, "the blob does not exist").Because(err)
+		return fault.New(fault.NotFound, "the blob does not exist").WithCause(err)
 	}
 
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {

@@ -149,7 +149,7 @@ func (s *folder) publish(name, key string) error {
 	// A link, unlike a rename, fails if the key exists.
 	err := s.root.Link(name, key)
 	if errors.Is(err, fs.ErrExist) {
-		return fault.New(fault.Conflict, "the key is already in use").Because(err)
+		return fault.New(fault.Conflict, "the key is already in use").WithCause(err)
 	}
 	if err != nil {
 		return err

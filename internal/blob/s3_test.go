@@ -131,7 +131,7 @@ func TestServiceFails(t *testing.T) {
 			}
 			defer r.Close()
 
-			service.Fail(fail)
+			service.OnRequest(fail)
 			b.timeout = 300 * time.Millisecond // requests that should succeed have longer
 			_, putErr := s.Put(t.Context(), "a", strings.NewReader("x"), noLimit)
 			_, partsErr := s.Put(t.Context(), "a", bytes.NewReader(large()), noLimit)
@@ -151,7 +151,7 @@ func TestServiceFails(t *testing.T) {
 				}
 			}
 
-			service.Fail(nil)
+			service.OnRequest(nil)
 			b.timeout = timeout
 			wantFiles(t, bucketFiles(service), "there")
 			put(t, s, "a", "now")
@@ -164,7 +164,7 @@ func TestCompleteFails(t *testing.T) {
 	t.Parallel()
 
 	s, service := openService(t)
-	service.Fail(func(w http.ResponseWriter, r *http.Request) bool { return isComplete(r) && answer(500)(w, r) })
+	service.OnRequest(func(w http.ResponseWriter, r *http.Request) bool { return isComplete(r) && answer(500)(w, r) })
 
 	if _, err := s.Put(t.Context(), "a", bytes.NewReader(large()), noLimit); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Put = %v, want Unavailable", err)
@@ -181,7 +181,7 @@ func TestServiceRecovers(t *testing.T) {
 	var last atomic.Value
 	last.Store("")
 
-	service.Fail(func(w http.ResponseWriter, r *http.Request) bool {
+	service.OnRequest(func(w http.ResponseWriter, r *http.Request) bool {
 		io.Copy(io.Discard, r.Body)
 
 		if this := r.Method + r.URL.String(); last.Swap(this) != this {
@@ -215,7 +215,7 @@ func TestLostResponse(t *testing.T) {
 
 			s, service := openService(t)
 			var lost atomic.Bool
-			service.Lose(func(r *http.Request) bool { return tt.last(r) && lost.CompareAndSwap(false, true) })
+			service.DropResponses(func(r *http.Request) bool { return tt.last(r) && lost.CompareAndSwap(false, true) })
 
 			got, err := s.Put(t.Context(), "a", bytes.NewReader(tt.content), noLimit)
 			if err != nil || got.Size != int64(len(tt.content)) || !lost.Load() {
@@ -236,7 +236,7 @@ func TestCanceledAfterPut(t *testing.T) {
 
 	s, service := openService(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	service.Lose(func(r *http.Request) bool {
+	service.DropResponses(func(r *http.Request) bool {
 		if isPut(r) {
 			cancel()
 		}
@@ -259,7 +259,7 @@ func TestInterruptedBody(t *testing.T) {
 	put(t, s, "a", content)
 	gets := 0
 
-	service.Cut(300_000, func(r *http.Request) bool {
+	service.TruncateResponses(300_000, func(r *http.Request) bool {
 		if r.Method == "GET" {
 			gets++
 		}
@@ -353,7 +353,7 @@ func TestCloseDuringRead(t *testing.T) {
 	}
 
 	var requests atomic.Int32
-	service.Fail(func(w http.ResponseWriter, r *http.Request) bool {
+	service.OnRequest(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodGet {
 			return false
 		}
@@ -403,7 +403,7 @@ func TestIgnoredRanges(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	service.Fail(func(w http.ResponseWriter, r *http.Request) bool {
+	service.OnRequest(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet {
 			_, _ = io.WriteString(w, "0123456789")
 		}

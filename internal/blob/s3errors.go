@@ -30,7 +30,7 @@ func s3Error(err error) error {
 	case status == http.StatusNotFound && !hasCode(err, "NoSuchBucket"):
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	case status == http.StatusPreconditionFailed || status == http.StatusConflict:
-		return fault.New(fault.Conflict, "the key is already in use").Because(err)
+		return fault.New(fault.Conflict, "the key is already in use").WithCause(err)
 	case status == http.StatusBadRequest && !hasCode(err, "RequestTimeout"), status == http.StatusMethodNotAllowed,
 		status == http.StatusRequestedRangeNotSatisfiable:
 		return err // an invalid request
@@ -54,17 +54,17 @@ type credentialsError struct{ err error }
 func (e *credentialsError) Error() string { return "no credentials: " + e.err.Error() }
 func (e *credentialsError) Unwrap() error { return e.err }
 
-// Mistake is an error of the storage's configuration with a message for the operator. Retrying does
+// ConfigError is an error of the storage's configuration with a message for the operator. Retrying does
 // not help.
-type Mistake struct {
+type ConfigError struct {
 	message string
 	err     error
 }
 
-func (e *Mistake) Error() string { return e.message }
+func (e *ConfigError) Error() string { return e.message }
 
 // Unwrap returns the error of the service.
-func (e *Mistake) Unwrap() error { return e.err }
+func (e *ConfigError) Unwrap() error { return e.err }
 
 // diagnose turns the error of a request into one that tells the operator how to correct it.
 func (b *bucket) diagnose(err error) error {
@@ -73,7 +73,7 @@ func (b *bucket) diagnose(err error) error {
 	}
 
 	if _, none := errors.AsType[*credentialsError](err); none {
-		return &Mistake{
+		return &ConfigError{
 			"no credentials for the storage were found: set SOCLE_S3_ACCESS_KEY and SOCLE_S3_SECRET_KEY, " +
 				"or run on a machine with an IAM role",
 			err,
@@ -85,7 +85,7 @@ func (b *bucket) diagnose(err error) error {
 		return fmt.Errorf("no response from %s for bucket %s: %w", b.address, *b.name, err)
 	}
 
-	mistake := func(format string, args ...any) error { return &Mistake{fmt.Sprintf(format, args...), err} }
+	mistake := func(format string, args ...any) error { return &ConfigError{fmt.Sprintf(format, args...), err} }
 	status := response.HTTPStatusCode()
 	region := response.Response.Header.Get("X-Amz-Bucket-Region")
 	switch {

@@ -60,11 +60,11 @@ func TestMistake(t *testing.T) {
 				tt.change(&c)
 			}
 			if tt.refused != nil {
-				service.Fail(tt.refused)
+				service.OnRequest(tt.refused)
 			}
 
 			err := openConfigured(t, c).Check(t.Context())
-			mistake, ok := errors.AsType[*Mistake](err)
+			mistake, ok := errors.AsType[*ConfigError](err)
 			if !ok || !strings.Contains(mistake.Error(), tt.says) || strings.Contains(mistake.Error(), "canary") ||
 				!fault.Is(err, fault.Unavailable) {
 				t.Errorf("Check = %v, want a mistake that says %q", err, tt.says)
@@ -98,7 +98,7 @@ func TestRole(t *testing.T) {
 	var c config.Config
 	service.Configure(&c)
 	c.S3AccessKey, c.S3SecretKey = "", ""
-	if mistake, ok := errors.AsType[*Mistake](openConfigured(t, c).Check(t.Context())); !ok ||
+	if mistake, ok := errors.AsType[*ConfigError](openConfigured(t, c).Check(t.Context())); !ok ||
 		!strings.Contains(mistake.Error(), "no credentials") {
 		t.Errorf("Check without a role = %v, want a mistake", mistake)
 	}
@@ -106,7 +106,7 @@ func TestRole(t *testing.T) {
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", role.URL)
 
 	var sent []string
-	service.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
+	service.OnRequest(func(_ http.ResponseWriter, r *http.Request) bool {
 		sent = append(sent, r.Header.Get("X-Amz-Security-Token"))
 		r.Header.Del("X-Amz-Security-Token") // unknown to the service
 

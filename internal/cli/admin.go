@@ -108,7 +108,7 @@ func (e environment) withDatabase(
 		return err
 	}
 
-	d, secret, err := server.Attach(cmd.Context(), c, log)
+	d, secret, err := server.OpenDatabase(cmd.Context(), c, log)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func databases(e environment) *cobra.Command {
 		Use: "databases [flags]", Short: "List the projects with the names of their databases", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.withDatabase(cmd, func(ctx context.Context, d *server.Database, _ int, _ []byte) error {
-				names, err := d.Names(ctx)
+				names, err := d.DatabaseNames(ctx)
 				if err != nil {
 					return err
 				}

@@ -118,7 +118,7 @@ func checkStorage(ctx context.Context, c config.Config) finding {
 	}
 
 	f.err = blobs.Check(ctx)
-	if mistake, ok := errors.AsType[*blob.Mistake](f.err); ok {
+	if mistake, ok := errors.AsType[*blob.ConfigError](f.err); ok {
 		f.err = mistake
 	}
 
@@ -135,7 +135,7 @@ func storage(c config.Config) string {
 }
 
 func checkDatabase(ctx context.Context, c config.Config) []finding {
-	d, _, err := server.Attach(ctx, c, slog.New(slog.DiscardHandler))
+	d, _, err := server.OpenDatabase(ctx, c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return []finding{{subject: "database", err: err}}
 	}
@@ -170,7 +170,7 @@ func checkDatabase(ctx context.Context, c config.Config) []finding {
 // checkStatements checks whether PostgreSQL records statements, which the statistics of a project
 // need.
 func checkStatements(ctx context.Context, d *server.Database) finding {
-	loaded, installed, err := d.Store.StatementsAreCounted(ctx)
+	loaded, installed, err := d.Store.StatementStatsStatus(ctx)
 	f := finding{
 		subject: "statements",
 		detail:  "recorded by pg_stat_statements",

@@ -95,7 +95,7 @@ func verifyProjects(
 		case platform.Active:
 			err = verify(registry.Open(id))
 		case platform.Paused, platform.Deleted:
-			err = registry.Maintain(ctx, id, verify)
+			err = registry.WithInactive(ctx, id, verify)
 		default:
 			fmt.Fprintf(out, "project %s: skipped, it is being created or purged\n", id)
 			continue
@@ -125,7 +125,7 @@ func verifyProjects(
 
 // verifyProject verifies the files of a project and returns the number of damaged ones.
 func verifyProject(ctx context.Context, p *tenant.Project, blobs *blob.Store, sums bool, out io.Writer) (int, error) {
-	v, err := object.Verify(ctx, p, blobs, sums, func(d object.Disagreement) {
+	v, err := object.Verify(ctx, p, blobs, sums, func(d object.Inconsistency) {
 		if d.File == uuid.Nil {
 			fmt.Fprintf(out, "project %s: orphan %s: %s\n", p.UUID, d.Key, d.What)
 			return

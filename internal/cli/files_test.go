@@ -95,11 +95,11 @@ func TestVerifyFiles(t *testing.T) {
 				t.Errorf("got status %d, %q", status, out)
 			}
 
-			if err := os.MkdirAll(filepath.Join(folder, "projects", apitest.Missing), 0o700); err != nil {
+			if err := os.MkdirAll(filepath.Join(folder, "projects", apitest.MissingUUID), 0o700); err != nil {
 				t.Fatal(err)
 			}
 
-			if out, _ := socle("files", "verify"); !strings.Contains(out, "orphan projects/"+apitest.Missing) &&
+			if out, _ := socle("files", "verify"); !strings.Contains(out, "orphan projects/"+apitest.MissingUUID) &&
 				name == "folder" {
 				t.Errorf("got %q", out)
 			}

@@ -107,9 +107,9 @@ func (e *Error) WithCode(code string) *Error {
 	return e
 }
 
-// Because returns a copy of e with a cause, which only the log shows. It copies, because e may be
+// WithCause returns a copy of e with a cause, which only the log shows. It copies, because e may be
 // shared, or be part of the cause's own chain.
-func (e *Error) Because(cause error) *Error {
+func (e *Error) WithCause(cause error) *Error {
 	because := *e
 	because.Err = cause
 
@@ -140,8 +140,8 @@ func Of(err error) *Error {
 // Is reports whether err is of the kind.
 func Is(err error, kind Kind) bool { return err != nil && Of(err).Kind == kind }
 
-// Except returns nil for an error of the kind, and any other err unchanged.
-func Except(err error, kind Kind) error {
+// Ignore returns nil for an error of the kind, and any other err unchanged.
+func Ignore(err error, kind Kind) error {
 	if Is(err, kind) {
 		return nil
 	}

@@ -96,7 +96,7 @@ func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n Ne
 	})
 	if fault.Is(err, fault.NotFound) {
 		return Form{}, fault.New(fault.Unprocessable, "the project has the maximum of %d forms", maxForms).
-			WithCode("quota_exceeded").Because(err)
+			WithCode("quota_exceeded").WithCause(err)
 	}
 
 	return created, err
@@ -151,7 +151,7 @@ func GetFullForm(ctx context.Context, p *tenant.Project, id uuid.UUID) (FullForm
 // DeleteForm deletes a form of project p with its fields. With force it deletes the responses too,
 // and calls remove with their files in the same transaction. It fails with NotFound if the form
 // does not exist, and without force with Conflict if it has responses.
-func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool, remove Remove) (Form, error) {
+func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool, remove RemoveFiles) (Form, error) {
 	var deleted Form
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
 		if force {
@@ -181,14 +181,14 @@ func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool
 	})
 	if pg.Violates(err, "responses_definition") {
 		return Form{}, fault.New(fault.Conflict, "the form has responses; set force=true to delete them too").
-			WithCode("in_use").Because(err)
+			WithCode("in_use").WithCause(err)
 	}
 
 	return deleted, err
 }
 
-// Remove deletes files in the transaction that deletes the record they belong to.
-type Remove func(ctx context.Context, tx pgx.Tx, files []uuid.UUID) error
+// RemoveFiles deletes files in the transaction that deletes the record they belong to.
+type RemoveFiles func(ctx context.Context, tx pgx.Tx, files []uuid.UUID) error
 
 // readTx runs f in a read-only transaction with one snapshot.
 func readTx(ctx context.Context, p *tenant.Project, f func(tx pgx.Tx) error) error {

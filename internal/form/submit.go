@@ -93,7 +93,7 @@ func (f Form) closedReason(now time.Time) *fault.Error {
 type Attachments struct {
 	Fields map[uuid.UUID]bool // the fields with a file
 	// creates the files in the transaction of the response; nil without files
-	Keep func(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]FileAnswer, error)
+	Create func(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]FileAnswer, error)
 }
 
 // FileAnswer is the answer to a field of type file.
@@ -194,7 +194,7 @@ func CreateResponse(
 			}
 		}
 
-		if files.Keep != nil {
+		if files.Create != nil {
 			if err := s.attachFiles(ctx, tx, stored); err != nil {
 				return err
 			}
@@ -329,7 +329,7 @@ func (s submission) countResponse(ctx context.Context, tx pgx.Tx, blocked bool) 
 
 // attachFiles creates the files and adds them to the answers.
 func (s submission) attachFiles(ctx context.Context, tx pgx.Tx, answers Answers) error {
-	files, err := s.files.Keep(ctx, tx)
+	files, err := s.files.Create(ctx, tx)
 	if err != nil {
 		return err
 	}

@@ -67,10 +67,10 @@ func UpdateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u Fo
 	switch {
 	case pg.Violates(err, "forms_times"):
 		return Form{}, fault.OnField(fault.Unprocessable, "opens_at", outOfRange,
-			"must be before closes_at").Because(err)
+			"must be before closes_at").WithCause(err)
 	case pg.Violates(err, "forms_container"):
 		return Form{}, fault.OnField(fault.Unprocessable, "container_uuid", "unknown",
-			"must be a container of the project").Because(err)
+			"must be a container of the project").WithCause(err)
 	}
 
 	return updated, err

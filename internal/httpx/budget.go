@@ -26,8 +26,8 @@ func NewBudget(size int64) *Budget {
 	return &Budget{size: size, free: size, inUse: map[string]int64{}, released: make(chan struct{})}
 }
 
-// Most returns the limit of one client in bytes while no other client holds any.
-func (b *Budget) Most() int64 { return b.size / 4 }
+// ClientLimit returns the limit of one client in bytes while no other client holds any.
+func (b *Budget) ClientLimit() int64 { return b.size / 4 }
 
 // Take reserves n bytes for a client. It blocks until they are free or ctx ends, and then fails
 // with [ErrBusy]. The caller calls release exactly once.

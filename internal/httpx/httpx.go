@@ -24,7 +24,7 @@ type Request struct {
 	Start     time.Time  // when the handler started
 	Client    netip.Addr // client address, as far as trusted proxies report it
 	Direct    bool       // no header of a proxy or a browser page
-	Agent     string     // User-Agent, truncated
+	UserAgent string     // User-Agent, truncated
 	Route     string     // pattern of the route, never the path, which may contain secrets
 	User      uuid.UUID
 	Project   uuid.UUID
@@ -64,11 +64,11 @@ type Config struct {
 	TrustedProxies []netip.Prefix                               // proxies whose X-Forwarded-For is trusted
 	Panicked       func(w http.ResponseWriter, r *http.Request) // answers for a handler that panicked before it wrote
 	// Answered is called for every finished request, if not nil. It must not block.
-	Answered func(a Answered)
+	Answered func(a Finished)
 }
 
-// Answered is a finished request.
-type Answered struct {
+// Finished is a finished request.
+type Finished struct {
 	*Request
 	Method string
 	Status int // 0: the client got no response
@@ -83,7 +83,7 @@ func Wrap(next http.Handler, c Config) http.Handler {
 		request.Start = time.Now()
 		request.ID = newID(request.Start)
 		request.Client, request.Direct = clientAddr(r, c.TrustedProxies)
-		request.Agent = userAgent(r)
+		request.UserAgent = userAgent(r)
 		rec.ctx = requestContext{r.Context(), request}
 		r = r.WithContext(&rec.ctx)
 
@@ -137,7 +137,7 @@ func (c *Config) finish(r *http.Request, rec *recorder) {
 	logRequest(c.Log, r, rec, took)
 
 	if c.Answered != nil {
-		c.Answered(Answered{&rec.request, r.Method, rec.status, took})
+		c.Answered(Finished{&rec.request, r.Method, rec.status, took})
 	}
 }
 

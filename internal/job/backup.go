@@ -40,7 +40,7 @@ func (q *Queue) makeBackup(ctx context.Context, a backupArgs) error {
 
 	after, err := q.Store.AfterBackup(ctx, id)
 	if err != nil {
-		return fault.Except(err, fault.NotFound)
+		return fault.Ignore(err, fault.NotFound)
 	}
 
 	q.Discard(ctx, after.ProjectUUID)
@@ -122,7 +122,7 @@ func (q *Queue) ImportBackup(ctx context.Context, project, user uuid.UUID, in ba
 
 // DownloadBackup returns a backup as an archive, which the caller closes, and writes the audit
 // entry. It fails like [backup.Maker.OpenArchive].
-func (q *Queue) DownloadBackup(ctx context.Context, project, id uuid.UUID, c backup.Cover) (*backup.Archive, error) {
+func (q *Queue) DownloadBackup(ctx context.Context, project, id uuid.UUID, c backup.ExportEncryption) (*backup.Archive, error) {
 	a, err := q.Maker.OpenArchive(ctx, project, id, c)
 	if err != nil {
 		return nil, err
@@ -136,9 +136,9 @@ func (q *Queue) DownloadBackup(ctx context.Context, project, id uuid.UUID, c bac
 	return a, nil
 }
 
-// VerifyBackup enqueues a proof of a backup. It fails with NotFound if the backup does not exist
+// ProveBackup enqueues a proof of a backup. It fails with NotFound if the backup does not exist
 // and with Conflict if it is not completed.
-func (q *Queue) VerifyBackup(ctx context.Context, project, id uuid.UUID) (platform.Backup, error) {
+func (q *Queue) ProveBackup(ctx context.Context, project, id uuid.UUID) (platform.Backup, error) {
 	var b platform.Backup
 	err := q.Store.InTx(ctx, func(tx *platform.Store) error {
 		var err error

@@ -23,7 +23,7 @@ func TestDeleteWhileBackedUp(t *testing.T) {
 
 	service := blobtest.New(t)
 	a := apitest.New(t, func(c *config.Config) { service.Configure(c) })
-	a.Unproven()
+	a.DisableProofs()
 	c := a.Create("/containers", `{"name": "reports"}`)
 	for _, name := range []string{"a", "b", "c"} {
 		upload(t, a, c, name, "bytes of "+name)
@@ -43,7 +43,7 @@ func TestDeleteWhileBackedUp(t *testing.T) {
 	release, once := sync.OnceFunc(func() { close(deleted) }), sync.OnceFunc(func() { close(copying) })
 	defer release()
 
-	service.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
+	service.OnRequest(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == "PUT" && strings.Contains(r.URL.Path, "/backups/content/") {
 			once()
 			<-deleted
@@ -84,14 +84,14 @@ func TestBackupOfMissingFile(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	c := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(t, a, c, "2026/a.txt", "bytes of a file")
 
 	lose := func(how func(name string) error) {
 		t.Helper()
 
-		if err := how(a.Stored("files/*/*")[0]); err != nil {
+		if err := how(a.StoredFiles("files/*/*")[0]); err != nil {
 			t.Fatal(err)
 		}
 

@@ -48,10 +48,10 @@ func (b *broadcast) notify() {
 	}
 }
 
-// BackUpFirst waits until a backup is completed that began after d was first requested. Concurrent
+// AwaitBackup waits until a backup is completed that began after d was first requested. Concurrent
 // requests share one backup. It fails with Conflict if the backup fails or if timeout fires first;
 // a repeated request then waits for the same backup.
-func (q *Queue) BackUpFirst(ctx context.Context, d platform.Destruction, timeout <-chan time.Time) error {
+func (q *Queue) AwaitBackup(ctx context.Context, d platform.DestructiveRequest, timeout <-chan time.Time) error {
 	tick := time.NewTicker(backupPollInterval)
 	defer tick.Stop()
 
@@ -78,7 +78,7 @@ func (q *Queue) BackUpFirst(ctx context.Context, d platform.Destruction, timeout
 
 // checkAwaitedBackup reports whether the backup that d waits for is completed. It sets id,
 // initially nil, once that backup is known.
-func (q *Queue) checkAwaitedBackup(ctx context.Context, d platform.Destruction, id *uuid.UUID) (bool, error) {
+func (q *Queue) checkAwaitedBackup(ctx context.Context, d platform.DestructiveRequest, id *uuid.UUID) (bool, error) {
 	var b platform.Backup
 	var err error
 	if *id == uuid.Nil {
@@ -99,7 +99,7 @@ func (q *Queue) checkAwaitedBackup(ctx context.Context, d platform.Destruction, 
 		return false, nil
 	}
 
-	if err := q.Store.StopAwaiting(ctx, d, b.UUID); err != nil || b.Status == "completed" {
+	if err := q.Store.DeleteWait(ctx, d, b.UUID); err != nil || b.Status == "completed" {
 		return err == nil, err
 	}
 
@@ -110,14 +110,14 @@ func (q *Queue) checkAwaitedBackup(ctx context.Context, d platform.Destruction, 
 
 // awaitBackup returns the backup that d waits for and creates it if there is none. It fails with
 // Conflict if another backup is in progress that may have begun too early.
-func (q *Queue) awaitBackup(ctx context.Context, d platform.Destruction) (platform.Backup, error) {
+func (q *Queue) awaitBackup(ctx context.Context, d platform.DestructiveRequest) (platform.Backup, error) {
 	for {
 		b, err := q.Store.AwaitBackup(ctx, d)
 		if !fault.Is(err, fault.NotFound) {
 			return b, err
 		}
 
-		err = q.Store.InTx(q.Lifecycle.OfItself(ctx, "createBackupFirst", d.Project), func(tx *platform.Store) error {
+		err = q.Store.InTx(q.Lifecycle.AsSystem(ctx, "createBackupFirst", d.Project), func(tx *platform.Store) error {
 			if b, err = tx.CreateAwaitedBackup(ctx, d); err != nil {
 				return err
 			}

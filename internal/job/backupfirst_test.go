@@ -50,6 +50,6 @@ func TestAwaitedBackupsAreKept(t *testing.T) {
 	)
 
 	makeOverdue(a)
-	runTidy(t, a)
+	runCleanUp(t, a)
 	removed("with a schedule that keeps one", "due", "first and due long ago")
 }

@@ -17,7 +17,7 @@ func TestBackupOfLockedTable(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	a.CreateTable("orders")
 
 	const waits = "the table public.orders, which another transaction has locked"
@@ -25,7 +25,7 @@ func TestBackupOfLockedTable(t *testing.T) {
 	lock := func() pgx.Tx {
 		t.Helper()
 
-		tx, err := a.ProjectDatabase().Begin(t.Context())
+		tx, err := a.ConnectProject().Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestDumpMessagesAreEnglish(t *testing.T) {
 
 	// an operator's possible setting
 	set := `do $$ begin execute format('alter database %I set lc_messages = %L', current_database(), 'C.UTF-8'); end $$`
-	if _, err := a.ProjectDatabase().Exec(t.Context(), set); err != nil {
+	if _, err := a.ConnectProject().Exec(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
 
@@ -118,12 +118,12 @@ func TestBackupOfSwappedTable(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	execAsOwner(t, a,
 		`create function public.spring() returns int language plpgsql as $f$ begin perform pg_notify('sprung', current_user::text); return 1; end $f$;
 		grant execute on function public.spring() to public`)
 
-	heard := a.ProjectDatabase()
+	heard := a.ConnectProject()
 	if _, err := heard.Exec(t.Context(), "listen sprung"); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestBackupOfSwappedTable(t *testing.T) {
 	for _, partitioned := range []string{"", "partition by list (id)"} {
 		execAsOwner(t, a, `create table public.bait (id int) `+partitioned)
 
-		tx, err := a.ProjectDatabase().Begin(t.Context())
+		tx, err := a.ConnectProject().Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

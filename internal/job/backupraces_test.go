@@ -67,7 +67,7 @@ func TestBackupMeetsReplacedTable(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 
 	for name, replace := range map[string]string{
 		"truncated": `truncate public.stock; insert into public.stock select generate_series(1, 7)`,
@@ -76,10 +76,10 @@ func TestBackupMeetsReplacedTable(t *testing.T) {
 			drop table public.sold`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := a.With(t)
+			a := a.WithT(t)
 			execAsOwner(t, a, `create table public.stock as select generate_series(1, 3) as id`)
 
-			tx, err := a.ProjectDatabase().Begin(t.Context())
+			tx, err := a.ConnectProject().Begin(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,12 +114,12 @@ func TestBackupMeetsDroppedTable(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 
 	for _, partitioned := range []string{"", "partition by list (id)"} {
 		execAsOwner(t, a, `create table public.dropped (id int) `+partitioned)
 
-		tx, err := a.ProjectDatabase().Begin(t.Context())
+		tx, err := a.ConnectProject().Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestBackupCopiesFilesAfterTables(t *testing.T) {
 
 	service := blobtest.New(t)
 	a := apitest.New(t, func(c *config.Config) { service.Configure(c) })
-	a.Unproven()
+	a.DisableProofs()
 	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a", "bytes")
 	execAsOwner(t, a, `create table public.stock as select generate_series(1, 3) as id`)
 
@@ -157,7 +157,7 @@ func TestBackupCopiesFilesAfterTables(t *testing.T) {
 	release, once := sync.OnceFunc(func() { close(replaced) }), sync.OnceFunc(func() { close(copying) })
 	defer release()
 
-	service.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
+	service.OnRequest(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == "PUT" && strings.Contains(r.URL.Path, "/backups/content/") {
 			once()
 			<-replaced
@@ -187,7 +187,7 @@ func TestBackupHoldsItsTables(t *testing.T) {
 	held := filepath.Join(t.TempDir(), "held")
 	dir := programFolder(t, `while [ -e `+held+` ]; do : > `+held+`.there; sleep 0.05; done; exec "$real" "$@"`)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
-	a.Unproven()
+	a.DisableProofs()
 	execAsOwner(t, a, `create schema blue; create table blue.stock as select generate_series(1, 3) as id`)
 
 	if err := os.WriteFile(held, nil, 0o600); err != nil {
@@ -197,7 +197,7 @@ func TestBackupHoldsItsTables(t *testing.T) {
 	id := startBackup(t, a)
 	waitUntil(t, "pg_dump is stopped", func() bool { return fileExists(held + ".there") })
 
-	_, err := a.ProjectDatabase().PgConn().Exec(t.Context(), `set lock_timeout = '50ms'; truncate blue.stock`).ReadAll()
+	_, err := a.ConnectProject().PgConn().Exec(t.Context(), `set lock_timeout = '50ms'; truncate blue.stock`).ReadAll()
 	if pg.State(err) != "55P03" { // lock_not_available
 		t.Errorf("truncate during the dump: got %v, want lock_not_available", err)
 	}
@@ -226,7 +226,7 @@ func TestBackupAmongChanges(t *testing.T) {
 		echo 'pg_dump: error: query failed: ERROR:  relation "public.fleeting" does not exist' >&2; exit 1`)
 
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
-	a.Unproven()
+	a.DisableProofs()
 
 	fail := func(times int) {
 		t.Helper()

@@ -59,7 +59,7 @@ func dump(t *testing.T, a *apitest.API, id string) string {
 	}
 	defer blobs.Close()
 
-	stored, _, err := blobs.Open(t.Context(), backup.Key(uuid.MustParse(a.Project), uuid.MustParse(id)))
+	stored, _, err := blobs.Open(t.Context(), backup.DumpKey(uuid.MustParse(a.Project), uuid.MustParse(id)))
 	if err != nil {
 		return ""
 	}
@@ -104,13 +104,13 @@ func TestBackup(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	owner := a.ProjectDatabase()
+	owner := a.ConnectProject()
 	if _, err := owner.PgConn().Exec(t.Context(), awkwardObjects).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
 
 	a.Create("/forms", `{"name": "contact"}`)
-	a.Unproven()
+	a.DisableProofs()
 
 	id := startBackup(t, a)
 	r := waitForBackup(t, a, id, "completed", "failed").Content("status", "completed").Content("error", "")
@@ -236,7 +236,7 @@ func TestBackupFails(t *testing.T) {
 		"missing for the list":    {"pg_restore", ``, missing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := a.With(t)
+			a := a.WithT(t)
 			replaceProgram(t, dir, c.program, c.script)
 			id := startBackup(t, a)
 			r := waitForBackup(t, a, id, "completed", "failed").Content("status", "failed").Content("error", c.reason)
@@ -260,7 +260,7 @@ func TestBackupWarns(t *testing.T) {
 	dir := programFolder(t,
 		`printf 'WARNING:  database has a collation version mismatch\nDETAIL:  canary\n\tmore\npg_dump: warning: odd\n' >&2; exec "$real" "$@"`)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
-	a.Unproven()
+	a.DisableProofs()
 	waitForBackup(t, a, startBackup(t, a), "completed", "failed").Content("status", "completed")
 
 	if !strings.Contains(a.Log.String(), "canary") {
@@ -278,7 +278,7 @@ func TestBackupKeepsThePassword(t *testing.T) {
 		stat --dereference --format '%%a %%h' "$PGPASSFILE" >%[1]s/mode; exec "$real" "$@"`, seen))
 
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
-	a.Unproven()
+	a.DisableProofs()
 	waitForBackup(t, a, startBackup(t, a), "completed", "failed").Content("status", "completed")
 
 	read := func(name string) string {
@@ -318,7 +318,7 @@ func TestAbandonedBackups(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	other := a.In(a.CreateProject("other"))
+	other := a.WithProject(a.CreateProject("other"))
 	running, pending := uuid.Must(uuid.NewV7()).String(), uuid.Must(uuid.NewV7()).String()
 
 	blobs, err := blob.OpenConfigured(a.Config)
@@ -327,7 +327,7 @@ func TestAbandonedBackups(t *testing.T) {
 	}
 	defer blobs.Close()
 
-	if _, err := blobs.Put(t.Context(), backup.Key(uuid.MustParse(a.Project), uuid.MustParse(running)),
+	if _, err := blobs.Put(t.Context(), backup.DumpKey(uuid.MustParse(a.Project), uuid.MustParse(running)),
 		strings.NewReader("a part"), 100); err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestAbandonedBackups(t *testing.T) {
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at) values ($1, $2, $3, now() - interval '1 minute')`,
 		pending, other.Project, a.User)
 
-	runTidy(t, a)
+	runCleanUp(t, a)
 
 	waitForBackup(t, a, running, "failed").Content("error", "the server running it stopped")
 	waitForBackup(t, other, pending, "failed").Content("error", "the server stopped before starting it")
@@ -395,5 +395,5 @@ func TestBackupOfAStoppedServer(t *testing.T) {
 func anyStored(t *testing.T, a *apitest.API, id string) bool {
 	t.Helper()
 
-	return len(a.Stored("backups/"+id+".*")) > 0
+	return len(a.StoredFiles("backups/"+id+".*")) > 0
 }

@@ -138,7 +138,7 @@ func (q *Queue) GetCompaction(ctx context.Context, p *tenant.Project, table uint
 		where j.kind = 'compaction' and j.args ->> 'project' = @project::text and (j.args ->> 'table')::bigint = @table
 		order by j.id desc limit 1`, pgx.StrictNamedArgs{"project": p.UUID, "table": int64(table)})
 	if err == nil && c.Status == "running" {
-		c.Progress, err = schema.Compacted(ctx, p.Trusted(), table)
+		c.Progress, err = schema.CompactionProgress(ctx, p.Trusted(), table)
 	}
 
 	return c, err

@@ -48,7 +48,7 @@ func TestHostileJobs(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	hostile := []*apitest.API{a, a.In(a.CreateProject("second")), a.In(a.CreateProject("third"))}
+	hostile := []*apitest.API{a, a.WithProject(a.CreateProject("second")), a.WithProject(a.CreateProject("third"))}
 	bystander := a.SignUp("bystander")
 	bystander.Project = bystander.CreateProject("theirs")
 	bystander.CreateTable("orders")
@@ -93,7 +93,7 @@ func TestEndlessRestore(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	a.Exec(`insert into platform.settings (name, value, updated_by) values ('max_restore_seconds', '2', gen_random_uuid())`)
 	execAsOwner(t, a, endlessRestore)
 
@@ -113,11 +113,11 @@ func TestEndlessRestore(t *testing.T) {
 
 	waitUntil(t, "the copies are dropped", func() bool {
 		return query(t, a,
-			`select count(*)::text from pg_database where datname ~ '`+a.Database()+`_(new|proof|asked)_'`) == "0"
+			`select count(*)::text from pg_database where datname ~ '`+a.DatabaseName()+`_(new|proof|asked)_'`) == "0"
 	})
 
 	if n := query(t, a,
-		`select count(*)::text from pg_stat_activity where datname ~ '`+a.Database()+`_(new|proof|asked)_'`); n != "0" {
+		`select count(*)::text from pg_stat_activity where datname ~ '`+a.DatabaseName()+`_(new|proof|asked)_'`); n != "0" {
 		t.Errorf("%s sessions are still running", n)
 	}
 }

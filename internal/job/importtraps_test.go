@@ -23,8 +23,8 @@ func TestImportRunsNothingPrivileged(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	into := a.In(a.CreateProject("into"))
-	into.Unproven()
+	into := a.WithProject(a.CreateProject("into"))
+	into.DisableProofs()
 	archive := func(a *apitest.API) string {
 		return string(a.Post("/backups/"+makeBackup(t, a)+"/download", `{"encryption": "none"}`).Want(200).Body)
 	}
@@ -33,11 +33,11 @@ func TestImportRunsNothingPrivileged(t *testing.T) {
 		return into.Send("POST", "/backups/import", body, "Content-Type: application/octet-stream")
 	}
 
-	from := a.In(a.CreateProject("liar"))
-	from.Unproven()
+	from := a.WithProject(a.CreateProject("liar"))
+	from.DisableProofs()
 
 	for name, sql := range forbiddenObjects {
-		conn := from.ProjectDatabase()
+		conn := from.ConnectProject()
 		if _, err := conn.Exec(t.Context(), "create table public.padding (); "+sql); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -58,7 +58,7 @@ func TestImportRunsNothingPrivileged(t *testing.T) {
 
 	// The superuser's objects belong to the owner after the restore. The platform's tables have the
 	// backup's rows, within the limits.
-	conn := from.ProjectDatabase()
+	conn := from.ConnectProject()
 	execAsOwner(t, from, trapFunction)
 	execAsOwner(t, from,
 		`create table public.t (id int check (public.steady(id) > 0), twice int generated always as (public.steady(id)) stored);
@@ -74,7 +74,7 @@ func TestImportRunsNothingPrivileged(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	roles := strings.ReplaceAll(attributes, "PROJECT", strings.TrimPrefix(into.Database(), "socle_"))
+	roles := strings.ReplaceAll(attributes, "PROJECT", strings.TrimPrefix(into.DatabaseName(), "socle_"))
 	before := query(t, into, roles)
 	body := archive(from)
 	id := send(body).Want(201).Get("uuid").(string)

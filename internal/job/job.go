@@ -70,16 +70,16 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 
 // Config configures a [Queue].
 type Config struct {
-	Pool      *pgxpool.Pool // platform database
-	Queue     *pgxpool.Pool // of the same database, for River's own queries; nil: Pool
-	Store     *platform.Store
-	Lifecycle tenant.Lifecycle
-	Maker     *backup.Maker
-	Mail      *mail.Sender
-	PublicURL string       // without a trailing slash; prefix of links in mails
-	LinkKey   []byte       // from which the tokens of links are derived
-	Told      *pg.Listener // notifications of the platform database; nil: polling only
-	Log       *slog.Logger
+	Pool          *pgxpool.Pool // platform database
+	Queue         *pgxpool.Pool // of the same database, for River's own queries; nil: Pool
+	Store         *platform.Store
+	Lifecycle     tenant.Lifecycle
+	Maker         *backup.Maker
+	Mail          *mail.Sender
+	PublicURL     string       // without a trailing slash; prefix of links in mails
+	LinkKey       []byte       // from which the tokens of links are derived
+	Notifications *pg.Listener // notifications of the platform database; nil: polling only
+	Log           *slog.Logger
 }
 
 // Queue accepts jobs, and works on them while [Queue.Run] runs. It is safe for concurrent use.
@@ -95,10 +95,10 @@ type Queue struct {
 // New returns a queue. It runs no job before [Queue.Run].
 func New(c Config) (*Queue, error) {
 	q := &Queue{Config: c}
-	if c.Told != nil {
-		c.Told.On(backupChannel, func(string) { q.backupFinished.notify() })
+	if c.Notifications != nil {
+		c.Notifications.Handle(backupChannel, func(string) { q.backupFinished.notify() })
 
-		c.Told.Catch(func(context.Context, *pgx.Conn) error {
+		c.Notifications.OnConnect(func(context.Context, *pgx.Conn) error {
 			q.backupFinished.notify()
 			return nil
 		})
@@ -172,14 +172,14 @@ func (q *Queue) Run(ctx context.Context) error {
 	return q.client.StopAndCancel(stopCtx)
 }
 
-// runPeriodicJobs runs Tidy and Sweep periodically until ctx ends.
+// runPeriodicJobs runs CleanUp and Sweep periodically until ctx ends.
 func (q *Queue) runPeriodicJobs(ctx context.Context) {
 	tick := time.NewTicker(tidyInterval)
 	defer tick.Stop()
 
 	lastSweep := time.Now()
 	for {
-		if err := q.Tidy(ctx); err != nil && ctx.Err() == nil {
+		if err := q.CleanUp(ctx); err != nil && ctx.Err() == nil {
 			q.Log.Error("tidy", "error", err)
 		}
 
@@ -198,10 +198,10 @@ func (q *Queue) runPeriodicJobs(ctx context.Context) {
 	}
 }
 
-// Tidy runs the frequent cleanup: it requeues or fails the jobs, backups and restores of servers
+// CleanUp runs the frequent cleanup: it requeues or fails the jobs, backups and restores of servers
 // that stopped, finishes half-created and half-deleted projects, removes deleted backups and
 // orphaned copies, and starts backups that are due.
-func (q *Queue) Tidy(ctx context.Context) error {
+func (q *Queue) CleanUp(ctx context.Context) error {
 	return errors.Join(q.rescue(ctx), q.failAbandoned(ctx), q.createDueBackups(ctx), q.removeBackups(ctx),
 		q.dropOrphanedCopies(ctx), q.Lifecycle.Finish(ctx))
 }
@@ -213,8 +213,8 @@ func (q *Queue) Tidy(ctx context.Context) error {
 func (q *Queue) Sweep(ctx context.Context) error {
 	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTTL)
 	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx), q.forgetRequestDays(ctx),
-		q.RemoveOrphans(ctx, object.OrphanAge), q.Store.ForgetLinks(ctx), q.Store.ForgetTokens(ctx),
-		q.Store.ForgetInvitations(ctx), q.Store.CorrectBackupSchedules(ctx)}
+		q.RemoveOrphans(ctx, object.MinOrphanAge), q.Store.DeleteExpiredLinks(ctx), q.Store.ForgetTokens(ctx),
+		q.Store.ForgetInvitations(ctx), q.Store.RecomputeNextRuns(ctx)}
 
 	projects, err := q.Store.ActiveProjects(ctx)
 	errs = append(errs, err)
@@ -228,7 +228,7 @@ func (q *Queue) Sweep(ctx context.Context) error {
 		}
 	}
 
-	closed, err := q.Store.ClosedProjects(ctx)
+	closed, err := q.Store.InactiveProjects(ctx)
 	errs = append(errs, err)
 	for _, id := range closed {
 		if err := q.maintain(ctx, id, func(p *tenant.Project) error { return q.sweepFiles(ctx, p) }); err != nil {
@@ -261,20 +261,20 @@ func (q *Queue) forgetRequestDays(ctx context.Context) error {
 		return err
 	}
 
-	return q.Store.ForgetRequestDays(ctx, settings.RequestsKept())
+	return q.Store.DropRequestPartitions(ctx, settings.RequestsKept())
 }
 
-// Counts are statistics of the queue.
-type Counts struct {
+// Stats are statistics of the queue.
+type Stats struct {
 	Waiting int64
 	Running int64
 	Failed  int64         // discarded in the last 24 hours
 	Oldest  time.Duration // waiting time of the oldest runnable job
 }
 
-// Counts returns statistics of the queue.
-func (q *Queue) Counts(ctx context.Context) (Counts, error) {
-	return pg.One[Counts](ctx, q.Pool, `
+// Stats returns statistics of the queue.
+func (q *Queue) Stats(ctx context.Context) (Stats, error) {
+	return pg.One[Stats](ctx, q.Pool, `
 		select count(*) filter (where state in ('available', 'pending', 'retryable', 'scheduled')) as waiting,
 		       count(*) filter (where state = 'running') as running,
 		       count(*) filter (where state = 'discarded' and finalized_at > now() - interval '24 hours') as failed,

@@ -118,7 +118,7 @@ func (q *Queue) SendInvitation(ctx context.Context, tx *platform.Store, inviter 
 
 	link, err := tx.CreateLink(ctx, platform.NewLink{Purpose: platform.Invitation,
 		Subject: uuid.NullUUID{UUID: i.UUID, Valid: true},
-		Email:   i.Email, Life: platform.InvitationLife})
+		Email:   i.Email, TTL: platform.InvitationTTL})
 	if err != nil {
 		return err
 	}

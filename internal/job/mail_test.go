@@ -90,7 +90,7 @@ func TestMail(t *testing.T) {
 				Purpose: platform.PasswordReset,
 				User:    user,
 				Email:   to,
-				Life:    time.Hour,
+				TTL:     time.Hour,
 			})
 			if err != nil {
 				return err
@@ -189,10 +189,10 @@ func TestBadMail(t *testing.T) {
 		}
 	}
 
-	if err := store.ForgetLinks(t.Context()); err != nil {
+	if err := store.DeleteExpiredLinks(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := store.VoidLinks(t.Context(), uuid.New()); err != nil {
+	if err := store.DeleteLinks(t.Context(), uuid.New()); err != nil {
 		t.Error(err)
 	}
 }

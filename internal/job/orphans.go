@@ -56,7 +56,7 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 		}
 	}
 
-	gone, err := q.Store.GoneProjects(ctx, unknown)
+	gone, err := q.Store.PurgedProjects(ctx, unknown)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 // maintain runs f on a paused or deleted project. It skips a project with pending migrations, which
 // run when the project resumes.
 func (q *Queue) maintain(ctx context.Context, id uuid.UUID, f func(*tenant.Project) error) error {
-	err := q.Lifecycle.Registry.Maintain(ctx, id, f)
+	err := q.Lifecycle.Registry.WithInactive(ctx, id, f)
 	if fault.Is(err, fault.Conflict) {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (q *Queue) dropOrphanedCopies(ctx context.Context) error {
 
 	errs := []error{err}
 	for _, name := range orphans {
-		errs = append(errs, q.Lifecycle.Registry.DropStray(ctx, name))
+		errs = append(errs, q.Lifecycle.Registry.DropOrphan(ctx, name))
 	}
 
 	return errors.Join(errs...)
@@ -250,12 +250,12 @@ func (q *Queue) removeOrphanedContents(
 
 		contents = contents[min(orphanBatch, len(contents)):]
 
-		if sums, err = q.Store.UnneededContents(ctx, project, sums); err != nil {
+		if sums, err = q.Store.OrphanContents(ctx, project, sums); err != nil {
 			return removed, err
 		}
 
 		for _, sum := range sums {
-			err := q.Store.ForgetStrayContent(ctx, project, sum, func() error {
+			err := q.Store.DeleteOrphanContent(ctx, project, sum, func() error {
 				removed++
 				return q.Lifecycle.Blobs.Delete(ctx, folder+hex.EncodeToString(sum))
 			})

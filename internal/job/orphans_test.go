@@ -51,7 +51,7 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 	}
 	defer blobs.Close()
 
-	long := time.Now().Add(-object.OrphanAge - time.Hour)
+	long := time.Now().Add(-object.MinOrphanAge - time.Hour)
 	plant := func(project, rest string, old bool) string {
 		t.Helper()
 
@@ -70,7 +70,7 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 	}
 
 	paused := a.CreateProject("paused")
-	a.In("").Post("/projects/"+paused+"/pause", ``).Want(200)
+	a.WithProject("").Post("/projects/"+paused+"/pause", ``).Want(200)
 	restored := a.CreateProject("restored") // whose replaced database is kept
 	a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, kept_until, created_by)
 		values (gen_random_uuid(), gen_random_uuid(), $1, $1, 'in_place', 'completed', now() + interval '1 day', $1)`,
@@ -120,7 +120,7 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 			Log:       log,
 		},
 	}
-	if err := q.RemoveOrphans(t.Context(), object.OrphanAge); err != nil {
+	if err := q.RemoveOrphans(t.Context(), object.MinOrphanAge); err != nil {
 		t.Fatal(err)
 	}
 

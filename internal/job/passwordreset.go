@@ -59,7 +59,7 @@ func (w *passwordResetWorker) Work(ctx context.Context, job *river.Job[passwordR
 
 		link, err := tx.CreateLink(ctx, platform.NewLink{Purpose: platform.PasswordReset,
 			User:  uuid.NullUUID{UUID: user.UUID, Valid: true},
-			Email: user.Email, Life: passwordResetTTL})
+			Email: user.Email, TTL: passwordResetTTL})
 		if err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func (q *Queue) proveBackup(ctx context.Context, a proveArgs) error {
 
 	after, err := q.Store.AfterBackup(ctx, a.Backup)
 	if err != nil {
-		return fault.Except(err, fault.NotFound)
+		return fault.Ignore(err, fault.NotFound)
 	}
 
 	return q.applyRetention(ctx, after.ProjectUUID)

@@ -21,7 +21,7 @@ func TestBackupIsProven(t *testing.T) {
 	waitUntil(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
 
 	const proofs = `select count(*)::text from pg_database where datname ~ 'PROJECT_(proof|asked)_'`
-	if got := query(t, a, strings.ReplaceAll(proofs, "PROJECT", a.Database())); got != "0" {
+	if got := query(t, a, strings.ReplaceAll(proofs, "PROJECT", a.DatabaseName())); got != "0" {
 		t.Errorf("%s copies remain", got)
 	}
 
@@ -58,7 +58,7 @@ func TestDamagedContentIsRepaired(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	c := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(t, a, c, "a.txt", strings.Repeat("bytes of a file", 10000))
 	id := makeBackup(t, a)
@@ -66,7 +66,7 @@ func TestDamagedContentIsRepaired(t *testing.T) {
 	flip := func() {
 		t.Helper()
 
-		names := a.Stored("backups/content/*")
+		names := a.StoredFiles("backups/content/*")
 		if len(names) != 1 {
 			t.Fatalf("got contents %v", names)
 		}
@@ -153,11 +153,11 @@ func TestProofIsNoOrphan(t *testing.T) {
 
 	made := func() bool {
 		return query(t, a,
-			`select count(*)::text from pg_database where datname ~ '`+a.Database()+`_(proof|asked)_'`) == "1"
+			`select count(*)::text from pg_database where datname ~ '`+a.DatabaseName()+`_(proof|asked)_'`) == "1"
 	}
 
 	waitUntil(t, "the copy is created", made)
-	a.Tidy()
+	a.RunMaintenance()
 
 	if !made() {
 		t.Error("the copy was dropped during the proof")
@@ -209,7 +209,7 @@ func TestInterruptedProof(t *testing.T) {
 		}
 	}
 
-	role := "ends_" + strings.TrimPrefix(a.Database(), "socle_")
+	role := "ends_" + strings.TrimPrefix(a.DatabaseName(), "socle_")
 	a.Exec(`create role ` + role)
 	execAsOwner(t, a, `
 		create function public.lasts() returns boolean language sql as 'select current_database() !~ ''proof'' or not exists (select from pg_catalog.pg_roles where rolname = ''`+role+`'') or pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid())';
@@ -218,7 +218,7 @@ func TestInterruptedProof(t *testing.T) {
 	hold()
 	id := makeBackup(t, a)
 	isHeld()
-	a.Exec(`select pg_terminate_backend(pid) from pg_stat_activity where datname ~ $1`, a.Database()+"_proof_")
+	a.Exec(`select pg_terminate_backend(pid) from pg_stat_activity where datname ~ $1`, a.DatabaseName()+"_proof_")
 	release()
 
 	failures := func(n int) []string {

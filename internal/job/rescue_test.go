@@ -14,12 +14,12 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// tidyTwice runs Tidy twice, since rescue requires two consecutive rounds.
-func tidyTwice(t *testing.T, a *apitest.API) {
+// cleanUpTwice runs CleanUp twice, since rescue requires two consecutive rounds.
+func cleanUpTwice(t *testing.T, a *apitest.API) {
 	t.Helper()
 
-	a.Tidy()
-	a.Tidy()
+	a.RunMaintenance()
+	a.RunMaintenance()
 }
 
 // TestRescue finds the unfinished work of a killed server.
@@ -30,7 +30,7 @@ func TestRescue(t *testing.T) {
 	id := makeBackup(t, a)
 	waitUntil(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
 
-	name := a.Database()
+	name := a.DatabaseName()
 	project := a.Project
 
 	t.Run("jobs", func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestRescue(t *testing.T) {
 		again, over, worked := job("socle-gone", 5), job("socle-gone", 1), job(living, 5)
 		earlier, long := job("of an earlier release", 5), job("of an earlier release", 5)
 		a.Exec(`update river.river_job set attempted_at = now() - interval '2 hours' where id = $1`, long)
-		tidyTwice(t, a)
+		cleanUpTwice(t, a)
 
 		state := func(job int64) string {
 			return apitest.Value[string](a,
@@ -86,7 +86,7 @@ func TestRescue(t *testing.T) {
 				`" template template0 allow_connections false`,
 		)
 
-		tidyTwice(t, a)
+		cleanUpTwice(t, a)
 		a.Get("/restores/"+r.String()).Want(200).Content("status", "failed").
 			Content("error", "the server running it stopped")
 
@@ -101,7 +101,7 @@ func TestRescue(t *testing.T) {
 		a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_at, created_by)
 			values ($1, $2, $3, $4, 'new', now() - interval '1 hour', $5)`, r, id, project, made, a.User)
 
-		tidyTwice(t, a)
+		cleanUpTwice(t, a)
 		a.Get("/restores/"+r.String()).Want(200).Content("status", "failed").
 			Content("error", "the server stopped before starting it")
 
@@ -115,7 +115,7 @@ func TestRescue(t *testing.T) {
 		a.Exec(`create database "` + name + "_old_" + hex.EncodeToString(r[8:]) + `"`)
 		a.Get("/restores/"+r.String()).Want(200).Content("keptUntil", nil)
 		a.Delete("/restores/" + r.String()).Want(409).Code("nothing_kept")
-		tidyTwice(t, a)
+		cleanUpTwice(t, a)
 
 		if got := databases(t, a); got != name {
 			t.Errorf("got databases %s", got)
@@ -126,7 +126,7 @@ func TestRescue(t *testing.T) {
 		stray := uuid.New()
 		a.Exec(`create database "` + name + "_proof_" + hex.EncodeToString(stray[8:]) + `"`)
 		a.Exec(`create database "` + name + "_new_" + hex.EncodeToString(stray[8:]) + `"`)
-		tidyTwice(t, a)
+		cleanUpTwice(t, a)
 
 		if got := apitest.Value[string](a, `select count(*)::text from pg_database where starts_with(datname, $1)`,
 			name+"_"); got != "0" {
@@ -221,7 +221,7 @@ func TestRestoreEndsUploads(t *testing.T) {
 	r := restoreInPlace(t, a, id)
 	a.Send("HEAD", location, "", tus).Want(404)
 
-	blobs := func() int { return len(a.Stored("files/*/*")) }
+	blobs := func() int { return len(a.StoredFiles("files/*/*")) }
 	if got := blobs(); got != 1 {
 		t.Errorf("got %d blobs of the replaced database, want 1", got)
 	}

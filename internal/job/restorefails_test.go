@@ -23,7 +23,7 @@ func storedFiles(t *testing.T, a *apitest.API) []string {
 
 	var all []string
 	for _, pattern := range []string{"*.dump", "*.manifest", "content/*"} {
-		all = append(all, a.Stored("backups/"+pattern)...)
+		all = append(all, a.StoredFiles("backups/"+pattern)...)
 	}
 
 	return all
@@ -61,14 +61,14 @@ func TestRestoreOfDamage(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	a.CreateTable("orders", "note text")
 	execAsOwner(t, a, `insert into public.orders select n, repeat('note', 100) from generate_series(1, 1000) n`)
 
 	c := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(t, a, c, "a.txt", strings.Repeat("bytes of a file", 10000))
-	other := a.In(a.CreateProject("other"))
-	other.Unproven()
+	other := a.WithProject(a.CreateProject("other"))
+	other.DisableProofs()
 	upload(t, other, other.Create("/containers", `{"name": "reports"}`), "a.txt",
 		strings.Repeat("bytes of another", 10000))
 
@@ -79,7 +79,7 @@ func TestRestoreOfDamage(t *testing.T) {
 	}).SignUp("first")
 
 	instance.Project = instance.CreateProject("project")
-	instance.Unproven()
+	instance.DisableProofs()
 	upload(t, instance, instance.Create("/containers", `{"name": "reports"}`), "a.txt",
 		strings.Repeat("bytes of a file", 10000))
 
@@ -181,7 +181,7 @@ func TestRestoreFails(t *testing.T) {
 
 	dir := programFolder(t, passThrough)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
-	a.Unproven()
+	a.DisableProofs()
 	a.CreateTable("orders", "note text")
 	execAsOwner(t, a, `insert into public.orders values (1, 'kept')`)
 	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a.txt", "bytes")
@@ -197,7 +197,7 @@ func TestRestoreFails(t *testing.T) {
 		"missing":       ``,
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := a.With(t)
+			a := a.WithT(t)
 			replaceProgram(t, dir, "pg_restore", script)
 
 			if reason := failRestore(t, a, id); reason == "" || strings.Contains(reason, "canary") ||
@@ -226,7 +226,7 @@ func TestRestoreFails(t *testing.T) {
 func fileBlobs(t *testing.T, a *apitest.API) []string {
 	t.Helper()
 
-	return a.Stored("files/*/*")
+	return a.StoredFiles("files/*/*")
 }
 
 // TestRestoreRefusesStrange restores objects that projects cannot have.
@@ -234,7 +234,7 @@ func TestRestoreRefusesStrange(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	conn := a.ProjectDatabase()
+	conn := a.ConnectProject()
 	if _, err := conn.Exec(t.Context(),
 		`create function public.fire() returns event_trigger language plpgsql as 'begin end'; create event trigger strange on ddl_command_end execute function public.fire()`); err != nil {
 		t.Fatal(err)
@@ -254,11 +254,11 @@ func TestAbandonedRestore(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	a.CreateTable("orders")
 
 	id, pending, abandoned := makeBackup(t, a), uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
-	live := a.Database()
+	live := a.DatabaseName()
 	left := fmt.Sprintf("%s_new_%x", live, abandoned[8:])
 	a.Exec("create database " + pgx.Identifier{left}.Sanitize())
 	a.Exec("alter database " + pgx.Identifier{live}.Sanitize() + " connection limit 0")
@@ -266,7 +266,7 @@ func TestAbandonedRestore(t *testing.T) {
 	const note = `insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_by, created_at, status, heartbeat_at)
 		values ($1, $2, $3, $3, 'in_place', $4, now() - interval '1 hour', $5, now() - interval '1 minute')`
 	a.Exec(note, abandoned.String(), id, a.Project, a.User, "running")
-	tidyTwice(t, a)
+	cleanUpTwice(t, a)
 	waitForRestore(t, a, abandoned.String(), "failed").Content("error", "the server running it stopped")
 
 	if strings.Contains(databases(t, a), ",") {
@@ -275,7 +275,7 @@ func TestAbandonedRestore(t *testing.T) {
 
 	waitUntil(t, "the gate is open", func() bool { return a.Get("/tables/orders").Status == 200 })
 	a.Exec(note, pending.String(), id, a.Project, a.User, "pending")
-	runTidy(t, a)
+	runCleanUp(t, a)
 	waitForRestore(t, a, pending.String(), "failed").Content("error", "the server stopped before starting it")
 	restoreInPlace(t, a, id)
 }
@@ -286,7 +286,7 @@ func TestRestoreWithTraffic(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	a.Unproven()
+	a.DisableProofs()
 	a.CreateTable("before")
 
 	id := makeBackup(t, a)

@@ -19,7 +19,7 @@ func TestRestoreOfOldBackup(t *testing.T) {
 
 	const old = 3 // the migration that creates the forms
 	a := apitest.New(t)
-	conn := a.ProjectDatabase()
+	conn := a.ConnectProject()
 	config := conn.Config().Copy()
 
 	conn.Close(t.Context())
@@ -31,7 +31,7 @@ func TestRestoreOfOldBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	conn = a.ProjectDatabase()
+	conn = a.ConnectProject()
 	if _, err := conn.Exec(t.Context(), `
 		create table public.orders as select n, repeat('note', 10) as note from generate_series(1, 100) n;
 		insert into storage.containers (uuid, name, max_file_size, created_by, updated_by) values (gen_random_uuid(), 'of-old', 1000, gen_random_uuid(), gen_random_uuid())`); err != nil {
@@ -44,7 +44,7 @@ func TestRestoreOfOldBackup(t *testing.T) {
 	newest := strconv.FormatInt(tenant.Version(), 10)
 
 	waitUntil(t, "the project is migrated, as on the next start", func() bool {
-		runTidy(t, a)
+		runCleanUp(t, a)
 		return query(t, a, `select max(version_id)::text from socle.migrations where is_applied`) == newest
 	})
 
@@ -71,7 +71,7 @@ func TestRestoreOfOldBackup(t *testing.T) {
 
 	r := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
 	waitForRestore(t, a, r.Get("uuid").(string), "completed", "failed").Content("status", "completed")
-	has(a.In(r.Get("projectUuid").(string)))
+	has(a.WithProject(r.Get("projectUuid").(string)))
 }
 
 // firstUUID returns the UUID of the first item of a list.

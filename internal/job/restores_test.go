@@ -96,7 +96,7 @@ func connectOwner(t *testing.T, a *apitest.API) *pgx.Conn {
 func query(t *testing.T, a *apitest.API, sql string) string {
 	t.Helper()
 
-	conn := a.ProjectDatabase()
+	conn := a.ConnectProject()
 	defer conn.Close(t.Context())
 
 	text, err := pg.Value[string](t.Context(), conn, sql)
@@ -112,7 +112,7 @@ func databases(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
 	return query(t, a,
-		`select string_agg(datname, ',' order by datname) from pg_database where datname like '`+a.Database()+
+		`select string_agg(datname, ',' order by datname) from pg_database where datname like '`+a.DatabaseName()+
 			`%' and datname !~ '_(proof|asked)_'`)
 }
 
@@ -121,7 +121,7 @@ func databases(t *testing.T, a *apitest.API) string {
 func fingerprint(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
-	conn := a.ProjectDatabase()
+	conn := a.ConnectProject()
 	defer conn.Close(t.Context())
 
 	var all strings.Builder
@@ -251,7 +251,7 @@ func TestRestoreInPlace(t *testing.T) {
 	if a.Get("/restores/"+r).Want(200).Get("keptUntil") == nil {
 		t.Error("keptUntil is missing")
 	}
-	if files := a.Stored("files/*/*"); len(files) < 3 {
+	if files := a.StoredFiles("files/*/*"); len(files) < 3 {
 		t.Errorf("got blobs %v, want those of both databases", files)
 	}
 
@@ -264,7 +264,7 @@ func TestRestoreInPlace(t *testing.T) {
 		Want(200); string(got.Body) != "as it was" {
 		t.Errorf("got content %q", got.Body)
 	}
-	if files := a.Stored("files/*/*"); len(files) != 3+1 {
+	if files := a.StoredFiles("files/*/*"); len(files) != 3+1 {
 		t.Errorf("got blobs %v, want those of 3 files and a variant", files)
 	}
 }
@@ -357,8 +357,8 @@ func TestRestoreUnusual(t *testing.T) {
 	waitForRestore(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").Content("error", "").
 		Content("keptUntil", nil)
 
-	copied := a.In(n.Get("projectUuid").(string))
-	requireSame(t, before, strings.ReplaceAll(fingerprint(t, copied), copied.Database(), a.Database()))
+	copied := a.WithProject(n.Get("projectUuid").(string))
+	requireSame(t, before, strings.ReplaceAll(fingerprint(t, copied), copied.DatabaseName(), a.DatabaseName()))
 	copied.Get("/tables/people").Want(200)
 	copied.CreateTable("after")
 	waitUntil(t, "the empty database is dropped", func() bool { return !strings.Contains(databases(t, copied), ",") })

@@ -74,7 +74,7 @@ func schemaOf(t *testing.T, a *apitest.API) string {
 		t.Fatal(err)
 	}
 
-	conn := a.ProjectDatabase()
+	conn := a.ConnectProject()
 	defer conn.Close(t.Context())
 
 	c := conn.Config()
@@ -86,7 +86,7 @@ func schemaOf(t *testing.T, a *apitest.API) string {
 	}
 
 	out = keys.ReplaceAll(out, nil)
-	return strings.ReplaceAll(string(out), strings.TrimPrefix(a.Database(), "socle_"), "PROJECT")
+	return strings.ReplaceAll(string(out), strings.TrimPrefix(a.DatabaseName(), "socle_"), "PROJECT")
 }
 
 // TestRestoreSchema restores a database with objects of every kind: pg_dump prints the same lines
@@ -107,7 +107,7 @@ func TestRestoreSchema(t *testing.T) {
 
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
 	waitForRestore(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").Content("error", "")
-	copied := a.In(n.Get("projectUuid").(string))
+	copied := a.WithProject(n.Get("projectUuid").(string))
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(schemaOf(t, copied), "\n")); diff != "" {
 		t.Errorf("as a new project (-want +got):\n%s", diff)
 	}

@@ -16,7 +16,7 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 	t.Parallel()
 
 	service := blobtest.New(t)
-	a := apitest.New(t, func(c *config.Config) { service.Impatient(c) })
+	a := apitest.New(t, func(c *config.Config) { service.ConfigureShortTimeout(c) })
 	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of a file", 10000))
 	id := makeBackup(t, a)
 
@@ -36,9 +36,9 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 		content := func(r *http.Request) bool {
 			return r.Method == "GET" && strings.Contains(r.URL.Path, "/backups/content/")
 		}
-		service.Cut(after, content)
+		service.TruncateResponses(after, content)
 
-		service.Fail(func(w http.ResponseWriter, r *http.Request) bool {
+		service.OnRequest(func(w http.ResponseWriter, r *http.Request) bool {
 			if !content(r) || r.Header.Get("Range") == "bytes=0-" {
 				return false
 			}
@@ -68,8 +68,8 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 		t.Errorf("got proof %q, want %q", got, before)
 	}
 
-	service.Cut(0, func(*http.Request) bool { return false })
-	service.Fail(nil)
+	service.TruncateResponses(0, func(*http.Request) bool { return false })
+	service.OnRequest(nil)
 	a.Exec(`update river.river_job set state = 'available', scheduled_at = now() where kind = 'prove' and state = 'retryable'`)
 	waitUntil(t, "the backup is proven again", func() bool { return proof() != before })
 

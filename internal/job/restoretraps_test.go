@@ -100,11 +100,11 @@ func TestRestoreRunsNothingPrivileged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			a := a.With(t)
-			a = a.In(a.CreateProject("trapped"))
+			a := a.WithT(t)
+			a = a.WithProject(a.CreateProject("trapped"))
 			execAsOwner(t, a, sql)
 
-			roles := strings.ReplaceAll(attributes, "PROJECT", strings.TrimPrefix(a.Database(), "socle_"))
+			roles := strings.ReplaceAll(attributes, "PROJECT", strings.TrimPrefix(a.DatabaseName(), "socle_"))
 			before, rows := query(t, a, roles), query(t, a,
 				`select coalesce(sum(reltuples), 0)::text from pg_catalog.pg_class where relname = 't'`)
 

@@ -18,7 +18,7 @@ func (q *Queue) createDueBackups(ctx context.Context) error {
 	projects, err := q.Store.DueBackups(ctx)
 	errs := []error{err}
 	for _, id := range projects {
-		ctx := q.Lifecycle.OfItself(ctx, "createDueBackup", id)
+		ctx := q.Lifecycle.AsSystem(ctx, "createDueBackup", id)
 		err := q.Store.InTx(ctx, func(tx *platform.Store) error {
 			b, err := tx.CreateDueBackup(ctx, id)
 			if err != nil {
@@ -38,6 +38,6 @@ func (q *Queue) createDueBackups(ctx context.Context) error {
 
 // applyRetention removes the backups of a project that its retention rules do not keep.
 func (q *Queue) applyRetention(ctx context.Context, project uuid.UUID) error {
-	_, err := q.Store.RemoveUnkeptBackups(q.Lifecycle.OfItself(ctx, "removeUnkeptBackups", project), project)
-	return fault.Except(err, fault.NotFound)
+	_, err := q.Store.DeleteExpiredBackups(q.Lifecycle.AsSystem(ctx, "removeUnkeptBackups", project), project)
+	return fault.Ignore(err, fault.NotFound)
 }

@@ -41,13 +41,13 @@ func isDue(t *testing.T, a *apitest.API) bool {
 		a.Project) == "true"
 }
 
-func runTidy(t *testing.T, servers ...*apitest.API) {
+func runCleanUp(t *testing.T, servers ...*apitest.API) {
 	t.Helper()
 
 	var wg sync.WaitGroup
 	for _, a := range servers {
 		wg.Go(func() {
-			if err := a.Server.Queue().Tidy(t.Context()); err != nil {
+			if err := a.Server.Queue().CleanUp(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -68,8 +68,8 @@ func TestDueBackups(t *testing.T) {
 	replica := apitest.Start(t, c)
 
 	projects := map[string]*apitest.API{
-		"first": a, "second": a.In(a.CreateProject("second")),
-		"paused": a.In(a.CreateProject("paused")), "deleted": a.In(a.CreateProject("deleted")),
+		"first": a, "second": a.WithProject(a.CreateProject("second")),
+		"paused": a.WithProject(a.CreateProject("paused")), "deleted": a.WithProject(a.CreateProject("deleted")),
 	}
 	for _, p := range projects {
 		putSchedule(p, `{"cron": "0 */6 * * *", "prove": false}`)
@@ -82,7 +82,7 @@ func TestDueBackups(t *testing.T) {
 		makeOverdue(p)
 	}
 
-	runTidy(t, a, replica, a, replica, a, replica, a, replica)
+	runCleanUp(t, a, replica, a, replica, a, replica, a, replica)
 
 	for name, want := range map[string]string{
 		"first": "completed", "second": "completed", "paused": "", "deleted": "",
@@ -92,7 +92,7 @@ func TestDueBackups(t *testing.T) {
 			waitUntil(t, name+" is backed up", func() bool { return strings.Contains(scheduledStatuses(t, p), want) })
 		}
 
-		runTidy(t, a, replica)
+		runCleanUp(t, a, replica)
 
 		if got := scheduledStatuses(t, p); got != want {
 			t.Errorf("%s: got backups %q, want %q", name, got, want)
@@ -114,7 +114,7 @@ func TestDueBackups(t *testing.T) {
 	}
 
 	a.Post("/projects/"+projects["paused"].Project+"/resume", ``).Want(200)
-	runTidy(t, a, replica)
+	runCleanUp(t, a, replica)
 	waitUntil(t, "the missed backup is made", func() bool { return scheduledStatuses(t, projects["paused"]) == "completed" })
 }
 
@@ -126,14 +126,14 @@ func TestDueBackupWaits(t *testing.T) {
 	a.CreateTable("orders")
 	putSchedule(a, `{"cron": "0 3 * * *", "prove": false}`)
 
-	holder := a.ProjectDatabase()
+	holder := a.ConnectProject()
 	if _, err := holder.Exec(t.Context(), "begin; lock table public.orders in access exclusive mode"); err != nil {
 		t.Fatal(err)
 	}
 
 	asked := startBackup(t, a)
 	makeOverdue(a)
-	runTidy(t, a)
+	runCleanUp(t, a)
 
 	if got := scheduledStatuses(t, a); got != "" || !isDue(t, a) {
 		t.Errorf("during another backup: got backups %q", got)
@@ -149,14 +149,14 @@ func TestDueBackupWaits(t *testing.T) {
 	}
 
 	waitForBackup(t, a, asked, "completed")
-	runTidy(t, a)
+	runCleanUp(t, a)
 
 	if got := scheduledStatuses(t, a); got != "" || !isDue(t, a) {
 		t.Errorf("during a restore: got backups %q", got)
 	}
 
 	a.Exec(`delete from platform.restores where uuid = $1`, restore)
-	runTidy(t, a)
+	runCleanUp(t, a)
 	waitUntil(t, "the backup is made", func() bool { return scheduledStatuses(t, a) == "completed" })
 
 	if isDue(t, a) {
@@ -213,11 +213,11 @@ func TestRemoveUnkept(t *testing.T) {
 		values ($1, $2, $3, $4, 'new', $5, 'running', now() + interval '1 hour')`, uuid.Must(uuid.NewV7()), names["7"],
 		a.Project, uuid.Must(uuid.NewV7()), a.User)
 
-	other := a.In(a.CreateProject("other")) // unaffected by the retention rules of another project
+	other := a.WithProject(a.CreateProject("other")) // unaffected by the retention rules of another project
 	untouched := map[string]string{"theirs": insertBackup(other, 9, true, "completed")}
 
 	makeOverdue(a)
-	runTidy(t, a)
+	runCleanUp(t, a)
 	waitUntil(t, "the backup is made, and others are removed", func() bool { return !existing(t, a, names)["9"] })
 
 	want := map[string]bool{
@@ -227,11 +227,11 @@ func TestRemoveUnkept(t *testing.T) {
 		t.Errorf("remaining backups (-want +got):\n%s", diff)
 	}
 
-	runTidy(t, a)
+	runCleanUp(t, a)
 	a.Get("/backups/"+names["9"]).Want(200).Content("status", "deleting") // it may be read concurrently
 	a.Delete("/backups/" + names["5"]).Want(200)
 	a.Exec(`update platform.backups set bytes_until = now() where uuid = $1`, names["9"])
-	runTidy(t, a)
+	runCleanUp(t, a)
 	a.Get("/backups/" + names["9"]).Want(400).Code("not_found")
 	a.Get("/backups/" + names["5"]).Want(400)
 	a.Get("/backups/" + names["4"]).Want(200)
@@ -247,7 +247,7 @@ func TestRemoveUnkept(t *testing.T) {
 
 	putSchedule(a, `{"keep_last": 0, "keep_daily": 0}`)
 	makeOverdue(a)
-	runTidy(t, a)
+	runCleanUp(t, a)
 	waitUntil(t, "another backup is made", func() bool { return strings.Count(scheduledStatuses(t, a), "completed") == 6 })
 	a.Delete("/projects/" + a.Project + "/backup-schedule").Want(200)
 	waitForBackup(t, a, startBackup(t, a), "completed")
@@ -268,7 +268,7 @@ func TestSharedContents(t *testing.T) {
 	gone := upload(t, a, container, "gone.txt", "in the first one")
 	putSchedule(a, `{"cron": "0 3 * * *", "keep_last": 1, "keep_daily": 0, "keep_weekly": 0, "keep_monthly": 0}`)
 	makeOverdue(a)
-	runTidy(t, a)
+	runCleanUp(t, a)
 	waitUntil(t, "the first backup is proven", func() bool {
 		return apitest.Value[string](a, `select count(proven_at)::text from platform.backups`) == "1"
 	})
@@ -281,7 +281,7 @@ func TestSharedContents(t *testing.T) {
 	}
 
 	makeOverdue(a)
-	runTidy(t, a)
+	runCleanUp(t, a)
 	waitUntil(t, "the first backup is removed after the proof of the second", func() bool {
 		return a.Get("/backups/"+first).Want(200).Get("status") == "deleting"
 	})
@@ -291,7 +291,7 @@ func TestSharedContents(t *testing.T) {
 	}
 
 	a.Exec(`update platform.backups set bytes_until = now() where uuid = $1`, first)
-	runTidy(t, a)
+	runCleanUp(t, a)
 	a.Get("/backups/" + first).Want(400)
 
 	second := apitest.Value[string](a, `select uuid::text from platform.backups`)
@@ -397,7 +397,7 @@ func TestScheduleSurvives(t *testing.T) {
 	makeOverdue(a)
 	a.Post("/projects/"+a.Project+"/resume", ``).Want(200)
 	putSchedule(a, `{"keep_last": 9}`)
-	runTidy(t, a)
+	runCleanUp(t, a)
 	waitUntil(t, "the backup is made", func() bool { return strings.Count(scheduledStatuses(t, a), "completed") == 1 })
 
 	next, err := time.Parse(time.RFC3339Nano, a.Get("/projects/"+a.Project+"/backup-schedule").Want(200).

@@ -135,7 +135,7 @@ func failTask[T any](
 ) error {
 	t, err := tasks.Unfinished(ctx, id)
 	if err != nil {
-		return fault.Except(err, fault.NotFound)
+		return fault.Ignore(err, fault.NotFound)
 	}
 
 	return end(ctx, t, reason)

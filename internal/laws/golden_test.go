@@ -62,7 +62,7 @@ func TestSchemasAreCurrent(t *testing.T) {
 	golden(t, "internal/platform/schema.sql", dump(t, string(a.Config.DatabaseURL), "platform"))
 	tenants := dump(t, databaseURL(t, a), "socle", "auth", "storage", "forms", "realtime")
 	golden(t, "internal/tenant/schema.sql",
-		bytes.ReplaceAll(tenants, []byte(strings.TrimPrefix(a.Database(), "socle_")), []byte("PROJECT")))
+		bytes.ReplaceAll(tenants, []byte(strings.TrimPrefix(a.DatabaseName(), "socle_")), []byte("PROJECT")))
 }
 
 // databaseURL returns the address of the project's database for pg_dump.
@@ -74,7 +74,7 @@ func databaseURL(t *testing.T, a *apitest.API) string {
 		t.Fatal(err)
 	}
 
-	return strings.Replace(string(a.Config.DatabaseURL), "/"+c.Database, "/"+a.Database(), 1)
+	return strings.Replace(string(a.Config.DatabaseURL), "/"+c.Database, "/"+a.DatabaseName(), 1)
 }
 
 // irrelevantLines matches the lines of a dump that are not part of the schema and depend on

@@ -89,8 +89,8 @@ func options(u *url.URL) []gomail.Option {
 	return append(opts, gomail.WithPort(port))
 }
 
-// Logs reports whether messages go to the log.
-func (s *Sender) Logs() bool { return s.client == nil }
+// LogOnly reports whether messages go to the log.
+func (s *Sender) LogOnly() bool { return s.client == nil }
 
 // Send sends a message. It fails with [ErrRefused] if a retry is useless.
 func (s *Sender) Send(ctx context.Context, m Message) error {
@@ -99,7 +99,7 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 		return fmt.Errorf("mail: %q is not an address: %w", m.To, ErrRefused)
 	}
 
-	if s.Logs() {
+	if s.LogOnly() {
 		s.log.Info("mail", "to", m.To, "subject", oneLine(m.Subject), "text", m.Text)
 		return nil
 	}

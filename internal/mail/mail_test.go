@@ -264,7 +264,7 @@ func TestLogged(t *testing.T) {
 
 	m := hello
 	m.Text += "forged\nlevel=ERROR msg=forged\n"
-	if err := s.Send(t.Context(), m); err != nil || !s.Logs() {
+	if err := s.Send(t.Context(), m); err != nil || !s.LogOnly() {
 		t.Fatal(err)
 	}
 

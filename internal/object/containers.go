@@ -247,7 +247,7 @@ func checkContainer(name, description *string, size *int64, allowed *[]string) e
 
 func containerNameTaken(err error) error {
 	if pg.Violates(err, "containers_name_key") {
-		return fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another container").Because(err)
+		return fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another container").WithCause(err)
 	}
 	return err
 }

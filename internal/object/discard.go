@@ -79,7 +79,7 @@ func removeDiscarded(ctx context.Context, p *tenant.Project, store *blob.Store) 
 			where datname = current_database() and usename = @dumper
 			  and xact_start is not null and application_name <> 'pg_dump')
 		order by discarded_at limit @batch`,
-		pgx.StrictNamedArgs{"batch": discardBatch, "wait": maxBackupWait, "dumper": p.Dumper()})
+		pgx.StrictNamedArgs{"batch": discardBatch, "wait": maxBackupWait, "dumper": p.DumpLogin()})
 	if err != nil {
 		return 0, err
 	}

@@ -88,7 +88,7 @@ func fileByName(
 	ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, member bool,
 ) (func() (storedFile, error), error) {
 	if err := checkFileName(fullFileName); err != nil {
-		return nil, fault.New(fault.NotFound, "the file does not exist").Because(err)
+		return nil, fault.New(fault.NotFound, "the file does not exist").WithCause(err)
 	}
 
 	return func() (storedFile, error) {
@@ -130,7 +130,7 @@ func UpdateFile(ctx context.Context, p *tenant.Project, user, container, file uu
 			pgx.StrictNamedArgs{"file": file, "name": u.FullFileName, "to": u.Container, "user": user})
 	})
 	if pg.Violates(err, "files_full_file_name_key") {
-		return updated, nameTaken().Because(err)
+		return updated, nameTaken().WithCause(err)
 	}
 
 	return updated, err
@@ -188,7 +188,7 @@ func DeleteFile(ctx context.Context, p *tenant.Project, container, file uuid.UUI
 func DeleteFolder(ctx context.Context, p *tenant.Project, container uuid.UUID, folder string) (int64, error) {
 	folder = strings.TrimSuffix(folder, "/")
 	if err := checkFileName(folder); err != nil {
-		return 0, fault.New(fault.NotFound, "the folder does not exist").Because(err)
+		return 0, fault.New(fault.NotFound, "the folder does not exist").WithCause(err)
 	}
 
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (int64, error) {
@@ -217,9 +217,9 @@ func DeleteFolder(ctx context.Context, p *tenant.Project, container uuid.UUID, f
 	})
 }
 
-// Forget deletes files in the transaction that deletes the record they belong to. [Discard] removes
+// DeleteFiles deletes files in the transaction that deletes the record they belong to. [Discard] removes
 // their bytes. Files that do not exist are ignored.
-func Forget(ctx context.Context, tx pgx.Tx, files []uuid.UUID) error {
+func DeleteFiles(ctx context.Context, tx pgx.Tx, files []uuid.UUID) error {
 	_, err := pg.Exec(ctx, tx, `
 		with gone as (delete from storage.files where uuid = any(@files::uuid[]) returning blob_uuid)
 		insert into storage.discarded (blob_uuid) select blob_uuid from gone`,

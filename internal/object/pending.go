@@ -10,41 +10,43 @@ import (
 	"socle/internal/tenant"
 )
 
-// Arrived is an upload whose bytes are stored but whose file does not exist yet. The file is
-// created by [Arrived.Keep], in the transaction that creates the record it belongs to. The caller
-// must end every Arrived with [Arrived.Settle].
-type Arrived struct{ upload *upload }
+// PendingFile is an upload whose bytes are stored but whose file does not exist yet. The file is
+// created by [PendingFile.Create], in the transaction that creates the record it belongs to. The caller
+// must end every Arrived with [PendingFile.Finish].
+type PendingFile struct{ upload *upload }
 
-// Receive stores the bytes of a file for a container of project p on behalf of user. It fails as
+// ReceiveFile stores the bytes of a file for a container of project p on behalf of user. It fails as
 // [CreateFile] does and then leaves nothing behind.
-func Receive(
+func ReceiveFile(
 	ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
-) (Arrived, error) {
+) (PendingFile, error) {
 	u, err := newUpload(p, store, user, container, n)
 	if err != nil {
-		return Arrived{}, err
+		return PendingFile{}, err
 	}
 
 	limits, err := u.begin(ctx)
 	if err != nil {
-		return Arrived{}, err
+		return PendingFile{}, err
 	}
 
 	if err := u.receive(ctx, n, limits); err != nil {
 		_, err = u.cleanUp(ctx, err)
-		return Arrived{}, err
+		return PendingFile{}, err
 	}
 
-	return Arrived{u}, nil
+	return PendingFile{u}, nil
 }
 
-// Keep creates the file in transaction tx if the container still exists and still accepts the file.
-func (a Arrived) Keep(ctx context.Context, tx pgx.Tx) (File, error) { return a.upload.create(ctx, tx) }
+// Create creates the file in transaction tx if the container still exists and still accepts the file.
+func (a PendingFile) Create(ctx context.Context, tx pgx.Tx) (File, error) {
+	return a.upload.create(ctx, tx)
+}
 
-// Settle ends the upload after the transaction of Keep, with the error of that transaction or nil.
+// Finish ends the upload after the transaction of Keep, with the error of that transaction or nil.
 // It removes the bytes unless the file was created. It reports whether the file exists, since a
 // commit can succeed although its reply was lost.
-func (a Arrived) Settle(ctx context.Context, failure error) (created bool, err error) {
+func (a PendingFile) Finish(ctx context.Context, failure error) (created bool, err error) {
 	if failure == nil && a.upload.inserted {
 		return true, nil
 	}

@@ -301,7 +301,7 @@ func (r *Resumable) storePart(
 
 	stored, err := store.Put(ctx, blobKey(p.UUID, b), content, r.Size-r.Offset)
 	if fault.Is(err, fault.TooLarge) {
-		err = fault.New(fault.TooLarge, "the upload exceeds its announced length").WithCode("too_large").Because(err)
+		err = fault.New(fault.TooLarge, "the upload exceeds its announced length").WithCode("too_large").WithCause(err)
 	}
 
 	if err == nil && stored.Size > 0 {
@@ -311,7 +311,7 @@ func (r *Resumable) storePart(
 	}
 
 	if pg.Violates(err, "upload_parts_first_key") {
-		err = offsetMismatch().Because(err)
+		err = offsetMismatch().WithCause(err)
 	}
 
 	// Discard the part, unless its commit succeeded and only the reply was lost.

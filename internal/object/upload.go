@@ -220,10 +220,10 @@ func (u *upload) receive(ctx context.Context, n NewFile, limits uploadLimits) er
 
 	stored, err := u.store.Put(ctx, blobKey(u.project.UUID, u.blob), content, min(limits.MaxFileSize, limits.FreeBytes))
 	if fault.Is(err, fault.TooLarge) && limits.FreeBytes < limits.MaxFileSize {
-		return overQuota(limits.MaxBytes).Because(err)
+		return overQuota(limits.MaxBytes).WithCause(err)
 	}
 	if fault.Is(err, fault.TooLarge) {
-		return tooLarge(limits.MaxFileSize).Because(err)
+		return tooLarge(limits.MaxFileSize).WithCause(err)
 	}
 	if err != nil {
 		return fmt.Errorf("receive file %s: %w", u.file.UUID, err)
@@ -291,7 +291,7 @@ func (u *upload) create(ctx context.Context, tx pgx.Tx) (File, error) {
 
 	file, err := u.insert(ctx, tx)
 	if fault.Is(err, fault.NotFound) {
-		return File{}, nameTaken().Because(err)
+		return File{}, nameTaken().WithCause(err)
 	}
 
 	if err == nil {

@@ -140,7 +140,7 @@ func (v *Variants) open(
 func findVariant(ctx context.Context, p *tenant.Project, source uuid.UUID, spec picture.Spec) (variant, error) {
 	return pg.One[variant](ctx, p.Trusted(),
 		`select `+variantColumns+` from storage.variants where source_uuid = @source and spec = @spec`,
-		pgx.StrictNamedArgs{"source": source, "spec": spec.Key()})
+		pgx.StrictNamedArgs{"source": source, "spec": spec.CacheKey()})
 }
 
 // asVariant describes the variant as a file. The extension of the name follows the media type.
@@ -162,7 +162,7 @@ func (f storedFile) asVariant(cached variant) File {
 func (v *Variants) renderOnce(
 	ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec,
 ) (variant, error) {
-	done := v.inFlight.DoChan(f.BlobUUID.String()+spec.Key(), func() (rendered any, err error) {
+	done := v.inFlight.DoChan(f.BlobUUID.String()+spec.CacheKey(), func() (rendered any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renderTimeout)
 		defer cancel()
 		defer func() {
@@ -264,7 +264,7 @@ func (v *Variants) insert(
 			values (@blob, @source, @spec, @type, @size, @sha256)
 			on conflict on constraint variants_spec_key do nothing`,
 			pgx.StrictNamedArgs{
-				"blob": cached.BlobUUID, "source": f.BlobUUID, "spec": spec.Key(), "type": cached.MimeType,
+				"blob": cached.BlobUUID, "source": f.BlobUUID, "spec": spec.CacheKey(), "type": cached.MimeType,
 				"size": cached.Size, "sha256": cached.SHA256,
 			})
 		if err != nil {

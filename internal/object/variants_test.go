@@ -142,12 +142,12 @@ func TestVariantsAreNoOrphans(t *testing.T) {
 		}
 	}
 
-	got, err := Verify(t.Context(), b.project, b.store, true, func(d Disagreement) { t.Errorf("reported %+v", d) })
+	got, err := Verify(t.Context(), b.project, b.store, true, func(d Inconsistency) { t.Errorf("reported %+v", d) })
 	if want := (Verified{Files: 1, Kept: 2}); got != want || err != nil {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 
-	if n, err := RemoveOrphans(t.Context(), b.project, b.store, OrphanAge); n != 0 || err != nil {
+	if n, err := RemoveOrphans(t.Context(), b.project, b.store, MinOrphanAge); n != 0 || err != nil {
 		t.Errorf("removed %d orphans, %v, want none", n, err)
 	}
 
@@ -160,7 +160,7 @@ func TestVariantsAreNoOrphans(t *testing.T) {
 		}
 	}
 
-	if _, err := Sweep(t.Context(), b.project, b.store, OrphanAge); err != nil {
+	if _, err := Sweep(t.Context(), b.project, b.store, MinOrphanAge); err != nil {
 		t.Error(err)
 	}
 

@@ -21,11 +21,11 @@ import (
 	"socle/internal/tenant"
 )
 
-// OrphanAge is the age from which unreferenced bytes count as orphans. No upload takes that long.
-const OrphanAge = 24 * time.Hour
+// MinOrphanAge is the age from which unreferenced bytes count as orphans. No upload takes that long.
+const MinOrphanAge = 24 * time.Hour
 
-// Disagreement is a file without valid bytes, or a blob without a file.
-type Disagreement struct {
+// Inconsistency is a file without valid bytes, or a blob without a file.
+type Inconsistency struct {
 	Key  string    // of the blob
 	File uuid.UUID // zero for a blob without a file
 	What string    // description of the problem
@@ -35,7 +35,7 @@ type Disagreement struct {
 type Verified struct {
 	Files   int
 	Damaged int // files whose bytes are missing or damaged
-	Orphans int // unreferenced blobs older than [OrphanAge]
+	Orphans int // unreferenced blobs older than [MinOrphanAge]
 	Moving  int // blobs of uploads and deletions in progress
 	Kept    int // variants of pictures, which can be rendered again
 }
@@ -47,7 +47,7 @@ const verifyBatch = 1000
 // disagreement. With sums it also verifies checksums. Concurrent changes are not reported. It uses
 // some hundred bytes of memory per blob.
 func Verify(
-	ctx context.Context, p *tenant.Project, store *blob.Store, sums bool, report func(Disagreement),
+	ctx context.Context, p *tenant.Project, store *blob.Store, sums bool, report func(Inconsistency),
 ) (Verified, error) {
 	v := verifier{project: p, store: store, sums: sums, report: report, blobs: map[uuid.UUID]blob.Entry{}}
 	for e, err := range store.List(ctx, filesFolder(p.UUID)) {
@@ -76,7 +76,7 @@ type verifier struct {
 	project *tenant.Project
 	store   *blob.Store
 	sums    bool
-	report  func(Disagreement)
+	report  func(Inconsistency)
 	blobs   map[uuid.UUID]blob.Entry // blobs without a known file so far
 }
 
@@ -108,7 +108,7 @@ func (v *verifier) checkFiles(ctx context.Context) error {
 
 			if problem != "" {
 				v.Damaged++
-				v.report(Disagreement{Key: blobKey(v.project.UUID, f.BlobUUID), File: f.UUID, What: problem})
+				v.report(Inconsistency{Key: blobKey(v.project.UUID, f.BlobUUID), File: f.UUID, What: problem})
 			}
 		}
 
@@ -226,13 +226,13 @@ func (v *verifier) checkUnreferenced(ctx context.Context) error {
 }
 
 func (v *verifier) countOrphan(e blob.Entry) {
-	if time.Since(e.Modified) < OrphanAge {
+	if time.Since(e.Modified) < MinOrphanAge {
 		v.Moving++
 		return
 	}
 
 	v.Orphans++
-	v.report(Disagreement{Key: e.Key, What: fmt.Sprintf("%d bytes without a file", e.Size)})
+	v.report(Inconsistency{Key: e.Key, What: fmt.Sprintf("%d bytes without a file", e.Size)})
 }
 
 // unreferencedBlobs returns the blobs that are not referenced by a file, variant, upload or

@@ -54,7 +54,7 @@ func (b *bucket) record(table string, id uuid.UUID) {
 	}
 }
 
-const pastOrphanAge = OrphanAge + time.Hour
+const pastOrphanAge = MinOrphanAge + time.Hour
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
@@ -88,7 +88,7 @@ func TestVerify(t *testing.T) {
 		false: {Files: 4, Damaged: 2, Orphans: 2, Moving: 3}, true: {Files: 4, Damaged: 3, Orphans: 2, Moving: 3},
 	} {
 		var found []string
-		got, err := Verify(t.Context(), b.project, b.store, sums, func(d Disagreement) {
+		got, err := Verify(t.Context(), b.project, b.store, sums, func(d Inconsistency) {
 			found = append(found, fmt.Sprint(d.File, " ", d.What))
 		})
 		if err != nil || got != want {
@@ -111,7 +111,7 @@ func TestVerify(t *testing.T) {
 		}
 	}
 
-	n, err := RemoveOrphans(t.Context(), b.project, b.store, OrphanAge)
+	n, err := RemoveOrphans(t.Context(), b.project, b.store, MinOrphanAge)
 	if n != 1 || err != nil {
 		t.Errorf("removed %d orphans, %v, want 1", n, err)
 	}
@@ -146,7 +146,7 @@ func TestVerifyMany(t *testing.T) {
 	}
 
 	changed := false
-	got, err := Verify(t.Context(), b.project, b.store, false, func(d Disagreement) {
+	got, err := Verify(t.Context(), b.project, b.store, false, func(d Inconsistency) {
 		if changed {
 			return
 		}

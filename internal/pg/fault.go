@@ -27,14 +27,14 @@ func Fault(err error) error {
 		return err
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
-		return fault.Missing().Because(err)
+		return fault.Missing().WithCause(err)
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return stateFault(e, err)
 	}
 	if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
 		return fault.New(fault.Unprocessable, "a row or message of the database exceeds %d MB", MaxMessage>>20).
-			WithCode("too_large").Because(err)
+			WithCode("too_large").WithCause(err)
 	}
 	if isDisconnect(err) {
 		return &fault.Error{
@@ -65,18 +65,18 @@ func stateFault(e *pgconn.PgError, err error) error {
 	if EndedByLimit(e) {
 		return fault.New(fault.Unprocessable, "the database session was terminated: %s",
 			strings.TrimPrefix(e.Message, "terminating connection: ")).
-			WithCode("session_ended").Because(err)
+			WithCode("session_ended").WithCause(err)
 	}
 
 	switch e.Code {
 	case "23505", "23P01": // unique_violation, exclusion_violation
-		return fault.New(fault.Conflict, "it already exists").Because(err)
+		return fault.New(fault.Conflict, "it already exists").WithCause(err)
 	case "23503", "23001": // foreign_key_violation, restrict_violation
 		return fault.New(fault.Conflict, "another object refers to it, or it refers to one that no longer exists").
-			WithCode("reference").Because(err)
+			WithCode("reference").WithCause(err)
 	case "40001", "40P01", "55P03": // serialization_failure, deadlock_detected, lock_not_available
 		return fault.New(fault.Conflict, "it conflicts with a concurrent change; try again").
-			WithCode("busy").Because(err)
+			WithCode("busy").WithCause(err)
 	case "53100": // disk_full
 		return &fault.Error{
 			Kind:       fault.Unavailable,

@@ -14,7 +14,7 @@ import (
 const reconnectDelay = time.Second
 
 // Listener receives notifications of a database on a dedicated connection and reconnects when it is
-// lost. Notifications sent in between are missed; register a resync with [Listener.Catch].
+// lost. Notifications sent in between are missed; register a resync with [Listener.OnConnect].
 type Listener struct {
 	config    *pgx.ConnConfig
 	log       *slog.Logger
@@ -36,13 +36,15 @@ func NewListener(config *pgx.ConnConfig, log *slog.Logger) *Listener {
 	return &Listener{config: c, log: log, handlers: map[string]func(string){}}
 }
 
-// On registers a handler for the notifications on a channel. It must not block. On and Catch must
+// Handle registers a handler for the notifications on a channel. It must not block. On and Catch must
 // be called before Run.
-func (l *Listener) On(channel string, handler func(payload string)) { l.handlers[channel] = handler }
+func (l *Listener) Handle(channel string, handler func(payload string)) {
+	l.handlers[channel] = handler
+}
 
-// Catch registers a function that is called with each new connection after LISTEN, to catch up with
+// OnConnect registers a function that is called with each new connection after LISTEN, to catch up with
 // missed notifications.
-func (l *Listener) Catch(f func(context.Context, *pgx.Conn) error) {
+func (l *Listener) OnConnect(f func(context.Context, *pgx.Conn) error) {
 	l.onConnect = append(l.onConnect, f)
 }
 

@@ -92,9 +92,9 @@ func MigrateTo(ctx context.Context, c *pgx.ConnConfig, schema string, fsys fs.FS
 	return nil
 }
 
-// Locked runs f while it holds an advisory lock, and waits for the lock first. f receives the
+// WithLock runs f while it holds an advisory lock, and waits for the lock first. f receives the
 // connection that holds the lock.
-func Locked(ctx context.Context, c *pgx.ConnConfig, key int64, f func(*pgx.Conn) error) error {
+func WithLock(ctx context.Context, c *pgx.ConnConfig, key int64, f func(*pgx.Conn) error) error {
 	conn, err := pgx.ConnectConfig(ctx, c)
 	if err != nil {
 		return Fault(err)
@@ -110,18 +110,18 @@ func Locked(ctx context.Context, c *pgx.ConnConfig, key int64, f func(*pgx.Conn)
 
 // Statements that take an advisory lock: Waiting blocks until the lock is free, Leaving does not.
 const (
-	Waiting = `select pg_advisory_lock($1) is not null`
-	Leaving = `select pg_try_advisory_lock($1)`
+	LockBlocking = `select pg_advisory_lock($1) is not null`
+	LockTry      = `select pg_try_advisory_lock($1)`
 )
 
 // unlockTimeout is the timeout for releasing an advisory lock. After it the connection is closed,
 // which releases the lock too.
 const unlockTimeout = 5 * time.Second
 
-// LockedIn runs f while a connection of the pool holds an advisory lock. lock is the statement that
-// takes it: [Waiting] or [Leaving]. f receives the connection. With Leaving, a lock held elsewhere
+// WithPoolLock runs f while a connection of the pool holds an advisory lock. lock is the statement that
+// takes it: [LockBlocking] or [LockTry]. f receives the connection. With Leaving, a lock held elsewhere
 // makes LockedIn return false without running f.
-func LockedIn(
+func WithPoolLock(
 	ctx context.Context, pool *pgxpool.Pool, lock string, key int64, f func(*pgx.Conn) error,
 ) (acquired bool, err error) {
 	conn, err := Acquire(ctx, pool)

@@ -200,7 +200,7 @@ func Acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fault.New(fault.Unavailable, "the database is unavailable").Because(err)
+		return nil, fault.New(fault.Unavailable, "the database is unavailable").WithCause(err)
 	}
 
 	return conn, nil

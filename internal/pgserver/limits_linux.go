@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// OwnMemory returns the private memory of a process in bytes, or 0 if unknown.
-func OwnMemory(pid int) int64 {
+// PrivateMemory returns the private memory of a process in bytes, or 0 if unknown.
+func PrivateMemory(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	fields := strings.Fields(string(text))
 	if err != nil || len(fields) < 3 {

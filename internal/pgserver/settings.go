@@ -97,8 +97,8 @@ func settings(b Binaries, overrides map[string]string) string {
 // small, since PostgreSQL also reads through the cache of the system.
 func sharedBuffers(memory int) int { return max(16, min(128, memory/16)) }
 
-// ProjectMemory returns the memory limit in bytes of all sessions of one project together.
-func ProjectMemory() int64 { return max(512<<20, Memory()/4) }
+// ProjectMemoryLimit returns the memory limit in bytes of all sessions of one project together.
+func ProjectMemoryLimit() int64 { return max(512<<20, Memory()/4) }
 
 // Memory returns the memory in bytes of this machine, or of the container.
 func Memory() int64 { return int64(memory()) << 20 }

@@ -51,9 +51,9 @@ func Server() *pgserver.Server {
 	return c.server
 }
 
-// Programs returns the directory of the PostgreSQL binaries in use, to save callers the search. It
+// BinDir returns the directory of the PostgreSQL binaries in use, to save callers the search. It
 // panics if there is no PostgreSQL.
-func Programs() string {
+func BinDir() string {
 	c, err := start()
 	if err != nil {
 		panic(err)

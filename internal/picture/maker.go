@@ -56,9 +56,9 @@ func NewMaker() *Maker {
 func (m *Maker) Make(
 	ctx context.Context, owner uuid.UUID, size int64, open func(context.Context) (io.ReadSeekCloser, error), spec Spec,
 ) (Picture, error) {
-	if size > MaxBytes {
+	if size > MaxSourceBytes {
 		return Picture{}, unprocessable("too_large",
-			"the file exceeds the limit of %d bytes for pictures", MaxBytes)
+			"the file exceeds the limit of %d bytes for pictures", MaxSourceBytes)
 	}
 	if !m.admit(owner) {
 		return Picture{}, tooMany()
@@ -93,7 +93,7 @@ func (m *Maker) Make(
 
 	need = max(need, m.minCharge)
 	if err := m.memory.Acquire(ctx, need); err != nil {
-		return Picture{}, tooMany().Because(err)
+		return Picture{}, tooMany().WithCause(err)
 	}
 	defer m.memory.Release(need)
 
@@ -116,7 +116,7 @@ func (m *Maker) readHead(ctx context.Context, s *source) (head, error) {
 	const need = 2 * maxHeadBytes // the metadata and a profile
 	if !m.memory.TryAcquire(need) {
 		if err := m.memory.Acquire(ctx, need); err != nil {
-			return head{}, tooMany().Because(err)
+			return head{}, tooMany().WithCause(err)
 		}
 	}
 
@@ -194,7 +194,7 @@ func (s *source) Seek(offset int64, whence int) (int64, error) {
 func (s *source) explain(err error) error {
 	switch {
 	case errors.Is(s.failed, context.DeadlineExceeded):
-		return fault.New(fault.Unavailable, "scaling the picture took too long").Because(s.failed)
+		return fault.New(fault.Unavailable, "scaling the picture took too long").WithCause(s.failed)
 	case s.failed != nil:
 		return fmt.Errorf("read a picture: %w", s.failed)
 	}
@@ -203,7 +203,7 @@ func (s *source) explain(err error) error {
 		return err
 	}
 
-	return unprocessable("damaged_image", "the picture is damaged or can't be decoded").Because(err)
+	return unprocessable("damaged_image", "the picture is damaged or can't be decoded").WithCause(err)
 }
 
 // decode decodes the picture, or the first frame of an animation.

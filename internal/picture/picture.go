@@ -29,7 +29,7 @@ const (
 const (
 	MaxSide        = 4096       // pixels per side of the output
 	MaxPixels      = 50_000_000 // of a source
-	MaxBytes       = 64 << 20   // of a source
+	MaxSourceBytes = 64 << 20   // of a source
 	DefaultQuality = 80
 )
 
@@ -44,9 +44,9 @@ type Spec struct {
 	Quality int // of JPEG, 1 to 100; 0 means UsualQuality
 }
 
-// Key returns a cache key: equivalent specs have the same key. Its version prefix changes with the
+// CacheKey returns a cache key: equivalent specs have the same key. Its version prefix changes with the
 // output.
-func (s Spec) Key() string {
+func (s Spec) CacheKey() string {
 	s = s.clean()
 	return "1:" + strconv.Itoa(s.Width) + "x" + strconv.Itoa(s.Height) + ":" + s.Fit + ":" + s.Format + ":" +
 		strconv.Itoa(s.Quality)

@@ -126,7 +126,7 @@ func TestKey(t *testing.T) {
 
 	seen := map[string]bool{}
 	for _, specs := range same {
-		key := specs[0].Key()
+		key := specs[0].CacheKey()
 		if seen[key] {
 			t.Errorf("%+v: got the key of another spec: %q", specs[0], key)
 		}
@@ -134,7 +134,7 @@ func TestKey(t *testing.T) {
 		seen[key] = true
 
 		for _, s := range specs {
-			if got := s.Key(); got != key {
+			if got := s.CacheKey(); got != key {
 				t.Errorf("%+v: got %q, want %q", s, got, key)
 			}
 		}

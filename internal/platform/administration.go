@@ -42,10 +42,10 @@ type Standing struct {
 	IsAdministrator *bool
 }
 
-// UpdateStanding changes a user's standing. Suspending a user deletes all their sessions. It fails
+// UpdateUserAsAdmin changes a user's standing. Suspending a user deletes all their sessions. It fails
 // with NotFound for an unknown user, and with Conflict if the install would lose its last active
 // administrator.
-func (s *Store) UpdateStanding(ctx context.Context, id uuid.UUID, standing Standing) (User, error) {
+func (s *Store) UpdateUserAsAdmin(ctx context.Context, id uuid.UUID, standing Standing) (User, error) {
 	var user User
 	err := s.InTx(ctx, func(tx *Store) error {
 		n, err := pg.Exec(ctx, tx.q, `
@@ -56,7 +56,7 @@ func (s *Store) UpdateStanding(ctx context.Context, id uuid.UUID, standing Stand
 		switch {
 		case pg.Violates(err, "users_last_administrator"):
 			return fault.New(fault.Conflict, "the instance would have no active administrator").
-				WithCode("last_administrator").Because(err)
+				WithCode("last_administrator").WithCause(err)
 		case err != nil:
 			return err
 		case n == 0:

@@ -33,9 +33,9 @@ func (t attemptCount) tooMany() error {
 	}
 }
 
-// Attempt counts one attempt by a subject. It fails with TooMany when the count of the window
+// CountAttempt counts one attempt by a subject. It fails with TooMany when the count of the window
 // exceeds the limit. The count is stored, so all servers share it and it survives restarts.
-func (s *Store) Attempt(ctx context.Context, l Limit, subject string) error {
+func (s *Store) CountAttempt(ctx context.Context, l Limit, subject string) error {
 	tries, err := pg.One[attemptCount](ctx, s.q, `
 		insert into platform.attempts as a (key, count, resets_at) values (@key, 1, now() + @window::interval)
 		on conflict (key) do update set
@@ -54,8 +54,8 @@ func (s *Store) Attempt(ctx context.Context, l Limit, subject string) error {
 	return nil
 }
 
-// Attempts fails with TooMany if the subject has no attempt left in the window. It counts nothing.
-func (s *Store) Attempts(ctx context.Context, l Limit, subject string) error {
+// CheckAttempts fails with TooMany if the subject has no attempt left in the window. It counts nothing.
+func (s *Store) CheckAttempts(ctx context.Context, l Limit, subject string) error {
 	tries, err := pg.One[attemptCount](ctx, s.q, `
 		select count, resets_at - now() as wait from platform.attempts where key = @key and resets_at > now()`,
 		pgx.StrictNamedArgs{"key": l.key(subject)})
@@ -79,8 +79,8 @@ func (s *Store) Attempts(ctx context.Context, l Limit, subject string) error {
 // together per account, which bounds a distributed attack. A known network, from which the account
 // has logged in before, has only its own count, so attackers cannot lock out the owner.
 type GuessLimit struct {
-	Network   Limit // per account and network
-	Strangers Limit // per account, all unknown networks together
+	Network         Limit // per account and network
+	UnknownNetworks Limit // per account, all unknown networks together
 }
 
 // knownNetworkLimit sets how long a network stays known after a log-in from it.
@@ -89,9 +89,9 @@ var knownNetworkLimit = Limit{Name: "known network", Window: 90 * 24 * time.Hour
 // guessSubject returns the subject for guesses at an account from a network.
 func guessSubject(account, network string) string { return account + "\x00" + network }
 
-// KnowNetwork records a successful log-in to an account from a network, which makes the network
+// RecordNetwork records a successful log-in to an account from a network, which makes the network
 // known. It writes at most once a day.
-func (s *Store) KnowNetwork(ctx context.Context, account, network string) error {
+func (s *Store) RecordNetwork(ctx context.Context, account, network string) error {
 	_, err := pg.Exec(ctx, s.q, `
 		insert into platform.attempts as a (key, count, resets_at)
 		select @key::bytea, 1, now() + @window::interval
@@ -106,8 +106,8 @@ func (s *Store) KnowNetwork(ctx context.Context, account, network string) error 
 	return err
 }
 
-// MayGuess fails with TooMany if no guess at an account is left for a network. It counts nothing.
-func (s *Store) MayGuess(ctx context.Context, l GuessLimit, account, network string) error {
+// CheckGuesses fails with TooMany if no guess at an account is left for a network. It counts nothing.
+func (s *Store) CheckGuesses(ctx context.Context, l GuessLimit, account, network string) error {
 	tries, err := pg.One[attemptCount](ctx, s.q, `
 		select count(*)::int as count, coalesce(max(resets_at - now()), interval '0') as wait
 		from platform.attempts
@@ -116,7 +116,7 @@ func (s *Store) MayGuess(ctx context.Context, l GuessLimit, account, network str
 			or key = @strangers and count >= @strangers_most
 				and not exists (select from platform.attempts where key = @known and resets_at > now()))`,
 		pgx.StrictNamedArgs{"network": l.Network.key(guessSubject(account, network)), "network_most": l.Network.Most,
-			"strangers": l.Strangers.key(account), "strangers_most": l.Strangers.Most,
+			"strangers": l.UnknownNetworks.key(account), "strangers_most": l.UnknownNetworks.Most,
 			"known": knownNetworkLimit.key(guessSubject(account, network))})
 	if err != nil {
 		return err
@@ -138,12 +138,12 @@ func (s *Store) CountGuess(ctx context.Context, l GuessLimit, account, network s
 		return err
 	}
 
-	err = s.Attempt(ctx, l.Network, guessSubject(account, network))
+	err = s.CountAttempt(ctx, l.Network, guessSubject(account, network))
 	if err != nil || known {
 		return err
 	}
 
-	return s.Attempt(ctx, l.Strangers, account)
+	return s.CountAttempt(ctx, l.UnknownNetworks, account)
 }
 
 // key returns the row key of a subject: a hash of fixed size that does not reveal the subject.

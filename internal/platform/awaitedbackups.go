@@ -16,8 +16,8 @@ const (
 	awaitedBackupRetention = 30 * 24 * time.Hour // retention of a backup that a request waited for
 )
 
-// Destruction is a destructive request in a project that requires a backup first.
-type Destruction struct {
+// DestructiveRequest is a destructive request in a project that requires a backup first.
+type DestructiveRequest struct {
 	Project, User uuid.UUID
 	Operation     string
 	Request       []byte // hash of the caller and the request
@@ -28,7 +28,7 @@ type Destruction struct {
 // start. It fails with NotFound without one. It fails with Conflict if a backup is already running
 // and may have started too early; the request then waits for the next backup of the project,
 // whatever creates it.
-func (s *Store) AwaitBackup(ctx context.Context, d Destruction) (Backup, error) {
+func (s *Store) AwaitBackup(ctx context.Context, d DestructiveRequest) (Backup, error) {
 	var b Backup
 	running := false
 	err := pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
@@ -52,7 +52,7 @@ func (s *Store) AwaitBackup(ctx context.Context, d Destruction) (Backup, error) 
 		}
 
 		running = b.Status == "running"
-		return s.Within(tx).recordWait(ctx, d, uuid.NullUUID{UUID: b.UUID, Valid: !running})
+		return s.WithTx(tx).recordWait(ctx, d, uuid.NullUUID{UUID: b.UUID, Valid: !running})
 	})
 	if err != nil {
 		return b, err
@@ -67,7 +67,7 @@ func (s *Store) AwaitBackup(ctx context.Context, d Destruction) (Backup, error) 
 
 // CreateAwaitedBackup creates a pending backup for a request. It fails with Conflict if the project
 // has an unfinished backup.
-func (s *Store) CreateAwaitedBackup(ctx context.Context, d Destruction) (Backup, error) {
+func (s *Store) CreateAwaitedBackup(ctx context.Context, d DestructiveRequest) (Backup, error) {
 	b, err := s.createBackup(ctx, d.Project, d.User, false)
 	if err != nil {
 		return b, err
@@ -83,7 +83,7 @@ func (s *Store) CreateAwaitedBackup(ctx context.Context, d Destruction) (Backup,
 
 // recordWait records that a request waits for a pending backup, or for the next one if backup is
 // null.
-func (s *Store) recordWait(ctx context.Context, d Destruction, backup uuid.NullUUID) error {
+func (s *Store) recordWait(ctx context.Context, d DestructiveRequest, backup uuid.NullUUID) error {
 	if _, err := pg.Exec(ctx, s.q, `
 		insert into platform.awaited_backups (project_uuid, request, operation, backup_uuid) values (@project, @request, @operation, @backup)
 		on conflict (project_uuid, request) do update set backup_uuid = @backup`,
@@ -117,9 +117,9 @@ func (s *Store) retainAwaited(ctx context.Context, backup uuid.NullUUID) error {
 	return err
 }
 
-// StopAwaiting deletes the record of a request whose backup has ended. A later request needs
+// DeleteWait deletes the record of a request whose backup has ended. A later request needs
 // another backup.
-func (s *Store) StopAwaiting(ctx context.Context, d Destruction, backup uuid.UUID) error {
+func (s *Store) DeleteWait(ctx context.Context, d DestructiveRequest, backup uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q,
 		`delete from platform.awaited_backups where project_uuid = @project and request = @request and backup_uuid = @backup`,
 		pgx.StrictNamedArgs{"project": d.Project, "request": d.Request, "backup": backup})

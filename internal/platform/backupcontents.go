@@ -19,10 +19,10 @@ func lockContents(ctx context.Context, tx pgx.Tx, project uuid.UUID) error {
 	return err
 }
 
-// NoteBackupContents records the contents that a backup needs, by SHA-256. sums yields them in
+// AddBackupContents records the contents that a backup needs, by SHA-256. sums yields them in
 // batches. The backup calls it before it checks whether the contents are stored. It returns the
 // number of contents that were new for the backup.
-func (s *Store) NoteBackupContents(
+func (s *Store) AddBackupContents(
 	ctx context.Context, project, backup uuid.UUID, sums iter.Seq2[[][]byte, error],
 ) (added int64, err error) {
 	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
@@ -53,8 +53,8 @@ func (s *Store) NoteBackupContents(
 	return added, err
 }
 
-// NeedsContents reports whether a backup needs all of the contents with these SHA-256 sums.
-func (s *Store) NeedsContents(ctx context.Context, project, backup uuid.UUID, sums [][]byte) (bool, error) {
+// HasBackupContents reports whether a backup needs all of the contents with these SHA-256 sums.
+func (s *Store) HasBackupContents(ctx context.Context, project, backup uuid.UUID, sums [][]byte) (bool, error) {
 	return pg.Value[bool](ctx, s.q, `
 		select not exists (
 			select from unnest(@sums::bytea[]) c
@@ -62,17 +62,17 @@ func (s *Store) NeedsContents(ctx context.Context, project, backup uuid.UUID, su
 		pgx.StrictNamedArgs{"backup": backup, "project": project, "sums": sums})
 }
 
-// UnneededContents returns the sums that no backup of the project needs.
-func (s *Store) UnneededContents(ctx context.Context, project uuid.UUID, sums [][]byte) ([][]byte, error) {
+// OrphanContents returns the sums that no backup of the project needs.
+func (s *Store) OrphanContents(ctx context.Context, project uuid.UUID, sums [][]byte) ([][]byte, error) {
 	return pg.Values[[]byte](ctx, s.q, `
 		select c from unnest(@sums::bytea[]) c
 		where not exists (select from platform.backup_contents where project_uuid = @project and sha256 = c)`,
 		pgx.StrictNamedArgs{"project": project, "sums": sums})
 }
 
-// ForgetStrayContent calls remove if no backup of the project needs the content. Else it does
+// DeleteOrphanContent calls remove if no backup of the project needs the content. Else it does
 // nothing.
-func (s *Store) ForgetStrayContent(ctx context.Context, project uuid.UUID, sum []byte, remove func() error) error {
+func (s *Store) DeleteOrphanContent(ctx context.Context, project uuid.UUID, sum []byte, remove func() error) error {
 	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		if err := lockContents(ctx, tx, project); err != nil {
 			return err
@@ -89,9 +89,9 @@ func (s *Store) ForgetStrayContent(ctx context.Context, project uuid.UUID, sum [
 	})
 }
 
-// ForgetBackupContents deletes the content references of a backup. It calls remove for each content
+// DeleteBackupContents deletes the content references of a backup. It calls remove for each content
 // that no other backup of the project needs.
-func (s *Store) ForgetBackupContents(
+func (s *Store) DeleteBackupContents(
 	ctx context.Context, project, backup uuid.UUID, remove func(sum []byte) error,
 ) error {
 	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {

@@ -17,8 +17,8 @@ func (s *Store) CompletedBackup(ctx context.Context, id uuid.UUID) (Backup, erro
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// ProveBackup records the result of a proof. reason is empty if the backup restored.
-func (s *Store) ProveBackup(ctx context.Context, id uuid.UUID, reason string) error {
+// RecordProof records the result of a proof. reason is empty if the backup restored.
+func (s *Store) RecordProof(ctx context.Context, id uuid.UUID, reason string) error {
 	_, err := pg.Exec(ctx, s.q, `
 		update platform.backups set tried_at = now(), proven_at = case when @reason::text = '' then now() else proven_at end, proof_error = @reason
 		where uuid = @id and status = 'completed'`, pgx.StrictNamedArgs{"id": id, "reason": reason})
@@ -44,16 +44,16 @@ func (s *Store) UnprovenBackups(ctx context.Context, age time.Duration, most int
 		pgx.StrictNamedArgs{"age": age, "most": most})
 }
 
-// AfterBackup holds the follow-up work of a completed backup.
-type AfterBackup struct {
+// BackupFollowUp holds the follow-up work of a completed backup.
+type BackupFollowUp struct {
 	ProjectUUID uuid.UUID
 	Prove       bool
 }
 
 // AfterBackup returns the follow-up work of a completed backup. It fails with NotFound in any other
 // status.
-func (s *Store) AfterBackup(ctx context.Context, id uuid.UUID) (AfterBackup, error) {
-	return pg.One[AfterBackup](ctx, s.q, `
+func (s *Store) AfterBackup(ctx context.Context, id uuid.UUID) (BackupFollowUp, error) {
+	return pg.One[BackupFollowUp](ctx, s.q, `
 		select b.project_uuid, coalesce(s.prove, true) as prove
 		from platform.backups b left join platform.backup_schedules s on s.project_uuid = b.project_uuid
 		where b.uuid = @id and b.status = 'completed'`, pgx.StrictNamedArgs{"id": id})

@@ -18,7 +18,7 @@ const (
 	removedBytesDelay     = 6 * time.Hour       // for downloads in progress
 )
 
-// RemoveUnkeptBackups applies the retention rules of a project's schedule. It sets completed
+// DeleteExpiredBackups applies the retention rules of a project's schedule. It sets completed
 // backups outside the rules to status deleting and returns their number. Their bytes stay for some
 // hours for downloads in progress. It also deletes failed backups that are older than their
 // retention.
@@ -26,7 +26,7 @@ const (
 // It never removes backups that a user created, the last proven backup, or backups that are being
 // restored. A project without a schedule loses none but expired awaited ones. It fails with
 // NotFound if there is nothing to do.
-func (s *Store) RemoveUnkeptBackups(ctx context.Context, project uuid.UUID) (int64, error) {
+func (s *Store) DeleteExpiredBackups(ctx context.Context, project uuid.UUID) (int64, error) {
 	return txValue(ctx, s, func(tx *Store) (int64, error) {
 		removable, err := tx.removableBackups(ctx, project)
 		if err != nil {

@@ -60,7 +60,7 @@ func (s *Store) createBackup(ctx context.Context, project, user uuid.UUID, sched
 	})
 	if pg.Violates(err, "backups_one_at_a_time") {
 		return b, fault.New(fault.Conflict, "another backup of the project is under way").
-			WithCode("backup_under_way").Because(err)
+			WithCode("backup_under_way").WithCause(err)
 	}
 	if err != nil {
 		return b, err
@@ -189,7 +189,7 @@ func (s *Store) StartImport(ctx context.Context, project, user uuid.UUID) (Backu
 	})
 	if pg.Violates(err, "backups_one_at_a_time") {
 		return b, fault.New(fault.Conflict, "another backup is being imported into the project").
-			WithCode("import_under_way").Because(err)
+			WithCode("import_under_way").WithCause(err)
 	}
 
 	return b, err
@@ -203,8 +203,8 @@ func (s *Store) ForgetImport(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// TakenForms returns the forms that belong to another project.
-func (s *Store) TakenForms(ctx context.Context, project uuid.UUID, forms []uuid.UUID) ([]uuid.UUID, error) {
+// ForeignForms returns the forms that belong to another project.
+func (s *Store) ForeignForms(ctx context.Context, project uuid.UUID, forms []uuid.UUID) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q,
 		`select uuid from platform.forms where uuid = any(@forms::uuid[]) and project_uuid <> @project`,
 		pgx.StrictNamedArgs{"forms": forms, "project": project})

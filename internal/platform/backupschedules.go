@@ -142,9 +142,9 @@ func (s *Store) DeleteBackupSchedule(ctx context.Context, project uuid.UUID) (Ba
 	})
 }
 
-// CorrectBackupSchedules moves a next run forward in time that is later than a run computed from
+// RecomputeNextRuns moves a next run forward in time that is later than a run computed from
 // now. Such a run was computed while the clock was ahead, and no backup would run until then.
-func (s *Store) CorrectBackupSchedules(ctx context.Context) error {
+func (s *Store) RecomputeNextRuns(ctx context.Context) error {
 	all, err := pg.All[BackupSchedule](ctx, s.q,
 		`select`+scheduleColumns+`from platform.backup_schedules where next_run_at > now()`)
 	for _, b := range all {

@@ -17,7 +17,7 @@ type Caller struct {
 	Session       uuid.UUID     // UUID of the session or of the personal access token
 	ByToken       bool          // authenticated by a personal access token
 	Ceiling       Role          // highest role of the token; Administrator for a session
-	Only          []uuid.UUID   // the only projects that the token opens; nil: all
+	Projects      []uuid.UUID   // the only projects that the token opens; nil: all
 	Administrator bool          // of the install
 	Project       uuid.NullUUID // project in the request's scope, if it exists
 	Organization  uuid.NullUUID // organization in the request's scope, if it exists
@@ -26,8 +26,8 @@ type Caller struct {
 	BackupFirst   bool          // destructive operations in that project require a completed backup
 }
 
-// AtMost limits a role of the caller's user to the ceiling of the token.
-func (c Caller) AtMost(r Role) Role { return max(r, c.Ceiling) }
+// CapRole limits a role of the caller's user to the ceiling of the token.
+func (c Caller) CapRole(r Role) Role { return max(r, c.Ceiling) }
 
 // Scope is the subject of a request: a project, named by its own UUID or by a form in it, or an
 // organization.
@@ -58,7 +58,7 @@ type callerRow struct {
 }
 
 func (e callerRow) caller() Caller {
-	c := Caller{User: e.UserUUID, Session: e.Session, Ceiling: e.Ceiling, Only: slices.Clip(e.Only),
+	c := Caller{User: e.UserUUID, Session: e.Session, Ceiling: e.Ceiling, Projects: slices.Clip(e.Only),
 		Administrator: e.IsAdministrator && e.Ceiling == Administrator && e.Only == nil}
 
 	if e.Role != nil && (e.IsAdministrator || e.Member) {

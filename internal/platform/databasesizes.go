@@ -9,8 +9,8 @@ import (
 	"socle/internal/pg"
 )
 
-// DefaultDatabaseBytes is the quota of a project's database without a quota of its own.
-const DefaultDatabaseBytes int64 = 1 << 40
+// DefaultDatabaseQuota is the quota of a project's database without a quota of its own.
+const DefaultDatabaseQuota int64 = 1 << 40
 
 // DatabaseSize holds the size and the quota of a project's database, in bytes.
 type DatabaseSize struct {
@@ -29,7 +29,7 @@ func (s *Store) DatabaseSizes(ctx context.Context, projects []uuid.UUID, names [
 		from unnest(@projects::uuid[], @names::text[]) as asked (uuid, name)
 		join platform.projects p on p.uuid = asked.uuid
 		join pg_database d on d.datname = asked.name`,
-		pgx.StrictNamedArgs{"projects": projects, "names": names, "most": DefaultDatabaseBytes})
+		pgx.StrictNamedArgs{"projects": projects, "names": names, "most": DefaultDatabaseQuota})
 }
 
 // DatabaseWrites returns the number of rows ever written to each database, catalogs included. It is
@@ -51,8 +51,8 @@ func (s *Store) DatabaseWrites(ctx context.Context, names []string) (map[string]
 	return writes, err
 }
 
-// LimitDatabase sets the quota of a project's database, in bytes.
-func (s *Store) LimitDatabase(ctx context.Context, project uuid.UUID, quota int64) error {
+// SetDatabaseQuota sets the quota of a project's database, in bytes.
+func (s *Store) SetDatabaseQuota(ctx context.Context, project uuid.UUID, quota int64) error {
 	_, err := pg.Exec(ctx, s.q, `update platform.projects set max_database_bytes = @most where uuid = @id`,
 		pgx.StrictNamedArgs{"id": project, "most": quota})
 	return err

@@ -65,17 +65,17 @@ func (s *Store) ConfirmFactor(ctx context.Context, user uuid.UUID, sealed []byte
 	return err
 }
 
-// SpendStep uses up the code of a step. It reports false if that code or a later one was used
+// UseStep uses up the code of a step. It reports false if that code or a later one was used
 // before, so one of several concurrent requests succeeds. Call it in the transaction of the
 // protected change.
-func (s *Store) SpendStep(ctx context.Context, user uuid.UUID, step int64) (bool, error) {
+func (s *Store) UseStep(ctx context.Context, user uuid.UUID, step int64) (bool, error) {
 	n, err := pg.Exec(ctx, s.q, `
 		update platform.second_factors set last_step = @step where user_uuid = @user and confirmed_at is not null and last_step < @step`,
 		pgx.StrictNamedArgs{"user": user, "step": step})
 	return n == 1, err
 }
 
-// SpendRecoveryCode is [Store.SpendStep] for the hash of a recovery code.
+// SpendRecoveryCode is [Store.UseStep] for the hash of a recovery code.
 func (s *Store) SpendRecoveryCode(ctx context.Context, user uuid.UUID, hash []byte) (bool, error) {
 	n, err := pg.Exec(ctx, s.q, `delete from platform.recovery_codes where user_uuid = @user and hash = @hash`,
 		pgx.StrictNamedArgs{"user": user, "hash": hash})

@@ -37,7 +37,7 @@ type Claim struct {
 // HoldClaims ties a server's claims to its LISTEN session, so that other servers take over the
 // claims of a dead one. The holder of the claims is l.PID.
 func HoldClaims(l *pg.Listener) {
-	l.Catch(func(ctx context.Context, conn *pgx.Conn) error {
+	l.OnConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := pg.Exec(ctx, conn, `select pg_advisory_lock($1, pg_backend_pid())`, claimLockClass)
 		return err
 	})

@@ -12,8 +12,8 @@ import (
 	"socle/internal/pg"
 )
 
-// InvitationLife is the TTL of an invitation after it was sent.
-const InvitationLife = 7 * 24 * time.Hour
+// InvitationTTL is the TTL of an invitation after it was sent.
+const InvitationTTL = 7 * 24 * time.Hour
 
 // Invited is a pending invitation to an organization.
 type Invited struct {
@@ -61,9 +61,9 @@ func (s *Store) CreateInvitation(
 			where i.expires_at <= now()
 			returning`+invitationColumns,
 			pgx.StrictNamedArgs{"id": id, "organization": organization, "email": email, "folded": fold(email),
-				"role": role, "actor": actor.User, "life": InvitationLife})
+				"role": role, "actor": actor.User, "life": InvitationTTL})
 		if fault.Is(err, fault.NotFound) {
-			return fault.OnField(fault.Conflict, "email", "already_exists", "is already invited").Because(err)
+			return fault.OnField(fault.Conflict, "email", "already_exists", "is already invited").WithCause(err)
 		}
 
 		return err
@@ -141,7 +141,7 @@ func (s *Store) RenewInvitation(
 		}
 
 		// Links first, in the lock order of AcceptInvitation.
-		err := tx.VoidLinks(ctx, id)
+		err := tx.DeleteLinks(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (s *Store) RenewInvitation(
 			update platform.invitations i set sent_at = now(), expires_at = now() + @life::interval
 			where uuid = @id and organization_uuid = @organization
 			returning`+invitationColumns, pgx.StrictNamedArgs{
-			"id": id, "organization": organization, "life": InvitationLife,
+			"id": id, "organization": organization, "life": InvitationTTL,
 		})
 		return err
 	})
@@ -169,7 +169,7 @@ func (s *Store) DeleteInvitation(
 			return err
 		}
 
-		err := tx.VoidLinks(ctx, id)
+		err := tx.DeleteLinks(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (s *Store) requireInvitationRole(ctx context.Context, organization, id uuid
 	return nil
 }
 
-// InvitationByLink returns the invitation of a link. It fails with [BadLink] if the link or the
+// InvitationByLink returns the invitation of a link. It fails with [InvalidLink] if the link or the
 // invitation is not valid any more.
 func (s *Store) InvitationByLink(ctx context.Context, link uuid.UUID) (Invited, error) {
 	i, err := pg.One[Invited](ctx, s.q, `select`+invitationColumns+`
@@ -205,7 +205,7 @@ func (s *Store) InvitationByLink(ctx context.Context, link uuid.UUID) (Invited, 
 		where l.uuid = @link and l.purpose = @purpose and l.used_at is null and l.expires_at > now() and i.expires_at > now()`,
 		pgx.StrictNamedArgs{"link": link, "purpose": Invitation})
 	if fault.Is(err, fault.NotFound) {
-		return i, BadLink()
+		return i, InvalidLink()
 	}
 
 	return i, err
@@ -234,7 +234,7 @@ func (s *Store) PreviewInvitation(ctx context.Context, link uuid.UUID) (Invitati
 }
 
 // AcceptInvitation makes a user a member by a link and marks the link as used. A user who is
-// already a member keeps their role. It fails with [BadLink] if the link or the invitation is not
+// already a member keeps their role. It fails with [InvalidLink] if the link or the invitation is not
 // valid any more, and with Forbidden if another address than the user's was invited.
 func (s *Store) AcceptInvitation(ctx context.Context, link, user uuid.UUID) (Organization, error) {
 	var o Organization
@@ -254,7 +254,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, link, user uuid.UUID) (Org
 			returning i.organization_uuid, i.role, i.email_folded = u.email_folded as theirs`,
 			pgx.StrictNamedArgs{"subject": used.SubjectUUID, "user": user})
 		if fault.Is(err, fault.NotFound) {
-			return BadLink()
+			return InvalidLink()
 		}
 		if err != nil {
 			return err

@@ -59,7 +59,7 @@ func (s *Store) CreateJWTKey(ctx context.Context, project, user uuid.UUID, key t
 	switch {
 	case pg.Violates(err, "project_jwt_keys_kid_key"):
 		return created, fault.OnField(fault.Conflict, "kid", "already_exists",
-			"is already the id of another key of the project").Because(err)
+			"is already the id of another key of the project").WithCause(err)
 	case fault.Is(err, fault.NotFound):
 		return created, fault.New(fault.Unprocessable, "the project has reached its limit of %d public keys",
 			maxJWTKeys).WithCode("quota_exceeded")

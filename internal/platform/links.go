@@ -39,7 +39,7 @@ type NewLink struct {
 	Purpose       string
 	User, Subject uuid.NullUUID
 	Email         string
-	Life          time.Duration
+	TTL           time.Duration
 }
 
 // CreateLink creates a link. It deletes earlier links with the same user, purpose and subject.
@@ -56,7 +56,7 @@ func (s *Store) CreateLink(ctx context.Context, n NewLink) (Link, error) {
 		values (@id, @purpose, @user, @subject, @email, now() + @life::interval)
 		returning`+linkColumns,
 		pgx.StrictNamedArgs{
-			"id": id, "purpose": n.Purpose, "user": n.User, "subject": n.Subject, "email": n.Email, "life": n.Life,
+			"id": id, "purpose": n.Purpose, "user": n.User, "subject": n.Subject, "email": n.Email, "life": n.TTL,
 		})
 }
 
@@ -75,20 +75,20 @@ func (s *Store) UseLink(ctx context.Context, purpose string, id uuid.UUID) (Link
 		where uuid = @id and purpose = @purpose and used_at is null and expires_at > now()
 		returning`+linkColumns, pgx.StrictNamedArgs{"id": id, "purpose": purpose})
 	if fault.Is(err, fault.NotFound) {
-		return link, BadLink()
+		return link, InvalidLink()
 	}
 
 	return link, err
 }
 
-// BadLink returns the failure for an invalid link. It is the same for forged, used, expired and
+// InvalidLink returns the failure for an invalid link. It is the same for forged, used, expired and
 // deleted ones.
-func BadLink() error {
+func InvalidLink() error {
 	return fault.OnField(fault.Unprocessable, "token", "invalid_token", "is invalid, expired or already used")
 }
 
-// VoidLinks deletes all links about a subject.
-func (s *Store) VoidLinks(ctx context.Context, subject uuid.UUID) error {
+// DeleteLinks deletes all links about a subject.
+func (s *Store) DeleteLinks(ctx context.Context, subject uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.links where subject_uuid = @subject`,
 		pgx.StrictNamedArgs{"subject": subject})
 	return err
@@ -102,8 +102,8 @@ func (s *Store) voidCredentialLinks(ctx context.Context, user uuid.UUID) error {
 	return err
 }
 
-// ForgetLinks deletes links that expired at least 7 days ago.
-func (s *Store) ForgetLinks(ctx context.Context) error {
+// DeleteExpiredLinks deletes links that expired at least 7 days ago.
+func (s *Store) DeleteExpiredLinks(ctx context.Context) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.links where expires_at < now() - interval '7 days'`)
 	return err
 }

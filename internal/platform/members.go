@@ -96,7 +96,7 @@ func (s *Store) TransferOrganization(
 		err := tx.setRole(ctx, organization, user, Owner)
 		if fault.Is(err, fault.NotFound) {
 			return fault.OnField(fault.Unprocessable, "user_uuid", "not_found", "must name a member of the organization").
-				Because(err)
+				WithCause(err)
 		}
 		if err != nil {
 			return err
@@ -239,7 +239,7 @@ func (s *Store) createHome(ctx context.Context, user uuid.UUID, name string) (uu
 // lastOwnerConflict translates a violation of the constraint on the last owner of an organization.
 func lastOwnerConflict(err error) error {
 	if pg.Violates(err, "members_last_owner") {
-		return fault.New(fault.Conflict, "the organization would lose its only owner").WithCode("last_owner").Because(err)
+		return fault.New(fault.Conflict, "the organization would lose its only owner").WithCode("last_owner").WithCause(err)
 	}
 	return err
 }

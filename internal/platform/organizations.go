@@ -168,10 +168,10 @@ func (s *Store) DeleteOrganization(ctx context.Context, id uuid.UUID, actor Call
 			pgx.StrictNamedArgs{"id": id})
 		switch {
 		case pg.Violates(err, "projects_organization"):
-			return fault.New(fault.Conflict, "the organization has projects").WithCode("in_use").Because(err)
+			return fault.New(fault.Conflict, "the organization has projects").WithCode("in_use").WithCause(err)
 		case pg.Violates(err, "users_organization"):
 			return fault.New(fault.Conflict, "the organization is a user's own, and is deleted with their account").
-				WithCode("own_organization").Because(err)
+				WithCode("own_organization").WithCause(err)
 		}
 
 		return err
@@ -210,7 +210,7 @@ func (s *Store) withMembershipLock(
 			return err
 		}
 
-		role = actor.AtMost(role) // a personal access token may have a lower role than its user
+		role = actor.CapRole(role) // a personal access token may have a lower role than its user
 		if err := role.Require(minimum); err != nil {
 			return err
 		}

@@ -57,8 +57,8 @@ func (s *Store) InTx(ctx context.Context, f func(tx *Store) error) error {
 	return audit.Write(ctx, s.b, func(tx pgx.Tx) error { return f(&Store{Defaults: s.Defaults, q: tx, b: tx, tx: tx}) })
 }
 
-// Within returns the store in a transaction that the caller has begun and ends.
-func (s *Store) Within(tx pgx.Tx) *Store { return &Store{q: tx, b: tx, tx: tx} }
+// WithTx returns the store in a transaction that the caller has begun and ends.
+func (s *Store) WithTx(tx pgx.Tx) *Store { return &Store{q: tx, b: tx, tx: tx} }
 
 // txValue is [Store.InTx] for a function that returns the changed value.
 func txValue[T any](ctx context.Context, s *Store, f func(tx *Store) (T, error)) (T, error) {
@@ -79,10 +79,10 @@ func (s *Store) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]audi
 // AuditHead returns the head of the platform's audit log.
 func (s *Store) AuditHead(ctx context.Context) (audit.Head, error) { return audit.HeadOf(ctx, s.q) }
 
-// LockedIn is [pg.LockedIn] for the platform database. Like [Store.Conn], it needs a store outside
+// LockedIn is [pg.WithPoolLock] for the platform database. Like [Store.Conn], it needs a store outside
 // a transaction.
 func (s *Store) LockedIn(ctx context.Context, lock string, key int64, f func() error) (mine bool, err error) {
-	return pg.LockedIn(ctx, s.pool, lock, key, func(*pgx.Conn) error { return f() })
+	return pg.WithPoolLock(ctx, s.pool, lock, key, func(*pgx.Conn) error { return f() })
 }
 
 // Conn runs f on a connection to the platform database.
@@ -116,8 +116,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Version returns the version of the PostgreSQL server and the duration of the query.
-func (s *Store) Version(ctx context.Context) (string, time.Duration, error) {
+// ServerVersion returns the version of the PostgreSQL server and the duration of the query.
+func (s *Store) ServerVersion(ctx context.Context) (string, time.Duration, error) {
 	start := time.Now()
 	version, err := pg.Value[string](ctx, s.q, `select current_setting('server_version')`)
 	return version, time.Since(start), err

@@ -65,7 +65,7 @@ func (s *Store) CreateProjectKey(
 	switch {
 	case pg.Violates(err, "project_keys_name_key"):
 		return created, "", fault.OnField(fault.Conflict, "name", "already_exists",
-			"is taken by another key of the project").Because(err)
+			"is taken by another key of the project").WithCause(err)
 	case fault.Is(err, fault.NotFound):
 		return created, "", fault.New(fault.Unprocessable, "the project has reached its limit of %d keys",
 			maxProjectKeys).WithCode("quota_exceeded")
@@ -105,9 +105,9 @@ type KnownKey struct {
 	Kind string // publishable or secret
 }
 
-// KnowProjectKey returns the row of a key by its text. It fails with NotFound unless it is a key of
+// FindProjectKey returns the row of a key by its text. It fails with NotFound unless it is a key of
 // this project, and the project is active, paused or deleted.
-func (s *Store) KnowProjectKey(ctx context.Context, project uuid.UUID, key string) (KnownKey, error) {
+func (s *Store) FindProjectKey(ctx context.Context, project uuid.UUID, key string) (KnownKey, error) {
 	return pg.One[KnownKey](ctx, s.q, `
 		select k.uuid, k.kind from platform.project_keys k join platform.projects p on p.uuid = k.project_uuid
 		where k.hash = @hash and k.project_uuid = @project and p.status in ('active', 'paused', 'deleted')`,

@@ -95,7 +95,7 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 			`select uuid from platform.organizations where uuid = @organization for no key update`,
 			pgx.StrictNamedArgs{"organization": n.Organization}); fault.Is(err, fault.NotFound) {
 			return fault.OnField(fault.Unprocessable, "organization_uuid", "not_found",
-				"must name one of your organizations").Because(err)
+				"must name one of your organizations").WithCause(err)
 		} else if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 			return err
 		}
 
-		return n.With(s.Within(tx), p)
+		return n.With(s.WithTx(tx), p)
 	})
 
 	return p, err
@@ -233,7 +233,7 @@ func checkProjectDescription(text string) error {
 func projectNameConflict(err error) error {
 	if pg.Violates(err, "projects_name_key") {
 		return fault.OnField(fault.Conflict, "name", "already_exists",
-			"is taken by another project of the organization").Because(err)
+			"is taken by another project of the organization").WithCause(err)
 	}
 
 	return err

@@ -49,18 +49,18 @@ func (s *Store) DeleteProject(ctx context.Context, id, user uuid.UUID) (Project,
 	})
 }
 
-// DatabaseClosed records that the database of a paused or deleted project rejects connections.
-func (s *Store) DatabaseClosed(ctx context.Context, id uuid.UUID) error {
+// MarkDatabaseClosed records that the database of a paused or deleted project rejects connections.
+func (s *Store) MarkDatabaseClosed(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q,
 		`update platform.projects set closed = true where uuid = @id and status in ('paused', 'deleted')`,
 		pgx.StrictNamedArgs{"id": id})
 	return err
 }
 
-// DatabaseOpening records that the database of a project in this status, paused or deleted, is
+// MarkDatabaseOpening records that the database of a project in this status, paused or deleted, is
 // about to be opened. A background job closes it again unless the project becomes active. It fails
 // with NotFound if the project has another status.
-func (s *Store) DatabaseOpening(ctx context.Context, id uuid.UUID, state string) error {
+func (s *Store) MarkDatabaseOpening(ctx context.Context, id uuid.UUID, state string) error {
 	_, err := pg.Value[uuid.UUID](ctx, s.q, `
 		update platform.projects set closed = false where uuid = @id and status = @state returning uuid`,
 		pgx.StrictNamedArgs{"id": id, "state": state})
@@ -84,10 +84,10 @@ func (s *Store) ReactivateProject(
 	})
 }
 
-// RemovingProject sets a project to deleting. It fails with NotFound unless the project is active,
+// StartPurge sets a project to deleting. It fails with NotFound unless the project is active,
 // paused or deleted. It fails with Conflict if the project requires a backup before destructive
 // operations, because its backups are removed with it.
-func (s *Store) RemovingProject(ctx context.Context, id, user uuid.UUID) (Project, error) {
+func (s *Store) StartPurge(ctx context.Context, id, user uuid.UUID) (Project, error) {
 	p, err := pg.One[Project](ctx, s.q, `
 		update platform.projects p
 		set status = case when backup_before_destructive then status else 'deleting' end, updated_by = @user, updated_at = now()
@@ -124,8 +124,8 @@ func (s *Store) ExpireProject(ctx context.Context, id uuid.UUID, keep time.Durat
 	return err == nil, err
 }
 
-// ForgetProject deletes the row of a purged project and its request log.
-func (s *Store) ForgetProject(ctx context.Context, id uuid.UUID) error {
+// DeletePurgedProject deletes the row of a purged project and its request log.
+func (s *Store) DeletePurgedProject(ctx context.Context, id uuid.UUID) error {
 	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		args := pgx.StrictNamedArgs{"id": id}
 		n, err := pg.Exec(ctx, tx,
@@ -173,14 +173,14 @@ type NamedProject struct {
 	Name, Status string
 }
 
-// KnownProjects returns the projects that have a row, in any status.
-func (s *Store) KnownProjects(ctx context.Context, projects []uuid.UUID) ([]uuid.UUID, error) {
+// ExistingProjects returns the projects that have a row, in any status.
+func (s *Store) ExistingProjects(ctx context.Context, projects []uuid.UUID) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where uuid = any(@projects)`,
 		pgx.StrictNamedArgs{"projects": projects})
 }
 
-// ClosedProjects returns all paused and deleted projects.
-func (s *Store) ClosedProjects(ctx context.Context) ([]uuid.UUID, error) {
+// InactiveProjects returns all paused and deleted projects.
+func (s *Store) InactiveProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q,
 		`select uuid from platform.projects where status in ('paused', 'deleted') order by uuid`)
 }
@@ -199,9 +199,9 @@ func (s *Store) ProjectStatuses(ctx context.Context) (map[uuid.UUID]string, erro
 	return statuses, err
 }
 
-// GoneProjects returns the projects of a list of unknown ones that existed according to the audit
+// PurgedProjects returns the projects of a list of unknown ones that existed according to the audit
 // log. It scans the whole log.
-func (s *Store) GoneProjects(ctx context.Context, projects []uuid.UUID) ([]uuid.UUID, error) {
+func (s *Store) PurgedProjects(ctx context.Context, projects []uuid.UUID) ([]uuid.UUID, error) {
 	if len(projects) == 0 {
 		return nil, nil
 	}

@@ -149,8 +149,8 @@ func (s *Store) createRequestPartition(ctx context.Context, at time.Time) error 
 	return err
 }
 
-// ForgetRequestDays drops the partitions of days older than keep.
-func (s *Store) ForgetRequestDays(ctx context.Context, keep time.Duration) error {
+// DropRequestPartitions drops the partitions of days older than keep.
+func (s *Store) DropRequestPartitions(ctx context.Context, keep time.Duration) error {
 	days, err := pg.Values[string](ctx, s.q, `
 		select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
 		where i.inhparent = 'platform.requests'::regclass order by c.relname`)

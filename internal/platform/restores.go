@@ -79,7 +79,7 @@ func (s *Store) CreateRestore(ctx context.Context, user uuid.UUID, n NewRestore)
 		"target": n.Target, "user": user})
 	if pg.Violates(err, "restores_one_at_a_time") {
 		return r, fault.New(fault.Conflict, "another restore of the project is under way").
-			WithCode("restore_under_way").Because(err)
+			WithCode("restore_under_way").WithCause(err)
 	}
 
 	return r, err
@@ -134,7 +134,7 @@ func (s *Store) CompleteRestore(
 // and changes nothing then.
 func (s *Store) FailRestore(ctx context.Context, r Restore, reason string) (failed bool, err error) {
 	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
-		failed, err = s.Within(tx).Restores().Fail(ctx, r.UUID, reason)
+		failed, err = s.WithTx(tx).Restores().Fail(ctx, r.UUID, reason)
 		if err != nil || !failed || r.Target != IntoNew {
 			return err
 		}
@@ -179,7 +179,7 @@ func (s *Store) UndoRestore(
 			returning`+restoreColumns, pgx.StrictNamedArgs{"id": r.UUID, "keep": replacedRetention})
 		if fault.Is(err, fault.NotFound) {
 			return r, fault.New(fault.Conflict, "the data from before this restore is no longer kept").
-				WithCode("nothing_kept").Because(err)
+				WithCode("nothing_kept").WithCause(err)
 		}
 		if err != nil {
 			return r, err
@@ -196,9 +196,9 @@ func (s *Store) UndoableProjects(ctx context.Context) ([]uuid.UUID, error) {
 		where r.kept_until is not null and p.status = 'active'`)
 }
 
-// ForgoReplaced ends the retention of the database that a restore has replaced. It fails with
+// ExpireReplaced ends the retention of the database that a restore has replaced. It fails with
 // NotFound for an unknown restore, and with Conflict if no database is kept.
-func (s *Store) ForgoReplaced(ctx context.Context, project, id uuid.UUID) (Restore, error) {
+func (s *Store) ExpireReplaced(ctx context.Context, project, id uuid.UUID) (Restore, error) {
 	return txValue(ctx, s, func(tx *Store) (Restore, error) {
 		r, err := pg.One[Restore](ctx, tx.q, `
 			update platform.restores set kept_until = now()
@@ -213,7 +213,7 @@ func (s *Store) ForgoReplaced(ctx context.Context, project, id uuid.UUID) (Resto
 		}
 
 		return r, fault.New(fault.Conflict, "the data from before this restore is not kept").
-			WithCode("nothing_kept").Because(err)
+			WithCode("nothing_kept").WithCause(err)
 	})
 }
 
@@ -229,8 +229,8 @@ func (s *Store) RestoreExpired(ctx context.Context, id uuid.UUID) (bool, error) 
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// ReplacedDropped records that the database that a restore had replaced is dropped.
-func (s *Store) ReplacedDropped(ctx context.Context, id uuid.UUID) error {
+// MarkReplacedDropped records that the database that a restore had replaced is dropped.
+func (s *Store) MarkReplacedDropped(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `update platform.restores set kept_until = null where uuid = @id`,
 		pgx.StrictNamedArgs{"id": id})
 	return err

@@ -8,8 +8,8 @@ import (
 	"socle/internal/pg"
 )
 
-// RetireRoles records logins of a purged project for later removal.
-func (s *Store) RetireRoles(ctx context.Context, names []string) error {
+// RetireLogins records logins of a purged project for later removal.
+func (s *Store) RetireLogins(ctx context.Context, names []string) error {
 	_, err := pg.Exec(ctx, s.q, `
 		insert into platform.retired_roles (name) select unnest(@names::text[]) on conflict (name) do nothing`,
 		pgx.StrictNamedArgs{"names": names})

@@ -41,7 +41,7 @@ func (s *Store) CreateSession(
 		return RefreshableSession{}, err
 	}
 
-	audit.By(ctx, user)
+	audit.SetActor(ctx, user)
 
 	opened, err := txValue(ctx, s, func(tx *Store) (RefreshableSession, error) {
 		return pg.One[RefreshableSession](ctx, tx.q, `
@@ -95,7 +95,7 @@ func (s *Store) RefreshSession(
 			return err
 		}
 
-		audit.By(ctx, current.UserUUID)
+		audit.SetActor(ctx, current.UserUUID)
 
 		switch {
 		case current.Generation == generation:

@@ -153,8 +153,8 @@ func (s *Store) storedSettings(ctx context.Context) (map[string]settingRow, erro
 	return byName, nil
 }
 
-// KnowsSetting fails with NotFound for an unknown setting.
-func KnowsSetting(name string) error {
+// CheckSetting fails with NotFound for an unknown setting.
+func CheckSetting(name string) error {
 	_, err := findSetting(name)
 	return err
 }

@@ -30,10 +30,10 @@ type Statement struct {
 // databases.
 const statementsLoaded = `'pg_stat_statements' = any (regexp_split_to_array(current_setting('shared_preload_libraries'), '[ ,"]+'))`
 
-// CountStatements creates the extension pg_stat_statements in the platform database if PostgreSQL
+// EnableStatementStats creates the extension pg_stat_statements in the platform database if PostgreSQL
 // has loaded it. Its view covers all databases, so it stands only in the platform database, which
 // projects cannot reach.
-func CountStatements(ctx context.Context, q pg.Querier) error {
+func EnableStatementStats(ctx context.Context, q pg.Querier) error {
 	// The check of pg_available_extensions comes last, because it reads a file for each extension.
 	available, err := pg.Value[bool](ctx, q, `
 		select `+statementsLoaded+` and not exists (select from pg_extension where extname = 'pg_stat_statements')
@@ -47,9 +47,9 @@ func CountStatements(ctx context.Context, q pg.Querier) error {
 	return pg.Fault(err)
 }
 
-// StatementsAreCounted reports whether PostgreSQL has loaded pg_stat_statements, and whether the
+// StatementStatsStatus reports whether PostgreSQL has loaded pg_stat_statements, and whether the
 // extension is available.
-func (s *Store) StatementsAreCounted(ctx context.Context) (loaded, installed bool, err error) {
+func (s *Store) StatementStatsStatus(ctx context.Context) (loaded, installed bool, err error) {
 	state, err := pg.One[struct{ Loaded, Installed bool }](ctx, s.q, `
 		select `+statementsLoaded+
 		` as loaded, exists (select from pg_available_extensions where name = 'pg_stat_statements') as installed`)
@@ -61,7 +61,7 @@ func (s *Store) StatementsAreCounted(ctx context.Context) (loaded, installed boo
 func (s *Store) GetSlowStatements(ctx context.Context, database string) (SlowStatements, error) {
 	result := SlowStatements{Statements: []Statement{}}
 
-	loaded, _, err := s.StatementsAreCounted(ctx)
+	loaded, _, err := s.StatementStatsStatus(ctx)
 	if err != nil {
 		return result, err
 	}

@@ -37,9 +37,9 @@ func (t Tasks[T]) Start(ctx context.Context, id uuid.UUID) (T, error) {
 		returning`+t.columns, pgx.StrictNamedArgs{"id": id})
 }
 
-// Beat records a heartbeat of a running task. It fails with NotFound if the task is not running any
+// Heartbeat records a heartbeat of a running task. It fails with NotFound if the task is not running any
 // more.
-func (t Tasks[T]) Beat(ctx context.Context, id uuid.UUID) error {
+func (t Tasks[T]) Heartbeat(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Value[uuid.UUID](ctx, t.q, `
 		update `+t.table+` set heartbeat_at = now() where uuid = @id and status = 'running' returning uuid`,
 		pgx.StrictNamedArgs{"id": id})

@@ -78,7 +78,7 @@ func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (To
 	switch {
 	case pg.Violates(err, "tokens_name_key"):
 		return created, "", fault.OnField(fault.Conflict, "name", "already_exists",
-			"is taken by another token of yours").Because(err)
+			"is taken by another token of yours").WithCause(err)
 	case fault.Is(err, fault.NotFound):
 		return created, "", fault.New(fault.Unprocessable, "you have reached the limit of %d tokens", maxTokens).
 			WithCode("quota_exceeded")

@@ -231,8 +231,8 @@ func (s *Store) Credentials(ctx context.Context, email string) (User, string, er
 	return found.User, found.PasswordHash, err
 }
 
-// CredentialsOf returns a user and their password hash. It fails with NotFound for an unknown user.
-func (s *Store) CredentialsOf(ctx context.Context, id uuid.UUID) (User, string, error) {
+// CredentialsByUUID returns a user and their password hash. It fails with NotFound for an unknown user.
+func (s *Store) CredentialsByUUID(ctx context.Context, id uuid.UUID) (User, string, error) {
 	found, err := pg.One[struct {
 		User
 		PasswordHash string
@@ -258,9 +258,9 @@ func foldOptional(s *string) *string {
 func userConflict(err error) error {
 	switch {
 	case pg.Violates(err, "users_username_key"):
-		return fault.OnField(fault.Conflict, "username", "already_exists", "is taken").Because(err)
+		return fault.OnField(fault.Conflict, "username", "already_exists", "is taken").WithCause(err)
 	case pg.Violates(err, "users_email_key"):
-		return fault.OnField(fault.Conflict, "email", "already_exists", "is taken").Because(err)
+		return fault.OnField(fault.Conflict, "email", "already_exists", "is taken").WithCause(err)
 	}
 
 	return err

@@ -206,7 +206,7 @@ type bodyLease struct {
 // take takes n more bytes. It waits up to timeout for others to release theirs.
 func (l *bodyLease) take(ctx context.Context, n int64) error {
 	exhausted := newError(http.StatusServiceUnavailable, "53200", "too many bodies of requests are under way")
-	if l.size+n > l.budget.Most() {
+	if l.size+n > l.budget.ClientLimit() {
 		return exhausted
 	}
 

@@ -307,7 +307,7 @@ func TestAbortedClients(t *testing.T) {
 
 		known := make(chan *httpx.Request, 1)
 		s := httptest.NewServer(
-			httpx.Wrap(a.server, httpx.Config{Log: slog.New(slog.DiscardHandler), Answered: func(done httpx.Answered) {
+			httpx.Wrap(a.server, httpx.Config{Log: slog.New(slog.DiscardHandler), Answered: func(done httpx.Finished) {
 				known <- done.Request
 			}}),
 		)

@@ -38,7 +38,7 @@ func LockTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (T
 	err = execute(ctx, tx, "lock table "+pg.Quote(t.Schema, t.Name)+" in access share mode")
 	switch pg.State(err) {
 	case "42P01", "3F000", "42809": // undefined table or schema, another kind of thing
-		return Table{}, nil, noTable().Because(err)
+		return Table{}, nil, noTable().WithCause(err)
 	}
 
 	if err != nil {

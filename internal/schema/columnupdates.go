@@ -89,7 +89,7 @@ func (u ColumnUpdate) updateType(ctx context.Context, tx pgx.Tx, c storedColumn)
 			return checkErr
 		}
 
-		return failing.Because(err)
+		return failing.WithCause(err)
 	}
 
 	return translate(err, explainType)
@@ -261,7 +261,7 @@ func (u ColumnUpdate) updateNotNull(ctx context.Context, tx pgx.Tx, c storedColu
 	}
 
 	null := fault.OnField(fault.Unprocessable, "notNull", "null", "can't be true: some rows have no value").
-		Because(err)
+		WithCause(err)
 	null.Extra = map[string]any{"failing": n}
 
 	return null

@@ -137,9 +137,9 @@ func horizonBefore(ctx context.Context, q pg.Querier, next int64) (horizon, erro
 		from bound`, pgx.StrictNamedArgs{"next": next})
 }
 
-// Compacted returns the percentage of a table's pages that a running compaction has read, nil if
+// CompactionProgress returns the percentage of a table's pages that a running compaction has read, nil if
 // none runs.
-func Compacted(ctx context.Context, q pg.Querier, table uint32) (*int, error) {
+func CompactionProgress(ctx context.Context, q pg.Querier, table uint32) (*int, error) {
 	read, err := pg.Values[int](ctx, q, `
 		select (100 * c.heap_blks_scanned / greatest(c.heap_blks_total, 1))::int from pg_catalog.pg_stat_progress_cluster c
 		where c.datname = pg_catalog.current_database() and (c.relid = @table or c.relid in (select p.relid from pg_catalog.pg_partition_tree(@table) p))

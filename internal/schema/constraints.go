@@ -133,7 +133,7 @@ func (n NewConstraint) add(ctx context.Context, tx pgx.Tx, t Table, prefix strin
 
 		err = alter(ctx, tx, t, "add "+clause)
 		if pg.Violates(err, relationNameIndex) {
-			return n.explain(prefix)("42P07").Because(err)
+			return n.explain(prefix)("42P07").WithCause(err)
 		}
 
 		return translate(err, n.explain(prefix))
@@ -191,7 +191,7 @@ func (n NewConstraint) clause(ctx context.Context, tx pgx.Tx, t Table, prefix st
 
 	target, err := tableByName(ctx, tx, schema, table)
 	if fault.Is(err, fault.NotFound) {
-		return "", noTable.Because(err)
+		return "", noTable.WithCause(err)
 	}
 	if err != nil {
 		return "", err

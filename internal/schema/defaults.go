@@ -150,7 +150,7 @@ func (t *types) checkCast(ctx context.Context, field, cast string, target dataTy
 
 	to, err := t.getNonSerial(ctx, field, cast)
 	if fault.Is(err, fault.Unprocessable) {
-		return badDefault(field, "has a cast to an invalid type after the literal").Because(err)
+		return badDefault(field, "has a cast to an invalid type after the literal").WithCause(err)
 	}
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (t *types) checkValue(ctx context.Context, field, value string, target data
 	err := execute(ctx, t.tx, "do "+pg.Literal("declare v "+target.SQL+" := "+literal+"; begin end"))
 	if state := pg.State(err); state != "" && blamesUser(state) {
 		return badDefault(field,
-			"is neither a value of the column's type nor a supported call such as now()").Because(err)
+			"is neither a value of the column's type nor a supported call such as now()").WithCause(err)
 	}
 
 	return err

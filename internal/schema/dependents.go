@@ -45,7 +45,7 @@ func drop(ctx context.Context, tx pgx.Tx, statement string, o object, cascade bo
 		return nil, listErr
 	}
 
-	inUse := fault.New(fault.Conflict, "other objects depend on it").WithCode("in_use").Because(err)
+	inUse := fault.New(fault.Conflict, "other objects depend on it").WithCode("in_use").WithCause(err)
 	inUse.Extra = map[string]any{"dependents": dependents}
 
 	return nil, inUse

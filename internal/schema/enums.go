@@ -78,7 +78,7 @@ func GetEnum(ctx context.Context, q pg.Querier, ref string) (Enum, error) {
 	row, err := pg.One[enumRow](ctx, q, selectEnums+` and n.nspname = @schema and t.typname = @name`,
 		pgx.StrictNamedArgs{"schema": schema, "name": name})
 	if fault.Is(err, fault.NotFound) {
-		return Enum{}, fault.New(fault.NotFound, "there is no such enum").Because(err)
+		return Enum{}, fault.New(fault.NotFound, "there is no such enum").WithCause(err)
 	}
 
 	return row.Enum, err

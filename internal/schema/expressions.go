@@ -155,5 +155,5 @@ func withSearchPath(ctx context.Context, tx pgx.Tx, schema string, f func() erro
 
 // searchPath returns the search path for user expressions on tables of a schema.
 func searchPath(schema string) string {
-	return "pg_catalog, " + pg.Quote(schema) + ", public, " + Extensions + ", pg_temp"
+	return "pg_catalog, " + pg.Quote(schema) + ", public, " + ExtensionsSchema + ", pg_temp"
 }

@@ -12,14 +12,14 @@ import (
 	"socle/internal/pg"
 )
 
-// Extensions is the schema of the extensions that this package installs; it follows public in
+// ExtensionsSchema is the schema of the extensions that this package installs; it follows public in
 // search paths. It belongs to the platform: install scripts run as a superuser and must find no
 // user objects in it.
-const Extensions = "extensions"
+const ExtensionsSchema = "extensions"
 
-// Harmless are the extensions that a project may install: types, operators and functions without
+// AllowedExtensions are the extensions that a project may install: types, operators and functions without
 // access to anything outside the database.
-var Harmless = []string{"btree_gin", "btree_gist", "citext", "cube", "dict_int", "dict_xsyn", "earthdistance",
+var AllowedExtensions = []string{"btree_gin", "btree_gist", "citext", "cube", "dict_int", "dict_xsyn", "earthdistance",
 	"fuzzystrmatch", "hstore", "intarray", "isn", "ltree", "pg_trgm", "pgcrypto", "postgis", "seg", "tablefunc",
 	"tsm_system_rows", "tsm_system_time", "unaccent", "uuid-ossp", "vector"}
 
@@ -45,7 +45,7 @@ const (
 
 var (
 	extensionSorts = map[string]string{"name": "coalesce(e.extname, a.name)"}
-	harmless       = pgx.StrictNamedArgs{"harmless": Harmless}
+	harmless       = pgx.StrictNamedArgs{"harmless": AllowedExtensions}
 )
 
 // ListExtensions returns a page, sorted by name, of the extensions that the project has or may
@@ -62,10 +62,10 @@ func ListExtensions(ctx context.Context, q pg.Querier, page pg.Page) ([]Extensio
 
 // CreateExtension installs an extension with its dependencies. Like [DeleteExtension], it runs on
 // the pool of the platform's login and puts no text of a client into SQL. It fails with
-// Unprocessable on name if the extension is not in [Harmless] or not available on the server, and
+// Unprocessable on name if the extension is not in [AllowedExtensions] or not available on the server, and
 // with Conflict if it is installed already or if names in its script could resolve to user objects.
 func CreateExtension(ctx context.Context, platform *pgxpool.Pool, name string) (Extension, error) {
-	if !slices.Contains(Harmless, name) {
+	if !slices.Contains(AllowedExtensions, name) {
 		return Extension{}, fault.OnField(fault.Unprocessable, "name", "invalid_value",
 			"is not an extension that projects may install")
 	}
@@ -76,13 +76,13 @@ func CreateExtension(ctx context.Context, platform *pgxpool.Pool, name string) (
 			return err
 		}
 
-		err := execute(ctx, tx, "create extension "+pg.Quote(name)+" schema "+Extensions+" cascade")
+		err := execute(ctx, tx, "create extension "+pg.Quote(name)+" schema "+ExtensionsSchema+" cascade")
 		switch pg.State(err) {
 		case "42710", "23505": // duplicate_object, unique_violation in the catalog
-			return fault.OnField(fault.Conflict, "name", "already_exists", "is already installed").Because(err)
+			return fault.OnField(fault.Conflict, "name", "already_exists", "is already installed").WithCause(err)
 		case "0A000", "58P01": // feature_not_supported: not available; undefined_file
 			return fault.OnField(fault.Unprocessable, "name", "extension_missing",
-				"is not available on this server: an operator must install its package").Because(err)
+				"is not available on this server: an operator must install its package").WithCause(err)
 		}
 
 		if err != nil {
@@ -104,7 +104,7 @@ func CreateExtension(ctx context.Context, platform *pgxpool.Pool, name string) (
 // searches this schema and those of the extension's dependencies. createExtensionSchema fails with
 // Conflict unless all objects there belong to the platform.
 func createExtensionSchema(ctx context.Context, tx pgx.Tx, name string) error {
-	if err := execute(ctx, tx, "create schema if not exists "+Extensions); err != nil {
+	if err := execute(ctx, tx, "create schema if not exists "+ExtensionsSchema); err != nil {
 		return err
 	}
 
@@ -121,7 +121,7 @@ func createExtensionSchema(ctx context.Context, tx pgx.Tx, name string) error {
 			join pg_catalog.pg_extension e on e.extname = r.name
 			where a.name = @name and e.extnamespace <> n.oid)::text as elsewhere
 		from pg_catalog.pg_namespace n where n.nspname = @schema`,
-		pgx.StrictNamedArgs{"name": name, "schema": Extensions})
+		pgx.StrictNamedArgs{"name": name, "schema": ExtensionsSchema})
 	switch {
 	case err != nil:
 		return err
@@ -134,7 +134,7 @@ func createExtensionSchema(ctx context.Context, tx pgx.Tx, name string) error {
 			*f.Elsewhere).WithCode("schema_taken")
 	}
 
-	return execute(ctx, tx, "grant usage on schema "+Extensions+" to public")
+	return execute(ctx, tx, "grant usage on schema "+ExtensionsSchema+" to public")
 }
 
 // hasForeignObjects is the SQL condition that schema n contains objects that belong to no
@@ -153,7 +153,7 @@ func openMemberTables(ctx context.Context, tx pgx.Tx) error {
 		select pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		where n.nspname = @schema and c.relkind = 'r' and c.relrowsecurity and not `+notMember,
-		pgx.StrictNamedArgs{"schema": Extensions})
+		pgx.StrictNamedArgs{"schema": ExtensionsSchema})
 	if err != nil {
 		return err
 	}
@@ -173,18 +173,18 @@ const notMember = `not exists (
 
 func getExtension(ctx context.Context, q pg.Querier, name string) (Extension, error) {
 	return pg.One[Extension](ctx, q, selectExtensions+` and e.extname = @name`,
-		pgx.StrictNamedArgs{"harmless": Harmless, "name": name})
+		pgx.StrictNamedArgs{"harmless": AllowedExtensions, "name": name})
 }
 
 // DeleteExtension drops an extension and returns its last state. It fails with NotFound if it is
-// not installed, with Forbidden if it is not in [Harmless], since an operator installed it, and
+// not installed, with Forbidden if it is not in [AllowedExtensions], since an operator installed it, and
 // with Conflict, code in_use and the member dependents, if other objects depend on it.
 func DeleteExtension(ctx context.Context, platform *pgxpool.Pool, name string) (Extension, error) {
 	var deleted Extension
 	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
 		var err error
 		if deleted, err = getExtension(ctx, tx, name); fault.Is(err, fault.NotFound) {
-			return fault.New(fault.NotFound, "the extension is not installed").Because(err)
+			return fault.New(fault.NotFound, "the extension is not installed").WithCause(err)
 		} else if err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func DeleteExtension(ctx context.Context, platform *pgxpool.Pool, name string) (
 			return err
 		}
 
-		if !slices.Contains(Harmless, name) {
+		if !slices.Contains(AllowedExtensions, name) {
 			return fault.New(fault.Forbidden, "an operator installed the extension")
 		}
 
@@ -212,7 +212,7 @@ func DeleteExtension(ctx context.Context, platform *pgxpool.Pool, name string) (
 // dropExtensionSchema drops the schema of the extensions if it is empty.
 func dropExtensionSchema(ctx context.Context, tx pgx.Tx) error {
 	err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error {
-		return execute(ctx, part, "drop schema if exists "+Extensions+" restrict")
+		return execute(ctx, part, "drop schema if exists "+ExtensionsSchema+" restrict")
 	})
 	if pg.State(err) == "2BP01" { // dependent_objects_still_exist
 		return nil

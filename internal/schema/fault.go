@@ -24,22 +24,22 @@ func translate(err error, explain func(state string) *fault.Error) error {
 
 	if explain != nil {
 		if f := explain(e.Code); f != nil {
-			return f.Because(err)
+			return f.WithCause(err)
 		}
 	}
 
 	switch e.Code {
 	case "42501": // insufficient_privilege
 		return fault.New(fault.Unprocessable, "the object belongs to the platform or to an extension").
-			WithCode("not_owned").Because(err)
+			WithCode("not_owned").WithCause(err)
 	case "2BP01": // dependent_objects_still_exist
-		return fault.New(fault.Conflict, "other objects depend on it").WithCode("in_use").Because(err)
+		return fault.New(fault.Conflict, "other objects depend on it").WithCode("in_use").WithCause(err)
 		// feature_not_supported, wrong_object_type, not in prerequisite state, object_in_use
 	case "0A000", "42809", "55000", "55006":
 		return fault.New(fault.Unprocessable, "the database does not support this for an object of this kind").
-			WithCode("not_supported").Because(err)
+			WithCode("not_supported").WithCause(err)
 	case "54001", "54011", "54023": // too complex, too many columns, too many arguments
-		return fault.New(fault.Unprocessable, "a limit of the database is exceeded").WithCode("too_many").Because(err)
+		return fault.New(fault.Unprocessable, "a limit of the database is exceeded").WithCode("too_many").WithCause(err)
 	}
 
 	return err

@@ -157,7 +157,7 @@ func functionByID(ctx context.Context, q pg.Querier, id uint32) (Function, error
 	r, err := pg.One[routine](ctx, q, `with found as (select @id::oid as oid, 1::bigint as total)`+selectRoutines,
 		pgx.StrictNamedArgs{"id": id})
 	if fault.Is(err, fault.NotFound) {
-		return Function{}, noFunction().Because(err)
+		return Function{}, noFunction().WithCause(err)
 	}
 
 	return r.describe(), err

@@ -186,7 +186,7 @@ func (n NewIndex) make(ctx context.Context, tx pgx.Tx, t Table) error {
 
 	err := execute(ctx, tx, n.statement("", pg.Quote(t.Schema, t.Name)))
 	if pg.Violates(err, relationNameIndex) {
-		return indexNameTaken().Because(err)
+		return indexNameTaken().WithCause(err)
 	}
 
 	return translate(err, n.explain)

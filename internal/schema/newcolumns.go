@@ -313,7 +313,7 @@ func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error 
 
 	target, err := tableByName(ctx, tx, schema, table)
 	if fault.Is(err, fault.NotFound) {
-		return noTable.Because(err)
+		return noTable.WithCause(err)
 	}
 	if err != nil {
 		return err

@@ -291,7 +291,7 @@ func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
 		path += ", " + public
 	}
 
-	path += ", " + Extensions
+	path += ", " + ExtensionsSchema
 	verb := "create function "
 	if d.Replace {
 		verb = "create or replace function "

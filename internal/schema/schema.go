@@ -70,7 +70,7 @@ func change(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Context
 		err := f(bounded, tx)
 		if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 			return fault.New(fault.Unprocessable, "the change took longer than %d seconds and was rolled back",
-				int(changeTimeout.Seconds())).WithCode("timeout").Because(err)
+				int(changeTimeout.Seconds())).WithCode("timeout").WithCause(err)
 		}
 
 		return err
@@ -88,7 +88,7 @@ func changeNamed(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Co
 		}
 	}
 
-	return fault.New(fault.Conflict, "a concurrent change is in progress; try again").WithCode("busy").Because(err)
+	return fault.New(fault.Conflict, "a concurrent change is in progress; try again").WithCode("busy").WithCause(err)
 }
 
 // lock takes an access exclusive lock on a table. It fails with errMoved if t's name no longer

@@ -150,7 +150,7 @@ func tableByID(ctx context.Context, q pg.Querier, id uint32) (Table, error) {
 func queryTable(ctx context.Context, q pg.Querier, sql string, args pgx.StrictNamedArgs) (Table, error) {
 	row, err := pg.One[tableRow](ctx, q, sql, args)
 	if fault.Is(err, fault.NotFound) {
-		return Table{}, noTable().Because(err)
+		return Table{}, noTable().WithCause(err)
 	}
 
 	return row.Table, err

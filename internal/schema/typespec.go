@@ -238,7 +238,7 @@ func (p *typeParser) parseBase() (typeSpec, error) {
 	}
 
 	return p.withModifiers(builtin(unquoted(word)),
-		fallbacks{pg.Quote(public, unquoted(word)), pg.Quote(Extensions, unquoted(word))})
+		fallbacks{pg.Quote(public, unquoted(word)), pg.Quote(ExtensionsSchema, unquoted(word))})
 }
 
 // floatType parses the optional precision of float, in bits, which selects the type.

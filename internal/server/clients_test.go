@@ -30,7 +30,7 @@ func TestClients(t *testing.T) {
 
 	a := apitest.New(t)
 	for _, script := range []string{"reading", "writing", "functions", "callers", "description", "admin"} {
-		s := titlesProject{API: a.In(a.CreateProject(script)), t: t}
+		s := titlesProject{API: a.WithProject(a.CreateProject(script)), t: t}
 		if _, err := s.Server.Projects().Open(uuid.MustParse(s.Project)).Owner().Exec(t.Context(),
 			string(schema)); err != nil {
 			t.Fatal(err)

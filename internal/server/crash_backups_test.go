@@ -169,7 +169,7 @@ func (k *crashProject) crashDuring(path string) (status string) {
 				b.exec(sql)
 			}
 
-			if err := b.queue.Tidy(k.t.Context()); err != nil {
+			if err := b.queue.CleanUp(k.t.Context()); err != nil {
 				return err.Error()
 			}
 		}
@@ -266,7 +266,7 @@ func (k *crashProject) wantNoOrphans() {
 	defer b.close()
 
 	k.eventually("everything is over", func() string {
-		if err := b.queue.Tidy(k.t.Context()); err != nil {
+		if err := b.queue.CleanUp(k.t.Context()); err != nil {
 			return err.Error()
 		}
 

@@ -34,18 +34,18 @@ const (
 
 // Database is the PostgreSQL behind the platform: a private one, or an existing one.
 type Database struct {
-	URL      string
-	Pool     *pgxpool.Pool
-	Queue    *pgxpool.Pool // the queue's own pool, so that neither pool blocks the other
-	Store    *platform.Store
-	Binaries pgserver.Binaries
-	private  *pgserver.Server // nil unless PostgreSQL is private
-	lock     *os.File         // lock of the data folder, if a command opened the database
-	attached bool             // another process started PostgreSQL and will stop it
+	URL       string
+	Pool      *pgxpool.Pool
+	QueuePool *pgxpool.Pool // the queue's own pool, so that neither pool blocks the other
+	Store     *platform.Store
+	Binaries  pgserver.Binaries
+	private   *pgserver.Server // nil unless PostgreSQL is private
+	lock      *os.File         // lock of the data folder, if a command opened the database
+	attached  bool             // another process started PostgreSQL and will stop it
 }
 
-// Attach opens the database for a command. A server can be running or not.
-func Attach(ctx context.Context, c config.Config, log *slog.Logger) (d *Database, secret []byte, err error) {
+// OpenDatabase opens the database for a command. A server can be running or not.
+func OpenDatabase(ctx context.Context, c config.Config, log *slog.Logger) (d *Database, secret []byte, err error) {
 	lock, err := lockFolder(c.DataDir)
 	busy := errors.Is(err, errBusy)
 	if err != nil && !busy {
@@ -69,7 +69,7 @@ func Attach(ctx context.Context, c config.Config, log *slog.Logger) (d *Database
 
 // Migrate migrates the platform database and the databases of all projects.
 func Migrate(ctx context.Context, c config.Config, log *slog.Logger) error {
-	d, secret, err := Attach(ctx, c, log)
+	d, secret, err := OpenDatabase(ctx, c, log)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func createPlatformDatabase(ctx context.Context, url string, exclusive bool) err
 	defer conn.Close(context.WithoutCancel(ctx))
 
 	if exclusive {
-		if err := tenant.EndSessions(ctx, conn); err != nil {
+		if err := tenant.TerminateSessions(ctx, conn); err != nil {
 			return err
 		}
 	}
@@ -183,13 +183,13 @@ func (d *Database) prepare(ctx context.Context) error {
 
 	queue := pool.Copy()
 	queue.MaxConns = queuePool
-	if d.Queue, err = pgxpool.NewWithConfig(ctx, queue); err != nil {
+	if d.QueuePool, err = pgxpool.NewWithConfig(ctx, queue); err != nil {
 		return fmt.Errorf("platform database: %w", err)
 	}
 
 	d.Store = platform.New(d.Pool)
 
-	_, err = pg.LockedIn(ctx, d.Pool, pg.Waiting, migrationLock, func(conn *pgx.Conn) error {
+	_, err = pg.WithPoolLock(ctx, d.Pool, pg.LockBlocking, migrationLock, func(conn *pgx.Conn) error {
 		readOnly, err := pg.Value[bool](ctx, conn,
 			`select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean`)
 		if err != nil {
@@ -207,7 +207,7 @@ func (d *Database) prepare(ctx context.Context) error {
 		if err := platform.Migrate(ctx, conn); err != nil {
 			return err
 		}
-		if err := platform.CountStatements(ctx, conn); err != nil {
+		if err := platform.EnableStatementStats(ctx, conn); err != nil {
 			return fmt.Errorf("platform database: %w", err)
 		}
 
@@ -217,8 +217,8 @@ func (d *Database) prepare(ctx context.Context) error {
 	return err
 }
 
-// Names returns the naming scheme of the projects' databases.
-func (d *Database) Names(ctx context.Context) (tenant.Names, error) {
+// DatabaseNames returns the naming scheme of the projects' databases.
+func (d *Database) DatabaseNames(ctx context.Context) (tenant.Names, error) {
 	key, err := d.Store.NameKey(ctx)
 	if err != nil {
 		return tenant.Names{}, err
@@ -240,7 +240,7 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 		connections /= 2 // shared with other applications
 	}
 
-	names, err := d.Names(ctx)
+	names, err := d.DatabaseNames(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +270,7 @@ func (d *Database) Keyring(ctx context.Context, secret []byte) (*token.Keyring, 
 		return ring, err
 	}
 
-	err = pg.Locked(ctx, d.Pool.Config().ConnConfig, migrationLock, func(*pgx.Conn) error {
+	err = pg.WithLock(ctx, d.Pool.Config().ConnConfig, migrationLock, func(*pgx.Conn) error {
 		if ring, err = d.storedKeys(ctx, secret); err != nil || ring != nil {
 			return err
 		}
@@ -306,7 +306,7 @@ func (d *Database) storedKeys(ctx context.Context, secret []byte) (*token.Keyrin
 // RotateKey generates a new signing key for access tokens. Tokens of the previous keys stay valid
 // until they expire.
 func (d *Database) RotateKey(ctx context.Context, secret []byte) error {
-	return pg.Locked(ctx, d.Pool.Config().ConnConfig, migrationLock, func(*pgx.Conn) error {
+	return pg.WithLock(ctx, d.Pool.Config().ConnConfig, migrationLock, func(*pgx.Conn) error {
 		_, err := d.newSigningKey(ctx, secret)
 		return err
 	})
@@ -338,7 +338,7 @@ func (d *Database) Run(ctx context.Context) error {
 
 // Close closes the pools, stops the private PostgreSQL and releases the lock of the data folder.
 func (d *Database) Close(ctx context.Context) error {
-	for _, pool := range []*pgxpool.Pool{d.Queue, d.Pool} {
+	for _, pool := range []*pgxpool.Pool{d.QueuePool, d.Pool} {
 		if pool != nil {
 			pool.Close()
 		}

@@ -48,7 +48,7 @@ func (p *process) inspect(t *testing.T) *inspector {
 	log := slog.New(slog.NewTextHandler(b.log, nil))
 
 	var secret []byte
-	if b.database, secret, err = server.Attach(t.Context(), c, log); err != nil {
+	if b.database, secret, err = server.OpenDatabase(t.Context(), c, log); err != nil {
 		t.Fatal(err)
 	}
 
@@ -162,7 +162,7 @@ func (b *inspector) verifyStorage(project string, settled bool) {
 	b.t.Helper()
 
 	v, err := object.Verify(b.t.Context(), b.registry.Open(uuid.MustParse(project)), b.blobs, true, func(
-		d object.Disagreement,
+		d object.Inconsistency,
 	) {
 		b.t.Errorf("%s, file %s: %s", d.Key, d.File, d.What)
 	})
@@ -193,7 +193,7 @@ func (b *inspector) advanceDay(project string) {
 		}
 	}
 
-	long := time.Now().Add(-2 * object.OrphanAge)
+	long := time.Now().Add(-2 * object.MinOrphanAge)
 	if err := filepath.WalkDir(filepath.Join(b.dir, "storage"), func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			err = os.Chtimes(name, long, long)

@@ -18,7 +18,7 @@ import (
 func TestClientsGone(t *testing.T) {
 	a := apitest.New(t) // not parallel: it counts goroutines
 	a.CreateTable("orders")
-	conn := a.ProjectDatabase()
+	conn := a.ConnectProject()
 	before := runtime.NumGoroutine()
 
 	address := strings.TrimPrefix(a.URL, "http://")
@@ -111,7 +111,7 @@ func TestSessionsEnd(t *testing.T) {
 	a := apitest.New(t)
 	a.CreateTable("orders")
 
-	if _, err := a.ProjectDatabase().Exec(t.Context(), `
+	if _, err := a.ConnectProject().Exec(t.Context(), `
 		select pg_terminate_backend(pid) from pg_stat_activity
 		where datname in (current_database(), $1) and pid <> pg_backend_pid() and backend_type = 'client backend'`,
 		platformDatabase(t, a)); err != nil {
@@ -149,7 +149,7 @@ func TestDatabasesAreClosed(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	conn := a.ProjectDatabase()
+	conn := a.ConnectProject()
 	for _, name := range []string{"postgres", "template1", platformDatabase(t, a), conn.Config().Database} {
 		var open bool
 		if err := conn.QueryRow(t.Context(), `select has_database_privilege('public', $1, 'connect')`, name).

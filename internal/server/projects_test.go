@@ -39,7 +39,7 @@ func TestRowsOfPausedProject(t *testing.T) {
 
 	for _, header := range []string{"X-None: x", "apikey: garbage", "Authorization: Bearer " + s.Token} {
 		status, text := s.rows(s.Project, "GET", "/titles", "", header)
-		if absent, same := s.rows(apitest.Missing, "GET", "/titles", "", header); status != 401 || absent != 401 ||
+		if absent, same := s.rows(apitest.MissingUUID, "GET", "/titles", "", header); status != 401 || absent != 401 ||
 			text != same {
 			t.Errorf("%s: got %d %s, for an absent project %d %s", header, status, text, absent, same)
 		}
@@ -65,7 +65,7 @@ func TestRowsPausedElsewhere(t *testing.T) {
 
 	s := newTitlesProject(t)
 	key := "apikey: " + s.secret
-	database := s.Database()
+	database := s.DatabaseName()
 	s.Exec(`update platform.projects set status = 'paused' where uuid = $1`, s.Project)
 	s.Exec(`alter database ` + database + ` connection limit 0`)
 	s.Exec(`select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and usename <> current_user`,

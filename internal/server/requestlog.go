@@ -44,7 +44,7 @@ func newRequestLog(store *platform.Store, log *slog.Logger) *requestLog {
 }
 
 // add queues a request to a project. It ignores other requests.
-func (l *requestLog) add(a httpx.Answered) {
+func (l *requestLog) add(a httpx.Finished) {
 	if a.Project == uuid.Nil || !l.sample(a) {
 		return
 	}
@@ -96,7 +96,7 @@ func (l *requestLog) add(a httpx.Answered) {
 }
 
 // sample reports whether a request to a project is within the sample.
-func (l *requestLog) sample(a httpx.Answered) bool {
+func (l *requestLog) sample(a httpx.Finished) bool {
 	if a.Status == 0 || a.Status >= 400 {
 		return true
 	}

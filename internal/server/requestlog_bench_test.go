@@ -21,7 +21,7 @@ import (
 func BenchmarkNote(b *testing.B) {
 	l := newRequestLog(nil, slog.New(slog.DiscardHandler))
 
-	a := httpx.Answered{Request: &httpx.Request{ID: uuid.Must(uuid.NewV7()).String(), Start: time.Now(),
+	a := httpx.Finished{Request: &httpx.Request{ID: uuid.Must(uuid.NewV7()).String(), Start: time.Now(),
 		Project: uuid.Must(uuid.NewV7()), Key: uuid.Must(uuid.NewV7()),
 		Route: "/projects/{projectUUID}/rest/v1", Client: netip.MustParseAddr("203.0.113.7")},
 		Method: "GET", Status: 404}

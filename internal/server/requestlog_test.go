@@ -31,7 +31,7 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 	id, project := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 
 	note := func() {
-		l.add(httpx.Answered{
+		l.add(httpx.Finished{
 			Request: &httpx.Request{ID: id.String(), Start: time.Now(), Project: project, Route: "GET /tables"},
 			Method:  "GET",
 			Status:  404,
@@ -46,7 +46,7 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 		t.Errorf("got %d queued and %d dropped, want %d and 5", len(l.queue), l.dropped, maxQueuedRequests)
 	}
 
-	l.add(httpx.Answered{Request: &httpx.Request{ID: id.String()}}) // not to a project
+	l.add(httpx.Finished{Request: &httpx.Request{ID: id.String()}}) // not to a project
 
 	if l.dropped != 5 {
 		t.Error("a request outside of projects is counted")
@@ -86,7 +86,7 @@ func TestKeptRequests(t *testing.T) {
 	busy, quiet := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 
 	note := func(project uuid.UUID, status int) {
-		l.add(httpx.Answered{
+		l.add(httpx.Finished{
 			Request: &httpx.Request{ID: uuid.Must(uuid.NewV7()).String(), Start: time.Now(), Project: project},
 			Method:  "GET",
 			Status:  status,

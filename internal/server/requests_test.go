@@ -142,7 +142,7 @@ func TestDaysOfRequests(t *testing.T) {
 		t.Errorf("got %d logged requests, want 48", got)
 	}
 
-	if err := store.ForgetRequestDays(t.Context(), 7*24*time.Hour); err != nil {
+	if err := store.DropRequestPartitions(t.Context(), 7*24*time.Hour); err != nil {
 		t.Fatal(err)
 	}
 

@@ -48,7 +48,7 @@ func (s *Server) routes() http.Handler {
 
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			api.Fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path takes GET, HEAD")
+			api.RespondFailure(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path takes GET, HEAD")
 
 			return
 		}

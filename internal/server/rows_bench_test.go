@@ -20,7 +20,7 @@ func BenchmarkRows(b *testing.B) {
 	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "browser", "kind": "publishable"}`).Want(201).
 		Metadata("key").(string)
 
-	if _, err := a.ProjectDatabase().Exec(b.Context(), benchSchema); err != nil {
+	if _, err := a.ConnectProject().Exec(b.Context(), benchSchema); err != nil {
 		b.Fatal(err)
 	}
 

@@ -11,7 +11,7 @@ func TestCastsThatName(t *testing.T) {
 	t.Parallel()
 
 	s := newTitlesProject(t)
-	conn := s.ProjectDatabase()
+	conn := s.ConnectProject()
 	if _, err := conn.Exec(t.Context(), `
 		create table public.numbers (id int primary key, many oid[], text text, title int references public.titles);
 		insert into public.titles (id) values (1);

@@ -13,7 +13,7 @@ func TestSchemaIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 
 	s := newTitlesProject(t)
-	servers := []titlesProject{s, {API: s.Another(), t: t}}
+	servers := []titlesProject{s, {API: s.StartServer(), t: t}}
 	secret := "apikey: " + s.secret
 	owner := s.Server.Projects().Open(uuid.MustParse(s.Project)).Owner()
 
@@ -59,7 +59,7 @@ func TestSchemaIsSeenAtOnce(t *testing.T) {
 	}
 
 	var listening int
-	err := s.ProjectDatabase().QueryRow(t.Context(),
+	err := s.ConnectProject().QueryRow(t.Context(),
 		`select count(*) from pg_stat_activity where datname = current_database() and query ilike 'listen%'`).
 		Scan(&listening)
 	if err != nil || listening != 0 {

@@ -104,23 +104,23 @@ func (s *rows) activeHandler(id uuid.UUID, p *projectRows, verify verifier) *res
 			return rest.Role{}, false
 		},
 		Verify: verify, ResponseBudget: s.responses, BodyBudget: s.bodies, BudgetOwner: id.String(),
-		PoolContended: s.registry.Awaited,
+		PoolContended: s.registry.PoolContended,
 		Unavailable:   func(ctx context.Context) error { return s.inactiveError(ctx, id) },
-		OverQuota:     project.Full, FarOverQuota: project.Overgrown, SharedOrigin: true,
+		OverQuota:     project.OverQuota, FarOverQuota: project.FarOverQuota, SharedOrigin: true,
 	})
 }
 
 // extraSearchPath are the schemas of the search path after the exposed one, as in
 // [tenant.RequestPath].
-var extraSearchPath = []string{"public", schema.Extensions}
+var extraSearchPath = []string{"public", schema.ExtensionsSchema}
 
 // newCatalogCache returns the catalog cache of a project's exposed schemas.
 func (s *rows) newCatalogCache(id uuid.UUID, schemas []string) *rest.Cache {
 	return rest.NewCache(rest.Source{
 		Pool:      s.registry.Open(id).Trusted,
 		Options:   catalog.Options{Schemas: schemas, SearchPath: extraSearchPath},
-		Version:   tenant.CatalogueVersion,
-		AfterRead: tenant.FoldCatalogueVersion,
+		Version:   tenant.CatalogVersion,
+		AfterRead: tenant.FoldCatalogVersion,
 	}, s.log)
 }
 

@@ -27,7 +27,7 @@ func TestHeadersOfProjects(t *testing.T) {
 	run := func(sql string) {
 		t.Helper()
 
-		conn := s.ProjectDatabase()
+		conn := s.ConnectProject()
 		if _, err := conn.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}

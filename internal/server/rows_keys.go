@@ -145,7 +145,7 @@ func (s *rows) verifyKey(ctx context.Context, project uuid.UUID, key string) (re
 			return cacheEntry{}, errBadKey
 		}
 
-		known, err := s.store.KnowProjectKey(ctx, project, key)
+		known, err := s.store.FindProjectKey(ctx, project, key)
 		return cacheEntry{value: known.Kind, keyUUID: known.UUID}, err
 	})
 	if err != nil {

@@ -254,7 +254,7 @@ func TestForgedTokens(t *testing.T) {
 		"crit":              compact(`{"alg":"ES256","crit":["b64"],"b64":false}`, service, parts[2]),
 		"a platform token":  s.Token,
 		"role postgres":     elliptical.sign(`{"role":"postgres"}`),
-		"role of the login": elliptical.sign(`{"role":"` + s.Database() + `_service"}`),
+		"role of the login": elliptical.sign(`{"role":"` + s.DatabaseName() + `_service"}`),
 		"role service":      elliptical.sign(`{"role":"service"}`),
 		"hostile role":      elliptical.sign(`{"role":"anon\"; --"}`),
 		"role in a list":    elliptical.sign(`{"role":["service_role"]}`),
@@ -283,7 +283,7 @@ func TestForgedTokens(t *testing.T) {
 	}
 
 	// the platform API rejects a project's token
-	s.Nobody().Send("GET", "/projects", "", "Authorization: Bearer "+good).Want(401)
+	s.Anonymous().Send("GET", "/projects", "", "Authorization: Bearer "+good).Want(401)
 }
 
 func mallorySigned(t *testing.T, mallory signer, kid string) string {
@@ -381,6 +381,6 @@ func TestSchemasOfRows(t *testing.T) {
 		return status == 200
 	})
 
-	other := titlesProject{API: s.In(s.CreateProject("other")), t: t}
+	other := titlesProject{API: s.WithProject(s.CreateProject("other")), t: t}
 	other.want(406, "", "GET", "/orders", "", "apikey: "+other.key("server", "secret"), "Accept-Profile: api")
 }

@@ -83,7 +83,7 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 
 	// unlogged and temporary tables and large objects count too
 	before := s.measure()
-	conn := s.ProjectDatabase()
+	conn := s.ConnectProject()
 	for _, sql := range []string{"create unlogged table quick as select n, repeat('x', 100) from generate_series(1, 10000) n",
 		"create temporary table passing as select n, repeat('x', 100) from generate_series(1, 10000) n",
 		"select lo_from_bytea(0, decode(repeat('00', 1000000), 'hex'))"} {
@@ -128,7 +128,7 @@ func (s titlesProject) measure() int64 {
 	s.t.Helper()
 
 	l := s.Server.Queue().Lifecycle
-	if err := l.MeasureUsed(s.t.Context(), time.Time{}); err != nil {
+	if err := l.MeasureActive(s.t.Context(), time.Time{}); err != nil {
 		s.t.Fatal(err)
 	}
 

@@ -25,7 +25,7 @@ func TestRowsWhileSettingsChange(t *testing.T) {
 				default:
 				}
 
-				if r := s.With(t).Get(document); r.Status != http.StatusOK {
+				if r := s.WithT(t).Get(document); r.Status != http.StatusOK {
 					t.Errorf("the description: got %d %s", r.Status, r.Body)
 					return
 				}

@@ -196,7 +196,7 @@ func TestWhoMayAskForRows(t *testing.T) {
 	t.Parallel()
 
 	s := newTitlesProject(t)
-	other := titlesProject{API: s.In(s.CreateProject("other")), t: t}
+	other := titlesProject{API: s.WithProject(s.CreateProject("other")), t: t}
 	theirs := other.key("server", "secret")
 	now := time.Now()
 	for name, header := range map[string]string{
@@ -212,7 +212,7 @@ func TestWhoMayAskForRows(t *testing.T) {
 			s.token(map[string]any{"role": "anon", "exp": now.Add(-time.Hour)}),
 		"no role":           "Authorization: Bearer " + s.token(map[string]any{"sub": "ada"}),
 		"role postgres":     "Authorization: Bearer " + s.token(map[string]any{"role": "postgres"}),
-		"role of the owner": "Authorization: Bearer " + s.token(map[string]any{"role": s.Database() + "_owner"}),
+		"role of the owner": "Authorization: Bearer " + s.token(map[string]any{"role": s.DatabaseName() + "_owner"}),
 		"hostile role":      "Authorization: Bearer " + s.token(map[string]any{"role": `anon"; --`}),
 		"role in a list":    "Authorization: Bearer " + s.token(map[string]any{"role": []string{"anon"}}),
 		"wrong secret": "Authorization: Bearer " +
@@ -227,7 +227,7 @@ func TestWhoMayAskForRows(t *testing.T) {
 			t.Errorf("%s: got %s, want the error of an invalid key", name, text)
 		}
 
-		absent, same := s.rows(apitest.Missing, "GET", "/titles", "", header)
+		absent, same := s.rows(apitest.MissingUUID, "GET", "/titles", "", header)
 		if absent != 401 {
 			t.Errorf("%s, absent project: got %d %s, want 401", name, absent, same)
 		}
@@ -326,7 +326,7 @@ func TestSessionsThatStay(t *testing.T) {
 		"definition": "begin loop begin perform pg_sleep(600); exception when query_canceled then null; end; end loop; end"}`).Want(201)
 
 	s.want(200, "", "OPTIONS", "/rpc/stay", "", "apikey: "+s.secret)
-	conn := s.ProjectDatabase()
+	conn := s.ConnectProject()
 	stay := func() (n int) {
 		t.Helper()
 
@@ -384,7 +384,7 @@ func TestRolesOfRows(t *testing.T) {
 	s.want(200, "", "POST", "/rpc/become", `{"r": "anon"}`, anon)
 
 	for _, role := range []string{
-		"service_role", "postgres", "socle", s.Database() + "_owner", s.Database() + "_service", "pg_read_all_data",
+		"service_role", "postgres", "socle", s.DatabaseName() + "_owner", s.DatabaseName() + "_service", "pg_read_all_data",
 	} {
 		if status, text := s.rows(s.Project, "POST", "/rpc/become", fmt.Sprintf(`{"r": %q}`, role),
 			anon); status < 400 || status >= 500 {

@@ -107,17 +107,17 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 	}
 
 	if s.database.private != nil {
-		s.registry.BoundMemory(pgserver.ProjectMemory(), pgserver.OwnMemory)
+		s.registry.LimitProjectMemory(pgserver.ProjectMemoryLimit(), pgserver.PrivateMemory)
 	}
 
-	if err := s.registry.EndOrphans(ctx, s.database.Store.KnownProjects); err != nil {
+	if err := s.registry.TerminateOrphans(ctx, s.database.Store.ExistingProjects); err != nil {
 		// the watchdog ends those beyond a limit
 		s.log.Error("could not end orphaned sessions", "error", err)
 	}
 
 	s.notifications = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
 	platform.HoldClaims(s.notifications)
-	s.registry.Hear(s.notifications, func(project uuid.UUID) { s.rows.invalidateCatalog(project) })
+	s.registry.Subscribe(s.notifications, func(project uuid.UUID) { s.rows.invalidateCatalog(project) })
 
 	return s.assemble(ctx, c)
 }
@@ -134,7 +134,7 @@ func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.St
 	defer cancel()
 
 	if err := blobs.Check(checking); err != nil {
-		if mistake, ok := errors.AsType[*blob.Mistake](err); ok {
+		if mistake, ok := errors.AsType[*blob.ConfigError](err); ok {
 			return blobs, fmt.Errorf("storage: %w", mistake)
 		}
 		log.Warn("storage unavailable", "error", err)
@@ -153,7 +153,7 @@ func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.St
 func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	d := s.database
 	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs,
-		Changed: func(project uuid.UUID) { s.rows.invalidate(project) }}
+		OnChange: func(project uuid.UUID) { s.rows.invalidate(project) }}
 
 	maker := &backup.Maker{
 		Store:     d.Store,
@@ -170,9 +170,9 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	}
 
 	links := token.Derive(s.secret, "one-time links")
-	if s.queue, err = job.New(job.Config{Pool: d.Pool, Queue: d.Queue, Store: d.Store, Lifecycle: lifecycle,
+	if s.queue, err = job.New(job.Config{Pool: d.Pool, Queue: d.QueuePool, Store: d.Store, Lifecycle: lifecycle,
 		Maker: maker, Mail: mails, PublicURL: s.URL, LinkKey: links,
-		Told: s.notifications, Log: s.log}); err != nil {
+		Notifications: s.notifications, Log: s.log}); err != nil {
 		return err
 	}
 
@@ -213,7 +213,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.metrics.watchBackups(d.Store, s.log)
 
 	handler := httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
-		TrustedProxies: c.TrustedProxies, Panicked: s.api.Panicked,
+		TrustedProxies: c.TrustedProxies, Panicked: s.api.ServePanic,
 		Answered: s.requests.add})
 	s.http = newHTTPServer(handler, s.log)
 

@@ -40,9 +40,9 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 		return nil, err
 	}
 
-	full := p.Full() && !q.ReadOnly
-	if full && p.Overgrown() {
-		return nil, tenant.ErrFull
+	full := p.OverQuota() && !q.ReadOnly
+	if full && p.FarOverQuota() {
+		return nil, tenant.ErrOverQuota
 	}
 
 	bounded, cancel := context.WithTimeout(ctx, q.Timeout)
@@ -82,7 +82,7 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 
 	return nil, fault.OnField(fault.Unprocessable, "timeout_ms", "timeout",
 		"expired: the query took longer than %d ms and was rolled back",
-		q.Timeout.Milliseconds()).Because(err)
+		q.Timeout.Milliseconds()).WithCause(err)
 }
 
 // parameters returns the encoded parameters of a query.
@@ -330,7 +330,7 @@ func translate(err error, index int, p piece) error {
 	if !ok {
 		if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
 			return fault.OnField(fault.Unprocessable, "query", "too_large", "has a row of more than %d bytes", maxRow).
-				Because(err)
+				WithCause(err)
 		}
 
 		return pg.Fault(err)
@@ -356,7 +356,7 @@ func translate(err error, index int, p piece) error {
 		code = "busy"
 	}
 
-	f := fault.OnField(fault.Unprocessable, "query", code, "was rejected by the database").Because(err)
+	f := fault.OnField(fault.Unprocessable, "query", code, "was rejected by the database").WithCause(err)
 	position := 0
 	if e.Position > 0 {
 		position = p.start + int(e.Position)

@@ -127,7 +127,7 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 			for n := range requests {
 				p := projects[(client*7+n*11)%count]
 				_, err := pg.Value[string](t.Context(), []*pgxpool.Pool{p.Trusted(), p.Request(), p.Service()}[n%3],
-					CatalogueVersion)
+					CatalogVersion)
 
 				failures <- err
 			}
@@ -214,7 +214,7 @@ func TestBudgetIsReleased(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if r.Awaited() {
+		if r.PoolContended() {
 			t.Error("Awaited reports true without a waiting request")
 		}
 
@@ -225,7 +225,7 @@ func TestBudgetIsReleased(t *testing.T) {
 			failed <- err
 		}()
 
-		eventually(t, "a request waits for a connection", r.Awaited)
+		eventually(t, "a request waits for a connection", r.PoolContended)
 		cancelWait()
 
 		if err := <-failed; !errors.Is(err, context.Canceled) {

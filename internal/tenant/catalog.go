@@ -8,17 +8,17 @@ import (
 	"socle/internal/pg"
 )
 
-// CatalogueVersion is a query for the catalog version of a project's database, a text. Each
+// CatalogVersion is a query for the catalog version of a project's database, a text. Each
 // transaction with DDL changes it at commit. The platform's login and those of the rows API may run
 // it. It runs in every request: bit_xor takes half the time of sum.
-const CatalogueVersion = `select pg_catalog.bit_xor(n::pg_catalog.int8)::pg_catalog.text from socle.catalogue_version`
+const CatalogVersion = `select pg_catalog.bit_xor(n::pg_catalog.int8)::pg_catalog.text from socle.catalogue_version`
 
-// maxVersionRows is the number of rows above which [FoldCatalogueVersion] folds them.
+// maxVersionRows is the number of rows above which [FoldCatalogVersion] folds them.
 const maxVersionRows = 16
 
-// FoldCatalogueVersion folds the rows of the catalog version into one if there are more than 16.
+// FoldCatalogVersion folds the rows of the catalog version into one if there are more than 16.
 // The version stays the same. It must run as the platform's login.
-func FoldCatalogueVersion(ctx context.Context, q pg.Querier) error {
+func FoldCatalogVersion(ctx context.Context, q pg.Querier) error {
 	// A concurrent fold waits for this one and then finds the deleted rows gone.
 	_, err := pg.Exec(ctx, q, `
 		with folded as (

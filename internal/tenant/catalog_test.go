@@ -15,12 +15,12 @@ func TestCatalogueVersion(t *testing.T) {
 	r := newRegistry(t, 8)
 	p := newProject(t, r)
 	conn, other, reader := connect(t, p, owner), connect(t, p, owner), connect(t, p, request)
-	seen := value[string](t, reader, CatalogueVersion)
+	seen := value[string](t, reader, CatalogVersion)
 
 	changed := func(what string, want bool) {
 		t.Helper()
 
-		now := value[string](t, reader, CatalogueVersion)
+		now := value[string](t, reader, CatalogVersion)
 		if now != seen != want {
 			t.Errorf("%s: got version %[3]s after %[2]s, want a new one: %[4]v", what, seen, now, want)
 		}
@@ -64,7 +64,7 @@ func TestCatalogueVersion(t *testing.T) {
 		changed(sql, true)
 	}
 
-	if another := value[string](t, newProject(t, r).Trusted(), CatalogueVersion); another == seen {
+	if another := value[string](t, newProject(t, r).Trusted(), CatalogVersion); another == seen {
 		t.Errorf("another database also has version %s", another)
 	}
 	if got := state(t, conn, "select * from socle.catalogue_version"); got != "42501" {
@@ -86,10 +86,10 @@ func TestFoldCatalogueVersion(t *testing.T) {
 		exec(t, conn, "create table public.t (); drop table public.t")
 	}
 
-	before := value[string](t, p.Trusted(), CatalogueVersion)
+	before := value[string](t, p.Trusted(), CatalogVersion)
 	failures := make(chan error, 4)
 	for range cap(failures) {
-		go func() { failures <- FoldCatalogueVersion(t.Context(), p.Trusted()) }()
+		go func() { failures <- FoldCatalogVersion(t.Context(), p.Trusted()) }()
 	}
 
 	for range cap(failures) {
@@ -98,7 +98,7 @@ func TestFoldCatalogueVersion(t *testing.T) {
 		}
 	}
 
-	if now := value[string](t, p.Trusted(), CatalogueVersion); now != before {
+	if now := value[string](t, p.Trusted(), CatalogVersion); now != before {
 		t.Errorf("got version %s, want %s", now, before)
 	}
 	if rows := value[int](t, p.Trusted(), "select count(*)::int from socle.catalogue_version"); rows != 1 {

@@ -70,8 +70,8 @@ func (r *Registry) Copy(project, id uuid.UUID) *Copy {
 	return &Copy{project, r, id, "_new_"}
 }
 
-// DropStray drops an orphaned copy by the name of its database.
-func (r *Registry) DropStray(ctx context.Context, database string) error {
+// DropOrphan drops an orphaned copy by the name of its database.
+func (r *Registry) DropOrphan(ctx context.Context, database string) error {
 	return r.drop(ctx, database)
 }
 
@@ -130,12 +130,12 @@ func (c *Copy) OwnerURL() (address, password string) {
 // restored.
 const closeTablesTrigger = "socle_close_new_tables"
 
-// Make creates the copy like a new project database, with the platform's schemas at migration
+// Create creates the copy like a new project database, with the platform's schemas at migration
 // version. It leaves out the owner's default privileges and disables the trigger that closes new
 // tables: the restore brings both. The owner may connect only after the extensions are created.
 //
 // It fails with Unprocessable if the migration is newer than this release.
-func (c *Copy) Make(ctx context.Context, version int64, extensions []Extension) error {
+func (c *Copy) Create(ctx context.Context, version int64, extensions []Extension) error {
 	return c.registry.admin(ctx, func(conn *pgx.Conn) error {
 		if err := c.registry.setLoginAttributes(ctx, conn, c.Project); err != nil {
 			return err
@@ -209,7 +209,7 @@ func (c *Copy) Finish(ctx context.Context) error {
 	})
 }
 
-// migrateRestored enables the event trigger, takes back [schema.Extensions] and migrates the copy.
+// migrateRestored enables the event trigger, takes back [schema.ExtensionsSchema] and migrates the copy.
 func (c *Copy) migrateRestored(ctx context.Context, conn *pgx.Conn) error {
 	if err := execAll(ctx, conn, []string{"alter event trigger " + closeTablesTrigger + " enable"}); err != nil {
 		return err

@@ -14,26 +14,26 @@ import (
 	"socle/internal/pg"
 )
 
-// Extended is the state of a project's extension members that differs from the extension's script.
+// ExtensionChanges is the state of a project's extension members that differs from the extension's script.
 // pg_dump includes only their privileges, as statements that only the objects' owner can run. It
 // omits multirange types, which have privileges of their own before PostgreSQL 17.
-type Extended struct {
-	Tables []ExtendedTable  `json:"tables"`           // all tables of extensions
-	Rights []ExtendedObject `json:"rights,omitempty"` // objects with changed privileges
+type ExtensionChanges struct {
+	Tables []ExtensionTable  `json:"tables"`           // all tables of extensions
+	Rights []ExtensionObject `json:"rights,omitempty"` // objects with changed privileges
 }
 
-// ExtendedTable is the row security of an extension's table.
-type ExtendedTable struct {
-	Schema      string           `json:"schema"`
-	Name        string           `json:"name"`
-	Owned       bool             `json:"owned,omitempty"` // by the project's owner
-	RowSecurity bool             `json:"rowSecurity,omitempty"`
-	Forced      bool             `json:"forced,omitempty"`
-	Policies    []ExtendedPolicy `json:"policies,omitempty"`
+// ExtensionTable is the row security of an extension's table.
+type ExtensionTable struct {
+	Schema      string            `json:"schema"`
+	Name        string            `json:"name"`
+	Owned       bool              `json:"owned,omitempty"` // by the project's owner
+	RowSecurity bool              `json:"rowSecurity,omitempty"`
+	Forced      bool              `json:"forced,omitempty"`
+	Policies    []ExtensionPolicy `json:"policies,omitempty"`
 }
 
-// ExtendedPolicy is a policy of an extension's table.
-type ExtendedPolicy struct {
+// ExtensionPolicy is a policy of an extension's table.
+type ExtensionPolicy struct {
 	Name       string   `json:"name"`
 	Permissive bool     `json:"permissive"`
 	Command    string   `json:"command"` // as in pg_policy.polcmd: r, a, w, d or *
@@ -42,15 +42,15 @@ type ExtendedPolicy struct {
 	Check      string   `json:"check"`
 }
 
-// ExtendedObject is the access privileges of an extension's object, or of a multirange type.
-type ExtendedObject struct {
-	Kind     string          `json:"kind"`     // as pg_identify_object returns it: table, function, type and so on
-	Identity string          `json:"identity"` // as pg_identify_object returns it
-	Grants   []ExtendedGrant `json:"grants,omitempty"`
+// ExtensionObject is the access privileges of an extension's object, or of a multirange type.
+type ExtensionObject struct {
+	Kind     string           `json:"kind"`     // as pg_identify_object returns it: table, function, type and so on
+	Identity string           `json:"identity"` // as pg_identify_object returns it
+	Grants   []ExtensionGrant `json:"grants,omitempty"`
 }
 
-// ExtendedGrant is a privilege granted to a role other than the object's owner.
-type ExtendedGrant struct {
+// ExtensionGrant is a privilege granted to a role other than the object's owner.
+type ExtensionGrant struct {
 	Role      string `json:"role"` // "" is PUBLIC
 	Privilege string `json:"privilege"`
 	Grantable bool   `json:"grantable,omitempty"`
@@ -113,9 +113,9 @@ type extendedRow struct {
 	Other                  bool // privileges differ from the initial ones
 }
 
-// ExtendedOf returns the changes to the extension members and multirange types of a project's
+// ExtensionChanges returns the changes to the extension members and multirange types of a project's
 // database, to which q is connected.
-func (r *Registry) ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UUID) (*Extended, error) {
+func (r *Registry) ExtensionChanges(ctx context.Context, q pg.Querier, project uuid.UUID) (*ExtensionChanges, error) {
 	type table struct {
 		Schema, Name               string
 		Owned, RowSecurity, Forced bool
@@ -127,9 +127,9 @@ func (r *Registry) ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UU
 		return nil, err
 	}
 
-	e := &Extended{Tables: make([]ExtendedTable, len(tables))}
+	e := &ExtensionChanges{Tables: make([]ExtensionTable, len(tables))}
 	for i, t := range tables {
-		e.Tables[i] = ExtendedTable{
+		e.Tables[i] = ExtensionTable{
 			Schema:      t.Schema,
 			Name:        t.Name,
 			Owned:       t.Owned,
@@ -151,7 +151,7 @@ func (r *Registry) ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UU
 			continue
 		}
 
-		object := ExtendedObject{Kind: o.Kind, Identity: o.Identity}
+		object := ExtensionObject{Kind: o.Kind, Identity: o.Identity}
 		if err := json.Unmarshal([]byte(o.Grants), &object.Grants); err != nil {
 			return nil, err
 		}
@@ -162,14 +162,14 @@ func (r *Registry) ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UU
 	return e, nil
 }
 
-// Unrestored returns warnings about changes to the tables of extensions, and to the project's
+// UnrestoredChanges returns warnings about changes to the tables of extensions, and to the project's
 // logins, that are in no dump.
 //
 // A restore does not repeat them: expressions on an operator's table would run with an operator's
 // privileges. Added objects are recognized by an OID above those of all objects that the
 // extension's script created. Columns and comments have no OID and are recognized by the
 // transaction that wrote them. A grant on a column, which is restored, writes the column too.
-func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
+func UnrestoredChanges(ctx context.Context, q pg.Querier) ([]string, error) {
 	return pg.Values[string](ctx, q, `
 		with tables as (
 			select c.oid, format('%I.%I', n.nspname, c.relname) as name, e.xmin as updated,
@@ -212,27 +212,27 @@ func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
 		order by 1`)
 }
 
-// Extend applies the changes e to the extension members and multirange types of the copy. source is
+// ApplyExtensionChanges applies the changes e to the extension members and multirange types of the copy. source is
 // the name of the database that e was read from.
 //
 // Of a foreign backup it applies nothing that could trap other roles: neither ownership of tables
 // nor the privilege to create triggers on them. It returns descriptions of the skipped changes, for
 // the log.
-func (c *Copy) Extend(ctx context.Context, e *Extended, source string, foreign bool) (skipped []string, err error) {
+func (c *Copy) ApplyExtensionChanges(ctx context.Context, e *ExtensionChanges, source string, foreign bool) (skipped []string, err error) {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	current, err := c.registry.ExtendedOf(ctx, conn, c.Project)
+	current, err := c.registry.ExtensionChanges(ctx, conn, c.Project)
 	if err != nil {
 		return nil, err
 	}
 
 	// Backups of older releases have no such record: use the state after CREATE EXTENSION.
 	if e == nil {
-		e = &Extended{Tables: slices.Clone(current.Tables)}
+		e = &ExtensionChanges{Tables: slices.Clone(current.Tables)}
 		for i := range e.Tables {
 			e.Tables[i].RowSecurity = true
 		}
@@ -249,7 +249,7 @@ func (c *Copy) Extend(ctx context.Context, e *Extended, source string, foreign b
 	}
 
 	for _, t := range e.Tables {
-		if !slices.ContainsFunc(current.Tables, func(o ExtendedTable) bool {
+		if !slices.ContainsFunc(current.Tables, func(o ExtensionTable) bool {
 			return o.Schema == t.Schema && o.Name == t.Name
 		}) {
 			x.skip("table %s.%s", t.Schema, t.Name)
@@ -264,7 +264,7 @@ func (c *Copy) Extend(ctx context.Context, e *Extended, source string, foreign b
 	return x.skipped, nil
 }
 
-// extender is a run of [Copy.Extend].
+// extender is a run of [Copy.ApplyExtensionChanges].
 type extender struct {
 	*Copy
 	conn    *pgx.Conn // of the platform's login
@@ -309,7 +309,7 @@ var privileges = map[string]bool{"SELECT": true, "INSERT": true, "UPDATE": true,
 
 // restoreRights restores the privileges of objects. The statements contain only names of this
 // server and keywords of this package.
-func (x *extender) restoreRights(ctx context.Context, wanted []ExtendedObject) error {
+func (x *extender) restoreRights(ctx context.Context, wanted []ExtensionObject) error {
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -332,7 +332,7 @@ func (x *extender) restoreRights(ctx context.Context, wanted []ExtendedObject) e
 			continue
 		}
 
-		var grants []ExtendedGrant
+		var grants []ExtensionGrant
 		if err := json.Unmarshal([]byte(o.Grants), &grants); err != nil {
 			return err
 		}
@@ -404,7 +404,7 @@ func columnAt(identity string) int {
 // Expressions of policies are untrusted, so the owner executes the statements and owns the table
 // meanwhile. They are sent one at a time: a text that begins with CREATE POLICY can be nothing
 // else, and CREATE POLICY runs no user code.
-func (x *extender) restoreTable(ctx context.Context, t ExtendedTable) error {
+func (x *extender) restoreTable(ctx context.Context, t ExtensionTable) error {
 	name, own := pg.Quote(t.Schema)+"."+pg.Quote(t.Name), pg.Quote(x.registry.login(x.Project, owner))
 	formerOwner, err := pg.Value[string](ctx, x.conn,
 		`select pg_get_userbyid(relowner) from pg_class where oid = @name::regclass`, pgx.StrictNamedArgs{"name": name})
@@ -438,7 +438,7 @@ func (x *extender) restoreTable(ctx context.Context, t ExtendedTable) error {
 // createPoliciesAsOwner creates policies of a table as the owner, with the table temporarily owned
 // by it.
 func (x *extender) createPoliciesAsOwner(
-	ctx context.Context, name, own, formerOwner string, policies []ExtendedPolicy,
+	ctx context.Context, name, own, formerOwner string, policies []ExtensionPolicy,
 ) error {
 	if err := execAll(ctx, x.conn, []string{"alter table " + name + " owner to " + own}); err != nil {
 		return err
@@ -452,7 +452,7 @@ func (x *extender) createPoliciesAsOwner(
 	return err
 }
 
-func (x *extender) createPolicies(ctx context.Context, table string, policies []ExtendedPolicy) error {
+func (x *extender) createPolicies(ctx context.Context, table string, policies []ExtensionPolicy) error {
 	conn, err := x.ConnectOwner(ctx)
 	if err != nil {
 		return err

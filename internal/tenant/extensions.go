@@ -39,7 +39,7 @@ func (r *Registry) ServerVersion(ctx context.Context) (version int, err error) {
 }
 
 // CheckExtensions fails with Unprocessable if the server lacks one of the wanted extensions. Those
-// of a foreign backup must also be in [schema.Harmless] or installed in the project's database.
+// of a foreign backup must also be in [schema.AllowedExtensions] or installed in the project's database.
 func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wanted []Extension, foreign bool) error {
 	if len(wanted) == 0 {
 		return nil
@@ -74,7 +74,7 @@ func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wante
 			return fault.New(fault.Unprocessable,
 				"the backup needs the extension %.63q, which this server does not have",
 				e.Name).WithCode("extension_missing")
-		case foreign && !installed && !slices.Contains(schema.Harmless, e.Name):
+		case foreign && !installed && !slices.Contains(schema.AllowedExtensions, e.Name):
 			return fault.New(fault.Unprocessable,
 				"the backup needs the extension %.63q, which an operator must install in the project first",
 				e.Name).WithCode("extension_missing")
@@ -95,7 +95,7 @@ func reserved(schema string) bool {
 
 // createExtensions creates extensions in a copy while only the platform's login can connect, so
 // that their scripts, which run as a superuser, find no objects of users. The owner gets their
-// schemas, except [schema.Extensions]: there it may create objects until [Copy.Finish].
+// schemas, except [schema.ExtensionsSchema]: there it may create objects until [Copy.Finish].
 func (c *Copy) createExtensions(ctx context.Context, conn *pgx.Conn, extensions []Extension) error {
 	for _, e := range extensions {
 		fixed, err := pg.Value[bool](ctx, conn, `
@@ -119,10 +119,10 @@ func (c *Copy) createExtensions(ctx context.Context, conn *pgx.Conn, extensions 
 }
 
 // createSchemaStatements returns the statements that create a schema for extensions. The owner may
-// restore its objects into [schema.Extensions], see [Copy.revokeSchemaCreate].
+// restore its objects into [schema.ExtensionsSchema], see [Copy.revokeSchemaCreate].
 func (c *Copy) createSchemaStatements(name string) []string {
 	to := pg.Quote(c.registry.login(c.Project, owner))
-	if name != schema.Extensions {
+	if name != schema.ExtensionsSchema {
 		return []string{"create schema if not exists " + pg.Quote(name) + " authorization " + to}
 	}
 
@@ -136,32 +136,32 @@ func (c *Copy) createSchemaStatements(name string) []string {
 func (c *Copy) revokeSchemaCreate(ctx context.Context, conn *pgx.Conn) error {
 	exists, err := pg.Value[bool](ctx, conn, `
 		select exists (select from pg_namespace where nspname = @name and nspowner = current_user::regrole)`,
-		pgx.StrictNamedArgs{"name": schema.Extensions})
+		pgx.StrictNamedArgs{"name": schema.ExtensionsSchema})
 	if err != nil || !exists {
 		return err
 	}
 
 	return execAll(ctx, conn,
 		[]string{
-			"revoke create on schema " + schema.Extensions + " from " + pg.Quote(c.registry.login(c.Project, owner)),
+			"revoke create on schema " + schema.ExtensionsSchema + " from " + pg.Quote(c.registry.login(c.Project, owner)),
 		})
 }
 
-// Member is a table of an extension.
-type Member struct {
+// ExtensionMember is a table of an extension.
+type ExtensionMember struct {
 	Schema, Name string
 	Filled       bool // a configuration table, whose user rows are in dumps
 }
 
-// Members returns the tables of the copy's extensions.
-func (c *Copy) Members(ctx context.Context) ([]Member, error) {
+// ExtensionMembers returns the tables of the copy's extensions.
+func (c *Copy) ExtensionMembers(ctx context.Context) ([]ExtensionMember, error) {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	return pg.All[Member](ctx, conn, `
+	return pg.All[ExtensionMember](ctx, conn, `
 		select n.nspname as schema, c.relname as name, c.oid = any(coalesce(e.extconfig, '{}')) as filled
 		from pg_depend d
 		join pg_extension e on e.oid = d.refobjid
@@ -170,9 +170,9 @@ func (c *Copy) Members(ctx context.Context) ([]Member, error) {
 		where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_extension'::regclass and d.deptype = 'e' and c.relkind = 'r'`)
 }
 
-// Lend grants the owner INSERT on the configuration tables among members.
-func (c *Copy) Lend(ctx context.Context, members []Member) error {
-	return c.execOnMembers(ctx, members, func(table string, m Member) string {
+// GrantInsert grants the owner INSERT on the configuration tables among members.
+func (c *Copy) GrantInsert(ctx context.Context, members []ExtensionMember) error {
+	return c.execOnMembers(ctx, members, func(table string, m ExtensionMember) string {
 		if !m.Filled {
 			return ""
 		}
@@ -180,9 +180,9 @@ func (c *Copy) Lend(ctx context.Context, members []Member) error {
 	})
 }
 
-// TakeBack revokes the privileges that Lend granted.
-func (c *Copy) TakeBack(ctx context.Context, members []Member) error {
-	return c.execOnMembers(ctx, members, func(table string, m Member) string {
+// RevokeInsert revokes the privileges that Lend granted.
+func (c *Copy) RevokeInsert(ctx context.Context, members []ExtensionMember) error {
+	return c.execOnMembers(ctx, members, func(table string, m ExtensionMember) string {
 		if !m.Filled {
 			return ""
 		}
@@ -191,7 +191,7 @@ func (c *Copy) TakeBack(ctx context.Context, members []Member) error {
 }
 
 func (c *Copy) execOnMembers(
-	ctx context.Context, members []Member, statement func(table string, m Member) string,
+	ctx context.Context, members []ExtensionMember, statement func(table string, m ExtensionMember) string,
 ) error {
 	var statements []string
 	for _, m := range members {

@@ -28,7 +28,7 @@ type Lifecycle struct {
 	Store    *platform.Store
 	Registry *Registry
 	Blobs    *blob.Store
-	Changed  func(uuid.UUID) // called after a project was paused, resumed, deleted or restored; may be nil
+	OnChange func(uuid.UUID) // called after a project was paused, resumed, deleted or restored; may be nil
 }
 
 // Create creates a project and returns when it is ready for use. After a failure nothing is left of
@@ -39,7 +39,7 @@ func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewPro
 		return p, err
 	}
 
-	err = l.withLock(ctx, p.UUID, pg.Waiting, func() error {
+	err = l.withLock(ctx, p.UUID, pg.LockBlocking, func() error {
 		created, err := l.provision(ctx, p.UUID)
 		if err == nil {
 			p = created
@@ -64,7 +64,7 @@ func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewPro
 // undo removes a project after its creation failed. It first marks the project as being removed:
 // the last step may have committed, with only the response lost.
 func (l Lifecycle) undo(ctx context.Context, id, user uuid.UUID) error {
-	if _, err := l.Store.RemovingProject(ctx, id, user); err != nil && !fault.Is(err, fault.NotFound) {
+	if _, err := l.Store.StartPurge(ctx, id, user); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
 	return l.remove(ctx, id)
@@ -76,14 +76,14 @@ func (l Lifecycle) Remove(ctx context.Context, id, user uuid.UUID) (platform.Pro
 	var p platform.Project
 	err := l.Store.InTx(ctx, func(tx *platform.Store) error {
 		var err error
-		p, err = tx.RemovingProject(ctx, id, user)
+		p, err = tx.StartPurge(ctx, id, user)
 		return err
 	})
 	if err != nil {
 		return p, err
 	}
 
-	return p, l.withLock(ctx, id, pg.Waiting, func() error { return l.remove(ctx, id) })
+	return p, l.withLock(ctx, id, pg.LockBlocking, func() error { return l.remove(ctx, id) })
 }
 
 // Finish completes interrupted creations, pauses and removals, migrates databases to the newest
@@ -102,7 +102,7 @@ func (l Lifecycle) Finish(ctx context.Context) error {
 
 	var errs []error
 	for _, u := range unfinished {
-		err := l.withLock(ctx, u.UUID, pg.Leaving, func() error {
+		err := l.withLock(ctx, u.UUID, pg.LockTry, func() error {
 			return l.finish(ctx, u.UUID, settings.DeletedKept())
 		})
 		if err != nil && !errors.Is(err, errLocked) {
@@ -125,7 +125,7 @@ func (l Lifecycle) finish(ctx context.Context, id uuid.UUID, retention time.Dura
 	case status == "deleting":
 		return l.remove(ctx, id)
 	case status == platform.Deleted:
-		expired, err := l.Store.ExpireProject(l.OfItself(ctx, "removeExpiredProject", id), id, retention)
+		expired, err := l.Store.ExpireProject(l.AsSystem(ctx, "removeExpiredProject", id), id, retention)
 		if err != nil {
 			return err
 		}
@@ -159,8 +159,8 @@ func (l Lifecycle) completeCreation(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// OfItself returns a context whose changes are audited as actions of the server itself.
-func (l Lifecycle) OfItself(ctx context.Context, action string, project uuid.UUID) context.Context {
+// AsSystem returns a context whose changes are audited as actions of the server itself.
+func (l Lifecycle) AsSystem(ctx context.Context, action string, project uuid.UUID) context.Context {
 	return audit.Begin(ctx, token.Derive(l.Registry.secret, audit.KeyPurpose),
 		audit.Entry{Action: action, Project: project.String()})
 }
@@ -180,23 +180,23 @@ func (l Lifecycle) remove(ctx context.Context, id uuid.UUID) error {
 		return err
 	}
 
-	if err := l.Store.RetireRoles(ctx, retired); err != nil {
+	if err := l.Store.RetireLogins(ctx, retired); err != nil {
 		return err
 	}
 	if err := l.Blobs.DeleteAll(ctx, "projects/"+id.String()); err != nil {
 		return err
 	}
 
-	return l.Store.ForgetProject(ctx, id)
+	return l.Store.DeletePurgedProject(ctx, id)
 }
 
 // errLocked means that another server or goroutine works on the project.
 var errLocked = errors.New("the project is locked by another change")
 
-// Alone runs f under the lock of a project as a whole, which creation, pause, swap and removal
+// WithLock runs f under the lock of a project as a whole, which creation, pause, swap and removal
 // take.
-func (l Lifecycle) Alone(ctx context.Context, id uuid.UUID, f func() error) error {
-	return l.withLock(ctx, id, pg.Waiting, f)
+func (l Lifecycle) WithLock(ctx context.Context, id uuid.UUID, f func() error) error {
+	return l.withLock(ctx, id, pg.LockBlocking, f)
 }
 
 // withLock runs f under the project's lock, which is released at the latest when this process ends.

@@ -352,7 +352,7 @@ func TestFinishAtOnce(t *testing.T) {
 	if _, err := i.healthy.Store.ActivateProject(t.Context(), made[0], Version()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := i.healthy.Store.RemovingProject(t.Context(), made[0], i.user); err != nil {
+	if _, err := i.healthy.Store.StartPurge(t.Context(), made[0], i.user); err != nil {
 		t.Fatal(err)
 	}
 

@@ -56,14 +56,14 @@ func (n Names) Database(project uuid.UUID) string {
 	return namePrefix + hex.EncodeToString(project[:])
 }
 
-// Owner returns the name of a project's owner login.
-func (n Names) Owner(project uuid.UUID) string { return n.login(project, owner) }
+// OwnerLogin returns the name of a project's owner login.
+func (n Names) OwnerLogin(project uuid.UUID) string { return n.login(project, owner) }
 
-// Dumper returns the name of the login that backs up a project.
-func (n Names) Dumper(project uuid.UUID) string { return n.login(project, dump) }
+// DumpLogin returns the name of the login that backs up a project.
+func (n Names) DumpLogin(project uuid.UUID) string { return n.login(project, dump) }
 
-// OwnerIn returns the name of the owner login of the project whose database has this name.
-func OwnerIn(database string) string { return database + "_" + string(owner) }
+// OwnerLoginOf returns the name of the owner login of the project whose database has this name.
+func OwnerLoginOf(database string) string { return database + "_" + string(owner) }
 
 func (n Names) login(project uuid.UUID, l login) string {
 	return n.Database(project) + "_" + string(l)

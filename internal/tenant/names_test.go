@@ -23,7 +23,7 @@ func TestNamesHideProjects(t *testing.T) {
 		}
 	}
 
-	for _, n := range []string{name, names.Owner(id), names.Dumper(id), name + "_new_0011223344556677"} {
+	for _, n := range []string{name, names.OwnerLogin(id), names.DumpLogin(id), name + "_new_0011223344556677"} {
 		if got, ok := names.ProjectOf(n); !ok || got != id {
 			t.Errorf("%s: got project %v, %v, want %v", n, got, ok, id)
 		}
@@ -43,7 +43,7 @@ func TestNamesWithoutKey(t *testing.T) {
 	if got, want := names.Database(id), "socle_01912b8c00007000800000000000abcd"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got, ok := names.ProjectOf(names.Owner(id)); !ok || got != id {
+	if got, ok := names.ProjectOf(names.OwnerLogin(id)); !ok || got != id {
 		t.Errorf("got project %v, %v, want %v", got, ok, id)
 	}
 

@@ -18,17 +18,17 @@ const (
 	onlyServerInterval = 100 * time.Millisecond
 )
 
-// EndSessions terminates all sessions of projects' logins on the PostgreSQL of conn and waits until
+// TerminateSessions terminates all sessions of projects' logins on the PostgreSQL of conn and waits until
 // they are gone. Use it at start of the only Socle server of a PostgreSQL: the sessions were left
 // running by a killed server.
-func EndSessions(ctx context.Context, conn *pgx.Conn) error {
+func TerminateSessions(ctx context.Context, conn *pgx.Conn) error {
 	return endSessions(ctx, conn, ofProjects)
 }
 
-// EndOrphans terminates the sessions that a killed server left running, unless another server of
+// TerminateOrphans terminates the sessions that a killed server left running, unless another server of
 // this install is running. known filters project UUIDs for those of this install, since other
 // installs may share the PostgreSQL. It must be called before the registry is used.
-func (r *Registry) EndOrphans(
+func (r *Registry) TerminateOrphans(
 	ctx context.Context, known func(context.Context, []uuid.UUID) ([]uuid.UUID, error),
 ) error {
 	return r.admin(ctx, func(conn *pgx.Conn) error {
@@ -71,7 +71,7 @@ func (r *Registry) EndOrphans(
 }
 
 // isOnlyServer reports whether no other server of the install is running. Each server holds a
-// shared lock as long as it listens, see [Registry.Hear].
+// shared lock as long as it listens, see [Registry.Subscribe].
 func isOnlyServer(ctx context.Context, conn *pgx.Conn) (only bool, err error) {
 	for deadline := time.Now().Add(onlyServerTimeout); ; {
 		only, err = pg.Value[bool](ctx, conn, `select pg_try_advisory_lock($1, 0)`, swapLock)

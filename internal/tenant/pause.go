@@ -23,7 +23,7 @@ func (l Lifecycle) Pause(ctx context.Context, id, user uuid.UUID) (platform.Proj
 	p, err := l.Store.PauseProject(ctx, id, user)
 	if fault.Is(err, fault.NotFound) {
 		if status, unknown := l.Store.ProjectStatus(ctx, id); unknown == nil && status == platform.Paused {
-			return p, fault.New(fault.Conflict, "the project is paused").WithCode("project_paused").Because(err)
+			return p, fault.New(fault.Conflict, "the project is paused").WithCode("project_paused").WithCause(err)
 		}
 	}
 	if err != nil {
@@ -31,7 +31,7 @@ func (l Lifecycle) Pause(ctx context.Context, id, user uuid.UUID) (platform.Proj
 	}
 
 	l.notifyChanged(id)
-	return p, l.withLock(ctx, id, pg.Waiting, func() error { return l.closeInactive(ctx, id) })
+	return p, l.withLock(ctx, id, pg.LockBlocking, func() error { return l.closeInactive(ctx, id) })
 }
 
 // Delete makes a project unavailable as Pause does and releases its name. [Lifecycle.Finish] purges
@@ -45,14 +45,14 @@ func (l Lifecycle) Delete(ctx context.Context, id, user uuid.UUID) (platform.Pro
 	}
 
 	l.notifyChanged(id)
-	return p, l.withLock(ctx, id, pg.Waiting, func() error { return l.closeInactive(ctx, id) })
+	return p, l.withLock(ctx, id, pg.LockBlocking, func() error { return l.closeInactive(ctx, id) })
 }
 
 // Resume makes a paused project active. It fails with Conflict if the project is not paused.
 func (l Lifecycle) Resume(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
 	p, err := l.reactivate(ctx, id, user, platform.Paused)
 	if fault.Is(err, fault.NotFound) {
-		return p, fault.New(fault.Conflict, "the project is not paused").WithCode("not_paused").Because(err)
+		return p, fault.New(fault.Conflict, "the project is not paused").WithCode("not_paused").WithCause(err)
 	}
 
 	return p, err
@@ -63,7 +63,7 @@ func (l Lifecycle) Resume(ctx context.Context, id, user uuid.UUID) (platform.Pro
 func (l Lifecycle) Restore(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
 	p, err := l.reactivate(ctx, id, user, platform.Deleted)
 	if fault.Is(err, fault.NotFound) {
-		return p, fault.New(fault.Conflict, "the project is not deleted").WithCode("not_deleted").Because(err)
+		return p, fault.New(fault.Conflict, "the project is not deleted").WithCode("not_deleted").WithCause(err)
 	}
 
 	return p, err
@@ -74,8 +74,8 @@ func (l Lifecycle) Restore(ctx context.Context, id, user uuid.UUID) (platform.Pr
 // the database must be closed again if the change fails.
 func (l Lifecycle) reactivate(ctx context.Context, id, user uuid.UUID, state string) (platform.Project, error) {
 	var p platform.Project
-	err := l.withLock(ctx, id, pg.Waiting, func() error {
-		if err := l.Store.DatabaseOpening(ctx, id, state); err != nil {
+	err := l.withLock(ctx, id, pg.LockBlocking, func() error {
+		if err := l.Store.MarkDatabaseOpening(ctx, id, state); err != nil {
 			return err
 		}
 
@@ -106,8 +106,8 @@ func (l Lifecycle) openAndReactivate(
 }
 
 func (l Lifecycle) notifyChanged(id uuid.UUID) {
-	if l.Changed != nil {
-		l.Changed(id)
+	if l.OnChange != nil {
+		l.OnChange(id)
 	}
 }
 
@@ -127,7 +127,7 @@ func (l Lifecycle) closeInactive(ctx context.Context, id uuid.UUID) error {
 		return err
 	}
 
-	return l.Store.DatabaseClosed(ctx, id)
+	return l.Store.MarkDatabaseClosed(ctx, id)
 }
 
 // openDatabase opens a project's database to its logins and migrates it. It returns the version

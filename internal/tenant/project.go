@@ -23,13 +23,13 @@ type Project struct {
 	UUID uuid.UUID
 
 	registry      *Registry
-	recentElem    *list.Element // in Registry.recent; nil if opened by [Registry.Maintain]
+	recentElem    *list.Element // in Registry.recent; nil if opened by [Registry.WithInactive]
 	open          atomic.Int32  // number of connections
 	mu            sync.Mutex
 	pools         map[login]*pgxpool.Pool
 	lastUsed      time.Time
 	deleted       bool // deleted: the pools are closed for good
-	maintained    bool // opened by [Registry.Maintain] although its database is closed
+	maintained    bool // opened by [Registry.WithInactive] although its database is closed
 	gate          gate
 	loginsAltered atomic.Bool // reset the logins before opening the next session
 
@@ -63,8 +63,8 @@ func Change[T any](ctx context.Context, p *Project, f func(tx pgx.Tx) (T, error)
 // input. Each connection is reset with DISCARD ALL before it is reused.
 func (p *Project) Owner() *pgxpool.Pool { return p.pool(owner) }
 
-// Dumper returns the name of the login for backups of the project.
-func (p *Project) Dumper() string { return p.registry.Dumper(p.UUID) }
+// DumpLogin returns the name of the login for backups of the project.
+func (p *Project) DumpLogin() string { return p.registry.DumpLogin(p.UUID) }
 
 // Request returns the pool of the login that may assume the roles anon and authenticated, for the
 // rows API.

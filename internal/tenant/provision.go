@@ -98,9 +98,9 @@ func (r *Registry) Prepare(ctx context.Context) error {
 func (r *Registry) withPrepareLock(ctx context.Context, f func(*pgx.Conn) error) error {
 	c := r.base.ConnConfig.Copy()
 	c.Database = "postgres"
-	err := pg.Locked(ctx, c, prepareLock, f)
+	err := pg.WithLock(ctx, c, prepareLock, f)
 	if pg.State(err) == "3D000" { // invalid_catalog_name
-		return pg.Locked(ctx, r.base.ConnConfig, prepareLock, f)
+		return pg.WithLock(ctx, r.base.ConnConfig, prepareLock, f)
 	}
 
 	return err

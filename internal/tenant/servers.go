@@ -35,20 +35,20 @@ func swapKey(project uuid.UUID) int32 {
 	return int32(binary.BigEndian.Uint32(project[8:])>>1 | 1) // from the random bits; never 0
 }
 
-// Hear makes the registry follow database swaps on other servers. Call it once, before the registry
+// Subscribe makes the registry follow database swaps on other servers. Call it once, before the registry
 // is used. onSwap is called for each project whose database is swapped by any server, while the
 // old database accepts no connections and the new one does not yet.
-func (r *Registry) Hear(l *pg.Listener, onSwap func(project uuid.UUID)) {
+func (r *Registry) Subscribe(l *pg.Listener, onSwap func(project uuid.UUID)) {
 	r.listener, r.onSwap = l, onSwap
 
-	l.On(swapChannel, func(payload string) {
+	l.Handle(swapChannel, func(payload string) {
 		server, project, _ := strings.Cut(payload, " ")
 		if id, err := uuid.Parse(project); err == nil && server != r.id.String() {
 			r.blockWhileLocked(swapKey(id))
 		}
 	})
 
-	l.Catch(func(ctx context.Context, conn *pgx.Conn) error {
+	l.OnConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		if _, err := pg.Exec(ctx, conn, `select pg_advisory_lock_shared($1, 0)`, swapLock); err != nil {
 			return err
 		}

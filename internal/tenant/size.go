@@ -31,14 +31,14 @@ type Size struct {
 	DatabaseBytes    int64 `json:"databaseBytes" doc:"Includes indexes, large objects, and temporary and unlogged tables."`
 }
 
-// Full reports whether the database exceeds its quota.
-func (p *Project) Full() bool { return p.full.Load() }
+// OverQuota reports whether the database exceeds its quota.
+func (p *Project) OverQuota() bool { return p.full.Load() }
 
-// Overgrown reports whether the database has grown by more than the leeway since it became full.
-func (p *Project) Overgrown() bool { return p.overgrown.Load() }
+// FarOverQuota reports whether the database has grown by more than the leeway since it became full.
+func (p *Project) FarOverQuota() bool { return p.overgrown.Load() }
 
-// ErrFull rejects changes that would enlarge a full database.
-var ErrFull = fault.New(fault.TooLarge, "the project's database has reached its quota").
+// ErrOverQuota rejects changes that would enlarge a full database.
+var ErrOverQuota = fault.New(fault.TooLarge, "the project's database has reached its quota").
 	WithCode("quota_exceeded")
 
 // recordSize records the size and the quota of the database.
@@ -97,7 +97,7 @@ func (l Lifecycle) WatchSizes(ctx context.Context) error {
 
 		now := time.Now()
 
-		if err := l.MeasureUsed(ctx, last); err != nil {
+		if err := l.MeasureActive(ctx, last); err != nil {
 			l.Registry.log.Warn("measure database sizes", "error", err)
 			continue
 		}
@@ -106,14 +106,14 @@ func (l Lifecycle) WatchSizes(ctx context.Context) error {
 	}
 }
 
-// MeasureUsed measures the databases of the projects that this server used after since, if rows
+// MeasureActive measures the databases of the projects that this server used after since, if rows
 // were written to them or a connection is in use. It also measures full ones, in which other
 // servers may have freed space. It connects to none of them.
-func (l Lifecycle) MeasureUsed(ctx context.Context, since time.Time) error {
+func (l Lifecycle) MeasureActive(ctx context.Context, since time.Time) error {
 	var used []*Project
 	var names []string
 	for _, p := range l.Registry.openProjects() {
-		if p.Full() || p.usedSince(since) {
+		if p.OverQuota() || p.usedSince(since) {
 			used, names = append(used, p), append(names, l.Registry.Database(p.UUID))
 		}
 	}
@@ -129,7 +129,7 @@ func (l Lifecycle) MeasureUsed(ctx context.Context, since time.Time) error {
 
 	var ids []uuid.UUID
 	for i, p := range used {
-		if p.recordWrites(writes[names[i]]) || p.Full() || p.inUse() {
+		if p.recordWrites(writes[names[i]]) || p.OverQuota() || p.inUse() {
 			ids = append(ids, p.UUID)
 		}
 	}
@@ -161,7 +161,7 @@ func (l Lifecycle) GetSize(ctx context.Context, project uuid.UUID) (Size, error)
 // UpdateSize sets the quota of a project's database in bytes and measures it. nil leaves the quota.
 func (l Lifecycle) UpdateSize(ctx context.Context, project uuid.UUID, quota *int64) (Size, error) {
 	if quota != nil {
-		if err := l.Store.LimitDatabase(ctx, project, *quota); err != nil {
+		if err := l.Store.SetDatabaseQuota(ctx, project, *quota); err != nil {
 			return Size{}, err
 		}
 	}

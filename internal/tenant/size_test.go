@@ -25,7 +25,7 @@ func TestMeasureUsed(t *testing.T) {
 	limit := func(most int64) {
 		t.Helper()
 
-		if err := l.Store.LimitDatabase(t.Context(), p.UUID, most); err != nil {
+		if err := l.Store.SetDatabaseQuota(t.Context(), p.UUID, most); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,12 +33,12 @@ func TestMeasureUsed(t *testing.T) {
 	full := func(since time.Time, want bool) {
 		t.Helper()
 
-		if err := l.MeasureUsed(t.Context(), since); err != nil {
+		if err := l.MeasureActive(t.Context(), since); err != nil {
 			t.Fatal(err)
 		}
 
-		if p.Full() != want {
-			t.Errorf("full: got %v, want %v", p.Full(), want)
+		if p.OverQuota() != want {
+			t.Errorf("full: got %v, want %v", p.OverQuota(), want)
 		}
 	}
 
@@ -89,8 +89,8 @@ func TestOvergrown(t *testing.T) {
 		{23 * leeway, 30 * leeway, false, false},
 	} {
 		p.recordSize(step.bytes, step.most)
-		if p.Full() != step.full || p.Overgrown() != step.overgrown {
-			t.Errorf("step %d: got %v, %v, want %v, %v", n, p.Full(), p.Overgrown(), step.full, step.overgrown)
+		if p.OverQuota() != step.full || p.FarOverQuota() != step.overgrown {
+			t.Errorf("step %d: got %v, %v, want %v, %v", n, p.OverQuota(), p.FarOverQuota(), step.full, step.overgrown)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 //
 // Both databases have no connections while f runs. f receives the statements and must execute them
 // in the transaction of the platform database that records the swap. If f fails, nothing has
-// changed. Requests on this server and on those that listen wait meanwhile, see [Registry.Hear].
+// changed. Requests on this server and on those that listen wait meanwhile, see [Registry.Subscribe].
 func (c *Copy) Swap(ctx context.Context, f func(renames []string) error) error {
 	return c.swap(ctx, c.name(), []string{
 		"alter database " + pg.Quote(c.registry.Database(c.Project)) + " rename to " + pg.Quote(c.replaced()),
@@ -26,7 +26,7 @@ func (c *Copy) Swap(ctx context.Context, f func(renames []string) error) error {
 }
 
 // SwapBack replaces the project's database by the one that the copy had replaced, and keeps the
-// copy's under its former name. Call [Copy.Renew] before. Otherwise it works like [Copy.Swap].
+// copy's under its former name. Call [Copy.MigrateReplaced] before. Otherwise it works like [Copy.Swap].
 func (c *Copy) SwapBack(ctx context.Context, f func(renames []string) error) error {
 	return c.swap(ctx, c.replaced(), []string{
 		"alter database " + pg.Quote(c.registry.Database(c.Project)) + " rename to " + pg.Quote(c.name()),
@@ -36,8 +36,8 @@ func (c *Copy) SwapBack(ctx context.Context, f func(renames []string) error) err
 	}, f)
 }
 
-// Renew migrates the database that the copy replaced to the newest version.
-func (c *Copy) Renew(ctx context.Context) error {
+// MigrateReplaced migrates the database that the copy replaced to the newest version.
+func (c *Copy) MigrateReplaced(ctx context.Context) error {
 	conn, err := c.ConnectReplaced(ctx)
 	if err != nil {
 		return err
@@ -119,8 +119,8 @@ func (c *Copy) copyAuditLog(ctx context.Context, incoming string) error {
 	})
 }
 
-// Closed returns the projects among those given whose database accepts no connections.
-func (r *Registry) Closed(ctx context.Context, projects []uuid.UUID) (closed []uuid.UUID, err error) {
+// ClosedProjects returns the projects among those given whose database accepts no connections.
+func (r *Registry) ClosedProjects(ctx context.Context, projects []uuid.UUID) (closed []uuid.UUID, err error) {
 	names := make([]string, len(projects))
 	for i, id := range projects {
 		names[i] = r.Database(id)

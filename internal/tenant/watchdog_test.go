@@ -151,7 +151,7 @@ func TestOrphans(t *testing.T) {
 	other := connectTo(t, r.base.ConnConfig) // another running server
 	value[any](t, other, "select pg_advisory_lock_shared($1, 0)", swapLock)
 
-	if err := r.EndOrphans(t.Context(), known); err != nil {
+	if err := r.TerminateOrphans(t.Context(), known); err != nil {
 		t.Fatal(err)
 	}
 
@@ -169,7 +169,7 @@ func TestOrphans(t *testing.T) {
 			`select exists (select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep')`)
 	})
 
-	if err := r.EndOrphans(t.Context(), known); err != nil {
+	if err := r.TerminateOrphans(t.Context(), known); err != nil {
 		t.Fatal(err)
 	}
 

@@ -33,7 +33,7 @@ func Zone(name string) (*time.Location, error) {
 	// LoadLocation accepts these for UTC and the server's zone
 	if err != nil || name == "" || name == "Local" {
 		return nil, fault.OnField(fault.Unprocessable, "timezone", "unknown_timezone",
-			"must be the name of a time zone, such as Europe/Berlin or UTC").Because(err)
+			"must be the name of a time zone, such as Europe/Berlin or UTC").WithCause(err)
 	}
 
 	return zone, nil

@@ -36,8 +36,8 @@ func IsAPIKey(text string) bool {
 	return wellFormed(text, PublishablePrefix) || wellFormed(text, SecretPrefix)
 }
 
-// IsPersonal is [IsAPIKey] for personal access tokens.
-func IsPersonal(text string) bool { return wellFormed(text, PersonalPrefix) }
+// IsPersonalToken is [IsAPIKey] for personal access tokens.
+func IsPersonalToken(text string) bool { return wellFormed(text, PersonalPrefix) }
 
 func wellFormed(text, prefix string) bool {
 	rest, ok := strings.CutPrefix(text, prefix)

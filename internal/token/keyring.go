@@ -113,7 +113,7 @@ func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 	claims, err := r.verify(token, now)
 	if err != nil {
 		return Claims{}, fault.New(fault.Unauthenticated, "the access token is not valid").
-			WithCode("invalid_token").Because(err)
+			WithCode("invalid_token").WithCause(err)
 	}
 
 	// No leeway: early expiry on a fast clock costs a client one refresh.

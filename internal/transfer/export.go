@@ -169,7 +169,7 @@ func (l oneLine) Write(part []byte) (int, error) {
 func translateReadError(err error) error {
 	if blamesUser(pg.State(err)) {
 		return fault.New(fault.Unprocessable, "the rows of the table can't be read: code of the project failed").
-			WithCode("refused").Because(err)
+			WithCode("refused").WithCause(err)
 	}
 
 	return pg.Fault(err)

@@ -327,7 +327,7 @@ func inTx(ctx context.Context, p *tenant.Project, file io.ReadSeeker, o Options,
 
 	if state := pg.State(err); blamesUser(state) && !isFaultError(err) { // a deferred constraint
 		return Imported{}, fault.New(fault.Unprocessable, "the rows violate a deferred constraint of the table").
-			WithCode("refused").Because(err)
+			WithCode("refused").WithCause(err)
 	}
 
 	return result, err

@@ -123,7 +123,7 @@ func (l *loader) flush(ctx context.Context) error {
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		return fault.OnField(fault.Unprocessable, "file", "timeout",
 			"can't be imported: code of the project took longer than %d seconds for one batch",
-			int(batchTimeout.Seconds())).Because(err)
+			int(batchTimeout.Seconds())).WithCause(err)
 	}
 
 	return err
@@ -163,7 +163,7 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 	if e.Code[:2] == "42" || e.Code[:2] == "0A" { // not the fault of a row
 		return fault.New(fault.Unprocessable,
 			"the database can't store rows in this table, or code of the project failed").
-			WithCode("refused").Because(err)
+			WithCode("refused").WithCause(err)
 	}
 
 	if _, err := l.tx.Exec(ctx, "rollback to savepoint part; release savepoint part"); err != nil {

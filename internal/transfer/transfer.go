@@ -24,8 +24,8 @@ const (
 	importTimeout = 30 * time.Minute // for storing the rows of a received file
 	batchTimeout  = time.Minute      // for one batch, which may run user code
 
-	// MaxFile is the maximum size of a file to import, in bytes.
-	MaxFile = 2 << 30
+	// MaxFileBytes is the maximum size of a file to import, in bytes.
+	MaxFileBytes = 2 << 30
 
 	maxColumns         = 1600    // PostgreSQL's limit per table
 	maxRecord          = 8 << 20 // bytes of a row
@@ -33,8 +33,8 @@ const (
 	maxDatabaseRejects = 10_000  // limit of rows that PostgreSQL may reject before an import fails
 )
 
-// ImportTime bounds the duration of an import after its file has been received.
-const ImportTime = importTimeout
+// ImportTimeout bounds the duration of an import after its file has been received.
+const ImportTimeout = importTimeout
 
 // Options select how a file is parsed and imported.
 type Options struct {

@@ -30,8 +30,8 @@ import (
 // Password is the password of every test user.
 const Password = "correct horse battery"
 
-// Missing is a UUID that no entity has.
-const Missing = "01890000-0000-7000-8000-000000000000"
+// MissingUUID is a UUID that no entity has.
+const MissingUUID = "01890000-0000-7000-8000-000000000000"
 
 // API is a client of a running server, with the credentials of one user.
 type API struct {
@@ -115,7 +115,7 @@ func configure(t testing.TB, url string, options []Option) config.Config {
 // share one client address.
 func settings(url, dir string) (config.Config, error) {
 	return config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + dir, "SOCLE_DATABASE_URL=" + url,
-		"SOCLE_SECRET_KEY=" + secretKey, "SOCLE_RATE_LIMIT=off", "SOCLE_POSTGRES_BIN=" + pgtest.Programs()}, nil)
+		"SOCLE_SECRET_KEY=" + secretKey, "SOCLE_RATE_LIMIT=off", "SOCLE_POSTGRES_BIN=" + pgtest.BinDir()}, nil)
 }
 
 // Start starts a server with this configuration and stops it at the end of the test.
@@ -142,9 +142,9 @@ func Start(t testing.TB, c config.Config) *API {
 	return a
 }
 
-// Another starts another server of the same install and returns a client with the same credentials.
+// StartServer starts another server of the same install and returns a client with the same credentials.
 // The server stops at the end of the test, before the server of a.
-func (a *API) Another() *API {
+func (a *API) StartServer() *API {
 	a.t.Helper()
 
 	other := *a
@@ -220,24 +220,24 @@ func (a *API) checkAudit() (databases []string) {
 	return databases
 }
 
-// Nobody returns an anonymous client.
-func (a *API) Nobody() *API {
+// Anonymous returns an anonymous client.
+func (a *API) Anonymous() *API {
 	nobody := *a
 	nobody.Token, nobody.User, nobody.Email, nobody.Organization = "", "", "", ""
 
 	return &nobody
 }
 
-// In returns a client that sends another project in X-Project, or no such header if project is "".
-func (a *API) In(project string) *API {
+// WithProject returns a client that sends another project in X-Project, or no such header if project is "".
+func (a *API) WithProject(project string) *API {
 	other := *a
 	other.Project = project
 
 	return &other
 }
 
-// With returns the same client for a subtest.
-func (a *API) With(t testing.TB) *API {
+// WithT returns the same client for a subtest.
+func (a *API) WithT(t testing.TB) *API {
 	other := *a
 	other.t = t
 
@@ -254,7 +254,7 @@ func (a *API) SignUp(name string) *API {
 		next = a.create(fmt.Sprintf("%s-%d", name, a.counter.Add(1)))
 	}
 
-	user := a.Nobody()
+	user := a.Anonymous()
 	user.Project = ""
 	user.Token, user.User, user.Email, user.Organization = next.token, next.user, next.email, next.organization
 
@@ -276,16 +276,16 @@ func (a *API) create(name string) account {
 	}
 
 	email := name + "@example.com"
-	nobody := a.Nobody().In("")
+	nobody := a.Anonymous().WithProject("")
 	r := nobody.Post("/users", fmt.Sprintf(`{"username": %q, "email": %q, "password": %q}`, name, email, Password)).
 		Want(201)
 
 	return account{r.Metadata("token").(string), r.Get("uuid").(string), email, r.Get("organizationUuid").(string)}
 }
 
-// Stranger returns a client for a new user who has a project of their own, and sends the project of
+// OtherUser returns a client for a new user who has a project of their own, and sends the project of
 // a in X-Project.
-func (a *API) Stranger() *API {
+func (a *API) OtherUser() *API {
 	a.t.Helper()
 
 	s := a.SignUp("stranger")
@@ -309,26 +309,26 @@ func (a *API) Member(role int) *API {
 	return m
 }
 
-// Unproven turns off proofs of the project's backups, for a test of another subject. A proof takes
+// DisableProofs turns off proofs of the project's backups, for a test of another subject. A proof takes
 // as long as a restore.
-func (a *API) Unproven() {
+func (a *API) DisableProofs() {
 	a.t.Helper()
 
 	a.Put("/projects/"+a.Project+"/backup-schedule", `{"cron": "0 3 * * *", "prove": false, "prove_every_days": 0}`).
 		Want(200)
 }
 
-// Tidy runs the queue's periodic maintenance now. It would otherwise run within ten seconds.
-func (a *API) Tidy() {
+// RunMaintenance runs the queue's periodic maintenance now. It would otherwise run within ten seconds.
+func (a *API) RunMaintenance() {
 	a.t.Helper()
 
-	if err := a.Server.Queue().Tidy(a.t.Context()); err != nil {
+	if err := a.Server.Queue().CleanUp(a.t.Context()); err != nil {
 		a.t.Error(err)
 	}
 }
 
-// Stored returns the stored files that match a pattern below the project's folder.
-func (a *API) Stored(pattern string) []string {
+// StoredFiles returns the stored files that match a pattern below the project's folder.
+func (a *API) StoredFiles(pattern string) []string {
 	a.t.Helper()
 
 	names, err := filepath.Glob(filepath.Join(a.Config.StorageDir(), "projects", a.Project, pattern))
@@ -428,11 +428,11 @@ func (a *API) Do(r *http.Request) *Reply {
 		a.t.Fatalf("%s %s: %v", r.Method, r.URL.Path, err)
 	}
 
-	return a.Reply(r, res)
+	return a.ReadReply(r, res)
 }
 
-// Reply reads the response to a request and checks it against the OpenAPI document.
-func (a *API) Reply(r *http.Request, res *http.Response) *Reply {
+// ReadReply reads the response to a request and checks it against the OpenAPI document.
+func (a *API) ReadReply(r *http.Request, res *http.Response) *Reply {
 	a.t.Helper()
 
 	defer res.Body.Close()

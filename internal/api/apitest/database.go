@@ -23,13 +23,13 @@ func (a *API) connect() *pgxpool.Pool {
 func (a *API) Exec(sql string, args ...any) {
 	a.t.Helper()
 
-	if err := a.Try(sql, args...); err != nil {
+	if err := a.TryExec(sql, args...); err != nil {
 		a.t.Fatalf("%s: %v", sql, err)
 	}
 }
 
-// Try is like [API.Exec], but returns the error.
-func (a *API) Try(sql string, args ...any) error {
+// TryExec is like [API.Exec], but returns the error.
+func (a *API) TryExec(sql string, args ...any) error {
 	_, err := a.platform().Exec(a.t.Context(), sql, args...)
 	return err
 }
@@ -51,12 +51,12 @@ func Value[T any](a *API, sql string, args ...any) T {
 	return v
 }
 
-// Database returns the name of the project's database.
-func (a *API) Database() string { return a.Server.Projects().Database(uuid.MustParse(a.Project)) }
+// DatabaseName returns the name of the project's database.
+func (a *API) DatabaseName() string { return a.Server.Projects().Database(uuid.MustParse(a.Project)) }
 
-// ProjectDatabase connects to the project's database as superuser. The connection is closed at the
+// ConnectProject connects to the project's database as superuser. The connection is closed at the
 // end of the test.
-func (a *API) ProjectDatabase() *pgx.Conn {
+func (a *API) ConnectProject() *pgx.Conn {
 	a.t.Helper()
 
 	c, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
@@ -64,7 +64,7 @@ func (a *API) ProjectDatabase() *pgx.Conn {
 		a.t.Fatal(err)
 	}
 
-	c.Database = a.Database()
+	c.Database = a.DatabaseName()
 	conn, err := pgx.ConnectConfig(a.t.Context(), c)
 	if err != nil {
 		a.t.Fatal(err)

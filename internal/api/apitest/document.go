@@ -200,9 +200,9 @@ func recordStatus(id string, status int) {
 	seen[fmt.Sprintf("%s %d", id, status)] = true
 }
 
-// Unprovoked returns the declared responses, each an operation ID and a status, that no request of
+// MissingResponses returns the declared responses, each an operation ID and a status, that no request of
 // this test binary has provoked. text is the OpenAPI document.
-func Unprovoked(text []byte) ([]string, error) {
+func MissingResponses(text []byte) ([]string, error) {
 	d, err := parseDocument(text)
 	if err != nil {
 		return nil, err

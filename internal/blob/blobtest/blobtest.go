@@ -159,15 +159,15 @@ func (s *S3) Configure(c *config.Config) {
 	c.StorageURL, c.S3AccessKey, c.S3SecretKey = s.StorageURL, accessKey, secretKey
 }
 
-// Impatient is [S3.Configure] with a short timeout, which still suffices on a busy machine.
-func (s *S3) Impatient(c *config.Config) {
+// ConfigureShortTimeout is [S3.Configure] with a short timeout, which still suffices on a busy machine.
+func (s *S3) ConfigureShortTimeout(c *config.Config) {
 	s.Configure(c)
 	c.StorageURL = strings.Replace(c.StorageURL, "timeout=5s", "timeout=1s", 1)
 }
 
-// Fail passes requests to f, which responds and returns true, or returns false to forward them. nil
+// OnRequest passes requests to f, which responds and returns true, or returns false to forward them. nil
 // removes f.
-func (s *S3) Fail(f func(http.ResponseWriter, *http.Request) bool) {
+func (s *S3) OnRequest(f func(http.ResponseWriter, *http.Request) bool) {
 	if f == nil {
 		s.onRequest.Store(nil)
 		return
@@ -176,12 +176,12 @@ func (s *S3) Fail(f func(http.ResponseWriter, *http.Request) bool) {
 	s.onRequest.Store(&f)
 }
 
-// Lose drops the responses to requests for which of returns true: the request succeeds, then the
+// DropResponses drops the responses to requests for which of returns true: the request succeeds, then the
 // connection is closed.
-func (s *S3) Lose(match func(*http.Request) bool) { s.lost.Store(&lostResponse{match, -1}) }
+func (s *S3) DropResponses(match func(*http.Request) bool) { s.lost.Store(&lostResponse{match, -1}) }
 
-// Cut truncates the body of such responses after a number of bytes.
-func (s *S3) Cut(bytes int, match func(*http.Request) bool) {
+// TruncateResponses truncates the body of such responses after a number of bytes.
+func (s *S3) TruncateResponses(bytes int, match func(*http.Request) bool) {
 	s.lost.Store(&lostResponse{match, bytes})
 }
 
