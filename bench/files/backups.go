@@ -67,7 +67,8 @@ func (b *bench) backups(ctx context.Context) error {
 				return func() error {
 					before := b.totalProcessorTime()
 					took, err := f()
-					*times, *costs = append(*times, took.Seconds()), append(*costs, (b.totalProcessorTime()-before).Seconds())
+					*times, *costs = append(*times, took.Seconds()), append(*costs,
+						(b.totalProcessorTime()-before).Seconds())
 					if err != nil {
 						return err
 					}

@@ -156,7 +156,9 @@ func (b *bench) writes(ctx context.Context) error {
 }
 
 // timeStatement returns the duration of a statement in its own transaction.
-func timeStatement(ctx context.Context, pool *pgxpool.Pool, role, sql string, args ...any) (took time.Duration, err error) {
+func timeStatement(
+	ctx context.Context, pool *pgxpool.Pool, role, sql string, args ...any,
+) (took time.Duration, err error) {
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select set_config('session_replication_role', $1, true)`, role); err != nil {
 			return err

@@ -180,7 +180,8 @@ func pictures(width, height uint32) func(context.Context, *environment) string {
 		}
 
 		path := "/files/" + s.project + "/" + made.text("content", "uuid") + "/p.png"
-		if said := summarize(s.send(ctx, "PUT", path, s.account, picture, "image/png")); !strings.HasPrefix(said, "20") {
+		if said := summarize(s.send(ctx, "PUT", path, s.account, picture, "image/png")); !strings.HasPrefix(said,
+			"20") {
 			return "upload: " + said
 		}
 

@@ -139,7 +139,8 @@ func TestMoveBackup(t *testing.T) {
 	}
 
 	// An imported backup can be exported again.
-	repeated := importArchive(a.WithProject(a.CreateProject("other")), downloadBackup(b, got[0], `{"encryption": "none"}`)).
+	repeated := importArchive(a.WithProject(a.CreateProject("other")),
+		downloadBackup(b, got[0], `{"encryption": "none"}`)).
 		Want(201)
 	other := a.WithProject(repeated.Get("projectUuid").(string))
 	r = other.Post("/backups/"+repeated.Get("uuid").(string)+"/restore", `{"target": "in_place"}`).Want(201)

@@ -129,7 +129,8 @@ func TestSecondFactor(t *testing.T) {
 	a.Get("/users/me/totp").Want(200).Content("recoveryCodes", 8)
 
 	// A password reset does not remove the second factor.
-	a.Anonymous().Post("/users/password/reset", resetBody(createLink(t, a, "password reset"), apitest.Password)).Want(200)
+	a.Anonymous().Post("/users/password/reset", resetBody(createLink(t, a, "password reset"), apitest.Password)).
+		Want(200)
 	anonymous.Post("/users/login", loginBody(a.Email, apitest.Password)).Want(401).Code("second_factor_required")
 	kept := apitest.Value[string](a,
 		`select string_agg(c::text, ' ') || (select string_agg(f::text, ' ') from platform.second_factors f) from platform.recovery_codes c`)

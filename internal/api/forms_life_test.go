@@ -77,8 +77,10 @@ func TestUpdateForm(t *testing.T) {
 		`{"success_message": "a\u0000"}`:                           "success_message",
 		`{"honeypot": "a b"}`:                                      "honeypot", `{"honeypot": "` +
 			strings.Repeat("a", 51) + `"}`: "honeypot",
-		`{"container_uuid": "x"}`: "container_uuid", `{"container_uuid": "` + apitest.MissingUUID + `"}`: "container_uuid",
-		`{"description": "` + strings.Repeat("é", 501) + `"}`: "description", `{"projectUUID": "` + apitest.MissingUUID +
+		`{"container_uuid": "x"}`: "container_uuid", `{"container_uuid": "` + apitest.MissingUUID +
+			`"}`: "container_uuid",
+		`{"description": "` + strings.Repeat("é", 501) + `"}`: "description", `{"projectUUID": "` +
+			apitest.MissingUUID +
 			`"}`: "projectUUID",
 	} {
 		r := a.Put(path, body)

@@ -174,13 +174,15 @@ func TestUpdateFieldRefuses(t *testing.T) {
 	}
 
 	for _, path := range []string{
-		"/forms/" + id + "/fields/garbage", "/forms/garbage/fields/" + apitest.MissingUUID, "/forms/" + id + "/fields/%00",
+		"/forms/" + id + "/fields/garbage", "/forms/garbage/fields/" + apitest.MissingUUID,
+		"/forms/" + id + "/fields/%00",
 	} {
 		a.Put(path, `{}`).Want(400)
 	}
 
 	for _, path := range []string{
-		"/forms/" + id + "/fields/" + apitest.MissingUUID, "/forms/" + apitest.MissingUUID + "/fields/" + apitest.MissingUUID,
+		"/forms/" + id + "/fields/" + apitest.MissingUUID,
+		"/forms/" + apitest.MissingUUID + "/fields/" + apitest.MissingUUID,
 		"/forms/" + strings.TrimPrefix(path, "/forms/"+id+"/fields/") + "/fields/" + id,
 	} {
 		a.Put(path, `{}`).Want(400).Code("not_found")

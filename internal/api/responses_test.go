@@ -313,7 +313,8 @@ func TestResponseReplayed(t *testing.T) {
 	link := f.Post(f.path+"/link", "").Want(201).Get("link").(string)
 
 	send := func(name string) *apitest.Reply {
-		return a.Anonymous().Send("POST", f.path+"/responses?link="+link, f.answers(`{"answers": {"name": "`+name+`"}}`),
+		return a.Anonymous().Send("POST", f.path+"/responses?link="+link,
+			f.answers(`{"answers": {"name": "`+name+`"}}`),
 			"Idempotency-Key: once")
 	}
 

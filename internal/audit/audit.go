@@ -96,8 +96,8 @@ func In(ctx context.Context, project uuid.UUID) {
 // CreatedUUID is [Created] for a UUID.
 func CreatedUUID(ctx context.Context, id uuid.UUID) { Created(ctx, id.String()) }
 
-// Expect returns a context in which a change fails with [ErrHeadChanged] unless it is the first one after
-// the head of its database.
+// Expect returns a context in which a change fails with [ErrHeadChanged] unless it is the first one
+// after the head of its database.
 func Expect(ctx context.Context, heads ...Head) context.Context {
 	r, ok := ctx.Value(recordKey{}).(*record)
 	if !ok {

@@ -75,9 +75,11 @@ func TestCheck(t *testing.T) {
 
 	for _, test := range []struct{ does, finds string }{
 		{"", ""},
-		{`update socle.audit set entry = replace(entry, '192.0.2.1', '192.0.2.2') where seq = 3`, "entry 3 does not match"},
+		{`update socle.audit set entry = replace(entry, '192.0.2.1', '192.0.2.2') where seq = 3`,
+			"entry 3 does not match"},
 		{`update socle.audit set entry = entry || ' ' where seq = 5`, "entry 5 does not match"},
-		{`update socle.audit a set entry = b.entry from socle.audit b where a.seq = 2 and b.seq = 4`, "entry 2 does not match"},
+		{`update socle.audit a set entry = b.entry from socle.audit b where a.seq = 2 and b.seq = 4`,
+			"entry 2 does not match"},
 		{`delete from socle.audit where seq = 3`, "entries 3 to 3 are missing"},
 		{`delete from socle.audit where seq <= 2`, "entries 1 to 2 are missing"},
 		{`delete from socle.audit where seq = 5`, "ends with entry 4"},
@@ -85,7 +87,8 @@ func TestCheck(t *testing.T) {
 		{`select socle.append_audit(6, '{"action": "forged"}', 'no hash')`, "entry 6 does not match"},
 		{`update socle.audit set hash = 'other' where seq = 5`, "entry 5 does not match"},
 		{`update socle.audit_head set hash = 'other'`, "ends with"},
-		{`delete from socle.audit where seq = 4; update socle.audit set seq = 4 where seq = 5`, "entry 4 does not match"},
+		{`delete from socle.audit where seq = 4; update socle.audit set seq = 4 where seq = 5`,
+			"entry 4 does not match"},
 	} {
 		pool := newLog(t, 5)
 		if test.does != "" {

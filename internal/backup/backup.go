@@ -323,7 +323,8 @@ func (m *Maker) verifyDump(ctx context.Context, manifest Manifest) ([]entry, err
 		return errors.Join(err, rest)
 	})
 	if err == nil && sum.bytes() != manifest.Dump {
-		err = fmt.Errorf("%w: the dump has %v, invalid content in the manifest: %v", errDamaged, sum.bytes(), manifest.Dump)
+		err = fmt.Errorf("%w: the dump has %v, invalid content in the manifest: %v", errDamaged, sum.bytes(),
+			manifest.Dump)
 	}
 	if err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 	"socle/internal/token"
 )
 
-// ExportEncryption selects how an exported backup is encrypted: for an age recipient, with a passphrase, or,
-// if zero, not at all.
+// ExportEncryption selects how an exported backup is encrypted: for an age recipient, with a
+// passphrase, or, if zero, not at all.
 type ExportEncryption struct{ Recipient, Passphrase string }
 
 const (

@@ -53,7 +53,8 @@ func (m *Maker) withFileName(ctx context.Context, project uuid.UUID, f content, 
 		return failure
 	}
 
-	return fault.New(fault.Unprocessable, "the bytes of the file %s are missing or damaged: upload it again, or delete it",
+	return fault.New(fault.Unprocessable,
+		"the bytes of the file %s are missing or damaged: upload it again, or delete it",
 		name).WithCause(failure)
 }
 

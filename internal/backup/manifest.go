@@ -247,7 +247,8 @@ func (m *Maker) checkRestorable(ctx context.Context, manifest Manifest) error {
 	}
 
 	if major := manifest.PostgreSQL / 10000; major > server/10000 {
-		return fault.New(fault.Unprocessable, "the backup requires PostgreSQL %d or newer, and this server is PostgreSQL %d", major,
+		return fault.New(fault.Unprocessable,
+			"the backup requires PostgreSQL %d or newer, and this server is PostgreSQL %d", major,
 			server/10000).WithCode("newer_postgresql")
 	}
 

@@ -54,8 +54,8 @@ type credentialsError struct{ err error }
 func (e *credentialsError) Error() string { return "no credentials: " + e.err.Error() }
 func (e *credentialsError) Unwrap() error { return e.err }
 
-// ConfigError is an error of the storage's configuration with a message for the operator. Retrying does
-// not help.
+// ConfigError is an error of the storage's configuration with a message for the operator. Retrying
+// does not help.
 type ConfigError struct {
 	message string
 	err     error

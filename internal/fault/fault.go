@@ -84,8 +84,8 @@ func New(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Missing returns a NotFound error for a resource that does not exist or that the caller may not see:
-// one text for both, so that responses do not reveal which.
+// Missing returns a NotFound error for a resource that does not exist or that the caller may not
+// see: one text for both, so that responses do not reveal which.
 func Missing() *Error { return New(NotFound, "the resource does not exist") }
 
 // NothingToChange returns the error for an update that names no member to change.

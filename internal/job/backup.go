@@ -122,7 +122,9 @@ func (q *Queue) ImportBackup(ctx context.Context, project, user uuid.UUID, in ba
 
 // DownloadBackup returns a backup as an archive, which the caller closes, and writes the audit
 // entry. It fails like [backup.Maker.OpenArchive].
-func (q *Queue) DownloadBackup(ctx context.Context, project, id uuid.UUID, c backup.ExportEncryption) (*backup.Archive, error) {
+func (q *Queue) DownloadBackup(
+	ctx context.Context, project, id uuid.UUID, c backup.ExportEncryption,
+) (*backup.Archive, error) {
 	a, err := q.Maker.OpenArchive(ctx, project, id, c)
 	if err != nil {
 		return nil, err

@@ -15,9 +15,12 @@ func TestAwaitedBackupsAreKept(t *testing.T) {
 
 	a := apitest.New(t)
 	names := map[string]string{"first": insertBackup(a, 29, false, "completed"),
-		"first long ago": insertBackup(a, 31, false, "completed"), "first and due": insertBackup(a, 28, true, "completed"),
-		"due": insertBackup(a, 27, true, "completed"), "first and due long ago": insertBackup(a, 32, true, "completed"),
-		"asked for": insertBackup(a, 40, false, "completed"), "first and failed": insertBackup(a, 29, false, "failed"),
+		"first long ago":            insertBackup(a, 31, false, "completed"),
+		"first and due":             insertBackup(a, 28, true, "completed"),
+		"due":                       insertBackup(a, 27, true, "completed"),
+		"first and due long ago":    insertBackup(a, 32, true, "completed"),
+		"asked for":                 insertBackup(a, 40, false, "completed"),
+		"first and failed":          insertBackup(a, 29, false, "failed"),
 		"first and failed long ago": insertBackup(a, 31, false, "failed")}
 	for name, id := range names {
 		if name != "due" && name != "asked for" {

@@ -104,7 +104,9 @@ func TestEndlessRestore(t *testing.T) {
 	}
 
 	a.Post("/backups/"+id+"/verify", "").Want(200)
-	waitUntil(t, "the proof has ended", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the proof has ended", func() bool {
+		return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil
+	})
 
 	if why := a.Get("/backups/" + id).Want(200).
 		Metadata("proofError"); why != "restoring the database took longer than 2s" {
@@ -117,7 +119,8 @@ func TestEndlessRestore(t *testing.T) {
 	})
 
 	if n := query(t, a,
-		`select count(*)::text from pg_stat_activity where datname ~ '`+a.DatabaseName()+`_(new|proof|asked)_'`); n != "0" {
+		`select count(*)::text from pg_stat_activity where datname ~ '`+a.DatabaseName()+
+			`_(new|proof|asked)_'`); n != "0" {
 		t.Errorf("%s sessions are still running", n)
 	}
 }

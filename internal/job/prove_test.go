@@ -18,7 +18,9 @@ func TestBackupIsProven(t *testing.T) {
 	a := apitest.New(t)
 	a.CreateTable("orders")
 	id := makeBackup(t, a)
-	waitUntil(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+	waitUntil(t, "the backup is proven", func() bool {
+		return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil
+	})
 
 	const proofs = `select count(*)::text from pg_database where datname ~ 'PROJECT_(proof|asked)_'`
 	if got := query(t, a, strings.ReplaceAll(proofs, "PROJECT", a.DatabaseName())); got != "0" {
@@ -83,7 +85,9 @@ func TestDamagedContentIsRepaired(t *testing.T) {
 
 	flip()
 	a.Post("/backups/"+id+"/verify", "").Want(200)
-	waitUntil(t, "the proof has ended", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the proof has ended", func() bool {
+		return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil
+	})
 
 	if r := a.Get("/backups/" + id).Want(200); r.Metadata("provenAt") == nil ||
 		!strings.Contains(a.Log.String(), "repaired from a file") {
@@ -116,11 +120,15 @@ func TestProofComparesRows(t *testing.T) {
 		create table public.looked (id int check (public.look(id)));`)
 
 	id := makeBackup(t, a)
-	waitUntil(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+	waitUntil(t, "the backup is proven", func() bool {
+		return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil
+	})
 
 	execAsOwner(t, a, `insert into public.looked values (1)`) // restored after the row counts
 	id = makeBackup(t, a)
-	waitUntil(t, "the proof has ended", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the proof has ended", func() bool {
+		return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil
+	})
 
 	r := a.Get("/backups/" + id).Want(200)
 	if proven, why := r.Metadata("provenAt"), r.Metadata("proofError"); proven != nil ||

@@ -28,7 +28,9 @@ func TestRescue(t *testing.T) {
 
 	a := apitest.New(t)
 	id := makeBackup(t, a)
-	waitUntil(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+	waitUntil(t, "the backup is proven", func() bool {
+		return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil
+	})
 
 	name := a.DatabaseName()
 	project := a.Project

@@ -208,7 +208,8 @@ func TestRestoreInPlace(t *testing.T) {
 	container := a.Create("/containers", `{"name": "reports"}`)
 	kept := upload(t, a, container, "a.txt", "as it was")
 	gone := upload(t, a, container, "b.txt", "to be deleted")
-	variant := "/containers/" + container + "/files/" + upload(t, a, container, "dot.gif", gifPixel) + "/download?format=png"
+	variant := "/containers/" + container + "/files/" + upload(t, a, container, "dot.gif", gifPixel) +
+		"/download?format=png"
 	a.Get(variant).Want(200)
 
 	id := makeBackup(t, a)
@@ -354,7 +355,8 @@ func TestRestoreUnusual(t *testing.T) {
 	conn.Close(t.Context())
 
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201).Content("target", "new")
-	waitForRestore(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").Content("error", "").
+	waitForRestore(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").
+		Content("error", "").
 		Content("keptUntil", nil)
 
 	copied := a.WithProject(n.Get("projectUuid").(string))
@@ -367,7 +369,9 @@ func TestRestoreUnusual(t *testing.T) {
 	restoreInPlace(t, a, id)
 	requireSame(t, before, fingerprint(t, a))
 	a.Get("/tables/people").Want(200)
-	waitUntil(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the backup is proven", func() bool {
+		return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil
+	})
 
 	if why := a.Get("/backups/" + id).Metadata("proofError"); why != "" {
 		t.Errorf("got proof error %v", why)

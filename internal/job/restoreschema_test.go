@@ -106,7 +106,8 @@ func TestRestoreSchema(t *testing.T) {
 	id := makeBackup(t, a)
 
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
-	waitForRestore(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").Content("error", "")
+	waitForRestore(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").
+		Content("error", "")
 	copied := a.WithProject(n.Get("projectUuid").(string))
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(schemaOf(t, copied), "\n")); diff != "" {
 		t.Errorf("as a new project (-want +got):\n%s", diff)
@@ -121,7 +122,9 @@ func TestRestoreSchema(t *testing.T) {
 		t.Errorf("rows in place (-want +got):\n%s", diff)
 	}
 
-	waitUntil(t, "the proof has ended", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the proof has ended", func() bool {
+		return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil
+	})
 
 	if why := a.Get("/backups/" + id).Metadata("proofError"); why != "" {
 		t.Errorf("got proof error %v", why)

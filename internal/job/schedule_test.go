@@ -115,7 +115,9 @@ func TestDueBackups(t *testing.T) {
 
 	a.Post("/projects/"+projects["paused"].Project+"/resume", ``).Want(200)
 	runCleanUp(t, a, replica)
-	waitUntil(t, "the missed backup is made", func() bool { return scheduledStatuses(t, projects["paused"]) == "completed" })
+	waitUntil(t, "the missed backup is made", func() bool {
+		return scheduledStatuses(t, projects["paused"]) == "completed"
+	})
 }
 
 // TestDueBackupWaits makes a backup due during another backup and during a restore.
@@ -203,7 +205,8 @@ func TestRemoveUnkept(t *testing.T) {
 	}
 
 	names["asked for"] = insertBackup(a, 5, false, "completed")
-	names["failed"], names["failed long ago"], names["asked for and failed"] = insertBackup(a, 20, true, "failed"), insertBackup(a, 31,
+	names["failed"], names["failed long ago"], names["asked for and failed"] = insertBackup(a, 20, true,
+		"failed"), insertBackup(a, 31,
 		true, "failed"), insertBackup(a, 31, false, "failed")
 
 	a.Exec(`update platform.backups set proven_at = now() - interval '1 day' where uuid = any($1)`,
@@ -248,7 +251,9 @@ func TestRemoveUnkept(t *testing.T) {
 	putSchedule(a, `{"keep_last": 0, "keep_daily": 0}`)
 	makeOverdue(a)
 	runCleanUp(t, a)
-	waitUntil(t, "another backup is made", func() bool { return strings.Count(scheduledStatuses(t, a), "completed") == 6 })
+	waitUntil(t, "another backup is made", func() bool {
+		return strings.Count(scheduledStatuses(t, a), "completed") == 6
+	})
 	a.Delete("/projects/" + a.Project + "/backup-schedule").Want(200)
 	waitForBackup(t, a, startBackup(t, a), "completed")
 

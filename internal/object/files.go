@@ -217,8 +217,8 @@ func DeleteFolder(ctx context.Context, p *tenant.Project, container uuid.UUID, f
 	})
 }
 
-// DeleteFiles deletes files in the transaction that deletes the record they belong to. [Discard] removes
-// their bytes. Files that do not exist are ignored.
+// DeleteFiles deletes files in the transaction that deletes the record they belong to. [Discard]
+// removes their bytes. Files that do not exist are ignored.
 func DeleteFiles(ctx context.Context, tx pgx.Tx, files []uuid.UUID) error {
 	_, err := pg.Exec(ctx, tx, `
 		with gone as (delete from storage.files where uuid = any(@files::uuid[]) returning blob_uuid)

@@ -11,12 +11,12 @@ import (
 )
 
 // PendingFile is an upload whose bytes are stored but whose file does not exist yet. The file is
-// created by [PendingFile.Create], in the transaction that creates the record it belongs to. The caller
-// must end every Arrived with [PendingFile.Finish].
+// created by [PendingFile.Create], in the transaction that creates the record it belongs to. The
+// caller must end every Arrived with [PendingFile.Finish].
 type PendingFile struct{ upload *upload }
 
-// ReceiveFile stores the bytes of a file for a container of project p on behalf of user. It fails as
-// [CreateFile] does and then leaves nothing behind.
+// ReceiveFile stores the bytes of a file for a container of project p on behalf of user. It fails
+// as [CreateFile] does and then leaves nothing behind.
 func ReceiveFile(
 	ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
 ) (PendingFile, error) {
@@ -38,7 +38,8 @@ func ReceiveFile(
 	return PendingFile{u}, nil
 }
 
-// Create creates the file in transaction tx if the container still exists and still accepts the file.
+// Create creates the file in transaction tx if the container still exists and still accepts the
+// file.
 func (a PendingFile) Create(ctx context.Context, tx pgx.Tx) (File, error) {
 	return a.upload.create(ctx, tx)
 }

@@ -21,7 +21,8 @@ import (
 	"socle/internal/tenant"
 )
 
-// MinOrphanAge is the age from which unreferenced bytes count as orphans. No upload takes that long.
+// MinOrphanAge is the age from which unreferenced bytes count as orphans. No upload takes that
+// long.
 const MinOrphanAge = 24 * time.Hour
 
 // Inconsistency is a file without valid bytes, or a blob without a file.

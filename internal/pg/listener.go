@@ -36,14 +36,14 @@ func NewListener(config *pgx.ConnConfig, log *slog.Logger) *Listener {
 	return &Listener{config: c, log: log, handlers: map[string]func(string){}}
 }
 
-// Handle registers a handler for the notifications on a channel. It must not block. On and Catch must
-// be called before Run.
+// Handle registers a handler for the notifications on a channel. It must not block. On and Catch
+// must be called before Run.
 func (l *Listener) Handle(channel string, handler func(payload string)) {
 	l.handlers[channel] = handler
 }
 
-// OnConnect registers a function that is called with each new connection after LISTEN, to catch up with
-// missed notifications.
+// OnConnect registers a function that is called with each new connection after LISTEN, to catch up
+// with missed notifications.
 func (l *Listener) OnConnect(f func(context.Context, *pgx.Conn) error) {
 	l.onConnect = append(l.onConnect, f)
 }

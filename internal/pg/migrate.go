@@ -118,9 +118,9 @@ const (
 // which releases the lock too.
 const unlockTimeout = 5 * time.Second
 
-// WithPoolLock runs f while a connection of the pool holds an advisory lock. lock is the statement that
-// takes it: [LockBlocking] or [LockTry]. f receives the connection. With Leaving, a lock held elsewhere
-// makes LockedIn return false without running f.
+// WithPoolLock runs f while a connection of the pool holds an advisory lock. lock is the statement
+// that takes it: [LockBlocking] or [LockTry]. f receives the connection. With Leaving, a lock held
+// elsewhere makes LockedIn return false without running f.
 func WithPoolLock(
 	ctx context.Context, pool *pgxpool.Pool, lock string, key int64, f func(*pgx.Conn) error,
 ) (acquired bool, err error) {

@@ -181,7 +181,8 @@ func (r *pooledRows) Next() bool {
 	return false
 }
 
-// withQueryTimeout limits the time of a statement on a pool, from acquiring a connection to the result.
+// withQueryTimeout limits the time of a statement on a pool, from acquiring a connection to the
+// result.
 func withQueryTimeout(ctx context.Context, q Querier) (context.Context, context.CancelFunc) {
 	if _, ok := q.(*pgxpool.Pool); ok {
 		return context.WithTimeout(ctx, acquireTimeout+connectTimeout)

@@ -304,7 +304,9 @@ func TestRunCreatesNoCluster(t *testing.T) {
 	}
 
 	kill(t, s.pid())
-	eventually(t, "the loss is logged", func() bool { return strings.Contains(log.String(), "the data directory is missing") })
+	eventually(t, "the loss is logged", func() bool {
+		return strings.Contains(log.String(), "the data directory is missing")
+	})
 
 	if _, err := os.Stat(filepath.Join(c.Dir, dataName)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a new data directory was created: %v", err)

@@ -44,8 +44,8 @@ type Spec struct {
 	Quality int // of JPEG, 1 to 100; 0 means UsualQuality
 }
 
-// CacheKey returns a cache key: equivalent specs have the same key. Its version prefix changes with the
-// output.
+// CacheKey returns a cache key: equivalent specs have the same key. Its version prefix changes with
+// the output.
 func (s Spec) CacheKey() string {
 	s = s.clean()
 	return "1:" + strconv.Itoa(s.Width) + "x" + strconv.Itoa(s.Height) + ":" + s.Fit + ":" + s.Format + ":" +

@@ -42,9 +42,9 @@ type Standing struct {
 	IsAdministrator *bool
 }
 
-// UpdateUserAsAdmin changes a user's standing. Suspending a user deletes all their sessions. It fails
-// with NotFound for an unknown user, and with Conflict if the install would lose its last active
-// administrator.
+// UpdateUserAsAdmin changes a user's standing. Suspending a user deletes all their sessions. It
+// fails with NotFound for an unknown user, and with Conflict if the install would lose its last
+// active administrator.
 func (s *Store) UpdateUserAsAdmin(ctx context.Context, id uuid.UUID, standing Standing) (User, error) {
 	var user User
 	err := s.InTx(ctx, func(tx *Store) error {

@@ -54,7 +54,8 @@ func (s *Store) CountAttempt(ctx context.Context, l Limit, subject string) error
 	return nil
 }
 
-// CheckAttempts fails with TooMany if the subject has no attempt left in the window. It counts nothing.
+// CheckAttempts fails with TooMany if the subject has no attempt left in the window. It counts
+// nothing.
 func (s *Store) CheckAttempts(ctx context.Context, l Limit, subject string) error {
 	tries, err := pg.One[attemptCount](ctx, s.q, `
 		select count, resets_at - now() as wait from platform.attempts where key = @key and resets_at > now()`,
@@ -106,7 +107,8 @@ func (s *Store) RecordNetwork(ctx context.Context, account, network string) erro
 	return err
 }
 
-// CheckGuesses fails with TooMany if no guess at an account is left for a network. It counts nothing.
+// CheckGuesses fails with TooMany if no guess at an account is left for a network. It counts
+// nothing.
 func (s *Store) CheckGuesses(ctx context.Context, l GuessLimit, account, network string) error {
 	tries, err := pg.One[attemptCount](ctx, s.q, `
 		select count(*)::int as count, coalesce(max(resets_at - now()), interval '0') as wait

@@ -79,7 +79,8 @@ func (s *Store) Authenticate(ctx context.Context, user, session uuid.UUID, scope
 		with who as (
 			select u.uuid as user_uuid, s.uuid as session, 1::smallint as ceiling, null::uuid[] as only, u.is_administrator, false as expired, false as stale
 			from platform.sessions s join platform.users u on u.uuid = s.user_uuid
-			where s.uuid = @session and s.user_uuid = @user and s.expires_at > now() and u.status = 'active')`+callerQuery,
+			where s.uuid = @session and s.user_uuid = @user and s.expires_at > now() and u.status = 'active')`+
+		callerQuery,
 		pgx.StrictNamedArgs{
 			"user": user, "session": session, "project": scope.Project,
 			"form": scope.Form, "organization": scope.Organization,

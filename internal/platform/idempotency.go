@@ -86,7 +86,8 @@ func (s *Store) ClaimRequest(ctx context.Context, c Claim) (answer []byte, err e
 }
 
 func inProgressConflict() error {
-	return fault.OnField(fault.Conflict, "Idempotency-Key", "in_progress", "belongs to a request that is still in progress")
+	return fault.OnField(fault.Conflict, "Idempotency-Key", "in_progress",
+		"belongs to a request that is still in progress")
 }
 
 // KeepAnswer stores the sealed response to a claimed request.

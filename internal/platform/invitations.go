@@ -96,7 +96,8 @@ func (s *Store) requireRoom(ctx context.Context, organization uuid.UUID, email s
 	case state.Member:
 		return fault.OnField(fault.Conflict, "email", "already_member", "already belongs to a member")
 	case state.Heads >= settings.MembersPerOrganization:
-		return fault.New(fault.Unprocessable, "the organization has reached its limit of members: it has %d, invitations included",
+		return fault.New(fault.Unprocessable,
+			"the organization has reached its limit of members: it has %d, invitations included",
 			state.Heads).WithCode("quota_exceeded")
 	}
 
@@ -234,8 +235,8 @@ func (s *Store) PreviewInvitation(ctx context.Context, link uuid.UUID) (Invitati
 }
 
 // AcceptInvitation makes a user a member by a link and marks the link as used. A user who is
-// already a member keeps their role. It fails with [InvalidLink] if the link or the invitation is not
-// valid any more, and with Forbidden if another address than the user's was invited.
+// already a member keeps their role. It fails with [InvalidLink] if the link or the invitation is
+// not valid any more, and with Forbidden if another address than the user's was invited.
 func (s *Store) AcceptInvitation(ctx context.Context, link, user uuid.UUID) (Organization, error) {
 	var o Organization
 	err := s.InTx(ctx, func(tx *Store) error {

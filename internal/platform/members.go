@@ -95,7 +95,8 @@ func (s *Store) TransferOrganization(
 	err := s.withMembershipLock(ctx, organization, actor, Owner, func(tx *Store, _ Role) error {
 		err := tx.setRole(ctx, organization, user, Owner)
 		if fault.Is(err, fault.NotFound) {
-			return fault.OnField(fault.Unprocessable, "user_uuid", "not_found", "must name a member of the organization").
+			return fault.OnField(fault.Unprocessable, "user_uuid", "not_found",
+				"must name a member of the organization").
 				WithCause(err)
 		}
 		if err != nil {
@@ -239,7 +240,8 @@ func (s *Store) createHome(ctx context.Context, user uuid.UUID, name string) (uu
 // lastOwnerConflict translates a violation of the constraint on the last owner of an organization.
 func lastOwnerConflict(err error) error {
 	if pg.Violates(err, "members_last_owner") {
-		return fault.New(fault.Conflict, "the organization would lose its only owner").WithCode("last_owner").WithCause(err)
+		return fault.New(fault.Conflict, "the organization would lose its only owner").WithCode("last_owner").
+			WithCause(err)
 	}
 	return err
 }

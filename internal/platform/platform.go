@@ -79,8 +79,8 @@ func (s *Store) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]audi
 // AuditHead returns the head of the platform's audit log.
 func (s *Store) AuditHead(ctx context.Context) (audit.Head, error) { return audit.HeadOf(ctx, s.q) }
 
-// LockedIn is [pg.WithPoolLock] for the platform database. Like [Store.Conn], it needs a store outside
-// a transaction.
+// LockedIn is [pg.WithPoolLock] for the platform database. Like [Store.Conn], it needs a store
+// outside a transaction.
 func (s *Store) LockedIn(ctx context.Context, lock string, key int64, f func() error) (mine bool, err error) {
 	return pg.WithPoolLock(ctx, s.pool, lock, key, func(*pgx.Conn) error { return f() })
 }

@@ -116,7 +116,8 @@ func (s *Store) RefreshSession(
 		return err
 	})
 	if reused && err == nil {
-		return renewed, fault.New(fault.Unauthenticated, "the refresh token was already used, so its session has ended").
+		return renewed, fault.New(fault.Unauthenticated,
+			"the refresh token was already used, so its session has ended").
 			WithCode("token_reused")
 	}
 	if fault.Is(err, fault.NotFound) {

@@ -30,9 +30,9 @@ type Statement struct {
 // databases.
 const statementsLoaded = `'pg_stat_statements' = any (regexp_split_to_array(current_setting('shared_preload_libraries'), '[ ,"]+'))`
 
-// EnableStatementStats creates the extension pg_stat_statements in the platform database if PostgreSQL
-// has loaded it. Its view covers all databases, so it stands only in the platform database, which
-// projects cannot reach.
+// EnableStatementStats creates the extension pg_stat_statements in the platform database if
+// PostgreSQL has loaded it. Its view covers all databases, so it stands only in the platform
+// database, which projects cannot reach.
 func EnableStatementStats(ctx context.Context, q pg.Querier) error {
 	// The check of pg_available_extensions comes last, because it reads a file for each extension.
 	available, err := pg.Value[bool](ctx, q, `

@@ -37,8 +37,8 @@ func (t Tasks[T]) Start(ctx context.Context, id uuid.UUID) (T, error) {
 		returning`+t.columns, pgx.StrictNamedArgs{"id": id})
 }
 
-// Heartbeat records a heartbeat of a running task. It fails with NotFound if the task is not running any
-// more.
+// Heartbeat records a heartbeat of a running task. It fails with NotFound if the task is not
+// running any more.
 func (t Tasks[T]) Heartbeat(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Value[uuid.UUID](ctx, t.q, `
 		update `+t.table+` set heartbeat_at = now() where uuid = @id and status = 'running' returning uuid`,

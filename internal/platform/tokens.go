@@ -100,7 +100,8 @@ func (s *Store) requireProjectAccess(ctx context.Context, user uuid.UUID, projec
 	}
 
 	if unknown > 0 {
-		return fault.OnField(fault.Unprocessable, "project_uuids", "not_found", "must only name projects that you can access")
+		return fault.OnField(fault.Unprocessable, "project_uuids", "not_found",
+			"must only name projects that you can access")
 	}
 
 	return nil

@@ -231,7 +231,8 @@ func (s *Store) Credentials(ctx context.Context, email string) (User, string, er
 	return found.User, found.PasswordHash, err
 }
 
-// CredentialsByUUID returns a user and their password hash. It fails with NotFound for an unknown user.
+// CredentialsByUUID returns a user and their password hash. It fails with NotFound for an unknown
+// user.
 func (s *Store) CredentialsByUUID(ctx context.Context, id uuid.UUID) (User, string, error) {
 	found, err := pg.One[struct {
 		User

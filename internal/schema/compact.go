@@ -137,8 +137,8 @@ func horizonBefore(ctx context.Context, q pg.Querier, next int64) (horizon, erro
 		from bound`, pgx.StrictNamedArgs{"next": next})
 }
 
-// CompactionProgress returns the percentage of a table's pages that a running compaction has read, nil if
-// none runs.
+// CompactionProgress returns the percentage of a table's pages that a running compaction has read,
+// nil if none runs.
 func CompactionProgress(ctx context.Context, q pg.Querier, table uint32) (*int, error) {
 	read, err := pg.Values[int](ctx, q, `
 		select (100 * c.heap_blks_scanned / greatest(c.heap_blks_total, 1))::int from pg_catalog.pg_stat_progress_cluster c

@@ -27,7 +27,9 @@ func parseExpression(text string) error {
 		switch c := text[i]; c {
 		case '\'', '"':
 			if i > 0 && (isWordByte(text[i-1]) || text[i-1] == '&') {
-				return errors.New("has a quote directly after a word: insert a space; only '…' and \"…\" are supported as quotes")
+				return errors.New(
+					"has a quote directly after a word: insert a space; only '…' and \"…\" are supported as quotes",
+				)
 			}
 
 			end := closingQuote(text, i)

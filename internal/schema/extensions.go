@@ -17,8 +17,8 @@ import (
 // user objects in it.
 const ExtensionsSchema = "extensions"
 
-// AllowedExtensions are the extensions that a project may install: types, operators and functions without
-// access to anything outside the database.
+// AllowedExtensions are the extensions that a project may install: types, operators and functions
+// without access to anything outside the database.
 var AllowedExtensions = []string{"btree_gin", "btree_gist", "citext", "cube", "dict_int", "dict_xsyn", "earthdistance",
 	"fuzzystrmatch", "hstore", "intarray", "isn", "ltree", "pg_trgm", "pgcrypto", "postgis", "seg", "tablefunc",
 	"tsm_system_rows", "tsm_system_time", "unaccent", "uuid-ossp", "vector"}
@@ -62,8 +62,9 @@ func ListExtensions(ctx context.Context, q pg.Querier, page pg.Page) ([]Extensio
 
 // CreateExtension installs an extension with its dependencies. Like [DeleteExtension], it runs on
 // the pool of the platform's login and puts no text of a client into SQL. It fails with
-// Unprocessable on name if the extension is not in [AllowedExtensions] or not available on the server, and
-// with Conflict if it is installed already or if names in its script could resolve to user objects.
+// Unprocessable on name if the extension is not in [AllowedExtensions] or not available on the
+// server, and with Conflict if it is installed already or if names in its script could resolve to
+// user objects.
 func CreateExtension(ctx context.Context, platform *pgxpool.Pool, name string) (Extension, error) {
 	if !slices.Contains(AllowedExtensions, name) {
 		return Extension{}, fault.OnField(fault.Unprocessable, "name", "invalid_value",
@@ -177,8 +178,8 @@ func getExtension(ctx context.Context, q pg.Querier, name string) (Extension, er
 }
 
 // DeleteExtension drops an extension and returns its last state. It fails with NotFound if it is
-// not installed, with Forbidden if it is not in [AllowedExtensions], since an operator installed it, and
-// with Conflict, code in_use and the member dependents, if other objects depend on it.
+// not installed, with Forbidden if it is not in [AllowedExtensions], since an operator installed
+// it, and with Conflict, code in_use and the member dependents, if other objects depend on it.
 func DeleteExtension(ctx context.Context, platform *pgxpool.Pool, name string) (Extension, error) {
 	var deleted Extension
 	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {

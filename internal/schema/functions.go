@@ -106,7 +106,8 @@ func ListFunctions(ctx context.Context, q pg.Querier, schema string, page pg.Pag
 
 	rows, err := pg.All[routine](ctx, q, `with found as (
 		select p.oid, count(*) over () as total, p.proname as name, n.nspname as schema,
-			(select l.lanname from pg_catalog.pg_language l where l.oid = p.prolang) as language `+userRoutines+condition+
+			(select l.lanname from pg_catalog.pg_language l where l.oid = p.prolang) as language `+
+		userRoutines+condition+
 		page.Clause(routineSorts, "oid")+`)`+selectRoutines+
 		first.Clause(map[string]string{"name": "p.proname", "schema": "n.nspname", "language": "l.lanname"}, "p.oid"),
 		args)

@@ -225,7 +225,8 @@ func deleter(t *testing.T, c client, what string) *writer {
 			}
 
 			for i := range 3 {
-				a := c.sendAs(t, "PUT", f.files+name(n, i), "text/plain", bytes.NewReader(writerContent("deleted", n+i)))
+				a := c.sendAs(t, "PUT", f.files+name(n, i), "text/plain",
+					bytes.NewReader(writerContent("deleted", n+i)))
 				if a.status != 201 && a.status != 200 {
 					return false
 				}

@@ -196,7 +196,8 @@ func TestKilledMigration(t *testing.T) {
 		c = c.at(p)
 
 		version, is := project.schemaState()
-		if _, want := newMigratedDatabase(t, url, undisturbed, "socle", "../tenant/migrations").schemaState(); version !=
+		if _, want := newMigratedDatabase(t, url, undisturbed, "socle",
+			"../tenant/migrations").schemaState(); version !=
 			project.newest || is != want {
 			t.Errorf("from version %d: got %d, want %d (-want +got):\n%s", old, version, project.newest,
 				cmp.Diff(want, is))

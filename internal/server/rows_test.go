@@ -384,7 +384,8 @@ func TestRolesOfRows(t *testing.T) {
 	s.want(200, "", "POST", "/rpc/become", `{"r": "anon"}`, anon)
 
 	for _, role := range []string{
-		"service_role", "postgres", "socle", s.DatabaseName() + "_owner", s.DatabaseName() + "_service", "pg_read_all_data",
+		"service_role", "postgres", "socle", s.DatabaseName() + "_owner", s.DatabaseName() + "_service",
+		"pg_read_all_data",
 	} {
 		if status, text := s.rows(s.Project, "POST", "/rpc/become", fmt.Sprintf(`{"r": %q}`, role),
 			anon); status < 400 || status >= 500 {

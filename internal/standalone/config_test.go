@@ -58,10 +58,10 @@ db-pool-automatic-recovery = false
 	got := map[string]any{
 		"uri": c.databaseURL, "schemas": c.api.Schemas, "anon": c.api.Anonymous, "rows": c.api.MaxRows,
 		"aggregates": c.api.Aggregates, "rollback": c.api.Rollback, "override": c.api.TxOverride,
-		"pre": c.api.PreRequest, "root": c.api.RootSpec, "claim": c.jwt.RoleClaim, "unprepared": c.api.NoPreparedStatements,
-		"port": c.addr.port, "settings": c.api.Settings, "path": c.api.SearchPath, "level": c.LogLevel,
-		"origins": c.api.Origins, "pool": c.pool, "openapi": c.api.OpenAPIMode, "warnings": c.Warnings,
-		"verifies": c.api.Verify != nil,
+		"pre": c.api.PreRequest, "root": c.api.RootSpec, "claim": c.jwt.RoleClaim,
+		"unprepared": c.api.NoPreparedStatements, "port": c.addr.port, "settings": c.api.Settings,
+		"path": c.api.SearchPath, "level": c.LogLevel, "origins": c.api.Origins, "pool": c.pool,
+		"openapi": c.api.OpenAPIMode, "warnings": c.Warnings, "verifies": c.api.Verify != nil,
 	}
 
 	want := map[string]any{

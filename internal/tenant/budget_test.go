@@ -198,7 +198,8 @@ func TestBudgetIsAQueue(t *testing.T) {
 	b.release(false)
 
 	if b.free != 1 || b.waiting.Load() != 0 || evicted.Load() == 0 {
-		t.Errorf("got %d free, %d waiting, %d evicted, want 1, 0 and more than 0", b.free, b.waiting.Load(), evicted.Load())
+		t.Errorf("got %d free, %d waiting, %d evicted, want 1, 0 and more than 0", b.free, b.waiting.Load(),
+			evicted.Load())
 	}
 }
 

@@ -209,7 +209,8 @@ func (c *Copy) Finish(ctx context.Context) error {
 	})
 }
 
-// migrateRestored enables the event trigger, takes back [schema.ExtensionsSchema] and migrates the copy.
+// migrateRestored enables the event trigger, takes back [schema.ExtensionsSchema] and migrates the
+// copy.
 func (c *Copy) migrateRestored(ctx context.Context, conn *pgx.Conn) error {
 	if err := execAll(ctx, conn, []string{"alter event trigger " + closeTablesTrigger + " enable"}); err != nil {
 		return err

@@ -14,9 +14,9 @@ import (
 	"socle/internal/pg"
 )
 
-// ExtensionChanges is the state of a project's extension members that differs from the extension's script.
-// pg_dump includes only their privileges, as statements that only the objects' owner can run. It
-// omits multirange types, which have privileges of their own before PostgreSQL 17.
+// ExtensionChanges is the state of a project's extension members that differs from the extension's
+// script. pg_dump includes only their privileges, as statements that only the objects' owner can
+// run. It omits multirange types, which have privileges of their own before PostgreSQL 17.
 type ExtensionChanges struct {
 	Tables []ExtensionTable  `json:"tables"`           // all tables of extensions
 	Rights []ExtensionObject `json:"rights,omitempty"` // objects with changed privileges
@@ -162,8 +162,8 @@ func (r *Registry) ExtensionChanges(ctx context.Context, q pg.Querier, project u
 	return e, nil
 }
 
-// UnrestoredChanges returns warnings about changes to the tables of extensions, and to the project's
-// logins, that are in no dump.
+// UnrestoredChanges returns warnings about changes to the tables of extensions, and to the
+// project's logins, that are in no dump.
 //
 // A restore does not repeat them: expressions on an operator's table would run with an operator's
 // privileges. Added objects are recognized by an OID above those of all objects that the
@@ -212,13 +212,15 @@ func UnrestoredChanges(ctx context.Context, q pg.Querier) ([]string, error) {
 		order by 1`)
 }
 
-// ApplyExtensionChanges applies the changes e to the extension members and multirange types of the copy. source is
-// the name of the database that e was read from.
+// ApplyExtensionChanges applies the changes e to the extension members and multirange types of the
+// copy. source is the name of the database that e was read from.
 //
 // Of a foreign backup it applies nothing that could trap other roles: neither ownership of tables
 // nor the privilege to create triggers on them. It returns descriptions of the skipped changes, for
 // the log.
-func (c *Copy) ApplyExtensionChanges(ctx context.Context, e *ExtensionChanges, source string, foreign bool) (skipped []string, err error) {
+func (c *Copy) ApplyExtensionChanges(
+	ctx context.Context, e *ExtensionChanges, source string, foreign bool,
+) (skipped []string, err error) {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return nil, err

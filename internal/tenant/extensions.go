@@ -39,7 +39,8 @@ func (r *Registry) ServerVersion(ctx context.Context) (version int, err error) {
 }
 
 // CheckExtensions fails with Unprocessable if the server lacks one of the wanted extensions. Those
-// of a foreign backup must also be in [schema.AllowedExtensions] or installed in the project's database.
+// of a foreign backup must also be in [schema.AllowedExtensions] or installed in the project's
+// database.
 func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wanted []Extension, foreign bool) error {
 	if len(wanted) == 0 {
 		return nil
@@ -143,7 +144,8 @@ func (c *Copy) revokeSchemaCreate(ctx context.Context, conn *pgx.Conn) error {
 
 	return execAll(ctx, conn,
 		[]string{
-			"revoke create on schema " + schema.ExtensionsSchema + " from " + pg.Quote(c.registry.login(c.Project, owner)),
+			"revoke create on schema " + schema.ExtensionsSchema + " from " +
+				pg.Quote(c.registry.login(c.Project, owner)),
 		})
 }
 

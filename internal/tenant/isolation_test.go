@@ -186,7 +186,8 @@ var ignored = []string{
 // database.
 var readsAll = map[string]bool{
 	`set role "$A_dump"`: true, `set role pg_read_all_data`: true,
-	`select * from pg_catalog.pg_authid`: true, `select * from pg_catalog.pg_shadow`: true, // verifiers of random passwords
+	// verifiers of random passwords
+	`select * from pg_catalog.pg_authid`: true, `select * from pg_catalog.pg_shadow`: true,
 	`select * from storage.files`:    true,
 	`select * from socle.migrations`: true, `do 'begin lock table storage.files; end'`: true,
 }

@@ -18,15 +18,15 @@ const (
 	onlyServerInterval = 100 * time.Millisecond
 )
 
-// TerminateSessions terminates all sessions of projects' logins on the PostgreSQL of conn and waits until
-// they are gone. Use it at start of the only Socle server of a PostgreSQL: the sessions were left
-// running by a killed server.
+// TerminateSessions terminates all sessions of projects' logins on the PostgreSQL of conn and waits
+// until they are gone. Use it at start of the only Socle server of a PostgreSQL: the sessions were
+// left running by a killed server.
 func TerminateSessions(ctx context.Context, conn *pgx.Conn) error {
 	return endSessions(ctx, conn, ofProjects)
 }
 
-// TerminateOrphans terminates the sessions that a killed server left running, unless another server of
-// this install is running. known filters project UUIDs for those of this install, since other
+// TerminateOrphans terminates the sessions that a killed server left running, unless another server
+// of this install is running. known filters project UUIDs for those of this install, since other
 // installs may share the PostgreSQL. It must be called before the registry is used.
 func (r *Registry) TerminateOrphans(
 	ctx context.Context, known func(context.Context, []uuid.UUID) ([]uuid.UUID, error),

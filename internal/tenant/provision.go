@@ -115,7 +115,8 @@ func closeDatabases(ctx context.Context, conn *pgx.Conn) error {
 	}
 
 	for _, name := range open {
-		if err := execIgnoring(conn, ctx, "revoke all on database "+pg.Quote(name)+" from public", "42501"); err != nil {
+		if err := execIgnoring(conn, ctx, "revoke all on database "+pg.Quote(name)+" from public",
+			"42501"); err != nil {
 			return fmt.Errorf("close database %s: %w", name, err)
 		}
 	}
@@ -128,7 +129,8 @@ func closeDatabases(ctx context.Context, conn *pgx.Conn) error {
 // name is left from an interrupted call.
 func (r *Registry) createTemplate(ctx context.Context, conn *pgx.Conn) error {
 	name := template()
-	complete, err := pg.Value[bool](ctx, conn, `select exists (`+completeTemplate+`)`, pgx.StrictNamedArgs{"name": name})
+	complete, err := pg.Value[bool](ctx, conn, `select exists (`+completeTemplate+`)`,
+		pgx.StrictNamedArgs{"name": name})
 	if err != nil || complete {
 		return err
 	}

@@ -114,8 +114,8 @@ func (r *Registry) Visit(id uuid.UUID, f func(p *Project) error) error {
 	return err
 }
 
-// WithInactive calls f with a project that is paused or deleted. Only the platform's own login connects
-// to its database, and the project's state does not change.
+// WithInactive calls f with a project that is paused or deleted. Only the platform's own login
+// connects to its database, and the project's state does not change.
 //
 // It fails with Conflict if migrations are pending; they are applied when the project is resumed.
 func (r *Registry) WithInactive(ctx context.Context, id uuid.UUID, f func(p *Project) error) error {
@@ -151,13 +151,13 @@ func (r *Registry) Probe(ctx context.Context) error {
 	return conn.Close(ctx)
 }
 
-// PoolContended reports whether a request waits for a connection to any project because the budget is
-// used up.
+// PoolContended reports whether a request waits for a connection to any project because the budget
+// is used up.
 func (r *Registry) PoolContended() bool { return r.budget.waiting.Load() > 0 }
 
-// HasConnection reports whether this process has a connection of the platform's login to a project's
-// database. Then the project is active or was until a moment ago: pausing and deleting terminate
-// its sessions before they return, and the next statement on this connection fails.
+// HasConnection reports whether this process has a connection of the platform's login to a
+// project's database. Then the project is active or was until a moment ago: pausing and deleting
+// terminate its sessions before they return, and the next statement on this connection fails.
 func (r *Registry) HasConnection(id uuid.UUID) bool {
 	r.mu.Lock()
 	p := r.projects[id]

@@ -35,9 +35,9 @@ func swapKey(project uuid.UUID) int32 {
 	return int32(binary.BigEndian.Uint32(project[8:])>>1 | 1) // from the random bits; never 0
 }
 
-// Subscribe makes the registry follow database swaps on other servers. Call it once, before the registry
-// is used. onSwap is called for each project whose database is swapped by any server, while the
-// old database accepts no connections and the new one does not yet.
+// Subscribe makes the registry follow database swaps on other servers. Call it once, before the
+// registry is used. onSwap is called for each project whose database is swapped by any server,
+// while the old database accepts no connections and the new one does not yet.
 func (r *Registry) Subscribe(l *pg.Listener, onSwap func(project uuid.UUID)) {
 	r.listener, r.onSwap = l, onSwap
 

@@ -211,8 +211,8 @@ type termination struct {
 // terminationTTL is the time for which the reason of a termination is remembered.
 const terminationTTL = time.Minute
 
-// LimitProjectMemory limits the memory of each project's sessions together to limit bytes. of returns the
-// private bytes of a process. It must be called before Watch.
+// LimitProjectMemory limits the memory of each project's sessions together to limit bytes. of
+// returns the private bytes of a process. It must be called before Watch.
 func (r *Registry) LimitProjectMemory(limit int64, of func(pid int) int64) {
 	r.watchdog.memory, r.watchdog.limit = of, limit
 }

@@ -197,7 +197,8 @@ func TestReadEndsWithContext(t *testing.T) {
 	t.Parallel()
 
 	ctx, cancel := context.WithCancel(t.Context())
-	book := packWorkbook(t, "xl/one.xml", `<worksheet><sheetData>`+strings.Repeat(`<row/>`, 100_000)+`</sheetData></worksheet>`)
+	book := packWorkbook(t, "xl/one.xml",
+		`<worksheet><sheetData>`+strings.Repeat(`<row/>`, 100_000)+`</sheetData></worksheet>`)
 	s, err := openSheet(ctx, book, book.Size(), "")
 	if err != nil {
 		t.Fatal(err)

@@ -142,8 +142,8 @@ func Start(t testing.TB, c config.Config) *API {
 	return a
 }
 
-// StartServer starts another server of the same install and returns a client with the same credentials.
-// The server stops at the end of the test, before the server of a.
+// StartServer starts another server of the same install and returns a client with the same
+// credentials. The server stops at the end of the test, before the server of a.
 func (a *API) StartServer() *API {
 	a.t.Helper()
 
@@ -228,7 +228,8 @@ func (a *API) Anonymous() *API {
 	return &nobody
 }
 
-// WithProject returns a client that sends another project in X-Project, or no such header if project is "".
+// WithProject returns a client that sends another project in X-Project, or no such header if
+// project is "".
 func (a *API) WithProject(project string) *API {
 	other := *a
 	other.Project = project
@@ -283,8 +284,8 @@ func (a *API) create(name string) account {
 	return account{r.Metadata("token").(string), r.Get("uuid").(string), email, r.Get("organizationUuid").(string)}
 }
 
-// OtherUser returns a client for a new user who has a project of their own, and sends the project of
-// a in X-Project.
+// OtherUser returns a client for a new user who has a project of their own, and sends the project
+// of a in X-Project.
 func (a *API) OtherUser() *API {
 	a.t.Helper()
 
@@ -309,8 +310,8 @@ func (a *API) Member(role int) *API {
 	return m
 }
 
-// DisableProofs turns off proofs of the project's backups, for a test of another subject. A proof takes
-// as long as a restore.
+// DisableProofs turns off proofs of the project's backups, for a test of another subject. A proof
+// takes as long as a restore.
 func (a *API) DisableProofs() {
 	a.t.Helper()
 
@@ -318,7 +319,8 @@ func (a *API) DisableProofs() {
 		Want(200)
 }
 
-// RunMaintenance runs the queue's periodic maintenance now. It would otherwise run within ten seconds.
+// RunMaintenance runs the queue's periodic maintenance now. It would otherwise run within ten
+// seconds.
 func (a *API) RunMaintenance() {
 	a.t.Helper()
 

@@ -200,8 +200,8 @@ func recordStatus(id string, status int) {
 	seen[fmt.Sprintf("%s %d", id, status)] = true
 }
 
-// MissingResponses returns the declared responses, each an operation ID and a status, that no request of
-// this test binary has provoked. text is the OpenAPI document.
+// MissingResponses returns the declared responses, each an operation ID and a status, that no
+// request of this test binary has provoked. text is the OpenAPI document.
 func MissingResponses(text []byte) ([]string, error) {
 	d, err := parseDocument(text)
 	if err != nil {

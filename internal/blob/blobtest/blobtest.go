@@ -159,14 +159,15 @@ func (s *S3) Configure(c *config.Config) {
 	c.StorageURL, c.S3AccessKey, c.S3SecretKey = s.StorageURL, accessKey, secretKey
 }
 
-// ConfigureShortTimeout is [S3.Configure] with a short timeout, which still suffices on a busy machine.
+// ConfigureShortTimeout is [S3.Configure] with a short timeout, which still suffices on a busy
+// machine.
 func (s *S3) ConfigureShortTimeout(c *config.Config) {
 	s.Configure(c)
 	c.StorageURL = strings.Replace(c.StorageURL, "timeout=5s", "timeout=1s", 1)
 }
 
-// OnRequest passes requests to f, which responds and returns true, or returns false to forward them. nil
-// removes f.
+// OnRequest passes requests to f, which responds and returns true, or returns false to forward
+// them. nil removes f.
 func (s *S3) OnRequest(f func(http.ResponseWriter, *http.Request) bool) {
 	if f == nil {
 		s.onRequest.Store(nil)
@@ -176,8 +177,8 @@ func (s *S3) OnRequest(f func(http.ResponseWriter, *http.Request) bool) {
 	s.onRequest.Store(&f)
 }
 
-// DropResponses drops the responses to requests for which of returns true: the request succeeds, then the
-// connection is closed.
+// DropResponses drops the responses to requests for which of returns true: the request succeeds,
+// then the connection is closed.
 func (s *S3) DropResponses(match func(*http.Request) bool) { s.lost.Store(&lostResponse{match, -1}) }
 
 // TruncateResponses truncates the body of such responses after a number of bytes.
