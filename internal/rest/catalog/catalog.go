@@ -1,13 +1,14 @@
-// Package catalog is what the rows API knows of a database: its tables and views with their columns, how they
-// refer to each other, and its functions. A Catalog is read once and never changes; a newer one replaces it.
+// Package catalog is the rows API's view of a database: its tables and views with their columns,
+// the links between them, and its functions. A Catalog is read once and immutable; a newer one
+// replaces it.
 package catalog
 
 import "cmp"
 
-// Name is the name of a relation, function or type, with its schema.
+// Name is the schema-qualified name of a relation, function or type.
 type Name struct{ Schema, Name string }
 
-// Compare puts names in the order of their schemas, and within one in their own.
+// Compare orders names by schema, then by name.
 func (n Name) Compare(other Name) int {
 	return cmp.Or(cmp.Compare(n.Schema, other.Schema), cmp.Compare(n.Name, other.Name))
 }
@@ -15,12 +16,12 @@ func (n Name) Compare(other Name) int {
 // Catalog is the exposed part of a database.
 type Catalog struct {
 	Schemas   []string             // exposed, the default one first
-	Relations map[Name]*Relation   // those of the exposed schemas
-	Comments  map[string]string    // of the schemas that have one
-	Links     map[Name][]*Link     // by the relation that they lead from; both ends and what is between are exposed
-	Functions map[Name][]*Function // overloads, by name; those only that a request can call
-	Handlers  []Handler            // custom media types, those of schemas that come first before the others
-	GeoJSON   Name                 // PostGIS's function that makes a feature of a row; zero without PostGIS
+	Relations map[Name]*Relation   // of the exposed schemas
+	Comments  map[string]string    // by schema, if it has one
+	Links     map[Name][]*Link     // by their From relation; both ends and join tables are exposed
+	Functions map[Name][]*Function // overloads by name; only those that a request can call
+	Handlers  []Handler            // custom media types, in the order of the schemas
+	GeoJSON   Name                 // PostGIS's conversion of a row to a feature; zero if absent
 }
 
 // Relation is a table, view, materialized view, foreign or partitioned table.
@@ -30,16 +31,18 @@ type Relation struct {
 	Kind        byte // pg_class.relkind
 	Columns     []*Column
 	ByName      map[string]*Column
-	// of a view: the columns that come from its base tables' keys, of those that it shows whole
+	// PrimaryKey holds the key's columns. For a view, those are the columns of all base table keys
+	// that it shows whole.
 	PrimaryKey                       []string
 	Insertable, Updatable, Deletable bool
-	// Whether constraints hold for all of its rows. A view can show a row twice, and a table shows those of tables that inherit from it.
+	// Constrained reports whether constraints hold for all rows. They do not for a view, which can
+	// repeat a row, nor for a table with inheritance children.
 	Constrained bool
-	// Whether reading plainly runs code of the database's that is likely to change its session: volatile functions of policies, views and
-	// rows. What is behind those is not looked at.
+	// ReadRuns reports whether a plain read runs user code that probably changes the session:
+	// volatile functions in policies, views and rows. Code that those call is not examined.
 	ReadRuns bool
-	// Whether reading, and writing, plainly runs nothing but PostgreSQL's own functions, of which none leaves anything in the session. Whatever
-	// is not known to be so is not.
+	// InertRead and InertWrite report whether a plain read or write runs only PostgreSQL's own
+	// functions, none of which changes the session. They are false in case of doubt.
 	InertRead, InertWrite bool
 }
 
@@ -47,19 +50,21 @@ type Relation struct {
 type Column struct {
 	Name        string
 	Description string
-	Type        string // SQL text, as format_type prints it with its schema where that is needed
-	BaseType    string // of a domain, what is under it, without length; else Type
+	Type        string // SQL text, as printed by format_type, schema-qualified where needed
+	BaseType    string // base type of a domain, without length; else Type
 	NotNull     bool
-	HasDefault  bool   // a default, identity or generated expression
-	Default     string // SQL text; "" for a generated expression, which has no meaning outside of its row
-	Generated   bool   // always generated, as an identity or by an expression: can't be written
-	MaxLength   int    // 0: none
-	Enum        []string
-	// Casts of a domain by which its values are shown, read from JSON, and read from text: function names, or zero.
+	HasDefault  bool // a default, identity or generated expression
+	// SQL text; "" for a generated expression, which has no meaning outside its row
+	Default   string
+	Generated bool // always generated, as an identity or by an expression: not writable
+	MaxLength int  // 0: none
+	Enum      []string
+	// ToJSON, FromJSON and FromText are the functions of a domain's casts: its representation, its
+	// conversion from JSON and from text. Zero means none.
 	ToJSON, FromJSON, FromText Name
 }
 
-// LinkKind tells links apart.
+// LinkKind is the kind of a link.
 type LinkKind uint8
 
 // Kinds of links.
@@ -68,63 +73,68 @@ const (
 	OneToMany
 	OneToOne
 	ManyToMany
-	Computed // a function of the row
+	Computed // by a function of the row
 )
 
-// Link is a way from a relation to another.
+// Link is a relationship from one relation to another.
 type Link struct {
 	Kind       LinkKind
 	From, To   Name
-	Constraint string // of a foreign key; of ManyToMany the one on From's side
-	Pairs      []Pair // From's columns and To's; ManyToMany: From's and Through's
+	Constraint string // name of the foreign key; ManyToMany: the one on From's side
+	Pairs      []Pair // columns of From and To; ManyToMany: of From and Through
 	Forward    bool   // OneToOne: the foreign key is on From's side
 
-	Through           Name   // ManyToMany
-	ThroughConstraint string // the one on To's side
-	ThroughPairs      []Pair // Through's columns and To's
+	Through           Name   // ManyToMany: the join table
+	ThroughConstraint string // the foreign key on To's side
+	ThroughPairs      []Pair // columns of Through and To
 
-	Function *Function // Computed
-	Single   bool      // Computed: the function promises one row at most
+	Function *Function // of Computed
+	Single   bool      // Computed: the function promises at most one row
 }
 
-// Pair is a column and the one that it must equal.
+// Pair is a column and the column that it must equal.
 type Pair struct{ From, To string }
 
-// Function is a function that can be called. Procedures can't be: they may end the transaction that a request is.
+// Function is a callable function. Procedures are not callable: they can end the transaction of a
+// request.
 type Function struct {
 	Name
 	Description string
-	// in, inout and variadic ones; all have names, or one of json, jsonb, text, xml or bytea has none
+	// Params are the in, inout and variadic parameters. All have names, or a single one of type
+	// json, jsonb, text, xml or bytea is unnamed.
 	Params     []Parameter
 	Returns    Returned
 	Volatility byte // i, s, v
 	Variadic   bool
-	// of its own, as far as they are hoisted: statement_timeout, default_transaction_isolation …
+	// Settings are the function's own hoisted settings: statement_timeout,
+	// default_transaction_isolation …
 	Settings map[string]string
 }
 
 // Parameter is a parameter of a function.
 type Parameter struct {
-	Name     string // "" if it has none
+	Name     string // "" if unnamed
 	Type     string
-	Required bool // no default
+	Required bool // without a default
 	Variadic bool
 }
 
-// Returned is what a function returns.
+// Returned is the result type of a function.
 type Returned struct {
-	Set       bool
-	Void      bool
-	Composite bool // rows with columns: of Relation, of another composite type, or of the out parameters
-	Relation  Name // of a composite type that a relation made, also under a domain; exposed or not
+	Set  bool
+	Void bool
+	// rows with columns: of Relation, of another composite type, or of the out parameters
+	Composite bool
+	Relation  Name // of a relation's row type, also under a domain; exposed or not
 	Type      string
-	Columns   []Parameter // of the out parameters
+	Columns   []Parameter // the out parameters
 }
 
-// Handler is a function that makes an answer of a media type of its own.
+// Handler is a function that produces a custom media type.
 type Handler struct {
-	MediaType string // in lower case, "*/*" for any
+	MediaType string // lower case, "*/*" for any
 	Function  Name   // an aggregate, or a function
-	For       Name   // of an aggregate, the relation whose rows it takes, zero: any; of a function, its own name
-	Binary    bool   // it makes bytea
+	// for an aggregate, the relation of its rows, zero: any; for a function, its own name
+	For    Name
+	Binary bool // it returns bytea
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// domains are the domains with what is under them, through domains of domains.
+// domains resolves domains to their base types, through domains over domains.
 const domains = `
 	steps (id, base, modifier, not_null) as (
 		select t.oid, t.typbasetype, t.typtypmod, t.typnotnull
@@ -24,8 +24,9 @@ const domains = `
 		where t.typtype <> 'd'
 	)`
 
-// selectColumns prints defaults without their table, which they say nothing of: with it, PostgreSQL would open
-// and lock it. A counting column's default is what it does, for lack of an expression.
+// selectColumns prints defaults without their table, which does not affect the text: with it,
+// PostgreSQL would open and lock the table. The default of an identity column is a description,
+// since it has no expression.
 const selectColumns = `
 	with recursive ` + domains + `,
 	enums as (
@@ -84,7 +85,7 @@ func (r *reader) readColumns(read pgx.Rows) error {
 	for _, row := range rows {
 		relation := r.relations[row.RelationID]
 		if relation == nil {
-			continue // made after the relations were read
+			continue // created after the relations were read
 		}
 
 		c := &Column{
@@ -107,10 +108,10 @@ func (r *reader) readColumns(read pgx.Rows) error {
 	return err
 }
 
-// representation is how a domain's values are shown and read.
+// representation holds the functions that show and read a domain's values.
 type representation struct{ toJSON, fromJSON, fromText Name }
 
-// selectCasts selects representations. A cast whose function this login must not call is none.
+// selectCasts selects representations. It omits casts whose function this login cannot execute.
 const selectCasts = `
 		select k.castsource as source, k.casttarget as target, n.nspname as schema, p.proname as name
 		from pg_catalog.pg_cast k

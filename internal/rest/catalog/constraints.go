@@ -17,9 +17,9 @@ type constraint struct {
 	TargetColumns []int16
 }
 
-// selectConstraints selects the constraints of all tables, since an exposed view may show a
-// hidden table. The foreign keys of partitions say nothing that those of their whole tables do not. Tables of
-// PostgreSQL's own have numbers below 16384.
+// selectConstraints selects the constraints of all tables, since an exposed view can show a hidden
+// table. It omits foreign keys of partitions, which repeat those of the partitioned table. OIDs
+// below 16384 are PostgreSQL's own tables.
 const selectConstraints = `
 		select k.oid as id, k.conname as name, k.contype as kind, k.conrelid as relation_id, k.conkey as columns,
 			k.confrelid as target_id, coalesce(k.confkey, '{}') as target_columns
@@ -43,13 +43,14 @@ func (r *reader) readConstraints(read pgx.Rows) error {
 	return nil
 }
 
-// face is what an exposed relation shows of a table: itself, or that of a view.
+// face is the exposure of a table by a relation: the table itself, or a view.
 type face struct {
 	relation *Relation
-	columns  map[int16][]string // by their number in the table; a view can show a column several times
+	// by attribute number in the table; a view can show a column several times
+	columns map[int16][]string
 }
 
-// faces returns the faces of each table, by its number, with the columns that constraints are about.
+// faces returns the faces of each table by its OID, with the columns of the constraints.
 func (r *reader) faces(list []constraint) map[uint32][]*face {
 	wanted := map[attribute]bool{}
 	for _, k := range list {
@@ -82,8 +83,9 @@ func (r *reader) faces(list []constraint) map[uint32][]*face {
 	return faces
 }
 
-// choices returns the ways in which a face shows columns, none if one is missing. Where a view shows a table
-// twice, it shows its columns in pairs most likely: the first ones together, and the second ones.
+// choices returns the combinations in which a face shows columns, or none if a column is missing. A
+// view that shows a table twice most likely shows its columns in pairs: it combines the first ones
+// with each other, and the second ones.
 func (f *face) choices(numbers []int16) [][]string {
 	most := 0
 	for _, n := range numbers {
@@ -106,8 +108,8 @@ func (f *face) choices(numbers []int16) [][]string {
 	return choices
 }
 
-// setPrimaryKeys gives the relations their keys. A view of several tables has the keys of all that it shows whole:
-// together they tell its rows apart.
+// setPrimaryKeys sets the keys of the relations. A view over several tables has the keys of all
+// tables whose key it shows whole: together they identify its rows.
 func setPrimaryKeys(list []constraint, faces map[uint32][]*face) {
 	for _, k := range list {
 		if k.Kind != 'p' {
@@ -122,7 +124,7 @@ func setPrimaryKeys(list []constraint, faces map[uint32][]*face) {
 	}
 }
 
-// unique tells, for each relation, the sets of columns that have no value twice.
+// unique returns the unique sets of columns of each relation.
 func unique(list []constraint) map[uint32][][]int16 {
 	sets := map[uint32][][]int16{}
 	for _, k := range list {

@@ -6,15 +6,15 @@ import (
 	"socle/internal/pg"
 )
 
-// Enum is a type of a closed list of values.
+// Enum is an enum type.
 type Enum struct {
 	Name
-	Type   string // SQL text, as columns and parameters of it have it
+	Type   string // SQL text, as in the columns and parameters of the type
 	Values []string
 }
 
-// ReadEnums returns the enums of all schemas, by schema and name. They are no part of a [Catalog]: no request needs them, but for what is written
-// about a database.
+// ReadEnums returns the enums of all schemas, by schema and name. They are not part of a [Catalog]:
+// only generated descriptions of a database need them, requests do not.
 func ReadEnums(ctx context.Context, q pg.Querier) ([]Enum, error) {
 	type row struct {
 		Schema, Name, Type string

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// selectFunctions leaves out what PostgreSQL calls by itself only.
+// selectFunctions omits functions that only PostgreSQL itself calls.
 const selectFunctions = `
 	with recursive ` + domains + `
 	select n.nspname as schema, p.proname as name, coalesce(comment.description, '') as description,
@@ -76,10 +76,10 @@ func (r *reader) readFunctions(read pgx.Rows) error {
 	return err
 }
 
-// Modes of parameters, as pg_proc has them.
+// Parameter modes of pg_proc.
 const (
 	inputs   = "ibv" // in, inout, variadic
-	outputs  = "obt" // out, inout, of a table
+	outputs  = "obt" // out, inout, table
 	variadic = 'v'
 )
 
@@ -113,7 +113,7 @@ func (row functionRow) function(settings []string) *Function {
 		f.Params = append(f.Params, p)
 	}
 
-	// The last ones are those with a default.
+	// Parameters with a default are the last ones.
 	for i := max(len(f.Params)-row.Defaults, 0); i < len(f.Params); i++ {
 		f.Params[i].Required = false
 	}
@@ -134,7 +134,7 @@ func (row functionRow) function(settings []string) *Function {
 	return f
 }
 
-// callable reports whether a request can name the parameters, or send its body as the only one.
+// callable reports whether a request can name the parameters, or pass its body as the only one.
 func callable(params []Parameter) bool {
 	unnamed := func(p Parameter) bool { return p.Name == "" }
 	if !slices.ContainsFunc(params, unnamed) {

@@ -4,17 +4,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// selectInert finds the tables that requests read, and write, without running code of the database's: nothing but PostgreSQL's own
-// functions, of which none leaves anything in a session. It looks at all places where a table can have other code:
+// selectInert finds the tables that a request can read or write without running user code: only
+// PostgreSQL's own functions run, none of which changes the session. It examines all places where a
+// table can have user code:
 //
-//   - in the expressions of its policies, checks, indexes and statistics, and when it is written of its defaults and generated columns. The
-//     functions that these call are found in the text of their trees. Subqueries, whose relations have policies of their own, and
-//     domains, whose checks are elsewhere, are not followed: with them a table is not inert;
-//   - in types whose values are shown or read by code: domains, composites, ranges;
-//   - when it is written, in triggers and rules, and in the tables that its foreign keys reach: by cascades, or by policies that hold for
-//     their owner, too. What inherits is not looked at, so that nothing that has children is inert;
-//   - in operators, casts and support functions of indexes that are not written in C. With one of these, which can be anywhere in
-//     an expression, no table of the database is.
+//   - Expressions of policies, checks, indexes and statistics; for writes, also of defaults and
+//     generated columns. It finds called functions in the text of the node trees. It follows
+//     neither subqueries, whose relations have their own policies, nor domains, whose checks are
+//     elsewhere: a table with either is not inert.
+//   - Types with code that shows or reads their values: domains, composites, ranges.
+//   - For writes, triggers and rules, and the tables that foreign keys reach by cascades, or by
+//     policies that also hold for their owner. It does not follow inheritance: a table with
+//     children is not inert.
+//   - Operators, casts and index support functions that are not written in C. Any expression can
+//     use one of these, so a database that has one has no inert tables.
 const selectInert = `
 	with own as (select p.oid from pg_catalog.pg_proc p join pg_catalog.pg_language l on l.oid = p.prolang where l.lanname in ('internal', 'c')),
 	harmless as (
@@ -77,7 +80,7 @@ const selectInert = `
 				union all select a.amproc::pg_catalog.oid from pg_catalog.pg_amproc a where a.oid >= 16384) as added
 			where added.code not in (select own.oid from own))`
 
-// readInert marks the relations that are inert.
+// readInert marks the inert relations.
 func (r *reader) readInert(read pgx.Rows) error {
 	type row struct {
 		ID    uint32

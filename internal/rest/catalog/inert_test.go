@@ -8,7 +8,8 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// TestInert: wherever a table can have code of the database's, it is not inert.
+// TestInert checks that no table is inert if it has user code, in each place where a table can have
+// some.
 func TestInert(t *testing.T) {
 	t.Parallel()
 
@@ -91,7 +92,8 @@ func TestInert(t *testing.T) {
 	}
 }
 
-// TestInertNowhere: code that can be meant by any expression leaves no table of the database inert.
+// TestInertNowhere checks that code which any expression can use leaves no inert table in the
+// database.
 func TestInertNowhere(t *testing.T) {
 	t.Parallel()
 

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// reference is a link of many to one, with the foreign key that it is by.
+// reference is a many-to-one link with its foreign key.
 type reference struct {
 	*Link
 	key uint32
 }
 
-// link adds the links of all foreign keys, in both directions and between all faces of their tables, and those
-// through join tables.
+// link adds the links of all foreign keys, in both directions and between all faces of their
+// tables, and those through join tables.
 func (c *Catalog) link(list []constraint, faces map[uint32][]*face) {
 	unique := unique(list)
 	references := map[Name][]reference{}
@@ -52,8 +52,8 @@ func (c *Catalog) link(list []constraint, faces map[uint32][]*face) {
 	}
 }
 
-// linkThrough adds the links of many to many that a join table makes: of each two of its foreign keys whose columns
-// are in its primary key.
+// linkThrough adds the many-to-many links of a join table: one for each pair of its foreign keys
+// whose columns are in its primary key.
 func (c *Catalog) linkThrough(join *Relation, references []reference) {
 	inKey := func(p Pair) bool { return slices.Contains(join.PrimaryKey, p.From) }
 	references = slices.DeleteFunc(references, func(r reference) bool {
@@ -80,7 +80,7 @@ type computed struct {
 	single   bool
 }
 
-// linkComputed adds links by functions. One takes the place of what foreign keys make of the same name.
+// linkComputed adds links by functions. They replace links by foreign keys of the same name.
 func (c *Catalog) linkComputed(list []computed) {
 	for _, f := range list {
 		c.Links[f.from] = slices.DeleteFunc(c.Links[f.from], func(l *Link) bool {
@@ -90,7 +90,7 @@ func (c *Catalog) linkComputed(list []computed) {
 	}
 }
 
-// sortLinks gives the links an order that does not depend on when the constraints were made.
+// sortLinks makes the order of the links independent of the creation order of the constraints.
 func (c *Catalog) sortLinks() {
 	for _, links := range c.Links {
 		slices.SortStableFunc(links, func(a, b *Link) int {
@@ -100,7 +100,7 @@ func (c *Catalog) sortLinks() {
 	}
 }
 
-// pair puts columns together with those that they must equal.
+// pair pairs columns with those that they must equal.
 func pair(from, to []string) []Pair {
 	pairs := make([]Pair, len(from))
 	for i := range from {

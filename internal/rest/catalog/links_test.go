@@ -20,7 +20,7 @@ func TestLinksOfForeignKeys(t *testing.T) {
 		"one-to-one details by detailed(id=project)")
 
 	wantLinks(t, c, "clients",
-		"one-to-many badges by worn_by(id=client)", // an index alone does not count
+		"one-to-many badges by worn_by(id=client)", // an index without a constraint does not count
 		"many-to-one clients by led_by(boss=id)", "one-to-many clients by led_by(id=boss)",
 		"one-to-one passes by held_by(id=client)",
 		"one-to-many projects by owned_by(id=client)", "one-to-many projects by paid_by(id=payer)")
@@ -156,7 +156,7 @@ func TestLinksOfPartitions(t *testing.T) {
 
 	wantLinks(t, c, "owners", "one-to-many cars by owned(id=owner, region=region)")
 	wantLinks(t, c, "parts", "one-to-many base by of(id=part)", "many-to-one cars by part_of(car=id, region=region)")
-	wantLinks(t, c, "child") // a foreign key is not inherited
+	wantLinks(t, c, "child") // foreign keys are not inherited
 	wantLinks(t, c, "tickets")
 	wantLinks(t, c, "first_cars")
 	wantKey(t, c, "first_cars", "id", "region")

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// newPool returns connections to a new database in which the statements have been run.
+// newPool returns a pool for a new database after running the statements in it.
 func newPool(t testing.TB, sql string) *pgxpool.Pool {
 	t.Helper()
 
@@ -31,7 +31,8 @@ func newPool(t testing.TB, sql string) *pgxpool.Pool {
 
 	t.Cleanup(pool.Close)
 
-	// One round trip without arguments, so that there may be many statements; the search path is that of a user.
+	// One round trip without arguments, which allows several statements; the search path is a
+	// user's.
 	if _, err := pool.Exec(t.Context(), "set search_path = public; "+sql+"; reset search_path"); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,8 @@ func newPool(t testing.TB, sql string) *pgxpool.Pool {
 	return pool
 }
 
-// read returns the catalogue of a new database in which the statements have been run, with these schemas exposed, or public.
+// read returns the catalog of a new database after running the statements in it. It exposes the
+// schemas, or public by default.
 func read(t testing.TB, sql string, schemas ...string) *catalog.Catalog {
 	t.Helper()
 
@@ -66,7 +68,7 @@ func relation(t testing.TB, c *catalog.Catalog, name string) *catalog.Relation {
 	return r
 }
 
-// links tells the links that lead from a relation of public, one a line.
+// links describes the links from a relation of public, one per line.
 func links(c *catalog.Catalog, from string) []string {
 	var lines []string
 	for _, l := range c.Links[catalog.Name{Schema: "public", Name: from}] {
@@ -111,7 +113,7 @@ func pairs(list []catalog.Pair) string {
 	return strings.Join(texts, ", ")
 }
 
-// wantLinks compares the links that lead from a relation of public with lines.
+// wantLinks compares the links from a relation of public with lines.
 func wantLinks(t *testing.T, c *catalog.Catalog, from string, want ...string) {
 	t.Helper()
 

@@ -10,23 +10,26 @@ import (
 	"socle/internal/pg"
 )
 
-// Options say what of a database is exposed.
+// Options select the exposed part of a database.
 type Options struct {
 	Schemas    []string // exposed, the default one first
-	SearchPath []string // further schemas that are searched, for the aggregates of media types
-	// settings of functions that hold for the whole transaction of a call; nil: those of the contract
+	SearchPath []string // further schemas searched for the aggregates of media types
+	// function settings that apply to the whole transaction of a call; nil means the contract's
 	Hoisted []string
 }
 
-// hoisted are the settings that hold for a call's transaction unless others are named. Within the function all of its own hold anyway.
+// hoisted lists the settings that apply to a call's transaction by default. Within the function all
+// of its settings apply anyway.
 var hoisted = []string{"statement_timeout", "plan_filter.statement_cost_limit", "default_transaction_isolation"}
 
-// Read reads the catalogue of the database that q leads to. q's search path is the one of [pg.PoolConfig], by which
-// types and functions of other schemas than pg_catalog are told by their full names. A transaction of one snapshot
-// (repeatable read) sees one state of the catalogue; without it, DDL meanwhile can leave out what it touches.
-// Nothing is locked but views, each for the moment in which PostgreSQL finds out whether it can be written.
+// Read reads the catalog of the database behind q. q must have the search path of [pg.PoolConfig],
+// so that types and functions outside pg_catalog print schema-qualified. A repeatable read
+// transaction sees a consistent catalog; without it, concurrent DDL can hide the objects that it
+// touches. Read locks only views, each for the moment in which PostgreSQL determines whether it is
+// updatable.
 //
-// All statements are sent at once: there are ten, and on a busy machine each round trip costs more than most of them.
+// It sends all statements at once: there are ten, and on a busy machine a round trip costs more
+// than most of them.
 func Read(ctx context.Context, q Querier, o Options) (*Catalog, error) {
 	r := reader{
 		options: o,
@@ -68,7 +71,7 @@ func Read(ctx context.Context, q Querier, o Options) (*Catalog, error) {
 			err = step.read(rows)
 		}
 		if err != nil {
-			_ = results.Close() // it has failed
+			_ = results.Close() // the batch has failed already
 			return nil, fmt.Errorf("read the catalogue's %s: %w", step.what, pg.Fault(err))
 		}
 	}
@@ -81,25 +84,25 @@ func Read(ctx context.Context, q Querier, o Options) (*Catalog, error) {
 	return r.catalog, nil
 }
 
-// Querier is what a catalogue is read from: a pool, a connection or a transaction.
+// Querier is a pool, a connection or a transaction.
 type Querier interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// collect reads rows into Ts by column name.
+// collect reads rows into structs of type T by column name.
 func collect[T any](rows pgx.Rows) ([]T, error) {
 	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
 }
 
-// reader builds a catalogue, and keeps the numbers that PostgreSQL knows things by until it is built.
+// reader builds a catalog. It holds the OIDs of its objects until the catalog is complete.
 type reader struct {
 	options Options
 	catalog *Catalog
 
 	relations map[uint32]*Relation      // exposed
 	casts     map[uint32]representation // of domains
-	columns   []column                  // of the exposed relations, one relation after the other
-	views     map[uint32][]attribute    // where the columns of views come from, in their order
+	columns   []column                  // of the exposed relations, grouped by relation
+	views     map[uint32][]attribute    // origins of the columns of views, in their order
 }
 
 // column is a column of an exposed relation.
@@ -111,10 +114,10 @@ type column struct {
 // attribute is a column of any relation of the database.
 type attribute struct {
 	relation uint32
-	number   int16 // from 1; 0 is no column
+	number   int16 // from 1; 0 means no column
 }
 
-// selected are the relations that the catalogue has.
+// selected is the condition for the relations of the catalog.
 const selected = `c.relkind in ('r', 'v', 'm', 'f', 'p') and not c.relispartition and n.nspname = any (@schemas)`
 
 const selectComments = `
@@ -134,15 +137,16 @@ func (r *reader) readComments(read pgx.Rows) error {
 	return err
 }
 
-// What pg_relation_is_updatable tells by bits.
+// Bits of pg_relation_is_updatable.
 const (
 	updatable  = 1 << 2
 	insertable = 1 << 3
 	deletable  = 1 << 4
 )
 
-// selectRelations says by bits what can be written; 28 is all. Only views are asked, and foreign tables, except those without a handler: asking
-// for one of them fails for all.
+// selectRelations returns the possible writes as bits; 28 is all. It queries views and foreign
+// tables only, except foreign tables without a handler: a query for one of them would fail the
+// whole statement.
 const selectRelations = `
 		select c.oid as id, n.nspname as schema, c.relname as name, c.relkind as kind,
 			coalesce(d.description, '') as description,

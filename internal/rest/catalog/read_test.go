@@ -297,7 +297,7 @@ func TestSurroundings(t *testing.T) {
 		t.Errorf("got %v without PostGIS", c.GeoJSON)
 	}
 
-	// The shape of PostGIS 3's functions.
+	// The signatures of PostGIS 3's functions.
 	c = read(t, `
 		create schema extensions;
 		create function extensions.st_asgeojson(text) returns text language sql as 'select $1';
@@ -307,7 +307,7 @@ func TestSurroundings(t *testing.T) {
 	}
 }
 
-// TestReadWaitsForNoTable holds the locks of DDL on a table, as long as the catalogue is being read.
+// TestReadWaitsForNoTable holds DDL locks on a table while the catalog is read.
 func TestReadWaitsForNoTable(t *testing.T) {
 	t.Parallel()
 

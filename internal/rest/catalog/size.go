@@ -1,6 +1,7 @@
 package catalog
 
-// Bytes that parts of a catalogue take beside their texts, with their places in maps and slices. They are estimates.
+// Estimated sizes of a catalog's objects in bytes, without their texts but with their slots in maps
+// and slices.
 const (
 	relationBytes = 400
 	columnBytes   = 400
@@ -9,7 +10,7 @@ const (
 	paramBytes    = 60
 )
 
-// Size returns about how many bytes of memory the catalogue takes.
+// Size returns the approximate memory use of the catalog in bytes.
 func (c *Catalog) Size() int {
 	size := 1 << 10
 	for name, r := range c.Relations {

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// selectViews selects the exposed views and those that they stand on, to find out where their columns come from.
-// The catalogue keeps that in the tree of the view's query alone.
+// selectViews selects the exposed views and the views below them, to trace the origin of their
+// columns. Only the node tree of a view's query holds it.
 const selectViews = `
 		with recursive views (id) as (
 			select c.oid
@@ -40,9 +40,10 @@ func (r *reader) readViews(read pgx.Rows) error {
 	return err
 }
 
-// origin returns the column of a table that a column is, through any number of views, or the zero attribute.
+// origin returns the table column behind a column, through any number of views, or the zero
+// attribute.
 func (r *reader) origin(a attribute) attribute {
-	// CREATE OR REPLACE can make views of each other, which nobody can read.
+	// CREATE OR REPLACE can make views reference each other; such views are unreadable.
 	for range len(r.views) + 1 {
 		columns, isView := r.views[a.relation]
 		if !isView {
@@ -58,8 +59,8 @@ func (r *reader) origin(a attribute) attribute {
 	return attribute{}
 }
 
-// origins returns which columns the target list of a stored query takes from relations as they are. What is
-// computed is zero.
+// origins returns the columns that the target list of a stored query takes unchanged from
+// relations. A computed column is zero.
 func origins(tree string) []attribute {
 	s := scanner{text: tree}
 	depth := 0
@@ -70,7 +71,7 @@ func origins(tree string) []attribute {
 		case "}":
 			depth--
 		case ":targetList":
-			if depth == 1 { // of the query itself, not of one in it
+			if depth == 1 { // of the query itself, not of a subquery
 				return s.targets()
 			}
 		}
@@ -79,13 +80,14 @@ func origins(tree string) []attribute {
 	return nil
 }
 
-// scanner reads the text that PostgreSQL prints trees of nodes as: {TYPE :field value …}, lists in parentheses.
+// scanner reads PostgreSQL's text form of node trees: {TYPE :field value …}, lists in parentheses.
 type scanner struct {
 	text string
 	at   int
 }
 
-// next returns the next brace, parenthesis or word, "" at the end. A backslash takes the meaning from the character behind it.
+// next returns the next brace, parenthesis or word, or "" at the end. A backslash escapes the next
+// character.
 func (s *scanner) next() string {
 	for s.at < len(s.text) && strings.IndexByte(" \n\t", s.text[s.at]) >= 0 {
 		s.at++
@@ -112,7 +114,7 @@ func (s *scanner) next() string {
 	return s.text[start:s.at]
 }
 
-// targets reads a target list.
+// targets parses a target list.
 func (s *scanner) targets() []attribute {
 	var list []attribute
 	depth := 0
@@ -130,7 +132,7 @@ func (s *scanner) targets() []attribute {
 			continue
 		case "}":
 			depth--
-			if depth == 0 && number == len(list)+1 { // what a query sorts by and does not show comes last
+			if depth == 0 && number == len(list)+1 { // hidden sort columns come last
 				if origin.number < 1 {
 					origin = attribute{}
 				}
@@ -150,7 +152,7 @@ func (s *scanner) targets() []attribute {
 
 		switch token {
 		case ":resname":
-			s.next() // a name may look like a field
+			s.next() // a name can look like a field
 		case ":resno":
 			number = s.number()
 		case ":resorigtbl":
@@ -167,7 +169,7 @@ func (s *scanner) targets() []attribute {
 	return list
 }
 
-// number reads a number, 0 if there is none.
+// number parses a number, or returns 0.
 func (s *scanner) number() int {
 	n, _ := strconv.Atoi(s.next())
 	return n

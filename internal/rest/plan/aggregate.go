@@ -2,7 +2,7 @@ package plan
 
 import "slices"
 
-// aggregate writes an output with its aggregate, if it has one.
+// aggregate writes an output, wrapped in its aggregate if it has one.
 func (b *builder) aggregate(n *node, o *output) {
 	if o.aggregate == "" {
 		b.value(n, o)
@@ -37,8 +37,8 @@ func (b *builder) aggregate(n *node, o *output) {
 	}
 }
 
-// group writes the grouping of a node's rows by all its outputs that are no aggregates. A spread node leaves it to its
-// parent.
+// group writes the GROUP BY clause of a node: all outputs that are not aggregates. A spread node
+// leaves grouping to its parent.
 func (b *builder) group(n *node) {
 	if !n.grouped || n.spread() {
 		return
@@ -69,10 +69,11 @@ func (b *builder) group(n *node) {
 			} else {
 				b.row(o.child.alias)
 			}
-		case o.json(): // it has no equality, its text has
+		case o.json(): // json has no equality operator, its text does
 			b.part(o)
 			b.text("::text")
-		case o.represented() && o.cast == "": // what is shown has no equality, what is stored has
+		case o.represented() && o.cast == "":
+			// the shown representation has no equality operator, the stored value does
 			b.field(n, &o.field)
 		default:
 			b.value(n, o)
@@ -80,12 +81,12 @@ func (b *builder) group(n *node) {
 	}
 }
 
-// json says whether an output is JSON made of embedded rows.
+// json reports whether an output is JSON built from embedded rows.
 func (o *output) json() bool {
 	return o.child != nil && (o.sub < 0 || !o.child.toOne() || o.child.outputs[o.sub].json())
 }
 
-// part writes what the join of an embedded relation has for an output.
+// part writes the column of an embedded relation's join that feeds an output.
 func (b *builder) part(o *output) {
 	b.quote(o.child.alias)
 	b.text(".")
@@ -98,7 +99,7 @@ func (b *builder) part(o *output) {
 	b.number(o.sub)
 }
 
-// nests says whether there is JSON made of embedded rows in those of a node.
+// nests reports whether any output of a node is JSON built from embedded rows.
 func (n *node) nests() bool {
 	return slices.ContainsFunc(n.outputs, func(o output) bool { return o.json() })
 }

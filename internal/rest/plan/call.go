@@ -7,10 +7,11 @@ import (
 	"socle/internal/rest/query"
 )
 
-// called is the part of a statement that calls a function, for its rows.
+// called is the name of the CTE that calls a function for its rows.
 const called = "called"
 
-// Call plans the call of a function: its arguments are the body's if there is one, else the query's.
+// Call plans a function call. Its arguments come from the body if there is one, else from the query
+// string.
 func Call(c *catalog.Catalog, r *Request, f *catalog.Function) (*Plan, error) {
 	b := newBuilder(c, r)
 	a, err := b.arguments(f)
@@ -44,7 +45,7 @@ func Call(c *catalog.Catalog, r *Request, f *catalog.Function) (*Plan, error) {
 	return b.plan(root)
 }
 
-// result is the alias of what a function returns.
+// result is the alias of a function's result.
 const result = "_f"
 
 // argument is an argument of a call.
@@ -53,11 +54,11 @@ type argument struct {
 	value any
 }
 
-// arguments are those of a call, in the order of the function's parameters.
+// arguments are the arguments of a call, in the order of the function's parameters.
 type arguments struct {
 	list []argument
-	json bool // they are members of the body
-	one  bool // the body is the only one, which has no name
+	json bool // taken from the members of the body
+	one  bool // the body is the only argument, and unnamed
 	many bool // the body is an array
 }
 
@@ -106,7 +107,7 @@ func (b *builder) arguments(f *catalog.Function) (*arguments, error) {
 	return a, nil
 }
 
-// raw is a body as the text of an argument.
+// raw converts a body to the argument for a parameter of type typ.
 func raw(body []byte, typ string) any {
 	if typ == "bytea" {
 		return `\x` + hex.EncodeToString(body)
@@ -114,8 +115,8 @@ func raw(body []byte, typ string) any {
 	return body
 }
 
-// given returns the value that the query has for a parameter: of several the last one, but all of them for a variadic
-// one.
+// given returns the query's value for a parameter: the last of repeated ones, or all of them as an
+// array for a variadic parameter.
 func given(params []query.Param, p *catalog.Parameter) (string, bool) {
 	var values []string
 	for i := range params {
@@ -134,7 +135,7 @@ func given(params []query.Param, p *catalog.Parameter) (string, bool) {
 	return values[len(values)-1], true
 }
 
-// call writes a call where a relation stands.
+// call writes a call as a FROM item.
 func (b *builder) call(f *catalog.Function, a *arguments) {
 	if b.members(a) {
 		b.text(", lateral ")
@@ -142,7 +143,7 @@ func (b *builder) call(f *catalog.Function, a *arguments) {
 	b.invoke(f, a)
 }
 
-// members writes where a call's arguments come from, and reports whether that takes a relation.
+// members writes the source of a call's arguments, and reports whether it is a FROM item.
 func (b *builder) members(a *arguments) bool {
 	if a.json && len(a.list) > 0 {
 		b.text("pg_catalog.json_to_record(")
@@ -170,7 +171,7 @@ func (b *builder) members(a *arguments) bool {
 	return false
 }
 
-// invoke writes a call where a value stands.
+// invoke writes a call as a scalar expression.
 func (b *builder) invoke(f *catalog.Function, a *arguments) {
 	b.name(f.Name)
 	b.text("(")
@@ -201,11 +202,11 @@ func (b *builder) invoke(f *catalog.Function, a *arguments) {
 	b.text(")")
 }
 
-// scalar plans the call of a function that returns values, or nothing.
+// scalar plans the call of a function that returns scalar values or void.
 func (b *builder) scalar(f *catalog.Function, a *arguments) (*Plan, error) {
 	r := b.r
 
-	if f.Returns.Type == "record" { // what columns it has it tells as a value only
+	if f.Returns.Type == "record" { // only the value itself describes its columns
 		mark := len(b.sql)
 		b.text(" from ")
 
@@ -254,7 +255,7 @@ func (b *builder) scalar(f *catalog.Function, a *arguments) (*Plan, error) {
 	return b.plan(nil)
 }
 
-// values writes what values become in the answer's media type.
+// values writes the conversion of scalar values to the response's media type.
 func (b *builder) values(f *catalog.Function) {
 	const value = `"_".v`
 	set := f.Returns.Set
@@ -266,7 +267,7 @@ func (b *builder) values(f *catalog.Function) {
 	case b.r.Format == Custom:
 		b.text("pg_catalog.string_agg(" + value + "::text, '')")
 	case b.r.Format == CSV:
-		b.literal("pgrst_scalar\n") // as the contract names what has no name
+		b.literal("pgrst_scalar\n") // the contract's name for an unnamed column
 
 		b.text(
 			" || coalesce(pg_catalog.string_agg(coalesce(pg_catalog.substring(row(" + value +

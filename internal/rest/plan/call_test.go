@@ -10,7 +10,7 @@ import (
 	"socle/internal/rest/query"
 )
 
-// call is a planner of the call of the function that the names, or the body, choose.
+// call returns a planner for the function that Choose selects by the argument names or the body.
 func call(raw string) planner {
 	return func(c *catalog.Catalog, r *plan.Request) (*plan.Plan, error) {
 		var names []string
@@ -133,7 +133,8 @@ func TestChoose(t *testing.T) {
 		{"add", nil, "text", &query.Error{Status: 404, Code: "PGRST202",
 			Message: "Could not find the function test.add in the schema cache",
 			Details: "Searched for the function test.add with a single unnamed text parameter, but no matches were found in the schema cache."}},
-		{"add", []string{"a", "b", "c"}, "", &query.Error{Status: 404, Code: "PGRST202", // of a form or CSV
+		// names from a form or CSV
+		{"add", []string{"a", "b", "c"}, "", &query.Error{Status: 404, Code: "PGRST202",
 			Message: "Could not find the function test.add(a, b, c) in the schema cache",
 			Details: "Searched for the function test.add with parameters a, b, c, but no matches were found in the schema cache.",
 			Hint:    "Perhaps you meant to call the function test.add(a, b)"}},

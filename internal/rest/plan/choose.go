@@ -9,11 +9,12 @@ import (
 	"socle/internal/rest/query"
 )
 
-// Choose finds the function that takes the arguments given. raw is the type of a body that may be one argument without
-// a name: json, text, xml or bytea, or "" if it may not, as where there is none.
+// Choose returns the function that accepts arguments of these names. raw is the type of a body that
+// can be a single unnamed argument: json, text, xml or bytea. It is "" if the request has no such
+// body.
 func Choose(c *catalog.Catalog, name catalog.Name, names []string, raw string) (*catalog.Function, error) {
 	var found []*catalog.Function
-	whole := raw != "" && raw != "json" // the body has no names
+	whole := raw != "" && raw != "json" // the body has no member names
 	for _, f := range c.Functions[name] {
 		if !whole && takes(f, names) {
 			found = append(found, f)
@@ -38,8 +39,8 @@ func Choose(c *catalog.Catalog, name catalog.Name, names []string, raw string) (
 	return nil, manyFunctions(found)
 }
 
-// ChooseJSON is [Choose] for a JSON body, whose members are the arguments unless columns are given. A body that has no
-// members of its own is fine for a function that takes all of it.
+// ChooseJSON is [Choose] for a JSON body. Its members are the arguments unless columns are given. A
+// body without members is accepted by a function that takes the whole body.
 func ChooseJSON(c *catalog.Catalog, name catalog.Name, columns []string, body []byte) (*catalog.Function, error) {
 	if columns != nil {
 		return Choose(c, name, columns, "json")
@@ -62,7 +63,7 @@ func ChooseJSON(c *catalog.Catalog, name catalog.Name, columns []string, body []
 	return nil, err
 }
 
-// takes says whether a function can be called with arguments of these names.
+// takes reports whether a function accepts arguments of exactly these names.
 func takes(f *catalog.Function, names []string) bool {
 	for i := range f.Params {
 		p := &f.Params[i]
@@ -80,7 +81,7 @@ func takes(f *catalog.Function, names []string) bool {
 	return true
 }
 
-// takesBody says whether a function's only parameter is one without a name of the body's type.
+// takesBody reports whether a function's only parameter is unnamed and of the body's type.
 func takesBody(f *catalog.Function, raw string) bool {
 	if len(f.Params) != 1 || f.Params[0].Name != "" {
 		return false
@@ -106,7 +107,7 @@ func manyFunctions(found []*catalog.Function) error {
 		Hint:    "Try renaming the parameters or the function itself in the database so function overloading can be resolved"}
 }
 
-// NoFunction is the failure to find a function of a name, whatever its arguments are.
+// NoFunction returns the error for a function name that no function has, regardless of arguments.
 func NoFunction(c *catalog.Catalog, name catalog.Name) error { return noFunction(c, name, nil, "") }
 
 func noFunction(c *catalog.Catalog, name catalog.Name, names []string, raw string) error {
@@ -142,10 +143,10 @@ func noFunction(c *catalog.Catalog, name catalog.Name, names []string, raw strin
 	return failure
 }
 
-// enumerated is how many bytes of the names of arguments a message has at most.
+// enumerated is the maximum length of argument names in a message, in bytes.
 const enumerated = 1 << 10
 
-// enumerate returns names in order with commas between. What a message has no room for is left out.
+// enumerate returns sorted names joined with commas. It omits names beyond enumerated.
 func enumerate(names []string) string {
 	var text strings.Builder
 	for i, name := range slices.Sorted(slices.Values(names)) {
@@ -164,7 +165,7 @@ func enumerate(names []string) string {
 	return text.String()
 }
 
-// callHint names a function that is spelled much like one that isn't there, or an overload whose parameters are.
+// callHint suggests a function with a similar name, or an overload with similar parameters.
 func callHint(c *catalog.Catalog, name catalog.Name, names string) any {
 	if overloads := c.Functions[name]; len(overloads) > 0 {
 		var lists []string
@@ -194,7 +195,7 @@ func callHint(c *catalog.Catalog, name catalog.Name, names string) any {
 	return "Perhaps you meant to call the function " + name.Schema + "." + like
 }
 
-// parameters returns the names of a function's parameters as a text that others can be compared with.
+// parameters joins the names of a function's parameters for comparison by likeness.
 func parameters(f *catalog.Function) string {
 	names := make([]string, len(f.Params))
 	for i, p := range f.Params {

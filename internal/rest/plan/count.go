@@ -2,8 +2,9 @@ package plan
 
 import "socle/internal/rest/query"
 
-// total writes the number of all rows, if it is wanted from the statement. It counts those outside the page only if the
-// page does not tell: a subquery in a case runs when it is asked for.
+// total writes the total row count, if the statement must return it. A subquery counts the rows
+// outside the page only if the page does not imply the count: PostgreSQL evaluates a subquery in a
+// CASE branch on demand.
 func (b *builder) total(root *node, page query.Limit) {
 	if b.r.Count != Exact && b.r.Count != Estimated {
 		b.text("null::bigint")
@@ -44,10 +45,10 @@ func (b *builder) total(root *node, page query.Limit) {
 	b.text(") end")
 }
 
-// bound is how far rows are counted for an estimate.
+// bound returns the row limit of the count behind an estimate.
 func bound(most int64) *int64 { most++; return &most }
 
-// matching writes a select of all rows of the root, without what they show and without a page.
+// matching writes a SELECT of all rows of the root, without outputs and without a page.
 func (b *builder) matching(root *node) {
 	if root.grouped {
 		b.allRows(root)

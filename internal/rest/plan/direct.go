@@ -9,9 +9,10 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// direct returns a body's one object as arguments, one for each of its members, which a parameter of the column's type holds as
-// json_to_record would have it: so a change of one row is what anyone would write by hand, and PostgreSQL need not read JSON for it.
-// nil if the body is anything else, or has a value that is read in another way.
+// direct returns the members of a body's single object as arguments, one per column. A parameter of
+// the column's type then holds the same value as json_to_record would produce. A single-row change
+// becomes plain SQL, and PostgreSQL parses no JSON for it. direct returns nil for any other body,
+// and for a value that json_to_record converts differently.
 func (p *payload) direct(rel *catalog.Relation) []any {
 	if len(p.values) == 0 || len(p.values) != len(p.names) {
 		return nil
@@ -33,15 +34,17 @@ func (p *payload) direct(rel *catalog.Relation) []any {
 	return args
 }
 
-// held returns a value of JSON as an argument for a column.
+// held converts a JSON value to an argument for a column. ok is false if json_to_record would
+// convert it differently.
 func held(c *catalog.Column, value jsontext.Value) (arg any, ok bool) {
 	switch kind := value.Kind(); {
 	case kind == 'n':
 		return nil, true
-	case strings.HasPrefix(c.BaseType, "bit"): // what is too long is told from what is no bit in another order
+	case strings.HasPrefix(c.BaseType, "bit"):
+		// the checks for length and for invalid digits run in another order
 		return nil, false
-		// json keeps a string as it is written, of which json_to_record makes it anew
 	case c.BaseType == "json" || c.BaseType == "jsonb":
+		// a string would keep its escapes, which json_to_record rewrites
 		return string(value), kind != '"' || bytes.IndexByte(value, '\\') < 0
 	case kind == '"':
 		text, err := jsontext.AppendUnquote(nil, value)
@@ -50,11 +53,11 @@ func held(c *catalog.Column, value jsontext.Value) (arg any, ok bool) {
 		return nil, false
 	}
 
-	name, _, _ := strings.Cut(c.BaseType, "(") // its length and precision hold when it is written
+	name, _, _ := strings.Cut(c.BaseType, "(") // length and precision are enforced on assignment
 	return string(value), simple[name]
 }
 
-// simple are types whose values can be numbers, true and false in JSON: PostgreSQL reads the text of those.
+// simple lists the types that accept JSON numbers and booleans: PostgreSQL parses their text.
 var simple = map[string]bool{
 	"smallint": true, "integer": true, "bigint": true, "numeric": true, "real": true, "double precision": true,
 	"boolean": true, "text": true, "character varying": true, "money": true, "oid": true,

@@ -12,7 +12,7 @@ func (b *builder) spreadValue(n *node, o *output) {
 	switch {
 	case !o.json():
 		b.part(o)
-	case n.grouped: // by the text
+	case n.grouped: // grouped by its text
 		b.orEmpty(o, "::text")
 		b.text("::json")
 	case o.child.toOne():
@@ -22,7 +22,7 @@ func (b *builder) spreadValue(n *node, o *output) {
 	}
 }
 
-// orEmpty writes an array of an embedded relation's rows, which is null if there are none.
+// orEmpty writes the JSON of an embedded relation; an empty array if a to-many one has no rows.
 func (b *builder) orEmpty(o *output, as string) {
 	if o.child.toOne() {
 		b.part(o)
@@ -44,7 +44,7 @@ func (b *builder) embedded(o *output) {
 	case c.joined() && c.toOne():
 		b.object(c)
 
-		if c.parent.grouped && c.nests() { // by the text
+		if c.parent.grouped && c.nests() { // grouped by its text
 			b.text("::text::json")
 		}
 
@@ -56,7 +56,7 @@ func (b *builder) embedded(o *output) {
 		return
 	}
 
-	// A value is made after the rows are sorted and limited, a join before.
+	// A value is built after the rows are sorted and limited, a join before.
 	if c.toOne() {
 		b.wrap("(select pg_catalog.row_to_json(", ") from (")
 		b.rows(c, query.Limit{Limit: c.limit, Offset: c.offset})
@@ -70,15 +70,16 @@ func (b *builder) embedded(o *output) {
 	b.text(")")
 }
 
-// object writes the row of an embedded relation as the join has it, as JSON.
+// object writes the joined row of an embedded relation as JSON.
 func (b *builder) object(c *node) {
 	b.text("pg_catalog.row_to_json(")
 	b.row(c.alias)
 	b.text(")")
 }
 
-// joined says whether the rows of an embedded relation are joined to its parent's, rather than a value in them: for
-// what needs several of their columns or decides which rows there are, and for rows of many parents.
+// joined reports whether an embedded relation is joined to its parent instead of being a subquery
+// value. A join serves relations that supply several columns, restrict the parent's rows, or have
+// many parent rows.
 func (c *node) joined() bool {
 	switch {
 	case c.inner() && c.toOne():
@@ -92,7 +93,7 @@ func (c *node) joined() bool {
 	return c.toOne() && (c.ordering || !c.parent.few || !c.atMostOne())
 }
 
-// atMostOne reports whether it is sure that there is one row at most of a relation that is embedded as one.
+// atMostOne reports whether a to-one relation certainly has at most one row.
 func (c *node) atMostOne() bool { return c.link.Kind == catalog.Computed || c.rel.Constrained }
 
 // join writes the join of an embedded relation.
@@ -136,7 +137,7 @@ func (b *builder) join(c *node) {
 	b.text(" on true")
 }
 
-// from writes where the aggregates of an embedded relation come from.
+// from writes the FROM clause for the aggregates of an embedded relation.
 func (b *builder) from(c *node) {
 	b.text(" from (")
 	b.rows(c, b.many(c))
@@ -148,7 +149,7 @@ func (b *builder) from(c *node) {
 	}
 }
 
-// many is the page of an embedded relation that may have many rows.
+// many returns the page of a to-many embedded relation.
 func (b *builder) many(c *node) query.Limit {
 	return b.atMost(query.Limit{Limit: c.limit, Offset: c.offset})
 }
@@ -164,7 +165,7 @@ func (b *builder) related(c *node, f *query.Field) {
 	b.text(" from ")
 	b.source(c)
 	b.filter(c, false)
-	one := int64(1) // there may be more where it is not sure
+	one := int64(1) // a link without a unique constraint can match more rows
 	if c.limit != nil {
 		one = min(one, *c.limit)
 	}
@@ -173,7 +174,8 @@ func (b *builder) related(c *node, f *query.Field) {
 	b.text(")")
 }
 
-// relatedOutput writes a field as the join of an embedded relation has it, if it has.
+// relatedOutput writes a field as an output of an embedded relation's join, and reports whether the
+// join has it.
 func (b *builder) relatedOutput(c *node, f *query.Field) bool {
 	for i := range c.outputs {
 		o := &c.outputs[i]
@@ -197,7 +199,7 @@ func (b *builder) relatedOutput(c *node, f *query.Field) bool {
 	return false
 }
 
-// once says whether one output alone has a name.
+// once reports whether exactly one output has a name.
 func (n *node) once(name string) bool {
 	found := 0
 	for i := range n.outputs {
@@ -209,7 +211,7 @@ func (n *node) once(name string) bool {
 	return found == 1
 }
 
-// shows says whether an output is a field as it is.
+// shows reports whether an output is an unmodified field.
 func (o *output) shows(f *query.Field) bool {
 	return !o.star && o.child == nil && o.cast == "" && o.aggregate == "" && !o.represented() &&
 		o.field.Name == f.Name && slices.Equal(o.field.Path, f.Path)

@@ -6,7 +6,8 @@ import (
 	"socle/internal/rest/plan"
 )
 
-// TestEmbeddedTwice: of what is embedded as one, and has more rows, each makes a row, however long the page is.
+// TestEmbeddedTwice checks that a to-one relation with several rows yields a row for each,
+// regardless of the page length.
 func TestEmbeddedTwice(t *testing.T) {
 	t.Parallel()
 
@@ -48,7 +49,8 @@ func TestEmbeddedTwice(t *testing.T) {
 	}
 }
 
-// TestRelatedOrder: rows are ordered by what of an embedded relation is shown beside them, whatever else has its name.
+// TestRelatedOrder checks the order by a shown column of an embedded relation whose name other
+// columns share.
 func TestRelatedOrder(t *testing.T) {
 	t.Parallel()
 
@@ -70,7 +72,7 @@ func TestRelatedOrder(t *testing.T) {
 	}
 }
 
-// TestJoinTableAlias: a relation whose name looks like one that a statement makes is itself.
+// TestJoinTableAlias checks a relation whose name looks like a generated alias.
 func TestJoinTableAlias(t *testing.T) {
 	t.Parallel()
 

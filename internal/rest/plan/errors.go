@@ -8,7 +8,8 @@ import (
 	"socle/internal/rest/query"
 )
 
-// notEmbedded is the failure to find what a node embeds, perhaps since an alias is what it goes by.
+// notEmbedded returns the error for a name that no embedded relation of a node has, with a hint if
+// an alias hides the name.
 func notEmbedded(n *node, name string) error {
 	for _, c := range n.children {
 		if c.item.Relation == name {
@@ -43,13 +44,13 @@ func noSpreadAggregates() error {
 		Details: "Aggregates are not implemented for one-to-many or many-to-many spreads."}
 }
 
-// NoColumn is the failure to find a column that a payload names.
+// NoColumn returns the error for a payload column that the relation does not have.
 func NoColumn(rel *catalog.Relation, column string) error {
 	return &query.Error{Status: 400, Code: "PGRST204",
 		Message: "Could not find the '" + excerpt(column) + "' column of '" + rel.Name.Name + "' in the schema cache"}
 }
 
-// excerpt returns a name as a message shows it: no name of PostgreSQL's is cut.
+// excerpt returns a name shortened for a message. No valid PostgreSQL name is shortened.
 func excerpt(name string) string {
 	const most = 256
 	if len(name) <= most {
@@ -59,8 +60,8 @@ func excerpt(name string) string {
 	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
-// NoRelation is the failure to find a relation. Its hint names one that is spelled much like it, if the schema
-// isn't so large that looking for it would cost.
+// NoRelation returns the error for an unknown relation. Its hint suggests a similar name, unless
+// the schema is too large to search.
 func NoRelation(c *catalog.Catalog, name catalog.Name) error {
 	const most = 500
 	var names []string
@@ -81,8 +82,8 @@ func NoRelation(c *catalog.Catalog, name catalog.Name) error {
 		Message: "Could not find the table '" + name.Schema + "." + name.Name + "' in the schema cache"}
 }
 
-// noLink is the failure to find a way from a node to the relation of an item. Its hint names one that there is a way to; if there is none at all
-// from the node, one that there are ways from.
+// noLink returns the error for a missing link from a node to an item's relation. Its hint suggests
+// a linked relation; if the node has no links at all, a similar relation that has some.
 func (b *builder) noLink(n *node, item *query.Item) error {
 	schema := b.r.Target.Schema
 	wrong, names := item.Relation, b.linkedTo(n.name)
@@ -114,7 +115,7 @@ func (b *builder) noLink(n *node, item *query.Item) error {
 		Hint: hint}
 }
 
-// linkedTo returns the names of the relations of the request's schema that a relation is linked to.
+// linkedTo returns the names of the relations in the request's schema that a relation is linked to.
 func (b *builder) linkedTo(from catalog.Name) []string {
 	var names []string
 	for _, l := range b.c.Links[from] {

@@ -8,8 +8,8 @@ import (
 	"socle/internal/rest/query"
 )
 
-// field writes a column, or what a JSON path finds in it. The names of a path are part of the statement's text, so
-// that an index on the expression is used and the expression can be grouped.
+// field writes a column, or the value at a JSON path in it. The keys of a path are part of the SQL
+// text, so that PostgreSQL can use an index on the expression and group by it.
 func (b *builder) field(n *node, f *query.Field) {
 	if len(f.Path) == 0 {
 		b.member(n, f.Name)
@@ -45,8 +45,8 @@ func (b *builder) field(n *node, f *query.Field) {
 	b.text(")")
 }
 
-// member writes a column of a node's rows, or what a function computes of them: that takes a row of the relation's own type, which those of a
-// function's part of the statement are not any more.
+// member writes a column or computed column of a node's rows. A computed column takes a row of the
+// relation's own type, which the rows of a function's CTE no longer are.
 func (b *builder) member(n *node, name string) {
 	if n.cte != called || n.rel == nil || n.rel.ByName[name] != nil {
 		b.column(n.alias, name)
@@ -61,8 +61,8 @@ func (b *builder) member(n *node, name string) {
 	b.quote(name)
 }
 
-// filter writes the where of a node's rows. joins says whether those embedded relations that must have a match are
-// joined too: if not, all of them are conditions.
+// filter writes the WHERE clause of a node's rows. If joins is set, the statement also joins the
+// embedded relations that it can; otherwise all inner ones become EXISTS conditions.
 func (b *builder) filter(n *node, joins bool) {
 	start := len(b.sql)
 	b.text(" where ")
@@ -93,7 +93,7 @@ func (b *builder) filter(n *node, joins bool) {
 	}
 }
 
-// exists writes whether an embedded relation has rows for one of its parent's.
+// exists writes the condition that an embedded relation has rows for its parent's row.
 func (b *builder) exists(c *node) {
 	b.text("exists(select 1 from ")
 	b.source(c)
@@ -141,7 +141,7 @@ func (b *builder) conditions(n *node, g *query.Group) {
 	b.text(")")
 }
 
-// operators are those that stand between a field and a value.
+// operators are the infix SQL operators.
 var operators = map[string]string{
 	"eq": " = ", "neq": " <> ", "gt": " > ", "gte": " >= ", "lt": " < ", "lte": " <= ", "like": " like ",
 	"ilike": " ilike ", "match": " ~ ", "imatch": " ~* ", "in": " = ", "isdistinct": " is distinct from ", "cs": " @> ",
@@ -187,7 +187,7 @@ func (b *builder) comparison(n *node, c *query.Comparison) {
 	}
 }
 
-// noOperator is the failure of a comparison that the grammar does not have.
+// noOperator returns the error for an operator that the grammar does not have.
 func noOperator(c *query.Comparison) error {
 	return &query.Error{
 		Status:  400,
@@ -196,7 +196,8 @@ func noOperator(c *query.Comparison) error {
 	}
 }
 
-// tested is the embedded relation whose rows a comparison asks for, nil if it is about a column.
+// tested returns the embedded relation whose existence a comparison tests, or nil if the comparison
+// is about a column.
 func (n *node) tested(c *query.Comparison) *node {
 	if c.Value != "null" || len(c.Field.Path) > 0 || n.cte == changed && n.link == nil {
 		return nil
@@ -204,8 +205,8 @@ func (n *node) tested(c *query.Comparison) *node {
 	return n.child(c.Field.Name)
 }
 
-// operand writes the value that a field is compared with. Its type is the field's: the server infers it, so that
-// indexes are used and a value that isn't one of the type is refused.
+// operand writes the value that a field is compared with. PostgreSQL infers its type from the
+// field, so that it uses indexes and rejects invalid values.
 func (b *builder) operand(n *node, c *query.Comparison) {
 	from, mapped := n.fromText(&c.Field)
 	switch c.Operator {
@@ -238,13 +239,13 @@ func (b *builder) operand(n *node, c *query.Comparison) {
 	}
 }
 
-// argOf writes the place of the argument that a comparison's value is.
+// argOf writes the placeholder of a comparison's value.
 func (b *builder) argOf(c *query.Comparison) {
 	b.arg(valueOf(c))
 	b.origins[len(b.origins)-1].comparison = c
 }
 
-// valueOf is a comparison's value as PostgreSQL takes it: a list is one argument.
+// valueOf returns a comparison's value as PostgreSQL parses it. A list is one argument.
 func valueOf(c *query.Comparison) string {
 	value := c.Value
 	if c.Operator == "in" || c.Quantifier != "" && c.List != nil {
@@ -257,7 +258,7 @@ func valueOf(c *query.Comparison) string {
 	return value
 }
 
-// fromText is the function that reads the values of a field's domain.
+// fromText returns the function that reads a field's domain from text.
 func (n *node) fromText(f *query.Field) (catalog.Name, bool) {
 	c := n.column(f.Name)
 	if c == nil || len(f.Path) > 0 || c.FromText.Name == "" {
@@ -299,11 +300,11 @@ func (b *builder) search(n *node, c *query.Comparison) {
 	b.text(")")
 }
 
-// longSearch reports whether a full-text search has so many terms that PostgreSQL should read them once, not once for each row. Of
-// a short one it is to know the terms when it plans.
+// longSearch reports whether a full-text search has so many terms that PostgreSQL should parse them
+// once, not once per row. For a short search, the planner needs to see the terms.
 func longSearch(c *query.Comparison) bool { return searches[c.Operator] != "" && len(c.Value) > 1<<10 }
 
-// config writes the configuration of a search: as text, since an index on the expression has it so.
+// config writes the text search configuration, as text: an index on the expression has it so.
 func (b *builder) config(c *query.Comparison) {
 	if c.Config != "" {
 		b.literal(c.Config)

@@ -15,10 +15,10 @@ import (
 	"socle/internal/rest/query"
 )
 
-// chooser makes a query of a stream of bytes, most often one that means something.
+// chooser derives a query, mostly a valid one, from a byte stream.
 type chooser struct {
 	data []byte
-	odd  string // a name that is no one's
+	odd  string // a name that does not exist
 }
 
 func (c *chooser) n(n int) int {
@@ -170,7 +170,7 @@ func (c *chooser) query() *query.Query {
 	return q
 }
 
-// request makes a request, and says how it is planned, and whether such plans are kept.
+// request returns a request with its planner, and whether such plans are cached.
 func (c *chooser) request(handlers []catalog.Handler) (planner, *plan.Request, bool) {
 	target := c.of("films", "directors", "staff", "paints", "film_titles", "actors", `odd "name_1`)
 
@@ -230,14 +230,14 @@ func (c *chooser) request(handlers []catalog.Handler) (planner, *plan.Request, b
 	return f, r, kept
 }
 
-// meant are the SQLSTATEs by which PostgreSQL refuses what a client asks: names, types and functions that do not
-// exist, what can't be grouped or compared.
+// meant lists the SQLSTATEs of client errors: unknown names, types and functions, and expressions
+// that PostgreSQL cannot group or compare.
 var meant = []string{
 	"42703", "42704", "42883", "42803", "42804", "42846", "22P02", "42809", "42725", "42P10", "42P18", "42P08", "42701",
 	"0A000", "42602", "428C9", "3F000",
 }
 
-// FuzzPlan shows that whatever is asked becomes a statement that PostgreSQL takes, or an error that is the client's.
+// FuzzPlan checks that each request becomes a statement that PostgreSQL accepts, or a client error.
 func FuzzPlan(f *testing.F) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, seed))
@@ -250,7 +250,7 @@ func FuzzPlan(f *testing.F) {
 	}
 
 	d := open(f)
-	// in PostGIS's place
+	// stands in for PostGIS
 	d.exec("create function features(record) returns text language plpgsql as 'begin return row_to_json($1); end'")
 	d.catalog.GeoJSON = catalog.Name{Schema: "test", Name: "features"}
 
@@ -282,7 +282,8 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// remembered checks that a request gets the same plan from Plans, whatever values the request had that was planned first.
+// remembered checks that Plans returns the same plan for a request, whatever values the first
+// planned request had.
 func remembered(t *testing.T, c *catalog.Catalog, f planner, r *plan.Request, want *plan.Plan, failed error) {
 	t.Helper()
 

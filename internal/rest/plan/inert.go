@@ -5,9 +5,10 @@ import (
 	"socle/internal/rest/query"
 )
 
-// inertRequest reports whether the statement for a tree of relations runs no code of the database's: then nothing has to be taken from the
-// session after it, nobody can have set what the answer's headers and status are, and a change needs no transaction of its own. Only what is
-// asked for most is looked at; all else is said to run something.
+// inertRequest reports whether the statement for a tree of relations runs no user code. The session
+// then needs no reset, no code can have set response headers or status, and a change needs no
+// transaction of its own. It recognizes only the most frequent requests, and returns false for all
+// others.
 func (b *builder) inertRequest(root *node) bool {
 	switch b.r.Format {
 	case JSON, Object, StrippedJSON, StrippedObject:
@@ -15,7 +16,7 @@ func (b *builder) inertRequest(root *node) bool {
 		return false
 	}
 
-	// by the text of defaults, whose functions others may stand in for
+	// Defaults are evaluated from their text, where user functions can shadow PostgreSQL's own.
 	completes := b.r.Missing && b.r.Query.Columns != nil
 	if b.r.Before || completes || root.cte == changed && (root.rel == nil || !root.rel.InertWrite) {
 		return false
@@ -43,7 +44,7 @@ func (b *builder) inert(n *node) bool {
 		}
 	}
 
-	if n.cte == changed { // the filters are those of the change
+	if n.cte == changed { // the change has applied the filters
 		for i := range b.r.Query.Filters {
 			if f := &b.r.Query.Filters[i]; len(f.Path) == 0 && !n.compares(f.Condition) {
 				return false
@@ -77,13 +78,13 @@ func (b *builder) inert(n *node) bool {
 	return true
 }
 
-// stored reports whether a field is a column, or what a path finds in one of JSON, rather than something computed.
+// stored reports whether a field is a column or a path in a JSON column, not computed.
 func (n *node) stored(f *query.Field) bool {
 	c := n.column(f.Name)
 	return c != nil && (len(f.Path) == 0 || c.BaseType == "json" || c.BaseType == "jsonb")
 }
 
-// compares reports whether a condition does no more than compare what is stored.
+// compares reports whether a condition only compares stored fields.
 func (n *node) compares(c query.Condition) bool {
 	switch c := c.(type) {
 	case *query.Group:

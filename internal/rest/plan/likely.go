@@ -9,22 +9,23 @@ import (
 )
 
 const (
-	// likeness of a name for which another may have been meant: less would tell strangers what there is
+	// minimum likeness of a suggestion; a lower one would reveal names to strangers
 	alike      = 0.75
-	faintly    = 0.33 // likeness of what is no secret
-	longest    = 256  // bytes of what a client may have us compare
-	candidates = 50   // of the names that share the most with it
+	faintly    = 0.33 // minimum likeness for public names
+	longest    = 256  // maximum length of a compared client text, in bytes
+	candidates = 50   // names compared, those that share the most with it first
 )
 
-// likeliest returns the name that is most like one that isn't there, or "" if none is as much like it as least says, as the contract does: names
-// that share three characters in a row with it, or else two, are candidates, and the fewest edits win.
+// likeliest returns the name most similar to an unknown one, or "" if no likeness reaches least. As
+// in the contract, candidates share three consecutive characters with it, or else two; the fewest
+// edits win.
 func likeliest(names []string, wrong string, least float64) string {
 	if len(wrong) > longest {
 		return ""
 	}
 
 	names = slices.Clone(names)
-	slices.Sort(names) // for one answer among equals
+	slices.Sort(names) // makes ties deterministic
 	wrong = strings.ToLower(wrong)
 	for _, n := range names {
 		if strings.ToLower(n) == wrong {
@@ -48,11 +49,11 @@ func likeliest(names []string, wrong string, least float64) string {
 	return ""
 }
 
-// nearest returns the names that share parts of so many characters with another, those first whose parts are most like its parts.
+// nearest returns the names that share n-grams of this size with another, by descending similarity.
 func nearest(names []string, wrong string, size int) []string {
 	type near struct {
 		name  string
-		angle float64 // its cosine, but for wrong's own length
+		angle float64 // cosine, not divided by the length of wrong
 	}
 
 	wanted := map[string]int{}
@@ -90,7 +91,8 @@ func nearest(names []string, wrong string, size int) []string {
 	return list
 }
 
-// parts returns all parts of so many characters of a text between hyphens. Only letters, digits, spaces and commas of it count.
+// parts returns all n-grams of a text enclosed in hyphens. Only letters, digits, spaces and commas
+// count.
 func parts(text string, size int) []string {
 	text = "-" + strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsSpace(r) || r == ',' {
@@ -113,7 +115,8 @@ func parts(text string, size int) []string {
 	return list
 }
 
-// likeness is 1 of equal texts, 0 of those with nothing in common: the share of characters that need no edit.
+// likeness returns the share of characters that need no edit: 1 for equal texts, 0 for disjoint
+// ones.
 func likeness(one, other string) float64 {
 	a, b := []rune(one), []rune(other)
 	most := max(len(a), len(b))

@@ -20,11 +20,11 @@ func TestLikeliest(t *testing.T) {
 		{"Films", "films", alike, "Films"},
 		{"äpfel birnen", "äpfeln", alike, "äpfel"},
 		{"other", "tether", faintly, "other"},
-		// as many letters in their places as in others, but no two in a row
+		// half the characters match, but no two consecutive ones
 		{"order", "redro", faintly, ""},
-		{"ab ac", "ad", faintly, "ab"},                     // the first of equals, by two characters
+		{"ab ac", "ad", faintly, "ab"},                     // first of two ties, by two characters
 		{"project projects", "projectx", alike, "project"}, // one edit each
-		{"a_b", "ab_", 0.3, "a_b"},                         // an underscore is no part
+		{"a_b", "ab_", 0.3, "a_b"},                         // an underscore is in no n-gram
 		{"", "x", faintly, ""},
 		{"x", strings.Repeat("x", longest+1), 0, ""},
 	} {

@@ -9,7 +9,7 @@ import (
 	"socle/internal/rest/query"
 )
 
-// link finds the way from a node to the relation that an item embeds.
+// link finds the link from a node to the relation that an item embeds.
 func (b *builder) link(n *node, item *query.Item) (*catalog.Link, error) {
 	var found []*catalog.Link
 	computed := false
@@ -36,8 +36,8 @@ func (b *builder) link(n *node, item *query.Item) (*catalog.Link, error) {
 	return nil, manyLinks(n.name.Name, item.Relation, found)
 }
 
-// leads says whether a link is what a name and a hint mean. A foreign key's name, or its column's, means the table that it is to, and none of
-// the views of that.
+// leads reports whether a name and a hint select a link. The name of a foreign key or of its column
+// selects the referenced table, never a view of that table.
 func (b *builder) leads(l *catalog.Link, name, hint string) bool {
 	if l.Kind == catalog.Computed {
 		return l.Function.Name.Name == name
@@ -58,8 +58,8 @@ func (b *builder) leads(l *catalog.Link, name, hint string) bool {
 	return name == l.Constraint || single(l) && name == l.Pairs[0].From
 }
 
-// leadsBack is leads of a link from a relation to itself: the relation's name means those that refer to the row, the
-// referring column's name the row that it refers to.
+// leadsBack is leads for a link from a relation to itself. The relation's name selects the
+// referring rows, the foreign key column's name the referenced row.
 func leadsBack(l *catalog.Link, name, hint string) bool {
 	if l.Kind == catalog.ManyToMany {
 		return false
@@ -78,14 +78,14 @@ func hinted(l *catalog.Link, hint string) bool {
 	return hint == l.Constraint || single(l) && (hint == l.Pairs[0].From || hint == l.Pairs[0].To)
 }
 
-// refers says whether the foreign key is on the link's near side.
+// refers reports whether the foreign key is on the link's near side.
 func refers(l *catalog.Link) bool {
 	return l.Kind == catalog.ManyToOne || l.Kind == catalog.OneToOne && l.Forward
 }
 
 func single(l *catalog.Link) bool { return len(l.Pairs) == 1 }
 
-// manyLinks is the failure to choose between links, with what the client may choose from.
+// manyLinks returns the error for an ambiguous link, with the candidates.
 func manyLinks(from, to string, links []*catalog.Link) error {
 	slices.SortStableFunc(links, func(a, b *catalog.Link) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(constraint(a), constraint(b)))
@@ -129,7 +129,7 @@ func cardinality(l *catalog.Link) string {
 	return "many-to-many"
 }
 
-// constraint is the hint that means a link.
+// constraint returns the hint that selects a link.
 func constraint(l *catalog.Link) string {
 	switch l.Kind {
 	case catalog.ManyToMany:

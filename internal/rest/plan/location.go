@@ -13,8 +13,8 @@ import (
 	"socle/internal/rest/query"
 )
 
-// key returns the columns that tell an inserted row, in the order that the contract gives them: that of the relation's columns; of those that
-// the query selects by name, that of their names.
+// key returns the columns that identify an inserted row, in the contract's order: that of the
+// relation's columns, or by name if the query selects them by name.
 func (b *builder) key(root *node) []string {
 	key := slices.Clone(root.rel.PrimaryKey)
 
@@ -35,7 +35,7 @@ func (b *builder) key(root *node) []string {
 	return key
 }
 
-// location writes the key of the only changed row.
+// location writes the key of a single changed row.
 func (b *builder) location(key []string) {
 	if len(key) == 0 {
 		b.text("null::text")
@@ -52,7 +52,7 @@ func (b *builder) location(key []string) {
 	b.text(")::text from changed) end")
 }
 
-// Location returns the pairs of a query string that identify the row of an answer's location.
+// Location returns the query string that identifies the row of an answer's location column.
 func (p *Plan) Location(location string) string {
 	var values []jsontext.Value
 	if err := json.Unmarshal([]byte(location), &values); err != nil || len(values) != len(p.Key) {
@@ -89,5 +89,5 @@ func (p *Plan) Location(location string) string {
 	return s.String()
 }
 
-// escape escapes what stands in a query string, a space too as everything else.
+// escape percent-encodes a text for a query string, spaces included.
 func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }

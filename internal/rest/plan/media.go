@@ -1,6 +1,6 @@
 package plan
 
-// body writes what the rows become in the answer's media type. The rows are those of the alias row.
+// body writes the conversion of the rows to the response's media type. The rows have the alias row.
 func (b *builder) body() {
 	if b.r.Head {
 		b.text("null::text")
@@ -33,31 +33,32 @@ func (b *builder) body() {
 			return
 		}
 
-		// Faster than every other way that PostgreSQL has, of few rows and of many. Made text, a long one would be copied twice more.
+		// json_agg is PostgreSQL's fastest way for few rows and for many. A cast to text would copy
+		// a long result twice more.
 		b.wrap("coalesce(pg_catalog.json_agg(", "), '[]')")
 	}
 }
 
-// wrap writes an expression of the rows.
+// wrap writes an expression over the rows.
 func (b *builder) wrap(before, after string) {
 	b.text(before)
 	b.row(row)
 	b.text(after)
 }
 
-// objects writes the rows' objects one after another: the caller wants one.
+// objects writes the rows' objects, concatenated. The caller expects one.
 func (b *builder) objects(before, after string) {
 	b.text("pg_catalog.string_agg(")
 	b.wrap(before, after)
 	b.text(", '')")
 }
 
-// csv writes the rows as PostgreSQL writes rows, under the names of their columns.
+// csv writes the rows in PostgreSQL's row syntax, below a header of column names.
 func (b *builder) csv() {
 	b.text(`coalesce((select pg_catalog.string_agg(k, ',') from (select pg_catalog.json_object_keys(pg_catalog.row_to_json(p.*)) as k from (select * from page limit 1) as p) as n), '') || E'\n' || coalesce(pg_catalog.string_agg(pg_catalog.substring("_".*::text, 2, length("_".*::text) - 2), E'\n'), '')`)
 }
 
-// custom writes what an aggregate of the database makes of the rows.
+// custom writes the result of a user-defined aggregate over the rows.
 func (b *builder) custom() {
 	h := b.r.Handler
 	if h.Binary {

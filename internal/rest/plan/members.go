@@ -10,8 +10,8 @@ import (
 	"socle/internal/rest/query"
 )
 
-// MaxNames is how many columns a table can have in PostgreSQL. A function has fewer parameters, so a payload of more names
-// fits neither.
+// MaxNames is PostgreSQL's maximum number of columns in a table. A function has fewer parameters,
+// so a payload with more names fits neither.
 const MaxNames = 1600
 
 var (
@@ -19,16 +19,16 @@ var (
 	errKeys error = &query.Error{Status: 400, Code: "PGRST102", Message: "All object keys must match"}
 )
 
-// Keys returns the names of the members of a JSON body's object, or of the objects of its array, which must be the same
-// in all. Other values have none. Of a body with more than [MaxNames] it returns the first MaxNames + 1.
-// It fails with PGRST102 if the body is not valid JSON.
+// Keys returns the member names of a JSON body's object, or of the objects in its array, which must
+// all have the same names. Other values have none. For a body with more than [MaxNames] names, it
+// returns the first MaxNames + 1. It fails with PGRST102 if the body is not valid JSON.
 func Keys(body []byte) ([]string, error) {
 	p, err := read(body)
 	return p.names, err
 }
 
-// read reads the outline of a JSON body: the names of its objects' members, whether it is an array, and how many
-// objects there are. A value that is neither has no rows. Its time is linear in the length of the body.
+// read parses the outline of a JSON body: the member names of its objects, whether it is an array,
+// and the number of objects. A scalar has no rows. The time is linear in the length of the body.
 func read(body []byte) (payload, error) {
 	r := reader{body: body, decoder: jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))}
 	if err := r.read(); err != nil {
@@ -40,20 +40,22 @@ func read(body []byte) (payload, error) {
 	}
 
 	r.payload.names = r.names.list
-	if len(r.payload.values) != len(r.payload.names) { // two members have one name, or there are too many
+	if len(r.payload.values) != len(r.payload.names) { // duplicate names, or too many
 		r.payload.values = nil
 	}
 
 	return r.payload, nil
 }
 
-// reader reads a JSON body.
+// reader parses a JSON body.
 type reader struct {
 	body    []byte
 	decoder *jsontext.Decoder
 	payload payload
 	names   nameSet // of the members of the first object
-	seen    []int   // by the position of a name: the last object that has it, from 1; nil while all objects are alike
+	// by position of a name: the last object with that name, from 1; nil while all objects have the
+	// same order
+	seen []int
 }
 
 func (r *reader) read() error {
@@ -110,7 +112,7 @@ func (r *reader) elements() error {
 	return nil
 }
 
-// first reads the first object, whose names the others must have, and collects its values if they are wanted.
+// first parses the first object, whose names the others must have. It collects the values if asked.
 func (r *reader) first(values bool) error {
 	var scratch []byte
 	return r.members(func(token jsontext.Value) error {
@@ -129,15 +131,17 @@ func (r *reader) first(values bool) error {
 	}, func(value jsontext.Value) {
 		if values && len(r.payload.values) <= MaxNames {
 			end := r.decoder.InputOffset()
-			r.payload.values = append(r.payload.values, r.body[end-int64(len(value)):end]) // the decoder reuses its own
+			// the decoder reuses its buffer
+			r.payload.values = append(r.payload.values, r.body[end-int64(len(value)):end])
 		}
 	})
 }
 
-// further reads an object behind the first. While its names come in the order of those it compares them one by one.
+// further parses an object after the first. It compares names one by one while they come in the
+// same order.
 func (r *reader) further() error {
 	known := r.names.list
-	if len(known) > MaxNames { // it fits no table, whatever the others have
+	if len(known) > MaxNames { // too many for any table, whatever the other objects have
 		if r.decoder.SkipValue() != nil {
 			return errBody
 		}
@@ -181,7 +185,8 @@ func (r *reader) further() error {
 	return err
 }
 
-// members reads an object. It hands each name, as it is written, to name, and each value to value unless that is nil.
+// members parses an object. It passes each raw name to name, and each value to value unless value
+// is nil.
 func (r *reader) members(name func(jsontext.Value) error, value func(jsontext.Value)) error {
 	d := r.decoder
 	if _, err := d.ReadToken(); err != nil {
@@ -220,21 +225,21 @@ func (r *reader) members(name func(jsontext.Value) error, value func(jsontext.Va
 	return nil
 }
 
-// plain says whether the text of a JSON string without escapes is a name.
+// plain reports whether a JSON string without escapes equals a name.
 func plain(token jsontext.Value, name string) bool {
 	return len(token) == len(name)+2 && string(token[1:len(token)-1]) == name
 }
 
-// nameSet is different names in the order of their arrival.
+// nameSet is a set of names in insertion order.
 type nameSet struct {
 	list      []string
-	positions map[string]int // in list, once that is too long to be searched
+	positions map[string]int // in list; nil while list is short
 }
 
-// searched is how many names are compared one after another.
+// searched is the maximum length of a list that is searched linearly.
 const searched = 16
 
-// index returns the position of a name, -1 if it is not there.
+// index returns the position of a name, or -1.
 func (s *nameSet) index(name []byte) int {
 	if s.positions == nil {
 		return slices.IndexFunc(s.list, func(n string) bool { return n == string(name) })
@@ -246,7 +251,7 @@ func (s *nameSet) index(name []byte) int {
 	return -1
 }
 
-// add adds a name that is not there.
+// add appends a name that the set does not contain.
 func (s *nameSet) add(name string) {
 	s.list = append(s.list, name)
 	if s.positions != nil {

@@ -8,17 +8,20 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// payload is what the rows of a body are.
+// payload describes the rows of a body.
 type payload struct {
-	names   []string // of their members, at most MaxNames + 1
+	names   []string // of the members, at most MaxNames + 1
 	columns []*catalog.Column
-	values  []jsontext.Value // of the members of a body that is one object, each of another name; else nil
-	args    []any            // the values as arguments for the columns; nil if they are read from the body
-	list    bool             // an array, else one object
-	rows    int              // how many, -1 if the body was not read
+	// member values of a body that is one object without duplicate names; else nil
+	values []jsontext.Value
+	// the values as arguments for the columns; nil if PostgreSQL reads them from the body
+	args []any
+	list bool // an array, else one object
+	rows int  // number of rows, -1 if the body was not parsed
 }
 
-// outline finds out how the rows of a body look. They have what columns= says, else the members of the objects.
+// outline returns the names of a body's rows: those of columns=, else the member names of the
+// objects.
 func outline(r *Request) (p payload, err error) {
 	if r.Query.Columns == nil {
 		return read(r.Body)
@@ -28,7 +31,7 @@ func outline(r *Request) (p payload, err error) {
 	return payload{names: r.Query.Columns, list: len(body) > 0 && body[0] == '[', rows: -1}, nil
 }
 
-// payload finds the columns that the body's rows have.
+// payload resolves the columns of the body's rows.
 func (b *builder) payload(rel *catalog.Relation) (*payload, error) {
 	p, err := outline(b.r)
 	if err != nil {
@@ -53,7 +56,7 @@ func (b *builder) payload(rel *catalog.Relation) (*payload, error) {
 	return &p, nil
 }
 
-// assigned writes the value that the i-th column of a payload gets.
+// assigned writes the value of the i-th column of a payload.
 func (b *builder) assigned(p *payload, i int) {
 	if p.args == nil {
 		b.given(p.columns[i])
@@ -77,7 +80,7 @@ func (b *builder) given(c *catalog.Column) {
 	b.text(")")
 }
 
-// record writes the body's rows as a relation, or the first of them.
+// record writes the body's rows, or only the first, as a FROM item.
 func (b *builder) record(p *payload, first bool) {
 	switch {
 	case len(p.columns) == 0:
@@ -123,7 +126,7 @@ func (b *builder) record(p *payload, first bool) {
 	b.text(")")
 }
 
-// completed writes the body's rows with the columns' defaults where members are absent, made for each row.
+// completed writes the body's rows with defaults, evaluated per row, for absent members.
 func (b *builder) completed(p *payload, first bool) {
 	each := p.list && !first
 	if each {
@@ -134,7 +137,7 @@ func (b *builder) completed(p *payload, first bool) {
 
 	b.text("pg_catalog.jsonb_to_record(")
 
-	const most = 50 // a function takes a hundred arguments
+	const most = 50 // PostgreSQL functions take at most 100 arguments
 	pairs := 0
 	for _, c := range p.columns {
 		if c.Default == "" || c.Generated {

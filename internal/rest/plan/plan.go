@@ -1,5 +1,6 @@
-// Package plan turns what a client asks (package query) of a database (package catalog) into one SQL statement.
-// It decides which relations and functions are meant, and fails with the contract's own errors; it runs nothing.
+// Package plan compiles a client's request (package query) against a database (package catalog)
+// into one SQL statement. It resolves relations and functions, and fails with the contract's
+// errors. It executes nothing.
 package plan
 
 import (
@@ -7,69 +8,78 @@ import (
 	"socle/internal/rest/query"
 )
 
-// Plan is a statement that answers a request. Unless it is bare, it returns one row of these columns:
+// Plan is a statement that answers a request. Unless Bare is set, it returns one row with these
+// columns:
 //
-//	total    bigint  rows in all, by the wanted count; null if none is wanted
+//	total    bigint  all rows, by the requested count; null if not requested
 //	page     bigint  rows in this answer, or changed by it
-//	location text    the key of the one inserted row, for [Plan.Location]; null if there is none
-//	headers  text    setting response.headers after the statement; null or empty if it was not set
+//	location text    key of the single inserted row, for [Plan.Location]; null if none
+//	headers  text    setting response.headers after the statement; null or empty if not set
 //	status   text    setting response.status, likewise
-//	inserted bigint  rows that were not there before an upsert; null or empty of any other statement
-//	body     text    or json: the answer in its media type; null if none is wanted. It is the last, so that it can be passed on while it comes
+//	inserted bigint  rows that an upsert newly inserted; null or empty for other statements
+//	body     text    or json: the answer in its media type; null if not requested. It is the
+//	                 last column, so that it can be streamed as it arrives
 type Plan struct {
 	SQL  string
-	Args []any // string, []byte or nil: text parameters, whose types the server infers
-	// CountSQL is the statement without its page, for EXPLAIN, if a planned or estimated count is wanted; else "".
+	Args []any // string, []byte or nil: text parameters whose types PostgreSQL infers
+	// CountSQL is the statement without its page, for EXPLAIN, or "" unless a planned or estimated
+	// count is requested.
 	CountSQL  string
 	CountArgs []any
-	Key       []string // columns whose values location has
-	Resolved  bool     // duplicates are merged or ignored, as was wanted
-	Outdated  []string // embedded relations that have an alias and are not named by it, as "name (alias)"
-	// Unlocks says that the statement, at its end, gives up the advisory locks that code of the database's took for the session. Only one that
-	// reads does: after a write they are needed until it is committed.
+	Key       []string // columns whose values location holds
+	Resolved  bool     // duplicates are merged or ignored as requested
+	Outdated  []string // embedded relations named by relation despite an alias, as "name (alias)"
+	// Unlocks reports that the statement, at its end, releases session-level advisory locks taken
+	// by user code. Only reads do so: a write needs the locks until it commits.
 	Unlocks bool
-	// Inert says that the statement runs no code of the database's, so that nothing is left in the session, and no setting made for the answer.
+	// Inert reports that the statement runs no user code. The session then needs no reset, and no
+	// code has set response headers or status.
 	Inert bool
-	// Bare says that the statement, a change, returns no row: how many rows it changed is what PostgreSQL says at its end.
+	// Bare reports that the statement is a change that returns no row. The command tag holds the
+	// number of changed rows.
 	Bare bool
 
-	origins, countOrigins []origin // of the arguments
+	origins, countOrigins []origin // by argument
 }
 
-// origin is where the value of an argument comes from: a comparison, a member of the body, by its number from 1, or neither.
+// origin is the source of an argument's value: a comparison, or a member of the body by its number
+// from 1. The zero value means neither.
 type origin struct {
 	comparison *query.Comparison
 	member     int
 }
 
-// Request is what a statement is planned for, beside the query string.
+// Request is the input of a plan beside the catalog.
 type Request struct {
 	Target  catalog.Name
 	Query   *query.Query
 	Format  Format
-	Handler *catalog.Handler // of Custom
+	Handler *catalog.Handler // for Custom
 	Count   Count
-	// from the Range header, already merged with limit and offset of the top level; Limit nil: no limit
+	// from the Range header, merged with the top level's limit and offset; a nil Limit means no
+	// limit
 	Range   query.Limit
-	MaxRows *int64 // for the relation and each embedded one; nil: no limit
-	// of a write or call by POST: JSON, or what a function's unnamed parameter takes; nil if there is none
+	MaxRows *int64 // limit for the relation and each embedded one; nil means no limit
+	// of a write or a call by POST: JSON, or the value of the function's unnamed parameter; nil if
+	// absent
 	Body   []byte
 	Return Return
-	Head   bool // no body is wanted of a read or a call
-	// bytes of the body; the statement fails for a longer one, see [TooLong]. 0: there is no limit. Equal for all requests of a kind
+	Head   bool // a read or call without a response body
+	// maximum length of the response body in bytes; the statement fails beyond it, see [TooLong]. 0
+	// means no limit. It is the same for all requests of a kind.
 	MaxBody     int
 	Missing     bool // missing=default: absent members take the column's default, else null
 	Resolve     Resolution
-	Aggregates  bool // whether aggregates are allowed
-	Before      bool // code of the database's runs before the statement
-	AliasesOnly bool // an embedded relation that has an alias is named by that alone
-	Confined    bool // no cast shows the names of roles and hidden objects, or whether they exist
+	Aggregates  bool // aggregates are allowed
+	Before      bool // user code runs before the statement
+	AliasesOnly bool // an embedded relation with an alias is referenced only by it
+	Confined    bool // no cast reveals names, or the existence, of roles and hidden objects
 }
 
-// Format is how rows become the body.
+// Format is the conversion of rows to the response body.
 type Format uint8
 
-// Formats of a body.
+// Formats of a response body.
 const (
 	JSON   Format = iota // an array of objects
 	Object               // one object; the caller fails if page is not 1
@@ -77,10 +87,10 @@ const (
 	GeoJSON
 	StrippedJSON // JSON without null members
 	StrippedObject
-	Custom // by a handler of the catalogue
+	Custom // by a handler of the catalog
 )
 
-// Count is the wanted count of all rows.
+// Count is the requested kind of total row count.
 type Count uint8
 
 // Kinds of counts.
@@ -91,17 +101,17 @@ const (
 	Estimated
 )
 
-// Return is what a write answers with.
+// Return is the requested content of a write's response.
 type Return uint8
 
-// Answers to a write.
+// Contents of a write's response.
 const (
 	Minimal Return = iota
 	HeadersOnly
 	Representation
 )
 
-// Resolution is what an insert does with rows that are there already.
+// Resolution is the handling of an insert's conflicts with existing rows.
 type Resolution uint8
 
 // Resolutions of conflicts.

@@ -21,14 +21,14 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 //go:embed testdata/schema.sql
 var schema string
 
-// database is a copy of the database of testdata/schema.sql, and what is known of it.
+// database is a copy of the database in testdata/schema.sql, with its catalog.
 type database struct {
 	t       testing.TB
 	conn    *pgx.Conn
 	catalog *catalog.Catalog
 }
 
-// open returns a database with what further statements make in it.
+// open returns a new database after running further statements in it.
 func open(t testing.TB, further ...string) *database {
 	t.Helper()
 
@@ -73,7 +73,7 @@ func (d *database) exec(sql string) {
 // answer is the row that a plan's statement returns.
 type answer struct{ total, page, body, location, inserted string }
 
-// run runs a plan in a transaction of its own, without a trace.
+// run runs a plan in a transaction of its own and rolls it back.
 func (d *database) run(p *plan.Plan) (answer, error) {
 	d.exec("begin")
 	defer d.exec("rollback")
@@ -105,10 +105,10 @@ func texts(args []any) [][]byte {
 	return values
 }
 
-// planner is one of the functions that plan for a relation.
+// planner is one of this package's functions that plan for a relation.
 type planner func(*catalog.Catalog, *plan.Request) (*plan.Plan, error)
 
-// request is a request for target and query string, as target?query.
+// request returns the request for a URL of the form target?query.
 func (d *database) request(t testing.TB, url string) *plan.Request {
 	t.Helper()
 
@@ -143,7 +143,7 @@ func (d *database) do(f planner, r *plan.Request) (answer, error) {
 	return a, err
 }
 
-// failure is PostgreSQL's, with the statement.
+// failure is an error of PostgreSQL with its statement.
 type failure struct {
 	error
 	sql string
@@ -152,7 +152,7 @@ type failure struct {
 func (f *failure) Unwrap() error { return f.error }
 func (f *failure) Error() string { return f.error.Error() + "\n" + f.sql }
 
-// compact is JSON without the space that json_agg leaves between rows.
+// compact removes the white space that json_agg writes between rows.
 func compact(s string) string { return strings.ReplaceAll(s, ", \n ", ",") }
 
 func code(err error) string {

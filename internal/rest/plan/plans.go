@@ -9,29 +9,32 @@ import (
 	"socle/internal/rest/query"
 )
 
-// Bounds of what Plans keeps.
+// Limits of the cache in Plans.
 const (
-	shapeMost = 4 << 10 // bytes of a shape and its statements: longer ones are planned each time
-	plansMost = 1 << 20 // bytes of all
+	shapeMost = 4 << 10 // bytes of a shape and its statements; longer ones are not cached
+	plansMost = 1 << 20 // bytes of the whole cache
 )
 
-// Plans keeps the statements of requests by their shape: everything in a request but the values, which are arguments. One of a shape that
-// was seen before gets its statement with its own arguments. The zero value is ready. It is safe for concurrent use.
+// Plans caches statements by the shape of their requests: all of a request except its values, which
+// are arguments. A request of a known shape reuses the statement with its own arguments. The zero
+// value is ready for use, and safe for concurrent use.
 type Plans struct {
 	mu      sync.RWMutex
-	catalog *catalog.Catalog // that the statements are for
+	catalog *catalog.Catalog // of the cached statements
 	known   map[string]*shaped
-	size    int // bytes
+	size    int // in bytes
 }
 
-// shaped are the statements of a shape.
+// shaped holds the statements of a shape.
 type shaped struct {
-	Plan // its arguments are those of the request that was planned
-	// the comparison whose value an argument is, by its number in the query; -1-n of the n-th member of the body; -1 of others
+	Plan // with the arguments of the first request
+	// source of each argument: the index of a comparison in the query; -1-n for the n-th member of
+	// the body; -1 for neither
 	from, countFrom []int
 }
 
-// Plan returns what f, one of the functions of this package for relations, returns for a request. what names f.
+// Plan returns the result of f, one of this package's planners for relations, from the cache if
+// possible. what identifies f.
 func (p *Plans) Plan(
 	what byte, f func(*catalog.Catalog, *Request) (*Plan, error), c *catalog.Catalog, r *Request,
 ) (Plan, error) {
@@ -59,7 +62,7 @@ func (p *Plans) Plan(
 	return *made, nil
 }
 
-// Size returns how many bytes are kept.
+// Size returns the size of the cache in bytes.
 func (p *Plans) Size() int {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -67,7 +70,7 @@ func (p *Plans) Size() int {
 	return p.size
 }
 
-// find returns the statements of a shape that were kept for a catalogue, nil if there are none.
+// find returns the cached statements of a shape for a catalog, or nil.
 func (p *Plans) find(c *catalog.Catalog, w *walk, kept bool) *shaped {
 	if !kept {
 		return nil
@@ -135,7 +138,7 @@ func (p *Plans) keep(c *catalog.Catalog, w *walk, made *Plan) {
 		return
 	}
 
-	for key, old := range p.known { // any ones
+	for key, old := range p.known { // arbitrary entries
 		if p.size+size <= plansMost {
 			break
 		}
@@ -152,7 +155,8 @@ func (s *shaped) size(key int) int {
 	return key + len(s.SQL) + len(s.CountSQL) + 64*(len(s.Args)+len(s.CountArgs)) + 256
 }
 
-// numbers says which of all comparisons each origin is, and whether each is one of them.
+// numbers returns the index of each origin's comparison. ok is false if a comparison is not among
+// all.
 func numbers(origins []origin, all []*query.Comparison) (from []int, ok bool) {
 	from = make([]int, len(origins))
 	for i, o := range origins {
@@ -167,7 +171,8 @@ func numbers(origins []origin, all []*query.Comparison) (from []int, ok bool) {
 	return from, true
 }
 
-// withoutValues returns arguments of which only what is part of the shape is kept, and where the body stands.
+// withoutValues returns the arguments without the values of the request. It keeps those that are
+// part of the shape, and the position of the body.
 func withoutValues(args []any, from []int) []any {
 	kept := make([]any, len(args))
 	for i, a := range args {
@@ -181,11 +186,11 @@ func withoutValues(args []any, from []int) []any {
 	return kept
 }
 
-// walk goes through a request, and writes its shape.
+// walk traverses a request and writes its shape.
 type walk struct {
 	key         []byte
 	comparisons []*query.Comparison
-	members     []any // the values of the body's members, if they are arguments
+	members     []any // values of the body's members, if they are arguments
 }
 
 var walks = sync.Pool{New: func() any { return new(walk) }}
@@ -198,7 +203,7 @@ func (w *walk) release() {
 	}
 }
 
-// request writes the shape of a request, and reports whether it has one that is worth keeping.
+// request writes the shape of a request, and reports whether it can be cached.
 func (w *walk) request(what byte, c *catalog.Catalog, r *Request) bool {
 	if r.Handler != nil {
 		return false
@@ -243,7 +248,7 @@ func (w *walk) request(what byte, c *catalog.Catalog, r *Request) bool {
 	return len(w.key) <= shapeMost
 }
 
-// body writes what a body's rows look like.
+// body writes the shape of the body's rows.
 func (w *walk) body(rel *catalog.Relation, r *Request) bool {
 	p, err := outline(r)
 	if err != nil || rel == nil {
@@ -289,7 +294,7 @@ func (w *walk) condition(c query.Condition) {
 		w.field(&c.Field)
 		w.texts(c.Operator, c.Quantifier, c.Config)
 
-		if c.Operator == "is" { // a word of the statement
+		if c.Operator == "is" { // part of the SQL text
 			w.texts(c.Value)
 		}
 	}
@@ -334,7 +339,7 @@ func (w *walk) list(names []string) {
 	w.texts(names...)
 }
 
-// texts writes texts so that no others look the same.
+// texts writes texts with their lengths, so that different lists never look the same.
 func (w *walk) texts(all ...string) {
 	for _, s := range all {
 		w.number(len(s))

@@ -5,7 +5,7 @@ import (
 	"socle/internal/rest/query"
 )
 
-// Read plans the reading of a relation's rows.
+// Read plans a read of a relation's rows.
 func Read(c *catalog.Catalog, r *Request) (*Plan, error) {
 	rel := c.Relations[r.Target]
 	if rel == nil {
@@ -13,7 +13,8 @@ func Read(c *catalog.Catalog, r *Request) (*Plan, error) {
 	}
 
 	b := newBuilder(c, r)
-	b.unlocks = r.Format != CSV // which looks at rows once more for the body, behind the column that unlocks
+	// CSV reads rows again for the body, after the column that releases the locks
+	b.unlocks = r.Format != CSV
 
 	root := &node{name: rel.Name, rel: rel}
 	if err := b.resolve(root, true); err != nil {
@@ -26,7 +27,7 @@ func Read(c *catalog.Catalog, r *Request) (*Plan, error) {
 	return b.plan(root)
 }
 
-// plan makes the plan of what is written.
+// plan returns the plan of the statement written so far.
 func (b *builder) plan(root *node) (*Plan, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -51,10 +52,10 @@ func (b *builder) plan(root *node) (*Plan, error) {
 	return p, nil
 }
 
-// answer writes the outermost part of a statement whose rows are the root's.
+// answer writes the outermost SELECT, over the rows of the root.
 func (b *builder) answer(root *node) {
 	page := b.page(root)
-	if b.r.Format == CSV { // looks at the first row before the others
+	if b.r.Format == CSV { // reads the first row before the others
 		b.text(b.with(root))
 		b.text("page as materialized (")
 		b.rows(root, page)
@@ -69,7 +70,7 @@ func (b *builder) answer(root *node) {
 	b.bodyOf(root, page)
 }
 
-// bodyOf writes the last column of the answer's row, and the rows that it is made of.
+// bodyOf writes the body column and the FROM clause that feeds it.
 func (b *builder) bodyOf(root *node, page query.Limit) {
 	b.text(", ")
 	b.body()
@@ -86,7 +87,7 @@ func (b *builder) bodyOf(root *node, page query.Limit) {
 	b.weighed()
 }
 
-// with is how another part of the statement begins.
+// with returns the keyword before another CTE: WITH for the first one, else a comma.
 func (b *builder) with(root *node) string {
 	if root.cte == "" {
 		return "with "
@@ -94,9 +95,9 @@ func (b *builder) with(root *node) string {
 	return ", "
 }
 
-// settings writes the columns between the location and the body.
+// settings writes the columns between location and body.
 func (b *builder) settings() {
-	if b.quiet { // nobody set anything, or took a lock
+	if b.quiet { // no user code set headers or took a lock
 		b.text(", null::text, null::text, null::bigint")
 		return
 	}
@@ -105,7 +106,7 @@ func (b *builder) settings() {
 		", pg_catalog.current_setting('response.headers', true), pg_catalog.current_setting('response.status', true), ",
 	)
 
-	if b.unlocks { // no code of the database's runs after it: the body's aggregate is complete
+	if b.unlocks { // no user code runs after it: the body's aggregate is complete
 		b.text("pg_catalog.pg_advisory_unlock_all()")
 		return
 	}
@@ -113,7 +114,7 @@ func (b *builder) settings() {
 	b.text("null::bigint")
 }
 
-// page is the part of the rows that is asked for, within the most that may be.
+// page returns the requested page of the rows, capped by the row limit.
 func (b *builder) page(root *node) query.Limit {
 	if root.cte == changed {
 		return query.Limit{}
@@ -121,7 +122,7 @@ func (b *builder) page(root *node) query.Limit {
 	return b.atMost(b.r.Range)
 }
 
-// atMost is a page within the most rows that one may have.
+// atMost caps a page by the row limit.
 func (b *builder) atMost(p query.Limit) query.Limit {
 	if m := b.r.MaxRows; m != nil && (p.Limit == nil || *m < *p.Limit) {
 		p.Limit = m
@@ -129,14 +130,14 @@ func (b *builder) atMost(p query.Limit) query.Limit {
 	return p
 }
 
-// rows writes the select of a node's rows.
+// rows writes the SELECT of a node's rows.
 func (b *builder) rows(n *node, page query.Limit) {
 	b.allRows(n)
 	b.order(n)
 	b.limit(page)
 }
 
-// allRows is rows without an order and a page.
+// allRows is rows without order and page.
 func (b *builder) allRows(n *node) {
 	b.text("select ")
 	b.outputs(n)
@@ -163,8 +164,8 @@ func (b *builder) limit(page query.Limit) {
 	}
 }
 
-// outputs writes the columns of a node's rows. Those of a spread one have numbers for names, since they may be
-// anything in the parent's rows.
+// outputs writes the columns of a node's rows. Columns of a spread node are numbered, since names
+// can be ambiguous in the parent's rows.
 func (b *builder) outputs(n *node) {
 	for i := range n.outputs {
 		o := &n.outputs[i]
@@ -185,7 +186,7 @@ func (b *builder) outputs(n *node) {
 	}
 }
 
-// number writes the name of an output of a spread node.
+// number writes the name of a spread node's output.
 func (b *builder) number(i int) {
 	b.text("c")
 	b.int(int64(i + 1))
@@ -204,16 +205,16 @@ func (b *builder) value(n *node, o *output) {
 		b.text(" as ")
 		b.cast(o.cast)
 		b.text(")")
-	case o.field.Name == "": // of count()
+	case o.field.Name == "": // count()
 		b.text("1")
-	case o.aggregate != "": // of values as they are stored: JSON has no order and no sum
+	case o.aggregate != "": // aggregates take stored values: JSON has no order and no sum
 		b.field(n, &o.field)
 	default:
 		b.shown(n, o)
 	}
 }
 
-// shown writes a field as it is shown.
+// shown writes a field in its shown representation.
 func (b *builder) shown(n *node, o *output) {
 	if !o.represented() {
 		b.field(n, &o.field)
@@ -226,7 +227,7 @@ func (b *builder) shown(n *node, o *output) {
 	b.text(")")
 }
 
-// source writes the relation of a node's rows.
+// source writes the FROM item of a node.
 func (b *builder) source(n *node) {
 	switch {
 	case n.cte != "":
@@ -260,7 +261,7 @@ func (b *builder) source(n *node) {
 	}
 }
 
-// linked writes the conditions of the link between a node and its parent.
+// linked writes the join condition between a node and its parent.
 func (b *builder) linked(n *node) {
 	if n.link == nil || n.link.Kind == catalog.Computed {
 		return
@@ -286,7 +287,7 @@ func (b *builder) equal(i int, near, column, far, other string) {
 	b.column(far, other)
 }
 
-// order writes the order of a node's rows.
+// order writes the ORDER BY clause of a node.
 func (b *builder) order(n *node) {
 	for i := range n.order {
 		t := &n.order[i]

@@ -136,14 +136,14 @@ func TestRead(t *testing.T) {
 			continue
 		}
 
-		r.Range.Limit = new(int64(100)) // related rows are looked up in another way
+		r.Range.Limit = new(int64(100)) // related rows then take the other join strategy
 		if short, err := d.do(plan.Read, r); err != nil || short != got {
 			t.Errorf("%s, limited\n got %+v, %v\nwant %+v", url, short, err, got)
 		}
 	}
 }
 
-// TestReadFailures shows the contract's errors and those that are left to PostgreSQL.
+// TestReadFailures checks the contract's errors, and those that PostgreSQL reports.
 func TestReadFailures(t *testing.T) {
 	t.Parallel()
 
@@ -224,7 +224,7 @@ func TestReadErrorBodies(t *testing.T) {
 		"films?select=staff!x(*)": {Status: 400, Code: "PGRST200",
 			Message: "Could not find a relationship between 'films' and 'staff' in the schema cache",
 			Details: "Searched for a foreign key relationship between 'films' and 'staff' using the hint 'x' in the schema 'test', but no matches were found."},
-		"pairs?select=film(*)": {Status: 400, Code: "PGRST200", // nothing is linked to it
+		"pairs?select=film(*)": {Status: 400, Code: "PGRST200", // a relation without links
 			Message: "Could not find a relationship between 'pairs' and 'film' in the schema cache",
 			Details: "Searched for a foreign key relationship between 'pairs' and 'film' in the schema 'test', but no matches were found.",
 			Hint:    "Perhaps you meant 'actors' instead of 'pairs'."},
@@ -358,7 +358,7 @@ func TestCustom(t *testing.T) {
 	}
 }
 
-// TestText shows that requests of one shape have one statement.
+// TestText checks that requests of one shape have the same statement.
 func TestText(t *testing.T) {
 	t.Parallel()
 
@@ -384,7 +384,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestGenericPlan: PostgreSQL stops to plan a page that it has been asked for some times.
+// TestGenericPlan checks that PostgreSQL switches to a generic plan for a repeated page.
 func TestGenericPlan(t *testing.T) {
 	t.Parallel()
 
@@ -426,13 +426,13 @@ func TestGenericPlan(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if generic != 5 || custom != 5 { // PostgreSQL makes the first five for their arguments
+		if generic != 5 || custom != 5 { // PostgreSQL makes five custom plans first
 			t.Errorf("%s: got %d generic plans and %d others, want 5 and 5", url, generic, custom)
 		}
 	}
 }
 
-// BenchmarkRead shows what planning costs, without parsing.
+// BenchmarkRead measures planning without parsing.
 func BenchmarkRead(b *testing.B) {
 	d := open(b)
 	for _, url := range []string{
@@ -458,7 +458,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestLongSearch: PostgreSQL reads the terms of a long full-text search once, not for each row.
+// TestLongSearch checks that PostgreSQL parses the terms of a long full-text search once, not once
+// per row.
 func TestLongSearch(t *testing.T) {
 	t.Parallel()
 

@@ -7,15 +7,15 @@ import (
 	"socle/internal/rest/query"
 )
 
-// node is a relation of the answer: the root, which the URL names, or one that is embedded in it.
+// node is a relation of the answer: the root from the URL, or an embedded relation.
 type node struct {
 	parent   *node
-	item     *query.Item // of an embedded one
+	item     *query.Item // of an embedded relation
 	name     catalog.Name
-	rel      *catalog.Relation // nil if the columns aren't known
-	cte      string            // of a root whose rows come from a part of the statement
+	rel      *catalog.Relation // nil if the columns are unknown
+	cte      string            // name of the CTE that supplies a root's rows
 	alias    string
-	through  string        // the alias of the join table between it and its parent, if there is one
+	through  string        // alias of the join table to the parent, if any
 	link     *catalog.Link // from parent
 	children []*node       // in the order of the items
 	where    []query.Condition
@@ -25,30 +25,30 @@ type node struct {
 	items    []query.Item
 	outputs  []output
 	grouped  bool // some outputs are aggregates
-	few      bool // rows are looked up one by one for the parent's, or a short page is wanted
+	few      bool // related rows come from a lookup per parent row, or the page is short
 	ordering bool // the parent's rows are ordered by it
-	strict   bool // children that have an alias are named by that alone
+	strict   bool // children with an alias are referenced only by it
 }
 
 // output is a column of a node's rows.
 type output struct {
 	name      string
-	star      bool            // every column, with their own names
-	field     query.Field     // unless child
-	column    *catalog.Column // of field, if it is known and there is no path
+	star      bool            // all columns, under their own names
+	field     query.Field     // unless child is set
+	column    *catalog.Column // of field, if known and without a path
 	cast      string          // of the field
-	child     *node           // the rows of an embedded relation as JSON, or if it is spread
-	sub       int             // its output of this number
-	aggregate string          // applied to all that
+	child     *node           // an embedded relation: its rows as JSON, or a spread
+	sub       int             // index of the spread child's output
+	aggregate string          // applied to the value
 	result    string          // cast of the aggregate
 }
 
-// represented says whether an output is of a domain whose values are shown as a function makes them.
+// represented reports whether an output is of a domain with its own JSON representation.
 func (o *output) represented() bool { return o.column != nil && o.column.ToJSON.Name != "" }
 
 func (n *node) spread() bool { return n.item != nil && n.item.Kind == query.Spread }
 
-// toOne says whether there is one row at most for a row of the parent.
+// toOne reports whether a parent row has at most one row of the node.
 func (n *node) toOne() bool { return toOne(n.link) }
 
 func toOne(l *catalog.Link) bool {
@@ -62,15 +62,15 @@ func toOne(l *catalog.Link) bool {
 	return false
 }
 
-// inner says whether the parent's rows need a match.
+// inner reports whether the parent's rows need a match.
 func (n *node) inner() bool { return n.item.Join == query.Inner }
 
-// silent says whether nothing of an embedded relation is shown.
+// silent reports whether an embedded relation adds nothing to the answer.
 func (n *node) silent() bool {
 	return len(n.outputs) == 0
 }
 
-// key is the name of an embedded relation in the answer.
+// key returns the name of an embedded relation in the answer.
 func (n *node) key() string {
 	if n.item.Alias != "" {
 		return n.item.Alias
@@ -78,7 +78,8 @@ func (n *node) key() string {
 	return n.item.Relation
 }
 
-// child finds an embedded relation by its key, or by its relation's name: unless the node is strict an alias need not be used.
+// child finds an embedded relation by its key, or by its relation's name. A strict node ignores the
+// relation name of a child with an alias.
 func (n *node) child(name string) *node {
 	for _, c := range n.children {
 		if c.key() == name {
@@ -95,7 +96,7 @@ func (n *node) child(name string) *node {
 	return nil
 }
 
-// column returns what is known of a column.
+// column returns the catalog's column of a name, or nil.
 func (n *node) column(name string) *catalog.Column {
 	if n.rel == nil {
 		return nil
@@ -103,8 +104,8 @@ func (n *node) column(name string) *catalog.Column {
 	return n.rel.ByName[name]
 }
 
-// resolve makes the tree of what the query asks of a relation. The root's filters are the caller's: filter says
-// whether they are the rows' own.
+// resolve builds the tree of relations for a query. If filter is set, the root's filters apply to
+// its rows; otherwise the caller writes them.
 func (b *builder) resolve(root *node, filter bool) error {
 	q := b.r.Query
 	root.items = q.Select
@@ -129,8 +130,9 @@ func (b *builder) resolve(root *node, filter bool) error {
 	return b.output(root)
 }
 
-// fewest is the longest page whose related rows are looked up one by one. For some twenty rows that takes less than half
-// the time of a join, which may read all of the other relation; for ten thousand, half as much again.
+// fewest is the longest page that looks up related rows one by one. For about 20 rows, lookups take
+// less than half the time of a join, which can read the whole other relation. For 10,000 rows, they
+// take half as much again.
 const fewest = 200
 
 // embed adds the embedded relations to a node.
@@ -147,7 +149,7 @@ func embed(n *node) {
 	}
 }
 
-// attach gives filters, orders and limits to the nodes that their paths name.
+// attach assigns filters, orders and limits to the nodes that their paths name.
 func (b *builder) attach(root *node, q *query.Query, filter bool) error {
 	for i := range q.Filters {
 		f := &q.Filters[i]
@@ -184,7 +186,7 @@ func (b *builder) attach(root *node, q *query.Query, filter bool) error {
 	return nil
 }
 
-// find returns the node that a path from another one names.
+// find returns the node at a path from another node.
 func (b *builder) find(n *node, path []string) (*node, error) {
 	for _, name := range path {
 		c := n.child(name)
@@ -221,7 +223,8 @@ func (b *builder) connect(n *node) error {
 
 		c.few = n.few || !toOne(l)
 
-		if one := int64(1); l.Single && l.Function.Returns.Set && c.limit == nil { // it promises one row
+		if one := int64(1); l.Single && l.Function.Returns.Set && c.limit == nil {
+			// the function promises one row
 			c.limit = &one
 		}
 
@@ -233,7 +236,7 @@ func (b *builder) connect(n *node) error {
 	return nil
 }
 
-// related checks the orders by columns of embedded relations.
+// related validates the orders by columns of embedded relations.
 func related(n *node) error {
 	for _, t := range n.order {
 		if t.Relation == "" {
@@ -260,7 +263,7 @@ func related(n *node) error {
 	return nil
 }
 
-// output lists the columns of a node's rows: its own ones first, then those of embedded relations.
+// output lists the columns of a node's rows: its own first, then those of embedded relations.
 func (b *builder) output(n *node) error {
 	n.outputs = make([]output, 0, len(n.items)+1)
 	if len(n.items) == 0 && (n.item == nil || !n.item.Empty) {
@@ -313,7 +316,7 @@ func (b *builder) output(n *node) error {
 	return nil
 }
 
-// add adds a column or an aggregate to the outputs.
+// add appends a column or an aggregate to the outputs.
 func (n *node) add(item *query.Item) {
 	o := output{
 		name:      item.Alias,
@@ -338,7 +341,7 @@ func (n *node) add(item *query.Item) {
 	n.outputs = append(n.outputs, o)
 }
 
-// label is the name of a field that has no alias: the last key of its path.
+// label returns the name of a field without an alias: the last key of its path.
 func label(f query.Field) string {
 	for _, s := range slices.Backward(f.Path) {
 		if s.IsKey {
@@ -349,8 +352,8 @@ func label(f query.Field) string {
 	return f.Name
 }
 
-// expand writes every column out where a star would not do: where columns are shown in a way of their own, grouped,
-// spread, or stand beside others of a part of the statement that has more than the relation.
+// expand replaces a star by all columns where a star is incorrect: columns with a representation,
+// grouped or spread columns, and columns from a CTE with more columns than the relation.
 func (n *node) expand() {
 	if n.rel == nil || !slices.ContainsFunc(n.outputs, func(o output) bool { return o.star }) {
 		return

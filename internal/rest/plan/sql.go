@@ -8,21 +8,21 @@ import (
 	"socle/internal/rest/query"
 )
 
-// builder writes a statement from left to right: text, identifiers, and arguments numbered in the order of their
-// places, so that requests of one shape have one text. The first failure stays.
+// builder writes a statement from left to right: text, identifiers, and arguments numbered by
+// position. Requests of one shape therefore have the same text. It keeps the first error.
 type builder struct {
 	c       *catalog.Catalog
 	r       *Request
 	sql     []byte
 	args    []any
-	origins []origin // of the arguments
+	origins []origin // by argument
 	aliases int
-	unlocks bool // the statement gives up advisory locks
-	quiet   bool // it runs no code of the database's
+	unlocks bool // the statement releases advisory locks
+	quiet   bool // it runs no user code
 	bare    bool // it is a change that returns nothing
 	single  bool // the body is a row, not an array of rows
 	err     error
-	// outdated are embedded relations that are not named by their alias.
+	// outdated lists embedded relations referenced by name despite an alias.
 	outdated []string
 }
 
@@ -38,7 +38,7 @@ func (b *builder) fail(err error) {
 
 func (b *builder) text(s string) { b.sql = append(b.sql, s...) }
 
-// quote writes an identifier, as pg.Quote does. One without characters is refused as PostgreSQL does.
+// quote writes an identifier, as pg.Quote does. It fails for an empty one, as PostgreSQL does.
 func (b *builder) quote(s string) {
 	start := len(b.sql)
 	if b.sql = enclose(b.sql, s, '"'); len(b.sql) == start+len(`""`) {
@@ -46,7 +46,7 @@ func (b *builder) quote(s string) {
 	}
 }
 
-// literal writes text as an SQL literal that means the same under any setting of standard_conforming_strings.
+// literal writes an SQL literal that is independent of standard_conforming_strings.
 func (b *builder) literal(s string) {
 	if !strings.Contains(s, `\`) {
 		b.sql = enclose(b.sql, s, '\'')
@@ -57,8 +57,8 @@ func (b *builder) literal(s string) {
 	b.sql = enclose(b.sql, strings.ReplaceAll(s, `\`, `\\`), '\'')
 }
 
-// enclose appends s between marks, doubling those inside. A NUL, which no identifier and no text of PostgreSQL has,
-// is left out.
+// enclose appends s in quotation marks, doubling marks inside. It drops NUL, which no PostgreSQL
+// identifier or text contains.
 func enclose(sql []byte, s string, mark byte) []byte {
 	sql = append(sql, mark)
 	for i := range len(s) {
@@ -86,13 +86,13 @@ func (b *builder) column(alias, name string) {
 	b.quote(name)
 }
 
-// row writes the whole row of a relation of the statement. (A bare alias could be a column's name.)
+// row writes the whole row of an alias. A bare alias could be the name of a column.
 func (b *builder) row(alias string) {
 	b.quote(alias)
 	b.text(".*")
 }
 
-// list writes names with commas between.
+// list writes identifiers separated by commas.
 func (b *builder) list(names []string) {
 	for i, n := range names {
 		b.comma(i)
@@ -108,19 +108,19 @@ func (b *builder) comma(i int) {
 
 func (b *builder) int(n int64) { b.sql = strconv.AppendInt(b.sql, n, 10) }
 
-// arg writes the place of an argument.
+// arg writes the placeholder of an argument.
 func (b *builder) arg(v any) {
 	b.args, b.origins = append(b.args, v), append(b.origins, origin{})
 	b.text("$")
 	b.int(int64(len(b.args)))
 }
 
-// literalMost is the longest page whose length stands in the statement's text. Of a length that it does not know PostgreSQL
-// takes it for a tenth of all rows; a plan for the one request then looks cheaper, and it makes one every time. Longer pages
-// gain little, and are too many lengths to prepare a statement for each.
+// literalMost is the longest page whose length is part of the SQL text. For an unknown length
+// PostgreSQL assumes a tenth of all rows; a custom plan then looks cheaper, and is made each time.
+// Longer pages gain little, and have too many lengths to prepare a statement for each.
 const literalMost = 1000
 
-// length writes how many rows a page may have.
+// length writes the length of a page.
 func (b *builder) length(n int64) {
 	if n <= literalMost {
 		b.int(n)
@@ -132,7 +132,8 @@ func (b *builder) length(n int64) {
 
 func (b *builder) intArg(n int64) { b.arg(strconv.FormatInt(n, 10)) }
 
-// types are the names of types that SQL has as words of its own, which in quotes would mean nothing or something else.
+// types lists the type names that are SQL keywords. In quotes they would be unknown or another
+// type.
 var types = map[string]bool{
 	"bigint": true, "bit": true, "bit varying": true, "boolean": true, "char": true, "char varying": true,
 	"character": true, "character varying": true, "dec": true, "decimal": true, "double precision": true, "float": true,
@@ -142,8 +143,9 @@ var types = map[string]bool{
 	"timestamp without time zone": true, "varchar": true,
 }
 
-// namesObjects reports whether a cast to or from a type tells names of roles, relations or functions by their numbers, or
-// whether there are such: it is a type of references, of privileges, a row of a catalogue, or an array of those.
+// namesObjects reports whether a cast to or from a type reveals the names or the existence of
+// roles, relations or functions by their OIDs. Such types are reg* types, ACL items, rows of a
+// system catalog, and arrays of those.
 func namesObjects(typ string) bool {
 	typ = strings.TrimPrefix(typ, "_")
 	switch typ {
@@ -156,7 +158,7 @@ func namesObjects(typ string) bool {
 	return strings.HasPrefix(typ, "pg_")
 }
 
-// cast writes the type of a cast, which is the client's text: the contract has it without quotes.
+// cast writes the type of a cast, given by the client. The contract has it without quotes.
 func (b *builder) cast(typ string) {
 	typ = strings.ToLower(strings.TrimSpace(typ))
 	if b.r.Confined && namesObjects(typ) {
@@ -172,11 +174,11 @@ func (b *builder) cast(typ string) {
 	b.quote(typ)
 }
 
-// alias makes a name for a relation in the statement that no other has, and that looks like the relation's, since
-// PostgreSQL's messages show it. The first one, the root's, is the relation's own.
+// alias returns a unique alias for a relation. It resembles the relation's name, since PostgreSQL's
+// messages show it. The root, the first alias, keeps its own name.
 func (b *builder) alias(name string) string {
 	b.aliases++
-	// PostgreSQL itself names the rows of an upsert so
+	// PostgreSQL names the rows of an upsert "excluded"
 	if b.aliases == 1 && name != row && name != "excluded" && !numbered(name) {
 		return name
 	}
@@ -189,16 +191,16 @@ func (b *builder) alias(name string) string {
 	return name + "_" + strconv.Itoa(b.aliases-1)
 }
 
-// row is the alias of what the statement's outermost part aggregates, and of the rows that a body has.
+// row is the alias of the rows that the outermost SELECT aggregates, and of the body's rows.
 const row = "_"
 
-// numbered says whether a name ends like those that alias makes.
+// numbered reports whether a name ends like a generated alias.
 func numbered(name string) bool {
 	short := strings.TrimRight(name, "0123456789")
 	return len(short) < len(name) && strings.HasSuffix(short, "_")
 }
 
-// array is the text of an array of PostgreSQL's with these elements.
+// array returns the text of a PostgreSQL array.
 func array(list []string) string {
 	n := 2
 	for _, s := range list {

@@ -7,13 +7,13 @@ import (
 	"socle/internal/rest/query"
 )
 
-// changed is the part of a statement that changes rows, and returns them.
+// changed is the name of the CTE that changes rows and returns them.
 const changed = "changed"
 
-// updated is the setting that counts, within the transaction, the rows that an upsert found there.
+// updated is the transaction-local setting that counts the existing rows of an upsert.
 const updated = "socle.updated"
 
-// Insert plans the insertion of the body's rows, or their merging into those that are there.
+// Insert plans an insert of the body's rows, or an upsert.
 func Insert(c *catalog.Catalog, r *Request) (*Plan, error) {
 	b, root, err := change(c, r)
 	if err != nil {
@@ -52,7 +52,7 @@ func Insert(c *catalog.Catalog, r *Request) (*Plan, error) {
 	return done, err
 }
 
-// Put plans the insertion of the one row that the query names by its key, or its replacement.
+// Put plans an insert or replacement of the single row that the query identifies by its key.
 func Put(c *catalog.Catalog, r *Request) (*Plan, error) {
 	b, root, err := change(c, r)
 	if err != nil {
@@ -78,7 +78,7 @@ func Put(c *catalog.Catalog, r *Request) (*Plan, error) {
 		}
 	}
 
-	p.args = nil // the filters compare what the body has
+	p.args = nil // the filters compare values of the body
 	b.begin(false)
 	b.insert(root, p, filters)
 	b.onConflict(root, p, key)
@@ -86,7 +86,8 @@ func Put(c *catalog.Catalog, r *Request) (*Plan, error) {
 	return b.changes(root, " returning ", true)
 }
 
-// keyFilters returns the filters by which a query names a row: all columns of the key, each once, and nothing else.
+// keyFilters returns the filters by which a query identifies a row: each key column once, and
+// nothing else.
 func keyFilters(q *query.Query, key []string) ([]*query.Comparison, bool) {
 	if len(key) == 0 || len(q.Filters) != len(key) {
 		return nil, false
@@ -111,7 +112,7 @@ func keyFilters(q *query.Query, key []string) ([]*query.Comparison, bool) {
 	return filters, true
 }
 
-// Update plans the change of the rows that the query's filters find.
+// Update plans an update of the rows that match the query's filters.
 func Update(c *catalog.Catalog, r *Request) (*Plan, error) {
 	b, root, err := change(c, r)
 	if err != nil {
@@ -151,7 +152,7 @@ func Update(c *catalog.Catalog, r *Request) (*Plan, error) {
 	return b.changes(root, " returning ", false)
 }
 
-// Delete plans the deletion of the rows that the query's filters find.
+// Delete plans a deletion of the rows that match the query's filters.
 func Delete(c *catalog.Catalog, r *Request) (*Plan, error) {
 	b, root, err := change(c, r)
 	if err != nil {
@@ -166,7 +167,7 @@ func Delete(c *catalog.Catalog, r *Request) (*Plan, error) {
 	return b.changes(root, " returning ", false)
 }
 
-// change begins the plan of a write.
+// change returns the builder and root of a write.
 func change(c *catalog.Catalog, r *Request) (*builder, *node, error) {
 	rel := c.Relations[r.Target]
 	if rel == nil {
@@ -184,8 +185,8 @@ func change(c *catalog.Catalog, r *Request) (*builder, *node, error) {
 	return b, root, nil
 }
 
-// begin begins the statement of a change. One of which nothing is to be told but how many rows it changed has no more to it, if it may be
-// bare: PostgreSQL takes half as long for it.
+// begin writes the start of a change. If may is true and only the number of changed rows is needed,
+// the statement has no outer SELECT: PostgreSQL takes half the time.
 func (b *builder) begin(may bool) {
 	if b.bare = may && b.quiet && b.r.Return == Minimal; !b.bare {
 		b.text("with changed as (")
@@ -198,8 +199,8 @@ func (b *builder) target(root *node) {
 	b.quote(root.alias)
 }
 
-// conditionsOf writes the where of an update or delete: the root's filters, which are not those of the changed rows
-// that the answer shows.
+// conditionsOf writes the WHERE clause of an update or delete from the root's filters. They do not
+// apply to the changed rows in the answer.
 func (b *builder) conditionsOf(root *node) {
 	first := true
 	for i := range b.r.Query.Filters {
@@ -219,7 +220,7 @@ func (b *builder) conditionsOf(root *node) {
 	}
 }
 
-// insert writes an insert of the body's rows, those that the filters let through.
+// insert writes an insert of the body's rows that match the filters.
 func (b *builder) insert(root *node, p *payload, filters []*query.Comparison) {
 	b.text("insert into ")
 	b.target(root)
@@ -284,7 +285,7 @@ func (b *builder) insert(root *node, p *payload, filters []*query.Comparison) {
 	}
 }
 
-// onConflict writes what becomes of rows whose target is there already: their columns of the body are replaced.
+// onConflict writes the ON CONFLICT clause: existing rows take the body's columns.
 func (b *builder) onConflict(root *node, p *payload, target []string) {
 	b.text(" on conflict (")
 	b.list(target)
@@ -304,7 +305,8 @@ func (b *builder) onConflict(root *node, p *payload, target []string) {
 		b.quote(c.Name)
 	}
 
-	// A row's system columns would tell as well, but not to one who may not read them all, and not of a view.
+	// A row's system columns would tell as well, but need the right to read all columns, and views
+	// have none.
 	b.text(" where pg_catalog.set_config('" + updated + "', (")
 	b.updates()
 	b.text(" + 1)::text, true) is not null")
@@ -327,7 +329,7 @@ func (b *builder) nothing(root *node) {
 	b.text(" where false")
 }
 
-// changes ends a statement that changes rows: what it returns of them, and the answer.
+// changes completes a statement that changes rows, with its RETURNING clause and its answer.
 func (b *builder) changes(root *node, returning string, upsert bool) (*Plan, error) {
 	if b.bare {
 		return b.plan(nil)
@@ -365,7 +367,7 @@ func (b *builder) changes(root *node, returning string, upsert bool) (*Plan, err
 	return p, nil
 }
 
-// represent writes an answer that shows the changed rows.
+// represent writes an answer that contains the changed rows.
 func (b *builder) represent(root *node, upsert bool) {
 	if b.r.Format == CSV {
 		b.text(", page as materialized (")
@@ -375,7 +377,7 @@ func (b *builder) represent(root *node, upsert bool) {
 
 	affected := "count(*)"
 	if root.grouped || slices.ContainsFunc(root.children, (*node).inner) {
-		affected = "(select count(*) from changed)" // not all are shown
+		affected = "(select count(*) from changed)" // the answer shows only a page of them
 	}
 
 	b.text(" ")
@@ -404,7 +406,8 @@ func (b *builder) outcome(upsert bool) {
 	b.updates()
 }
 
-// returned writes the columns of the changed rows that the answer needs, and no other: their reading takes a privilege.
+// returned writes the RETURNING clause, with only the columns that the answer needs: reading them
+// takes a privilege.
 func (b *builder) returned(root *node) {
 	switch b.r.Return {
 	case Minimal:
@@ -443,7 +446,7 @@ func (b *builder) returned(root *node) {
 		return
 	}
 
-	// The function takes the row: all its columns, in their order, and none else.
+	// The function takes a row of the relation's type: exactly its columns, in their order.
 	b.row(root.alias)
 
 	for _, n := range names {

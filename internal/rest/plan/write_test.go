@@ -99,7 +99,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestExcluded: rows can be merged into a table that is named as PostgreSQL names the rows that are merged.
+// TestExcluded checks an upsert into a table named like PostgreSQL's alias of the proposed rows.
 func TestExcluded(t *testing.T) {
 	t.Parallel()
 
@@ -150,17 +150,18 @@ func TestLocation(t *testing.T) {
 	for _, c := range []struct{ target, body, want string }{
 		{"actors", `{"id":9}`, "id=eq.9"},
 		{"pairs", `{"a":2,"b":"ä b&c,\"d\""}`, "a=eq.2&b=eq.%C3%A4%20b%26c%2C%22d%22"},
-		// by the columns
+		// conversions by columns
 		{"places", `{"z":"x","at":"2020-01-02 03:04","list":["a b",null]}`,
 			"z=eq.x&at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%22a%20b%22%2Cnull%5D"},
 		{"places?select=*", `{"z":"","at":"2020-01-02 03:04","list":[]}`,
 			"z=eq.&at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%5D"},
-		// by name
+		// conversions by name
 		{"places?select=z", `{"z":"x","at":"2020-01-02 03:04","list":[]}`,
 			"at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%5D&z=eq.x"},
 		{"place_list", `{"z":"x","moment":"2020-01-02 03:04","list":[]}`,
 			"list=eq.%5B%5D&moment=eq.2020-01-02T03%3A04%3A00&z=eq.x"},
-		{"casting", `{"film_id":1}`, "film_id=eq.1&actor_id=is.null"}, // of two tables, one of which has no row
+		// rows from two tables, one of them without a match
+		{"casting", `{"film_id":1}`, "film_id=eq.1&actor_id=is.null"},
 		{"paints", `{"id":9,"c":"#000010"}`, "id=eq.9"},
 		{"film_titles", `{"id":9,"title":"x"}`, "id=eq.9"},
 		{"actors", `[{"id":8},{"id":9}]`, ""},
@@ -180,7 +181,7 @@ func TestLocation(t *testing.T) {
 	}
 }
 
-// TestPrivileges shows that a write reads no more than its answer needs.
+// TestPrivileges checks that a write reads only the columns that its answer needs.
 func TestPrivileges(t *testing.T) {
 	t.Parallel()
 
@@ -203,7 +204,8 @@ func TestPrivileges(t *testing.T) {
 		{plan.Update, "actors", `{"name":"x"}`, plan.Minimal, ""},
 		{plan.Update, "actors", `{}`, plan.Minimal, ""},
 		{plan.Update, "actors?id=eq.1", `{"name":"x"}`, plan.Minimal, "42501"},
-		{plan.Delete, "actors", ``, plan.Minimal, "23503"}, // the roles' reference: not the privilege
+		// fails by the foreign key of roles, not by privilege
+		{plan.Delete, "actors", ``, plan.Minimal, "23503"},
 	} {
 		r := d.request(t, c.url)
 		r.Body, r.Return = []byte(c.body), c.ret
@@ -296,7 +298,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestManyKeys reads objects of many members, in the order of the first object and in the reverse.
+// TestManyKeys reads objects with many members, in the order of the first object and in reverse.
 func TestManyKeys(t *testing.T) {
 	t.Parallel()
 

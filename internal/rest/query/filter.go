@@ -2,7 +2,7 @@ package query
 
 import "strings"
 
-// class tells operators apart by what may follow their name.
+// class distinguishes operators by the syntax after their name.
 type class uint8
 
 const (
@@ -31,8 +31,9 @@ func classOf(operator string) class {
 	return unknown
 }
 
-// parseFilter reads [not.]operator.value into c. If text has not the form of a filter, and could be a plain value, then
-// filter is false and err tells what is missing, unless plainly is set: a value is no failure then.
+// parseFilter parses [not.]operator.value into c. If text is not a filter but can be a plain value,
+// filter is false. err then describes the syntax error, unless plainly is set, which accepts a
+// plain value.
 func parseFilter(text string, c *Comparison, plainly bool) (filter bool, err error) {
 	p := parser{what: "filter", text: text}
 	kind, want := p.operator(c)
@@ -64,8 +65,8 @@ func parseFilter(text string, c *Comparison, plainly bool) (filter bool, err err
 	return true, nil
 }
 
-// operator takes [not.]operator[(…)]. with the last dot. If that is not there, it returns what is wanted at pos; c.Not
-// tells whether it came as far as behind not.
+// operator parses [not.]operator[(…)]. including the last dot. Otherwise it returns the expected
+// syntax at pos; c.Not reports whether it consumed "not.".
 func (p *parser) operator(c *Comparison) (kind class, want string) {
 	if c.Not = p.takeText("not."); c.Not {
 		want = "operator (eq, gt, ...)"
@@ -119,7 +120,8 @@ func (p *parser) operator(c *Comparison) (kind class, want string) {
 	return kind, ""
 }
 
-// list takes (a,b). An element is quoted if its closing quote ends it; else every character counts, blanks as well.
+// list parses (a,b). An element is quoted only if its closing quote ends it; otherwise all
+// characters count, including blanks.
 func (p *parser) list() ([]string, error) {
 	p.blanks()
 
@@ -127,7 +129,7 @@ func (p *parser) list() ([]string, error) {
 		return nil, p.expected(`"("`)
 	}
 
-	p.blanks() // before the first element alone: elsewhere they belong to it
+	p.blanks() // only before the first element: elsewhere blanks belong to it
 	rest := p.text[p.pos:]
 	if closing := strings.IndexByte(rest, ')'); closing >= 0 {
 		rest = rest[:closing]
@@ -152,7 +154,7 @@ func (p *parser) list() ([]string, error) {
 	return list, nil
 }
 
-// word takes a value that ends at a comma or a closing parenthesis, or one in quotes that ends there.
+// word parses a value up to a comma or closing parenthesis, or a quoted one that ends there.
 func (p *parser) word() string {
 	start := p.pos
 	if p.at('"') {
@@ -173,7 +175,7 @@ func (p *parser) word() string {
 	return p.text[start:p.pos]
 }
 
-// truth takes the value of is.
+// truth parses the value of is.
 func (p *parser) truth() (string, error) {
 	end := p.pos
 	for end < len(p.text) && (isTypeCharacter(p.text[end]) && p.text[end] != ' ') {

@@ -8,22 +8,22 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds how deep relations and groups are nested in each other.
+// maxDepth is the maximum nesting of relations and groups.
 const maxDepth = 64
 
 const fieldName = "field name (* or [a..z0..9_$])"
 
-// parser reads one text from left to right. Its methods leave pos where they stopped: behind what they took, or at what
-// they did not expect.
+// parser reads one text from left to right. Its methods leave pos after the parsed text, or at the
+// unexpected character.
 type parser struct {
-	what  string // what the text is, for messages
+	what  string // role of the text, for messages
 	text  string
 	pos   int
-	shift int // characters that the client wrote before the text and that columns count
+	shift int // characters before the text that message columns include
 	depth int
 }
 
-// expected is the failure to find what the grammar wants at pos.
+// expected returns the syntax error for missing grammar at pos.
 func (p *parser) expected(want string) error {
 	before := p.text[:p.pos]
 	line := 1 + strings.Count(before, "\n")
@@ -54,13 +54,13 @@ func (p *parser) expected(want string) error {
 
 func (p *parser) done() bool { return p.pos == len(p.text) }
 
-// at reports whether c is next.
+// at reports whether the next character is c.
 func (p *parser) at(c byte) bool { return p.pos < len(p.text) && p.text[p.pos] == c }
 
-// ahead reports whether s is next.
+// ahead reports whether the text continues with s.
 func (p *parser) ahead(s string) bool { return strings.HasPrefix(p.text[p.pos:], s) }
 
-// take takes c if it is next.
+// take consumes c if it is next.
 func (p *parser) take(c byte) bool {
 	if !p.at(c) {
 		return false
@@ -70,7 +70,7 @@ func (p *parser) take(c byte) bool {
 	return true
 }
 
-// takeText takes s if it is next.
+// takeText consumes s if it is next.
 func (p *parser) takeText(s string) bool {
 	if !p.ahead(s) {
 		return false
@@ -91,7 +91,7 @@ func (p *parser) blanks() {
 	}
 }
 
-// enter goes one level deeper; leave goes back.
+// enter descends one level of nesting; leave returns.
 func (p *parser) enter() error {
 	if p.depth == maxDepth {
 		return p.expected("at most " + strconv.Itoa(maxDepth) + " levels")
@@ -103,8 +103,8 @@ func (p *parser) enter() error {
 
 func (p *parser) leave() { p.depth-- }
 
-// end takes what may follow a closing parenthesis: nothing, or more of them. Clients that build trees from text are known
-// to write too many.
+// end accepts the end of the text, or superfluous closing parentheses: clients that build trees
+// from text are known to write too many.
 func (p *parser) end(want string) error {
 	for p.blanks(); p.take(')'); p.blanks() {
 	}
@@ -116,7 +116,7 @@ func (p *parser) end(want string) error {
 	return nil
 }
 
-// identifier takes a name, bare or quoted, and the blanks around it.
+// identifier parses a bare or quoted name and the blanks around it.
 func (p *parser) identifier() (string, error) {
 	p.blanks()
 
@@ -140,8 +140,8 @@ func (p *parser) identifier() (string, error) {
 	return name, nil
 }
 
-// bare takes a name without quotes: letters, digits, _, $, and blanks and single dashes within. Blanks beside a dash are
-// dropped.
+// bare parses an unquoted name: letters, digits, _, $, inner blanks and single dashes. It drops
+// blanks beside a dash.
 func (p *parser) bare() (string, error) {
 	start, dash := p.pos, false
 	for {
@@ -191,7 +191,7 @@ func (p *parser) nameCharacters() {
 	}
 }
 
-// quoted takes a text in double quotes, where a backslash makes the next character plain. The quote is known to be next.
+// quoted parses a double-quoted text with backslash escapes. The caller has seen the opening quote.
 func (p *parser) quoted() (string, error) {
 	start, escaped := p.pos+1, false
 	for i := start; i < len(p.text); i++ {
@@ -226,7 +226,7 @@ func unescapeQuoted(s string) string {
 	return string(b)
 }
 
-// field takes a column's name and its JSON path.
+// field parses the name of a column and its JSON path.
 func (p *parser) field() (f Field, err error) {
 	if f.Name, err = p.identifier(); err != nil {
 		return f, err
@@ -236,7 +236,7 @@ func (p *parser) field() (f Field, err error) {
 	return f, err
 }
 
-// jsonPath takes the steps of a path, if there are any.
+// jsonPath parses the steps of a path, if any.
 func (p *parser) jsonPath() (steps []Step, err error) {
 	for p.takeText("->") {
 		step := Step{Text: p.take('>')}
@@ -250,7 +250,8 @@ func (p *parser) jsonPath() (steps []Step, err error) {
 	return steps, nil
 }
 
-// operand takes what is behind an arrow: an index or a key. Digits are an index if nothing else belongs to them.
+// operand parses an index or a key after an arrow. Digits are an index if nothing else follows in
+// the operand.
 func (p *parser) operand(s *Step) error {
 	p.blanks()
 
@@ -318,7 +319,7 @@ func (p *parser) operand(s *Step) error {
 	return nil
 }
 
-// operandEnds reports whether what is next cannot belong to an operand.
+// operandEnds reports whether the operand ends at pos.
 func (p *parser) operandEnds() bool {
 	rest := strings.TrimLeft(p.text[p.pos:], " ")
 	if rest == "" || strings.HasPrefix(rest, "->") || strings.HasPrefix(rest, "::") {
@@ -328,7 +329,7 @@ func (p *parser) operandEnds() bool {
 	return rest[0] == '.' || rest[0] == ',' || rest[0] == ')'
 }
 
-// names takes names with commas between them, to the end.
+// names parses comma-separated names up to the end.
 func (p *parser) names() ([]string, error) {
 	names := make([]string, 0, 1+strings.Count(p.text, ","))
 	for {
@@ -351,7 +352,8 @@ func (p *parser) names() ([]string, error) {
 	return names, nil
 }
 
-// number reads a count of rows; ok is false if text is none. It fails if it is one that bigint cannot hold.
+// number parses a row count. ok is false if text is not a number. It fails for a number beyond
+// bigint.
 func number(text string) (n int64, ok bool, err error) {
 	text = strings.TrimSpace(text)
 	n, err = strconv.ParseInt(text, 10, 64)
@@ -365,7 +367,7 @@ func number(text string) (n int64, ok bool, err error) {
 	return 0, false, nil
 }
 
-// outOfRange is PostgreSQL's own failure for a number that is too large for a type.
+// outOfRange returns PostgreSQL's error for a number beyond the range of a type.
 func outOfRange(text, typ string) error {
 	return &Error{Status: 400, Code: "22003", Message: `value "` + text + `" is out of range for type ` + typ}
 }

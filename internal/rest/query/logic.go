@@ -2,7 +2,7 @@ package query
 
 import "strings"
 
-// parseLogic reads the value of and= or or=, whose operator with its negation is known from the key.
+// parseLogic parses the value of and= or or=. The key supplies the operator and its negation.
 func parseLogic(text string, not, or bool) (*Group, error) {
 	g := &Group{Not: not, Or: or}
 	p := parser{what: "logic tree", text: text, shift: len("and")}
@@ -20,7 +20,7 @@ func parseLogic(text string, not, or bool) (*Group, error) {
 	return g, p.end("end of input")
 }
 
-// conditions takes (condition,…), at least one.
+// conditions parses (condition,…), at least one.
 func (p *parser) conditions(g *Group) error {
 	if !p.at('(') {
 		return p.expected(`"("`)
@@ -94,7 +94,8 @@ func (p *parser) condition() (Condition, error) {
 	return c, nil
 }
 
-// group takes [not.]and or [not.]or if a parenthesis follows; else it may be the name of a column.
+// group parses [not.]and or [not.]or if a parenthesis follows. Otherwise the text can be the name
+// of a column.
 func (p *parser) group() (not, or, ok bool) {
 	rest, not := strings.CutPrefix(p.text[p.pos:], "not.")
 	rest, or = strings.CutPrefix(rest, "or")
@@ -113,8 +114,8 @@ func (p *parser) group() (not, or, ok bool) {
 	return not, or, true
 }
 
-// neither is the failure of what began at start and is no group and, by err, no comparison. Where the client meant a
-// group, it says what is wrong with that.
+// neither returns the error for a text at start that is neither a group nor, by err, a comparison.
+// If the client meant a group, the error describes the group's syntax.
 func (p *parser) neither(start int, err error) error {
 	failed := p.pos
 	p.pos = start
@@ -133,7 +134,8 @@ func (p *parser) neither(start int, err error) error {
 	return err
 }
 
-// value takes a value within a group: in quotes, an array literal, or up to a comma or closing parenthesis.
+// value parses a value within a group: quoted, an array literal, or up to a comma or closing
+// parenthesis.
 func (p *parser) value() string {
 	if !p.at('{') {
 		return p.word()

@@ -1,6 +1,6 @@
 package query
 
-// parseOrder reads the value of order=.
+// parseOrder parses the value of order=.
 func parseOrder(text string) ([]Term, error) {
 	p := parser{what: "order", text: text}
 	terms := make([]Term, 0, p.width())

@@ -7,17 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxPaths bounds how many relations are ordered, and how many limited: more than anyone embeds, and few enough to be
-// searched one after the other.
+// maxPaths is the maximum number of ordered relations, and of limited ones. It exceeds any real
+// use, and is small enough for a linear search.
 const maxPaths = 256
 
-// Options says what a query string is of.
+// Options describes the target of a query string.
 type Options struct {
-	RPC bool // a function called by GET or HEAD: what has not the form of a filter is an argument
+	// function called by GET or HEAD: a parameter without the syntax of a filter is an argument
+	RPC bool
 }
 
-// Parse reads a URL's query string as it was sent. Its failures are of type *Error: syntax first, then a limit below zero.
-// Of a repeated select, columns, on_conflict or order the first counts, of a limit or offset the last; filters all hold.
+// Parse parses a URL's raw query string. Its errors are of type *Error: syntax errors first, then a
+// negative limit. Of a repeated select, columns, on_conflict or order, the first counts; of a limit
+// or offset, the last. All filters hold.
 func Parse(rawQuery string, o Options) (*Query, error) {
 	r := reader{Options: o}
 	for rawQuery != "" {
@@ -51,12 +53,12 @@ func Parse(rawQuery string, o Options) (*Query, error) {
 	return &r.query, nil
 }
 
-// reader gathers a query, one parameter after the other.
+// reader collects a query, parameter by parameter.
 type reader struct {
 	Options
 	query    Query
-	selects  bool // select was there
-	negative bool // the limit of the top level is below zero
+	selects  bool // select was present
+	negative bool // the limit of the top level is negative
 }
 
 func (r *reader) parameter(key, value string) (err error) {
@@ -202,7 +204,7 @@ func (r *reader) filter(key, value string) error {
 	return nil
 }
 
-// treePath reads the key of a filter: relations, and a field of the innermost.
+// treePath parses the key of a filter: relations, and a field of the innermost one.
 func treePath(key string) (path []string, f Field, err error) {
 	p := parser{what: "tree path", text: key}
 	if path, f.Name, err = p.dotted(); err != nil {
@@ -222,7 +224,7 @@ func treePath(key string) (path []string, f Field, err error) {
 	return path, f, nil
 }
 
-// listed takes what some clients put behind a key that they give more than once, as in name[0]=…&name[1]=…
+// listed consumes the index that some clients append to repeated keys, as in name[0]=…&name[1]=…
 func (p *parser) listed() {
 	if rest := p.text[p.pos:]; len(rest) >= len("[]") && rest[0] == '[' && rest[len(rest)-1] == ']' &&
 		digits(rest[1:len(rest)-1]) {
@@ -230,7 +232,7 @@ func (p *parser) listed() {
 	}
 }
 
-// prefix reads the relations of a key before its last word.
+// prefix parses the relations of a key before its last word.
 func prefix(key string) ([]string, error) {
 	if strings.IndexByte(key, '.') < 0 {
 		return nil, nil
@@ -245,7 +247,7 @@ func prefix(key string) ([]string, error) {
 	return path, err
 }
 
-// dotted takes names with dots between them, the last one apart.
+// dotted parses names separated by dots, and returns the last one apart.
 func (p *parser) dotted() (path []string, last string, err error) {
 	for {
 		if last, err = p.identifier(); err != nil || !p.take('.') {
@@ -255,7 +257,8 @@ func (p *parser) dotted() (path []string, last string, err error) {
 	}
 }
 
-// logicPath reads the relations of a key before its last word, and whether there is a bare not among them.
+// logicPath parses the relations of a key before its last word, and whether a bare not is among
+// them.
 func logicPath(key string) (path []string, not bool, err error) {
 	p := parser{what: "logic path", text: key}
 	for {
@@ -292,8 +295,8 @@ func tooMany(key string) error {
 		Details: "unexpected relation expecting at most " + strconv.Itoa(maxPaths) + " of them"}
 }
 
-// unescape undoes the escapes of a query string: + is a blank, %XX a byte. What is no escape stands for itself, what is no
-// UTF-8 for U+FFFD.
+// unescape decodes a query string: + is a blank, %XX a byte. An invalid escape stays as it is;
+// invalid UTF-8 becomes U+FFFD.
 func unescape(s string) string {
 	if strings.IndexByte(s, '%') >= 0 || strings.IndexByte(s, '+') >= 0 {
 		b := make([]byte, 0, len(s))
@@ -321,7 +324,7 @@ func unescape(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// hex is the value of a hexadecimal digit, 16 of anything else.
+// hex returns the value of a hexadecimal digit, or 16 for any other character.
 func hex(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':

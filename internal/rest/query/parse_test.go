@@ -9,7 +9,7 @@ import (
 	"socle/internal/rest/query"
 )
 
-// parse reads a query string that must be good.
+// parse parses a valid query string.
 func parse(t *testing.T, raw string, o query.Options) *query.Query {
 	t.Helper()
 
@@ -28,7 +28,7 @@ func name(s string) query.Field { return query.Field{Name: s} }
 func key(s string) query.Step     { return query.Step{Key: s, IsKey: true} }
 func textKey(s string) query.Step { return query.Step{Key: s, IsKey: true, Text: true} }
 
-// where is a filter of the top level.
+// where returns a filter of the top level.
 func where(c query.Condition) query.Filter { return query.Filter{Condition: c} }
 
 func TestParseSplitsTheQueryString(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Prefer is what the Prefer header asks, in its own words; "" is what it does not ask.
+// Prefer holds the preferences of the Prefer header, in its own words; "" means absent.
 type Prefer struct {
 	Resolution  string // merge-duplicates, ignore-duplicates
 	Missing     string // default, null
@@ -15,12 +15,12 @@ type Prefer struct {
 	Tx          string // commit, rollback
 	Handling    string // strict, lenient
 	Timezone    string // any text
-	MaxAffected *int64 // not below zero
+	MaxAffected *int64 // non-negative
 	Invalid     []string
 }
 
-// ParsePrefer reads the values of the Prefer headers. The first preference of a kind wins. The Prefer is good even with an
-// error, which is that of Strict.
+// ParsePrefer parses the values of the Prefer headers. The first preference of a kind wins. The
+// Prefer is valid even with an error, which is that of Strict.
 func ParsePrefer(values []string) (Prefer, error) {
 	var p Prefer
 	for _, header := range values {
@@ -34,7 +34,7 @@ func ParsePrefer(values []string) (Prefer, error) {
 	return p, p.Strict()
 }
 
-// add takes one preference and reports whether it is one.
+// add applies one preference, and reports whether it is valid.
 func (p *Prefer) add(token string) bool {
 	kind, value, _ := strings.Cut(token, "=")
 	var to *string
@@ -78,7 +78,7 @@ func (p *Prefer) add(token string) bool {
 	return true
 }
 
-// Strict is the failure of handling=strict if there are invalid preferences, else nil.
+// Strict returns the error of handling=strict for invalid preferences, else nil.
 func (p Prefer) Strict() error {
 	if p.Handling != "strict" || len(p.Invalid) == 0 {
 		return nil
@@ -88,8 +88,8 @@ func (p Prefer) Strict() error {
 		Details: "Invalid preferences: " + strings.Join(p.Invalid, ", ")}
 }
 
-// Applied is the value of Preference-Applied that names every preference of p, "" if there is none. The caller clears
-// those that did not apply.
+// Applied returns the value of Preference-Applied with all preferences of p, or "" if there are
+// none. The caller clears those that did not apply.
 func (p Prefer) Applied() string {
 	var b []byte
 	for _, s := range [...]struct{ kind, value string }{
@@ -115,8 +115,9 @@ func comma(b []byte) []byte {
 	return append(b, ", "...)
 }
 
-// ParseRange reads the Range header: first and last row, counted from 0. ok is false if it has another form, which is
-// ignored. limit is nil if the range is open, and below 1 if it ends before it begins, which the caller refuses.
+// ParseRange parses the Range header: first and last row, counted from 0. ok is false for another
+// form, which is ignored. limit is nil for an open range, and below 1 if the range ends before it
+// begins, which the caller rejects.
 func ParseRange(header string) (offset int64, limit *int64, ok bool) {
 	first, last, ok := strings.Cut(header, "-")
 	if !ok || first == "" || !digits(first) || !digits(last) {
@@ -147,7 +148,7 @@ func digits(s string) bool {
 	return true
 }
 
-// clamped is the number that the digits of s make, or the largest one.
+// clamped returns the number of the digits in s, or the maximum int64.
 func clamped(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {

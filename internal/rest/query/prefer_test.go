@@ -105,7 +105,7 @@ func TestParseRange(t *testing.T) {
 	}
 }
 
-// FuzzPrefer checks that what was understood of a header is said of it again, and that nothing of it is lost.
+// FuzzPrefer checks that Applied repeats all that ParsePrefer understood.
 func FuzzPrefer(f *testing.F) {
 	for _, header := range []string{
 		"return=minimal, count=exact", "handling=strict, max-affected=10,timezone=Europe/Berlin",

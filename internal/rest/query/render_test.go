@@ -14,7 +14,7 @@ import (
 
 func escape(s string) string { return url.QueryEscape(s) }
 
-// render writes a query as a query string that Parse reads as the same query.
+// render writes a query as a query string that Parse reads back as the same query.
 func render(q *query.Query) string {
 	var pairs []string
 	add := func(path []string, word, value string) {
@@ -170,7 +170,7 @@ func conditions(g *query.Group) string {
 	}) + ")"
 }
 
-// comparison writes what is behind the field; value writes a value as its place needs it.
+// comparison writes the part after the field; value quotes a value for its position.
 func comparison(c *query.Comparison, value func(string) string) string {
 	b := ""
 	if c.Not {
@@ -231,12 +231,12 @@ func TestParseReadsWhatIsRendered(t *testing.T) {
 	}
 }
 
-// maker makes random queries.
+// maker generates random queries.
 type maker struct{ *rand.Rand }
 
 func pick[T any](m maker, list ...T) T { return list[m.IntN(len(list))] }
 
-// some makes 1 to n values, or none in one of two cases.
+// some generates 1 to n values, or none in half of the cases.
 func some[T any](m maker, n int, one func() T) []T {
 	if m.IntN(2) == 0 {
 		return nil
@@ -392,7 +392,7 @@ func (m maker) term() query.Term {
 		Nulls: pick(m, "", "first", "last")}
 }
 
-// FuzzParse checks that Parse fails only with a client's error, and that what it read and renders it reads again.
+// FuzzParse checks that Parse fails only with client errors, and reads back its rendered result.
 func FuzzParse(f *testing.F) {
 	for _, raw := range []string{
 		"select=id,name&id=eq.5",
@@ -415,7 +415,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 
-		// A parameter whose name is no name by itself is rendered as another one.
+		// A parameter whose name is not a valid name renders as another one.
 		q.Params = nil
 		again, err := query.Parse(render(q), o)
 		if err != nil {

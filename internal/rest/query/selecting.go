@@ -2,7 +2,7 @@ package query
 
 import "strings"
 
-// parseSelect reads the value of select=; nil stands for every column.
+// parseSelect parses the value of select=; nil means all columns.
 func parseSelect(text string) ([]Item, error) {
 	p := parser{what: "select parameter", text: text}
 	if p.blanks(); p.done() {
@@ -17,7 +17,7 @@ func parseSelect(text string) ([]Item, error) {
 	return items, p.end(`"," or end of input`)
 }
 
-// items takes items with commas between them, at least one.
+// items parses comma-separated items, at least one.
 func (p *parser) items() ([]Item, error) {
 	items := make([]Item, 0, p.width())
 	for {
@@ -34,7 +34,7 @@ func (p *parser) items() ([]Item, error) {
 	}
 }
 
-// width guesses how many items there are up to the parenthesis that closes this level.
+// width estimates the number of items up to the parenthesis that closes this level.
 func (p *parser) width() int {
 	n, depth := 1, 0
 	for i := p.pos; i < len(p.text) && n < 32; i++ {
@@ -104,7 +104,7 @@ func (p *parser) item(it *Item) (err error) {
 	return p.column(it)
 }
 
-// column takes what follows the name of a column: path, cast, aggregate, and its cast.
+// column parses the part after the name of a column: path, cast, aggregate, and its cast.
 func (p *parser) column(it *Item) (err error) {
 	if it.Field.Path, err = p.jsonPath(); err != nil {
 		return err
@@ -129,7 +129,8 @@ func (p *parser) column(it *Item) (err error) {
 	return p.expected(`"sum()", "avg()", "count()", "max()" or "min()"`)
 }
 
-// cast takes the name of a type behind ::, if there is one. It becomes SQL text, so it is words and nothing else.
+// cast parses the name of a type after ::, if any. It becomes SQL text, so it consists of words
+// only.
 func (p *parser) cast() (string, error) {
 	if !p.takeText("::") {
 		return "", nil
@@ -153,7 +154,7 @@ func isTypeCharacter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == ' '
 }
 
-// embed takes what follows the name of a relation: hints, and items in parentheses.
+// embed parses the part after the name of a relation: hints, and items in parentheses.
 func (p *parser) embed(it *Item) (err error) {
 	for p.take('!') {
 		p.blanks()

@@ -1,5 +1,5 @@
-// Package typescript writes the types of a project's tables, views and functions in TypeScript, in the form that the client
-// library @supabase/supabase-js takes: createClient<Database>(…) then knows what each table has.
+// Package typescript generates TypeScript types for a project's tables, views and functions, in the
+// form that the client library @supabase/supabase-js takes as createClient<Database>(…).
 package typescript
 
 import (
@@ -14,11 +14,12 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// version is the one of PostgREST whose contract the rows API keeps: by it the library knows which parts of it there are.
+// version is the PostgREST version of the rows API's contract. The library derives the supported
+// features from it.
 const version = "14"
 
-// Source returns the declarations of all that a catalogue has, and of the enums of its schemas. Those of other schemas it needs for columns and
-// parameters.
+// Source returns the declarations of a catalog and of the enums in its schemas. Enums of other
+// schemas type its columns and parameters.
 func Source(c *catalog.Catalog, enums []catalog.Enum) string {
 	w := &writer{catalog: c, enums: enums}
 	w.line("// Types of the project's tables, views and functions. Made by socle gen types; changes are lost when it is made anew.")
@@ -41,7 +42,8 @@ func Source(c *catalog.Catalog, enums []catalog.Enum) string {
 	return w.text.String()
 }
 
-// byDefault returns the schema that a client library asks for unless it is told another one: public, or the server's choice.
+// byDefault returns the default schema of a client library: public if exposed, else the server's
+// default.
 func byDefault(schemas []string) string {
 	if len(schemas) == 0 || slices.Contains(schemas, "public") {
 		return "public"
@@ -49,7 +51,7 @@ func byDefault(schemas []string) string {
 	return schemas[0]
 }
 
-// helpers name what is in the default schema shortly.
+// helpers are shorthands for the types of the default schema.
 const helpers = `
 export type Tables<T extends keyof (DefaultSchema["Tables"] & DefaultSchema["Views"])> =
   (DefaultSchema["Tables"] & DefaultSchema["Views"])[T] extends { Row: infer R } ? R : never
@@ -87,7 +89,7 @@ func (w *writer) block(head string, members func()) {
 	w.line("}")
 }
 
-// group writes the members of a schema of one kind, or that there are none.
+// group writes the members of a schema of one kind, or an empty type.
 func (w *writer) group(name string, n int, members func()) {
 	if n == 0 {
 		w.line("%s: { [_ in never]: never }", name)
@@ -174,7 +176,7 @@ func (w *writer) relation(r *catalog.Relation, insertable, updatable bool) {
 	})
 }
 
-// written writes a column of a row that is sent. One that is always generated can't be.
+// written writes a column of an insert or update. An always generated column is not writable.
 func (w *writer) written(col *catalog.Column, optional bool) {
 	switch {
 	case col.Generated:
@@ -186,7 +188,7 @@ func (w *writer) written(col *catalog.Column, optional bool) {
 	}
 }
 
-// relationships writes the foreign keys that a relation has itself.
+// relationships writes a relation's own foreign keys.
 func (w *writer) relationships(links []*catalog.Link) {
 	var own []*catalog.Link
 	for _, l := range links {
@@ -300,7 +302,8 @@ func (w *writer) returned(f *catalog.Function) string {
 	return one
 }
 
-// rows says that a function's answer is rows of a relation, which can be asked for more as the relation itself can.
+// rows returns the annotation of a function that returns rows of a relation, which a client can
+// filter and embed like the relation.
 func (w *writer) rows(f *catalog.Function) string {
 	r := w.catalog.Relations[f.Returns.Relation]
 	if r == nil {
@@ -320,7 +323,7 @@ func (w *writer) column(col *catalog.Column) string {
 	return t
 }
 
-// typeOf returns what a value of an SQL type is in JSON.
+// typeOf returns the TypeScript type of an SQL type's JSON value.
 func (w *writer) typeOf(sql string) string {
 	if element, ok := strings.CutSuffix(sql, "[]"); ok {
 		if t := w.typeOf(element); !strings.Contains(t, " | ") {
@@ -350,7 +353,7 @@ func (w *writer) typeOf(sql string) string {
 	return "string"
 }
 
-// enum returns the type of an enum: by its name, if its schema is exposed.
+// enum returns the type of an enum: a reference if its schema is exposed, else a union.
 func (w *writer) enum(e catalog.Enum) string {
 	if slices.Contains(w.catalog.Schemas, e.Schema) {
 		return "Database[" + quoted(e.Schema) + `]["Enums"][` + quoted(e.Name.Name) + "]"
@@ -358,7 +361,7 @@ func (w *writer) enum(e catalog.Enum) string {
 	return union(e.Values)
 }
 
-// union returns the type of some texts.
+// union returns a union of string literals.
 func union(texts []string) string {
 	if len(texts) == 0 {
 		return "never"
@@ -372,7 +375,7 @@ func union(texts []string) string {
 	return strings.Join(all, " | ")
 }
 
-// key writes a name as a member's name.
+// key returns a name as a member name.
 func key(name string) string {
 	for i, r := range name {
 		if r != '_' && r != '$' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
@@ -387,14 +390,14 @@ func key(name string) string {
 	return name
 }
 
-// quoted writes a text as JavaScript and JSON both have it.
+// quoted returns a string literal that is valid in JavaScript and JSON.
 func quoted(text string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 
 	if err := e.Encode(text); err != nil {
-		panic("typescript: " + err.Error()) // a string can always be written
+		panic("typescript: " + err.Error()) // a string always marshals
 	}
 
 	return strings.TrimSuffix(b.String(), "\n")

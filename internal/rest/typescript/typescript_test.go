@@ -9,17 +9,18 @@ import (
 	"socle/internal/rest/typescript"
 )
 
-// texts are the strings of a source.
+// texts matches the string literals of a source.
 var texts = regexp.MustCompile(`"(\\.|[^"\\\n])*"`)
 
-// FuzzSource checks that no name breaks out of its place: what stands outside of strings is the same whatever things are called.
+// FuzzSource checks that no name breaks out of its literal: the source outside of strings is
+// independent of names.
 func FuzzSource(f *testing.F) {
 	for _, name := range []string{`x`, `"`, `\`, "a\nb", "*/ }", "x: any", "\u2028", "\xff", "1a", "ä", "type"} {
 		f.Add(name, "integer", "other")
 	}
 
 	f.Fuzz(func(t *testing.T, name, sql, value string) {
-		// PostgreSQL has no such name, and writes one pair for all dimensions
+		// PostgreSQL has no such name, and prints one pair for all dimensions
 		if name == "" || strings.Count(sql, "[]") > 8 {
 			return
 		}
@@ -39,12 +40,12 @@ func FuzzSource(f *testing.F) {
 	})
 }
 
-// outside is a source without its strings, and without the names that need no quotes.
+// outside returns a source without its string literals and without unquoted names.
 func outside(source string) string {
 	return regexp.MustCompile(`(?m)[A-Za-z0-9_$]+(\??:)`).ReplaceAllString(texts.ReplaceAllString(source, "T"), "T$1")
 }
 
-// database is a catalogue whose things all have one name.
+// database returns a catalog whose objects all have the same name.
 func database(name, sql, value string) (*catalog.Catalog, []catalog.Enum) {
 	at := catalog.Name{Schema: name, Name: name}
 	column := &catalog.Column{Name: name, Type: sql, BaseType: sql}
