@@ -52,7 +52,8 @@ func TestLinesAreShort(t *testing.T) {
 // aligned matches the spaces by which gofmt aligns values and comments, which count as one.
 var aligned = regexp.MustCompile(` {2,}`)
 
-// unwrappable matches a comment without a place to wrap: one word, a directive, or preformatted text.
+// unwrappable matches a comment without a place to wrap: one word, a directive, or
+// preformatted text.
 var unwrappable = regexp.MustCompile(`^//\s*\S+$|^//\S|^//\t`)
 
 // lineKinds returns the lines of a file that hold an unsplittable string or comment, and those that
