@@ -216,7 +216,7 @@ func (s *Server) pgFailure(role string, e *pgconn.PgError) failure {
 	if e.Code == "PGRST" {
 		return raisedFailure(e)
 	}
-	if plan.TooLong(e.Code, e.Message) {
+	if plan.IsTooLong(e.Code, e.Message) {
 		return failure{Error: query.Error{Status: http.StatusInternalServerError,
 			Code: "54000", Message: "the answer is too large",
 			Details: "Nothing was changed. " + maxResponseDetail(s.MaxResponse),

@@ -26,7 +26,7 @@ func (c *call) plan() error {
 	*req = plan.Request{
 		Target: catalog.Name{Schema: c.schema, Name: c.route.name}, Query: c.query, Range: c.window,
 		MaxRows: s.MaxRows, Aggregates: s.Aggregates, Before: s.preRequestSQL != "", AliasesOnly: s.AliasesOnly,
-		Confined: s.SharedOrigin, Head: c.r.Method == http.MethodHead,
+		SharedOrigin: s.SharedOrigin, Head: c.r.Method == http.MethodHead,
 	}
 
 	switch c.prefer.Count {

@@ -72,8 +72,8 @@ func (c *call) respond(res *result) error {
 
 	vary(h)
 
-	if len(p.Outdated) > 0 {
-		c.setHeader(h, "Warning", deprecationWarning(p.Outdated))
+	if len(p.DeprecatedNames) > 0 {
+		c.setHeader(h, "Warning", deprecationWarning(p.DeprecatedNames))
 	}
 
 	status, err := c.server.applyOverrides(h, status, res)

@@ -121,8 +121,8 @@ func (c *call) execute(ctx context.Context) (*result, error) {
 		pool: c.role.Pool, acquireTimeout: s.AcquireTimeout, acquiring: &s.acquiring, deadline: c.deadline,
 		catalog: c.catalog, version: schemaVersion{s.Catalog.source.Version, c.snapshot.version},
 		role: c.caller.Role, readOnly: p.readOnly, rollback: s.Rollback, preRequest: s.preRequestSQL,
-		sql: p.SQL, args: p.Args, check: p.check, countOnly: p.Bare, inert: p.Inert,
-		mayPrepare: p.function != nil || c.runsUserCode(p), releasesLocks: p.Unlocks,
+		sql: p.SQL, args: p.Args, check: p.check, countOnly: p.CountOnly, inert: p.Inert,
+		mayPrepare: p.function != nil || c.runsUserCode(p), releasesLocks: p.ReleasesLocks,
 		unnamed:     s.NoPreparedStatements,
 		maxResponse: s.MaxResponse, budget: s.ResponseBudget, budgetTimeout: s.SlowClientTimeout,
 	}
@@ -130,7 +130,7 @@ func (c *call) execute(ctx context.Context) (*result, error) {
 	if c.skipVersion {
 		e.version, e.mayPrepare = schemaVersion{}, true // the schema's user code may have changed
 	}
-	if !p.readOnly && !p.Bare && e.check == nil && s.ResponseBudget.isLow() {
+	if !p.readOnly && !p.CountOnly && e.check == nil && s.ResponseBudget.isLow() {
 		e.check = func(*result) error { return nil } // wait for the response before COMMIT
 	}
 	if p.streams {
@@ -214,7 +214,7 @@ func (c *call) setSettings(e *execution, buffer *scratch) {
 // statements in the session.
 func (c *call) runsUserCode(p *plannedRequest) bool {
 	r := c.catalog.Relations[catalog.Name{Schema: c.schema, Name: c.route.name}]
-	return r != nil && (r.ReadRuns || (!p.readOnly && !r.InertWrite))
+	return r != nil && (r.ReadRunsUserCode || (!p.readOnly && !r.InertWrite))
 }
 
 // searchPath returns the search_path for a schema.

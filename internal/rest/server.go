@@ -417,7 +417,7 @@ func (c *call) checkTimezone() error {
 	if !known {
 		c.prefer.Invalid = append(c.prefer.Invalid, "timezone="+zone)
 		c.prefer.Timezone = ""
-		c.preferError = c.prefer.Strict()
+		c.preferError = c.prefer.StrictError()
 	}
 
 	return nil

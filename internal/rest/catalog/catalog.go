@@ -38,9 +38,10 @@ type Relation struct {
 	// Constrained reports whether constraints hold for all rows. They do not for a view, which can
 	// repeat a row, nor for a table with inheritance children.
 	Constrained bool
-	// ReadRuns reports whether a plain read runs user code that probably changes the session:
-	// volatile functions in policies, views and rows. Code that those call is not examined.
-	ReadRuns bool
+	// ReadRunsUserCode reports whether a plain read runs user code that probably changes the
+	// session: volatile functions in policies, views and rows. Code that those call is not
+	// examined.
+	ReadRunsUserCode bool
 	// InertRead and InertWrite report whether a plain read or write runs only PostgreSQL's own
 	// functions, none of which changes the session. They are false in case of doubt.
 	InertRead, InertWrite bool

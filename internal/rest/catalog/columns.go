@@ -67,7 +67,7 @@ const selectColumns = `
 	left join pg_catalog.pg_attrdef def on def.adrelid = a.attrelid and def.adnum = a.attnum
 	left join pg_catalog.pg_description comment on comment.objoid = a.attrelid and comment.objsubid = a.attnum
 		and comment.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass
-	where ` + selected + `
+	where ` + relationCondition + `
 	order by a.attrelid, a.attnum`
 
 func (r *reader) readColumns(read pgx.Rows) error {

@@ -57,7 +57,7 @@ func (r *reader) readFunctions(read pgx.Rows) error {
 	var links []computed
 	settings := r.options.Hoisted
 	if settings == nil {
-		settings = hoisted
+		settings = defaultHoisted
 	}
 
 	for _, row := range rows {

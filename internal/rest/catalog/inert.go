@@ -65,7 +65,7 @@ const selectInert = `
 					or k.confrelid = c.oid and not (k.confupdtype in ('a', 'r') and k.confdeltype in ('a', 'r')))) as write
 	from pg_catalog.pg_class c
 	join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-	where ` + selected + ` and c.relkind in ('r', 'm') and not c.relhassubclass
+	where ` + relationCondition + ` and c.relkind in ('r', 'm') and not c.relhassubclass
 		and not exists (select from running r where r.relation = c.oid and not r.only_writes)
 		and not exists (
 			select from pg_catalog.pg_attribute a

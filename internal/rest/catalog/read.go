@@ -18,9 +18,9 @@ type Options struct {
 	Hoisted []string
 }
 
-// hoisted lists the settings that apply to a call's transaction by default. Within the function all
-// of its settings apply anyway.
-var hoisted = []string{"statement_timeout", "plan_filter.statement_cost_limit", "default_transaction_isolation"}
+// defaultHoisted lists the settings that apply to a call's transaction by default. Within the
+// function all of its settings apply anyway.
+var defaultHoisted = []string{"statement_timeout", "plan_filter.statement_cost_limit", "default_transaction_isolation"}
 
 // Read reads the catalog of the database behind q. q must have the search path of [pg.PoolConfig],
 // so that types and functions outside pg_catalog print schema-qualified. A repeatable read
@@ -117,8 +117,9 @@ type attribute struct {
 	number   int16 // from 1; 0 means no column
 }
 
-// selected is the condition for the relations of the catalog.
-const selected = `c.relkind in ('r', 'v', 'm', 'f', 'p') and not c.relispartition and n.nspname = any (@schemas)`
+// relationCondition is the condition for the relations of the catalog.
+const relationCondition = `c.relkind in ('r', 'v', 'm', 'f', 'p') and not c.relispartition ` +
+	`and n.nspname = any (@schemas)`
 
 const selectComments = `
 		select n.nspname as schema, d.description as comment
@@ -172,7 +173,7 @@ const selectRelations = `
 		left join pg_catalog.pg_foreign_table f on f.ftrelid = c.oid
 		left join pg_catalog.pg_foreign_server s on s.oid = f.ftserver
 		left join pg_catalog.pg_foreign_data_wrapper w on w.oid = s.srvfdw
-		where ` + selected
+		where ` + relationCondition
 
 func (r *reader) readRelations(read pgx.Rows) error {
 	type row struct {
@@ -190,7 +191,7 @@ func (r *reader) readRelations(read pgx.Rows) error {
 			Kind: row.Kind, ByName: map[string]*Column{},
 			Insertable: row.Writes&insertable != 0,
 			Updatable:  row.Writes&updatable != 0, Deletable: row.Writes&deletable != 0,
-			Constrained: row.Constrained, ReadRuns: row.ReadRuns,
+			Constrained: row.Constrained, ReadRunsUserCode: row.ReadRuns,
 		}
 
 		r.relations[row.ID] = relation

@@ -9,7 +9,7 @@ func (b *builder) aggregate(n *node, o *output) {
 		return
 	}
 
-	if o.result != "" {
+	if o.resultCast != "" {
 		b.text("cast(")
 	}
 
@@ -30,9 +30,9 @@ func (b *builder) aggregate(n *node, o *output) {
 
 	b.text(")")
 
-	if o.result != "" {
+	if o.resultCast != "" {
 		b.text(" as ")
-		b.cast(o.result)
+		b.cast(o.resultCast)
 		b.text(")")
 	}
 }

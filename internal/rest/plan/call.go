@@ -7,8 +7,8 @@ import (
 	"socle/internal/rest/query"
 )
 
-// called is the name of the CTE that calls a function for its rows.
-const called = "called"
+// calledCTE is the name of the CTE that calls a function for its rows.
+const calledCTE = "called"
 
 // Call plans a function call. Its arguments come from the body if there is one, else from the query
 // string.
@@ -24,7 +24,7 @@ func Call(c *catalog.Catalog, r *Request, f *catalog.Function) (*Plan, error) {
 	}
 
 	b.single = !f.Returns.Set
-	root := &node{name: f.Returns.Relation, rel: c.Relations[f.Returns.Relation], cte: called}
+	root := &node{name: f.Returns.Relation, rel: c.Relations[f.Returns.Relation], cte: calledCTE}
 	if root.name.Name == "" {
 		root.name = f.Name
 	}
@@ -34,19 +34,19 @@ func Call(c *catalog.Catalog, r *Request, f *catalog.Function) (*Plan, error) {
 	}
 
 	b.text("with called as (select ")
-	b.row(result)
+	b.row(resultAlias)
 	b.text(" from ")
 	b.call(f, a)
 	b.text(" as ")
-	b.quote(result)
+	b.quote(resultAlias)
 	b.text(") ")
 	b.answer(root)
 
 	return b.plan(root)
 }
 
-// result is the alias of a function's result.
-const result = "_f"
+// resultAlias is the alias of a function's result.
+const resultAlias = "_f"
 
 // argument is an argument of a call.
 type argument struct {
@@ -66,7 +66,7 @@ func (b *builder) arguments(f *catalog.Function) (*arguments, error) {
 	a := &arguments{}
 	if b.r.Body == nil {
 		for i := range f.Params {
-			if v, ok := given(b.r.Query.Params, &f.Params[i]); ok {
+			if v, ok := queryValue(b.r.Query.Params, &f.Params[i]); ok {
 				a.list = append(a.list, argument{&f.Params[i], v})
 			}
 		}
@@ -76,7 +76,7 @@ func (b *builder) arguments(f *catalog.Function) (*arguments, error) {
 
 	if len(f.Params) == 1 && f.Params[0].Name == "" {
 		a.one = true
-		a.list = []argument{{&f.Params[0], raw(b.r.Body, f.Params[0].Type)}}
+		a.list = []argument{{&f.Params[0], rawArg(b.r.Body, f.Params[0].Type)}}
 
 		return a, nil
 	}
@@ -107,17 +107,17 @@ func (b *builder) arguments(f *catalog.Function) (*arguments, error) {
 	return a, nil
 }
 
-// raw converts a body to the argument for a parameter of type typ.
-func raw(body []byte, typ string) any {
+// rawArg converts a body to the argument for a parameter of type typ.
+func rawArg(body []byte, typ string) any {
 	if typ == "bytea" {
 		return `\x` + hex.EncodeToString(body)
 	}
 	return body
 }
 
-// given returns the query's value for a parameter: the last of repeated ones, or all of them as an
-// array for a variadic parameter.
-func given(params []query.Param, p *catalog.Parameter) (string, bool) {
+// queryValue returns the query's value for a parameter: the last of repeated ones, or all of them
+// as an array for a variadic parameter.
+func queryValue(params []query.Param, p *catalog.Parameter) (string, bool) {
 	var values []string
 	for i := range params {
 		if params[i].Name == p.Name {
@@ -221,15 +221,15 @@ func (b *builder) scalar(f *catalog.Function, a *arguments) (*Plan, error) {
 		b.text(" as v" + from + ") ")
 	} else {
 		b.text("with called as (select ")
-		b.quote(result)
+		b.quote(resultAlias)
 		b.text(".v from ")
 		b.call(f, a)
 		b.text(" as ")
-		b.quote(result)
+		b.quote(resultAlias)
 		b.text("(v)) ")
 	}
 
-	b.weigh()
+	b.openSizeCheck()
 	b.text("select ")
 	page := query.Limit{}
 	if f.Returns.Set {
@@ -250,7 +250,7 @@ func (b *builder) scalar(f *catalog.Function, a *arguments) (*Plan, error) {
 	b.limit(page)
 	b.text(") as ")
 	b.quote(row)
-	b.weighed()
+	b.closeSizeCheck()
 
 	return b.plan(nil)
 }

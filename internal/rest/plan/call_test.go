@@ -121,29 +121,37 @@ func TestChoose(t *testing.T) {
 	}{
 		{"add", []string{"c", "a"}, "json", &query.Error{Status: 404, Code: "PGRST202",
 			Message: "Could not find the function test.add(a, c) in the schema cache",
-			Details: "Searched for the function test.add with parameters a, c or with a single unnamed json/jsonb parameter, but no matches were found in the schema cache.",
-			Hint:    "Perhaps you meant to call the function test.add(a, b)"}},
+			Details: "Searched for the function test.add with parameters a, c or with a single unnamed " +
+				"json/jsonb parameter, but no matches were found in the schema cache.",
+			Hint: "Perhaps you meant to call the function test.add(a, b)"}},
 		{"add", nil, "", &query.Error{Status: 404, Code: "PGRST202",
 			Message: "Could not find the function test.add without parameters in the schema cache",
-			Details: "Searched for the function test.add without parameters, but no matches were found in the schema cache."}},
+			Details: "Searched for the function test.add without parameters, but no matches were found in the " +
+				"schema cache."}},
 		{"addd", []string{"a"}, "", &query.Error{Status: 404, Code: "PGRST202",
 			Message: "Could not find the function test.addd(a) in the schema cache",
-			Details: "Searched for the function test.addd with parameter a, but no matches were found in the schema cache.",
-			Hint:    "Perhaps you meant to call the function test.add"}},
+			Details: "Searched for the function test.addd with parameter a, but no matches were found in the " +
+				"schema cache.",
+			Hint: "Perhaps you meant to call the function test.add"}},
 		{"add", nil, "text", &query.Error{Status: 404, Code: "PGRST202",
 			Message: "Could not find the function test.add in the schema cache",
-			Details: "Searched for the function test.add with a single unnamed text parameter, but no matches were found in the schema cache."}},
+			Details: "Searched for the function test.add with a single unnamed text parameter, but no matches " +
+				"were found in the schema cache."}},
 		// names from a form or CSV
 		{"add", []string{"a", "b", "c"}, "", &query.Error{Status: 404, Code: "PGRST202",
 			Message: "Could not find the function test.add(a, b, c) in the schema cache",
-			Details: "Searched for the function test.add with parameters a, b, c, but no matches were found in the schema cache.",
-			Hint:    "Perhaps you meant to call the function test.add(a, b)"}},
+			Details: "Searched for the function test.add with parameters a, b, c, but no matches were found in " +
+				"the schema cache.",
+			Hint: "Perhaps you meant to call the function test.add(a, b)"}},
 		{"films_after", []string{"wrong_arg"}, "", &query.Error{Status: 404, Code: "PGRST202",
 			Message: "Could not find the function test.films_after(wrong_arg) in the schema cache",
-			Details: "Searched for the function test.films_after with parameter wrong_arg, but no matches were found in the schema cache."}},
+			Details: "Searched for the function test.films_after with parameter wrong_arg, but no matches were " +
+				"found in the schema cache."}},
 		{"pick", []string{"a"}, "", &query.Error{Status: 300, Code: "PGRST203",
-			Message: "Could not choose the best candidate function between: test.pick(a => integer), test.pick(a => text)",
-			Hint:    "Try renaming the parameters or the function itself in the database so function overloading can be resolved"}},
+			Message: "Could not choose the best candidate function between: test.pick(a => integer), " +
+				"test.pick(a => text)",
+			Hint: "Try renaming the parameters or the function itself in the database so function " +
+				"overloading can be resolved"}},
 	} {
 		_, err := plan.Choose(d.catalog, catalog.Name{Schema: "test", Name: c.name}, c.names, c.raw)
 		if diff := cmp.Diff(error(c.want), err); diff != "" {

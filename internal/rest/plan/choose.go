@@ -16,14 +16,14 @@ func Choose(c *catalog.Catalog, name catalog.Name, names []string, raw string) (
 	var found []*catalog.Function
 	whole := raw != "" && raw != "json" // the body has no member names
 	for _, f := range c.Functions[name] {
-		if !whole && takes(f, names) {
+		if !whole && accepts(f, names) {
 			found = append(found, f)
 		}
 	}
 
 	if len(found) == 0 && raw != "" {
 		for _, f := range c.Functions[name] {
-			if takesBody(f, raw) {
+			if acceptsBody(f, raw) {
 				found = append(found, f)
 			}
 		}
@@ -55,7 +55,7 @@ func ChooseJSON(c *catalog.Catalog, name catalog.Name, columns []string, body []
 	}
 
 	for _, f := range c.Functions[name] {
-		if takesBody(f, "json") {
+		if acceptsBody(f, "json") {
 			return f, nil
 		}
 	}
@@ -63,8 +63,8 @@ func ChooseJSON(c *catalog.Catalog, name catalog.Name, columns []string, body []
 	return nil, err
 }
 
-// takes reports whether a function accepts arguments of exactly these names.
-func takes(f *catalog.Function, names []string) bool {
+// accepts reports whether a function accepts arguments of exactly these names.
+func accepts(f *catalog.Function, names []string) bool {
 	for i := range f.Params {
 		p := &f.Params[i]
 		if p.Name == "" || p.Required && !slices.Contains(names, p.Name) {
@@ -81,8 +81,8 @@ func takes(f *catalog.Function, names []string) bool {
 	return true
 }
 
-// takesBody reports whether a function's only parameter is unnamed and of the body's type.
-func takesBody(f *catalog.Function, raw string) bool {
+// acceptsBody reports whether a function's only parameter is unnamed and of the body's type.
+func acceptsBody(f *catalog.Function, raw string) bool {
 	if len(f.Params) != 1 || f.Params[0].Name != "" {
 		return false
 	}
@@ -104,7 +104,8 @@ func manyFunctions(found []*catalog.Function) error {
 
 	return &query.Error{Status: 300, Code: "PGRST203",
 		Message: "Could not choose the best candidate function between: " + strings.Join(texts, ", "),
-		Hint:    "Try renaming the parameters or the function itself in the database so function overloading can be resolved"}
+		Hint: "Try renaming the parameters or the function itself in the database so function overloading " +
+			"can be resolved"}
 }
 
 // NoFunction returns the error for a function name that no function has, regardless of arguments.
@@ -143,10 +144,10 @@ func noFunction(c *catalog.Catalog, name catalog.Name, names []string, raw strin
 	return failure
 }
 
-// enumerated is the maximum length of argument names in a message, in bytes.
-const enumerated = 1 << 10
+// maxNamesBytes is the maximum length of argument names in a message, in bytes.
+const maxNamesBytes = 1 << 10
 
-// enumerate returns sorted names joined with commas. It omits names beyond enumerated.
+// enumerate returns sorted names joined with commas. It omits names beyond maxNamesBytes.
 func enumerate(names []string) string {
 	var text strings.Builder
 	for i, name := range slices.Sorted(slices.Values(names)) {
@@ -154,7 +155,7 @@ func enumerate(names []string) string {
 			text.WriteString(", ")
 		}
 
-		if text.Len()+len(name) > enumerated {
+		if text.Len()+len(name) > maxNamesBytes {
 			text.WriteString("…")
 			break
 		}
@@ -173,7 +174,7 @@ func callHint(c *catalog.Catalog, name catalog.Name, names string) any {
 			lists = append(lists, parameters(f))
 		}
 
-		if like := likeliest(lists, "("+names+")", faintly); like != "" {
+		if like := mostSimilar(lists, "("+names+")", minPublicLikeness); like != "" {
 			return "Perhaps you meant to call the function " + name.Schema + "." + name.Name + like
 		}
 
@@ -187,7 +188,7 @@ func callHint(c *catalog.Catalog, name catalog.Name, names string) any {
 		}
 	}
 
-	like := likeliest(others, name.Name, alike)
+	like := mostSimilar(others, name.Name, minLikeness)
 	if like == "" {
 		return nil
 	}

@@ -37,7 +37,7 @@ func (b *builder) total(root *node, page query.Limit) {
 	b.matching(root)
 
 	if m := b.r.MaxRows; m != nil && b.r.Count == Estimated && root.cte == "" {
-		b.limit(query.Limit{Limit: bound(*m)})
+		b.limit(query.Limit{Limit: estimateLimit(*m)})
 	}
 
 	b.text(") as ")
@@ -45,8 +45,11 @@ func (b *builder) total(root *node, page query.Limit) {
 	b.text(") end")
 }
 
-// bound returns the row limit of the count behind an estimate.
-func bound(most int64) *int64 { most++; return &most }
+// estimateLimit returns the row limit of the count behind an estimate.
+func estimateLimit(threshold int64) *int64 {
+	threshold++
+	return &threshold
+}
 
 // matching writes a SELECT of all rows of the root, without outputs and without a page.
 func (b *builder) matching(root *node) {

@@ -9,11 +9,11 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// direct returns the members of a body's single object as arguments, one per column. A parameter of
-// the column's type then holds the same value as json_to_record would produce. A single-row change
-// becomes plain SQL, and PostgreSQL parses no JSON for it. direct returns nil for any other body,
-// and for a value that json_to_record converts differently.
-func (p *payload) direct(rel *catalog.Relation) []any {
+// directArgs returns the members of a body's single object as arguments, one per column. A
+// parameter of the column's type then holds the same value as json_to_record would produce. A
+// single-row change becomes plain SQL, and PostgreSQL parses no JSON for it. direct returns nil for
+// any other body, and for a value that json_to_record converts differently.
+func (p *payload) directArgs(rel *catalog.Relation) []any {
 	if len(p.values) == 0 || len(p.values) != len(p.names) {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (p *payload) direct(rel *catalog.Relation) []any {
 		}
 
 		ok := false
-		if args[i], ok = held(c, p.values[i]); !ok {
+		if args[i], ok = jsonArg(c, p.values[i]); !ok {
 			return nil
 		}
 	}
@@ -34,9 +34,9 @@ func (p *payload) direct(rel *catalog.Relation) []any {
 	return args
 }
 
-// held converts a JSON value to an argument for a column. ok is false if json_to_record would
+// jsonArg converts a JSON value to an argument for a column. ok is false if json_to_record would
 // convert it differently.
-func held(c *catalog.Column, value jsontext.Value) (arg any, ok bool) {
+func jsonArg(c *catalog.Column, value jsontext.Value) (arg any, ok bool) {
 	switch kind := value.Kind(); {
 	case kind == 'n':
 		return nil, true
@@ -54,11 +54,11 @@ func held(c *catalog.Column, value jsontext.Value) (arg any, ok bool) {
 	}
 
 	name, _, _ := strings.Cut(c.BaseType, "(") // length and precision are enforced on assignment
-	return string(value), simple[name]
+	return string(value), textTypes[name]
 }
 
-// simple lists the types that accept JSON numbers and booleans: PostgreSQL parses their text.
-var simple = map[string]bool{
+// textTypes lists the types that accept JSON numbers and booleans: PostgreSQL parses their text.
+var textTypes = map[string]bool{
 	"smallint": true, "integer": true, "bigint": true, "numeric": true, "real": true, "double precision": true,
 	"boolean": true, "text": true, "character varying": true, "money": true, "oid": true,
 }

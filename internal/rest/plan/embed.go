@@ -62,7 +62,7 @@ func (b *builder) embedded(o *output) {
 		b.rows(c, query.Limit{Limit: c.limit, Offset: c.offset})
 	} else {
 		b.wrap("(select coalesce(pg_catalog.json_agg(", "), '[]') from (")
-		b.rows(c, b.many(c))
+		b.rows(c, b.toManyPage(c))
 	}
 
 	b.text(") as ")
@@ -84,13 +84,13 @@ func (c *node) joined() bool {
 	switch {
 	case c.inner() && c.toOne():
 		return true
-	case c.silent():
+	case c.isEmpty():
 		return false
 	case c.spread() || c.parent.grouped:
 		return true
 	}
 
-	return c.toOne() && (c.ordering || !c.parent.few || !c.atMostOne())
+	return c.toOne() && (c.ordersParent || !c.parent.lookups || !c.atMostOne())
 }
 
 // atMostOne reports whether a to-one relation certainly has at most one row.
@@ -140,7 +140,7 @@ func (b *builder) join(c *node) {
 // from writes the FROM clause for the aggregates of an embedded relation.
 func (b *builder) from(c *node) {
 	b.text(" from (")
-	b.rows(c, b.many(c))
+	b.rows(c, b.toManyPage(c))
 	b.text(") as ")
 	b.quote(row)
 
@@ -149,8 +149,8 @@ func (b *builder) from(c *node) {
 	}
 }
 
-// many returns the page of a to-many embedded relation.
-func (b *builder) many(c *node) query.Limit {
+// toManyPage returns the page of a to-many embedded relation.
+func (b *builder) toManyPage(c *node) query.Limit {
 	return b.atMost(query.Limit{Limit: c.limit, Offset: c.offset})
 }
 
@@ -186,11 +186,11 @@ func (b *builder) relatedOutput(c *node, f *query.Field) bool {
 				return true
 			}
 		case o.star:
-			if len(f.Path) == 0 && c.column(f.Name) != nil && c.once(f.Name) {
+			if len(f.Path) == 0 && c.column(f.Name) != nil && c.hasOnce(f.Name) {
 				b.column(c.alias, f.Name)
 				return true
 			}
-		case o.shows(f) && c.once(o.name):
+		case o.shows(f) && c.hasOnce(o.name):
 			b.column(c.alias, o.name)
 			return true
 		}
@@ -199,8 +199,8 @@ func (b *builder) relatedOutput(c *node, f *query.Field) bool {
 	return false
 }
 
-// once reports whether exactly one output has a name.
-func (n *node) once(name string) bool {
+// hasOnce reports whether exactly one output has a name.
+func (n *node) hasOnce(name string) bool {
 	found := 0
 	for i := range n.outputs {
 		if o := &n.outputs[i]; o.name == name || o.star && n.column(name) != nil {

@@ -32,7 +32,8 @@ func notToOne(n *node, relation string) error {
 
 func noCast(typ string) error {
 	return &query.Error{Status: 403, Code: "42501", Message: "permission denied for type " + typ,
-		Hint: "Types that name objects of the database by their numbers can't be asked for. Show a name by a computed field or a view."}
+		Hint: "Types that name objects of the database by their numbers can't be asked for. Show a name by a " +
+			"computed field or a view."}
 }
 
 func noAggregates() error {
@@ -52,18 +53,18 @@ func NoColumn(rel *catalog.Relation, column string) error {
 
 // excerpt returns a name shortened for a message. No valid PostgreSQL name is shortened.
 func excerpt(name string) string {
-	const most = 256
-	if len(name) <= most {
+	const maxBytes = 256
+	if len(name) <= maxBytes {
 		return name
 	}
 
-	return strings.ToValidUTF8(name[:most], "") + "…"
+	return strings.ToValidUTF8(name[:maxBytes], "") + "…"
 }
 
 // NoRelation returns the error for an unknown relation. Its hint suggests a similar name, unless
 // the schema is too large to search.
 func NoRelation(c *catalog.Catalog, name catalog.Name) error {
-	const most = 500
+	const maxRelations = 500
 	var names []string
 	for n := range c.Relations {
 		if n.Schema == name.Schema {
@@ -72,8 +73,8 @@ func NoRelation(c *catalog.Catalog, name catalog.Name) error {
 	}
 
 	var hint any
-	if len(names) < most {
-		if like := likeliest(names, name.Name, alike); like != "" {
+	if len(names) < maxRelations {
+		if like := mostSimilar(names, name.Name, minLikeness); like != "" {
 			hint = "Perhaps you meant the table '" + name.Schema + "." + like + "'"
 		}
 	}
@@ -98,7 +99,7 @@ func (b *builder) noLink(n *node, item *query.Item) error {
 	}
 
 	var hint any
-	if like := likeliest(names, wrong, faintly); like != "" && !strings.EqualFold(like, wrong) {
+	if like := mostSimilar(names, wrong, minPublicLikeness); like != "" && !strings.EqualFold(like, wrong) {
 		hint = "Perhaps you meant '" + like + "' instead of '" + wrong + "'."
 	}
 

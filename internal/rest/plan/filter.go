@@ -48,7 +48,7 @@ func (b *builder) field(n *node, f *query.Field) {
 // member writes a column or computed column of a node's rows. A computed column takes a row of the
 // relation's own type, which the rows of a function's CTE no longer are.
 func (b *builder) member(n *node, name string) {
-	if n.cte != called || n.rel == nil || n.rel.ByName[name] != nil {
+	if n.cte != calledCTE || n.rel == nil || n.rel.ByName[name] != nil {
 		b.column(n.alias, name)
 		return
 	}
@@ -159,7 +159,7 @@ var searches = map[string]string{
 func (b *builder) comparison(n *node, c *query.Comparison) {
 	switch c.Operator {
 	case "is":
-		if child := n.tested(c); child != nil {
+		if child := n.existsTarget(c); child != nil {
 			b.text("not ")
 			b.exists(child)
 
@@ -196,10 +196,10 @@ func noOperator(c *query.Comparison) error {
 	}
 }
 
-// tested returns the embedded relation whose existence a comparison tests, or nil if the comparison
-// is about a column.
-func (n *node) tested(c *query.Comparison) *node {
-	if c.Value != "null" || len(c.Field.Path) > 0 || n.cte == changed && n.link == nil {
+// existsTarget returns the embedded relation whose existence a comparison tests, or nil if the
+// comparison is about a column.
+func (n *node) existsTarget(c *query.Comparison) *node {
+	if c.Value != "null" || len(c.Field.Path) > 0 || n.cte == changedCTE && n.link == nil {
 		return nil
 	}
 	return n.child(c.Field.Name)

@@ -183,8 +183,8 @@ func (c *chooser) request(handlers []catalog.Handler) (planner, *plan.Request, b
 		)}
 
 	if c.n(2) == 1 {
-		most := int64(c.n(5))
-		r.MaxRows = &most
+		maxRows := int64(c.n(5))
+		r.MaxRows = &maxRows
 	}
 
 	if c.n(4) == 1 {
@@ -230,9 +230,9 @@ func (c *chooser) request(handlers []catalog.Handler) (planner, *plan.Request, b
 	return f, r, kept
 }
 
-// meant lists the SQLSTATEs of client errors: unknown names, types and functions, and expressions
-// that PostgreSQL cannot group or compare.
-var meant = []string{
+// clientErrorCodes lists the SQLSTATEs of client errors: unknown names, types and functions, and
+// expressions that PostgreSQL cannot group or compare.
+var clientErrorCodes = []string{
 	"42703", "42704", "42883", "42803", "42804", "42846", "22P02", "42809", "42725", "42P10", "42P18", "42P08", "42701",
 	"0A000", "42602", "428C9", "3F000",
 }
@@ -263,7 +263,7 @@ func FuzzPlan(f *testing.F) {
 		f, r, kept := c.request(d.catalog.Handlers)
 		p, err := f(d.catalog, r)
 		if kept {
-			remembered(t, d.catalog, f, r, p, err)
+			checkCached(t, d.catalog, f, r, p, err)
 		}
 
 		if err != nil {
@@ -275,16 +275,16 @@ func FuzzPlan(f *testing.F) {
 
 		for _, sql := range []string{p.SQL, p.CountSQL} {
 			if _, err := d.conn.PgConn().Prepare(t.Context(), "", sql, nil); err != nil &&
-				!slices.Contains(meant, code(err)) {
+				!slices.Contains(clientErrorCodes, code(err)) {
 				t.Fatalf("%v: %s", err, sql)
 			}
 		}
 	})
 }
 
-// remembered checks that Plans returns the same plan for a request, whatever values the first
+// checkCached checks that Plans returns the same plan for a request, whatever values the first
 // planned request had.
-func remembered(t *testing.T, c *catalog.Catalog, f planner, r *plan.Request, want *plan.Plan, failed error) {
+func checkCached(t *testing.T, c *catalog.Catalog, f planner, r *plan.Request, want *plan.Plan, failed error) {
 	t.Helper()
 
 	var plans plan.Plans
@@ -294,14 +294,14 @@ func remembered(t *testing.T, c *catalog.Catalog, f planner, r *plan.Request, wa
 	other.Query.Filters = nil
 	for _, one := range r.Query.Filters {
 		other.Query.Filters = append(other.Query.Filters,
-			query.Filter{Path: one.Path, Condition: revalued(one.Condition)})
+			query.Filter{Path: one.Path, Condition: withOtherValues(one.Condition)})
 	}
 
 	other.Body = append([]byte(" "), r.Body...)
 	for _, r := range []*plan.Request{&other, r} {
 		got, err := plans.Plan('x', f, c, r)
 		if (err == nil) != (failed == nil) {
-			t.Fatalf("%+v: remembered %v, want %v", r.Query, err, failed)
+			t.Fatalf("%+v: cached %v, want %v", r.Query, err, failed)
 		}
 
 		if err != nil || r == &other {
@@ -309,23 +309,23 @@ func remembered(t *testing.T, c *catalog.Catalog, f planner, r *plan.Request, wa
 		}
 
 		if diff := cmp.Diff([]any{
-			want.SQL, want.Args, want.CountSQL, want.CountArgs, want.Key, want.Resolved, want.Unlocks,
+			want.SQL, want.Args, want.CountSQL, want.CountArgs, want.Key, want.Resolved, want.ReleasesLocks,
 		},
-			[]any{got.SQL, got.Args, got.CountSQL, got.CountArgs, got.Key, got.Resolved, got.Unlocks},
+			[]any{got.SQL, got.Args, got.CountSQL, got.CountArgs, got.Key, got.Resolved, got.ReleasesLocks},
 			cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("%+v: %s", r.Query, diff)
 		}
 	}
 }
 
-// revalued returns a condition with other values.
-func revalued(c query.Condition) query.Condition {
+// withOtherValues returns a condition with other values.
+func withOtherValues(c query.Condition) query.Condition {
 	switch c := c.(type) {
 	case *query.Group:
 		g := *c
 		g.Conditions = nil
 		for _, one := range c.Conditions {
-			g.Conditions = append(g.Conditions, revalued(one))
+			g.Conditions = append(g.Conditions, withOtherValues(one))
 		}
 
 		return &g

@@ -18,7 +18,7 @@ func (b *builder) inertRequest(root *node) bool {
 
 	// Defaults are evaluated from their text, where user functions can shadow PostgreSQL's own.
 	completes := b.r.Missing && b.r.Query.Columns != nil
-	if b.r.Before || completes || root.cte == changed && (root.rel == nil || !root.rel.InertWrite) {
+	if b.r.Before || completes || root.cte == changedCTE && (root.rel == nil || !root.rel.InertWrite) {
 		return false
 	}
 
@@ -44,7 +44,7 @@ func (b *builder) inert(n *node) bool {
 		}
 	}
 
-	if n.cte == changed { // the change has applied the filters
+	if n.cte == changedCTE { // the change has applied the filters
 		for i := range b.r.Query.Filters {
 			if f := &b.r.Query.Filters[i]; len(f.Path) == 0 && !n.compares(f.Condition) {
 				return false
@@ -96,7 +96,7 @@ func (n *node) compares(c query.Condition) bool {
 
 		return true
 	case *query.Comparison:
-		return c.Operator == "is" && n.tested(c) != nil || n.stored(&c.Field) && searches[c.Operator] == ""
+		return c.Operator == "is" && n.existsTarget(c) != nil || n.stored(&c.Field) && searches[c.Operator] == ""
 	}
 
 	return false

@@ -14,7 +14,7 @@ func (b *builder) link(n *node, item *query.Item) (*catalog.Link, error) {
 	var found []*catalog.Link
 	computed := false
 	for _, l := range b.c.Links[n.name] {
-		if l.To.Schema != b.r.Target.Schema || !b.leads(l, item.Relation, item.Hint) {
+		if l.To.Schema != b.r.Target.Schema || !b.selects(l, item.Relation, item.Hint) {
 			continue
 		}
 
@@ -36,14 +36,14 @@ func (b *builder) link(n *node, item *query.Item) (*catalog.Link, error) {
 	return nil, manyLinks(n.name.Name, item.Relation, found)
 }
 
-// leads reports whether a name and a hint select a link. The name of a foreign key or of its column
-// selects the referenced table, never a view of that table.
-func (b *builder) leads(l *catalog.Link, name, hint string) bool {
+// selects reports whether a name and a hint select a link. The name of a foreign key or of its
+// column selects the referenced table, never a view of that table.
+func (b *builder) selects(l *catalog.Link, name, hint string) bool {
 	if l.Kind == catalog.Computed {
 		return l.Function.Name.Name == name
 	}
 	if l.From == l.To {
-		return leadsBack(l, name, hint)
+		return selectsSelf(l, name, hint)
 	}
 	if hint != "" {
 		return name == l.To.Name && hinted(l, hint)
@@ -58,13 +58,13 @@ func (b *builder) leads(l *catalog.Link, name, hint string) bool {
 	return name == l.Constraint || single(l) && name == l.Pairs[0].From
 }
 
-// leadsBack is leads for a link from a relation to itself. The relation's name selects the
+// selectsSelf is selects for a link from a relation to itself. The relation's name selects the
 // referring rows, the foreign key column's name the referenced row.
-func leadsBack(l *catalog.Link, name, hint string) bool {
+func selectsSelf(l *catalog.Link, name, hint string) bool {
 	if l.Kind == catalog.ManyToMany {
 		return false
 	}
-	if refers(l) {
+	if hasNearKey(l) {
 		return hint == "" && single(l) && name == l.Pairs[0].From
 	}
 
@@ -78,8 +78,8 @@ func hinted(l *catalog.Link, hint string) bool {
 	return hint == l.Constraint || single(l) && (hint == l.Pairs[0].From || hint == l.Pairs[0].To)
 }
 
-// refers reports whether the foreign key is on the link's near side.
-func refers(l *catalog.Link) bool {
+// hasNearKey reports whether the foreign key is on the link's near side.
+func hasNearKey(l *catalog.Link) bool {
 	return l.Kind == catalog.ManyToOne || l.Kind == catalog.OneToOne && l.Forward
 }
 

@@ -55,7 +55,10 @@ func (b *builder) objects(before, after string) {
 
 // csv writes the rows in PostgreSQL's row syntax, below a header of column names.
 func (b *builder) csv() {
-	b.text(`coalesce((select pg_catalog.string_agg(k, ',') from (select pg_catalog.json_object_keys(pg_catalog.row_to_json(p.*)) as k from (select * from page limit 1) as p) as n), '') || E'\n' || coalesce(pg_catalog.string_agg(pg_catalog.substring("_".*::text, 2, length("_".*::text) - 2), E'\n'), '')`)
+	b.text(`coalesce((select pg_catalog.string_agg(k, ',') from (select ` +
+		`pg_catalog.json_object_keys(pg_catalog.row_to_json(p.*)) as k from (select * from page limit 1) as p) as ` +
+		`n), '') || E'\n' || coalesce(pg_catalog.string_agg(pg_catalog.substring("_".*::text, 2, ` +
+		`length("_".*::text) - 2), E'\n'), '')`)
 }
 
 // custom writes the result of a user-defined aggregate over the rows.

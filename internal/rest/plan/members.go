@@ -62,7 +62,7 @@ func (r *reader) read() error {
 	switch r.decoder.PeekKind() {
 	case '{':
 		r.payload.rows = 1
-		return r.first(true)
+		return r.firstObject(true)
 	case '[':
 		r.payload.list = true
 		return r.elements()
@@ -95,9 +95,9 @@ func (r *reader) elements() error {
 			return errKeys
 		}
 
-		next := r.further
+		next := r.nextObject
 		if r.payload.rows == 0 {
-			next = func() error { return r.first(false) }
+			next = func() error { return r.firstObject(false) }
 		}
 
 		if err := next(); err != nil {
@@ -112,8 +112,9 @@ func (r *reader) elements() error {
 	return nil
 }
 
-// first parses the first object, whose names the others must have. It collects the values if asked.
-func (r *reader) first(values bool) error {
+// firstObject parses the first object, whose names the others must have. It collects the values if
+// asked.
+func (r *reader) firstObject(values bool) error {
 	var scratch []byte
 	return r.members(func(token jsontext.Value) error {
 		name, err := jsontext.AppendUnquote(scratch[:0], token)
@@ -137,9 +138,9 @@ func (r *reader) first(values bool) error {
 	})
 }
 
-// further parses an object after the first. It compares names one by one while they come in the
+// nextObject parses an object after the first. It compares names one by one while they come in the
 // same order.
-func (r *reader) further() error {
+func (r *reader) nextObject() error {
 	known := r.names.list
 	if len(known) > MaxNames { // too many for any table, whatever the other objects have
 		if r.decoder.SkipValue() != nil {
@@ -236,8 +237,8 @@ type nameSet struct {
 	positions map[string]int // in list; nil while list is short
 }
 
-// searched is the maximum length of a list that is searched linearly.
-const searched = 16
+// maxLinearSearch is the maximum length of a list that is searched linearly.
+const maxLinearSearch = 16
 
 // index returns the position of a name, or -1.
 func (s *nameSet) index(name []byte) int {
@@ -259,11 +260,11 @@ func (s *nameSet) add(name string) {
 		return
 	}
 
-	if len(s.list) <= searched {
+	if len(s.list) <= maxLinearSearch {
 		return
 	}
 
-	s.positions = make(map[string]int, 2*searched)
+	s.positions = make(map[string]int, 2*maxLinearSearch)
 	for i, n := range s.list {
 		s.positions[n] = i
 	}

@@ -52,14 +52,14 @@ func (b *builder) payload(rel *catalog.Relation) (*payload, error) {
 		}
 	}
 
-	p.args = p.direct(rel)
+	p.args = p.directArgs(rel)
 	return &p, nil
 }
 
 // assigned writes the value of the i-th column of a payload.
 func (b *builder) assigned(p *payload, i int) {
 	if p.args == nil {
-		b.given(p.columns[i])
+		b.bodyValue(p.columns[i])
 		return
 	}
 
@@ -67,8 +67,8 @@ func (b *builder) assigned(p *payload, i int) {
 	b.origins[len(b.origins)-1].member = i + 1
 }
 
-// given writes the body's value of a column.
-func (b *builder) given(c *catalog.Column) {
+// bodyValue writes the body's value of a column.
+func (b *builder) bodyValue(c *catalog.Column) {
 	if c.FromJSON.Name == "" {
 		b.column(row, c.Name)
 		return
@@ -91,7 +91,7 @@ func (b *builder) record(p *payload, first bool) {
 
 		return
 	case b.r.Missing && b.r.Query.Columns != nil:
-		b.completed(p, first)
+		b.recordWithDefaults(p, first)
 	case p.list && first:
 		b.text("pg_catalog.json_to_record(")
 		b.arg(b.r.Body)
@@ -126,8 +126,8 @@ func (b *builder) record(p *payload, first bool) {
 	b.text(")")
 }
 
-// completed writes the body's rows with defaults, evaluated per row, for absent members.
-func (b *builder) completed(p *payload, first bool) {
+// recordWithDefaults writes the body's rows with defaults, evaluated per row, for absent members.
+func (b *builder) recordWithDefaults(p *payload, first bool) {
 	each := p.list && !first
 	if each {
 		b.text("pg_catalog.jsonb_array_elements(")
@@ -137,7 +137,7 @@ func (b *builder) completed(p *payload, first bool) {
 
 	b.text("pg_catalog.jsonb_to_record(")
 
-	const most = 50 // PostgreSQL functions take at most 100 arguments
+	const maxPairs = 50 // PostgreSQL functions take at most 100 arguments
 	pairs := 0
 	for _, c := range p.columns {
 		if c.Default == "" || c.Generated {
@@ -147,7 +147,7 @@ func (b *builder) completed(p *payload, first bool) {
 		switch {
 		case pairs == 0:
 			b.text("pg_catalog.jsonb_build_object(")
-		case pairs%most == 0:
+		case pairs%maxPairs == 0:
 			b.text(") || pg_catalog.jsonb_build_object(")
 		default:
 			b.text(", ")

@@ -28,16 +28,18 @@ type Plan struct {
 	CountArgs []any
 	Key       []string // columns whose values location holds
 	Resolved  bool     // duplicates are merged or ignored as requested
-	Outdated  []string // embedded relations named by relation despite an alias, as "name (alias)"
-	// Unlocks reports that the statement, at its end, releases session-level advisory locks taken
-	// by user code. Only reads do so: a write needs the locks until it commits.
-	Unlocks bool
+	// DeprecatedNames lists embedded relations named by relation despite an alias, as "name
+	// (alias)".
+	DeprecatedNames []string
+	// ReleasesLocks reports that the statement, at its end, releases session-level advisory locks
+	// taken by user code. Only reads do so: a write needs the locks until it commits.
+	ReleasesLocks bool
 	// Inert reports that the statement runs no user code. The session then needs no reset, and no
 	// code has set response headers or status.
 	Inert bool
-	// Bare reports that the statement is a change that returns no row. The command tag holds the
-	// number of changed rows.
-	Bare bool
+	// CountOnly reports that the statement is a change that returns no row. The command tag holds
+	// the number of changed rows.
+	CountOnly bool
 
 	origins, countOrigins []origin // by argument
 }
@@ -65,15 +67,15 @@ type Request struct {
 	Body   []byte
 	Return Return
 	Head   bool // a read or call without a response body
-	// maximum length of the response body in bytes; the statement fails beyond it, see [TooLong]. 0
-	// means no limit. It is the same for all requests of a kind.
-	MaxBody     int
-	Missing     bool // missing=default: absent members take the column's default, else null
-	Resolve     Resolution
-	Aggregates  bool // aggregates are allowed
-	Before      bool // user code runs before the statement
-	AliasesOnly bool // an embedded relation with an alias is referenced only by it
-	Confined    bool // no cast reveals names, or the existence, of roles and hidden objects
+	// maximum length of the response body in bytes; the statement fails beyond it, see [IsTooLong].
+	// 0 means no limit. It is the same for all requests of a kind.
+	MaxBody      int
+	Missing      bool // missing=default: absent members take the column's default, else null
+	Resolve      Resolution
+	Aggregates   bool // aggregates are allowed
+	Before       bool // user code runs before the statement
+	AliasesOnly  bool // an embedded relation with an alias is referenced only by it
+	SharedOrigin bool // no cast reveals names, or the existence, of roles and hidden objects
 }
 
 // Format is the conversion of rows to the response body.

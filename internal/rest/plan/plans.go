@@ -11,8 +11,8 @@ import (
 
 // Limits of the cache in Plans.
 const (
-	shapeMost = 4 << 10 // bytes of a shape and its statements; longer ones are not cached
-	plansMost = 1 << 20 // bytes of the whole cache
+	maxShapeBytes = 4 << 10 // bytes of a shape and its statements; longer ones are not cached
+	maxPlansBytes = 1 << 20 // bytes of the whole cache
 )
 
 // Plans caches statements by the shape of their requests: all of a request except its values, which
@@ -21,12 +21,12 @@ const (
 type Plans struct {
 	mu      sync.RWMutex
 	catalog *catalog.Catalog // of the cached statements
-	known   map[string]*shaped
+	known   map[string]*shapeStatements
 	size    int // in bytes
 }
 
-// shaped holds the statements of a shape.
-type shaped struct {
+// shapeStatements holds the statements of a shape.
+type shapeStatements struct {
 	Plan // with the arguments of the first request
 	// source of each argument: the index of a comparison in the query; -1-n for the n-th member of
 	// the body; -1 for neither
@@ -71,7 +71,7 @@ func (p *Plans) Size() int {
 }
 
 // find returns the cached statements of a shape for a catalog, or nil.
-func (p *Plans) find(c *catalog.Catalog, w *walk, kept bool) *shaped {
+func (p *Plans) find(c *catalog.Catalog, w *walk, kept bool) *shapeStatements {
 	if !kept {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (w *walk) fill(planned []any, from []int, body []byte) []any {
 }
 
 func (p *Plans) keep(c *catalog.Catalog, w *walk, made *Plan) {
-	s := &shaped{Plan: *made}
+	s := &shapeStatements{Plan: *made}
 	var known, countKnown bool
 	s.from, known = numbers(made.origins, w.comparisons)
 
@@ -123,7 +123,7 @@ func (p *Plans) keep(c *catalog.Catalog, w *walk, made *Plan) {
 	s.origins, s.countOrigins = nil, nil
 
 	size := s.size(len(w.key))
-	if size > shapeMost {
+	if size > maxShapeBytes {
 		return
 	}
 
@@ -131,7 +131,7 @@ func (p *Plans) keep(c *catalog.Catalog, w *walk, made *Plan) {
 	defer p.mu.Unlock()
 
 	if p.catalog != c {
-		p.catalog, p.known, p.size = c, map[string]*shaped{}, 0
+		p.catalog, p.known, p.size = c, map[string]*shapeStatements{}, 0
 	}
 
 	if p.known[string(w.key)] != nil {
@@ -139,7 +139,7 @@ func (p *Plans) keep(c *catalog.Catalog, w *walk, made *Plan) {
 	}
 
 	for key, old := range p.known { // arbitrary entries
-		if p.size+size <= plansMost {
+		if p.size+size <= maxPlansBytes {
 			break
 		}
 
@@ -151,7 +151,7 @@ func (p *Plans) keep(c *catalog.Catalog, w *walk, made *Plan) {
 	p.known[string(w.key)] = s
 }
 
-func (s *shaped) size(key int) int {
+func (s *shapeStatements) size(key int) int {
 	return key + len(s.SQL) + len(s.CountSQL) + 64*(len(s.Args)+len(s.CountArgs)) + 256
 }
 
@@ -198,7 +198,7 @@ var walks = sync.Pool{New: func() any { return new(walk) }}
 func (w *walk) release() {
 	clear(w.comparisons)
 	w.key, w.comparisons, w.members = w.key[:0], w.comparisons[:0], nil
-	if cap(w.key) <= 2*shapeMost {
+	if cap(w.key) <= 2*maxShapeBytes {
 		walks.Put(w)
 	}
 }
@@ -210,7 +210,7 @@ func (w *walk) request(what byte, c *catalog.Catalog, r *Request) bool {
 	}
 
 	w.bytes(what, byte(r.Format), byte(r.Count), byte(r.Return), byte(r.Resolve))
-	w.bools(r.Head, r.Missing, r.Aggregates, r.Before, r.AliasesOnly, r.Confined)
+	w.bools(r.Head, r.Missing, r.Aggregates, r.Before, r.AliasesOnly, r.SharedOrigin)
 	w.texts(r.Target.Schema, r.Target.Name)
 	w.limit(r.Range.Limit, r.Range.Offset)
 	w.limit(r.MaxRows, 0)
@@ -245,7 +245,7 @@ func (w *walk) request(what byte, c *catalog.Catalog, r *Request) bool {
 		return false
 	}
 
-	return len(w.key) <= shapeMost
+	return len(w.key) <= maxShapeBytes
 }
 
 // body writes the shape of the body's rows.
@@ -255,7 +255,7 @@ func (w *walk) body(rel *catalog.Relation, r *Request) bool {
 		return false
 	}
 
-	w.members = p.direct(rel)
+	w.members = p.directArgs(rel)
 	w.bools(p.list, w.members != nil)
 	w.number(min(p.rows, 2))
 	w.list(p.names)

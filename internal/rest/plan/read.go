@@ -14,14 +14,14 @@ func Read(c *catalog.Catalog, r *Request) (*Plan, error) {
 
 	b := newBuilder(c, r)
 	// CSV reads rows again for the body, after the column that releases the locks
-	b.unlocks = r.Format != CSV
+	b.releasesLocks = r.Format != CSV
 
 	root := &node{name: rel.Name, rel: rel}
 	if err := b.resolve(root, true); err != nil {
 		return nil, err
 	}
 
-	b.quiet = b.inertRequest(root)
+	b.noUserCode = b.inertRequest(root)
 	b.answer(root)
 
 	return b.plan(root)
@@ -34,13 +34,13 @@ func (b *builder) plan(root *node) (*Plan, error) {
 	}
 
 	p := &Plan{
-		SQL:      string(b.sql),
-		Args:     b.args,
-		Unlocks:  b.unlocks,
-		Inert:    b.quiet,
-		Bare:     b.bare,
-		Outdated: b.outdated,
-		origins:  b.origins,
+		SQL:             string(b.sql),
+		Args:            b.args,
+		ReleasesLocks:   b.releasesLocks,
+		Inert:           b.noUserCode,
+		CountOnly:       b.countOnly,
+		DeprecatedNames: b.deprecatedNames,
+		origins:         b.origins,
 	}
 
 	if root != nil && (b.r.Count == Planned || b.r.Count == Estimated) && root.cte == "" {
@@ -62,7 +62,7 @@ func (b *builder) answer(root *node) {
 		b.text(") ")
 	}
 
-	b.weigh()
+	b.openSizeCheck()
 	b.text("select ")
 	b.total(root, page)
 	b.text(", count(*), null::text")
@@ -84,7 +84,7 @@ func (b *builder) bodyOf(root *node, page query.Limit) {
 	}
 
 	b.quote(row)
-	b.weighed()
+	b.closeSizeCheck()
 }
 
 // with returns the keyword before another CTE: WITH for the first one, else a comma.
@@ -97,7 +97,7 @@ func (b *builder) with(root *node) string {
 
 // settings writes the columns between location and body.
 func (b *builder) settings() {
-	if b.quiet { // no user code set headers or took a lock
+	if b.noUserCode { // no user code set headers or took a lock
 		b.text(", null::text, null::text, null::bigint")
 		return
 	}
@@ -106,7 +106,7 @@ func (b *builder) settings() {
 		", pg_catalog.current_setting('response.headers', true), pg_catalog.current_setting('response.status', true), ",
 	)
 
-	if b.unlocks { // no user code runs after it: the body's aggregate is complete
+	if b.releasesLocks { // no user code runs after it: the body's aggregate is complete
 		b.text("pg_catalog.pg_advisory_unlock_all()")
 		return
 	}
@@ -116,7 +116,7 @@ func (b *builder) settings() {
 
 // page returns the requested page of the rows, capped by the row limit.
 func (b *builder) page(root *node) query.Limit {
-	if root.cte == changed {
+	if root.cte == changedCTE {
 		return query.Limit{}
 	}
 	return b.atMost(b.r.Range)

@@ -9,38 +9,38 @@ import (
 
 // node is a relation of the answer: the root from the URL, or an embedded relation.
 type node struct {
-	parent   *node
-	item     *query.Item // of an embedded relation
-	name     catalog.Name
-	rel      *catalog.Relation // nil if the columns are unknown
-	cte      string            // name of the CTE that supplies a root's rows
-	alias    string
-	through  string        // alias of the join table to the parent, if any
-	link     *catalog.Link // from parent
-	children []*node       // in the order of the items
-	where    []query.Condition
-	order    []query.Term
-	limit    *int64
-	offset   int64
-	items    []query.Item
-	outputs  []output
-	grouped  bool // some outputs are aggregates
-	few      bool // related rows come from a lookup per parent row, or the page is short
-	ordering bool // the parent's rows are ordered by it
-	strict   bool // children with an alias are referenced only by it
+	parent       *node
+	item         *query.Item // of an embedded relation
+	name         catalog.Name
+	rel          *catalog.Relation // nil if the columns are unknown
+	cte          string            // name of the CTE that supplies a root's rows
+	alias        string
+	through      string        // alias of the join table to the parent, if any
+	link         *catalog.Link // from parent
+	children     []*node       // in the order of the items
+	where        []query.Condition
+	order        []query.Term
+	limit        *int64
+	offset       int64
+	items        []query.Item
+	outputs      []output
+	grouped      bool // some outputs are aggregates
+	lookups      bool // related rows come from a lookup per parent row, or the page is short
+	ordersParent bool // the parent's rows are ordered by it
+	aliasesOnly  bool // children with an alias are referenced only by it
 }
 
 // output is a column of a node's rows.
 type output struct {
-	name      string
-	star      bool            // all columns, under their own names
-	field     query.Field     // unless child is set
-	column    *catalog.Column // of field, if known and without a path
-	cast      string          // of the field
-	child     *node           // an embedded relation: its rows as JSON, or a spread
-	sub       int             // index of the spread child's output
-	aggregate string          // applied to the value
-	result    string          // cast of the aggregate
+	name       string
+	star       bool            // all columns, under their own names
+	field      query.Field     // unless child is set
+	column     *catalog.Column // of field, if known and without a path
+	cast       string          // of the field
+	child      *node           // an embedded relation: its rows as JSON, or a spread
+	sub        int             // index of the spread child's output
+	aggregate  string          // applied to the value
+	resultCast string          // cast of the aggregate
 }
 
 // represented reports whether an output is of a domain with its own JSON representation.
@@ -65,8 +65,8 @@ func toOne(l *catalog.Link) bool {
 // inner reports whether the parent's rows need a match.
 func (n *node) inner() bool { return n.item.Join == query.Inner }
 
-// silent reports whether an embedded relation adds nothing to the answer.
-func (n *node) silent() bool {
+// isEmpty reports whether an embedded relation adds nothing to the answer.
+func (n *node) isEmpty() bool {
 	return len(n.outputs) == 0
 }
 
@@ -88,7 +88,7 @@ func (n *node) child(name string) *node {
 	}
 
 	for _, c := range n.children {
-		if c.item.Relation == name && !n.strict {
+		if c.item.Relation == name && !n.aliasesOnly {
 			return c
 		}
 	}
@@ -110,7 +110,7 @@ func (b *builder) resolve(root *node, filter bool) error {
 	q := b.r.Query
 	root.items = q.Select
 	root.alias = b.alias(root.name.Name)
-	root.strict = b.r.AliasesOnly
+	root.aliasesOnly = b.r.AliasesOnly
 	embed(root)
 
 	if err := b.attach(root, q, filter); err != nil {
@@ -118,7 +118,7 @@ func (b *builder) resolve(root *node, filter bool) error {
 	}
 
 	page := b.page(root)
-	root.few = root.cte == changed || page.Limit != nil && *page.Limit <= fewest
+	root.lookups = root.cte == changedCTE || page.Limit != nil && *page.Limit <= maxLookupPage
 	if err := b.connect(root); err != nil {
 		return err
 	}
@@ -130,10 +130,10 @@ func (b *builder) resolve(root *node, filter bool) error {
 	return b.output(root)
 }
 
-// fewest is the longest page that looks up related rows one by one. For about 20 rows, lookups take
-// less than half the time of a join, which can read the whole other relation. For 10,000 rows, they
-// take half as much again.
-const fewest = 200
+// maxLookupPage is the longest page that looks up related rows one by one. For about 20 rows,
+// lookups take less than half the time of a join, which can read the whole other relation. For
+// 10,000 rows, they take half as much again.
+const maxLookupPage = 200
 
 // embed adds the embedded relations to a node.
 func embed(n *node) {
@@ -143,7 +143,7 @@ func embed(n *node) {
 			continue
 		}
 
-		c := &node{parent: n, item: item, items: item.Items, strict: n.strict}
+		c := &node{parent: n, item: item, items: item.Items, aliasesOnly: n.aliasesOnly}
 		n.children = append(n.children, c)
 		embed(c)
 	}
@@ -195,8 +195,8 @@ func (b *builder) find(n *node, path []string) (*node, error) {
 		}
 
 		if c.key() != name {
-			if said := name + " (" + c.key() + ")"; !slices.Contains(b.outdated, said) {
-				b.outdated = append(b.outdated, said)
+			if said := name + " (" + c.key() + ")"; !slices.Contains(b.deprecatedNames, said) {
+				b.deprecatedNames = append(b.deprecatedNames, said)
 			}
 		}
 
@@ -221,7 +221,7 @@ func (b *builder) connect(n *node) error {
 			c.through = b.alias(l.Through.Name)
 		}
 
-		c.few = n.few || !toOne(l)
+		c.lookups = n.lookups || !toOne(l)
 
 		if one := int64(1); l.Single && l.Function.Returns.Set && c.limit == nil {
 			// the function promises one row
@@ -251,7 +251,7 @@ func related(n *node) error {
 			return notToOne(n, t.Relation)
 		}
 
-		c.ordering = true
+		c.ordersParent = true
 	}
 
 	for _, c := range n.children {
@@ -289,7 +289,7 @@ func (b *builder) output(n *node) error {
 		}
 
 		switch {
-		case c.silent():
+		case c.isEmpty():
 		case c.spread():
 			if !c.toOne() && c.grouped {
 				return noSpreadAggregates()
@@ -298,11 +298,11 @@ func (b *builder) output(n *node) error {
 			for i := range c.outputs {
 				o := &c.outputs[i]
 				n.outputs = append(n.outputs, output{
-					name:      o.name,
-					child:     c,
-					sub:       i,
-					aggregate: o.aggregate,
-					result:    o.result,
+					name:       o.name,
+					child:      c,
+					sub:        i,
+					aggregate:  o.aggregate,
+					resultCast: o.resultCast,
 				})
 
 				n.grouped = n.grouped || o.aggregate != ""
@@ -319,11 +319,11 @@ func (b *builder) output(n *node) error {
 // add appends a column or an aggregate to the outputs.
 func (n *node) add(item *query.Item) {
 	o := output{
-		name:      item.Alias,
-		field:     item.Field,
-		cast:      item.Cast,
-		aggregate: item.Aggregate,
-		result:    item.AggregateCast,
+		name:       item.Alias,
+		field:      item.Field,
+		cast:       item.Cast,
+		aggregate:  item.Aggregate,
+		resultCast: item.AggregateCast,
 	}
 	if len(o.field.Path) == 0 {
 		o.column = n.column(o.field.Name)

@@ -11,19 +11,19 @@ import (
 // builder writes a statement from left to right: text, identifiers, and arguments numbered by
 // position. Requests of one shape therefore have the same text. It keeps the first error.
 type builder struct {
-	c       *catalog.Catalog
-	r       *Request
-	sql     []byte
-	args    []any
-	origins []origin // by argument
-	aliases int
-	unlocks bool // the statement releases advisory locks
-	quiet   bool // it runs no user code
-	bare    bool // it is a change that returns nothing
-	single  bool // the body is a row, not an array of rows
-	err     error
-	// outdated lists embedded relations referenced by name despite an alias.
-	outdated []string
+	c             *catalog.Catalog
+	r             *Request
+	sql           []byte
+	args          []any
+	origins       []origin // by argument
+	aliases       int
+	releasesLocks bool // the statement releases advisory locks
+	noUserCode    bool // it runs no user code
+	countOnly     bool // it is a change that returns nothing
+	single        bool // the body is a row, not an array of rows
+	err           error
+	// deprecatedNames lists embedded relations referenced by name despite an alias.
+	deprecatedNames []string
 }
 
 func newBuilder(c *catalog.Catalog, r *Request) *builder {
@@ -115,14 +115,14 @@ func (b *builder) arg(v any) {
 	b.int(int64(len(b.args)))
 }
 
-// literalMost is the longest page whose length is part of the SQL text. For an unknown length
+// maxLiteralLength is the longest page whose length is part of the SQL text. For an unknown length
 // PostgreSQL assumes a tenth of all rows; a custom plan then looks cheaper, and is made each time.
 // Longer pages gain little, and have too many lengths to prepare a statement for each.
-const literalMost = 1000
+const maxLiteralLength = 1000
 
 // length writes the length of a page.
 func (b *builder) length(n int64) {
-	if n <= literalMost {
+	if n <= maxLiteralLength {
 		b.int(n)
 		return
 	}
@@ -161,7 +161,7 @@ func namesObjects(typ string) bool {
 // cast writes the type of a cast, given by the client. The contract has it without quotes.
 func (b *builder) cast(typ string) {
 	typ = strings.ToLower(strings.TrimSpace(typ))
-	if b.r.Confined && namesObjects(typ) {
+	if b.r.SharedOrigin && namesObjects(typ) {
 		b.fail(noCast(typ))
 		return
 	}

@@ -7,11 +7,11 @@ import (
 	"socle/internal/rest/query"
 )
 
-// changed is the name of the CTE that changes rows and returns them.
-const changed = "changed"
+// changedCTE is the name of the CTE that changes rows and returns them.
+const changedCTE = "changed"
 
-// updated is the transaction-local setting that counts the existing rows of an upsert.
-const updated = "socle.updated"
+// updatedSetting is the transaction-local setting that counts the existing rows of an upsert.
+const updatedSetting = "socle.updated"
 
 // Insert plans an insert of the body's rows, or an upsert.
 func Insert(c *catalog.Catalog, r *Request) (*Plan, error) {
@@ -126,7 +126,7 @@ func Update(c *catalog.Catalog, r *Request) (*Plan, error) {
 
 	if len(p.columns) == 0 || p.rows == 0 {
 		b.begin(false)
-		b.nothing(root)
+		b.changeNoRows(root)
 
 		return b.changes(root, "", false)
 	}
@@ -176,19 +176,19 @@ func change(c *catalog.Catalog, r *Request) (*builder, *node, error) {
 
 	b := newBuilder(c, r)
 
-	root := &node{name: rel.Name, rel: rel, cte: changed}
+	root := &node{name: rel.Name, rel: rel, cte: changedCTE}
 	if err := b.resolve(root, false); err != nil {
 		return nil, nil, err
 	}
 
-	b.quiet = b.inertRequest(root)
+	b.noUserCode = b.inertRequest(root)
 	return b, root, nil
 }
 
-// begin writes the start of a change. If may is true and only the number of changed rows is needed,
-// the statement has no outer SELECT: PostgreSQL takes half the time.
-func (b *builder) begin(may bool) {
-	if b.bare = may && b.quiet && b.r.Return == Minimal; !b.bare {
+// begin writes the start of a change. If allowCountOnly is set and only the number of changed rows
+// is needed, the statement has no outer SELECT: PostgreSQL takes half the time.
+func (b *builder) begin(allowCountOnly bool) {
+	if b.countOnly = allowCountOnly && b.noUserCode && b.r.Return == Minimal; !b.countOnly {
 		b.text("with changed as (")
 	}
 }
@@ -279,7 +279,7 @@ func (b *builder) insert(root *node, p *payload, filters []*query.Comparison) {
 			b.text(" and ")
 		}
 
-		b.given(root.column(c.Field.Name))
+		b.bodyValue(root.column(c.Field.Name))
 		b.text(" = ")
 		b.operand(root, c)
 	}
@@ -307,17 +307,17 @@ func (b *builder) onConflict(root *node, p *payload, target []string) {
 
 	// A row's system columns would tell as well, but need the right to read all columns, and views
 	// have none.
-	b.text(" where pg_catalog.set_config('" + updated + "', (")
+	b.text(" where pg_catalog.set_config('" + updatedSetting + "', (")
 	b.updates()
 	b.text(" + 1)::text, true) is not null")
 }
 
 func (b *builder) updates() {
-	b.text("coalesce(nullif(pg_catalog.current_setting('" + updated + "', true), ''), '0')::bigint")
+	b.text("coalesce(nullif(pg_catalog.current_setting('" + updatedSetting + "', true), ''), '0')::bigint")
 }
 
-// nothing writes a change of no rows.
-func (b *builder) nothing(root *node) {
+// changeNoRows writes a change of no rows.
+func (b *builder) changeNoRows(root *node) {
 	b.text("select ")
 	b.returned(root)
 
@@ -331,7 +331,7 @@ func (b *builder) nothing(root *node) {
 
 // changes completes a statement that changes rows, with its RETURNING clause and its answer.
 func (b *builder) changes(root *node, returning string, upsert bool) (*Plan, error) {
-	if b.bare {
+	if b.countOnly {
 		return b.plan(nil)
 	}
 
@@ -354,7 +354,7 @@ func (b *builder) changes(root *node, returning string, upsert bool) (*Plan, err
 		b.total(root, query.Limit{})
 		b.text(", count(*), ")
 		b.location(key)
-		b.outcome(upsert)
+		b.writeSettings(upsert)
 		b.text(", null::text from changed")
 	}
 
@@ -381,7 +381,7 @@ func (b *builder) represent(root *node, upsert bool) {
 	}
 
 	b.text(" ")
-	b.weigh()
+	b.openSizeCheck()
 	b.text("select ")
 
 	if b.r.Count == Exact || b.r.Count == Estimated {
@@ -391,18 +391,19 @@ func (b *builder) represent(root *node, upsert bool) {
 	}
 
 	b.text(", " + affected + ", null::text")
-	b.outcome(upsert)
+	b.writeSettings(upsert)
 	b.bodyOf(root, query.Limit{})
 }
 
-// outcome is settings for a write.
-func (b *builder) outcome(upsert bool) {
+// writeSettings is settings for a write, with the inserted rows of an upsert.
+func (b *builder) writeSettings(upsert bool) {
 	if !upsert {
 		b.settings()
 		return
 	}
 
-	b.text(", pg_catalog.current_setting('response.headers', true), pg_catalog.current_setting('response.status', true), count(*) - ")
+	b.text(", pg_catalog.current_setting('response.headers', true), " +
+		"pg_catalog.current_setting('response.status', true), count(*) - ")
 	b.updates()
 }
 

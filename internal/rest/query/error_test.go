@@ -143,7 +143,8 @@ func TestParseFailsOnItsOwnTerms(t *testing.T) {
 			Details: `unexpected 'b' expecting "," or end of input`},
 		"or=(a.eq.1,%0A%0A..)": {Status: 400,
 			Code: "PGRST100", Message: "\"failed to parse logic tree ((a.eq.1,\n\n..))\" (line 3, column 1)",
-			Details: `unexpected "." expecting field name (* or [a..z0..9_$]), negation operator (not) or logic operator (and, or)`},
+			Details: `unexpected "." expecting field name (* or [a..z0..9_$]), negation operator (not) or logic ` +
+				`operator (and, or)`},
 	} {
 		fails(t, raw, query.Options{}, &want)
 	}

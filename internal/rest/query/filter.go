@@ -32,13 +32,13 @@ func classOf(operator string) class {
 }
 
 // parseFilter parses [not.]operator.value into c. If text is not a filter but can be a plain value,
-// filter is false. err then describes the syntax error, unless plainly is set, which accepts a
+// filter is false. err then describes the syntax error, unless allowPlain is set, which accepts a
 // plain value.
-func parseFilter(text string, c *Comparison, plainly bool) (filter bool, err error) {
+func parseFilter(text string, c *Comparison, allowPlain bool) (filter bool, err error) {
 	p := parser{what: "filter", text: text}
 	kind, want := p.operator(c)
 	if kind == unknown {
-		if plainly && !c.Not {
+		if allowPlain && !c.Not {
 			return false, nil
 		}
 		return false, p.expected(want)
@@ -48,7 +48,7 @@ func parseFilter(text string, c *Comparison, plainly bool) (filter bool, err err
 	case listed:
 		c.List, err = p.list()
 	case is:
-		c.Value, err = p.truth()
+		c.Value, err = p.isOperand()
 	default:
 		c.Value = text[p.pos:]
 		return true, nil
@@ -175,8 +175,8 @@ func (p *parser) word() string {
 	return p.text[start:p.pos]
 }
 
-// truth parses the value of is.
-func (p *parser) truth() (string, error) {
+// isOperand parses the value of is.
+func (p *parser) isOperand() (string, error) {
 	end := p.pos
 	for end < len(p.text) && (isTypeCharacter(p.text[end]) && p.text[end] != ' ') {
 		end++

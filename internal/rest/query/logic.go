@@ -33,7 +33,7 @@ func (p *parser) conditions(g *Group) error {
 	defer p.leave()
 
 	p.pos++
-	g.Conditions = make([]Condition, 0, p.width())
+	g.Conditions = make([]Condition, 0, p.countItems())
 	for {
 		c, err := p.condition()
 		if err != nil {
@@ -68,21 +68,21 @@ func (p *parser) condition() (Condition, error) {
 
 	var err error
 	if c.Field, err = p.field(); err != nil {
-		return nil, p.neither(start, err)
+		return nil, p.conditionError(start, err)
 	}
 
 	if !p.take('.') {
-		return nil, p.neither(start, p.expected(`"."`))
+		return nil, p.conditionError(start, p.expected(`"."`))
 	}
 
 	kind, want := p.operator(c)
 	switch kind {
 	case unknown:
-		return nil, p.neither(start, p.expected(want))
+		return nil, p.conditionError(start, p.expected(want))
 	case listed:
 		c.List, err = p.list()
 	case is:
-		c.Value, err = p.truth()
+		c.Value, err = p.isOperand()
 	default:
 		c.Value = p.value()
 	}
@@ -114,9 +114,9 @@ func (p *parser) group() (not, or, ok bool) {
 	return not, or, true
 }
 
-// neither returns the error for a text at start that is neither a group nor, by err, a comparison.
-// If the client meant a group, the error describes the group's syntax.
-func (p *parser) neither(start int, err error) error {
+// conditionError returns the error for a text at start that is neither a group nor, by err, a
+// comparison. If the client meant a group, the error describes the group's syntax.
+func (p *parser) conditionError(start int, err error) error {
 	failed := p.pos
 	p.pos = start
 	switch {

@@ -3,7 +3,7 @@ package query
 // parseOrder parses the value of order=.
 func parseOrder(text string) ([]Term, error) {
 	p := parser{what: "order", text: text}
-	terms := make([]Term, 0, p.width())
+	terms := make([]Term, 0, p.countItems())
 	for {
 		terms = append(terms, Term{})
 		if err := p.term(&terms[len(terms)-1]); err != nil {

@@ -215,7 +215,7 @@ func treePath(key string) (path []string, f Field, err error) {
 		return nil, f, err
 	}
 
-	p.listed()
+	p.skipIndex()
 
 	if !p.done() {
 		return nil, f, p.expected(`".", "->" or end of input`)
@@ -224,8 +224,8 @@ func treePath(key string) (path []string, f Field, err error) {
 	return path, f, nil
 }
 
-// listed consumes the index that some clients append to repeated keys, as in name[0]=…&name[1]=…
-func (p *parser) listed() {
+// skipIndex consumes the index that some clients append to repeated keys, as in name[0]=…&name[1]=…
+func (p *parser) skipIndex() {
 	if rest := p.text[p.pos:]; len(rest) >= len("[]") && rest[0] == '[' && rest[len(rest)-1] == ']' &&
 		digits(rest[1:len(rest)-1]) {
 		p.pos = len(p.text)

@@ -31,7 +31,7 @@ func ParsePrefer(values []string) (Prefer, error) {
 		}
 	}
 
-	return p, p.Strict()
+	return p, p.StrictError()
 }
 
 // add applies one preference, and reports whether it is valid.
@@ -78,8 +78,8 @@ func (p *Prefer) add(token string) bool {
 	return true
 }
 
-// Strict returns the error of handling=strict for invalid preferences, else nil.
-func (p Prefer) Strict() error {
+// StrictError returns the error of handling=strict for invalid preferences, else nil.
+func (p Prefer) StrictError() error {
 	if p.Handling != "strict" || len(p.Invalid) == 0 {
 		return nil
 	}
@@ -124,12 +124,12 @@ func ParseRange(header string) (offset int64, limit *int64, ok bool) {
 		return 0, nil, false
 	}
 
-	offset = clamped(first)
+	offset = parseClamped(first)
 	if last == "" {
 		return offset, nil, true
 	}
 
-	end := clamped(last)
+	end := parseClamped(last)
 	if end == math.MaxInt64 {
 		return offset, nil, true
 	}
@@ -148,8 +148,8 @@ func digits(s string) bool {
 	return true
 }
 
-// clamped returns the number of the digits in s, or the maximum int64.
-func clamped(s string) int64 {
+// parseClamped returns the number of the digits in s, or the maximum int64.
+func parseClamped(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
 		return math.MaxInt64

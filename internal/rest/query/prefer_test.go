@@ -27,16 +27,19 @@ func TestParsePrefer(t *testing.T) {
 		{[]string{"count=planned", "count=exact, return=headers-only", "return=minimal"},
 			query.Prefer{Count: "planned", Return: "headers-only"}, "return=headers-only, count=planned"},
 		{[]string{
-			"max-affected=10, timezone=America/Los_Angeles, handling=lenient, tx=rollback, count=estimated, missing=default, resolution=ignore-duplicates",
+			"max-affected=10, timezone=America/Los_Angeles, handling=lenient, tx=rollback, count=estimated, " +
+				"missing=default, resolution=ignore-duplicates",
 		},
 			query.Prefer{MaxAffected: ptr(10), Timezone: "America/Los_Angeles", Handling: "lenient", Tx: "rollback",
 				Count: "estimated", Missing: "default", Resolution: "ignore-duplicates"},
-			"resolution=ignore-duplicates, missing=default, count=estimated, tx=rollback, handling=lenient, timezone=America/Los_Angeles, max-affected=10"},
+			"resolution=ignore-duplicates, missing=default, count=estimated, tx=rollback, handling=lenient, " +
+				"timezone=America/Los_Angeles, max-affected=10"},
 		{[]string{"max-affected=0, max-affected=5, missing=null, tx=commit, handling=strict"},
 			query.Prefer{MaxAffected: ptr(0), Missing: "null", Tx: "commit", Handling: "strict"},
 			"missing=null, tx=commit, handling=strict, max-affected=0"},
 		{[]string{
-			"Return=minimal, return=all, count=none, anything, timezone=, max-affected=x, max-affected=-1, params=single-object",
+			"Return=minimal, return=all, count=none, anything, timezone=, max-affected=x, max-affected=-1, " +
+				"params=single-object",
 		},
 			query.Prefer{Invalid: []string{"Return=minimal", "return=all", "count=none", "anything", "timezone=",
 				"max-affected=x", "max-affected=-1", "params=single-object"}}, ""},

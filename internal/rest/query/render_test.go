@@ -217,7 +217,7 @@ func TestParseReadsWhatIsRendered(t *testing.T) {
 
 	for seed := range uint64(1000) {
 		rpc := seed%4 == 0
-		want := maker{rand.New(rand.NewPCG(seed, 1))}.query(rpc)
+		want := generator{rand.New(rand.NewPCG(seed, 1))}.query(rpc)
 		raw := render(want)
 
 		got, err := query.Parse(raw, query.Options{RPC: rpc})
@@ -231,13 +231,13 @@ func TestParseReadsWhatIsRendered(t *testing.T) {
 	}
 }
 
-// maker generates random queries.
-type maker struct{ *rand.Rand }
+// generator generates random queries.
+type generator struct{ *rand.Rand }
 
-func pick[T any](m maker, list ...T) T { return list[m.IntN(len(list))] }
+func pick[T any](m generator, list ...T) T { return list[m.IntN(len(list))] }
 
-// some generates 1 to n values, or none in half of the cases.
-func some[T any](m maker, n int, one func() T) []T {
+// someOf generates 1 to n values, or none in half of the cases.
+func someOf[T any](m generator, n int, one func() T) []T {
 	if m.IntN(2) == 0 {
 		return nil
 	}
@@ -250,7 +250,7 @@ func some[T any](m maker, n int, one func() T) []T {
 	return list
 }
 
-func (m maker) text() string {
+func (m generator) text() string {
 	var b strings.Builder
 	for range m.IntN(5) {
 		b.WriteString(pick(m, "a", "Z", "ß", "0", "-", " ", "_", ".", ",", "(", ")", ":", "*", `"`, `\`, "'", "%", "+",
@@ -261,18 +261,18 @@ func (m maker) text() string {
 	return b.String()
 }
 
-func (m maker) name() string { return "n" + m.text() }
+func (m generator) name() string { return "n" + m.text() }
 
-func (m maker) query(rpc bool) *query.Query {
+func (m generator) query(rpc bool) *query.Query {
 	q := &query.Query{
-		Columns:    some(m, 3, m.name),
-		OnConflict: some(m, 3, m.name),
-		Select:     some(m, 4, func() query.Item { return m.item(3) }),
-		Filters:    some(m, 4, m.filter),
+		Columns:    someOf(m, 3, m.name),
+		OnConflict: someOf(m, 3, m.name),
+		Select:     someOf(m, 4, func() query.Item { return m.item(3) }),
+		Filters:    someOf(m, 4, m.filter),
 	}
 
 	for i, path := range [][]string{nil, {"a"}, {"a", m.name()}} {
-		if t := some(m, 3, m.term); t != nil {
+		if t := someOf(m, 3, m.term); t != nil {
 			q.Order = append(q.Order, query.Order{Path: path, Terms: t})
 		}
 
@@ -290,14 +290,14 @@ func (m maker) query(rpc bool) *query.Query {
 	}
 
 	if rpc {
-		q.Params = some(m, 3, func() query.Param { return query.Param{Name: m.name(), Value: "v" + m.text()} })
+		q.Params = someOf(m, 3, func() query.Param { return query.Param{Name: m.name(), Value: "v" + m.text()} })
 	}
 
 	return q
 }
 
-func (m maker) field() query.Field {
-	return query.Field{Name: m.name(), Path: some(m, 3, func() query.Step {
+func (m generator) field() query.Field {
+	return query.Field{Name: m.name(), Path: someOf(m, 3, func() query.Step {
 		s := query.Step{Text: m.IntN(2) == 0}
 		if m.IntN(2) == 0 {
 			s.Index = int(m.Int32()) - m.IntN(1<<31)
@@ -309,7 +309,7 @@ func (m maker) field() query.Field {
 	})}
 }
 
-func (m maker) item(depth int) query.Item {
+func (m generator) item(depth int) query.Item {
 	cast := func() string { return pick(m, "", "int", "double precision", "_text") }
 
 	kind := query.Kind(m.IntN(4))
@@ -337,15 +337,15 @@ func (m maker) item(depth int) query.Item {
 	it.Relation, it.Hint, it.Join = m.name(), pick(m, "", m.name()), query.Join(m.IntN(3))
 
 	if depth > 0 {
-		it.Items = some(m, 3, func() query.Item { return m.item(depth - 1) })
+		it.Items = someOf(m, 3, func() query.Item { return m.item(depth - 1) })
 	}
 
 	it.Empty = it.Items == nil
 	return it
 }
 
-func (m maker) filter() query.Filter {
-	f := query.Filter{Path: some(m, 2, m.name), Condition: m.comparison()}
+func (m generator) filter() query.Filter {
+	f := query.Filter{Path: someOf(m, 2, m.name), Condition: m.comparison()}
 	if m.IntN(2) == 0 {
 		f.Condition = m.group(3)
 	}
@@ -353,7 +353,7 @@ func (m maker) filter() query.Filter {
 	return f
 }
 
-func (m maker) group(depth int) *query.Group {
+func (m generator) group(depth int) *query.Group {
 	g := &query.Group{Not: m.IntN(2) == 0, Or: m.IntN(2) == 0, Conditions: []query.Condition{m.comparison()}}
 	for range m.IntN(3) {
 		if depth > 0 && m.IntN(2) == 0 {
@@ -367,7 +367,7 @@ func (m maker) group(depth int) *query.Group {
 	return g
 }
 
-func (m maker) comparison() *query.Comparison {
+func (m generator) comparison() *query.Comparison {
 	c := &query.Comparison{Not: m.IntN(2) == 0, Field: m.field(), Value: m.text()}
 	switch m.IntN(5) {
 	case 0:
@@ -377,7 +377,7 @@ func (m maker) comparison() *query.Comparison {
 		c.Operator = pick(m, "fts", "plfts", "phfts", "wfts")
 		c.Config = pick(m, "", m.name())
 	case 2:
-		c.Operator, c.Value, c.List = "in", "", some(m, 4, m.text)
+		c.Operator, c.Value, c.List = "in", "", someOf(m, 4, m.text)
 	case 3:
 		c.Operator, c.Value = "is", pick(m, "null", "not_null", "true", "false", "unknown")
 	case 4:
@@ -387,7 +387,7 @@ func (m maker) comparison() *query.Comparison {
 	return c
 }
 
-func (m maker) term() query.Term {
+func (m generator) term() query.Term {
 	return query.Term{Relation: pick(m, "", m.name()), Field: m.field(), Descending: m.IntN(2) == 0,
 		Nulls: pick(m, "", "first", "last")}
 }
@@ -398,7 +398,8 @@ func FuzzParse(f *testing.F) {
 		"select=id,name&id=eq.5",
 		"select=title,director:directors!fk_dir!inner(last_name,...studio(name))&director.last_name=like.L*",
 		"select=customer_id,sum:amount.sum()::int,count()&order=a(b->0).desc.nullslast&a.b.limit=5&offset=2",
-		"or=(age.lt.18,and(age.gte.65,not.or(a.is.null,b.eq.1)),name.not.like.*x*)&clients.not.and=(r.cs.{1,2},s.in.(\"a\",b))",
+		"or=(age.lt.18,and(age.gte.65,not.or(a.is.null,b.eq.1)),name.not.like.*x*)&clients.not.and=(r.cs.{1,2}," +
+			"s.in.(\"a\",b))",
 		"columns=%22a%22,b&on_conflict=a&x=in.(%22a%5C%22b%22,)&y=fts(english).z&a=1&d->>-1=not.like(any).{a}",
 	} {
 		f.Add(raw, false)
@@ -430,9 +431,10 @@ func FuzzParse(f *testing.F) {
 
 func BenchmarkParse(b *testing.B) {
 	for name, raw := range map[string]string{
-		"key":   "select=id,name&id=eq.5",
-		"list":  "select=id,name,price,created_at&category=eq.7&price=gte.10&order=price.desc,id.asc&limit=20",
-		"embed": "select=id,total,customer:customers(id,name),lines(sku,quantity)&status=in.(open,paid)&order=id.desc&limit=20",
+		"key":  "select=id,name&id=eq.5",
+		"list": "select=id,name,price,created_at&category=eq.7&price=gte.10&order=price.desc,id.asc&limit=20",
+		"embed": "select=id,total,customer:customers(id,name),lines(sku,quantity)&status=in.(open," +
+			"paid)&order=id.desc&limit=20",
 		"logic": "or=(age.lt.18,and(age.gte.65,not.or(a.is.null,b.eq.1)),name.not.like.*x*)",
 	} {
 		b.Run(name, func(b *testing.B) {

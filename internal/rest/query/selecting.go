@@ -19,7 +19,7 @@ func parseSelect(text string) ([]Item, error) {
 
 // items parses comma-separated items, at least one.
 func (p *parser) items() ([]Item, error) {
-	items := make([]Item, 0, p.width())
+	items := make([]Item, 0, p.countItems())
 	for {
 		items = append(items, Item{})
 		if err := p.item(&items[len(items)-1]); err != nil {
@@ -34,8 +34,8 @@ func (p *parser) items() ([]Item, error) {
 	}
 }
 
-// width estimates the number of items up to the parenthesis that closes this level.
-func (p *parser) width() int {
+// countItems estimates the number of items up to the parenthesis that closes this level.
+func (p *parser) countItems() int {
 	n, depth := 1, 0
 	for i := p.pos; i < len(p.text) && n < 32; i++ {
 		switch p.text[i] {

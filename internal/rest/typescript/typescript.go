@@ -22,7 +22,8 @@ const version = "14"
 // schemas type its columns and parameters.
 func Source(c *catalog.Catalog, enums []catalog.Enum) string {
 	w := &writer{catalog: c, enums: enums}
-	w.line("// Types of the project's tables, views and functions. Made by socle gen types; changes are lost when it is made anew.")
+	w.line("// Types of the project's tables, views and functions. Made by socle gen types; changes are lost " +
+		"when it is made anew.")
 	w.line("")
 	w.line("export type Json = string | number | boolean | null | { [key: string]: Json | undefined } | Json[]")
 	w.line("")
@@ -36,23 +37,23 @@ func Source(c *catalog.Catalog, enums []catalog.Enum) string {
 	})
 
 	w.line("")
-	w.line("type DefaultSchema = Database[%s]", quoted(byDefault(c.Schemas)))
-	w.text.WriteString(helpers)
+	w.line("type DefaultSchema = Database[%s]", quoted(defaultSchema(c.Schemas)))
+	w.text.WriteString(helperTypes)
 
 	return w.text.String()
 }
 
-// byDefault returns the default schema of a client library: public if exposed, else the server's
-// default.
-func byDefault(schemas []string) string {
+// defaultSchema returns the default schema of a client library: public if exposed, else the
+// server's default.
+func defaultSchema(schemas []string) string {
 	if len(schemas) == 0 || slices.Contains(schemas, "public") {
 		return "public"
 	}
 	return schemas[0]
 }
 
-// helpers are shorthands for the types of the default schema.
-const helpers = `
+// helperTypes are shorthands for the types of the default schema.
+const helperTypes = `
 export type Tables<T extends keyof (DefaultSchema["Tables"] & DefaultSchema["Views"])> =
   (DefaultSchema["Tables"] & DefaultSchema["Views"])[T] extends { Row: infer R } ? R : never
 export type TablesInsert<T extends keyof DefaultSchema["Tables"]> = DefaultSchema["Tables"][T] extends { Insert: infer I } ? I : never
@@ -160,14 +161,14 @@ func (w *writer) relation(r *catalog.Relation, insertable, updatable bool) {
 		if insertable {
 			w.block("Insert:", func() {
 				for _, col := range columns {
-					w.written(col, !col.NotNull || col.HasDefault)
+					w.writableColumn(col, !col.NotNull || col.HasDefault)
 				}
 			})
 		}
 		if updatable {
 			w.block("Update:", func() {
 				for _, col := range columns {
-					w.written(col, true)
+					w.writableColumn(col, true)
 				}
 			})
 		}
@@ -176,8 +177,9 @@ func (w *writer) relation(r *catalog.Relation, insertable, updatable bool) {
 	})
 }
 
-// written writes a column of an insert or update. An always generated column is not writable.
-func (w *writer) written(col *catalog.Column, optional bool) {
+// writableColumn writes a column of an insert or update. An always generated column is not
+// writable.
+func (w *writer) writableColumn(col *catalog.Column, optional bool) {
 	switch {
 	case col.Generated:
 		w.line("%s?: never", key(col.Name))

@@ -10,17 +10,17 @@ import (
 
 const (
 	// minimum likeness of a suggestion; a lower one would reveal names to strangers
-	alike      = 0.75
-	faintly    = 0.33 // minimum likeness for public names
-	longest    = 256  // maximum length of a compared client text, in bytes
-	candidates = 50   // names compared, those that share the most with it first
+	minLikeness       = 0.75
+	minPublicLikeness = 0.33 // minimum likeness for public names
+	maxComparedBytes  = 256  // maximum length of a compared client text, in bytes
+	maxCandidates     = 50   // names compared, those that share the most with it first
 )
 
-// likeliest returns the name most similar to an unknown one, or "" if no likeness reaches least. As
-// in the contract, candidates share three consecutive characters with it, or else two; the fewest
-// edits win.
-func likeliest(names []string, wrong string, least float64) string {
-	if len(wrong) > longest {
+// mostSimilar returns the name most similar to an unknown one, or "" if no likeness reaches least.
+// As in the contract, candidates share three consecutive characters with it, or else two; the
+// fewest edits win.
+func mostSimilar(names []string, wrong string, least float64) string {
+	if len(wrong) > maxComparedBytes {
 		return ""
 	}
 
@@ -83,8 +83,8 @@ func nearest(names []string, wrong string, size int) []string {
 	}
 
 	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(b.angle, a.angle) })
-	list := make([]string, 0, candidates)
-	for _, f := range found[:min(len(found), candidates)] {
+	list := make([]string, 0, maxCandidates)
+	for _, f := range found[:min(len(found), maxCandidates)] {
 		list = append(list, f.name)
 	}
 
@@ -119,8 +119,8 @@ func parts(text string, size int) []string {
 // ones.
 func likeness(one, other string) float64 {
 	a, b := []rune(one), []rune(other)
-	most := max(len(a), len(b))
-	if most == 0 {
+	length := max(len(a), len(b))
+	if length == 0 {
 		return 1
 	}
 
@@ -143,5 +143,5 @@ func likeness(one, other string) float64 {
 		}
 	}
 
-	return 1 - float64(edits[len(b)])/float64(most)
+	return 1 - float64(edits[len(b)])/float64(length)
 }
