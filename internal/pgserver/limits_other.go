@@ -4,8 +4,8 @@ package pgserver
 
 import "os/exec"
 
-// OwnMemory returns 0, which means unknown.
-func OwnMemory(int) int64 { return 0 }
+// PrivateMemory returns 0, which means unknown.
+func PrivateMemory(int) int64 { return 0 }
 
 // limitMemory does nothing: it needs limits of Linux.
 func limitMemory(*exec.Cmd) {}
