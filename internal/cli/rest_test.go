@@ -28,7 +28,7 @@ func TestRestIsExplained(t *testing.T) {
 		{args: []string{"rest", "a", "b"}, status: 2, log: `"b"`},
 		{args: []string{"rest", "/nowhere/socle.conf"}, status: 2, log: "/nowhere/socle.conf"},
 		{args: []string{"rest"}, environ: []string{"PGRST_DB_SCHEMAZ=x"},
-			status: 2, log: "the nearest is PGRST_DB_SCHEMAS"},
+			status: 2, log: "did you mean PGRST_DB_SCHEMAS"},
 		{args: []string{"rest", "--ready"}, status: 1, log: "admin-server-port"},
 		{args: []string{"rest", "--ready"}, environ: []string{"PGRST_ADMIN_SERVER_PORT=1", "PGRST_SERVER_HOST=!4"},
 			status: 1, log: "http://localhost:1/ready does not respond"},

@@ -49,7 +49,7 @@ func newError(status int, code, message string) *query.Error {
 // errOverQuota refuses a statement that would grow a database over its quota, with PostgreSQL's
 // code for a full disk.
 var errOverQuota = &query.Error{Status: http.StatusServiceUnavailable,
-	Code: "53100", Message: "the database has all the bytes that it may have",
+	Code: "53100", Message: "the database has reached its quota",
 	Hint: "Rows can be read and deleted. To make room, delete rows and compact their table, delete a table, or have the quota raised."}
 
 // writeError writes an error response.

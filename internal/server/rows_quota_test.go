@@ -45,7 +45,7 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 	limit(s.measure() - 1)
 
 	const full = `{"code":"53100","details":null,"hint":"Rows can be read and deleted. ` +
-		`To make room, delete rows and compact their table, delete a table, or have the quota raised.","message":"the database has all the bytes that it may have"}`
+		`To make room, delete rows and compact their table, delete a table, or have the quota raised.","message":"the database has reached its quota"}`
 	s.want(503, full, "POST", "/titles", `{"id": 20000}`, secret)
 	s.want(503, full, "POST", "/titles", `[{"id": 1, "title": "x"}]`, secret, "Prefer: resolution=merge-duplicates")
 	s.want(503, full, "PATCH", "/titles?id=eq.1", `{"title": "y"}`, secret)

@@ -165,11 +165,11 @@ func resolveNames(given map[string]string, file string) (map[string]string, []er
 			known[name] = given[name]
 		case file != "":
 			errs = append(errs,
-				fmt.Errorf("%s: there is no such setting; the nearest is %s", name, config.Nearest(name, names)))
+				fmt.Errorf("%s: unknown setting; did you mean %s?", name, config.Nearest(name, names)))
 		default:
 			near, _ := byName(config.Nearest(name, names))
 			errs = append(errs,
-				fmt.Errorf("%s: there is no such setting; the nearest is %s", setting{name: name}.variable(),
+				fmt.Errorf("%s: unknown setting; did you mean %s?", setting{name: name}.variable(),
 					near.variable()))
 		}
 	}

@@ -92,8 +92,8 @@ func TestLoadRefuses(t *testing.T) {
 
 	short := "PGRST_JWT_SECRET=short"
 	for _, test := range []struct{ file, env, want string }{
-		{`db-schemsa = "x"`, "", "db-schemsa: there is no such setting; the nearest is db-schemas"},
-		{"", "PGRST_DB_POLL=1", "PGRST_DB_POLL: there is no such setting; the nearest is PGRST_DB_POOL"},
+		{`db-schemsa = "x"`, "", "db-schemsa: unknown setting; did you mean db-schemas?"},
+		{"", "PGRST_DB_POLL=1", "PGRST_DB_POLL: unknown setting; did you mean PGRST_DB_POOL?"},
 		{"db-schemas", "", "line 1 is not name = value"},
 		{"\ndb-schemas = public", "", "line 2: db-schemas: text must be in double quotes"},
 		{`db-schemas = "public`, "", "no closing quote"},
