@@ -39,12 +39,13 @@ test: go postgresql postgis pgbackrest chromium compiler clients gateway progres
 
 check: lint test ## run lint and test: what a change must pass
 
-lint: go ## check formatting, vet, golangci-lint, go.mod, the build for macOS
+lint: go ## check formatting, vet, golangci-lint, go.mod, the builds for macOS and Windows
 	@unformatted=$$(gofmt -l $$($(go) list -f '{{.Dir}}' ./...)); test -z "$$unformatted" || { echo "gofmt -w: $$unformatted"; exit 1; }
 	$(go) vet ./...
 	$(go) run $(golangci) run ./...
 	$(go) mod tidy -diff
 	GOOS=darwin GOARCH=arm64 $(go) build -o /dev/null ./cmd/socle
+	GOOS=windows GOARCH=amd64 $(go) build -o /dev/null ./cmd/socle
 
 generate: postgresql ## write the generated files: docs/openapi.json, the dumps of the schemas
 	$(go) test ./internal/laws -run Current -update

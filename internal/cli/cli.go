@@ -8,15 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"socle/internal/api"
-	"socle/internal/config"
-	"socle/internal/server"
 )
 
 // errUsage marks a usage error.
@@ -36,8 +31,8 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
 
 	env := environment{environ: environ}
-	root.AddCommand(serve(env), migrate(env), admin(env), auditLog(env), databases(env), files(env), doctor(env),
-		rest(env), openapi(), version())
+	root.AddCommand(serverCommands(env)...)
+	root.AddCommand(openapi(), version())
 
 	root.AddGroup(&cobra.Group{ID: remoteGroup, Title: "Commands that call a server:"})
 	root.AddCommand(login(env), logout(env), use(env), gen(env))
@@ -86,103 +81,11 @@ func oneLine(text string) string {
 // environment is the environment of a command, as [os.Environ] returns it.
 type environment struct{ environ []string }
 
-// flags adds a flag for each setting.
-func (e environment) flags(cmd *cobra.Command) {
-	for _, s := range config.Settings() {
-		cmd.Flags().String(s.Flag, s.Default, s.Meaning)
-	}
-
-	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\nUsage:\n  %s\n\n%s", cmd.Short, cmd.UseLine(), config.Help())
-	})
-}
-
-// config returns the configuration and the logger that it configures.
-func (e environment) config(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
-	given := map[string]string{}
-	for _, s := range config.Settings() {
-		if f := cmd.Flags().Lookup(s.Flag); f != nil && f.Changed {
-			given[s.Flag] = f.Value.String()
-		}
-	}
-
-	c, err := config.Load(e.environ, given)
-	if err != nil {
-		return c, nil, fmt.Errorf("%w: %w", errUsage, err)
-	}
-
-	options := &slog.HandlerOptions{Level: c.LogLevel}
-	if c.LogFormat == "json" {
-		return c, slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), options)), nil
-	}
-
-	return c, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), options)), nil
-}
-
-func serve(e environment) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "serve [flags]", Short: "Serve the platform API", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, log, err := e.config(cmd)
-			if err != nil {
-				return err
-			}
-
-			s, err := server.Start(cmd.Context(), c, log)
-			if err != nil {
-				return err
-			}
-
-			printReady(cmd.OutOrStdout(), s)
-			return s.Run(cmd.Context())
-		},
-	}
-
-	e.flags(cmd)
-	return cmd
-}
-
-// printReady prints the server's address and, on a new install, how to create the administrator.
-func printReady(w io.Writer, s *server.Server) {
-	fmt.Fprintf(w, "Socle is ready at %s\nAPI reference: %s/docs\n", s.URL, s.URL)
-
-	if s.SetupToken != "" {
-		fmt.Fprintf(w,
-			"\nThis install has no administrator yet. "+
-				"The first user who signs up from this machine becomes its administrator:\n\n"+
-				"  curl -X POST %s/users -d '{\"username\": \"ada\", \"email\": \"ada@example.com\", "+
-				"\"password\": \"correct horse battery\"}'\n\n"+
-				"From another machine, add \"setup_token\": \"%s\"\n", s.URL, s.SetupToken)
-	}
-}
-
-func migrate(e environment) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "migrate [flags]", Short: "Migrate all databases and exit", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, log, err := e.config(cmd)
-			if err != nil {
-				return err
-			}
-
-			if err := server.Migrate(cmd.Context(), c, log); err != nil {
-				return err
-			}
-
-			fmt.Fprintln(cmd.OutOrStdout(), "All databases are up to date.")
-			return nil
-		},
-	}
-
-	e.flags(cmd)
-	return cmd
-}
-
 func openapi() *cobra.Command {
 	return &cobra.Command{
 		Use: "openapi", Short: "Print the OpenAPI document", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(api.Document())
+			_, err := cmd.OutOrStdout().Write(openAPIDocument())
 			return err
 		},
 	}

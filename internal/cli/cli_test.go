@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 
 	"socle/internal/config"
 	"socle/internal/pgtest"
@@ -77,6 +81,37 @@ func TestHelp(t *testing.T) {
 				!strings.Contains(out, s.Meaning) {
 				t.Errorf("socle %v: help has no %s:\n%s", args, s.Name, out)
 			}
+		}
+	}
+}
+
+// TestMissingCommands checks that a build without the server knows every server command by name.
+func TestMissingCommands(t *testing.T) {
+	t.Parallel()
+
+	var want []string
+	for _, c := range serverCommands(environment{}) {
+		if !c.HasSubCommands() {
+			want = append(want, c.Name())
+		}
+		for _, leaf := range c.Commands() {
+			want = append(want, c.Name()+" "+leaf.Name())
+		}
+	}
+
+	got := slices.Sorted(slices.Values(serverCommandNames))
+	if diff := cmp.Diff(got, slices.Sorted(slices.Values(want))); diff != "" {
+		t.Errorf("serverCommandNames differs from the commands of the server (-names +commands):\n%s", diff)
+	}
+
+	for _, name := range serverCommandNames {
+		root := &cobra.Command{Use: "socle", SilenceErrors: true, SilenceUsage: true}
+		root.AddCommand(missingCommands()...)
+		root.SetArgs(append(strings.Fields(name), "--addr", "x"))
+
+		got, want := fmt.Sprint(root.Execute()), "socle "+name+" runs on Linux and macOS only"
+		if got != want {
+			t.Errorf("socle %s of a build without the server: got %q, want %q", name, got, want)
 		}
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"unicode"
-
-	"socle/internal/api"
 )
 
 // operation is an operation in the OpenAPI document, reduced to the parts that commands need.
@@ -56,7 +54,7 @@ type description struct {
 // describe returns the OpenAPI document of this binary. It is parsed once and must not be modified.
 var describe = sync.OnceValues(func() (*description, error) {
 	var d description
-	if err := json.Unmarshal(api.Document(), &d); err != nil {
+	if err := json.Unmarshal(openAPIDocument(), &d); err != nil {
 		return nil, fmt.Errorf("parse the OpenAPI document: %w", err)
 	}
 

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,11 +45,11 @@ func (e environment) value(name string) string {
 
 // accountFile returns the path of the stored account.
 func (e environment) accountFile() (string, error) {
-	dir := e.value("XDG_CONFIG_HOME")
+	dir := cmp.Or(e.value("XDG_CONFIG_HOME"), e.value("APPDATA")) // the latter on Windows
 	if dir == "" {
 		home := e.value("HOME")
 		if home == "" {
-			return "", errors.New("cannot store the log-in without HOME or XDG_CONFIG_HOME; use " +
+			return "", errors.New("cannot store the log-in without HOME, XDG_CONFIG_HOME or APPDATA; use " +
 				config.ClientURL + " and " + config.ClientToken + " instead")
 		}
 
@@ -78,7 +77,7 @@ func (e environment) withAccount(f func(a *account) error) error {
 	}
 	defer lock.Close()
 
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+	if err := lockFile(lock); err != nil {
 		return fmt.Errorf("lock %s: %w", name, err)
 	}
 

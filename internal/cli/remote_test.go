@@ -117,6 +117,22 @@ func names(parameters []parameter) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
+func TestAccountFile(t *testing.T) {
+	t.Parallel()
+
+	for _, test := range []struct{ environ, want string }{
+		{"HOME=/home/ada", "/home/ada/.config/socle/login.json"},
+		{"HOME=/home/ada XDG_CONFIG_HOME=/etc/ada", "/etc/ada/socle/login.json"},
+		{"APPDATA=/roaming HOME=/home/ada", "/roaming/socle/login.json"},
+		{"", ""},
+	} {
+		got, err := environment{environ: strings.Fields(test.environ)}.accountFile()
+		if got != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("accountFile with %q = %q, %v, want %q", test.environ, got, err, test.want)
+		}
+	}
+}
+
 func TestSplit(t *testing.T) {
 	t.Parallel()
 

@@ -18,7 +18,7 @@ import (
 // levels are the packages from the lowest level up. A package imports only packages of lower
 // levels.
 var levels = [][]string{
-	{"client", "internal/fault", "internal/config"},
+	{"client", "docs", "internal/fault", "internal/config"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgserver"},
 	{"internal/audit", "internal/rest/query", "internal/rest/catalog"},
@@ -134,6 +134,31 @@ func TestImportsGoDown(t *testing.T) {
 				t.Errorf("%s (level %d) imports %s (level %d)", name, mine, other, theirs)
 			}
 		}
+	}
+}
+
+// TestWindowsHasNoServer checks that the Windows build has only the packages of the commands that
+// call a server.
+func TestWindowsHasNoServer(t *testing.T) {
+	t.Parallel()
+
+	cmd := exec.Command("go", "list", "-deps", "./cmd/socle")
+	cmd.Dir, cmd.Env = root(t), append(os.Environ(), "GOOS=windows", "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+
+	var got []string
+	for _, name := range strings.Fields(string(out)) {
+		if ours, ok := strings.CutPrefix(name, "socle/"); ok {
+			got = append(got, ours)
+		}
+	}
+
+	want := []string{"client", "cmd/socle", "docs", "internal/cli", "internal/config"}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("socle for Windows has the packages %v, want %v", got, want)
 	}
 }
 

@@ -1,0 +1,115 @@
+//go:build unix
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"socle/internal/api"
+	"socle/internal/config"
+	"socle/internal/server"
+)
+
+// serverCommands returns the commands that run or maintain a server on this machine.
+func serverCommands(e environment) []*cobra.Command {
+	return []*cobra.Command{serve(e), migrate(e), admin(e), auditLog(e), databases(e), files(e), doctor(e), rest(e)}
+}
+
+// openAPIDocument returns the OpenAPI document of the platform API.
+func openAPIDocument() []byte { return api.Document() }
+
+// flags adds a flag for each setting.
+func (e environment) flags(cmd *cobra.Command) {
+	for _, s := range config.Settings() {
+		cmd.Flags().String(s.Flag, s.Default, s.Meaning)
+	}
+
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\nUsage:\n  %s\n\n%s", cmd.Short, cmd.UseLine(), config.Help())
+	})
+}
+
+// config returns the configuration and the logger that it configures.
+func (e environment) config(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
+	given := map[string]string{}
+	for _, s := range config.Settings() {
+		if f := cmd.Flags().Lookup(s.Flag); f != nil && f.Changed {
+			given[s.Flag] = f.Value.String()
+		}
+	}
+
+	c, err := config.Load(e.environ, given)
+	if err != nil {
+		return c, nil, fmt.Errorf("%w: %w", errUsage, err)
+	}
+
+	options := &slog.HandlerOptions{Level: c.LogLevel}
+	if c.LogFormat == "json" {
+		return c, slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), options)), nil
+	}
+
+	return c, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), options)), nil
+}
+
+func serve(e environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "serve [flags]", Short: "Serve the platform API", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, log, err := e.config(cmd)
+			if err != nil {
+				return err
+			}
+
+			s, err := server.Start(cmd.Context(), c, log)
+			if err != nil {
+				return err
+			}
+
+			printReady(cmd.OutOrStdout(), s)
+			return s.Run(cmd.Context())
+		},
+	}
+
+	e.flags(cmd)
+	return cmd
+}
+
+// printReady prints the server's address and, on a new install, how to create the administrator.
+func printReady(w io.Writer, s *server.Server) {
+	fmt.Fprintf(w, "Socle is ready at %s\nAPI reference: %s/docs\n", s.URL, s.URL)
+
+	if s.SetupToken != "" {
+		fmt.Fprintf(w,
+			"\nThis install has no administrator yet. "+
+				"The first user who signs up from this machine becomes its administrator:\n\n"+
+				"  curl -X POST %s/users -d '{\"username\": \"ada\", \"email\": \"ada@example.com\", "+
+				"\"password\": \"correct horse battery\"}'\n\n"+
+				"From another machine, add \"setup_token\": \"%s\"\n", s.URL, s.SetupToken)
+	}
+}
+
+func migrate(e environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "migrate [flags]", Short: "Migrate all databases and exit", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, log, err := e.config(cmd)
+			if err != nil {
+				return err
+			}
+
+			if err := server.Migrate(cmd.Context(), c, log); err != nil {
+				return err
+			}
+
+			fmt.Fprintln(cmd.OutOrStdout(), "All databases are up to date.")
+			return nil
+		},
+	}
+
+	e.flags(cmd)
+	return cmd
+}
