@@ -32,7 +32,7 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 
 	env := environment{environ: environ}
 	root.AddCommand(serverCommands(env)...)
-	root.AddCommand(openapi(), version())
+	root.AddCommand(openapi(), version(), licenses())
 
 	root.AddGroup(&cobra.Group{ID: remoteGroup, Title: "Commands that call a server:"})
 	root.AddCommand(login(env), logout(env), use(env), gen(env))

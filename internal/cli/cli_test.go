@@ -129,6 +129,11 @@ func TestPrints(t *testing.T) {
 		t.Errorf("openapi: got status %d, %q", status, out)
 	}
 
+	out, _, status = run(t, nil, "licenses")
+	if status != 0 || !strings.Contains(out, "github.com/jackc/pgx/v5 v") || !strings.Contains(out, "AS IS") {
+		t.Errorf("licenses: got status %d, %q", status, out)
+	}
+
 	out, _, status = run(t, nil)
 	if status != 0 || !strings.Contains(out, "serve") {
 		t.Errorf("without a command: got status %d, %q", status, out)

@@ -29,18 +29,31 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 
-	path := filepath.Join(root(t), name)
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, name, got)
 		return
 	}
 
-	want, err := os.ReadFile(path)
+	want, err := os.ReadFile(filepath.Join(root(t), name))
 	if err != nil {
 		t.Fatal(err)
 	}
+
+	compare(t, name, want, got)
+}
+
+// write replaces a file of the tree.
+func write(t *testing.T, name string, content []byte) {
+	t.Helper()
+
+	if err := os.WriteFile(filepath.Join(root(t), name), content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compare reports the difference between the text of a generated file and its current one.
+func compare(t *testing.T, name string, want, got []byte) {
+	t.Helper()
 
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
 		t.Errorf("%s is out of date, run `make generate` (-file +current):\n%s", name, diff)
