@@ -16,8 +16,8 @@ raceflags = -race $(foreach p,$(uninstrumented),-gcflags=$(p)=-race=false) '-gcf
 
 .PHONY: help go run build test check lint generate verify soak full postgresql postgis pgbackrest chromium compiler node clients gateway progress
 
-help:
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
 run: go postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:9000' for flags of socle serve
 	@exec bin/socle serve $(ARGS)
@@ -62,45 +62,45 @@ full: postgresql ## upload to a full and to a read-only disk; needs root to moun
 	{ FULL_DISK=$$disk $(go) test ./internal/server -run 'DoNotFit|ReadOnly' -count 1 -v; status=$$?; umount $$disk; rmdir $$disk; exit $$status; }
 
 # Before anything is installed.
-go:
+go: ## check that Go is installed
 	@: $(go)
 
-postgresql:
+postgresql: ## install PostgreSQL, if it is missing
 	@scripts/install-postgres.sh
 
 # For tests alone: nothing that Socle runs needs it.
-postgis: postgresql
+postgis: postgresql ## install PostGIS, for tests of GeoJSON
 	@scripts/install-postgis.sh
 
-pgbackrest: postgresql
+pgbackrest: postgresql ## install pgBackRest, for tests of point-in-time recovery
 	@scripts/install-pgbackrest.sh
 
-chromium:
+chromium: ## install Chromium, for tests of /docs
 	@scripts/install-chromium.sh
 
 # The race detector needs one.
-compiler:
+compiler: ## install a C compiler, which the race detector needs
 	@scripts/install-compiler.sh
 
-node:
+node: ## install Node.js, for tests of the JavaScript clients
 	@scripts/install-node.sh
 
 # The S3 service that storage is tested with; internal/blob/blobtest names the same version. Compiling it without optimization
 # takes three quarters of the CPU time.
-gateway: bin/versitygw-$(versitygw)
+gateway: bin/versitygw-$(versitygw) ## compile versitygw, the S3 service of the tests
 
 bin/versitygw-$(versitygw):
 	@mkdir -p bin/tools && GOBIN=$(CURDIR)/bin/tools $(go) install -gcflags="all=-N -l" -ldflags=-w github.com/versity/versitygw/cmd/versitygw@$(versitygw) && mv bin/tools/versitygw $@
 
 # go test prints packages in their order, so a slow one holds back the lines of all that follow; gotestsum does not.
-progress: bin/gotestsum-$(gotestsum)
+progress: bin/gotestsum-$(gotestsum) ## compile gotestsum, which prints the progress of make test
 
 bin/gotestsum-$(gotestsum):
 	@mkdir -p bin/tools && GOBIN=$(CURDIR)/bin/tools $(go) install gotest.tools/gotestsum@$(gotestsum) && mv bin/tools/gotestsum $@
 
 # The client libraries, the compiler, the mail server and the driver of Chromium that tests use: installed anew when the lock file is newer.
 libraries = internal/server/testdata/clients
-clients: node $(libraries)/node_modules/.package-lock.json
+clients: node $(libraries)/node_modules/.package-lock.json ## install the JavaScript clients and tools of the tests
 
 $(libraries)/node_modules/.package-lock.json: $(libraries)/package-lock.json | node
 	@echo "clients: installing with npm" >&2
