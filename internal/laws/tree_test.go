@@ -18,7 +18,7 @@ import (
 // levels are the packages from the lowest level up. A package imports only packages of lower
 // levels.
 var levels = [][]string{
-	{"client", "docs", "internal/fault", "internal/config"},
+	{"client", "docs", "internal/fault", "internal/config", "internal/sqllex"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgserver"},
 	{"internal/audit", "internal/rest/query", "internal/rest/catalog"},

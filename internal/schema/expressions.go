@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/fault"
 	"socle/internal/pg"
+	"socle/internal/sqllex"
 )
 
 const maxExpression = 10_000 // bytes
@@ -22,66 +24,52 @@ func parseExpression(text string) error {
 		return errors.New("must be text of at most 10000 bytes without a NUL")
 	}
 
-	var open []byte
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; c {
-		case '\'', '"':
-			if i > 0 && (isWordByte(text[i-1]) || text[i-1] == '&') {
+	var brackets []byte // that are open
+	l := sqllex.New(text)
+	for t, ok := l.Next(); ok; t, ok = l.Next() {
+		switch c := text[t.Start]; t.Kind {
+		case sqllex.Comment:
+			return errors.New("has a comment")
+		case sqllex.String, sqllex.QuotedName:
+			if (c != '\'' && c != '"') || (t.Start > 0 && joinsQuote(text[t.Start-1])) {
 				return errors.New(
 					"has a quote directly after a word: insert a space; only '…' and \"…\" are supported as quotes",
 				)
 			}
-
-			end := closingQuote(text, i)
-			if end < 0 {
+			if t.Open {
 				return errors.New("has an unclosed quote")
 			}
-
-			i = end
-		case '(', '[':
-			open = append(open, c)
-		case ')', ']':
-			if len(open) == 0 || open[len(open)-1] != map[byte]byte{')': '(', ']': '['}[c] {
-				return errors.New("closes a bracket that is not open")
+		case sqllex.Punctuation:
+			switch c {
+			case '(', '[':
+				brackets = append(brackets, c)
+			case ')', ']':
+				if len(brackets) == 0 || brackets[len(brackets)-1] != map[byte]byte{')': '(', ']': '['}[c] {
+					return errors.New("closes a bracket that is not open")
+				}
+				brackets = brackets[:len(brackets)-1]
 			}
-			open = open[:len(open)-1]
-		case ';', '$', '\\':
-			return errors.New("has a character that is not allowed outside of quotes: " + string(c))
 		}
 
-		if strings.HasPrefix(text[i:], "--") || strings.HasPrefix(text[i:], "/*") {
-			return errors.New("has a comment")
+		if t.Kind != sqllex.String && t.Kind != sqllex.QuotedName {
+			if i := strings.IndexAny(text[t.Start:t.End], ";$\\"); i >= 0 {
+				return errors.New("has a character that is not allowed outside of quotes: " + text[t.Start+i:][:1])
+			}
 		}
 	}
 
-	if len(open) > 0 {
+	if len(brackets) > 0 {
 		return errors.New("has an unclosed bracket")
 	}
 
 	return nil
 }
 
-func isWordByte(c byte) bool {
-	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
-}
-
-// closingQuote returns the index of the quote that closes the one at i, or -1. Doubled quotes are
-// escapes.
-func closingQuote(text string, i int) int {
-	for j := i + 1; j < len(text); j++ {
-		if text[j] != text[i] {
-			continue
-		}
-
-		if j+1 < len(text) && text[j+1] == text[i] {
-			j++
-			continue
-		}
-
-		return j
-	}
-
-	return -1
+// joinsQuote reports whether a byte can make a quote after it another kind of quote, or the quote
+// of a word.
+func joinsQuote(c byte) bool {
+	return c == '_' || c == '$' || c == '&' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
+		c >= utf8.RuneSelf
 }
 
 // condition returns a client's text as a parenthesized condition on rows of a table. This package

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"socle/internal/pg"
+	"socle/internal/sqllex"
 )
 
 // typeSpec is a type that a client wrote, parsed and rebuilt as SQL.
@@ -79,12 +80,15 @@ func parseTypes(text string) ([]typeSpec, error) {
 }
 
 // typeParser consumes the tokens of a type: words in lower case, quoted names with their quotes,
-// unsigned numbers, and single punctuation characters.
+// unsigned numbers of any kind, and single punctuation characters.
 type typeParser struct {
 	tokens []string
 }
 
-var typeToken = regexp.MustCompile(`^(?:[A-Za-z_][A-Za-z0-9_]*|"(?:[^"\x00]|"")+"|[0-9]{1,9}|[][(),.-])`)
+var (
+	typeWord   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	typeNumber = regexp.MustCompile(`^[0-9]{1,9}$`)
+)
 
 func newTypeParser(text string) (*typeParser, error) {
 	if len(text) > maxTypeText || !storable(text) {
@@ -92,25 +96,23 @@ func newTypeParser(text string) (*typeParser, error) {
 	}
 
 	p := &typeParser{}
-	for {
-		text = strings.TrimLeft(text, " \t\r\n")
-		if text == "" {
-			return p, nil
-		}
-
-		token := typeToken.FindString(text)
-		if token == "" {
-			return nil, errType
-		}
-
-		text = text[len(token):]
-
-		if token[0] != '"' {
+	l := sqllex.New(text)
+	for t, ok := l.Next(); ok; t, ok = l.Next() {
+		token := text[t.Start:t.End]
+		switch {
+		case t.Kind == sqllex.Word && typeWord.MatchString(token):
 			token = strings.ToLower(token)
+		case t.Kind == sqllex.QuotedName && token[0] == '"' && len(token) > len(`""`) && !t.Open:
+		case t.Kind == sqllex.Number, token == "-":
+		case t.Kind == sqllex.Punctuation && strings.Contains("[](),.", token):
+		default:
+			return nil, errType
 		}
 
 		p.tokens = append(p.tokens, token)
 	}
+
+	return p, nil
 }
 
 func (p *typeParser) done() bool { return len(p.tokens) == 0 }
@@ -398,7 +400,7 @@ func (p *typeParser) name() (string, bool) {
 	return p.next(), true
 }
 
-func isNumber(token string) bool { return token != "" && token[0] >= '0' && token[0] <= '9' }
+func isNumber(token string) bool { return typeNumber.MatchString(token) }
 
 func unquoted(token string) string {
 	if strings.HasPrefix(token, `"`) {

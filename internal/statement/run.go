@@ -13,6 +13,7 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/pg"
+	"socle/internal/sqllex"
 	"socle/internal/tenant"
 )
 
@@ -30,12 +31,12 @@ const settings = `
 // run runs a query on a connection of its own. PostgreSQL's errors are Unprocessable on query, with
 // the original error in the member postgres.
 func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
-	pieces, err := split(q.Text)
+	statements, err := split(q.Text)
 	if err != nil {
 		return nil, err
 	}
 
-	params, err := parameters(q, len(pieces))
+	params, err := parameters(q, len(statements))
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	context.AfterFunc(ctx, func() { s.reservation.release() }) // after the response is written
 	s.conn.Frontend().SetMaxBodyLen(maxRow)
 
-	results, err := s.run(bounded, pieces, params)
+	results, err := s.run(bounded, statements, params)
 	expired := bounded.Err()
 
 	closing, done := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
@@ -125,7 +126,7 @@ type columnType struct {
 }
 
 // run runs the statements in one transaction. It commits if all succeed and the query may write.
-func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]Result, error) {
+func (s *session) run(ctx context.Context, statements []sqllex.Statement, params [][]byte) ([]Result, error) {
 	begin := "begin read write;"
 	if s.query.ReadOnly {
 		begin = "begin read only;"
@@ -143,11 +144,11 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 		}
 	}
 
-	results := make([]Result, 0, len(pieces))
-	for i, p := range pieces {
-		r, err := s.execute(ctx, p.text, params)
+	results := make([]Result, 0, len(statements))
+	for i, statement := range statements {
+		r, err := s.execute(ctx, statement.Text, params)
 		if err != nil {
-			return nil, translate(err, i, p)
+			return nil, translate(err, i, statement)
 		}
 
 		if s.conn.TxStatus() != 'T' {
@@ -159,13 +160,13 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 	}
 
 	if err := s.nameTypes(ctx, results); err != nil {
-		return nil, translate(err, len(pieces)-1, pieces[len(pieces)-1])
+		return nil, translate(err, len(statements)-1, statements[len(statements)-1])
 	}
 
 	if s.full {
 		after, err := s.sizes(ctx, sealTransaction+selectSizes)
 		if err != nil {
-			return nil, translate(err, len(pieces)-1, pieces[len(pieces)-1])
+			return nil, translate(err, len(statements)-1, statements[len(statements)-1])
 		}
 
 		if growth(before, after) > 0 {
@@ -180,7 +181,7 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 
 	// a deferred constraint can fail here
 	if _, err := s.conn.Exec(ctx, end).ReadAll(); err != nil {
-		return nil, translate(err, len(pieces)-1, pieces[len(pieces)-1])
+		return nil, translate(err, len(statements)-1, statements[len(statements)-1])
 	}
 
 	return results, nil
@@ -325,7 +326,7 @@ type PostgresError struct {
 // translate translates PostgreSQL's error for a statement. The author of the statement may read the
 // original error. A lost connection and exhausted resources of the server are not the statement's
 // fault.
-func translate(err error, index int, p piece) error {
+func translate(err error, index int, statement sqllex.Statement) error {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
@@ -359,7 +360,7 @@ func translate(err error, index int, p piece) error {
 	f := fault.OnField(fault.Unprocessable, "query", code, "was rejected by the database").WithCause(err)
 	position := 0
 	if e.Position > 0 {
-		position = p.start + int(e.Position)
+		position = statement.Char + int(e.Position)
 	}
 
 	f.Extra = map[string]any{"postgres": PostgresError{
