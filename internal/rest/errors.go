@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,14 +91,17 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, role string,
 		out = terseErrorBody{f.Code, f.Message}
 	}
 
-	text, err := encode(out)
-	if err != nil {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // messages quote requests, such as data->key
+	if err := e.Encode(out); err != nil {
 		panic("rest: " + err.Error()) // details are strings and maps of strings
 	}
 
-	h.Set("Content-Length", strconv.Itoa(len(text)))
+	text.Truncate(text.Len() - 1) // the newline
+	h.Set("Content-Length", strconv.Itoa(text.Len()))
 	w.WriteHeader(f.Status)
-	_, _ = w.Write(text)
+	_, _ = text.WriteTo(w)
 }
 
 // isUnreachable reports whether a request failed because the database was unavailable or
