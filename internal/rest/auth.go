@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -87,25 +86,4 @@ func bearer(header string) (token string, given bool) {
 	}
 
 	return strings.TrimSpace(rest), true
-}
-
-// withRole sets the member role of claims to the effective role.
-func withRole(claims []byte, role string) []byte {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(claims, &members) != nil {
-		return claims
-	}
-
-	name := appendJSON(nil, role)
-	if string(members["role"]) == string(name) {
-		return claims
-	}
-
-	members["role"] = name
-	out, err := json.Marshal(members)
-	if err != nil {
-		return claims
-	}
-
-	return out
 }

@@ -3,8 +3,22 @@ package rest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/url"
+	"sync"
 	"time"
+
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/openapi"
+	"socle/internal/rest/plan"
+	"socle/internal/rest/session"
+)
+
+const (
+	openAPIType     = "application/openapi+json; charset=utf-8"
+	descriptionTTL  = 5 * time.Second // of a cached description, since GRANT is not notified
+	maxDescriptions = 16              // cached per server
 )
 
 // Description returns the OpenAPI description of a role's privileges, for a server whose root has
@@ -58,4 +72,180 @@ func (r *responseRecorder) WriteHeader(int)     {}
 func (r *responseRecorder) Write(b []byte) (int, error) {
 	r.body = append(r.body, b...)
 	return len(b), nil
+}
+
+// describe answers requests for the root with the OpenAPI description of the role's privileges in a
+// schema.
+func (c *call) describe(ctx context.Context) error {
+	s := c.server
+
+	kind, err := descriptionType(c.r.Header["Accept"])
+	if err != nil {
+		return err
+	}
+
+	where, err := c.serverURL()
+	if err != nil {
+		return err
+	}
+
+	head, err := openapi.ServerMembers(where)
+	if err != nil {
+		return err
+	}
+
+	c.timings.mark(&c.timings.parse)
+	h := c.w.Header()
+	vary(h)
+
+	status := http.StatusOK
+	c.refresh(ctx)
+	key := descriptionKey{c.catalog, c.caller.Role, c.schema}
+	body := s.descriptions.get(key)
+	if body == nil || s.preRequestSQL != "" { // the pre-request function may refuse
+		c.planned = plannedRequest{Plan: plan.Plan{SQL: openapi.PrivilegesSQL, Args: []any{c.schema}}, readOnly: true}
+		res, err := c.execute(ctx)
+		for attempts := 0; session.IsStaleCatalog(err) && c.replaceSnapshot(ctx, attempts); attempts++ {
+			key.catalog = c.catalog
+			res, err = c.execute(ctx)
+		}
+
+		if isConcurrentDrop(err) {
+			res, err = c.execute(ctx)
+		}
+		if err != nil {
+			return err
+		}
+
+		defer res.Release()
+
+		c.timings.mark(&c.timings.transaction)
+		may := openapi.AllPrivileges
+		if s.OpenAPIMode != "ignore-privileges" {
+			if may, err = openapi.ParsePrivileges(res.Body); err != nil {
+				return err
+			}
+		}
+
+		described := openapi.Schema{Catalog: c.catalog, Name: c.schema, Security: s.OpenAPISecurity}
+		if body, err = described.Members(may); err != nil {
+			return err
+		}
+
+		s.descriptions.put(key, body)
+		if status, err = s.applyOverrides(h, status, res); err != nil {
+			return err
+		}
+	}
+
+	if h["Content-Type"] == nil {
+		c.setHeader(h, "Content-Type", kind)
+	}
+	if len(s.Schemas) > 1 || c.r.Header["Accept-Profile"] != nil {
+		c.setHeader(h, "Content-Profile", c.schema)
+	}
+
+	head[len(head)-1], body = ',', body[1:]
+	if c.writeHead(status, len(head)+len(body)) {
+		c.writeBody(head)
+		c.writeBody(body)
+	}
+
+	return nil
+}
+
+// descriptionType returns the Content-Type of a description for Accept headers.
+func descriptionType(header []string) (string, error) {
+	all := parseAccept(header)
+	if len(all) == 0 {
+		return openAPIType, nil
+	}
+
+	for _, w := range all {
+		switch w.name {
+		case "application/openapi+json", "*/*":
+			return openAPIType, nil
+		case "application/json":
+			return jsonType, nil
+		}
+	}
+
+	return "", notAcceptable(all)
+}
+
+// serverURL returns the URL of the root for a description.
+func (c *call) serverURL() (*url.URL, error) {
+	where := &url.URL{Scheme: "http", Host: c.r.Host, Path: c.r.URL.Path}
+	if c.r.TLS != nil {
+		where.Scheme = "https"
+	}
+
+	if configured := c.server.OpenAPIServer; configured != "" {
+		var err error
+		if where, err = url.Parse(configured); err != nil {
+			return nil, fmt.Errorf("parse the server URL of the description: %w", err)
+		}
+	}
+
+	return where, nil
+}
+
+// descriptions caches the descriptions of one catalog.
+type descriptions struct {
+	ttl time.Duration
+
+	mu      sync.Mutex
+	entries map[descriptionKey]cachedDescription
+}
+
+// descriptionKey identifies a description.
+type descriptionKey struct {
+	catalog      *catalog.Catalog
+	role, schema string
+}
+
+type cachedDescription struct {
+	text      []byte
+	createdAt time.Time
+}
+
+// get returns a fresh description, or nil.
+func (d *descriptions) get(key descriptionKey) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	if one, ok := d.entries[key]; ok && time.Since(one.createdAt) < d.ttl {
+		return one.text
+	}
+
+	return nil
+}
+
+// put caches a description and evicts outdated ones.
+func (d *descriptions) put(key descriptionKey, text []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	if d.entries == nil {
+		d.entries = map[descriptionKey]cachedDescription{}
+	}
+
+	for other, one := range d.entries {
+		if other.catalog != key.catalog || time.Since(one.createdAt) >= d.ttl || len(d.entries) >= maxDescriptions {
+			delete(d.entries, other)
+		}
+	}
+
+	d.entries[key] = cachedDescription{text, time.Now()}
+}
+
+func (d *descriptions) size() (size int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	for _, one := range d.entries {
+		size += len(one.text)
+	}
+
+	return size
 }

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"socle/internal/pg"
 	"socle/internal/rest/plan"
 	"socle/internal/rest/query"
+	"socle/internal/rest/session"
 )
 
 // failure is an error response.
@@ -90,14 +92,17 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, role string,
 		out = terseErrorBody{f.Code, f.Message}
 	}
 
-	text, err := encode(out)
-	if err != nil {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // messages quote requests, such as data->key
+	if err := e.Encode(out); err != nil {
 		panic("rest: " + err.Error()) // details are strings and maps of strings
 	}
 
-	h.Set("Content-Length", strconv.Itoa(len(text)))
+	text.Truncate(text.Len() - 1) // the newline
+	h.Set("Content-Length", strconv.Itoa(text.Len()))
 	w.WriteHeader(f.Status)
-	_, _ = w.Write(text)
+	_, _ = text.WriteTo(w)
 }
 
 // isUnreachable reports whether a request failed because the database was unavailable or
@@ -111,7 +116,7 @@ func isUnreachable(err error) bool {
 	_, noCatalog := errors.AsType[*catalogError](err)
 	_, noConnection := errors.AsType[*pgconn.ConnectError](err)
 
-	return noCatalog || noConnection || errors.Is(err, errNoConnection) || fault.Is(err, fault.Unavailable) ||
+	return noCatalog || noConnection || errors.Is(err, session.ErrNoConnection) || fault.Is(err, fault.Unavailable) ||
 		pgconn.SafeToRetry(err)
 }
 
@@ -161,11 +166,15 @@ func (s *Server) failure(role string, err error) failure {
 	}
 
 	switch {
-	case errors.Is(err, errNoConnection):
+	case errors.Is(err, session.ErrNoConnection):
 		return failure{
 			Error: *newError(http.StatusGatewayTimeout, "PGRST003",
 				"Timed out acquiring connection from connection pool."),
 		}
+	case errors.Is(err, session.ErrNoBudget):
+		return unavailable("53200", "too many answers wait for their clients")
+	case errors.Is(err, session.ErrNUL):
+		return failure{Error: *newError(http.StatusBadRequest, "22021", "a name can't hold a NUL")}
 	case errors.Is(err, context.DeadlineExceeded):
 		return failure{
 			Error: *newError(http.StatusInternalServerError, "57014", "canceling statement due to statement timeout"),
@@ -219,7 +228,7 @@ func (s *Server) pgFailure(role string, e *pgconn.PgError) failure {
 	if plan.IsTooLong(e.Code, e.Message) {
 		return failure{Error: query.Error{Status: http.StatusInternalServerError,
 			Code: "54000", Message: "the answer is too large",
-			Details: "Nothing was changed. " + maxResponseDetail(s.MaxResponse),
+			Details: "Nothing was changed. " + maxResponseDetail(s.sessions.MaxResponse),
 			Hint:    "Ask for fewer columns with select, or for none with return=minimal."}}
 	}
 

@@ -12,6 +12,7 @@ import (
 	"socle/internal/fault"
 	"socle/internal/httpx"
 	"socle/internal/rest"
+	"socle/internal/rest/jwt"
 	"socle/internal/token"
 )
 
@@ -109,7 +110,7 @@ type verifier = func(context.Context, string) (rest.Caller, error)
 // newVerifier returns the verifier of a project. It accepts the project's API keys, and tokens
 // signed with its secret or one of its public keys.
 func (s *rows) newVerifier(id uuid.UUID, public []json.RawMessage) (verifier, error) {
-	config := rest.JWTConfig{Secret: []byte(s.registry.JWTSecret(id))}
+	config := jwt.Config{Secret: []byte(s.registry.JWTSecret(id))}
 	if len(public) > 0 {
 		keys, err := json.Marshal(map[string]any{"keys": public})
 		if err != nil {
@@ -119,7 +120,7 @@ func (s *rows) newVerifier(id uuid.UUID, public []json.RawMessage) (verifier, er
 		config.Keys = keys
 	}
 
-	jwt, err := rest.NewJWT(config)
+	tokens, err := jwt.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("load the public keys of the project: %w", err)
 	}
@@ -129,10 +130,10 @@ func (s *rows) newVerifier(id uuid.UUID, public []json.RawMessage) (verifier, er
 			return s.verifyKey(ctx, id, text)
 		}
 
-		c, err := jwt.Verify(ctx, text)
+		role, claims, err := tokens.Verify(text)
 		httpx.From(ctx).Token = err == nil
 
-		return c, err
+		return rest.Caller{Role: role, Claims: claims}, err
 	}, nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"socle/internal/config"
 	"socle/internal/rest"
 	"socle/internal/rest/catalog"
+	"socle/internal/rest/jwt"
 )
 
 // Config is the configuration of a [Server]. [Load] returns a valid one.
@@ -39,7 +40,7 @@ type Config struct {
 	preRequest, rootSpec string
 	secret               string
 	base64               bool
-	jwt                  rest.JWTConfig
+	jwt                  jwt.Config
 	api                  rest.Config
 	hoisted              []string
 	file                 string // path of the configuration file; "" for none
@@ -285,13 +286,16 @@ func (c *Config) initVerifier() error {
 		c.jwt.Secret = []byte(secret)
 	}
 
-	v, err := rest.NewJWT(c.jwt)
+	v, err := jwt.New(c.jwt)
 	if err != nil {
 		return err
 	}
 
 	if secret != "" {
-		c.api.Verify = v.Verify
+		c.api.Verify = func(_ context.Context, token string) (rest.Caller, error) {
+			role, claims, err := v.Verify(token)
+			return rest.Caller{Role: role, Claims: claims}, err
+		}
 	}
 
 	return nil

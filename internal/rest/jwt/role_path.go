@@ -1,4 +1,4 @@
-package rest
+package jwt
 
 import (
 	"encoding/json"

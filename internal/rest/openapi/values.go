@@ -1,4 +1,4 @@
-package rest
+package openapi
 
 import (
 	"encoding/json"
@@ -87,7 +87,8 @@ func defaultValue(c *catalog.Column, s *shape) json.RawMessage {
 
 	switch s.Type {
 	case "string":
-		return appendJSON(nil, value)
+		text, _ := encode(value) // a string has no error
+		return text
 	case "array":
 		return nil
 	}

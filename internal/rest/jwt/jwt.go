@@ -1,7 +1,9 @@
-package rest
+// Package jwt verifies the JSON Web Tokens of the rows API and finds the role that they claim.
+//
+// Its errors are those of PostgREST's contract. Package rest decides which requests have a token.
+package jwt
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -25,8 +27,8 @@ const minSecretBytes = 32
 // clockSkew is the tolerated clock difference between signer and verifier.
 const clockSkew = 30 * time.Second
 
-// JWTConfig configures the verification of JSON Web Tokens.
-type JWTConfig struct {
+// Config configures a Verifier.
+type Config struct {
 	Secret   []byte // of HS256, at least 32 bytes; nil means none
 	Keys     []byte // a JSON Web Key or key set; nil means none
 	Audience string // "" means any
@@ -37,8 +39,8 @@ type JWTConfig struct {
 	CacheTTL  time.Duration // of a verified token; 0 means no limit
 }
 
-// JWT verifies JSON Web Tokens. It is safe for concurrent use.
-type JWT struct {
+// Verifier verifies JSON Web Tokens. It is safe for concurrent use.
+type Verifier struct {
 	keys      []verifyingKey
 	audience  string
 	role      []roleStep
@@ -57,15 +59,16 @@ type verifyingKey struct {
 
 // claims are the claims of a verified token.
 type claims struct {
-	Caller
+	role                       string
+	payload                    []byte // JSON object
 	expires, notBefore, issued *float64
 	audienceError              error // reported after the checks of time
 	verifiedAt                 time.Time
 }
 
-// NewJWT returns a verifier. It fails for an invalid key or role path.
-func NewJWT(c JWTConfig) (*JWT, error) {
-	v := &JWT{audience: c.Audience, cacheSize: c.CacheSize, cacheTTL: c.CacheTTL, cache: map[string]claims{}}
+// New returns a verifier. It fails for an invalid key or role path.
+func New(c Config) (*Verifier, error) {
+	v := &Verifier{audience: c.Audience, cacheSize: c.CacheSize, cacheTTL: c.CacheTTL, cache: map[string]claims{}}
 	if v.cacheSize == 0 {
 		v.cacheSize = 1000
 	}
@@ -140,8 +143,9 @@ func newVerifyingKey(key jwk.Key) (verifyingKey, error) {
 	return k, nil
 }
 
-// Verify returns the caller of a token. It fails with the contract's errors.
-func (v *JWT) Verify(_ context.Context, token string) (Caller, error) {
+// Verify returns the role of a token, "" if it claims none, and its claims: a JSON object whose
+// member role is that role. It fails with a *query.Error.
+func (v *Verifier) Verify(token string) (role string, payload []byte, err error) {
 	v.mu.RLock()
 	c, ok := v.cache[token]
 	v.mu.RUnlock()
@@ -152,22 +156,20 @@ func (v *JWT) Verify(_ context.Context, token string) (Caller, error) {
 	}
 
 	if !ok {
-		payload, err := v.verifySignature(token)
-		if err != nil {
-			return Caller{}, err
+		if payload, err = v.verifySignature(token); err != nil {
+			return "", nil, err
 		}
-
 		if c, err = v.parseClaims(payload); err != nil {
-			return Caller{}, err
+			return "", nil, err
 		}
 	}
 
 	if err := c.checkTimes(float64(now.UnixMilli()) / 1000); err != nil {
-		return Caller{}, err
+		return "", nil, err
 	}
 
 	if c.audienceError != nil {
-		return Caller{}, c.audienceError
+		return "", nil, c.audienceError
 	}
 
 	if !ok && v.cacheSize > 0 {
@@ -185,19 +187,19 @@ func (v *JWT) Verify(_ context.Context, token string) (Caller, error) {
 		v.mu.Unlock()
 	}
 
-	return c.Caller, nil
+	return c.role, c.payload, nil
 }
 
 func decodeError(message string) *query.Error {
-	return newError(http.StatusUnauthorized, "PGRST301", message)
+	return &query.Error{Status: http.StatusUnauthorized, Code: "PGRST301", Message: message}
 }
 
 func claimsError(message string) error {
-	return newError(http.StatusUnauthorized, "PGRST303", message)
+	return &query.Error{Status: http.StatusUnauthorized, Code: "PGRST303", Message: message}
 }
 
 // verifySignature returns the payload of a token signed with one of the keys.
-func (v *JWT) verifySignature(token string) ([]byte, error) {
+func (v *Verifier) verifySignature(token string) ([]byte, error) {
 	parts := strings.Count(token, ".") + 1
 	if parts != 3 {
 		return nil, decodeError("Expected 3 parts in JWT; got " + strconv.Itoa(parts))
@@ -252,7 +254,7 @@ func (v *JWT) verifySignature(token string) ([]byte, error) {
 }
 
 // parseClaims reads a payload and runs the checks that do not depend on time.
-func (v *JWT) parseClaims(payload []byte) (claims, error) {
+func (v *Verifier) parseClaims(payload []byte) (claims, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(payload, &members) != nil || members == nil {
 		return claims{}, claimsError("Parsing claims failed")
@@ -274,16 +276,32 @@ func (v *JWT) parseClaims(payload []byte) (claims, error) {
 		return claims{}, claimsError("Parsing claims failed")
 	}
 
-	c.Role = roleAt(all, v.role)
-	c.Claims = payload
-	if c.Role != "" {
-		c.Claims = withRole(payload, c.Role)
+	c.role, c.payload = roleAt(all, v.role), payload
+	if c.role != "" {
+		c.payload = withRole(payload, members, c.role)
 	}
 
 	return c, nil
 }
 
-func (v *JWT) checkAudience(raw json.RawMessage) error {
+// withRole returns the payload with these members, and with role as its member role.
+func withRole(payload []byte, members map[string]json.RawMessage, role string) []byte {
+	var claimed string
+	if json.Unmarshal(members["role"], &claimed) == nil && claimed == role {
+		return payload
+	}
+
+	text, _ := json.Marshal(role) // a string has no error
+	members["role"] = text
+	text, err := json.Marshal(members)
+	if err != nil {
+		return payload
+	}
+
+	return text
+}
+
+func (v *Verifier) checkAudience(raw json.RawMessage) error {
 	var audience any
 	if raw != nil && json.Unmarshal(raw, &audience) != nil {
 		return claimsError("Parsing claims failed")

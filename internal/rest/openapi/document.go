@@ -1,8 +1,13 @@
-package rest
+// Package openapi describes the rows API of a schema in OpenAPI 2.0, as PostgREST does: the
+// relations and functions that a role can use.
+//
+// Package rest reads the role's privileges, answers requests for the description and caches it.
+package openapi
 
 import (
 	"bytes"
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -89,14 +94,18 @@ func (o object) MarshalJSON() ([]byte, error) {
 			return nil, err
 		}
 
-		b = append(append(appendJSON(b, m.name), ':'), text...)
+		name, err := encode(m.name)
+		if err != nil {
+			return nil, err
+		}
+
+		b = append(append(append(b, name...), ':'), text...)
 	}
 
 	return append(b, '}'), nil
 }
 
-// encode is json.Marshal without HTML escaping: clients look for <pk/> and <fk …/>, and messages
-// quote requests, such as data->key.
+// encode is json.Marshal without HTML escaping: clients look for <pk/> and <fk …/>.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -111,11 +120,34 @@ const (
 	strippedObjectType = objectType + ";nulls=stripped"
 )
 
-// description returns the members of a description that do not depend on the server's URL: the
-// schema's objects that may's role can use.
-func (c *call) description(may privileges) any {
-	relations, letters := c.usableRelations(may)
-	functions := c.callableFunctions(may)
+// Schema is a schema to describe.
+type Schema struct {
+	Catalog  *catalog.Catalog
+	Name     string
+	Security bool // declare JWT security
+}
+
+// ServerMembers returns the members of a description that depend on the URL of its server, as a
+// JSON object.
+func ServerMembers(server *url.URL) ([]byte, error) {
+	base := strings.TrimRight(server.EscapedPath(), "/")
+	if base == "" {
+		base = "/"
+	}
+
+	return encode(struct {
+		Swagger  string   `json:"swagger"`
+		Host     string   `json:"host"`
+		BasePath string   `json:"basePath"`
+		Schemes  []string `json:"schemes"`
+	}{"2.0", server.Host, base, []string{server.Scheme}})
+}
+
+// Members returns the other members of a description, as a JSON object: the schema's objects that
+// may's role can use.
+func (s Schema) Members(may Privileges) ([]byte, error) {
+	relations, letters := s.usableRelations(may)
+	functions := s.callableFunctions(may)
 
 	paths := object{{"/",
 		path{Get: &operation{Tags: []string{"Introspection"}, Summary: "OpenAPI description (this document)",
@@ -126,7 +158,7 @@ func (c *call) description(may privileges) any {
 	parameters := sharedParameters()
 	for i, r := range relations {
 		paths = append(paths, member{"/" + r.Name.Name, relationPath(r, letters[i])})
-		definitions = append(definitions, member{r.Name.Name, c.definition(r)})
+		definitions = append(definitions, member{r.Name.Name, s.definition(r)})
 		parameters = append(parameters, relationParameters(r)...)
 	}
 
@@ -134,7 +166,7 @@ func (c *call) description(may privileges) any {
 		paths = append(paths, member{"/rpc/" + f.Name.Name, functionPath(f)})
 	}
 
-	title, rest := summary(c.catalog.Comments[c.schema])
+	title, rest := summary(s.Catalog.Comments[s.Name])
 	if title == "" {
 		title = "PostgREST API"
 	}
@@ -152,7 +184,7 @@ func (c *call) description(may privileges) any {
 		{"paths", paths}, {"definitions", definitions}, {"parameters", parameters},
 	}
 
-	if c.server.OpenAPISecurity {
+	if s.Security {
 		all = append(all,
 			member{
 				"securityDefinitions",
@@ -165,15 +197,15 @@ func (c *call) description(may privileges) any {
 			member{"security", []object{{{"JWT", []string{}}}}})
 	}
 
-	return all
+	return encode(all)
 }
 
 // usableRelations returns the relations that the role can use, sorted by name, and the letters of
 // its privileges.
-func (c *call) usableRelations(may privileges) ([]*catalog.Relation, []string) {
+func (s Schema) usableRelations(may Privileges) ([]*catalog.Relation, []string) {
 	var relations []*catalog.Relation
-	for name, r := range c.catalog.Relations {
-		if name.Schema == c.schema && may.on(r) != "" {
+	for name, r := range s.Catalog.Relations {
+		if name.Schema == s.Name && may.on(r) != "" {
 			relations = append(relations, r)
 		}
 	}
@@ -189,10 +221,10 @@ func (c *call) usableRelations(may privileges) ([]*catalog.Relation, []string) {
 
 // callableFunctions returns the functions that the role can call, sorted by name. A path describes
 // one function: the first overload.
-func (c *call) callableFunctions(may privileges) []*catalog.Function {
+func (s Schema) callableFunctions(may Privileges) []*catalog.Function {
 	var functions []*catalog.Function
-	for name, overloads := range c.catalog.Functions {
-		if i := slices.IndexFunc(overloads, may.canCall); i >= 0 && name.Schema == c.schema {
+	for name, overloads := range s.Catalog.Functions {
+		if i := slices.IndexFunc(overloads, may.canCall); i >= 0 && name.Schema == s.Name {
 			functions = append(functions, overloads[i])
 		}
 	}
@@ -364,45 +396,45 @@ func queryParameter(p catalog.Parameter) parameter {
 }
 
 // definition describes the rows of a relation.
-func (c *call) definition(r *catalog.Relation) *shape {
-	s := &shape{Description: r.Description, Type: "object"}
+func (s Schema) definition(r *catalog.Relation) *shape {
+	row := &shape{Description: r.Description, Type: "object"}
 	for _, column := range r.Columns {
 		if column.NotNull {
-			s.Required = append(s.Required, column.Name)
+			row.Required = append(row.Required, column.Name)
 		}
 
 		p := valueShape(column.BaseType)
 		p.MaxLength, p.Enum = column.MaxLength, column.Enum
 		p.Default = defaultValue(column, p)
 		p.Description = column.Description
-		if note := c.keyNote(r, column.Name); note != "" {
+		if note := s.keyNote(r, column.Name); note != "" {
 			if p.Description != "" {
 				p.Description += "\n\n"
 			}
 			p.Description += "Note:" + note
 		}
 
-		s.Properties = append(s.Properties, member{column.Name, p})
+		row.Properties = append(row.Properties, member{column.Name, p})
 	}
 
-	return s
+	return row
 }
 
 // keyNote describes the primary and foreign keys of a column.
-func (c *call) keyNote(r *catalog.Relation, column string) string {
+func (s Schema) keyNote(r *catalog.Relation, column string) string {
 	note := ""
 	if slices.Contains(r.PrimaryKey, column) {
 		note = "\nThis is a Primary Key.<pk/>"
 	}
 
 	var found *catalog.Link
-	for _, l := range c.catalog.Links[r.Name] {
+	for _, l := range s.Catalog.Links[r.Name] {
 		if (l.Kind != catalog.ManyToOne && !(l.Kind == catalog.OneToOne && l.Forward)) || len(l.Pairs) != 1 ||
 			l.Pairs[0].From != column {
 			continue
 		}
 
-		if found == nil || (c.isView(found.To) && !c.isView(l.To)) {
+		if found == nil || (s.isView(found.To) && !s.isView(l.To)) {
 			found = l
 		}
 	}
@@ -416,7 +448,7 @@ func (c *call) keyNote(r *catalog.Relation, column string) string {
 		"' column='" + to + "'/>"
 }
 
-func (c *call) isView(name catalog.Name) bool {
-	r := c.catalog.Relations[name]
+func (s Schema) isView(name catalog.Name) bool {
+	r := s.Catalog.Relations[name]
 	return r != nil && (r.Kind == 'v' || r.Kind == 'm')
 }
