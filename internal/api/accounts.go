@@ -7,12 +7,13 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/job"
+	"socle/internal/operation"
 	"socle/internal/platform"
 )
 
 func (s *Server) registerAccounts() {
-	open(s, deleteAccount, s.deleteAccount)
-	open(s, deleteUser, s.deleteUser)
+	operation.Handle(s.pipeline, deleteAccount, s.deleteAccount, nil)
+	operation.Handle(s.pipeline, deleteUser, s.deleteUser, nil)
 }
 
 const deletionNotes = "Ends the user's sessions and memberships, and deletes organizations without another member " +
@@ -20,9 +21,9 @@ const deletionNotes = "Ends the user's sessions and memberships, and deletes org
 	"projects or other members has no other owner (`last_owner`, with `organizations` in `metadata`), or the " +
 	"instance has no other administrator (`last_administrator`)."
 
-var deleteAccount = Operation{
+var deleteAccount = operation.Operation{
 	ID: "deleteAccount", Method: "DELETE", Path: "/users/me", Summary: "Delete your account",
-	Access: signedIn, Errors: []int{400, 401, 409, 422, 429, 500},
+	Access: operation.SignedIn, Errors: []int{400, 401, 409, 422, 429, 500},
 	Notes: deletionNotes,
 }
 
@@ -47,9 +48,9 @@ func (s *Server) deleteAccount(ctx context.Context, in *deleteAccountInput) (pla
 	return deleted, err
 }
 
-var deleteUser = Operation{
+var deleteUser = operation.Operation{
 	ID: "deleteUser", Method: "DELETE", Path: "/users/{userUUID}", Summary: "Delete a user",
-	Access: signedIn, Errors: []int{400, 401, 403, 404, 409, 500},
+	Access: operation.SignedIn, Errors: []int{400, 401, 403, 404, 409, 500},
 	Notes: "Only for administrators of the instance, and only for other users; `DELETE /users/me` deletes the " +
 		"caller. " +
 		deletionNotes,

@@ -3,28 +3,28 @@ package api
 import (
 	"context"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"socle/internal/config"
 	"socle/internal/fault"
+	"socle/internal/operation"
 	"socle/internal/platform"
 )
 
 func (s *Server) registerAdministration() {
-	open(s, listUsers, s.listUsers)
-	open(s, getUser, s.getUser)
-	openChecked(s, updateStanding, s.updateStanding, s.findUser)
-	open(s, resetSecondFactor, s.resetSecondFactor)
-	open(s, listSettings, s.listSettings)
-	openChecked(s, updateSetting, s.updateSetting, s.findSetting)
-	open(s, resetSetting, s.resetSetting)
-	open(s, listEnvironment, s.listEnvironment)
+	operation.Handle(s.pipeline, listUsers, s.listUsers, nil)
+	operation.Handle(s.pipeline, getUser, s.getUser, nil)
+	operation.Handle(s.pipeline, updateStanding, s.updateStanding, s.findUser)
+	operation.Handle(s.pipeline, resetSecondFactor, s.resetSecondFactor, nil)
+	operation.Handle(s.pipeline, listSettings, s.listSettings, nil)
+	operation.Handle(s.pipeline, updateSetting, s.updateSetting, s.findSetting)
+	operation.Handle(s.pipeline, resetSetting, s.resetSetting, nil)
+	operation.Handle(s.pipeline, listEnvironment, s.listEnvironment, nil)
 }
 
-var listUsers = Operation{
+var listUsers = operation.Operation{
 	ID: "listUsers", Method: "GET", Path: "/admin/users", Summary: "List all users",
-	Access: administrator, Errors: []int{400, 401, 403, 500},
+	Access: operation.Administrator, Errors: []int{400, 401, 403, 500},
 }
 
 type listUsersInput struct {
@@ -35,7 +35,7 @@ type listUsersInput struct {
 }
 
 func (s *Server) listUsers(ctx context.Context, in *listUsersInput) (Answer[[]platform.User, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	users, total, err := s.platform.ListUsers(ctx, platform.UserFilter{Search: in.Search, Status: in.Status}, page)
 	return listOf(users, page, total), err
 }
@@ -44,19 +44,19 @@ type userInput struct {
 	UUID uuid.UUID `path:"userUUID" format:"uuid"`
 }
 
-var getUser = Operation{
+var getUser = operation.Operation{
 	ID: "getUser", Method: "GET", Path: "/admin/users/{userUUID}", Summary: "Get a user",
-	Access: administrator, Errors: restrictedErrors,
+	Access: operation.Administrator, Errors: restrictedErrors,
 }
 
 func (s *Server) getUser(ctx context.Context, in *userInput) (platform.User, error) {
 	return s.platform.GetUser(ctx, in.UUID)
 }
 
-var updateStanding = Operation{
+var updateStanding = operation.Operation{
 	ID: "updateStanding", Method: "PUT",
 	Path: "/admin/users/{userUUID}", Summary: "Update a user's status or administrator right",
-	Access: administrator, Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Access: operation.Administrator, Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "Suspending a user ends their sessions: the next request with one of their tokens is refused. The last " +
 		"active administrator of the instance cannot be suspended or demoted: 409, `last_administrator`. `PUT " +
 		"/users/{userUUID}` changes names, addresses and passwords.",
@@ -87,10 +87,10 @@ func (s *Server) updateStanding(ctx context.Context, in *updateStandingInput) (p
 	return s.platform.UpdateUserAsAdmin(ctx, in.UUID, platform.Standing(in.Body))
 }
 
-var resetSecondFactor = Operation{
+var resetSecondFactor = operation.Operation{
 	ID: "resetSecondFactor", Method: "DELETE",
 	Path: "/admin/users/{userUUID}/totp", Summary: "Remove a user's second factor",
-	Access: administrator, Errors: restrictedErrors,
+	Access: operation.Administrator, Errors: restrictedErrors,
 	Notes: "For users who have lost their second factor and their recovery codes: verify their identity first. " +
 		"Ends the user's sessions and notifies them by mail. Callers cannot remove their own second factor this " +
 		"way: 403, `own_account`.",
@@ -118,9 +118,9 @@ func (s *Server) resetSecondFactor(ctx context.Context, in *userInput) (platform
 	return user, err
 }
 
-var listSettings = Operation{
+var listSettings = operation.Operation{
 	ID: "listSettings", Method: "GET", Path: "/admin/settings", Summary: "List instance settings",
-	Access: administrator, Errors: []int{401, 403, 500},
+	Access: operation.Administrator, Errors: []int{401, 403, 500},
 	Notes: "Returns all settings at once, in the order of their declaration.",
 }
 
@@ -128,9 +128,9 @@ func (s *Server) listSettings(ctx context.Context, _ *struct{}) ([]platform.Sett
 	return s.platform.ListSettings(ctx)
 }
 
-var updateSetting = Operation{
+var updateSetting = operation.Operation{
 	ID: "updateSetting", Method: "PUT", Path: "/admin/settings/{settingName}", Summary: "Update an instance setting",
-	Access: administrator, Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.Administrator, Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "Takes effect on every server with the next request, and overrides the server's environment.",
 }
 
@@ -152,8 +152,8 @@ func (v *settingValue) UnmarshalJSON(text []byte) error {
 
 // Schema returns a schema that accepts any value, null included, since the setting defines its
 // type.
-func (settingValue) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Nullable: true, Description: "A boolean or an integer, according to the setting's `type`."}
+func (settingValue) Schema(operation.Registry) *operation.Schema {
+	return &operation.Schema{Nullable: true, Description: "A boolean or an integer, according to the setting's `type`."}
 }
 
 func (s *Server) findSetting(_ context.Context, in *updateSettingInput) error {
@@ -164,10 +164,10 @@ func (s *Server) updateSetting(ctx context.Context, in *updateSettingInput) (pla
 	return s.platform.UpdateSetting(ctx, caller(ctx).User, in.Name, string(in.Body.Value))
 }
 
-var resetSetting = Operation{
+var resetSetting = operation.Operation{
 	ID: "resetSetting", Method: "DELETE",
 	Path: "/admin/settings/{settingName}", Summary: "Reset an instance setting to its default",
-	Access: administrator, Errors: restrictedErrors,
+	Access: operation.Administrator, Errors: restrictedErrors,
 }
 
 type resetSettingInput struct {
@@ -178,10 +178,10 @@ func (s *Server) resetSetting(ctx context.Context, in *resetSettingInput) (platf
 	return s.platform.ResetSetting(ctx, in.Name)
 }
 
-var listEnvironment = Operation{
+var listEnvironment = operation.Operation{
 	ID: "listEnvironment", Method: "GET",
 	Path: "/admin/environment", Summary: "List the server's start configuration",
-	Access: administrator, Errors: []int{401, 403, 500},
+	Access: operation.Administrator, Errors: []int{401, 403, 500},
 	Notes: "These settings can be changed only where the server is started. Secrets are redacted.",
 }
 

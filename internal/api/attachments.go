@@ -4,94 +4,19 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mime/multipart"
-	"net/http"
 	"slices"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/fault"
 	"socle/internal/form"
 	"socle/internal/object"
+	"socle/internal/operation"
 	"socle/internal/tenant"
 )
 
 const maxFiles = 20 // per response
-
-// AttachedFiles is embedded in the input of an operation that accepts files as multipart/form-data.
-// The first part, answers, has the same JSON as answers in the JSON body; each following part is a
-// file.
-type AttachedFiles struct {
-	parts  *multipart.Reader // nil: the body is JSON
-	body   *pacedBody
-	digest bodyDigest
-}
-
-var attachedSchema = &huma.Schema{Type: huma.TypeObject, Required: []string{"answers"},
-	Properties: map[string]*huma.Schema{
-		"answers": {Type: huma.TypeObject, AdditionalProperties: true, Description: "The first part: answers as JSON."},
-	},
-	AdditionalProperties: &huma.Schema{
-		Type:        huma.TypeString,
-		Format:      "binary",
-		Description: "A file. The name of the part is the UUID of its field.",
-	}}
-
-// attach reads the answers but none of the files.
-func (a *AttachedFiles) attach(
-	ctx context.Context, rt *route, w http.ResponseWriter, r *http.Request,
-) (body any, release func(), err error) {
-	a.body = newPacedBody(w, r, maxBody+maxFormOverhead)
-
-	if a.parts, err = r.MultipartReader(); err != nil {
-		return nil, noRelease, fault.OnField(fault.Invalid, "Content-Type", "invalid_format",
-			"must be multipart/form-data with a boundary").WithCause(err)
-	}
-
-	part, err := a.parts.NextRawPart()
-	if err != nil {
-		return nil, noRelease, malformedMultipart(err)
-	}
-
-	if part.FormName() != "answers" {
-		return nil, noRelease, fault.OnField(fault.Invalid, "answers", "out_of_order", "must be the first part")
-	}
-
-	text, release, err := rt.readText(ctx, io.LimitReader(part, maxBody+1), -1, maxBody)
-	if fault.Is(err, fault.Invalid) {
-		return nil, release, malformedMultipart(err)
-	}
-	if err != nil {
-		return nil, release, err
-	}
-
-	v, err := rt.decode(text, rt.shape.members["answers"])
-	if err != nil {
-		return nil, release, malformed(err, "answers")
-	}
-
-	return map[string]any{"answers": v}, release, nil
-}
-
-// next returns the next part, or nil at the end.
-func (a *AttachedFiles) next() (*multipart.Part, error) {
-	a.body.remaining = maxFormOverhead
-
-	part, err := a.parts.NextRawPart()
-	if err == io.EOF {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, malformedMultipart(err)
-	}
-
-	a.body.remaining = unlimited // the container limits the size of a file
-	a.digest.writeNames(part.FormName(), part.FileName(), part.Header.Get("Content-Type"))
-
-	return part, nil
-}
 
 // respondWithFiles stores a complete response together with its files, or neither.
 func (s *Server) respondWithFiles(
@@ -118,12 +43,12 @@ func (s *Server) receive(
 	files receivedFiles,
 ) error {
 	for range maxFiles + 1 {
-		part, err := in.next()
+		part, err := in.NextFile()
 		if part == nil || err != nil {
 			return err
 		}
 
-		field, name := optionalUUID(part.FormName()), "answers."+clip(part.FormName())
+		field, name := optionalUUID(part.FormName()), "answers."+operation.Clip(part.FormName())
 		_, again := files[field.UUID]
 		switch {
 		case !field.Valid || !slices.Contains(to.Fields, field.UUID):
@@ -144,7 +69,7 @@ func (s *Server) receive(
 		folder := in.Form.String() + "/" + id.String() + "/" + field.UUID.String() + "/"
 		files[field.UUID], err = object.ReceiveFile(ctx, p, s.blobs, caller(ctx).User, *to.Container, object.NewFile{
 			FullFileName: folder + part.FileName(),
-			MimeType:     part.Header.Get("Content-Type"), Content: partReader{part, &in.digest}})
+			MimeType:     part.Header.Get("Content-Type"), Content: part})
 		if err != nil {
 			delete(files, field.UUID)
 
@@ -156,29 +81,11 @@ func (s *Server) receive(
 		}
 	}
 
-	return errTooManyParts()
+	return operation.TooManyParts()
 }
 
 func errNoContainer(name string) *fault.Error {
 	return fault.OnField(fault.Unprocessable, name, "no_container", "cannot be stored: the form has no container")
-}
-
-// partReader reads a part and reports a truncated part as a malformed body.
-type partReader struct {
-	part   *multipart.Part
-	digest *bodyDigest
-}
-
-// Read reads the part.
-func (w partReader) Read(b []byte) (int, error) {
-	n, err := w.part.Read(b)
-	w.digest.writeBytes(b[:n])
-
-	if err != nil && err != io.EOF {
-		err = malformedMultipart(err)
-	}
-
-	return n, err
 }
 
 // blameField replaces the field of an error by the form field that the file belongs to.

@@ -2,29 +2,25 @@ package api
 
 import (
 	"context"
-	"encoding/hex"
-	"maps"
-	"net/http"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"socle/internal/audit"
-	"socle/internal/httpx"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerAudit() {
-	within(s, listAudit, s.listAudit, nil)
-	open(s, listInstanceAudit, s.listInstanceAudit)
+	operation.HandleInProject(s.pipeline, listAudit, s.listAudit, nil)
+	operation.Handle(s.pipeline, listInstanceAudit, s.listInstanceAudit, nil)
 }
 
-var listAudit = Operation{
+var listAudit = operation.Operation{
 	ID: "listAudit", Method: "GET",
 	Path: "/projects/{projectUUID}/audit", Summary: "List a project's audit log",
-	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
 	Notes: "Each entry has the actor, the time, the client, the operation and the target of a change. A project " +
 		"has two logs: `data` covers its own database and is part of backups; `platform` covers entities outside " +
 		"of it, such as keys and backups. Each log is a chain of keyed hashes, which `socle audit verify` checks.",
@@ -53,7 +49,7 @@ func (f AuditFilter) filter() audit.Filter {
 func (s *Server) listAudit(
 	ctx context.Context, p *tenant.Project, in *listAuditInput,
 ) (Answer[[]audit.Recorded, PageMetadata], error) {
-	page, filter := in.page(in.Sort), in.filter()
+	page, filter := in.By(in.Sort), in.filter()
 	if in.Log == "data" {
 		entries, total, err := audit.List(ctx, p.Trusted(), filter, page)
 		return listOf(entries, page, total), err
@@ -64,10 +60,10 @@ func (s *Server) listAudit(
 	return listOf(entries, page, total), err
 }
 
-var listInstanceAudit = Operation{
+var listInstanceAudit = operation.Operation{
 	ID: "listInstanceAudit", Method: "GET",
 	Path: "/admin/audit", Summary: "List the instance's audit log",
-	Access: administrator, Errors: []int{400, 401, 403, 500},
+	Access: operation.Administrator, Errors: []int{400, 401, 403, 500},
 	Notes: "Covers users, organizations, projects, keys, backups and settings: each entry has the actor, the time, " +
 		"the client, the operation and the target of a change. Changes inside a project's database are in the " +
 		"project's audit log.",
@@ -82,53 +78,7 @@ type listInstanceAuditInput struct {
 func (s *Server) listInstanceAudit(
 	ctx context.Context, in *listInstanceAuditInput,
 ) (Answer[[]audit.Recorded, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	entries, total, err := s.platform.Audit(ctx, in.filter(), page)
 	return listOf(entries, page, total), err
-}
-
-// withAudit returns a context in which each change of the request is written to the audit log.
-func (rt *route) withAudit(ctx context.Context, r *http.Request, body any) context.Context {
-	if rt.op.Method == http.MethodGet {
-		return ctx
-	}
-
-	c, known := caller(ctx), httpx.From(ctx)
-	e := audit.Entry{
-		Action:  rt.op.ID,
-		Client:  known.Client.String(),
-		Request: known.ID,
-		Target:  r.URL.Path,
-		Fields:  rt.membersOf(body),
-	}
-
-	if c.Project.Valid {
-		e.Project = c.Project.UUID.String()
-	}
-	if c.User != (platform.Caller{}).User {
-		e.Actor, e.Via = c.User.String(), c.Session.String()
-	}
-	if key := r.Header.Get(idempotencyHeader); key != "" && rt.repeatable() {
-		e.Key = hex.EncodeToString(rt.requestKey(ctx, key))
-	}
-
-	return audit.Begin(ctx, rt.auditKey, e)
-}
-
-// membersOf returns the sorted names of the body's members that the operation declares.
-func (rt *route) membersOf(body any) []string {
-	object, ok := body.(map[string]any)
-	if !ok {
-		return nil
-	}
-
-	known := rt.registry.SchemaFromRef(rt.body.Ref)
-	if known == nil {
-		known = rt.body
-	}
-
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(object)), func(name string) bool {
-		return known.Properties[name] == nil
-	})
-	return slices.Clip(names)
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -14,19 +13,20 @@ import (
 	"socle/internal/backup"
 	"socle/internal/fault"
 	"socle/internal/httpx"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerBackupArchives() {
-	within(s, downloadBackup, s.downloadBackup, s.findBackupToDownload)
-	within(s, importBackup, s.importBackup, nil)
-	within(s, getBackupRecipient, s.getBackupRecipient, nil)
+	operation.HandleInProject(s.pipeline, downloadBackup, s.downloadBackup, s.findBackupToDownload)
+	operation.HandleInProject(s.pipeline, importBackup, s.importBackup, nil)
+	operation.HandleInProject(s.pipeline, getBackupRecipient, s.getBackupRecipient, nil)
 }
 
-var downloadBackup = Operation{
+var downloadBackup = operation.Operation{
 	ID: "downloadBackup", Method: "POST", Path: "/backups/{backupUUID}/download", Summary: "Download a backup",
-	Access: project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Success: http.StatusOK,
+	Access: operation.Project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Success: http.StatusOK,
 	Notes: "Returns one tar archive with the manifest, the dump and the files. Exactly one protection is required, " +
 		"since backups are stored under a key of this install: `recipient`, an age public key (that of " +
 		"getBackupRecipient on another install allows only that install to import the file); `passphrase`; or " +
@@ -108,16 +108,17 @@ func (a archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	switch {
 	case err != nil && !out.started:
-		writeFailure(w, r, err, downloadBackup.Errors)
+		operation.WriteFailure(w, r, err, downloadBackup.Errors)
 	case err != nil:
 		httpx.From(r.Context()).Err = err
 		panic(http.ErrAbortHandler)
 	}
 }
 
-var importBackup = Operation{
+var importBackup = operation.Operation{
 	ID: "importBackup", Method: "POST", Path: "/backups/import", Summary: "Import a backup",
-	Access: project(platform.Admin), Errors: []int{400, 401, 403, 409, 413, 422, 500},
+	Access: operation.Project(platform.Admin), Errors: []int{400, 401, 403, 409, 413, 422, 500},
+	Body: operation.RawFile,
 	Notes: "The body is an archive from downloadBackup, of this install or another one. It becomes a completed " +
 		"backup of the project and can be restored like any other: with the rights of the project's owner only. " +
 		"Forms keep their UUIDs, except those that another project of this install has. The setting " +
@@ -126,21 +127,19 @@ var importBackup = Operation{
 
 type importBackupInput struct {
 	Passphrase *string `header:"X-Passphrase" minLength:"1" maxLength:"200" doc:"Passphrase of the archive. Omit it if the archive is encrypted for this install or not encrypted."`
-	RawBody
+	operation.Upload
 }
 
 // importTimeout is the timeout for storing and checking a backup after its last byte has arrived.
 const importTimeout = time.Hour
 
 // importBody is a body that extends the connection's deadlines at its end, for the import.
-type importBody struct{ *RawBody }
+type importBody struct{ *operation.Upload }
 
 func (p importBody) Read(b []byte) (int, error) {
-	n, err := p.RawBody.Read(b)
+	n, err := p.Upload.Read(b)
 	if err == io.EOF {
-		end := time.Now().Add(importTimeout)
-		if e := errors.Join(p.body.control.SetReadDeadline(end), p.body.control.SetWriteDeadline(end)); e != nil &&
-			!errors.Is(e, http.ErrNotSupported) {
+		if e := p.ExtendDeadlines(importTimeout); e != nil {
 			return n, e
 		}
 	}
@@ -154,7 +153,7 @@ func (s *Server) importBackup(ctx context.Context, p *tenant.Project, in *import
 		return backupAnswer{}, err
 	}
 
-	n := backup.Import{Reader: importBody{&in.RawBody}, MaxBytes: settings.MaxImportedBackup}
+	n := backup.Import{Reader: importBody{&in.Upload}, MaxBytes: settings.MaxImportedBackup}
 	if in.Passphrase != nil {
 		n.Passphrase = *in.Passphrase
 	}
@@ -163,10 +162,10 @@ func (s *Server) importBackup(ctx context.Context, p *tenant.Project, in *import
 	return answerBackup(b), err
 }
 
-var getBackupRecipient = Operation{
+var getBackupRecipient = operation.Operation{
 	ID: "getBackupRecipient", Method: "GET",
 	Path: "/backups/recipient", Summary: "Get the install's backup encryption key",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
+	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 500},
 }
 
 type backupRecipient struct {

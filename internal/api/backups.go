@@ -7,24 +7,25 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerBackups() {
-	within(s, createBackup, s.createBackup, nil)
-	within(s, getBackup, s.getBackup, nil)
-	within(s, listBackups, s.listBackups, nil)
-	within(s, deleteBackup, s.deleteBackup, nil)
-	within(s, verifyBackup, s.verifyBackup, nil)
-	within(s, getBackupSchedule, s.getBackupSchedule, nil)
-	within(s, updateBackupSchedule, s.updateBackupSchedule, nil)
-	within(s, deleteBackupSchedule, s.deleteBackupSchedule, nil)
+	operation.HandleInProject(s.pipeline, createBackup, s.createBackup, nil)
+	operation.HandleInProject(s.pipeline, getBackup, s.getBackup, nil)
+	operation.HandleInProject(s.pipeline, listBackups, s.listBackups, nil)
+	operation.HandleInProject(s.pipeline, deleteBackup, s.deleteBackup, nil)
+	operation.HandleInProject(s.pipeline, verifyBackup, s.verifyBackup, nil)
+	operation.HandleInProject(s.pipeline, getBackupSchedule, s.getBackupSchedule, nil)
+	operation.HandleInProject(s.pipeline, updateBackupSchedule, s.updateBackupSchedule, nil)
+	operation.HandleInProject(s.pipeline, deleteBackupSchedule, s.deleteBackupSchedule, nil)
 }
 
-var createBackup = Operation{
+var createBackup = operation.Operation{
 	ID: "createBackup", Method: "POST", Path: "/backups", Summary: "Create a backup",
-	Access: project(platform.Developer), Errors: createErrors,
+	Access: operation.Project(platform.Developer), Errors: createErrors,
 	Notes: "Returns a pending backup at once; the backup runs in the background. Each project runs one backup at a " +
 		"time.",
 }
@@ -37,9 +38,9 @@ func (s *Server) createBackup(ctx context.Context, p *tenant.Project, _ *createB
 	return s.jobs.CreateBackup(ctx, p.UUID, caller(ctx).User)
 }
 
-var getBackup = Operation{
+var getBackup = operation.Operation{
 	ID: "getBackup", Method: "GET", Path: "/backups/{backupUUID}", Summary: "Get a backup",
-	Access: project(platform.Viewer), Errors: specifiedErrors,
+	Access: operation.Project(platform.Viewer), Errors: specifiedErrors,
 }
 
 type getBackupInput struct {
@@ -78,9 +79,9 @@ func (s *Server) getBackup(ctx context.Context, p *tenant.Project, in *getBackup
 	return answerBackup(b), err
 }
 
-var listBackups = Operation{
+var listBackups = operation.Operation{
 	ID: "listBackups", Method: "GET", Path: "/backups", Summary: "List backups",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
+	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 500},
 }
 
 type listBackupsInput struct {
@@ -91,14 +92,14 @@ type listBackupsInput struct {
 func (s *Server) listBackups(
 	ctx context.Context, p *tenant.Project, in *listBackupsInput,
 ) (Answer[[]platform.Backup, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	backups, total, err := s.platform.ListBackups(ctx, p.UUID, page)
 	return listOf(backups, page, total), err
 }
 
-var deleteBackup = Operation{
+var deleteBackup = operation.Operation{
 	ID: "deleteBackup", Method: "DELETE", Path: "/backups/{backupUUID}", Summary: "Delete a backup",
-	Access: project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 500},
+	Access: operation.Project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 500},
 	Notes: "The backup can no longer be restored. Its data is removed in the background, except for bytes that " +
 		"other backups share; then the backup disappears.",
 }
@@ -107,9 +108,9 @@ func (s *Server) deleteBackup(ctx context.Context, p *tenant.Project, in *getBac
 	return s.platform.DeleteBackup(ctx, p.UUID, in.UUID)
 }
 
-var verifyBackup = Operation{
+var verifyBackup = operation.Operation{
 	ID: "verifyBackup", Method: "POST", Path: "/backups/{backupUUID}/verify", Summary: "Prove a backup",
-	Access: project(platform.Developer), Errors: ddlDeleteErrors, Success: http.StatusOK,
+	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Success: http.StatusOK,
 	Notes: "Restores the backup into a temporary database in the background. `triedAt` then has the time of the " +
 		"attempt, `provenAt` or `proofError` its result.",
 }
@@ -119,10 +120,10 @@ func (s *Server) verifyBackup(ctx context.Context, p *tenant.Project, in *getBac
 	return answerBackup(b), err
 }
 
-var getBackupSchedule = Operation{
+var getBackupSchedule = operation.Operation{
 	ID: "getBackupSchedule", Method: "GET",
 	Path: "/projects/{projectUUID}/backup-schedule", Summary: "Get a backup schedule",
-	Access: projectInPath(platform.Viewer), Errors: memberErrors,
+	Access: operation.ProjectInPath(platform.Viewer), Errors: memberErrors,
 }
 
 func (s *Server) getBackupSchedule(
@@ -131,10 +132,10 @@ func (s *Server) getBackupSchedule(
 	return s.platform.GetBackupSchedule(ctx, p.UUID)
 }
 
-var updateBackupSchedule = Operation{
+var updateBackupSchedule = operation.Operation{
 	ID: "updateBackupSchedule", Method: "PUT",
 	Path: "/projects/{projectUUID}/backup-schedule", Summary: "Create or update a backup schedule",
-	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.ProjectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "Creates the schedule if there is none; then `cron` is required. Omitted members stay unchanged. A " +
 		"scheduled backup is retained while one of the four rules retains it; so is the last proven one. If all " +
 		"four rules are 0, all are retained. Backups created on request remain until they are deleted.",
@@ -160,10 +161,10 @@ func (s *Server) updateBackupSchedule(
 	return s.platform.UpdateBackupSchedule(ctx, p.UUID, caller(ctx).User, platform.BackupScheduleUpdate(in.Body))
 }
 
-var deleteBackupSchedule = Operation{
+var deleteBackupSchedule = operation.Operation{
 	ID: "deleteBackupSchedule", Method: "DELETE",
 	Path: "/projects/{projectUUID}/backup-schedule", Summary: "Delete a backup schedule",
-	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
 	Notes: "Existing backups remain until they are deleted.",
 }
 

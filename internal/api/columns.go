@@ -4,25 +4,26 @@ import (
 	"context"
 
 	"socle/internal/fault"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerColumns() {
-	within(s, listColumns, s.listColumns, nil)
-	within(s, createColumn, s.createColumn, s.findTableByName)
-	within(s, updateColumn, s.updateColumn, existingTable[updateColumnInput])
-	within(s, deleteColumn, s.deleteColumn, nil)
+	operation.HandleInProject(s.pipeline, listColumns, s.listColumns, nil)
+	operation.HandleInProject(s.pipeline, createColumn, s.createColumn, s.findTableByName)
+	operation.HandleInProject(s.pipeline, updateColumn, s.updateColumn, existingTable[updateColumnInput])
+	operation.HandleInProject(s.pipeline, deleteColumn, s.deleteColumn, nil)
 }
 
 type tableNameInput struct {
 	Table string `path:"fullTableName" maxLength:"200" doc:"schema.table, or table for public.table."`
 }
 
-var listColumns = Operation{
+var listColumns = operation.Operation{
 	ID: "listColumns", Method: "GET", Path: "/tables/{fullTableName}/columns", Summary: "List a table's columns",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 type commentsMetadata struct {
@@ -41,9 +42,10 @@ func (s *Server) listColumns(
 	return Answer[[]schema.Column, commentsMetadata]{Content: columns, Metadata: commentsMetadata{comments}}, err
 }
 
-var createColumn = Operation{
+var createColumn = operation.Operation{
 	ID: "createColumn", Method: "POST", Path: "/tables/{fullTableName}/columns", Summary: "Create columns",
-	Access: project(platform.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout, Grows: true,
+	Access: operation.Project(platform.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout,
+	Grows: operation.Always, Normalize: normalizeColumns, Aliases: snakeNames,
 	Notes: "Accepts one column, or several as `columns`, which are created all or none. The content is the first " +
 		"one; `metadata.columns` has all of them. Members may also be spelled in snake_case.",
 }
@@ -58,8 +60,8 @@ type createColumnBody struct {
 	ProjectInBody
 }
 
-// normalize converts a single column to a list.
-func (b *createColumnBody) normalize(v any) (any, string) {
+// normalizeColumns converts a single column to a list.
+func normalizeColumns(v any) (any, string) {
 	object, ok := v.(map[string]any)
 	if !ok {
 		return v, ""
@@ -128,9 +130,12 @@ func asArray(v any) []any {
 	return array
 }
 
-var updateColumn = Operation{
+var updateColumn = operation.Operation{
 	ID: "updateColumn", Method: "PUT", Path: "/tables/{tableUUID}/columns/{columnName}", Summary: "Update a column",
-	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Destructive: true, Grows: true,
+	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Destructive: operation.When((*updateColumnInput).convertsValues),
+	Grows:       operation.When((*updateColumnInput).takesSpace),
+	Normalize:   normalizeColumn, Aliases: snakeNames,
 	Notes: "All changes apply, or none. Changing the type requires that every value converts as `using` specifies; " +
 		"otherwise `metadata.failing` has the number of failing rows (up to 1000) and `metadata.example` the key " +
 		"of one. Members may also be spelled in snake_case.",
@@ -157,7 +162,7 @@ type updateColumnBody struct {
 	ProjectInBody
 }
 
-func (*updateColumnBody) normalize(v any) (any, string) {
+func normalizeColumn(v any) (any, string) {
 	camelCase(v)
 
 	if object, ok := v.(map[string]any); ok {
@@ -169,12 +174,12 @@ func (*updateColumnBody) normalize(v any) (any, string) {
 	return v, ""
 }
 
-// isHarmless reports whether all values stay unchanged. A cast may round them.
-func (in *updateColumnInput) isHarmless() bool { return in.Body.Type == nil }
+// convertsValues reports whether values may change: a cast may round them.
+func (in *updateColumnInput) convertsValues() bool { return in.Body.Type != nil }
 
-// needsNoSpace reports whether the change neither rewrites rows nor builds an index.
-func (in *updateColumnInput) needsNoSpace() bool {
-	return in.Body.Type == nil && (in.Body.Unique == nil || !*in.Body.Unique)
+// takesSpace reports whether the change rewrites rows or builds an index.
+func (in *updateColumnInput) takesSpace() bool {
+	return in.Body.Type != nil || (in.Body.Unique != nil && *in.Body.Unique)
 }
 
 func (s *Server) updateColumn(ctx context.Context, p *tenant.Project, in *updateColumnInput) (schema.Column, error) {
@@ -188,9 +193,10 @@ func (s *Server) updateColumn(ctx context.Context, p *tenant.Project, in *update
 	return schema.UpdateColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, u)
 }
 
-var deleteColumn = Operation{
+var deleteColumn = operation.Operation{
 	ID: "deleteColumn", Method: "DELETE", Path: "/tables/{tableUUID}/columns/{columnName}", Summary: "Delete a column",
-	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout, Destructive: true,
+	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Destructive: operation.Always,
 	Notes: "Deletes the indexes and constraints that include the column. Other dependents prevent the deletion, " +
 		"and `metadata.dependents` lists them, unless `cascade` is true.",
 }

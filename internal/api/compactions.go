@@ -4,19 +4,20 @@ import (
 	"context"
 
 	"socle/internal/job"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerCompactions() {
-	within(s, createCompaction, s.createCompaction, nil)
-	within(s, getCompaction, s.getCompaction, nil)
+	operation.HandleInProject(s.pipeline, createCompaction, s.createCompaction, nil)
+	operation.HandleInProject(s.pipeline, getCompaction, s.getCompaction, nil)
 }
 
-var createCompaction = Operation{
+var createCompaction = operation.Operation{
 	ID: "createCompaction", Method: "POST", Path: "/tables/{tableUUID}/compaction", Summary: "Compact a table",
-	Access: project(platform.Developer), Errors: ddlDeleteErrors,
+	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors,
 	Notes: "Rewrites the table and its indexes in the background, to release the space of deleted and updated " +
 		"rows. The table can be neither read nor written meanwhile, and needs up to twice its space. The " +
 		"compaction covers rows deleted before the request. While other sessions lock the table, or older " +
@@ -32,10 +33,10 @@ func (s *Server) createCompaction(ctx context.Context, p *tenant.Project, in *ta
 	return s.jobs.CreateCompaction(ctx, p, t.ID)
 }
 
-var getCompaction = Operation{
+var getCompaction = operation.Operation{
 	ID: "getCompaction", Method: "GET",
 	Path: "/tables/{tableUUID}/compaction", Summary: "Get the latest compaction",
-	Access: project(platform.Viewer), Errors: memberErrors,
+	Access: operation.Project(platform.Viewer), Errors: memberErrors,
 	Notes: "A compaction is listed for one day after its end.",
 }
 

@@ -3,31 +3,32 @@ package api
 import (
 	"context"
 
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerConstraints() {
-	within(s, listConstraints, s.listConstraints, nil)
-	within(s, createConstraint, s.createConstraint, existingTable[createConstraintInput])
-	within(s, validateConstraint, s.validateConstraint, nil)
-	within(s, deleteConstraint, s.deleteConstraint, nil)
+	operation.HandleInProject(s.pipeline, listConstraints, s.listConstraints, nil)
+	operation.HandleInProject(s.pipeline, createConstraint, s.createConstraint, existingTable[createConstraintInput])
+	operation.HandleInProject(s.pipeline, validateConstraint, s.validateConstraint, nil)
+	operation.HandleInProject(s.pipeline, deleteConstraint, s.deleteConstraint, nil)
 }
 
-var listConstraints = Operation{
+var listConstraints = operation.Operation{
 	ID: "listConstraints", Method: "GET",
 	Path: "/tables/{tableUUID}/constraints", Summary: "List a table's constraints",
-	Access: project(platform.Viewer), Errors: memberErrors,
+	Access: operation.Project(platform.Viewer), Errors: memberErrors,
 }
 
 func (s *Server) listConstraints(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Constraint, error) {
 	return schema.ListConstraints(ctx, p.Trusted(), p.UUID, in.Table)
 }
 
-var createConstraint = Operation{
+var createConstraint = operation.Operation{
 	ID: "createConstraint", Method: "POST", Path: "/tables/{tableUUID}/constraints", Summary: "Create a constraint",
-	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: true,
+	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: operation.Always,
 	Notes: "With `not_valid`, a check or foreign key applies to new rows at once, and to existing rows after " +
 		"validateConstraint. This avoids scanning a large table under a lock.",
 }
@@ -53,10 +54,10 @@ type constraintInput struct {
 	Constraint string `path:"constraintName" maxLength:"200"`
 }
 
-var validateConstraint = Operation{
+var validateConstraint = operation.Operation{
 	ID: "validateConstraint", Method: "PUT",
 	Path: "/tables/{tableUUID}/constraints/{constraintName}/validate", Summary: "Validate a constraint",
-	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Notes: "Checks the rows that existed before the constraint, without blocking reads and writes. A valid " +
 		"constraint stays unchanged.",
 }
@@ -67,10 +68,10 @@ func (s *Server) validateConstraint(
 	return schema.ValidateConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Constraint)
 }
 
-var deleteConstraint = Operation{
+var deleteConstraint = operation.Operation{
 	ID: "deleteConstraint", Method: "DELETE",
 	Path: "/tables/{tableUUID}/constraints/{constraintName}", Summary: "Delete a constraint",
-	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Notes: "A key with referencing foreign keys is not deleted, and `metadata.dependents` lists them, unless " +
 		"`cascade` is true.",
 }

@@ -6,16 +6,17 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/object"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerContainers() {
-	within(s, createContainer, s.createContainer, nil)
-	within(s, listContainers, s.listContainers, nil)
-	within(s, getContainer, s.getContainer, nil)
-	within(s, updateContainer, s.updateContainer, s.findContainer)
-	within(s, deleteContainer, s.deleteContainer, nil)
+	operation.HandleInProject(s.pipeline, createContainer, s.createContainer, nil)
+	operation.HandleInProject(s.pipeline, listContainers, s.listContainers, nil)
+	operation.HandleInProject(s.pipeline, getContainer, s.getContainer, nil)
+	operation.HandleInProject(s.pipeline, updateContainer, s.updateContainer, s.findContainer)
+	operation.HandleInProject(s.pipeline, deleteContainer, s.deleteContainer, nil)
 }
 
 // containerMetadata has the fields that the specified Container lacks.
@@ -35,9 +36,9 @@ func (s *Server) answerContainer(c object.Container, err error) (containerAnswer
 	return containerAnswer{Content: s.withURL(c), Metadata: containerMetadata{c.Allowed}}, err
 }
 
-var createContainer = Operation{
+var createContainer = operation.Operation{
 	ID: "createContainer", Method: "POST", Path: "/containers", Summary: "Create a container",
-	Access: project(platform.Developer), Errors: createErrors,
+	Access: operation.Project(platform.Developer), Errors: createErrors,
 }
 
 type createContainerInput struct {
@@ -60,9 +61,9 @@ func (s *Server) createContainer(
 		MaxFileSize: b.MaxFileSize, Allowed: b.Allowed}))
 }
 
-var listContainers = Operation{
+var listContainers = operation.Operation{
 	ID: "listContainers", Method: "GET", Path: "/containers", Summary: "List containers",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
+	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 500},
 }
 
 type listContainersInput struct {
@@ -73,7 +74,7 @@ type listContainersInput struct {
 func (s *Server) listContainers(
 	ctx context.Context, p *tenant.Project, in *listContainersInput,
 ) (Answer[[]object.Container, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	containers, total, err := object.ListContainers(ctx, p, page)
 	for i, c := range containers {
 		containers[i] = s.withURL(c)
@@ -82,9 +83,9 @@ func (s *Server) listContainers(
 	return listOf(containers, page, total), err
 }
 
-var getContainer = Operation{
+var getContainer = operation.Operation{
 	ID: "getContainer", Method: "GET", Path: "/containers/{containerUUID}", Summary: "Get a container",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 type getContainerInput struct {
@@ -95,9 +96,9 @@ func (s *Server) getContainer(ctx context.Context, p *tenant.Project, in *getCon
 	return s.answerContainer(object.GetContainer(ctx, p, in.UUID))
 }
 
-var updateContainer = Operation{
+var updateContainer = operation.Operation{
 	ID: "updateContainer", Method: "PUT", Path: "/containers/{containerUUID}", Summary: "Update a container",
-	Access: project(platform.Developer), Errors: specifiedBodyErrors,
+	Access: operation.Project(platform.Developer), Errors: specifiedBodyErrors,
 	Notes: "Omitted members stay unchanged. Existing files may exceed a new size limit or have a type that is no " +
 		"longer accepted.",
 }
@@ -128,10 +129,10 @@ func (s *Server) updateContainer(
 		MaxFileSize: b.MaxFileSize, Allowed: b.Allowed}))
 }
 
-var deleteContainer = Operation{
+var deleteContainer = operation.Operation{
 	ID: "deleteContainer", Method: "DELETE", Path: "/containers/{containerUUID}", Summary: "Delete a container",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500},
-	Timeout: longTimeout, Destructive: true,
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500},
+	Timeout: longTimeout, Destructive: operation.Always,
 	Notes: "A container with files is deleted only with `force=true`. It disappears at once; its bytes are removed " +
 		"in the background. The content is the deleted container.",
 }

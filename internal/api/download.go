@@ -15,6 +15,7 @@ import (
 
 	"socle/internal/httpx"
 	"socle/internal/object"
+	"socle/internal/operation"
 )
 
 // download responds with the bytes of a file. Its headers keep browsers from treating the file as a
@@ -150,7 +151,7 @@ func (w *rangeWriter) refuse(status int, code, detail string) {
 		w.Header().Del(name)
 	}
 
-	RespondFailure(w.ResponseWriter, w.request, status, code, detail)
+	operation.RespondFailure(w.ResponseWriter, w.request, status, code, detail)
 }
 
 func (w *rangeWriter) Write(b []byte) (int, error) {

@@ -3,22 +3,23 @@ package api
 import (
 	"context"
 
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerEnums() {
-	within(s, listEnums, s.listEnums, nil)
-	within(s, createEnum, s.createEnum, nil)
-	within(s, createEnumValue, s.createEnumValue, existingEnum[createEnumValueInput])
-	within(s, renameEnumValue, s.renameEnumValue, existingEnum[renameEnumValueInput])
-	within(s, deleteEnum, s.deleteEnum, nil)
+	operation.HandleInProject(s.pipeline, listEnums, s.listEnums, nil)
+	operation.HandleInProject(s.pipeline, createEnum, s.createEnum, nil)
+	operation.HandleInProject(s.pipeline, createEnumValue, s.createEnumValue, existingEnum[createEnumValueInput])
+	operation.HandleInProject(s.pipeline, renameEnumValue, s.renameEnumValue, existingEnum[renameEnumValueInput])
+	operation.HandleInProject(s.pipeline, deleteEnum, s.deleteEnum, nil)
 }
 
-var listEnums = Operation{
+var listEnums = operation.Operation{
 	ID: "listEnums", Method: "GET", Path: "/enums", Summary: "List enums",
-	Access: project(platform.Viewer), Errors: specifiedErrors,
+	Access: operation.Project(platform.Viewer), Errors: specifiedErrors,
 }
 
 type listEnumsInput struct {
@@ -29,14 +30,14 @@ type listEnumsInput struct {
 func (s *Server) listEnums(
 	ctx context.Context, p *tenant.Project, in *listEnumsInput,
 ) (Answer[[]schema.Enum, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	enums, total, err := schema.ListEnums(ctx, p.Trusted(), page)
 	return listOf(enums, page, total), err
 }
 
-var createEnum = Operation{
+var createEnum = operation.Operation{
 	ID: "createEnum", Method: "POST", Path: "/enums", Summary: "Create an enum",
-	Access: project(platform.Developer), Errors: createErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: createErrors, Timeout: longTimeout,
 }
 
 type createEnumInput struct {
@@ -67,9 +68,9 @@ func existingEnum[I any, P interface {
 	return err
 }
 
-var createEnumValue = Operation{
+var createEnumValue = operation.Operation{
 	ID: "createEnumValue", Method: "POST", Path: "/enums/{enumName}/values", Summary: "Add an enum value",
-	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "Appends the value, or inserts it before or after another one. Values cannot be removed, only renamed.",
 }
 
@@ -89,10 +90,10 @@ func (s *Server) createEnumValue(
 	return schema.CreateEnumValue(ctx, p.Owner(), in.Enum, in.Body.Value, in.Body.Before, in.Body.After)
 }
 
-var renameEnumValue = Operation{
+var renameEnumValue = operation.Operation{
 	ID: "renameEnumValue", Method: "PUT",
 	Path: "/enums/{enumName}/values/{enumValue}", Summary: "Rename an enum value",
-	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "Existing rows show the new name.",
 }
 
@@ -111,9 +112,9 @@ func (s *Server) renameEnumValue(
 	return schema.RenameEnumValue(ctx, p.Owner(), in.Enum, in.Value, in.Body.Value)
 }
 
-var deleteEnum = Operation{
+var deleteEnum = operation.Operation{
 	ID: "deleteEnum", Method: "DELETE", Path: "/enums/{enumName}", Summary: "Delete an enum",
-	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Notes: "An enum that columns or functions use is not deleted; `metadata.dependents` lists them.",
 }
 

@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"socle/internal/httpx"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 	"socle/internal/transfer"
 )
 
-var exportTable = Operation{
+var exportTable = operation.Operation{
 	ID: "exportTable", Method: "GET", Path: "/tables/{tableUUID}/export", Summary: "Export a table",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
 	Notes: "Exports all rows from one snapshot, ordered by primary key, with the rights of the project's owner. An " +
 		"interrupted download is incomplete. In CSV and TSV, null is an empty field and an empty text a quoted " +
 		"one. With `spreadsheet=true`, text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return is " +
@@ -49,7 +50,10 @@ var exportTypes = map[string]string{
 	transfer.TSV: "text/tab-separated-values; charset=utf-8", transfer.JSONL: "application/x-ndjson",
 }
 
-const exportBufferSize = 64 << 10 // bytes
+const (
+	exportBufferSize   = 64 << 10         // bytes
+	clientWriteTimeout = 60 * time.Second // for the client to accept one piece of a response
+)
 
 // ServeHTTP writes the table. A failure before the first byte gets an error response. A later one
 // aborts the connection, so that a truncated table does not look complete.
@@ -75,7 +79,7 @@ func (e export) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		out.start()
 		w.WriteHeader(http.StatusOK)
 	case err != nil && !out.started:
-		writeFailure(w, r, err, exportTable.Errors)
+		operation.WriteFailure(w, r, err, exportTable.Errors)
 	case err != nil:
 		httpx.From(r.Context()).Err = err
 		panic(http.ErrAbortHandler)

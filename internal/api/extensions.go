@@ -3,20 +3,21 @@ package api
 import (
 	"context"
 
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerExtensions() {
-	within(s, listExtensions, s.listExtensions, nil)
-	within(s, createExtension, s.createExtension, nil)
-	within(s, deleteExtension, s.deleteExtension, nil)
+	operation.HandleInProject(s.pipeline, listExtensions, s.listExtensions, nil)
+	operation.HandleInProject(s.pipeline, createExtension, s.createExtension, nil)
+	operation.HandleInProject(s.pipeline, deleteExtension, s.deleteExtension, nil)
 }
 
-var listExtensions = Operation{
+var listExtensions = operation.Operation{
 	ID: "listExtensions", Method: "GET", Path: "/extensions", Summary: "List extensions",
-	Access: project(platform.Viewer), Errors: specifiedErrors,
+	Access: operation.Project(platform.Viewer), Errors: specifiedErrors,
 	Notes: "Lists installed and available extensions.",
 }
 
@@ -28,14 +29,14 @@ type listExtensionsInput struct {
 func (s *Server) listExtensions(
 	ctx context.Context, p *tenant.Project, in *listExtensionsInput,
 ) (Answer[[]schema.Extension, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	extensions, total, err := schema.ListExtensions(ctx, p.Trusted(), page)
 	return listOf(extensions, page, total), err
 }
 
-var createExtension = Operation{
+var createExtension = operation.Operation{
 	ID: "createExtension", Method: "POST", Path: "/extensions", Summary: "Install an extension",
-	Access: project(platform.Developer), Errors: createErrors, Timeout: longTimeout, Grows: true,
+	Access: operation.Project(platform.Developer), Errors: createErrors, Timeout: longTimeout, Grows: operation.Always,
 	Notes: "Installs the extension and its requirements into the schema `extensions`, which follows `public` in " +
 		"the search path: its types, functions and operators need no prefix.",
 }
@@ -53,9 +54,9 @@ func (s *Server) createExtension(
 	return schema.CreateExtension(ctx, p.Trusted(), in.Body.Name)
 }
 
-var deleteExtension = Operation{
+var deleteExtension = operation.Operation{
 	ID: "deleteExtension", Method: "DELETE", Path: "/extensions/{extensionName}", Summary: "Remove an extension",
-	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Notes: "An extension that columns, indexes or functions use is not removed; `metadata.dependents` lists them.",
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/job"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/token"
 )
@@ -24,15 +25,15 @@ var codeLimit = platform.GuessLimit{
 const recoveryCodeCount = 10
 
 func (s *Server) registerFactors() {
-	open(s, getSecondFactor, s.getSecondFactor)
-	open(s, createSecondFactor, s.createSecondFactor)
-	open(s, confirmSecondFactor, s.confirmSecondFactor)
-	open(s, deleteSecondFactor, s.deleteSecondFactor)
+	operation.Handle(s.pipeline, getSecondFactor, s.getSecondFactor, nil)
+	operation.Handle(s.pipeline, createSecondFactor, s.createSecondFactor, nil)
+	operation.Handle(s.pipeline, confirmSecondFactor, s.confirmSecondFactor, nil)
+	operation.Handle(s.pipeline, deleteSecondFactor, s.deleteSecondFactor, nil)
 }
 
-var getSecondFactor = Operation{
+var getSecondFactor = operation.Operation{
 	ID: "getSecondFactor", Method: "GET", Path: "/users/me/totp", Summary: "Get your second factor",
-	Access: signedIn, Errors: []int{401, 404, 500},
+	Access: operation.SignedIn, Errors: []int{401, 404, 500},
 }
 
 // factorState is the public state of a second factor.
@@ -46,9 +47,9 @@ func (s *Server) getSecondFactor(ctx context.Context, _ *struct{}) (factorState,
 	return factorState{f.ConfirmedAt != nil, f.RecoveryCodes}, err
 }
 
-var createSecondFactor = Operation{
+var createSecondFactor = operation.Operation{
 	ID: "createSecondFactor", Method: "POST", Path: "/users/me/totp", Summary: "Create a second factor",
-	Access: signedIn, Errors: []int{400, 401, 409, 422, 429, 500},
+	Access: operation.SignedIn, Errors: []int{400, 401, 409, 422, 429, 500},
 	Notes: "Add the secret to an authenticator app, by hand or as a QR code of `url`. The second factor takes " +
 		"effect after confirmSecondFactor.",
 }
@@ -89,9 +90,9 @@ func (s *Server) createSecondFactor(
 // copied to another user cannot be opened.
 func (s *Server) factorKeyOf(user uuid.UUID) []byte { return token.Derive(s.factorKey, user.String()) }
 
-var confirmSecondFactor = Operation{
+var confirmSecondFactor = operation.Operation{
 	ID: "confirmSecondFactor", Method: "POST", Path: "/users/me/totp/confirm", Summary: "Confirm your second factor",
-	Access: signedIn, Errors: []int{400, 401, 404, 409, 422, 429, 500},
+	Access: operation.SignedIn, Errors: []int{400, 401, 404, 409, 422, 429, 500},
 	Success: http.StatusOK,
 	Notes: "From now on, log-ins require a `code`: from the app, or one of the recovery codes. The recovery codes " +
 		"are shown only in this response; each works once.",
@@ -251,9 +252,9 @@ func (s *Server) withSecondFactor(
 	return err
 }
 
-var deleteSecondFactor = Operation{
+var deleteSecondFactor = operation.Operation{
 	ID: "deleteSecondFactor", Method: "DELETE", Path: "/users/me/totp", Summary: "Delete your second factor",
-	Access: signedIn, Errors: []int{400, 401, 404, 422, 429, 500},
+	Access: operation.SignedIn, Errors: []int{400, 401, 404, 422, 429, 500},
 	Notes: "`code` is a code from the app or a recovery code. An unconfirmed second factor needs no code.",
 }
 

@@ -6,22 +6,24 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/form"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerFields() {
-	within(s, createField, s.createField, s.findFormToExtend)
-	within(s, listFields, s.listFields, nil)
-	within(s, getField, s.getField, nil)
-	within(s, updateField, s.updateField, s.findField)
-	within(s, deleteField, s.deleteField, nil)
-	within(s, orderFields, s.orderFields, s.findFormToOrder)
+	operation.HandleInProject(s.pipeline, createField, s.createField, s.findFormToExtend)
+	operation.HandleInProject(s.pipeline, listFields, s.listFields, nil)
+	operation.HandleInProject(s.pipeline, getField, s.getField, nil)
+	operation.HandleInProject(s.pipeline, updateField, s.updateField, s.findField)
+	operation.HandleInProject(s.pipeline, deleteField, s.deleteField, nil)
+	operation.HandleInProject(s.pipeline, orderFields, s.orderFields, s.findFormToOrder)
 }
 
-var createField = Operation{
+var createField = operation.Operation{
 	ID: "createField", Method: "POST", Path: "/forms/{formUUID}/fields", Summary: "Create form fields",
-	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Normalize: normalizeFields,
 	Notes: "Accepts one field, or several as `fields`, which are created all or none. The content is the first " +
 		"one; `metadata.fields` has all of them.",
 }
@@ -36,8 +38,8 @@ type createFieldBody struct {
 	ProjectInBody
 }
 
-// normalize converts a single field to a list.
-func (*createFieldBody) normalize(v any) (any, string) {
+// normalizeFields converts a single field to a list.
+func normalizeFields(v any) (any, string) {
 	object, ok := v.(map[string]any)
 	if !ok {
 		return v, ""
@@ -75,9 +77,9 @@ func (s *Server) createField(
 	return Answer[form.Field, fieldsMetadata]{Content: fields[0], Metadata: fieldsMetadata{fields}}, nil
 }
 
-var updateField = Operation{
+var updateField = operation.Operation{
 	ID: "updateField", Method: "PUT", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Update a form field",
-	Access: projectOfForm(platform.Developer), Errors: specifiedBodyErrors,
+	Access: operation.ProjectOfForm(platform.Developer), Errors: specifiedBodyErrors,
 	Notes: "Omitted members stay unchanged; null clears a member. Existing answers stay unchanged.",
 }
 
@@ -99,9 +101,9 @@ func (s *Server) updateField(ctx context.Context, p *tenant.Project, in *updateF
 	return form.UpdateField(ctx, p, in.Form, in.Field, in.Body.FieldInput)
 }
 
-var listFields = Operation{
+var listFields = operation.Operation{
 	ID: "listFields", Method: "GET", Path: "/forms/{formUUID}/fields", Summary: "List a form's fields",
-	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "Returns all fields at once, in the order of the form.",
 }
 
@@ -115,18 +117,18 @@ type fieldInput struct {
 	Field uuid.UUID `path:"fieldUUID" format:"uuid"`
 }
 
-var getField = Operation{
+var getField = operation.Operation{
 	ID: "getField", Method: "GET", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Get a form field",
-	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getField(ctx context.Context, p *tenant.Project, in *fieldInput) (form.Field, error) {
 	return form.GetField(ctx, p, in.Form, in.Field)
 }
 
-var deleteField = Operation{
+var deleteField = operation.Operation{
 	ID: "deleteField", Method: "DELETE", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Delete a form field",
-	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
 	Notes: "Answers to the field remain in their responses.",
 }
 
@@ -134,9 +136,9 @@ func (s *Server) deleteField(ctx context.Context, p *tenant.Project, in *fieldIn
 	return form.DeleteField(ctx, p, in.Form, in.Field)
 }
 
-var orderFields = Operation{
+var orderFields = operation.Operation{
 	ID: "orderFields", Method: "PUT", Path: "/forms/{formUUID}/fields/order", Summary: "Reorder a form's fields",
-	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
 }
 
 type orderFieldsInput struct {

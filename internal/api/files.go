@@ -3,30 +3,30 @@ package api
 import (
 	"context"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"socle/internal/object"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerFiles() {
-	within(s, listFiles, s.listFiles, nil)
-	within(s, createFile, s.createFile, nil)
-	within(s, downloadFile, s.downloadFile, nil)
-	within(s, readFile, s.readFile, nil)
-	within(s, writeFile, s.writeFile, nil)
-	s.mux.Handle("OPTIONS "+readFile.Path, preflight("GET, HEAD, PUT"))
-	within(s, getFile, s.getFile, nil)
-	within(s, updateFile, s.updateFile, s.findFile)
-	within(s, deleteFile, s.deleteFile, nil)
-	within(s, deleteFolder, s.deleteFolder, nil)
+	operation.HandleInProject(s.pipeline, listFiles, s.listFiles, nil)
+	operation.HandleInProject(s.pipeline, createFile, s.createFile, nil)
+	operation.HandleInProject(s.pipeline, downloadFile, s.downloadFile, nil)
+	operation.HandleInProject(s.pipeline, readFile, s.readFile, nil)
+	operation.HandleInProject(s.pipeline, writeFile, s.writeFile, nil)
+	s.pipeline.HandlePreflight(readFile.Path, "GET, HEAD, PUT")
+	operation.HandleInProject(s.pipeline, getFile, s.getFile, nil)
+	operation.HandleInProject(s.pipeline, updateFile, s.updateFile, s.findFile)
+	operation.HandleInProject(s.pipeline, deleteFile, s.deleteFile, nil)
+	operation.HandleInProject(s.pipeline, deleteFolder, s.deleteFolder, nil)
 }
 
-var listFiles = Operation{
+var listFiles = operation.Operation{
 	ID: "listFiles", Method: "GET", Path: "/containers/{containerUUID}/files", Summary: "List a container's files",
-	Access: project(platform.Viewer), Errors: specifiedErrors, Wrapped: true,
+	Access: operation.Project(platform.Viewer), Errors: specifiedErrors, Wrapped: true,
 }
 
 type listFilesInput struct {
@@ -38,28 +38,26 @@ type listFilesInput struct {
 func (s *Server) listFiles(
 	ctx context.Context, p *tenant.Project, in *listFilesInput,
 ) (Answer[[]object.File, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	files, total, err := object.ListFiles(ctx, p, in.Container, page)
 	return listOf(files, page, total), err
 }
 
-var createFile = Operation{
+var createFile = operation.Operation{
 	ID: "createFile", Method: "POST", Path: "/containers/{containerUUID}/files", Summary: "Upload a file",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 500},
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 500},
+	Body: operation.MultipartFile,
 	Notes: "A multipart body: an optional `full_file_name`, which may contain folders, followed by `file`. Default " +
 		"of `full_file_name`: the file name in the part.",
 }
 
-var uploadSchema = &huma.Schema{Type: huma.TypeObject, Required: []string{"file"}, Properties: map[string]*huma.Schema{
-	"full_file_name": {Type: huma.TypeString}, "file": {Type: huma.TypeString, Format: "binary"}}}
-
 type createFileInput struct {
 	Container uuid.UUID `path:"containerUUID" format:"uuid"`
-	Upload
+	operation.Upload
 }
 
 func (s *Server) createFile(ctx context.Context, p *tenant.Project, in *createFileInput) (fileAnswer, error) {
-	name, mimeType, err := in.open()
+	name, mimeType, err := in.Open()
 	if err != nil {
 		return fileAnswer{}, err
 	}
@@ -80,10 +78,10 @@ func (s *Server) maxFileBytes(ctx context.Context) (int64, error) {
 	return settings.MaxUploadSize, err
 }
 
-var downloadFile = Operation{
+var downloadFile = operation.Operation{
 	ID: "downloadFile", Method: "GET",
 	Path: "/containers/{containerUUID}/files/{fileUUID}/download", Summary: "Download a file",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 422, 429, 500},
+	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 422, 429, 500}, Ranges: true,
 	Notes: "Returns all bytes or a range of them. " +
 		picturesNote,
 }
@@ -98,10 +96,11 @@ func (s *Server) downloadFile(ctx context.Context, p *tenant.Project, in *downlo
 	return s.openFile(ctx, p, in.Container, in.File, in.PictureQuery)
 }
 
-var readFile = Operation{
+var readFile = operation.Operation{
 	ID: "readFile", Method: "GET",
 	Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Read a file by name",
-	Access: publicProject(platform.Viewer).orSigned(), Errors: []int{400, 401, 404, 422, 429, 500},
+	Access: operation.PublicProject(platform.Viewer).OrSigned(), Errors: []int{400, 401, 404, 422, 429, 500},
+	Ranges: true, IgnoreUnknownQuery: true,
 	Notes: "The URL is the container's `url` followed by the file's full name. Public containers need no token. " +
 		picturesNote +
 		" Unknown query parameters are ignored.",
@@ -109,7 +108,6 @@ var readFile = Operation{
 
 type readFileInput struct {
 	PictureQuery
-	OtherQuery
 	Project   uuid.UUID `path:"projectUUID" format:"uuid"`
 	Container uuid.UUID `path:"containerUUID" format:"uuid"`
 	Name      string    `path:"fullFileName"`
@@ -133,20 +131,20 @@ type fileInPath struct {
 	File      uuid.UUID `path:"fileUUID" format:"uuid"`
 }
 
-var getFile = Operation{
+var getFile = operation.Operation{
 	ID: "getFile", Method: "GET",
 	Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Get a file's metadata",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getFile(ctx context.Context, p *tenant.Project, in *fileInPath) (fileAnswer, error) {
 	return answerFile(object.GetFile(ctx, p, in.Container, in.File))
 }
 
-var updateFile = Operation{
+var updateFile = operation.Operation{
 	ID: "updateFile", Method: "PUT",
 	Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Rename or move a file",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "No bytes are copied, regardless of the file's size. The target container must accept the file's size " +
 		"and type.",
 }
@@ -171,9 +169,9 @@ func (s *Server) updateFile(ctx context.Context, p *tenant.Project, in *updateFi
 		object.FileUpdate{FullFileName: in.Body.FullFileName, Container: in.Body.ContainerUUID})
 }
 
-var deleteFile = Operation{
+var deleteFile = operation.Operation{
 	ID: "deleteFile", Method: "DELETE", Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Delete a file",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
 	Notes: "The content is the deleted file.",
 }
 
@@ -186,11 +184,11 @@ func (s *Server) deleteFile(ctx context.Context, p *tenant.Project, in *fileInPa
 	return f, err
 }
 
-var deleteFolder = Operation{
+var deleteFolder = operation.Operation{
 	ID: "deleteFolder", Method: "DELETE",
 	Path: "/containers/{containerUUID}/folders/{folder...}", Summary: "Delete a folder and its files",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
-	Timeout: longTimeout, Destructive: true,
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Timeout: longTimeout, Destructive: operation.Always,
 	Notes: "A folder is a prefix of file names that ends with a slash. Deletes all of its files or none; the bytes " +
 		"are removed in the background.",
 }

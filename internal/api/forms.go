@@ -2,38 +2,32 @@ package api
 
 import (
 	"context"
-	"reflect"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"socle/internal/form"
 	"socle/internal/object"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerForms() {
-	registerOptional[string](s.registry)
-	registerOptional[bool](s.registry)
-	registerOptional[int64](s.registry)
-	within(s, createForm, s.createForm, nil)
-	within(s, listForms, s.listForms, nil)
-	within(s, getForm, s.getForm, nil)
-	within(s, updateForm, s.updateForm, s.findFormToUpdate)
-	within(s, deleteForm, s.deleteForm, nil)
-	within(s, linkForm, s.linkForm, nil)
-	within(s, unlinkForm, s.unlinkForm, nil)
+	operation.DescribeAs[form.Opt[string], string](s.pipeline)
+	operation.DescribeAs[form.Opt[bool], bool](s.pipeline)
+	operation.DescribeAs[form.Opt[int64], int64](s.pipeline)
+	operation.HandleInProject(s.pipeline, createForm, s.createForm, nil)
+	operation.HandleInProject(s.pipeline, listForms, s.listForms, nil)
+	operation.HandleInProject(s.pipeline, getForm, s.getForm, nil)
+	operation.HandleInProject(s.pipeline, updateForm, s.updateForm, s.findFormToUpdate)
+	operation.HandleInProject(s.pipeline, deleteForm, s.deleteForm, nil)
+	operation.HandleInProject(s.pipeline, linkForm, s.linkForm, nil)
+	operation.HandleInProject(s.pipeline, unlinkForm, s.unlinkForm, nil)
 }
 
-// registerOptional gives an optional member the schema of its value.
-func registerOptional[T any](registry huma.Registry) {
-	registry.RegisterTypeAlias(reflect.TypeFor[form.Opt[T]](), reflect.TypeFor[T]())
-}
-
-var createForm = Operation{
+var createForm = operation.Operation{
 	ID: "createForm", Method: "POST", Path: "/forms", Summary: "Create a form",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 422, 500},
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 422, 500},
 }
 
 type createFormInput struct {
@@ -62,9 +56,9 @@ func (s *Server) createForm(ctx context.Context, p *tenant.Project, in *createFo
 	return form.CreateForm(ctx, p, caller(ctx).User, id, n)
 }
 
-var listForms = Operation{
+var listForms = operation.Operation{
 	ID: "listForms", Method: "GET", Path: "/forms", Summary: "List a project's forms",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
+	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 500},
 }
 
 type listFormsInput struct {
@@ -75,7 +69,7 @@ type listFormsInput struct {
 func (s *Server) listForms(
 	ctx context.Context, p *tenant.Project, in *listFormsInput,
 ) (Answer[[]form.Form, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	forms, total, err := form.ListForms(ctx, p, page)
 	return listOf(forms, page, total), err
 }
@@ -85,18 +79,18 @@ type formInput struct {
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
 }
 
-var getForm = Operation{
+var getForm = operation.Operation{
 	ID: "getForm", Method: "GET", Path: "/forms/{formUUID}", Summary: "Get a form with its fields",
-	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getForm(ctx context.Context, p *tenant.Project, in *formInput) (form.FullForm, error) {
 	return form.GetFullForm(ctx, p, in.Form)
 }
 
-var updateForm = Operation{
+var updateForm = operation.Operation{
 	ID: "updateForm", Method: "PUT", Path: "/forms/{formUUID}", Summary: "Update a form",
-	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "Omitted members stay unchanged; null clears a member. Existing responses remain, even if they exceed a " +
 		"new maximum.",
 }
@@ -118,9 +112,10 @@ func (s *Server) updateForm(ctx context.Context, p *tenant.Project, in *updateFo
 	return form.UpdateForm(ctx, p, caller(ctx).User, in.Form, in.Body.FormUpdate)
 }
 
-var deleteForm = Operation{
+var deleteForm = operation.Operation{
 	ID: "deleteForm", Method: "DELETE", Path: "/forms/{formUUID}", Summary: "Delete a form",
-	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Destructive: true,
+	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500},
+	Destructive: operation.Always,
 	Notes: "Deletes the form and its fields. A form with responses is deleted only with `force=true`, together " +
 		"with the responses and their files.",
 }
@@ -140,10 +135,10 @@ func (s *Server) deleteForm(ctx context.Context, p *tenant.Project, in *deleteFo
 	return deleted, s.platform.UnindexForm(ctx, in.Form)
 }
 
-var linkForm = Operation{
+var linkForm = operation.Operation{
 	ID: "linkForm", Method: "POST",
 	Path: "/forms/{formUUID}/link", Summary: "Create or replace a form's public link",
-	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
 	Notes: "The link allows filling in the form without a key while the form is open. It replaces the previous link.",
 }
 
@@ -151,9 +146,9 @@ func (s *Server) linkForm(ctx context.Context, p *tenant.Project, in *formInput)
 	return form.LinkForm(ctx, p, caller(ctx).User, in.Form)
 }
 
-var unlinkForm = Operation{
+var unlinkForm = operation.Operation{
 	ID: "unlinkForm", Method: "DELETE", Path: "/forms/{formUUID}/link", Summary: "Delete a form's public link",
-	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
 }
 
 func (s *Server) unlinkForm(ctx context.Context, p *tenant.Project, in *formInput) (form.Form, error) {

@@ -3,22 +3,24 @@ package api
 import (
 	"context"
 
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerFunctions() {
-	within(s, createFunction, s.createFunction, nil)
-	within(s, listFunctions, s.listFunctions, nil)
-	within(s, getFunction, s.getFunction, nil)
-	within(s, deleteFunction, s.deleteFunction, nil)
-	within(s, listLanguages, s.listLanguages, nil)
+	operation.HandleInProject(s.pipeline, createFunction, s.createFunction, nil)
+	operation.HandleInProject(s.pipeline, listFunctions, s.listFunctions, nil)
+	operation.HandleInProject(s.pipeline, getFunction, s.getFunction, nil)
+	operation.HandleInProject(s.pipeline, deleteFunction, s.deleteFunction, nil)
+	operation.HandleInProject(s.pipeline, listLanguages, s.listLanguages, nil)
 }
 
-var createFunction = Operation{
+var createFunction = operation.Operation{
 	ID: "createFunction", Method: "POST", Path: "/functions/{schema}", Summary: "Create a function",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Timeout: longTimeout,
 	Notes: "Creates the function as the project's owner. It runs with the rights of its caller, and besides its " +
 		"owner only roles granted `execute` may call it. An existing function is replaced only if `replace` is " +
 		"true and its return type and parameter names stay the same.",
@@ -48,9 +50,9 @@ func (s *Server) createFunction(
 		Replace: b.Replace, Execute: b.Execute})
 }
 
-var listFunctions = Operation{
+var listFunctions = operation.Operation{
 	ID: "listFunctions", Method: "GET", Path: "/functions", Summary: "List functions",
-	Access: project(platform.Viewer), Errors: specifiedErrors,
+	Access: operation.Project(platform.Viewer), Errors: specifiedErrors,
 	Notes: "Lists functions and procedures of the project without their bodies, excluding those of extensions.",
 }
 
@@ -63,14 +65,14 @@ type listFunctionsInput struct {
 func (s *Server) listFunctions(
 	ctx context.Context, p *tenant.Project, in *listFunctionsInput,
 ) (Answer[[]schema.FunctionInfo, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	functions, total, err := schema.ListFunctions(ctx, p.Trusted(), in.Schema, page)
 	return listOf(functions, page, total), err
 }
 
-var getFunction = Operation{
+var getFunction = operation.Operation{
 	ID: "getFunction", Method: "GET", Path: "/functions/{schema}/{functionName}", Summary: "Get a function",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "Includes the body. `arguments` selects among functions with the same name by their argument types.",
 }
 
@@ -78,18 +80,18 @@ func (s *Server) getFunction(ctx context.Context, p *tenant.Project, in *functio
 	return schema.GetFunction(ctx, p.Owner(), in.Schema, in.Function, in.Arguments)
 }
 
-var listLanguages = Operation{
+var listLanguages = operation.Operation{
 	ID: "listLanguages", Method: "GET", Path: "/languages", Summary: "List function languages",
-	Access: project(platform.Viewer), Errors: specifiedErrors,
+	Access: operation.Project(platform.Viewer), Errors: specifiedErrors,
 }
 
 func (s *Server) listLanguages(ctx context.Context, p *tenant.Project, _ *struct{}) ([]schema.Language, error) {
 	return schema.ListLanguages(ctx, p.Trusted())
 }
 
-var deleteFunction = Operation{
+var deleteFunction = operation.Operation{
 	ID: "deleteFunction", Method: "DELETE", Path: "/functions/{schema}/{functionName}", Summary: "Delete a function",
-	Access: project(platform.Developer), Errors: specifiedErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: specifiedErrors, Timeout: longTimeout,
 	Notes: "`arguments` selects among functions with the same name by their argument types. A function with " +
 		"dependents is not deleted.",
 }

@@ -3,28 +3,29 @@ package api
 import (
 	"context"
 
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerGrants() {
-	within(s, listGrants, s.listGrants, nil)
-	within(s, updateGrants, s.updateGrants, existingTable[updateGrantsInput])
+	operation.HandleInProject(s.pipeline, listGrants, s.listGrants, nil)
+	operation.HandleInProject(s.pipeline, updateGrants, s.updateGrants, existingTable[updateGrantsInput])
 }
 
-var listGrants = Operation{
+var listGrants = operation.Operation{
 	ID: "listGrants", Method: "GET", Path: "/tables/{tableUUID}/grants", Summary: "List a table's grants",
-	Access: project(platform.Viewer), Errors: memberErrors,
+	Access: operation.Project(platform.Viewer), Errors: memberErrors,
 }
 
 func (s *Server) listGrants(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Grant, error) {
 	return schema.ListGrants(ctx, p.Trusted(), p.UUID, in.Table)
 }
 
-var updateGrants = Operation{
+var updateGrants = operation.Operation{
 	ID: "updateGrants", Method: "PUT", Path: "/tables/{tableUUID}/grants", Summary: "Update a table's grants",
-	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "Each named role gets exactly these privileges; other roles keep theirs. Policies restrict the rows " +
 		"that a role can reach. Write access for `anon` or `public` needs `confirm`.",
 }

@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"socle/internal/operation"
 )
 
-func (s *Server) registerHealth() { open(s, listParts, s.listParts) }
+func (s *Server) registerHealth() { operation.Handle(s.pipeline, listParts, s.listParts, nil) }
 
 // Health of a component.
 const (
@@ -38,9 +40,9 @@ type partsMetadata struct {
 	Status string `json:"status" enum:"ok,degraded,down" doc:"The worst status of all components."`
 }
 
-var listParts = Operation{
+var listParts = operation.Operation{
 	ID: "listParts", Method: "GET", Path: "/health/parts", Summary: "Get component health",
-	Access: administrator, Errors: []int{401, 403, 500},
+	Access: operation.Administrator, Errors: []int{401, 403, 500},
 	Notes: "Monitoring uses `/healthz` and `/readyz`, which need no token. The server's log has the reason why a " +
 		"component is down.",
 }

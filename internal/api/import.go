@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"socle/internal/fault"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
@@ -12,9 +13,9 @@ import (
 )
 
 func (s *Server) registerTransfers() {
-	within(s, exportTable, s.exportTable, nil)
-	within(s, importTable, s.importTable, nil)
-	within(s, importRows, s.importRows, nil)
+	operation.HandleInProject(s.pipeline, exportTable, s.exportTable, nil)
+	operation.HandleInProject(s.pipeline, importTable, s.importTable, nil)
+	operation.HandleInProject(s.pipeline, importRows, s.importRows, nil)
 }
 
 const importNotes = "The file is the raw body, or the part `file` of a multipart body: CSV, TSV, JSON Lines of " +
@@ -22,9 +23,10 @@ const importNotes = "The file is the raw body, or the part `file` of a multipart
 	"one transaction: completely, or with `on_error=skip` without invalid rows, of which the first 1000 are " +
 	"reported."
 
-var importTable = Operation{
+var importTable = operation.Operation{
 	ID: "importTable", Method: "POST", Path: "/tables/import", Summary: "Create a table from a file",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 409, 413, 422, 429, 500}, Grows: true,
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 409, 413, 422, 429, 500},
+	Grows: operation.Always, Body: dataFile,
 	Notes: importNotes +
 		" The columns get the narrowest types that fit all values. The table is closed, like every new table.",
 }
@@ -33,7 +35,7 @@ type importTableInput struct {
 	Name   string `query:"name" maxLength:"63" doc:"Name of the new table. Default: the file's name without extension."`
 	Schema string `query:"schema" maxLength:"63" default:"public"`
 	ImportQuery
-	DataUpload
+	operation.Upload
 }
 
 // ImportQuery has the options for parsing a data file.
@@ -74,7 +76,7 @@ func (s *Server) importTable(ctx context.Context, p *tenant.Project, in *importT
 		return transfer.Imported{}, err
 	}
 
-	file, name, format, err := in.receive(ctx, s, in.Format)
+	file, name, format, err := s.receiveData(ctx, &in.Upload, in.Format)
 	if err != nil {
 		return transfer.Imported{}, err
 	}
@@ -89,9 +91,10 @@ func (s *Server) importTable(ctx context.Context, p *tenant.Project, in *importT
 	return transfer.ImportTable(ctx, p, in.Schema, name, file, o)
 }
 
-var importRows = Operation{
+var importRows = operation.Operation{
 	ID: "importRows", Method: "POST", Path: "/tables/{tableUUID}/import", Summary: "Import rows into a table",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 429, 500}, Grows: true,
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 429, 500},
+	Grows: operation.Always, Body: dataFile,
 	Notes: importNotes +
 		"The header, or the members of JSON objects, name the columns; other columns get their defaults. Rows " +
 		"are inserted as the project's owner, and so triggers run. With `mode=upsert`, the last of several rows " +
@@ -103,7 +106,7 @@ type importRowsInput struct {
 	ImportQuery
 	Mode       string `query:"mode" enum:"insert,upsert,ignore" default:"insert" doc:"How to handle a row that conflicts with an existing one: insert rejects it, upsert updates the existing row, ignore skips it."`
 	OnConflict string `query:"on_conflict" maxLength:"2000" doc:"For upsert and ignore: comma-separated columns of a unique constraint, which identify a row. Default: the primary key."`
-	DataUpload
+	operation.Upload
 }
 
 func (s *Server) importRows(ctx context.Context, p *tenant.Project, in *importRowsInput) (transfer.Imported, error) {
@@ -116,7 +119,7 @@ func (s *Server) importRows(ctx context.Context, p *tenant.Project, in *importRo
 		return transfer.Imported{}, err
 	}
 
-	file, _, format, err := in.receive(ctx, s, in.Format)
+	file, _, format, err := s.receiveData(ctx, &in.Upload, in.Format)
 	if err != nil {
 		return transfer.Imported{}, err
 	}

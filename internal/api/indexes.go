@@ -6,21 +6,22 @@ import (
 	"strings"
 
 	"socle/internal/fault"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerIndexes() {
-	within(s, listIndexes, s.listIndexes, nil)
-	within(s, getIndex, s.getIndex, nil)
-	within(s, createIndex, s.createIndex, existingTable[createIndexInput])
-	within(s, deleteIndex, s.deleteIndex, nil)
+	operation.HandleInProject(s.pipeline, listIndexes, s.listIndexes, nil)
+	operation.HandleInProject(s.pipeline, getIndex, s.getIndex, nil)
+	operation.HandleInProject(s.pipeline, createIndex, s.createIndex, existingTable[createIndexInput])
+	operation.HandleInProject(s.pipeline, deleteIndex, s.deleteIndex, nil)
 }
 
-var listIndexes = Operation{
+var listIndexes = operation.Operation{
 	ID: "listIndexes", Method: "GET", Path: "/tables/{tableUUID}/indexes", Summary: "List a table's indexes",
-	Access: project(platform.Viewer), Errors: memberErrors,
+	Access: operation.Project(platform.Viewer), Errors: memberErrors,
 	Notes: "Includes indexes that are being built or whose build failed.",
 }
 
@@ -33,9 +34,9 @@ func (s *Server) listIndexes(ctx context.Context, p *tenant.Project, in *tableIn
 	return s.indexesOf(ctx, p, t)
 }
 
-var getIndex = Operation{
+var getIndex = operation.Operation{
 	ID: "getIndex", Method: "GET", Path: "/tables/{tableUUID}/indexes/{indexName}", Summary: "Get an index",
-	Access: project(platform.Viewer), Errors: memberErrors,
+	Access: operation.Project(platform.Viewer), Errors: memberErrors,
 }
 
 type indexInput struct {
@@ -89,9 +90,9 @@ func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Tabl
 	return all, nil
 }
 
-var createIndex = Operation{
+var createIndex = operation.Operation{
 	ID: "createIndex", Method: "POST", Path: "/tables/{tableUUID}/indexes", Summary: "Create an index",
-	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: true,
+	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: operation.Always,
 	Notes: "On a table of more than 100000 rows or 64 MB, the index is built in the background without blocking " +
 		"writes: its status is `building`, then `ready` or `failed`. Names in expressions resolve in the system " +
 		"catalog, then in the table's schema, then in public.",
@@ -114,9 +115,9 @@ func (s *Server) createIndex(ctx context.Context, p *tenant.Project, in *createI
 	return index, s.jobs.CreateIndex(ctx, p, build.Table, build.Index)
 }
 
-var deleteIndex = Operation{
+var deleteIndex = operation.Operation{
 	ID: "deleteIndex", Method: "DELETE", Path: "/tables/{tableUUID}/indexes/{indexName}", Summary: "Delete an index",
-	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Notes: "An index of a constraint is deleted with the constraint. Deleting an index whose build failed removes " +
 		"its record.",
 }

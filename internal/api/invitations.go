@@ -7,17 +7,18 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/fault"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/token"
 )
 
 func (s *Server) registerInvitations() {
-	open(s, createInvitation, s.createInvitation)
-	open(s, listInvitations, s.listInvitations)
-	open(s, resendInvitation, s.resendInvitation)
-	open(s, deleteInvitation, s.deleteInvitation)
-	open(s, previewInvitation, s.previewInvitation)
-	open(s, acceptInvitation, s.acceptInvitation)
+	operation.Handle(s.pipeline, createInvitation, s.createInvitation, nil)
+	operation.Handle(s.pipeline, listInvitations, s.listInvitations, nil)
+	operation.Handle(s.pipeline, resendInvitation, s.resendInvitation, nil)
+	operation.Handle(s.pipeline, deleteInvitation, s.deleteInvitation, nil)
+	operation.Handle(s.pipeline, previewInvitation, s.previewInvitation, nil)
+	operation.Handle(s.pipeline, acceptInvitation, s.acceptInvitation, nil)
 }
 
 // Limits of unsolicited mails.
@@ -26,10 +27,10 @@ var (
 	invitationRecipientLimit = platform.Limit{Name: "invitation recipient", Most: 10, Window: 24 * time.Hour}
 )
 
-var createInvitation = Operation{
+var createInvitation = operation.Operation{
 	ID: "createInvitation", Method: "POST",
 	Path: "/organizations/{organizationUUID}/invitations", Summary: "Create an invitation",
-	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 429, 500},
+	Access: operation.OrganizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 429, 500},
 	Notes: "Mails a link to the address, which works once, for seven days. Callers cannot grant a role above their " +
 		"own: 403. An address can have one invitation to an organization: 409.",
 }
@@ -75,10 +76,10 @@ func (s *Server) invite(
 	return i, err
 }
 
-var listInvitations = Operation{
+var listInvitations = operation.Operation{
 	ID: "listInvitations", Method: "GET",
 	Path: "/organizations/{organizationUUID}/invitations", Summary: "List an organization's invitations",
-	Access: organizationInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.OrganizationInPath(platform.Admin), Errors: restrictedErrors,
 	Notes: "Lists invitations that have not been accepted. An expired invitation is listed for thirty days and can " +
 		"be resent.",
 }
@@ -92,7 +93,7 @@ type listInvitationsInput struct {
 func (s *Server) listInvitations(
 	ctx context.Context, in *listInvitationsInput,
 ) (Answer[[]platform.Invited, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	all, total, err := s.platform.ListInvitations(ctx, in.UUID, page)
 	return listOf(all, page, total), err
 }
@@ -102,10 +103,10 @@ type invitationInput struct {
 	UUID         uuid.UUID `path:"invitationUUID" format:"uuid"`
 }
 
-var resendInvitation = Operation{
+var resendInvitation = operation.Operation{
 	ID: "resendInvitation", Method: "POST",
 	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}/resend", Summary: "Resend an invitation",
-	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 429, 500}, Success: 200,
+	Access: operation.OrganizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 429, 500}, Success: 200,
 	Notes: "Mails a new link, valid for seven days; earlier links become invalid.",
 }
 
@@ -120,19 +121,19 @@ func (s *Server) resendInvitation(ctx context.Context, in *invitationInput) (pla
 	})
 }
 
-var deleteInvitation = Operation{
+var deleteInvitation = operation.Operation{
 	ID: "deleteInvitation", Method: "DELETE",
 	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}", Summary: "Delete an invitation",
-	Access: organizationInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.OrganizationInPath(platform.Admin), Errors: restrictedErrors,
 }
 
 func (s *Server) deleteInvitation(ctx context.Context, in *invitationInput) (platform.Invited, error) {
 	return s.platform.DeleteInvitation(ctx, in.Organization, caller(ctx), in.UUID)
 }
 
-var previewInvitation = Operation{
+var previewInvitation = operation.Operation{
 	ID: "previewInvitation", Method: "GET", Path: "/invitations/preview",
-	Summary: "Preview an invitation", Access: anonymous, Errors: []int{400, 404, 500},
+	Summary: "Preview an invitation", Access: operation.Anonymous, Errors: []int{400, 404, 500},
 	Notes: "For holders of the link, signed in or not. Forged, used, expired and void tokens all return 404.",
 }
 
@@ -152,9 +153,9 @@ func (s *Server) previewInvitation(
 	return s.platform.PreviewInvitation(ctx, link)
 }
 
-var acceptInvitation = Operation{
+var acceptInvitation = operation.Operation{
 	ID: "acceptInvitation", Method: "POST", Path: "/invitations/accept", Summary: "Accept an invitation",
-	Access: signedIn, Errors: []int{400, 401, 403, 422, 500},
+	Access: operation.SignedIn, Errors: []int{400, 401, 403, 422, 500},
 	Notes: "Makes the caller a member of the inviting organization. The invitation must be for the caller's own " +
 		"address: 403 otherwise. New users sign up with the token as `invitation_token`.",
 }

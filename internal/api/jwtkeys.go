@@ -7,23 +7,24 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/fault"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 	"socle/internal/token"
 )
 
 func (s *Server) registerJWTKeys() {
-	within(s, createJWTKey, s.createJWTKey, nil)
-	within(s, listJWTKeys, s.listJWTKeys, nil)
-	within(s, deleteJWTKey, s.deleteJWTKey, nil)
-	within(s, getRestSettings, s.getRestSettings, nil)
-	within(s, updateRestSettings, s.updateRestSettings, nil)
+	operation.HandleInProject(s.pipeline, createJWTKey, s.createJWTKey, nil)
+	operation.HandleInProject(s.pipeline, listJWTKeys, s.listJWTKeys, nil)
+	operation.HandleInProject(s.pipeline, deleteJWTKey, s.deleteJWTKey, nil)
+	operation.HandleInProject(s.pipeline, getRestSettings, s.getRestSettings, nil)
+	operation.HandleInProject(s.pipeline, updateRestSettings, s.updateRestSettings, nil)
 }
 
-var createJWTKey = Operation{
+var createJWTKey = operation.Operation{
 	ID: "createJWTKey", Method: "POST",
 	Path: "/projects/{projectUUID}/jwt-keys", Summary: "Create a JWT verification key",
-	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Access: operation.ProjectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "The rows API accepts ES256 or RS256 tokens that are signed by the matching private key, like tokens " +
 		"signed with the project's secret. The body is a JSON Web Key without private members.",
 }
@@ -72,10 +73,10 @@ func (s *Server) createJWTKey(ctx context.Context, p *tenant.Project, in *create
 	return s.platform.CreateJWTKey(ctx, p.UUID, caller(ctx).User, key)
 }
 
-var listJWTKeys = Operation{
+var listJWTKeys = operation.Operation{
 	ID: "listJWTKeys", Method: "GET",
 	Path: "/projects/{projectUUID}/jwt-keys", Summary: "List JWT verification keys",
-	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
 }
 
 type listJWTKeysInput struct {
@@ -87,15 +88,15 @@ type listJWTKeysInput struct {
 func (s *Server) listJWTKeys(
 	ctx context.Context, p *tenant.Project, in *listJWTKeysInput,
 ) (Answer[[]platform.JWTKey, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	keys, total, err := s.platform.ListJWTKeys(ctx, p.UUID, page)
 	return listOf(keys, page, total), err
 }
 
-var deleteJWTKey = Operation{
+var deleteJWTKey = operation.Operation{
 	ID: "deleteJWTKey", Method: "DELETE",
 	Path: "/projects/{projectUUID}/jwt-keys/{jwtKeyUUID}", Summary: "Delete a JWT verification key",
-	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
 	Notes: "Tokens signed by the key are refused within seconds.",
 }
 
@@ -108,10 +109,10 @@ func (s *Server) deleteJWTKey(ctx context.Context, p *tenant.Project, in *delete
 	return s.platform.DeleteJWTKey(ctx, p.UUID, in.UUID)
 }
 
-var getRestSettings = Operation{
+var getRestSettings = operation.Operation{
 	ID: "getRestSettings", Method: "GET",
 	Path: "/projects/{projectUUID}/rest-settings", Summary: "Get a project's rows API settings",
-	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
 }
 
 func (s *Server) getRestSettings(
@@ -120,10 +121,10 @@ func (s *Server) getRestSettings(
 	return s.platform.GetRestSettings(ctx, p.UUID)
 }
 
-var updateRestSettings = Operation{
+var updateRestSettings = operation.Operation{
 	ID: "updateRestSettings", Method: "PUT",
 	Path: "/projects/{projectUUID}/rest-settings", Summary: "Update a project's rows API settings",
-	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.ProjectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "Takes effect within seconds. Exposing a schema grants no rights: roles need USAGE on the schema and " +
 		"privileges on its contents.",
 }

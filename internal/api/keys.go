@@ -6,15 +6,16 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerKeys() {
-	within(s, createKey, s.createKey, nil)
-	within(s, listKeys, s.listKeys, nil)
-	within(s, deleteKey, s.deleteKey, nil)
-	within(s, getJWTSecret, s.getJWTSecret, nil)
+	operation.HandleInProject(s.pipeline, createKey, s.createKey, nil)
+	operation.HandleInProject(s.pipeline, listKeys, s.listKeys, nil)
+	operation.HandleInProject(s.pipeline, deleteKey, s.deleteKey, nil)
+	operation.HandleInProject(s.pipeline, getJWTSecret, s.getJWTSecret, nil)
 }
 
 // keyMetadata has a new key, which is shown once.
@@ -22,9 +23,9 @@ type keyMetadata struct {
 	Key string `json:"key" doc:"The key. It is shown only in this response."`
 }
 
-var createKey = Operation{
+var createKey = operation.Operation{
 	ID: "createKey", Method: "POST", Path: "/projects/{projectUUID}/keys", Summary: "Create an API key",
-	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Access: operation.ProjectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "A publishable key acts as `anon`: its access is limited by policies and grants for the public. A " +
 		"secret key acts as `service_role` and must stay on servers.",
 }
@@ -45,9 +46,9 @@ func (s *Server) createKey(
 		Header: http.Header{"Cache-Control": {"no-store"}}}, err
 }
 
-var listKeys = Operation{
+var listKeys = operation.Operation{
 	ID: "listKeys", Method: "GET", Path: "/projects/{projectUUID}/keys", Summary: "List a project's API keys",
-	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
 }
 
 type listKeysInput struct {
@@ -59,14 +60,14 @@ type listKeysInput struct {
 func (s *Server) listKeys(
 	ctx context.Context, p *tenant.Project, in *listKeysInput,
 ) (Answer[[]platform.ProjectKey, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	keys, total, err := s.platform.ListProjectKeys(ctx, p.UUID, page)
 	return listOf(keys, page, total), err
 }
 
-var deleteKey = Operation{
+var deleteKey = operation.Operation{
 	ID: "deleteKey", Method: "DELETE", Path: "/projects/{projectUUID}/keys/{keyUUID}", Summary: "Revoke an API key",
-	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
 	Notes: "The key is refused within seconds.",
 }
 
@@ -79,10 +80,10 @@ func (s *Server) deleteKey(ctx context.Context, p *tenant.Project, in *deleteKey
 	return s.platform.DeleteProjectKey(ctx, p.UUID, in.UUID)
 }
 
-var getJWTSecret = Operation{
+var getJWTSecret = operation.Operation{
 	ID: "getJWTSecret", Method: "GET",
 	Path: "/projects/{projectUUID}/jwt-secret", Summary: "Get a project's JWT secret",
-	Access: projectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
 	Notes: "Your own server can sign tokens (HS256) with the secret, to identify your users to the rows API: " +
 		"`role` is `anon`, `authenticated` or `service_role`, and policies can read all claims.",
 }

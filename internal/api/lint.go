@@ -3,18 +3,19 @@ package api
 import (
 	"context"
 
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerLint() {
-	within(s, lintProject, s.lintProject, nil)
+	operation.HandleInProject(s.pipeline, lintProject, s.lintProject, nil)
 }
 
-var lintProject = Operation{
+var lintProject = operation.Operation{
 	ID: "lintProject", Method: "GET", Path: "/projects/{projectUUID}/lint", Summary: "Lint a project's database",
-	Access: projectInPath(platform.Viewer), Errors: memberErrors,
+	Access: operation.ProjectInPath(platform.Viewer), Errors: memberErrors,
 	Notes: "Reports probable security and performance problems, most severe first, at most 1000 findings. Reads " +
 		"only the database's catalog.",
 }

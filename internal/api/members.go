@@ -5,21 +5,22 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/operation"
 	"socle/internal/platform"
 )
 
 func (s *Server) registerMembers() {
-	open(s, listMembers, s.listMembers)
-	openChecked(s, updateMember, s.updateMember, s.findMember)
-	open(s, deleteMember, s.deleteMember)
-	open(s, leaveOrganization, s.leaveOrganization)
-	open(s, transferOrganization, s.transferOrganization)
+	operation.Handle(s.pipeline, listMembers, s.listMembers, nil)
+	operation.Handle(s.pipeline, updateMember, s.updateMember, s.findMember)
+	operation.Handle(s.pipeline, deleteMember, s.deleteMember, nil)
+	operation.Handle(s.pipeline, leaveOrganization, s.leaveOrganization, nil)
+	operation.Handle(s.pipeline, transferOrganization, s.transferOrganization, nil)
 }
 
-var listMembers = Operation{
+var listMembers = operation.Operation{
 	ID: "listMembers", Method: "GET",
 	Path: "/organizations/{organizationUUID}/members", Summary: "List an organization's members",
-	Access: organizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.OrganizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 type listMembersInput struct {
@@ -31,7 +32,7 @@ type listMembersInput struct {
 func (s *Server) listMembers(
 	ctx context.Context, in *listMembersInput,
 ) (Answer[[]platform.Member, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	members, total, err := s.platform.ListMembers(ctx, in.UUID, page)
 	return listOf(members, page, total), err
 }
@@ -41,10 +42,10 @@ type memberInput struct {
 	User         uuid.UUID `path:"memberUUID" format:"uuid" doc:"The user's UUID."`
 }
 
-var updateMember = Operation{
+var updateMember = operation.Operation{
 	ID: "updateMember", Method: "PUT",
 	Path: "/organizations/{organizationUUID}/members/{memberUUID}", Summary: "Update a member's role",
-	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Access: operation.OrganizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "Callers cannot change a member whose role is above their own, or grant a role above their own: 403. " +
 		"The last owner cannot be demoted: 409, `last_owner`. The new role applies from the member's next request.",
 }
@@ -66,10 +67,10 @@ func (s *Server) updateMember(ctx context.Context, in *updateMemberInput) (platf
 	return s.platform.UpdateMember(ctx, in.Organization, caller(ctx), in.User, platform.Role(in.Body.RoleID))
 }
 
-var deleteMember = Operation{
+var deleteMember = operation.Operation{
 	ID: "deleteMember", Method: "DELETE",
 	Path: "/organizations/{organizationUUID}/members/{memberUUID}", Summary: "Remove a member",
-	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 500},
+	Access: operation.OrganizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 500},
 	Notes: "Callers cannot remove a member whose role is above their own: 403. The last owner cannot be removed: " +
 		"409, `last_owner`. Pending invitations created by the member are deleted.",
 }
@@ -78,10 +79,10 @@ func (s *Server) deleteMember(ctx context.Context, in *memberInput) (platform.Me
 	return s.platform.DeleteMember(ctx, in.Organization, caller(ctx), in.User)
 }
 
-var leaveOrganization = Operation{
+var leaveOrganization = operation.Operation{
 	ID: "leaveOrganization", Method: "DELETE",
 	Path: "/organizations/{organizationUUID}/membership", Summary: "Leave an organization",
-	Access: organizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 409, 500},
+	Access: operation.OrganizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 409, 500},
 	Notes: "The last owner cannot leave: 409, `last_owner`. A user who leaves their personal organization after " +
 		"transferring it gets another one: the first that they own, or a new one.",
 }
@@ -90,10 +91,10 @@ func (s *Server) leaveOrganization(ctx context.Context, in *organizationInput) (
 	return s.platform.LeaveOrganization(ctx, in.UUID, caller(ctx))
 }
 
-var transferOrganization = Operation{
+var transferOrganization = operation.Operation{
 	ID: "transferOrganization", Method: "PUT",
 	Path: "/organizations/{organizationUUID}/owner", Summary: "Transfer an organization",
-	Access: organizationInPath(platform.Owner), Errors: organizationErrors,
+	Access: operation.OrganizationInPath(platform.Owner), Errors: organizationErrors,
 	Notes: "Makes another member an owner and the caller an admin, in one transaction.",
 }
 

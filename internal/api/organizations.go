@@ -5,15 +5,16 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/operation"
 	"socle/internal/platform"
 )
 
 func (s *Server) registerOrganizations() {
-	open(s, createOrganization, s.createOrganization)
-	open(s, listOrganizations, s.listOrganizations)
-	open(s, getOrganization, s.getOrganization)
-	open(s, updateOrganization, s.updateOrganization)
-	open(s, deleteOrganization, s.deleteOrganization)
+	operation.Handle(s.pipeline, createOrganization, s.createOrganization, nil)
+	operation.Handle(s.pipeline, listOrganizations, s.listOrganizations, nil)
+	operation.Handle(s.pipeline, getOrganization, s.getOrganization, nil)
+	operation.Handle(s.pipeline, updateOrganization, s.updateOrganization, nil)
+	operation.Handle(s.pipeline, deleteOrganization, s.deleteOrganization, nil)
 }
 
 // Failure statuses of operations that change an organization.
@@ -28,9 +29,9 @@ type OrganizationBody struct {
 	Name string `json:"name" minLength:"1" maxLength:"100"`
 }
 
-var createOrganization = Operation{
+var createOrganization = operation.Operation{
 	ID: "createOrganization", Method: "POST", Path: "/organizations", Summary: "Create an organization",
-	Access: signedIn, Errors: specifiedBodyErrors,
+	Access: operation.SignedIn, Errors: specifiedBodyErrors,
 	Notes: "The caller becomes its owner. Each user already has one organization, created with the account.",
 }
 
@@ -40,9 +41,9 @@ func (s *Server) createOrganization(ctx context.Context, in *createOrganizationI
 	return s.platform.CreateOrganization(ctx, caller(ctx).User, in.Body.Name)
 }
 
-var listOrganizations = Operation{
+var listOrganizations = operation.Operation{
 	ID: "listOrganizations", Method: "GET", Path: "/organizations", Summary: "List organizations",
-	Access: signedIn, Errors: specifiedErrors,
+	Access: operation.SignedIn, Errors: specifiedErrors,
 	Notes: "Lists the caller's organizations. With `scope=all`, administrators of the instance get all organizations.",
 }
 
@@ -55,24 +56,24 @@ type listOrganizationsInput struct {
 func (s *Server) listOrganizations(
 	ctx context.Context, in *listOrganizationsInput,
 ) (Answer[[]platform.Organization, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	organizations, total, err := s.platform.ListOrganizations(ctx, caller(ctx).User, in.Scope == "all", page)
 	return listOf(organizations, page, total), err
 }
 
-var getOrganization = Operation{
+var getOrganization = operation.Operation{
 	ID: "getOrganization", Method: "GET", Path: "/organizations/{organizationUUID}", Summary: "Get an organization",
-	Access: organizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.OrganizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getOrganization(ctx context.Context, in *organizationInput) (platform.Organization, error) {
 	return s.platform.GetOrganization(ctx, in.UUID, caller(ctx).User)
 }
 
-var updateOrganization = Operation{
+var updateOrganization = operation.Operation{
 	ID: "updateOrganization", Method: "PUT",
 	Path: "/organizations/{organizationUUID}", Summary: "Rename an organization",
-	Access: organizationInPath(platform.Admin), Errors: organizationErrors,
+	Access: operation.OrganizationInPath(platform.Admin), Errors: organizationErrors,
 }
 
 type updateOrganizationInput struct {
@@ -84,10 +85,10 @@ func (s *Server) updateOrganization(ctx context.Context, in *updateOrganizationI
 	return s.platform.RenameOrganization(ctx, in.UUID, caller(ctx), in.Body.Name)
 }
 
-var deleteOrganization = Operation{
+var deleteOrganization = operation.Operation{
 	ID: "deleteOrganization", Method: "DELETE",
 	Path: "/organizations/{organizationUUID}", Summary: "Delete an organization",
-	Access: organizationInPath(platform.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
+	Access: operation.OrganizationInPath(platform.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
 	Notes: "Deletes its members and invitations. Fails with 409 while it has projects (`in_use`) or is the " +
 		"personal organization of a member, named by their `organizationUuid` (`own_organization`).",
 }

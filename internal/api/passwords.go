@@ -10,6 +10,7 @@ import (
 	"socle/internal/audit"
 	"socle/internal/fault"
 	"socle/internal/job"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/token"
 )
@@ -23,15 +24,15 @@ var (
 )
 
 func (s *Server) registerPasswords() {
-	open(s, forgetPassword, s.forgetPassword)
-	open(s, resetPassword, s.resetPassword)
-	open(s, changeEmail, s.changeEmail)
-	open(s, confirmEmail, s.confirmEmail)
+	operation.Handle(s.pipeline, forgetPassword, s.forgetPassword, nil)
+	operation.Handle(s.pipeline, resetPassword, s.resetPassword, nil)
+	operation.Handle(s.pipeline, changeEmail, s.changeEmail, nil)
+	operation.Handle(s.pipeline, confirmEmail, s.confirmEmail, nil)
 }
 
-var forgetPassword = Operation{
+var forgetPassword = operation.Operation{
 	ID: "forgetPassword", Method: "POST", Path: "/users/password/forgot", Summary: "Request a password reset",
-	Access: anonymous, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
+	Access: operation.Anonymous, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
 	Notes: "If the address belongs to a user, mails a link that works once, within an hour. The response does not " +
 		"reveal whether it does.",
 }
@@ -55,9 +56,9 @@ func (s *Server) forgetPassword(ctx context.Context, in *forgetPasswordInput) (n
 	return nothing{}, s.jobs.ResetPassword(ctx, email)
 }
 
-var resetPassword = Operation{
+var resetPassword = operation.Operation{
 	ID: "resetPassword", Method: "POST", Path: "/users/password/reset", Summary: "Reset a password",
-	Access: anonymous, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
+	Access: operation.Anonymous, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
 	Notes: "Ends all sessions of the user. A second factor stays unchanged. Failed log-ins from other networks do " +
 		"not lock out the network of this request.",
 }
@@ -132,9 +133,9 @@ func (s *Server) resetTarget(ctx context.Context, text string) (link uuid.UUID, 
 	return id, user, err
 }
 
-var changeEmail = Operation{
+var changeEmail = operation.Operation{
 	ID: "changeEmail", Method: "POST", Path: "/users/me/email", Summary: "Request a change of e-mail address",
-	Access: signedIn, Errors: []int{400, 401, 422, 429, 500}, Success: http.StatusOK,
+	Access: operation.SignedIn, Errors: []int{400, 401, 422, 429, 500}, Success: http.StatusOK,
 	Notes: "Mails a link to the new address and a notice to the current one. The address changes when the link is " +
 		"opened, within a day.",
 }
@@ -217,9 +218,9 @@ func (s *Server) confirmPassword(ctx context.Context, password string) (platform
 	return user, s.checkLogInLimit(ctx, address, account) // see login
 }
 
-var confirmEmail = Operation{
+var confirmEmail = operation.Operation{
 	ID: "confirmEmail", Method: "POST", Path: "/users/email/confirm", Summary: "Confirm an e-mail address",
-	Access: anonymous, Errors: []int{400, 409, 422, 500}, Success: http.StatusOK,
+	Access: operation.Anonymous, Errors: []int{400, 409, 422, 500}, Success: http.StatusOK,
 }
 
 type confirmEmailInput struct {

@@ -4,30 +4,31 @@ import (
 	"context"
 
 	"socle/internal/fault"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerPolicies() {
-	within(s, listPolicies, s.listPolicies, nil)
-	within(s, createPolicy, s.createPolicy, existingTable[createPolicyInput])
-	within(s, updatePolicy, s.updatePolicy, existingTable[updatePolicyInput])
-	within(s, deletePolicy, s.deletePolicy, nil)
+	operation.HandleInProject(s.pipeline, listPolicies, s.listPolicies, nil)
+	operation.HandleInProject(s.pipeline, createPolicy, s.createPolicy, existingTable[createPolicyInput])
+	operation.HandleInProject(s.pipeline, updatePolicy, s.updatePolicy, existingTable[updatePolicyInput])
+	operation.HandleInProject(s.pipeline, deletePolicy, s.deletePolicy, nil)
 }
 
-var listPolicies = Operation{
+var listPolicies = operation.Operation{
 	ID: "listPolicies", Method: "GET", Path: "/tables/{tableUUID}/policies", Summary: "List a table's policies",
-	Access: project(platform.Viewer), Errors: memberErrors,
+	Access: operation.Project(platform.Viewer), Errors: memberErrors,
 }
 
 func (s *Server) listPolicies(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Policy, error) {
 	return schema.ListPolicies(ctx, p.Trusted(), p.UUID, in.Table)
 }
 
-var createPolicy = Operation{
+var createPolicy = operation.Operation{
 	ID: "createPolicy", Method: "POST", Path: "/tables/{tableUUID}/policies", Summary: "Create a policy",
-	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "Policies apply while row level security is on, to roles with privileges on the table. A policy that " +
 		"allows `anon` or `public` to write needs `confirm`. Unqualified names in conditions resolve in the system " +
 		"catalog, then in the table's schema, then in public.",
@@ -63,9 +64,9 @@ type policyInput struct {
 	Policy string `path:"policyName" maxLength:"200"`
 }
 
-var updatePolicy = Operation{
+var updatePolicy = operation.Operation{
 	ID: "updatePolicy", Method: "PUT", Path: "/tables/{tableUUID}/policies/{policyName}", Summary: "Update a policy",
-	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "The command and permissiveness cannot be changed; delete and re-create the policy instead. `confirm` " +
 		"is needed as for a new policy.",
 }
@@ -92,9 +93,9 @@ func (s *Server) updatePolicy(ctx context.Context, p *tenant.Project, in *update
 		schema.PolicyUpdate{Name: b.Name, Roles: b.Roles, Using: b.Using, WithCheck: b.WithCheck, Confirm: b.Confirm})
 }
 
-var deletePolicy = Operation{
+var deletePolicy = operation.Operation{
 	ID: "deletePolicy", Method: "DELETE", Path: "/tables/{tableUUID}/policies/{policyName}", Summary: "Delete a policy",
-	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 }
 
 func (s *Server) deletePolicy(ctx context.Context, p *tenant.Project, in *policyInput) (schema.Policy, error) {

@@ -7,24 +7,26 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/fault"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerProjects() {
-	open(s, createProject, s.createProject)
-	open(s, listProjects, s.listProjects)
-	within(s, getProject, s.getProject, nil)
-	within(s, updateProject, s.updateProject, nil)
-	within(s, deleteProject, s.deleteProject, nil)
-	within(s, restoreProject, s.restoreProject, nil)
-	within(s, pauseProject, s.pauseProject, nil)
-	within(s, resumeProject, s.resumeProject, nil)
-	within(s, getProjectOpenAPI, s.getProjectOpenAPI, nil)
+	operation.Handle(s.pipeline, createProject, s.createProject, nil)
+	operation.Handle(s.pipeline, listProjects, s.listProjects, nil)
+	operation.HandleInProject(s.pipeline, getProject, s.getProject, nil)
+	operation.HandleInProject(s.pipeline, updateProject, s.updateProject, nil)
+	operation.HandleInProject(s.pipeline, deleteProject, s.deleteProject, nil)
+	operation.HandleInProject(s.pipeline, restoreProject, s.restoreProject, nil)
+	operation.HandleInProject(s.pipeline, pauseProject, s.pauseProject, nil)
+	operation.HandleInProject(s.pipeline, resumeProject, s.resumeProject, nil)
+	operation.HandleInProject(s.pipeline, getProjectOpenAPI, s.getProjectOpenAPI, nil)
 }
 
-var createProject = Operation{
-	ID: "createProject", Method: "POST", Path: "/projects", Summary: "Create a project", Access: signedInOrToken,
+var createProject = operation.Operation{
+	ID: "createProject", Method: "POST", Path: "/projects", Summary: "Create a project",
+	Access: operation.SignedInOrToken,
 	Errors: createErrors, Timeout: longTimeout,
 	Notes: "The project's database is ready when the request returns. The default organization is the caller's " +
 		"personal one. Needs the role of admin there.",
@@ -82,9 +84,9 @@ func (s *Server) targetOrganization(ctx context.Context, named *uuid.UUID) (uuid
 	return organization, nil
 }
 
-var listProjects = Operation{
+var listProjects = operation.Operation{
 	ID: "listProjects", Method: "GET", Path: "/projects", Summary: "List projects",
-	Access: signedInOrToken, Errors: specifiedErrors,
+	Access: operation.SignedInOrToken, Errors: specifiedErrors,
 	Notes: "Lists the projects of the caller's organizations; administrators get all projects. Deleted projects " +
 		"are listed only with `status=deleted`.",
 }
@@ -100,7 +102,7 @@ type listProjectsInput struct {
 func (s *Server) listProjects(
 	ctx context.Context, in *listProjectsInput,
 ) (Answer[[]platform.Project, PageMetadata], error) {
-	page, filter := in.page(in.Sort), platform.ProjectFilter{
+	page, filter := in.By(in.Sort), platform.ProjectFilter{
 		Search: in.Search,
 		Status: in.Status,
 		Only:   caller(ctx).Projects,
@@ -117,18 +119,18 @@ type projectInput struct {
 	UUID uuid.UUID `path:"projectUUID" format:"uuid"`
 }
 
-var getProject = Operation{
+var getProject = operation.Operation{
 	ID: "getProject", Method: "GET", Path: "/projects/{projectUUID}", Summary: "Get a project",
-	Access: projectInPath(platform.Viewer).orPaused(), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectInPath(platform.Viewer).OrPaused(), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
 	return s.platform.GetProject(ctx, p.UUID)
 }
 
-var updateProject = Operation{
+var updateProject = operation.Operation{
 	ID: "updateProject", Method: "PUT", Path: "/projects/{projectUUID}", Summary: "Update a project",
-	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Access: operation.ProjectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "Omitted members stay unchanged. With `backup_before_destructive`, destructive operations make a backup " +
 		"first, and the project cannot be purged.",
 }
@@ -149,9 +151,10 @@ func (s *Server) updateProject(
 	return s.platform.UpdateProject(ctx, p.UUID, caller(ctx).User, platform.ProjectUpdate(in.Body))
 }
 
-var deleteProject = Operation{
+var deleteProject = operation.Operation{
 	ID: "deleteProject", Method: "DELETE", Path: "/projects/{projectUUID}", Summary: "Delete a project",
-	Access: projectInPath(platform.Owner).orPaused().orDeleted(), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.ProjectInPath(platform.Owner).OrPaused().OrDeleted(), Errors: ddlDeleteErrors,
+	Timeout: longTimeout,
 	Notes: "The project becomes inaccessible and its name available at once. It can be restored for a week, or for " +
 		"the number of days in the setting `deleted_project_days`; then it is purged with its database, files and " +
 		"backups. `purge=true` purges it at once and irrevocably, even if it is already deleted; this fails with " +
@@ -173,10 +176,10 @@ func (s *Server) deleteProject(
 	return s.lifecycle.Delete(ctx, p.UUID, caller(ctx).User)
 }
 
-var restoreProject = Operation{
+var restoreProject = operation.Operation{
 	ID: "restoreProject", Method: "POST", Path: "/projects/{projectUUID}/restore",
 	Summary: "Restore a deleted project", Success: http.StatusOK,
-	Access: projectInPath(platform.Owner).orPaused().orDeleted(), Errors: []int{
+	Access: operation.ProjectInPath(platform.Owner).OrPaused().OrDeleted(), Errors: []int{
 		400, 401, 403, 404, 409, 500,
 	}, Timeout: longTimeout,
 	Notes: "The project becomes active again, as it was when it was deleted. Fails with 409 if another project has " +
@@ -187,10 +190,10 @@ func (s *Server) restoreProject(ctx context.Context, p *tenant.Project, _ *proje
 	return s.lifecycle.Restore(ctx, p.UUID, caller(ctx).User)
 }
 
-var pauseProject = Operation{
+var pauseProject = operation.Operation{
 	ID: "pauseProject", Method: "POST", Path: "/projects/{projectUUID}/pause",
 	Summary: "Pause a project", Success: http.StatusOK,
-	Access: projectInPath(platform.Admin), Errors: restrictedErrors, Timeout: longTimeout,
+	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors, Timeout: longTimeout,
 	Notes: "The project and its data are retained. Until it is resumed, access to them is refused with the code " +
 		"`project_paused`. Work in progress is canceled.",
 }
@@ -199,27 +202,27 @@ func (s *Server) pauseProject(ctx context.Context, p *tenant.Project, _ *project
 	return s.lifecycle.Pause(ctx, p.UUID, caller(ctx).User)
 }
 
-var resumeProject = Operation{
+var resumeProject = operation.Operation{
 	ID: "resumeProject", Method: "POST", Path: "/projects/{projectUUID}/resume",
 	Summary: "Resume a project", Success: http.StatusOK,
-	Access: projectInPath(platform.Admin).orPaused(), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: longTimeout,
+	Access: operation.ProjectInPath(platform.Admin).OrPaused(), Errors: []int{400, 401, 403, 404, 409, 500},
+	Timeout: longTimeout,
 }
 
 func (s *Server) resumeProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
 	return s.lifecycle.Resume(ctx, p.UUID, caller(ctx).User)
 }
 
-// plainJSON is a JSON response without an envelope.
-type plainJSON []byte
-
-var getProjectOpenAPI = Operation{
+var getProjectOpenAPI = operation.Operation{
 	ID: "getProjectOpenAPI", Method: "GET",
 	Path: "/projects/{projectUUID}/openapi.json", Summary: "Get the OpenAPI document of a project's rows API",
-	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "An OpenAPI 2.0 document of the tables, views and functions in the schema `public`, as the root of the " +
 		"rows API returns it for a secret key. The response has no envelope.",
 }
 
-func (s *Server) getProjectOpenAPI(ctx context.Context, p *tenant.Project, _ *projectInput) (plainJSON, error) {
+func (s *Server) getProjectOpenAPI(
+	ctx context.Context, p *tenant.Project, _ *projectInput,
+) (operation.PlainJSON, error) {
 	return s.describeRows(ctx, p.UUID)
 }

@@ -8,13 +8,14 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/object"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerQuotas() {
-	within(s, getQuota, s.getQuota, nil)
-	within(s, updateQuota, s.updateQuota, nil)
+	operation.HandleInProject(s.pipeline, getQuota, s.getQuota, nil)
+	operation.HandleInProject(s.pipeline, updateQuota, s.updateQuota, nil)
 }
 
 // quota is the quota and the current usage of a project's files and database.
@@ -23,10 +24,10 @@ type quota struct {
 	tenant.Size
 }
 
-var getQuota = Operation{
+var getQuota = operation.Operation{
 	ID: "getQuota", Method: "GET",
 	Path: "/projects/{projectUUID}/quota", Summary: "Get a project's quota",
-	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "Includes the current usage. An upload that would exceed the quota fails with 413, `quota_exceeded`; so " +
 		"does an operation that enlarges a database which already exceeds its quota.",
 }
@@ -41,10 +42,10 @@ func (s *Server) getQuota(ctx context.Context, p *tenant.Project, _ *projectInpu
 	return quota{files, size}, err
 }
 
-var updateQuota = Operation{
+var updateQuota = operation.Operation{
 	ID: "updateQuota", Method: "PUT",
 	Path: "/projects/{projectUUID}/quota", Summary: "Update a project's quota",
-	Access: projectInPath(platform.Administrator), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.ProjectInPath(platform.Administrator), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "For administrators of the instance. Omitted members stay unchanged. Existing files and rows remain, " +
 		"even if they exceed the quota.",
 }

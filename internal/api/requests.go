@@ -9,18 +9,19 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/fault"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerRequests() {
-	within(s, listRequests, s.listRequests, nil)
+	operation.HandleInProject(s.pipeline, listRequests, s.listRequests, nil)
 }
 
-var listRequests = Operation{
+var listRequests = operation.Operation{
 	ID: "listRequests", Method: "GET",
 	Path: "/projects/{projectUUID}/requests", Summary: "List a project's requests",
-	Access: projectInPath(platform.Developer), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(platform.Developer), Errors: restrictedErrors,
 	Notes: "Newest first, including requests to the rows API. Requests are retained for slightly more than a week, " +
 		"or for the number of days in the setting `request_days`, and listed about a second after their response. " +
 		"If there are more, `metadata.next` is the `cursor` of the next page.",

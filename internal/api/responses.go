@@ -11,16 +11,17 @@ import (
 	"socle/internal/form"
 	"socle/internal/httpx"
 	"socle/internal/object"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerResponses() {
-	within(s, listResponses, s.listResponses, nil)
-	within(s, getResponse, s.getResponse, nil)
-	within(s, deleteResponse, s.deleteResponse, nil)
-	within(s, exportResponses, s.exportResponses, nil)
-	within(s, getFormStatistics, s.getFormStatistics, nil)
+	operation.HandleInProject(s.pipeline, listResponses, s.listResponses, nil)
+	operation.HandleInProject(s.pipeline, getResponse, s.getResponse, nil)
+	operation.HandleInProject(s.pipeline, deleteResponse, s.deleteResponse, nil)
+	operation.HandleInProject(s.pipeline, exportResponses, s.exportResponses, nil)
+	operation.HandleInProject(s.pipeline, getFormStatistics, s.getFormStatistics, nil)
 }
 
 // ResponseFilter is embedded in the input of an operation that reads a form's responses.
@@ -35,9 +36,9 @@ func (f ResponseFilter) filter() form.Filter {
 	return form.Filter{State: f.State, From: f.From, To: f.To, Search: f.Search}
 }
 
-var listResponses = Operation{
+var listResponses = operation.Operation{
 	ID: "listResponses", Method: "GET", Path: "/forms/{formUUID}/responses", Summary: "List a form's responses",
-	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 type listResponsesInput struct {
@@ -50,7 +51,7 @@ type listResponsesInput struct {
 func (s *Server) listResponses(
 	ctx context.Context, p *tenant.Project, in *listResponsesInput,
 ) (Answer[[]form.Response, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	responses, total, err := form.ListResponses(ctx, p, in.Form, in.filter(), page)
 	return listOf(responses, page, total), err
 }
@@ -61,10 +62,10 @@ type responseInput struct {
 	Response uuid.UUID `path:"responseUUID" format:"uuid"`
 }
 
-var getResponse = Operation{
+var getResponse = operation.Operation{
 	ID: "getResponse", Method: "GET",
 	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Get a form response",
-	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "Fields have the labels and types of the time when they were answered.",
 }
 
@@ -72,10 +73,10 @@ func (s *Server) getResponse(ctx context.Context, p *tenant.Project, in *respons
 	return form.GetResponse(ctx, p, in.Form, in.Response)
 }
 
-var deleteResponse = Operation{
+var deleteResponse = operation.Operation{
 	ID: "deleteResponse", Method: "DELETE",
 	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Delete a form response",
-	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
 	Notes: "Deletes its files too. Frees a place if the form has a maximum number of responses.",
 }
 
@@ -88,20 +89,20 @@ func (s *Server) deleteResponse(ctx context.Context, p *tenant.Project, in *resp
 	return deleted, err
 }
 
-var getFormStatistics = Operation{
+var getFormStatistics = operation.Operation{
 	ID: "getFormStatistics", Method: "GET",
 	Path: "/forms/{formUUID}/statistics", Summary: "Get a form's response statistics",
-	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getFormStatistics(ctx context.Context, p *tenant.Project, in *formInput) (form.Statistics, error) {
 	return form.GetStatistics(ctx, p, in.Form)
 }
 
-var exportResponses = Operation{
+var exportResponses = operation.Operation{
 	ID: "exportResponses", Method: "GET",
-	Path: "/forms/{formUUID}/responses/export", Summary: "Export a form's responses as CSV",
-	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Path: "/forms/{formUUID}/responses/export", Summary: "Export a form's responses as CSV", MediaType: "text/csv",
+	Access: operation.ProjectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "UTF-8, with a line of labels followed by one line per response, oldest first; deleted fields are the " +
 		"last columns. Text that a spreadsheet would evaluate as a formula, because it begins with `=`, `+`, `-` " +
 		"or `@`, is prefixed with `'`.",
@@ -121,8 +122,6 @@ func (s *Server) exportResponses(
 
 // spreadsheet responds with CSV, and renews the write deadline while the client reads.
 type spreadsheet struct{ export *form.Export }
-
-func (spreadsheet) mediaType() string { return "text/csv" }
 
 // ServeHTTP writes the lines. A failure aborts the connection, since the status is already sent.
 func (s spreadsheet) ServeHTTP(w http.ResponseWriter, r *http.Request) {

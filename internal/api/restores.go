@@ -7,21 +7,22 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/fault"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerRestores() {
-	within(s, restoreBackup, s.restoreBackup, s.findBackupToRestore)
-	within(s, getRestore, s.getRestore, nil)
-	within(s, deleteRestore, s.deleteRestore, nil)
-	within(s, listRestores, s.listRestores, nil)
-	within(s, undoRestore, s.undoRestore, nil)
+	operation.HandleInProject(s.pipeline, restoreBackup, s.restoreBackup, s.findBackupToRestore)
+	operation.HandleInProject(s.pipeline, getRestore, s.getRestore, nil)
+	operation.HandleInProject(s.pipeline, deleteRestore, s.deleteRestore, nil)
+	operation.HandleInProject(s.pipeline, listRestores, s.listRestores, nil)
+	operation.HandleInProject(s.pipeline, undoRestore, s.undoRestore, nil)
 }
 
-var restoreBackup = Operation{
+var restoreBackup = operation.Operation{
 	ID: "restoreBackup", Method: "POST", Path: "/backups/{backupUUID}/restore", Summary: "Restore a backup",
-	Access: project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
+	Access: operation.Project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
 	Notes: "Returns a pending restore at once; the restore runs in the background, into a new database. After a " +
 		"comparison with the backup, the database replaces the project's (`in_place`; needs the role of owner), " +
 		"while requests to the project wait for a moment, or becomes a new project (`new`). If anything fails, " +
@@ -62,9 +63,9 @@ func (s *Server) restoreBackup(
 	return s.jobs.RestoreBackup(ctx, p.UUID, in.UUID, c.User)
 }
 
-var getRestore = Operation{
+var getRestore = operation.Operation{
 	ID: "getRestore", Method: "GET", Path: "/restores/{restoreUUID}", Summary: "Get a restore",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 type restoreInput struct {
@@ -75,10 +76,10 @@ func (s *Server) getRestore(ctx context.Context, p *tenant.Project, in *restoreI
 	return s.platform.GetRestore(ctx, p.UUID, in.UUID)
 }
 
-var deleteRestore = Operation{
+var deleteRestore = operation.Operation{
 	ID: "deleteRestore", Method: "DELETE",
 	Path: "/restores/{restoreUUID}", Summary: "Discard the pre-restore database",
-	Access: project(platform.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
+	Access: operation.Project(platform.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
 	Notes: "Removes the database and files from before the restore in the background. The restored state remains.",
 }
 
@@ -86,9 +87,9 @@ func (s *Server) deleteRestore(ctx context.Context, p *tenant.Project, in *resto
 	return s.platform.ExpireReplaced(ctx, p.UUID, in.UUID)
 }
 
-var listRestores = Operation{
+var listRestores = operation.Operation{
 	ID: "listRestores", Method: "GET", Path: "/restores", Summary: "List restores",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
+	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 500},
 }
 
 type listRestoresInput struct {
@@ -99,15 +100,15 @@ type listRestoresInput struct {
 func (s *Server) listRestores(
 	ctx context.Context, p *tenant.Project, in *listRestoresInput,
 ) (Answer[[]platform.Restore, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	restores, total, err := s.platform.ListRestores(ctx, p.UUID, page)
 	return listOf(restores, page, total), err
 }
 
-var undoRestore = Operation{
+var undoRestore = operation.Operation{
 	ID: "undoRestore", Method: "POST",
 	Path: "/restores/{restoreUUID}/undo", Summary: "Undo a restore",
-	Access: project(platform.Owner), Errors: ddlDeleteErrors, Timeout: longTimeout, Success: http.StatusOK,
+	Access: operation.Project(platform.Owner), Errors: ddlDeleteErrors, Timeout: longTimeout, Success: http.StatusOK,
 	Notes: "Replaces the project's database, files and forms by those from before the restore; requests wait for a " +
 		"moment meanwhile. The restored state, including all changes since, is retained for a week; deleteRestore " +
 		"discards it.",

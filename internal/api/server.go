@@ -1,23 +1,18 @@
 // Package api is the platform API: the operations on users, organizations, projects, and the
 // contents of a project.
 //
-// Each operation is declared once, in the file of its entity, see [Operation]. A request passes
-// through the stages of op.go (authentication, parameters, body, authorization, validation) to the
-// operation's handler, which calls the package that owns the entity. envelope.go writes the
-// response. Rules of a domain and SQL belong to those packages. No other package imports huma.
+// Each operation is declared once, in the file of its entity. Package operation serves the requests
+// and calls the operation's handler, which calls the package that owns the entity. Rules of a
+// domain and SQL belong to those packages.
 package api
 
 import (
 	"context"
 	"log/slog"
 	"net/http"
-	"path"
-	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"socle/internal/blob"
@@ -25,6 +20,7 @@ import (
 	"socle/internal/httpx"
 	"socle/internal/job"
 	"socle/internal/object"
+	"socle/internal/operation"
 	"socle/internal/password"
 	"socle/internal/platform"
 	"socle/internal/tenant"
@@ -72,8 +68,6 @@ type Server struct {
 	lifecycle  tenant.Lifecycle
 	jobs       *job.Queue
 	publicURL  string
-	auditKey   []byte
-	answerKey  []byte
 	signingKey []byte
 	setupToken string
 	linkKey    []byte
@@ -81,38 +75,31 @@ type Server struct {
 	factorKey  []byte
 	settings   []config.Shown
 	rateLimit  bool
-	bodies     *httpx.Budget
-	decoding   chan struct{} // semaphore for decoding large JSON bodies
 	log        *slog.Logger
-
-	claimHolder func() uint32
-	inFlight    sync.Map // Idempotency-Keys of requests in flight on this server
 
 	describeRows func(ctx context.Context, project uuid.UUID) ([]byte, error)
 
-	mux      *http.ServeMux
-	openapi  *huma.OpenAPI
-	registry huma.Registry
-	routes   []*route
+	pipeline *operation.Pipeline
 }
 
 // New returns the API with all operations.
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords,
 		lifecycle: c.Lifecycle, jobs: c.Jobs,
-		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken,
-		settings: c.Settings, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, bodies: c.Bodies,
-		decoding: make(chan struct{}, maxDecodings), mux: http.NewServeMux()}
+		publicURL: c.PublicURL, setupToken: c.SetupToken,
+		settings: c.Settings, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows}
 
 	s.linkKey, s.refreshKey, s.factorKey, s.signingKey = c.LinkKey, c.RefreshKey, c.FactorKey, c.SigningKey
 	s.variants = object.NewVariants(c.Blobs, func(ctx context.Context, project uuid.UUID) {
 		s.jobs.Discard(ctx, project)
 	})
 
-	s.claimHolder = c.ClaimHolder
-
 	s.SetKeyring(c.Keyring)
-	s.openapi, s.registry = newOpenAPI()
+	s.pipeline = operation.New(operation.Config{Store: c.Platform, Projects: c.Projects, Lifecycle: c.Lifecycle,
+		Bodies: c.Bodies, AuditKey: c.AuditKey, AnswerKey: c.AnswerKey, Log: c.Log, Bearer: s.authenticateBearer,
+		Respondent: s.authenticateRespondent, Signer: s.authenticateSignature, AwaitBackup: c.Jobs.AwaitBackup,
+		ClaimHolder: c.ClaimHolder})
+
 	s.registerUsers()
 	s.registerSessions()
 	s.registerPasswords()
@@ -157,7 +144,7 @@ func New(c Config) *Server {
 	s.registerInvitations()
 	s.registerAdministration()
 	s.registerHealth()
-	s.linkReaders()
+	s.pipeline.Complete()
 
 	return s
 }
@@ -170,52 +157,18 @@ func (s *Server) JWKS() []byte { return s.keys().JWKS() }
 
 func (s *Server) keys() *token.Keyring { return s.keyring.Load() }
 
-// ServeHTTP dispatches a request to its operation. A request without one gets a failure envelope.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// ServeMux would redirect paths with empty or dotted segments, which name nothing.
-	if p := r.URL.Path; (p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/")) || strings.ContainsRune(p, '\\') {
-		RespondFailure(w, r, http.StatusBadRequest, "invalid_path", "the path has an empty or dotted segment")
-		return
-	}
+// ServeHTTP serves a request for an operation.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.pipeline.ServeHTTP(w, r) }
 
-	handler, pattern := s.mux.Handler(r)
-	if pattern != "" && reflect.TypeOf(handler) != redirectType {
-		s.mux.ServeHTTP(w, r)
-		return
-	}
+// Document returns the OpenAPI 3.1 document of the platform API, indented. It generates the
+// document on first use; all servers have the same.
+func Document() []byte { return document() }
 
-	if allow := allowed(handler, r); allow != "" {
-		w.Header().Set("Allow", allow)
-		RespondFailure(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path supports only "+allow)
-
-		return
-	}
-
-	RespondFailure(w, r, http.StatusNotFound, "unknown_route", "the route does not exist")
-}
-
-// redirectType is the type of the handler that ServeMux returns for a path that lacks the trailing
-// slash of a wildcard. Such a path names nothing here.
-var redirectType = reflect.TypeOf(http.RedirectHandler("/", http.StatusTemporaryRedirect))
-
-// allowed returns the Allow header of a 405 response of ServeMux, or "" if it would respond 404.
-func allowed(handler http.Handler, r *http.Request) string {
-	probe := &headerRecorder{http.Header{}}
-	handler.ServeHTTP(probe, r)
-
-	return probe.Header().Get("Allow")
-}
-
-// headerRecorder is a ResponseWriter that records only headers.
-type headerRecorder struct{ h http.Header }
-
-func (w *headerRecorder) Header() http.Header         { return w.h }
-func (w *headerRecorder) Write(b []byte) (int, error) { return len(b), nil }
-func (w *headerRecorder) WriteHeader(int)             {}
+var document = sync.OnceValue(func() []byte { return New(Config{}).pipeline.Document() })
 
 // ServePanic responds to the request of an operation that panicked.
 func (s *Server) ServePanic(w http.ResponseWriter, r *http.Request) {
-	writeFailure(w, r, errPanic, []int{http.StatusInternalServerError})
+	operation.WriteFailure(w, r, errPanic, []int{http.StatusInternalServerError})
 }
 
 // countAttempt counts an attempt against two limits: of the client's network and of the account.

@@ -9,6 +9,7 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/httpx"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/token"
 )
@@ -16,11 +17,11 @@ import (
 const refreshTTL = 30 * 24 * time.Hour
 
 func (s *Server) registerSessions() {
-	open(s, refreshSession, s.refreshSession)
-	open(s, logout, s.logout)
-	open(s, listSessions, s.listSessions)
-	open(s, deleteSession, s.deleteSession)
-	open(s, deleteOtherSessions, s.deleteOtherSessions)
+	operation.Handle(s.pipeline, refreshSession, s.refreshSession, nil)
+	operation.Handle(s.pipeline, logout, s.logout, nil)
+	operation.Handle(s.pipeline, listSessions, s.listSessions, nil)
+	operation.Handle(s.pipeline, deleteSession, s.deleteSession, nil)
+	operation.Handle(s.pipeline, deleteOtherSessions, s.deleteOtherSessions, nil)
 }
 
 // tokens has the credentials of a session.
@@ -72,9 +73,9 @@ func clientOf(ctx context.Context) platform.Client {
 	return platform.Client{Address: request.Client.String(), Agent: request.UserAgent}
 }
 
-var refreshSession = Operation{
+var refreshSession = operation.Operation{
 	ID: "refreshSession", Method: "POST", Path: "/users/refresh",
-	Summary: "Refresh a session", Access: anonymous,
+	Summary: "Refresh a session", Access: operation.Anonymous,
 	Errors: []int{400, 401, 422, 500}, Success: http.StatusOK,
 	Notes: "Returns the same as a log-in. A refresh token works once. Reusing it ends the session, since it may be " +
 		"stolen; within 10 seconds, however, the response repeats the new refresh token, for clients that sent the " +
@@ -107,8 +108,8 @@ func (s *Server) refreshSession(ctx context.Context, in *refreshSessionInput) (s
 	return s.signedIn(user, session)
 }
 
-var logout = Operation{
-	ID: "logout", Method: "POST", Path: "/users/logout", Summary: "Log out", Access: signedIn,
+var logout = operation.Operation{
+	ID: "logout", Method: "POST", Path: "/users/logout", Summary: "Log out", Access: operation.SignedIn,
 	Errors: []int{401, 500}, Success: http.StatusOK,
 	Notes: "Ends the session of the request: its access and refresh tokens become invalid.",
 }
@@ -123,9 +124,9 @@ func (s *Server) logout(ctx context.Context, _ *struct{}) (platform.Session, err
 	return ended, err
 }
 
-var listSessions = Operation{
+var listSessions = operation.Operation{
 	ID: "listSessions", Method: "GET", Path: "/sessions", Summary: "List your sessions",
-	Access: signedIn, Errors: specifiedErrors,
+	Access: operation.SignedIn, Errors: specifiedErrors,
 }
 
 type listSessionsInput struct {
@@ -136,14 +137,14 @@ type listSessionsInput struct {
 func (s *Server) listSessions(
 	ctx context.Context, in *listSessionsInput,
 ) (Answer[[]platform.Session, PageMetadata], error) {
-	c, page := caller(ctx), in.page(in.Sort)
+	c, page := caller(ctx), in.By(in.Sort)
 	sessions, total, err := s.platform.ListSessions(ctx, c.User, c.Session, page)
 	return listOf(sessions, page, total), err
 }
 
-var deleteSession = Operation{
+var deleteSession = operation.Operation{
 	ID: "deleteSession", Method: "DELETE", Path: "/sessions/{sessionUUID}", Summary: "End a session",
-	Access: signedIn, Errors: []int{400, 401, 404, 500},
+	Access: operation.SignedIn, Errors: []int{400, 401, 404, 500},
 }
 
 type deleteSessionInput struct {
@@ -155,9 +156,9 @@ func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (pla
 	return s.platform.DeleteSession(ctx, c.User, c.Session, in.UUID)
 }
 
-var deleteOtherSessions = Operation{
+var deleteOtherSessions = operation.Operation{
 	ID: "deleteOtherSessions", Method: "DELETE", Path: "/sessions", Summary: "End all other sessions",
-	Access: signedIn, Errors: []int{401, 500},
+	Access: operation.SignedIn, Errors: []int{401, 500},
 	Notes: "The session of the request continues. `content` lists the ended sessions.",
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/fault"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 	"socle/internal/token"
@@ -22,8 +23,6 @@ import (
 // A signed URL permits one method on one path until it expires, on behalf of the user who signed
 // it, as long as that user has the right. The query parameter signature holds the payload and its
 // MAC under a key of the instance.
-
-const signatureParam = "signature"
 
 // urlTerms is the payload of a signed URL: its terms beyond method and path.
 type urlTerms struct {
@@ -43,14 +42,6 @@ func urlTermsOf(ctx context.Context) *urlTerms {
 	return terms
 }
 
-// orSigned also accepts a signed URL of the operation.
-func (a Access) orSigned() Access { a.allowSigned = true; return a }
-
-// hasSignature reports whether the request is authenticated by a signed URL.
-func (a Access) hasSignature(r *http.Request) bool {
-	return a.allowSigned && r.URL.Query().Has(signatureParam)
-}
-
 // sign returns a signed URL of a path of this server.
 func (s *Server) sign(method, path string, terms urlTerms) string {
 	text, err := json.Marshal(terms)
@@ -60,7 +51,8 @@ func (s *Server) sign(method, path string, terms urlTerms) string {
 
 	payload := base64.RawURLEncoding.EncodeToString(text)
 	address := url.URL{
-		Path: path, RawQuery: url.Values{signatureParam: {payload + "." + s.mac(method, path, payload)}}.Encode(),
+		Path:     path,
+		RawQuery: url.Values{operation.SignatureParam: {payload + "." + s.mac(method, path, payload)}}.Encode(),
 	}
 
 	return s.publicURL + address.String()
@@ -90,39 +82,41 @@ func (s *Server) isSignature(mac, method, path, payload string) bool {
 		hmac.Equal([]byte(mac), []byte(s.formerMAC(method, path, payload)))
 }
 
-// authenticateSignature verifies the signature of the request's URL, and returns its payload and
-// the user who signed it.
-func (s *Server) authenticateSignature(ctx context.Context, r *http.Request) (*urlTerms, platform.Caller, error) {
+// authenticateSignature verifies the signature of the request's URL. It returns the user who signed
+// it, and a context with its payload.
+func (s *Server) authenticateSignature(
+	ctx context.Context, r *http.Request,
+) (context.Context, platform.Caller, error) {
 	refused := fault.New(fault.Unauthenticated, "the signature does not match the URL").WithCode("invalid_signature")
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
 
-	payload, mac, _ := strings.Cut(r.URL.Query().Get(signatureParam), ".")
+	payload, mac, _ := strings.Cut(r.URL.Query().Get(operation.SignatureParam), ".")
 
 	project := optionalUUID(r.PathValue("projectUUID"))
 	if !project.Valid || !s.isSignature(mac, method, r.URL.Path, payload) {
-		return nil, platform.Caller{}, refused
+		return ctx, platform.Caller{}, refused
 	}
 
 	text, err := base64.RawURLEncoding.DecodeString(payload)
 	if err != nil {
-		return nil, platform.Caller{}, err
+		return ctx, platform.Caller{}, err
 	}
 
 	terms := &urlTerms{}
 	if err := json.Unmarshal(text, terms); err != nil {
-		return nil, platform.Caller{}, err
+		return ctx, platform.Caller{}, err
 	}
 
 	if time.Now().Unix() >= terms.Expires {
-		return nil, platform.Caller{}, fault.New(fault.Unauthenticated, "the signed URL has expired").
+		return ctx, platform.Caller{}, fault.New(fault.Unauthenticated, "the signed URL has expired").
 			WithCode("signature_expired")
 	}
 
 	c, err := s.platform.AuthenticateSigner(ctx, terms.User, project.UUID)
-	return terms, c, err
+	return context.WithValue(ctx, urlTermsKey{}, terms), c, err
 }
 
 // filePath returns the path for reading and writing a file by name.

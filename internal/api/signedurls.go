@@ -8,13 +8,14 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/object"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerSignedURLs() {
-	within(s, createSignedURL, s.createSignedURL, s.findSignedFile)
-	within(s, createSignedUpload, s.createSignedUpload, s.findSignedContainer)
+	operation.HandleInProject(s.pipeline, createSignedURL, s.createSignedURL, s.findSignedFile)
+	operation.HandleInProject(s.pipeline, createSignedUpload, s.createSignedUpload, s.findSignedContainer)
 }
 
 // SignedURL is a URL that needs no token.
@@ -38,10 +39,10 @@ func expiry(seconds int) time.Time {
 	return time.Now().Add(time.Duration(seconds) * time.Second).Truncate(time.Second)
 }
 
-var createSignedURL = Operation{
+var createSignedURL = operation.Operation{
 	ID: "createSignedURL", Method: "POST",
 	Path: "/containers/{containerUUID}/files/{fileUUID}/signed-url", Summary: "Create a signed download URL",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 422, 500},
+	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 422, 500},
 	Notes: "The URL permits reading this file without a token until it expires or the file is deleted, as long as " +
 		"its signer may read the file. It stays valid when the file is overwritten or renamed, but not when it is " +
 		"moved to another container.",
@@ -81,10 +82,10 @@ func (s *Server) createSignedURL(
 		}), err
 }
 
-var createSignedUpload = Operation{
+var createSignedUpload = operation.Operation{
 	ID: "createSignedUpload", Method: "POST",
 	Path: "/containers/{containerUUID}/signed-uploads", Summary: "Create a signed upload URL",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "The URL permits creating one file with this name without a token: `PUT` with the bytes as the body, " +
 		"from pages of any origin. It fails if the name is taken by then. A failed upload can be retried.",
 }

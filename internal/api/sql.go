@@ -2,35 +2,35 @@ package api
 
 import (
 	"context"
-	"reflect"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/statement"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerSQL() {
-	s.registry.RegisterTypeAlias(reflect.TypeFor[statement.Rows](), reflect.TypeFor[[][]any]())
-	within(s, runSQL, s.runSQL, nil)
-	within(s, listQueries, s.listQueries, nil)
+	operation.DescribeAs[statement.Rows, [][]any](s.pipeline)
+	operation.HandleInProject(s.pipeline, runSQL, s.runSQL, nil)
+	operation.HandleInProject(s.pipeline, listQueries, s.listQueries, nil)
 }
 
 // AnyValue is any JSON value, as written.
 type AnyValue struct{ jsontext.Value }
 
 // Schema returns a schema without constraints.
-func (AnyValue) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Description: "Any JSON value."}
+func (AnyValue) Schema(operation.Registry) *operation.Schema {
+	return &operation.Schema{Description: "Any JSON value."}
 }
 
-var runSQL = Operation{
+var runSQL = operation.Operation{
 	ID: "runSQL", Method: "POST", Path: "/sql", Summary: "Run SQL", Success: 200,
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 413, 422, 500},
-	Timeout: statement.MaxTimeout + defaultTimeout + defaultTimeout, Destructive: true,
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 413, 422, 500},
+	Timeout:     statement.MaxTimeout + operation.DefaultTimeout + operation.DefaultTimeout,
+	Destructive: operation.When((*runSQLInput).writes),
 	Notes: "Runs all statements as the project's owner in one transaction, which is rolled back unless `read_only` " +
 		"is false. If the database rejects a statement, `metadata.postgres` has its report: `message`, `detail`, " +
 		"`hint`, `context`, `sqlstate`, `position` (character of the query, from 1; 0 if unknown) and `statement` " +
@@ -49,14 +49,14 @@ type runSQLInput struct {
 	}
 }
 
-// isHarmless reports whether the statements are read-only.
-func (in *runSQLInput) isHarmless() bool { return in.Body.ReadOnly == nil || *in.Body.ReadOnly }
+// writes reports whether the statements may change the database.
+func (in *runSQLInput) writes() bool { return in.Body.ReadOnly != nil && !*in.Body.ReadOnly }
 
 func (s *Server) runSQL(ctx context.Context, p *tenant.Project, in *runSQLInput) (statement.Answer, error) {
 	b := in.Body
 	q := statement.Query{
 		Text:     b.Query,
-		ReadOnly: in.isHarmless(),
+		ReadOnly: !in.writes(),
 		Timeout:  statement.DefaultTimeout,
 		MaxRows:  statement.DefaultRows,
 	}
@@ -75,9 +75,9 @@ func (s *Server) runSQL(ctx context.Context, p *tenant.Project, in *runSQLInput)
 	return statement.Run(ctx, p, caller(ctx).User, q)
 }
 
-var listQueries = Operation{
+var listQueries = operation.Operation{
 	ID: "listQueries", Method: "GET", Path: "/sql/history", Summary: "List SQL history",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 500},
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 500},
 	Notes: "The last 1000 queries of the project, as they were written: a password in a query is readable in the " +
 		"history.",
 }
@@ -90,7 +90,7 @@ type listQueriesInput struct {
 func (s *Server) listQueries(
 	ctx context.Context, p *tenant.Project, in *listQueriesInput,
 ) (Answer[[]statement.Record, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	records, total, err := statement.List(ctx, p, page)
 	return listOf(records, page, total), err
 }

@@ -4,19 +4,20 @@ import (
 	"context"
 
 	"socle/internal/object"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerStatistics() {
-	within(s, getStatistics, s.getStatistics, nil)
+	operation.HandleInProject(s.pipeline, getStatistics, s.getStatistics, nil)
 }
 
-var getStatistics = Operation{
+var getStatistics = operation.Operation{
 	ID: "getStatistics", Method: "GET",
 	Path: "/projects/{projectUUID}/statistics", Summary: "Get a project's statistics",
-	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "Contents and usage of the project's database, as counted by PostgreSQL. Tables, indexes and statements " +
 		"are limited to the first twenty.",
 }

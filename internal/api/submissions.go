@@ -3,14 +3,13 @@ package api
 import (
 	"context"
 	"net/http"
-	"reflect"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"socle/internal/form"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
@@ -22,30 +21,30 @@ var (
 )
 
 func (s *Server) registerSubmissions() {
-	s.registry.RegisterTypeAlias(reflect.TypeFor[form.Answers](), reflect.TypeFor[answersSchema]())
-	s.registry.RegisterTypeAlias(reflect.TypeFor[jsontext.Value](), reflect.TypeFor[anySchema]())
-	within(s, getPublicForm, s.getPublicForm, nil)
-	within(s, createResponse, s.createResponse, s.findFormToAnswer)
-	within(s, updateResponse, s.updateResponse, s.findFormToContinue)
+	operation.DescribeAs[form.Answers, answersSchema](s.pipeline)
+	operation.DescribeAs[jsontext.Value, anySchema](s.pipeline)
+	operation.HandleInProject(s.pipeline, getPublicForm, s.getPublicForm, nil)
+	operation.HandleInProject(s.pipeline, createResponse, s.createResponse, s.findFormToAnswer)
+	operation.HandleInProject(s.pipeline, updateResponse, s.updateResponse, s.findFormToContinue)
 }
 
 // answersSchema is the schema type of answers.
 type answersSchema struct{}
 
 // Schema returns the schema of answers, whose members depend on the form's fields.
-func (answersSchema) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+func (answersSchema) Schema(operation.Registry) *operation.Schema {
+	return &operation.Schema{Type: operation.TypeObject, AdditionalProperties: true}
 }
 
 // anySchema is the schema type of any JSON value.
 type anySchema struct{}
 
 // Schema returns the schema of any value.
-func (anySchema) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
+func (anySchema) Schema(operation.Registry) *operation.Schema { return &operation.Schema{} }
 
-var getPublicForm = Operation{
+var getPublicForm = operation.Operation{
 	ID: "getPublicForm", Method: "GET", Path: "/forms/{formUUID}/public", Summary: "Get a form for filling in",
-	Access: publicForm, Errors: []int{400, 401, 404, 500},
+	Access: operation.PublicForm, Errors: []int{400, 401, 404, 500},
 	Notes: "A form that accepts no responses is visible to members only.",
 }
 
@@ -53,9 +52,10 @@ func (s *Server) getPublicForm(ctx context.Context, p *tenant.Project, in *formI
 	return form.GetPublicForm(ctx, p, in.Form, caller(ctx).Role.AtLeast(platform.Viewer))
 }
 
-var createResponse = Operation{
+var createResponse = operation.Operation{
 	ID: "createResponse", Method: "POST", Path: "/forms/{formUUID}/responses", Summary: "Submit a form response",
-	Access: publicForm, Errors: []int{400, 401, 404, 409, 413, 422, 429, 500}, Grows: true,
+	Access: operation.PublicForm, Errors: []int{400, 401, 404, 409, 413, 422, 429, 500}, Grows: operation.Always,
+	Body: operation.JSONWithFiles("answers"),
 	Notes: "All rules of all fields are checked, unless the response is `partial`: then it is retained for 7 days, " +
 		"and `metadata.token` is the secret for continuing it.\n\nA response with files is `multipart/form-data`: " +
 		"first the part `answers`, as JSON, then each file in a part named by its field's UUID. Files are stored " +
@@ -63,7 +63,7 @@ var createResponse = Operation{
 }
 
 type createResponseInput struct {
-	AttachedFiles
+	operation.AttachedFiles
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
 	Body struct {
 		Answers form.Answers `json:"answers" doc:"Answers by the field's UUID: text for most types, numbers for number and rating, true or false for checkbox, a list of options for multiselect; null is no answer."`
@@ -95,7 +95,7 @@ func (s *Server) createResponse(
 		return none, err
 	}
 
-	if in.parts != nil {
+	if in.HasFiles() {
 		receipt, err := s.respondWithFiles(ctx, p, in, id)
 		return receiptOf(receipt, ""), err
 	}
@@ -117,10 +117,10 @@ func receiptOf(r form.Receipt, token string) Answer[form.Receipt, receiptMetadat
 	}
 }
 
-var updateResponse = Operation{
+var updateResponse = operation.Operation{
 	ID: "updateResponse", Method: "PUT",
 	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Continue a partial response",
-	Access: publicForm, Errors: []int{400, 401, 404, 409, 422, 429, 500}, Grows: true,
+	Access: operation.PublicForm, Errors: []int{400, 401, 404, 409, 422, 429, 500}, Grows: operation.Always,
 	Notes: "Omitted answers stay unchanged; null removes an answer. Without `partial`, the response is completed, " +
 		"and all rules of all fields are checked.",
 }

@@ -6,19 +6,20 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/fault"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerTables() {
-	within(s, createTable, s.createTable, nil)
-	within(s, listTables, s.listTables, nil)
-	within(s, getTable, s.getTable, nil)
-	within(s, renameTable, s.renameTable, existingTable[renameTableInput])
-	within(s, updateTable, s.updateTable, existingTable[updateTableInput])
-	within(s, duplicateTable, s.duplicateTable, existingTable[duplicateTableInput])
-	within(s, deleteTable, s.deleteTable, nil)
+	operation.HandleInProject(s.pipeline, createTable, s.createTable, nil)
+	operation.HandleInProject(s.pipeline, listTables, s.listTables, nil)
+	operation.HandleInProject(s.pipeline, getTable, s.getTable, nil)
+	operation.HandleInProject(s.pipeline, renameTable, s.renameTable, existingTable[renameTableInput])
+	operation.HandleInProject(s.pipeline, updateTable, s.updateTable, existingTable[updateTableInput])
+	operation.HandleInProject(s.pipeline, duplicateTable, s.duplicateTable, existingTable[duplicateTableInput])
+	operation.HandleInProject(s.pipeline, deleteTable, s.deleteTable, nil)
 }
 
 // tableMetadata has the UUID of a table, which the specified Table lacks.
@@ -50,9 +51,10 @@ func tableOf(p *tenant.Project, t schema.Table) oneTable {
 	return oneTable{Content: t, Metadata: tableMetadata{UUID: schema.TableUUID(p.UUID, t.ID)}}
 }
 
-var createTable = Operation{
+var createTable = operation.Operation{
 	ID: "createTable", Method: "POST", Path: "/tables", Summary: "Create a table",
-	Access: project(platform.Developer), Errors: createErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: createErrors, Timeout: longTimeout,
+	Normalize: normalizeTable, Aliases: snakeNames,
 	Notes: "A new table is closed: row level security is on and no policy exists, so the project's users have no " +
 		"access.",
 }
@@ -70,7 +72,7 @@ type createTableBody struct {
 	ProjectInBody
 }
 
-func (*createTableBody) normalize(v any) (any, string) {
+func normalizeTable(v any) (any, string) {
 	if object, ok := v.(map[string]any); ok {
 		if columns, ok := object["columns"].([]any); ok {
 			for _, c := range columns {
@@ -90,9 +92,9 @@ func (s *Server) createTable(ctx context.Context, p *tenant.Project, in *createT
 	return answerWithDetails(ctx, p, t, err)
 }
 
-var listTables = Operation{
+var listTables = operation.Operation{
 	ID: "listTables", Method: "GET", Path: "/tables", Summary: "List tables",
-	Access: project(platform.Viewer), Errors: specifiedErrors,
+	Access: operation.Project(platform.Viewer), Errors: specifiedErrors,
 }
 
 type listTablesInput struct {
@@ -108,7 +110,7 @@ type tablesMetadata struct {
 func (s *Server) listTables(
 	ctx context.Context, p *tenant.Project, in *listTablesInput,
 ) (Answer[[]schema.Table, tablesMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	tables, total, err := schema.ListTables(ctx, p.Trusted(), page)
 	uuids := make(map[string]uuid.UUID, len(tables))
 	for _, t := range tables {
@@ -120,9 +122,9 @@ func (s *Server) listTables(
 	}, err
 }
 
-var getTable = Operation{
+var getTable = operation.Operation{
 	ID: "getTable", Method: "GET", Path: "/tables/{tableUUID}", Summary: "Get a table",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 type tableInput struct {
@@ -145,9 +147,9 @@ func (s *Server) getTable(ctx context.Context, p *tenant.Project, in *tableInput
 	return answerWithDetails(ctx, p, t, err)
 }
 
-var renameTable = Operation{
+var renameTable = operation.Operation{
 	ID: "renameTable", Method: "PUT", Path: "/tables/{tableUUID}/rename", Summary: "Rename a table",
-	Access: project(platform.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout,
 	Notes: "The table stays in its schema and keeps its ID and UUID.",
 }
 
@@ -164,10 +166,10 @@ func (s *Server) renameTable(ctx context.Context, p *tenant.Project, in *renameT
 	return tableOf(p, t), err
 }
 
-var updateTable = Operation{
+var updateTable = operation.Operation{
 	ID: "updateTable", Method: "PUT",
 	Path: "/tables/{tableUUID}", Summary: "Update a table",
-	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "Changes the comment or row level security. Switching row level security off needs `confirm`: all rows " +
 		"become accessible to all roles with privileges on the table. renameTable changes the name.",
 }
@@ -193,9 +195,9 @@ func (s *Server) updateTable(ctx context.Context, p *tenant.Project, in *updateT
 	return answerWithDetails(ctx, p, t, err)
 }
 
-var duplicateTable = Operation{
+var duplicateTable = operation.Operation{
 	ID: "duplicateTable", Method: "POST", Path: "/tables/{tableUUID}/duplicate", Summary: "Duplicate a table",
-	Access: project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: true,
+	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: operation.Always,
 	Notes: "The new table has the columns, defaults, constraints, indexes and comments of the original, its own " +
 		"sequences, and the rows if requested. It is closed: policies, grants and triggers are not copied.",
 }
@@ -216,10 +218,11 @@ func (s *Server) duplicateTable(
 	return answerWithDetails(ctx, p, t, err)
 }
 
-var deleteTable = Operation{
+var deleteTable = operation.Operation{
 	ID: "deleteTable", Method: "DELETE", Path: "/tables/{tableUUID}", Summary: "Delete a table",
-	Access: project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout, Destructive: true,
-	Notes: "A table with dependents is not deleted, and `metadata.dependents` lists them, unless `cascade` is true.",
+	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Destructive: operation.Always,
+	Notes:       "A table with dependents is not deleted, and `metadata.dependents` lists them, unless `cascade` is true.",
 }
 
 // CascadeQuery is embedded in the input of a deletion that may delete dependents.

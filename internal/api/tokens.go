@@ -8,13 +8,14 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/fault"
+	"socle/internal/operation"
 	"socle/internal/platform"
 )
 
 func (s *Server) registerTokens() {
-	open(s, createToken, s.createToken)
-	open(s, listTokens, s.listTokens)
-	open(s, deleteToken, s.deleteToken)
+	operation.Handle(s.pipeline, createToken, s.createToken, nil)
+	operation.Handle(s.pipeline, listTokens, s.listTokens, nil)
+	operation.Handle(s.pipeline, deleteToken, s.deleteToken, nil)
 }
 
 // tokenMetadata has a new token, which is shown once.
@@ -22,9 +23,9 @@ type tokenMetadata struct {
 	Token string `json:"token" doc:"The token. It is shown only in this response."`
 }
 
-var createToken = Operation{
+var createToken = operation.Operation{
 	ID: "createToken", Method: "POST", Path: "/tokens", Summary: "Create a personal access token",
-	Access: signedIn, Errors: []int{400, 401, 409, 422, 500},
+	Access: operation.SignedIn, Errors: []int{400, 401, 409, 422, 500},
 	Notes: "Use it as an access token: `Authorization: Bearer socle_pat_…`. It permits what both its own role and " +
 		"the user's role permit; if it names projects, in these projects only. It never grants access to the " +
 		"user's account: password, address, sessions, tokens, second factor, deletion.",
@@ -56,9 +57,9 @@ func (s *Server) createToken(ctx context.Context, in *createTokenInput) (Answer[
 	}, err
 }
 
-var listTokens = Operation{
+var listTokens = operation.Operation{
 	ID: "listTokens", Method: "GET", Path: "/tokens", Summary: "List your personal access tokens",
-	Access: signedIn, Errors: specifiedErrors,
+	Access: operation.SignedIn, Errors: specifiedErrors,
 }
 
 type listTokensInput struct {
@@ -67,14 +68,14 @@ type listTokensInput struct {
 }
 
 func (s *Server) listTokens(ctx context.Context, in *listTokensInput) (Answer[[]platform.Token, PageMetadata], error) {
-	page := in.page(in.Sort)
+	page := in.By(in.Sort)
 	tokens, total, err := s.platform.ListTokens(ctx, caller(ctx).User, page)
 	return listOf(tokens, page, total), err
 }
 
-var deleteToken = Operation{
+var deleteToken = operation.Operation{
 	ID: "deleteToken", Method: "DELETE", Path: "/tokens/{tokenUUID}", Summary: "Revoke a personal access token",
-	Access: signedIn, Errors: []int{400, 401, 404, 500},
+	Access: operation.SignedIn, Errors: []int{400, 401, 404, 500},
 }
 
 type deleteTokenInput struct {

@@ -3,21 +3,23 @@ package api
 import (
 	"context"
 
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
 
 func (s *Server) registerTriggers() {
-	within(s, createTrigger, s.createTrigger, s.findTableOfTrigger)
-	within(s, listTriggers, s.listTriggers, nil)
-	within(s, updateTrigger, s.updateTrigger, s.findTrigger)
-	within(s, deleteTrigger, s.deleteTrigger, nil)
+	operation.HandleInProject(s.pipeline, createTrigger, s.createTrigger, s.findTableOfTrigger)
+	operation.HandleInProject(s.pipeline, listTriggers, s.listTriggers, nil)
+	operation.HandleInProject(s.pipeline, updateTrigger, s.updateTrigger, s.findTrigger)
+	operation.HandleInProject(s.pipeline, deleteTrigger, s.deleteTrigger, nil)
 }
 
-var createTrigger = Operation{
+var createTrigger = operation.Operation{
 	ID: "createTrigger", Method: "POST", Path: "/tables/{tableUUID}/triggers", Summary: "Create a trigger",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Timeout: longTimeout,
 }
 
 type createTriggerInput struct {
@@ -52,19 +54,20 @@ func (s *Server) createTrigger(ctx context.Context, p *tenant.Project, in *creat
 		Deferral: schema.Deferral{Deferrable: b.Deferrable, InitiallyDeferred: b.InitiallyDeferred}})
 }
 
-var listTriggers = Operation{
+var listTriggers = operation.Operation{
 	ID: "listTriggers", Method: "GET", Path: "/tables/{tableUUID}/triggers", Summary: "List a table's triggers",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) listTriggers(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Trigger, error) {
 	return schema.ListTriggers(ctx, p.Trusted(), p.UUID, in.Table)
 }
 
-var updateTrigger = Operation{
+var updateTrigger = operation.Operation{
 	ID: "updateTrigger", Method: "PUT",
 	Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Enable or disable a trigger",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Timeout: longTimeout,
 }
 
 type triggerInput struct {
@@ -89,10 +92,10 @@ func (s *Server) updateTrigger(ctx context.Context, p *tenant.Project, in *updat
 	return schema.EnableTrigger(ctx, p.Owner(), p.UUID, in.Table, in.Trigger, in.Body.Enabled)
 }
 
-var deleteTrigger = Operation{
+var deleteTrigger = operation.Operation{
 	ID: "deleteTrigger", Method: "DELETE",
 	Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Delete a trigger",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: longTimeout,
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: longTimeout,
 	Notes: "The trigger's function remains.",
 }
 

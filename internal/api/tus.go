@@ -11,6 +11,7 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/object"
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
@@ -27,13 +28,13 @@ const (
 )
 
 func (s *Server) registerTus() {
-	within(s, createTusUpload, s.createTusUpload, nil)
-	within(s, getTusUpload, s.getTusUpload, nil)
-	within(s, appendTusUpload, s.appendTusUpload, nil)
-	within(s, deleteTusUpload, s.deleteTusUpload, nil)
+	operation.HandleInProject(s.pipeline, createTusUpload, s.createTusUpload, nil)
+	operation.HandleInProject(s.pipeline, getTusUpload, s.getTusUpload, nil)
+	operation.HandleInProject(s.pipeline, appendTusUpload, s.appendTusUpload, nil)
+	operation.HandleInProject(s.pipeline, deleteTusUpload, s.deleteTusUpload, nil)
 
 	for _, path := range []string{tusUploads, tusUpload} {
-		s.mux.HandleFunc("OPTIONS "+path, func(w http.ResponseWriter, _ *http.Request) {
+		s.pipeline.HandleFunc("OPTIONS "+path, func(w http.ResponseWriter, _ *http.Request) {
 			h := w.Header()
 			tusHeaders(h)
 			h.Set("Tus-Extension", "creation,creation-defer-length,termination,expiration,checksum,concatenation")
@@ -107,9 +108,9 @@ func (a tusAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(a.status)
 }
 
-var createTusUpload = Operation{
+var createTusUpload = operation.Operation{
 	ID: "createTusUpload", Method: "POST", Path: tusUploads, Protocol: tusHeaders,
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
 }
 
 type createTusUploadInput struct {
@@ -207,9 +208,9 @@ type tusInput struct {
 	TusVersion
 }
 
-var getTusUpload = Operation{
+var getTusUpload = operation.Operation{
 	ID: "getTusUpload", Method: "HEAD", Path: tusUpload, Protocol: tusHeaders, Timeout: -1,
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
 }
 
 func (s *Server) getTusUpload(ctx context.Context, p *tenant.Project, in *tusInput) (tusAnswer, error) {
@@ -234,19 +235,20 @@ func (s *Server) getTusUpload(ctx context.Context, p *tenant.Project, in *tusInp
 	return tusAnswer{status: http.StatusOK, upload: u}, nil
 }
 
-var appendTusUpload = Operation{
+var appendTusUpload = operation.Operation{
 	ID: "appendTusUpload", Method: "PATCH", Path: tusUpload, Protocol: tusHeaders,
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 460, 500},
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 460, 500},
+	Body: operation.RawFile,
 }
 
 type appendTusUploadInput struct {
 	Container uuid.UUID `path:"containerUUID" format:"uuid"`
-	Upload    uuid.UUID `path:"uploadUUID" format:"uuid"`
+	UUID      uuid.UUID `path:"uploadUUID" format:"uuid"`
 	TusVersion
 	Offset   int    `header:"Upload-Offset" required:"true" minimum:"0"`
 	Length   int    `header:"Upload-Length" minimum:"0" default:"-1"`
 	Checksum string `header:"Upload-Checksum"`
-	RawBody
+	operation.Upload
 }
 
 func (s *Server) appendTusUpload(ctx context.Context, p *tenant.Project, in *appendTusUploadInput) (tusAnswer, error) {
@@ -254,7 +256,7 @@ func (s *Server) appendTusUpload(ctx context.Context, p *tenant.Project, in *app
 		return tusAnswer{}, err
 	}
 
-	if in.mimeType != "application/offset+octet-stream" {
+	if in.MimeType() != "application/offset+octet-stream" {
 		return tusAnswer{}, fault.OnField(fault.Invalid, "Content-Type", "unknown",
 			"must be application/offset+octet-stream")
 	}
@@ -264,7 +266,7 @@ func (s *Server) appendTusUpload(ctx context.Context, p *tenant.Project, in *app
 		return tusAnswer{}, err
 	}
 
-	u, err := object.AppendResumable(ctx, p, s.blobs, caller(ctx).User, in.Container, in.Upload,
+	u, err := object.AppendResumable(ctx, p, s.blobs, caller(ctx).User, in.Container, in.UUID,
 		object.Part{Offset: int64(in.Offset), Length: int64(in.Length), Content: in, Sum: sum})
 	if err == nil && u.Finished() {
 		s.jobs.Discard(ctx, p.UUID)
@@ -273,9 +275,9 @@ func (s *Server) appendTusUpload(ctx context.Context, p *tenant.Project, in *app
 	return tusAnswer{status: http.StatusNoContent, upload: u}, err
 }
 
-var deleteTusUpload = Operation{
+var deleteTusUpload = operation.Operation{
 	ID: "deleteTusUpload", Method: "DELETE", Path: tusUpload, Protocol: tusHeaders,
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 412, 500},
+	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 412, 500},
 }
 
 func (s *Server) deleteTusUpload(ctx context.Context, p *tenant.Project, in *tusInput) (tusAnswer, error) {

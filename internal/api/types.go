@@ -5,18 +5,19 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/rest/catalog"
 	"socle/internal/rest/typescript"
 	"socle/internal/tenant"
 )
 
-func (s *Server) registerTypes() { within(s, getTypes, s.getTypes, nil) }
+func (s *Server) registerTypes() { operation.HandleInProject(s.pipeline, getTypes, s.getTypes, nil) }
 
-var getTypes = Operation{
+var getTypes = operation.Operation{
 	ID: "getTypes", Method: "GET",
 	Path: "/projects/{projectUUID}/types", Summary: "Get a project's type definitions",
-	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "TypeScript source of the tables, views and functions for client libraries, such as " +
 		"`createClient<Database>(…)` of @supabase/supabase-js. `socle gen types` prints it.",
 }

@@ -12,6 +12,7 @@ import (
 	"socle/internal/fault"
 	"socle/internal/httpx"
 	"socle/internal/job"
+	"socle/internal/operation"
 	"socle/internal/platform"
 )
 
@@ -31,15 +32,15 @@ var (
 )
 
 func (s *Server) registerUsers() {
-	open(s, createUser, s.createUser)
-	open(s, login, s.login)
-	openChecked(s, updateUser, s.updateUser, s.mayUpdateUser)
-	open(s, getAccount, s.getAccount)
+	operation.Handle(s.pipeline, createUser, s.createUser, nil)
+	operation.Handle(s.pipeline, login, s.login, nil)
+	operation.Handle(s.pipeline, updateUser, s.updateUser, s.mayUpdateUser)
+	operation.Handle(s.pipeline, getAccount, s.getAccount, nil)
 }
 
-var createUser = Operation{
+var createUser = operation.Operation{
 	ID: "createUser", Method: "POST", Path: "/users", Summary: "Create a user",
-	Access: optionalUser, Errors: []int{400, 429, 500},
+	Access: operation.OptionalUser, Errors: []int{400, 429, 500},
 	Notes: "Creates a personal organization for the user and signs the user in. The first user of an instance " +
 		"becomes its administrator if the request comes directly from the machine that runs the server, or carries " +
 		"the set-up token that the server printed. If sign-up is closed, only that user, invited users, and users " +
@@ -140,8 +141,8 @@ func (s *Server) mayClaimInstance(ctx context.Context, setupToken string) bool {
 		subtle.ConstantTimeCompare([]byte(setupToken), []byte(s.setupToken)) == 1
 }
 
-var login = Operation{
-	ID: "login", Method: "POST", Path: "/users/login", Summary: "Log in", Access: anonymous,
+var login = operation.Operation{
+	ID: "login", Method: "POST", Path: "/users/login", Summary: "Log in", Access: operation.Anonymous,
 	Errors: []int{400, 401, 429, 500}, Success: http.StatusOK,
 	Notes: "The access token is in the metadata and in the Authorization header of the response. If the user has a " +
 		"second factor, the correct password without `code` fails with 401, `second_factor_required`.",
@@ -251,9 +252,9 @@ func (s *Server) rememberNetwork(ctx context.Context, store *platform.Store, use
 	return nil
 }
 
-var updateUser = Operation{
+var updateUser = operation.Operation{
 	ID: "updateUser", Method: "PUT", Path: "/users/{userUUID}", Summary: "Update a user",
-	Access: signedIn, Errors: specifiedBodyErrors,
+	Access: operation.SignedIn, Errors: specifiedBodyErrors,
 	Notes: "Users can update themselves; administrators can update anyone. Omitted members stay unchanged. A new " +
 		"password ends all other sessions of the user.",
 }
@@ -362,9 +363,9 @@ func (s *Server) saveUser(
 	return user, err
 }
 
-var getAccount = Operation{
+var getAccount = operation.Operation{
 	ID: "getAccount", Method: "GET", Path: "/users/me", Summary: "Get your account",
-	Access: signedInOrToken, Errors: []int{401, 500},
+	Access: operation.SignedInOrToken, Errors: []int{401, 500},
 }
 
 func (s *Server) getAccount(ctx context.Context, _ *struct{}) (platform.User, error) {

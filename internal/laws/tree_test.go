@@ -24,7 +24,8 @@ var levels = [][]string{
 	{"internal/audit", "internal/rest/query", "internal/rest/catalog"},
 	{"internal/schema", "internal/platform", "internal/rest/jwt", "internal/rest/openapi", "internal/rest/session"},
 	{"internal/tenant", "internal/rest/plan", "internal/rest/typescript"},
-	{"internal/form", "internal/object", "internal/backup", "internal/rest", "internal/statement", "internal/transfer"},
+	{"internal/form", "internal/object", "internal/backup", "internal/rest", "internal/statement", "internal/transfer",
+		"internal/operation"},
 	{"internal/job"},
 	{"internal/api"},
 	{"internal/server", "internal/standalone"},
@@ -39,7 +40,7 @@ var testOnly = []string{
 
 // onlyImporter maps an import to the only package allowed to use it.
 var onlyImporter = map[string]string{
-	"github.com/danielgtaylor/huma/v2": "internal/api",
+	"github.com/danielgtaylor/huma/v2": "internal/operation",
 	"github.com/riverqueue/river":      "internal/job",
 	"github.com/spf13/cobra":           "internal/cli",
 	"github.com/pressly/goose/v3":      "internal/pg",

@@ -8,6 +8,7 @@ import (
 
 	"socle/internal/api"
 	"socle/internal/httpx"
+	"socle/internal/operation"
 )
 
 //go:embed docs.html
@@ -48,7 +49,8 @@ func (s *Server) routes() http.Handler {
 
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			api.RespondFailure(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path takes GET, HEAD")
+			operation.RespondFailure(w, r, http.StatusMethodNotAllowed, "method_not_allowed",
+				"the path takes GET, HEAD")
 
 			return
 		}

@@ -1,10 +1,11 @@
-package api
+package operation
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -44,7 +45,7 @@ func (rt *route) repeatable() bool { return rt.status == http.StatusCreated && r
 // requestKey returns the hash that identifies an Idempotency-Key. It covers the operation, the user
 // and the project, so each of them has its own keys.
 func (rt *route) requestKey(ctx context.Context, key string) []byte {
-	c := caller(ctx)
+	c := Caller(ctx)
 	sum := sha256.Sum256([]byte(strings.Join([]string{rt.op.ID, c.User.String(), c.Project.UUID.String(), key}, "\n")))
 
 	return sum[:]
@@ -67,7 +68,8 @@ func (rt *route) runOnce(
 			"must be one key of 1 to %d characters", maxKeyLength)
 	}
 
-	key, sealing := rt.requestKey(ctx, keys[0]), token.Derive(append(slices.Clone(rt.answerKey), keys[0]...), "answer")
+	key := rt.requestKey(ctx, keys[0])
+	sealing := token.Derive(append(slices.Clone(rt.config.AnswerKey), keys[0]...), "answer")
 
 	fingerprint, err := fingerprintOf(r, body)
 	if err != nil {
@@ -79,20 +81,20 @@ func (rt *route) runOnce(
 		defer rt.inFlight.Delete(string(key))
 	}
 
-	stored, err := rt.platform.ClaimRequest(ctx, platform.Claim{
+	stored, err := rt.config.Store.ClaimRequest(ctx, platform.Claim{
 		Key:         key,
 		Fingerprint: fingerprint,
-		Holder:      rt.claimHolder(),
+		Holder:      rt.config.ClaimHolder(),
 		InFlight:    busy,
 	})
 	if err != nil {
 		return nil, err
 	}
 
-	digested, hasDigest := input.(digestedInput)
+	digested := rt.digested(input)
 	if stored != nil {
 		answer, err := openStored(stored, sealing)
-		if err == nil && hasDigest {
+		if err == nil && digested != nil {
 			err = checkSameFiles(digested, answer.Digest)
 		}
 		if err != nil {
@@ -103,27 +105,28 @@ func (rt *route) runOnce(
 	}
 
 	var running *bodyDigest
-	if hasDigest {
+	if digested != nil {
 		running = digested.startDigest()
 	}
 
 	result, err := run(ctx)
 
-	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultTimeout)
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), DefaultTimeout)
 	defer cancel()
 
 	if err != nil {
 		err = rt.checkDone(cleanup, project, key, err)
 
-		if e := rt.platform.ReleaseRequest(cleanup, key); e != nil {
-			rt.log.Error("release Idempotency-Key", "error", e) // the next request with the key takes the claim over
+		if e := rt.config.Store.ReleaseRequest(cleanup, key); e != nil {
+			// the next request with the key takes the claim over
+			rt.config.Log.Error("release Idempotency-Key", "error", e)
 		}
 
 		return nil, err
 	}
 
 	answer := rt.render(result)
-	if hasDigest {
+	if digested != nil {
 		answer.Digest = running.digest()
 	}
 
@@ -137,12 +140,26 @@ func (rt *route) runOnce(
 		return nil, err
 	}
 
-	if err := rt.platform.KeepAnswer(cleanup, key, answer.Status, sealed); err != nil {
+	if err := rt.config.Store.KeepAnswer(cleanup, key, answer.Status, sealed); err != nil {
 		// the change is committed, so it is reported to the client
-		rt.log.Error("store response for Idempotency-Key", "error", err)
+		rt.config.Log.Error("store response for Idempotency-Key", "error", err)
 	}
 
 	return answer, nil
+}
+
+// digested returns the files of an input that a repeated request is compared by, or nil.
+func (rt *route) digested(input any) digestedInput {
+	if !rt.op.Body.digested {
+		return nil
+	}
+
+	v := reflect.ValueOf(input).Elem()
+	if rt.filesIndex != nil {
+		return v.FieldByIndex(rt.filesIndex).Addr().Interface().(*AttachedFiles)
+	}
+
+	return v.FieldByIndex(rt.uploadIndex).Addr().Interface().(*Upload)
 }
 
 // checkDone returns the failure of a request, or already_done if an earlier request with the key
@@ -150,8 +167,8 @@ func (rt *route) runOnce(
 // a lost connection leaves the outcome open.
 func (rt *route) checkDone(ctx context.Context, project *tenant.Project, key []byte, failure error) error {
 	auditKey := hex.EncodeToString(key)
-	err := rt.platform.CheckRequestDone(ctx, auditKey)
-	if err == nil && project != nil && caller(ctx).Status == platform.Active {
+	err := rt.config.Store.CheckRequestDone(ctx, auditKey)
+	if err == nil && project != nil && Caller(ctx).Status == platform.Active {
 		var done bool
 		if done, err = audit.HasKey(ctx, project.Trusted(), auditKey); done {
 			err = audit.AlreadyDone(nil)
@@ -162,7 +179,7 @@ func (rt *route) checkDone(ctx context.Context, project *tenant.Project, key []b
 	case fault.Is(err, fault.Conflict):
 		return fault.Of(err).WithCause(failure)
 	case err != nil:
-		rt.log.Error("look up Idempotency-Key in audit log", "error", err)
+		rt.config.Log.Error("look up Idempotency-Key in audit log", "error", err)
 	}
 
 	return failure

@@ -1,4 +1,4 @@
-package api
+package operation
 
 import (
 	"fmt"
@@ -177,6 +177,18 @@ func joinValues(values []any) string {
 	}
 
 	return b.String()
+}
+
+// mustImplement panics if a schema has a keyword that rules does not check. The panic comes at
+// start: a documented rule is an enforced one.
+func mustImplement(s *huma.Schema) {
+	unknownFormat := !slices.Contains([]string{"", "uuid", "date-time", "int32", "int64"}, s.Format)
+	if s.Pattern != "" || s.ExclusiveMinimum != nil || s.ExclusiveMaximum != nil || s.MultipleOf != nil ||
+		s.UniqueItems || s.OneOf != nil || s.AnyOf != nil || s.AllOf != nil || s.Not != nil ||
+		s.MinProperties != nil || s.MaxProperties != nil || s.Type == huma.TypeNumber ||
+		len(s.DependentRequired) > 0 || unknownFormat {
+		panic(fmt.Sprintf("operation: a schema has a rule that is not implemented: %+v", *s))
+	}
 }
 
 // isUUID reports whether text is a UUID in canonical form; other forms that parsers accept are

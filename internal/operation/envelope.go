@@ -1,4 +1,4 @@
-package api
+package operation
 
 import (
 	"log/slog"
@@ -24,14 +24,14 @@ type envelope struct {
 	Success  bool     `json:"success"`
 }
 
-// nothing is the content of an operation without a result: null.
-type nothing struct{}
+// Nothing is the content of an operation without a result: null.
+type Nothing struct{}
 
 // MarshalJSON returns null.
-func (nothing) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
+func (Nothing) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
 // Schema returns the schema of null.
-func (nothing) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: "null"} }
+func (Nothing) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: "null"} }
 
 // failure is the metadata of a failure response.
 type failure struct {
@@ -104,7 +104,7 @@ func write(w http.ResponseWriter, status int, v any) {
 func encode(v any) []byte {
 	body, err := json.Marshal(v, encoding, json.Deterministic(true))
 	if err != nil {
-		panic("api: answer: " + err.Error()) // a type without a JSON representation: a programming error
+		panic("operation: answer: " + err.Error()) // a type without a JSON representation: a programming error
 	}
 
 	return append(body, '\n')
@@ -122,8 +122,8 @@ func send(w http.ResponseWriter, status int, body []byte) {
 	}
 }
 
-// writeFailure responds with a failure, with a status that the operation declares.
-func writeFailure(w http.ResponseWriter, r *http.Request, err error, declared []int) {
+// WriteFailure responds with a failure, with a status that the operation declares.
+func WriteFailure(w http.ResponseWriter, r *http.Request, err error, declared []int) {
 	e := fault.Of(err)
 	status := statusOf(e.Kind, declared)
 	known := httpx.From(r.Context())

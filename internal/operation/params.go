@@ -1,4 +1,4 @@
-package api
+package operation
 
 import (
 	"net/http"
@@ -36,6 +36,8 @@ func paramsOf(registry huma.Registry, input reflect.Type) []param {
 
 			s := huma.SchemaFromField(registry, f, "")
 			s.Nullable = false
+			mustImplement(s)
+
 			required := in == "path" || f.Tag.Get("required") == "true"
 			params = append(params, param{in: in, name: name, index: f.Index, required: required, schema: s})
 		}
@@ -44,15 +46,10 @@ func paramsOf(registry huma.Registry, input reflect.Type) []param {
 	return params
 }
 
-// OtherQuery is embedded in the input of an operation that ignores unknown query parameters.
-type OtherQuery struct{}
-
-func (OtherQuery) ignoresUnknown() {}
-
 // bind reads and validates the parameters of a request, and returns the invalid ones. A repeated
-// parameter is invalid. An unknown query parameter is invalid if the operation has query parameters
-// and does not embed [OtherQuery].
-func bind(params []param, r *http.Request, input reflect.Value) []fault.Field {
+// parameter is invalid. An unknown query parameter is invalid if the operation has query
+// parameters, unless it ignores them.
+func bind(params []param, r *http.Request, input reflect.Value, ignoreUnknown bool) []fault.Field {
 	check := rules{}
 
 	query, err := url.ParseQuery(r.URL.RawQuery)
@@ -81,11 +78,10 @@ func bind(params []param, r *http.Request, input reflect.Value) []fault.Field {
 		p.bind(&check, values, field)
 	}
 
-	_, ignoresUnknown := input.Addr().Interface().(interface{ ignoresUnknown() })
-	if len(known) > 0 && !ignoresUnknown {
+	if len(known) > 0 && !ignoreUnknown {
 		for _, name := range sortedKeys(query) {
 			if !known[name] {
-				check.fail(clip(name), "unknown", "is not a parameter of this operation")
+				check.fail(Clip(name), "unknown", "is not a parameter of this operation")
 			}
 		}
 	}
@@ -161,8 +157,8 @@ func document(op *huma.Operation, params []param) {
 	}
 }
 
-// clip truncates client input that is echoed in an error.
-func clip(s string) string {
+// Clip truncates client input that is echoed in an error.
+func Clip(s string) string {
 	const maxLength = 64
 	if len(s) <= maxLength {
 		return s

@@ -1,4 +1,4 @@
-package api
+package operation
 
 import (
 	"context"
@@ -25,9 +25,9 @@ func etagOf(body []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
 }
 
-// matchesETag reports whether a list of ETags contains tag or *. weak selects weak comparison, as
+// MatchesETag reports whether a list of ETags contains tag or *. weak selects weak comparison, as
 // for If-None-Match.
-func matchesETag(list []string, tag string, weak bool) bool {
+func MatchesETag(list []string, tag string, weak bool) bool {
 	for _, candidate := range strings.Split(strings.Join(list, ","), ",") {
 		candidate = strings.TrimSpace(candidate)
 		if weak {
@@ -42,16 +42,17 @@ func matchesETag(list []string, tag string, weak bool) bool {
 	return false
 }
 
-// linkReaders sets reader on each PUT and DELETE route: the GET route of the same path, whose
-// response defines the ETag that If-Match is compared with. It adds status 412 to operations that
-// declare 404; the others answer with a status that they declare.
-func (s *Server) linkReaders() {
-	for _, rt := range s.routes {
+// Complete ends the registration of operations. It sets reader on each PUT and DELETE route: the
+// GET route of the same path, whose response defines the ETag that If-Match is compared with. It
+// adds status 412 to operations that declare 404; the others answer with a status that they
+// declare.
+func (p *Pipeline) Complete() {
+	for _, rt := range p.routes {
 		if rt.op.Method != http.MethodPut && rt.op.Method != http.MethodDelete {
 			continue
 		}
 
-		i := slices.IndexFunc(s.routes, func(other *route) bool {
+		i := slices.IndexFunc(p.routes, func(other *route) bool {
 			return other.op.Method == http.MethodGet && other.op.Path == rt.op.Path &&
 				other.op.Access.kind == rt.op.Access.kind && other.hasEnvelope()
 		})
@@ -59,7 +60,7 @@ func (s *Server) linkReaders() {
 			continue
 		}
 
-		rt.reader = s.routes[i]
+		rt.reader = p.routes[i]
 
 		if slices.Contains(rt.op.Errors, http.StatusNotFound) {
 			rt.op.Errors = append(slices.Clone(rt.op.Errors), http.StatusPreconditionFailed)
@@ -101,7 +102,7 @@ func (rt *route) ifMatch(
 			return nil, err
 		}
 
-		if !matchesETag(ifMatch, tag, false) {
+		if !MatchesETag(ifMatch, tag, false) {
 			return nil, fault.OnField(fault.Precondition, "If-Match", "changed",
 				"does not match the current state")
 		}
@@ -117,9 +118,9 @@ func (rt *route) ifMatch(
 
 // auditHeads returns the heads of the audit logs that the change may append to.
 func (rt *route) auditHeads(ctx context.Context, p *tenant.Project) ([]audit.Head, error) {
-	head, err := rt.platform.AuditHead(ctx)
+	head, err := rt.config.Store.AuditHead(ctx)
 	// Only an active project has a reachable database.
-	if err != nil || p == nil || caller(ctx).Status != platform.Active {
+	if err != nil || p == nil || Caller(ctx).Status != platform.Active {
 		return []audit.Head{head}, err
 	}
 
@@ -132,7 +133,7 @@ func (rt *route) etag(ctx context.Context, r *http.Request, p *tenant.Project) (
 	input := reflect.New(rt.input)
 	read := r.Clone(ctx)
 	read.URL.RawQuery = ""
-	if faults := bind(rt.params, read, input.Elem()); len(faults) > 0 {
+	if faults := bind(rt.params, read, input.Elem(), rt.op.IgnoreUnknownQuery); len(faults) > 0 {
 		return "", &fault.Error{Kind: fault.Invalid, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
 	}
 

@@ -1,4 +1,4 @@
-package api
+package operation
 
 import (
 	"crypto/sha256"
@@ -78,17 +78,8 @@ func checkSameFiles(in digestedInput, first *digest) error {
 func (u *Upload) startDigest() *bodyDigest { return u.digest.start() }
 
 func (u *Upload) rereadBody(limit int64) error {
-	if _, _, err := u.open(); err != nil {
+	if _, _, err := u.Open(); err != nil {
 		return err
-	}
-
-	_, err := io.Copy(io.Discard, io.LimitReader(u, limit))
-	return err
-}
-
-func (u *DataUpload) rereadBody(limit int64) error {
-	if u.media == "" {
-		return u.Upload.rereadBody(limit)
 	}
 
 	_, err := io.Copy(io.Discard, io.LimitReader(u, limit))
@@ -99,12 +90,12 @@ func (a *AttachedFiles) startDigest() *bodyDigest { return a.digest.start() }
 
 func (a *AttachedFiles) rereadBody(limit int64) error {
 	for a.parts != nil && a.digest.size < limit {
-		part, err := a.next()
-		if part == nil || err != nil {
+		file, err := a.NextFile()
+		if file == nil || err != nil {
 			return err
 		}
 
-		if _, err := io.Copy(io.Discard, io.LimitReader(partReader{part, &a.digest}, limit-a.digest.size)); err != nil {
+		if _, err := io.Copy(io.Discard, io.LimitReader(file, limit-a.digest.size)); err != nil {
 			return err
 		}
 	}

@@ -1,13 +1,14 @@
-package api
+package operation
 
 import (
 	"bytes"
 	"fmt"
 	"reflect"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
+
+	"socle/internal/form"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"
@@ -49,7 +50,13 @@ func TestParseJSON(t *testing.T) {
 // TestParseJSONMemory checks that skipped values are not built, and that the size of the
 // others is bounded. It is not parallel, since it measures allocations of the whole process.
 func TestParseJSONMemory(t *testing.T) {
-	s := New(Config{})
+	p := New(Config{})
+	DescribeAs[form.Opt[string], string](p)
+	DescribeAs[form.Opt[bool], bool](p)
+	DescribeAs[form.Opt[int64], int64](p)
+	DescribeAs[form.Answers, freeObject](p)
+	DescribeAs[jsontext.Value, anything](p)
+
 	hostile := strings.Repeat("{},", maxBody/3)
 	hostile = hostile[:len(hostile)-1]
 	many := &strings.Builder{}
@@ -57,33 +64,64 @@ func TestParseJSONMemory(t *testing.T) {
 		fmt.Fprintf(many, `,"%d":1`, i)
 	}
 
-	for _, rt := range s.routes {
-		if !slices.Contains([]string{"login", "createField", "createResponse", "updateContainer"}, rt.op.ID) {
-			continue
-		}
+	for i, body := range []reflect.Type{
+		reflect.TypeFor[struct {
+			Email    string `json:"email"`
+			Password string `json:"password"`
+		}](),
+		reflect.TypeFor[struct {
+			Fields []form.FieldInput `json:"fields" maxItems:"100"`
+			ProjectInBody
+		}](),
+		reflect.TypeFor[struct {
+			Answers form.Answers `json:"answers"`
+			Partial bool         `json:"partial,omitempty"`
+			ProjectInBody
+		}](),
+		reflect.TypeFor[struct {
+			Name        *string   `json:"name,omitempty"`
+			IsPublic    *bool     `json:"is_public,omitempty"`
+			MaxFileSize *int64    `json:"max_file_size,omitempty"`
+			Allowed     *[]string `json:"allowed_mime_types,omitempty"`
+			ProjectInBody
+		}](),
+	} {
+		schema := p.registry.Schema(body, false, fmt.Sprint("Body", i))
+		known := shapeBuilder{p.registry, map[*huma.Schema]*shape{}}.build(schema)
+		known.acceptForms(nil)
 
 		texts := []string{
 			`{"a":[` + hostile + `]}`, `{"a":` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + "}",
 			"{" + many.String()[1:] + "}",
 		}
 
-		for name := range rt.shape.members {
+		for name := range known.members {
 			texts = append(texts, `{"`+name+`":[`+hostile+`]}`, `{"`+name+`":{`+many.String()[1:]+`}}`)
 		}
 
 		for _, text := range texts {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := parseJSON([]byte(text), rt.shape)
+			_, err := parseJSON([]byte(text), known)
 			runtime.ReadMemStats(&after)
 
 			// Without the race detector it is half of that.
 			if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 {
-				t.Errorf("%s: %.30s… of %d bytes took %d bytes (%v)", rt.op.ID, text, len(text), took, err)
+				t.Errorf("%v: %.30s… of %d bytes took %d bytes (%v)", body, text, len(text), took, err)
 			}
 		}
 	}
 }
+
+type freeObject struct{}
+
+func (freeObject) Schema(Registry) *Schema {
+	return &Schema{Type: TypeObject, AdditionalProperties: true}
+}
+
+type anything struct{}
+
+func (anything) Schema(Registry) *Schema { return &Schema{} }
 
 // FuzzParseJSON checks that parsed text keeps its value: written and parsed again, it is the same.
 func FuzzParseJSON(f *testing.F) {
@@ -185,52 +223,75 @@ func TestRules(t *testing.T) {
 
 const zeros = "00000000-0000-0000-0000-000000000000"
 
-// TestRulesImplemented checks that every keyword in the schemas of the document is implemented.
-func TestRulesImplemented(t *testing.T) {
+// TestUnimplementedRules checks that an operation whose schemas have a keyword that is not checked
+// can't be registered.
+func TestUnimplementedRules(t *testing.T) {
 	t.Parallel()
 
-	s := New(Config{})
-	seen := map[*huma.Schema]bool{}
-
-	var look func(where string, schema *huma.Schema)
-	look = func(where string, schema *huma.Schema) {
-		for schema.Ref != "" {
-			schema = s.registry.SchemaFromRef(schema.Ref)
+	for name, value := range map[string]any{
+		"pattern": struct {
+			V string `pattern:"a+"`
+		}{},
+		"exclusiveMinimum": struct {
+			V int `exclusiveMinimum:"1"`
+		}{},
+		"exclusiveMaximum": struct {
+			V int `exclusiveMaximum:"1"`
+		}{},
+		"multipleOf": struct {
+			V int `multipleOf:"2"`
+		}{},
+		"uniqueItems": struct {
+			V []string `uniqueItems:"true"`
+		}{},
+		"minProperties": struct {
+			V map[string]string `minProperties:"1"`
+		}{},
+		"maxProperties": struct {
+			V map[string]string `maxProperties:"1"`
+		}{},
+		"dependent": struct {
+			V string `dependentRequired:"W"`
+			W string
+		}{},
+		"number": struct{ V float64 }{},
+		"format": struct {
+			V string `format:"email"`
+		}{},
+		"nested": struct {
+			V []struct {
+				W string `format:"email"`
+			}
+		}{},
+	} {
+		_, registry := newOpenAPI()
+		schema := registry.Schema(reflect.TypeOf(value), false, "Body")
+		if !panics(func() { shapeBuilder{registry, map[*huma.Schema]*shape{}}.build(schema) }) {
+			t.Errorf("a body with the rule %s is accepted", name)
 		}
+	}
 
-		if seen[schema] {
-			return
-		}
-
-		seen[schema] = true
-
-		if schema.Pattern != "" || schema.ExclusiveMinimum != nil || schema.ExclusiveMaximum != nil ||
-			schema.MultipleOf != nil || schema.UniqueItems || schema.OneOf != nil || schema.AnyOf != nil ||
-			schema.AllOf != nil || schema.Not != nil || schema.MinProperties != nil || schema.MaxProperties != nil ||
-			schema.Type == huma.TypeNumber || len(schema.DependentRequired) > 0 {
-			t.Errorf("%s has a rule that is not implemented", where)
-		}
-		if schema.Format != "" && schema.Format != "uuid" && schema.Format != "date-time" && schema.Format != "int32" &&
-			schema.Format != "int64" {
-			t.Errorf("%s has the format %s, which is not implemented", where, schema.Format)
-		}
-
-		for name, p := range schema.Properties {
-			look(where+"."+name, p)
-		}
-
-		if schema.Items != nil {
-			look(where+"[]", schema.Items)
+	for name, s := range map[string]*huma.Schema{
+		"oneOf": {OneOf: []*huma.Schema{{}}}, "anyOf": {AnyOf: []*huma.Schema{{}}},
+		"allOf": {AllOf: []*huma.Schema{{}}}, "not": {Not: &huma.Schema{}},
+	} {
+		if !panics(func() { mustImplement(s) }) {
+			t.Errorf("a schema with %s is accepted", name)
 		}
 	}
 
-	for _, rt := range s.routes {
-		if rt.body != nil {
-			look(rt.op.ID, rt.body)
-		}
-
-		for _, p := range rt.params {
-			look(rt.op.ID+" "+p.name, p.schema)
-		}
+	type input struct {
+		Q string `query:"q" pattern:"a+"`
 	}
+	_, registry := newOpenAPI()
+	if !panics(func() { paramsOf(registry, reflect.TypeFor[input]()) }) {
+		t.Error("a parameter with a pattern is accepted")
+	}
+}
+
+func panics(f func()) (panicked bool) {
+	defer func() { panicked = recover() != nil }()
+	f()
+
+	return false
 }

@@ -1,11 +1,9 @@
-package api
+package operation
 
 import (
 	"context"
 	"net/http"
 	"reflect"
-	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -14,7 +12,6 @@ import (
 	"socle/internal/httpx"
 	"socle/internal/platform"
 	"socle/internal/tenant"
-	"socle/internal/token"
 )
 
 // Access is the rule for who may call an operation. Every request reaches a project through it.
@@ -44,34 +41,45 @@ const (
 )
 
 var (
-	anonymous       = Access{kind: kindAnonymous}
-	optionalUser    = Access{kind: kindOptionalUser}
-	signedIn        = Access{kind: kindUser}
-	administrator   = Access{kind: kindInstance, role: platform.Administrator}
-	signedInOrToken = Access{kind: kindUser, allowTokens: true} // a session or a personal access token
+	Anonymous       = Access{kind: kindAnonymous}
+	OptionalUser    = Access{kind: kindOptionalUser}
+	SignedIn        = Access{kind: kindUser}
+	Administrator   = Access{kind: kindInstance, role: platform.Administrator}
+	SignedInOrToken = Access{kind: kindUser, allowTokens: true} // a session or a personal access token
 )
 
-// project admits members of the organization that owns the project named by X-Project, with at
+// Project admits members of the organization that owns the project named by X-Project, with at
 // least the given role.
-func project(minimum platform.Role) Access { return Access{kind: kindProjectHeader, role: minimum} }
+func Project(minimum platform.Role) Access { return Access{kind: kindProjectHeader, role: minimum} }
 
-// projectInPath is [project] with the project named by projectUUID in the path.
-func projectInPath(minimum platform.Role) Access { return Access{kind: kindProjectPath, role: minimum} }
+// ProjectInPath is [Project] with the project named by projectUUID in the path.
+func ProjectInPath(minimum platform.Role) Access { return Access{kind: kindProjectPath, role: minimum} }
 
-// projectOfForm is [project] with the project that owns the form named by formUUID in the path.
-func projectOfForm(minimum platform.Role) Access { return Access{kind: kindProjectForm, role: minimum} }
+// ProjectOfForm is [Project] with the project that owns the form named by formUUID in the path.
+func ProjectOfForm(minimum platform.Role) Access { return Access{kind: kindProjectForm, role: minimum} }
 
-// publicProject is [projectInPath] for an operation with a public part. It admits anyone; the
+// PublicProject is [ProjectInPath] for an operation with a public part. It admits anyone; the
 // handler checks the caller's role.
-func publicProject(minimum platform.Role) Access {
+func PublicProject(minimum platform.Role) Access {
 	return Access{kind: kindPublicProject, role: minimum}
 }
 
-// orPaused also accepts a paused project.
-func (a Access) orPaused() Access { a.allowPaused = true; return a }
+// OrPaused also accepts a paused project.
+func (a Access) OrPaused() Access { a.allowPaused = true; return a }
 
-// orDeleted also accepts a deleted project.
-func (a Access) orDeleted() Access { a.allowDeleted = true; return a }
+// OrDeleted also accepts a deleted project.
+func (a Access) OrDeleted() Access { a.allowDeleted = true; return a }
+
+// SignatureParam is the query parameter with the signature of a signed URL.
+const SignatureParam = "signature"
+
+// OrSigned also accepts a signed URL of the operation.
+func (a Access) OrSigned() Access { a.allowSigned = true; return a }
+
+// hasSignature reports whether the request is authenticated by a signed URL.
+func (a Access) hasSignature(r *http.Request) bool {
+	return a.allowSigned && r.URL.Query().Has(SignatureParam)
+}
 
 // inProject reports whether the operation acts in a project.
 func (a Access) inProject() bool {
@@ -83,9 +91,13 @@ func (a Access) inProject() bool {
 	return false
 }
 
-// organizationInPath admits members, with at least the given role, of the organization named by
+// PublicForm is [ProjectOfForm] for an operation that respondents may call too, with a key of the
+// project or the form's public link. It permits any origin.
+var PublicForm = Access{kind: kindPublicForm, role: platform.Viewer}
+
+// OrganizationInPath admits members, with at least the given role, of the organization named by
 // organizationUUID in the path.
-func organizationInPath(minimum platform.Role) Access {
+func OrganizationInPath(minimum platform.Role) Access {
 	return Access{kind: kindOrganization, role: minimum}
 }
 
@@ -110,23 +122,21 @@ func (a Access) params(registry huma.Registry) []param {
 
 type callerKey struct{}
 
-// caller returns the caller of the request: the zero Caller if anonymous.
-func caller(ctx context.Context) platform.Caller {
+// Caller returns the caller of the request: the zero Caller if anonymous.
+func Caller(ctx context.Context) platform.Caller {
 	c, _ := ctx.Value(callerKey{}).(platform.Caller)
 	return c
 }
 
 // authenticate identifies the caller from the database and returns a context that holds the caller.
 // A request without credentials, or with an invalid token, takes no database connection.
-func (a Access) authenticate(ctx context.Context, s *Server, r *http.Request) (context.Context, error) {
+func (a Access) authenticate(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, error) {
 	var c platform.Caller
 	var err error
 	if a.hasSignature(r) {
-		var signed *urlTerms
-		signed, c, err = s.authenticateSignature(ctx, r)
-		ctx = context.WithValue(ctx, urlTermsKey{}, signed)
+		ctx, c, err = p.config.Signer(ctx, r)
 	} else {
-		c, err = a.identify(ctx, s, r)
+		c, err = a.identify(ctx, p, r)
 	}
 
 	if err != nil {
@@ -144,47 +154,49 @@ func (a Access) authenticate(ctx context.Context, s *Server, r *http.Request) (c
 }
 
 // identify returns the caller: the zero Caller if anonymous.
-func (a Access) identify(ctx context.Context, s *Server, r *http.Request) (platform.Caller, error) {
+func (a Access) identify(ctx context.Context, p *Pipeline, r *http.Request) (platform.Caller, error) {
 	noCredentials := len(r.Header.Values("Authorization")) == 0
 	switch {
 	case a.kind == kindAnonymous, a.kind == kindOptionalUser && noCredentials:
 		return platform.Caller{}, nil
 	case a.kind == kindOptionalUser:
-		c, err := s.authenticateBearer(ctx, r, platform.Scope{})
+		c, err := p.config.Bearer(ctx, r, platform.Scope{})
 		if fault.Is(err, fault.Unauthenticated) { // an invalid token counts as none
 			return platform.Caller{}, nil
 		}
 
 		return c, err
 	case a.kind == kindPublicProject && noCredentials:
-		return s.admitPublic(ctx, r, platform.Caller{})
-	case a.isRespondent(r):
-		return s.authenticateRespondent(ctx, r)
+		return p.admitPublic(ctx, r, platform.Caller{})
+	case a.kind == kindPublicForm:
+		if c, ok, err := p.config.Respondent(ctx, r); ok {
+			return c, err
+		}
 	}
 
-	c, err := s.authenticateBearer(ctx, r, a.scope(r))
+	c, err := p.config.Bearer(ctx, r, a.scope(r))
 	if err != nil || a.kind != kindPublicProject || c.Project.Valid {
 		return c, err
 	}
 
-	return s.admitPublic(ctx, r, c)
+	return p.admitPublic(ctx, r, c)
 }
 
 // admitPublic admits the caller to the public parts of the project in the path, without a role, if
 // the project is active. It skips the status query if the project's database is connected, since
 // only active projects are. Grants and container settings in the database limit the access.
-func (s *Server) admitPublic(ctx context.Context, r *http.Request, c platform.Caller) (platform.Caller, error) {
-	id := optionalUUID(r.PathValue("projectUUID"))
+func (p *Pipeline) admitPublic(ctx context.Context, r *http.Request, c platform.Caller) (platform.Caller, error) {
+	id := OptionalUUID(r.PathValue("projectUUID"))
 	if !id.Valid {
 		return c, nil
 	}
 
-	if s.projects.HasConnection(id.UUID) {
+	if p.config.Projects.HasConnection(id.UUID) {
 		c.Project = id
 		return c, nil
 	}
 
-	status, err := s.platform.ProjectStatus(ctx, id.UUID)
+	status, err := p.config.Store.ProjectStatus(ctx, id.UUID)
 	if fault.Is(err, fault.NotFound) || (err == nil && status != platform.Active) {
 		return c, nil
 	}
@@ -199,20 +211,21 @@ func (a Access) scope(r *http.Request) platform.Scope {
 	switch a.kind {
 	case kindProjectHeader:
 		if len(r.Header.Values("X-Project")) == 1 {
-			return platform.Scope{Project: optionalUUID(r.Header.Get("X-Project"))}
+			return platform.Scope{Project: OptionalUUID(r.Header.Get("X-Project"))}
 		}
 	case kindProjectPath, kindPublicProject:
-		return platform.Scope{Project: optionalUUID(r.PathValue("projectUUID"))}
+		return platform.Scope{Project: OptionalUUID(r.PathValue("projectUUID"))}
 	case kindProjectForm, kindPublicForm:
-		return platform.Scope{Form: optionalUUID(r.PathValue("formUUID"))}
+		return platform.Scope{Form: OptionalUUID(r.PathValue("formUUID"))}
 	case kindOrganization:
-		return platform.Scope{Organization: optionalUUID(r.PathValue("organizationUUID"))}
+		return platform.Scope{Organization: OptionalUUID(r.PathValue("organizationUUID"))}
 	}
 
 	return platform.Scope{}
 }
 
-func optionalUUID(text string) uuid.NullUUID {
+// OptionalUUID parses a UUID in canonical form; another text is none.
+func OptionalUUID(text string) uuid.NullUUID {
 	if !isUUID(text) {
 		return uuid.NullUUID{}
 	}
@@ -220,8 +233,8 @@ func optionalUUID(text string) uuid.NullUUID {
 }
 
 // authorize checks the caller's rights and opens the project, if the operation acts in one.
-func (a Access) authorize(ctx context.Context, s *Server) (*tenant.Project, error) {
-	c := caller(ctx)
+func (a Access) authorize(ctx context.Context, p *Pipeline) (*tenant.Project, error) {
+	c := Caller(ctx)
 	switch {
 	case c.ByToken && !a.acceptsToken(c):
 		return nil, fault.New(fault.Forbidden,
@@ -243,7 +256,7 @@ func (a Access) authorize(ctx context.Context, s *Server) (*tenant.Project, erro
 		return nil, errPaused()
 	}
 
-	return s.projects.Open(c.Project.UUID), nil
+	return p.config.Projects.Open(c.Project.UUID), nil
 }
 
 // errNotFound returns the failure for a project that does not exist or is not visible to the
@@ -264,16 +277,16 @@ func errPaused() *fault.Error {
 // explainInternal replaces an Internal or Unavailable error by project_paused or a missing project,
 // if the project was paused or deleted during the request. An anonymous caller does not learn that
 // a project is paused.
-func (a Access) explainInternal(ctx context.Context, s *Server, p *tenant.Project, err error) error {
-	if p == nil || (!fault.Is(err, fault.Internal) && !fault.Is(err, fault.Unavailable)) {
+func (a Access) explainInternal(ctx context.Context, p *Pipeline, project *tenant.Project, err error) error {
+	if project == nil || (!fault.Is(err, fault.Internal) && !fault.Is(err, fault.Unavailable)) {
 		return err
 	}
 
-	status, unknown := s.platform.ProjectStatus(ctx, p.UUID)
+	status, unknown := p.config.Store.ProjectStatus(ctx, project.UUID)
 	switch {
 	case (unknown != nil && !fault.Is(unknown, fault.NotFound)) || status == platform.Active:
 		return err
-	case status == platform.Paused && !a.allowPaused && (a.kind != kindPublicProject || caller(ctx).Role != 0):
+	case status == platform.Paused && !a.allowPaused && (a.kind != kindPublicProject || Caller(ctx).Role != 0):
 		return errPaused().WithCause(err)
 	case (!a.allowPaused && status == platform.Paused) || (!a.allowDeleted && status != platform.Paused):
 		return a.errNotFound().WithCause(err)
@@ -294,37 +307,4 @@ func (a Access) acceptsToken(c platform.Caller) bool {
 	}
 
 	return c.Projects == nil
-}
-
-// authenticateBearer identifies the caller by the request's bearer token.
-func (s *Server) authenticateBearer(
-	ctx context.Context, r *http.Request, scope platform.Scope,
-) (platform.Caller, error) {
-	values := r.Header.Values("Authorization")
-	if len(values) != 1 {
-		return platform.Caller{}, fault.New(fault.Unauthenticated,
-			"exactly one Authorization header with a bearer token is required").WithCode("invalid_token")
-	}
-
-	scheme, text, ok := strings.Cut(values[0], " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
-		return platform.Caller{}, fault.New(fault.Unauthenticated, "the Authorization header must hold a bearer token").
-			WithCode("invalid_token")
-	}
-
-	if strings.HasPrefix(text, token.PersonalPrefix) {
-		if !token.IsPersonalToken(text) {
-			return platform.Caller{}, fault.New(fault.Unauthenticated, "the personal access token is invalid").
-				WithCode("invalid_token")
-		}
-
-		return s.platform.AuthenticateToken(ctx, token.Hash(text), scope)
-	}
-
-	claims, err := s.keys().Verify(text, time.Now())
-	if err != nil {
-		return platform.Caller{}, err
-	}
-
-	return s.platform.Authenticate(ctx, claims.User, claims.Session, scope)
 }

@@ -1,4 +1,4 @@
-package api
+package operation
 
 import (
 	"context"
@@ -30,18 +30,12 @@ const destructiveNotes = "If the project has `backupBeforeDestructive`, a backup
 	"(`backup_failed`) or takes longer (`backup_under_way`: repeat the request within an hour after the backup " +
 	"completes), the response is 409 and nothing changes."
 
-// harmlessInput is an input of a destructive operation that may request a harmless variant.
-type harmlessInput interface{ isHarmless() bool }
-
 // backUpFirst runs the operation after a backup of its target has completed. The wait does not
 // count against the operation's timeout.
 func (rt *route) backUpFirst(
 	ctx context.Context, r *http.Request, p *tenant.Project, input, body any, run func(context.Context) (any, error),
 ) (any, error) {
-	if !rt.op.Destructive || !caller(ctx).BackupFirst {
-		return run(ctx)
-	}
-	if s, ok := input.(harmlessInput); ok && s.isHarmless() {
+	if !Caller(ctx).BackupFirst || !rt.op.Destructive.holds(input) {
 		return run(ctx)
 	}
 
@@ -62,9 +56,9 @@ func (rt *route) backUpFirst(
 	timer := time.NewTimer(backupWaitOf(r))
 	defer timer.Stop()
 
-	if err := rt.jobs.AwaitBackup(ctx, platform.DestructiveRequest{
+	if err := rt.config.AwaitBackup(ctx, platform.DestructiveRequest{
 		Project:   p.UUID,
-		User:      caller(ctx).User,
+		User:      Caller(ctx).User,
 		Operation: rt.op.ID,
 		Request:   request,
 	}, timer.C); err != nil {
@@ -104,9 +98,9 @@ func (rt *route) requestDigest(ctx context.Context, r *http.Request, body any) (
 // extendWriteDeadline extends the write deadline for a response that follows a backup.
 func (rt *route) extendWriteDeadline(w http.ResponseWriter) {
 	err := http.NewResponseController(w).
-		SetWriteDeadline(time.Now().Add(maxBackupWait + rt.op.Timeout + defaultTimeout))
+		SetWriteDeadline(time.Now().Add(maxBackupWait + rt.op.Timeout + DefaultTimeout))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		rt.log.Warn("extend write deadline", "error", err)
+		rt.config.Log.Warn("extend write deadline", "error", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package api
+package operation
 
 import (
 	"context"
@@ -29,35 +29,56 @@ type Operation struct {
 	Summary string
 	Notes   string // Markdown, for users: contract beyond the summary
 	Access  Access
-	Errors  []int // failure statuses; the list is closed
-	// The response is an array that contains the envelope, as the specification defines it for the
-	// list of files.
+	Errors  []int         // failure statuses; the list is closed
+	Success int           // 0: 201 for POST, else 200
+	Timeout time.Duration // 0: [DefaultTimeout]; negative: none
+
+	// Of the request.
+
+	Body               Body // if not JSON alone
+	IgnoreUnknownQuery bool // unknown query parameters are ignored
+
+	// Normalize converts a JSON body that has several forms to the form that the schema describes.
+	// prefix is the path that the conversion adds to field names.
+	Normalize func(body any) (normal any, prefix string)
+	Aliases   map[string]string // other names of members that Normalize accepts
+
+	// Of the effect.
+
+	Grows       Condition // refused while the project's database exceeds its quota
+	Destructive Condition // may require a completed backup, see backupfirst.go
+
+	// Of the response.
+
+	MediaType string // of a file; "": application/octet-stream
+	Ranges    bool   // the response is that of [http.ServeContent]
+
+	// Wrapped responds with an array that contains the envelope, as the specification defines it
+	// for the list of files.
 	Wrapped bool
-	Timeout time.Duration // 0: defaultTimeout; negative: none
+
 	// Protocol sets headers of every response, for a protocol that the OpenAPI document omits.
 	Protocol func(http.Header)
-	Success  int // 0: 201 for POST, else 200
-
-	Grows       bool // refused while the project's database exceeds its quota
-	Destructive bool // may require a completed backup, see destructive.go
 }
 
-// Failure statuses that operations share. The specification fixes the lists of ten operations;
-// all others declare the statuses that apply.
-var (
-	specifiedErrors     = []int{400, 401, 500}
-	specifiedBodyErrors = []int{400, 401, 422, 500}
-	restrictedErrors    = []int{400, 401, 403, 404, 500}
-	createErrors        = []int{400, 401, 403, 409, 422, 500}
-	memberErrors        = []int{400, 401, 404, 500}                // reads that every member may do
-	ddlErrors           = []int{400, 401, 403, 404, 409, 422, 500} // changes of a project's schema
-	ddlDeleteErrors     = []int{400, 401, 403, 404, 409, 500}
-)
+// DefaultTimeout is the timeout of an operation.
+const DefaultTimeout = 10 * time.Second
 
-const (
-	defaultTimeout = 10 * time.Second // of an operation
-	longTimeout    = 30 * time.Second // of schema changes and other long operations
-)
+// Condition decides by the input of a request. A nil Condition never holds.
+type Condition func(input any) bool
+
+// Always holds for every request.
+func Always(any) bool { return true }
+
+// When returns a condition on an input of type I.
+func When[I any](holds func(*I) bool) Condition {
+	return func(input any) bool { return holds(input.(*I)) }
+}
+
+func (c Condition) holds(input any) bool { return c != nil && c(input) }
+
+// PlainJSON is a JSON response without an envelope.
+type PlainJSON []byte
 
 // Answer is the result of an operation that returns metadata or headers beside its content. Other
 // operations return the content itself.
@@ -85,38 +106,19 @@ type ProjectInBody struct {
 	ProjectUUID *uuid.UUID `json:"projectUUID,omitempty" format:"uuid" doc:"Must be the project of the request, if given."`
 }
 
-func (b ProjectInBody) project() *uuid.UUID { return b.ProjectUUID }
-
-// uploadInput is implemented by inputs that embed [Upload].
-type uploadInput interface {
-	begin(w http.ResponseWriter, r *http.Request) error
-}
-
-// attachInput is implemented by inputs that embed [AttachedFiles].
-type attachInput interface {
-	attach(ctx context.Context, rt *route, w http.ResponseWriter, r *http.Request) (body any, release func(), err error)
-}
-
-// normalizer is a body that has several forms. normalize converts a value to the form that the
-// schema describes. prefix is the path that the conversion adds to field names.
-type normalizer interface {
-	normalize(v any) (normal any, prefix string)
-}
-
 // route is an operation with the properties derived from its declaration.
 type route struct {
-	*Server
-	op            Operation
-	status        int
-	input         reflect.Type
-	params        []param
-	body          *huma.Schema // nil: no JSON body
-	bodyIndex     []int
-	shape         *shape // of the body, for the parser
-	upload        bool
-	rawBody       bool // the body is the raw file
-	attachedFiles bool // files may accompany the JSON body
-	output        reflect.Type
+	*Pipeline
+	op          Operation
+	status      int
+	input       reflect.Type
+	params      []param
+	body        *huma.Schema // nil: no JSON body
+	bodyIndex   []int
+	shape       *shape // of the body, for the parser
+	uploadIndex []int  // of the field [Upload] of the input
+	filesIndex  []int  // of the field [AttachedFiles] of the input
+	output      reflect.Type
 
 	reader *route // GET route of the same path; nil if none
 
@@ -124,51 +126,51 @@ type route struct {
 	exists func(ctx context.Context, p *tenant.Project, input any) error // nil: no existence check
 }
 
-// open registers an operation outside of projects.
-func open[I, O any](s *Server, op Operation, handler func(context.Context, *I) (O, error)) {
-	register[I, O](s, op, func(ctx context.Context, _ *tenant.Project, input any) (any, error) {
-		return handler(ctx, input.(*I))
-	}, nil)
-}
-
-// openChecked is open with an existence check, see within.
-func openChecked[I, O any](
-	s *Server, op Operation, handler func(context.Context, *I) (O, error), exists func(context.Context, *I) error,
+// Handle registers an operation outside of projects. exists fails if the operation's target does
+// not exist. It runs only after the validation of the body has failed, since a missing target takes
+// precedence over invalid fields. It may be nil.
+func Handle[I, O any](
+	p *Pipeline, op Operation, handler func(context.Context, *I) (O, error), exists func(context.Context, *I) error,
 ) {
-	register[I, O](s, op, func(ctx context.Context, _ *tenant.Project, input any) (any, error) {
+	var check func(context.Context, *tenant.Project, any) error
+	if exists != nil {
+		check = func(ctx context.Context, _ *tenant.Project, input any) error { return exists(ctx, input.(*I)) }
+	}
+
+	register[I, O](p, op, func(ctx context.Context, _ *tenant.Project, input any) (any, error) {
 		return handler(ctx, input.(*I))
-	}, func(ctx context.Context, _ *tenant.Project, input any) error { return exists(ctx, input.(*I)) })
+	}, check)
 }
 
-// within registers an operation in a project. op.Access defines the project and the required role.
-// exists fails if the operation's target does not exist. It runs only after the validation of the
-// body has failed, since a missing target takes precedence over invalid fields. It may be nil.
-func within[I, O any](
-	s *Server, op Operation, handler func(context.Context, *tenant.Project, *I) (O, error),
+// HandleInProject is [Handle] for an operation in a project, which op.Access defines.
+func HandleInProject[I, O any](
+	p *Pipeline, op Operation, handler func(context.Context, *tenant.Project, *I) (O, error),
 	exists func(context.Context, *tenant.Project, *I) error,
 ) {
 	var check func(context.Context, *tenant.Project, any) error
 	if exists != nil {
-		check = func(ctx context.Context, p *tenant.Project, input any) error { return exists(ctx, p, input.(*I)) }
+		check = func(ctx context.Context, project *tenant.Project, input any) error {
+			return exists(ctx, project, input.(*I))
+		}
 	}
 
-	register[I, O](s, op, func(ctx context.Context, p *tenant.Project, input any) (any, error) {
-		return handler(ctx, p, input.(*I))
+	register[I, O](p, op, func(ctx context.Context, project *tenant.Project, input any) (any, error) {
+		return handler(ctx, project, input.(*I))
 	}, check)
 }
 
 func register[I, O any](
-	s *Server, op Operation, run func(context.Context, *tenant.Project, any) (any, error),
+	p *Pipeline, op Operation, run func(context.Context, *tenant.Project, any) (any, error),
 	exists func(context.Context, *tenant.Project, any) error,
 ) {
 	rt := &route{
-		Server: s,
-		op:     op,
-		status: http.StatusOK,
-		input:  reflect.TypeFor[I](),
-		output: reflect.TypeFor[O](),
-		run:    run,
-		exists: exists,
+		Pipeline: p,
+		op:       op,
+		status:   http.StatusOK,
+		input:    reflect.TypeFor[I](),
+		output:   reflect.TypeFor[O](),
+		run:      run,
+		exists:   exists,
 	}
 
 	if op.Method == http.MethodPost {
@@ -177,7 +179,7 @@ func register[I, O any](
 	if op.Success != 0 {
 		rt.status = op.Success
 	}
-	if op.Destructive {
+	if op.Destructive != nil {
 		rt.op.Errors = withStatus(rt.op.Errors, http.StatusConflict)
 	}
 	if op.Access.inProject() && !op.Access.allowPaused && slices.Contains(op.Errors, http.StatusNotFound) &&
@@ -185,24 +187,22 @@ func register[I, O any](
 		// for a paused project; specified operations omit 409
 		rt.op.Errors = withStatus(op.Errors, http.StatusConflict)
 	}
-	if op.Grows && slices.Contains(rt.op.Errors, http.StatusConflict) {
+	if op.Grows != nil && slices.Contains(rt.op.Errors, http.StatusConflict) {
 		// specified operations omit 413
 		rt.op.Errors = withStatus(rt.op.Errors, http.StatusRequestEntityTooLarge)
 	}
 	if op.Timeout == 0 {
-		rt.op.Timeout = defaultTimeout
+		rt.op.Timeout = DefaultTimeout
 	}
 
-	rt.params = paramsOf(s.registry, rt.input)
-	rt.params = append(rt.params, op.Access.params(s.registry)...)
+	rt.params = paramsOf(p.registry, rt.input)
+	rt.params = append(rt.params, op.Access.params(p.registry)...)
 
 	if f, ok := rt.input.FieldByName("Body"); ok {
-		rt.body, rt.bodyIndex = s.registry.Schema(f.Type, true, strings.ToUpper(op.ID[:1])+op.ID[1:]+"Body"), f.Index
-		builder := shapeBuilder{s.registry, map[*huma.Schema]*shape{}}
-		if _, ok := reflect.New(f.Type).Interface().(normalizer); ok {
-			rt.shape = builder.buildNormalized(rt.body)
-		} else {
-			rt.shape = builder.build(rt.body)
+		rt.body, rt.bodyIndex = p.registry.Schema(f.Type, true, strings.ToUpper(op.ID[:1])+op.ID[1:]+"Body"), f.Index
+		rt.shape = shapeBuilder{p.registry, map[*huma.Schema]*shape{}}.build(rt.body)
+		if op.Normalize != nil {
+			rt.shape.acceptForms(op.Aliases)
 		}
 
 		if slices.Contains(rt.op.Errors, http.StatusConflict) && rt.op.maxBodyBytes() > uncountedBody {
@@ -210,19 +210,35 @@ func register[I, O any](
 		}
 	}
 
-	_, rt.upload = reflect.New(rt.input).Interface().(uploadInput)
-	_, rt.rawBody = reflect.New(rt.input).Interface().(rawBodyInput)
-	_, rt.attachedFiles = reflect.New(rt.input).Interface().(attachInput)
-	if (rt.upload || rt.rawBody || rt.attachedFiles) && slices.Contains(rt.op.Errors, http.StatusConflict) {
+	rt.uploadIndex, rt.filesIndex = indexOf[Upload](rt.input), indexOf[AttachedFiles](rt.input)
+	if (rt.uploadIndex != nil) != (op.Body.begin != nil) || (rt.filesIndex != nil) != (op.Body.member != "") {
+		panic("operation: " + op.ID + ": the input does not fit the declared body")
+	}
+	if len(op.Body.content) > 0 && slices.Contains(rt.op.Errors, http.StatusConflict) {
 		rt.op.Errors = withStatus(rt.op.Errors, http.StatusRequestTimeout)
 	}
 
-	s.routes = append(s.routes, rt)
-	s.mux.Handle(op.Method+" "+op.Path, rt)
+	for _, condition := range []Condition{op.Grows, op.Destructive} {
+		condition.holds(reflect.New(rt.input).Interface()) // a condition on another input panics here, not later
+	}
+
+	p.routes = append(p.routes, rt)
+	p.mux.Handle(op.Method+" "+op.Path, rt)
 
 	if op.Access.kind == kindPublicForm {
-		s.mux.Handle("OPTIONS "+op.Path, preflight(op.Method))
+		p.HandlePreflight(op.Path, op.Method)
 	}
+}
+
+// indexOf returns the index of the field of type T that a struct embeds, or nil.
+func indexOf[T any](input reflect.Type) []int {
+	for _, f := range reflect.VisibleFields(input) {
+		if f.Type == reflect.TypeFor[T]() {
+			return f.Index
+		}
+	}
+
+	return nil
 }
 
 // withStatus returns the sorted list with status added, unless it is present.
@@ -248,12 +264,12 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if rt.op.Protocol != nil {
 		rt.op.Protocol(w.Header())
 	}
-	if rt.op.Destructive {
+	if rt.op.Destructive != nil {
 		rt.extendWriteDeadline(w)
 	}
 
 	ctx, cancel := r.Context(), context.CancelFunc(func() {})
-	if !rt.upload && !rt.rawBody && !rt.withFiles(r) && rt.op.Timeout > 0 {
+	if rt.op.Body.begin == nil && !rt.withFiles(r) && rt.op.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, rt.op.Timeout)
 	}
 
@@ -265,7 +281,7 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			err = fault.New(fault.Unavailable, "the request took too long").WithCause(err)
 		}
 
-		writeFailure(w, r, err, rt.op.Errors)
+		WriteFailure(w, r, err, rt.op.Errors)
 		return
 	}
 
@@ -273,13 +289,13 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (rt *route) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) (any, error) {
-	ctx, err := rt.op.Access.authenticate(ctx, rt.Server, r)
+	ctx, err := rt.op.Access.authenticate(ctx, rt.Pipeline, r)
 	if err != nil {
 		return nil, err
 	}
 
 	input := reflect.New(rt.input)
-	if faults := bind(rt.params, r, input.Elem()); len(faults) > 0 {
+	if faults := bind(rt.params, r, input.Elem(), rt.op.IgnoreUnknownQuery); len(faults) > 0 {
 		return nil, &fault.Error{Kind: fault.Invalid, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
 	}
 
@@ -290,13 +306,13 @@ func (rt *route) serve(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		return nil, err
 	}
 
-	project, err := rt.op.Access.authorize(ctx, rt.Server)
+	project, err := rt.op.Access.authorize(ctx, rt.Pipeline)
 	if err != nil {
 		return nil, err
 	}
 
 	result, err := rt.execute(ctx, r, project, input, body)
-	return result, rt.op.Access.explainInternal(ctx, rt.Server, project, err)
+	return result, rt.op.Access.explainInternal(ctx, rt.Pipeline, project, err)
 }
 
 // execute validates the body and runs the operation.
@@ -327,29 +343,26 @@ func (rt *route) execute(
 		})
 	})
 	if err == nil && project != nil && project.OverQuota() && !isRead(rt.op.Method) {
-		if _, err := rt.lifecycle.GetSize(ctx, project.UUID); err != nil { // the operation may have freed space
-			rt.log.Warn("measure project database", "project", project.UUID, "error", err)
+		if _, err := rt.config.Lifecycle.GetSize(ctx, project.UUID); err != nil { // the operation may have freed space
+			rt.config.Log.Warn("measure project database", "project", project.UUID, "error", err)
 		}
 	}
 
 	return result, stripPrefix(err, prefix)
 }
 
-// noSpaceInput is an input of a Grows operation that may request a change that takes no space.
-type noSpaceInput interface{ needsNoSpace() bool }
-
 // checkQuota fails with TooLarge if the operation takes space in a database that exceeds its quota.
 func (rt *route) checkQuota(project *tenant.Project, input any) error {
-	if s, ok := input.(noSpaceInput); !rt.op.Grows || !project.OverQuota() || (ok && s.needsNoSpace()) {
-		return nil
+	if project != nil && project.OverQuota() && rt.op.Grows.holds(input) {
+		return tenant.ErrOverQuota
 	}
-	return tenant.ErrOverQuota
+	return nil
 }
 
 // withFiles reports whether files accompany the JSON body.
 func (rt *route) withFiles(r *http.Request) bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return rt.attachedFiles && err == nil && media == "multipart/form-data"
+	return rt.filesIndex != nil && err == nil && media == multipartType
 }
 
 // stripPrefix removes the prefix of a normalizer from the field names of an error, to restore the
@@ -376,34 +389,22 @@ func (rt *route) read(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, input reflect.Value,
 ) (body any, release func(), err error) {
 	release = noRelease
-	if rt.body == nil && !rt.upload && !rt.rawBody {
+	if rt.body == nil && rt.op.Body.begin == nil {
 		return nil, release, nil
 	}
 	if r.Header.Get("Content-Encoding") != "" {
 		return nil, release, fault.OnField(fault.Invalid, "Content-Encoding", "unknown", "is not supported")
 	}
-	if rt.rawBody {
-		return nil, release, input.Interface().(rawBodyInput).beginRawBody(w, r)
+	if rt.op.Body.begin != nil {
+		upload := input.Elem().FieldByIndex(rt.uploadIndex).Addr().Interface().(*Upload)
+		return nil, release, rt.op.Body.begin(upload, w, r)
+	}
+	if rt.withFiles(r) {
+		files := input.Elem().FieldByIndex(rt.filesIndex).Addr().Interface().(*AttachedFiles)
+		return files.attach(ctx, rt, w, r)
 	}
 
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if rt.upload {
-		if raw, ok := input.Interface().(interface {
-			beginRaw(w http.ResponseWriter, r *http.Request, media string) error
-		}); ok && err == nil && media != "multipart/form-data" {
-			return nil, release, raw.beginRaw(w, r, media)
-		}
-		if err != nil || media != "multipart/form-data" || len(params["boundary"]) > 70 {
-			return nil, release, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be multipart/form-data")
-		}
-
-		return nil, release, input.Interface().(uploadInput).begin(w, r)
-	}
-
-	if rt.withFiles(r) {
-		return input.Interface().(attachInput).attach(ctx, rt, w, r)
-	}
-
 	// curl sends this content type by default; the body is parsed as JSON.
 	if err != nil || (media != "application/json" && media != "application/x-www-form-urlencoded") {
 		return nil, release, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be application/json")
@@ -422,9 +423,8 @@ func (rt *route) decodeBody(input reflect.Value, body any, project *tenant.Proje
 		return "", nil
 	}
 
-	field := input.Elem().FieldByIndex(rt.bodyIndex)
-	if n, ok := field.Addr().Interface().(normalizer); ok {
-		body, prefix = n.normalize(body)
+	if rt.op.Normalize != nil {
+		body, prefix = rt.op.Normalize(body)
 	}
 
 	check := rules{registry: rt.registry}
@@ -439,12 +439,14 @@ func (rt *route) decodeBody(input reflect.Value, body any, project *tenant.Proje
 		return prefix, err
 	}
 
+	field := input.Elem().FieldByIndex(rt.bodyIndex)
 	if err := json.Unmarshal(text, field.Addr().Interface()); err != nil {
 		return prefix, err // the schema and the Go type disagree: a programming error
 	}
 
-	b, ok := field.Interface().(interface{ project() *uuid.UUID })
-	if ok && b.project() != nil && project != nil && *b.project() != project.UUID {
+	object, _ := body.(map[string]any)
+	named, _ := object["projectUUID"].(string)
+	if id := OptionalUUID(named); id.Valid && project != nil && id.UUID != project.UUID {
 		return prefix, fault.OnField(fault.Unprocessable, "projectUUID", "mismatch",
 			"must be the project of the request")
 	}
@@ -469,7 +471,7 @@ func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
 		tag := etagOf(answer.Body)
 		w.Header().Set("ETag", tag)
 
-		if matchesETag(r.Header.Values("If-None-Match"), tag, true) {
+		if MatchesETag(r.Header.Values("If-None-Match"), tag, true) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
@@ -480,7 +482,7 @@ func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
 
 // render converts a result to a response.
 func (rt *route) render(result any) rendered {
-	if d, ok := result.(plainJSON); ok {
+	if d, ok := result.(PlainJSON); ok {
 		return rendered{Status: rt.status, Header: http.Header{}, Body: d}
 	}
 

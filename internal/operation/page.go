@@ -1,4 +1,4 @@
-package api
+package operation
 
 import "socle/internal/pg"
 
@@ -9,7 +9,8 @@ type PageQuery struct {
 	Order string `query:"order" enum:"asc,desc" default:"asc"`
 }
 
-func (q PageQuery) page(sort string) pg.Page {
+// By returns the page of the list that is ordered by the member sort.
+func (q PageQuery) By(sort string) pg.Page {
 	return pg.Page{Number: q.Page, Limit: q.Limit, Sort: sort, Descending: q.Order == "desc"}
 }
 
@@ -24,7 +25,8 @@ type PageMetadata struct {
 	Order      string `json:"order" enum:"asc,desc"`
 }
 
-func metadataOf(p pg.Page, total int64) PageMetadata {
+// MetadataOf returns the metadata of a page of a list with total items.
+func MetadataOf(p pg.Page, total int64) PageMetadata {
 	order := "asc"
 	if p.Descending {
 		order = "desc"
@@ -41,7 +43,7 @@ func metadataOf(p pg.Page, total int64) PageMetadata {
 	}
 }
 
-// listOf returns one page of a list.
-func listOf[T any](items []T, page pg.Page, total int64) Answer[[]T, PageMetadata] {
-	return Answer[[]T, PageMetadata]{Content: items, Metadata: metadataOf(page, total)}
+// ListOf returns one page of a list.
+func ListOf[T any](items []T, page pg.Page, total int64) Answer[[]T, PageMetadata] {
+	return Answer[[]T, PageMetadata]{Content: items, Metadata: MetadataOf(page, total)}
 }

@@ -1,13 +1,13 @@
-package api
+package operation
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -38,7 +38,7 @@ func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 		Components: &huma.Components{Schemas: registry, SecuritySchemes: map[string]*huma.SecurityScheme{
 			"bearer":    {Type: "http", Scheme: "bearer", BearerFormat: "JWT"},
 			"apikey":    {Type: "apiKey", In: "header", Name: "apikey", Description: "A key of the project."},
-			"signature": {Type: "apiKey", In: "query", Name: signatureParam, Description: "Signature of a signed URL."},
+			"signature": {Type: "apiKey", In: "query", Name: SignatureParam, Description: "Signature of a signed URL."},
 			"link":      {Type: "apiKey", In: "query", Name: "link", Description: "A form's public link."},
 		}},
 	}}
@@ -103,7 +103,7 @@ func (rt *route) describe(output reflect.Type) {
 	if op.Path != rt.op.Path {
 		op.Path += "}"
 	}
-	if rt.op.Destructive {
+	if rt.op.Destructive != nil {
 		op.Extensions = map[string]any{"x-destructive": true}
 	}
 
@@ -124,22 +124,11 @@ func (rt *route) describe(output reflect.Type) {
 			Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: rt.body}},
 		}
 	}
-	if rt.attachedFiles {
-		op.RequestBody.Content["multipart/form-data"] = &huma.MediaType{Schema: attachedSchema}
-	}
-
-	if rt.upload {
-		op.RequestBody = &huma.RequestBody{
-			Required: true, Content: map[string]*huma.MediaType{"multipart/form-data": {Schema: uploadSchema}},
+	if len(rt.op.Body.content) > 0 {
+		if op.RequestBody == nil {
+			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{}}
 		}
-
-		if _, ok := rt.input.FieldByName("DataUpload"); ok {
-			op.RequestBody.Content = dataContent()
-		}
-	}
-
-	if rt.rawBody {
-		op.RequestBody = &huma.RequestBody{Required: true, Content: rawBodyContent}
+		maps.Copy(op.RequestBody.Content, rt.op.Body.content)
 	}
 	if rt.op.Access.allowSigned {
 		op.Security = append(op.Security, map[string][]string{"signature": {}})
@@ -147,7 +136,7 @@ func (rt *route) describe(output reflect.Type) {
 
 	op.Responses[strconv.Itoa(rt.status)] = rt.describeSuccess(output)
 	failures := rt.op.Errors
-	if output == reflect.TypeFor[download]() { // responses of net/http to Range and If-None-Match
+	if rt.op.Ranges { // responses of net/http to Range and If-None-Match
 		op.Responses["206"] = rt.describeSuccess(output)
 		op.Responses["206"].Description = "A range of the bytes"
 		op.Responses["304"] = &huma.Response{Description: "The file matches If-None-Match"}
@@ -178,15 +167,15 @@ func failureResponse(status int) *huma.Response {
 func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 	if output.Implements(reflect.TypeFor[http.Handler]()) {
 		media := "application/octet-stream"
-		if m, ok := reflect.Zero(output).Interface().(interface{ mediaType() string }); ok {
-			media = m.mediaType()
+		if rt.op.MediaType != "" {
+			media = rt.op.MediaType
 		}
 
 		return &huma.Response{Description: "The file", Content: map[string]*huma.MediaType{
 			media: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}
 	}
 
-	if output == reflect.TypeFor[plainJSON]() {
+	if output == reflect.TypeFor[PlainJSON]() {
 		return &huma.Response{
 			Description: "The document",
 			Content:     map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}}},
@@ -237,27 +226,37 @@ func (op Operation) describeAccess() string {
 	}
 
 	notes := op.Notes
-	if op.Destructive {
+	if op.Destructive != nil {
 		notes = strings.TrimSpace(notes + " " + destructiveNotes)
 	}
 
 	return strings.TrimSpace(notes + "\n\n" + rule)
 }
 
-// Document returns the OpenAPI 3.1 document of the platform API, indented.
-func Document() []byte { return documentText() }
-
-// documentText generates the document on first use. It is the same for all servers.
-var documentText = sync.OnceValue(func() []byte {
-	s := New(Config{})
-	for _, rt := range s.routes {
+// Document returns the OpenAPI 3.1 document of the operations, indented.
+func (p *Pipeline) Document() []byte {
+	for _, rt := range p.routes {
 		rt.describe(rt.output)
 	}
 
-	text, err := json.MarshalIndent(s.openapi, "", "  ")
+	text, err := json.MarshalIndent(p.openapi, "", "  ")
 	if err != nil {
-		panic("api: document: " + err.Error())
+		panic("operation: document: " + err.Error())
 	}
 
 	return append(text, '\n')
-})
+}
+
+// Types for the schemas that packages give their own types by a method Schema(Registry) *Schema.
+type (
+	Schema   = huma.Schema
+	Registry = huma.Registry
+)
+
+// TypeObject is the type of a [Schema] of an object.
+const TypeObject = huma.TypeObject
+
+// DescribeAs gives the type T the schema of the type S. It precedes the operations that use T.
+func DescribeAs[T, S any](p *Pipeline) {
+	p.registry.RegisterTypeAlias(reflect.TypeFor[T](), reflect.TypeFor[S]())
+}

@@ -1,0 +1,47 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/operation"
+	"socle/internal/pg"
+	"socle/internal/platform"
+)
+
+// Failure statuses that operations share. The specification fixes the lists of ten operations;
+// all others declare the statuses that apply.
+var (
+	specifiedErrors     = []int{400, 401, 500}
+	specifiedBodyErrors = []int{400, 401, 422, 500}
+	restrictedErrors    = []int{400, 401, 403, 404, 500}
+	createErrors        = []int{400, 401, 403, 409, 422, 500}
+	memberErrors        = []int{400, 401, 404, 500}                // reads that every member may do
+	ddlErrors           = []int{400, 401, 403, 404, 409, 422, 500} // changes of a project's schema
+	ddlDeleteErrors     = []int{400, 401, 403, 404, 409, 500}
+)
+
+const longTimeout = 30 * time.Second // of schema changes and other long operations
+
+// Types of package operation that inputs and handlers use.
+type (
+	Answer[C, M any] = operation.Answer[C, M]
+
+	PageQuery     = operation.PageQuery
+	PageMetadata  = operation.PageMetadata
+	ProjectInBody = operation.ProjectInBody
+
+	nothing = operation.Nothing
+)
+
+func caller(ctx context.Context) platform.Caller { return operation.Caller(ctx) }
+
+func listOf[T any](items []T, page pg.Page, total int64) Answer[[]T, PageMetadata] {
+	return operation.ListOf(items, page, total)
+}
+
+func metadataOf(p pg.Page, total int64) PageMetadata { return operation.MetadataOf(p, total) }
+
+func optionalUUID(text string) uuid.NullUUID { return operation.OptionalUUID(text) }

@@ -1,0 +1,164 @@
+package operation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/httpx"
+)
+
+const (
+	maxBody          = 1 << 20  // bytes of a JSON body
+	maxAnonymousBody = 16 << 10 // bytes of a JSON body that anonymous callers may send
+	maxValues        = 60_000   // JSON values parsed from a body
+	bodyReadTimeout  = 30 * time.Second
+
+	uncountedBody = 16 << 10 // bytes of a body that do not count against the budget
+	// Memory per byte of a body: the text, the parsed values and the input struct.
+	bodyMemoryFactor = 4
+	budgetTimeout    = 2 * time.Second
+
+	// Concurrent decodings of large bodies. Member names take up to 15 times their size while they
+	// are decoded.
+	maxDecodings = 4
+)
+
+// maxBodyBytes returns the maximum size of the operation's JSON body in bytes.
+func (op Operation) maxBodyBytes() int64 {
+	if op.Access.kind == kindAnonymous || op.Access.kind == kindOptionalUser {
+		return maxAnonymousBody
+	}
+	return maxBody
+}
+
+// readJSON reads a JSON body and keeps only the members that the operation declares. release
+// returns the reserved memory; it is never nil.
+func (rt *route) readJSON(
+	ctx context.Context, w http.ResponseWriter, r *http.Request,
+) (v any, release func(), err error) {
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(bodyReadTimeout)); err != nil &&
+		!errors.Is(err, http.ErrNotSupported) {
+		return nil, noRelease, err
+	}
+
+	text, release, err := rt.readText(ctx, http.MaxBytesReader(w, r.Body, rt.op.maxBodyBytes()), r.ContentLength,
+		rt.op.maxBodyBytes())
+	if err != nil {
+		return nil, release, err
+	}
+
+	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, release, err
+	}
+
+	v, err = rt.decode(text, rt.shape)
+	if err != nil {
+		return nil, release, malformed(err, "body")
+	}
+
+	if _, ok := v.(map[string]any); !ok {
+		return nil, release, fault.New(fault.Invalid, "the body must be a JSON object").WithCode("malformed_json")
+	}
+
+	return v, release, nil
+}
+
+// decode is [parseJSON] with a limit on concurrent decodings of large texts.
+func (p *Pipeline) decode(text []byte, known *shape) (any, error) {
+	if len(text) > uncountedBody {
+		p.decoding <- struct{}{}
+
+		defer func() { <-p.decoding }()
+	}
+
+	return parseJSON(text, known)
+}
+
+// malformed converts an error of parseJSON to a failure.
+func malformed(err error, what string) error {
+	if errors.Is(err, errTooManyValues) {
+		return fault.New(fault.TooLarge, "the %s has more than %d values", what, maxValues)
+	}
+	return fault.New(fault.Invalid, "the %s is not JSON", what).WithCode("malformed_json").WithCause(err)
+}
+
+func noRelease() {}
+
+// readText reads at most limit bytes. length is the announced length, or -1. A text larger than
+// uncountedBody waits for memory in the budget before it is read.
+func (p *Pipeline) readText(
+	ctx context.Context, body io.Reader, length, limit int64,
+) (text []byte, release func(), err error) {
+	tooLarge := fault.New(fault.TooLarge, "the body is larger than %d bytes", limit)
+	if length > limit {
+		return nil, noRelease, tooLarge
+	}
+
+	var start []byte
+	if length < 0 {
+		start, err = io.ReadAll(io.LimitReader(body, min(limit, uncountedBody)+1))
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return nil, noRelease, tooLarge.WithCause(err)
+		}
+		if err != nil || len(start) <= uncountedBody {
+			return start, noRelease, incompleteJSON(err)
+		}
+
+		length = limit
+	}
+
+	release = noRelease
+	if length > uncountedBody {
+		if release, err = p.reserveMemory(ctx, length*bodyMemoryFactor); err != nil {
+			return nil, noRelease, err
+		}
+	}
+
+	buffer := bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead))
+	buffer.Write(start)
+
+	_, err = buffer.ReadFrom(body)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok || int64(buffer.Len()) > limit {
+		return nil, release, tooLarge.WithCause(err)
+	}
+
+	return buffer.Bytes(), release, incompleteJSON(err)
+}
+
+func incompleteJSON(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.New(fault.Invalid, "the body is incomplete").WithCode("incomplete_body").WithCause(err)
+}
+
+// reserveMemory reserves n bytes of the body budget for the caller: for their user, or for their
+// network if anonymous.
+func (p *Pipeline) reserveMemory(ctx context.Context, n int64) (release func(), err error) {
+	owner := httpx.Network(httpx.From(ctx).Client)
+	if user := Caller(ctx).User; user != uuid.Nil {
+		owner = user.String()
+	}
+
+	waitCtx, cancel := context.WithTimeout(ctx, budgetTimeout)
+	defer cancel()
+
+	release, err = p.config.Bodies.Take(waitCtx, owner, n)
+	if err != nil {
+		errBusy := fault.New(fault.TooMany, "too many large requests are in flight; try again later").
+			WithCode("too_busy").WithCause(err)
+		errBusy.RetryAfter = budgetTimeout
+
+		return noRelease, errBusy
+	}
+
+	return release, nil
+}

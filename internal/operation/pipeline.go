@@ -1,0 +1,143 @@
+// Package operation serves the operations of the platform API. An operation is a declaration
+// ([Operation]), an input and a handler; the pipeline does everything around the handler. It
+// authenticates and authorizes the caller, reads and validates parameters and body, replays
+// requests with an Idempotency-Key, compares ETags, waits for backups, writes the envelope, and
+// describes the operations in the OpenAPI document.
+//
+// Package api declares the operations. Only this package knows HTTP statuses, and only this one
+// imports huma.
+package operation
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"path"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"socle/internal/audit"
+	"socle/internal/httpx"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+// Config has the dependencies of a [Pipeline].
+type Config struct {
+	Store     Store
+	Projects  *tenant.Registry
+	Lifecycle tenant.Lifecycle
+	Bodies    *httpx.Budget // memory for the bodies of all requests in flight
+	AuditKey  []byte        // keys the audit log's entry hashes
+	AnswerKey []byte        // seals responses stored for an Idempotency-Key
+	Log       *slog.Logger
+
+	// Bearer identifies the caller by the request's bearer token, with their role in the scope.
+	Bearer func(ctx context.Context, r *http.Request, scope platform.Scope) (platform.Caller, error)
+
+	// Respondent admits a respondent to the project of the form in the path. ok is false if the
+	// request has a member's token instead.
+	Respondent func(ctx context.Context, r *http.Request) (c platform.Caller, ok bool, err error)
+
+	// Signer verifies the signature of the request's URL. It returns the user who signed it, and a
+	// context with the terms of the URL.
+	Signer func(ctx context.Context, r *http.Request) (context.Context, platform.Caller, error)
+
+	// AwaitBackup returns when the backup that the request requires is completed. It fails with
+	// Conflict, code backup_under_way, after the timeout.
+	AwaitBackup func(ctx context.Context, d platform.DestructiveRequest, timeout <-chan time.Time) error
+
+	// ClaimHolder returns the PID of the session that holds this server's claims, see
+	// [platform.HoldClaims].
+	ClaimHolder func() uint32
+}
+
+// Store is the part of [platform.Store] that the pipeline uses.
+type Store interface {
+	ProjectStatus(ctx context.Context, project uuid.UUID) (string, error)
+	AuditHead(ctx context.Context) (audit.Head, error)
+	ClaimRequest(ctx context.Context, c platform.Claim) (answer []byte, err error)
+	KeepAnswer(ctx context.Context, key []byte, status int, answer []byte) error
+	ReleaseRequest(ctx context.Context, key []byte) error
+	CheckRequestDone(ctx context.Context, auditKey string) error
+}
+
+// Pipeline serves the registered operations. It is safe for concurrent use once they are complete.
+type Pipeline struct {
+	config   Config
+	decoding chan struct{} // semaphore for decoding large JSON bodies
+	inFlight sync.Map      // Idempotency-Keys of requests in flight on this server
+
+	mux      *http.ServeMux
+	openapi  *huma.OpenAPI
+	registry huma.Registry
+	routes   []*route
+}
+
+// New returns a pipeline without operations.
+func New(c Config) *Pipeline {
+	p := &Pipeline{config: c, decoding: make(chan struct{}, maxDecodings), mux: http.NewServeMux()}
+	p.openapi, p.registry = newOpenAPI()
+
+	return p
+}
+
+// HandlePreflight registers the response to CORS preflight requests for a path that pages of any
+// origin may call with these methods.
+func (p *Pipeline) HandlePreflight(path, methods string) {
+	p.mux.Handle("OPTIONS "+path, preflight(methods))
+}
+
+// HandleFunc registers a handler for a pattern of [http.ServeMux] that is no operation.
+func (p *Pipeline) HandleFunc(pattern string, handler http.HandlerFunc) {
+	p.mux.HandleFunc(pattern, handler)
+}
+
+// ServeHTTP dispatches a request to its operation. A request without one gets a failure envelope.
+func (p *Pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// ServeMux would redirect paths with empty or dotted segments, which name nothing.
+	if name := r.URL.Path; (name != "/" && path.Clean(name) != strings.TrimSuffix(name, "/")) ||
+		strings.ContainsRune(name, '\\') {
+		RespondFailure(w, r, http.StatusBadRequest, "invalid_path", "the path has an empty or dotted segment")
+		return
+	}
+
+	handler, pattern := p.mux.Handler(r)
+	if pattern != "" && reflect.TypeOf(handler) != redirectType {
+		p.mux.ServeHTTP(w, r)
+		return
+	}
+
+	if allow := allowed(handler, r); allow != "" {
+		w.Header().Set("Allow", allow)
+		RespondFailure(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path supports only "+allow)
+
+		return
+	}
+
+	RespondFailure(w, r, http.StatusNotFound, "unknown_route", "the route does not exist")
+}
+
+// redirectType is the type of the handler that ServeMux returns for a path that lacks the trailing
+// slash of a wildcard. Such a path names nothing here.
+var redirectType = reflect.TypeOf(http.RedirectHandler("/", http.StatusTemporaryRedirect))
+
+// allowed returns the Allow header of a 405 response of ServeMux, or "" if it would respond 404.
+func allowed(handler http.Handler, r *http.Request) string {
+	probe := &headerRecorder{http.Header{}}
+	handler.ServeHTTP(probe, r)
+
+	return probe.Header().Get("Allow")
+}
+
+// headerRecorder is a ResponseWriter that records only headers.
+type headerRecorder struct{ h http.Header }
+
+func (w *headerRecorder) Header() http.Header         { return w.h }
+func (w *headerRecorder) Write(b []byte) (int, error) { return len(b), nil }
+func (w *headerRecorder) WriteHeader(int)             {}
