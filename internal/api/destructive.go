@@ -62,7 +62,7 @@ func (rt *route) backUpFirst(
 	timer := time.NewTimer(backupWaitOf(r))
 	defer timer.Stop()
 
-	if err := rt.jobs.AwaitBackup(ctx, platform.DestructiveRequest{
+	if err := rt.backups.Await(ctx, platform.DestructiveRequest{
 		Project:   p.UUID,
 		User:      caller(ctx).User,
 		Operation: rt.op.ID,

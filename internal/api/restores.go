@@ -51,7 +51,7 @@ func (s *Server) restoreBackup(
 				"is required for a new project")
 		}
 
-		return s.jobs.RestoreBackupAs(ctx, p.UUID, in.UUID, c.User, *in.Body.Name)
+		return s.backups.RequestRestoreAs(ctx, p.UUID, in.UUID, c.User, *in.Body.Name)
 	}
 
 	if !c.Role.AtLeast(platform.Owner) {
@@ -59,7 +59,7 @@ func (s *Server) restoreBackup(
 			platform.Owner, c.Role)
 	}
 
-	return s.jobs.RestoreBackup(ctx, p.UUID, in.UUID, c.User)
+	return s.backups.RequestRestore(ctx, p.UUID, in.UUID, c.User)
 }
 
 var getRestore = Operation{
@@ -114,5 +114,5 @@ var undoRestore = Operation{
 }
 
 func (s *Server) undoRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (platform.Restore, error) {
-	return s.jobs.Maker.Undo(ctx, p.UUID, in.UUID)
+	return s.backups.Undo(ctx, p.UUID, in.UUID)
 }
