@@ -55,7 +55,7 @@ verify: postgresql ## check that the generated files are current
 
 soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each under load; SOAK=n for another number
 	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run Killed -timeout 2h -v
-	FLIPS=$(or $(FLIPS),67) $(go) test ./internal/job -run TestRestoreOfDamage -timeout 2h -v
+	FLIPS=$(or $(FLIPS),67) $(go) test ./internal/backup -run TestRestoreOfDamage -timeout 2h -v
 
 full: postgresql ## upload to a full and to a read-only disk; needs root to mount small file systems
 	@disk=$$(mktemp -d) && mount -t tmpfs -o size=4m socle-full $$disk && \

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/fault"
-	"socle/internal/job"
 	"socle/internal/operation"
 	"socle/internal/platform"
 )
@@ -78,7 +78,7 @@ func (s *Server) removeUser(ctx context.Context, spend spendCode, id uuid.UUID) 
 			return err
 		}
 
-		return s.jobs.SendMail(ctx, tx, job.Mail{
+		return s.mails.Send(ctx, tx, account.Mail{
 			Template: "account-deleted",
 			To:       user.Email,
 			Data:     map[string]string{"username": user.Username},

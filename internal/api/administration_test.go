@@ -252,7 +252,7 @@ func TestRetention(t *testing.T) {
 	}
 	before := days()
 
-	if err := a.Server.Queue().Sweep(t.Context()); err != nil {
+	if err := a.Server.Services().Queue.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 

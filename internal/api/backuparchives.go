@@ -72,7 +72,7 @@ func (s *Server) downloadBackup(ctx context.Context, p *tenant.Project, in *down
 			"is required unless recipient or passphrase is given; give exactly one of the three")
 	}
 
-	a, err := s.jobs.DownloadBackup(ctx, p.UUID, in.UUID, encryption)
+	a, err := s.backups.Export(ctx, p.UUID, in.UUID, encryption)
 	return archive{a, p.UUID}, err
 }
 
@@ -158,7 +158,7 @@ func (s *Server) importBackup(ctx context.Context, p *tenant.Project, in *import
 		n.Passphrase = *in.Passphrase
 	}
 
-	b, err := s.jobs.ImportBackup(ctx, p.UUID, caller(ctx).User, n)
+	b, err := s.backups.ImportArchive(ctx, p.UUID, caller(ctx).User, n)
 	return answerBackup(b), err
 }
 
@@ -173,6 +173,6 @@ type backupRecipient struct {
 }
 
 func (s *Server) getBackupRecipient(context.Context, *tenant.Project, *struct{}) (backupRecipient, error) {
-	key, err := s.jobs.Maker.Recipient()
+	key, err := s.backups.Recipient()
 	return backupRecipient{key}, err
 }

@@ -35,7 +35,7 @@ type createBackupInput struct {
 }
 
 func (s *Server) createBackup(ctx context.Context, p *tenant.Project, _ *createBackupInput) (platform.Backup, error) {
-	return s.jobs.CreateBackup(ctx, p.UUID, caller(ctx).User)
+	return s.backups.Create(ctx, p.UUID, caller(ctx).User)
 }
 
 var getBackup = operation.Operation{
@@ -116,7 +116,7 @@ var verifyBackup = operation.Operation{
 }
 
 func (s *Server) verifyBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {
-	b, err := s.jobs.ProveBackup(ctx, p.UUID, in.UUID)
+	b, err := s.backups.RequestProof(ctx, p.UUID, in.UUID)
 	return answerBackup(b), err
 }
 

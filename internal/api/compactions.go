@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 
-	"socle/internal/job"
 	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/schema"
@@ -24,13 +23,13 @@ var createCompaction = operation.Operation{
 		"transactions can still see deleted rows, it is retried for some minutes.",
 }
 
-func (s *Server) createCompaction(ctx context.Context, p *tenant.Project, in *tableInput) (job.Compaction, error) {
+func (s *Server) createCompaction(ctx context.Context, p *tenant.Project, in *tableInput) (tenant.Compaction, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	if err != nil {
-		return job.Compaction{}, err
+		return tenant.Compaction{}, err
 	}
 
-	return s.jobs.CreateCompaction(ctx, p, t.ID)
+	return s.tableJobs.CreateCompaction(ctx, p, t.ID)
 }
 
 var getCompaction = operation.Operation{
@@ -40,11 +39,11 @@ var getCompaction = operation.Operation{
 	Notes: "A compaction is listed for one day after its end.",
 }
 
-func (s *Server) getCompaction(ctx context.Context, p *tenant.Project, in *tableInput) (job.Compaction, error) {
+func (s *Server) getCompaction(ctx context.Context, p *tenant.Project, in *tableInput) (tenant.Compaction, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	if err != nil {
-		return job.Compaction{}, err
+		return tenant.Compaction{}, err
 	}
 
-	return s.jobs.GetCompaction(ctx, p, t.ID)
+	return s.tableJobs.GetCompaction(ctx, p, t.ID)
 }

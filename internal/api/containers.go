@@ -147,7 +147,7 @@ func (s *Server) deleteContainer(
 ) (containerAnswer, error) {
 	c, err := object.DeleteContainer(ctx, p, in.UUID, in.Force)
 	if err == nil && c.TotalFiles > 0 {
-		s.jobs.Discard(ctx, p.UUID)
+		s.cleaner.Discard(ctx, p.UUID)
 	}
 
 	return s.answerContainer(c, err)

@@ -218,7 +218,7 @@ func TestDatabaseQuotaOfServers(t *testing.T) {
 	}
 	limit(1)
 
-	if err := other.Server.Queue().Lifecycle.MeasureActive(t.Context(), time.Time{}); err != nil {
+	if err := other.Server.Services().Lifecycle.MeasureActive(t.Context(), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/fault"
-	"socle/internal/job"
 	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/token"
@@ -151,7 +151,7 @@ func (s *Server) mailFactorChange(ctx context.Context, tx *platform.Store, id uu
 		return err
 	}
 
-	return s.jobs.SendMail(ctx, tx, job.Mail{
+	return s.mails.Send(ctx, tx, account.Mail{
 		Template: "second-factor",
 		To:       user.Email,
 		Data:     map[string]string{"username": user.Username, "change": change},

@@ -178,7 +178,7 @@ var deleteFile = operation.Operation{
 func (s *Server) deleteFile(ctx context.Context, p *tenant.Project, in *fileInPath) (object.File, error) {
 	f, err := object.DeleteFile(ctx, p, in.Container, in.File)
 	if err == nil {
-		s.jobs.Discard(ctx, p.UUID)
+		s.cleaner.Discard(ctx, p.UUID)
 	}
 
 	return f, err
@@ -206,7 +206,7 @@ type deletedFolder struct {
 func (s *Server) deleteFolder(ctx context.Context, p *tenant.Project, in *deleteFolderInput) (deletedFolder, error) {
 	n, err := object.DeleteFolder(ctx, p, in.Container, in.Folder)
 	if err == nil {
-		s.jobs.Discard(ctx, p.UUID)
+		s.cleaner.Discard(ctx, p.UUID)
 	}
 
 	return deletedFolder{in.Folder, n}, err

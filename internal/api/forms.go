@@ -131,7 +131,7 @@ func (s *Server) deleteForm(ctx context.Context, p *tenant.Project, in *deleteFo
 		return form.Form{}, err
 	}
 
-	s.jobs.Discard(ctx, p.UUID)
+	s.cleaner.Discard(ctx, p.UUID)
 	return deleted, s.platform.UnindexForm(ctx, in.Form)
 }
 

@@ -112,7 +112,7 @@ func (s *Server) databaseHealth(ctx context.Context) (Part, error) {
 }
 
 func (s *Server) queueHealth(ctx context.Context) (Part, error) {
-	c, err := s.jobs.Stats(ctx)
+	c, err := s.queue.Stats(ctx)
 	return newPart(c.Failed == 0 && c.Oldest < maxQueueWait,
 		map[string]int64{
 			"waiting": c.Waiting, "running": c.Running, "failed": c.Failed, "oldestSeconds": int64(c.Oldest.Seconds()),
@@ -135,7 +135,7 @@ func (s *Server) storageHealth(ctx context.Context) (Part, error) {
 }
 
 func (s *Server) mailHealth(context.Context) (Part, error) {
-	if s.jobs.Mail.LogOnly() {
+	if s.mails.Sender.LogOnly() {
 		return newPart(false, map[string]int64{},
 			"No mail server is configured (SOCLE_SMTP_URL); mails are written to the log."), nil
 	}

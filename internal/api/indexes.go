@@ -66,7 +66,7 @@ func (s *Server) getIndex(ctx context.Context, p *tenant.Project, in *indexInput
 // indexesOf returns the indexes of a table, including those being built and those that failed.
 func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Table) ([]schema.Index, error) {
 	// The jobs are listed before the catalog, which has the index if a job completes in between.
-	builds, err := s.jobs.ListIndexes(ctx, p.UUID, t.ID)
+	builds, err := s.tableJobs.ListIndexes(ctx, p.UUID, t.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (s *Server) createIndex(ctx context.Context, p *tenant.Project, in *createI
 		return index, err
 	}
 
-	return index, s.jobs.CreateIndex(ctx, p, build.Table, build.Index)
+	return index, s.tableJobs.CreateIndex(ctx, p, build.Table, build.Index)
 }
 
 var deleteIndex = operation.Operation{
@@ -149,5 +149,5 @@ func (s *Server) deleteIndex(ctx context.Context, p *tenant.Project, in *indexIn
 		return deleted, err
 	}
 
-	return deleted, s.jobs.ForgetIndex(ctx, p.UUID, t.ID, in.Index)
+	return deleted, s.tableJobs.ForgetIndex(ctx, p.UUID, t.ID, in.Index)
 }

@@ -70,7 +70,7 @@ func (s *Server) invite(
 			return err
 		}
 
-		return s.jobs.SendInvitation(ctx, tx, caller(ctx).User, i)
+		return s.mails.SendInvitation(ctx, tx, caller(ctx).User, i)
 	})
 
 	return i, err

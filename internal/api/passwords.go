@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/audit"
 	"socle/internal/fault"
-	"socle/internal/job"
 	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/token"
@@ -53,7 +53,7 @@ func (s *Server) forgetPassword(ctx context.Context, in *forgetPasswordInput) (n
 		return nothing{}, err
 	}
 
-	return nothing{}, s.jobs.ResetPassword(ctx, email)
+	return nothing{}, s.mails.ResetPassword(ctx, email)
 }
 
 var resetPassword = operation.Operation{
@@ -101,7 +101,7 @@ func (s *Server) resetPassword(ctx context.Context, in *resetPasswordInput) (not
 			return err
 		}
 
-		return s.jobs.SendMail(ctx, tx, job.Mail{
+		return s.mails.Send(ctx, tx, account.Mail{
 			Template: "password-changed",
 			To:       user.Email,
 			Data:     map[string]string{"username": user.Username},
@@ -174,7 +174,7 @@ func (s *Server) changeEmail(ctx context.Context, in *changeEmailInput) (nothing
 			return err
 		}
 
-		if err := s.jobs.SendMail(ctx, tx, job.Mail{
+		if err := s.mails.Send(ctx, tx, account.Mail{
 			Template: "email-change",
 			To:       email,
 			Data:     data,
@@ -183,7 +183,7 @@ func (s *Server) changeEmail(ctx context.Context, in *changeEmailInput) (nothing
 			return err
 		}
 
-		return s.jobs.SendMail(ctx, tx, job.Mail{Template: "email-changing", To: user.Email, Data: data})
+		return s.mails.Send(ctx, tx, account.Mail{Template: "email-changing", To: user.Email, Data: data})
 	})
 }
 

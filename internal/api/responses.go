@@ -83,7 +83,7 @@ var deleteResponse = operation.Operation{
 func (s *Server) deleteResponse(ctx context.Context, p *tenant.Project, in *responseInput) (form.Response, error) {
 	deleted, err := form.DeleteResponse(ctx, p, in.Form, in.Response, object.DeleteFiles)
 	if err == nil {
-		s.jobs.Discard(ctx, p.UUID)
+		s.cleaner.Discard(ctx, p.UUID)
 	}
 
 	return deleted, err

@@ -52,7 +52,7 @@ func (s *Server) restoreBackup(
 				"is required for a new project")
 		}
 
-		return s.jobs.RestoreBackupAs(ctx, p.UUID, in.UUID, c.User, *in.Body.Name)
+		return s.backups.RequestRestoreAs(ctx, p.UUID, in.UUID, c.User, *in.Body.Name)
 	}
 
 	if !c.Role.AtLeast(platform.Owner) {
@@ -60,7 +60,7 @@ func (s *Server) restoreBackup(
 			platform.Owner, c.Role)
 	}
 
-	return s.jobs.RestoreBackup(ctx, p.UUID, in.UUID, c.User)
+	return s.backups.RequestRestore(ctx, p.UUID, in.UUID, c.User)
 }
 
 var getRestore = operation.Operation{
@@ -115,5 +115,5 @@ var undoRestore = operation.Operation{
 }
 
 func (s *Server) undoRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (platform.Restore, error) {
-	return s.jobs.Maker.Undo(ctx, p.UUID, in.UUID)
+	return s.backups.Undo(ctx, p.UUID, in.UUID)
 }

@@ -15,14 +15,16 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
+	"socle/internal/backup"
 	"socle/internal/blob"
 	"socle/internal/config"
 	"socle/internal/httpx"
-	"socle/internal/job"
 	"socle/internal/object"
 	"socle/internal/operation"
 	"socle/internal/password"
 	"socle/internal/platform"
+	"socle/internal/queue"
 	"socle/internal/tenant"
 	"socle/internal/token"
 )
@@ -35,7 +37,11 @@ type Config struct {
 	Passwords  *password.Hasher
 	Keyring    *token.Keyring
 	Lifecycle  tenant.Lifecycle
-	Jobs       *job.Queue
+	Queue      *queue.Queue
+	Mails      *account.Mails
+	Backups    *backup.Maker
+	Cleaner    *object.Cleaner
+	TableJobs  *tenant.TableJobs
 	Bodies     *httpx.Budget  // memory for the bodies of all requests in flight
 	PublicURL  string         // without trailing slash
 	AuditKey   []byte         // keys the audit log's entry hashes
@@ -66,7 +72,11 @@ type Server struct {
 	passwords  *password.Hasher
 	keyring    atomic.Pointer[token.Keyring]
 	lifecycle  tenant.Lifecycle
-	jobs       *job.Queue
+	queue      *queue.Queue
+	mails      *account.Mails
+	backups    *backup.Maker
+	cleaner    *object.Cleaner
+	tableJobs  *tenant.TableJobs
 	publicURL  string
 	signingKey []byte
 	setupToken string
@@ -85,19 +95,18 @@ type Server struct {
 // New returns the API with all operations.
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords,
-		lifecycle: c.Lifecycle, jobs: c.Jobs,
+		lifecycle: c.Lifecycle, queue: c.Queue, mails: c.Mails, backups: c.Backups, cleaner: c.Cleaner,
+		tableJobs: c.TableJobs,
 		publicURL: c.PublicURL, setupToken: c.SetupToken,
 		settings: c.Settings, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows}
 
 	s.linkKey, s.refreshKey, s.factorKey, s.signingKey = c.LinkKey, c.RefreshKey, c.FactorKey, c.SigningKey
-	s.variants = object.NewVariants(c.Blobs, func(ctx context.Context, project uuid.UUID) {
-		s.jobs.Discard(ctx, project)
-	})
+	s.variants = object.NewVariants(c.Blobs, c.Cleaner.Discard)
 
 	s.SetKeyring(c.Keyring)
 	s.pipeline = operation.New(operation.Config{Store: c.Platform, Projects: c.Projects, Lifecycle: c.Lifecycle,
 		Bodies: c.Bodies, AuditKey: c.AuditKey, AnswerKey: c.AnswerKey, Log: c.Log, Bearer: s.authenticateBearer,
-		Respondent: s.authenticateRespondent, Signer: s.authenticateSignature, AwaitBackup: c.Jobs.AwaitBackup,
+		Respondent: s.authenticateRespondent, Signer: s.authenticateSignature, AwaitBackup: c.Backups.Await,
 		ClaimHolder: c.ClaimHolder})
 
 	s.registerUsers()

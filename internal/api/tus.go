@@ -167,7 +167,7 @@ func (s *Server) createTusUpload(ctx context.Context, p *tenant.Project, in *cre
 	}
 
 	if concat.Of != nil {
-		s.jobs.Discard(ctx, p.UUID)
+		s.cleaner.Discard(ctx, p.UUID)
 	}
 
 	return tusAnswer{
@@ -229,7 +229,7 @@ func (s *Server) getTusUpload(ctx context.Context, p *tenant.Project, in *tusInp
 	}
 
 	if u.Finished() {
-		s.jobs.Discard(ctx, p.UUID)
+		s.cleaner.Discard(ctx, p.UUID)
 	}
 
 	return tusAnswer{status: http.StatusOK, upload: u}, nil
@@ -269,7 +269,7 @@ func (s *Server) appendTusUpload(ctx context.Context, p *tenant.Project, in *app
 	u, err := object.AppendResumable(ctx, p, s.blobs, caller(ctx).User, in.Container, in.UUID,
 		object.Part{Offset: int64(in.Offset), Length: int64(in.Length), Content: in, Sum: sum})
 	if err == nil && u.Finished() {
-		s.jobs.Discard(ctx, p.UUID)
+		s.cleaner.Discard(ctx, p.UUID)
 	}
 
 	return tusAnswer{status: http.StatusNoContent, upload: u}, err
@@ -287,7 +287,7 @@ func (s *Server) deleteTusUpload(ctx context.Context, p *tenant.Project, in *tus
 
 	err := object.DeleteResumable(ctx, p, in.Container, in.Upload)
 	if err == nil {
-		s.jobs.Discard(ctx, p.UUID)
+		s.cleaner.Discard(ctx, p.UUID)
 	}
 
 	return tusAnswer{status: http.StatusNoContent}, err

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/httpx"
-	"socle/internal/job"
 	"socle/internal/operation"
 	"socle/internal/platform"
 )
@@ -351,10 +351,10 @@ func (s *Server) saveUser(
 
 		data := map[string]string{"username": user.Username, "email": user.Email}
 		if user.Email != previous.Email {
-			err = s.jobs.SendMail(ctx, tx, job.Mail{Template: "email-changed", To: previous.Email, Data: data})
+			err = s.mails.Send(ctx, tx, account.Mail{Template: "email-changed", To: previous.Email, Data: data})
 		}
 		if err == nil && update.PasswordHash != nil {
-			err = s.jobs.SendMail(ctx, tx, job.Mail{Template: "password-changed", To: previous.Email, Data: data})
+			err = s.mails.Send(ctx, tx, account.Mail{Template: "password-changed", To: previous.Email, Data: data})
 		}
 
 		return err

@@ -51,7 +51,7 @@ func (s *Server) writeFile(ctx context.Context, p *tenant.Project, in *writeFile
 
 	f, replaced, err := object.WriteFile(ctx, p, s.blobs, caller(ctx).User, in.Container, n, in.check)
 	if replaced && err == nil {
-		s.jobs.Discard(ctx, p.UUID)
+		s.cleaner.Discard(ctx, p.UUID)
 	}
 
 	return answerFile(f, err)

@@ -42,7 +42,7 @@ func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Export
 		return nil, err
 	}
 
-	b, err := m.Store.GetBackup(ctx, project, id)
+	b, err := m.store.GetBackup(ctx, project, id)
 	if err != nil {
 		return nil, err
 	}

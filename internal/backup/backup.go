@@ -26,28 +26,56 @@ import (
 
 	"socle/internal/blob"
 	"socle/internal/fault"
+	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/pgserver"
 	"socle/internal/platform"
+	"socle/internal/queue"
 	"socle/internal/tenant"
 )
 
+// Config configures a [Maker].
+type Config struct {
+	Lifecycle     tenant.Lifecycle
+	Binaries      pgserver.Binaries
+	Queue         *queue.Queue
+	Files         *object.Cleaner
+	Notifications *pg.Listener // notifications of the platform database; nil: polling only
+	Log           *slog.Logger
+}
+
 // Maker makes, proves and restores backups.
 type Maker struct {
-	Store     *platform.Store
-	Projects  *tenant.Registry
-	Lifecycle tenant.Lifecycle
-	Blobs     *blob.Store
-	Binaries  pgserver.Binaries
-	Log       *slog.Logger
+	Config
+	store    *platform.Store
+	projects *tenant.Registry
+	blobs    *blob.Store
 
+	finished    broadcast  // notified when a backup finishes
 	passphrases sync.Mutex // serializes key derivation: each takes 64 MiB, which also slows guessing
 
 	canRunMu sync.Mutex
 	canRun   map[uint32]bool // by user ID: whether it can run PostgreSQL's programs
 }
 
-func (m *Maker) key() key { return m.Projects.BackupKey() }
+// New registers the workers of backups, proofs and restores.
+func New(c Config) *Maker {
+	m := &Maker{Config: c, store: c.Lifecycle.Store, projects: c.Lifecycle.Registry, blobs: c.Lifecycle.Blobs}
+	m.registerWorkers()
+
+	if c.Notifications != nil {
+		c.Notifications.Handle(backupChannel, func(string) { m.finished.notify() })
+
+		c.Notifications.OnConnect(func(context.Context, *pgx.Conn) error {
+			m.finished.notify()
+			return nil
+		})
+	}
+
+	return m
+}
+
+func (m *Maker) key() key { return m.projects.BackupKey() }
 
 // DumpKey returns the blob key of a backup's dump.
 func DumpKey(project, backup uuid.UUID) string {
@@ -57,7 +85,7 @@ func DumpKey(project, backup uuid.UUID) string {
 // Make runs a pending backup until it is completed or failed with a reason. It does nothing if the
 // backup is not pending. The error is for the log.
 func (m *Maker) Make(ctx context.Context, id uuid.UUID) error {
-	_, err := runTask(ctx, m, task[platform.Backup]{m.Store.Backups(), m.make, backupFailure, m.AbandonBackup}, id)
+	_, err := runTask(ctx, m, task[platform.Backup]{m.store.Backups(), m.make, backupFailure, m.AbandonBackup}, id)
 	return err
 }
 
@@ -66,7 +94,7 @@ func (m *Maker) Make(ctx context.Context, id uuid.UUID) error {
 // removed because the storage is unavailable are left to the orphan sweep. It does not touch a
 // completed backup.
 func (m *Maker) AbandonBackup(ctx context.Context, b platform.Backup, reason string) error {
-	err := m.Store.InTx(ctx, func(tx *platform.Store) error {
+	err := m.store.InTx(ctx, func(tx *platform.Store) error {
 		if _, err := tx.Backups().Fail(ctx, b.UUID, reason); err != nil {
 			return err
 		}
@@ -85,7 +113,7 @@ func (m *Maker) AbandonBackup(ctx context.Context, b platform.Backup, reason str
 	failCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 
-	_, failErr := m.Store.Backups().Fail(failCtx, b.UUID, reason)
+	_, failErr := m.store.Backups().Fail(failCtx, b.UUID, reason)
 	return errors.Join(err, failErr)
 }
 
@@ -159,7 +187,7 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 			break
 		}
 
-		if e := m.Blobs.Delete(ctx, DumpKey(b.ProjectUUID, b.UUID)); e != nil { // the incomplete dump
+		if e := m.blobs.Delete(ctx, DumpKey(b.ProjectUUID, b.UUID)); e != nil { // the incomplete dump
 			return errors.Join(err, e)
 		}
 
@@ -171,7 +199,7 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 	}
 
 	if collision, ok := errors.AsType[*collisionError](err); ok && ctx.Err() == nil {
-		if e := m.Blobs.Delete(ctx, DumpKey(b.ProjectUUID, b.UUID)); e != nil {
+		if e := m.blobs.Delete(ctx, DumpKey(b.ProjectUUID, b.UUID)); e != nil {
 			return errors.Join(err, e)
 		}
 		return m.postpone(ctx, b, collision)
@@ -180,7 +208,7 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 		return err
 	}
 
-	return m.Store.CompleteBackup(ctx, b.UUID, object.Size, object.SHA256, warnings)
+	return m.store.CompleteBackup(ctx, b.UUID, object.Size, object.SHA256, warnings)
 }
 
 // attempt dumps one snapshot of the database, copies the bytes of the files in it, and reads the
@@ -282,7 +310,7 @@ func (m *Maker) describe(ctx context.Context, tx pgx.Tx, b platform.Backup) (Man
 func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lockTimeout time.Duration) (
 	object blob.Object, plain Digest, err error,
 ) {
-	address, password := m.Projects.DumpURL(b.ProjectUUID)
+	address, password := m.projects.DumpURL(b.ProjectUUID)
 	cmd, done, err := m.command(ctx, connection{address, password}, "pg_dump", "--format=custom", compressionFlag,
 		"--encoding=UTF8",
 		fmt.Sprintf("--lock-wait-timeout=%d", lockTimeout.Milliseconds()), "--snapshot="+snapshot)
@@ -298,7 +326,7 @@ func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lo
 		sealed := m.key().encrypt(io.TeeReader(out, sum))
 		defer sealed.Close()
 
-		object, err = m.Blobs.Put(ctx, DumpKey(b.ProjectUUID, b.UUID), sealed, math.MaxInt64)
+		object, err = m.blobs.Put(ctx, DumpKey(b.ProjectUUID, b.UUID), sealed, math.MaxInt64)
 		return err
 	})
 

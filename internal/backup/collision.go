@@ -132,7 +132,7 @@ var (
 // postpone reschedules a backup that collided with other transactions. It fails the backup with
 // Conflict after retryTimeout.
 func (m *Maker) postpone(ctx context.Context, b platform.Backup, collision *collisionError) error {
-	tried, err := m.Store.PostponeBackup(ctx, b.UUID, collision.object+collision.waiting)
+	tried, err := m.store.PostponeBackup(ctx, b.UUID, collision.object+collision.waiting)
 	if err != nil {
 		return errors.Join(collision, err)
 	}

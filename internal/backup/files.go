@@ -23,7 +23,7 @@ var errFileDeleted = errors.New("a file was deleted during the backup")
 // that another backup has copied are reused. It records the required contents first, so that the
 // cleanup of other backups keeps them.
 func (m *Maker) copyFiles(ctx context.Context, manifest Manifest) error {
-	if _, err := m.Store.AddBackupContents(ctx, manifest.Project, manifest.Backup, manifest.Files.sums()); err != nil {
+	if _, err := m.store.AddBackupContents(ctx, manifest.Project, manifest.Backup, manifest.Files.sums()); err != nil {
 		return err
 	}
 
@@ -47,7 +47,7 @@ func (m *Maker) withFileName(ctx context.Context, project uuid.UUID, f content, 
 		return failure
 	}
 
-	name, err := pg.Value[string](ctx, m.Projects.Open(project).Trusted(),
+	name, err := pg.Value[string](ctx, m.projects.Open(project).Trusted(),
 		`select full_file_name from storage.files where blob_uuid = @blob`, pgx.StrictNamedArgs{"blob": f.Blob})
 	if err != nil { // the file was deleted
 		return failure
@@ -70,7 +70,7 @@ func (m *Maker) copyFile(ctx context.Context, project uuid.UUID, f content) erro
 		sealed := m.key().encrypt(r)
 		defer sealed.Close()
 
-		_, err := m.Blobs.Put(ctx, name, sealed, math.MaxInt64)
+		_, err := m.blobs.Put(ctx, name, sealed, math.MaxInt64)
 		return err
 	})
 	if fault.Is(err, fault.Conflict) {
@@ -83,7 +83,7 @@ func (m *Maker) copyFile(ctx context.Context, project uuid.UUID, f content) erro
 // readFile passes the bytes of a file to read. The reader fails at its end unless they match the
 // content's size and checksum.
 func (m *Maker) readFile(ctx context.Context, project uuid.UUID, f content, read func(io.Reader) error) error {
-	bytes, _, err := m.Blobs.Open(ctx, tenant.FileKey(project, f.Blob))
+	bytes, _, err := m.blobs.Open(ctx, tenant.FileKey(project, f.Blob))
 	if fault.Is(err, fault.NotFound) {
 		return errors.Join(errFileDeleted, err)
 	}
@@ -135,7 +135,7 @@ func (m *Maker) replaceContent(ctx context.Context, project uuid.UUID, damaged D
 	}
 
 	f := content{Digest: damaged}
-	f.Blob, err = pg.Value[uuid.UUID](ctx, m.Projects.Open(project).Trusted(),
+	f.Blob, err = pg.Value[uuid.UUID](ctx, m.projects.Open(project).Trusted(),
 		`select blob_uuid from storage.files where sha256 = @sum and size = @size limit 1`,
 		pgx.StrictNamedArgs{"sum": sum, "size": damaged.Size})
 	if err != nil {
@@ -150,7 +150,7 @@ func (m *Maker) replaceContent(ctx context.Context, project uuid.UUID, damaged D
 		return err
 	}
 
-	if err := m.Blobs.Delete(ctx, contentKey(project, damaged.SHA256)); err != nil {
+	if err := m.blobs.Delete(ctx, contentKey(project, damaged.SHA256)); err != nil {
 		return err
 	}
 
@@ -160,7 +160,7 @@ func (m *Maker) replaceContent(ctx context.Context, project uuid.UUID, damaged D
 // isStored reports whether a content of n bytes is stored. It removes one of another size, which is
 // damaged.
 func (m *Maker) isStored(ctx context.Context, name string, n int64) (bool, error) {
-	stored, got, err := m.Blobs.Open(ctx, name)
+	stored, got, err := m.blobs.Open(ctx, name)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
@@ -177,7 +177,7 @@ func (m *Maker) isStored(ctx context.Context, name string, n int64) (bool, error
 		return true, nil
 	}
 
-	return false, m.Blobs.Delete(ctx, name)
+	return false, m.blobs.Delete(ctx, name)
 }
 
 // errContentMismatch reports that the bytes of a file do not match their recorded size and
@@ -208,12 +208,12 @@ func (e *verifyingReader) Read(b []byte) (int, error) {
 // Discard removes the blobs of a backup, and the contents that no other backup of the project
 // needs. Missing blobs are no error.
 func (m *Maker) Discard(ctx context.Context, project, backup uuid.UUID) error {
-	if err := errors.Join(m.Blobs.Delete(ctx, manifestKey(project, backup)),
-		m.Blobs.Delete(ctx, DumpKey(project, backup))); err != nil {
+	if err := errors.Join(m.blobs.Delete(ctx, manifestKey(project, backup)),
+		m.blobs.Delete(ctx, DumpKey(project, backup))); err != nil {
 		return err
 	}
 
-	return m.Store.DeleteBackupContents(ctx, project, backup, func(sum []byte) error {
-		return m.Blobs.Delete(ctx, contentKey(project, hex.EncodeToString(sum)))
+	return m.store.DeleteBackupContents(ctx, project, backup, func(sum []byte) error {
+		return m.blobs.Delete(ctx, contentKey(project, hex.EncodeToString(sum)))
 	})
 }

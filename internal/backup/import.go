@@ -43,7 +43,7 @@ func (m *Maker) Import(
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 
-	go m.heartbeat(ctx, stop, func(ctx context.Context) error { return m.Store.Backups().Heartbeat(ctx, b.UUID) })
+	go m.heartbeat(ctx, stop, func(ctx context.Context) error { return m.store.Backups().Heartbeat(ctx, b.UUID) })
 
 	object, err := m.receive(ctx, b, in)
 	if err == nil {
@@ -58,14 +58,14 @@ func (m *Maker) Import(
 
 	// the backup is complete after all, has been abandoned, or its state is unknown: the cleanup of
 	// abandoned tasks takes over
-	if e := m.Store.Backups().Heartbeat(cleanupCtx, b.UUID); e != nil {
+	if e := m.store.Backups().Heartbeat(cleanupCtx, b.UUID); e != nil {
 		return errors.Join(err, fault.Ignore(e, fault.NotFound))
 	}
 	if e := m.Discard(cleanupCtx, b.ProjectUUID, b.UUID); e != nil {
 		return errors.Join(err, e)
 	}
 
-	return errors.Join(err, m.Store.ForgetImport(cleanupCtx, b.UUID))
+	return errors.Join(err, m.store.ForgetImport(cleanupCtx, b.UUID))
 }
 
 // receive stores the archive, and converts errors of its format to errArchive.
@@ -118,7 +118,7 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 		return none, err
 	}
 
-	noted, err := m.Store.AddBackupContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.sums())
+	noted, err := m.store.AddBackupContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.sums())
 	if err == nil && noted != manifest.Files.Len() {
 		err = errArchive.WithCause(errors.New("the manifest lists a content twice"))
 	}
@@ -154,7 +154,7 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 		return none, err
 	}
 
-	if _, err := planRestore(entries, manifest, m.Projects.OwnerLogin(b.ProjectUUID)); err != nil {
+	if _, err := planRestore(entries, manifest, m.projects.OwnerLogin(b.ProjectUUID)); err != nil {
 		return none, err
 	}
 
@@ -272,7 +272,7 @@ func nextEntry(t *tar.Reader, name string, want Digest) (io.Reader, error) {
 // putEncrypted stores the content of r, encrypted. When it returns, r is no longer read.
 func (m *Maker) putEncrypted(ctx context.Context, name string, r io.Reader) (blob.Object, error) {
 	sealed := m.key().encrypt(r)
-	object, err := m.Blobs.Put(ctx, name, sealed, math.MaxInt64)
+	object, err := m.blobs.Put(ctx, name, sealed, math.MaxInt64)
 	sealed.Close()
 	<-sealed.done
 

@@ -89,7 +89,7 @@ func (m *Maker) renewForms(
 
 	forms, err := pg.Values[uuid.UUID](ctx, tx, `select uuid from forms.forms`)
 	if err == nil && !newProject {
-		forms, err = m.Store.ForeignForms(ctx, project, forms)
+		forms, err = m.store.ForeignForms(ctx, project, forms)
 	}
 
 	if err != nil || len(forms) == 0 {

@@ -51,7 +51,7 @@ const dumpable = `
 
 // session runs f on a connection of the dump login. The connection may be idle while pg_dump works.
 func (m *Maker) session(ctx context.Context, project uuid.UUID, f func(*pgx.Conn) error) error {
-	conn, err := m.Projects.ConnectDump(ctx, project)
+	conn, err := m.projects.ConnectDump(ctx, project)
 	if err != nil {
 		return err
 	}

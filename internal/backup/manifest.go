@@ -130,7 +130,7 @@ func (m *Maker) newManifest(ctx context.Context, tx pgx.Tx, project, backup uuid
 		return Manifest{}, err
 	}
 
-	extended, err := m.Projects.ExtensionChanges(ctx, tx, project)
+	extended, err := m.projects.ExtensionChanges(ctx, tx, project)
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -143,7 +143,7 @@ func (m *Maker) newManifest(ctx context.Context, tx pgx.Tx, project, backup uuid
 		}
 	}
 
-	database := m.Projects.Database(project)
+	database := m.projects.Database(project)
 	if database == (tenant.Names{}).Database(project) {
 		database = ""
 	} else {
@@ -241,7 +241,7 @@ func (m *Maker) checkRestorable(ctx context.Context, manifest Manifest) error {
 		return errNewer
 	}
 
-	server, err := m.Projects.ServerVersion(ctx)
+	server, err := m.projects.ServerVersion(ctx)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (m *Maker) checkRestorable(ctx context.Context, manifest Manifest) error {
 			server/10000).WithCode("newer_postgresql")
 	}
 
-	return m.Projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.imported())
+	return m.projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.imported())
 }
 
 // putManifest stores a manifest beside its dump.
@@ -265,7 +265,7 @@ func (m *Maker) putManifest(ctx context.Context, manifest Manifest) error {
 	sealed := m.key().encrypt(out)
 	defer sealed.Close()
 
-	_, err := m.Blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*maxManifestSize)
+	_, err := m.blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*maxManifestSize)
 	return err
 }
 
@@ -291,7 +291,7 @@ func (m *Maker) readManifest(ctx context.Context, project, backup uuid.UUID) (Ma
 
 // readBlob passes the decrypted blob under a key to read. A missing blob is damage.
 func (m *Maker) readBlob(ctx context.Context, name string, read func(io.Reader) error) error {
-	stored, _, err := m.Blobs.Open(ctx, name)
+	stored, _, err := m.blobs.Open(ctx, name)
 	if fault.Is(err, fault.NotFound) {
 		return errors.Join(errDamaged, err)
 	}

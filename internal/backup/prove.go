@@ -34,7 +34,7 @@ var errInactive = fault.New(fault.Conflict, "the project is not active")
 // Failures unrelated to the backup are not recorded; it then returns a *[RetryError]. The error is
 // for the log.
 func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
-	b, err := m.Store.CompletedBackup(ctx, id)
+	b, err := m.store.CompletedBackup(ctx, id)
 	tooLarge := err == nil && b.Size != nil && *b.Size > MaxProvenSize
 	if fault.Is(err, fault.NotFound) || (tooLarge && !asked) {
 		return nil
@@ -43,7 +43,7 @@ func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 		return &RetryError{Err: err}
 	}
 
-	c := m.Projects.Proof(b.ProjectUUID, id, asked)
+	c := m.projects.Proof(b.ProjectUUID, id, asked)
 	if err := c.Drop(ctx); err != nil { // left by an interrupted proof
 		return &RetryError{Err: err}
 	}
@@ -67,7 +67,7 @@ func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 		failure = restoreFailure(ctx, err)
 	}
 
-	if recordErr := m.Store.RecordProof(finishCtx, id, failure); recordErr != nil {
+	if recordErr := m.store.RecordProof(finishCtx, id, failure); recordErr != nil {
 		return &RetryError{Err: errors.Join(err, recordErr)}
 	}
 
@@ -76,7 +76,7 @@ func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 
 // prove restores a backup into a copy and compares the two.
 func (m *Maker) prove(ctx context.Context, c *tenant.Copy, b platform.Backup) error {
-	status, err := m.Store.ProjectStatus(ctx, b.ProjectUUID)
+	status, err := m.store.ProjectStatus(ctx, b.ProjectUUID)
 	if err == nil && status != platform.Active { // before the whole backup is read
 		err = errInactive
 	}

@@ -23,7 +23,7 @@ import (
 // Restore runs a pending restore until it is completed, or failed with a reason and without effect.
 // It does nothing if the restore is not pending. The error is for the log.
 func (m *Maker) Restore(ctx context.Context, id uuid.UUID) error {
-	restores := task[platform.Restore]{m.Store.Restores(), m.restore, restoreFailure, m.AbandonRestore}
+	restores := task[platform.Restore]{m.store.Restores(), m.restore, restoreFailure, m.AbandonRestore}
 	r, err := runTask(ctx, m, restores, id)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (m *Maker) AbandonRestore(ctx context.Context, r platform.Restore, reason s
 
 	// Swaps hold the same lock, so the copy is not in place yet.
 	err := m.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error {
-		if _, err := m.Store.Restores().Unfinished(ctx, r.UUID); err != nil {
+		if _, err := m.store.Restores().Unfinished(ctx, r.UUID); err != nil {
 			return fault.Ignore(err, fault.NotFound)
 		}
 		if err := m.removeCopy(ctx, r); err != nil {
@@ -47,7 +47,7 @@ func (m *Maker) AbandonRestore(ctx context.Context, r platform.Restore, reason s
 		}
 
 		var err error
-		failed, err = m.Store.FailRestore(ctx, r, reason)
+		failed, err = m.store.FailRestore(ctx, r, reason)
 		return err
 	})
 	if err != nil || !failed || r.Target != platform.IntoNew {
@@ -59,7 +59,7 @@ func (m *Maker) AbandonRestore(ctx context.Context, r platform.Restore, reason s
 
 // removeCopy removes the database and the blobs created by a restore.
 func (m *Maker) removeCopy(ctx context.Context, r platform.Restore) error {
-	c := m.Projects.Copy(r.ProjectUUID, r.UUID)
+	c := m.projects.Copy(r.ProjectUUID, r.UUID)
 	blobs, err := blobsOf(ctx, c.ConnectTrusted)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (m *Maker) removeCopy(ctx context.Context, r platform.Restore) error {
 		return err
 	}
 
-	status, err := m.Store.ProjectStatus(ctx, r.ProjectUUID)
+	status, err := m.store.ProjectStatus(ctx, r.ProjectUUID)
 	if err != nil || status != platform.Active {
 		return fault.Ignore(err, fault.NotFound)
 	}
@@ -133,7 +133,7 @@ func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, erro
 
 func (m *Maker) deleteBlobs(ctx context.Context, project uuid.UUID, blobs []uuid.UUID) error {
 	for _, b := range blobs {
-		if err := m.Blobs.Delete(ctx, tenant.FileKey(project, b)); err != nil {
+		if err := m.blobs.Delete(ctx, tenant.FileKey(project, b)); err != nil {
 			return err
 		}
 	}
@@ -169,9 +169,9 @@ func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
 	}
 	defer manifest.Files.Close()
 
-	c := m.Projects.Copy(r.ProjectUUID, r.UUID)
+	c := m.projects.Copy(r.ProjectUUID, r.UUID)
 
-	confirm := func() error { return m.Store.Restores().Heartbeat(ctx, r.UUID) }
+	confirm := func() error { return m.store.Restores().Heartbeat(ctx, r.UUID) }
 	if err := m.fill(ctx, c, manifest, entries, r.Target == platform.IntoNew, confirm); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
 		}
 
 		return c.Swap(ctx, func(renames []string) error {
-			return m.Store.CompleteRestore(ctx, r, forms, tenant.Version(), renames)
+			return m.store.CompleteRestore(ctx, r, forms, tenant.Version(), renames)
 		})
 	})
 }
@@ -247,7 +247,7 @@ var errRestoreTimeout = errors.New("restore timeout exceeded")
 func (m *Maker) fill(
 	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, newProject bool, confirm func() error,
 ) error {
-	settings, err := m.Store.Settings(ctx)
+	settings, err := m.store.Settings(ctx)
 	if err != nil {
 		return err
 	}
@@ -272,14 +272,14 @@ func (m *Maker) fill(
 func (m *Maker) fillCopy(
 	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, newProject bool, confirm func() error,
 ) error {
-	p, err := planRestore(entries, manifest, m.Projects.OwnerLogin(c.Project))
+	p, err := planRestore(entries, manifest, m.projects.OwnerLogin(c.Project))
 	if err != nil {
 		return err
 	}
 
 	// A project that is being removed gets no new database, which the removal would miss.
 	if err := m.Lifecycle.WithLock(ctx, c.Project, func() error {
-		status, err := m.Store.ProjectStatus(ctx, c.Project)
+		status, err := m.store.ProjectStatus(ctx, c.Project)
 		if err == nil && status != platform.Active {
 			err = errInactive
 		}
@@ -385,7 +385,7 @@ func (m *Maker) restoreFiles(ctx context.Context, c *tenant.Copy, manifest Manif
 			sums[i], last = f.SHA256, f.BlobUUID
 		}
 
-		complete, err := m.Store.HasBackupContents(ctx, manifest.Project, manifest.Backup, sums)
+		complete, err := m.store.HasBackupContents(ctx, manifest.Project, manifest.Backup, sums)
 		if err == nil && !complete {
 			err = fmt.Errorf("%w: the manifest lacks files of the dump", errDamaged)
 		}
@@ -397,7 +397,7 @@ func (m *Maker) restoreFiles(ctx context.Context, c *tenant.Copy, manifest Manif
 			want := Digest{f.Size, hex.EncodeToString(f.SHA256)}
 			err := m.readBlob(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
 				verified := newVerifyingReader(r, want)
-				_, err := m.Blobs.Put(ctx, tenant.FileKey(c.Project, f.BlobUUID), verified, math.MaxInt64)
+				_, err := m.blobs.Put(ctx, tenant.FileKey(c.Project, f.BlobUUID), verified, math.MaxInt64)
 				return err
 			})
 			if err != nil {

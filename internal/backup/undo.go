@@ -18,12 +18,12 @@ import (
 func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Restore, error) {
 	var undone platform.Restore
 	err := m.Lifecycle.WithLock(ctx, project, func() error {
-		r, err := m.Store.UndoableRestore(ctx, project, id)
+		r, err := m.store.UndoableRestore(ctx, project, id)
 		if err != nil {
 			return err
 		}
 
-		c := m.Projects.Copy(r.ProjectUUID, r.UUID)
+		c := m.projects.Copy(r.ProjectUUID, r.UUID)
 		if err := c.MigrateReplaced(ctx); err != nil {
 			if pg.State(err) == "3D000" { // invalid_catalog_name
 				err = fault.New(fault.Conflict, "the database from before this restore is no longer kept").
@@ -39,7 +39,7 @@ func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Resto
 		}
 
 		return c.SwapBack(ctx, func(renames []string) error {
-			undone, err = m.Store.UndoRestore(ctx, r, forms, tenant.Version(), renames)
+			undone, err = m.store.UndoRestore(ctx, r, forms, tenant.Version(), renames)
 			return err
 		})
 	})
@@ -50,26 +50,26 @@ func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Resto
 // OpenGates opens the gates of projects that a server closed for an undo and left closed when it
 // stopped.
 func (m *Maker) OpenGates(ctx context.Context) error {
-	projects, err := m.Store.UndoableProjects(ctx)
+	projects, err := m.store.UndoableProjects(ctx)
 	if err != nil || len(projects) == 0 {
 		return err
 	}
 
-	closed, err := m.Projects.ClosedProjects(ctx, projects)
+	closed, err := m.projects.ClosedProjects(ctx, projects)
 	errs := []error{err}
 	for _, id := range closed {
 		errs = append(errs, m.Lifecycle.WithLock(ctx, id, func() error { // an undo in progress has ended now
-			closedNow, err := m.Projects.ClosedProjects(ctx, []uuid.UUID{id})
+			closedNow, err := m.projects.ClosedProjects(ctx, []uuid.UUID{id})
 			if err != nil || len(closedNow) == 0 {
 				return err
 			}
 
-			status, err := m.Store.ProjectStatus(ctx, id)
+			status, err := m.store.ProjectStatus(ctx, id)
 			if err != nil || status != platform.Active {
 				return fault.Ignore(err, fault.NotFound)
 			}
 
-			return m.Projects.Copy(id, uuid.Nil).Reopen(ctx)
+			return m.projects.Copy(id, uuid.Nil).Reopen(ctx)
 		}))
 	}
 
@@ -82,7 +82,7 @@ func (m *Maker) carryQuota(
 	ctx context.Context, project uuid.UUID, connect func(context.Context) (*pgx.Conn, error),
 ) ([]uuid.UUID, error) {
 	type quota struct{ MaxFiles, MaxBytes *int64 }
-	q, err := pg.One[quota](ctx, m.Projects.Open(project).Trusted(), `select max_files, max_bytes from storage.usage`)
+	q, err := pg.One[quota](ctx, m.projects.Open(project).Trusted(), `select max_files, max_bytes from storage.usage`)
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +105,12 @@ func (m *Maker) carryQuota(
 // database is still to be kept.
 func (m *Maker) DropReplaced(ctx context.Context, r platform.Restore) error {
 	return m.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error { // excludes a concurrent undo
-		expired, err := m.Store.RestoreExpired(ctx, r.UUID)
+		expired, err := m.store.RestoreExpired(ctx, r.UUID)
 		if err != nil || !expired {
 			return err
 		}
 
-		c := m.Projects.Copy(r.ProjectUUID, r.UUID)
+		c := m.projects.Copy(r.ProjectUUID, r.UUID)
 		blobs, err := blobsOf(ctx, c.ConnectReplaced)
 		if err != nil {
 			return err
@@ -123,7 +123,7 @@ func (m *Maker) DropReplaced(ctx context.Context, r platform.Restore) error {
 			return err
 		}
 
-		return m.Store.MarkReplacedDropped(ctx, r.UUID)
+		return m.store.MarkReplacedDropped(ctx, r.UUID)
 	})
 }
 

@@ -30,9 +30,9 @@ func TestStatementsPrepare(t *testing.T) {
 	databases := map[string]*pgx.Conn{
 		"platform": connect(t, string(a.Config.DatabaseURL)), "project": connect(t, databaseURL(t, a))}
 
-	of := map[string][]string{"platform": {"platform"}, "job": {"platform"}, "server": {"platform"},
+	of := map[string][]string{"platform": {"platform"}, "queue": {"platform"}, "server": {"platform"},
 		"tenant": {"platform", "project"}, "cli": {"platform"}, "schema": {"project"}, "form": {"project"},
-		"object": {"project"}, "backup": {"project"}, "rest/catalog": {"project"}, "statement": {"project"}}
+		"object": {"project"}, "backup": {"platform", "project"}, "rest/catalog": {"project"}, "statement": {"project"}}
 	found := statements(t, slices.Sorted(maps.Keys(of)))
 	for name, where := range of {
 		if len(found[name]) == 0 {

@@ -25,13 +25,16 @@ func (s *Store) RecordProof(ctx context.Context, id uuid.UUID, reason string) er
 	return err
 }
 
+// UnprovenBackup is a backup whose proof is due.
+type UnprovenBackup struct{ UUID, ProjectUUID uuid.UUID }
+
 // UnprovenBackups returns the newest completed backup of each active project if its proof is due
 // and its size is at most most bytes. A proof is due after the interval of the project's schedule,
 // or after age without a schedule. If the schedule does not prove each new backup, the last proof
 // of any backup counts.
-func (s *Store) UnprovenBackups(ctx context.Context, age time.Duration, most int64) ([]uuid.UUID, error) {
-	return pg.Values[uuid.UUID](ctx, s.q, `
-		select newest.uuid from platform.projects p
+func (s *Store) UnprovenBackups(ctx context.Context, age time.Duration, most int64) ([]UnprovenBackup, error) {
+	return pg.All[UnprovenBackup](ctx, s.q, `
+		select newest.uuid, p.uuid as project_uuid from platform.projects p
 		left join platform.backup_schedules s on s.project_uuid = p.uuid
 		cross join lateral (
 			select b.uuid, b.proven_at, b.size from platform.backups b

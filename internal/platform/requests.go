@@ -149,6 +149,17 @@ func (s *Store) createRequestPartition(ctx context.Context, at time.Time) error 
 	return err
 }
 
+// ForgetRequestDays deletes the request statistics of projects that are older than the retention
+// setting.
+func (s *Store) ForgetRequestDays(ctx context.Context) error {
+	settings, err := s.Settings(ctx)
+	if err != nil {
+		return err
+	}
+
+	return s.DropRequestPartitions(ctx, settings.RequestsKept())
+}
+
 // DropRequestPartitions drops the partitions of days older than keep.
 func (s *Store) DropRequestPartitions(ctx context.Context, keep time.Duration) error {
 	days, err := pg.Values[string](ctx, s.q, `

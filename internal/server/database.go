@@ -15,10 +15,10 @@ import (
 
 	"socle/internal/blob"
 	"socle/internal/config"
-	"socle/internal/job"
 	"socle/internal/pg"
 	"socle/internal/pgserver"
 	"socle/internal/platform"
+	"socle/internal/queue"
 	"socle/internal/tenant"
 	"socle/internal/token"
 )
@@ -181,9 +181,9 @@ func (d *Database) prepare(ctx context.Context) error {
 		return fmt.Errorf("platform database: %w", err)
 	}
 
-	queue := pool.Copy()
-	queue.MaxConns = queuePool
-	if d.QueuePool, err = pgxpool.NewWithConfig(ctx, queue); err != nil {
+	river := pool.Copy()
+	river.MaxConns = queuePool
+	if d.QueuePool, err = pgxpool.NewWithConfig(ctx, river); err != nil {
 		return fmt.Errorf("platform database: %w", err)
 	}
 
@@ -211,7 +211,7 @@ func (d *Database) prepare(ctx context.Context) error {
 			return fmt.Errorf("platform database: %w", err)
 		}
 
-		return job.Migrate(ctx, d.Pool)
+		return queue.Migrate(ctx, d.Pool)
 	})
 
 	return err

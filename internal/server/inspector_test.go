@@ -13,12 +13,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/backup"
+	"socle/internal/account"
 	"socle/internal/blob"
 	"socle/internal/config"
-	"socle/internal/job"
 	"socle/internal/object"
 	"socle/internal/pg"
+	"socle/internal/queue"
 	"socle/internal/server"
 	"socle/internal/tenant"
 )
@@ -30,7 +30,7 @@ type inspector struct {
 	database *server.Database
 	registry *tenant.Registry
 	blobs    *blob.Store
-	queue    *job.Queue // runs no workers; a test runs its periodic jobs
+	queue    *queue.Queue // runs no workers; a test runs its periodic jobs
 	log      *output
 }
 
@@ -62,20 +62,12 @@ func (p *process) inspect(t *testing.T) *inspector {
 	}
 
 	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: b.registry, Blobs: b.blobs}
-	maker := &backup.Maker{
-		Store:     d.Store,
-		Projects:  b.registry,
-		Lifecycle: lifecycle,
-		Blobs:     b.blobs,
-		Binaries:  d.Binaries,
-		Log:       log,
-	}
-
-	b.queue, err = job.New(job.Config{Pool: d.Pool, Store: d.Store, Log: log, Lifecycle: lifecycle, Maker: maker})
+	services, err := server.NewServices(d, lifecycle, account.MailConfig{}, nil, log)
 	if err != nil {
 		t.Fatal(err)
 	}
 
+	b.queue = services.Queue
 	return b
 }
 

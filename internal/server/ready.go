@@ -77,7 +77,7 @@ func (s *Server) probes() map[string]func(context.Context) error {
 		"projects": s.registry.Probe,
 		"storage":  s.blobs.Check,
 		"jobs": func(context.Context) error {
-			if !s.queue.Alive() {
+			if !s.services.Queue.Alive() {
 				return errors.New("this server has lost its connection to the job queue")
 			}
 			return nil

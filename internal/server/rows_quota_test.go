@@ -127,7 +127,7 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 func (s titlesProject) measure() int64 {
 	s.t.Helper()
 
-	l := s.Server.Queue().Lifecycle
+	l := s.Server.Services().Lifecycle
 	if err := l.MeasureActive(s.t.Context(), time.Time{}); err != nil {
 		s.t.Fatal(err)
 	}

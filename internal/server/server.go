@@ -18,13 +18,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/api"
 	"socle/internal/audit"
-	"socle/internal/backup"
 	"socle/internal/blob"
 	"socle/internal/config"
 	"socle/internal/httpx"
-	"socle/internal/job"
 	"socle/internal/mail"
 	"socle/internal/password"
 	"socle/internal/pg"
@@ -55,7 +54,7 @@ type Server struct {
 	blobs         *blob.Store
 	registry      *tenant.Registry
 	notifications *pg.Listener // notifications of other servers
-	queue         *job.Queue
+	services      *Services
 	api           *api.Server
 	rows          *rows
 	http          *http.Server
@@ -155,24 +154,14 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs,
 		OnChange: func(project uuid.UUID) { s.rows.invalidate(project) }}
 
-	maker := &backup.Maker{
-		Store:     d.Store,
-		Projects:  s.registry,
-		Lifecycle: lifecycle,
-		Blobs:     s.blobs,
-		Binaries:  d.Binaries,
-		Log:       s.log,
-	}
-
 	mails, err := mail.New(string(c.SMTPURL), c.MailFrom, s.log)
 	if err != nil {
 		return err
 	}
 
 	links := token.Derive(s.secret, "one-time links")
-	if s.queue, err = job.New(job.Config{Pool: d.Pool, Queue: d.QueuePool, Store: d.Store, Lifecycle: lifecycle,
-		Maker: maker, Mail: mails, PublicURL: s.URL, LinkKey: links,
-		Notifications: s.notifications, Log: s.log}); err != nil {
+	if s.services, err = NewServices(d, lifecycle,
+		account.MailConfig{Sender: mails, PublicURL: s.URL, LinkKey: links}, s.notifications, s.log); err != nil {
 		return err
 	}
 
@@ -185,7 +174,9 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	bodies := httpx.NewBudget(rest.BodyBudgetSize)
 	s.api = api.New(api.Config{Platform: d.Store, Bodies: bodies, Projects: s.registry,
 		Blobs: s.blobs, Passwords: password.New(c.PasswordMin),
-		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,
+		Keyring: keyring, Lifecycle: lifecycle, Queue: s.services.Queue, Mails: s.services.Mails,
+		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
+		PublicURL: s.URL, SetupToken: setup,
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
 		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"),
 		FactorKey: token.Derive(s.secret, "second factors"), SigningKey: token.Derive(s.secret, "signed URLs"),
@@ -238,8 +229,8 @@ func (s *Server) Handler() http.Handler { return s.http.Handler }
 // Projects returns the registry of the projects, for benchmarks.
 func (s *Server) Projects() *tenant.Registry { return s.registry }
 
-// Queue returns the job queue, for tests that run periodic jobs at once.
-func (s *Server) Queue() *job.Queue { return s.queue }
+// Services returns the services, for tests that do the periodic work at once.
+func (s *Server) Services() *Services { return s.services }
 
 // Run serves until ctx ends or a service fails. It then drains the requests in flight and stops
 // everything else in the order of dependency. It returns when all is stopped.
@@ -257,10 +248,10 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 
-	run("queue", s.queue.Run)
+	run("queue", s.services.Queue.Run)
 	run("projects", s.registry.Run)
 	run("watchdog", s.registry.Watch)
-	run("sizes", s.queue.Lifecycle.WatchSizes)
+	run("sizes", s.services.Lifecycle.WatchSizes)
 	run("listener", s.notifications.Run)
 	run("keys", s.refreshKeyring)
 	run("requests", s.requests.run)

@@ -159,6 +159,36 @@ func (l Lifecycle) completeCreation(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
+// VisitActive calls f with each active project, see [Registry.Visit]. A failure in one project does
+// not stop the others.
+func (l Lifecycle) VisitActive(ctx context.Context, f func(*Project) error) error {
+	projects, err := l.Store.ActiveProjects(ctx)
+	return errors.Join(err, visit(projects, func(id uuid.UUID) error { return l.Registry.Visit(id, f) }))
+}
+
+// VisitInactive calls f with each paused or deleted project, see [Lifecycle.Maintain].
+func (l Lifecycle) VisitInactive(ctx context.Context, f func(*Project) error) error {
+	projects, err := l.Store.InactiveProjects(ctx)
+	return errors.Join(err, visit(projects, func(id uuid.UUID) error { return l.Maintain(ctx, id, f) }))
+}
+
+func visit(projects []uuid.UUID, f func(uuid.UUID) error) error {
+	var errs []error
+	for _, id := range projects {
+		if err := f(id); err != nil {
+			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
+		}
+	}
+
+	return errors.Join(errs...)
+}
+
+// Maintain calls f with a paused or deleted project. It skips a project with pending migrations,
+// which run when the project resumes.
+func (l Lifecycle) Maintain(ctx context.Context, id uuid.UUID, f func(*Project) error) error {
+	return fault.Ignore(l.Registry.WithInactive(ctx, id, f), fault.Conflict)
+}
+
 // AsSystem returns a context whose changes are audited as actions of the server itself.
 func (l Lifecycle) AsSystem(ctx context.Context, action string, project uuid.UUID) context.Context {
 	return audit.Begin(ctx, token.Derive(l.Registry.secret, audit.KeyPurpose),
@@ -166,7 +196,7 @@ func (l Lifecycle) AsSystem(ctx context.Context, action string, project uuid.UUI
 }
 
 func (l Lifecycle) provision(ctx context.Context, id uuid.UUID) (platform.Project, error) {
-	err := l.Store.Conn(ctx, func(conn *pgx.Conn) error { return l.Registry.provision(ctx, conn, id) })
+	err := l.Store.DB().WithConn(ctx, func(conn *pgx.Conn) error { return l.Registry.provision(ctx, conn, id) })
 	if err != nil {
 		return platform.Project{}, err
 	}
@@ -209,7 +239,7 @@ func (l Lifecycle) withLock(ctx context.Context, id uuid.UUID, lock string, f fu
 	}
 
 	key := int64(binary.BigEndian.Uint64(id[8:])) // random bits of a UUIDv7
-	acquired, err := l.Store.LockedIn(ctx, lock, key, f)
+	acquired, err := l.Store.DB().WithLock(ctx, lock, key, f)
 	if err == nil && !acquired {
 		return errLocked
 	}

@@ -90,8 +90,8 @@ func createUsers(ctx context.Context, url string) error {
 // createAccount creates a user with a session. It bypasses sign-up, because hashing the password
 // takes 19 MiB and some 50 ms of CPU by design.
 func createAccount(ctx context.Context, s *server.Server, name string, administrator bool) (account, error) {
-	user, err := s.Queue().Store.CreateUser(ctx, platform.NewUser{Username: name, Email: name + "@example.com",
-		PasswordHash: cheapHash(), Claim: administrator})
+	user, err := s.Services().Lifecycle.Store.CreateUser(ctx, platform.NewUser{Username: name,
+		Email: name + "@example.com", PasswordHash: cheapHash(), Claim: administrator})
 	if err != nil {
 		return account{}, err
 	}

@@ -190,7 +190,7 @@ func (a *API) checkAudit() (databases []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	platform := databaseAccess{a.Server.Queue().Pool, string(a.Config.DatabaseURL), ""}
+	platform := databaseAccess{a.Server.Services().Queue.Pool, string(a.Config.DatabaseURL), ""}
 	var projects []uuid.UUID
 	var all []string // database names
 	if err := platform.use(ctx, func(q pg.Querier) (err error) {
@@ -324,7 +324,7 @@ func (a *API) DisableProofs() {
 func (a *API) RunMaintenance() {
 	a.t.Helper()
 
-	if err := a.Server.Queue().CleanUp(a.t.Context()); err != nil {
+	if err := a.Server.Services().Queue.CleanUp(a.t.Context()); err != nil {
 		a.t.Error(err)
 	}
 }

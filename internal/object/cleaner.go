@@ -1,0 +1,68 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/queue"
+	"socle/internal/tenant"
+)
+
+// uploadTTL is the age at which an unfinished upload is abandoned.
+const uploadTTL = 24 * time.Hour
+
+// Cleaner removes the bytes of deleted files and abandoned uploads.
+type Cleaner struct {
+	lifecycle tenant.Lifecycle
+	queue     *queue.Queue
+	log       *slog.Logger
+}
+
+// NewCleaner registers the worker that removes discarded blobs.
+func NewCleaner(l tenant.Lifecycle, q *queue.Queue, log *slog.Logger) *Cleaner {
+	c := &Cleaner{l, q, log}
+
+	queue.Register(q, queue.Options{ // the sweep covers jobs that fail for good
+		Workers:     queue.Workers{Queue: "files", PerServer: 2},
+		MaxAttempts: 5,
+	}, func(ctx context.Context, job *queue.Job[discardArgs]) error {
+		_, err := Discard(ctx, l.Registry.Open(job.Args.Project), l.Blobs)
+		return err
+	})
+
+	return c
+}
+
+// discardArgs identify the project whose discarded blobs are removed.
+type discardArgs struct {
+	Project uuid.UUID `json:"project"`
+}
+
+// Kind returns the kind of the job.
+func (discardArgs) Kind() string { return "discard" }
+
+// Discard enqueues the removal of a project's discarded blobs. The project's database records them,
+// so the sweep removes them if the job is lost or fails. Errors are logged.
+func (c *Cleaner) Discard(ctx context.Context, project uuid.UUID) {
+	if _, err := c.queue.Insert(context.WithoutCancel(ctx), discardArgs{Project: project}); err != nil {
+		c.log.Warn("enqueue removal of discarded blobs", "project", project, "error", err)
+	}
+}
+
+// SweepStorage removes the bytes that aborted uploads left in the storage.
+func (c *Cleaner) SweepStorage(ctx context.Context) error {
+	_, err := c.lifecycle.Blobs.Sweep(ctx, uploadTTL)
+	return err
+}
+
+// SweepProject removes the abandoned uploads and the discarded blobs of a project.
+func (c *Cleaner) SweepProject(ctx context.Context, p *tenant.Project) error {
+	_, swept := Sweep(ctx, p, c.lifecycle.Blobs, uploadTTL)
+	_, discarded := Discard(ctx, p, c.lifecycle.Blobs)
+
+	return errors.Join(swept, discarded)
+}

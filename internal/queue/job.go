@@ -1,0 +1,170 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
+
+	"socle/internal/pg"
+)
+
+// Args are the arguments of a job, stored as JSON. They contain no secrets.
+type Args interface {
+	Kind() string // stored with each job: never rename it
+}
+
+// Workers are the workers of a queue, which one or more kinds of jobs share.
+type Workers struct {
+	Queue     string // stored with each job: never rename it
+	PerServer int
+
+	// PerOrganization is the maximum at work for the projects of one organization, on each server.
+	// A project then has one worker, and the arguments have a member project. 0: no maximum.
+	PerOrganization int
+}
+
+// Options configure the jobs of a kind.
+type Options struct {
+	Workers     Workers
+	MaxAttempts int
+	Unique      bool          // one unfinished job with equal arguments, those tagged `river:"unique"` if any are
+	Timeout     time.Duration // of one attempt; 0: none
+}
+
+// unfinished are the states of jobs that have not ended.
+var unfinished = []rivertype.JobState{
+	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning,
+	rivertype.JobStateScheduled,
+}
+
+// Job is an attempt at a job.
+type Job[A Args] struct {
+	ID        int64
+	Args      A
+	Attempt   int
+	CreatedAt time.Time
+
+	row  *river.Job[A]
+	pool *pgxpool.Pool
+}
+
+// Complete completes the job at once instead of with River's next batch.
+func (j *Job[A]) Complete(ctx context.Context) error {
+	return pg.InTx(ctx, j.pool, func(tx pgx.Tx) error {
+		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, j.row)
+		return err
+	})
+}
+
+// Register adds the worker of a kind of jobs. It is called before the first job is inserted.
+//
+// work runs a job. If it fails, the job is retried with backoff until its attempts are used up,
+// unless the error is one of [Cancel] or [Snooze]. The text of the error is stored with the job.
+func Register[A Args](q *Queue, o Options, work func(context.Context, *Job[A]) error) {
+	var args A
+	q.queues[o.Workers.Queue] = o.Workers
+	q.options[args.Kind()] = o
+	river.AddWorker(q.workers, &worker[A]{pool: q.Pool, timeout: o.Timeout, work: work})
+}
+
+// Cancel fails a job for good.
+func Cancel(err error) error { return river.JobCancel(err) }
+
+// Snooze runs a job again after a delay. That attempt does not count.
+func Snooze(delay time.Duration) error { return river.JobSnooze(delay) }
+
+// worker adapts a work function to River.
+type worker[A Args] struct {
+	river.WorkerDefaults[A]
+	pool    *pgxpool.Pool
+	timeout time.Duration
+	work    func(context.Context, *Job[A]) error
+}
+
+// Timeout returns the time limit of one attempt.
+func (w *worker[A]) Timeout(*river.Job[A]) time.Duration { return w.timeout }
+
+// Work runs a job.
+func (w *worker[A]) Work(ctx context.Context, j *river.Job[A]) error {
+	err := w.work(ctx, &Job[A]{j.ID, j.Args, j.Attempt, j.CreatedAt, j, w.pool})
+	if err != nil {
+		return &truncatedError{err}
+	}
+
+	return nil
+}
+
+// maxErrorBytes is the maximum length in bytes of an error that is stored with a job. It can
+// contain text from user code.
+const maxErrorBytes = 8 << 10
+
+// truncatedError is an error with a bounded text.
+type truncatedError struct{ error }
+
+// Error returns the text, truncated.
+func (s *truncatedError) Error() string {
+	text := s.error.Error()
+	if len(text) <= maxErrorBytes {
+		return text
+	}
+
+	return strings.ToValidUTF8(text[:maxErrorBytes], "") + "…"
+}
+
+// Unwrap returns the full error.
+func (s *truncatedError) Unwrap() error { return s.error }
+
+// Inserted is the result of inserting a job.
+type Inserted struct {
+	CreatedAt time.Time
+	Duplicate bool // an equal job of a unique kind is unfinished, and nothing was inserted
+}
+
+// InsertTx inserts a job in a transaction of the platform database.
+func (q *Queue) InsertTx(ctx context.Context, tx pgx.Tx, a Args) (Inserted, error) {
+	options, err := q.insertOptions(a)
+	if err != nil {
+		return Inserted{}, err
+	}
+
+	return inserted(q.inserter.InsertTx(ctx, tx, a, options))
+}
+
+// Insert inserts a job.
+func (q *Queue) Insert(ctx context.Context, a Args) (Inserted, error) {
+	options, err := q.insertOptions(a)
+	if err != nil {
+		return Inserted{}, err
+	}
+
+	return inserted(q.inserter.Insert(ctx, a, options))
+}
+
+func (q *Queue) insertOptions(a Args) (*river.InsertOpts, error) {
+	o, ok := q.options[a.Kind()]
+	if !ok {
+		return nil, fmt.Errorf("no worker is registered for jobs of kind %s", a.Kind())
+	}
+
+	options := &river.InsertOpts{Queue: o.Workers.Queue, MaxAttempts: o.MaxAttempts}
+	if o.Unique {
+		options.UniqueOpts = river.UniqueOpts{ByArgs: true, ByState: unfinished}
+	}
+
+	return options, nil
+}
+
+func inserted(r *rivertype.JobInsertResult, err error) (Inserted, error) {
+	if err != nil {
+		return Inserted{}, pg.Fault(err)
+	}
+
+	return Inserted{r.Job.CreatedAt, r.UniqueSkippedAsDuplicate}, nil
+}

@@ -1,0 +1,185 @@
+// Package queue runs background work: jobs, which River keeps in the platform database, and the
+// periodic work of an install. It knows no domain: each package registers the workers of its jobs,
+// and package server lists the periodic work. No other package imports River.
+package queue
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+	"github.com/riverqueue/river/rivertype"
+
+	"socle/internal/pg"
+)
+
+const (
+	queueSchema = "river"
+	stopTimeout = 20 * time.Second // for running jobs to stop
+)
+
+// Migrate creates or upgrades the tables of the queue. The caller holds the migration lock.
+func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
+	m, err := rivermigrate.New(riverpgxv5.New(pool),
+		&rivermigrate.Config{Schema: queueSchema, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return fmt.Errorf("migrate the queue: %w", err)
+	}
+
+	// One statement instead of River's several, for the usual case of nothing to migrate.
+	done, err := pg.Value[bool](ctx, pool,
+		`select exists (select from river.river_migration where line = 'main' and version = @newest)`,
+		pgx.StrictNamedArgs{
+			"newest": slices.MaxFunc(m.AllVersions(), func(a, b rivermigrate.Migration) int {
+				return a.Version - b.Version
+			}).Version,
+		})
+	// undefined_table, invalid_schema_name: a new database
+	if state := pg.State(err); state != "42P01" && state != "3F000" && (err != nil || done) {
+		return err
+	}
+
+	if _, err := pool.Exec(ctx, "create schema if not exists "+queueSchema); err != nil {
+		return fmt.Errorf("migrate the queue: %w", err)
+	}
+	if _, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		return fmt.Errorf("migrate the queue: %w", err)
+	}
+
+	return nil
+}
+
+// Config configures a [Queue].
+type Config struct {
+	Pool  *pgxpool.Pool // platform database
+	River *pgxpool.Pool // of the same database, for River's own queries; nil: Pool
+	Log   *slog.Logger
+}
+
+// Queue accepts jobs, and works on them while [Queue.Run] runs. It is safe for concurrent use once
+// all workers are registered.
+type Queue struct {
+	Config
+	id            string // of this server as a worker
+	inserter      *river.Client[pgx.Tx]
+	workers       *river.Workers
+	queues        map[string]Workers
+	options       map[string]Options // by kind
+	periodic      Periodic
+	suspects      suspects
+	unlockedSince atomic.Int64 // Unix nanoseconds since this server lost its worker lock; 0 while it holds it
+}
+
+// New returns a queue without workers, see [Register].
+func New(c Config) (*Queue, error) {
+	c.River = cmp.Or(c.River, c.Pool)
+	q := &Queue{
+		Config:  c,
+		id:      workerPrefix + uuid.NewString(),
+		workers: river.NewWorkers(),
+		queues:  map[string]Workers{},
+		options: map[string]Options{},
+	}
+
+	var err error
+	q.inserter, err = q.newClient(&river.Config{})
+	return q, err
+}
+
+// newClient returns a client of River. Only a client with workers runs jobs.
+func (q *Queue) newClient(c *river.Config) (*river.Client[pgx.Tx], error) {
+	c.ID, c.Schema, c.Logger = q.id, queueSchema, slog.New(warningHandler{q.Log.Handler()})
+	client, err := river.NewClient(riverpgxv5.New(q.River), c)
+	if err != nil {
+		return nil, fmt.Errorf("create queue client: %w", err)
+	}
+
+	return client, nil
+}
+
+// Run works on jobs, and does the periodic work while this server leads, until ctx ends. It returns
+// when all started jobs have stopped.
+func (q *Queue) Run(ctx context.Context) error {
+	queues := map[string]river.QueueConfig{}
+	for name, w := range q.queues {
+		queues[name] = river.QueueConfig{MaxWorkers: w.PerServer}
+	}
+
+	client, err := q.newClient(&river.Config{
+		Workers: q.workers,
+		Queues:  queues,
+		Middleware: []rivertype.Middleware{
+			&fairness{pool: q.Pool, log: q.Log, queues: q.queues, running: map[claim]int{}},
+		},
+		JobTimeout: -1, // a backup takes arbitrarily long; its heartbeat shows that it is alive
+	})
+	if err != nil {
+		return err
+	}
+
+	lockCtx, unlock := context.WithCancel(context.WithoutCancel(ctx))
+	locked, unlocked := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(unlocked)
+
+		q.keepWorkerLock(lockCtx, locked)
+	}()
+
+	defer func() {
+		unlock()
+		<-unlocked
+	}()
+
+	select {
+	case <-locked:
+	case <-ctx.Done():
+		return nil
+	}
+
+	if err := client.Start(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("start queue: %w", err)
+	}
+
+	q.runPeriodic(ctx)
+
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+
+	return client.StopAndCancel(stopCtx)
+}
+
+// warningHandler passes on only warnings and errors of River.
+type warningHandler struct{ slog.Handler }
+
+// Enabled reports whether records of the level are passed on.
+func (q warningHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
+}
+
+// Stats are statistics of the queue.
+type Stats struct {
+	Waiting int64
+	Running int64
+	Failed  int64         // discarded in the last 24 hours
+	Oldest  time.Duration // waiting time of the oldest runnable job
+}
+
+// Stats returns statistics of the queue.
+func (q *Queue) Stats(ctx context.Context) (Stats, error) {
+	return pg.One[Stats](ctx, q.Pool, `
+		select count(*) filter (where state in ('available', 'pending', 'retryable', 'scheduled')) as waiting,
+		       count(*) filter (where state = 'running') as running,
+		       count(*) filter (where state = 'discarded' and finalized_at > now() - interval '24 hours') as failed,
+		       coalesce(now() - min(scheduled_at) filter (where state = 'available' and scheduled_at <= now()), interval '0') as oldest
+		from river.river_job`)
+}

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"socle/internal/account"
+	"socle/internal/backup"
+	"socle/internal/form"
+	"socle/internal/object"
+	"socle/internal/pg"
+	"socle/internal/queue"
+	"socle/internal/tenant"
+)
+
+// Services are the queue and the domains with background work.
+type Services struct {
+	Queue     *queue.Queue
+	Lifecycle tenant.Lifecycle
+	Mails     *account.Mails
+	Cleaner   *object.Cleaner
+	TableJobs *tenant.TableJobs
+	Backups   *backup.Maker
+}
+
+// NewServices returns the services with all workers registered. It sets the store, the queue and
+// the log of mails.
+func NewServices(
+	d *Database, l tenant.Lifecycle, mails account.MailConfig, notifications *pg.Listener, log *slog.Logger,
+) (*Services, error) {
+	q, err := queue.New(queue.Config{Pool: d.Pool, River: d.QueuePool, Log: log})
+	if err != nil {
+		return nil, err
+	}
+
+	mails.Store, mails.Queue, mails.Log = d.Store, q, log
+	s := &Services{
+		Queue:     q,
+		Lifecycle: l,
+		Mails:     account.NewMails(mails),
+		Cleaner:   object.NewCleaner(l, q, log),
+		TableJobs: tenant.NewTableJobs(l, q, log),
+	}
+
+	s.Backups = backup.New(backup.Config{
+		Lifecycle: l, Binaries: d.Binaries, Queue: q, Files: s.Cleaner, Notifications: notifications, Log: log,
+	})
+
+	q.SetPeriodic(queue.Periodic{
+		CleanUp: []func(context.Context) error{
+			s.Backups.FailAbandoned, s.Backups.CreateDue, s.Backups.RemoveDeleted, s.Backups.DropOrphanedCopies,
+			l.Finish,
+		},
+		Sweep: []func(context.Context) error{
+			s.Cleaner.SweepStorage, d.Store.ForgetAttempts, d.Store.ForgetRequests, d.Store.ForgetRequestDays,
+			s.Backups.RemoveOrphans, d.Store.DeleteExpiredLinks, d.Store.ForgetTokens, d.Store.ForgetInvitations,
+			d.Store.RecomputeNextRuns, s.sweepProjects, s.Backups.EnqueueDueProofs,
+		},
+	})
+
+	return s, nil
+}
+
+// sweepProjects removes expired data from the databases of all projects, one at a time.
+func (s *Services) sweepProjects(ctx context.Context) error {
+	files := func(p *tenant.Project) error { return s.Cleaner.SweepProject(ctx, p) }
+	return errors.Join(
+		s.Lifecycle.VisitActive(ctx, func(p *tenant.Project) error {
+			_, expired := form.Sweep(ctx, p)
+			return errors.Join(files(p), expired)
+		}),
+		s.Lifecycle.VisitInactive(ctx, files),
+	)
+}
