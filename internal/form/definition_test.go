@@ -116,7 +116,7 @@ func TestApplyNew(t *testing.T) {
 
 		"no options": {FieldInput{Label: "a", Type: "radio"}, []string{"options required"}},
 		"empty options": {FieldInput{Label: "a", Type: "select", Options: optOf("[]")},
-			[]string{"options invalid_length"}},
+			[]string{"options required"}},
 		"options not an array": {FieldInput{Label: "a", Type: "select", Options: optOf(`["a"`)},
 			[]string{"options invalid_format"}},
 		"options of numbers": {FieldInput{Label: "a", Type: "select", Options: optOf(`[1]`)},
@@ -135,7 +135,7 @@ func TestApplyNew(t *testing.T) {
 			[]string{"options duplicate"}},
 		"most options": {FieldInput{Label: "a", Type: "select", Options: optOf(numbers(1000))}, nil},
 		"too many options": {FieldInput{Label: "a", Type: "select", Options: optOf(numbers(1001))},
-			[]string{"options invalid_length"}},
+			[]string{"options too_many"}},
 		"default without option": {FieldInput{Label: "a", Type: "radio", DefaultValue: optOf("a")},
 			[]string{"options required"}},
 

@@ -55,7 +55,7 @@ func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields
 		}
 
 		if last.Count+len(fields) > maxFields {
-			return fault.OnField(fault.Unprocessable, "fields", "invalid_length",
+			return fault.OnField(fault.Unprocessable, "fields", "too_many",
 				"must not exceed %d per form", maxFields)
 		}
 
@@ -89,8 +89,11 @@ func incrementVersion(ctx context.Context, tx pgx.Tx, form uuid.UUID) error {
 
 // validateFields validates new fields.
 func validateFields(fields []FieldInput) ([]Definition, error) {
-	if len(fields) == 0 || len(fields) > maxBatch {
-		return nil, fault.OnField(fault.Unprocessable, "fields", "invalid_length", "must be 1 to %d fields", maxBatch)
+	switch n := len(fields); {
+	case n == 0:
+		return nil, fault.OnField(fault.Unprocessable, "fields", "required", "must be at least one field")
+	case n > maxBatch:
+		return nil, fault.OnField(fault.Unprocessable, "fields", "too_many", "must be at most %d fields", maxBatch)
 	}
 
 	definitions := make([]Definition, len(fields))

@@ -144,8 +144,12 @@ func (d *Definition) checkOptions(p *problems) []string {
 		return nil
 	}
 
-	if len(options) == 0 || len(options) > maxOptions {
-		p.add("options", "invalid_length", fmt.Sprintf("must be 1 to %d options", maxOptions))
+	switch n := len(options); {
+	case n == 0:
+		p.add("options", "required", "must be at least one option")
+		return nil
+	case n > maxOptions:
+		p.add("options", "too_many", fmt.Sprintf("must be at most %d options", maxOptions))
 		return nil
 	}
 

@@ -69,7 +69,7 @@ func normalizeMimeTypes(types []string) ([]string, *fault.Field) {
 	slices.Sort(clean)
 
 	if clean = slices.Compact(clean); len(clean) > maxMimeTypes {
-		return nil, &fault.Field{Name: "allowed_mime_types", Code: "too_long", Message: "must be at most 100 types"}
+		return nil, &fault.Field{Name: "allowed_mime_types", Code: "too_many", Message: "must be at most 100 types"}
 	}
 
 	return clean, nil

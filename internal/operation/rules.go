@@ -137,7 +137,7 @@ func (r *rules) checkArray(path string, s *huma.Schema, array []any) {
 		r.fail(path, "too_short", "must have at least %d items", *s.MinItems)
 		return
 	case s.MaxItems != nil && len(array) > *s.MaxItems:
-		r.fail(path, "too_long", "must have at most %d items", *s.MaxItems)
+		r.fail(path, "too_many", "must have at most %d items", *s.MaxItems)
 		return
 	}
 

@@ -196,7 +196,7 @@ func TestRules(t *testing.T) {
 		`{"name":"ab","yes":"true"}`:                              "yes invalid_type",
 		`{"name":"ab","items":{}}`:                                "items invalid_type",
 		`{"name":"ab","items":[{"id":"x"},{}]}`:                   "items.0.id invalid_format items.1.id required",
-		`{"name":"ab","items":[1,2,3]}`:                           "items too_long",
+		`{"name":"ab","items":[1,2,3]}`:                           "items too_many",
 		`{"name":"ab","items":[[]]}`:                              "items.0 invalid_type",
 		`{"name":"a","kind":1}`:                                   "kind invalid_type name too_short",
 		`{"name":"ab","items":[{"id":"urn:uuid:` + zeros + `"}]}`: "items.0.id invalid_format",

@@ -91,9 +91,12 @@ func (s *Store) CreateOrganization(ctx context.Context, user uuid.UUID, name str
 // cleanOrganizationName returns a name in its stored form.
 func cleanOrganizationName(name string) (string, error) {
 	name = strings.TrimSpace(name)
-	if n := utf8.RuneCountInString(name); n < 1 || n > maxOrganizationName {
-		return "", fault.OnField(fault.Unprocessable, "name", "invalid_length",
-			"must be 1 to %d characters, not all blank", maxOrganizationName)
+	switch {
+	case name == "":
+		return "", fault.OnField(fault.Unprocessable, "name", "required", "must not be blank")
+	case utf8.RuneCountInString(name) > maxOrganizationName:
+		return "", fault.OnField(fault.Unprocessable, "name", "too_long", "must be at most %d characters",
+			maxOrganizationName)
 	}
 
 	return name, nil

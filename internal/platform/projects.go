@@ -212,8 +212,11 @@ func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u Project
 // cleanProjectName returns a name in its stored form.
 func cleanProjectName(name string) (string, error) {
 	name = strings.TrimSpace(name)
-	if l := utf8.RuneCountInString(name); l < 1 || l > maxProjectName {
-		return "", fault.OnField(fault.Unprocessable, "name", "invalid_length", "must be 1 to %d characters",
+	switch {
+	case name == "":
+		return "", fault.OnField(fault.Unprocessable, "name", "required", "must not be blank")
+	case utf8.RuneCountInString(name) > maxProjectName:
+		return "", fault.OnField(fault.Unprocessable, "name", "too_long", "must be at most %d characters",
 			maxProjectName)
 	}
 
