@@ -22,7 +22,7 @@ var levels = [][]string{
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgserver"},
 	{"internal/audit", "internal/rest/query", "internal/rest/catalog"},
-	{"internal/schema", "internal/platform", "internal/rest/jwt", "internal/rest/openapi"},
+	{"internal/schema", "internal/platform", "internal/rest/jwt", "internal/rest/openapi", "internal/rest/session"},
 	{"internal/tenant", "internal/rest/plan", "internal/rest/typescript"},
 	{"internal/form", "internal/object", "internal/backup", "internal/rest", "internal/statement", "internal/transfer"},
 	{"internal/job"},

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"socle/internal/pg"
 	"socle/internal/rest/catalog"
+	"socle/internal/rest/session"
 )
 
 const (
@@ -409,6 +409,5 @@ func (c *Cache) hasTimezone(ctx context.Context, name string) (bool, error) {
 // isConcurrentDrop reports whether reading the catalog failed because an object was dropped
 // meanwhile: a default of a dropped type cannot be printed, for example.
 func isConcurrentDrop(err error) bool {
-	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (e.Code == "XX000" || stalePlanStates[e.Code])
+	return pg.State(err) == "XX000" || session.IsMissingObject(err)
 }

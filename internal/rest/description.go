@@ -12,6 +12,7 @@ import (
 	"socle/internal/rest/catalog"
 	"socle/internal/rest/openapi"
 	"socle/internal/rest/plan"
+	"socle/internal/rest/session"
 )
 
 const (
@@ -104,7 +105,7 @@ func (c *call) describe(ctx context.Context) error {
 	if body == nil || s.preRequestSQL != "" { // the pre-request function may refuse
 		c.planned = plannedRequest{Plan: plan.Plan{SQL: openapi.PrivilegesSQL, Args: []any{c.schema}}, readOnly: true}
 		res, err := c.execute(ctx)
-		for attempts := 0; isStaleCatalog(err) && c.replaceSnapshot(ctx, attempts); attempts++ {
+		for attempts := 0; session.IsStaleCatalog(err) && c.replaceSnapshot(ctx, attempts); attempts++ {
 			key.catalog = c.catalog
 			res, err = c.execute(ctx)
 		}
@@ -116,12 +117,12 @@ func (c *call) describe(ctx context.Context) error {
 			return err
 		}
 
-		defer res.release()
+		defer res.Release()
 
 		c.timings.mark(&c.timings.transaction)
 		may := openapi.AllPrivileges
 		if s.OpenAPIMode != "ignore-privileges" {
-			if may, err = openapi.ParsePrivileges(res.body); err != nil {
+			if may, err = openapi.ParsePrivileges(res.Body); err != nil {
 				return err
 			}
 		}
@@ -144,8 +145,13 @@ func (c *call) describe(ctx context.Context) error {
 		c.setHeader(h, "Content-Profile", c.schema)
 	}
 
-	head[len(head)-1] = ','
-	return c.writeResponse(status, true, &result{prefix: head, body: body[1:]})
+	head[len(head)-1], body = ',', body[1:]
+	if c.writeHead(status, len(head)+len(body)) {
+		c.writeBody(head)
+		c.writeBody(body)
+	}
+
+	return nil
 }
 
 // descriptionType returns the Content-Type of a description for Accept headers.

@@ -17,6 +17,7 @@ import (
 	"socle/internal/pg"
 	"socle/internal/rest/plan"
 	"socle/internal/rest/query"
+	"socle/internal/rest/session"
 )
 
 // failure is an error response.
@@ -115,7 +116,7 @@ func isUnreachable(err error) bool {
 	_, noCatalog := errors.AsType[*catalogError](err)
 	_, noConnection := errors.AsType[*pgconn.ConnectError](err)
 
-	return noCatalog || noConnection || errors.Is(err, errNoConnection) || fault.Is(err, fault.Unavailable) ||
+	return noCatalog || noConnection || errors.Is(err, session.ErrNoConnection) || fault.Is(err, fault.Unavailable) ||
 		pgconn.SafeToRetry(err)
 }
 
@@ -165,11 +166,15 @@ func (s *Server) failure(role string, err error) failure {
 	}
 
 	switch {
-	case errors.Is(err, errNoConnection):
+	case errors.Is(err, session.ErrNoConnection):
 		return failure{
 			Error: *newError(http.StatusGatewayTimeout, "PGRST003",
 				"Timed out acquiring connection from connection pool."),
 		}
+	case errors.Is(err, session.ErrNoBudget):
+		return unavailable("53200", "too many answers wait for their clients")
+	case errors.Is(err, session.ErrNUL):
+		return failure{Error: *newError(http.StatusBadRequest, "22021", "a name can't hold a NUL")}
 	case errors.Is(err, context.DeadlineExceeded):
 		return failure{
 			Error: *newError(http.StatusInternalServerError, "57014", "canceling statement due to statement timeout"),
@@ -223,7 +228,7 @@ func (s *Server) pgFailure(role string, e *pgconn.PgError) failure {
 	if plan.IsTooLong(e.Code, e.Message) {
 		return failure{Error: query.Error{Status: http.StatusInternalServerError,
 			Code: "54000", Message: "the answer is too large",
-			Details: "Nothing was changed. " + maxResponseDetail(s.MaxResponse),
+			Details: "Nothing was changed. " + maxResponseDetail(s.sessions.MaxResponse),
 			Hint:    "Ask for fewer columns with select, or for none with return=minimal."}}
 	}
 

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -269,7 +268,7 @@ func TestManyStatements(t *testing.T) {
 	a := newAPI(t, "")
 	singleConnection(a)
 
-	for i := range maxStatements + 50 {
+	for i := range 250 { // more than a connection keeps prepared
 		path := fmt.Sprintf("/clients?select=a%d:id&id=eq.1", i)
 		if got, want := a.do("GET", path, "").body, fmt.Sprintf(`[{"a%d":1}]`, i); got != want {
 			t.Fatalf("%s: %s, want %s", path, got, want)
@@ -323,7 +322,7 @@ func TestTooLargeResponse(t *testing.T) {
 		create function wide(n int, out a text, out b text) returns record language sql volatile as $$ insert into bulky select 1000, 'called'; select repeat('x', n / 2), repeat('y', n / 2) $$;
 		create function any_record(n int) returns record language sql volatile as $$ insert into bulky select 1000, 'called'; select repeat('x', n / 2), repeat('y', n / 2) $$;
 		create function bulky(n int) returns setof bulky language sql volatile as $$ insert into bulky select 1000, 'called'; select 7, repeat('x', n) $$;
-		grant all on bulky, watched to authenticated`, func(c *Config) { c.MaxResponse = 1 << 16 })
+		grant all on bulky, watched to authenticated`, func(c *Config) { c.Session.MaxResponse = 1 << 16 })
 
 	pool := singleConnection(a)
 	const before = `[{"id":1,"note":"as it was"}]`
@@ -419,7 +418,7 @@ func TestOtherEncoding(t *testing.T) {
 
 	a := newAPIAt(t, pgtest.Server().URL("latin"),
 		`create table "städte" (id int primary key, name text not null); grant all on "städte" to authenticated; insert into "städte" values (1, chr(228) || 'ö')`,
-		func(c *Config) { c.MaxResponse = 1 << 16 })
+		func(c *Config) { c.Session.MaxResponse = 1 << 16 })
 	if got := a.do("GET", "/st%C3%A4dte?name=like.*%C3%B6", ""); got.status != http.StatusOK ||
 		got.body != `[{"id":1,"name":"äö"}]` {
 		t.Errorf("got %v", got)
@@ -452,24 +451,7 @@ func TestNoDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	pool := singleConnection(a)
-	conn, err := pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Release()
-
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, errNoConnection)
-	defer cancel()
-
-	client := newWatchdog(ctx)
-	defer client.release()
-
-	if _, err = acquire(pool, client, defaultAcquireTimeout); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("acquire: got %v, want %v", err, context.DeadlineExceeded)
-	}
-
-	config := pool.Config()
+	config := singleConnection(a).Config()
 	config.ConnConfig.Password = "wrong"
 	closed, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"socle/internal/pg"
+	"socle/internal/rest/session"
 )
 
 const (
@@ -85,7 +86,7 @@ func (l *listener) run() {
 
 // listen listens until the connection is lost.
 func (l *listener) listen() error {
-	acquireCtx, cancel := context.WithTimeout(l.ctx, defaultAcquireTimeout)
+	acquireCtx, cancel := context.WithTimeout(l.ctx, session.DefaultAcquireTimeout)
 	defer cancel()
 
 	pooled, err := l.cache.source.Pool().Acquire(acquireCtx)

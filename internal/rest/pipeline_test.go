@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"socle/internal/rest/catalog"
+	"socle/internal/rest/session"
 )
 
 // litterSQL creates user code that leaves everything possible in the session, wherever requests run
@@ -189,16 +190,17 @@ func TestNestedPreparedStatements(t *testing.T) {
 	singleConnection(a)
 	left := 0
 
-	for range 5 * preparedCheckRequests / 2 {
+	const interval = 100 // requests of a connection between searches for prepared statements
+	for range 5 * interval / 2 {
 		if got := a.do("GET", "/behind", ""); got.body != `[{"id":1}]` {
 			t.Fatal(got)
 		}
 	}
 
 	body := a.do("GET", "/left_behind", "").body
-	if _, err := fmt.Sscanf(body, `[{"count":%d}]`, &left); err != nil || left >= preparedCheckRequests {
+	if _, err := fmt.Sscanf(body, `[{"count":%d}]`, &left); err != nil || left >= interval {
 		t.Errorf("got %s statements after %d requests, want less than %d (%v)",
-			body, 5*preparedCheckRequests/2, preparedCheckRequests, err)
+			body, 5*interval/2, interval, err)
 	}
 }
 
@@ -369,7 +371,7 @@ func TestClientLeavesWhileAcquiring(t *testing.T) {
 
 	select {
 	case <-done:
-	case <-time.After(defaultAcquireTimeout):
+	case <-time.After(session.DefaultAcquireTimeout):
 		t.Error("the request of a disconnected client still waits for a connection")
 	}
 

@@ -7,6 +7,7 @@ import (
 	"socle/internal/rest/catalog"
 	"socle/internal/rest/plan"
 	"socle/internal/rest/query"
+	"socle/internal/rest/session"
 )
 
 // plannedRequest is a request with its SQL.
@@ -17,7 +18,7 @@ type plannedRequest struct {
 	overQuota bool // readOnly because the database exceeds its quota
 	streams   bool // a long body may be streamed; otherwise it is buffered
 	count     plan.Count
-	check     func(*result) error
+	check     func(*session.Result) error
 }
 
 // plan builds the statement of the request.
@@ -86,7 +87,7 @@ func (c *call) planWrite(req *plan.Request) (err error) {
 		return err
 	}
 
-	req.MaxBody = c.server.MaxResponse
+	req.MaxBody = c.server.sessions.MaxResponse
 	req.Body = c.payload.text
 	req.Missing = c.prefer.Missing == "default"
 	out := &c.planned
@@ -135,7 +136,7 @@ func (c *call) planCall(req *plan.Request) error {
 
 	readOnly = readOnly || overQuota
 	if !readOnly {
-		req.MaxBody = c.server.MaxResponse
+		req.MaxBody = c.server.sessions.MaxResponse
 	}
 
 	target := f.Name
@@ -287,15 +288,15 @@ func (c *call) strictMaxAffected() bool {
 }
 
 // withMaxAffected wraps a check to enforce the max-affected preference.
-func (c *call) withMaxAffected(other func(*result) error) func(*result) error {
+func (c *call) withMaxAffected(other func(*session.Result) error) func(*session.Result) error {
 	if !c.strictMaxAffected() {
 		return other
 	}
 
-	return func(r *result) error {
-		if r.rows > *c.prefer.MaxAffected {
+	return func(r *session.Result) error {
+		if r.Rows > *c.prefer.MaxAffected {
 			e := newError(http.StatusBadRequest, "PGRST124", "Query result exceeds max-affected preference constraint")
-			e.Details = "The query affects " + formatInt(r.rows) + " rows"
+			e.Details = "The query affects " + formatInt(r.Rows) + " rows"
 
 			return e
 		}
@@ -308,19 +309,19 @@ func (c *call) withMaxAffected(other func(*result) error) func(*result) error {
 	}
 }
 
-func checkSingle(r *result) error {
-	if r.rows == 1 {
+func checkSingle(r *session.Result) error {
+	if r.Rows == 1 {
 		return nil
 	}
 
 	e := newError(http.StatusNotAcceptable, "PGRST116", "Cannot coerce the result to a single JSON object")
-	e.Details = "The result contains " + formatInt(r.rows) + " rows"
+	e.Details = "The result contains " + formatInt(r.Rows) + " rows"
 
 	return e
 }
 
-func checkPut(r *result) error {
-	if r.rows == 1 {
+func checkPut(r *session.Result) error {
+	if r.Rows == 1 {
 		return nil
 	}
 	return newError(http.StatusBadRequest, "PGRST115", "Payload values do not match URL in primary key column(s)")

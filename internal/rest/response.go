@@ -3,7 +3,7 @@ package rest
 import (
 	"encoding/hex"
 	"encoding/json"
-	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"socle/internal/rest/plan"
+	"socle/internal/rest/session"
 )
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
 // respond writes the response of an executed request. If it returns an error other than an
 // *abortedError, nothing has been written.
-func (c *call) respond(res *result) error {
+func (c *call) respond(res *session.Result) error {
 	p, h := &c.planned, c.w.Header()
 	c.headerValues = make([]string, 0, 6) // the usual number of headers
 	status, withBody := http.StatusOK, true
@@ -61,13 +62,14 @@ func (c *call) respond(res *result) error {
 		c.setHeader(h, "Preference-Applied", applied)
 	}
 
-	if c.media.handler != nil && c.media.handler.Binary && len(res.body) > 0 {
-		plain := make([]byte, hex.DecodedLen(len(res.body)))
-		if _, err := hex.Decode(plain, res.body); err != nil {
+	body, size := res.Body, res.Size
+	if c.media.handler != nil && c.media.handler.Binary {
+		body = make([]byte, hex.DecodedLen(size))
+		if _, err := hex.Decode(body, res.Body); err != nil {
 			return err
 		}
 
-		res.body = plain
+		size = len(body)
 	}
 
 	vary(h)
@@ -81,7 +83,19 @@ func (c *call) respond(res *result) error {
 		return err
 	}
 
-	return c.writeResponse(status, withBody, res)
+	if !withBody {
+		size = 0
+	}
+
+	switch follows := c.writeHead(status, size); {
+	case !follows:
+	case res.Streamed():
+		return c.streamBody(res)
+	default:
+		c.writeBody(body)
+	}
+
+	return nil
 }
 
 // varyHeader names the request headers that select the response.
@@ -113,20 +127,13 @@ func (c *call) setHeader(h http.Header, name, value string) {
 	h[name] = c.headerValues[len(c.headerValues)-1 : len(c.headerValues) : len(c.headerValues)]
 }
 
-// writeResponse writes status, headers and, with withBody, the body.
-func (c *call) writeResponse(status int, withBody bool, res *result) error {
+// writeHead writes status and headers of a response with a body of size bytes. It reports whether
+// the body follows.
+func (c *call) writeHead(status, size int) bool {
 	h := c.w.Header()
 	if c.server.ServerTiming {
 		c.timings.mark(&c.timings.response)
 		c.setHeader(h, "Server-Timing", c.timings.String())
-	}
-
-	size := len(res.prefix) + len(res.body)
-	if res.source != nil {
-		size = res.sourceSize
-	}
-	if !withBody {
-		size = 0
 	}
 
 	head := c.r.Method == http.MethodHead
@@ -137,17 +144,36 @@ func (c *call) writeResponse(status int, withBody bool, res *result) error {
 	c.server.setSandbox(h)
 	c.w.WriteHeader(status)
 
-	switch {
-	case head || size == 0 || status == http.StatusNoContent:
-	case res.source != nil:
-		return c.streamBody(res)
-	default:
-		if res.prefix != nil {
-			c.writeBody(res.prefix)
-		}
-		c.writeBody(res.body)
+	return size > 0 && !head && status != http.StatusNoContent
+}
+
+// client is the writer of a response body.
+type client struct {
+	io.Writer
+	*http.ResponseController
+}
+
+// writeBody writes a buffered body.
+func (c *call) writeBody(body []byte) {
+	if len(body) <= session.ChunkSize { // nearly always
+		_, _ = c.w.Write(body)
+		return
 	}
 
+	to := client{c.w, http.NewResponseController(c.w)}
+	for chunk := range slices.Chunk(body, session.ChunkSize) {
+		_ = to.SetWriteDeadline(time.Now().Add(session.WriteTimeout)) // not every connection has one
+		if _, err := to.Write(chunk); err != nil {
+			return
+		}
+	}
+}
+
+// streamBody writes a streamed body.
+func (c *call) streamBody(res *session.Result) error {
+	if err := res.Stream(client{c.w, http.NewResponseController(c.w)}); err != nil {
+		return &abortedError{err}
+	}
 	return nil
 }
 
@@ -156,30 +182,21 @@ type abortedError struct{ cause error }
 
 func (e *abortedError) Error() string { return "response aborted: " + e.cause.Error() }
 
-// clientGoneError is the cause of an aborted response if the client disconnected or stopped
-// reading. It is no server error.
-type clientGoneError struct{ error }
-
-func isAborted(err error) bool {
-	_, ok := errors.AsType[*abortedError](err)
-	return ok
-}
-
 // setReadHeaders sets the range headers of a read and returns its status.
-func (c *call) setReadHeaders(h http.Header, p *plannedRequest, res *result) (int, error) {
-	total := res.total
+func (c *call) setReadHeaders(h http.Header, p *plannedRequest, res *session.Result) (int, error) {
+	total := res.Total
 	switch p.count {
 	case plan.Planned:
-		total = res.estimate
+		total = res.Estimate
 	case plan.Estimated:
 		limit := c.server.MaxRows
 		if limit == nil || total > *limit {
-			total = max(total, res.estimate)
+			total = max(total, res.Estimate)
 		}
 	}
 
 	offset := c.window.Offset
-	c.setHeader(h, "Content-Range", contentRange(offset, res.rows, total))
+	c.setHeader(h, "Content-Range", contentRange(offset, res.Rows, total))
 
 	if total < 0 {
 		return http.StatusOK, nil
@@ -188,7 +205,7 @@ func (c *call) setReadHeaders(h http.Header, p *plannedRequest, res *result) (in
 		return 0, outOfRange("An offset of " + formatInt(offset) + " was requested, but there are only " +
 			formatInt(total) + " rows.")
 	}
-	if res.rows < total {
+	if res.Rows < total {
 		return http.StatusPartialContent, nil
 	}
 
@@ -218,10 +235,10 @@ func contentRange(offset, rows, total int64) string {
 }
 
 // setWriteHeaders sets the headers of a write and returns its status.
-func (c *call) setWriteHeaders(h http.Header, p *plannedRequest, res *result) int {
+func (c *call) setWriteHeaders(h http.Header, p *plannedRequest, res *session.Result) int {
 	total := int64(-1)
 	if p.count == plan.Exact || p.count == plan.Estimated {
-		total = res.rows
+		total = res.Rows
 	}
 
 	represented := c.prefer.Return == "representation"
@@ -229,11 +246,11 @@ func (c *call) setWriteHeaders(h http.Header, p *plannedRequest, res *result) in
 	case http.MethodPost:
 		c.setHeader(h, "Content-Range", contentRange(0, 0, total))
 
-		if c.prefer.Return == "headers-only" && len(res.location) > 0 {
-			c.setHeader(h, "Location", "/"+strings.TrimPrefix(c.path, "/")+"?"+p.Location(string(res.location)))
+		if c.prefer.Return == "headers-only" && len(res.Location) > 0 {
+			c.setHeader(h, "Location", "/"+strings.TrimPrefix(c.path, "/")+"?"+p.Location(string(res.Location)))
 		}
 
-		if res.inserted == 0 && c.prefer.Resolution == "merge-duplicates" {
+		if res.Inserted == 0 && c.prefer.Resolution == "merge-duplicates" {
 			return http.StatusOK
 		}
 
@@ -242,7 +259,7 @@ func (c *call) setWriteHeaders(h http.Header, p *plannedRequest, res *result) in
 		switch {
 		case !represented:
 			return http.StatusNoContent
-		case res.inserted > 0:
+		case res.Inserted > 0:
 			return http.StatusCreated
 		}
 
@@ -250,7 +267,7 @@ func (c *call) setWriteHeaders(h http.Header, p *plannedRequest, res *result) in
 	case http.MethodDelete:
 		c.setHeader(h, "Content-Range", contentRange(0, 0, total))
 	default:
-		c.setHeader(h, "Content-Range", contentRange(0, res.rows, total))
+		c.setHeader(h, "Content-Range", contentRange(0, res.Rows, total))
 	}
 
 	if represented {
@@ -311,10 +328,10 @@ func contentLocation(path, raw string) string {
 
 // applyOverrides applies response.headers and response.status as set by user code. It drops headers
 // that user code is not allowed to set.
-func (s *Server) applyOverrides(h http.Header, status int, res *result) (int, error) {
-	if len(res.headers) > 0 {
+func (s *Server) applyOverrides(h http.Header, status int, res *session.Result) (int, error) {
+	if len(res.Headers) > 0 {
 		var all []map[string]string
-		if json.Unmarshal(res.headers, &all) != nil {
+		if json.Unmarshal(res.Headers, &all) != nil {
 			return 0, invalidHeaders()
 		}
 
@@ -339,8 +356,8 @@ func (s *Server) applyOverrides(h http.Header, status int, res *result) (int, er
 		}
 	}
 
-	if len(res.status) > 0 {
-		n, err := strconv.Atoi(string(res.status))
+	if len(res.Status) > 0 {
+		n, err := strconv.Atoi(string(res.Status))
 		if err != nil || n < 200 || n > 599 {
 			return 0, newError(http.StatusInternalServerError, "PGRST112",
 				"response.status guc must be a valid status code")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"socle/internal/httpx"
+	"socle/internal/rest/session"
 )
 
 // slowClient sends a request and returns when it has read the status. It reads the rest only on
@@ -63,12 +64,19 @@ func (a *api) listen() string {
 	return s.Listener.Addr().String()
 }
 
-// inUse returns the taken bytes.
-func (b *ResponseBudget) inUse() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// occupy takes n bytes of a budget until the result is released.
+func (a *api) occupy(budget *session.Budget, n int) *session.Result {
+	a.Helper()
 
-	return b.size - b.free
+	res, err := session.New(session.Config{Budget: budget}).Execute(a.Context(), &session.Execution{
+		Pool: a.admin, Deadline: time.Now().Add(time.Minute), Statement: session.Statement{
+			SQL: fmt.Sprintf("select null, 1, null, null, null, null, repeat('x', %d)", n)},
+	})
+	if err != nil {
+		a.Fatal(err)
+	}
+
+	return res
 }
 
 // TestSlowClients checks that a hundred clients that do not read responses of moderate length
@@ -76,8 +84,8 @@ func (b *ResponseBudget) inUse() int {
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 
-	budget := NewResponseBudget(64 << 20)
-	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget = budget })
+	budget := session.NewBudget(64 << 20)
+	a := newAPI(t, longSQL, func(c *Config) { c.Session.Budget = budget })
 	address := a.listen()
 
 	var clients []net.Conn
@@ -99,10 +107,10 @@ func TestSlowClients(t *testing.T) {
 		t.Errorf("long response beside slow clients: got %d, %d bytes", got.status, len(got.body))
 	}
 	if got := a.do("POST", "/rpc/grow", `{"n":2000}`); got.status != http.StatusOK ||
-		len(got.body) < uncountedResponse {
+		len(got.body) < session.ChunkSize {
 		t.Errorf("write beside slow clients: got %d, %d bytes", got.status, len(got.body))
 	}
-	if n := budget.inUse(); n < 80*15*20000 {
+	if n := budget.InUse(); n < 80*15*20000 {
 		t.Errorf("got %d bytes in use, less than the buffered responses", n)
 	}
 
@@ -117,7 +125,7 @@ func TestSlowClients(t *testing.T) {
 		_ = c.Close()
 	}
 
-	a.await(func() bool { return budget.inUse() == 0 })
+	a.await(func() bool { return budget.InUse() == 0 })
 }
 
 // TestSlowClientsOfLongAnswers checks that clients are disconnected if they keep connections for
@@ -125,8 +133,10 @@ func TestSlowClients(t *testing.T) {
 func TestSlowClientsOfLongAnswers(t *testing.T) {
 	t.Parallel()
 
-	budget := NewResponseBudget(1 << 20)
-	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget, c.SlowClientTimeout = budget, 10*time.Millisecond })
+	budget := session.NewBudget(1 << 20)
+	a := newAPI(t, longSQL, func(c *Config) {
+		c.Session.Budget, c.Session.SlowClientTimeout = budget, 10*time.Millisecond
+	})
 	address := a.listen()
 
 	var clients []net.Conn
@@ -145,7 +155,7 @@ func TestSlowClientsOfLongAnswers(t *testing.T) {
 		}
 	}
 
-	if n := budget.inUse(); n > 1<<20 {
+	if n := budget.InUse(); n > 1<<20 {
 		t.Errorf("got %d bytes in use, want at most %d", n, 1<<20)
 	}
 
@@ -153,7 +163,7 @@ func TestSlowClientsOfLongAnswers(t *testing.T) {
 		_ = c.Close()
 	}
 
-	a.await(func() bool { return budget.inUse() == 0 })
+	a.await(func() bool { return budget.InUse() == 0 })
 }
 
 // TestResponseBudgetExhausted checks that a response that must be buffered waits for the budget,
@@ -161,13 +171,12 @@ func TestSlowClientsOfLongAnswers(t *testing.T) {
 func TestResponseBudgetExhausted(t *testing.T) {
 	t.Parallel()
 
-	budget := NewResponseBudget(64 << 20)
-	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget = budget })
-	a.server.SlowClientTimeout = time.Minute
+	budget := session.NewBudget(1 << 20)
+	a := newAPI(t, longSQL, func(c *Config) { c.Session.Budget, c.Session.SlowClientTimeout = budget, time.Minute })
 
-	impatient := New(a.server.Config)
-	impatient.SlowClientTimeout = 10 * time.Millisecond
-	budget.tryTake(64 << 20)
+	impatient := a.server.Config
+	impatient.Session.SlowClientTimeout = 10 * time.Millisecond
+	other := a.occupy(budget, 1<<20)
 
 	if got := a.do("GET", "/pages?limit=15&order=id", ""); got.status != http.StatusOK ||
 		!strings.HasSuffix(got.body, `x"}]`) {
@@ -178,7 +187,7 @@ func TestResponseBudgetExhausted(t *testing.T) {
 		t.Errorf("short response: got %+v, want 201", got)
 	}
 
-	b := &api{t, impatient, a.admin}
+	b := &api{t, New(impatient), a.admin}
 	const refused = `{"code":"53200","details":null,"hint":null,"message":"too many answers wait for their clients"}`
 	for _, prefer := range []string{"", "handling=strict, max-affected=2000"} {
 		if got := b.do("POST", "/rpc/grow", `{"n":2000}`, "Prefer",
@@ -205,19 +214,38 @@ func TestResponseBudgetExhausted(t *testing.T) {
 	go func() { replies <- a.do("POST", "/rpc/grow", `{"n":2000}`) }()
 
 	a.await(func() bool {
-		budget.mu.Lock()
-		defer budget.mu.Unlock()
+		var waits bool
+		err := a.admin.QueryRow(t.Context(), `select exists (select from pg_stat_activity
+			where datname = current_database() and usename = 'request' and state = 'active' and wait_event_type = 'Client')`).
+			Scan(&waits)
 
-		return budget.released != nil
+		return err == nil && waits
 	})
 
-	budget.release(64 << 20)
+	other.Release()
 
-	if got := <-replies; got.status != http.StatusOK || len(got.body) < uncountedResponse {
+	if got := <-replies; got.status != http.StatusOK || len(got.body) < session.ChunkSize {
 		t.Errorf("response that waited: got %d, %.200s, want 200", got.status, got.body)
 	}
-	if n := budget.inUse(); n != 0 {
+	if n := budget.InUse(); n != 0 {
 		t.Errorf("got %d bytes in use at the end, want 0", n)
+	}
+}
+
+// TestDescriptionIsBuffered checks that the privileges for a description are never streamed.
+func TestDescriptionIsBuffered(t *testing.T) {
+	t.Parallel()
+
+	budget := session.NewBudget(1 << 20)
+	a := newAPI(t, `do $do$ begin
+			for i in 1 .. 1000 loop
+				execute format('create function %I() returns int language sql as $$ select 1 $$', repeat('x', 50) || i);
+			end loop; end $do$`, func(c *Config) { c.Session.Budget = budget })
+
+	defer a.occupy(budget, 900<<10).Release() // no room for a share of it
+
+	if n := len(at(t, a.description("anon"), "paths").(map[string]any)); n < 1000 {
+		t.Errorf("got %d paths, want those of 1,000 functions and more", n)
 	}
 }
 
@@ -226,12 +254,12 @@ func TestResponseBudgetExhausted(t *testing.T) {
 func TestCommittedResponseIsKept(t *testing.T) {
 	t.Parallel()
 
-	budget := NewResponseBudget(1 << 20)
+	budget := session.NewBudget(1 << 20)
 	a := newAPI(t, `
 		create function grow_later(n int) returns setof projects language plpgsql as $$ begin
 			perform pg_advisory_xact_lock(4714);
 			return query select * from grow(n);
-		end $$`, func(c *Config) { c.ResponseBudget, c.Timeout = budget, time.Minute })
+		end $$`, func(c *Config) { c.Session.Budget, c.Timeout = budget, time.Minute })
 
 	lock, err := a.admin.Begin(t.Context())
 	if err != nil {
@@ -254,17 +282,19 @@ func TestCommittedResponseIsKept(t *testing.T) {
 		return err == nil && waits
 	})
 
-	budget.tryTake(1 << 20)
+	other := a.occupy(budget, 1<<20)
+	defer other.Release()
+
 	if err := lock.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
 	got := <-replies
-	if got.status != http.StatusOK || len(got.body) < uncountedResponse {
+	if got.status != http.StatusOK || len(got.body) < session.ChunkSize {
 		t.Errorf("got %d, %.200s", got.status, got.body)
 	}
 
-	if n := budget.inUse(); n != 1<<20 {
+	if n := budget.InUse(); n != 1<<20 {
 		t.Errorf("got %d bytes in use at the end, want %d of others", n, 1<<20)
 	}
 }
@@ -274,10 +304,10 @@ func TestCommittedResponseIsKept(t *testing.T) {
 func TestSlowClientsOfOtherPools(t *testing.T) {
 	t.Parallel()
 
-	budget := NewResponseBudget(1 << 20)
+	budget := session.NewBudget(1 << 20)
 	a := newAPI(t, longSQL, func(c *Config) {
-		c.ResponseBudget, c.SlowClientTimeout = budget, 10*time.Millisecond
-		c.PoolContended = func() bool { return true }
+		c.Session.Budget, c.Session.SlowClientTimeout = budget, 10*time.Millisecond
+		c.Session.PoolContended = func() bool { return true }
 	})
 
 	c := a.slowClient(a.listen(), "/pages")
@@ -301,8 +331,8 @@ func TestAbortedClients(t *testing.T) {
 
 	for _, hangsUp := range []bool{true, false} {
 		a := newAPI(t, longSQL, func(c *Config) {
-			c.ResponseBudget, c.SlowClientTimeout = NewResponseBudget(1<<20), 10*time.Millisecond
-			c.PoolContended = func() bool { return !hangsUp }
+			c.Session.Budget, c.Session.SlowClientTimeout = session.NewBudget(1<<20), 10*time.Millisecond
+			c.Session.PoolContended = func() bool { return !hangsUp }
 		})
 
 		known := make(chan *httpx.Request, 1)
@@ -320,34 +350,6 @@ func TestAbortedClients(t *testing.T) {
 
 		if got := <-known; (got.Err == nil) != hangsUp {
 			t.Errorf("client disconnects %t: got logged error %v", hangsUp, got.Err)
-		}
-	}
-}
-
-func TestResponseBudget(t *testing.T) {
-	t.Parallel()
-
-	h := NewResponseBudget(100)
-	for _, step := range []struct {
-		name string
-		do   func() bool
-		want bool
-		left int
-	}{
-		{"share a quarter", func() bool { return h.tryShare(25, 0) }, true, 75},
-		{"share more than a quarter of the rest", func() bool { return h.tryShare(19, 0) }, false, 75},
-		{"share more than a quarter with own bytes", func() bool { return h.tryShare(5, 15) }, false, 75},
-		{"take the rest", func() bool { return h.tryTake(75) }, true, 0},
-		{"take from an empty budget", func() bool { return h.tryShare(1, 0) || h.tryTake(1) }, false, 0},
-		{"release all", func() bool { h.release(100); return true }, true, 100},
-		{"take more than the size", func() bool { return h.tryTake(200) }, true, -100},
-		{"take from an overdrawn budget", func() bool { return h.tryTake(1) || h.tryShare(1, 0) }, false, -100},
-		{"overdrawn is low", h.isLow, true, -100},
-		{"force", func() bool { h.forceTake(10); return h.tryTake(1) }, false, -110},
-		{"half is not low", func() bool { h.release(160); return h.isLow() }, false, 50},
-	} {
-		if got := step.do(); got != step.want || h.free != step.left {
-			t.Errorf("%s: got %t and %d, want %t and %d", step.name, got, h.free, step.want, step.left)
 		}
 	}
 }

@@ -1,18 +1,18 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"socle/internal/pg"
 	"socle/internal/rest/catalog"
 	"socle/internal/rest/plan"
 	"socle/internal/rest/query"
+	"socle/internal/rest/session"
 )
 
 // maxReplans limits how often a request is planned again because the schema changed after the
@@ -34,9 +34,9 @@ func (c *call) run(ctx context.Context) error {
 
 		retry := false
 		switch {
-		case isStaleCatalog(err):
+		case session.IsStaleCatalog(err):
 			retry = c.replaceSnapshot(ctx, attempts)
-		case attempts == 0 && ((!planned && isQueryError(err)) || isMissingObject(err)):
+		case attempts == 0 && ((!planned && isQueryError(err)) || session.IsMissingObject(err)):
 			retry = c.refresh(ctx)
 		}
 
@@ -60,11 +60,7 @@ func (c *call) attempt(ctx context.Context) (planned bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	defer res.release()
-
-	if res.responded {
-		return true, res.spool.wait()
-	}
+	defer res.Release()
 
 	c.timings.mark(&c.timings.transaction)
 	return true, c.respond(res)
@@ -107,69 +103,67 @@ func isQueryError(err error) bool {
 	return ok && err != errOverQuota
 }
 
-// isMissingObject reports whether PostgreSQL lacks an object of the catalog.
-func isMissingObject(err error) bool {
-	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && stalePlanStates[e.Code]
-}
-
 // execute runs the planned request.
-func (c *call) execute(ctx context.Context) (*result, error) {
-	s, p := c.server, &c.planned
+func (c *call) execute(ctx context.Context) (*session.Result, error) {
+	s, p, explain := c.server, &c.planned, c.media.explain
 	e := &c.execution
-	*e = execution{
-		pool: c.role.Pool, acquireTimeout: s.AcquireTimeout, acquiring: &s.acquiring, deadline: c.deadline,
-		catalog: c.catalog, version: schemaVersion{s.Catalog.source.Version, c.snapshot.version},
-		role: c.caller.Role, readOnly: p.readOnly, rollback: s.Rollback, preRequest: s.preRequestSQL,
-		sql: p.SQL, args: p.Args, check: p.check, countOnly: p.CountOnly, inert: p.Inert,
-		mayPrepare: p.function != nil || c.runsUserCode(p), releasesLocks: p.ReleasesLocks,
-		unnamed:     s.NoPreparedStatements,
-		maxResponse: s.MaxResponse, budget: s.ResponseBudget, budgetTimeout: s.SlowClientTimeout,
+	*e = session.Execution{
+		Pool: c.role.Pool, Deadline: c.deadline, Catalog: c.catalog,
+		Version: session.Version{Query: s.Catalog.source.Version, Value: c.snapshot.version},
+		Role:    c.caller.Role, Settings: e.Settings[:0], ReadOnly: p.readOnly, Rollback: s.Rollback,
+		PreRequest: s.preRequestSQL, Check: p.check,
+		Statement: session.Statement{SQL: p.SQL, Args: p.Args, CountOnly: p.CountOnly, Inert: p.Inert,
+			MayPrepare: p.function != nil || c.runsUserCode(p), ReleasesLocks: p.ReleasesLocks},
+		Streams: p.streams,
 	}
 
-	if c.skipVersion {
-		e.version, e.mayPrepare = schemaVersion{}, true // the schema's user code may have changed
+	if c.skipVersion { // the schema's user code may have changed
+		e.Version, e.Statement.MayPrepare = session.Version{}, true
 	}
-	if !p.readOnly && !p.CountOnly && e.check == nil && s.ResponseBudget.isLow() {
-		e.check = func(*result) error { return nil } // wait for the response before COMMIT
+	if s.TxOverride && c.prefer.Tx != "" {
+		e.Rollback = c.prefer.Tx == "rollback"
 	}
-	if p.streams {
-		e.stream = c
+
+	if explain != "" {
+		e.Check = nil
+		e.Statement = session.Statement{SQL: explain + p.SQL, Args: p.Args, Explain: true, Inert: p.Inert,
+			MayPrepare: e.Statement.MayPrepare}
+	} else if p.count == plan.Planned || p.count == plan.Estimated {
+		e.Estimate = session.Statement{SQL: p.CountSQL, Args: p.CountArgs}
 	}
 
 	if s.OnExecute != nil {
-		s.OnExecute(ctx, c.media.explain+p.SQL)
+		s.OnExecute(ctx, e.Statement.SQL)
 	}
 
-	if s.TxOverride && c.prefer.Tx != "" {
-		e.rollback = c.prefer.Tx == "rollback"
-	}
-
-	if c.media.explain != "" {
-		e.sql, e.explain, e.check, e.releasesLocks, e.countOnly = c.media.explain+p.SQL, true, nil, false, false
-	} else if p.count == plan.Planned || p.count == plan.Estimated {
-		e.countSQL, e.countArgs = p.CountSQL, p.CountArgs
-	}
-
-	buffer := newScratch()
-	defer buffer.release()
-
-	c.setSettings(e, buffer)
-	return execute(ctx, e, &c.pipeline)
+	c.setSettings()
+	return s.sessions.Execute(ctx, e)
 }
 
 // setSettings sets the transaction's parameters: those of the role, the request, the function and
-// the configuration. They are valid until buffer is released.
-func (c *call) setSettings(e *execution, buffer *scratch) {
-	s, f := c.server, c.planned.function
-	e.settings = buffer.settings[:0]
+// the configuration.
+func (c *call) setSettings() {
+	s, e, f := c.server, &c.execution, c.planned.function
 	if path := s.searchPath(c.schema); string(path) != c.role.SearchPath {
-		e.settings = append(e.settings, setting{"search_path", path})
+		e.Settings = append(e.Settings, session.Setting{Name: "search_path", Value: path})
 	}
 
-	e.settings = appendSettings(e.settings, c.role.Settings)
-	e.isolation = c.role.Settings[isolationSetting]
-	b := buffer.text[:0]
+	e.Settings = appendSettings(e.Settings, c.role.Settings)
+	e.Settings = c.appendRequest(e.Settings)
+
+	isolation := c.role.Settings[isolationSetting]
+	if f != nil && len(f.Settings) > 0 {
+		e.Settings = appendSettings(e.Settings, f.Settings)
+		isolation = cmp.Or(f.Settings[isolationSetting], isolation)
+	}
+
+	e.Settings = append(e.Settings, s.appSettings...)
+	e.Isolation = isolationLevel(isolation)
+}
+
+// appendRequest appends the parameters that describe the request. Their values share a text.
+func (c *call) appendRequest(to []session.Setting) []session.Setting {
+	b := c.settingsText[:0]
 	method := len(b)
 	b = append(b, c.r.Method...)
 
@@ -187,27 +181,21 @@ func (c *call) setSettings(e *execution, buffer *scratch) {
 	b = c.caller.appendClaims(b)
 	zone := len(b)
 	b = append(b, c.prefer.Timezone...)
-	buffer.text = b
+	c.settingsText = b
 
-	e.settings = append(e.settings,
-		setting{"role", b[role:claims]}, setting{"request.jwt.claims", b[claims:zone]},
-		setting{"request.method", b[method:path]}, setting{"request.path", b[path:headers]},
-		setting{"request.headers", b[headers:cookies]}, setting{"request.cookies", b[cookies:role]})
+	to = append(to,
+		session.Setting{Name: "role", Value: b[role:claims]},
+		session.Setting{Name: "request.jwt.claims", Value: b[claims:zone]},
+		session.Setting{Name: "request.method", Value: b[method:path]},
+		session.Setting{Name: "request.path", Value: b[path:headers]},
+		session.Setting{Name: "request.headers", Value: b[headers:cookies]},
+		session.Setting{Name: "request.cookies", Value: b[cookies:role]})
 
 	if c.prefer.Timezone != "" {
-		e.settings = append(e.settings, setting{"timezone", b[zone:]})
+		to = append(to, session.Setting{Name: "timezone", Value: b[zone:]})
 	}
 
-	if f != nil && len(f.Settings) > 0 {
-		e.settings = appendSettings(e.settings, f.Settings)
-		if level := f.Settings[isolationSetting]; level != "" {
-			e.isolation = level
-		}
-	}
-
-	e.settings = append(e.settings, s.appSettings...)
-	buffer.settings = e.settings
-	e.isolation = isolationLevel(e.isolation)
+	return to
 }
 
 // runsUserCode reports whether a request for a relation runs user code that could leave prepared
@@ -239,14 +227,14 @@ func isolationLevel(level string) string {
 }
 
 // appendSettings appends settings sorted by name, so that equal ones share a statement.
-func appendSettings(to []setting, from map[string]string) []setting {
+func appendSettings(to []session.Setting, from map[string]string) []session.Setting {
 	if len(from) == 0 {
 		return to
 	}
 
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		if name != isolationSetting {
-			to = append(to, setting{name, []byte(from[name])})
+			to = append(to, session.Setting{Name: name, Value: []byte(from[name])})
 		}
 	}
 

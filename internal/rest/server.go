@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"regexp"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -24,6 +23,7 @@ import (
 	"socle/internal/rest/catalog"
 	"socle/internal/rest/plan"
 	"socle/internal/rest/query"
+	"socle/internal/rest/session"
 )
 
 // Config configures a Server.
@@ -53,34 +53,21 @@ type Config struct {
 	RootSpec   catalog.Name // function that answers requests for the root; zero means none
 	Settings   map[string]string
 
-	Rollback   bool // roll back every transaction
-	TxOverride bool // let Prefer: tx= override Rollback
-	MaxRows    *int64
-	MaxBody    int64 // bytes of a request body; 0 means 10 MiB
-	// MaxResponse limits the bytes of a buffered response, that of a write or a volatile function.
-	// 0 means 32 MiB.
-	MaxResponse    int
-	Timeout        time.Duration // of a request in the database; 0 means 30 s
-	AcquireTimeout time.Duration // for a connection from the pool; 0 means 8 s
-	// SlowClientTimeout applies to a client that reads nothing of its response while other requests
-	// wait for its connection. 0 means 2 s.
-	SlowClientTimeout time.Duration
-	// PoolContended reports whether requests wait for connections in other pools that could be
-	// freed in this server's pools. nil means never.
-	PoolContended  func() bool
-	ResponseBudget *ResponseBudget // nil means 128 MiB for this server alone
-	BodyBudget     *httpx.Budget   // nil means 256 MiB for this server alone
-	BudgetOwner    string          // owner that BodyBudget is charged to
-	// NoPreparedStatements turns named prepared statements off, for poolers that assign a
-	// connection per transaction.
-	NoPreparedStatements bool
-	SharedOrigin         bool // with other projects' user code, see shared_origin.go
-	TerseErrors          bool // error bodies have only code and message
-	Aggregates           bool // allow aggregate functions in select
-	AliasesOnly          bool // an embedded relation with an alias is known by its alias only
-	Plan                 bool // allow clients to request the execution plan
-	ServerTiming         bool
-	Origins              []string // allowed by CORS; nil means all
+	Rollback     bool // roll back every transaction
+	TxOverride   bool // let Prefer: tx= override Rollback
+	MaxRows      *int64
+	MaxBody      int64          // bytes of a request body; 0 means 10 MiB
+	Timeout      time.Duration  // of a request in the database; 0 means 30 s
+	BodyBudget   *httpx.Budget  // nil means 256 MiB for this server alone
+	BudgetOwner  string         // owner that BodyBudget is charged to
+	Session      session.Config // of the work in the database
+	SharedOrigin bool           // with other projects' user code, see shared_origin.go
+	TerseErrors  bool           // error bodies have only code and message
+	Aggregates   bool           // allow aggregate functions in select
+	AliasesOnly  bool           // an embedded relation with an alias is known by its alias only
+	Plan         bool           // allow clients to request the execution plan
+	ServerTiming bool
+	Origins      []string // allowed by CORS; nil means all
 
 	// OnExecute is called with the SQL of every request; nil means no hook.
 	OnExecute func(ctx context.Context, sql string)
@@ -108,10 +95,10 @@ type Server struct {
 	Config
 	searchPaths   map[string][]byte // search_path by schema
 	preRequestSQL string
-	appSettings   []setting
+	appSettings   []session.Setting
 	descriptions  descriptions
 	plans         plan.Plans
-	acquiring     atomic.Int32 // requests waiting for a connection
+	sessions      *session.Executor
 }
 
 // New returns a server with the given configuration.
@@ -119,17 +106,8 @@ func New(c Config) *Server {
 	if c.MaxBody == 0 {
 		c.MaxBody = 10 << 20
 	}
-	if c.MaxResponse == 0 {
-		c.MaxResponse = 32 << 20
-	}
 	if c.Timeout == 0 {
 		c.Timeout = 30 * time.Second
-	}
-	if c.AcquireTimeout == 0 {
-		c.AcquireTimeout = defaultAcquireTimeout
-	}
-	if c.SlowClientTimeout == 0 {
-		c.SlowClientTimeout = defaultSlowClientTimeout
 	}
 
 	never := func() bool { return false }
@@ -138,9 +116,6 @@ func New(c Config) *Server {
 	}
 	if c.FarOverQuota == nil {
 		c.FarOverQuota = never
-	}
-	if c.ResponseBudget == nil {
-		c.ResponseBudget = NewResponseBudget(ResponseBudgetSize)
 	}
 	if c.BodyBudget == nil {
 		c.BodyBudget = httpx.NewBudget(BodyBudgetSize)
@@ -151,6 +126,7 @@ func New(c Config) *Server {
 		searchPaths:  map[string][]byte{},
 		appSettings:  appendSettings(nil, c.Settings),
 		descriptions: descriptions{ttl: descriptionTTL},
+		sessions:     session.New(c.Session),
 	}
 
 	for _, schema := range c.Schemas {
@@ -196,14 +172,14 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	}
 
 	c := callPool.Get().(*call)
-	*c = call{server: s, w: w, r: r, path: path}
+	c.server, c.w, c.r, c.path = s, w, r, path
 	if s.ServerTiming {
 		c.timings.last = time.Now()
 	}
 
 	err := c.serve()
 	if aborted, ok := errors.AsType[*abortedError](err); ok {
-		if _, gone := aborted.cause.(clientGoneError); !gone {
+		if _, gone := errors.AsType[session.ClientError](aborted.cause); !gone {
 			httpx.From(r.Context()).Err = err
 		}
 		panic(http.ErrAbortHandler)
@@ -214,16 +190,6 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	}
 
 	c.release()
-}
-
-// contended reports whether requests wait for a connection of pool.
-func (s *Server) contended(pool *pgxpool.Pool) bool {
-	if s.PoolContended != nil && s.PoolContended() {
-		return true
-	}
-
-	stat := pool.Stat()
-	return s.acquiring.Load() > 0 && stat.AcquiredConns() == stat.MaxConns()
 }
 
 // call is the state of one request.
@@ -253,21 +219,28 @@ type call struct {
 
 	planRequest  plan.Request
 	planned      plannedRequest
-	execution    execution
-	pipeline     pipeline
+	execution    session.Execution
+	settingsText []byte   // of the execution's settings
 	headerValues []string // of response headers
 	skipVersion  bool     // run regardless of the schema version
 }
 
 var callPool = sync.Pool{New: func() any { return new(call) }}
 
-// release returns the call to the pool, unless its pipeline is still writing.
+// release returns the call to the pool, with the memory of its settings.
 func (c *call) release() {
-	if c.pipeline.writeDone == nil {
-		*c = call{}
-		callPool.Put(c)
+	settings, text := c.execution.Settings, c.settingsText
+	clear(settings)
+	*c = call{}
+	if cap(text) <= maxPooledText {
+		c.execution.Settings, c.settingsText = settings[:0], text[:0]
 	}
+
+	callPool.Put(c)
 }
+
+// maxPooledText is the size in bytes up to which the text of settings is reused.
+const maxPooledText = 1 << 20
 
 // serve writes a response. If it returns an error, nothing has been written, except for an
 // *abortedError.
@@ -387,7 +360,7 @@ func (c *call) readPayload(ctx context.Context) (err error) {
 		}
 	}
 
-	c.bodyLease = bodyLease{budget: s.BodyBudget, owner: s.BudgetOwner, timeout: s.AcquireTimeout}
+	c.bodyLease = bodyLease{budget: s.BodyBudget, owner: s.BudgetOwner, timeout: s.sessions.AcquireTimeout}
 	if c.payload, err = readBody(c.w, r, s.MaxBody, c.route.function, &c.bodyLease); err != nil {
 		return err
 	}

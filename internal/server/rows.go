@@ -15,6 +15,7 @@ import (
 	"socle/internal/platform"
 	"socle/internal/rest"
 	"socle/internal/rest/query"
+	"socle/internal/rest/session"
 	"socle/internal/tenant"
 )
 
@@ -32,9 +33,9 @@ type rows struct {
 	registry       *tenant.Registry
 	url            string // public URL of the install; "" if unknown
 	log            *slog.Logger
-	responses      *rest.ResponseBudget // shared by the buffered responses of all projects
-	bodies         *httpx.Budget        // shared with the platform API
-	unknownProject *rest.Server         // answers like any project with a wrong key
+	responses      *session.Budget // shared by the buffered responses of all projects
+	bodies         *httpx.Budget   // shared with the platform API
+	unknownProject *rest.Server    // answers like any project with a wrong key
 
 	mu                sync.Mutex
 	projects          map[uuid.UUID]*projectRows
@@ -48,7 +49,7 @@ func newRows(
 	store *platform.Store, registry *tenant.Registry, bodies *httpx.Budget, url string, log *slog.Logger,
 ) *rows {
 	return &rows{store: store, registry: registry, url: url, log: log,
-		responses: rest.NewResponseBudget(rest.ResponseBudgetSize), bodies: bodies,
+		responses: session.NewBudget(session.BudgetSize), bodies: bodies,
 		projects: map[uuid.UUID]*projectRows{}, recent: list.New(), cache: map[cacheKey]cacheEntry{},
 		unknownProject: rest.New(rest.Config{APIKeys: true, Verify: func(context.Context, string) (rest.Caller, error) {
 			return rest.Caller{}, errBadKey

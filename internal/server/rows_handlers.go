@@ -16,6 +16,7 @@ import (
 	"socle/internal/rest"
 	"socle/internal/rest/catalog"
 	"socle/internal/rest/query"
+	"socle/internal/rest/session"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
@@ -103,10 +104,10 @@ func (s *rows) activeHandler(id uuid.UUID, p *projectRows, verify verifier) *res
 
 			return rest.Role{}, false
 		},
-		Verify: verify, ResponseBudget: s.responses, BodyBudget: s.bodies, BudgetOwner: id.String(),
-		PoolContended: s.registry.PoolContended,
-		Unavailable:   func(ctx context.Context) error { return s.inactiveError(ctx, id) },
-		OverQuota:     project.OverQuota, FarOverQuota: project.FarOverQuota, SharedOrigin: true,
+		Verify: verify, BodyBudget: s.bodies, BudgetOwner: id.String(),
+		Session:     session.Config{Budget: s.responses, PoolContended: s.registry.PoolContended},
+		Unavailable: func(ctx context.Context) error { return s.inactiveError(ctx, id) },
+		OverQuota:   project.OverQuota, FarOverQuota: project.FarOverQuota, SharedOrigin: true,
 	})
 }
 

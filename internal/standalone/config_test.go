@@ -59,7 +59,7 @@ db-pool-automatic-recovery = false
 		"uri": c.databaseURL, "schemas": c.api.Schemas, "anon": c.api.Anonymous, "rows": c.api.MaxRows,
 		"aggregates": c.api.Aggregates, "rollback": c.api.Rollback, "override": c.api.TxOverride,
 		"pre": c.api.PreRequest, "root": c.api.RootSpec, "claim": c.jwt.RoleClaim,
-		"unprepared": c.api.NoPreparedStatements, "port": c.addr.port, "settings": c.api.Settings,
+		"unprepared": c.api.Session.NoPreparedStatements, "port": c.addr.port, "settings": c.api.Settings,
 		"path": c.api.SearchPath, "level": c.LogLevel, "origins": c.api.Origins, "pool": c.pool,
 		"openapi": c.api.OpenAPIMode, "warnings": c.Warnings, "verifies": c.api.Verify != nil,
 	}

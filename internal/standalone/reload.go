@@ -36,8 +36,7 @@ func (s *Server) activate(c Config) {
 		next.cache.ListenOn(c.channel, s.ReloadConfig)
 	}
 
-	c.api.Catalog, c.api.Role, c.api.Timeout, c.api.ResponseBudget = next.cache, s.role, statementTimeout,
-		s.responseBudget
+	c.api.Catalog, c.api.Role, c.api.Timeout, c.api.Session.Budget = next.cache, s.role, statementTimeout, s.responses
 
 	if c.logQuery {
 		c.api.OnExecute = func(ctx context.Context, sql string) { httpx.From(ctx).Statement = sql }

@@ -21,6 +21,7 @@ import (
 	"socle/internal/httpx"
 	"socle/internal/pg"
 	"socle/internal/rest"
+	"socle/internal/rest/session"
 )
 
 const (
@@ -35,14 +36,14 @@ type Server struct {
 	URL      string // of the API
 	AdminURL string // of /live, /ready and /metrics; "" if none
 
-	log            *slog.Logger
-	pool           *pgxpool.Pool
-	responseBudget *rest.ResponseBudget
-	current        atomic.Pointer[serving]
-	settings       atomic.Pointer[map[string]map[string]string] // settings of roles, by role
-	reload         chan struct{}
-	changed        chan struct{}  // the configuration changed
-	retired        sync.WaitGroup // retired caches
+	log       *slog.Logger
+	pool      *pgxpool.Pool
+	responses *session.Budget // buffered, of all configurations
+	current   atomic.Pointer[serving]
+	settings  atomic.Pointer[map[string]map[string]string] // settings of roles, by role
+	reload    chan struct{}
+	changed   chan struct{}  // the configuration changed
+	retired   sync.WaitGroup // retired caches
 
 	listener, admin net.Listener
 	http, adminHTTP *http.Server
@@ -59,10 +60,10 @@ type serving struct {
 // for the database until ctx ends.
 func Start(ctx context.Context, c Config, log *slog.Logger) (*Server, error) {
 	s := &Server{
-		log:            log,
-		responseBudget: rest.NewResponseBudget(rest.ResponseBudgetSize),
-		reload:         make(chan struct{}, 1),
-		changed:        make(chan struct{}, 1),
+		log:       log,
+		responses: session.NewBudget(session.BudgetSize),
+		reload:    make(chan struct{}, 1),
+		changed:   make(chan struct{}, 1),
 	}
 	if err := s.start(ctx, c); err != nil {
 		s.close()
@@ -126,11 +127,11 @@ func openPool(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	if given, err := pgconn.ParseConfig(c.databaseURL); err == nil && given.RuntimeParams["timezone"] != "" {
 		config.ConnConfig.RuntimeParams["timezone"] = given.RuntimeParams["timezone"]
 	}
-	if c.api.NoPreparedStatements {
+	if c.api.Session.NoPreparedStatements {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 
-	if !c.api.NoPreparedStatements { // PIDs of a pooler are not PostgreSQL's
+	if !c.api.Session.NoPreparedStatements { // PIDs of a pooler are not PostgreSQL's
 		supervisor := pg.NewSupervisor(config.ConnConfig)
 		config.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error {
 			supervisor.Supervise(conn)

@@ -55,7 +55,7 @@ var settings = []setting{
 	{"db-pool", "", "10", "maximum number of connections", false,
 		field(intRange(1, 10000), func(c *Config) *int { return &c.pool })},
 	{"db-pool-acquisition-timeout", "", "10", "timeout in seconds of a request for a connection", false,
-		field(seconds, func(c *Config) *time.Duration { return &c.api.AcquireTimeout })},
+		field(seconds, func(c *Config) *time.Duration { return &c.api.Session.AcquireTimeout })},
 	{"db-pool-max-lifetime", "", "1800", "maximum lifetime of a connection in seconds", false,
 		field(seconds, func(c *Config) *time.Duration { return &c.maxLifetime })},
 	{"db-pool-max-idletime", "db-pool-timeout", "30", "idle time in seconds after which a connection is closed", false,

@@ -169,7 +169,7 @@ func txEnd(c *Config, text string) error {
 
 func unprepared(c *Config, text string) error {
 	prepared, err := boolean(text)
-	c.api.NoPreparedStatements = !prepared
+	c.api.Session.NoPreparedStatements = !prepared
 
 	return err
 }

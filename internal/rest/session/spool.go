@@ -1,23 +1,33 @@
-package rest
+package session
 
 import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
 	"sync"
 	"time"
 )
 
 const (
-	chunkSize = 64 << 10 // bytes of a chunk of a streamed body
-	minChunks = 2        // chunks of a body outside the budget
+	ChunkSize    = 64 << 10         // bytes of a body that are written at once
+	WriteTimeout = 30 * time.Second // for a client to accept a chunk
+
+	minChunks = 2 // chunks of a streamed body outside the budget
 	// A client that takes longer for a chunk is slow: reading then continues ahead of it.
-	slowAfter    = 20 * time.Millisecond
-	writeTimeout = 30 * time.Second // for a client to accept a chunk
+	slowAfter = 20 * time.Millisecond
 	// Default of Config.SlowClientTimeout.
 	defaultSlowClientTimeout = 2 * time.Second
 )
+
+// Writer is the client of a streamed body.
+type Writer interface {
+	io.Writer
+	// SetWriteDeadline ends running and later writes, as that of a net.Conn does.
+	SetWriteDeadline(t time.Time) error
+}
+
+// ClientError reports that the client did not accept the body: it disconnected or stopped reading.
+type ClientError struct{ error }
 
 var errSlowClient = errors.New("the client stopped reading while other requests wait for its connection")
 
@@ -25,9 +35,8 @@ var errSlowClient = errors.New("the client stopped reading while other requests 
 // them to the client. For a slow client, reading continues within the budget to free the connection
 // early; without budget PostgreSQL waits.
 type spool struct {
-	budget     *ResponseBudget
-	out        io.Writer
-	controller *http.ResponseController
+	budget *Budget
+	out    Writer
 
 	mu          sync.Mutex
 	pending     [][]byte  // to be written, in order
@@ -45,15 +54,14 @@ type spool struct {
 	done     chan struct{} // closed at the end of writing
 }
 
-func newSpool(budget *ResponseBudget, w http.ResponseWriter) *spool {
+func newSpool(budget *Budget, w Writer) *spool {
 	return &spool{
-		budget:     budget,
-		out:        w,
-		controller: http.NewResponseController(w),
-		lastWrite:  time.Now(),
-		readable:   make(chan struct{}, 1),
-		writable:   make(chan struct{}, 1),
-		done:       make(chan struct{}),
+		budget:    budget,
+		out:       w,
+		lastWrite: time.Now(),
+		readable:  make(chan struct{}, 1),
+		writable:  make(chan struct{}, 1),
+		done:      make(chan struct{}),
 	}
 }
 
@@ -92,7 +100,7 @@ func (s *spool) fill(body io.Reader, deadline time.Time, slowClientTimeout time.
 
 		if err != nil {
 			s.complete = true
-			s.returnBudget(len(s.free) * chunkSize)
+			s.returnBudget(len(s.free) * ChunkSize)
 		}
 
 		s.mu.Unlock()
@@ -155,18 +163,18 @@ func (s *spool) takeChunk(slowClientTimeout time.Duration) ([]byte, time.Duratio
 		chunk := s.free[len(s.free)-1]
 		s.free = s.free[:len(s.free)-1]
 
-		return chunk[:chunkSize], 0, nil
+		return chunk[:ChunkSize], 0, nil
 	case s.chunks < minChunks:
 	case s.budgetBytes == 0 && idle < slowAfter:
 		return nil, slowAfter - idle, nil
-	case s.budget.tryShare(chunkSize, s.budgetBytes):
-		s.budgetBytes += chunkSize
+	case s.budget.tryShare(ChunkSize, s.budgetBytes):
+		s.budgetBytes += ChunkSize
 	default:
 		return nil, slowClientTimeout - idle, nil
 	}
 
 	s.chunks++
-	return make([]byte, chunkSize), 0, nil
+	return make([]byte, ChunkSize), 0, nil
 }
 
 // drain writes chunks until the body ends or the spool stops.
@@ -196,7 +204,7 @@ func (s *spool) drain() {
 		chunk := s.pending[0]
 		s.pending[0] = nil
 		s.pending = s.pending[1:]
-		setWriteDeadline(s.controller)
+		_ = s.out.SetWriteDeadline(time.Now().Add(WriteTimeout))
 		s.mu.Unlock()
 
 		_, err := s.out.Write(chunk)
@@ -205,9 +213,9 @@ func (s *spool) drain() {
 
 		switch {
 		case err != nil:
-			s.stop(clientGoneError{err})
+			s.stop(ClientError{err})
 		case s.complete:
-			s.returnBudget(chunkSize)
+			s.returnBudget(ChunkSize)
 		default:
 			s.free = append(s.free, chunk)
 		}
@@ -238,64 +246,12 @@ func (s *spool) abort(err error) {
 	defer s.mu.Unlock()
 
 	s.stop(err)
-	_ = s.controller.SetWriteDeadline(pastDeadline)
+	_ = s.out.SetWriteDeadline(pastDeadline)
 	signal(s.readable)
 }
 
-// wait waits until the body is written. It returns an *abortedError if it was not.
+// wait waits until the body is written. It returns the reason if it was not.
 func (s *spool) wait() error {
-	if s == nil {
-		return nil
-	}
-
 	<-s.done
-
-	if s.err != nil {
-		return &abortedError{s.err}
-	}
-
-	return nil
-}
-
-// streamBody streams a body and returns when it is read from PostgreSQL. [spool.wait] waits for the
-// client.
-func (c *call) streamBody(res *result) error {
-	s := newSpool(c.server.ResponseBudget, c.w)
-	res.spool = s
-
-	go s.drain()
-
-	contended := func() bool { return c.server.contended(c.role.Pool) }
-	err := s.fill(res.source, c.deadline, c.server.SlowClientTimeout, contended)
-	if err == nil {
-		return nil
-	}
-
-	s.abort(err)
-	return s.wait()
-}
-
-// writeBody writes a buffered body.
-func (c *call) writeBody(body []byte) {
-	if len(body) <= uncountedResponse { // nearly always
-		_, _ = c.w.Write(body)
-		return
-	}
-
-	controller := http.NewResponseController(c.w)
-	for len(body) > 0 {
-		setWriteDeadline(controller)
-
-		n, err := c.w.Write(body[:min(len(body), chunkSize)])
-		if err != nil {
-			return
-		}
-
-		body = body[n:]
-	}
-}
-
-// setWriteDeadline limits the next write by writeTimeout, if the connection supports it.
-func setWriteDeadline(controller *http.ResponseController) {
-	_ = controller.SetWriteDeadline(time.Now().Add(writeTimeout))
+	return s.err
 }

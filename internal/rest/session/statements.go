@@ -1,4 +1,4 @@
-package rest
+package session
 
 import (
 	"strconv"
@@ -33,7 +33,7 @@ type preparedStatement struct {
 // statements of an older catalog first.
 func (p *pipeline) statements() (*statementCache, error) {
 	s := &p.session.statementCache
-	if s.catalog == p.catalog && s.named != nil {
+	if s.catalog == p.Catalog && s.named != nil {
 		return s, nil
 	}
 
@@ -43,7 +43,7 @@ func (p *pipeline) statements() (*statementCache, error) {
 		}
 	}
 
-	s.catalog = p.catalog
+	s.catalog = p.Catalog
 	s.named = make(map[statementKey]*preparedStatement)
 	s.ring.next, s.ring.previous = &s.ring, &s.ring
 

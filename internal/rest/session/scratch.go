@@ -1,4 +1,4 @@
-package rest
+package session
 
 import (
 	"fmt"
@@ -9,31 +9,27 @@ import (
 // maxPooledBuffer is the size in bytes up to which a buffer is reused.
 const maxPooledBuffer = 1 << 20
 
-// scratch has the buffers of one request. It is pooled.
+// scratch has the buffers of an execution.
 type scratch struct {
-	settings []setting
-	values   [][]byte // of settings
-	args     [][]byte
-	text     []byte // of the arguments
-	names    []byte // of the settings
-	out      []byte // messages
-	pending  []pendingReply
+	values [][]byte // of settings
+	args   [][]byte
+	text   []byte // of the arguments
+	names  []byte // of the settings
 }
 
-var scratchPool = sync.Pool{New: func() any { return new(scratch) }}
-
-func newScratch() *scratch { return scratchPool.Get().(*scratch) }
-
-func (s *scratch) release() {
-	clear(s.settings)
+// reset drops the content, and what is too large to be kept.
+func (s *scratch) reset() {
 	clear(s.values)
 	clear(s.args)
-	clear(s.pending)
-	s.settings, s.values, s.args, s.pending = s.settings[:0], s.values[:0], s.args[:0], s.pending[:0]
-	if cap(s.text) <= maxPooledBuffer && cap(s.out) <= maxPooledBuffer {
-		s.text = s.text[:0]
-		scratchPool.Put(s)
+	*s = scratch{values: s.values[:0], args: s.args[:0], text: pooled(s.text), names: s.names[:0]}
+}
+
+// pooled returns a buffer to be used again, empty.
+func pooled(b []byte) []byte {
+	if cap(b) > maxPooledBuffer {
+		return nil
 	}
+	return b[:0]
 }
 
 // maxSettingsStatements bounds settingsStatements, since functions can set parameters of any name.
@@ -47,12 +43,12 @@ var settingsStatements = struct {
 
 // settingsStatement returns the statement that sets parameters for the transaction. It first checks
 // the schema version. Its arguments are in values.
-func (s *scratch) settingsStatement(all []setting, readOnly bool, v schemaVersion) string {
+func (s *scratch) settingsStatement(all []Setting, readOnly bool, v Version) string {
 	s.values = s.values[:0]
 	s.names = s.names[:0]
 	for _, set := range all {
-		s.values = append(s.values, set.value)
-		s.names = append(s.names, set.name...)
+		s.values = append(s.values, set.Value)
+		s.names = append(s.names, set.Name...)
 		s.names = append(s.names, ',')
 	}
 
@@ -60,9 +56,9 @@ func (s *scratch) settingsStatement(all []setting, readOnly bool, v schemaVersio
 		s.names = append(s.names, '!')
 	}
 
-	if v.value != "" {
-		s.values = append(s.values, []byte(v.value))
-		s.names = append(s.names, v.query...)
+	if v.Value != "" {
+		s.values = append(s.values, []byte(v.Value))
+		s.names = append(s.names, v.Query...)
 	}
 
 	settingsStatements.RLock()
@@ -87,20 +83,20 @@ func (s *scratch) settingsStatement(all []setting, readOnly bool, v schemaVersio
 // settingsSQL compares the versions first. The cast fails if they differ: PostgreSQL then skips the
 // following messages, and nothing has run. The version query is a subselect, so its privileges are
 // checked for the login, before a setting changes the role.
-func settingsSQL(all []setting, readOnly bool, v schemaVersion) string {
+func settingsSQL(all []Setting, readOnly bool, v Version) string {
 	var b strings.Builder
 	b.WriteString("select ")
 
-	if v.value != "" {
+	if v.Value != "" {
 		fmt.Fprintf(&b, "(case when (%s) operator(pg_catalog.=) $%d then '0' else '%s' end)::pg_catalog.int4, ",
-			v.query, len(all)+1, staleCatalogMarker)
+			v.Query, len(all)+1, staleCatalogMarker)
 	}
 
 	for i, set := range all {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "pg_catalog.set_config('%s', $%d, true)", strings.ReplaceAll(set.name, "'", "''"), i+1)
+		fmt.Fprintf(&b, "pg_catalog.set_config('%s', $%d, true)", strings.ReplaceAll(set.Name, "'", "''"), i+1)
 	}
 
 	if readOnly {
@@ -153,25 +149,4 @@ func (s *scratch) encode(args []any) ([][]byte, error) {
 	}
 
 	return s.args[first:len(s.args):len(s.args)], nil
-}
-
-var resultPool = sync.Pool{New: func() any { return new(result) }}
-
-func newResult() *result {
-	r := resultPool.Get().(*result)
-	*r = result{total: -1, estimate: -1, inserted: -1, buffer: r.buffer[:0]}
-
-	return r
-}
-
-// release returns the result to the pool and its bytes to the budget.
-func (r *result) release() {
-	if r.budgetBytes > 0 {
-		r.budget.release(r.budgetBytes)
-		r.budgetBytes = 0
-	}
-
-	if cap(r.buffer) <= maxPooledBuffer {
-		resultPool.Put(r)
-	}
 }

@@ -1,4 +1,4 @@
-package rest
+package session
 
 import (
 	"context"
@@ -67,7 +67,7 @@ type session struct {
 }
 
 // sessionKey is the key of the session in the connection's custom data.
-const sessionKey = "socle/internal/rest"
+const sessionKey = "socle/internal/rest/session"
 
 func sessionOf(pc *pgconn.PgConn) *session {
 	s, ok := pc.CustomData()[sessionKey].(*session)

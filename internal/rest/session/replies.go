@@ -1,4 +1,4 @@
-package rest
+package session
 
 import (
 	"bytes"
@@ -13,38 +13,37 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// readReplies reads the pending replies. It returns the first failure before the outcome was
-// settled.
+// readReplies reads the pending replies, unless the pipeline is suspended on the way. It returns
+// the first failure before the outcome was settled.
 func (p *pipeline) readReplies() error {
-	replies := p.pending
-	p.pending = p.pending[:0]
-	settled, last := false, len(replies)-1
+	err := p.readPending()
+	if !p.suspended {
+		p.pending, p.next = p.pending[:0], 0
+	}
 
+	return err
+}
+
+func (p *pipeline) readPending() error {
 	var first error
-	for i, a := range replies {
+	for settled := false; p.next < len(p.pending); p.next++ {
+		a := p.pending[p.next]
 		err := p.readReply(a)
+		if p.suspended {
+			return nil
+		}
+
 		if err == nil {
 			settled = settled || a.kind == kindSimpleQuery || a.kind == kindCommit
 			continue
 		}
 
-		if pe, ok := errors.AsType[*pgconn.PgError](err); ok && a.kind == kindVersionCheck {
-			if pe.Code == "22P02" && strings.Contains(pe.Message, staleCatalogMarker) {
-				err = &staleCatalogError{pe}
-			}
-		}
-
-		for _, b := range replies[i:] {
-			if b.statement != nil && b.kind == kindParse && !b.statement.ready {
-				p.prepared.drop(b.statement)
-			}
-		}
-
 		p.broken = p.broken || !isPgError(err)
 		p.dirty = true
+		p.dropUnprepared()
 
-		if first == nil && !settled && !p.result.responded {
-			first = err
+		if first == nil && !settled {
+			first = asStaleCatalog(a, err)
 		}
 
 		if p.broken {
@@ -54,12 +53,13 @@ func (p *pipeline) readReplies() error {
 			continue
 		}
 
-		if replies[last].kind != kindSync {
+		last := p.pending[len(p.pending)-1]
+		if last.kind != kindSync {
 			p.skipping = true
 			return first
 		}
 
-		if err := p.readReply(replies[last]); err != nil {
+		if err := p.readReply(last); err != nil {
 			p.broken = true
 		}
 
@@ -67,6 +67,25 @@ func (p *pipeline) readReplies() error {
 	}
 
 	return first
+}
+
+// asStaleCatalog returns the failure of a reply, as a [StaleCatalogError] if it is one.
+func asStaleCatalog(a pendingReply, err error) error {
+	pe, ok := errors.AsType[*pgconn.PgError](err)
+	if ok && a.kind == kindVersionCheck && pe.Code == "22P02" && strings.Contains(pe.Message, staleCatalogMarker) {
+		return &StaleCatalogError{pe}
+	}
+	return err
+}
+
+// dropUnprepared removes the statements from the cache that were sent to be prepared from the
+// current reply on: after its failure the server ignores them.
+func (p *pipeline) dropUnprepared() {
+	for _, a := range p.pending[p.next:] {
+		if a.statement != nil && a.kind == kindParse && !a.statement.ready {
+			p.prepared.drop(a.statement)
+		}
+	}
 }
 
 // readReply reads one reply.
@@ -84,7 +103,7 @@ func (p *pipeline) readReply(a pendingReply) error {
 		switch m {
 		case bindComplete:
 		case dataRow:
-			if err := p.readRow(a.kind); err != nil {
+			if err := p.readRow(a.kind); err != nil || p.suspended {
 				return err
 			}
 		case commandComplete, emptyQuery:
@@ -94,7 +113,7 @@ func (p *pipeline) readReply(a pendingReply) error {
 			case kindCommit:
 				p.txStatus = txIdle
 			case kindMain:
-				if p.countOnly {
+				if p.Statement.CountOnly {
 					return p.readRowCount()
 				}
 			}
@@ -152,15 +171,15 @@ func (p *pipeline) readEnd() error {
 	}
 }
 
-// readRow reads a row. It streams the body if possible.
+// readRow reads a row.
 func (p *pipeline) readRow(kind replyKind) error {
-	in, r := &p.session.reader, p.result
+	in, r := &p.session.reader, &p.result
 	n, err := in.columns()
 	if err != nil {
 		return err
 	}
 
-	if kind == kindMain && !p.explain {
+	if kind == kindMain && !p.Statement.Explain {
 		if n != 7 {
 			return errProtocol
 		}
@@ -176,16 +195,16 @@ func (p *pipeline) readRow(kind replyKind) error {
 	case err != nil:
 		return err
 	case kind == kindSelectPrepared:
-		r.deallocateSQL = bytes.Clone(v)
+		p.deallocateSQL = bytes.Clone(v)
 	case kind == kindEstimate:
-		r.estimate = plannedRows(v)
+		r.Estimate = plannedRows(v)
 	default:
 		if len(r.buffer) > 0 {
 			r.buffer = append(r.buffer, '\n')
 		}
 
 		r.buffer = append(r.buffer, v...)
-		r.body = r.buffer
+		r.Body, r.Size = r.buffer, len(r.buffer)
 	}
 
 	return nil
@@ -193,15 +212,15 @@ func (p *pipeline) readRow(kind replyKind) error {
 
 // readResultRow reads the row of a statement of package plan.
 func (p *pipeline) readResultRow() error {
-	in, r := &p.session.reader, p.result
-	for _, n := range [...]*int64{&r.total, &r.rows} {
+	in, r := &p.session.reader, &p.result
+	for _, n := range [...]*int64{&r.Total, &r.Rows} {
 		if err := in.count(n); err != nil {
 			return err
 		}
 	}
 
 	r.buffer = r.buffer[:0]
-	for _, dst := range [...]*[]byte{&r.location, &r.headers, &r.status} {
+	for _, dst := range [...]*[]byte{&r.Location, &r.Headers, &r.Status} {
 		v, err := in.value()
 		if err != nil {
 			return err
@@ -214,45 +233,56 @@ func (p *pipeline) readResultRow() error {
 		}
 	}
 
-	if err := in.count(&r.inserted); err != nil {
+	if err := in.count(&r.Inserted); err != nil {
 		return err
 	}
 
 	size, err := in.length()
-	streams := p.stream != nil && !p.inBlock // the COMMIT of a block can still fail
-
-	switch {
-	case err != nil || size < 0:
+	if err != nil || size < 0 {
 		return err
-	case size != in.remaining:
+	}
+	if size != in.remaining {
 		return errProtocol
-	case streams && (size > min(maxBufferedBody, in.maxValue) ||
-		(size > uncountedResponse && !p.budget.tryShare(size, 0))):
-		r.source, r.sourceSize = in, size
-		if err = p.stream.respond(r); err == nil {
-			r.responded = true
+	}
+
+	r.Size = size
+	return p.readBody()
+}
+
+// readBody buffers a body, or suspends the pipeline for a long one that can be streamed.
+func (p *pipeline) readBody() error {
+	in, r := &p.session.reader, &p.result
+	counted := r.Size > uncountedResponse
+	switch {
+	case p.Streams && !p.inBlock: // the COMMIT of a block can still fail
+		if r.Size > min(maxBufferedBody, in.maxValue) || (counted && !p.executor.Budget.tryShare(r.Size, 0)) {
+			p.suspended = true
+			return nil
 		}
 
-		return err
-	case size > in.maxValue && !p.commitPipelined():
+		if counted {
+			r.budgetBytes = r.Size
+		}
+	case r.Size > in.maxValue && !p.commitPipelined():
 		// A committed change is answered in any case: its statement has checked the length, to
 		// which only the encoding can have added.
-		return &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: in.maxValue, ActualBodyLen: size}
-	case size <= uncountedResponse:
-	case streams:
-		r.setBudget(p.budget, size)
-	default:
-		if err := p.reserveBody(size); err != nil {
+		return &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: in.maxValue, ActualBodyLen: r.Size}
+	case counted:
+		if err := p.reserve(r.Size); err != nil {
 			return err
 		}
 	}
 
 	start := len(r.buffer)
-	r.buffer = slices.Grow(r.buffer, size)[:start+size] // keeps the slices into the buffer valid
-	r.body = r.buffer[start:]
-	_, err = io.ReadFull(in, r.body)
+	r.buffer = slices.Grow(r.buffer, r.Size)[:start+r.Size] // keeps the slices into the buffer valid
+	r.Body = r.buffer[start:]
+	_, err := io.ReadFull(in, r.Body)
 	return err
 }
+
+// commitPipelined reports whether COMMIT was sent with the statement, so that the change stands
+// even if the response cannot be delivered.
+func (p *pipeline) commitPipelined() bool { return !p.ReadOnly && !p.Rollback && p.check == nil }
 
 // readRowCount reads the number of changed rows from the command tag, as in INSERT 0 1.
 func (p *pipeline) readRowCount() error {
@@ -263,7 +293,7 @@ func (p *pipeline) readRowCount() error {
 	}
 
 	tag = bytes.TrimRight(tag, "\x00")
-	p.result.rows, err = parseCount(tag[bytes.LastIndexByte(tag, ' ')+1:], 0)
+	p.result.Rows, err = parseCount(tag[bytes.LastIndexByte(tag, ' ')+1:], 0)
 	return err
 }
 

@@ -1,0 +1,402 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// pipeline sends the statements of one execution in a single round trip: BEGIN, settings, the
+// statement, COMMIT and the reset of the session.
+//
+// A transaction that writes is a block. It commits before the session is reset, so that session
+// locks taken by user code are held until its changes are visible, and deferred constraints still
+// see their settings. COMMIT and the reset are prepared statements. A simple query replaces them if
+// user code may have deallocated those, and if the transaction is rolled back.
+//
+// A transaction that only reads needs no block: nothing is deferred, and other sessions do not wait
+// for its effects. It is implicit and ends with the simple query that resets the session.
+//
+// A statement that runs no user code leaves nothing in the session. Sync ends its implicit
+// transaction, even if it writes.
+//
+// At a body that is to be streamed, the pipeline is suspended: the replies from there on are read
+// by resume, or not at all. It is pooled.
+type pipeline struct {
+	*Execution
+	wire
+	executor *Executor
+	check    func(*Result) error
+	prepared *statementCache
+	scratch  scratch
+	result   Result
+
+	pending   []pendingReply // expected replies, in order
+	next      int            // pending reply to be read next
+	suspended bool           // at the body
+
+	deallocateSQL []byte // removes statements that user code prepared; nil if there are none
+
+	inBlock      bool // BEGIN was queued
+	reused       bool // a prepared statement was reused
+	mayPrepare   bool // user code may leave prepared statements
+	deallocated  bool // user code may deallocate prepared statements
+	settledAfter int  // statements of the simple query after which the outcome stands
+	txStatus     byte // as in ReadyForQuery
+	skipping     bool // the server discards messages until Sync
+	dirty        bool // the session may have leftovers
+}
+
+var pipelinePool = sync.Pool{New: func() any { return new(pipeline) }}
+
+// newPipeline returns a pipeline for an execution.
+func newPipeline(ctx context.Context, x *Executor, e *Execution) *pipeline {
+	p := pipelinePool.Get().(*pipeline)
+	p.executor, p.Execution = x, e
+	p.watchdog = newWatchdog(ctx)
+	p.reset()
+
+	return p
+}
+
+// reset prepares the pipeline for an attempt on another connection.
+func (p *pipeline) reset() {
+	p.result.reset(p)
+	p.wire = wire{out: p.out[:0], watchdog: p.watchdog}
+	p.prepared, p.deallocateSQL = nil, nil
+	p.inBlock, p.reused, p.deallocated, p.settledAfter = false, false, false, 0
+	p.mayPrepare, p.check = p.Statement.MayPrepare, p.Check
+
+	if p.check == nil && p.waitsForBudget() {
+		p.check = func(*Result) error { return nil }
+	}
+}
+
+// waitsForBudget reports whether a change is committed only when its response is there, which may
+// have to wait for the budget.
+func (p *pipeline) waitsForBudget() bool {
+	s := &p.Statement
+	return !p.ReadOnly && !s.CountOnly && !s.Explain && p.executor.Budget.isLow()
+}
+
+// release returns the pipeline to the pool, and the bytes of its result to the budget. It discards
+// the connection if the body was not read.
+func (p *pipeline) release() {
+	if p.suspended {
+		p.abandon()
+	}
+
+	p.watchdog.release()
+	p.result.reset(nil)
+	p.scratch.reset()
+
+	if p.writeDone == nil { // nobody writes from it any more
+		clear(p.pending)
+		*p = pipeline{scratch: p.scratch, result: p.result, pending: p.pending[:0], wire: wire{out: pooled(p.out)}}
+		pipelinePool.Put(p)
+	}
+}
+
+// pendingReply is a reply that PostgreSQL owes.
+type pendingReply struct {
+	kind      replyKind
+	statement *preparedStatement
+}
+
+// replyKind is the kind of the message that a reply answers.
+type replyKind uint8
+
+const (
+	kindClose replyKind = iota
+	kindParse
+	kindBegin
+	kindCommit
+	kindVersionCheck // settings, preceded by the comparison of schema versions
+	kindOther        // statement without a result, such as settings
+	kindEstimate     // plan with the row estimate
+	kindMain         // statement of the request
+	kindSimpleQuery
+	kindSelectPrepared // statements that user code left prepared
+	kindSync
+)
+
+// Values of pipeline.txStatus, as in ReadyForQuery.
+const (
+	txIdle    = 'I'
+	txInBlock = 'T'
+)
+
+// try runs the execution on a connection, which it returns to the pool unless it is suspended. It
+// fails with context.DeadlineExceeded beyond the deadline.
+func (p *pipeline) try(ctx context.Context, conn *pgxpool.Conn) error {
+	err := p.attach(ctx, conn, p.Deadline, p.executor.MaxResponse)
+	if err == nil {
+		err = p.attempt()
+	}
+
+	if !p.suspended {
+		p.detach()
+	}
+
+	switch {
+	case err == nil || isPgError(err):
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, os.ErrDeadlineExceeded) || p.watchdog.Err() != nil:
+		return context.DeadlineExceeded
+	}
+
+	return err
+}
+
+// attempt runs the execution, and again if a prepared statement was invalid.
+func (p *pipeline) attempt() error {
+	if p.session.requests++; p.session.requests%preparedCheckRequests == 0 {
+		p.mayPrepare = true // also remove statements that other user code prepared
+	}
+
+	err := p.run()
+	pe, ok := errors.AsType[*pgconn.PgError](err)
+	stalePlan := ok && stalePlanStates[pe.Code] && pe.Where == ""
+	if stalePlan && p.reused && !p.broken {
+		p.session.invalidate()
+		p.result.reset(p)
+		p.deallocated = true
+		err = p.run()
+	}
+
+	return err
+}
+
+// run queues the messages, sends them and reads the replies.
+func (p *pipeline) run() error {
+	p.txStatus, p.skipping, p.dirty = txIdle, false, false
+	p.out, p.pending = p.out[:0], p.pending[:0]
+
+	err := p.resetSession()
+	if err == nil {
+		err = p.queue()
+	}
+	if err == nil {
+		err = p.complete()
+	}
+
+	if p.broken {
+		_ = p.waitWritten()
+	}
+
+	return err
+}
+
+// queue queues the messages of the request, up to the check if it has one.
+func (p *pipeline) queue() error {
+	s := &p.scratch
+	s.reserve(p.Statement.Args, p.Estimate.Args)
+
+	args, err := s.encode(p.Statement.Args)
+	if err != nil {
+		return err
+	}
+
+	estimateArgs, err := s.encode(p.Estimate.Args)
+	if err != nil {
+		return err
+	}
+
+	if strings.IndexByte(p.Statement.SQL, 0) >= 0 {
+		return ErrNUL
+	}
+
+	err = p.queueAll(args, estimateArgs)
+	p.broken = err != nil // the statement cache records statements that were not sent
+
+	return err
+}
+
+// queueAll queues the messages of the request with its encoded arguments. The cases after the last
+// statement choose how the transaction ends, see [pipeline].
+func (p *pipeline) queueAll(args, estimateArgs [][]byte) (err error) {
+	if p.prepared, err = p.statements(); err != nil {
+		return err
+	}
+
+	inert := p.Statement.Inert && !p.deallocated && !p.mayPrepare
+	writes := !p.ReadOnly && !inert
+	p.inBlock = writes || p.Rollback || p.check != nil || p.Isolation != ""
+
+	if p.inBlock {
+		if err := p.queueStatement(kindBegin, "", p.beginSQL(), nil); err != nil {
+			return err
+		}
+	}
+
+	kind := kindOther
+	if p.Version.Value != "" {
+		kind = kindVersionCheck
+	}
+
+	settings := p.scratch.settingsStatement(p.Settings, p.ReadOnly && !p.inBlock, p.Version)
+	if err := p.queueStatement(kind, "", settings, p.scratch.values); err != nil {
+		return err
+	}
+
+	if p.PreRequest != "" {
+		if err := p.queueStatement(kindOther, p.Role, p.PreRequest, nil); err != nil {
+			return err
+		}
+	}
+
+	if p.Estimate.SQL != "" {
+		explain := "explain (format json) " + p.Estimate.SQL
+		if err := p.queueStatement(kindEstimate, p.Role, explain, estimateArgs); err != nil {
+			return err
+		}
+	}
+
+	if err := p.queueStatement(kindMain, p.Role, p.Statement.SQL, args); err != nil {
+		return err
+	}
+
+	switch {
+	case p.check != nil:
+		return p.flush()
+	case p.Rollback:
+		return p.queueEnd(endTried)
+	case p.inBlock:
+		return p.queueCommit()
+	case inert:
+		return p.queueSync()
+	case p.mayPrepare || p.deallocated:
+		return p.queueEnd(endUserCode)
+	}
+
+	if !p.Statement.ReleasesLocks {
+		if err := p.queueStatement(kindOther, "", unlock, nil); err != nil {
+			return err
+		}
+	}
+
+	return p.queueEnd(endRead)
+}
+
+// complete sends the queued messages, reads the replies and runs the check.
+func (p *pipeline) complete() error {
+	err := p.roundTrip()
+	if p.suspended {
+		return nil
+	}
+
+	if err == nil && p.check != nil {
+		err = p.finishChecked()
+	}
+
+	p.cleanSession()
+	return err
+}
+
+// resume reads the replies after the body and returns the connection to its pool. Failures do not
+// matter any more: the response is under way.
+func (p *pipeline) resume() {
+	p.suspended = false
+	_ = p.readReplies()
+	p.cleanSession()
+	p.detach()
+}
+
+// abandon discards the connection instead.
+func (p *pipeline) abandon() {
+	p.suspended, p.broken = false, true
+	_ = p.waitWritten()
+	p.detach()
+}
+
+// finishChecked commits, or rolls back if the check fails.
+func (p *pipeline) finishChecked() error {
+	if err := p.waitWritten(); err != nil {
+		return err
+	}
+
+	checkErr := p.check(&p.result)
+	var err error
+	switch {
+	case checkErr != nil:
+		err = p.queueEnd(endUndone)
+	case p.Rollback:
+		err = p.queueEnd(endTried)
+	default:
+		err = p.queueCommit()
+	}
+
+	if err != nil {
+		p.broken = true
+		return err
+	}
+
+	if err := p.roundTrip(); err != nil {
+		return err
+	}
+
+	return checkErr
+}
+
+// roundTrip sends the queued messages and reads their replies.
+func (p *pipeline) roundTrip() error {
+	if err := p.send(); err != nil {
+		return err
+	}
+	return p.readReplies()
+}
+
+// queueStatement queues the execution of a statement, prepared under a cached name or unnamed.
+func (p *pipeline) queueStatement(kind replyKind, role, sql string, args [][]byte) error {
+	if p.executor.NoPreparedStatements {
+		if err := p.prepare("", sql); err != nil {
+			return err
+		}
+
+		p.pending = append(p.pending, pendingReply{kind: kindParse}, pendingReply{kind: kind})
+		return p.execute("", args)
+	}
+
+	st, evicted := p.prepared.get(role, sql)
+	if evicted != nil {
+		if err := p.queueClose(evicted); err != nil {
+			return err
+		}
+	}
+
+	if st.ready {
+		p.reused = true
+	} else {
+		if err := p.prepare(st.name, sql); err != nil {
+			return err
+		}
+		p.pending = append(p.pending, pendingReply{kindParse, st})
+	}
+
+	p.pending = append(p.pending, pendingReply{kind, st})
+	return p.execute(st.name, args)
+}
+
+func (p *pipeline) queueClose(st *preparedStatement) error {
+	p.pending = append(p.pending, pendingReply{kind: kindClose})
+	return p.deallocate(st.name)
+}
+
+func (p *pipeline) beginSQL() string {
+	sql := "begin"
+	if p.Isolation != "" {
+		sql += " isolation level " + p.Isolation
+	}
+	if p.ReadOnly {
+		sql += " read only"
+	}
+
+	return sql
+}

@@ -1,0 +1,110 @@
+package session
+
+import (
+	"strconv"
+	"time"
+)
+
+// Result is the row that a statement of package plan returns. Its slices are valid until Release.
+type Result struct {
+	Total    int64 // -1 if not counted
+	Estimate int64 // -1 if not requested
+	Rows     int64
+	Inserted int64  // -1 without upsert
+	Location []byte // values of the key of an inserted row; empty if not requested
+	Headers  []byte // response.headers; empty if not set
+	Status   []byte // response.status; empty if not set
+	Size     int    // bytes of the body
+	Body     []byte // nil if the body is streamed
+
+	pipeline    *pipeline
+	buffer      []byte
+	budgetBytes int // taken from the budget
+}
+
+// Streamed reports whether the body is to be read by Stream. Until then, and unless the result is
+// released, the connection stays in use.
+func (r *Result) Streamed() bool { return r.pipeline != nil && r.pipeline.suspended }
+
+// Stream writes a streamed body to w. A slow client occupies the connection only if the budget has
+// no room for the rest of the body. Stream returns a [ClientError] if w fails.
+func (r *Result) Stream(w Writer) error {
+	p := r.pipeline
+	x := p.executor
+	s := newSpool(x.Budget, w)
+
+	go s.drain()
+
+	contended := func() bool { return x.contended(p.Pool) }
+	err := s.fill(&p.session.reader, p.Deadline, x.SlowClientTimeout, contended)
+	if err != nil {
+		p.abandon()
+		s.abort(err)
+	} else {
+		p.resume()
+	}
+
+	return s.wait()
+}
+
+// Release frees the memory of the result, and its connection if the body was not streamed.
+func (r *Result) Release() { r.pipeline.release() }
+
+// reset drops the content and returns its bytes to the budget.
+func (r *Result) reset(p *pipeline) {
+	if r.budgetBytes > 0 {
+		r.pipeline.executor.Budget.release(r.budgetBytes)
+	}
+
+	*r = Result{Total: -1, Estimate: -1, Inserted: -1, pipeline: p, buffer: pooled(r.buffer)}
+}
+
+// reserve takes the budget for a body that must be buffered. It never fails for a change whose
+// COMMIT is sent. Others wait until the execution's deadline, and in a block, which holds locks, at
+// most for SlowClientTimeout.
+func (p *pipeline) reserve(size int) error {
+	budget := p.executor.Budget
+	if p.commitPipelined() {
+		budget.forceTake(size)
+		p.result.budgetBytes = size
+
+		return nil
+	}
+
+	if budget.tryTake(size) { // nearly always
+		p.result.budgetBytes = size
+		return nil
+	}
+
+	var timeout <-chan time.Time
+	if p.inBlock {
+		timer := time.NewTimer(p.executor.SlowClientTimeout)
+		defer timer.Stop()
+
+		timeout = timer.C
+	}
+
+	for {
+		released := budget.onRelease()
+
+		if budget.tryTake(size) {
+			p.result.budgetBytes = size
+			return nil
+		}
+
+		select {
+		case <-released:
+		case <-timeout:
+			return ErrNoBudget
+		case <-p.watchdog.Done():
+			return ErrNoBudget
+		}
+	}
+}
+
+func parseCount(b []byte, absent int64) (int64, error) {
+	if len(b) == 0 {
+		return absent, nil
+	}
+	return strconv.ParseInt(string(b), 10, 64)
+}

@@ -1,0 +1,218 @@
+// Package session runs the statements of requests in PostgreSQL.
+//
+// An [Execution] is one transaction on a pooled connection and, without a check, one round trip:
+// the package speaks PostgreSQL's protocol itself. It caches prepared statements per connection,
+// cancels the execution when its client disconnects or its deadline passes, and resets the session
+// after user code. The [Result] holds a short body, and streams a long one while it arrives.
+//
+// Package plan builds the statements, package rest knows requests and responses.
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/rest/catalog"
+)
+
+// DefaultAcquireTimeout is the default of Config.AcquireTimeout.
+const DefaultAcquireTimeout = 8 * time.Second
+
+// Config configures an Executor.
+type Config struct {
+	AcquireTimeout time.Duration // for a connection from the pool; 0 means 8 s
+	// SlowClientTimeout applies to a client that reads nothing of its response while other requests
+	// wait for its connection. 0 means 2 s.
+	SlowClientTimeout time.Duration
+	// MaxResponse limits the bytes of a buffered response, that of a write or a volatile function.
+	// 0 means 32 MiB.
+	MaxResponse int
+	Budget      *Budget // of buffered responses; nil means 128 MiB for this executor alone
+	// PoolContended reports whether requests wait for connections in other pools that could be
+	// freed in this executor's pools. nil means never.
+	PoolContended func() bool
+	// NoPreparedStatements turns named prepared statements off, for poolers that assign a
+	// connection per transaction.
+	NoPreparedStatements bool
+}
+
+// Executor runs executions. It is safe for concurrent use.
+type Executor struct {
+	Config
+	acquiring atomic.Int32 // executions waiting for a connection
+}
+
+// New returns an executor with the given configuration.
+func New(c Config) *Executor {
+	if c.AcquireTimeout == 0 {
+		c.AcquireTimeout = DefaultAcquireTimeout
+	}
+	if c.SlowClientTimeout == 0 {
+		c.SlowClientTimeout = defaultSlowClientTimeout
+	}
+	if c.MaxResponse == 0 {
+		c.MaxResponse = 32 << 20
+	}
+	if c.Budget == nil {
+		c.Budget = NewBudget(BudgetSize)
+	}
+	if c.PoolContended == nil {
+		c.PoolContended = func() bool { return false }
+	}
+
+	return &Executor{Config: c}
+}
+
+// Execution is the work of a request in the database: a transaction that sets parameters, runs the
+// pre-request function and the statement.
+type Execution struct {
+	Pool     *pgxpool.Pool
+	Deadline time.Time
+	// Catalog is that of the statement. The first execution with another one resets the session and
+	// its prepared statements.
+	Catalog *catalog.Catalog
+	Version Version // required version of the schema
+
+	Role       string // that the settings assume; part of the key of prepared statements
+	Settings   []Setting
+	Isolation  string // "" means read committed
+	ReadOnly   bool
+	Rollback   bool
+	PreRequest string // statement without arguments that runs first, or ""
+
+	Statement Statement
+	// Estimate is a statement for the planner's row estimate, if it has SQL.
+	Estimate Statement
+	// Check inspects the result before COMMIT; an error rolls back. nil saves a round trip.
+	Check func(*Result) error
+	// Streams allows a long body to be streamed. Otherwise it is buffered, as short ones are.
+	Streams bool
+}
+
+// Statement is a statement with its arguments, each a string, []byte or nil.
+type Statement struct {
+	SQL           string
+	Args          []any
+	Explain       bool // an EXPLAIN; its rows are the lines of the body
+	CountOnly     bool // no row is returned; the command tag has the changed rows
+	Inert         bool // no user code runs
+	MayPrepare    bool // user code may leave prepared statements
+	ReleasesLocks bool // session advisory locks are released at the end
+}
+
+// Version requires that Query returns Value. An empty value requires nothing.
+type Version struct{ Query, Value string }
+
+// Setting is a configuration parameter for the transaction.
+type Setting struct {
+	Name  string // constant, or from the configuration: becomes SQL text
+	Value []byte
+}
+
+// Execute runs e. It returns errors of PostgreSQL, of the check or of a context, and the errors of
+// this package. The caller releases the result, and does not change e until then.
+func (x *Executor) Execute(ctx context.Context, e *Execution) (*Result, error) {
+	p := newPipeline(ctx, x, e)
+	for attempts := 0; ; attempts++ {
+		conn, err := x.acquire(e.Pool, p.watchdog)
+		if err != nil {
+			p.release()
+			return nil, err
+		}
+
+		if err = p.try(ctx, conn); err == nil {
+			return &p.result, nil
+		}
+
+		// A restarted server leaves as many dead connections as the pool had.
+		dead := attempts <= int(e.Pool.Stat().TotalConns()) && p.notStarted(e.ReadOnly, err)
+		if !dead || p.watchdog.Err() != nil {
+			p.release()
+			return nil, err
+		}
+
+		p.reset()
+	}
+}
+
+func (x *Executor) acquire(pool *pgxpool.Pool, w *watchdog) (*pgxpool.Conn, error) {
+	x.acquiring.Add(1)
+	defer x.acquiring.Add(-1)
+
+	w.arm(time.Now().Add(x.AcquireTimeout), nil)
+	conn, err := pool.Acquire(w)
+
+	fired, clientErr := w.disarm(), w.ctx.Err()
+	if !fired && clientErr == nil {
+		return conn, err
+	}
+
+	if err == nil {
+		conn.Release()
+	}
+
+	return nil, cmp.Or(clientErr, ErrNoConnection)
+}
+
+// contended reports whether requests wait for a connection of pool.
+func (x *Executor) contended(pool *pgxpool.Pool) bool {
+	if x.PoolContended() {
+		return true
+	}
+
+	stat := pool.Stat()
+	return x.acquiring.Load() > 0 && stat.AcquiredConns() == stat.MaxConns()
+}
+
+// Errors of an execution that changed nothing.
+var (
+	// ErrNoConnection reports that no connection became available within Config.AcquireTimeout.
+	ErrNoConnection = errors.New("no connection became available in time")
+	// ErrNoBudget reports that the budget had no room for the response.
+	ErrNoBudget = errors.New("the budget of responses is exhausted")
+	// ErrNUL reports a statement with a NUL, which ends a string of the protocol.
+	ErrNUL = errors.New("the statement has a NUL")
+)
+
+// staleCatalogMarker is part of PostgreSQL's error message for a wrong schema version.
+const staleCatalogMarker = "the catalogue is out of date"
+
+// StaleCatalogError reports that the schema has another version than required. No part of the
+// execution ran.
+type StaleCatalogError struct{ cause *pgconn.PgError }
+
+func (e *StaleCatalogError) Error() string { return e.cause.Error() }
+func (e *StaleCatalogError) Unwrap() error { return e.cause }
+
+// IsStaleCatalog reports whether err is a [StaleCatalogError].
+func IsStaleCatalog(err error) bool {
+	_, ok := errors.AsType[*StaleCatalogError](err)
+	return ok
+}
+
+// stalePlanStates are the SQLSTATEs of a prepared statement that a schema change made invalid. Such
+// an error has no context; an error with context comes from a function.
+var stalePlanStates = map[string]bool{
+	"0A000": true, // cached plan must not change result type
+	"26000": true, // no such prepared statement: user code has deallocated it
+	"42703": true, "42883": true, "42804": true, "42P01": true, "42846": true, "42725": true,
+}
+
+// IsMissingObject reports whether PostgreSQL lacks an object that a statement names, or knows it by
+// another type.
+func IsMissingObject(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && stalePlanStates[e.Code]
+}
+
+// isPgError reports whether PostgreSQL itself sent err, so that the connection is still usable.
+func isPgError(err error) bool {
+	_, ok := errors.AsType[*pgconn.PgError](err)
+	return ok
+}
