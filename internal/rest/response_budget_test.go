@@ -259,7 +259,7 @@ func TestCommittedResponseIsKept(t *testing.T) {
 		create function grow_later(n int) returns setof projects language plpgsql as $$ begin
 			perform pg_advisory_xact_lock(4714);
 			return query select * from grow(n);
-		end $$`, func(c *Config) { c.Session.Budget, c.Timeout = budget, time.Minute })
+		end $$`, func(c *Config) { c.Session.Budget, c.Limits.Timeout = budget, time.Minute })
 
 	lock, err := a.admin.Begin(t.Context())
 	if err != nil {
@@ -313,7 +313,7 @@ func TestSlowClientsOfOtherPools(t *testing.T) {
 	c := a.slowClient(a.listen(), "/pages")
 
 	a.await(func() bool {
-		role, _ := a.server.Role("authenticated")
+		role, _ := a.server.Auth.Role("authenticated")
 		return role.Pool.Stat().AcquiredConns() == 0
 	})
 
