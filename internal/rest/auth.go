@@ -16,7 +16,7 @@ type Caller struct {
 // caller authenticates a request by its bearer token or API key.
 func (s *Server) caller(r *http.Request) (Caller, error) {
 	token, given := bearer(r.Header.Get("Authorization"))
-	if !given && s.APIKeys {
+	if !given && s.Auth.APIKeys {
 		token = r.Header.Get("Apikey")
 		given = token != ""
 	}
@@ -26,21 +26,21 @@ func (s *Server) caller(r *http.Request) (Caller, error) {
 		if token == "" {
 			return Caller{}, newError(http.StatusUnauthorized, "PGRST301", "Empty JWT is sent in Authorization header")
 		}
-		if s.Verify == nil {
+		if s.Auth.Verify == nil {
 			return Caller{}, newError(http.StatusInternalServerError, "PGRST300", "Server lacks JWT secret")
 		}
 
 		var err error
-		if c, err = s.Verify(r.Context(), token); err != nil {
+		if c, err = s.Auth.Verify(r.Context(), token); err != nil {
 			return Caller{}, err
 		}
 	}
 
 	if c.Role == "" {
-		if s.Anonymous == "" {
+		if s.Auth.Anonymous == "" {
 			return Caller{}, newError(http.StatusUnauthorized, "PGRST302", "Anonymous access is disabled")
 		}
-		c.Role = s.Anonymous
+		c.Role = s.Auth.Anonymous
 	}
 
 	return c, nil
@@ -61,7 +61,7 @@ func (s *Server) rawQuery(r *http.Request) string {
 	raw := r.URL.RawQuery
 
 	key := r.Header.Get("Apikey")
-	if !s.APIKeys || key == "" || !strings.Contains(raw, name) {
+	if !s.Auth.APIKeys || key == "" || !strings.Contains(raw, name) {
 		return raw
 	}
 

@@ -36,7 +36,7 @@ func BenchmarkReadOne(b *testing.B) {
 // BenchmarkLimit runs the same round trip with pgx alone.
 func BenchmarkLimit(b *testing.B) {
 	a := newAPI(b, "")
-	role, _ := a.server.Role("authenticated")
+	role, _ := a.server.Auth.Role("authenticated")
 	b.ReportAllocs()
 
 	b.RunParallel(func(p *testing.PB) {

@@ -21,11 +21,13 @@ type payload struct {
 	// raw is the type of a function's single unnamed parameter that can take the whole body: json,
 	// text, xml or bytea. "" means none.
 	raw string
+	// lease is the memory of text.
+	lease bodyLease
 }
 
-// readBody reads a body of at most maxSize bytes and converts a form to JSON. Functions also accept
-// plain text, XML and bytes. It fails if the budget has no room for a long body.
-func readBody(w http.ResponseWriter, r *http.Request, maxSize int64, function bool, lease *bodyLease) (payload, error) {
+// read reads a body of at most maxSize bytes and converts a form to JSON. Functions also accept
+// plain text, XML and bytes. It fails if the lease gets no room for a long body.
+func (p *payload) read(w http.ResponseWriter, r *http.Request, maxSize int64, function bool) error {
 	kind := r.Header.Get("Content-Type")
 	switch kind {
 	case "":
@@ -38,44 +40,45 @@ func readBody(w http.ResponseWriter, r *http.Request, maxSize int64, function bo
 		kind = strings.ToLower(kind)
 	}
 
-	text, err := readAll(w, r, maxSize, lease)
+	text, err := readAll(w, r, maxSize, &p.lease)
 	if err != nil {
-		return payload{}, err
+		return err
 	}
 
+	raw := ""
 	switch kind {
 	case "application/json", "application/vnd.pgrst.array", "application/vnd.pgrst.array+json":
-		return payload{text: text, raw: "json"}, nil
+		p.text, p.raw = text, "json"
+		return nil
 	case "text/csv":
-		rows, err := readCSV(text)
-		return payload{csv: rows}, err
+		p.csv, err = readCSV(text)
+		return err
 	case "application/x-www-form-urlencoded":
 		values, err := url.ParseQuery(string(text))
 		if err != nil {
-			return payload{}, newError(http.StatusBadRequest, "PGRST102", "Empty or invalid form")
+			return newError(http.StatusBadRequest, "PGRST102", "Empty or invalid form")
 		}
 
-		p := payload{text: formRow(values)}
+		p.text = formRow(values)
 		if function {
 			p.form = values
 		}
 
-		return p, nil
+		return nil
 	case "text/plain":
-		if function {
-			return payload{text: text, raw: "text"}, nil
-		}
+		raw = "text"
 	case "text/xml":
-		if function {
-			return payload{text: text, raw: "xml"}, nil
-		}
+		raw = "xml"
 	case "application/octet-stream":
-		if function {
-			return payload{text: text, raw: "bytea"}, nil
-		}
+		raw = "bytea"
 	}
 
-	return payload{}, newError(http.StatusBadRequest, "PGRST102", "Content-Type not acceptable: "+kind)
+	if raw == "" || !function {
+		return newError(http.StatusBadRequest, "PGRST102", "Content-Type not acceptable: "+kind)
+	}
+
+	p.text, p.raw = text, raw
+	return nil
 }
 
 // readAll reads a body into memory that grows with the received bytes, not with the declared

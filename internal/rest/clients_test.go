@@ -49,7 +49,9 @@ func TestClients(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".http"), func(t *testing.T) {
 			t.Parallel()
 
-			a := newAPI(t, portsSQL, func(c *Config) { c.TxOverride, c.Plan, c.Aggregates = true, true, true })
+			a := newAPI(t, portsSQL, func(c *Config) {
+				c.Features = Features{TxOverride: true, Plan: true, Aggregates: true}
+			})
 			server := httptest.NewServer(a.server)
 			defer server.Close()
 

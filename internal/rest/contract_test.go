@@ -65,7 +65,7 @@ func TestAliases(t *testing.T) {
 
 	a := newAPI(t, "")
 	strict := &api{t, New(a.server.Config), a.admin}
-	strict.server.AliasesOnly = true
+	strict.server.Features.AliasesOnly = true
 
 	const ok = `[{"id":1,"c":{"name":"Ada"}}]`
 	for _, test := range []struct{ query, warning, strict string }{
@@ -112,7 +112,7 @@ func TestLenient(t *testing.T) {
 	a := newAPI(t, `
 		create domain "application/openapi+json" as json;
 		create function own_root() returns "application/openapi+json" language sql stable as $$ select '{"swagger":"2.0"}'::"application/openapi+json" $$`,
-		func(c *Config) { c.Plan = true })
+		func(c *Config) { c.Features.Plan = true })
 
 	const unread = `{"code":"PGRST100","details":"unexpected \"(\" expecting \"-\", digit or any non reserved character different from: .,>()","hint":null,` +
 		`"message":"\"failed to parse select parameter (body->(<&>))\" (line 1, column 7)"}`

@@ -36,12 +36,12 @@ func (s *Server) Description(ctx context.Context, role, url string) ([]byte, err
 		r:        r,
 		path:     "/",
 		caller:   Caller{Role: role, Claims: []byte("{}")},
-		schema:   s.Schemas[0],
-		deadline: time.Now().Add(s.Timeout),
+		route:    route{target: catalog.Name{Schema: s.Schemas[0]}},
+		deadline: time.Now().Add(s.Limits.Timeout),
 	}
 
 	var ok bool
-	if c.role, ok = s.Role(role); !ok {
+	if c.role, ok = s.Auth.Role(role); !ok {
 		return nil, errors.New("describe the schema: unknown role " + role)
 	}
 
@@ -53,7 +53,7 @@ func (s *Server) Description(ctx context.Context, role, url string) ([]byte, err
 		return nil, catalogFailure(ctx, err)
 	}
 
-	c.setSnapshot(snapshot)
+	c.snapshot = snapshot
 	if err := c.describe(ctx); err != nil {
 		return nil, err
 	}
@@ -100,34 +100,27 @@ func (c *call) describe(ctx context.Context) error {
 
 	status := http.StatusOK
 	c.refresh(ctx)
-	key := descriptionKey{c.catalog, c.caller.Role, c.schema}
+	schema := c.route.target.Schema
+	key := descriptionKey{c.snapshot.Catalog, c.caller.Role, schema}
 	body := s.descriptions.get(key)
 	if body == nil || s.preRequestSQL != "" { // the pre-request function may refuse
-		c.planned = plannedRequest{Plan: plan.Plan{SQL: openapi.PrivilegesSQL, Args: []any{c.schema}}, readOnly: true}
-		res, err := c.execute(ctx)
-		for attempts := 0; session.IsStaleCatalog(err) && c.replaceSnapshot(ctx, attempts); attempts++ {
-			key.catalog = c.catalog
-			res, err = c.execute(ctx)
-		}
-
-		if isConcurrentDrop(err) {
-			res, err = c.execute(ctx)
-		}
+		res, err := c.readPrivileges(ctx)
 		if err != nil {
 			return err
 		}
-
 		defer res.Release()
 
 		c.timings.mark(&c.timings.transaction)
+
 		may := openapi.AllPrivileges
-		if s.OpenAPIMode != "ignore-privileges" {
+		if s.OpenAPI.Mode != "ignore-privileges" {
 			if may, err = openapi.ParsePrivileges(res.Body); err != nil {
 				return err
 			}
 		}
 
-		described := openapi.Schema{Catalog: c.catalog, Name: c.schema, Security: s.OpenAPISecurity}
+		key.catalog = c.snapshot.Catalog
+		described := openapi.Schema{Catalog: key.catalog, Name: schema, Security: s.OpenAPI.Security}
 		if body, err = described.Members(may); err != nil {
 			return err
 		}
@@ -142,7 +135,7 @@ func (c *call) describe(ctx context.Context) error {
 		c.setHeader(h, "Content-Type", kind)
 	}
 	if len(s.Schemas) > 1 || c.r.Header["Accept-Profile"] != nil {
-		c.setHeader(h, "Content-Profile", c.schema)
+		c.setHeader(h, "Content-Profile", c.route.target.Schema)
 	}
 
 	head[len(head)-1], body = ',', body[1:]
@@ -152,6 +145,23 @@ func (c *call) describe(ctx context.Context) error {
 	}
 
 	return nil
+}
+
+// readPrivileges reads the privileges of the role in the schema, with a current catalog.
+func (c *call) readPrivileges(ctx context.Context) (*session.Result, error) {
+	statement := plan.Plan{SQL: openapi.PrivilegesSQL, Args: []any{c.route.target.Schema}}
+	c.planned = plannedRequest{Plan: statement, readOnly: true}
+
+	res, err := c.execute(ctx)
+	for attempts := 0; session.IsStaleCatalog(err) && c.replaceSnapshot(ctx, attempts); attempts++ {
+		res, err = c.execute(ctx)
+	}
+
+	if isConcurrentDrop(err) {
+		return c.execute(ctx)
+	}
+
+	return res, err
 }
 
 // descriptionType returns the Content-Type of a description for Accept headers.
@@ -180,7 +190,7 @@ func (c *call) serverURL() (*url.URL, error) {
 		where.Scheme = "https"
 	}
 
-	if configured := c.server.OpenAPIServer; configured != "" {
+	if configured := c.server.OpenAPI.Server; configured != "" {
 		var err error
 		if where, err = url.Parse(configured); err != nil {
 			return nil, fmt.Errorf("parse the server URL of the description: %w", err)

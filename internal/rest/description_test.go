@@ -198,7 +198,7 @@ func TestDescriptionFollowsPrivileges(t *testing.T) {
 		t.Errorf("a schema without usage (-got +want):\n%s", diff)
 	}
 
-	a.server.OpenAPIMode = "ignore-privileges"
+	a.server.OpenAPI.Mode = "ignore-privileges"
 
 	if got, want := uses(t, a.description("anon")), "/books delete,get,patch,post"; !slices.Contains(got, want) {
 		t.Errorf("ignoring privileges: got %v, want %s", got, want)
@@ -276,7 +276,7 @@ func TestDescriptionSettings(t *testing.T) {
 			if current_setting('request.headers')::json ->> 'x-refuse' is not null then raise sqlstate 'PT403' using message = 'not you'; end if;
 			perform set_config('response.headers', '[{"X-Seen":"yes"}]', true); end $$`,
 		func(c *Config) {
-			c.OpenAPISecurity, c.OpenAPIServer = true, "https://api.example.org:8443/books/"
+			c.OpenAPI.Security, c.OpenAPI.Server = true, "https://api.example.org:8443/books/"
 			c.PreRequest = catalog.Name{Schema: "public", Name: "refuse"}
 		})
 
@@ -325,7 +325,7 @@ func TestDescriptionDisabled(t *testing.T) {
 		t.Errorf("root function: got %d %s", got.status, got.body)
 	}
 
-	disabled := newAPI(t, sql, root, func(c *Config) { c.OpenAPIMode = "disabled" }).do("GET", "/", "")
+	disabled := newAPI(t, sql, root, func(c *Config) { c.OpenAPI.Mode = "disabled" }).do("GET", "/", "")
 	if disabled.status != http.StatusNotFound || !strings.Contains(disabled.body, "PGRST126") {
 		t.Errorf("disabled: got %d %s, want 404 PGRST126", disabled.status, disabled.body)
 	}

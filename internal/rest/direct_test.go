@@ -42,7 +42,7 @@ func TestValuesOfOneObject(t *testing.T) {
 		create function shouted(json) returns shouted language sql immutable as $$ select upper($1 #>> '{}') $$;
 		create cast (json as shouted) with function shouted(json) as implicit;
 		create table every (`+strings.Join(columns, ", ")+`);
-		grant all on every to authenticated`, func(c *Config) { c.TxOverride = true })
+		grant all on every to authenticated`, func(c *Config) { c.Features.TxOverride = true })
 
 	a.exec("insert into public.every default values")
 

@@ -64,8 +64,8 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, role string,
 	}
 
 	f := s.failure(role, err)
-	if s.Unavailable != nil && role != "" && isUnreachable(err) {
-		if unavailable := s.Unavailable(r.Context()); unavailable != nil {
+	if s.Hooks.Unavailable != nil && role != "" && isUnreachable(err) {
+		if unavailable := s.Hooks.Unavailable(r.Context()); unavailable != nil {
 			f = s.failure(role, unavailable)
 		}
 	}
@@ -88,7 +88,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, role string,
 	}
 
 	var out any = errorBody{f.Code, f.Details, f.Hint, f.Message}
-	if s.TerseErrors {
+	if s.Features.TerseErrors {
 		out = terseErrorBody{f.Code, f.Message}
 	}
 
@@ -279,7 +279,7 @@ func (s *Server) pgStatus(role string, e *pgconn.PgError) int {
 	case "25006":
 		return 405
 	case "42501":
-		if allowed, _ := s.Role(role); allowed.Anonymous || role == s.Anonymous {
+		if allowed, _ := s.Auth.Role(role); allowed.Anonymous || role == s.Auth.Anonymous {
 			return 401
 		}
 		return 403

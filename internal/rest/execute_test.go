@@ -19,7 +19,7 @@ import (
 // singleConnection gives all roles a pool of one connection, so that requests follow one another on
 // it.
 func singleConnection(a *api) *pgxpool.Pool {
-	role, _ := a.server.Role("authenticated")
+	role, _ := a.server.Auth.Role("authenticated")
 	config := role.Pool.Config()
 	config.MaxConns = 1
 
@@ -29,7 +29,7 @@ func singleConnection(a *api) *pgxpool.Pool {
 	}
 
 	a.Cleanup(pool.Close)
-	a.server.Role = func(string) (Role, bool) { return Role{Pool: pool}, true }
+	a.server.Auth.Role = func(string) (Role, bool) { return Role{Pool: pool}, true }
 
 	return pool
 }
@@ -106,7 +106,7 @@ func TestStatementTimeout(t *testing.T) {
 			end loop; end $$;
 		create view endless as with recursive n(i) as (select 1::bigint union all select i + 1 from n) select count(*) from n;
 		create view wide as select count(*) from generate_series(1, 1000000000000) a, generate_series(1, 1000000000000) b;
-		grant select on endless, wide to authenticated`, func(c *Config) { c.Timeout = 50 * time.Millisecond })
+		grant select on endless, wide to authenticated`, func(c *Config) { c.Limits.Timeout = 50 * time.Millisecond })
 	if _, err := a.server.Catalog.Get(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestStatementTimeout(t *testing.T) {
 	}
 
 	a.awaitNoSleepers()
-	a.server.Timeout = time.Nanosecond
+	a.server.Limits.Timeout = time.Nanosecond
 
 	if got := a.do("GET", "/clients", ""); got.status != http.StatusInternalServerError ||
 		!strings.Contains(got.body, `"code":"57014"`) {
@@ -459,7 +459,7 @@ func TestNoDatabase(t *testing.T) {
 	}
 	defer closed.Close()
 
-	a.server.Role = func(string) (Role, bool) { return Role{Pool: closed}, true }
+	a.server.Auth.Role = func(string) (Role, bool) { return Role{Pool: closed}, true }
 	got := a.do("GET", "/clients", "")
 	if diff := cmp.Diff(`{"code":"PGRST000","details":null,"hint":null,"message":"Database connection error."}`,
 		got.body); got.status != 503 || diff != "" {

@@ -19,7 +19,7 @@ func TestHiddenColumns(t *testing.T) {
 		create function vaults_of(owner int) returns setof vaults language sql stable as 'select * from vaults where id = owner';
 		grant select on owners to authenticated;
 		grant select (id, open), insert, update, delete on vaults to authenticated`, func(c *Config) {
-		c.Aggregates = true
+		c.Features.Aggregates = true
 	})
 
 	for _, test := range []struct{ method, path, body, prefer string }{

@@ -24,7 +24,7 @@ const longSQL = `
 func TestLongResponses(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, longSQL, func(c *Config) { c.TxOverride = true })
+	a := newAPI(t, longSQL, func(c *Config) { c.Features.TxOverride = true })
 	pool := singleConnection(a)
 
 	for _, step := range []struct {

@@ -112,8 +112,8 @@ func newAPIAt(t testing.TB, url, sql string, configure ...func(*Config)) *api {
 	cache.ListenOn("pgrst", nil)
 	t.Cleanup(cache.Close)
 
-	c := Config{
-		Catalog: cache, Schemas: []string{"public"}, Anonymous: "anon", APIKeys: true,
+	auth := Auth{
+		Anonymous: "anon", APIKeys: true,
 		Role: func(role string) (Role, bool) {
 			switch role {
 			case "anon", "authenticated":
@@ -130,6 +130,7 @@ func newAPIAt(t testing.TB, url, sql string, configure ...func(*Config)) *api {
 		},
 	}
 
+	c := Config{Catalog: cache, Auth: auth, Schemas: []string{"public"}}
 	for _, f := range configure {
 		f(&c)
 	}

@@ -254,7 +254,7 @@ func handlerType(h *catalog.Handler, asked string) string {
 var planOptions = []string{"analyze", "verbose", "settings", "buffers", "wal"}
 
 func (s *Server) offerPlan(c *catalog.Catalog, target catalog.Name, allColumns bool, w *mediaRange) (media, bool) {
-	if !s.Plan {
+	if !s.Features.Plan {
 		return media{}, false
 	}
 

@@ -195,7 +195,7 @@ const representationSQL = `
 func TestRepresentations(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, representationSQL, func(c *Config) { c.Aggregates = true })
+	a := newAPI(t, representationSQL, func(c *Config) { c.Features.Aggregates = true })
 	for _, test := range []struct {
 		method, path, body string
 		headers            []string

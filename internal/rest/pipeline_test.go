@@ -64,7 +64,7 @@ const litterSQL = `
 func TestSessionIsCleanedAfterUserCode(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, litterSQL, func(c *Config) { c.TxOverride = true })
+	a := newAPI(t, litterSQL, func(c *Config) { c.Features.TxOverride = true })
 	pool := singleConnection(a)
 	want := `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}`
 	for _, step := range []struct {

@@ -16,6 +16,7 @@ type plannedRequest struct {
 	function  *catalog.Function // called function, or nil
 	readOnly  bool
 	overQuota bool // readOnly because the database exceeds its quota
+	streams   bool // a long body may be streamed; otherwise it is buffered
 	count     plan.Count
 	check     func(*session.Result) error
 }
@@ -24,9 +25,9 @@ type plannedRequest struct {
 func (c *call) plan() error {
 	s, req := c.server, &c.planRequest
 	*req = plan.Request{
-		Target: catalog.Name{Schema: c.schema, Name: c.route.name}, Query: c.query, Range: c.window,
-		MaxRows: s.MaxRows, Aggregates: s.Aggregates, Before: s.preRequestSQL != "", AliasesOnly: s.AliasesOnly,
-		SharedOrigin: s.SharedOrigin, Head: c.r.Method == http.MethodHead,
+		Target: c.route.target, Query: c.query, Range: c.window,
+		MaxRows: s.Limits.MaxRows, Aggregates: s.Features.Aggregates, AliasesOnly: s.Features.AliasesOnly,
+		Before: s.preRequestSQL != "", SharedOrigin: s.Features.SharedOrigin, Head: c.r.Method == http.MethodHead,
 	}
 
 	switch c.prefer.Count {
@@ -62,20 +63,20 @@ func (c *call) planRead(req *plan.Request) (err error) {
 		return err
 	}
 
-	if c.preferError != nil {
-		return c.preferError
+	if err := c.prefer.StrictError(); err != nil {
+		return err
 	}
 
 	c.planned.readOnly = true
-	c.planned.Plan, err = c.server.plans.Plan('r', plan.Read, c.catalog, req)
+	c.planned.Plan, err = c.server.plans.Plan('r', plan.Read, c.snapshot.Catalog, req)
 	return err
 }
 
 func (c *call) planWrite(req *plan.Request) (err error) {
-	if c.preferError != nil {
-		return c.preferError
+	if err := c.prefer.StrictError(); err != nil {
+		return err
 	}
-	if c.server.OverQuota() && (c.r.Method != http.MethodDelete || c.server.FarOverQuota()) {
+	if over, far := c.server.Hooks.Quota(); over && (far || c.r.Method != http.MethodDelete) {
 		return errOverQuota
 	}
 
@@ -103,14 +104,14 @@ func (c *call) planWrite(req *plan.Request) (err error) {
 			req.Resolve = plan.IgnoreDuplicates
 		}
 
-		out.Plan, err = c.server.plans.Plan('i', plan.Insert, c.catalog, req)
+		out.Plan, err = c.server.plans.Plan('i', plan.Insert, c.snapshot.Catalog, req)
 	case http.MethodPut:
 		out.check = checkPut
-		out.Plan, err = c.server.plans.Plan('p', plan.Put, c.catalog, req)
+		out.Plan, err = c.server.plans.Plan('p', plan.Put, c.snapshot.Catalog, req)
 	case http.MethodPatch:
-		out.Plan, err = c.server.plans.Plan('u', plan.Update, c.catalog, req)
+		out.Plan, err = c.server.plans.Plan('u', plan.Update, c.snapshot.Catalog, req)
 	case http.MethodDelete:
-		out.Plan, err = c.server.plans.Plan('d', plan.Delete, c.catalog, req)
+		out.Plan, err = c.server.plans.Plan('d', plan.Delete, c.snapshot.Catalog, req)
 	}
 
 	if c.r.Method == http.MethodPatch || c.r.Method == http.MethodDelete {
@@ -128,8 +129,9 @@ func (c *call) planCall(req *plan.Request) error {
 	}
 
 	readOnly := get || f.Volatility != 'v'
-	overQuota := !readOnly && c.server.OverQuota()
-	if overQuota && c.server.FarOverQuota() {
+	over, far := c.server.Hooks.Quota()
+	overQuota := over && !readOnly
+	if overQuota && far {
 		return errOverQuota
 	}
 
@@ -147,8 +149,8 @@ func (c *call) planCall(req *plan.Request) error {
 		return err
 	}
 
-	if c.preferError != nil {
-		return c.preferError
+	if err := c.prefer.StrictError(); err != nil {
+		return err
 	}
 
 	switch {
@@ -176,7 +178,7 @@ func (c *call) planCall(req *plan.Request) error {
 		req.Body = c.payload.text
 	}
 
-	p, err := plan.Call(c.catalog, req, f)
+	p, err := plan.Call(c.snapshot.Catalog, req, f)
 	if err != nil {
 		return err
 	}
@@ -210,9 +212,9 @@ func (c *call) chooseFunction(name catalog.Name, get bool) (*catalog.Function, e
 			}
 		}
 
-		return plan.Choose(c.catalog, name, names, "")
+		return plan.Choose(c.snapshot.Catalog, name, names, "")
 	case c.payload.raw == "json":
-		return plan.ChooseJSON(c.catalog, name, c.query.Columns, c.payload.text)
+		return plan.ChooseJSON(c.snapshot.Catalog, name, c.query.Columns, c.payload.text)
 	case c.payload.raw == "":
 		names := c.query.Columns
 		switch {
@@ -226,15 +228,15 @@ func (c *call) chooseFunction(name catalog.Name, get bool) (*catalog.Function, e
 			}
 		}
 
-		return plan.Choose(c.catalog, name, names, "")
+		return plan.Choose(c.snapshot.Catalog, name, names, "")
 	}
 
-	return plan.Choose(c.catalog, name, c.query.Columns, c.payload.raw)
+	return plan.Choose(c.snapshot.Catalog, name, c.query.Columns, c.payload.raw)
 }
 
 func (c *call) negotiate(req *plan.Request, target catalog.Name) error {
 	var err error
-	if c.media, err = c.server.negotiate(c.r, c.catalog, target, c.query); err != nil {
+	if c.media, err = c.server.negotiate(c.r, c.snapshot.Catalog, target, c.query); err != nil {
 		return err
 	}
 
@@ -245,7 +247,7 @@ func (c *call) negotiate(req *plan.Request, target catalog.Name) error {
 // convertRows converts a CSV body to JSON for a relation. The relation must have the columns named
 // by columns= or else by the header line.
 func (c *call) convertRows(target catalog.Name) error {
-	rel := c.catalog.Relations[target]
+	rel := c.snapshot.Relations[target]
 	if c.payload.csv == nil || rel == nil {
 		return nil
 	}
@@ -269,13 +271,13 @@ func (c *call) convertRows(target catalog.Name) error {
 // convertCSV replaces a CSV body by JSON with the columns that keep accepts, or with the first row
 // only.
 func (c *call) convertCSV(keep func(name string) bool, firstOnly bool) error {
-	text, err := c.payload.csv.json(keep, firstOnly, maxCSVGrowth*c.server.MaxBody)
+	text, err := c.payload.csv.json(keep, firstOnly, maxCSVGrowth*c.server.Limits.MaxBody)
 	if err != nil {
 		return err
 	}
 
 	c.payload.text, c.payload.csv = text, nil
-	return c.bodyLease.take(c.r.Context(), int64(len(text)))
+	return c.payload.lease.take(c.r.Context(), int64(len(text)))
 }
 
 // maxCSVGrowth limits the JSON of a CSV body to a multiple of MaxBody, since every row repeats the

@@ -13,7 +13,7 @@ func TestPreferences(t *testing.T) {
 		create table stock (id int primary key default 7, name text default 'none', made timestamptz default '2020-01-01 12:00:00+00');
 		insert into stock values (1, 'one', '2020-06-01 12:00:00+00'), (2, 'two', null), (3, 'three', null);
 		create function drop_all() returns setof stock language sql as 'delete from stock where true returning *';
-		grant all on stock to authenticated`, func(c *Config) { c.TxOverride = true })
+		grant all on stock to authenticated`, func(c *Config) { c.Features.TxOverride = true })
 
 	const strict = "handling=strict, "
 	for _, test := range []struct {
@@ -118,7 +118,7 @@ func TestWritesHaveNoLimit(t *testing.T) {
 
 	a := newAPI(t,
 		`create table items (id int primary key, done bool not null default false); insert into items select generate_series(1, 5); grant all on items to authenticated;
-		create procedure finish() language sql as 'update items set done = true'; grant execute on procedure finish() to authenticated`, func(c *Config) { c.Aggregates = true })
+		create procedure finish() language sql as 'update items set done = true'; grant execute on procedure finish() to authenticated`, func(c *Config) { c.Features.Aggregates = true })
 
 	for _, test := range []struct {
 		method, path, body, prefer string

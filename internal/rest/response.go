@@ -56,7 +56,7 @@ func (c *call) respond(res *session.Result) error {
 	}
 
 	if len(c.server.Schemas) > 1 || c.r.Header["Accept-Profile"] != nil || c.r.Header["Content-Profile"] != nil {
-		c.setHeader(h, "Content-Profile", c.schema)
+		c.setHeader(h, "Content-Profile", c.route.target.Schema)
 	}
 	if applied := c.appliedPreferences(p.Resolved); applied != "" {
 		c.setHeader(h, "Preference-Applied", applied)
@@ -131,7 +131,7 @@ func (c *call) setHeader(h http.Header, name, value string) {
 // the body follows.
 func (c *call) writeHead(status, size int) bool {
 	h := c.w.Header()
-	if c.server.ServerTiming {
+	if c.server.Features.ServerTiming {
 		c.timings.mark(&c.timings.response)
 		c.setHeader(h, "Server-Timing", c.timings.String())
 	}
@@ -189,7 +189,7 @@ func (c *call) setReadHeaders(h http.Header, p *plannedRequest, res *session.Res
 	case plan.Planned:
 		total = res.Estimate
 	case plan.Estimated:
-		limit := c.server.MaxRows
+		limit := c.server.Limits.MaxRows
 		if limit == nil || total > *limit {
 			total = max(total, res.Estimate)
 		}
@@ -295,7 +295,7 @@ func (c *call) appliedPreferences(resolved bool) string {
 	if !table || (method != http.MethodPost && method != http.MethodPatch) {
 		a.Missing = ""
 	}
-	if !c.server.TxOverride {
+	if !c.server.Features.TxOverride {
 		a.Tx = ""
 	}
 	if a.Handling != "strict" || (table && method != http.MethodPatch && method != http.MethodDelete) {

@@ -232,6 +232,23 @@ func TestResponseBudgetExhausted(t *testing.T) {
 	}
 }
 
+// TestDescriptionIsBuffered checks that the privileges for a description are never streamed.
+func TestDescriptionIsBuffered(t *testing.T) {
+	t.Parallel()
+
+	budget := session.NewBudget(1 << 20)
+	a := newAPI(t, `do $do$ begin
+			for i in 1 .. 1000 loop
+				execute format('create function %I() returns int language sql as $$ select 1 $$', repeat('x', 50) || i);
+			end loop; end $do$`, func(c *Config) { c.Session.Budget = budget })
+
+	defer a.occupy(budget, 900<<10).Release() // no room for a share of it
+
+	if n := len(at(t, a.description("anon"), "paths").(map[string]any)); n < 1000 {
+		t.Errorf("got %d paths, want those of 1,000 functions and more", n)
+	}
+}
+
 // TestCommittedResponseIsKept checks that a change started within the budget is answered even if
 // the budget is exhausted at its end.
 func TestCommittedResponseIsKept(t *testing.T) {
@@ -242,7 +259,7 @@ func TestCommittedResponseIsKept(t *testing.T) {
 		create function grow_later(n int) returns setof projects language plpgsql as $$ begin
 			perform pg_advisory_xact_lock(4714);
 			return query select * from grow(n);
-		end $$`, func(c *Config) { c.Session.Budget, c.Timeout = budget, time.Minute })
+		end $$`, func(c *Config) { c.Session.Budget, c.Limits.Timeout = budget, time.Minute })
 
 	lock, err := a.admin.Begin(t.Context())
 	if err != nil {
@@ -296,7 +313,7 @@ func TestSlowClientsOfOtherPools(t *testing.T) {
 	c := a.slowClient(a.listen(), "/pages")
 
 	a.await(func() bool {
-		role, _ := a.server.Role("authenticated")
+		role, _ := a.server.Auth.Role("authenticated")
 		return role.Pool.Stat().AcquiredConns() == 0
 	})
 

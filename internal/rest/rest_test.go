@@ -177,7 +177,7 @@ func TestRequests(t *testing.T) {
 	}
 
 	for _, pool := range []string{"authenticated", "service_role"} {
-		role, _ := a.server.Role(pool)
+		role, _ := a.server.Auth.Role(pool)
 		if s := role.Pool.Stat(); s.NewConnsCount() > 2 {
 			t.Errorf("pool of %s: got %d connections opened, want at most 2", pool, s.NewConnsCount())
 		}
@@ -187,7 +187,7 @@ func TestRequests(t *testing.T) {
 func TestRollback(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, "", func(c *Config) { c.TxOverride = true })
+	a := newAPI(t, "", func(c *Config) { c.Features.TxOverride = true })
 	got := a.do("POST", "/clients", `{"id":50,"name":"no"}`, "Prefer", "tx=rollback,return=representation")
 	if got.status != http.StatusCreated || !strings.Contains(got.body, `"no"`) ||
 		got.header.Get("Preference-Applied") != "return=representation, tx=rollback" {

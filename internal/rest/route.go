@@ -11,7 +11,7 @@ import (
 
 // route is the target of a path.
 type route struct {
-	name     string // of a relation or function; "" for the root
+	target   catalog.Name // relation or function; without a name the root
 	function bool
 }
 
@@ -39,7 +39,7 @@ func parseRoute(path string) (route, error) {
 		return route{}, invalidPath()
 	}
 
-	to.name = name
+	to.target.Name = name
 	return to, nil
 }
 
@@ -53,11 +53,11 @@ func (r route) checkMethod(method string) error {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return nil
 	case http.MethodPost:
-		if r.name != "" {
+		if r.target.Name != "" {
 			return nil
 		}
 	case http.MethodPatch, http.MethodPut, http.MethodDelete:
-		if r.name != "" && !r.function {
+		if r.target.Name != "" && !r.function {
 			return nil
 		}
 	}
@@ -72,13 +72,13 @@ func (r route) checkMethod(method string) error {
 // options answers OPTIONS with the methods that the target supports.
 func (c *call) options() error {
 	allow := "OPTIONS,GET,HEAD"
-	name := catalog.Name{Schema: c.schema, Name: c.route.name}
+	name := c.route.target
 	switch {
-	case c.route.name == "":
+	case c.route.target.Name == "":
 	case c.route.function:
-		all := c.catalog.Functions[name]
+		all := c.snapshot.Functions[name]
 		if len(all) == 0 {
-			return plan.NoFunction(c.catalog, name)
+			return plan.NoFunction(c.snapshot.Catalog, name)
 		}
 
 		allow = "OPTIONS,POST"
@@ -88,9 +88,9 @@ func (c *call) options() error {
 			}
 		}
 	default:
-		t := c.catalog.Relations[name]
+		t := c.snapshot.Relations[name]
 		if t == nil {
-			return plan.NoRelation(c.catalog, name)
+			return plan.NoRelation(c.snapshot.Catalog, name)
 		}
 
 		if t.Insertable {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"socle/internal/httpx"
 	"socle/internal/pg"
-	"socle/internal/rest/catalog"
 	"socle/internal/rest/plan"
 	"socle/internal/rest/query"
 	"socle/internal/rest/session"
@@ -52,6 +52,8 @@ func (c *call) attempt(ctx context.Context) (planned bool, err error) {
 		return false, err
 	}
 
+	p := &c.planned
+	p.streams = p.readOnly && p.check == nil && c.media.handler == nil && c.media.explain == ""
 	c.timings.mark(&c.timings.plan)
 
 	res, err := c.execute(ctx)
@@ -64,8 +66,6 @@ func (c *call) attempt(ctx context.Context) (planned bool, err error) {
 	return true, c.respond(res)
 }
 
-func (c *call) setSnapshot(s *snapshot) { c.snapshot, c.catalog = s, s.Catalog }
-
 // refresh switches to a newer snapshot. It reports whether there is one.
 func (c *call) refresh(ctx context.Context) bool {
 	ctx, cancel := context.WithDeadline(ctx, c.deadline)
@@ -73,7 +73,7 @@ func (c *call) refresh(ctx context.Context) bool {
 
 	newer := c.server.Catalog.newer(ctx, c.snapshot)
 	if newer != nil {
-		c.setSnapshot(newer)
+		c.snapshot = newer
 	}
 
 	return newer != nil
@@ -89,7 +89,7 @@ func (c *call) replaceSnapshot(ctx context.Context, attempts int) bool {
 		return false
 	}
 
-	c.setSnapshot(newer)
+	c.snapshot = newer
 	c.skipVersion = attempts+1 >= maxReplans
 
 	return true
@@ -106,19 +106,19 @@ func (c *call) execute(ctx context.Context) (*session.Result, error) {
 	s, p, explain := c.server, &c.planned, c.media.explain
 	e := &c.execution
 	*e = session.Execution{
-		Pool: c.role.Pool, Deadline: c.deadline, Catalog: c.catalog,
+		Pool: c.role.Pool, Deadline: c.deadline, Catalog: c.snapshot.Catalog,
 		Version: session.Version{Query: s.Catalog.source.Version, Value: c.snapshot.version},
-		Role:    c.caller.Role, Settings: e.Settings[:0], ReadOnly: p.readOnly, Rollback: s.Rollback,
+		Role:    c.caller.Role, Settings: e.Settings[:0], ReadOnly: p.readOnly, Rollback: s.Features.Rollback,
 		PreRequest: s.preRequestSQL, Check: p.check,
 		Statement: session.Statement{SQL: p.SQL, Args: p.Args, CountOnly: p.CountOnly, Inert: p.Inert,
 			MayPrepare: p.function != nil || c.runsUserCode(p), ReleasesLocks: p.ReleasesLocks},
-		Streams: p.readOnly && p.check == nil && c.media.handler == nil && explain == "",
+		Streams: p.streams,
 	}
 
 	if c.skipVersion { // the schema's user code may have changed
 		e.Version, e.Statement.MayPrepare = session.Version{}, true
 	}
-	if s.TxOverride && c.prefer.Tx != "" {
+	if s.Features.TxOverride && c.prefer.Tx != "" {
 		e.Rollback = c.prefer.Tx == "rollback"
 	}
 
@@ -130,8 +130,8 @@ func (c *call) execute(ctx context.Context) (*session.Result, error) {
 		e.Estimate = session.Statement{SQL: p.CountSQL, Args: p.CountArgs}
 	}
 
-	if s.OnExecute != nil {
-		s.OnExecute(ctx, e.Statement.SQL)
+	if s.Features.LogSQL {
+		httpx.From(ctx).Statement = e.Statement.SQL
 	}
 
 	c.setSettings()
@@ -142,7 +142,7 @@ func (c *call) execute(ctx context.Context) (*session.Result, error) {
 // the configuration.
 func (c *call) setSettings() {
 	s, e, f := c.server, &c.execution, c.planned.function
-	if path := s.searchPath(c.schema); string(path) != c.role.SearchPath {
+	if path := s.searchPath(c.route.target.Schema); string(path) != c.role.SearchPath {
 		e.Settings = append(e.Settings, session.Setting{Name: "search_path", Value: path})
 	}
 
@@ -199,7 +199,7 @@ func (c *call) appendRequest(to []session.Setting) []session.Setting {
 // runsUserCode reports whether a request for a relation runs user code that could leave prepared
 // statements in the session.
 func (c *call) runsUserCode(p *plannedRequest) bool {
-	r := c.catalog.Relations[catalog.Name{Schema: c.schema, Name: c.route.name}]
+	r := c.snapshot.Relations[c.route.target]
 	return r != nil && (r.ReadRunsUserCode || (!p.readOnly && !r.InertWrite))
 }
 

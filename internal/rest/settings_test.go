@@ -28,12 +28,12 @@ func TestConfigured(t *testing.T) {
 		func(c *Config) {
 			c.PreRequest = catalog.Name{Schema: "public", Name: "check_all"}
 			c.RootSpec = catalog.Name{Schema: "public", Name: "root"}
-			c.Plan, c.ServerTiming, c.MaxRows, c.MaxBody = true, true, &maxRows, 100
+			c.Features.Plan, c.Features.ServerTiming, c.Limits.MaxRows, c.Limits.MaxBody = true, true, &maxRows, 100
 			c.Origins = []string{"https://ours"}
 			c.Settings = map[string]string{"app.settings.name": "socle"}
-			inner := c.Role
+			inner := c.Auth.Role
 
-			c.Role = func(name string) (Role, bool) {
+			c.Auth.Role = func(name string) (Role, bool) {
 				r, ok := inner(name)
 				r.Settings = map[string]string{"work_mem": "5MB", "default_transaction_isolation": "repeatable read"}
 
@@ -109,7 +109,7 @@ func TestConfigured(t *testing.T) {
 func TestAnonymousIsRefused(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, "", func(c *Config) { c.Anonymous, c.Verify = "", nil })
+	a := newAPI(t, "", func(c *Config) { c.Auth.Anonymous, c.Auth.Verify = "", nil })
 	if got := a.do("GET", "/clients", "", "Authorization", ""); got.status != 401 ||
 		!strings.Contains(got.body, "PGRST302") || got.header.Get("WWW-Authenticate") != "Bearer" {
 		t.Errorf("%+v", got)

@@ -29,7 +29,7 @@ var deniedPrefixes = []string{
 
 // allowsHeader reports whether user code may set a header, given its canonical name.
 func (s *Server) allowsHeader(name string) bool {
-	if !s.SharedOrigin {
+	if !s.Features.SharedOrigin {
 		return true
 	}
 	if strings.HasPrefix(name, "X-") {
@@ -44,7 +44,7 @@ var sandboxPolicy = []string{"default-src 'none'; sandbox"}
 
 // setSandbox prevents a browser from running active content of the response.
 func (s *Server) setSandbox(h http.Header) {
-	if s.SharedOrigin && slices.ContainsFunc(h["Content-Type"], isActiveContent) {
+	if s.Features.SharedOrigin && slices.ContainsFunc(h["Content-Type"], isActiveContent) {
 		h["Content-Security-Policy"] = sandboxPolicy
 	}
 }

@@ -48,12 +48,11 @@ type rows struct {
 func newRows(
 	store *platform.Store, registry *tenant.Registry, bodies *httpx.Budget, url string, log *slog.Logger,
 ) *rows {
+	refuse := func(context.Context, string) (rest.Caller, error) { return rest.Caller{}, errBadKey }
 	return &rows{store: store, registry: registry, url: url, log: log,
 		responses: session.NewBudget(session.BudgetSize), bodies: bodies,
 		projects: map[uuid.UUID]*projectRows{}, recent: list.New(), cache: map[cacheKey]cacheEntry{},
-		unknownProject: rest.New(rest.Config{APIKeys: true, Verify: func(context.Context, string) (rest.Caller, error) {
-			return rest.Caller{}, errBadKey
-		}})}
+		unknownProject: rest.New(rest.Config{Auth: rest.Auth{APIKeys: true, Verify: refuse}})}
 }
 
 // errBadKey rejects a key or token that is not valid for the project.

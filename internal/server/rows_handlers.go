@@ -88,27 +88,31 @@ func (s *rows) activeHandler(id uuid.UUID, p *projectRows, verify verifier) *res
 	}
 
 	return rest.New(rest.Config{
-		Catalog: p.catalog, APIKeys: true, Schemas: p.schemas, SearchPath: extraSearchPath,
-		OpenAPIServer: url, OpenAPISecurity: true,
-		Role: func(role string) (rest.Role, bool) {
-			switch role {
-			case "anon", "authenticated":
-				return rest.Role{
-					Pool:       project.Request(),
-					SearchPath: tenant.RequestPath,
-					Anonymous:  role == "anon",
-				}, true
-			case "service_role":
-				return rest.Role{Pool: project.Service(), SearchPath: tenant.RequestPath}, true
-			}
-
-			return rest.Role{}, false
+		Catalog: p.catalog, Schemas: p.schemas, SearchPath: extraSearchPath,
+		Auth:     rest.Auth{Role: projectRoles(project), Verify: verify, APIKeys: true},
+		Limits:   rest.Limits{BodyBudget: s.bodies, BodyOwner: id.String()},
+		Features: rest.Features{SharedOrigin: true},
+		OpenAPI:  rest.OpenAPI{Server: url, Security: true},
+		Hooks: rest.Hooks{
+			Unavailable: func(ctx context.Context) error { return s.inactiveError(ctx, id) },
+			Quota:       func() (over, far bool) { return project.OverQuota(), project.FarOverQuota() },
 		},
-		Verify: verify, BodyBudget: s.bodies, BudgetOwner: id.String(),
-		Session:     session.Config{Budget: s.responses, PoolContended: s.registry.PoolContended},
-		Unavailable: func(ctx context.Context) error { return s.inactiveError(ctx, id) },
-		OverQuota:   project.OverQuota, FarOverQuota: project.FarOverQuota, SharedOrigin: true,
+		Session: session.Config{Budget: s.responses, PoolContended: s.registry.PoolContended},
 	})
+}
+
+// projectRoles returns the roles of a project.
+func projectRoles(project *tenant.Project) func(role string) (rest.Role, bool) {
+	return func(role string) (rest.Role, bool) {
+		switch role {
+		case "anon", "authenticated":
+			return rest.Role{Pool: project.Request(), SearchPath: tenant.RequestPath, Anonymous: role == "anon"}, true
+		case "service_role":
+			return rest.Role{Pool: project.Service(), SearchPath: tenant.RequestPath}, true
+		}
+
+		return rest.Role{}, false
+	}
 }
 
 // extraSearchPath are the schemas of the search path after the exposed one, as in
@@ -134,7 +138,7 @@ var inactiveErrors = map[string]*query.Error{
 // inactiveHandler returns the handler of an inactive project. A caller without valid credentials
 // gets the same response as from any other project.
 func inactiveHandler(verify verifier, failure *query.Error) *rest.Server {
-	return rest.New(rest.Config{APIKeys: true, Verify: func(ctx context.Context, text string) (rest.Caller, error) {
+	refuse := func(ctx context.Context, text string) (rest.Caller, error) {
 		_, err := verify(ctx, text)
 		if _, ok := errors.AsType[*query.Error](err); ok {
 			return rest.Caller{}, errBadKey
@@ -144,7 +148,9 @@ func inactiveHandler(verify verifier, failure *query.Error) *rest.Server {
 		}
 
 		return rest.Caller{}, failure
-	}})
+	}
+
+	return rest.New(rest.Config{Auth: rest.Auth{APIKeys: true, Verify: refuse}})
 }
 
 // inactiveError returns the response for a project that was paused, deleted or purged since the

@@ -36,7 +36,6 @@ type Config struct {
 	addr, adminAddr      listenAddr
 	preConfig            string
 	traceHeader          string
-	logQuery             bool
 	preRequest, rootSpec string
 	secret               string
 	base64               bool
@@ -292,7 +291,7 @@ func (c *Config) initVerifier() error {
 	}
 
 	if secret != "" {
-		c.api.Verify = func(_ context.Context, token string) (rest.Caller, error) {
+		c.api.Auth.Verify = func(_ context.Context, token string) (rest.Caller, error) {
 			role, claims, err := v.Verify(token)
 			return rest.Caller{Role: role, Claims: claims}, err
 		}

@@ -56,12 +56,13 @@ db-pool-automatic-recovery = false
 	most := int64(100)
 
 	got := map[string]any{
-		"uri": c.databaseURL, "schemas": c.api.Schemas, "anon": c.api.Anonymous, "rows": c.api.MaxRows,
-		"aggregates": c.api.Aggregates, "rollback": c.api.Rollback, "override": c.api.TxOverride,
-		"pre": c.api.PreRequest, "root": c.api.RootSpec, "claim": c.jwt.RoleClaim,
+		"uri": c.databaseURL, "schemas": c.api.Schemas, "anon": c.api.Auth.Anonymous, "rows": c.api.Limits.MaxRows,
+		"aggregates": c.api.Features.Aggregates, "rollback": c.api.Features.Rollback,
+		"override": c.api.Features.TxOverride,
+		"pre":      c.api.PreRequest, "root": c.api.RootSpec, "claim": c.jwt.RoleClaim,
 		"unprepared": c.api.Session.NoPreparedStatements, "port": c.addr.port, "settings": c.api.Settings,
 		"path": c.api.SearchPath, "level": c.LogLevel, "origins": c.api.Origins, "pool": c.pool,
-		"openapi": c.api.OpenAPIMode, "warnings": c.Warnings, "verifies": c.api.Verify != nil,
+		"openapi": c.api.OpenAPI.Mode, "warnings": c.Warnings, "verifies": c.api.Auth.Verify != nil,
 	}
 
 	want := map[string]any{
@@ -157,7 +158,7 @@ func TestSecrets(t *testing.T) {
 			continue
 		}
 
-		if who, err := c.api.Verify(t.Context(), sign(plain, `{"role":"ann"}`)); err != nil || who.Role != "ann" {
+		if who, err := c.api.Auth.Verify(t.Context(), sign(plain, `{"role":"ann"}`)); err != nil || who.Role != "ann" {
 			t.Errorf("%q: %+v, %v", environ, who, err)
 		}
 	}

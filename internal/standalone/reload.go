@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/httpx"
 	"socle/internal/pg"
 	"socle/internal/rest"
 	"socle/internal/rest/catalog"
@@ -36,11 +35,8 @@ func (s *Server) activate(c Config) {
 		next.cache.ListenOn(c.channel, s.ReloadConfig)
 	}
 
-	c.api.Catalog, c.api.Role, c.api.Timeout, c.api.Session.Budget = next.cache, s.role, statementTimeout, s.responses
-
-	if c.logQuery {
-		c.api.OnExecute = func(ctx context.Context, sql string) { httpx.From(ctx).Statement = sql }
-	}
+	c.api.Catalog, c.api.Auth.Role = next.cache, s.role
+	c.api.Limits.Timeout, c.api.Session.Budget = statementTimeout, s.responses
 
 	next.api = rest.New(c.api)
 

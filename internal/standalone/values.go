@@ -155,14 +155,14 @@ func maxRows(c *Config, text string) error {
 		return fmt.Errorf("%q is not a number of rows", text)
 	}
 
-	c.api.MaxRows = &n
+	c.api.Limits.MaxRows = &n
 	return nil
 }
 
 func txEnd(c *Config, text string) error {
 	text, err := oneOf("commit", "commit-allow-override", "rollback", "rollback-allow-override")(text)
-	c.api.Rollback = strings.HasPrefix(text, "rollback")
-	c.api.TxOverride = strings.HasSuffix(text, "-allow-override")
+	c.api.Features.Rollback = strings.HasPrefix(text, "rollback")
+	c.api.Features.TxOverride = strings.HasSuffix(text, "-allow-override")
 
 	return err
 }
@@ -176,7 +176,7 @@ func unprepared(c *Config, text string) error {
 
 func verbosity(c *Config, text string) error {
 	text, err := oneOf("verbose", "minimal")(text)
-	c.api.TerseErrors = text == "minimal"
+	c.api.Features.TerseErrors = text == "minimal"
 
 	return err
 }
@@ -212,7 +212,7 @@ func jwtCacheTTL(c *Config, text string) error {
 
 func legacyNames(c *Config, text string) error {
 	legacy, err := boolean(text)
-	c.api.AliasesOnly = !legacy
+	c.api.Features.AliasesOnly = !legacy
 
 	return err
 }

@@ -19,9 +19,8 @@ type Prefer struct {
 	Invalid     []string
 }
 
-// ParsePrefer parses the values of the Prefer headers. The first preference of a kind wins. The
-// Prefer is valid even with an error, which is that of Strict.
-func ParsePrefer(values []string) (Prefer, error) {
+// ParsePrefer parses the values of the Prefer headers. The first preference of a kind wins.
+func ParsePrefer(values []string) Prefer {
 	var p Prefer
 	for _, header := range values {
 		for token := range strings.SplitSeq(header, ",") {
@@ -31,7 +30,7 @@ func ParsePrefer(values []string) (Prefer, error) {
 		}
 	}
 
-	return p, p.StrictError()
+	return p
 }
 
 // add applies one preference, and reports whether it is valid.

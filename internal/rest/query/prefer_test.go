@@ -44,8 +44,8 @@ func TestParsePrefer(t *testing.T) {
 			query.Prefer{Invalid: []string{"Return=minimal", "return=all", "count=none", "anything", "timezone=",
 				"max-affected=x", "max-affected=-1", "params=single-object"}}, ""},
 	} {
-		got, err := query.ParsePrefer(c.values)
-		if err != nil {
+		got := query.ParsePrefer(c.values)
+		if err := got.StrictError(); err != nil {
 			t.Errorf("ParsePrefer(%q): %v", c.values, err)
 		}
 
@@ -61,17 +61,17 @@ func TestParsePrefer(t *testing.T) {
 func TestParsePreferStrict(t *testing.T) {
 	t.Parallel()
 
-	p, err := query.ParsePrefer([]string{"anything, count=exact", "handling=strict, foo"})
+	p := query.ParsePrefer([]string{"anything, count=exact", "handling=strict, foo"})
 	want := &query.Error{Status: 400, Code: "PGRST122", Message: "Invalid preferences given with handling=strict",
 		Details: "Invalid preferences: anything, foo"}
-	if diff := cmp.Diff(error(want), err); diff != "" {
+	if diff := cmp.Diff(error(want), p.StrictError()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if p.Count != "exact" {
 		t.Errorf("count = %q, want exact beside the failure", p.Count)
 	}
 
-	if _, err := query.ParsePrefer([]string{"handling=lenient, handling=strict, foo"}); err != nil {
+	if err := query.ParsePrefer([]string{"handling=lenient, handling=strict, foo"}).StrictError(); err != nil {
 		t.Errorf("lenient first: %v", err)
 	}
 }
@@ -119,7 +119,8 @@ func FuzzPrefer(f *testing.F) {
 	}
 
 	f.Fuzz(func(t *testing.T, header, rows string) {
-		p, err := query.ParsePrefer([]string{header})
+		p := query.ParsePrefer([]string{header})
+		err := p.StrictError()
 		if (err != nil) != (p.Handling == "strict" && len(p.Invalid) > 0) {
 			t.Errorf("%q: %v of %+v", header, err, p)
 		}
@@ -130,11 +131,11 @@ func FuzzPrefer(f *testing.F) {
 			}
 		}
 
-		again, err := query.ParsePrefer([]string{p.Applied()})
+		again := query.ParsePrefer([]string{p.Applied()})
 
 		p.Invalid = nil
-		if diff := cmp.Diff(p, again); diff != "" || err != nil {
-			t.Errorf("%q, said as %q: %v\n%s", header, p.Applied(), err, diff)
+		if diff := cmp.Diff(p, again); diff != "" {
+			t.Errorf("%q, said as %q\n%s", header, p.Applied(), diff)
 		}
 
 		if offset, _, _ := query.ParseRange(rows); offset < 0 {
