@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/backup"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
@@ -33,7 +34,7 @@ type createBackupInput struct {
 	Body struct{ ProjectInBody }
 }
 
-func (s *Server) createBackup(ctx context.Context, p *tenant.Project, _ *createBackupInput) (platform.Backup, error) {
+func (s *Server) createBackup(ctx context.Context, p *tenant.Project, _ *createBackupInput) (backup.Backup, error) {
 	return s.backups.Create(ctx, p.UUID, caller(ctx).User)
 }
 
@@ -59,9 +60,9 @@ type backupMetadata struct {
 	Warnings   []string   `json:"warnings" doc:"Contents that a restore cannot recover."`
 }
 
-type backupAnswer = Answer[platform.Backup, backupMetadata]
+type backupAnswer = Answer[backup.Backup, backupMetadata]
 
-func answerBackup(b platform.Backup) backupAnswer {
+func answerBackup(b backup.Backup) backupAnswer {
 	if b.Status != "pending" && b.Status != "running" {
 		b.WaitingFor = ""
 	}
@@ -74,7 +75,7 @@ func answerBackup(b platform.Backup) backupAnswer {
 }
 
 func (s *Server) getBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {
-	b, err := s.platform.GetBackup(ctx, p.UUID, in.UUID)
+	b, err := s.backups.Get(ctx, p.UUID, in.UUID)
 	return answerBackup(b), err
 }
 
@@ -90,9 +91,9 @@ type listBackupsInput struct {
 
 func (s *Server) listBackups(
 	ctx context.Context, p *tenant.Project, in *listBackupsInput,
-) (Answer[[]platform.Backup, PageMetadata], error) {
+) (Answer[[]backup.Backup, PageMetadata], error) {
 	page := in.page(in.Sort)
-	backups, total, err := s.platform.ListBackups(ctx, p.UUID, page)
+	backups, total, err := s.backups.List(ctx, p.UUID, page)
 	return listOf(backups, page, total), err
 }
 
@@ -103,8 +104,8 @@ var deleteBackup = Operation{
 		"other backups share; then the backup disappears.",
 }
 
-func (s *Server) deleteBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (platform.Backup, error) {
-	return s.platform.DeleteBackup(ctx, p.UUID, in.UUID)
+func (s *Server) deleteBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backup.Backup, error) {
+	return s.backups.Delete(ctx, p.UUID, in.UUID)
 }
 
 var verifyBackup = Operation{
@@ -127,8 +128,8 @@ var getBackupSchedule = Operation{
 
 func (s *Server) getBackupSchedule(
 	ctx context.Context, p *tenant.Project, _ *projectInput,
-) (platform.BackupSchedule, error) {
-	return s.platform.GetBackupSchedule(ctx, p.UUID)
+) (backup.BackupSchedule, error) {
+	return s.backups.GetSchedule(ctx, p.UUID)
 }
 
 var updateBackupSchedule = Operation{
@@ -156,8 +157,8 @@ type updateBackupScheduleInput struct {
 
 func (s *Server) updateBackupSchedule(
 	ctx context.Context, p *tenant.Project, in *updateBackupScheduleInput,
-) (platform.BackupSchedule, error) {
-	return s.platform.UpdateBackupSchedule(ctx, p.UUID, caller(ctx).User, platform.BackupScheduleUpdate(in.Body))
+) (backup.BackupSchedule, error) {
+	return s.backups.UpdateSchedule(ctx, p.UUID, caller(ctx).User, backup.ScheduleUpdate(in.Body))
 }
 
 var deleteBackupSchedule = Operation{
@@ -169,6 +170,6 @@ var deleteBackupSchedule = Operation{
 
 func (s *Server) deleteBackupSchedule(
 	ctx context.Context, p *tenant.Project, _ *projectInput,
-) (platform.BackupSchedule, error) {
-	return s.platform.DeleteBackupSchedule(ctx, p.UUID)
+) (backup.BackupSchedule, error) {
+	return s.backups.DeleteSchedule(ctx, p.UUID)
 }

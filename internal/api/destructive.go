@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"socle/internal/platform"
+	"socle/internal/backup"
 	"socle/internal/tenant"
 )
 
@@ -62,7 +62,7 @@ func (rt *route) backUpFirst(
 	timer := time.NewTimer(backupWaitOf(r))
 	defer timer.Stop()
 
-	if err := rt.backups.Await(ctx, platform.DestructiveRequest{
+	if err := rt.backups.Await(ctx, backup.DestructiveRequest{
 		Project:   p.UUID,
 		User:      caller(ctx).User,
 		Operation: rt.op.ID,

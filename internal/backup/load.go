@@ -27,7 +27,7 @@ type platformTable struct {
 // rows with statements of this package; pg_restore only extracts them from the dump. Files get new
 // blobs, since the old ones belong to the database being replaced. In a new project forms get new
 // UUIDs.
-func (m *Maker) loadPlatform(
+func (s *Service) loadPlatform(
 	ctx context.Context, c *tenant.Copy, manifest Manifest, p restorePlan, newProject bool,
 ) error {
 	conn, err := c.ConnectTrusted(ctx)
@@ -42,8 +42,8 @@ func (m *Maker) loadPlatform(
 			return err
 		}
 
-		if err := m.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
-			cmd, done, err := m.restoreCommand(ctx, connection{}, p.platform, "--data-only", "--file=-")
+		if err := s.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
+			cmd, done, err := s.restoreCommand(ctx, connection{}, p.platform, "--data-only", "--file=-")
 			if err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ func (m *Maker) loadPlatform(
 			}
 		}
 
-		return m.renewForms(ctx, tx, c.Project, manifest, newProject)
+		return s.renewForms(ctx, tx, c.Project, manifest, newProject)
 	})
 }
 
@@ -80,7 +80,7 @@ var unrestoredTables = []string{
 
 // renewForms gives new UUIDs to forms whose UUIDs cannot be kept: all forms of a new project, and
 // imported forms whose UUIDs another project uses.
-func (m *Maker) renewForms(
+func (s *Service) renewForms(
 	ctx context.Context, tx pgx.Tx, project uuid.UUID, manifest Manifest, newProject bool,
 ) error {
 	if !newProject && !manifest.imported() {
@@ -89,7 +89,7 @@ func (m *Maker) renewForms(
 
 	forms, err := pg.Values[uuid.UUID](ctx, tx, `select uuid from forms.forms`)
 	if err == nil && !newProject {
-		forms, err = m.store.ForeignForms(ctx, project, forms)
+		forms, err = s.platform.ForeignForms(ctx, project, forms)
 	}
 
 	if err != nil || len(forms) == 0 {
