@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"socle/internal/fault"
+	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/tenant"
 )
@@ -53,7 +54,7 @@ func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 func rows(tables []Table) map[Table]int64 {
 	all := map[Table]int64{}
 	for _, t := range tables {
-		if t.Schema == "storage" && slices.Contains(unrestoredTables, t.Name) {
+		if !object.IsRestored(t.Schema, t.Name) {
 			continue
 		}
 		all[Table{Schema: t.Schema, Name: t.Name}] = t.Rows

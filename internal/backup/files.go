@@ -9,10 +9,9 @@ import (
 	"math"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"socle/internal/fault"
-	"socle/internal/pg"
+	"socle/internal/object"
 	"socle/internal/tenant"
 )
 
@@ -47,8 +46,7 @@ func (s *Service) withFileName(ctx context.Context, project uuid.UUID, f content
 		return failure
 	}
 
-	name, err := pg.Value[string](ctx, s.projects.Open(project).Trusted(),
-		`select full_file_name from storage.files where blob_uuid = @blob`, pgx.StrictNamedArgs{"blob": f.Blob})
+	name, err := object.NameOfBlob(ctx, s.projects.Open(project), f.Blob)
 	if err != nil { // the file was deleted
 		return failure
 	}
@@ -135,10 +133,7 @@ func (s *Service) replaceContent(ctx context.Context, project uuid.UUID, damaged
 	}
 
 	f := content{Digest: damaged}
-	f.Blob, err = pg.Value[uuid.UUID](ctx, s.projects.Open(project).Trusted(),
-		`select blob_uuid from storage.files where sha256 = @sum and size = @size limit 1`,
-		pgx.StrictNamedArgs{"sum": sum, "size": damaged.Size})
-	if err != nil {
+	if f.Blob, err = object.BlobOfContent(ctx, s.projects.Open(project), damaged.Size, sum); err != nil {
 		return err
 	}
 

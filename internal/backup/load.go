@@ -13,6 +13,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/form"
+	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/tenant"
 )
@@ -55,27 +57,12 @@ func (s *Service) loadPlatform(
 			return err
 		}
 
-		statements := []string{"update storage.files set blob_uuid = gen_random_uuid()"}
-		for _, name := range unrestoredTables {
-			if _, ok := tables["storage."+name]; ok { // absent in backups of older releases
-				statements = append(statements, "truncate storage."+name+" cascade")
-			}
-		}
-
-		for _, sql := range statements {
-			if _, err := pg.Exec(ctx, tx, sql); err != nil {
-				return err
-			}
+		if err := object.PrepareRestored(ctx, tx); err != nil {
+			return err
 		}
 
 		return s.renewForms(ctx, tx, c.Project, manifest, newProject)
 	})
-}
-
-// unrestoredTables are the storage tables whose rows are not restored: transfers in progress, and
-// derived data.
-var unrestoredTables = []string{
-	"uploads", "discarded", "upload_parts", "resumable_uploads", "signed_uploads", "variants",
 }
 
 // renewForms gives new UUIDs to forms whose UUIDs cannot be kept: all forms of a new project, and
@@ -87,41 +74,15 @@ func (s *Service) renewForms(
 		return nil
 	}
 
-	forms, err := pg.Values[uuid.UUID](ctx, tx, `select uuid from forms.forms`)
+	forms, err := form.UUIDs(ctx, tx)
 	if err == nil && !newProject {
 		forms, err = s.platform.ForeignForms(ctx, project, forms)
 	}
-
-	if err != nil || len(forms) == 0 {
+	if err != nil {
 		return err
 	}
 
-	if _, err := pg.Exec(ctx, tx,
-		"create temporary table renewed on commit drop as select uuid, gen_random_uuid() as anew from forms.forms"); err != nil {
-		return err
-	}
-
-	keep := "delete from pg_temp.renewed where uuid <> all(@forms::uuid[])"
-	if _, err := pg.Exec(ctx, tx, keep, pgx.StrictNamedArgs{"forms": forms}); err != nil {
-		return err
-	}
-
-	for _, sql := range renewStatements {
-		if _, err := pg.Exec(ctx, tx, sql); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
-// renewStatements replaces the UUIDs of forms and clears their links, so that shared links do not
-// carry over.
-var renewStatements = []string{
-	"update forms.fields t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
-	"update forms.definitions t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
-	"update forms.responses t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
-	"update forms.forms t set uuid = r.anew, link = null from pg_temp.renewed r where r.uuid = t.uuid",
+	return form.Renew(ctx, tx, forms)
 }
 
 // truncateTables truncates the platform's tables and returns them. Triggers and foreign keys stay

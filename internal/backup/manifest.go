@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/fault"
+	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/tenant"
 )
@@ -157,21 +158,12 @@ func (s *Service) newManifest(ctx context.Context, tx pgx.Tx, project, backup uu
 
 // contentsOf returns the distinct contents of a database's files, each with one of its blobs.
 func contentsOf(ctx context.Context, tx pgx.Tx) (*Contents, error) {
-	rows, err := tx.Query(ctx,
-		`select distinct on (sha256) size, sha256, blob_uuid from storage.files order by sha256, blob_uuid`)
-	if err != nil {
-		return nil, err
-	}
-
 	all := &Contents{}
-	var size int64
-	var sum []byte
-	var blob uuid.UUID
-	_, err = pgx.ForEachRow(rows, []any{&size, &sum, &blob}, func() error {
-		return all.add(content{Digest{size, hex.EncodeToString(sum)}, blob})
+	err := object.EachContent(ctx, tx, func(c object.StoredContent) error {
+		return all.add(content{Digest{c.Size, hex.EncodeToString(c.SHA256)}, c.BlobUUID})
 	})
 
-	return all, pg.Fault(err)
+	return all, err
 }
 
 // countRows counts the rows of every table that is dumped whole; tables of extensions are not. It

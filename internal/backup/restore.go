@@ -8,13 +8,13 @@ import (
 	"io"
 	"math"
 	"os/exec"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/fault"
+	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/platform"
 	"socle/internal/tenant"
@@ -86,8 +86,8 @@ func (s *Service) dropEmptyDatabase(ctx context.Context, r Restore) error {
 	return s.DropReplaced(ctx, r)
 }
 
-// blobsOf returns the blobs recorded in a database: those of files, transfers in progress,
-// discarded files and variants. It returns none if the database does not exist.
+// blobsOf returns the blobs recorded in a database, see [object.Blobs]. It returns none if the
+// database does not exist.
 func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, error)) ([]uuid.UUID, error) {
 	conn, err := connect(ctx)
 	switch pg.State(err) {
@@ -102,33 +102,7 @@ func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, erro
 
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	tables, err := pg.Values[string](ctx, conn, `
-		select relname from pg_class where relkind = 'r' and relnamespace = (select oid from pg_namespace where nspname = 'storage')`)
-	if err != nil {
-		return nil, err
-	}
-
-	var blobs []uuid.UUID
-	for table, sql := range map[string]string{ // an unfinished copy may lack some of the tables
-		"files":        `select blob_uuid from storage.files`,
-		"uploads":      `select blob_uuid from storage.uploads`,
-		"upload_parts": `select blob_uuid from storage.upload_parts`,
-		"discarded":    `select blob_uuid from storage.discarded`,
-		"variants":     `select blob_uuid from storage.variants`,
-	} {
-		if !slices.Contains(tables, table) {
-			continue
-		}
-
-		some, err := pg.Values[uuid.UUID](ctx, conn, sql)
-		if err != nil {
-			return nil, err
-		}
-
-		blobs = append(blobs, some...)
-	}
-
-	return blobs, nil
+	return object.Blobs(ctx, conn)
 }
 
 func (s *Service) deleteBlobs(ctx context.Context, project uuid.UUID, blobs []uuid.UUID) error {
@@ -366,16 +340,8 @@ func (s *Service) restoreFiles(ctx context.Context, c *tenant.Copy, manifest Man
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	type storedFile struct {
-		BlobUUID uuid.UUID
-		Size     int64
-		SHA256   []byte `db:"sha256"`
-	}
-
 	for last := uuid.Nil; ; {
-		files, err := pg.All[storedFile](ctx, conn, `
-			select blob_uuid, size, sha256 from storage.files where blob_uuid > @last order by blob_uuid limit @most`,
-			pgx.StrictNamedArgs{"last": last, "most": contentBatch})
+		files, err := object.ContentsAfter(ctx, conn, last, contentBatch)
 		if err != nil || len(files) == 0 {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/fault"
+	"socle/internal/form"
+	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/platform"
 	"socle/internal/tenant"
@@ -81,24 +83,17 @@ func (s *Service) OpenGates(ctx context.Context) error {
 func (s *Service) carryQuota(
 	ctx context.Context, project uuid.UUID, connect func(context.Context) (*pgx.Conn, error),
 ) ([]uuid.UUID, error) {
-	type quota struct{ MaxFiles, MaxBytes *int64 }
-	q, err := pg.One[quota](ctx, s.projects.Open(project).Trusted(), `select max_files, max_bytes from storage.usage`)
-	if err != nil {
-		return nil, err
-	}
-
 	conn, err := connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	if _, err := pg.Exec(ctx, conn, `update storage.usage set max_files = @files, max_bytes = @bytes`,
-		pgx.StrictNamedArgs{"files": q.MaxFiles, "bytes": q.MaxBytes}); err != nil {
+	if err := object.CopyQuota(ctx, s.projects.Open(project).Trusted(), conn); err != nil {
 		return nil, err
 	}
 
-	return pg.Values[uuid.UUID](ctx, conn, `select uuid from forms.forms`)
+	return form.UUIDs(ctx, conn)
 }
 
 // DropReplaced removes the database replaced by a restore, and its files. It does nothing while the
@@ -141,29 +136,10 @@ func repairImported(ctx context.Context, c *tenant.Copy) error {
 			return err
 		}
 
-		for _, sql := range repairStatements {
-			if _, err := pg.Exec(ctx, tx, sql); err != nil {
-				return err
-			}
+		if err := object.Repair(ctx, tx); err != nil {
+			return err
 		}
 
-		return nil
+		return form.Repair(ctx, tx)
 	})
-}
-
-var repairStatements = []string{
-	`delete from storage.files f where not exists (select from storage.containers c where c.uuid = f.container_uuid)`,
-	`delete from forms.fields f where not exists (select from forms.forms o where o.uuid = f.form_uuid)`,
-	`delete from forms.definitions d where not exists (select from forms.forms o where o.uuid = d.form_uuid)`,
-	`delete from forms.responses r where not exists (select from forms.forms o where o.uuid = r.form_uuid)`,
-	`update storage.containers c set (total_files, total_size) = (
-		select count(*), coalesce(sum(f.size), 0) from storage.files f where f.container_uuid = c.uuid)`,
-	`delete from storage.sorted_blocks`,
-	`insert into storage.sorted_blocks (container_uuid, sort, first_text, first_number, first_time, first_uuid, files)
-		select c.uuid, k.sort, '', -1, '-infinity', '00000000-0000-0000-0000-000000000000', 0
-		from storage.containers c cross join storage.sort_keys('', '', 0, now(), now()) k`,
-	`select storage.split_sorted(b) from storage.sorted_blocks b`,
-	`insert into storage.usage (files, bytes) values (0, 0) on conflict do nothing`,
-	`update storage.usage set (files, bytes) = (select count(*), coalesce(sum(size), 0) from storage.files)`,
-	`update forms.forms f set total_responses = (select count(*) from forms.responses r where r.form_uuid = f.uuid and r.state = 'complete')`,
 }
