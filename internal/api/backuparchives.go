@@ -44,7 +44,7 @@ type downloadBackupInput struct {
 }
 
 func (s *Server) findBackupToDownload(ctx context.Context, p *tenant.Project, in *downloadBackupInput) error {
-	_, err := s.platform.GetBackup(ctx, p.UUID, in.UUID)
+	_, err := s.backups.Get(ctx, p.UUID, in.UUID)
 	return err
 }
 

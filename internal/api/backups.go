@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/backup"
 	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
@@ -34,7 +35,7 @@ type createBackupInput struct {
 	Body struct{ ProjectInBody }
 }
 
-func (s *Server) createBackup(ctx context.Context, p *tenant.Project, _ *createBackupInput) (platform.Backup, error) {
+func (s *Server) createBackup(ctx context.Context, p *tenant.Project, _ *createBackupInput) (backup.Backup, error) {
 	return s.backups.Create(ctx, p.UUID, caller(ctx).User)
 }
 
@@ -60,9 +61,9 @@ type backupMetadata struct {
 	Warnings   []string   `json:"warnings" doc:"Contents that a restore cannot recover."`
 }
 
-type backupAnswer = Answer[platform.Backup, backupMetadata]
+type backupAnswer = Answer[backup.Backup, backupMetadata]
 
-func answerBackup(b platform.Backup) backupAnswer {
+func answerBackup(b backup.Backup) backupAnswer {
 	if b.Status != "pending" && b.Status != "running" {
 		b.WaitingFor = ""
 	}
@@ -75,7 +76,7 @@ func answerBackup(b platform.Backup) backupAnswer {
 }
 
 func (s *Server) getBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {
-	b, err := s.platform.GetBackup(ctx, p.UUID, in.UUID)
+	b, err := s.backups.Get(ctx, p.UUID, in.UUID)
 	return answerBackup(b), err
 }
 
@@ -91,9 +92,9 @@ type listBackupsInput struct {
 
 func (s *Server) listBackups(
 	ctx context.Context, p *tenant.Project, in *listBackupsInput,
-) (Answer[[]platform.Backup, PageMetadata], error) {
+) (Answer[[]backup.Backup, PageMetadata], error) {
 	page := in.By(in.Sort)
-	backups, total, err := s.platform.ListBackups(ctx, p.UUID, page)
+	backups, total, err := s.backups.List(ctx, p.UUID, page)
 	return listOf(backups, page, total), err
 }
 
@@ -104,8 +105,8 @@ var deleteBackup = operation.Operation{
 		"other backups share; then the backup disappears.",
 }
 
-func (s *Server) deleteBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (platform.Backup, error) {
-	return s.platform.DeleteBackup(ctx, p.UUID, in.UUID)
+func (s *Server) deleteBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backup.Backup, error) {
+	return s.backups.Delete(ctx, p.UUID, in.UUID)
 }
 
 var verifyBackup = operation.Operation{
@@ -128,8 +129,8 @@ var getBackupSchedule = operation.Operation{
 
 func (s *Server) getBackupSchedule(
 	ctx context.Context, p *tenant.Project, _ *projectInput,
-) (platform.BackupSchedule, error) {
-	return s.platform.GetBackupSchedule(ctx, p.UUID)
+) (backup.BackupSchedule, error) {
+	return s.backups.GetSchedule(ctx, p.UUID)
 }
 
 var updateBackupSchedule = operation.Operation{
@@ -157,8 +158,8 @@ type updateBackupScheduleInput struct {
 
 func (s *Server) updateBackupSchedule(
 	ctx context.Context, p *tenant.Project, in *updateBackupScheduleInput,
-) (platform.BackupSchedule, error) {
-	return s.platform.UpdateBackupSchedule(ctx, p.UUID, caller(ctx).User, platform.BackupScheduleUpdate(in.Body))
+) (backup.BackupSchedule, error) {
+	return s.backups.UpdateSchedule(ctx, p.UUID, caller(ctx).User, backup.ScheduleUpdate(in.Body))
 }
 
 var deleteBackupSchedule = operation.Operation{
@@ -170,6 +171,6 @@ var deleteBackupSchedule = operation.Operation{
 
 func (s *Server) deleteBackupSchedule(
 	ctx context.Context, p *tenant.Project, _ *projectInput,
-) (platform.BackupSchedule, error) {
-	return s.platform.DeleteBackupSchedule(ctx, p.UUID)
+) (backup.BackupSchedule, error) {
+	return s.backups.DeleteSchedule(ctx, p.UUID)
 }

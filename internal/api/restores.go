@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/backup"
 	"socle/internal/fault"
 	"socle/internal/operation"
 	"socle/internal/platform"
@@ -38,17 +39,17 @@ type restoreBackupInput struct {
 }
 
 func (s *Server) findBackupToRestore(ctx context.Context, p *tenant.Project, in *restoreBackupInput) error {
-	_, err := s.platform.GetBackup(ctx, p.UUID, in.UUID)
+	_, err := s.backups.Get(ctx, p.UUID, in.UUID)
 	return err
 }
 
 func (s *Server) restoreBackup(
 	ctx context.Context, p *tenant.Project, in *restoreBackupInput,
-) (platform.Restore, error) {
+) (backup.Restore, error) {
 	c := caller(ctx)
-	if in.Body.Target == platform.IntoNew {
+	if in.Body.Target == backup.IntoNew {
 		if in.Body.Name == nil {
-			return platform.Restore{}, fault.OnField(fault.Unprocessable, "name", "required",
+			return backup.Restore{}, fault.OnField(fault.Unprocessable, "name", "required",
 				"is required for a new project")
 		}
 
@@ -56,7 +57,7 @@ func (s *Server) restoreBackup(
 	}
 
 	if !c.Role.AtLeast(platform.Owner) {
-		return platform.Restore{}, fault.New(fault.Forbidden, "requires the role of %s, yours is %s",
+		return backup.Restore{}, fault.New(fault.Forbidden, "requires the role of %s, yours is %s",
 			platform.Owner, c.Role)
 	}
 
@@ -72,8 +73,8 @@ type restoreInput struct {
 	UUID uuid.UUID `path:"restoreUUID" format:"uuid"`
 }
 
-func (s *Server) getRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (platform.Restore, error) {
-	return s.platform.GetRestore(ctx, p.UUID, in.UUID)
+func (s *Server) getRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (backup.Restore, error) {
+	return s.backups.GetRestore(ctx, p.UUID, in.UUID)
 }
 
 var deleteRestore = operation.Operation{
@@ -83,8 +84,8 @@ var deleteRestore = operation.Operation{
 	Notes: "Removes the database and files from before the restore in the background. The restored state remains.",
 }
 
-func (s *Server) deleteRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (platform.Restore, error) {
-	return s.platform.ExpireReplaced(ctx, p.UUID, in.UUID)
+func (s *Server) deleteRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (backup.Restore, error) {
+	return s.backups.ExpireReplaced(ctx, p.UUID, in.UUID)
 }
 
 var listRestores = operation.Operation{
@@ -99,9 +100,9 @@ type listRestoresInput struct {
 
 func (s *Server) listRestores(
 	ctx context.Context, p *tenant.Project, in *listRestoresInput,
-) (Answer[[]platform.Restore, PageMetadata], error) {
+) (Answer[[]backup.Restore, PageMetadata], error) {
 	page := in.By(in.Sort)
-	restores, total, err := s.platform.ListRestores(ctx, p.UUID, page)
+	restores, total, err := s.backups.ListRestores(ctx, p.UUID, page)
 	return listOf(restores, page, total), err
 }
 
@@ -114,6 +115,6 @@ var undoRestore = operation.Operation{
 		"discards it.",
 }
 
-func (s *Server) undoRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (platform.Restore, error) {
+func (s *Server) undoRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (backup.Restore, error) {
 	return s.backups.Undo(ctx, p.UUID, in.UUID)
 }

@@ -39,7 +39,7 @@ type Config struct {
 	Lifecycle  tenant.Lifecycle
 	Queue      *queue.Queue
 	Mails      *account.Mails
-	Backups    *backup.Maker
+	Backups    *backup.Service
 	Cleaner    *object.Cleaner
 	TableJobs  *tenant.TableJobs
 	Bodies     *httpx.Budget  // memory for the bodies of all requests in flight
@@ -74,7 +74,7 @@ type Server struct {
 	lifecycle  tenant.Lifecycle
 	queue      *queue.Queue
 	mails      *account.Mails
-	backups    *backup.Maker
+	backups    *backup.Service
 	cleaner    *object.Cleaner
 	tableJobs  *tenant.TableJobs
 	publicURL  string

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"socle/internal/backup"
 	"socle/internal/object"
 	"socle/internal/operation"
 	"socle/internal/platform"
@@ -27,7 +28,7 @@ type statistics struct {
 	schema.Statistics
 	SlowStatements platform.SlowStatements `json:"slowStatements"`
 	Files          object.Usage            `json:"files"`
-	Backups        platform.BackupUsage    `json:"backups"`
+	Backups        backup.BackupUsage      `json:"backups"`
 }
 
 func (s *Server) getStatistics(ctx context.Context, p *tenant.Project, _ *projectInput) (statistics, error) {
@@ -46,6 +47,6 @@ func (s *Server) getStatistics(ctx context.Context, p *tenant.Project, _ *projec
 		return statistics{}, err
 	}
 
-	backups, err := s.platform.GetBackupUsage(ctx, p.UUID)
+	backups, err := s.backups.GetUsage(ctx, p.UUID)
 	return statistics{database, slow, files, backups}, err
 }

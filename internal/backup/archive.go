@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/fault"
-	"socle/internal/platform"
 )
 
 // An archive is a backup in one file: a tar of the manifest, the dump, and the contents of the
@@ -28,7 +27,7 @@ const (
 type Archive struct {
 	Manifest Manifest
 
-	maker        *Maker
+	service      *Service
 	stored       Manifest      // as stored by this install
 	manifestSize int64         // size of the manifest in bytes
 	recipient    age.Recipient // nil: not encrypted
@@ -36,13 +35,13 @@ type Archive struct {
 
 // OpenArchive returns a backup as an archive, which the caller closes. It fails with NotFound if
 // the backup does not exist and with Conflict if it is not completed.
-func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c ExportEncryption) (*Archive, error) {
-	to, err := c.recipient(&m.passphrases)
+func (s *Service) OpenArchive(ctx context.Context, project, id uuid.UUID, c ExportEncryption) (*Archive, error) {
+	to, err := c.recipient(&s.passphrases)
 	if err != nil {
 		return nil, err
 	}
 
-	b, err := m.store.GetBackup(ctx, project, id)
+	b, err := s.Get(ctx, project, id)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +50,7 @@ func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Export
 		return nil, err
 	}
 
-	stored, err := m.readManifest(ctx, project, id)
+	stored, err := s.readManifest(ctx, project, id)
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +64,12 @@ func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Export
 		return nil, err
 	}
 
-	return &Archive{out, m, stored, text.size, to}, nil
+	return &Archive{out, s, stored, text.size, to}, nil
 }
 
 // CheckCompleted fails with Conflict, code backup_not_completed, unless a backup is completed.
-func CheckCompleted(b platform.Backup) error {
-	if b.Status == "completed" {
+func CheckCompleted(b Backup) error {
+	if b.Status == Completed {
 		return nil
 	}
 
@@ -171,7 +170,7 @@ func (a *Archive) put(ctx context.Context, t *tar.Writer, name, key string, want
 		return err
 	}
 
-	return a.maker.readBlob(ctx, key, func(r io.Reader) error {
+	return a.service.readBlob(ctx, key, func(r io.Reader) error {
 		return put(t, name, want.Size, a.Manifest.At, newVerifyingReader(r, want))
 	})
 }
@@ -191,4 +190,22 @@ func put(t *tar.Writer, name string, size int64, at time.Time, r io.Reader) erro
 
 	_, err := io.Copy(t, r)
 	return err
+}
+
+// Export returns a backup as an archive, which the caller closes, and writes the audit
+// entry. It fails like [Service.OpenArchive].
+func (s *Service) Export(
+	ctx context.Context, project, id uuid.UUID, c ExportEncryption,
+) (*Archive, error) {
+	a, err := s.OpenArchive(ctx, project, id, c)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := s.inTx(ctx, func(*store) error { return nil }); err != nil {
+		a.Close()
+		return nil, err
+	}
+
+	return a, nil
 }

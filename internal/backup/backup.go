@@ -1,9 +1,9 @@
 // Package backup makes, proves, exports, imports and restores backups of projects.
 //
 // A backup consists of a dump of the project's database, the bytes of its files, and a manifest
-// that describes both. The package runs pg_dump and pg_restore and owns the layout of stored
-// backups. Package platform keeps the rows of backups and restores, package tenant creates and
-// swaps databases, and package job decides when a backup is made.
+// that describes both. The package has the rows of backups, schedules and restores in the platform
+// database, and their jobs. It runs pg_dump and pg_restore and owns the layout of stored backups.
+// Package tenant creates and swaps databases.
 package backup
 
 import (
@@ -29,12 +29,11 @@ import (
 	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/pgserver"
-	"socle/internal/platform"
 	"socle/internal/queue"
 	"socle/internal/tenant"
 )
 
-// Config configures a [Maker].
+// Config configures a [Service].
 type Config struct {
 	Lifecycle     tenant.Lifecycle
 	Binaries      pgserver.Binaries
@@ -44,10 +43,10 @@ type Config struct {
 	Log           *slog.Logger
 }
 
-// Maker makes, proves and restores backups.
-type Maker struct {
+// Service makes, proves and restores backups.
+type Service struct {
 	Config
-	store    *platform.Store
+	*store
 	projects *tenant.Registry
 	blobs    *blob.Store
 
@@ -59,23 +58,28 @@ type Maker struct {
 }
 
 // New registers the workers of backups, proofs and restores.
-func New(c Config) *Maker {
-	m := &Maker{Config: c, store: c.Lifecycle.Store, projects: c.Lifecycle.Registry, blobs: c.Lifecycle.Blobs}
-	m.registerWorkers()
+func New(c Config) *Service {
+	s := &Service{
+		Config:   c,
+		store:    newStore(c.Lifecycle.Store),
+		projects: c.Lifecycle.Registry,
+		blobs:    c.Lifecycle.Blobs,
+	}
+	s.registerWorkers()
 
 	if c.Notifications != nil {
-		c.Notifications.Handle(backupChannel, func(string) { m.finished.notify() })
+		c.Notifications.Handle(backupChannel, func(string) { s.finished.notify() })
 
 		c.Notifications.OnConnect(func(context.Context, *pgx.Conn) error {
-			m.finished.notify()
+			s.finished.notify()
 			return nil
 		})
 	}
 
-	return m
+	return s
 }
 
-func (m *Maker) key() key { return m.projects.BackupKey() }
+func (s *Service) key() key { return s.projects.BackupKey() }
 
 // DumpKey returns the blob key of a backup's dump.
 func DumpKey(project, backup uuid.UUID) string {
@@ -84,8 +88,8 @@ func DumpKey(project, backup uuid.UUID) string {
 
 // Make runs a pending backup until it is completed or failed with a reason. It does nothing if the
 // backup is not pending. The error is for the log.
-func (m *Maker) Make(ctx context.Context, id uuid.UUID) error {
-	_, err := runTask(ctx, m, task[platform.Backup]{m.store.Backups(), m.make, backupFailure, m.AbandonBackup}, id)
+func (s *Service) Make(ctx context.Context, id uuid.UUID) error {
+	_, err := runTask(ctx, s, task[Backup]{s.backupTasks(), s.make, backupFailure, s.AbandonBackup}, id)
 	return err
 }
 
@@ -93,18 +97,18 @@ func (m *Maker) Make(ctx context.Context, id uuid.UUID) error {
 // that has already failed, since its worker may have continued for a moment. Blobs that cannot be
 // removed because the storage is unavailable are left to the orphan sweep. It does not touch a
 // completed backup.
-func (m *Maker) AbandonBackup(ctx context.Context, b platform.Backup, reason string) error {
-	err := m.store.InTx(ctx, func(tx *platform.Store) error {
-		if _, err := tx.Backups().Fail(ctx, b.UUID, reason); err != nil {
+func (s *Service) AbandonBackup(ctx context.Context, b Backup, reason string) error {
+	err := s.inTx(ctx, func(tx *store) error {
+		if _, err := tx.backupTasks().fail(ctx, b.UUID, reason); err != nil {
 			return err
 		}
 
-		current, err := tx.GetBackup(ctx, b.ProjectUUID, b.UUID)
-		if err := fault.Ignore(err, fault.NotFound); err != nil || current.Status == "completed" {
+		current, err := tx.Get(ctx, b.ProjectUUID, b.UUID)
+		if err := fault.Ignore(err, fault.NotFound); err != nil || current.Status == Completed {
 			return err
 		}
 
-		return m.Discard(ctx, b.ProjectUUID, b.UUID) // before the status is visible: a failed backup has no blobs
+		return s.Discard(ctx, b.ProjectUUID, b.UUID) // before the status is visible: a failed backup has no blobs
 	})
 	if err == nil {
 		return nil
@@ -113,7 +117,7 @@ func (m *Maker) AbandonBackup(ctx context.Context, b platform.Backup, reason str
 	failCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 
-	_, failErr := m.store.Backups().Fail(failCtx, b.UUID, reason)
+	_, failErr := s.backupTasks().fail(failCtx, b.UUID, reason)
 	return errors.Join(err, failErr)
 }
 
@@ -171,7 +175,7 @@ const (
 )
 
 // make makes a backup and reads it back. It returns a *Later if other transactions prevented it.
-func (m *Maker) make(ctx context.Context, b platform.Backup) error {
+func (s *Service) make(ctx context.Context, b Backup) error {
 	var object blob.Object
 	var warnings []string
 	var err error
@@ -181,13 +185,13 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 			lockTimeout = lastDumpLockTimeout
 		}
 
-		object, warnings, err = m.attempt(ctx, b, lockTimeout)
+		object, warnings, err = s.attempt(ctx, b, lockTimeout)
 		collision, collided := errors.AsType[*collisionError](err)
 		if again := (collided && collision.ofDump) || (errors.Is(err, errFileDeleted) && try == 0); !again {
 			break
 		}
 
-		if e := m.blobs.Delete(ctx, DumpKey(b.ProjectUUID, b.UUID)); e != nil { // the incomplete dump
+		if e := s.blobs.Delete(ctx, DumpKey(b.ProjectUUID, b.UUID)); e != nil { // the incomplete dump
 			return errors.Join(err, e)
 		}
 
@@ -199,16 +203,16 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 	}
 
 	if collision, ok := errors.AsType[*collisionError](err); ok && ctx.Err() == nil {
-		if e := m.blobs.Delete(ctx, DumpKey(b.ProjectUUID, b.UUID)); e != nil {
+		if e := s.blobs.Delete(ctx, DumpKey(b.ProjectUUID, b.UUID)); e != nil {
 			return errors.Join(err, e)
 		}
-		return m.postpone(ctx, b, collision)
+		return s.postpone(ctx, b, collision)
 	}
 	if err != nil {
 		return err
 	}
 
-	return m.store.CompleteBackup(ctx, b.UUID, object.Size, object.SHA256, warnings)
+	return s.complete(ctx, b.UUID, object.Size, object.SHA256, warnings)
 }
 
 // attempt dumps one snapshot of the database, copies the bytes of the files in it, and reads the
@@ -216,40 +220,40 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 //
 // A session stays in a transaction, without a snapshot or locks, until the bytes are copied. While
 // it is open, object.Discard keeps the bytes of deleted files. It blocks no other transaction.
-func (m *Maker) attempt(ctx context.Context, b platform.Backup, lockTimeout time.Duration) (
+func (s *Service) attempt(ctx context.Context, b Backup, lockTimeout time.Duration) (
 	object blob.Object, warnings []string, err error,
 ) {
 	var manifest Manifest
 	defer func() { manifest.Files.Close() }()
 
-	err = m.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
+	err = s.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(present pgx.Tx) error {
-			object, manifest, warnings, err = m.snapshot(ctx, b, present, lockTimeout)
+			object, manifest, warnings, err = s.snapshot(ctx, b, present, lockTimeout)
 			if err != nil {
 				return err
 			}
 
-			return m.copyFiles(ctx, manifest)
+			return s.copyFiles(ctx, manifest)
 		})
 	})
 	if err != nil {
 		return object, nil, asCollision("the project's database", err)
 	}
 
-	if _, err := m.verifyDump(ctx, manifest); err != nil {
+	if _, err := s.verifyDump(ctx, manifest); err != nil {
 		return object, nil, err
 	}
 
-	return object, warnings, m.putManifest(ctx, manifest)
+	return object, warnings, s.putManifest(ctx, manifest)
 }
 
 // snapshot dumps a snapshot of the database and describes it, while table locks prevent that a
 // table is replaced. pg_dump, which keeps one processor busy, runs in parallel with counting the
 // rows. present reads the current state, outside the snapshot.
-func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx, lockTimeout time.Duration) (
+func (s *Service) snapshot(ctx context.Context, b Backup, present pgx.Tx, lockTimeout time.Duration) (
 	object blob.Object, manifest Manifest, warnings []string, err error,
 ) {
-	err = m.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
+	err = s.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
 		tx, err := beginLocked(ctx, conn)
 		if err != nil {
 			return err
@@ -269,12 +273,12 @@ func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx,
 		var dump Digest
 		both, working := errgroup.WithContext(ctx)
 		both.Go(func() (err error) {
-			object, dump, err = m.dump(working, b, exported, lockTimeout)
+			object, dump, err = s.dump(working, b, exported, lockTimeout)
 			return asDumpCollision(err)
 		})
 
 		both.Go(func() (err error) {
-			manifest, warnings, err = m.describe(working, tx, b)
+			manifest, warnings, err = s.describe(working, tx, b)
 			return asCollision("a table", err)
 		})
 
@@ -290,8 +294,8 @@ func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx,
 }
 
 // describe returns the manifest of the transaction's snapshot, without the dump, and the warnings.
-func (m *Maker) describe(ctx context.Context, tx pgx.Tx, b platform.Backup) (Manifest, []string, error) {
-	manifest, err := m.newManifest(ctx, tx, b.ProjectUUID, b.UUID)
+func (s *Service) describe(ctx context.Context, tx pgx.Tx, b Backup) (Manifest, []string, error) {
+	manifest, err := s.newManifest(ctx, tx, b.ProjectUUID, b.UUID)
 	if err != nil {
 		return manifest, nil, err
 	}
@@ -307,11 +311,11 @@ func (m *Maker) describe(ctx context.Context, tx pgx.Tx, b platform.Backup) (Man
 
 // dump streams a dump of the project's database into the storage. It returns the stored object, and
 // the size and checksum of the unencrypted dump.
-func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lockTimeout time.Duration) (
+func (s *Service) dump(ctx context.Context, b Backup, snapshot string, lockTimeout time.Duration) (
 	object blob.Object, plain Digest, err error,
 ) {
-	address, password := m.projects.DumpURL(b.ProjectUUID)
-	cmd, done, err := m.command(ctx, connection{address, password}, "pg_dump", "--format=custom", compressionFlag,
+	address, password := s.projects.DumpURL(b.ProjectUUID)
+	cmd, done, err := s.command(ctx, connection{address, password}, "pg_dump", "--format=custom", compressionFlag,
 		"--encoding=UTF8",
 		fmt.Sprintf("--lock-wait-timeout=%d", lockTimeout.Milliseconds()), "--snapshot="+snapshot)
 	if err != nil {
@@ -322,11 +326,11 @@ func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lo
 	cmd.Env = append(cmd.Env, "PGTZ="+dumpTimeZone)
 
 	sum := newDigest()
-	err = m.runStrict(cmd, func(out io.Reader) error {
-		sealed := m.key().encrypt(io.TeeReader(out, sum))
+	err = s.runStrict(cmd, func(out io.Reader) error {
+		sealed := s.key().encrypt(io.TeeReader(out, sum))
 		defer sealed.Close()
 
-		object, err = m.blobs.Put(ctx, DumpKey(b.ProjectUUID, b.UUID), sealed, math.MaxInt64)
+		object, err = s.blobs.Put(ctx, DumpKey(b.ProjectUUID, b.UUID), sealed, math.MaxInt64)
 		return err
 	})
 
@@ -335,12 +339,12 @@ func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lo
 
 // verifyDump reads a dump to its end and verifies its size and checksum against the manifest. It
 // returns the table of contents, and fails unless pg_restore can read that too.
-func (m *Maker) verifyDump(ctx context.Context, manifest Manifest) ([]entry, error) {
+func (s *Service) verifyDump(ctx context.Context, manifest Manifest) ([]entry, error) {
 	name := DumpKey(manifest.Project, manifest.Backup)
 	var entries []entry
 	sum := newDigest()
 
-	err := m.readBlob(ctx, name, func(r io.Reader) error {
+	err := s.readBlob(ctx, name, func(r io.Reader) error {
 		r = io.TeeReader(r, sum)
 		var err error
 		if entries, err = readTOC(r); err != nil && !errors.Is(err, errTOC) {
@@ -358,15 +362,15 @@ func (m *Maker) verifyDump(ctx context.Context, manifest Manifest) ([]entry, err
 		return nil, err
 	}
 
-	return entries, m.readBlob(ctx, name, func(r io.Reader) error {
-		cmd, done, err := m.command(ctx, connection{}, "pg_restore", "--list")
+	return entries, s.readBlob(ctx, name, func(r io.Reader) error {
+		cmd, done, err := s.command(ctx, connection{}, "pg_restore", "--list")
 		if err != nil {
 			return err
 		}
 		defer done()
 
 		cmd.Stdin = r
-		return m.runStrict(cmd, func(out io.Reader) error {
+		return s.runStrict(cmd, func(out io.Reader) error {
 			n, err := io.Copy(io.Discard, out)
 			if err == nil && n == 0 {
 				err = errors.New("the dump has no table of contents")
@@ -391,3 +395,33 @@ func (s *digest) Write(b []byte) (int, error) {
 }
 
 func (s *digest) bytes() Digest { return Digest{s.size, hex.EncodeToString(s.hash.Sum(nil))} }
+
+// backupArgs are the arguments of a job that makes a backup.
+type backupArgs struct {
+	Backup  uuid.UUID `json:"backup"`
+	Project uuid.UUID `json:"project"`
+}
+
+// Kind returns the kind of the job.
+func (backupArgs) Kind() string { return "backup" }
+
+// runBackup makes a backup. Afterwards it applies the retention rules, removes bytes of deleted
+// files that were kept for the backup, and enqueues a proof.
+func (s *Service) runBackup(ctx context.Context, a backupArgs) error {
+	if err := s.Make(ctx, a.Backup); err != nil {
+		return err
+	}
+
+	after, err := s.followUp(ctx, a.Backup)
+	if err != nil {
+		return fault.Ignore(err, fault.NotFound)
+	}
+
+	s.Files.Discard(ctx, after.ProjectUUID)
+
+	if after.Prove {
+		_, err = s.Queue.Insert(ctx, proveArgs{Backup: a.Backup, Project: after.ProjectUUID})
+	}
+
+	return errors.Join(err, s.applyRetention(ctx, after.ProjectUUID))
+}

@@ -12,7 +12,6 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/pg"
-	"socle/internal/platform"
 )
 
 // Backoff of a backup that collides with other transactions.
@@ -131,8 +130,8 @@ var (
 
 // postpone reschedules a backup that collided with other transactions. It fails the backup with
 // Conflict after retryTimeout.
-func (m *Maker) postpone(ctx context.Context, b platform.Backup, collision *collisionError) error {
-	tried, err := m.store.PostponeBackup(ctx, b.UUID, collision.object+collision.waiting)
+func (s *Service) postpone(ctx context.Context, b Backup, collision *collisionError) error {
+	tried, err := s.setPending(ctx, b.UUID, collision.object+collision.waiting)
 	if err != nil {
 		return errors.Join(collision, err)
 	}

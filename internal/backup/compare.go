@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"socle/internal/fault"
+	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/tenant"
 )
@@ -53,7 +54,7 @@ func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 func rows(tables []Table) map[Table]int64 {
 	all := map[Table]int64{}
 	for _, t := range tables {
-		if t.Schema == "storage" && slices.Contains(unrestoredTables, t.Name) {
+		if !object.IsRestored(t.Schema, t.Name) {
 			continue
 		}
 		all[Table{Schema: t.Schema, Name: t.Name}] = t.Rows
@@ -65,7 +66,7 @@ func rows(tables []Table) map[Table]int64 {
 // compareRows fails with Unprocessable unless the user's tables of a copy have exactly the rows of
 // the dump, in any order. It skips the platform's tables, which a restore changes on purpose, and
 // dumps of unknown time zone, whose times cannot be compared.
-func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry) error {
+func (s *Service) compareRows(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry) error {
 	if manifest.TimeZone == "" {
 		return nil
 	}
@@ -90,8 +91,8 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 		return nil
 	}
 
-	return m.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		cmd, done, err := m.restoreCommand(ctx, connection{}, entries, "--data-only", "--file=-")
+	return s.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
+		cmd, done, err := s.restoreCommand(ctx, connection{}, entries, "--data-only", "--file=-")
 		if err != nil {
 			return err
 		}

@@ -72,14 +72,14 @@ func (i serialIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 }
 
 // identity returns the key pair of this install, derived from its backup key.
-func (m *Maker) identity() (*age.X25519Identity, error) {
-	return age.ParseX25519Identity(bech32("AGE-SECRET-KEY-", token.Derive(m.key(), "recipient of backups")))
+func (s *Service) identity() (*age.X25519Identity, error) {
+	return age.ParseX25519Identity(bech32("AGE-SECRET-KEY-", token.Derive(s.key(), "recipient of backups")))
 }
 
 // Recipient returns the public key of this install: only this install can import a backup encrypted
 // for it.
-func (m *Maker) Recipient() (string, error) {
-	own, err := m.identity()
+func (s *Service) Recipient() (string, error) {
+	own, err := s.identity()
 	if err != nil {
 		return "", err
 	}
@@ -102,8 +102,8 @@ const (
 )
 
 // decryptArchive decrypts an archive. It reads r to the end of the age header.
-func (m *Maker) decryptArchive(r io.Reader, passphrase string) (io.Reader, error) {
-	own, err := m.identity()
+func (s *Service) decryptArchive(r io.Reader, passphrase string) (io.Reader, error) {
+	own, err := s.identity()
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (m *Maker) decryptArchive(r io.Reader, passphrase string) (io.Reader, error
 		}
 
 		i.SetMaxWorkFactor(maxWorkFactor)
-		identities = append(identities, serialIdentity{i, &m.passphrases})
+		identities = append(identities, serialIdentity{i, &s.passphrases})
 	}
 
 	header := &limitedReader{r: r, left: maxHeaderSize, err: errArchive}

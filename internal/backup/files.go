@@ -9,10 +9,9 @@ import (
 	"math"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"socle/internal/fault"
-	"socle/internal/pg"
+	"socle/internal/object"
 	"socle/internal/tenant"
 )
 
@@ -22,17 +21,17 @@ var errFileDeleted = errors.New("a file was deleted during the backup")
 // copyFiles copies the bytes of files to the project's backup storage, each content once. Contents
 // that another backup has copied are reused. It records the required contents first, so that the
 // cleanup of other backups keeps them.
-func (m *Maker) copyFiles(ctx context.Context, manifest Manifest) error {
-	if _, err := m.store.AddBackupContents(ctx, manifest.Project, manifest.Backup, manifest.Files.sums()); err != nil {
+func (s *Service) copyFiles(ctx context.Context, manifest Manifest) error {
+	if _, err := s.addContents(ctx, manifest.Project, manifest.Backup, manifest.Files.sums()); err != nil {
 		return err
 	}
 
 	for f, err := range manifest.Files.all() {
 		if err == nil {
-			err = m.copyFile(ctx, manifest.Project, f)
+			err = s.copyFile(ctx, manifest.Project, f)
 		}
 		if err != nil {
-			return m.withFileName(ctx, manifest.Project, f, err)
+			return s.withFileName(ctx, manifest.Project, f, err)
 		}
 	}
 
@@ -41,14 +40,13 @@ func (m *Maker) copyFiles(ctx context.Context, manifest Manifest) error {
 
 // withFileName adds the file name to an error of copying a content, if its bytes are missing or
 // wrong. Only then can the user fix the file, without which no backup succeeds.
-func (m *Maker) withFileName(ctx context.Context, project uuid.UUID, f content, failure error) error {
+func (s *Service) withFileName(ctx context.Context, project uuid.UUID, f content, failure error) error {
 	failure = fmt.Errorf("copy blob %s: %w", f.Blob, failure)
 	if !errors.Is(failure, errFileDeleted) && !errors.Is(failure, errContentMismatch) {
 		return failure
 	}
 
-	name, err := pg.Value[string](ctx, m.projects.Open(project).Trusted(),
-		`select full_file_name from storage.files where blob_uuid = @blob`, pgx.StrictNamedArgs{"blob": f.Blob})
+	name, err := object.NameOfBlob(ctx, s.projects.Open(project), f.Blob)
 	if err != nil { // the file was deleted
 		return failure
 	}
@@ -59,18 +57,18 @@ func (m *Maker) withFileName(ctx context.Context, project uuid.UUID, f content, 
 }
 
 // copyFile copies the bytes of a file unless they are already stored.
-func (m *Maker) copyFile(ctx context.Context, project uuid.UUID, f content) error {
+func (s *Service) copyFile(ctx context.Context, project uuid.UUID, f content) error {
 	name := contentKey(project, f.SHA256)
-	found, err := m.isStored(ctx, name, f.Size)
+	found, err := s.isStored(ctx, name, f.Size)
 	if err != nil || found {
 		return err
 	}
 
-	err = m.readFile(ctx, project, f, func(r io.Reader) error {
-		sealed := m.key().encrypt(r)
+	err = s.readFile(ctx, project, f, func(r io.Reader) error {
+		sealed := s.key().encrypt(r)
 		defer sealed.Close()
 
-		_, err := m.blobs.Put(ctx, name, sealed, math.MaxInt64)
+		_, err := s.blobs.Put(ctx, name, sealed, math.MaxInt64)
 		return err
 	})
 	if fault.Is(err, fault.Conflict) {
@@ -82,8 +80,8 @@ func (m *Maker) copyFile(ctx context.Context, project uuid.UUID, f content) erro
 
 // readFile passes the bytes of a file to read. The reader fails at its end unless they match the
 // content's size and checksum.
-func (m *Maker) readFile(ctx context.Context, project uuid.UUID, f content, read func(io.Reader) error) error {
-	bytes, _, err := m.blobs.Open(ctx, tenant.FileKey(project, f.Blob))
+func (s *Service) readFile(ctx context.Context, project uuid.UUID, f content, read func(io.Reader) error) error {
+	bytes, _, err := s.blobs.Open(ctx, tenant.FileKey(project, f.Blob))
 	if fault.Is(err, fault.NotFound) {
 		return errors.Join(errFileDeleted, err)
 	}
@@ -97,9 +95,9 @@ func (m *Maker) readFile(ctx context.Context, project uuid.UUID, f content, read
 }
 
 // verifyContent reads a stored content and fails unless its size and checksum match.
-func (m *Maker) verifyContent(ctx context.Context, project uuid.UUID, want Digest) error {
+func (s *Service) verifyContent(ctx context.Context, project uuid.UUID, want Digest) error {
 	sum := newDigest()
-	err := m.readBlob(ctx, contentKey(project, want.SHA256), func(r io.Reader) error {
+	err := s.readBlob(ctx, contentKey(project, want.SHA256), func(r io.Reader) error {
 		_, err := io.Copy(sum, r)
 		return err
 	})
@@ -113,54 +111,51 @@ func (m *Maker) verifyContent(ctx context.Context, project uuid.UUID, want Diges
 // repairContent replaces a damaged content by a copy of a file of the project with the same
 // content, and reports whether it did. That repairs all backups that need it. Later backups would
 // reuse the damaged content otherwise.
-func (m *Maker) repairContent(ctx context.Context, project uuid.UUID, damaged Digest, damage error) bool {
-	err := m.replaceContent(ctx, project, damaged)
+func (s *Service) repairContent(ctx context.Context, project uuid.UUID, damaged Digest, damage error) bool {
+	err := s.replaceContent(ctx, project, damaged)
 	if err != nil {
-		m.Log.Error("damaged content of backups cannot be repaired", "project", project,
+		s.Log.Error("damaged content of backups cannot be repaired", "project", project,
 			"content", damaged.SHA256, "damage", damage, "error", err)
 		return false
 	}
 
-	m.Log.Warn("damaged content of backups repaired from a file", "project", project,
+	s.Log.Warn("damaged content of backups repaired from a file", "project", project,
 		"content", damaged.SHA256, "damage", damage)
 
 	return true
 }
 
 // replaceContent copies a content again from a file of the project.
-func (m *Maker) replaceContent(ctx context.Context, project uuid.UUID, damaged Digest) error {
+func (s *Service) replaceContent(ctx context.Context, project uuid.UUID, damaged Digest) error {
 	sum, err := hex.DecodeString(damaged.SHA256)
 	if err != nil {
 		return err
 	}
 
 	f := content{Digest: damaged}
-	f.Blob, err = pg.Value[uuid.UUID](ctx, m.projects.Open(project).Trusted(),
-		`select blob_uuid from storage.files where sha256 = @sum and size = @size limit 1`,
-		pgx.StrictNamedArgs{"sum": sum, "size": damaged.Size})
-	if err != nil {
+	if f.Blob, err = object.BlobOfContent(ctx, s.projects.Open(project), damaged.Size, sum); err != nil {
 		return err
 	}
 
 	// Check the source before the damaged copy is deleted.
-	if err := m.readFile(ctx, project, f, func(r io.Reader) error {
+	if err := s.readFile(ctx, project, f, func(r io.Reader) error {
 		_, err := io.Copy(io.Discard, r)
 		return err
 	}); err != nil {
 		return err
 	}
 
-	if err := m.blobs.Delete(ctx, contentKey(project, damaged.SHA256)); err != nil {
+	if err := s.blobs.Delete(ctx, contentKey(project, damaged.SHA256)); err != nil {
 		return err
 	}
 
-	return m.copyFile(ctx, project, f)
+	return s.copyFile(ctx, project, f)
 }
 
 // isStored reports whether a content of n bytes is stored. It removes one of another size, which is
 // damaged.
-func (m *Maker) isStored(ctx context.Context, name string, n int64) (bool, error) {
-	stored, got, err := m.blobs.Open(ctx, name)
+func (s *Service) isStored(ctx context.Context, name string, n int64) (bool, error) {
+	stored, got, err := s.blobs.Open(ctx, name)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
@@ -168,7 +163,7 @@ func (m *Maker) isStored(ctx context.Context, name string, n int64) (bool, error
 		return false, err
 	}
 
-	want, err := m.key().sizeOf(n)
+	want, err := s.key().sizeOf(n)
 	if err := errors.Join(err, stored.Close()); err != nil {
 		return false, err
 	}
@@ -177,7 +172,7 @@ func (m *Maker) isStored(ctx context.Context, name string, n int64) (bool, error
 		return true, nil
 	}
 
-	return false, m.blobs.Delete(ctx, name)
+	return false, s.blobs.Delete(ctx, name)
 }
 
 // errContentMismatch reports that the bytes of a file do not match their recorded size and
@@ -207,13 +202,13 @@ func (e *verifyingReader) Read(b []byte) (int, error) {
 
 // Discard removes the blobs of a backup, and the contents that no other backup of the project
 // needs. Missing blobs are no error.
-func (m *Maker) Discard(ctx context.Context, project, backup uuid.UUID) error {
-	if err := errors.Join(m.blobs.Delete(ctx, manifestKey(project, backup)),
-		m.blobs.Delete(ctx, DumpKey(project, backup))); err != nil {
+func (s *Service) Discard(ctx context.Context, project, backup uuid.UUID) error {
+	if err := errors.Join(s.blobs.Delete(ctx, manifestKey(project, backup)),
+		s.blobs.Delete(ctx, DumpKey(project, backup))); err != nil {
 		return err
 	}
 
-	return m.store.DeleteBackupContents(ctx, project, backup, func(sum []byte) error {
-		return m.blobs.Delete(ctx, contentKey(project, hex.EncodeToString(sum)))
+	return s.deleteContents(ctx, project, backup, func(sum []byte) error {
+		return s.blobs.Delete(ctx, contentKey(project, hex.EncodeToString(sum)))
 	})
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"socle/internal/audit"
 	"socle/internal/blob"
 	"socle/internal/fault"
-	"socle/internal/platform"
 )
 
 // Import is an uploaded archive.
@@ -37,15 +37,15 @@ const maxPadding = 64 << 10 // bytes after the end of the tar
 //
 // The archive is untrusted. Its entries are stored only under names derived from the manifest, and
 // nothing in it is executed.
-func (m *Maker) Import(
-	ctx context.Context, b platform.Backup, in Import, complete func(context.Context, blob.Object) error,
+func (s *Service) Import(
+	ctx context.Context, b Backup, in Import, complete func(context.Context, blob.Object) error,
 ) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 
-	go m.heartbeat(ctx, stop, func(ctx context.Context) error { return m.store.Backups().Heartbeat(ctx, b.UUID) })
+	go s.heartbeat(ctx, stop, func(ctx context.Context) error { return s.backupTasks().heartbeat(ctx, b.UUID) })
 
-	object, err := m.receive(ctx, b, in)
+	object, err := s.receive(ctx, b, in)
 	if err == nil {
 		err = complete(ctx, object)
 	}
@@ -58,19 +58,19 @@ func (m *Maker) Import(
 
 	// the backup is complete after all, has been abandoned, or its state is unknown: the cleanup of
 	// abandoned tasks takes over
-	if e := m.store.Backups().Heartbeat(cleanupCtx, b.UUID); e != nil {
+	if e := s.backupTasks().heartbeat(cleanupCtx, b.UUID); e != nil {
 		return errors.Join(err, fault.Ignore(e, fault.NotFound))
 	}
-	if e := m.Discard(cleanupCtx, b.ProjectUUID, b.UUID); e != nil {
+	if e := s.Discard(cleanupCtx, b.ProjectUUID, b.UUID); e != nil {
 		return errors.Join(err, e)
 	}
 
-	return errors.Join(err, m.store.ForgetImport(cleanupCtx, b.UUID))
+	return errors.Join(err, s.forgetImport(cleanupCtx, b.UUID))
 }
 
 // receive stores the archive, and converts errors of its format to errArchive.
-func (m *Maker) receive(ctx context.Context, b platform.Backup, in Import) (blob.Object, error) {
-	object, err := m.unpack(ctx, b, in)
+func (s *Service) receive(ctx context.Context, b Backup, in Import) (blob.Object, error) {
+	object, err := s.unpack(ctx, b, in)
 	_, exited := errors.AsType[*exec.ExitError](err)
 	damage := errors.Is(err, errDamaged) || errors.Is(err, errTOC) || errors.Is(err, errContentMismatch) ||
 		errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || exited
@@ -81,14 +81,14 @@ func (m *Maker) receive(ctx context.Context, b platform.Backup, in Import) (blob
 	return object, err
 }
 
-func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.Object, error) {
+func (s *Service) unpack(ctx context.Context, b Backup, in Import) (blob.Object, error) {
 	none := blob.Object{}
 	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must hold at most %d bytes", in.MaxBytes)
 	from := bufio.NewReaderSize(&limitedReader{r: in.Reader, left: maxArchiveSize(in.MaxBytes), err: tooLarge}, chunk)
 	plain := io.Reader(from)
 	if head, _ := from.Peek(len(agePrefix)); string(head) == agePrefix {
 		var err error
-		if plain, err = m.decryptArchive(from, in.Passphrase); err != nil {
+		if plain, err = s.decryptArchive(from, in.Passphrase); err != nil {
 			return none, err
 		}
 	}
@@ -114,11 +114,11 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 
 	manifest.Source, manifest.Project, manifest.Backup, manifest.Format = manifest.Project, b.ProjectUUID, b.UUID,
 		max(manifest.Format, extensionsFormat)
-	if err := m.checkRestorable(ctx, manifest); err != nil {
+	if err := s.checkRestorable(ctx, manifest); err != nil {
 		return none, err
 	}
 
-	noted, err := m.store.AddBackupContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.sums())
+	noted, err := s.addContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.sums())
 	if err == nil && noted != manifest.Files.Len() {
 		err = errArchive.WithCause(errors.New("the manifest lists a content twice"))
 	}
@@ -131,14 +131,14 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 		return none, err
 	}
 
-	object, err := m.putEncrypted(ctx, DumpKey(b.ProjectUUID, b.UUID), dump)
+	object, err := s.putEncrypted(ctx, DumpKey(b.ProjectUUID, b.UUID), dump)
 	if err != nil {
 		return none, err
 	}
 
 	for f, err := range manifest.Files.all() {
 		if err == nil {
-			err = m.storeEntry(ctx, t, b.ProjectUUID, f.Digest)
+			err = s.storeEntry(ctx, t, b.ProjectUUID, f.Digest)
 		}
 		if err != nil {
 			return none, err
@@ -149,16 +149,16 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 		return none, err
 	}
 
-	entries, err := m.verifyDump(ctx, manifest)
+	entries, err := s.verifyDump(ctx, manifest)
 	if err != nil {
 		return none, err
 	}
 
-	if _, err := planRestore(entries, manifest, m.projects.OwnerLogin(b.ProjectUUID)); err != nil {
+	if _, err := planRestore(entries, manifest, s.projects.OwnerLogin(b.ProjectUUID)); err != nil {
 		return none, err
 	}
 
-	return object, m.putManifest(ctx, manifest)
+	return object, s.putManifest(ctx, manifest)
 }
 
 // maxArchiveSize returns the maximum size of an archive that holds n bytes, including headers and
@@ -270,9 +270,9 @@ func nextEntry(t *tar.Reader, name string, want Digest) (io.Reader, error) {
 }
 
 // putEncrypted stores the content of r, encrypted. When it returns, r is no longer read.
-func (m *Maker) putEncrypted(ctx context.Context, name string, r io.Reader) (blob.Object, error) {
-	sealed := m.key().encrypt(r)
-	object, err := m.blobs.Put(ctx, name, sealed, math.MaxInt64)
+func (s *Service) putEncrypted(ctx context.Context, name string, r io.Reader) (blob.Object, error) {
+	sealed := s.key().encrypt(r)
+	object, err := s.blobs.Put(ctx, name, sealed, math.MaxInt64)
 	sealed.Close()
 	<-sealed.done
 
@@ -281,14 +281,14 @@ func (m *Maker) putEncrypted(ctx context.Context, name string, r io.Reader) (blo
 
 // storeEntry stores the next entry, the content of a file. If the project's backups have it
 // already, it reads the entry and discards it.
-func (m *Maker) storeEntry(ctx context.Context, t *tar.Reader, project uuid.UUID, f Digest) error {
+func (s *Service) storeEntry(ctx context.Context, t *tar.Reader, project uuid.UUID, f Digest) error {
 	r, err := nextEntry(t, filesName+f.SHA256, f)
 	if err != nil {
 		return err
 	}
 
 	name := contentKey(project, f.SHA256)
-	found, err := m.isStored(ctx, name, f.Size)
+	found, err := s.isStored(ctx, name, f.Size)
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func (m *Maker) storeEntry(ctx context.Context, t *tar.Reader, project uuid.UUID
 		return err
 	}
 
-	_, err = m.putEncrypted(ctx, name, r)
+	_, err = s.putEncrypted(ctx, name, r)
 	if fault.Is(err, fault.Conflict) {
 		return nil // a concurrent backup has stored it
 	}
@@ -321,4 +321,32 @@ func checkEnd(t *tar.Reader, plain io.Reader) error {
 	}
 
 	return err
+}
+
+// ImportArchive stores an uploaded archive as a backup of a project and enqueues its proof. It
+// fails like [store.startImport] and [Service.Import].
+func (s *Service) ImportArchive(ctx context.Context, project, user uuid.UUID, in Import) (Backup, error) {
+	b, err := s.startImport(ctx, project, user)
+	if err != nil {
+		return b, err
+	}
+
+	err = s.Import(ctx, b, in, func(ctx context.Context, o blob.Object) error {
+		return s.inTx(ctx, func(tx *store) error {
+			if err := tx.complete(ctx, b.UUID, o.Size, o.SHA256, nil); err != nil {
+				return err
+			}
+
+			audit.CreatedUUID(ctx, b.UUID)
+			if _, err := s.Queue.InsertTx(ctx, tx.tx(), proveArgs{Backup: b.UUID, Project: project}); err != nil {
+				return err
+			}
+
+			var err error
+			b, err = tx.Get(ctx, project, b.UUID)
+			return err
+		})
+	})
+
+	return b, err
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/form"
+	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/tenant"
 )
@@ -27,7 +29,7 @@ type platformTable struct {
 // rows with statements of this package; pg_restore only extracts them from the dump. Files get new
 // blobs, since the old ones belong to the database being replaced. In a new project forms get new
 // UUIDs.
-func (m *Maker) loadPlatform(
+func (s *Service) loadPlatform(
 	ctx context.Context, c *tenant.Copy, manifest Manifest, p restorePlan, newProject bool,
 ) error {
 	conn, err := c.ConnectTrusted(ctx)
@@ -42,8 +44,8 @@ func (m *Maker) loadPlatform(
 			return err
 		}
 
-		if err := m.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
-			cmd, done, err := m.restoreCommand(ctx, connection{}, p.platform, "--data-only", "--file=-")
+		if err := s.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
+			cmd, done, err := s.restoreCommand(ctx, connection{}, p.platform, "--data-only", "--file=-")
 			if err != nil {
 				return err
 			}
@@ -55,73 +57,32 @@ func (m *Maker) loadPlatform(
 			return err
 		}
 
-		statements := []string{"update storage.files set blob_uuid = gen_random_uuid()"}
-		for _, name := range unrestoredTables {
-			if _, ok := tables["storage."+name]; ok { // absent in backups of older releases
-				statements = append(statements, "truncate storage."+name+" cascade")
-			}
+		if err := object.PrepareRestored(ctx, tx); err != nil {
+			return err
 		}
 
-		for _, sql := range statements {
-			if _, err := pg.Exec(ctx, tx, sql); err != nil {
-				return err
-			}
-		}
-
-		return m.renewForms(ctx, tx, c.Project, manifest, newProject)
+		return s.renewForms(ctx, tx, c.Project, manifest, newProject)
 	})
-}
-
-// unrestoredTables are the storage tables whose rows are not restored: transfers in progress, and
-// derived data.
-var unrestoredTables = []string{
-	"uploads", "discarded", "upload_parts", "resumable_uploads", "signed_uploads", "variants",
 }
 
 // renewForms gives new UUIDs to forms whose UUIDs cannot be kept: all forms of a new project, and
 // imported forms whose UUIDs another project uses.
-func (m *Maker) renewForms(
+func (s *Service) renewForms(
 	ctx context.Context, tx pgx.Tx, project uuid.UUID, manifest Manifest, newProject bool,
 ) error {
 	if !newProject && !manifest.imported() {
 		return nil
 	}
 
-	forms, err := pg.Values[uuid.UUID](ctx, tx, `select uuid from forms.forms`)
+	forms, err := form.UUIDs(ctx, tx)
 	if err == nil && !newProject {
-		forms, err = m.store.ForeignForms(ctx, project, forms)
+		forms, err = s.platform.ForeignForms(ctx, project, forms)
 	}
-
-	if err != nil || len(forms) == 0 {
+	if err != nil {
 		return err
 	}
 
-	if _, err := pg.Exec(ctx, tx,
-		"create temporary table renewed on commit drop as select uuid, gen_random_uuid() as anew from forms.forms"); err != nil {
-		return err
-	}
-
-	keep := "delete from pg_temp.renewed where uuid <> all(@forms::uuid[])"
-	if _, err := pg.Exec(ctx, tx, keep, pgx.StrictNamedArgs{"forms": forms}); err != nil {
-		return err
-	}
-
-	for _, sql := range renewStatements {
-		if _, err := pg.Exec(ctx, tx, sql); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
-// renewStatements replaces the UUIDs of forms and clears their links, so that shared links do not
-// carry over.
-var renewStatements = []string{
-	"update forms.fields t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
-	"update forms.definitions t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
-	"update forms.responses t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
-	"update forms.forms t set uuid = r.anew, link = null from pg_temp.renewed r where r.uuid = t.uuid",
+	return form.Renew(ctx, tx, forms)
 }
 
 // truncateTables truncates the platform's tables and returns them. Triggers and foreign keys stay

@@ -50,8 +50,8 @@ const dumpable = `
 		and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')`
 
 // session runs f on a connection of the dump login. The connection may be idle while pg_dump works.
-func (m *Maker) session(ctx context.Context, project uuid.UUID, f func(*pgx.Conn) error) error {
-	conn, err := m.projects.ConnectDump(ctx, project)
+func (s *Service) session(ctx context.Context, project uuid.UUID, f func(*pgx.Conn) error) error {
+	conn, err := s.projects.ConnectDump(ctx, project)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/fault"
+	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/tenant"
 )
@@ -106,7 +107,7 @@ func version() string {
 
 // newManifest returns the manifest of the transaction's snapshot without tables and dump. It reads
 // no table of the user.
-func (m *Maker) newManifest(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) (Manifest, error) {
+func (s *Service) newManifest(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) (Manifest, error) {
 	type about struct {
 		Schema     int64
 		PostgreSQL int `db:"postgresql"`
@@ -130,7 +131,7 @@ func (m *Maker) newManifest(ctx context.Context, tx pgx.Tx, project, backup uuid
 		return Manifest{}, err
 	}
 
-	extended, err := m.projects.ExtensionChanges(ctx, tx, project)
+	extended, err := s.projects.ExtensionChanges(ctx, tx, project)
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -143,7 +144,7 @@ func (m *Maker) newManifest(ctx context.Context, tx pgx.Tx, project, backup uuid
 		}
 	}
 
-	database := m.projects.Database(project)
+	database := s.projects.Database(project)
 	if database == (tenant.Names{}).Database(project) {
 		database = ""
 	} else {
@@ -157,21 +158,12 @@ func (m *Maker) newManifest(ctx context.Context, tx pgx.Tx, project, backup uuid
 
 // contentsOf returns the distinct contents of a database's files, each with one of its blobs.
 func contentsOf(ctx context.Context, tx pgx.Tx) (*Contents, error) {
-	rows, err := tx.Query(ctx,
-		`select distinct on (sha256) size, sha256, blob_uuid from storage.files order by sha256, blob_uuid`)
-	if err != nil {
-		return nil, err
-	}
-
 	all := &Contents{}
-	var size int64
-	var sum []byte
-	var blob uuid.UUID
-	_, err = pgx.ForEachRow(rows, []any{&size, &sum, &blob}, func() error {
-		return all.add(content{Digest{size, hex.EncodeToString(sum)}, blob})
+	err := object.EachContent(ctx, tx, func(c object.StoredContent) error {
+		return all.add(content{Digest{c.Size, hex.EncodeToString(c.SHA256)}, c.BlobUUID})
 	})
 
-	return all, pg.Fault(err)
+	return all, err
 }
 
 // countRows counts the rows of every table that is dumped whole; tables of extensions are not. It
@@ -236,12 +228,12 @@ var errNewer = fault.New(fault.Unprocessable,
 	"the backup was made by a newer version of Socle; upgrade Socle to restore it").WithCode("newer_version")
 
 // checkRestorable fails with Unprocessable if this install cannot restore the backup of a manifest.
-func (m *Maker) checkRestorable(ctx context.Context, manifest Manifest) error {
+func (s *Service) checkRestorable(ctx context.Context, manifest Manifest) error {
 	if manifest.Schema > tenant.Version() {
 		return errNewer
 	}
 
-	server, err := m.projects.ServerVersion(ctx)
+	server, err := s.projects.ServerVersion(ctx)
 	if err != nil {
 		return err
 	}
@@ -252,28 +244,28 @@ func (m *Maker) checkRestorable(ctx context.Context, manifest Manifest) error {
 			server/10000).WithCode("newer_postgresql")
 	}
 
-	return m.projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.imported())
+	return s.projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.imported())
 }
 
 // putManifest stores a manifest beside its dump.
-func (m *Maker) putManifest(ctx context.Context, manifest Manifest) error {
+func (s *Service) putManifest(ctx context.Context, manifest Manifest) error {
 	out, in := io.Pipe()
 	go func() { in.CloseWithError(json.MarshalWrite(in, manifest)) }()
 
 	defer out.Close()
 
-	sealed := m.key().encrypt(out)
+	sealed := s.key().encrypt(out)
 	defer sealed.Close()
 
-	_, err := m.blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*maxManifestSize)
+	_, err := s.blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*maxManifestSize)
 	return err
 }
 
 // readManifest reads the manifest of a backup. It fails with errDamaged if it belongs to another
 // backup, and with Unprocessable if its format is newer.
-func (m *Maker) readManifest(ctx context.Context, project, backup uuid.UUID) (Manifest, error) {
+func (s *Service) readManifest(ctx context.Context, project, backup uuid.UUID) (Manifest, error) {
 	var found Manifest
-	err := m.readBlob(ctx, manifestKey(project, backup), func(r io.Reader) error {
+	err := s.readBlob(ctx, manifestKey(project, backup), func(r io.Reader) error {
 		var err error
 		if found, err = parseManifest(r, maxManifestSize); err != nil {
 			return err
@@ -290,8 +282,8 @@ func (m *Maker) readManifest(ctx context.Context, project, backup uuid.UUID) (Ma
 }
 
 // readBlob passes the decrypted blob under a key to read. A missing blob is damage.
-func (m *Maker) readBlob(ctx context.Context, name string, read func(io.Reader) error) error {
-	stored, _, err := m.blobs.Open(ctx, name)
+func (s *Service) readBlob(ctx context.Context, name string, read func(io.Reader) error) error {
+	stored, _, err := s.blobs.Open(ctx, name)
 	if fault.Is(err, fault.NotFound) {
 		return errors.Join(errDamaged, err)
 	}
@@ -301,7 +293,7 @@ func (m *Maker) readBlob(ctx context.Context, name string, read func(io.Reader) 
 
 	defer stored.Close()
 
-	plain, err := m.key().decrypt(stored)
+	plain, err := s.key().decrypt(stored)
 	if err != nil {
 		return err
 	}

@@ -24,21 +24,21 @@ import (
 //
 // Blobs of projects unknown to the platform database stay. The database may be new beside an old
 // storage, restored to an earlier time, or another install may share the storage.
-func (m *Maker) RemoveOrphans(ctx context.Context) error {
+func (s *Service) RemoveOrphans(ctx context.Context) error {
 	const age = object.MinOrphanAge
 
 	// List the folders first: a project's row precedes its blobs.
-	folders, err := m.blobs.Folders(ctx, "projects")
+	folders, err := s.blobs.Folders(ctx, "projects")
 	if err != nil {
 		return err
 	}
 
-	statuses, err := m.store.ProjectStatuses(ctx)
+	statuses, err := s.platform.ProjectStatuses(ctx)
 	if err != nil {
 		return err
 	}
 
-	restored, err := m.store.RestoredProjects(ctx)
+	restored, err := s.restoredProjects(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (m *Maker) RemoveOrphans(ctx context.Context) error {
 		}
 	}
 
-	gone, err := m.store.PurgedProjects(ctx, unknown)
+	gone, err := s.platform.PurgedProjects(ctx, unknown)
 	if err != nil {
 		return err
 	}
@@ -72,28 +72,28 @@ func (m *Maker) RemoveOrphans(ctx context.Context) error {
 			// Blobs unknown to the current database may belong to the replaced one or to the copy
 			// being filled.
 		case status == platform.Active:
-			err = m.projects.Visit(id, func(p *tenant.Project) error {
-				removed, err = object.RemoveOrphans(ctx, p, m.blobs, age)
+			err = s.projects.Visit(id, func(p *tenant.Project) error {
+				removed, err = object.RemoveOrphans(ctx, p, s.blobs, age)
 				return err
 			})
 		case status == platform.Paused, status == platform.Deleted:
-			err = m.Lifecycle.Maintain(ctx, id, func(p *tenant.Project) error {
-				removed, err = object.RemoveOrphans(ctx, p, m.blobs, age)
+			err = s.Lifecycle.Maintain(ctx, id, func(p *tenant.Project) error {
+				removed, err = object.RemoveOrphans(ctx, p, s.blobs, age)
 				return err
 			})
 		case slices.Contains(gone, id):
-			removed, err = m.removeFolder(ctx, "projects/"+id.String(), age)
+			removed, err = s.removeFolder(ctx, "projects/"+id.String(), age)
 		case !known:
 			foreign = append(foreign, id)
 		}
 
 		if known {
-			leftovers, failed := m.removeOrphanedBackups(ctx, id, age)
+			leftovers, failed := s.removeOrphanedBackups(ctx, id, age)
 			removed, err = removed+leftovers, errors.Join(err, failed)
 		}
 
 		if removed > 0 {
-			m.Log.Warn("removed orphaned blobs", "project", id, "blobs", removed)
+			s.Log.Warn("removed orphaned blobs", "project", id, "blobs", removed)
 		}
 
 		if err != nil { // continue with the other projects
@@ -102,7 +102,7 @@ func (m *Maker) RemoveOrphans(ctx context.Context) error {
 	}
 
 	if len(foreign) > 0 {
-		m.Log.Warn("kept blobs of projects unknown to the database",
+		s.Log.Warn("kept blobs of projects unknown to the database",
 			"projects", len(foreign), "first", foreign[0])
 	}
 
@@ -110,9 +110,9 @@ func (m *Maker) RemoveOrphans(ctx context.Context) error {
 }
 
 // removeFolder removes the blobs in a folder that are older than age.
-func (m *Maker) removeFolder(ctx context.Context, folder string, age time.Duration) (int, error) {
+func (s *Service) removeFolder(ctx context.Context, folder string, age time.Duration) (int, error) {
 	removed := 0
-	for e, err := range m.blobs.List(ctx, folder) {
+	for e, err := range s.blobs.List(ctx, folder) {
 		if err != nil {
 			return removed, err
 		}
@@ -121,7 +121,7 @@ func (m *Maker) removeFolder(ctx context.Context, folder string, age time.Durati
 			continue
 		}
 
-		if err := m.blobs.Delete(ctx, e.Key); err != nil {
+		if err := s.blobs.Delete(ctx, e.Key); err != nil {
 			return removed, err
 		}
 
@@ -134,8 +134,8 @@ func (m *Maker) removeFolder(ctx context.Context, folder string, age time.Durati
 // DropOrphanedCopies drops orphaned copies: databases of restores and proofs without a job. A copy
 // can appear after its job has failed, since PostgreSQL finishes a CREATE DATABASE whose client is
 // gone.
-func (m *Maker) DropOrphanedCopies(ctx context.Context) error {
-	names, err := pg.Values[string](ctx, m.Queue.Pool,
+func (s *Service) DropOrphanedCopies(ctx context.Context) error {
+	names, err := pg.Values[string](ctx, s.Queue.Pool,
 		`select datname::text from pg_database where datname ~ '^socle_[0-9a-f]{32}_(proof|asked|new)_'`)
 	if err != nil || len(names) == 0 {
 		return err
@@ -143,10 +143,10 @@ func (m *Maker) DropOrphanedCopies(ctx context.Context) error {
 
 	projects := make([]uuid.UUID, len(names))
 	for i, name := range names {
-		projects[i], _ = m.projects.ProjectOf(name)
+		projects[i], _ = s.projects.ProjectOf(name)
 	}
 
-	orphans, err := pg.Values[string](ctx, m.Queue.Pool, `
+	orphans, err := pg.Values[string](ctx, s.Queue.Pool, `
 		select d.name
 		from (
 			select name, project, right(name, 16) as half -- of the UUID that the name ends with, see tenant.Copy
@@ -163,7 +163,7 @@ func (m *Maker) DropOrphanedCopies(ctx context.Context) error {
 
 	errs := []error{err}
 	for _, name := range orphans {
-		errs = append(errs, m.projects.DropOrphan(ctx, name))
+		errs = append(errs, s.projects.DropOrphan(ctx, name))
 	}
 
 	return errors.Join(errs...)
@@ -179,15 +179,15 @@ const orphanBatch = 1000
 // It removes nothing if the folder has a backup of any age that the platform database does not
 // know. The database was then restored to an earlier time, and that backup needs contents that are
 // unknown too.
-func (m *Maker) removeOrphanedBackups(ctx context.Context, project uuid.UUID, age time.Duration) (int, error) {
-	failed, err := m.store.FailedBackups(ctx, project)
+func (s *Service) removeOrphanedBackups(ctx context.Context, project uuid.UUID, age time.Duration) (int, error) {
+	failed, err := s.failed(ctx, project)
 	if err != nil {
 		return 0, err
 	}
 
 	folder := "projects/" + project.String() + "/backups/"
 	var remove, contents []string
-	for e, err := range m.blobs.List(ctx, strings.TrimSuffix(folder, "/")) {
+	for e, err := range s.blobs.List(ctx, strings.TrimSuffix(folder, "/")) {
 		if err != nil {
 			return 0, err
 		}
@@ -216,18 +216,18 @@ func (m *Maker) removeOrphanedBackups(ctx context.Context, project uuid.UUID, ag
 	}
 
 	for i, key := range remove {
-		if err := m.blobs.Delete(ctx, key); err != nil {
+		if err := s.blobs.Delete(ctx, key); err != nil {
 			return i, err
 		}
 	}
 
-	n, err := m.removeOrphanedContents(ctx, project, folder+"content/", contents)
+	n, err := s.removeOrphanedContents(ctx, project, folder+"content/", contents)
 	return len(remove) + n, err
 }
 
 // removeOrphanedContents removes the contents, given by checksum, that no backup of the project
 // needs.
-func (m *Maker) removeOrphanedContents(
+func (s *Service) removeOrphanedContents(
 	ctx context.Context, project uuid.UUID, folder string, contents []string,
 ) (removed int, err error) {
 	for len(contents) > 0 {
@@ -240,14 +240,14 @@ func (m *Maker) removeOrphanedContents(
 
 		contents = contents[min(orphanBatch, len(contents)):]
 
-		if sums, err = m.store.OrphanContents(ctx, project, sums); err != nil {
+		if sums, err = s.orphanContents(ctx, project, sums); err != nil {
 			return removed, err
 		}
 
 		for _, sum := range sums {
-			err := m.store.DeleteOrphanContent(ctx, project, sum, func() error {
+			err := s.deleteOrphanContent(ctx, project, sum, func() error {
 				removed++
-				return m.blobs.Delete(ctx, folder+hex.EncodeToString(sum))
+				return s.blobs.Delete(ctx, folder+hex.EncodeToString(sum))
 			})
 			if err != nil {
 				return removed, err

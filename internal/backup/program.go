@@ -72,13 +72,13 @@ func tempFile(named bool) (*os.File, error) {
 
 // command returns a program of PostgreSQL ready to start; the caller calls done after its end. The
 // password of the connection is in a file, in neither arguments nor environment.
-func (m *Maker) command(
+func (s *Service) command(
 	ctx context.Context, to connection, name string, args ...string,
 ) (cmd *exec.Cmd, done func(), err error) {
-	cmd = exec.CommandContext(ctx, m.Binaries.Path(name), args...)
+	cmd = exec.CommandContext(ctx, s.Binaries.Path(name), args...)
 	cmd.Env = environment()
 	cmd.WaitDelay = 5 * time.Second
-	m.confine(ctx, cmd, to)
+	s.confine(ctx, cmd, to)
 
 	if to == (connection{}) {
 		return cmd, func() {}, nil
@@ -97,10 +97,10 @@ func (m *Maker) command(
 
 // restoreCommand returns a pg_restore command for some entries of a dump; the caller calls done
 // after its end.
-func (m *Maker) restoreCommand(
+func (s *Service) restoreCommand(
 	ctx context.Context, to connection, entries []entry, args ...string,
 ) (cmd *exec.Cmd, done func(), err error) {
-	cmd, closeConnection, err := m.command(ctx, to, "pg_restore", args...)
+	cmd, closeConnection, err := s.command(ctx, to, "pg_restore", args...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,7 +124,7 @@ var (
 
 // runStrict is [run] for a command that prints only warnings on stderr, which it logs. Other
 // output on stderr is an error, even if the command succeeds.
-func (m *Maker) runStrict(cmd *exec.Cmd, read func(io.Reader) error) error {
+func (s *Service) runStrict(cmd *exec.Cmd, read func(io.Reader) error) error {
 	stderr, err := runCapture(cmd, read)
 	if err != nil || stderr == "" {
 		return err
@@ -136,7 +136,7 @@ func (m *Maker) runStrict(cmd *exec.Cmd, read func(io.Reader) error) error {
 		}
 	}
 
-	m.Log.Warn("warnings of a PostgreSQL program", "program", filepath.Base(cmd.Path), "stderr", stderr)
+	s.Log.Warn("warnings of a PostgreSQL program", "program", filepath.Base(cmd.Path), "stderr", stderr)
 	return nil
 }
 

@@ -43,7 +43,7 @@ func TestProgramIsConfined(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	m := &Maker{Config: Config{Binaries: pgserver.Binaries{Dir: dir}}}
+	m := &Service{Config: Config{Binaries: pgserver.Binaries{Dir: dir}}}
 	cmd, done, err := m.command(t.Context(), connection{"postgresql:///?host=db.example.com", "password"}, "pg_dump",
 		"--format=custom")
 	if err != nil {

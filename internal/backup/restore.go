@@ -8,13 +8,13 @@ import (
 	"io"
 	"math"
 	"os/exec"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/fault"
+	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/platform"
 	"socle/internal/tenant"
@@ -22,54 +22,54 @@ import (
 
 // Restore runs a pending restore until it is completed, or failed with a reason and without effect.
 // It does nothing if the restore is not pending. The error is for the log.
-func (m *Maker) Restore(ctx context.Context, id uuid.UUID) error {
-	restores := task[platform.Restore]{m.store.Restores(), m.restore, restoreFailure, m.AbandonRestore}
-	r, err := runTask(ctx, m, restores, id)
+func (s *Service) Restore(ctx context.Context, id uuid.UUID) error {
+	restores := task[Restore]{s.restoreTasks(), s.restore, restoreFailure, s.AbandonRestore}
+	r, err := runTask(ctx, s, restores, id)
 	if err != nil {
 		return err
 	}
 
-	return m.dropEmptyDatabase(ctx, r)
+	return s.dropEmptyDatabase(ctx, r)
 }
 
 // AbandonRestore fails an unfinished restore. It removes the copy and its blobs, and opens the gate
 // of the project if a swap had closed it. It does nothing if the restore has ended.
-func (m *Maker) AbandonRestore(ctx context.Context, r platform.Restore, reason string) error {
+func (s *Service) AbandonRestore(ctx context.Context, r Restore, reason string) error {
 	failed := false
 
 	// Swaps hold the same lock, so the copy is not in place yet.
-	err := m.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error {
-		if _, err := m.store.Restores().Unfinished(ctx, r.UUID); err != nil {
+	err := s.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error {
+		if _, err := s.restoreTasks().unfinished(ctx, r.UUID); err != nil {
 			return fault.Ignore(err, fault.NotFound)
 		}
-		if err := m.removeCopy(ctx, r); err != nil {
+		if err := s.removeCopy(ctx, r); err != nil {
 			return err
 		}
 
 		var err error
-		failed, err = m.store.FailRestore(ctx, r, reason)
+		failed, err = s.failRestore(ctx, r, reason)
 		return err
 	})
-	if err != nil || !failed || r.Target != platform.IntoNew {
+	if err != nil || !failed || r.Target != IntoNew {
 		return err
 	}
 
-	return m.Lifecycle.Finish(ctx) // removes the project created for the restore
+	return s.Lifecycle.Finish(ctx) // removes the project created for the restore
 }
 
 // removeCopy removes the database and the blobs created by a restore.
-func (m *Maker) removeCopy(ctx context.Context, r platform.Restore) error {
-	c := m.projects.Copy(r.ProjectUUID, r.UUID)
+func (s *Service) removeCopy(ctx context.Context, r Restore) error {
+	c := s.projects.Copy(r.ProjectUUID, r.UUID)
 	blobs, err := blobsOf(ctx, c.ConnectTrusted)
 	if err != nil {
 		return err
 	}
 
-	if err := errors.Join(m.deleteBlobs(ctx, r.ProjectUUID, blobs), c.Drop(ctx)); err != nil {
+	if err := errors.Join(s.deleteBlobs(ctx, r.ProjectUUID, blobs), c.Drop(ctx)); err != nil {
 		return err
 	}
 
-	status, err := m.store.ProjectStatus(ctx, r.ProjectUUID)
+	status, err := s.platform.ProjectStatus(ctx, r.ProjectUUID)
 	if err != nil || status != platform.Active {
 		return fault.Ignore(err, fault.NotFound)
 	}
@@ -79,15 +79,15 @@ func (m *Maker) removeCopy(ctx context.Context, r platform.Restore) error {
 
 // dropEmptyDatabase drops the empty database that a new project was created with. The periodic
 // cleanup drops it if this fails.
-func (m *Maker) dropEmptyDatabase(ctx context.Context, r platform.Restore) error {
-	if r.Target != platform.IntoNew {
+func (s *Service) dropEmptyDatabase(ctx context.Context, r Restore) error {
+	if r.Target != IntoNew {
 		return nil
 	}
-	return m.DropReplaced(ctx, r)
+	return s.DropReplaced(ctx, r)
 }
 
-// blobsOf returns the blobs recorded in a database: those of files, transfers in progress,
-// discarded files and variants. It returns none if the database does not exist.
+// blobsOf returns the blobs recorded in a database, see [object.Blobs]. It returns none if the
+// database does not exist.
 func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, error)) ([]uuid.UUID, error) {
 	conn, err := connect(ctx)
 	switch pg.State(err) {
@@ -102,38 +102,12 @@ func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, erro
 
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	tables, err := pg.Values[string](ctx, conn, `
-		select relname from pg_class where relkind = 'r' and relnamespace = (select oid from pg_namespace where nspname = 'storage')`)
-	if err != nil {
-		return nil, err
-	}
-
-	var blobs []uuid.UUID
-	for table, sql := range map[string]string{ // an unfinished copy may lack some of the tables
-		"files":        `select blob_uuid from storage.files`,
-		"uploads":      `select blob_uuid from storage.uploads`,
-		"upload_parts": `select blob_uuid from storage.upload_parts`,
-		"discarded":    `select blob_uuid from storage.discarded`,
-		"variants":     `select blob_uuid from storage.variants`,
-	} {
-		if !slices.Contains(tables, table) {
-			continue
-		}
-
-		some, err := pg.Values[uuid.UUID](ctx, conn, sql)
-		if err != nil {
-			return nil, err
-		}
-
-		blobs = append(blobs, some...)
-	}
-
-	return blobs, nil
+	return object.Blobs(ctx, conn)
 }
 
-func (m *Maker) deleteBlobs(ctx context.Context, project uuid.UUID, blobs []uuid.UUID) error {
+func (s *Service) deleteBlobs(ctx context.Context, project uuid.UUID, blobs []uuid.UUID) error {
 	for _, b := range blobs {
-		if err := m.blobs.Delete(ctx, tenant.FileKey(project, b)); err != nil {
+		if err := s.blobs.Delete(ctx, tenant.FileKey(project, b)); err != nil {
 			return err
 		}
 	}
@@ -162,21 +136,21 @@ func restoreFailure(ctx context.Context, err error) string {
 
 // restore checks a backup, restores it into a copy beside the project's database, compares them,
 // and swaps the copy in.
-func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
-	manifest, entries, err := m.verifyBackup(ctx, r.BackupProjectUUID, r.BackupUUID)
+func (s *Service) restore(ctx context.Context, r Restore) error {
+	manifest, entries, err := s.verifyBackup(ctx, r.BackupProjectUUID, r.BackupUUID)
 	if err != nil {
 		return err
 	}
 	defer manifest.Files.Close()
 
-	c := m.projects.Copy(r.ProjectUUID, r.UUID)
+	c := s.projects.Copy(r.ProjectUUID, r.UUID)
 
-	confirm := func() error { return m.store.Restores().Heartbeat(ctx, r.UUID) }
-	if err := m.fill(ctx, c, manifest, entries, r.Target == platform.IntoNew, confirm); err != nil {
+	confirm := func() error { return s.restoreTasks().heartbeat(ctx, r.UUID) }
+	if err := s.fill(ctx, c, manifest, entries, r.Target == IntoNew, confirm); err != nil {
 		return err
 	}
 
-	if err := m.restoreFiles(ctx, c, manifest); err != nil {
+	if err := s.restoreFiles(ctx, c, manifest); err != nil {
 		return err
 	}
 	if err := c.Finish(ctx); err != nil {
@@ -189,24 +163,24 @@ func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
 		}
 	}
 
-	return m.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error {
-		forms, err := m.carryQuota(ctx, r.ProjectUUID, c.ConnectTrusted)
+	return s.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error {
+		forms, err := s.carryQuota(ctx, r.ProjectUUID, c.ConnectTrusted)
 		if err != nil {
 			return err
 		}
 
 		return c.Swap(ctx, func(renames []string) error {
-			return m.store.CompleteRestore(ctx, r, forms, tenant.Version(), renames)
+			return s.completeRestore(ctx, r, forms, tenant.Version(), renames)
 		})
 	})
 }
 
 // verifyBackup reads all stored data of a backup. It fails unless every byte is unchanged, or could
 // be repaired, and this release can restore the backup.
-func (m *Maker) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
+func (s *Service) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
 	manifest Manifest, entries []entry, err error,
 ) {
-	if manifest, err = m.readManifest(ctx, project, backup); err != nil {
+	if manifest, err = s.readManifest(ctx, project, backup); err != nil {
 		return manifest, nil, fmt.Errorf("read manifest: %w", err)
 	}
 
@@ -216,19 +190,19 @@ func (m *Maker) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
 		}
 	}()
 
-	if err := m.checkRestorable(ctx, manifest); err != nil {
+	if err := s.checkRestorable(ctx, manifest); err != nil {
 		return manifest, nil, err
 	}
-	if entries, err = m.verifyDump(ctx, manifest); err != nil {
+	if entries, err = s.verifyDump(ctx, manifest); err != nil {
 		return manifest, nil, fmt.Errorf("verify dump: %w", err)
 	}
 
 	for f, err := range manifest.Files.all() {
 		if err == nil {
-			err = m.verifyContent(ctx, project, f.Digest)
+			err = s.verifyContent(ctx, project, f.Digest)
 		}
 
-		if errors.Is(err, errDamaged) && m.repairContent(ctx, project, f.Digest, err) {
+		if errors.Is(err, errDamaged) && s.repairContent(ctx, project, f.Digest, err) {
 			err = nil
 		}
 		if err != nil {
@@ -242,12 +216,12 @@ func (m *Maker) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
 // errRestoreTimeout reports that restoring a database exceeded its time limit.
 var errRestoreTimeout = errors.New("restore timeout exceeded")
 
-// fill is [Maker.fillCopy] with a timeout, since it runs user code. Statements that still run end
+// fill is [Service.fillCopy] with a timeout, since it runs user code. Statements that still run end
 // when the caller drops the copy, which terminates all its sessions.
-func (m *Maker) fill(
+func (s *Service) fill(
 	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, newProject bool, confirm func() error,
 ) error {
-	settings, err := m.store.Settings(ctx)
+	settings, err := s.platform.Settings(ctx)
 	if err != nil {
 		return err
 	}
@@ -256,7 +230,7 @@ func (m *Maker) fill(
 	fillCtx, cancel := context.WithTimeoutCause(ctx, limit, errRestoreTimeout)
 	defer cancel()
 
-	err = m.fillCopy(fillCtx, c, manifest, entries, newProject, confirm)
+	err = s.fillCopy(fillCtx, c, manifest, entries, newProject, confirm)
 	if err != nil && context.Cause(fillCtx) == errRestoreTimeout {
 		return fault.New(fault.Unprocessable, "restoring the database took longer than %v", limit.Round(time.Second)).
 			WithCause(errors.Join(errRestoreTimeout, err))
@@ -269,17 +243,17 @@ func (m *Maker) fill(
 // user's may reference, then everything else as the owner. It compares the row counts at the end.
 // confirm is called under the project's lock before the copy is created. It fails if the restore
 // has been abandoned, which removes the copy once, so that none may appear afterwards.
-func (m *Maker) fillCopy(
+func (s *Service) fillCopy(
 	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, newProject bool, confirm func() error,
 ) error {
-	p, err := planRestore(entries, manifest, m.projects.OwnerLogin(c.Project))
+	p, err := planRestore(entries, manifest, s.projects.OwnerLogin(c.Project))
 	if err != nil {
 		return err
 	}
 
 	// A project that is being removed gets no new database, which the removal would miss.
-	if err := m.Lifecycle.WithLock(ctx, c.Project, func() error {
-		status, err := m.store.ProjectStatus(ctx, c.Project)
+	if err := s.Lifecycle.WithLock(ctx, c.Project, func() error {
+		status, err := s.platform.ProjectStatus(ctx, c.Project)
 		if err == nil && status != platform.Active {
 			err = errInactive
 		}
@@ -295,7 +269,7 @@ func (m *Maker) fillCopy(
 	}); err != nil {
 		return err
 	}
-	if err := m.loadPlatform(ctx, c, manifest, p, newProject); err != nil {
+	if err := s.loadPlatform(ctx, c, manifest, p, newProject); err != nil {
 		return fmt.Errorf("load the platform's tables: %w", err)
 	}
 
@@ -308,7 +282,7 @@ func (m *Maker) fillCopy(
 	if err := c.GrantInsert(ctx, members); err != nil {
 		return err
 	}
-	if err := m.restoreUserObjects(ctx, c, manifest, p); err != nil {
+	if err := s.restoreUserObjects(ctx, c, manifest, p); err != nil {
 		return err
 	}
 	if err := c.RevokeInsert(ctx, members); err != nil {
@@ -317,7 +291,7 @@ func (m *Maker) fillCopy(
 	if err := grantPrivileges(ctx, c, p.statements); err != nil {
 		return fmt.Errorf("grant privileges: %w", err)
 	}
-	if err := m.restoreExtensions(ctx, c, manifest); err != nil {
+	if err := s.restoreExtensions(ctx, c, manifest); err != nil {
 		return fmt.Errorf("restore extensions: %w", err)
 	}
 
@@ -325,14 +299,14 @@ func (m *Maker) fillCopy(
 }
 
 // restoreExtensions applies the manifest's changes of extensions and multirange types to a copy.
-func (m *Maker) restoreExtensions(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
+func (s *Service) restoreExtensions(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 	if len(manifest.Extensions) == 0 && manifest.Extended == nil {
 		return nil
 	}
 
 	failed, err := c.ApplyExtensionChanges(ctx, manifest.Extended, manifest.database(), manifest.imported())
 	if len(failed) > 0 {
-		m.Log.Warn("changes of extensions and multirange types not restored",
+		s.Log.Warn("changes of extensions and multirange types not restored",
 			"project", c.Project, "changes", failed)
 	}
 
@@ -340,10 +314,10 @@ func (m *Maker) restoreExtensions(ctx context.Context, c *tenant.Copy, manifest 
 }
 
 // restoreUserObjects runs pg_restore as the owner for the user's objects. It executes user code.
-func (m *Maker) restoreUserObjects(ctx context.Context, c *tenant.Copy, manifest Manifest, p restorePlan) error {
-	return m.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
+func (s *Service) restoreUserObjects(ctx context.Context, c *tenant.Copy, manifest Manifest, p restorePlan) error {
+	return s.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
 		address, password := c.OwnerURL()
-		cmd, done, err := m.restoreCommand(ctx, connection{address, password}, p.user,
+		cmd, done, err := s.restoreCommand(ctx, connection{address, password}, p.user,
 			"--no-owner", "--no-privileges", "--exit-on-error", "--enable-row-security")
 		if err != nil {
 			return err
@@ -359,23 +333,15 @@ func (m *Maker) restoreUserObjects(ctx context.Context, c *tenant.Copy, manifest
 }
 
 // restoreFiles copies the files' bytes from the backup to the blobs that the copy's rows name.
-func (m *Maker) restoreFiles(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
+func (s *Service) restoreFiles(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	type storedFile struct {
-		BlobUUID uuid.UUID
-		Size     int64
-		SHA256   []byte `db:"sha256"`
-	}
-
 	for last := uuid.Nil; ; {
-		files, err := pg.All[storedFile](ctx, conn, `
-			select blob_uuid, size, sha256 from storage.files where blob_uuid > @last order by blob_uuid limit @most`,
-			pgx.StrictNamedArgs{"last": last, "most": contentBatch})
+		files, err := object.ContentsAfter(ctx, conn, last, contentBatch)
 		if err != nil || len(files) == 0 {
 			return err
 		}
@@ -385,7 +351,7 @@ func (m *Maker) restoreFiles(ctx context.Context, c *tenant.Copy, manifest Manif
 			sums[i], last = f.SHA256, f.BlobUUID
 		}
 
-		complete, err := m.store.HasBackupContents(ctx, manifest.Project, manifest.Backup, sums)
+		complete, err := s.hasContents(ctx, manifest.Project, manifest.Backup, sums)
 		if err == nil && !complete {
 			err = fmt.Errorf("%w: the manifest lacks files of the dump", errDamaged)
 		}
@@ -395,9 +361,9 @@ func (m *Maker) restoreFiles(ctx context.Context, c *tenant.Copy, manifest Manif
 
 		for _, f := range files {
 			want := Digest{f.Size, hex.EncodeToString(f.SHA256)}
-			err := m.readBlob(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
+			err := s.readBlob(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
 				verified := newVerifyingReader(r, want)
-				_, err := m.blobs.Put(ctx, tenant.FileKey(c.Project, f.BlobUUID), verified, math.MaxInt64)
+				_, err := s.blobs.Put(ctx, tenant.FileKey(c.Project, f.BlobUUID), verified, math.MaxInt64)
 				return err
 			})
 			if err != nil {

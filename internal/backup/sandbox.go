@@ -39,7 +39,7 @@ func environment() []string {
 
 // confine runs a command as another account if Socle is root and that account can run the program
 // and reach the database.
-func (m *Maker) confine(ctx context.Context, cmd *exec.Cmd, to connection) {
+func (m *Service) confine(ctx context.Context, cmd *exec.Cmd, to connection) {
 	account := accountFor(to)
 	if account == nil || !m.canRunAs(ctx, *account) {
 		return
@@ -148,18 +148,18 @@ const probeTimeout = 10 * time.Second
 
 // canRunAs reports whether an account can run PostgreSQL's programs, and caches the answer. In a
 // container root may lack the right to switch accounts.
-func (m *Maker) canRunAs(ctx context.Context, account syscall.Credential) bool {
-	m.canRunMu.Lock()
-	defer m.canRunMu.Unlock()
+func (s *Service) canRunAs(ctx context.Context, account syscall.Credential) bool {
+	s.canRunMu.Lock()
+	defer s.canRunMu.Unlock()
 
-	if runs, known := m.canRun[account.Uid]; known {
+	if runs, known := s.canRun[account.Uid]; known {
 		return runs
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 
-	cmd := exec.CommandContext(ctx, m.Binaries.Path("pg_restore"), "--version")
+	cmd := exec.CommandContext(ctx, s.Binaries.Path("pg_restore"), "--version")
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", environment(), &syscall.SysProcAttr{Credential: &account}
 	err := cmd.Run()
 
@@ -167,14 +167,14 @@ func (m *Maker) canRunAs(ctx context.Context, account syscall.Credential) bool {
 		return false
 	}
 
-	if m.canRun == nil {
-		m.canRun = map[uint32]bool{}
+	if s.canRun == nil {
+		s.canRun = map[uint32]bool{}
 	}
 
-	m.canRun[account.Uid] = err == nil
+	s.canRun[account.Uid] = err == nil
 
-	if err != nil && m.Log != nil {
-		m.Log.Warn("PostgreSQL's programs run as Socle's own account", "account", account.Uid, "error", err)
+	if err != nil && s.Log != nil {
+		s.Log.Warn("PostgreSQL's programs run as Socle's own account", "account", account.Uid, "error", err)
 	}
 
 	return err == nil

@@ -8,22 +8,24 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/fault"
+	"socle/internal/form"
+	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 // Undo swaps back the database that a restore replaced, immediately. The restored database is then
-// kept in its place, as the replaced one was. It fails like [platform.Store.UndoableRestore].
-func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Restore, error) {
-	var undone platform.Restore
-	err := m.Lifecycle.WithLock(ctx, project, func() error {
-		r, err := m.store.UndoableRestore(ctx, project, id)
+// kept in its place, as the replaced one was. It fails like [store.undoable].
+func (s *Service) Undo(ctx context.Context, project, id uuid.UUID) (Restore, error) {
+	var undone Restore
+	err := s.Lifecycle.WithLock(ctx, project, func() error {
+		r, err := s.undoable(ctx, project, id)
 		if err != nil {
 			return err
 		}
 
-		c := m.projects.Copy(r.ProjectUUID, r.UUID)
+		c := s.projects.Copy(r.ProjectUUID, r.UUID)
 		if err := c.MigrateReplaced(ctx); err != nil {
 			if pg.State(err) == "3D000" { // invalid_catalog_name
 				err = fault.New(fault.Conflict, "the database from before this restore is no longer kept").
@@ -33,13 +35,13 @@ func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Resto
 			return err
 		}
 
-		forms, err := m.carryQuota(ctx, r.ProjectUUID, c.ConnectReplaced)
+		forms, err := s.carryQuota(ctx, r.ProjectUUID, c.ConnectReplaced)
 		if err != nil {
 			return err
 		}
 
 		return c.SwapBack(ctx, func(renames []string) error {
-			undone, err = m.store.UndoRestore(ctx, r, forms, tenant.Version(), renames)
+			undone, err = s.recordUndo(ctx, r, forms, tenant.Version(), renames)
 			return err
 		})
 	})
@@ -49,27 +51,27 @@ func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Resto
 
 // OpenGates opens the gates of projects that a server closed for an undo and left closed when it
 // stopped.
-func (m *Maker) OpenGates(ctx context.Context) error {
-	projects, err := m.store.UndoableProjects(ctx)
+func (s *Service) OpenGates(ctx context.Context) error {
+	projects, err := s.undoableProjects(ctx)
 	if err != nil || len(projects) == 0 {
 		return err
 	}
 
-	closed, err := m.projects.ClosedProjects(ctx, projects)
+	closed, err := s.projects.ClosedProjects(ctx, projects)
 	errs := []error{err}
 	for _, id := range closed {
-		errs = append(errs, m.Lifecycle.WithLock(ctx, id, func() error { // an undo in progress has ended now
-			closedNow, err := m.projects.ClosedProjects(ctx, []uuid.UUID{id})
+		errs = append(errs, s.Lifecycle.WithLock(ctx, id, func() error { // an undo in progress has ended now
+			closedNow, err := s.projects.ClosedProjects(ctx, []uuid.UUID{id})
 			if err != nil || len(closedNow) == 0 {
 				return err
 			}
 
-			status, err := m.store.ProjectStatus(ctx, id)
+			status, err := s.platform.ProjectStatus(ctx, id)
 			if err != nil || status != platform.Active {
 				return fault.Ignore(err, fault.NotFound)
 			}
 
-			return m.projects.Copy(id, uuid.Nil).Reopen(ctx)
+			return s.projects.Copy(id, uuid.Nil).Reopen(ctx)
 		}))
 	}
 
@@ -78,52 +80,45 @@ func (m *Maker) OpenGates(ctx context.Context) error {
 
 // carryQuota copies the project's quota to a database about to replace the project's, and returns
 // its forms. Quotas are set by administrators and are not restored.
-func (m *Maker) carryQuota(
+func (s *Service) carryQuota(
 	ctx context.Context, project uuid.UUID, connect func(context.Context) (*pgx.Conn, error),
 ) ([]uuid.UUID, error) {
-	type quota struct{ MaxFiles, MaxBytes *int64 }
-	q, err := pg.One[quota](ctx, m.projects.Open(project).Trusted(), `select max_files, max_bytes from storage.usage`)
-	if err != nil {
-		return nil, err
-	}
-
 	conn, err := connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	if _, err := pg.Exec(ctx, conn, `update storage.usage set max_files = @files, max_bytes = @bytes`,
-		pgx.StrictNamedArgs{"files": q.MaxFiles, "bytes": q.MaxBytes}); err != nil {
+	if err := object.CopyQuota(ctx, s.projects.Open(project).Trusted(), conn); err != nil {
 		return nil, err
 	}
 
-	return pg.Values[uuid.UUID](ctx, conn, `select uuid from forms.forms`)
+	return form.UUIDs(ctx, conn)
 }
 
 // DropReplaced removes the database replaced by a restore, and its files. It does nothing while the
 // database is still to be kept.
-func (m *Maker) DropReplaced(ctx context.Context, r platform.Restore) error {
-	return m.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error { // excludes a concurrent undo
-		expired, err := m.store.RestoreExpired(ctx, r.UUID)
+func (s *Service) DropReplaced(ctx context.Context, r Restore) error {
+	return s.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error { // excludes a concurrent undo
+		expired, err := s.isExpired(ctx, r.UUID)
 		if err != nil || !expired {
 			return err
 		}
 
-		c := m.projects.Copy(r.ProjectUUID, r.UUID)
+		c := s.projects.Copy(r.ProjectUUID, r.UUID)
 		blobs, err := blobsOf(ctx, c.ConnectReplaced)
 		if err != nil {
 			return err
 		}
 
-		if err := m.deleteBlobs(ctx, r.ProjectUUID, blobs); err != nil {
+		if err := s.deleteBlobs(ctx, r.ProjectUUID, blobs); err != nil {
 			return err
 		}
 		if err := c.DropReplaced(ctx); err != nil {
 			return err
 		}
 
-		return m.store.MarkReplacedDropped(ctx, r.UUID)
+		return s.markReplacedDropped(ctx, r.UUID)
 	})
 }
 
@@ -141,29 +136,10 @@ func repairImported(ctx context.Context, c *tenant.Copy) error {
 			return err
 		}
 
-		for _, sql := range repairStatements {
-			if _, err := pg.Exec(ctx, tx, sql); err != nil {
-				return err
-			}
+		if err := object.Repair(ctx, tx); err != nil {
+			return err
 		}
 
-		return nil
+		return form.Repair(ctx, tx)
 	})
-}
-
-var repairStatements = []string{
-	`delete from storage.files f where not exists (select from storage.containers c where c.uuid = f.container_uuid)`,
-	`delete from forms.fields f where not exists (select from forms.forms o where o.uuid = f.form_uuid)`,
-	`delete from forms.definitions d where not exists (select from forms.forms o where o.uuid = d.form_uuid)`,
-	`delete from forms.responses r where not exists (select from forms.forms o where o.uuid = r.form_uuid)`,
-	`update storage.containers c set (total_files, total_size) = (
-		select count(*), coalesce(sum(f.size), 0) from storage.files f where f.container_uuid = c.uuid)`,
-	`delete from storage.sorted_blocks`,
-	`insert into storage.sorted_blocks (container_uuid, sort, first_text, first_number, first_time, first_uuid, files)
-		select c.uuid, k.sort, '', -1, '-infinity', '00000000-0000-0000-0000-000000000000', 0
-		from storage.containers c cross join storage.sort_keys('', '', 0, now(), now()) k`,
-	`select storage.split_sorted(b) from storage.sorted_blocks b`,
-	`insert into storage.usage (files, bytes) values (0, 0) on conflict do nothing`,
-	`update storage.usage set (files, bytes) = (select count(*), coalesce(sum(size), 0) from storage.files)`,
-	`update forms.forms f set total_responses = (select count(*) from forms.responses r where r.form_uuid = f.uuid and r.state = 'complete')`,
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"socle/internal/platform"
+	"socle/internal/backup"
 	"socle/internal/tenant"
 )
 
@@ -56,7 +56,7 @@ func (rt *route) backUpFirst(
 	timer := time.NewTimer(backupWaitOf(r))
 	defer timer.Stop()
 
-	if err := rt.config.AwaitBackup(ctx, platform.DestructiveRequest{
+	if err := rt.config.AwaitBackup(ctx, backup.DestructiveRequest{
 		Project:   p.UUID,
 		User:      Caller(ctx).User,
 		Operation: rt.op.ID,

@@ -22,6 +22,7 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/audit"
+	"socle/internal/backup"
 	"socle/internal/httpx"
 	"socle/internal/platform"
 	"socle/internal/tenant"
@@ -50,7 +51,7 @@ type Config struct {
 
 	// AwaitBackup returns when the backup that the request requires is completed. It fails with
 	// Conflict, code backup_under_way, after the timeout.
-	AwaitBackup func(ctx context.Context, d platform.DestructiveRequest, timeout <-chan time.Time) error
+	AwaitBackup func(ctx context.Context, d backup.DestructiveRequest, timeout <-chan time.Time) error
 
 	// ClaimHolder returns the PID of the session that holds this server's claims, see
 	// [platform.HoldClaims].

@@ -42,3 +42,10 @@ func (s *Store) FormProjectByKey(ctx context.Context, form uuid.UUID, key string
 		where f.uuid = @form and k.hash = @hash and p.status = 'active'`,
 		pgx.StrictNamedArgs{"form": form, "hash": token.Hash(key)})
 }
+
+// ForeignForms returns the forms that belong to another project.
+func (s *Store) ForeignForms(ctx context.Context, project uuid.UUID, forms []uuid.UUID) ([]uuid.UUID, error) {
+	return pg.Values[uuid.UUID](ctx, s.q,
+		`select uuid from platform.forms where uuid = any(@forms::uuid[]) and project_uuid <> @project`,
+		pgx.StrictNamedArgs{"forms": forms, "project": project})
+}

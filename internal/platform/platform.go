@@ -1,6 +1,7 @@
 // Package platform owns the platform database: users, sessions, organizations and their members,
-// projects, the registry of backups and restores, and the index of forms. Each entity has one file
-// with its SQL. The content of projects belongs to package tenant, the audit log to package audit.
+// projects, and the index of forms. Each entity has one file with its SQL. The rows of backups and
+// restores belong to package backup, the content of projects to package tenant, the audit log to
+// package audit.
 package platform
 
 import (

@@ -231,3 +231,53 @@ func (s *Store) ProjectStatus(ctx context.Context, id uuid.UUID) (string, error)
 	return pg.Value[string](ctx, s.q, `select status from platform.projects where uuid = @id`,
 		pgx.StrictNamedArgs{"id": id})
 }
+
+// SwapDatabase swaps in another database of a project by the renames, and records the project's
+// forms and schema version. It needs a store in a transaction. It fails with Conflict if the
+// project is not active.
+func (s *Store) SwapDatabase(
+	ctx context.Context, project uuid.UUID, forms []uuid.UUID, version int64, renames []string,
+) error {
+	n, err := pg.Exec(ctx, s.q,
+		`update platform.projects set schema_version = @version where uuid = @project and status = 'active'`,
+		pgx.StrictNamedArgs{"project": project, "version": version})
+	if err != nil {
+		return err
+	}
+
+	if n == 0 {
+		return fault.New(fault.Conflict, "the project is no longer active")
+	}
+
+	args := pgx.StrictNamedArgs{"project": project, "forms": forms}
+	if _, err := pg.Exec(ctx, s.q,
+		`delete from platform.forms where project_uuid = @project and uuid <> all(@forms::uuid[])`, args); err != nil {
+		return err
+	}
+
+	if _, err := pg.Exec(ctx, s.q, `
+		insert into platform.forms (uuid, project_uuid)
+		select f, @project from unnest(@forms::uuid[]) f
+		where not exists (select from platform.forms o where o.uuid = f and o.project_uuid = @project)`,
+		args); err != nil {
+		return err
+	}
+
+	for _, sql := range renames {
+		if _, err := s.q.Exec(ctx, sql); err != nil {
+			return pg.Fault(err)
+		}
+	}
+
+	return nil
+}
+
+// AbandonProject sets a project to status deleting if it has any other: it was created for a
+// restore that failed.
+func (s *Store) AbandonProject(ctx context.Context, id uuid.UUID) error {
+	_, err := pg.Exec(ctx, s.q, `
+		update platform.projects set status = 'deleting', updated_at = now()
+		where uuid = @project and status in ('creating', 'active', 'paused', 'deleted')`,
+		pgx.StrictNamedArgs{"project": id})
+	return err
+}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"socle/internal/platform"
+	"socle/internal/backup"
 )
 
 // scrapeQueryTimeout is the timeout of the query behind a scrape.
@@ -27,14 +27,14 @@ var (
 
 // backupAges is the collector of the backup metrics.
 type backupAges struct {
-	store *platform.Store
-	log   *slog.Logger
+	backups *backup.Service
+	log     *slog.Logger
 }
 
 // watchBackups registers the collector of backup metrics.
-func (m *metrics) watchBackups(store *platform.Store, log *slog.Logger) {
+func (m *metrics) watchBackups(backups *backup.Service, log *slog.Logger) {
 	if m.registry != nil {
-		m.registry.MustRegister(backupAges{store, log})
+		m.registry.MustRegister(backupAges{backups, log})
 	}
 }
 
@@ -51,7 +51,7 @@ func (b backupAges) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeQueryTimeout)
 	defer cancel()
 
-	ages, err := b.store.BackupAges(ctx)
+	ages, err := b.backups.Ages(ctx)
 	if err != nil {
 		b.log.Warn("could not read backup metrics", "error", err)
 		return

@@ -201,7 +201,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 
 	s.rows = newRows(d.Store, s.registry, bodies, c.PublicURL, s.log)
 	s.requests = newRequestLog(d.Store, s.log)
-	s.metrics.watchBackups(d.Store, s.log)
+	s.metrics.watchBackups(s.services.Backups, s.log)
 
 	handler := httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
 		TrustedProxies: c.TrustedProxies, Panicked: s.api.ServePanic,

@@ -21,7 +21,7 @@ type Services struct {
 	Mails     *account.Mails
 	Cleaner   *object.Cleaner
 	TableJobs *tenant.TableJobs
-	Backups   *backup.Maker
+	Backups   *backup.Service
 }
 
 // NewServices returns the services with all workers registered. It sets the store, the queue and
@@ -55,7 +55,7 @@ func NewServices(
 		Sweep: []func(context.Context) error{
 			s.Cleaner.SweepStorage, d.Store.ForgetAttempts, d.Store.ForgetRequests, d.Store.ForgetRequestDays,
 			s.Backups.RemoveOrphans, d.Store.DeleteExpiredLinks, d.Store.ForgetTokens, d.Store.ForgetInvitations,
-			d.Store.RecomputeNextRuns, s.sweepProjects, s.Backups.EnqueueDueProofs,
+			s.Backups.RecomputeNextRuns, s.sweepProjects, s.Backups.EnqueueDueProofs,
 		},
 	})
 

@@ -1,4 +1,4 @@
-package platform
+package backup
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"errors"
 
 	"socle/internal/audit"
 	"socle/internal/fault"
@@ -16,7 +18,7 @@ import (
 type Backup struct {
 	UUID        uuid.UUID  `json:"uuid"`
 	ProjectUUID uuid.UUID  `json:"projectUuid"`
-	Status      string     `json:"status" enum:"pending,running,completed,failed,deleting"`
+	Status      Status     `json:"status" enum:"pending,running,completed,failed,deleting"`
 	StartedAt   *time.Time `json:"startedAt" nullable:"true"`
 	CompletedAt *time.Time `json:"completedAt" nullable:"true" doc:"When it completed or failed."`
 	Error       string     `json:"error" doc:"Cause of the failure; empty unless failed."`
@@ -33,19 +35,19 @@ type Backup struct {
 
 // Origins of a backup.
 const (
-	BackupMade     = "made"
-	BackupImported = "imported"
+	OriginMade     = "made"
+	OriginImported = "imported"
 )
 
 const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error, scheduled, tried_at, origin, made_before, waiting_for, warnings `
 
 // CreateBackup creates a pending backup. It fails with Conflict if the project has an unfinished
 // one.
-func (s *Store) CreateBackup(ctx context.Context, project, user uuid.UUID) (Backup, error) {
-	return s.createBackup(ctx, project, user, false)
+func (s *store) CreateBackup(ctx context.Context, project, user uuid.UUID) (Backup, error) {
+	return s.insert(ctx, project, user, false)
 }
 
-func (s *Store) createBackup(ctx context.Context, project, user uuid.UUID, scheduled bool) (Backup, error) {
+func (s *store) insert(ctx context.Context, project, user uuid.UUID, scheduled bool) (Backup, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Backup{}, err
@@ -69,15 +71,15 @@ func (s *Store) createBackup(ctx context.Context, project, user uuid.UUID, sched
 	return b, s.assignWaiting(ctx, project, id)
 }
 
-// GetBackup returns a backup of a project. It fails with NotFound for an unknown backup.
-func (s *Store) GetBackup(ctx context.Context, project, id uuid.UUID) (Backup, error) {
+// Get returns a backup of a project. It fails with NotFound for an unknown backup.
+func (s *store) Get(ctx context.Context, project, id uuid.UUID) (Backup, error) {
 	return pg.One[Backup](ctx, s.q,
 		`select`+backupColumns+`from platform.backups where uuid = @id and project_uuid = @project`,
 		pgx.StrictNamedArgs{"id": id, "project": project})
 }
 
-// ListBackups returns a page of the backups of a project and the total count.
-func (s *Store) ListBackups(ctx context.Context, project uuid.UUID, page pg.Page) ([]Backup, int64, error) {
+// List returns a page of the backups of a project and the total count.
+func (s *store) List(ctx context.Context, project uuid.UUID, page pg.Page) ([]Backup, int64, error) {
 	args := pgx.StrictNamedArgs{"project": project}
 	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.backups where project_uuid = @project`, args)
 	if err != nil {
@@ -90,8 +92,8 @@ func (s *Store) ListBackups(ctx context.Context, project uuid.UUID, page pg.Page
 	return backups, total, err
 }
 
-// FailedBackups returns all backups of a project. The value reports whether the backup failed.
-func (s *Store) FailedBackups(ctx context.Context, project uuid.UUID) (map[uuid.UUID]bool, error) {
+// failed returns all backups of a project. The value reports whether the backup failed.
+func (s *store) failed(ctx context.Context, project uuid.UUID) (map[uuid.UUID]bool, error) {
 	all, err := pg.All[struct {
 		UUID   uuid.UUID
 		Failed bool
@@ -106,10 +108,10 @@ func (s *Store) FailedBackups(ctx context.Context, project uuid.UUID) (map[uuid.
 	return failed, err
 }
 
-// PostponeBackup sets a running backup back to pending for a later retry. cause is text for
+// setPending sets a running backup back to pending for a later retry. cause is text for
 // users. It returns the time since the first start. It fails with NotFound if the backup
 // is not running any more.
-func (s *Store) PostponeBackup(ctx context.Context, id uuid.UUID, cause string) (time.Duration, error) {
+func (s *store) setPending(ctx context.Context, id uuid.UUID, cause string) (time.Duration, error) {
 	seconds, err := pg.Value[float64](ctx, s.q, `
 		update platform.backups set status = 'pending', waiting_for = @what, heartbeat_at = now()
 		where uuid = @id and status = 'running'
@@ -117,10 +119,10 @@ func (s *Store) PostponeBackup(ctx context.Context, id uuid.UUID, cause string) 
 	return time.Duration(seconds * float64(time.Second)), err
 }
 
-// CompleteBackup sets a running backup to completed. size and sum are the bytes and the checksum of
+// complete sets a running backup to completed. size and sum are the bytes and the checksum of
 // its stored dump. warnings list the parts that a restore does not bring back. It fails with
 // NotFound if the backup is not running any more.
-func (s *Store) CompleteBackup(ctx context.Context, id uuid.UUID, size int64, sum []byte, warnings []string) error {
+func (s *store) complete(ctx context.Context, id uuid.UUID, size int64, sum []byte, warnings []string) error {
 	_, err := pg.Value[uuid.UUID](ctx, s.q, `
 		update platform.backups
 		set status = 'completed', completed_at = now(), size = @size, sha256 = @sum, waiting_for = '', warnings = coalesce(@warnings::text[], '{}')
@@ -129,18 +131,18 @@ func (s *Store) CompleteBackup(ctx context.Context, id uuid.UUID, size int64, su
 	return err
 }
 
-// DeleteBackup sets a backup to status deleting, after which it cannot be restored. It fails with
+// Delete sets a backup to status deleting, after which it cannot be restored. It fails with
 // NotFound for an unknown backup, and with Conflict while the backup is being made or restored.
-func (s *Store) DeleteBackup(ctx context.Context, project, id uuid.UUID) (Backup, error) {
-	return txValue(ctx, s, func(tx *Store) (Backup, error) {
+func (s *store) Delete(ctx context.Context, project, id uuid.UUID) (Backup, error) {
+	return inTx(ctx, s, func(tx *store) (Backup, error) {
 		args := pgx.StrictNamedArgs{"id": id, "project": project}
-		status, err := pg.Value[string](ctx, tx.q,
+		status, err := pg.Value[Status](ctx, tx.q,
 			`select status from platform.backups where uuid = @id and project_uuid = @project for update`, args)
 		if err != nil {
 			return Backup{}, err
 		}
 
-		if status == "pending" || status == "running" {
+		if status.Unfinished() {
 			return Backup{}, fault.New(fault.Conflict, "the backup is being made").WithCode("backup_under_way")
 		}
 
@@ -160,22 +162,22 @@ func (s *Store) DeleteBackup(ctx context.Context, project, id uuid.UUID) (Backup
 	})
 }
 
-// DeletingBackups returns the backups in status deleting whose bytes are due for removal.
-func (s *Store) DeletingBackups(ctx context.Context) ([]Backup, error) {
+// deleting returns the backups in status deleting whose bytes are due for removal.
+func (s *store) deleting(ctx context.Context) ([]Backup, error) {
 	return pg.All[Backup](ctx, s.q, `select`+backupColumns+`
 		from platform.backups where status = 'deleting' and coalesce(bytes_until <= now(), true)`)
 }
 
-// ForgetBackup deletes the row of a backup. The caller has removed its files.
-func (s *Store) ForgetBackup(ctx context.Context, id uuid.UUID) error {
+// forget deletes the row of a backup. The caller has removed its files.
+func (s *store) forget(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.backups where uuid = @id and status = 'deleting'`,
 		pgx.StrictNamedArgs{"id": id})
 	return err
 }
 
-// StartImport creates a backup in status running for an import. It fails with Conflict if another
+// startImport creates a backup in status running for an import. It fails with Conflict if another
 // import into the project is running.
-func (s *Store) StartImport(ctx context.Context, project, user uuid.UUID) (Backup, error) {
+func (s *store) startImport(ctx context.Context, project, user uuid.UUID) (Backup, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Backup{}, err
@@ -185,7 +187,7 @@ func (s *Store) StartImport(ctx context.Context, project, user uuid.UUID) (Backu
 		insert into platform.backups (uuid, project_uuid, created_by, origin, status, started_at, heartbeat_at)
 		values (@id, @project, @user, @origin, 'running', now(), now())
 		returning`+backupColumns, pgx.StrictNamedArgs{
-		"id": id, "project": project, "user": user, "origin": BackupImported,
+		"id": id, "project": project, "user": user, "origin": OriginImported,
 	})
 	if pg.Violates(err, "backups_one_at_a_time") {
 		return b, fault.New(fault.Conflict, "another backup is being imported into the project").
@@ -195,19 +197,12 @@ func (s *Store) StartImport(ctx context.Context, project, user uuid.UUID) (Backu
 	return b, err
 }
 
-// ForgetImport deletes the row of a failed import. The caller has removed its files.
-func (s *Store) ForgetImport(ctx context.Context, id uuid.UUID) error {
+// forgetImport deletes the row of a failed import. The caller has removed its files.
+func (s *store) forgetImport(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q,
 		`delete from platform.backups where uuid = @id and status = 'running' and origin = @origin`,
-		pgx.StrictNamedArgs{"id": id, "origin": BackupImported})
+		pgx.StrictNamedArgs{"id": id, "origin": OriginImported})
 	return err
-}
-
-// ForeignForms returns the forms that belong to another project.
-func (s *Store) ForeignForms(ctx context.Context, project uuid.UUID, forms []uuid.UUID) ([]uuid.UUID, error) {
-	return pg.Values[uuid.UUID](ctx, s.q,
-		`select uuid from platform.forms where uuid = any(@forms::uuid[]) and project_uuid <> @project`,
-		pgx.StrictNamedArgs{"forms": forms, "project": project})
 }
 
 // BackupUsage holds the count and the size of a project's backups.
@@ -219,10 +214,55 @@ type BackupUsage struct {
 	LastProvenAt *time.Time `json:"lastProvenAt" nullable:"true" doc:"When a backup was last proven by a trial restore."`
 }
 
-// GetBackupUsage counts the completed backups of a project.
-func (s *Store) GetBackupUsage(ctx context.Context, project uuid.UUID) (BackupUsage, error) {
+// GetUsage counts the completed backups of a project.
+func (s *store) GetUsage(ctx context.Context, project uuid.UUID) (BackupUsage, error) {
 	return pg.One[BackupUsage](ctx, s.q, `
 		select count(*), coalesce(sum(size), 0)::bigint as bytes, max(completed_at) as last_at, max(proven_at) as last_proven_at
 		from platform.backups where project_uuid = @project and status = 'completed'`,
 		pgx.StrictNamedArgs{"project": project})
+}
+
+// Create creates a backup and enqueues its job. It fails with Conflict if the project already
+// has a backup in progress.
+func (s *Service) Create(ctx context.Context, project, user uuid.UUID) (Backup, error) {
+	var b Backup
+	err := s.inTx(ctx, func(tx *store) error {
+		var err error
+		if b, err = tx.CreateBackup(ctx, project, user); err != nil {
+			return err
+		}
+
+		return s.enqueue(ctx, tx, b)
+	})
+
+	return b, err
+}
+
+// enqueue enqueues the job of a pending backup.
+func (s *Service) enqueue(ctx context.Context, tx *store, b Backup) error {
+	_, err := s.Queue.InsertTx(ctx, tx.tx(), backupArgs{b.UUID, b.ProjectUUID})
+	return err
+}
+
+// RemoveDeleted removes deleted backups and the databases replaced by restores whose retention has
+// expired. It also opens the gate of projects whose undo of a restore was cut off.
+func (s *Service) RemoveDeleted(ctx context.Context) error {
+	deleting, err := s.deleting(ctx)
+	errs := []error{err}
+	for _, b := range deleting {
+		err := s.Discard(ctx, b.ProjectUUID, b.UUID)
+		if err == nil {
+			err = s.forget(ctx, b.UUID)
+		}
+
+		errs = append(errs, err)
+	}
+
+	expired, err := s.expiredRestores(ctx)
+	errs = append(errs, err)
+	for _, r := range expired {
+		errs = append(errs, s.DropReplaced(ctx, r))
+	}
+
+	return errors.Join(append(errs, s.OpenGates(ctx))...)
 }

@@ -1,4 +1,4 @@
-package platform
+package backup
 
 import (
 	"context"
@@ -18,7 +18,7 @@ const (
 	removedBytesDelay     = 6 * time.Hour       // for downloads in progress
 )
 
-// DeleteExpiredBackups applies the retention rules of a project's schedule. It sets completed
+// deleteExpired applies the retention rules of a project's schedule. It sets completed
 // backups outside the rules to status deleting and returns their number. Their bytes stay for some
 // hours for downloads in progress. It also deletes failed backups that are older than their
 // retention.
@@ -26,9 +26,9 @@ const (
 // It never removes backups that a user created, the last proven backup, or backups that are being
 // restored. A project without a schedule loses none but expired awaited ones. It fails with
 // NotFound if there is nothing to do.
-func (s *Store) DeleteExpiredBackups(ctx context.Context, project uuid.UUID) (int64, error) {
-	return txValue(ctx, s, func(tx *Store) (int64, error) {
-		removable, err := tx.removableBackups(ctx, project)
+func (s *store) deleteExpired(ctx context.Context, project uuid.UUID) (int64, error) {
+	return inTx(ctx, s, func(tx *store) (int64, error) {
+		removable, err := tx.removable(ctx, project)
 		if err != nil {
 			return 0, err
 		}
@@ -56,11 +56,11 @@ func (s *Store) DeleteExpiredBackups(ctx context.Context, project uuid.UUID) (in
 	})
 }
 
-// removableBackups returns the completed backups of a project that no retention rule keeps. It
+// removable returns the completed backups of a project that no retention rule keeps. It
 // locks the project's completed backups against deletion, restore and proof until the transaction
 // ends.
-func (s *Store) removableBackups(ctx context.Context, project uuid.UUID) ([]uuid.UUID, error) {
-	schedule, err := s.GetBackupSchedule(ctx, project)
+func (s *store) removable(ctx context.Context, project uuid.UUID) ([]uuid.UUID, error) {
+	schedule, err := s.GetSchedule(ctx, project)
 	if fault.Is(err, fault.NotFound) {
 		schedule, err = BackupSchedule{Timezone: defaultSchedule.Timezone}, nil // keeps all
 	}
@@ -131,4 +131,10 @@ func (s *Store) removableBackups(ctx context.Context, project uuid.UUID) ([]uuid
 	}
 
 	return removable, nil
+}
+
+// applyRetention removes the backups of a project that its retention rules do not keep.
+func (s *Service) applyRetention(ctx context.Context, project uuid.UUID) error {
+	_, err := s.deleteExpired(s.Lifecycle.AsSystem(ctx, "removeUnkeptBackups", project), project)
+	return fault.Ignore(err, fault.NotFound)
 }

@@ -1,8 +1,9 @@
-package platform
+package backup
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,8 +41,8 @@ var defaultSchedule = BackupSchedule{
 	ProveEveryDays: 7,
 }
 
-// BackupScheduleUpdate changes a schedule. Nil fields are left unchanged.
-type BackupScheduleUpdate struct {
+// ScheduleUpdate changes a schedule. Nil fields are left unchanged.
+type ScheduleUpdate struct {
 	Cron, Timezone                               *string
 	KeepLast, KeepDaily, KeepWeekly, KeepMonthly *int
 	Prove                                        *bool
@@ -50,21 +51,21 @@ type BackupScheduleUpdate struct {
 
 const scheduleColumns = ` project_uuid, cron, timezone, keep_last, keep_daily, keep_weekly, keep_monthly, prove, prove_every_days, next_run_at, created_at, updated_at `
 
-// GetBackupSchedule returns the backup schedule of a project. It fails with NotFound without one.
-func (s *Store) GetBackupSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
+// GetSchedule returns the backup schedule of a project. It fails with NotFound without one.
+func (s *store) GetSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
 	return pg.One[BackupSchedule](ctx, s.q,
 		`select`+scheduleColumns+`from platform.backup_schedules where project_uuid = @project`,
 		pgx.StrictNamedArgs{"project": project})
 }
 
-// UpdateBackupSchedule creates or changes the backup schedule of a project. It recomputes the next
+// UpdateSchedule creates or changes the backup schedule of a project. It recomputes the next
 // run only if the cron expression or the time zone changes. It fails with Unprocessable if either
 // is missing or invalid.
-func (s *Store) UpdateBackupSchedule(
-	ctx context.Context, project, user uuid.UUID, u BackupScheduleUpdate,
+func (s *store) UpdateSchedule(
+	ctx context.Context, project, user uuid.UUID, u ScheduleUpdate,
 ) (BackupSchedule, error) {
-	return txValue(ctx, s, func(tx *Store) (BackupSchedule, error) {
-		old, err := tx.lockBackupSchedule(ctx, project)
+	return inTx(ctx, s, func(tx *store) (BackupSchedule, error) {
+		old, err := tx.lockSchedule(ctx, project)
 		schedule := old
 		if fault.Is(err, fault.NotFound) {
 			schedule, err = defaultSchedule, nil
@@ -114,15 +115,15 @@ func set[T any](field, value *T) {
 	}
 }
 
-// lockBackupSchedule returns a schedule and locks its row until the transaction ends.
-func (s *Store) lockBackupSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
+// lockSchedule returns a schedule and locks its row until the transaction ends.
+func (s *store) lockSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
 	return pg.One[BackupSchedule](ctx, s.q,
 		`select`+scheduleColumns+`from platform.backup_schedules where project_uuid = @project for update`,
 		pgx.StrictNamedArgs{"project": project})
 }
 
 // nextRun returns the next run after the current time of the database.
-func (s *Store) nextRun(ctx context.Context, cron, timezone string) (time.Time, error) {
+func (s *store) nextRun(ctx context.Context, cron, timezone string) (time.Time, error) {
 	times, err := timetable.Parse(cron, timezone)
 	if err != nil {
 		return time.Time{}, err
@@ -132,10 +133,10 @@ func (s *Store) nextRun(ctx context.Context, cron, timezone string) (time.Time, 
 	return times.Next(now), err
 }
 
-// DeleteBackupSchedule deletes the backup schedule of a project. Its backups stay. It fails with
+// DeleteSchedule deletes the backup schedule of a project. Its backups stay. It fails with
 // NotFound without one.
-func (s *Store) DeleteBackupSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
-	return txValue(ctx, s, func(tx *Store) (BackupSchedule, error) {
+func (s *store) DeleteSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
+	return inTx(ctx, s, func(tx *store) (BackupSchedule, error) {
 		return pg.One[BackupSchedule](ctx, tx.q,
 			`delete from platform.backup_schedules where project_uuid = @project returning`+scheduleColumns,
 			pgx.StrictNamedArgs{"project": project})
@@ -144,7 +145,7 @@ func (s *Store) DeleteBackupSchedule(ctx context.Context, project uuid.UUID) (Ba
 
 // RecomputeNextRuns moves a next run forward in time that is later than a run computed from
 // now. Such a run was computed while the clock was ahead, and no backup would run until then.
-func (s *Store) RecomputeNextRuns(ctx context.Context) error {
+func (s *store) RecomputeNextRuns(ctx context.Context) error {
 	all, err := pg.All[BackupSchedule](ctx, s.q,
 		`select`+scheduleColumns+`from platform.backup_schedules where next_run_at > now()`)
 	for _, b := range all {
@@ -161,9 +162,9 @@ func (s *Store) RecomputeNextRuns(ctx context.Context) error {
 	return err
 }
 
-// DueBackups returns the active projects whose backup is due and that have no unfinished backup or
+// due returns the active projects whose backup is due and that have no unfinished backup or
 // restore.
-func (s *Store) DueBackups(ctx context.Context) ([]uuid.UUID, error) {
+func (s *store) due(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select s.project_uuid
 		from platform.backup_schedules s join platform.projects p on p.uuid = s.project_uuid
@@ -173,10 +174,10 @@ func (s *Store) DueBackups(ctx context.Context) ([]uuid.UUID, error) {
 		order by s.next_run_at`)
 }
 
-// CreateDueBackup creates the due backup of a project and sets its next run: the first one after
+// createDue creates the due backup of a project and sets its next run: the first one after
 // now, however many were missed. It fails with NotFound if no backup is due or another server holds
 // the lock, and with Conflict if the project has an unfinished backup.
-func (s *Store) CreateDueBackup(ctx context.Context, project uuid.UUID) (Backup, error) {
+func (s *store) createDue(ctx context.Context, project uuid.UUID) (Backup, error) {
 	type due struct {
 		Cron, Timezone string
 		UpdatedBy      uuid.UUID
@@ -202,5 +203,28 @@ func (s *Store) CreateDueBackup(ctx context.Context, project uuid.UUID) (Backup,
 		return Backup{}, err
 	}
 
-	return s.createBackup(ctx, project, d.UpdatedBy, true)
+	return s.insert(ctx, project, d.UpdatedBy, true)
+}
+
+// CreateDue creates the backups that are due. If several servers find the same one, the
+// first creates it. A backup that cannot be made now stays due.
+func (s *Service) CreateDue(ctx context.Context) error {
+	projects, err := s.due(ctx)
+	errs := []error{err}
+	for _, id := range projects {
+		ctx := s.Lifecycle.AsSystem(ctx, "createDueBackup", id)
+		err := s.inTx(ctx, func(tx *store) error {
+			b, err := tx.createDue(ctx, id)
+			if err != nil {
+				return err
+			}
+
+			return s.enqueue(ctx, tx, b)
+		})
+		if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Conflict) {
+			errs = append(errs, fmt.Errorf("create due backup of project %s: %w", id, err))
+		}
+	}
+
+	return errors.Join(errs...)
 }

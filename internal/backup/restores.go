@@ -1,7 +1,8 @@
-package platform
+package backup
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -10,6 +11,7 @@ import (
 	"socle/internal/audit"
 	"socle/internal/fault"
 	"socle/internal/pg"
+	"socle/internal/platform"
 )
 
 // Restore is a restore of a backup.
@@ -19,7 +21,7 @@ type Restore struct {
 	BackupProjectUUID uuid.UUID  `json:"-"`
 	ProjectUUID       uuid.UUID  `json:"projectUuid" doc:"Project into which the backup is restored."`
 	Target            string     `json:"target" enum:"in_place,new"`
-	Status            string     `json:"status" enum:"pending,running,completed,failed"`
+	Status            Status     `json:"status" enum:"pending,running,completed,failed"`
 	StartedAt         *time.Time `json:"startedAt" nullable:"true"`
 	CompletedAt       *time.Time `json:"completedAt" nullable:"true" doc:"When it completed or failed."`
 	Error             string     `json:"error" doc:"Cause of the failure; empty unless failed."`
@@ -48,23 +50,23 @@ type NewRestore struct {
 	Target                string
 }
 
-// CreateRestore creates a pending restore. It fails with NotFound for an unknown backup, and with
+// createRestore creates a pending restore. It fails with NotFound for an unknown backup, and with
 // Conflict if the backup is not completed or the project has an unfinished restore.
-func (s *Store) CreateRestore(ctx context.Context, user uuid.UUID, n NewRestore) (Restore, error) {
+func (s *store) createRestore(ctx context.Context, user uuid.UUID, n NewRestore) (Restore, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Restore{}, err
 	}
 
 	// The row lock blocks the deletion of the backup until the restore is visible.
-	status, err := pg.Value[string](ctx, s.q,
+	status, err := pg.Value[Status](ctx, s.q,
 		`select status from platform.backups where uuid = @backup and project_uuid = @project for share`,
 		pgx.StrictNamedArgs{"backup": n.Backup, "project": n.BackupProject})
 	if err != nil {
 		return Restore{}, err
 	}
 
-	if status != "completed" {
+	if status != Completed {
 		return Restore{}, fault.New(fault.Conflict, "the backup is %s, not completed", status).
 			WithCode("backup_not_completed")
 	}
@@ -87,14 +89,14 @@ func (s *Store) CreateRestore(ctx context.Context, user uuid.UUID, n NewRestore)
 
 // GetRestore returns a restore of a backup of a project. It fails with NotFound for an unknown
 // restore.
-func (s *Store) GetRestore(ctx context.Context, project, id uuid.UUID) (Restore, error) {
+func (s *store) GetRestore(ctx context.Context, project, id uuid.UUID) (Restore, error) {
 	return pg.One[Restore](ctx, s.q,
 		`select`+restoreColumns+`from platform.restores where uuid = @id and backup_project_uuid = @project`,
 		pgx.StrictNamedArgs{"id": id, "project": project})
 }
 
 // ListRestores returns a page of the restores of backups of a project and the total count.
-func (s *Store) ListRestores(ctx context.Context, project uuid.UUID, page pg.Page) ([]Restore, int64, error) {
+func (s *store) ListRestores(ctx context.Context, project uuid.UUID, page pg.Page) ([]Restore, int64, error) {
 	args := pgx.StrictNamedArgs{"project": project}
 	total, err := pg.Value[int64](ctx, s.q,
 		`select count(*) from platform.restores where backup_project_uuid = @project`, args)
@@ -108,16 +110,16 @@ func (s *Store) ListRestores(ctx context.Context, project uuid.UUID, page pg.Pag
 	return restores, total, err
 }
 
-// CompleteRestore swaps in a restored database and sets the restore to completed, in one
+// completeRestore swaps in a restored database and sets the restore to completed, in one
 // transaction. renames are the statements that rename both databases. forms are the project's forms
 // from now on, version its schema version. The empty database of a new project is not kept. It
 // fails with NotFound if the restore is not running any more, and with Conflict if the project is
 // not active.
-func (s *Store) CompleteRestore(
+func (s *store) completeRestore(
 	ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string,
 ) error {
-	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
-		if _, err := pg.Value[uuid.UUID](ctx, tx, `
+	return s.unaudited(ctx, func(tx *store) error {
+		if _, err := pg.Value[uuid.UUID](ctx, tx.q, `
 			update platform.restores
 			set status = 'completed', completed_at = now(), kept_until = now() + case when @kept then @keep::interval else '0' end
 			where uuid = @id and status = 'running' returning uuid`,
@@ -125,34 +127,30 @@ func (s *Store) CompleteRestore(
 			return err
 		}
 
-		return swapIn(ctx, tx, r.ProjectUUID, forms, version, renames)
+		return tx.platform.SwapDatabase(ctx, r.ProjectUUID, forms, version, renames)
 	})
 }
 
-// FailRestore sets a restore to failed. reason is for users. It also sets a project that was
+// failRestore sets a restore to failed. reason is for users. It also sets a project that was
 // created for the restore to status deleting. It reports false if the restore has already ended,
 // and changes nothing then.
-func (s *Store) FailRestore(ctx context.Context, r Restore, reason string) (failed bool, err error) {
-	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
-		failed, err = s.WithTx(tx).Restores().Fail(ctx, r.UUID, reason)
+func (s *store) failRestore(ctx context.Context, r Restore, reason string) (failed bool, err error) {
+	err = s.unaudited(ctx, func(tx *store) error {
+		failed, err = tx.restoreTasks().fail(ctx, r.UUID, reason)
 		if err != nil || !failed || r.Target != IntoNew {
 			return err
 		}
 
-		_, err = pg.Exec(ctx, tx, `
-			update platform.projects set status = 'deleting', updated_at = now()
-			where uuid = @project and status in ('creating', 'active', 'paused', 'deleted')`,
-			pgx.StrictNamedArgs{"project": r.ProjectUUID})
-		return err
+		return tx.platform.AbandonProject(ctx, r.ProjectUUID)
 	})
 
 	return failed, err
 }
 
-// UndoableRestore returns a restore that can be undone. It fails with NotFound for an unknown
+// undoable returns a restore that can be undone. It fails with NotFound for an unknown
 // restore, and with Conflict if the replaced database is not kept or the restore was already
 // undone.
-func (s *Store) UndoableRestore(ctx context.Context, project, id uuid.UUID) (Restore, error) {
+func (s *store) undoable(ctx context.Context, project, id uuid.UUID) (Restore, error) {
 	r, err := s.GetRestore(ctx, project, id)
 	switch {
 	case err != nil:
@@ -167,12 +165,12 @@ func (s *Store) UndoableRestore(ctx context.Context, project, id uuid.UUID) (Res
 	return r, nil
 }
 
-// UndoRestore swaps the replaced database back in and records it, as [Store.CompleteRestore] does.
+// recordUndo swaps the replaced database back in and records it, as [store.completeRestore] does.
 // It fails with Conflict if the replaced database is not kept any more.
-func (s *Store) UndoRestore(
+func (s *store) recordUndo(
 	ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string,
 ) (Restore, error) {
-	return txValue(ctx, s, func(tx *Store) (Restore, error) {
+	return inTx(ctx, s, func(tx *store) (Restore, error) {
 		undone, err := pg.One[Restore](ctx, tx.q, `
 			update platform.restores set undone_at = now(), kept_until = now() + @keep::interval
 			where uuid = @id and kept_until > now() and undone_at is null
@@ -185,12 +183,12 @@ func (s *Store) UndoRestore(
 			return r, err
 		}
 
-		return undone, swapIn(ctx, tx.Tx(), r.ProjectUUID, forms, version, renames)
+		return undone, tx.platform.SwapDatabase(ctx, r.ProjectUUID, forms, version, renames)
 	})
 }
 
-// UndoableProjects returns the active projects for which a replaced database is kept.
-func (s *Store) UndoableProjects(ctx context.Context) ([]uuid.UUID, error) {
+// undoableProjects returns the active projects for which a replaced database is kept.
+func (s *store) undoableProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select distinct p.uuid from platform.restores r join platform.projects p on p.uuid = r.project_uuid
 		where r.kept_until is not null and p.status = 'active'`)
@@ -198,8 +196,8 @@ func (s *Store) UndoableProjects(ctx context.Context) ([]uuid.UUID, error) {
 
 // ExpireReplaced ends the retention of the database that a restore has replaced. It fails with
 // NotFound for an unknown restore, and with Conflict if no database is kept.
-func (s *Store) ExpireReplaced(ctx context.Context, project, id uuid.UUID) (Restore, error) {
-	return txValue(ctx, s, func(tx *Store) (Restore, error) {
+func (s *store) ExpireReplaced(ctx context.Context, project, id uuid.UUID) (Restore, error) {
+	return inTx(ctx, s, func(tx *store) (Restore, error) {
 		r, err := pg.One[Restore](ctx, tx.q, `
 			update platform.restores set kept_until = now()
 			where uuid = @id and backup_project_uuid = @project and target = 'in_place' and kept_until is not null
@@ -217,67 +215,120 @@ func (s *Store) ExpireReplaced(ctx context.Context, project, id uuid.UUID) (Rest
 	})
 }
 
-// ExpiredRestores returns the restores whose replaced database has passed its retention.
-func (s *Store) ExpiredRestores(ctx context.Context) ([]Restore, error) {
+// expiredRestores returns the restores whose replaced database has passed its retention.
+func (s *store) expiredRestores(ctx context.Context) ([]Restore, error) {
 	return pg.All[Restore](ctx, s.q, `select`+restoreColumns+`from platform.restores where kept_until < now()`)
 }
 
-// RestoreExpired reports whether the database that a restore replaced has passed its retention.
-func (s *Store) RestoreExpired(ctx context.Context, id uuid.UUID) (bool, error) {
+// isExpired reports whether the database that a restore replaced has passed its retention.
+func (s *store) isExpired(ctx context.Context, id uuid.UUID) (bool, error) {
 	return pg.Value[bool](ctx, s.q,
 		`select exists (select from platform.restores where uuid = @id and kept_until < now())`,
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// MarkReplacedDropped records that the database that a restore had replaced is dropped.
-func (s *Store) MarkReplacedDropped(ctx context.Context, id uuid.UUID) error {
+// markReplacedDropped records that the database that a restore had replaced is dropped.
+func (s *store) markReplacedDropped(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `update platform.restores set kept_until = null where uuid = @id`,
 		pgx.StrictNamedArgs{"id": id})
 	return err
 }
 
-// RestoredProjects returns the projects that have bytes unknown to their own database: they have an
+// restoredProjects returns the projects that have bytes unknown to their own database: they have an
 // unfinished restore, or a replaced database is kept.
-func (s *Store) RestoredProjects(ctx context.Context) ([]uuid.UUID, error) {
+func (s *store) restoredProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select distinct project_uuid from platform.restores where kept_until is not null or status in ('pending', 'running')`)
 }
 
-// swapIn swaps in the database of a project by the renames, and records the project's forms and
-// schema version. It fails with Conflict if the project is not active.
-func swapIn(
-	ctx context.Context, tx pgx.Tx, project uuid.UUID, forms []uuid.UUID, version int64, renames []string,
-) error {
-	n, err := pg.Exec(ctx, tx,
-		`update platform.projects set schema_version = @version where uuid = @project and status = 'active'`,
-		pgx.StrictNamedArgs{"project": project, "version": version})
+// undoTimeout is the timeout for undoing a failed request.
+const undoTimeout = 30 * time.Second
+
+// restoreArgs identify the restore to run.
+type restoreArgs struct {
+	Restore uuid.UUID `json:"restore"`
+	Project uuid.UUID `json:"project"`
+}
+
+// Kind returns the kind of the job.
+func (restoreArgs) Kind() string { return "restore" }
+
+// RequestRestore enqueues a restore of a backup that replaces the content of its project. It fails
+// like [store.createRestore].
+func (s *Service) RequestRestore(ctx context.Context, project, id, user uuid.UUID) (Restore, error) {
+	var r Restore
+	err := s.inTx(ctx, func(tx *store) error {
+		var err error
+		r, err = s.requestRestore(ctx, tx, user, NewRestore{
+			Backup:        id,
+			BackupProject: project,
+			Project:       project,
+			Target:        IntoPlace,
+		})
+		return err
+	})
+
+	return r, err
+}
+
+// RequestRestoreAs creates a project and enqueues a restore of another project's backup into it. It
+// fails like [store.createRestore] and [tenant.Lifecycle.Create], and then leaves no new
+// project.
+func (s *Service) RequestRestoreAs(
+	ctx context.Context, project, id, user uuid.UUID, name string,
+) (Restore, error) {
+	source, err := s.platform.GetProject(ctx, project)
 	if err != nil {
+		return Restore{}, err
+	}
+
+	b, err := s.Get(ctx, project, id)
+	if err != nil {
+		return Restore{}, err
+	}
+
+	if err := CheckCompleted(b); err != nil {
+		return Restore{}, err
+	}
+
+	var r Restore
+	target := platform.NewProject{Organization: source.OrganizationUUID, Name: name, Description: source.Description}
+
+	// Create the restore in the same transaction: if it never starts, the cleanup of stale restores
+	// removes the project.
+	target.With = func(tx *platform.Store, p platform.Project) error {
+		var err error
+		r, err = newStore(tx).createRestore(ctx, user, NewRestore{
+			Backup:        id,
+			BackupProject: project,
+			Project:       p.UUID,
+			Target:        IntoNew,
+		})
 		return err
 	}
-
-	if n == 0 {
-		return fault.New(fault.Conflict, "the project is no longer active")
+	if _, err = s.Lifecycle.Create(ctx, user, target); err == nil {
+		_, err = s.Queue.Insert(ctx, restoreArgs{r.UUID, r.ProjectUUID})
 	}
 
-	args := pgx.StrictNamedArgs{"project": project, "forms": forms}
-	if _, err := pg.Exec(ctx, tx,
-		`delete from platform.forms where project_uuid = @project and uuid <> all(@forms::uuid[])`, args); err != nil {
-		return err
+	if err == nil || r.UUID == uuid.Nil {
+		return r, err
 	}
 
-	if _, err := pg.Exec(ctx, tx, `
-		insert into platform.forms (uuid, project_uuid)
-		select f, @project from unnest(@forms::uuid[]) f
-		where not exists (select from platform.forms o where o.uuid = f and o.project_uuid = @project)`,
-		args); err != nil {
-		return err
+	undoCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+
+	_, undoErr := s.failRestore(undoCtx, r, "the project could not be created")
+	return r, errors.Join(err, undoErr, s.Lifecycle.Finish(undoCtx))
+}
+
+func (s *Service) requestRestore(
+	ctx context.Context, tx *store, user uuid.UUID, n NewRestore,
+) (Restore, error) {
+	r, err := tx.createRestore(ctx, user, n)
+	if err != nil {
+		return r, err
 	}
 
-	for _, sql := range renames {
-		if _, err := tx.Exec(ctx, sql); err != nil {
-			return pg.Fault(err)
-		}
-	}
-
-	return nil
+	_, err = s.Queue.InsertTx(ctx, tx.tx(), restoreArgs{r.UUID, r.ProjectUUID})
+	return r, err
 }

@@ -1,4 +1,4 @@
-package platform
+package backup
 
 import (
 	"context"
@@ -12,21 +12,21 @@ import (
 
 // lockContents locks the backup contents of a project against concurrent changes until the
 // transaction ends.
-func lockContents(ctx context.Context, tx pgx.Tx, project uuid.UUID) error {
-	_, err := pg.Exec(ctx, tx,
+func (s *store) lockContents(ctx context.Context, project uuid.UUID) error {
+	_, err := pg.Exec(ctx, s.q,
 		`select pg_advisory_xact_lock(hashtextextended('backup contents ' || @project::uuid, 0))`,
 		pgx.StrictNamedArgs{"project": project})
 	return err
 }
 
-// AddBackupContents records the contents that a backup needs, by SHA-256. sums yields them in
+// addContents records the contents that a backup needs, by SHA-256. sums yields them in
 // batches. The backup calls it before it checks whether the contents are stored. It returns the
 // number of contents that were new for the backup.
-func (s *Store) AddBackupContents(
+func (s *store) addContents(
 	ctx context.Context, project, backup uuid.UUID, sums iter.Seq2[[][]byte, error],
 ) (added int64, err error) {
-	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
-		if err := lockContents(ctx, tx, project); err != nil {
+	err = s.unaudited(ctx, func(tx *store) error {
+		if err := tx.lockContents(ctx, project); err != nil {
 			return err
 		}
 
@@ -35,7 +35,7 @@ func (s *Store) AddBackupContents(
 				return err
 			}
 
-			n, err := pg.Exec(ctx, tx, `
+			n, err := pg.Exec(ctx, tx.q, `
 				insert into platform.backup_contents (backup_uuid, project_uuid, sha256)
 				select @backup, @project, unnest(@sums::bytea[])
 				on conflict do nothing`,
@@ -53,8 +53,8 @@ func (s *Store) AddBackupContents(
 	return added, err
 }
 
-// HasBackupContents reports whether a backup needs all of the contents with these SHA-256 sums.
-func (s *Store) HasBackupContents(ctx context.Context, project, backup uuid.UUID, sums [][]byte) (bool, error) {
+// hasContents reports whether a backup needs all of the contents with these SHA-256 sums.
+func (s *store) hasContents(ctx context.Context, project, backup uuid.UUID, sums [][]byte) (bool, error) {
 	return pg.Value[bool](ctx, s.q, `
 		select not exists (
 			select from unnest(@sums::bytea[]) c
@@ -62,23 +62,23 @@ func (s *Store) HasBackupContents(ctx context.Context, project, backup uuid.UUID
 		pgx.StrictNamedArgs{"backup": backup, "project": project, "sums": sums})
 }
 
-// OrphanContents returns the sums that no backup of the project needs.
-func (s *Store) OrphanContents(ctx context.Context, project uuid.UUID, sums [][]byte) ([][]byte, error) {
+// orphanContents returns the sums that no backup of the project needs.
+func (s *store) orphanContents(ctx context.Context, project uuid.UUID, sums [][]byte) ([][]byte, error) {
 	return pg.Values[[]byte](ctx, s.q, `
 		select c from unnest(@sums::bytea[]) c
 		where not exists (select from platform.backup_contents where project_uuid = @project and sha256 = c)`,
 		pgx.StrictNamedArgs{"project": project, "sums": sums})
 }
 
-// DeleteOrphanContent calls remove if no backup of the project needs the content. Else it does
+// deleteOrphanContent calls remove if no backup of the project needs the content. Else it does
 // nothing.
-func (s *Store) DeleteOrphanContent(ctx context.Context, project uuid.UUID, sum []byte, remove func() error) error {
-	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
-		if err := lockContents(ctx, tx, project); err != nil {
+func (s *store) deleteOrphanContent(ctx context.Context, project uuid.UUID, sum []byte, remove func() error) error {
+	return s.unaudited(ctx, func(tx *store) error {
+		if err := tx.lockContents(ctx, project); err != nil {
 			return err
 		}
 
-		needed, err := pg.Value[bool](ctx, tx, `
+		needed, err := pg.Value[bool](ctx, tx.q, `
 			select exists (select from platform.backup_contents where project_uuid = @project and sha256 = @sum)`,
 			pgx.StrictNamedArgs{"project": project, "sum": sum})
 		if err != nil || needed {
@@ -89,18 +89,18 @@ func (s *Store) DeleteOrphanContent(ctx context.Context, project uuid.UUID, sum 
 	})
 }
 
-// DeleteBackupContents deletes the content references of a backup. It calls remove for each content
+// deleteContents deletes the content references of a backup. It calls remove for each content
 // that no other backup of the project needs.
-func (s *Store) DeleteBackupContents(
+func (s *store) deleteContents(
 	ctx context.Context, project, backup uuid.UUID, remove func(sum []byte) error,
 ) error {
-	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
-		if err := lockContents(ctx, tx, project); err != nil {
+	return s.unaudited(ctx, func(tx *store) error {
+		if err := tx.lockContents(ctx, project); err != nil {
 			return err
 		}
 
 		args := pgx.StrictNamedArgs{"backup": backup, "project": project}
-		sums, err := pg.Values[[]byte](ctx, tx, `
+		sums, err := pg.Values[[]byte](ctx, tx.q, `
 			delete from platform.backup_contents c
 			where backup_uuid = @backup and project_uuid = @project
 			returning case when exists (

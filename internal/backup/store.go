@@ -1,0 +1,46 @@
+package backup
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+	"socle/internal/platform"
+)
+
+// store has the rows of backups, schedules and restores in the platform database, or in one
+// transaction of it.
+type store struct {
+	platform *platform.Store
+	q        pg.Querier
+}
+
+func newStore(p *platform.Store) *store { return &store{p, p.DB().Querier()} }
+
+// inTx runs f in a transaction with an entry in the audit log, see [platform.DB.Tx].
+func (s *store) inTx(ctx context.Context, f func(tx *store) error) error {
+	return s.platform.InTx(ctx, func(tx *platform.Store) error { return f(newStore(tx)) })
+}
+
+// inTx is [store.inTx] for a function that returns the changed value.
+func inTx[T any](ctx context.Context, s *store, f func(tx *store) (T, error)) (T, error) {
+	var changed T
+	err := s.inTx(ctx, func(tx *store) error {
+		var err error
+		changed, err = f(tx)
+		return err
+	})
+
+	return changed, err
+}
+
+// unaudited runs f in a transaction without an entry in the audit log.
+func (s *store) unaudited(ctx context.Context, f func(tx *store) error) error {
+	return pg.InTx(ctx, s.platform.DB().Beginner(), func(tx pgx.Tx) error {
+		return f(newStore(s.platform.WithTx(tx)))
+	})
+}
+
+// tx returns the transaction, for enqueuing jobs in it.
+func (s *store) tx() pgx.Tx { return s.platform.Tx() }

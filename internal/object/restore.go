@@ -1,0 +1,159 @@
+package object
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+// Package backup restores the rows of this package with the functions of this file. A restored
+// database can have the schema of an older release, without some of the tables.
+
+// unrestoredTables are the tables whose rows are not restored: transfers in progress, and derived
+// data.
+var unrestoredTables = []string{
+	"uploads", "discarded", "upload_parts", "resumable_uploads", "signed_uploads", "variants",
+}
+
+// IsRestored reports whether the rows of a table are restored. It is true for tables of others.
+func IsRestored(schema, table string) bool {
+	return schema != "storage" || !slices.Contains(unrestoredTables, table)
+}
+
+// PrepareRestored gives the files of a restored database new blobs, since the old ones belong to
+// the database being replaced. It also deletes the rows that are not restored.
+func PrepareRestored(ctx context.Context, tx pgx.Tx) error {
+	if _, err := pg.Exec(ctx, tx, `update storage.files set blob_uuid = gen_random_uuid()`); err != nil {
+		return err
+	}
+
+	tables, err := existingTables(ctx, tx, unrestoredTables)
+	if err != nil {
+		return err
+	}
+
+	for _, name := range tables {
+		if _, err := tx.Exec(ctx, "truncate "+pg.Quote("storage", name)+" cascade"); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// existingTables returns those of the tables that exist.
+func existingTables(ctx context.Context, q pg.Querier, names []string) ([]string, error) {
+	return pg.Values[string](ctx, q, `
+		select relname::text from pg_class
+		where relkind = 'r' and relnamespace = (select oid from pg_namespace where nspname = 'storage') and relname = any(@names)`,
+		pgx.StrictNamedArgs{"names": names})
+}
+
+// repairStatements delete dangling references and recompute counters.
+var repairStatements = []string{
+	`delete from storage.files f where not exists (select from storage.containers c where c.uuid = f.container_uuid)`,
+	`update storage.containers c set (total_files, total_size) = (
+		select count(*), coalesce(sum(f.size), 0) from storage.files f where f.container_uuid = c.uuid)`,
+	`delete from storage.sorted_blocks`,
+	`insert into storage.sorted_blocks (container_uuid, sort, first_text, first_number, first_time, first_uuid, files)
+		select c.uuid, k.sort, '', -1, '-infinity', '00000000-0000-0000-0000-000000000000', 0
+		from storage.containers c cross join storage.sort_keys('', '', 0, now(), now()) k`,
+	`select storage.split_sorted(b) from storage.sorted_blocks b`,
+	`insert into storage.usage (files, bytes) values (0, 0) on conflict do nothing`,
+	`update storage.usage set (files, bytes) = (select count(*), coalesce(sum(size), 0) from storage.files)`,
+}
+
+// Repair repairs rows that no trigger or foreign key has checked, those of an imported backup.
+// Triggers are disabled in the transaction.
+func Repair(ctx context.Context, tx pgx.Tx) error {
+	for _, sql := range repairStatements {
+		if _, err := pg.Exec(ctx, tx, sql); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// blobTables are the tables that refer to blobs.
+var blobTables = []string{"files", "uploads", "upload_parts", "discarded", "variants"}
+
+// Blobs returns the blobs recorded in a database: those of files, transfers in progress, discarded
+// files and variants.
+func Blobs(ctx context.Context, q pg.Querier) ([]uuid.UUID, error) {
+	tables, err := existingTables(ctx, q, blobTables)
+	if err != nil {
+		return nil, err
+	}
+
+	var blobs []uuid.UUID
+	for _, name := range tables {
+		some, err := pg.Values[uuid.UUID](ctx, q, "select blob_uuid from "+pg.Quote("storage", name))
+		if err != nil {
+			return nil, err
+		}
+
+		blobs = append(blobs, some...)
+	}
+
+	return blobs, nil
+}
+
+// CopyQuota copies the quota of a database to another one that is about to replace it.
+func CopyQuota(ctx context.Context, from, to pg.Querier) error {
+	type quota struct{ MaxFiles, MaxBytes *int64 }
+	q, err := pg.One[quota](ctx, from, `select max_files, max_bytes from storage.usage`)
+	if err != nil {
+		return err
+	}
+
+	_, err = pg.Exec(ctx, to, `update storage.usage set max_files = @files, max_bytes = @bytes`,
+		pgx.StrictNamedArgs{"files": q.MaxFiles, "bytes": q.MaxBytes})
+	return err
+}
+
+// StoredContent is the content of a file: its size, checksum and blob.
+type StoredContent struct {
+	Size     int64
+	SHA256   []byte `db:"sha256"`
+	BlobUUID uuid.UUID
+}
+
+// EachContent calls f with the distinct contents of all files, each with one of its blobs.
+func EachContent(ctx context.Context, q pg.Querier, f func(StoredContent) error) error {
+	rows, err := q.Query(ctx,
+		`select distinct on (sha256) size, sha256, blob_uuid from storage.files order by sha256, blob_uuid`)
+	if err != nil {
+		return err
+	}
+
+	var c StoredContent
+	_, err = pgx.ForEachRow(rows, []any{&c.Size, &c.SHA256, &c.BlobUUID}, func() error { return f(c) })
+
+	return pg.Fault(err)
+}
+
+// ContentsAfter returns up to n contents in the order of their blobs, beginning after a blob.
+func ContentsAfter(ctx context.Context, q pg.Querier, last uuid.UUID, n int) ([]StoredContent, error) {
+	return pg.All[StoredContent](ctx, q, `
+		select size, sha256, blob_uuid from storage.files where blob_uuid > @last order by blob_uuid limit @n`,
+		pgx.StrictNamedArgs{"last": last, "n": n})
+}
+
+// BlobOfContent returns a blob of project p with a content. It fails with NotFound without one.
+func BlobOfContent(ctx context.Context, p *tenant.Project, size int64, sha256 []byte) (uuid.UUID, error) {
+	return pg.Value[uuid.UUID](ctx, p.Trusted(),
+		`select blob_uuid from storage.files where sha256 = @sum and size = @size limit 1`,
+		pgx.StrictNamedArgs{"sum": sha256, "size": size})
+}
+
+// NameOfBlob returns the name of the file with a blob. It fails with NotFound without one.
+func NameOfBlob(ctx context.Context, p *tenant.Project, blob uuid.UUID) (string, error) {
+	return pg.Value[string](ctx, p.Trusted(), `select full_file_name from storage.files where blob_uuid = @blob`,
+		pgx.StrictNamedArgs{"blob": blob})
+}
