@@ -26,6 +26,7 @@ var dataExtensions = map[string]string{
 	".ndjson": transfer.JSONL, ".xlsx": transfer.XLSX,
 }
 
+// dataFile is a body with a file in one of the dataTypes.
 var dataFile = operation.FileOfTypes("multipart/form-data, text/csv, text/tab-separated-values, application/x-ndjson, "+
 	"application/octet-stream or the type of an XLSX workbook", slices.Collect(maps.Keys(dataTypes))...)
 

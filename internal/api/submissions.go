@@ -23,6 +23,11 @@ var (
 func (s *Server) registerSubmissions() {
 	operation.DescribeAs[form.Answers, answersSchema](s.pipeline)
 	operation.DescribeAs[jsontext.Value, anySchema](s.pipeline)
+
+	for _, o := range []operation.Operation{getPublicForm, createResponse, updateResponse} {
+		s.pipeline.HandlePreflight(o.Path, o.Method)
+	}
+
 	operation.HandleInProject(s.pipeline, getPublicForm, s.getPublicForm, nil)
 	operation.HandleInProject(s.pipeline, createResponse, s.createResponse, s.findFormToAnswer)
 	operation.HandleInProject(s.pipeline, updateResponse, s.updateResponse, s.findFormToContinue)

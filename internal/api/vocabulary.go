@@ -25,7 +25,7 @@ var (
 
 const longTimeout = 30 * time.Second // of schema changes and other long operations
 
-// Types of package operation that inputs and handlers use.
+// Answer and the types after it are those of package operation that inputs and handlers use.
 type (
 	Answer[C, M any] = operation.Answer[C, M]
 

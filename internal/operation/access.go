@@ -4,182 +4,262 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"socle/internal/fault"
-	"socle/internal/httpx"
 	"socle/internal/platform"
-	"socle/internal/tenant"
 )
 
-// Access is the rule for who may call an operation. Every request reaches a project through it.
+// Access is the rule for who may call an operation. Every request reaches a project through it. A
+// kind of access is one constructor below; the pipeline does not tell them apart.
 type Access struct {
-	kind         accessKind
-	role         platform.Role // minimum role, if the target has roles
-	allowPaused  bool          // a paused project is accepted
-	allowDeleted bool          // a deleted project is accepted; all other operations answer that it does not exist
-	allowTokens  bool          // personal access tokens are accepted, where the kind alone excludes them
-	allowSigned  bool          // a signed URL is accepted
+	rule     string                // for the OpenAPI document
+	security []map[string][]string // for the OpenAPI document; nil: none
+	params   reflect.Type          // parameters that it adds to the operation; nil: none
+	target   string                // parameter that names the target; "": none
+
+	// identify returns the caller with their role in the target: the zero Caller if anonymous. It
+	// may add to the context. A target with a malformed name is none; binding the parameters
+	// reports that.
+	identify func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, platform.Caller, error)
+
+	// admit fails unless the caller may call the operation. nil admits every caller.
+	admit func(c platform.Caller) error
+
+	inProject  bool
+	missing    func() *fault.Error // project that does not exist or is not visible to the caller
+	hidesPause bool                // a caller without a role does not learn that the project is paused
+	paused     bool                // a paused project is accepted
+	deleted    bool                // a deleted project is accepted; otherwise it does not exist
+	anyOrigin  bool                // pages of any origin may read the response
+	public     bool                // callers without a role are admitted to a part of the project
+	anonymous  bool                // anyone is admitted
 }
 
-type accessKind int
+var bearer = map[string][]string{"bearer": {}}
 
-const (
-	kindAnonymous     accessKind = iota // anyone; credentials are ignored
-	kindOptionalUser                    // anyone; valid credentials identify the caller
-	kindUser                            // a signed-in user, about their own account
-	kindProjectHeader                   // members of the project that X-Project names
-	kindProjectPath                     // members of the project that the path names
-	kindProjectForm                     // members of the project whose form the path names
-	// members of the project that the path names; anonymous callers see its public parts
-	kindPublicProject
-	kindPublicForm   // members of the project whose form the path names, and respondents to the form
-	kindOrganization // members of the organization that the path names
-	kindInstance     // administrators of the instance
-)
-
-var (
-	Anonymous       = Access{kind: kindAnonymous}
-	OptionalUser    = Access{kind: kindOptionalUser}
-	SignedIn        = Access{kind: kindUser}
-	Administrator   = Access{kind: kindInstance, role: platform.Administrator}
-	SignedInOrToken = Access{kind: kindUser, allowTokens: true} // a session or a personal access token
-)
-
-// Project admits members of the organization that owns the project named by X-Project, with at
-// least the given role.
-func Project(minimum platform.Role) Access { return Access{kind: kindProjectHeader, role: minimum} }
-
-// ProjectInPath is [Project] with the project named by projectUUID in the path.
-func ProjectInPath(minimum platform.Role) Access { return Access{kind: kindProjectPath, role: minimum} }
-
-// ProjectOfForm is [Project] with the project that owns the form named by formUUID in the path.
-func ProjectOfForm(minimum platform.Role) Access { return Access{kind: kindProjectForm, role: minimum} }
-
-// PublicProject is [ProjectInPath] for an operation with a public part. It admits anyone; the
-// handler checks the caller's role.
-func PublicProject(minimum platform.Role) Access {
-	return Access{kind: kindPublicProject, role: minimum}
+// Anonymous admits anyone. Credentials are ignored.
+var Anonymous = Access{
+	rule: "Anyone can call this.",
+	identify: func(ctx context.Context, _ *Pipeline, _ *http.Request) (context.Context, platform.Caller, error) {
+		return ctx, platform.Caller{}, nil
+	},
+	anonymous: true,
 }
 
-// OrPaused also accepts a paused project.
-func (a Access) OrPaused() Access { a.allowPaused = true; return a }
+// OptionalUser admits anyone. Valid credentials identify the caller.
+var OptionalUser = Access{
+	rule:     Anonymous.rule,
+	security: []map[string][]string{{}, bearer},
+	identify: func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, platform.Caller, error) {
+		if !hasCredentials(r) {
+			return ctx, platform.Caller{}, nil
+		}
 
-// OrDeleted also accepts a deleted project.
-func (a Access) OrDeleted() Access { a.allowDeleted = true; return a }
+		c, err := p.config.Bearer(ctx, r, platform.Scope{})
+		if fault.Is(err, fault.Unauthenticated) { // an invalid token counts as none
+			return ctx, platform.Caller{}, nil
+		}
 
-// SignatureParam is the query parameter with the signature of a signed URL.
-const SignatureParam = "signature"
-
-// OrSigned also accepts a signed URL of the operation.
-func (a Access) OrSigned() Access { a.allowSigned = true; return a }
-
-// hasSignature reports whether the request is authenticated by a signed URL.
-func (a Access) hasSignature(r *http.Request) bool {
-	return a.allowSigned && r.URL.Query().Has(SignatureParam)
+		return ctx, c, err
+	},
+	anonymous: true,
 }
 
-// inProject reports whether the operation acts in a project.
-func (a Access) inProject() bool {
-	switch a.kind {
-	case kindProjectHeader, kindProjectPath, kindProjectForm, kindPublicProject, kindPublicForm:
-		return true
+// SignedInOrToken admits a signed-in user, about their own account, by a session or a personal
+// access token.
+var SignedInOrToken = member("", noScope, nil, "Requires a signed-in user.")
+
+// SignedIn admits a signed-in user, about their own account.
+var SignedIn = member("", noScope, func(c platform.Caller) error {
+	if c.ByToken {
+		return errTokenNotAllowed()
+	}
+	return nil
+}, "Requires a signed-in user. Personal access tokens are not accepted.")
+
+// Administrator admits administrators of the instance.
+var Administrator = member("", noScope, func(c platform.Caller) error {
+	switch {
+	case isLimitedToken(c):
+		return errTokenNotAllowed()
+	case !c.Administrator:
+		return fault.New(fault.Forbidden, "this operation needs an administrator of the instance")
 	}
 
-	return false
-}
-
-// PublicForm is [ProjectOfForm] for an operation that respondents may call too, with a key of the
-// project or the form's public link. It permits any origin.
-var PublicForm = Access{kind: kindPublicForm, role: platform.Viewer}
+	return nil
+}, "Requires an administrator of the instance.")
 
 // OrganizationInPath admits members, with at least the given role, of the organization named by
 // organizationUUID in the path.
 func OrganizationInPath(minimum platform.Role) Access {
-	return Access{kind: kindOrganization, role: minimum}
+	return member("organizationUUID", organizationInPath, func(c platform.Caller) error {
+		switch {
+		case isLimitedToken(c):
+			return errTokenNotAllowed()
+		case !c.Organization.Valid:
+			return fault.Missing()
+		}
+
+		return c.Role.Require(minimum)
+	}, "Requires the role of "+minimum.String()+" or higher in the organization.")
 }
 
-// projectHeader is the parameter that kindProjectHeader adds to the input of an operation.
+// Project admits members of the organization that owns the project named by X-Project, with at
+// least the given role.
+func Project(minimum platform.Role) Access {
+	a := inProject("X-Project", projectInHeader, minimum)
+	a.params = reflect.TypeFor[projectHeader]()
+	a.missing = func() *fault.Error {
+		return fault.OnField(fault.Unauthenticated, "X-Project", "unknown_project",
+			"is not the UUID of a project that you can access")
+	}
+
+	return a
+}
+
+// ProjectInPath is [Project] with the project named by projectUUID in the path.
+func ProjectInPath(minimum platform.Role) Access {
+	return inProject("projectUUID", projectInPath, minimum)
+}
+
+// ProjectOfForm is [Project] with the project that owns the form named by formUUID in the path.
+func ProjectOfForm(minimum platform.Role) Access {
+	return inProject("formUUID", formInPath, minimum)
+}
+
+// PublicProject is [ProjectInPath] for an operation with a public part. It admits anyone; the
+// handler checks the caller's role.
+func PublicProject(minimum platform.Role) Access {
+	a := ProjectInPath(minimum)
+	a.admit, a.public, a.hidesPause = nil, true, true
+	a.security = []map[string][]string{{}, bearer}
+	a.identify = func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, platform.Caller, error) {
+		var c platform.Caller
+		var err error
+		if hasCredentials(r) {
+			c, err = p.config.Bearer(ctx, r, projectInPath(r))
+		}
+
+		if err == nil && !c.Project.Valid {
+			c, err = p.admitPublic(ctx, r, c)
+		}
+
+		return ctx, c, err
+	}
+
+	return a
+}
+
+// PublicForm is [ProjectOfForm] for an operation that respondents may call too, with a key of the
+// project or the form's public link. It permits any origin.
+var PublicForm = publicForm()
+
+func publicForm() Access {
+	a := ProjectOfForm(platform.Viewer)
+	a.admit, a.public, a.anyOrigin = nil, true, true
+	a.security = []map[string][]string{bearer, {"apikey": {}}, {"link": {}}}
+	a.rule = "Requires a key of the project, the form's public link, or a role in the project's organization. " +
+		"Pages of any origin can call this."
+
+	identifyMember := a.identify
+	a.identify = func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, platform.Caller, error) {
+		if c, ok, err := p.config.Respondent(ctx, r); ok {
+			return ctx, c, err
+		}
+		return identifyMember(ctx, p, r)
+	}
+
+	return a
+}
+
+// OrPaused also accepts a paused project.
+func (a Access) OrPaused() Access { a.paused = true; return a }
+
+// OrDeleted also accepts a deleted project.
+func (a Access) OrDeleted() Access { a.deleted = true; return a }
+
+// SignatureParam is the query parameter with the signature of a signed URL.
+const SignatureParam = "signature"
+
+// OrSigned also accepts a signed URL of the operation, from pages of any origin.
+func (a Access) OrSigned() Access {
+	identify := a.identify
+	a.anyOrigin = true
+	a.security = append(slices.Clone(a.security), map[string][]string{SignatureParam: {}})
+	a.identify = func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, platform.Caller, error) {
+		if r.URL.Query().Has(SignatureParam) {
+			return p.config.Signer(ctx, r)
+		}
+		return identify(ctx, p, r)
+	}
+
+	return a
+}
+
+// member returns the access of callers with a bearer token. scope returns the target.
+func member(
+	target string, scope func(*http.Request) platform.Scope, admit func(platform.Caller) error, rule string,
+) Access {
+	return Access{rule: rule, security: []map[string][]string{bearer}, target: target, admit: admit,
+		identify: func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, platform.Caller, error) {
+			c, err := p.config.Bearer(ctx, r, scope(r))
+			return ctx, c, err
+		}}
+}
+
+// inProject is [member] for a role in a project.
+func inProject(target string, scope func(*http.Request) platform.Scope, minimum platform.Role) Access {
+	a := member(target, scope, func(c platform.Caller) error { return c.Role.Require(minimum) },
+		"Requires the role of "+minimum.String()+" or higher in the project's organization.")
+	// fault.Missing has the text of package pg for a missing row, so that callers cannot tell the
+	// two apart.
+	a.inProject, a.missing = true, fault.Missing
+
+	return a
+}
+
+func noScope(*http.Request) platform.Scope { return platform.Scope{} }
+
+func organizationInPath(r *http.Request) platform.Scope {
+	return platform.Scope{Organization: OptionalUUID(r.PathValue("organizationUUID"))}
+}
+
+func projectInPath(r *http.Request) platform.Scope {
+	return platform.Scope{Project: OptionalUUID(r.PathValue("projectUUID"))}
+}
+
+func formInPath(r *http.Request) platform.Scope {
+	return platform.Scope{Form: OptionalUUID(r.PathValue("formUUID"))}
+}
+
+// projectHeader is the parameter that [Project] adds to the input of an operation.
 type projectHeader struct {
 	Project uuid.UUID `header:"X-Project" required:"true" format:"uuid" doc:"UUID of the project."`
 }
 
-// params returns the parameters that the access adds to the operation.
-func (a Access) params(registry huma.Registry) []param {
-	if a.kind != kindProjectHeader {
+func projectInHeader(r *http.Request) platform.Scope {
+	if len(r.Header.Values("X-Project")) != 1 {
+		return platform.Scope{}
+	}
+	return platform.Scope{Project: OptionalUUID(r.Header.Get("X-Project"))}
+}
+
+// addedParams returns the parameters that the access adds to the operation.
+func (a Access) addedParams(registry huma.Registry) []param {
+	if a.params == nil {
 		return nil
 	}
 
-	params := paramsOf(registry, reflect.TypeFor[projectHeader]())
+	params := paramsOf(registry, a.params)
 	for i := range params {
-		params[i].index = nil // validated here; authenticate reads the value
+		params[i].index = nil // validated here; identify reads the value
 	}
 
 	return params
-}
-
-type callerKey struct{}
-
-// Caller returns the caller of the request: the zero Caller if anonymous.
-func Caller(ctx context.Context) platform.Caller {
-	c, _ := ctx.Value(callerKey{}).(platform.Caller)
-	return c
-}
-
-// authenticate identifies the caller from the database and returns a context that holds the caller.
-// A request without credentials, or with an invalid token, takes no database connection.
-func (a Access) authenticate(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, error) {
-	var c platform.Caller
-	var err error
-	if a.hasSignature(r) {
-		ctx, c, err = p.config.Signer(ctx, r)
-	} else {
-		c, err = a.identify(ctx, p, r)
-	}
-
-	if err != nil {
-		return nil, err
-	}
-
-	if c.Status == platform.Deleted && !a.allowDeleted {
-		c.Project, c.Role, c.Status = uuid.NullUUID{}, 0, ""
-	}
-
-	known := httpx.From(ctx)
-	known.User, known.Project = c.User, c.Project.UUID
-
-	return context.WithValue(ctx, callerKey{}, c), nil
-}
-
-// identify returns the caller: the zero Caller if anonymous.
-func (a Access) identify(ctx context.Context, p *Pipeline, r *http.Request) (platform.Caller, error) {
-	noCredentials := len(r.Header.Values("Authorization")) == 0
-	switch {
-	case a.kind == kindAnonymous, a.kind == kindOptionalUser && noCredentials:
-		return platform.Caller{}, nil
-	case a.kind == kindOptionalUser:
-		c, err := p.config.Bearer(ctx, r, platform.Scope{})
-		if fault.Is(err, fault.Unauthenticated) { // an invalid token counts as none
-			return platform.Caller{}, nil
-		}
-
-		return c, err
-	case a.kind == kindPublicProject && noCredentials:
-		return p.admitPublic(ctx, r, platform.Caller{})
-	case a.kind == kindPublicForm:
-		if c, ok, err := p.config.Respondent(ctx, r); ok {
-			return c, err
-		}
-	}
-
-	c, err := p.config.Bearer(ctx, r, a.scope(r))
-	if err != nil || a.kind != kindPublicProject || c.Project.Valid {
-		return c, err
-	}
-
-	return p.admitPublic(ctx, r, c)
 }
 
 // admitPublic admits the caller to the public parts of the project in the path, without a role, if
@@ -205,24 +285,60 @@ func (p *Pipeline) admitPublic(ctx context.Context, r *http.Request, c platform.
 	return c, err
 }
 
-// scope returns the target that the request names, or none if its name is malformed; binding the
-// parameters reports that.
-func (a Access) scope(r *http.Request) platform.Scope {
-	switch a.kind {
-	case kindProjectHeader:
-		if len(r.Header.Values("X-Project")) == 1 {
-			return platform.Scope{Project: OptionalUUID(r.Header.Get("X-Project"))}
-		}
-	case kindProjectPath, kindPublicProject:
-		return platform.Scope{Project: OptionalUUID(r.PathValue("projectUUID"))}
-	case kindProjectForm, kindPublicForm:
-		return platform.Scope{Form: OptionalUUID(r.PathValue("formUUID"))}
-	case kindOrganization:
-		return platform.Scope{Organization: OptionalUUID(r.PathValue("organizationUUID"))}
+// authorize checks the caller's rights, and the state of the project if the operation acts in one.
+func (a Access) authorize(c platform.Caller) error {
+	if a.inProject && !c.Project.Valid {
+		return a.missing()
 	}
 
-	return platform.Scope{}
+	if a.admit != nil {
+		if err := a.admit(c); err != nil {
+			return err
+		}
+	}
+
+	if a.inProject && c.Status == platform.Paused && !a.paused {
+		return errPaused()
+	}
+
+	return nil
 }
+
+// explainInternal replaces an Internal or Unavailable error by project_paused or a missing project,
+// if the project was paused or deleted during the request.
+func (a Access) explainInternal(ctx context.Context, p *Pipeline, project uuid.UUID, err error) error {
+	if !fault.Is(err, fault.Internal) && !fault.Is(err, fault.Unavailable) {
+		return err
+	}
+
+	status, unknown := p.config.Store.ProjectStatus(ctx, project)
+	switch {
+	case (unknown != nil && !fault.Is(unknown, fault.NotFound)) || status == platform.Active:
+		return err
+	case status == platform.Paused && !a.paused && (!a.hidesPause || Caller(ctx).Role != 0):
+		return errPaused().WithCause(err)
+	case (!a.paused && status == platform.Paused) || (!a.deleted && status != platform.Paused):
+		return a.missing().WithCause(err)
+	}
+
+	return err
+}
+
+func errPaused() *fault.Error {
+	return fault.New(fault.Conflict, "the project is paused").WithCode("project_paused")
+}
+
+// isLimitedToken reports whether the caller has a personal access token that is limited to
+// projects. It is accepted only for operations in a project.
+func isLimitedToken(c platform.Caller) bool { return c.ByToken && c.Projects != nil }
+
+func errTokenNotAllowed() error {
+	return fault.New(fault.Forbidden,
+		"this operation does not accept the personal access token, or not one limited to projects").
+		WithCode("token_not_allowed")
+}
+
+func hasCredentials(r *http.Request) bool { return len(r.Header.Values("Authorization")) > 0 }
 
 // OptionalUUID parses a UUID in canonical form; another text is none.
 func OptionalUUID(text string) uuid.NullUUID {
@@ -232,79 +348,10 @@ func OptionalUUID(text string) uuid.NullUUID {
 	return uuid.NullUUID{UUID: uuid.MustParse(text), Valid: true}
 }
 
-// authorize checks the caller's rights and opens the project, if the operation acts in one.
-func (a Access) authorize(ctx context.Context, p *Pipeline) (*tenant.Project, error) {
-	c := Caller(ctx)
-	switch {
-	case c.ByToken && !a.acceptsToken(c):
-		return nil, fault.New(fault.Forbidden,
-			"this operation does not accept the personal access token, or not one limited to projects").
-			WithCode("token_not_allowed")
-	case a.kind == kindAnonymous, a.kind == kindOptionalUser, a.kind == kindUser:
-		return nil, nil
-	case a.kind == kindInstance && !c.Administrator:
-		return nil, fault.New(fault.Forbidden, "this operation needs an administrator of the instance")
-	case a.kind == kindInstance:
-		return nil, nil
-	case a.kind == kindOrganization && c.Organization.Valid:
-		return nil, c.Role.Require(a.role)
-	case !c.Project.Valid:
-		return nil, a.errNotFound()
-	case a.kind != kindPublicProject && a.kind != kindPublicForm && c.Role.Require(a.role) != nil:
-		return nil, c.Role.Require(a.role)
-	case c.Status == platform.Paused && !a.allowPaused:
-		return nil, errPaused()
-	}
+type callerKey struct{}
 
-	return p.config.Projects.Open(c.Project.UUID), nil
-}
-
-// errNotFound returns the failure for a project that does not exist or is not visible to the
-// caller. Its text equals that of package pg for a missing row, so that callers cannot tell the two
-// apart.
-func (a Access) errNotFound() *fault.Error {
-	if a.kind == kindProjectHeader {
-		return fault.OnField(fault.Unauthenticated, "X-Project", "unknown_project",
-			"is not the UUID of a project that you can access")
-	}
-	return fault.Missing()
-}
-
-func errPaused() *fault.Error {
-	return fault.New(fault.Conflict, "the project is paused").WithCode("project_paused")
-}
-
-// explainInternal replaces an Internal or Unavailable error by project_paused or a missing project,
-// if the project was paused or deleted during the request. An anonymous caller does not learn that
-// a project is paused.
-func (a Access) explainInternal(ctx context.Context, p *Pipeline, project *tenant.Project, err error) error {
-	if project == nil || (!fault.Is(err, fault.Internal) && !fault.Is(err, fault.Unavailable)) {
-		return err
-	}
-
-	status, unknown := p.config.Store.ProjectStatus(ctx, project.UUID)
-	switch {
-	case (unknown != nil && !fault.Is(unknown, fault.NotFound)) || status == platform.Active:
-		return err
-	case status == platform.Paused && !a.allowPaused && (a.kind != kindPublicProject || Caller(ctx).Role != 0):
-		return errPaused().WithCause(err)
-	case (!a.allowPaused && status == platform.Paused) || (!a.allowDeleted && status != platform.Paused):
-		return a.errNotFound().WithCause(err)
-	}
-
-	return err
-}
-
-// acceptsToken reports whether the operation accepts the caller's personal access token. Operations
-// on the user's account do not; a token limited to projects is accepted only for operations in a
-// project.
-func (a Access) acceptsToken(c platform.Caller) bool {
-	switch {
-	case a.kind == kindAnonymous || a.kind == kindOptionalUser || a.inProject():
-		return true
-	case a.kind == kindUser:
-		return a.allowTokens
-	}
-
-	return c.Projects == nil
+// Caller returns the caller of the request: the zero Caller if anonymous.
+func Caller(ctx context.Context) platform.Caller {
+	c, _ := ctx.Value(callerKey{}).(platform.Caller)
+	return c
 }

@@ -12,19 +12,19 @@ import (
 	"socle/internal/platform"
 )
 
-// withAudit returns a context in which each change of the request is written to the audit log.
-func (rt *route) withAudit(ctx context.Context, r *http.Request, body any) context.Context {
-	if rt.op.Method == http.MethodGet {
-		return ctx
+// audit adds the entry to the context that each change of the request appends to the audit log.
+func (q *request) audit(ctx context.Context, next step) (any, error) {
+	if q.op.Method == http.MethodGet {
+		return next(ctx)
 	}
 
 	c, known := Caller(ctx), httpx.From(ctx)
 	e := audit.Entry{
-		Action:  rt.op.ID,
+		Action:  q.op.ID,
 		Client:  known.Client.String(),
 		Request: known.ID,
-		Target:  r.URL.Path,
-		Fields:  rt.membersOf(body),
+		Target:  q.http.URL.Path,
+		Fields:  q.membersOf(q.body),
 	}
 
 	if c.Project.Valid {
@@ -33,11 +33,11 @@ func (rt *route) withAudit(ctx context.Context, r *http.Request, body any) conte
 	if c.User != (platform.Caller{}).User {
 		e.Actor, e.Via = c.User.String(), c.Session.String()
 	}
-	if key := r.Header.Get(idempotencyHeader); key != "" && rt.repeatable() {
-		e.Key = hex.EncodeToString(rt.requestKey(ctx, key))
+	if key := q.http.Header.Get(idempotencyHeader); key != "" && q.repeatable() {
+		e.Key = hex.EncodeToString(q.requestKey(ctx, key))
 	}
 
-	return audit.Begin(ctx, rt.config.AuditKey, e)
+	return next(audit.Begin(ctx, q.config.AuditKey, e))
 }
 
 // membersOf returns the sorted names of the body's members that the operation declares.
@@ -47,9 +47,9 @@ func (rt *route) membersOf(body any) []string {
 		return nil
 	}
 
-	known := rt.registry.SchemaFromRef(rt.body.Ref)
+	known := rt.registry.SchemaFromRef(rt.bodySchema.Ref)
 	if known == nil {
-		known = rt.body
+		known = rt.bodySchema
 	}
 
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(object)), func(name string) bool {

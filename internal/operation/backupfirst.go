@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"socle/internal/backup"
-	"socle/internal/tenant"
 )
 
 // A Destructive operation deletes an entity with its contents: a table, column, form, container or
@@ -32,18 +31,16 @@ const destructiveNotes = "If the project has `backupBeforeDestructive`, a backup
 
 // backUpFirst runs the operation after a backup of its target has completed. The wait does not
 // count against the operation's timeout.
-func (rt *route) backUpFirst(
-	ctx context.Context, r *http.Request, p *tenant.Project, input, body any, run func(context.Context) (any, error),
-) (any, error) {
-	if !Caller(ctx).BackupFirst || !rt.op.Destructive.holds(input) {
-		return run(ctx)
+func (q *request) backUpFirst(ctx context.Context, next step) (any, error) {
+	if !Caller(ctx).BackupFirst || !q.op.Destructive.holds(q.input.Interface()) {
+		return next(ctx)
 	}
 
-	if err := rt.checkTarget(ctx, r, p); err != nil {
+	if err := q.checkTarget(ctx); err != nil {
 		return nil, err
 	}
 
-	request, err := rt.requestDigest(ctx, r, body)
+	request, err := q.requestDigest(ctx, q.http, q.body)
 	if err != nil {
 		return nil, err
 	}
@@ -51,38 +48,38 @@ func (rt *route) backUpFirst(
 	// ctx ends with the operation's timeout; the wait ends when the client disconnects.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(r.Context(), cancel)()
+	defer context.AfterFunc(q.http.Context(), cancel)()
 
-	timer := time.NewTimer(backupWaitOf(r))
+	timer := time.NewTimer(backupWaitOf(q.http))
 	defer timer.Stop()
 
-	if err := rt.config.AwaitBackup(ctx, backup.DestructiveRequest{
-		Project:   p.UUID,
+	if err := q.config.AwaitBackup(ctx, backup.DestructiveRequest{
+		Project:   q.project.UUID,
 		User:      Caller(ctx).User,
-		Operation: rt.op.ID,
+		Operation: q.op.ID,
 		Request:   request,
 	}, timer.C); err != nil {
 		return nil, err
 	}
 
-	ctx, cancel = context.WithTimeout(ctx, rt.op.Timeout)
+	ctx, cancel = context.WithTimeout(ctx, q.op.Timeout)
 	defer cancel()
 
-	return run(ctx)
+	return next(ctx)
 }
 
 // checkTarget fails if the target does not exist or does not match If-Match: then no backup is
 // needed. Some operations check this only themselves.
-func (rt *route) checkTarget(ctx context.Context, r *http.Request, p *tenant.Project) error {
-	if rt.reader == nil {
+func (q *request) checkTarget(ctx context.Context) error {
+	if q.reader == nil {
 		return nil
 	}
 
-	if _, err := rt.reader.etag(ctx, r, p); err != nil {
+	if _, err := q.reader.etag(ctx, q.http, q.project); err != nil {
 		return err
 	}
 
-	_, err := rt.ifMatch(ctx, r, p, func(context.Context) (any, error) { return nil, nil })
+	_, err := q.ifMatch(ctx, func(context.Context) (any, error) { return nil, nil })
 	return err
 }
 

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"socle/internal/fault"
@@ -32,10 +35,92 @@ const (
 
 // maxBodyBytes returns the maximum size of the operation's JSON body in bytes.
 func (op Operation) maxBodyBytes() int64 {
-	if op.Access.kind == kindAnonymous || op.Access.kind == kindOptionalUser {
+	if op.Access.anonymous {
 		return maxAnonymousBody
 	}
 	return maxBody
+}
+
+// withFiles reports whether files accompany the JSON body.
+func (rt *route) withFiles(r *http.Request) bool {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return rt.filesIndex != nil && err == nil && media == multipartType
+}
+
+// readBody reads a JSON body, or the start of a multipart body. release returns the memory reserved
+// from the body budget; it is never nil.
+func (q *request) readBody(ctx context.Context) (body any, release func(), err error) {
+	r := q.http
+	release = noRelease
+	if q.bodySchema == nil && q.op.Body.begin == nil {
+		return nil, release, nil
+	}
+	if r.Header.Get("Content-Encoding") != "" {
+		return nil, release, fault.OnField(fault.Invalid, "Content-Encoding", "unknown", "is not supported")
+	}
+	if q.op.Body.begin != nil {
+		upload := q.input.Elem().FieldByIndex(q.uploadIndex).Addr().Interface().(*Upload)
+		return nil, release, q.op.Body.begin(upload, q.w, r)
+	}
+	if q.withFiles(r) {
+		files := q.input.Elem().FieldByIndex(q.filesIndex).Addr().Interface().(*AttachedFiles)
+		return files.attach(ctx, q.route, q.w, r)
+	}
+
+	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	// curl sends this content type by default; the body is parsed as JSON.
+	if err != nil || (media != "application/json" && media != "application/x-www-form-urlencoded") {
+		return nil, release, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be application/json")
+	}
+	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return nil, release, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be in UTF-8")
+	}
+
+	return q.readJSON(ctx, q.w, r)
+}
+
+// decodeBody validates a body against its schema and decodes it into the input. It returns the
+// prefix that [Operation.Normalize] added to field names.
+func (q *request) decodeBody() (prefix string, err error) {
+	if q.bodySchema == nil {
+		return "", nil
+	}
+
+	body := q.body
+	if q.op.Normalize != nil {
+		body, prefix = q.op.Normalize(body)
+	}
+
+	check := rules{registry: q.registry}
+	check.check("", q.bodySchema, body)
+
+	if len(check.faults) > 0 {
+		return prefix, invalid(fault.Unprocessable, check.faults)
+	}
+
+	text, err := json.Marshal(body, numberOptions)
+	if err != nil {
+		return prefix, err
+	}
+
+	field := q.input.Elem().FieldByIndex(q.bodyIndex)
+	if err := json.Unmarshal(text, field.Addr().Interface()); err != nil {
+		return prefix, err // the schema and the Go type disagree: a programming error
+	}
+
+	object, _ := body.(map[string]any)
+	named, _ := object["projectUUID"].(string)
+	if id := OptionalUUID(named); id.Valid && q.project != nil && id.UUID != q.project.UUID {
+		return prefix, fault.OnField(fault.Unprocessable, "projectUUID", "mismatch",
+			"must be the project of the request")
+	}
+
+	return prefix, nil
+}
+
+// invalid returns the failure of invalid parameters or body members.
+func invalid(kind fault.Kind, faults []fault.Field) error {
+	return &fault.Error{Kind: kind, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
 }
 
 // readJSON reads a JSON body and keeps only the members that the operation declares. release

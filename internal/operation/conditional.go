@@ -54,7 +54,8 @@ func (p *Pipeline) Complete() {
 
 		i := slices.IndexFunc(p.routes, func(other *route) bool {
 			return other.op.Method == http.MethodGet && other.op.Path == rt.op.Path &&
-				other.op.Access.kind == rt.op.Access.kind && other.hasEnvelope()
+				other.op.Access.target == rt.op.Access.target && other.op.Access.public == rt.op.Access.public &&
+				other.hasEnvelope()
 		})
 		if i < 0 {
 			continue
@@ -78,26 +79,24 @@ const maxConditionalAttempts = 20
 // ifMatch runs a change if the target's ETag matches the request's If-Match. The audit log orders
 // all changes of a database: an entry between the check and the change fails the attempt, and both
 // run again.
-func (rt *route) ifMatch(
-	ctx context.Context, r *http.Request, p *tenant.Project, run func(context.Context) (any, error),
-) (any, error) {
-	ifMatch := r.Header.Values("If-Match")
-	if len(ifMatch) == 0 || rt.op.Method == http.MethodGet || slices.ContainsFunc(rt.params, func(p param) bool {
+func (q *request) ifMatch(ctx context.Context, next step) (any, error) {
+	ifMatch := q.http.Header.Values("If-Match")
+	if len(ifMatch) == 0 || q.op.Method == http.MethodGet || slices.ContainsFunc(q.params, func(p param) bool {
 		return p.name == "If-Match"
 	}) {
-		return run(ctx)
+		return next(ctx)
 	}
-	if rt.reader == nil {
+	if q.reader == nil {
 		return nil, fault.OnField(fault.Invalid, "If-Match", "unknown", "is not supported by this operation")
 	}
 
 	for range maxConditionalAttempts {
-		heads, err := rt.auditHeads(ctx, p)
+		heads, err := q.auditHeads(ctx)
 		if err != nil {
 			return nil, err
 		}
 
-		tag, err := rt.reader.etag(ctx, r, p)
+		tag, err := q.reader.etag(ctx, q.http, q.project)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +106,7 @@ func (rt *route) ifMatch(
 				"does not match the current state")
 		}
 
-		result, err := run(audit.Expect(ctx, heads...))
+		result, err := next(audit.Expect(ctx, heads...))
 		if !errors.Is(err, audit.ErrHeadChanged) {
 			return result, err
 		}
@@ -117,24 +116,24 @@ func (rt *route) ifMatch(
 }
 
 // auditHeads returns the heads of the audit logs that the change may append to.
-func (rt *route) auditHeads(ctx context.Context, p *tenant.Project) ([]audit.Head, error) {
-	head, err := rt.config.Store.AuditHead(ctx)
+func (q *request) auditHeads(ctx context.Context) ([]audit.Head, error) {
+	head, err := q.config.Store.AuditHead(ctx)
 	// Only an active project has a reachable database.
-	if err != nil || p == nil || Caller(ctx).Status != platform.Active {
+	if err != nil || q.project == nil || Caller(ctx).Status != platform.Active {
 		return []audit.Head{head}, err
 	}
 
-	own, err := audit.HeadOf(ctx, p.Trusted())
+	own, err := audit.HeadOf(ctx, q.project.Trusted())
 	return []audit.Head{head, own}, err
 }
 
 // etag returns the ETag that the operation would return for the request's path.
 func (rt *route) etag(ctx context.Context, r *http.Request, p *tenant.Project) (string, error) {
-	input := reflect.New(rt.input)
+	input := reflect.New(rt.inputType)
 	read := r.Clone(ctx)
 	read.URL.RawQuery = ""
 	if faults := bind(rt.params, read, input.Elem(), rt.op.IgnoreUnknownQuery); len(faults) > 0 {
-		return "", &fault.Error{Kind: fault.Invalid, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
+		return "", invalid(fault.Invalid, faults)
 	}
 
 	result, err := rt.run(ctx, p, input.Interface())

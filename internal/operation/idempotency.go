@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -14,7 +13,6 @@ import (
 	"socle/internal/audit"
 	"socle/internal/fault"
 	"socle/internal/platform"
-	"socle/internal/tenant"
 	"socle/internal/token"
 )
 
@@ -51,47 +49,44 @@ func (rt *route) requestKey(ctx context.Context, key string) []byte {
 	return sum[:]
 }
 
-// runOnce runs a request with an Idempotency-Key at most once. A repeated request with the same
+// replay runs a request with an Idempotency-Key at most once. A repeated request with the same
 // body gets the stored response, which is sealed under the client's key, since it may contain a
 // secret. A failed request may be repeated. It fails with Conflict, code already_done, if its
 // change was committed and only the response was lost.
-func (rt *route) runOnce(
-	ctx context.Context, r *http.Request, project *tenant.Project, input, body any,
-	run func(context.Context) (any, error),
-) (any, error) {
-	keys := r.Header.Values(idempotencyHeader)
-	if len(keys) == 0 || !rt.repeatable() {
-		return run(ctx)
+func (q *request) replay(ctx context.Context, next step) (any, error) {
+	keys := q.http.Header.Values(idempotencyHeader)
+	if len(keys) == 0 || !q.repeatable() {
+		return next(ctx)
 	}
 	if len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxKeyLength {
 		return nil, fault.OnField(fault.Invalid, idempotencyHeader, "invalid_format",
 			"must be one key of 1 to %d characters", maxKeyLength)
 	}
 
-	key := rt.requestKey(ctx, keys[0])
-	sealing := token.Derive(append(slices.Clone(rt.config.AnswerKey), keys[0]...), "answer")
+	key := q.requestKey(ctx, keys[0])
+	sealing := token.Derive(append(slices.Clone(q.config.AnswerKey), keys[0]...), "answer")
 
-	fingerprint, err := fingerprintOf(r, body)
+	fingerprint, err := fingerprintOf(q.http, q.body)
 	if err != nil {
 		return nil, err
 	}
 
-	_, busy := rt.inFlight.LoadOrStore(string(key), nil)
+	_, busy := q.inFlight.LoadOrStore(string(key), nil)
 	if !busy {
-		defer rt.inFlight.Delete(string(key))
+		defer q.inFlight.Delete(string(key))
 	}
 
-	stored, err := rt.config.Store.ClaimRequest(ctx, platform.Claim{
+	stored, err := q.config.Store.ClaimRequest(ctx, platform.Claim{
 		Key:         key,
 		Fingerprint: fingerprint,
-		Holder:      rt.config.ClaimHolder(),
+		Holder:      q.config.ClaimHolder(),
 		InFlight:    busy,
 	})
 	if err != nil {
 		return nil, err
 	}
 
-	digested := rt.digested(input)
+	digested := q.digested()
 	if stored != nil {
 		answer, err := openStored(stored, sealing)
 		if err == nil && digested != nil {
@@ -109,23 +104,23 @@ func (rt *route) runOnce(
 		running = digested.startDigest()
 	}
 
-	result, err := run(ctx)
+	result, err := next(ctx)
 
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), DefaultTimeout)
 	defer cancel()
 
 	if err != nil {
-		err = rt.checkDone(cleanup, project, key, err)
+		err = q.checkDone(cleanup, key, err)
 
-		if e := rt.config.Store.ReleaseRequest(cleanup, key); e != nil {
+		if e := q.config.Store.ReleaseRequest(cleanup, key); e != nil {
 			// the next request with the key takes the claim over
-			rt.config.Log.Error("release Idempotency-Key", "error", e)
+			q.config.Log.Error("release Idempotency-Key", "error", e)
 		}
 
 		return nil, err
 	}
 
-	answer := rt.render(result)
+	answer := q.render(result)
 	if digested != nil {
 		answer.Digest = running.digest()
 	}
@@ -140,37 +135,37 @@ func (rt *route) runOnce(
 		return nil, err
 	}
 
-	if err := rt.config.Store.KeepAnswer(cleanup, key, answer.Status, sealed); err != nil {
+	if err := q.config.Store.KeepAnswer(cleanup, key, answer.Status, sealed); err != nil {
 		// the change is committed, so it is reported to the client
-		rt.config.Log.Error("store response for Idempotency-Key", "error", err)
+		q.config.Log.Error("store response for Idempotency-Key", "error", err)
 	}
 
 	return answer, nil
 }
 
-// digested returns the files of an input that a repeated request is compared by, or nil.
-func (rt *route) digested(input any) digestedInput {
-	if !rt.op.Body.digested {
+// digested returns the files of the request that a repeated request is compared by, or nil.
+func (q *request) digested() digestedInput {
+	if !q.op.Body.digested {
 		return nil
 	}
 
-	v := reflect.ValueOf(input).Elem()
-	if rt.filesIndex != nil {
-		return v.FieldByIndex(rt.filesIndex).Addr().Interface().(*AttachedFiles)
+	input := q.input.Elem()
+	if q.filesIndex != nil {
+		return input.FieldByIndex(q.filesIndex).Addr().Interface().(*AttachedFiles)
 	}
 
-	return v.FieldByIndex(rt.uploadIndex).Addr().Interface().(*Upload)
+	return input.FieldByIndex(q.uploadIndex).Addr().Interface().(*Upload)
 }
 
 // checkDone returns the failure of a request, or already_done if an earlier request with the key
 // committed the change. A unique name or a quota fails before the audit entry that has the key, and
 // a lost connection leaves the outcome open.
-func (rt *route) checkDone(ctx context.Context, project *tenant.Project, key []byte, failure error) error {
+func (q *request) checkDone(ctx context.Context, key []byte, failure error) error {
 	auditKey := hex.EncodeToString(key)
-	err := rt.config.Store.CheckRequestDone(ctx, auditKey)
-	if err == nil && project != nil && Caller(ctx).Status == platform.Active {
+	err := q.config.Store.CheckRequestDone(ctx, auditKey)
+	if err == nil && q.project != nil && Caller(ctx).Status == platform.Active {
 		var done bool
-		if done, err = audit.HasKey(ctx, project.Trusted(), auditKey); done {
+		if done, err = audit.HasKey(ctx, q.project.Trusted(), auditKey); done {
 			err = audit.AlreadyDone(nil)
 		}
 	}
@@ -179,7 +174,7 @@ func (rt *route) checkDone(ctx context.Context, project *tenant.Project, key []b
 	case fault.Is(err, fault.Conflict):
 		return fault.Of(err).WithCause(failure)
 	case err != nil:
-		rt.config.Log.Error("look up Idempotency-Key in audit log", "error", err)
+		q.config.Log.Error("look up Idempotency-Key in audit log", "error", err)
 	}
 
 	return failure

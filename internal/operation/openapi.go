@@ -98,8 +98,8 @@ func envelopeSchema(content, metadata *huma.Schema, success bool) *huma.Schema {
 func (rt *route) describe(output reflect.Type) {
 	op := &huma.Operation{OperationID: rt.op.ID, Method: rt.op.Method,
 		Path: strings.TrimSuffix(rt.op.Path, "...}"), Summary: rt.op.Summary,
-		Description: rt.op.describeAccess(),
-		Tags:        []string{strings.Split(rt.op.Path, "/")[1]}, Responses: map[string]*huma.Response{}}
+		Description: rt.op.description(), Security: rt.op.Access.security,
+		Tags: []string{strings.Split(rt.op.Path, "/")[1]}, Responses: map[string]*huma.Response{}}
 	if op.Path != rt.op.Path {
 		op.Path += "}"
 	}
@@ -109,19 +109,9 @@ func (rt *route) describe(output reflect.Type) {
 
 	document(op, rt.params)
 
-	switch bearer := map[string][]string{"bearer": {}}; rt.op.Access.kind {
-	case kindAnonymous:
-	case kindOptionalUser, kindPublicProject:
-		op.Security = []map[string][]string{{}, bearer}
-	case kindPublicForm:
-		op.Security = []map[string][]string{bearer, {"apikey": {}}, {"link": {}}}
-	default:
-		op.Security = []map[string][]string{bearer}
-	}
-
-	if rt.body != nil {
+	if rt.bodySchema != nil {
 		op.RequestBody = &huma.RequestBody{
-			Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: rt.body}},
+			Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: rt.bodySchema}},
 		}
 	}
 	if len(rt.op.Body.content) > 0 {
@@ -129,9 +119,6 @@ func (rt *route) describe(output reflect.Type) {
 			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{}}
 		}
 		maps.Copy(op.RequestBody.Content, rt.op.Body.content)
-	}
-	if rt.op.Access.allowSigned {
-		op.Security = append(op.Security, map[string][]string{"signature": {}})
 	}
 
 	op.Responses[strconv.Itoa(rt.status)] = rt.describeSuccess(output)
@@ -203,34 +190,14 @@ func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 	}
 }
 
-// describeAccess returns the notes followed by the access rule.
-func (op Operation) describeAccess() string {
-	var rule string
-	switch op.Access.kind {
-	case kindAnonymous, kindOptionalUser:
-		rule = "Anyone can call this."
-	case kindPublicForm:
-		rule = "Requires a key of the project, the form's public link, or a role in the project's organization. " +
-			"Pages of any origin can call this."
-	case kindUser:
-		rule = "Requires a signed-in user."
-		if !op.Access.allowTokens {
-			rule += " Personal access tokens are not accepted."
-		}
-	case kindInstance:
-		rule = "Requires an administrator of the instance."
-	case kindOrganization:
-		rule = "Requires the role of " + op.Access.role.String() + " or higher in the organization."
-	default:
-		rule = "Requires the role of " + op.Access.role.String() + " or higher in the project's organization."
-	}
-
+// description returns the notes followed by the access rule.
+func (op Operation) description() string {
 	notes := op.Notes
 	if op.Destructive != nil {
 		notes = strings.TrimSpace(notes + " " + destructiveNotes)
 	}
 
-	return strings.TrimSpace(notes + "\n\n" + rule)
+	return strings.TrimSpace(notes + "\n\n" + op.Access.rule)
 }
 
 // Document returns the OpenAPI 3.1 document of the operations, indented.
@@ -247,7 +214,7 @@ func (p *Pipeline) Document() []byte {
 	return append(text, '\n')
 }
 
-// Types for the schemas that packages give their own types by a method Schema(Registry) *Schema.
+// Schema is the schema that a type gives itself by a method Schema(Registry) *Schema.
 type (
 	Schema   = huma.Schema
 	Registry = huma.Registry

@@ -2,8 +2,6 @@ package operation
 
 import (
 	"context"
-	"errors"
-	"mime"
 	"net/http"
 	"reflect"
 	"slices"
@@ -11,12 +9,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
-	"socle/internal/httpx"
-	"socle/internal/pg"
 	"socle/internal/tenant"
 )
 
@@ -111,9 +105,9 @@ type route struct {
 	*Pipeline
 	op          Operation
 	status      int
-	input       reflect.Type
+	inputType   reflect.Type
 	params      []param
-	body        *huma.Schema // nil: no JSON body
+	bodySchema  *huma.Schema // nil: no JSON body
 	bodyIndex   []int
 	shape       *shape // of the body, for the parser
 	uploadIndex []int  // of the field [Upload] of the input
@@ -164,13 +158,13 @@ func register[I, O any](
 	exists func(context.Context, *tenant.Project, any) error,
 ) {
 	rt := &route{
-		Pipeline: p,
-		op:       op,
-		status:   http.StatusOK,
-		input:    reflect.TypeFor[I](),
-		output:   reflect.TypeFor[O](),
-		run:      run,
-		exists:   exists,
+		Pipeline:  p,
+		op:        op,
+		status:    http.StatusOK,
+		inputType: reflect.TypeFor[I](),
+		output:    reflect.TypeFor[O](),
+		run:       run,
+		exists:    exists,
 	}
 
 	if op.Method == http.MethodPost {
@@ -182,7 +176,7 @@ func register[I, O any](
 	if op.Destructive != nil {
 		rt.op.Errors = withStatus(rt.op.Errors, http.StatusConflict)
 	}
-	if op.Access.inProject() && !op.Access.allowPaused && slices.Contains(op.Errors, http.StatusNotFound) &&
+	if op.Access.inProject && !op.Access.paused && slices.Contains(op.Errors, http.StatusNotFound) &&
 		!slices.Contains(op.Errors, http.StatusConflict) {
 		// for a paused project; specified operations omit 409
 		rt.op.Errors = withStatus(op.Errors, http.StatusConflict)
@@ -195,12 +189,13 @@ func register[I, O any](
 		rt.op.Timeout = DefaultTimeout
 	}
 
-	rt.params = paramsOf(p.registry, rt.input)
-	rt.params = append(rt.params, op.Access.params(p.registry)...)
+	rt.params = paramsOf(p.registry, rt.inputType)
+	rt.params = append(rt.params, op.Access.addedParams(p.registry)...)
 
-	if f, ok := rt.input.FieldByName("Body"); ok {
-		rt.body, rt.bodyIndex = p.registry.Schema(f.Type, true, strings.ToUpper(op.ID[:1])+op.ID[1:]+"Body"), f.Index
-		rt.shape = shapeBuilder{p.registry, map[*huma.Schema]*shape{}}.build(rt.body)
+	if f, ok := rt.inputType.FieldByName("Body"); ok {
+		name := strings.ToUpper(op.ID[:1]) + op.ID[1:] + "Body"
+		rt.bodySchema, rt.bodyIndex = p.registry.Schema(f.Type, true, name), f.Index
+		rt.shape = shapeBuilder{p.registry, map[*huma.Schema]*shape{}}.build(rt.bodySchema)
 		if op.Normalize != nil {
 			rt.shape.acceptForms(op.Aliases)
 		}
@@ -210,7 +205,7 @@ func register[I, O any](
 		}
 	}
 
-	rt.uploadIndex, rt.filesIndex = indexOf[Upload](rt.input), indexOf[AttachedFiles](rt.input)
+	rt.uploadIndex, rt.filesIndex = indexOf[Upload](rt.inputType), indexOf[AttachedFiles](rt.inputType)
 	if (rt.uploadIndex != nil) != (op.Body.begin != nil) || (rt.filesIndex != nil) != (op.Body.member != "") {
 		panic("operation: " + op.ID + ": the input does not fit the declared body")
 	}
@@ -219,15 +214,11 @@ func register[I, O any](
 	}
 
 	for _, condition := range []Condition{op.Grows, op.Destructive} {
-		condition.holds(reflect.New(rt.input).Interface()) // a condition on another input panics here, not later
+		condition.holds(reflect.New(rt.inputType).Interface()) // a condition on another input panics here, not later
 	}
 
 	p.routes = append(p.routes, rt)
 	p.mux.Handle(op.Method+" "+op.Path, rt)
-
-	if op.Access.kind == kindPublicForm {
-		p.HandlePreflight(op.Path, op.Method)
-	}
 }
 
 // indexOf returns the index of the field of type T that a struct embeds, or nil.
@@ -251,250 +242,4 @@ func withStatus(list []int, status int) []int {
 	slices.Sort(list)
 
 	return list
-}
-
-// ServeHTTP runs the stages of a request: authentication, parameters, body, authorization,
-// validation, handler.
-func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	httpx.From(r.Context()).Route = rt.op.Method + " " + rt.op.Path
-
-	if rt.op.Access.kind == kindPublicForm || rt.op.Access.allowSigned {
-		allowAnyOrigin(w.Header())
-	}
-	if rt.op.Protocol != nil {
-		rt.op.Protocol(w.Header())
-	}
-	if rt.op.Destructive != nil {
-		rt.extendWriteDeadline(w)
-	}
-
-	ctx, cancel := r.Context(), context.CancelFunc(func() {})
-	if rt.op.Body.begin == nil && !rt.withFiles(r) && rt.op.Timeout > 0 {
-		ctx, cancel = context.WithTimeout(ctx, rt.op.Timeout)
-	}
-
-	defer cancel()
-
-	result, err := rt.serve(ctx, w, r)
-	if err != nil {
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) && fault.Of(err).Code != pg.OutcomeUnknown {
-			err = fault.New(fault.Unavailable, "the request took too long").WithCause(err)
-		}
-
-		WriteFailure(w, r, err, rt.op.Errors)
-		return
-	}
-
-	rt.write(w, r, result)
-}
-
-func (rt *route) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) (any, error) {
-	ctx, err := rt.op.Access.authenticate(ctx, rt.Pipeline, r)
-	if err != nil {
-		return nil, err
-	}
-
-	input := reflect.New(rt.input)
-	if faults := bind(rt.params, r, input.Elem(), rt.op.IgnoreUnknownQuery); len(faults) > 0 {
-		return nil, &fault.Error{Kind: fault.Invalid, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
-	}
-
-	body, release, err := rt.read(ctx, w, r, input)
-	defer release()
-
-	if err != nil {
-		return nil, err
-	}
-
-	project, err := rt.op.Access.authorize(ctx, rt.Pipeline)
-	if err != nil {
-		return nil, err
-	}
-
-	result, err := rt.execute(ctx, r, project, input, body)
-	return result, rt.op.Access.explainInternal(ctx, rt.Pipeline, project, err)
-}
-
-// execute validates the body and runs the operation.
-func (rt *route) execute(
-	ctx context.Context, r *http.Request, project *tenant.Project, input reflect.Value, body any,
-) (any, error) {
-	prefix, err := rt.decodeBody(input, body, project)
-	if err != nil {
-		if rt.exists != nil {
-			if missing := rt.exists(ctx, project, input.Interface()); missing != nil {
-				return nil, missing
-			}
-		}
-
-		return nil, stripPrefix(err, prefix)
-	}
-
-	ctx = rt.withAudit(ctx, r, body)
-	result, err := rt.runOnce(ctx, r, project, input.Interface(), body, func(ctx context.Context) (any, error) {
-		if err := rt.checkQuota(project, input.Interface()); err != nil {
-			return nil, err
-		}
-
-		return rt.backUpFirst(ctx, r, project, input.Interface(), body, func(ctx context.Context) (any, error) {
-			return rt.ifMatch(ctx, r, project, func(ctx context.Context) (any, error) {
-				return rt.run(ctx, project, input.Interface())
-			})
-		})
-	})
-	if err == nil && project != nil && project.OverQuota() && !isRead(rt.op.Method) {
-		if _, err := rt.config.Lifecycle.GetSize(ctx, project.UUID); err != nil { // the operation may have freed space
-			rt.config.Log.Warn("measure project database", "project", project.UUID, "error", err)
-		}
-	}
-
-	return result, stripPrefix(err, prefix)
-}
-
-// checkQuota fails with TooLarge if the operation takes space in a database that exceeds its quota.
-func (rt *route) checkQuota(project *tenant.Project, input any) error {
-	if project != nil && project.OverQuota() && rt.op.Grows.holds(input) {
-		return tenant.ErrOverQuota
-	}
-	return nil
-}
-
-// withFiles reports whether files accompany the JSON body.
-func (rt *route) withFiles(r *http.Request) bool {
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return rt.filesIndex != nil && err == nil && media == multipartType
-}
-
-// stripPrefix removes the prefix of a normalizer from the field names of an error, to restore the
-// client's names.
-func stripPrefix(err error, prefix string) error {
-	e, ok := errors.AsType[*fault.Error](err)
-	if !ok || prefix == "" {
-		return err
-	}
-
-	stripped := *e
-	stripped.Detail = strings.ReplaceAll(e.Detail, prefix, "")
-	stripped.Fields = slices.Clone(e.Fields)
-	for i, f := range stripped.Fields {
-		stripped.Fields[i].Name = strings.TrimPrefix(f.Name, prefix)
-	}
-
-	return &stripped
-}
-
-// read reads a JSON body, or the start of a multipart body. release returns the memory reserved
-// from the body budget; it is never nil.
-func (rt *route) read(
-	ctx context.Context, w http.ResponseWriter, r *http.Request, input reflect.Value,
-) (body any, release func(), err error) {
-	release = noRelease
-	if rt.body == nil && rt.op.Body.begin == nil {
-		return nil, release, nil
-	}
-	if r.Header.Get("Content-Encoding") != "" {
-		return nil, release, fault.OnField(fault.Invalid, "Content-Encoding", "unknown", "is not supported")
-	}
-	if rt.op.Body.begin != nil {
-		upload := input.Elem().FieldByIndex(rt.uploadIndex).Addr().Interface().(*Upload)
-		return nil, release, rt.op.Body.begin(upload, w, r)
-	}
-	if rt.withFiles(r) {
-		files := input.Elem().FieldByIndex(rt.filesIndex).Addr().Interface().(*AttachedFiles)
-		return files.attach(ctx, rt, w, r)
-	}
-
-	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	// curl sends this content type by default; the body is parsed as JSON.
-	if err != nil || (media != "application/json" && media != "application/x-www-form-urlencoded") {
-		return nil, release, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be application/json")
-	}
-	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return nil, release, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be in UTF-8")
-	}
-
-	return rt.readJSON(ctx, w, r)
-}
-
-// decodeBody validates a body against its schema and decodes it into the input. It returns the
-// prefix that a normalizer added to field names.
-func (rt *route) decodeBody(input reflect.Value, body any, project *tenant.Project) (prefix string, err error) {
-	if rt.body == nil {
-		return "", nil
-	}
-
-	if rt.op.Normalize != nil {
-		body, prefix = rt.op.Normalize(body)
-	}
-
-	check := rules{registry: rt.registry}
-	check.check("", rt.body, body)
-
-	if len(check.faults) > 0 {
-		return prefix, unprocessable(check.faults)
-	}
-
-	text, err := json.Marshal(body, numberOptions)
-	if err != nil {
-		return prefix, err
-	}
-
-	field := input.Elem().FieldByIndex(rt.bodyIndex)
-	if err := json.Unmarshal(text, field.Addr().Interface()); err != nil {
-		return prefix, err // the schema and the Go type disagree: a programming error
-	}
-
-	object, _ := body.(map[string]any)
-	named, _ := object["projectUUID"].(string)
-	if id := OptionalUUID(named); id.Valid && project != nil && id.UUID != project.UUID {
-		return prefix, fault.OnField(fault.Unprocessable, "projectUUID", "mismatch",
-			"must be the project of the request")
-	}
-
-	return prefix, nil
-}
-
-// unprocessable returns the failure of invalid body fields.
-func unprocessable(faults []fault.Field) error {
-	return &fault.Error{Kind: fault.Unprocessable, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
-}
-
-// write responds with a result.
-func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
-	if h, ok := result.(http.Handler); ok { // a file or a stored response
-		h.ServeHTTP(w, r)
-		return
-	}
-
-	answer := rt.render(result)
-	if isRead(r.Method) {
-		tag := etagOf(answer.Body)
-		w.Header().Set("ETag", tag)
-
-		if MatchesETag(r.Header.Values("If-None-Match"), tag, true) {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-	}
-
-	answer.ServeHTTP(w, r)
-}
-
-// render converts a result to a response.
-func (rt *route) render(result any) rendered {
-	if d, ok := result.(PlainJSON); ok {
-		return rendered{Status: rt.status, Header: http.Header{}, Body: d}
-	}
-
-	e := envelope{Content: result, Errors: []string{}, Metadata: struct{}{}, Success: true}
-	header := http.Header{}
-	if a, ok := result.(detailedResult); ok {
-		e.Content, e.Metadata, header = a.parts()
-	}
-
-	if rt.op.Wrapped {
-		return rendered{Status: rt.status, Header: header, Body: encode([]envelope{e})}
-	}
-
-	return rendered{Status: rt.status, Header: header, Body: encode(e)}
 }

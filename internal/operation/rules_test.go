@@ -291,6 +291,7 @@ func TestUnimplementedRules(t *testing.T) {
 
 func panics(f func()) (panicked bool) {
 	defer func() { panicked = recover() != nil }()
+
 	f()
 
 	return false
