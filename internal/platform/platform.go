@@ -41,34 +41,36 @@ func Migrate(ctx context.Context, conn *pgx.Conn) error {
 type Store struct {
 	Defaults Settings // settings without an override by an administrator; set before first use
 
-	q    pg.Querier
-	b    pg.Beginner
-	tx   pgx.Tx
-	pool *pgxpool.Pool // nil in a transaction
+	db *DB
+	q  pg.Querier
+	b  pg.Beginner
 }
 
 // New returns the store of the database of pool.
 func New(pool *pgxpool.Pool) *Store {
-	return &Store{Defaults: defaultSettings, q: pool, b: pool, pool: pool}
+	s := &Store{Defaults: defaultSettings}
+	return s.In(NewDB(pool))
 }
 
-// InTx runs f in a transaction with an entry in the audit log, see [audit.Write].
+// In returns the store on another handle, such as that of a transaction.
+func (s *Store) In(db *DB) *Store {
+	return &Store{Defaults: s.Defaults, db: db, q: db.Querier(), b: db.Beginner()}
+}
+
+// DB returns the store's handle on the platform database.
+func (s *Store) DB() *DB { return s.db }
+
+// InTx is [DB.Tx] with the store in the transaction.
 func (s *Store) InTx(ctx context.Context, f func(tx *Store) error) error {
-	return audit.Write(ctx, s.b, func(tx pgx.Tx) error { return f(&Store{Defaults: s.Defaults, q: tx, b: tx, tx: tx}) })
+	return s.db.Tx(ctx, func(tx *DB) error { return f(s.In(tx)) })
 }
 
 // WithTx returns the store in a transaction that the caller has begun and ends.
-func (s *Store) WithTx(tx pgx.Tx) *Store { return &Store{q: tx, b: tx, tx: tx} }
+func (s *Store) WithTx(tx pgx.Tx) *Store { return s.In(s.db.WithTx(tx)) }
 
 // txValue is [Store.InTx] for a function that returns the changed value.
 func txValue[T any](ctx context.Context, s *Store, f func(tx *Store) (T, error)) (T, error) {
-	var changed T
-	err := s.InTx(ctx, func(tx *Store) error {
-		var err error
-		changed, err = f(tx)
-		return err
-	})
-	return changed, err
+	return TxValue(ctx, s.db, func(tx *DB) (T, error) { return f(s.In(tx)) })
 }
 
 // Audit returns a page of the platform's audit log and the number of entries that match the filter.
@@ -79,26 +81,8 @@ func (s *Store) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]audi
 // AuditHead returns the head of the platform's audit log.
 func (s *Store) AuditHead(ctx context.Context) (audit.Head, error) { return audit.HeadOf(ctx, s.q) }
 
-// LockedIn is [pg.WithPoolLock] for the platform database. Like [Store.Conn], it needs a store
-// outside a transaction.
-func (s *Store) LockedIn(ctx context.Context, lock string, key int64, f func() error) (mine bool, err error) {
-	return pg.WithPoolLock(ctx, s.pool, lock, key, func(*pgx.Conn) error { return f() })
-}
-
-// Conn runs f on a connection to the platform database.
-func (s *Store) Conn(ctx context.Context, f func(*pgx.Conn) error) error {
-	conn, err := pg.Acquire(ctx, s.pool)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
-
-	return f(conn.Conn())
-}
-
-// Tx returns the transaction of the store, for enqueuing jobs in it. It is nil outside a
-// transaction.
-func (s *Store) Tx() pgx.Tx { return s.tx }
+// Tx returns the transaction of the store, see [DB.PgxTx].
+func (s *Store) Tx() pgx.Tx { return s.db.PgxTx() }
 
 // Ping fails unless the platform database completes a transaction that takes a lock and is
 // committed to disk, as requests do.

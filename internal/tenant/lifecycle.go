@@ -166,7 +166,7 @@ func (l Lifecycle) AsSystem(ctx context.Context, action string, project uuid.UUI
 }
 
 func (l Lifecycle) provision(ctx context.Context, id uuid.UUID) (platform.Project, error) {
-	err := l.Store.Conn(ctx, func(conn *pgx.Conn) error { return l.Registry.provision(ctx, conn, id) })
+	err := l.Store.DB().WithConn(ctx, func(conn *pgx.Conn) error { return l.Registry.provision(ctx, conn, id) })
 	if err != nil {
 		return platform.Project{}, err
 	}
@@ -209,7 +209,7 @@ func (l Lifecycle) withLock(ctx context.Context, id uuid.UUID, lock string, f fu
 	}
 
 	key := int64(binary.BigEndian.Uint64(id[8:])) // random bits of a UUIDv7
-	acquired, err := l.Store.LockedIn(ctx, lock, key, f)
+	acquired, err := l.Store.DB().WithLock(ctx, lock, key, f)
 	if err == nil && !acquired {
 		return errLocked
 	}

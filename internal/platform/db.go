@@ -1,0 +1,77 @@
+package platform
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/audit"
+	"socle/internal/pg"
+)
+
+// DB is a handle on the platform database, or on one transaction of it. The packages that own
+// tables of the database share it. It is safe for concurrent use outside a transaction.
+type DB struct {
+	pool *pgxpool.Pool // nil in a transaction
+	tx   pgx.Tx        // nil outside a transaction
+}
+
+// NewDB returns the handle on the database of pool.
+func NewDB(pool *pgxpool.Pool) *DB { return &DB{pool: pool} }
+
+// WithTx returns the handle on a transaction that the caller has begun and ends.
+func (db *DB) WithTx(tx pgx.Tx) *DB { return &DB{tx: tx} }
+
+// Tx runs f in a transaction that ends with an entry in the audit log, see [audit.Write]. Within a
+// transaction, f runs in a savepoint of it.
+func (db *DB) Tx(ctx context.Context, f func(tx *DB) error) error {
+	return audit.Write(ctx, db.Beginner(), func(tx pgx.Tx) error { return f(db.WithTx(tx)) })
+}
+
+// TxValue is [DB.Tx] for a function that returns the changed value.
+func TxValue[T any](ctx context.Context, db *DB, f func(tx *DB) (T, error)) (T, error) {
+	var changed T
+	err := db.Tx(ctx, func(tx *DB) error {
+		var err error
+		changed, err = f(tx)
+		return err
+	})
+	return changed, err
+}
+
+// Querier returns what executes statements: the pool or the transaction.
+func (db *DB) Querier() pg.Querier {
+	if db.tx != nil {
+		return db.tx
+	}
+	return db.pool
+}
+
+// Beginner returns what begins transactions without an audit entry: the pool or the transaction.
+func (db *DB) Beginner() pg.Beginner {
+	if db.tx != nil {
+		return db.tx
+	}
+	return db.pool
+}
+
+// PgxTx returns the transaction, for enqueuing jobs in it. It is nil outside a transaction.
+func (db *DB) PgxTx() pgx.Tx { return db.tx }
+
+// WithLock is [pg.WithPoolLock] for the platform database. Like [DB.WithConn], it needs a handle
+// outside a transaction.
+func (db *DB) WithLock(ctx context.Context, lock string, key int64, f func() error) (acquired bool, err error) {
+	return pg.WithPoolLock(ctx, db.pool, lock, key, func(*pgx.Conn) error { return f() })
+}
+
+// WithConn runs f on a connection to the platform database.
+func (db *DB) WithConn(ctx context.Context, f func(*pgx.Conn) error) error {
+	conn, err := pg.Acquire(ctx, db.pool)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+
+	return f(conn.Conn())
+}

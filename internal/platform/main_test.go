@@ -1,0 +1,35 @@
+package platform
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// newStore returns a store on a new platform database.
+func newStore(t *testing.T) *Store {
+	t.Helper()
+
+	url := pgtest.Clone(t, "platform", func(ctx context.Context, url string) error {
+		conn, err := pgx.Connect(ctx, url)
+		if err != nil {
+			return err
+		}
+		defer conn.Close(ctx)
+
+		return Migrate(ctx, conn)
+	})
+	pool, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	t.Cleanup(pool.Close)
+	return New(pool)
+}
