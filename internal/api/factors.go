@@ -12,13 +12,14 @@ import (
 	"socle/internal/fault"
 	"socle/internal/job"
 	"socle/internal/platform"
+	"socle/internal/ratelimit"
 	"socle/internal/token"
 )
 
 // codeLimit limits wrong codes. Callers who reach it already know the password.
-var codeLimit = platform.GuessLimit{
-	Network:         platform.Limit{Name: "second factor network", Most: 10, Window: time.Hour},
-	UnknownNetworks: platform.Limit{Name: "second factor", Most: 10, Window: time.Hour},
+var codeLimit = ratelimit.GuessLimit{
+	Network:         ratelimit.Limit{Name: "second factor network", Most: 10, Window: time.Hour},
+	UnknownNetworks: ratelimit.Limit{Name: "second factor", Most: 10, Window: time.Hour},
 }
 
 const recoveryCodeCount = 10
@@ -180,18 +181,13 @@ func (s *Server) matchCode(
 }
 
 func (s *Server) checkCodeLimit(ctx context.Context, user uuid.UUID) error {
-	if !s.rateLimit {
-		return nil
-	}
-	return s.platform.CheckGuesses(ctx, codeLimit, user.String(), networkOf(ctx))
+	return s.attempts.CheckGuesses(ctx, codeLimit, user.String(), networkOf(ctx))
 }
 
 // rejectCode counts a wrong code and returns its failure.
 func (s *Server) rejectCode(ctx context.Context, user uuid.UUID) error {
-	if s.rateLimit {
-		if err := s.platform.CountGuess(ctx, codeLimit, user.String(), networkOf(ctx)); err != nil {
-			return err
-		}
+	if err := s.attempts.CountGuess(ctx, codeLimit, user.String(), networkOf(ctx)); err != nil {
+		return err
 	}
 
 	return fault.OnField(fault.Unprocessable, "code", "invalid_code", "is wrong or was used before")

@@ -8,6 +8,7 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/platform"
+	"socle/internal/ratelimit"
 	"socle/internal/token"
 )
 
@@ -22,8 +23,8 @@ func (s *Server) registerInvitations() {
 
 // Limits of unsolicited mails.
 var (
-	invitationNetworkLimit   = platform.Limit{Name: "invitation address", Most: 120, Window: time.Hour}
-	invitationRecipientLimit = platform.Limit{Name: "invitation recipient", Most: 10, Window: 24 * time.Hour}
+	invitationNetworkLimit   = ratelimit.Limit{Name: "invitation address", Most: 120, Window: time.Hour}
+	invitationRecipientLimit = ratelimit.Limit{Name: "invitation recipient", Most: 10, Window: 24 * time.Hour}
 )
 
 var createInvitation = Operation{

@@ -11,15 +11,16 @@ import (
 	"socle/internal/fault"
 	"socle/internal/job"
 	"socle/internal/platform"
+	"socle/internal/ratelimit"
 	"socle/internal/token"
 )
 
 // Limits of mails and of password resets. Requests for mails count whether the account exists or
 // not.
 var (
-	mailNetworkLimit  = platform.Limit{Name: "mail address", Most: 20, Window: time.Hour}
-	resetNetworkLimit = platform.Limit{Name: "reset address", Most: 30, Window: time.Hour}
-	mailAccountLimit  = platform.Limit{Name: "mail account", Most: 5, Window: time.Hour}
+	mailNetworkLimit  = ratelimit.Limit{Name: "mail address", Most: 20, Window: time.Hour}
+	resetNetworkLimit = ratelimit.Limit{Name: "reset address", Most: 30, Window: time.Hour}
+	mailAccountLimit  = ratelimit.Limit{Name: "mail account", Most: 5, Window: time.Hour}
 )
 
 func (s *Server) registerPasswords() {
@@ -70,7 +71,7 @@ type resetPasswordInput struct {
 }
 
 func (s *Server) resetPassword(ctx context.Context, in *resetPasswordInput) (nothing, error) {
-	if err := s.countNetworkAttempt(ctx, resetNetworkLimit); err != nil {
+	if err := s.attempts.Count(ctx, resetNetworkLimit, networkOf(ctx)); err != nil {
 		return nothing{}, err
 	}
 

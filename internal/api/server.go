@@ -27,6 +27,7 @@ import (
 	"socle/internal/object"
 	"socle/internal/password"
 	"socle/internal/platform"
+	"socle/internal/ratelimit"
 	"socle/internal/tenant"
 	"socle/internal/token"
 )
@@ -50,7 +51,7 @@ type Config struct {
 	RefreshKey []byte         // derives refresh tokens
 	FactorKey  []byte         // derives the keys that seal second factors
 	Settings   []config.Shown // configuration that the server was started with
-	RateLimit  bool
+	Attempts   ratelimit.Attempts
 	Log        *slog.Logger
 
 	// ClaimHolder returns the PID of the session that holds this server's claims, see
@@ -80,7 +81,7 @@ type Server struct {
 	refreshKey []byte
 	factorKey  []byte
 	settings   []config.Shown
-	rateLimit  bool
+	attempts   ratelimit.Attempts
 	bodies     *httpx.Budget
 	decoding   chan struct{} // semaphore for decoding large JSON bodies
 	log        *slog.Logger
@@ -101,7 +102,7 @@ func New(c Config) *Server {
 	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords,
 		lifecycle: c.Lifecycle, jobs: c.Jobs,
 		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken,
-		settings: c.Settings, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, bodies: c.Bodies,
+		settings: c.Settings, attempts: c.Attempts, log: c.Log, describeRows: c.DescribeRows, bodies: c.Bodies,
 		decoding: make(chan struct{}, maxDecodings), mux: http.NewServeMux()}
 
 	s.linkKey, s.refreshKey, s.factorKey, s.signingKey = c.LinkKey, c.RefreshKey, c.FactorKey, c.SigningKey
@@ -219,17 +220,9 @@ func (s *Server) ServePanic(w http.ResponseWriter, r *http.Request) {
 }
 
 // countAttempt counts an attempt against two limits: of the client's network and of the account.
-func (s *Server) countAttempt(ctx context.Context, networkLimit, accountLimit platform.Limit, account string) error {
-	if err := s.countNetworkAttempt(ctx, networkLimit); err != nil || !s.rateLimit {
+func (s *Server) countAttempt(ctx context.Context, networkLimit, accountLimit ratelimit.Limit, account string) error {
+	if err := s.attempts.Count(ctx, networkLimit, networkOf(ctx)); err != nil {
 		return err
 	}
-	return s.platform.CountAttempt(ctx, accountLimit, account)
-}
-
-// countNetworkAttempt counts an attempt against a limit of the client's network.
-func (s *Server) countNetworkAttempt(ctx context.Context, l platform.Limit) error {
-	if !s.rateLimit {
-		return nil
-	}
-	return s.platform.CountAttempt(ctx, l, httpx.Network(httpx.From(ctx).Client))
+	return s.attempts.Count(ctx, accountLimit, account)
 }

@@ -12,13 +12,14 @@ import (
 
 	"socle/internal/form"
 	"socle/internal/platform"
+	"socle/internal/ratelimit"
 	"socle/internal/tenant"
 )
 
 // Limits of responses from anonymous callers.
 var (
-	responseNetworkLimit = platform.Limit{Name: "response network", Most: 60, Window: time.Minute}
-	responseFormLimit    = platform.Limit{Name: "response form", Most: 600, Window: time.Minute}
+	responseNetworkLimit = ratelimit.Limit{Name: "response network", Most: 60, Window: time.Minute}
+	responseFormLimit    = ratelimit.Limit{Name: "response form", Most: 600, Window: time.Minute}
 )
 
 func (s *Server) registerSubmissions() {

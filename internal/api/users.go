@@ -13,6 +13,7 @@ import (
 	"socle/internal/httpx"
 	"socle/internal/job"
 	"socle/internal/platform"
+	"socle/internal/ratelimit"
 )
 
 var errPanic = errors.New("panic")
@@ -21,12 +22,12 @@ var errPanic = errors.New("panic")
 // lock an account for at most one window, and never for networks from which its user logged in
 // before.
 var (
-	signUpNetworkLimit = platform.Limit{Name: "sign-up address", Most: 60, Window: time.Minute}
-	signUpAccountLimit = platform.Limit{Name: "sign-up account", Most: 30, Window: 10 * time.Minute}
-	logInNetworkLimit  = platform.Limit{Name: "log-in address", Most: 20, Window: 5 * time.Minute}
-	logInAccountLimit  = platform.GuessLimit{
-		Network:         platform.Limit{Name: "log-in network", Most: 10, Window: 5 * time.Minute},
-		UnknownNetworks: platform.Limit{Name: "log-in account", Most: 20, Window: 5 * time.Minute},
+	signUpNetworkLimit = ratelimit.Limit{Name: "sign-up address", Most: 60, Window: time.Minute}
+	signUpAccountLimit = ratelimit.Limit{Name: "sign-up account", Most: 30, Window: 10 * time.Minute}
+	logInNetworkLimit  = ratelimit.Limit{Name: "log-in address", Most: 20, Window: 5 * time.Minute}
+	logInAccountLimit  = ratelimit.GuessLimit{
+		Network:         ratelimit.Limit{Name: "log-in network", Most: 10, Window: 5 * time.Minute},
+		UnknownNetworks: ratelimit.Limit{Name: "log-in account", Most: 20, Window: 5 * time.Minute},
 	}
 )
 
@@ -217,23 +218,19 @@ func asUnauthenticated(err error) error {
 // checkLogInLimit fails with TooMany if the network or the account has reached its limit of
 // failures.
 func (s *Server) checkLogInLimit(ctx context.Context, address, account string) error {
-	if !s.rateLimit {
-		return nil
-	}
-
-	if err := s.platform.CheckAttempts(ctx, logInNetworkLimit, address); err != nil {
+	if err := s.attempts.Check(ctx, logInNetworkLimit, address); err != nil {
 		return err
 	}
 
-	return s.platform.CheckGuesses(ctx, logInAccountLimit, account, address)
+	return s.attempts.CheckGuesses(ctx, logInAccountLimit, account, address)
 }
 
 // countFailedLogIn counts a wrong password.
 func (s *Server) countFailedLogIn(ctx context.Context, account string) error {
-	if err := s.countNetworkAttempt(ctx, logInNetworkLimit); err != nil || !s.rateLimit {
+	if err := s.attempts.Count(ctx, logInNetworkLimit, networkOf(ctx)); err != nil {
 		return err
 	}
-	return s.platform.CountGuess(ctx, logInAccountLimit, account, networkOf(ctx))
+	return s.attempts.CountGuess(ctx, logInAccountLimit, account, networkOf(ctx))
 }
 
 // networkOf returns the key of the client's network for rate limits.
@@ -243,7 +240,7 @@ func networkOf(ctx context.Context) string { return httpx.Network(httpx.From(ctx
 func (s *Server) rememberNetwork(ctx context.Context, store *platform.Store, user platform.User) error {
 	// Passwords count under the address, codes under the UUID.
 	for _, account := range []string{platform.EmailKey(user.Email), user.UUID.String()} {
-		if err := store.RecordNetwork(ctx, account, networkOf(ctx)); err != nil {
+		if err := s.attempts.In(store.DB().Querier()).RecordNetwork(ctx, account, networkOf(ctx)); err != nil {
 			return err
 		}
 	}

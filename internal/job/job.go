@@ -212,7 +212,7 @@ func (q *Queue) CleanUp(ctx context.Context) error {
 // schedules.
 func (q *Queue) Sweep(ctx context.Context) error {
 	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTTL)
-	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx), q.forgetRequestDays(ctx),
+	errs := []error{err, q.Store.Attempts().DeleteExpired(ctx), q.Store.ForgetRequests(ctx), q.forgetRequestDays(ctx),
 		q.RemoveOrphans(ctx, object.MinOrphanAge), q.Store.DeleteExpiredLinks(ctx), q.Store.ForgetTokens(ctx),
 		q.Store.ForgetInvitations(ctx), q.Store.RecomputeNextRuns(ctx)}
 

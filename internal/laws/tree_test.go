@@ -21,7 +21,7 @@ var levels = [][]string{
 	{"client", "internal/fault", "internal/config"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgserver"},
-	{"internal/audit", "internal/rest/query", "internal/rest/catalog"},
+	{"internal/audit", "internal/ratelimit", "internal/rest/query", "internal/rest/catalog"},
 	{"internal/schema", "internal/platform"},
 	{"internal/tenant", "internal/rest/plan", "internal/rest/typescript"},
 	{"internal/form", "internal/object", "internal/backup", "internal/rest", "internal/statement", "internal/transfer"},

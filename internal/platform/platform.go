@@ -18,6 +18,7 @@ import (
 
 	"socle/internal/audit"
 	"socle/internal/pg"
+	"socle/internal/ratelimit"
 )
 
 //go:embed migrations/*.sql
@@ -83,6 +84,9 @@ func (s *Store) AuditHead(ctx context.Context) (audit.Head, error) { return audi
 
 // Tx returns the transaction of the store, see [DB.PgxTx].
 func (s *Store) Tx() pgx.Tx { return s.db.PgxTx() }
+
+// Attempts returns the attempts that the rate limits of accounts and forms count.
+func (s *Store) Attempts() ratelimit.Attempts { return ratelimit.New(s.q, "platform.attempts") }
 
 // Ping fails unless the platform database completes a transaction that takes a lock and is
 // committed to disk, as requests do.

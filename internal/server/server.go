@@ -183,13 +183,15 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 
 	setup := hex.EncodeToString(token.Derive(s.secret, "set-up token")[:16])
 	bodies := httpx.NewBudget(rest.BodyBudgetSize)
+	attempts := d.Store.Attempts()
+	attempts.Off = !c.RateLimit
 	s.api = api.New(api.Config{Platform: d.Store, Bodies: bodies, Projects: s.registry,
 		Blobs: s.blobs, Passwords: password.New(c.PasswordMin),
 		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
 		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"),
 		FactorKey: token.Derive(s.secret, "second factors"), SigningKey: token.Derive(s.secret, "signed URLs"),
-		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log, ClaimHolder: s.notifications.PID,
+		Settings: c.Shown(), Attempts: attempts, Log: s.log, ClaimHolder: s.notifications.PID,
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
 			return s.rows.describe(ctx, project, s.URL)
 		}})
