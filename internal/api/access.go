@@ -5,16 +5,15 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/httpx"
 	"socle/internal/platform"
 	"socle/internal/tenant"
-	"socle/internal/token"
 )
 
 // Access is the rule for who may call an operation. Every request reaches a project through it.
@@ -111,15 +110,15 @@ func (a Access) params(registry huma.Registry) []param {
 type callerKey struct{}
 
 // caller returns the caller of the request: the zero Caller if anonymous.
-func caller(ctx context.Context) platform.Caller {
-	c, _ := ctx.Value(callerKey{}).(platform.Caller)
+func caller(ctx context.Context) account.Caller {
+	c, _ := ctx.Value(callerKey{}).(account.Caller)
 	return c
 }
 
 // authenticate identifies the caller from the database and returns a context that holds the caller.
 // A request without credentials, or with an invalid token, takes no database connection.
 func (a Access) authenticate(ctx context.Context, s *Server, r *http.Request) (context.Context, error) {
-	var c platform.Caller
+	var c account.Caller
 	var err error
 	if a.hasSignature(r) {
 		var signed *urlTerms
@@ -144,20 +143,20 @@ func (a Access) authenticate(ctx context.Context, s *Server, r *http.Request) (c
 }
 
 // identify returns the caller: the zero Caller if anonymous.
-func (a Access) identify(ctx context.Context, s *Server, r *http.Request) (platform.Caller, error) {
+func (a Access) identify(ctx context.Context, s *Server, r *http.Request) (account.Caller, error) {
 	noCredentials := len(r.Header.Values("Authorization")) == 0
 	switch {
 	case a.kind == kindAnonymous, a.kind == kindOptionalUser && noCredentials:
-		return platform.Caller{}, nil
+		return account.Caller{}, nil
 	case a.kind == kindOptionalUser:
-		c, err := s.authenticateBearer(ctx, r, platform.Scope{})
+		c, err := s.authenticateBearer(ctx, r, account.Scope{})
 		if fault.Is(err, fault.Unauthenticated) { // an invalid token counts as none
-			return platform.Caller{}, nil
+			return account.Caller{}, nil
 		}
 
 		return c, err
 	case a.kind == kindPublicProject && noCredentials:
-		return s.admitPublic(ctx, r, platform.Caller{})
+		return s.admitPublic(ctx, r, account.Caller{})
 	case a.isRespondent(r):
 		return s.authenticateRespondent(ctx, r)
 	}
@@ -173,7 +172,7 @@ func (a Access) identify(ctx context.Context, s *Server, r *http.Request) (platf
 // admitPublic admits the caller to the public parts of the project in the path, without a role, if
 // the project is active. It skips the status query if the project's database is connected, since
 // only active projects are. Grants and container settings in the database limit the access.
-func (s *Server) admitPublic(ctx context.Context, r *http.Request, c platform.Caller) (platform.Caller, error) {
+func (s *Server) admitPublic(ctx context.Context, r *http.Request, c account.Caller) (account.Caller, error) {
 	id := optionalUUID(r.PathValue("projectUUID"))
 	if !id.Valid {
 		return c, nil
@@ -195,21 +194,21 @@ func (s *Server) admitPublic(ctx context.Context, r *http.Request, c platform.Ca
 
 // scope returns the target that the request names, or none if its name is malformed; binding the
 // parameters reports that.
-func (a Access) scope(r *http.Request) platform.Scope {
+func (a Access) scope(r *http.Request) account.Scope {
 	switch a.kind {
 	case kindProjectHeader:
 		if len(r.Header.Values("X-Project")) == 1 {
-			return platform.Scope{Project: optionalUUID(r.Header.Get("X-Project"))}
+			return account.Scope{Project: optionalUUID(r.Header.Get("X-Project"))}
 		}
 	case kindProjectPath, kindPublicProject:
-		return platform.Scope{Project: optionalUUID(r.PathValue("projectUUID"))}
+		return account.Scope{Project: optionalUUID(r.PathValue("projectUUID"))}
 	case kindProjectForm, kindPublicForm:
-		return platform.Scope{Form: optionalUUID(r.PathValue("formUUID"))}
+		return account.Scope{Form: optionalUUID(r.PathValue("formUUID"))}
 	case kindOrganization:
-		return platform.Scope{Organization: optionalUUID(r.PathValue("organizationUUID"))}
+		return account.Scope{Organization: optionalUUID(r.PathValue("organizationUUID"))}
 	}
 
-	return platform.Scope{}
+	return account.Scope{}
 }
 
 func optionalUUID(text string) uuid.NullUUID {
@@ -285,7 +284,7 @@ func (a Access) explainInternal(ctx context.Context, s *Server, p *tenant.Projec
 // acceptsToken reports whether the operation accepts the caller's personal access token. Operations
 // on the user's account do not; a token limited to projects is accepted only for operations in a
 // project.
-func (a Access) acceptsToken(c platform.Caller) bool {
+func (a Access) acceptsToken(c account.Caller) bool {
 	switch {
 	case a.kind == kindAnonymous || a.kind == kindOptionalUser || a.inProject():
 		return true
@@ -298,33 +297,19 @@ func (a Access) acceptsToken(c platform.Caller) bool {
 
 // authenticateBearer identifies the caller by the request's bearer token.
 func (s *Server) authenticateBearer(
-	ctx context.Context, r *http.Request, scope platform.Scope,
-) (platform.Caller, error) {
+	ctx context.Context, r *http.Request, scope account.Scope,
+) (account.Caller, error) {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
-		return platform.Caller{}, fault.New(fault.Unauthenticated,
+		return account.Caller{}, fault.New(fault.Unauthenticated,
 			"exactly one Authorization header with a bearer token is required").WithCode("invalid_token")
 	}
 
 	scheme, text, ok := strings.Cut(values[0], " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
-		return platform.Caller{}, fault.New(fault.Unauthenticated, "the Authorization header must hold a bearer token").
+		return account.Caller{}, fault.New(fault.Unauthenticated, "the Authorization header must hold a bearer token").
 			WithCode("invalid_token")
 	}
 
-	if strings.HasPrefix(text, token.PersonalPrefix) {
-		if !token.IsPersonalToken(text) {
-			return platform.Caller{}, fault.New(fault.Unauthenticated, "the personal access token is invalid").
-				WithCode("invalid_token")
-		}
-
-		return s.platform.AuthenticateToken(ctx, token.Hash(text), scope)
-	}
-
-	claims, err := s.keys().Verify(text, time.Now())
-	if err != nil {
-		return platform.Caller{}, err
-	}
-
-	return s.platform.Authenticate(ctx, claims.User, claims.Session, scope)
+	return s.accounts.Authenticate(ctx, text, scope)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/audit"
 	"socle/internal/httpx"
 	"socle/internal/platform"
@@ -105,7 +106,7 @@ func (rt *route) withAudit(ctx context.Context, r *http.Request, body any) conte
 	if c.Project.Valid {
 		e.Project = c.Project.UUID.String()
 	}
-	if c.User != (platform.Caller{}).User {
+	if c.User != (account.Caller{}).User {
 		e.Actor, e.Via = c.User.String(), c.Session.String()
 	}
 	if key := r.Header.Get(idempotencyHeader); key != "" && rt.repeatable() {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/form"
 	"socle/internal/platform"
@@ -36,7 +37,7 @@ func apiKeyOf(r *http.Request) (key string, ok bool) {
 
 // authenticateRespondent admits a respondent to the project of a form by an API key or by the
 // form's public link. An unknown form, a key of another project and an invalid link fail alike.
-func (s *Server) authenticateRespondent(ctx context.Context, r *http.Request) (platform.Caller, error) {
+func (s *Server) authenticateRespondent(ctx context.Context, r *http.Request) (account.Caller, error) {
 	refused := fault.New(fault.Unauthenticated,
 		"a member's token, a key of the project, or the form's public link is required").WithCode("invalid_token")
 
@@ -44,7 +45,7 @@ func (s *Server) authenticateRespondent(ctx context.Context, r *http.Request) (p
 	key, isKey := apiKeyOf(r)
 	link := r.URL.Query().Get("link")
 
-	var c platform.Caller
+	var c account.Caller
 	var err error
 	switch {
 	case isKey && !token.IsAPIKey(key),
@@ -61,7 +62,7 @@ func (s *Server) authenticateRespondent(ctx context.Context, r *http.Request) (p
 	}
 
 	if fault.Is(err, fault.NotFound) {
-		return platform.Caller{}, refused.WithCause(err)
+		return account.Caller{}, refused.WithCause(err)
 	}
 
 	c.Project.Valid = err == nil

@@ -9,36 +9,33 @@ package api
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"path"
 	"reflect"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/blob"
 	"socle/internal/config"
 	"socle/internal/httpx"
 	"socle/internal/job"
 	"socle/internal/object"
-	"socle/internal/password"
 	"socle/internal/platform"
-	"socle/internal/ratelimit"
 	"socle/internal/tenant"
-	"socle/internal/token"
 )
 
 // Config has the dependencies and settings of the API.
 type Config struct {
 	Platform   *platform.Store
+	Accounts   *account.Service
 	Projects   *tenant.Registry
 	Blobs      *blob.Store
-	Passwords  *password.Hasher
-	Keyring    *token.Keyring
 	Lifecycle  tenant.Lifecycle
 	Jobs       *job.Queue
 	Bodies     *httpx.Budget  // memory for the bodies of all requests in flight
@@ -46,12 +43,7 @@ type Config struct {
 	AuditKey   []byte         // keys the audit log's entry hashes
 	SigningKey []byte         // signs URLs
 	AnswerKey  []byte         // seals responses stored for an Idempotency-Key
-	SetupToken string         // lets any client create the first user as administrator
-	LinkKey    []byte         // derives the tokens of mailed links
-	RefreshKey []byte         // derives refresh tokens
-	FactorKey  []byte         // derives the keys that seal second factors
 	Settings   []config.Shown // configuration that the server was started with
-	Attempts   ratelimit.Attempts
 	Log        *slog.Logger
 
 	// ClaimHolder returns the PID of the session that holds this server's claims, see
@@ -65,23 +57,17 @@ type Config struct {
 // Server is the platform API. It is safe for concurrent use.
 type Server struct {
 	platform   *platform.Store
+	accounts   *account.Service
 	projects   *tenant.Registry
 	blobs      *blob.Store
 	variants   *object.Variants
-	passwords  *password.Hasher
-	keyring    atomic.Pointer[token.Keyring]
 	lifecycle  tenant.Lifecycle
 	jobs       *job.Queue
 	publicURL  string
 	auditKey   []byte
 	answerKey  []byte
 	signingKey []byte
-	setupToken string
-	linkKey    []byte
-	refreshKey []byte
-	factorKey  []byte
 	settings   []config.Shown
-	attempts   ratelimit.Attempts
 	bodies     *httpx.Budget
 	decoding   chan struct{} // semaphore for decoding large JSON bodies
 	log        *slog.Logger
@@ -99,20 +85,18 @@ type Server struct {
 
 // New returns the API with all operations.
 func New(c Config) *Server {
-	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords,
+	s := &Server{platform: c.Platform, accounts: c.Accounts, projects: c.Projects, blobs: c.Blobs,
 		lifecycle: c.Lifecycle, jobs: c.Jobs,
-		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken,
-		settings: c.Settings, attempts: c.Attempts, log: c.Log, describeRows: c.DescribeRows, bodies: c.Bodies,
+		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, signingKey: c.SigningKey,
+		settings: c.Settings, log: c.Log, describeRows: c.DescribeRows, bodies: c.Bodies,
 		decoding: make(chan struct{}, maxDecodings), mux: http.NewServeMux()}
 
-	s.linkKey, s.refreshKey, s.factorKey, s.signingKey = c.LinkKey, c.RefreshKey, c.FactorKey, c.SigningKey
 	s.variants = object.NewVariants(c.Blobs, func(ctx context.Context, project uuid.UUID) {
 		s.jobs.Discard(ctx, project)
 	})
 
 	s.claimHolder = c.ClaimHolder
 
-	s.SetKeyring(c.Keyring)
 	s.openapi, s.registry = newOpenAPI()
 	s.registerUsers()
 	s.registerSessions()
@@ -163,14 +147,6 @@ func New(c Config) *Server {
 	return s
 }
 
-// SetKeyring replaces the keys that sign and verify access tokens.
-func (s *Server) SetKeyring(k *token.Keyring) { s.keyring.Store(k) }
-
-// JWKS returns the public keys that verify access tokens.
-func (s *Server) JWKS() []byte { return s.keys().JWKS() }
-
-func (s *Server) keys() *token.Keyring { return s.keyring.Load() }
-
 // ServeHTTP dispatches a request to its operation. A request without one gets a failure envelope.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// ServeMux would redirect paths with empty or dotted segments, which name nothing.
@@ -214,15 +190,9 @@ func (w *headerRecorder) Header() http.Header         { return w.h }
 func (w *headerRecorder) Write(b []byte) (int, error) { return len(b), nil }
 func (w *headerRecorder) WriteHeader(int)             {}
 
+var errPanic = errors.New("panic")
+
 // ServePanic responds to the request of an operation that panicked.
 func (s *Server) ServePanic(w http.ResponseWriter, r *http.Request) {
 	writeFailure(w, r, errPanic, []int{http.StatusInternalServerError})
-}
-
-// countAttempt counts an attempt against two limits: of the client's network and of the account.
-func (s *Server) countAttempt(ctx context.Context, networkLimit, accountLimit ratelimit.Limit, account string) error {
-	if err := s.attempts.Count(ctx, networkLimit, networkOf(ctx)); err != nil {
-		return err
-	}
-	return s.attempts.Count(ctx, accountLimit, account)
 }

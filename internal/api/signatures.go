@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/fault"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 	"socle/internal/token"
 )
@@ -92,7 +92,7 @@ func (s *Server) isSignature(mac, method, path, payload string) bool {
 
 // authenticateSignature verifies the signature of the request's URL, and returns its payload and
 // the user who signed it.
-func (s *Server) authenticateSignature(ctx context.Context, r *http.Request) (*urlTerms, platform.Caller, error) {
+func (s *Server) authenticateSignature(ctx context.Context, r *http.Request) (*urlTerms, account.Caller, error) {
 	refused := fault.New(fault.Unauthenticated, "the signature does not match the URL").WithCode("invalid_signature")
 	method := r.Method
 	if method == http.MethodHead {
@@ -103,25 +103,25 @@ func (s *Server) authenticateSignature(ctx context.Context, r *http.Request) (*u
 
 	project := optionalUUID(r.PathValue("projectUUID"))
 	if !project.Valid || !s.isSignature(mac, method, r.URL.Path, payload) {
-		return nil, platform.Caller{}, refused
+		return nil, account.Caller{}, refused
 	}
 
 	text, err := base64.RawURLEncoding.DecodeString(payload)
 	if err != nil {
-		return nil, platform.Caller{}, err
+		return nil, account.Caller{}, err
 	}
 
 	terms := &urlTerms{}
 	if err := json.Unmarshal(text, terms); err != nil {
-		return nil, platform.Caller{}, err
+		return nil, account.Caller{}, err
 	}
 
 	if time.Now().Unix() >= terms.Expires {
-		return nil, platform.Caller{}, fault.New(fault.Unauthenticated, "the signed URL has expired").
+		return nil, account.Caller{}, fault.New(fault.Unauthenticated, "the signed URL has expired").
 			WithCode("signature_expired")
 	}
 
-	c, err := s.platform.AuthenticateSigner(ctx, terms.User, project.UUID)
+	c, err := s.accounts.AuthenticateSigner(ctx, terms.User, project.UUID)
 	return terms, c, err
 }
 

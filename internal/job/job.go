@@ -21,6 +21,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 	"github.com/riverqueue/river/rivertype"
 
+	"socle/internal/account"
 	"socle/internal/backup"
 	"socle/internal/form"
 	"socle/internal/mail"
@@ -73,11 +74,11 @@ type Config struct {
 	Pool          *pgxpool.Pool // platform database
 	Queue         *pgxpool.Pool // of the same database, for River's own queries; nil: Pool
 	Store         *platform.Store
+	Accounts      *account.Service
 	Lifecycle     tenant.Lifecycle
 	Maker         *backup.Maker
 	Mail          *mail.Sender
-	PublicURL     string       // without a trailing slash; prefix of links in mails
-	LinkKey       []byte       // from which the tokens of links are derived
+	PublicURL     string       // without a trailing slash
 	Notifications *pg.Listener // notifications of the platform database; nil: polling only
 	Log           *slog.Logger
 }
@@ -114,7 +115,7 @@ func New(c Config) (*Queue, error) {
 	river.AddWorker(workers, &indexWorker{pool: c.Pool, projects: c.Lifecycle.Registry, log: c.Log})
 	river.AddWorker(workers, &compactionWorker{pool: c.Pool, lifecycle: c.Lifecycle, log: c.Log})
 	river.AddWorker(workers, &mailWorker{Config: c})
-	river.AddWorker(workers, &passwordResetWorker{store: c.Store})
+	river.AddWorker(workers, &passwordResetWorker{accounts: c.Accounts})
 	queues := map[string]river.QueueConfig{
 		filesQueue: {MaxWorkers: discardWorkers}, mailQueue: {MaxWorkers: mailWorkers},
 	}
@@ -212,9 +213,9 @@ func (q *Queue) CleanUp(ctx context.Context) error {
 // schedules.
 func (q *Queue) Sweep(ctx context.Context) error {
 	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTTL)
-	errs := []error{err, q.Store.Attempts().DeleteExpired(ctx), q.Store.ForgetRequests(ctx), q.forgetRequestDays(ctx),
-		q.RemoveOrphans(ctx, object.MinOrphanAge), q.Store.DeleteExpiredLinks(ctx), q.Store.ForgetTokens(ctx),
-		q.Store.ForgetInvitations(ctx), q.Store.RecomputeNextRuns(ctx)}
+	errs := []error{err, q.Store.ForgetRequests(ctx), q.forgetRequestDays(ctx),
+		q.RemoveOrphans(ctx, object.MinOrphanAge), q.Accounts.Sweep(ctx),
+		q.Store.RecomputeNextRuns(ctx)}
 
 	projects, err := q.Store.ActiveProjects(ctx)
 	errs = append(errs, err)

@@ -5,17 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
-	"socle/internal/fault"
+	"socle/internal/account"
 	"socle/internal/mail"
 	"socle/internal/pg"
-	"socle/internal/platform"
-	"socle/internal/token"
 )
 
 const (
@@ -25,45 +22,33 @@ const (
 	mailTimeout     = time.Minute
 )
 
-// Mail is the job of a mail to send. It contains no secrets, since the queue stores it: the token
-// of its link, if any, is derived when the mail is rendered.
-type Mail struct {
-	Template string            `json:"template"` // of package mail
-	To       string            `json:"to"`       // the bare address
-	Data     map[string]string `json:"data,omitempty"`
-	Link     uuid.NullUUID     `json:"link"`
-}
+// mailArgs are the arguments of the job that sends a mail.
+type mailArgs struct{ account.Mail }
 
 // Kind returns the kind of the job.
-func (Mail) Kind() string { return "mail" }
+func (mailArgs) Kind() string { return "mail" }
 
 // InsertOpts allows retries, since the mail server can be down for a while.
-func (Mail) InsertOpts() river.InsertOpts {
+func (mailArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: mailQueue, MaxAttempts: maxMailAttempts}
 }
 
 // SendMail enqueues a mail within the transaction.
-func (q *Queue) SendMail(ctx context.Context, tx *platform.Store, m Mail) error {
-	_, err := q.client.InsertTx(ctx, tx.Tx(), m, nil)
+func (q *Queue) SendMail(ctx context.Context, tx pgx.Tx, m account.Mail) error {
+	_, err := q.client.InsertTx(ctx, tx, mailArgs{m}, nil)
 	return pg.Fault(err)
 }
 
-// pages are the paths of links by purpose, relative to the public URL.
-var pages = map[string]string{
-	platform.PasswordReset: "/reset-password",
-	platform.EmailChange:   "/confirm-email", platform.Invitation: "/accept-invitation",
-}
-
 type mailWorker struct {
-	river.WorkerDefaults[Mail]
+	river.WorkerDefaults[mailArgs]
 	Config
 }
 
 // Timeout returns the time limit of one attempt.
-func (w *mailWorker) Timeout(*river.Job[Mail]) time.Duration { return mailTimeout }
+func (w *mailWorker) Timeout(*river.Job[mailArgs]) time.Duration { return mailTimeout }
 
 // Work sends the mail unless its link has become invalid.
-func (w *mailWorker) Work(ctx context.Context, job *river.Job[Mail]) error {
+func (w *mailWorker) Work(ctx context.Context, job *river.Job[mailArgs]) error {
 	data := maps.Clone(job.Args.Data)
 	if data == nil {
 		data = map[string]string{}
@@ -71,16 +56,12 @@ func (w *mailWorker) Work(ctx context.Context, job *river.Job[Mail]) error {
 
 	data["server"] = w.PublicURL
 	if job.Args.Link.Valid {
-		link, err := w.Store.GetLink(ctx, job.Args.Link.UUID)
-		if fault.Is(err, fault.NotFound) || (err == nil && !link.Good(time.Now())) {
-			return nil
-		}
-		if err != nil {
+		link, err := w.Accounts.LinkURL(ctx, job.Args.Link.UUID)
+		if err != nil || link == "" {
 			return err
 		}
 
-		data["link"] = w.PublicURL + pages[link.Purpose] + "?token=" +
-			url.QueryEscape(token.Link(w.LinkKey, link.Purpose, link.UUID))
+		data["link"] = link
 	}
 
 	m, err := mail.Render(job.Args.Template, job.Args.To, data)
@@ -101,30 +82,4 @@ func (w *mailWorker) Work(ctx context.Context, job *river.Job[Mail]) error {
 	}
 
 	return err
-}
-
-// SendInvitation enqueues the mail of an invitation within the transaction. Its link adds the
-// recipient to the organization.
-func (q *Queue) SendInvitation(ctx context.Context, tx *platform.Store, inviter uuid.UUID, i platform.Invited) error {
-	user, err := tx.GetUser(ctx, inviter)
-	if err != nil {
-		return err
-	}
-
-	organization, err := tx.GetOrganization(ctx, i.OrganizationUUID, inviter)
-	if err != nil {
-		return err
-	}
-
-	link, err := tx.CreateLink(ctx, platform.NewLink{Purpose: platform.Invitation,
-		Subject: uuid.NullUUID{UUID: i.UUID, Valid: true},
-		Email:   i.Email, TTL: platform.InvitationTTL})
-	if err != nil {
-		return err
-	}
-
-	return q.SendMail(ctx, tx, Mail{Template: "invitation",
-		To: i.Email, Link: uuid.NullUUID{UUID: link.UUID, Valid: true},
-		Data: map[string]string{"organization": organization.Name, "inviter": user.Username, "role": i.RoleID.String(),
-			"expires": i.ExpiresAt.UTC().Format("2 January 2006 15:04 " + time.UTC.String())}})
 }

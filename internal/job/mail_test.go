@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"socle/internal/account"
 	"socle/internal/api/apitest"
 	"socle/internal/job"
 	"socle/internal/mail"
@@ -20,7 +21,7 @@ import (
 )
 
 // runQueue returns the queue of a test's server, and runs it.
-func runQueue(t *testing.T, a *apitest.API) (*job.Queue, *platform.Store) {
+func runQueue(t *testing.T, a *apitest.API) (*job.Queue, *account.Service) {
 	t.Helper()
 
 	c, err := pg.PoolConfig(string(a.Config.DatabaseURL), 4)
@@ -40,12 +41,14 @@ func runQueue(t *testing.T, a *apitest.API) (*job.Queue, *platform.Store) {
 		t.Fatal(err)
 	}
 
-	q, err := job.New(job.Config{Pool: pool, Store: platform.New(pool), Mail: sender, Log: log})
+	store := platform.New(pool)
+	accounts := account.New(account.Config{Store: store})
+	q, err := job.New(job.Config{Pool: pool, Store: store, Accounts: accounts, Mail: sender, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	return q, q.Store
+	return q, accounts
 }
 
 // waitForJobs waits until n jobs have ended, and returns their states.
@@ -78,16 +81,16 @@ func TestMail(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	q, store := runQueue(t, a)
+	q, accounts := runQueue(t, a)
 	user := uuid.NullUUID{UUID: uuid.MustParse(a.User), Valid: true}
 
-	send := func(to string, meanwhile func(tx *platform.Store, link platform.Link) error) platform.Link {
+	send := func(to string, meanwhile func(tx *account.Service, link account.Link) error) account.Link {
 		t.Helper()
 
-		var link platform.Link
-		err := store.InTx(t.Context(), func(tx *platform.Store) (err error) {
-			link, err = tx.CreateLink(t.Context(), platform.NewLink{
-				Purpose: platform.PasswordReset,
+		var link account.Link
+		err := q.Store.DB().Tx(t.Context(), func(tx *platform.DB) (err error) {
+			link, err = accounts.In(tx).CreateLink(t.Context(), account.NewLink{
+				Purpose: account.PasswordReset,
 				User:    user,
 				Email:   to,
 				TTL:     time.Hour,
@@ -96,13 +99,13 @@ func TestMail(t *testing.T) {
 				return err
 			}
 
-			if err := q.SendMail(t.Context(), tx, job.Mail{Template: "password-reset",
+			if err := q.SendMail(t.Context(), tx.PgxTx(), account.Mail{Template: "password-reset",
 				To: to, Data: map[string]string{"username": "Ada"},
 				Link: uuid.NullUUID{UUID: link.UUID, Valid: true}}); err != nil {
 				return err
 			}
 
-			return meanwhile(tx, link)
+			return meanwhile(accounts.In(tx), link)
 		})
 		if err != nil && !errors.Is(err, errUndone) {
 			t.Fatal(err)
@@ -111,16 +114,16 @@ func TestMail(t *testing.T) {
 		return link
 	}
 
-	send("undone@example.com", func(*platform.Store, platform.Link) error { return errUndone })
+	send("undone@example.com", func(*account.Service, account.Link) error { return errUndone })
 
-	send("used@example.com", func(tx *platform.Store, l platform.Link) error {
+	send("used@example.com", func(tx *account.Service, l account.Link) error {
 		_, err := tx.UseLink(t.Context(), l.Purpose, l.UUID)
 		return err
 	})
 
-	first := send("first@example.com", func(*platform.Store, platform.Link) error { return nil })
+	first := send("first@example.com", func(*account.Service, account.Link) error { return nil })
 	waitForJobs(t, q, 2)
-	second := send("second@example.com", func(*platform.Store, platform.Link) error { return nil })
+	second := send("second@example.com", func(*account.Service, account.Link) error { return nil })
 	waitForJobs(t, q, 3)
 
 	secret, err := a.Config.LoadSecretKey()
@@ -130,9 +133,9 @@ func TestMail(t *testing.T) {
 
 	key := token.Derive(secret, "one-time links")
 	log := a.Log.String()
-	for _, l := range []platform.Link{first, second} {
+	for _, l := range []account.Link{first, second} {
 		if want := a.URL + "/reset-password?token=" +
-			token.Link(key, platform.PasswordReset, l.UUID); !strings.Contains(log, want) {
+			token.Link(key, account.PasswordReset, l.UUID); !strings.Contains(log, want) {
 			t.Errorf("no mail has the link %s:\n%s", want, log)
 		}
 	}
@@ -150,16 +153,16 @@ func TestMail(t *testing.T) {
 		t.Errorf("the database stores a token: %v\n%s", err, kept)
 	}
 
-	if _, err := store.UseLink(t.Context(), platform.PasswordReset, first.UUID); err == nil {
+	if _, err := accounts.UseLink(t.Context(), account.PasswordReset, first.UUID); err == nil {
 		t.Error("an outdated link is accepted")
 	}
-	if _, err := store.UseLink(t.Context(), platform.EmailChange, second.UUID); err == nil {
+	if _, err := accounts.UseLink(t.Context(), account.EmailChange, second.UUID); err == nil {
 		t.Error("a link is accepted for another purpose")
 	}
-	if _, err := store.UseLink(t.Context(), platform.PasswordReset, second.UUID); err != nil {
+	if _, err := accounts.UseLink(t.Context(), account.PasswordReset, second.UUID); err != nil {
 		t.Error(err)
 	}
-	if _, err := store.UseLink(t.Context(), platform.PasswordReset, second.UUID); err == nil {
+	if _, err := accounts.UseLink(t.Context(), account.PasswordReset, second.UUID); err == nil {
 		t.Error("a link is accepted twice")
 	}
 }
@@ -171,13 +174,13 @@ func TestBadMail(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	q, store := runQueue(t, a)
-	for _, m := range []job.Mail{{Template: "absent", To: "a@example.com"},
+	q, accounts := runQueue(t, a)
+	for _, m := range []account.Mail{{Template: "absent", To: "a@example.com"},
 		{Template: "password-reset", To: "a@example.com"},
 		{Template: "password-changed",
 			To: "a@example.com\r\nBcc: b@example.com", Data: map[string]string{"username": "x"}}} {
-		if err := store.InTx(t.Context(), func(tx *platform.Store) error {
-			return q.SendMail(t.Context(), tx, m)
+		if err := q.Store.DB().Tx(t.Context(), func(tx *platform.DB) error {
+			return q.SendMail(t.Context(), tx.PgxTx(), m)
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -189,10 +192,7 @@ func TestBadMail(t *testing.T) {
 		}
 	}
 
-	if err := store.DeleteExpiredLinks(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := store.DeleteLinks(t.Context(), uuid.New()); err != nil {
+	if err := accounts.Sweep(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -23,7 +23,7 @@ var levels = [][]string{
 		"internal/httpx", "internal/mail", "internal/pgserver"},
 	{"internal/audit", "internal/ratelimit", "internal/rest/query", "internal/rest/catalog"},
 	{"internal/schema", "internal/platform"},
-	{"internal/tenant", "internal/rest/plan", "internal/rest/typescript"},
+	{"internal/account", "internal/tenant", "internal/rest/plan", "internal/rest/typescript"},
 	{"internal/form", "internal/object", "internal/backup", "internal/rest", "internal/statement", "internal/transfer"},
 	{"internal/job"},
 	{"internal/api"},

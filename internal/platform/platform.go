@@ -1,6 +1,7 @@
-// Package platform owns the platform database: users, sessions, organizations and their members,
-// projects, the registry of backups and restores, and the index of forms. Each entity has one file
-// with its SQL. The content of projects belongs to package tenant, the audit log to package audit.
+// Package platform owns the platform database: its handle and migrations, the settings and keys of
+// the install, projects, the registry of backups and restores, and the index of forms. Each entity
+// has one file with its SQL. Users and organizations belong to package account, the content of
+// projects to package tenant, the audit log to package audit.
 package platform
 
 import (
@@ -8,17 +9,13 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 
 	"socle/internal/audit"
 	"socle/internal/pg"
-	"socle/internal/ratelimit"
 )
 
 //go:embed migrations/*.sql
@@ -85,9 +82,6 @@ func (s *Store) AuditHead(ctx context.Context) (audit.Head, error) { return audi
 // Tx returns the transaction of the store, see [DB.PgxTx].
 func (s *Store) Tx() pgx.Tx { return s.db.PgxTx() }
 
-// Attempts returns the attempts that the rate limits of accounts and forms count.
-func (s *Store) Attempts() ratelimit.Attempts { return ratelimit.New(s.q, "platform.attempts") }
-
 // Ping fails unless the platform database completes a transaction that takes a lock and is
 // committed to disk, as requests do.
 func (s *Store) Ping(ctx context.Context) error {
@@ -109,10 +103,4 @@ func (s *Store) ServerVersion(ctx context.Context) (string, time.Duration, error
 	start := time.Now()
 	version, err := pg.Value[string](ctx, s.q, `select current_setting('server_version')`)
 	return version, time.Since(start), err
-}
-
-// fold returns the canonical form of a name or an address, for case-insensitive and confusion-safe
-// comparison: trimmed, NFKC-normalized and case-folded.
-func fold(s string) string {
-	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(strings.TrimSpace(s))))
 }

@@ -84,6 +84,16 @@ func (a Attempts) Count(ctx context.Context, l Limit, subject string) error {
 	return nil
 }
 
+// CountFrom counts one attempt by a subject from a network, against a limit of each.
+func (a Attempts) CountFrom(
+	ctx context.Context, networkLimit Limit, network string, subjectLimit Limit, subject string,
+) error {
+	if err := a.Count(ctx, networkLimit, network); err != nil {
+		return err
+	}
+	return a.Count(ctx, subjectLimit, subject)
+}
+
 // Check fails with TooMany if the subject has no attempt left in the window. It counts nothing.
 func (a Attempts) Check(ctx context.Context, l Limit, subject string) error {
 	if a.Off {

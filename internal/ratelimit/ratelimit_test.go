@@ -147,7 +147,6 @@ func TestGuesses(t *testing.T) {
 		t.Fatal(err)
 	}
 
-
 	if got := tries(t, guess("attacker 1")); got != 3 {
 		t.Errorf("unknown network: got %d guesses, want 3", got)
 	}

@@ -17,7 +17,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
+	"socle/internal/account"
 	"socle/internal/api"
 	"socle/internal/audit"
 	"socle/internal/backup"
@@ -55,6 +57,7 @@ type Server struct {
 	blobs         *blob.Store
 	registry      *tenant.Registry
 	notifications *pg.Listener // notifications of other servers
+	accounts      *account.Service
 	queue         *job.Queue
 	api           *api.Server
 	rows          *rows
@@ -169,29 +172,23 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		return err
 	}
 
-	links := token.Derive(s.secret, "one-time links")
-	if s.queue, err = job.New(job.Config{Pool: d.Pool, Queue: d.QueuePool, Store: d.Store, Lifecycle: lifecycle,
-		Maker: maker, Mail: mails, PublicURL: s.URL, LinkKey: links,
+	setup := hex.EncodeToString(token.Derive(s.secret, "set-up token")[:16])
+	if err := s.openAccounts(ctx, c, setup); err != nil {
+		return err
+	}
+
+	if s.queue, err = job.New(job.Config{Pool: d.Pool, Queue: d.QueuePool, Store: d.Store,
+		Accounts: s.accounts, Lifecycle: lifecycle, Maker: maker, Mail: mails, PublicURL: s.URL,
 		Notifications: s.notifications, Log: s.log}); err != nil {
 		return err
 	}
 
-	keyring, err := d.Keyring(ctx, s.secret)
-	if err != nil {
-		return err
-	}
-
-	setup := hex.EncodeToString(token.Derive(s.secret, "set-up token")[:16])
 	bodies := httpx.NewBudget(rest.BodyBudgetSize)
-	attempts := d.Store.Attempts()
-	attempts.Off = !c.RateLimit
-	s.api = api.New(api.Config{Platform: d.Store, Bodies: bodies, Projects: s.registry,
-		Blobs: s.blobs, Passwords: password.New(c.PasswordMin),
-		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,
+	s.api = api.New(api.Config{Platform: d.Store, Accounts: s.accounts, Bodies: bodies, Projects: s.registry,
+		Blobs: s.blobs, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL,
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
-		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"),
-		FactorKey: token.Derive(s.secret, "second factors"), SigningKey: token.Derive(s.secret, "signed URLs"),
-		Settings: c.Shown(), Attempts: attempts, Log: s.log, ClaimHolder: s.notifications.PID,
+		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
+		Log: s.log, ClaimHolder: s.notifications.PID,
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
 			return s.rows.describe(ctx, project, s.URL)
 		}})
@@ -201,7 +198,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		s.log.Error("could not finish interrupted changes", "error", err)
 	}
 
-	claimed, err := d.Store.Claimed(ctx)
+	claimed, err := s.accounts.Claimed(ctx)
 	if err != nil {
 		return err
 	}
@@ -218,6 +215,28 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		TrustedProxies: c.TrustedProxies, Panicked: s.api.ServePanic,
 		Answered: s.requests.add})
 	s.http = newHTTPServer(handler, s.log)
+
+	return nil
+}
+
+// openAccounts opens the accounts. Their mails go to the queue, which is opened after them.
+func (s *Server) openAccounts(ctx context.Context, c config.Config, setupToken string) error {
+	keyring, err := s.database.Keyring(ctx, s.secret)
+	if err != nil {
+		return err
+	}
+
+	s.accounts = account.New(account.Config{Store: s.database.Store, RateLimit: c.RateLimit,
+		Passwords: password.New(c.PasswordMin), Keyring: keyring, PublicURL: s.URL, SetupToken: setupToken,
+		LinkKey:    token.Derive(s.secret, "one-time links"),
+		RefreshKey: token.Derive(s.secret, "refresh tokens"),
+		FactorKey:  token.Derive(s.secret, "second factors"),
+		SendMail: func(ctx context.Context, tx pgx.Tx, m account.Mail) error {
+			return s.queue.SendMail(ctx, tx, m)
+		},
+		EnqueuePasswordReset: func(ctx context.Context, tx pgx.Tx, email string) error {
+			return s.queue.EnqueuePasswordReset(ctx, tx, email)
+		}})
 
 	return nil
 }
@@ -328,7 +347,7 @@ func (s *Server) refreshKeyring(ctx context.Context) error {
 			continue
 		}
 
-		s.api.SetKeyring(keyring)
+		s.accounts.SetKeyring(keyring)
 	}
 }
 
