@@ -46,7 +46,7 @@ func TestLogin(t *testing.T) {
 // TestUnknownAddressCosts checks that a log-in to an unknown address does the same work as one with
 // a wrong password: it runs the same statements and computes a hash, whose memory shows in the
 // allocations. It is not parallel, since it measures the allocations of the process.
-func TestUnknownAddressCosts(t *testing.T) { //nolint:paralleltest // see above
+func TestUnknownAddressCosts(t *testing.T) {
 	i := newInstall(t)
 	ada := i.user("ada")
 	hash, err := i.Passwords.Hash(t.Context(), secret)
