@@ -1,23 +1,16 @@
-// Package account sends the mails of users' accounts, as jobs: it resolves their links, and renders
-// and sends them.
 package account
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
-	"net/url"
 	"time"
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
 	"socle/internal/mail"
-	"socle/internal/platform"
 	"socle/internal/queue"
-	"socle/internal/token"
 )
 
 // mailOptions allow retries, since the mail server can be down for a while.
@@ -27,30 +20,8 @@ var mailOptions = queue.Options{
 	Timeout:     time.Minute,
 }
 
-// MailConfig configures [Mails].
-type MailConfig struct {
-	Store     *platform.Store
-	Queue     *queue.Queue
-	Sender    *mail.Sender
-	PublicURL string // without a trailing slash; prefix of links in mails
-	LinkKey   []byte // from which the tokens of links are derived
-	Log       *slog.Logger
-}
-
-// Mails sends mails as jobs.
-type Mails struct{ MailConfig }
-
-// NewMails registers the workers of mails.
-func NewMails(c MailConfig) *Mails {
-	m := &Mails{c}
-	queue.Register(c.Queue, mailOptions, m.send)
-	queue.Register(c.Queue, mailOptions, m.sendPasswordReset)
-
-	return m
-}
-
-// Mail is the job of a mail to send. It contains no secrets, since the queue stores it: the token
-// of its link, if any, is derived when the mail is rendered.
+// Mail is the job of a mail to send. It contains no secrets, since the queue stores it: the token of
+// its link, if any, is derived when the mail is rendered, see [Service.LinkURL].
 type Mail struct {
 	Template string            `json:"template"` // of package mail
 	To       string            `json:"to"`       // the bare address
@@ -61,81 +32,62 @@ type Mail struct {
 // Kind returns the kind of the job.
 func (Mail) Kind() string { return "mail" }
 
-// Send enqueues a mail within the transaction.
-func (m *Mails) Send(ctx context.Context, tx *platform.Store, a Mail) error {
-	_, err := m.Queue.InsertTx(ctx, tx.Tx(), a)
+// passwordResetArgs contain the requested address. The job looks up the user, so that the request
+// takes the same time for known and unknown addresses.
+type passwordResetArgs struct {
+	Email string `json:"email"`
+}
+
+// Kind returns the kind of the job.
+func (passwordResetArgs) Kind() string { return "password_reset" }
+
+// registerMails registers the workers of mails.
+func (s *Service) registerMails() {
+	queue.Register(s.Queue, mailOptions, s.sendMail)
+	queue.Register(s.Queue, mailOptions, func(ctx context.Context, job *queue.Job[passwordResetArgs]) error {
+		return s.mailPasswordReset(ctx, job.Args.Email)
+	})
+}
+
+// mail enqueues a mail in the transaction.
+func (s *Service) mail(ctx context.Context, m Mail) error {
+	_, err := s.Queue.InsertTx(ctx, s.db.PgxTx(), m)
 	return err
 }
 
-// pages are the paths of links by purpose, relative to the public URL.
-var pages = map[string]string{
-	platform.PasswordReset: "/reset-password",
-	platform.EmailChange:   "/confirm-email", platform.Invitation: "/accept-invitation",
-}
-
-// send sends a mail unless its link has become invalid.
-func (m *Mails) send(ctx context.Context, job *queue.Job[Mail]) error {
+// sendMail sends a mail unless its link has become invalid.
+func (s *Service) sendMail(ctx context.Context, job *queue.Job[Mail]) error {
 	data := maps.Clone(job.Args.Data)
 	if data == nil {
 		data = map[string]string{}
 	}
 
-	data["server"] = m.PublicURL
+	data["server"] = s.PublicURL
 	if job.Args.Link.Valid {
-		link, err := m.Store.GetLink(ctx, job.Args.Link.UUID)
-		if fault.Is(err, fault.NotFound) || (err == nil && !link.Good(time.Now())) {
-			return nil
-		}
-		if err != nil {
+		link, err := s.LinkURL(ctx, job.Args.Link.UUID)
+		if err != nil || link == "" {
 			return err
 		}
 
-		data["link"] = m.PublicURL + pages[link.Purpose] + "?token=" +
-			url.QueryEscape(token.Link(m.LinkKey, link.Purpose, link.UUID))
+		data["link"] = link
 	}
 
-	message, err := mail.Render(job.Args.Template, job.Args.To, data)
+	m, err := mail.Render(job.Args.Template, job.Args.To, data)
 	if err != nil {
 		return queue.Cancel(err)
 	}
 
-	message.ID = fmt.Sprintf("%d.%d", job.ID, job.CreatedAt.UnixNano())
-	if err = m.Sender.Send(ctx, message); err == nil {
+	m.ID = fmt.Sprintf("%d.%d", job.ID, job.CreatedAt.UnixNano())
+	if err = s.Sender.Send(ctx, m); err == nil {
 		return nil
 	}
 
 	// River stores the error with the job but does not log it.
-	m.Log.Warn("send mail", "template", job.Args.Template, "attempt", job.Attempt, "error", err)
+	s.Log.Warn("send mail", "template", job.Args.Template, "attempt", job.Attempt, "error", err)
 
 	if errors.Is(err, mail.ErrRefused) {
 		return queue.Cancel(err)
 	}
 
 	return err
-}
-
-// SendInvitation enqueues the mail of an invitation within the transaction. Its link adds the
-// recipient to the organization.
-func (m *Mails) SendInvitation(ctx context.Context, tx *platform.Store, inviter uuid.UUID, i platform.Invited) error {
-	user, err := tx.GetUser(ctx, inviter)
-	if err != nil {
-		return err
-	}
-
-	organization, err := tx.GetOrganization(ctx, i.OrganizationUUID, inviter)
-	if err != nil {
-		return err
-	}
-
-	link, err := tx.CreateLink(ctx, platform.NewLink{Purpose: platform.Invitation,
-		Subject: uuid.NullUUID{UUID: i.UUID, Valid: true},
-		Email:   i.Email, TTL: platform.InvitationTTL})
-	if err != nil {
-		return err
-	}
-
-	return m.Send(ctx, tx, Mail{Template: "invitation",
-		To: i.Email, Link: uuid.NullUUID{UUID: link.UUID, Valid: true},
-		Data: map[string]string{"organization": organization.Name, "inviter": user.Username, "role": i.RoleID.String(),
-			"expires": i.ExpiresAt.UTC().Format("2 January 2006 15:04 " + time.UTC.String())}})
 }

@@ -13,16 +13,13 @@ import (
 	"socle/internal/account"
 	"socle/internal/api/apitest"
 	"socle/internal/pg"
-	"socle/internal/pgtest"
 	"socle/internal/platform"
 	"socle/internal/queue"
 	"socle/internal/token"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
-
-// newMails returns a service that enqueues mails, which the test's server sends.
-func newMails(t *testing.T, a *apitest.API) *account.Mails {
+// newAccounts returns a service that enqueues mails, which the test's server sends.
+func newAccounts(t *testing.T, a *apitest.API) *account.Service {
 	t.Helper()
 
 	c, err := pg.PoolConfig(string(a.Config.DatabaseURL), 4)
@@ -42,16 +39,16 @@ func newMails(t *testing.T, a *apitest.API) *account.Mails {
 		t.Fatal(err)
 	}
 
-	return account.NewMails(account.MailConfig{Store: platform.New(pool), Queue: q, Log: log})
+	return account.New(account.Config{Store: platform.New(pool), Queue: q, Log: log})
 }
 
 // waitForJobs waits until n jobs have ended, and returns their states.
-func waitForJobs(t *testing.T, m *account.Mails, n int) []string {
+func waitForJobs(t *testing.T, s *account.Service, n int) []string {
 	t.Helper()
 
 	deadline := time.After(time.Minute)
 	for {
-		states, err := pg.Values[string](t.Context(), m.Queue.Pool,
+		states, err := pg.Values[string](t.Context(), s.Queue.Pool,
 			`select state::text from river.river_job where finalized_at is not null and kind = 'mail' order by id`)
 		if err != nil {
 			t.Fatal(err)
@@ -75,17 +72,16 @@ func TestMail(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	mails := newMails(t, a)
-	store := mails.Store
+	accounts := newAccounts(t, a)
 	user := uuid.NullUUID{UUID: uuid.MustParse(a.User), Valid: true}
 
-	send := func(to string, meanwhile func(tx *platform.Store, link platform.Link) error) platform.Link {
+	send := func(to string, meanwhile func(tx *account.Service, link account.Link) error) account.Link {
 		t.Helper()
 
-		var link platform.Link
-		err := store.InTx(t.Context(), func(tx *platform.Store) (err error) {
-			link, err = tx.CreateLink(t.Context(), platform.NewLink{
-				Purpose: platform.PasswordReset,
+		var link account.Link
+		err := accounts.Store.DB().Tx(t.Context(), func(tx *platform.DB) (err error) {
+			link, err = accounts.In(tx).CreateLink(t.Context(), account.NewLink{
+				Purpose: account.PasswordReset,
 				User:    user,
 				Email:   to,
 				TTL:     time.Hour,
@@ -94,13 +90,13 @@ func TestMail(t *testing.T) {
 				return err
 			}
 
-			if err := mails.Send(t.Context(), tx, account.Mail{Template: "password-reset",
+			if _, err := accounts.Queue.InsertTx(t.Context(), tx.PgxTx(), account.Mail{Template: "password-reset",
 				To: to, Data: map[string]string{"username": "Ada"},
 				Link: uuid.NullUUID{UUID: link.UUID, Valid: true}}); err != nil {
 				return err
 			}
 
-			return meanwhile(tx, link)
+			return meanwhile(accounts.In(tx), link)
 		})
 		if err != nil && !errors.Is(err, errUndone) {
 			t.Fatal(err)
@@ -109,17 +105,17 @@ func TestMail(t *testing.T) {
 		return link
 	}
 
-	send("undone@example.com", func(*platform.Store, platform.Link) error { return errUndone })
+	send("undone@example.com", func(*account.Service, account.Link) error { return errUndone })
 
-	send("used@example.com", func(tx *platform.Store, l platform.Link) error {
+	send("used@example.com", func(tx *account.Service, l account.Link) error {
 		_, err := tx.UseLink(t.Context(), l.Purpose, l.UUID)
 		return err
 	})
 
-	first := send("first@example.com", func(*platform.Store, platform.Link) error { return nil })
-	waitForJobs(t, mails, 2)
-	second := send("second@example.com", func(*platform.Store, platform.Link) error { return nil })
-	waitForJobs(t, mails, 3)
+	first := send("first@example.com", func(*account.Service, account.Link) error { return nil })
+	waitForJobs(t, accounts, 2)
+	second := send("second@example.com", func(*account.Service, account.Link) error { return nil })
+	waitForJobs(t, accounts, 3)
 
 	secret, err := a.Config.LoadSecretKey()
 	if err != nil {
@@ -128,9 +124,9 @@ func TestMail(t *testing.T) {
 
 	key := token.Derive(secret, "one-time links")
 	log := a.Log.String()
-	for _, l := range []platform.Link{first, second} {
+	for _, l := range []account.Link{first, second} {
 		if want := a.URL + "/reset-password?token=" +
-			token.Link(key, platform.PasswordReset, l.UUID); !strings.Contains(log, want) {
+			token.Link(key, account.PasswordReset, l.UUID); !strings.Contains(log, want) {
 			t.Errorf("no mail has the link %s:\n%s", want, log)
 		}
 	}
@@ -142,22 +138,22 @@ func TestMail(t *testing.T) {
 	}
 
 	// The stored job does not contain the token.
-	kept, err := pg.Value[string](t.Context(), mails.Queue.Pool,
+	kept, err := pg.Value[string](t.Context(), accounts.Queue.Pool,
 		`select string_agg(j::text, ' ') || (select string_agg(l::text, ' ') from platform.links l) from river.river_job j`)
 	if err != nil || strings.Contains(kept, token.LinkPrefix) {
 		t.Errorf("the database stores a token: %v\n%s", err, kept)
 	}
 
-	if _, err := store.UseLink(t.Context(), platform.PasswordReset, first.UUID); err == nil {
+	if _, err := accounts.UseLink(t.Context(), account.PasswordReset, first.UUID); err == nil {
 		t.Error("an outdated link is accepted")
 	}
-	if _, err := store.UseLink(t.Context(), platform.EmailChange, second.UUID); err == nil {
+	if _, err := accounts.UseLink(t.Context(), account.EmailChange, second.UUID); err == nil {
 		t.Error("a link is accepted for another purpose")
 	}
-	if _, err := store.UseLink(t.Context(), platform.PasswordReset, second.UUID); err != nil {
+	if _, err := accounts.UseLink(t.Context(), account.PasswordReset, second.UUID); err != nil {
 		t.Error(err)
 	}
-	if _, err := store.UseLink(t.Context(), platform.PasswordReset, second.UUID); err == nil {
+	if _, err := accounts.UseLink(t.Context(), account.PasswordReset, second.UUID); err == nil {
 		t.Error("a link is accepted twice")
 	}
 }
@@ -169,29 +165,26 @@ func TestBadMail(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	mails := newMails(t, a)
-	store := mails.Store
+	accounts := newAccounts(t, a)
 	for _, m := range []account.Mail{{Template: "absent", To: "a@example.com"},
 		{Template: "password-reset", To: "a@example.com"},
 		{Template: "password-changed",
 			To: "a@example.com\r\nBcc: b@example.com", Data: map[string]string{"username": "x"}}} {
-		if err := store.InTx(t.Context(), func(tx *platform.Store) error {
-			return mails.Send(t.Context(), tx, m)
+		if err := accounts.Store.DB().Tx(t.Context(), func(tx *platform.DB) error {
+			_, err := accounts.Queue.InsertTx(t.Context(), tx.PgxTx(), m)
+			return err
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	for i, state := range waitForJobs(t, mails, 3) {
+	for i, state := range waitForJobs(t, accounts, 3) {
 		if state != "cancelled" {
 			t.Errorf("job %d is %s, want cancelled", i, state)
 		}
 	}
 
-	if err := store.DeleteExpiredLinks(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := store.DeleteLinks(t.Context(), uuid.New()); err != nil {
+	if err := accounts.Sweep(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

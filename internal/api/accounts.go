@@ -6,9 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/account"
-	"socle/internal/fault"
 	"socle/internal/operation"
-	"socle/internal/platform"
 )
 
 func (s *Server) registerAccounts() {
@@ -29,23 +27,8 @@ var deleteAccount = operation.Operation{
 
 type deleteAccountInput struct{ Body proof }
 
-func (s *Server) deleteAccount(ctx context.Context, in *deleteAccountInput) (platform.User, error) {
-	user, err := s.confirmPassword(ctx, in.Body.Password)
-	if err != nil {
-		return platform.User{}, err
-	}
-
-	spend, err := s.checkSecondFactor(ctx, user.UUID, in.Body.Code)
-	if err != nil {
-		return platform.User{}, err
-	}
-
-	deleted, err := s.removeUser(ctx, spend, user.UUID)
-	if fault.Is(err, fault.NotFound) {
-		err = errSessionEnded()
-	}
-
-	return deleted, err
+func (s *Server) deleteAccount(ctx context.Context, in *deleteAccountInput) (account.User, error) {
+	return s.accounts.DeleteAccount(ctx, clientOf(ctx), caller(ctx).User, account.Proof(in.Body))
 }
 
 var deleteUser = operation.Operation{
@@ -60,30 +43,6 @@ type deleteUserInput struct {
 	UUID uuid.UUID `path:"userUUID" format:"uuid"`
 }
 
-func (s *Server) deleteUser(ctx context.Context, in *deleteUserInput) (platform.User, error) {
-	c := caller(ctx)
-	if !c.Administrator || c.User == in.UUID {
-		return platform.User{}, fault.New(fault.Forbidden,
-			"deleting another user needs an administrator of the instance")
-	}
-
-	return s.removeUser(ctx, nil, in.UUID)
-}
-
-func (s *Server) removeUser(ctx context.Context, spend spendCode, id uuid.UUID) (platform.User, error) {
-	var user platform.User
-	err := s.withSecondFactor(ctx, spend, id, func(tx *platform.Store) error {
-		var err error
-		if user, err = tx.DeleteUser(ctx, id); err != nil {
-			return err
-		}
-
-		return s.mails.Send(ctx, tx, account.Mail{
-			Template: "account-deleted",
-			To:       user.Email,
-			Data:     map[string]string{"username": user.Username},
-		})
-	})
-
-	return user, err
+func (s *Server) deleteUser(ctx context.Context, in *deleteUserInput) (account.User, error) {
+	return s.accounts.DeleteUser(ctx, caller(ctx), in.UUID)
 }

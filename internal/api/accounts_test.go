@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/api/apitest"
-	"socle/internal/platform"
 	"socle/internal/token"
 )
 
@@ -72,9 +72,9 @@ func accountCaller(
 			names["sessionUUID"] = owner.Get("/sessions?order=desc").Want(200).Get("0.uuid").(string)
 		}
 	case "resetPassword", "confirmEmail":
-		purpose, name := platform.PasswordReset, "reset"
+		purpose, name := account.PasswordReset, "reset"
 		if o.id == "confirmEmail" {
-			purpose, name = platform.EmailChange, "confirm"
+			purpose, name = account.EmailChange, "confirm"
 		}
 
 		names[name] = createLink(t, v.api.SignUp("linked"), purpose)

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/config"
-	"socle/internal/fault"
 	"socle/internal/operation"
 	"socle/internal/platform"
 )
@@ -34,9 +34,9 @@ type listUsersInput struct {
 	Status string `query:"status" enum:"active,suspended"`
 }
 
-func (s *Server) listUsers(ctx context.Context, in *listUsersInput) (Answer[[]platform.User, PageMetadata], error) {
+func (s *Server) listUsers(ctx context.Context, in *listUsersInput) (Answer[[]account.User, PageMetadata], error) {
 	page := in.By(in.Sort)
-	users, total, err := s.platform.ListUsers(ctx, platform.UserFilter{Search: in.Search, Status: in.Status}, page)
+	users, total, err := s.accounts.ListUsers(ctx, account.UserFilter{Search: in.Search, Status: in.Status}, page)
 	return listOf(users, page, total), err
 }
 
@@ -49,8 +49,8 @@ var getUser = operation.Operation{
 	Access: operation.Administrator, Errors: restrictedErrors,
 }
 
-func (s *Server) getUser(ctx context.Context, in *userInput) (platform.User, error) {
-	return s.platform.GetUser(ctx, in.UUID)
+func (s *Server) getUser(ctx context.Context, in *userInput) (account.User, error) {
+	return s.accounts.GetUser(ctx, in.UUID)
 }
 
 var updateStanding = operation.Operation{
@@ -71,20 +71,12 @@ type updateStandingInput struct {
 }
 
 func (s *Server) findUser(ctx context.Context, in *updateStandingInput) error {
-	_, err := s.platform.GetUser(ctx, in.UUID)
+	_, err := s.accounts.GetUser(ctx, in.UUID)
 	return err
 }
 
-func (s *Server) updateStanding(ctx context.Context, in *updateStandingInput) (platform.User, error) {
-	if in.Body.Status == nil && in.Body.IsAdministrator == nil {
-		if err := s.findUser(ctx, in); err != nil {
-			return platform.User{}, err
-		}
-
-		return platform.User{}, fault.NothingToChange()
-	}
-
-	return s.platform.UpdateUserAsAdmin(ctx, in.UUID, platform.Standing(in.Body))
+func (s *Server) updateStanding(ctx context.Context, in *updateStandingInput) (account.User, error) {
+	return s.accounts.UpdateStanding(ctx, in.UUID, account.Standing(in.Body))
 }
 
 var resetSecondFactor = operation.Operation{
@@ -96,26 +88,8 @@ var resetSecondFactor = operation.Operation{
 		"way: 403, `own_account`.",
 }
 
-func (s *Server) resetSecondFactor(ctx context.Context, in *userInput) (platform.User, error) {
-	if in.UUID == caller(ctx).User {
-		return platform.User{}, fault.New(fault.Forbidden,
-			"your own second factor can be deleted only with a code, or by another administrator").
-			WithCode("own_account")
-	}
-
-	var user platform.User
-	err := s.platform.InTx(ctx, func(tx *platform.Store) (err error) {
-		if user, err = tx.GetUser(ctx, in.UUID); err != nil {
-			return err
-		}
-		if err := tx.ResetFactor(ctx, in.UUID); err != nil {
-			return err
-		}
-
-		return s.mailFactorChange(ctx, tx, in.UUID, "removed by an administrator")
-	})
-
-	return user, err
+func (s *Server) resetSecondFactor(ctx context.Context, in *userInput) (account.User, error) {
+	return s.accounts.ResetSecondFactor(ctx, caller(ctx), in.UUID)
 }
 
 var listSettings = operation.Operation{

@@ -135,7 +135,7 @@ func (s *Server) storageHealth(ctx context.Context) (Part, error) {
 }
 
 func (s *Server) mailHealth(context.Context) (Part, error) {
-	if s.mails.Sender.LogOnly() {
+	if s.accounts.Sender.LogOnly() {
 		return newPart(false, map[string]int64{},
 			"No mail server is configured (SOCLE_SMTP_URL); mails are written to the log."), nil
 	}

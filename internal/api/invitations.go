@@ -2,14 +2,12 @@ package api
 
 import (
 	"context"
-	"time"
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
+	"socle/internal/account"
 	"socle/internal/operation"
 	"socle/internal/platform"
-	"socle/internal/token"
 )
 
 func (s *Server) registerInvitations() {
@@ -20,12 +18,6 @@ func (s *Server) registerInvitations() {
 	operation.Handle(s.pipeline, previewInvitation, s.previewInvitation, nil)
 	operation.Handle(s.pipeline, acceptInvitation, s.acceptInvitation, nil)
 }
-
-// Limits of unsolicited mails.
-var (
-	invitationNetworkLimit   = platform.Limit{Name: "invitation address", Most: 120, Window: time.Hour}
-	invitationRecipientLimit = platform.Limit{Name: "invitation recipient", Most: 10, Window: 24 * time.Hour}
-)
 
 var createInvitation = operation.Operation{
 	ID: "createInvitation", Method: "POST",
@@ -43,37 +35,9 @@ type createInvitationInput struct {
 	}
 }
 
-func (s *Server) createInvitation(ctx context.Context, in *createInvitationInput) (platform.Invited, error) {
-	email, err := platform.CleanEmail(in.Body.Email)
-	if err != nil {
-		return platform.Invited{}, err
-	}
-
-	return s.invite(ctx, email, func(tx *platform.Store) (platform.Invited, error) {
-		return tx.CreateInvitation(ctx, in.UUID, caller(ctx), email, platform.Role(in.Body.RoleID))
-	})
-}
-
-// invite creates an invitation by f and mails it, within the limits.
-func (s *Server) invite(
-	ctx context.Context, email string, f func(tx *platform.Store) (platform.Invited, error),
-) (platform.Invited, error) {
-	if err := s.countAttempt(ctx, invitationNetworkLimit, invitationRecipientLimit,
-		platform.EmailKey(email)); err != nil {
-		return platform.Invited{}, err
-	}
-
-	var i platform.Invited
-	err := s.platform.InTx(ctx, func(tx *platform.Store) error {
-		var err error
-		if i, err = f(tx); err != nil {
-			return err
-		}
-
-		return s.mails.SendInvitation(ctx, tx, caller(ctx).User, i)
-	})
-
-	return i, err
+func (s *Server) createInvitation(ctx context.Context, in *createInvitationInput) (account.Invited, error) {
+	return s.accounts.CreateInvitation(ctx, caller(ctx), clientOf(ctx), in.UUID, in.Body.Email,
+		account.Role(in.Body.RoleID))
 }
 
 var listInvitations = operation.Operation{
@@ -92,9 +56,9 @@ type listInvitationsInput struct {
 
 func (s *Server) listInvitations(
 	ctx context.Context, in *listInvitationsInput,
-) (Answer[[]platform.Invited, PageMetadata], error) {
+) (Answer[[]account.Invited, PageMetadata], error) {
 	page := in.By(in.Sort)
-	all, total, err := s.platform.ListInvitations(ctx, in.UUID, page)
+	all, total, err := s.accounts.ListInvitations(ctx, in.UUID, page)
 	return listOf(all, page, total), err
 }
 
@@ -110,15 +74,8 @@ var resendInvitation = operation.Operation{
 	Notes: "Mails a new link, valid for seven days; earlier links become invalid.",
 }
 
-func (s *Server) resendInvitation(ctx context.Context, in *invitationInput) (platform.Invited, error) {
-	before, err := s.platform.GetInvitation(ctx, in.Organization, in.UUID)
-	if err != nil {
-		return before, err
-	}
-
-	return s.invite(ctx, before.Email, func(tx *platform.Store) (platform.Invited, error) {
-		return tx.RenewInvitation(ctx, in.Organization, caller(ctx), in.UUID)
-	})
+func (s *Server) resendInvitation(ctx context.Context, in *invitationInput) (account.Invited, error) {
+	return s.accounts.ResendInvitation(ctx, caller(ctx), clientOf(ctx), in.Organization, in.UUID)
 }
 
 var deleteInvitation = operation.Operation{
@@ -127,8 +84,8 @@ var deleteInvitation = operation.Operation{
 	Access: operation.OrganizationInPath(platform.Admin), Errors: restrictedErrors,
 }
 
-func (s *Server) deleteInvitation(ctx context.Context, in *invitationInput) (platform.Invited, error) {
-	return s.platform.DeleteInvitation(ctx, in.Organization, caller(ctx), in.UUID)
+func (s *Server) deleteInvitation(ctx context.Context, in *invitationInput) (account.Invited, error) {
+	return s.accounts.DeleteInvitation(ctx, in.Organization, caller(ctx), in.UUID)
 }
 
 var previewInvitation = operation.Operation{
@@ -143,14 +100,8 @@ type previewInvitationInput struct {
 
 func (s *Server) previewInvitation(
 	ctx context.Context, in *previewInvitationInput,
-) (platform.InvitationPreview, error) {
-	link, ok := token.ParseLink(s.linkKey, platform.Invitation, in.Token)
-	if !ok {
-		return platform.InvitationPreview{}, fault.New(fault.NotFound,
-			"the invitation does not exist or is no longer valid")
-	}
-
-	return s.platform.PreviewInvitation(ctx, link)
+) (account.InvitationPreview, error) {
+	return s.accounts.PreviewInvitation(ctx, in.Token)
 }
 
 var acceptInvitation = operation.Operation{
@@ -166,47 +117,6 @@ type acceptInvitationInput struct {
 	}
 }
 
-func (s *Server) acceptInvitation(ctx context.Context, in *acceptInvitationInput) (platform.Organization, error) {
-	link, ok := token.ParseLink(s.linkKey, platform.Invitation, in.Body.Token)
-	if !ok {
-		return platform.Organization{}, platform.InvalidLink()
-	}
-
-	return s.platform.AcceptInvitation(ctx, link, caller(ctx).User)
-}
-
-// invitationLink returns the UUID of the link in an invitation token after checking that it invites
-// email. It returns the zero UUID without a token.
-func (s *Server) invitationLink(ctx context.Context, text, email string) (uuid.UUID, error) {
-	if text == "" {
-		return uuid.Nil, nil
-	}
-
-	link, ok := token.ParseLink(s.linkKey, platform.Invitation, text)
-	if !ok {
-		return uuid.Nil, badInvitation(platform.InvalidLink())
-	}
-
-	i, err := s.platform.InvitationByLink(ctx, link)
-	if err != nil {
-		return uuid.Nil, badInvitation(err)
-	}
-
-	if platform.EmailKey(email) != platform.EmailKey(i.Email) {
-		return uuid.Nil, fault.OnField(fault.Unprocessable, "email", "other_address",
-			"must be the invited address")
-	}
-
-	return link, nil
-}
-
-// badInvitation moves an Unprocessable error to the field of the sign-up body that holds the
-// invitation token.
-func badInvitation(err error) error {
-	if !fault.Is(err, fault.Unprocessable) {
-		return err
-	}
-
-	return fault.OnField(fault.Unprocessable, "invitation_token", "invalid_token",
-		"does not belong to a pending invitation").WithCause(err)
+func (s *Server) acceptInvitation(ctx context.Context, in *acceptInvitationInput) (account.Organization, error) {
+	return s.accounts.AcceptInvitation(ctx, caller(ctx).User, in.Body.Token)
 }

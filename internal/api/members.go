@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/operation"
 	"socle/internal/platform"
 )
@@ -31,9 +32,9 @@ type listMembersInput struct {
 
 func (s *Server) listMembers(
 	ctx context.Context, in *listMembersInput,
-) (Answer[[]platform.Member, PageMetadata], error) {
+) (Answer[[]account.Member, PageMetadata], error) {
 	page := in.By(in.Sort)
-	members, total, err := s.platform.ListMembers(ctx, in.UUID, page)
+	members, total, err := s.accounts.ListMembers(ctx, in.UUID, page)
 	return listOf(members, page, total), err
 }
 
@@ -59,12 +60,12 @@ type updateMemberInput struct {
 }
 
 func (s *Server) findMember(ctx context.Context, in *updateMemberInput) error {
-	_, err := s.platform.GetMember(ctx, in.Organization, in.User)
+	_, err := s.accounts.GetMember(ctx, in.Organization, in.User)
 	return err
 }
 
-func (s *Server) updateMember(ctx context.Context, in *updateMemberInput) (platform.Member, error) {
-	return s.platform.UpdateMember(ctx, in.Organization, caller(ctx), in.User, platform.Role(in.Body.RoleID))
+func (s *Server) updateMember(ctx context.Context, in *updateMemberInput) (account.Member, error) {
+	return s.accounts.UpdateMember(ctx, in.Organization, caller(ctx), in.User, account.Role(in.Body.RoleID))
 }
 
 var deleteMember = operation.Operation{
@@ -75,8 +76,8 @@ var deleteMember = operation.Operation{
 		"409, `last_owner`. Pending invitations created by the member are deleted.",
 }
 
-func (s *Server) deleteMember(ctx context.Context, in *memberInput) (platform.Member, error) {
-	return s.platform.DeleteMember(ctx, in.Organization, caller(ctx), in.User)
+func (s *Server) deleteMember(ctx context.Context, in *memberInput) (account.Member, error) {
+	return s.accounts.DeleteMember(ctx, in.Organization, caller(ctx), in.User)
 }
 
 var leaveOrganization = operation.Operation{
@@ -87,8 +88,8 @@ var leaveOrganization = operation.Operation{
 		"transferring it gets another one: the first that they own, or a new one.",
 }
 
-func (s *Server) leaveOrganization(ctx context.Context, in *organizationInput) (platform.Member, error) {
-	return s.platform.LeaveOrganization(ctx, in.UUID, caller(ctx))
+func (s *Server) leaveOrganization(ctx context.Context, in *organizationInput) (account.Member, error) {
+	return s.accounts.LeaveOrganization(ctx, in.UUID, caller(ctx))
 }
 
 var transferOrganization = operation.Operation{
@@ -105,6 +106,6 @@ type transferOrganizationInput struct {
 	}
 }
 
-func (s *Server) transferOrganization(ctx context.Context, in *transferOrganizationInput) (platform.Member, error) {
-	return s.platform.TransferOrganization(ctx, in.UUID, caller(ctx), in.Body.UserUUID)
+func (s *Server) transferOrganization(ctx context.Context, in *transferOrganizationInput) (account.Member, error) {
+	return s.accounts.TransferOrganization(ctx, in.UUID, caller(ctx), in.Body.UserUUID)
 }

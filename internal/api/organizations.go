@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/operation"
 	"socle/internal/platform"
 )
@@ -37,8 +38,8 @@ var createOrganization = operation.Operation{
 
 type createOrganizationInput struct{ Body OrganizationBody }
 
-func (s *Server) createOrganization(ctx context.Context, in *createOrganizationInput) (platform.Organization, error) {
-	return s.platform.CreateOrganization(ctx, caller(ctx).User, in.Body.Name)
+func (s *Server) createOrganization(ctx context.Context, in *createOrganizationInput) (account.Organization, error) {
+	return s.accounts.CreateOrganization(ctx, caller(ctx).User, in.Body.Name)
 }
 
 var listOrganizations = operation.Operation{
@@ -55,9 +56,9 @@ type listOrganizationsInput struct {
 
 func (s *Server) listOrganizations(
 	ctx context.Context, in *listOrganizationsInput,
-) (Answer[[]platform.Organization, PageMetadata], error) {
+) (Answer[[]account.Organization, PageMetadata], error) {
 	page := in.By(in.Sort)
-	organizations, total, err := s.platform.ListOrganizations(ctx, caller(ctx).User, in.Scope == "all", page)
+	organizations, total, err := s.accounts.ListOrganizations(ctx, caller(ctx).User, in.Scope == "all", page)
 	return listOf(organizations, page, total), err
 }
 
@@ -66,8 +67,8 @@ var getOrganization = operation.Operation{
 	Access: operation.OrganizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
-func (s *Server) getOrganization(ctx context.Context, in *organizationInput) (platform.Organization, error) {
-	return s.platform.GetOrganization(ctx, in.UUID, caller(ctx).User)
+func (s *Server) getOrganization(ctx context.Context, in *organizationInput) (account.Organization, error) {
+	return s.accounts.GetOrganization(ctx, in.UUID, caller(ctx).User)
 }
 
 var updateOrganization = operation.Operation{
@@ -81,8 +82,8 @@ type updateOrganizationInput struct {
 	Body OrganizationBody
 }
 
-func (s *Server) updateOrganization(ctx context.Context, in *updateOrganizationInput) (platform.Organization, error) {
-	return s.platform.RenameOrganization(ctx, in.UUID, caller(ctx), in.Body.Name)
+func (s *Server) updateOrganization(ctx context.Context, in *updateOrganizationInput) (account.Organization, error) {
+	return s.accounts.RenameOrganization(ctx, in.UUID, caller(ctx), in.Body.Name)
 }
 
 var deleteOrganization = operation.Operation{
@@ -93,6 +94,6 @@ var deleteOrganization = operation.Operation{
 		"personal organization of a member, named by their `organizationUuid` (`own_organization`).",
 }
 
-func (s *Server) deleteOrganization(ctx context.Context, in *organizationInput) (platform.Organization, error) {
-	return s.platform.DeleteOrganization(ctx, in.UUID, caller(ctx))
+func (s *Server) deleteOrganization(ctx context.Context, in *organizationInput) (account.Organization, error) {
+	return s.accounts.DeleteOrganization(ctx, in.UUID, caller(ctx))
 }

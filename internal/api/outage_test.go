@@ -8,9 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/account"
 	"socle/internal/api/apitest"
 	"socle/internal/pgtest"
-	"socle/internal/platform"
 )
 
 // closeDatabase ends all sessions in a database and refuses new ones until open is called.
@@ -97,8 +97,8 @@ func TestPlatformDatabaseGone(t *testing.T) {
 	renewal := refreshBody(a.Anonymous().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200).
 		Metadata("refreshToken"))
 
-	resetting, confirming := createLink(t, a, platform.PasswordReset), createLink(t, a, platform.EmailChange)
-	previewing := createLink(t, a, platform.Invitation)
+	resetting, confirming := createLink(t, a, account.PasswordReset), createLink(t, a, account.EmailChange)
+	previewing := createLink(t, a, account.Invitation)
 
 	url, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
 	if err != nil {

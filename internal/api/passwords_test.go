@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"socle/internal/account"
 	"socle/internal/api/apitest"
 	"socle/internal/config"
-	"socle/internal/platform"
 )
 
 const newPassword = "another one entirely"
@@ -177,7 +177,7 @@ func TestMailsAreLimited(t *testing.T) {
 	ask("198.51.100.2", "late@example.com").Want(200)
 
 	// Passwords are hashed for valid links only, and their number is limited.
-	token := createLink(t, a.SignUp("other"), platform.PasswordReset)
+	token := createLink(t, a.SignUp("other"), account.PasswordReset)
 	for range 30 {
 		a.Anonymous().Send("POST", "/users/password/reset", resetBody(token, "short"), "X-Forwarded-For: 198.51.100.3").
 			Want(422)

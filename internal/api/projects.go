@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
 	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
@@ -41,47 +40,13 @@ type createProjectInput struct {
 }
 
 func (s *Server) createProject(ctx context.Context, in *createProjectInput) (platform.Project, error) {
-	organization, err := s.targetOrganization(ctx, in.Body.OrganizationUUID)
+	organization, err := s.accounts.OrganizationForProject(ctx, caller(ctx), in.Body.OrganizationUUID)
 	if err != nil {
 		return platform.Project{}, err
 	}
 
 	return s.lifecycle.Create(ctx, caller(ctx).User, platform.NewProject{
 		Organization: organization, Name: in.Body.Name, Description: in.Body.Description})
-}
-
-// targetOrganization returns the organization for a new project: the named one, or the caller's
-// own. The caller must be at least admin there.
-func (s *Server) targetOrganization(ctx context.Context, named *uuid.UUID) (uuid.UUID, error) {
-	user, err := s.platform.GetUser(ctx, caller(ctx).User)
-	if err != nil {
-		return uuid.Nil, err
-	}
-
-	organization := user.OrganizationUUID
-	if named != nil {
-		organization = *named
-	}
-
-	role, err := s.platform.RoleIn(ctx, organization, user.UUID)
-	if fault.Is(err, fault.NotFound) {
-		return uuid.Nil, fault.OnField(fault.Unprocessable, "organization_uuid", "not_found",
-			"must name one of your organizations")
-	}
-	if err != nil {
-		return uuid.Nil, err
-	}
-
-	if caller(ctx).Projects != nil {
-		return uuid.Nil, fault.New(fault.Forbidden,
-			"a personal access token limited to projects cannot create projects").
-			WithCode("token_not_allowed")
-	}
-	if role = caller(ctx).CapRole(role); !role.AtLeast(platform.Admin) {
-		return uuid.Nil, fault.New(fault.Forbidden, "requires the role of %s, yours is %s", platform.Admin, role)
-	}
-
-	return organization, nil
 }
 
 var listProjects = operation.Operation{

@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"strings"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/form"
-	"socle/internal/platform"
 	"socle/internal/token"
 )
 
@@ -29,7 +29,7 @@ func apiKeyOf(r *http.Request) (key string, ok bool) {
 // is false if the request has a member's token instead.
 func (s *Server) authenticateRespondent(
 	ctx context.Context, r *http.Request,
-) (c platform.Caller, ok bool, err error) {
+) (c account.Caller, ok bool, err error) {
 	key, isKey := apiKeyOf(r)
 	if !isKey && len(r.Header.Values("Authorization")) > 0 {
 		return c, false, nil
@@ -56,7 +56,7 @@ func (s *Server) authenticateRespondent(
 	}
 
 	if fault.Is(err, fault.NotFound) {
-		return platform.Caller{}, true, refused.WithCause(err)
+		return account.Caller{}, true, refused.WithCause(err)
 	}
 
 	c.Project.Valid = err == nil

@@ -3,18 +3,13 @@ package api
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
+	"socle/internal/account"
 	"socle/internal/httpx"
 	"socle/internal/operation"
-	"socle/internal/platform"
-	"socle/internal/token"
 )
-
-const refreshTTL = 30 * 24 * time.Hour
 
 func (s *Server) registerSessions() {
 	operation.Handle(s.pipeline, refreshSession, s.refreshSession, nil)
@@ -24,53 +19,26 @@ func (s *Server) registerSessions() {
 	operation.Handle(s.pipeline, deleteOtherSessions, s.deleteOtherSessions, nil)
 }
 
-// tokens has the credentials of a session.
-type tokens struct {
-	Token            string    `json:"token" doc:"JWT for the Authorization header."`
-	TokenType        string    `json:"tokenType" enum:"Bearer"`
-	ExpiresAt        time.Time `json:"expiresAt"`
-	RefreshToken     string    `json:"refreshToken"`
-	RefreshExpiresAt time.Time `json:"refreshExpiresAt"`
-}
+type signedInUser = Answer[account.User, account.Tokens]
 
-type signedInUser = Answer[platform.User, tokens]
-
-// signIn creates a session for a user. hash is the password hash that was verified.
-func (s *Server) signIn(
-	ctx context.Context, store *platform.Store, user platform.User, hash string,
-) (signedInUser, error) {
-	session, err := store.CreateSession(ctx, user.UUID, hash, clientOf(ctx), refreshTTL)
-	if err != nil {
-		return signedInUser{}, err
-	}
-
-	if err := s.rememberNetwork(ctx, store, user); err != nil {
-		return signedInUser{}, err
-	}
-
-	return s.signedIn(user, session)
-}
-
-// signedIn responds with the tokens of a session.
-func (s *Server) signedIn(user platform.User, session platform.RefreshableSession) (signedInUser, error) {
-	access, claims, err := s.keys().Sign(user.UUID, session.UUID, time.Now())
-	if err != nil {
-		return signedInUser{}, err
-	}
-
+// respondSignedIn responds with the tokens of a session.
+func respondSignedIn(in account.SignedIn, err error) (signedInUser, error) {
 	return signedInUser{
-		Content: user,
-		Metadata: tokens{Token: access, TokenType: "Bearer", ExpiresAt: claims.ExpiresAt,
-			RefreshToken:     token.Refresh(s.refreshKey, session.UUID, uint32(session.Generation)),
-			RefreshExpiresAt: session.ExpiresAt},
-		Header: http.Header{"Authorization": {"Bearer " + access}, "Cache-Control": {"no-store"}},
-	}, nil
+		Content:  in.User,
+		Metadata: in.Tokens,
+		Header:   http.Header{"Authorization": {"Bearer " + in.Tokens.Token}, "Cache-Control": {"no-store"}},
+	}, err
 }
 
-// clientOf returns the address and user agent of the client.
-func clientOf(ctx context.Context) platform.Client {
+// clientOf returns the client of the request.
+func clientOf(ctx context.Context) account.Client {
 	request := httpx.From(ctx)
-	return platform.Client{Address: request.Client.String(), Agent: request.UserAgent}
+	return account.Client{
+		Address: request.Client.String(),
+		Network: httpx.Network(request.Client),
+		Agent:   request.UserAgent,
+		Local:   request.Direct && request.Client.IsLoopback(),
+	}
 }
 
 var refreshSession = operation.Operation{
@@ -89,23 +57,7 @@ type refreshSessionInput struct {
 }
 
 func (s *Server) refreshSession(ctx context.Context, in *refreshSessionInput) (signedInUser, error) {
-	id, generation, ok := token.ParseRefresh(s.refreshKey, in.Body.RefreshToken)
-	if !ok {
-		return signedInUser{}, fault.New(fault.Unauthenticated, "the refresh token is invalid").
-			WithCode("invalid_token")
-	}
-
-	session, err := s.platform.RefreshSession(ctx, id, int32(generation), clientOf(ctx), refreshTTL)
-	if err != nil {
-		return signedInUser{}, err
-	}
-
-	user, err := s.currentUser(ctx, session.UserUUID)
-	if err != nil {
-		return signedInUser{}, err
-	}
-
-	return s.signedIn(user, session)
+	return respondSignedIn(s.accounts.RefreshSession(ctx, clientOf(ctx), in.Body.RefreshToken))
 }
 
 var logout = operation.Operation{
@@ -114,14 +66,8 @@ var logout = operation.Operation{
 	Notes: "Ends the session of the request: its access and refresh tokens become invalid.",
 }
 
-func (s *Server) logout(ctx context.Context, _ *struct{}) (platform.Session, error) {
-	c := caller(ctx)
-	ended, err := s.platform.DeleteSession(ctx, c.User, c.Session, c.Session)
-	if fault.Is(err, fault.NotFound) {
-		err = errSessionEnded()
-	}
-
-	return ended, err
+func (s *Server) logout(ctx context.Context, _ *struct{}) (account.Session, error) {
+	return s.accounts.Logout(ctx, caller(ctx))
 }
 
 var listSessions = operation.Operation{
@@ -136,9 +82,9 @@ type listSessionsInput struct {
 
 func (s *Server) listSessions(
 	ctx context.Context, in *listSessionsInput,
-) (Answer[[]platform.Session, PageMetadata], error) {
-	c, page := caller(ctx), in.By(in.Sort)
-	sessions, total, err := s.platform.ListSessions(ctx, c.User, c.Session, page)
+) (Answer[[]account.Session, PageMetadata], error) {
+	page := in.By(in.Sort)
+	sessions, total, err := s.accounts.ListSessions(ctx, caller(ctx), page)
 	return listOf(sessions, page, total), err
 }
 
@@ -151,9 +97,8 @@ type deleteSessionInput struct {
 	UUID uuid.UUID `path:"sessionUUID" format:"uuid"`
 }
 
-func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (platform.Session, error) {
-	c := caller(ctx)
-	return s.platform.DeleteSession(ctx, c.User, c.Session, in.UUID)
+func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (account.Session, error) {
+	return s.accounts.DeleteSession(ctx, caller(ctx), in.UUID)
 }
 
 var deleteOtherSessions = operation.Operation{
@@ -162,7 +107,6 @@ var deleteOtherSessions = operation.Operation{
 	Notes: "The session of the request continues. `content` lists the ended sessions.",
 }
 
-func (s *Server) deleteOtherSessions(ctx context.Context, _ *struct{}) ([]platform.Session, error) {
-	c := caller(ctx)
-	return s.platform.DeleteOtherSessions(ctx, c.User, c.Session)
+func (s *Server) deleteOtherSessions(ctx context.Context, _ *struct{}) ([]account.Session, error) {
+	return s.accounts.DeleteOtherSessions(ctx, caller(ctx))
 }

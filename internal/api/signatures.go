@@ -13,9 +13,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 	"socle/internal/token"
 )
@@ -86,7 +86,7 @@ func (s *Server) isSignature(mac, method, path, payload string) bool {
 // it, and a context with its payload.
 func (s *Server) authenticateSignature(
 	ctx context.Context, r *http.Request,
-) (context.Context, platform.Caller, error) {
+) (context.Context, account.Caller, error) {
 	refused := fault.New(fault.Unauthenticated, "the signature does not match the URL").WithCode("invalid_signature")
 	method := r.Method
 	if method == http.MethodHead {
@@ -97,25 +97,25 @@ func (s *Server) authenticateSignature(
 
 	project := optionalUUID(r.PathValue("projectUUID"))
 	if !project.Valid || !s.isSignature(mac, method, r.URL.Path, payload) {
-		return ctx, platform.Caller{}, refused
+		return ctx, account.Caller{}, refused
 	}
 
 	text, err := base64.RawURLEncoding.DecodeString(payload)
 	if err != nil {
-		return ctx, platform.Caller{}, err
+		return ctx, account.Caller{}, err
 	}
 
 	terms := &urlTerms{}
 	if err := json.Unmarshal(text, terms); err != nil {
-		return ctx, platform.Caller{}, err
+		return ctx, account.Caller{}, err
 	}
 
 	if time.Now().Unix() >= terms.Expires {
-		return ctx, platform.Caller{}, fault.New(fault.Unauthenticated, "the signed URL has expired").
+		return ctx, account.Caller{}, fault.New(fault.Unauthenticated, "the signed URL has expired").
 			WithCode("signature_expired")
 	}
 
-	c, err := s.platform.AuthenticateSigner(ctx, terms.User, project.UUID)
+	c, err := s.accounts.AuthenticateSigner(ctx, terms.User, project.UUID)
 	return context.WithValue(ctx, urlTermsKey{}, terms), c, err
 }
 

@@ -11,13 +11,14 @@ import (
 	"socle/internal/form"
 	"socle/internal/operation"
 	"socle/internal/platform"
+	"socle/internal/ratelimit"
 	"socle/internal/tenant"
 )
 
 // Limits of responses from anonymous callers.
 var (
-	responseNetworkLimit = platform.Limit{Name: "response network", Most: 60, Window: time.Minute}
-	responseFormLimit    = platform.Limit{Name: "response form", Most: 600, Window: time.Minute}
+	responseNetworkLimit = ratelimit.Limit{Name: "response network", Most: 60, Window: time.Minute}
+	responseFormLimit    = ratelimit.Limit{Name: "response form", Most: 600, Window: time.Minute}
 )
 
 func (s *Server) registerSubmissions() {
@@ -91,7 +92,7 @@ func (s *Server) createResponse(
 	ctx context.Context, p *tenant.Project, in *createResponseInput,
 ) (Answer[form.Receipt, receiptMetadata], error) {
 	var none Answer[form.Receipt, receiptMetadata]
-	if err := s.countAttempt(ctx, responseNetworkLimit, responseFormLimit, in.Form.String()); err != nil {
+	if err := s.countResponse(ctx, in.Form); err != nil {
 		return none, err
 	}
 
@@ -112,6 +113,12 @@ func (s *Server) createResponse(
 
 	receipt, token, err := form.StartResponse(ctx, p, in.Form, id, in.Body.Answers)
 	return receiptOf(receipt, token), err
+}
+
+// countResponse counts a response to a form against the limits.
+func (s *Server) countResponse(ctx context.Context, id uuid.UUID) error {
+	return s.accounts.Attempts.CountFrom(ctx, responseNetworkLimit, clientOf(ctx).Network, responseFormLimit,
+		id.String())
 }
 
 func receiptOf(r form.Receipt, token string) Answer[form.Receipt, receiptMetadata] {
@@ -147,7 +154,7 @@ func (s *Server) findFormToContinue(ctx context.Context, p *tenant.Project, in *
 }
 
 func (s *Server) updateResponse(ctx context.Context, p *tenant.Project, in *updateResponseInput) (form.Receipt, error) {
-	if err := s.countAttempt(ctx, responseNetworkLimit, responseFormLimit, in.Form.String()); err != nil {
+	if err := s.countResponse(ctx, in.Form); err != nil {
 		return form.Receipt{}, err
 	}
 	return form.ContinueResponse(ctx, p, in.Form, in.Response, in.Body.Token, in.Body.Answers, !in.Body.Partial)

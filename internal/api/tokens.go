@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/operation"
-	"socle/internal/platform"
 )
 
 func (s *Server) registerTokens() {
@@ -40,17 +40,17 @@ type createTokenInput struct {
 	}
 }
 
-func (s *Server) createToken(ctx context.Context, in *createTokenInput) (Answer[platform.Token, tokenMetadata], error) {
+func (s *Server) createToken(ctx context.Context, in *createTokenInput) (Answer[account.Token, tokenMetadata], error) {
 	expires, err := time.Parse(time.RFC3339, in.Body.ExpiresAt)
 	if err != nil {
-		return Answer[platform.Token, tokenMetadata]{}, fault.OnField(fault.Unprocessable, "expires_at",
+		return Answer[account.Token, tokenMetadata]{}, fault.OnField(fault.Unprocessable, "expires_at",
 			"invalid_format", "must be an RFC 3339 time such as 2026-11-21T05:20:00Z")
 	}
 
-	created, text, err := s.platform.CreateToken(ctx, caller(ctx).User, platform.NewToken{Name: in.Body.Name,
-		Role:     platform.Role(in.Body.RoleID),
+	created, text, err := s.accounts.CreateToken(ctx, caller(ctx).User, account.NewToken{Name: in.Body.Name,
+		Role:     account.Role(in.Body.RoleID),
 		Projects: in.Body.ProjectUUIDs, ExpiresAt: expires})
-	return Answer[platform.Token, tokenMetadata]{
+	return Answer[account.Token, tokenMetadata]{
 		Content:  created,
 		Metadata: tokenMetadata{text},
 		Header:   http.Header{"Cache-Control": {"no-store"}},
@@ -67,9 +67,9 @@ type listTokensInput struct {
 	Sort string `query:"sort" enum:"name,createdAt,expiresAt" default:"createdAt"`
 }
 
-func (s *Server) listTokens(ctx context.Context, in *listTokensInput) (Answer[[]platform.Token, PageMetadata], error) {
+func (s *Server) listTokens(ctx context.Context, in *listTokensInput) (Answer[[]account.Token, PageMetadata], error) {
 	page := in.By(in.Sort)
-	tokens, total, err := s.platform.ListTokens(ctx, caller(ctx).User, page)
+	tokens, total, err := s.accounts.ListTokens(ctx, caller(ctx).User, page)
 	return listOf(tokens, page, total), err
 }
 
@@ -82,6 +82,6 @@ type deleteTokenInput struct {
 	UUID uuid.UUID `path:"tokenUUID" format:"uuid"`
 }
 
-func (s *Server) deleteToken(ctx context.Context, in *deleteTokenInput) (platform.Token, error) {
-	return s.platform.DeleteToken(ctx, caller(ctx).User, in.UUID)
+func (s *Server) deleteToken(ctx context.Context, in *deleteTokenInput) (account.Token, error) {
+	return s.accounts.DeleteToken(ctx, caller(ctx).User, in.UUID)
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/lestrrat-go/jwx/v3/jwk"
 
+	"socle/internal/account"
 	"socle/internal/api/apitest"
-	"socle/internal/platform"
 )
 
 // TestForgedTokens disconnects a server from its database. Every operation still refuses forged
@@ -46,8 +46,8 @@ func TestForgedTokens(t *testing.T) {
 	}
 
 	names := map[string]string{"refresh": user.Metadata("refreshToken").(string), "email": b.Email,
-		"reset":   createLink(t, b, platform.PasswordReset),
-		"confirm": createLink(t, b, platform.EmailChange), "invitation": createLink(t, b, platform.Invitation)}
+		"reset":   createLink(t, b, account.PasswordReset),
+		"confirm": createLink(t, b, account.EmailChange), "invitation": createLink(t, b, account.Invitation)}
 
 	all := operations(t, a)
 	unreachable(t, a)

@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/operation"
 	"socle/internal/pg"
-	"socle/internal/platform"
 )
 
 // Failure statuses that operations share. The specification fixes the lists of ten operations;
@@ -36,7 +36,7 @@ type (
 	nothing = operation.Nothing
 )
 
-func caller(ctx context.Context) platform.Caller { return operation.Caller(ctx) }
+func caller(ctx context.Context) account.Caller { return operation.Caller(ctx) }
 
 func listOf[T any](items []T, page pg.Page, total int64) Answer[[]T, PageMetadata] {
 	return operation.ListOf(items, page, total)

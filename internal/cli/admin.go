@@ -13,8 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"socle/internal/audit"
-	"socle/internal/password"
-	"socle/internal/platform"
 	"socle/internal/server"
 	"socle/internal/token"
 )
@@ -28,13 +26,18 @@ func admin(e environment) *cobra.Command {
 }
 
 func createAdmin(e environment) *cobra.Command {
-	var n platform.NewUser
+	var username, email string
 	cmd := &cobra.Command{
 		Use:   "create --username NAME --email ADDRESS [flags] < password",
 		Short: "Create an administrator; the password is read from standard input", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.withDatabase(cmd, func(ctx context.Context, d *server.Database, minimum int, _ []byte) error {
-				user, err := newAdministrator(ctx, d, minimum, n, cmd.InOrStdin())
+				line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+				if err != nil && !errors.Is(err, io.EOF) {
+					return fmt.Errorf("read the password: %w", err)
+				}
+
+				user, err := d.CreateAdministrator(ctx, minimum, username, email, strings.TrimRight(line, "\r\n"))
 				if err != nil {
 					return err
 				}
@@ -45,40 +48,11 @@ func createAdmin(e environment) *cobra.Command {
 		},
 	}
 
-	cmd.Flags().StringVar(&n.Username, "username", "", "user name")
-	cmd.Flags().StringVar(&n.Email, "email", "", "e-mail address")
+	cmd.Flags().StringVar(&username, "username", "", "user name")
+	cmd.Flags().StringVar(&email, "email", "", "e-mail address")
 	e.flags(cmd)
 
 	return cmd
-}
-
-func newAdministrator(
-	ctx context.Context, d *server.Database, minimum int, n platform.NewUser, in io.Reader,
-) (platform.User, error) {
-	line, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return platform.User{}, fmt.Errorf("read the password: %w", err)
-	}
-
-	secret := strings.TrimRight(line, "\r\n")
-
-	if n.Username, err = platform.CleanUsername(n.Username); err != nil {
-		return platform.User{}, err
-	}
-	if n.Email, err = platform.CleanEmail(n.Email); err != nil {
-		return platform.User{}, err
-	}
-
-	hasher := password.New(minimum)
-	if err := hasher.Check(secret, n.Email, n.Username); err != nil {
-		return platform.User{}, err
-	}
-
-	if n.PasswordHash, err = hasher.Hash(ctx, secret); err != nil {
-		return platform.User{}, err
-	}
-
-	return d.Store.CreateAdministrator(ctx, n)
 }
 
 func rotateKey(e environment) *cobra.Command {

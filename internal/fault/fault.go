@@ -116,6 +116,35 @@ func (e *Error) WithCause(cause error) *Error {
 	return &because
 }
 
+// Join merges several errors on fields to one. An error of any other kind takes precedence.
+func Join(errs ...error) error {
+	var all *Error
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+
+		e := Of(err)
+		if e.Kind != Unprocessable {
+			return err
+		}
+
+		if all == nil {
+			copied := *e
+			all = &copied
+			continue
+		}
+
+		all.Fields = append(all.Fields, e.Fields...)
+	}
+
+	if all == nil {
+		return nil
+	}
+
+	return all
+}
+
 // Of returns the first Error in err's chain, or an Internal one that wraps err. It returns nil for
 // nil.
 func Of(err error) *Error {

@@ -30,9 +30,10 @@ func TestStatementsPrepare(t *testing.T) {
 	databases := map[string]*pgx.Conn{
 		"platform": connect(t, string(a.Config.DatabaseURL)), "project": connect(t, databaseURL(t, a))}
 
-	of := map[string][]string{"platform": {"platform"}, "queue": {"platform"}, "server": {"platform"},
-		"tenant": {"platform", "project"}, "cli": {"platform"}, "schema": {"project"}, "form": {"project"},
-		"object": {"project"}, "backup": {"platform", "project"}, "rest/catalog": {"project"}, "statement": {"project"}}
+	of := map[string][]string{"platform": {"platform"}, "account": {"platform"}, "queue": {"platform"},
+		"server": {"platform"}, "tenant": {"platform", "project"}, "cli": {"platform"}, "schema": {"project"},
+		"form": {"project"}, "object": {"project"}, "backup": {"platform", "project"}, "rest/catalog": {"project"},
+		"statement": {"project"}}
 	found := statements(t, slices.Sorted(maps.Keys(of)))
 	for name, where := range of {
 		if len(found[name]) == 0 {

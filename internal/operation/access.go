@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/platform"
 )
@@ -24,10 +25,10 @@ type Access struct {
 	// identify returns the caller with their role in the target: the zero Caller if anonymous. It
 	// may add to the context. A target with a malformed name is none; binding the parameters
 	// reports that.
-	identify func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, platform.Caller, error)
+	identify func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, account.Caller, error)
 
 	// admit fails unless the caller may call the operation. nil admits every caller.
-	admit func(c platform.Caller) error
+	admit func(c account.Caller) error
 
 	inProject  bool
 	missing    func() *fault.Error // project that does not exist or is not visible to the caller
@@ -44,8 +45,8 @@ var bearer = map[string][]string{"bearer": {}}
 // Anonymous admits anyone. Credentials are ignored.
 var Anonymous = Access{
 	rule: "Anyone can call this.",
-	identify: func(ctx context.Context, _ *Pipeline, _ *http.Request) (context.Context, platform.Caller, error) {
-		return ctx, platform.Caller{}, nil
+	identify: func(ctx context.Context, _ *Pipeline, _ *http.Request) (context.Context, account.Caller, error) {
+		return ctx, account.Caller{}, nil
 	},
 	anonymous: true,
 }
@@ -54,14 +55,14 @@ var Anonymous = Access{
 var OptionalUser = Access{
 	rule:     Anonymous.rule,
 	security: []map[string][]string{{}, bearer},
-	identify: func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, platform.Caller, error) {
+	identify: func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, account.Caller, error) {
 		if !hasCredentials(r) {
-			return ctx, platform.Caller{}, nil
+			return ctx, account.Caller{}, nil
 		}
 
-		c, err := p.config.Bearer(ctx, r, platform.Scope{})
+		c, err := p.config.Bearer(ctx, r, account.Scope{})
 		if fault.Is(err, fault.Unauthenticated) { // an invalid token counts as none
-			return ctx, platform.Caller{}, nil
+			return ctx, account.Caller{}, nil
 		}
 
 		return ctx, c, err
@@ -74,7 +75,7 @@ var OptionalUser = Access{
 var SignedInOrToken = member("", noScope, nil, "Requires a signed-in user.")
 
 // SignedIn admits a signed-in user, about their own account.
-var SignedIn = member("", noScope, func(c platform.Caller) error {
+var SignedIn = member("", noScope, func(c account.Caller) error {
 	if c.ByToken {
 		return errTokenNotAllowed()
 	}
@@ -82,7 +83,7 @@ var SignedIn = member("", noScope, func(c platform.Caller) error {
 }, "Requires a signed-in user. Personal access tokens are not accepted.")
 
 // Administrator admits administrators of the instance.
-var Administrator = member("", noScope, func(c platform.Caller) error {
+var Administrator = member("", noScope, func(c account.Caller) error {
 	switch {
 	case isLimitedToken(c):
 		return errTokenNotAllowed()
@@ -96,7 +97,7 @@ var Administrator = member("", noScope, func(c platform.Caller) error {
 // OrganizationInPath admits members, with at least the given role, of the organization named by
 // organizationUUID in the path.
 func OrganizationInPath(minimum platform.Role) Access {
-	return member("organizationUUID", organizationInPath, func(c platform.Caller) error {
+	return member("organizationUUID", organizationInPath, func(c account.Caller) error {
 		switch {
 		case isLimitedToken(c):
 			return errTokenNotAllowed()
@@ -137,8 +138,8 @@ func PublicProject(minimum platform.Role) Access {
 	a := ProjectInPath(minimum)
 	a.admit, a.public, a.hidesPause = nil, true, true
 	a.security = []map[string][]string{{}, bearer}
-	a.identify = func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, platform.Caller, error) {
-		var c platform.Caller
+	a.identify = func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, account.Caller, error) {
+		var c account.Caller
 		var err error
 		if hasCredentials(r) {
 			c, err = p.config.Bearer(ctx, r, projectInPath(r))
@@ -166,7 +167,7 @@ func publicForm() Access {
 		"Pages of any origin can call this."
 
 	identifyMember := a.identify
-	a.identify = func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, platform.Caller, error) {
+	a.identify = func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, account.Caller, error) {
 		if c, ok, err := p.config.Respondent(ctx, r); ok {
 			return ctx, c, err
 		}
@@ -190,7 +191,7 @@ func (a Access) OrSigned() Access {
 	identify := a.identify
 	a.anyOrigin = true
 	a.security = append(slices.Clone(a.security), map[string][]string{SignatureParam: {}})
-	a.identify = func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, platform.Caller, error) {
+	a.identify = func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, account.Caller, error) {
 		if r.URL.Query().Has(SignatureParam) {
 			return p.config.Signer(ctx, r)
 		}
@@ -202,18 +203,18 @@ func (a Access) OrSigned() Access {
 
 // member returns the access of callers with a bearer token. scope returns the target.
 func member(
-	target string, scope func(*http.Request) platform.Scope, admit func(platform.Caller) error, rule string,
+	target string, scope func(*http.Request) account.Scope, admit func(account.Caller) error, rule string,
 ) Access {
 	return Access{rule: rule, security: []map[string][]string{bearer}, target: target, admit: admit,
-		identify: func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, platform.Caller, error) {
+		identify: func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, account.Caller, error) {
 			c, err := p.config.Bearer(ctx, r, scope(r))
 			return ctx, c, err
 		}}
 }
 
 // inProject is [member] for a role in a project.
-func inProject(target string, scope func(*http.Request) platform.Scope, minimum platform.Role) Access {
-	a := member(target, scope, func(c platform.Caller) error { return c.Role.Require(minimum) },
+func inProject(target string, scope func(*http.Request) account.Scope, minimum platform.Role) Access {
+	a := member(target, scope, func(c account.Caller) error { return c.Role.Require(minimum) },
 		"Requires the role of "+minimum.String()+" or higher in the project's organization.")
 	// fault.Missing has the text of package pg for a missing row, so that callers cannot tell the
 	// two apart.
@@ -222,18 +223,18 @@ func inProject(target string, scope func(*http.Request) platform.Scope, minimum 
 	return a
 }
 
-func noScope(*http.Request) platform.Scope { return platform.Scope{} }
+func noScope(*http.Request) account.Scope { return account.Scope{} }
 
-func organizationInPath(r *http.Request) platform.Scope {
-	return platform.Scope{Organization: OptionalUUID(r.PathValue("organizationUUID"))}
+func organizationInPath(r *http.Request) account.Scope {
+	return account.Scope{Organization: OptionalUUID(r.PathValue("organizationUUID"))}
 }
 
-func projectInPath(r *http.Request) platform.Scope {
-	return platform.Scope{Project: OptionalUUID(r.PathValue("projectUUID"))}
+func projectInPath(r *http.Request) account.Scope {
+	return account.Scope{Project: OptionalUUID(r.PathValue("projectUUID"))}
 }
 
-func formInPath(r *http.Request) platform.Scope {
-	return platform.Scope{Form: OptionalUUID(r.PathValue("formUUID"))}
+func formInPath(r *http.Request) account.Scope {
+	return account.Scope{Form: OptionalUUID(r.PathValue("formUUID"))}
 }
 
 // projectHeader is the parameter that [Project] adds to the input of an operation.
@@ -241,11 +242,11 @@ type projectHeader struct {
 	Project uuid.UUID `header:"X-Project" required:"true" format:"uuid" doc:"UUID of the project."`
 }
 
-func projectInHeader(r *http.Request) platform.Scope {
+func projectInHeader(r *http.Request) account.Scope {
 	if len(r.Header.Values("X-Project")) != 1 {
-		return platform.Scope{}
+		return account.Scope{}
 	}
-	return platform.Scope{Project: OptionalUUID(r.Header.Get("X-Project"))}
+	return account.Scope{Project: OptionalUUID(r.Header.Get("X-Project"))}
 }
 
 // addedParams returns the parameters that the access adds to the operation.
@@ -265,7 +266,7 @@ func (a Access) addedParams(registry huma.Registry) []param {
 // admitPublic admits the caller to the public parts of the project in the path, without a role, if
 // the project is active. It skips the status query if the project's database is connected, since
 // only active projects are. Grants and container settings in the database limit the access.
-func (p *Pipeline) admitPublic(ctx context.Context, r *http.Request, c platform.Caller) (platform.Caller, error) {
+func (p *Pipeline) admitPublic(ctx context.Context, r *http.Request, c account.Caller) (account.Caller, error) {
 	id := OptionalUUID(r.PathValue("projectUUID"))
 	if !id.Valid {
 		return c, nil
@@ -286,7 +287,7 @@ func (p *Pipeline) admitPublic(ctx context.Context, r *http.Request, c platform.
 }
 
 // authorize checks the caller's rights, and the state of the project if the operation acts in one.
-func (a Access) authorize(c platform.Caller) error {
+func (a Access) authorize(c account.Caller) error {
 	if a.inProject && !c.Project.Valid {
 		return a.missing()
 	}
@@ -330,7 +331,7 @@ func errPaused() *fault.Error {
 
 // isLimitedToken reports whether the caller has a personal access token that is limited to
 // projects. It is accepted only for operations in a project.
-func isLimitedToken(c platform.Caller) bool { return c.ByToken && c.Projects != nil }
+func isLimitedToken(c account.Caller) bool { return c.ByToken && c.Projects != nil }
 
 func errTokenNotAllowed() error {
 	return fault.New(fault.Forbidden,
@@ -351,7 +352,7 @@ func OptionalUUID(text string) uuid.NullUUID {
 type callerKey struct{}
 
 // Caller returns the caller of the request: the zero Caller if anonymous.
-func Caller(ctx context.Context) platform.Caller {
-	c, _ := ctx.Value(callerKey{}).(platform.Caller)
+func Caller(ctx context.Context) account.Caller {
+	c, _ := ctx.Value(callerKey{}).(account.Caller)
 	return c
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/platform"
 )
@@ -67,7 +68,7 @@ func TestScope(t *testing.T) {
 	f.outside("/me", SignedIn)
 
 	id, given := projectUUID.String(), uuid.NullUUID{UUID: projectUUID, Valid: true}
-	for path, want := range map[string]platform.Scope{
+	for path, want := range map[string]account.Scope{
 		"/header":              {Project: given},
 		"/path/" + id:          {Project: given},
 		"/path/x":              {},
@@ -102,18 +103,18 @@ func TestAccessOutsideProjects(t *testing.T) {
 	f.outside("/organizations/{organizationUUID}", OrganizationInPath(platform.Admin))
 
 	organization := "/organizations/" + projectUUID.String()
-	session := platform.Caller{User: userUUID}
-	token := platform.Caller{User: userUUID, ByToken: true}
-	limited := platform.Caller{User: userUUID, ByToken: true, Projects: []uuid.UUID{projectUUID}}
-	administrator := platform.Caller{User: userUUID, Administrator: true}
-	admin := platform.Caller{User: userUUID, Role: platform.Admin,
+	session := account.Caller{User: userUUID}
+	token := account.Caller{User: userUUID, ByToken: true}
+	limited := account.Caller{User: userUUID, ByToken: true, Projects: []uuid.UUID{projectUUID}}
+	administrator := account.Caller{User: userUUID, Administrator: true}
+	admin := account.Caller{User: userUUID, Role: platform.Admin,
 		Organization: uuid.NullUUID{UUID: projectUUID, Valid: true}}
 	viewer := admin
 	viewer.Role = platform.Viewer
 
 	for _, tt := range []struct {
 		path   string
-		caller platform.Caller
+		caller account.Caller
 		status int
 		code   string
 	}{
@@ -188,7 +189,7 @@ func TestExplainInternal(t *testing.T) {
 
 	f := newFixture(t)
 	internal, ctx := fault.New(fault.Unavailable, "connection refused"), t.Context()
-	member := context.WithValue(ctx, callerKey{}, platform.Caller{Role: platform.Viewer})
+	member := context.WithValue(ctx, callerKey{}, account.Caller{Role: platform.Viewer})
 	inPath, public := ProjectInPath(platform.Viewer), PublicProject(platform.Viewer)
 
 	for _, tt := range []struct {

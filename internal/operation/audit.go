@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"slices"
 
+	"socle/internal/account"
 	"socle/internal/audit"
 	"socle/internal/httpx"
-	"socle/internal/platform"
 )
 
 // audit adds the entry to the context that each change of the request appends to the audit log.
@@ -30,7 +30,7 @@ func (q *request) audit(ctx context.Context, next step) (any, error) {
 	if c.Project.Valid {
 		e.Project = c.Project.UUID.String()
 	}
-	if c.User != (platform.Caller{}).User {
+	if c.User != (account.Caller{}).User {
 		e.Actor, e.Via = c.User.String(), c.Session.String()
 	}
 	if key := q.http.Header.Get(idempotencyHeader); key != "" && q.repeatable() {

@@ -21,6 +21,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/audit"
 	"socle/internal/backup"
 	"socle/internal/httpx"
@@ -39,15 +40,15 @@ type Config struct {
 	Log       *slog.Logger
 
 	// Bearer identifies the caller by the request's bearer token, with their role in the scope.
-	Bearer func(ctx context.Context, r *http.Request, scope platform.Scope) (platform.Caller, error)
+	Bearer func(ctx context.Context, r *http.Request, scope account.Scope) (account.Caller, error)
 
 	// Respondent admits a respondent to the project of the form in the path. ok is false if the
 	// request has a member's token instead.
-	Respondent func(ctx context.Context, r *http.Request) (c platform.Caller, ok bool, err error)
+	Respondent func(ctx context.Context, r *http.Request) (c account.Caller, ok bool, err error)
 
 	// Signer verifies the signature of the request's URL. It returns the user who signed it, and a
 	// context with the terms of the URL.
-	Signer func(ctx context.Context, r *http.Request) (context.Context, platform.Caller, error)
+	Signer func(ctx context.Context, r *http.Request) (context.Context, account.Caller, error)
 
 	// AwaitBackup returns when the backup that the request requires is completed. It fails with
 	// Conflict, code backup_under_way, after the timeout.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/audit"
 	"socle/internal/backup"
 	"socle/internal/fault"
@@ -93,8 +94,8 @@ type fixture struct {
 	*Pipeline
 
 	store  *memoryStore
-	caller platform.Caller // that the bearer token "valid" identifies, within any scope
-	scope  platform.Scope  // of the last request with a bearer token
+	caller account.Caller // that the bearer token "valid" identifies, within any scope
+	scope  account.Scope  // of the last request with a bearer token
 
 	respondent bool     // requests are those of a respondent
 	backups    []string // operations that waited for a backup
@@ -124,18 +125,18 @@ func newFixture(t *testing.T) *fixture {
 	}}
 	f.Pipeline = New(Config{Store: f.store, Projects: projects, Bodies: httpx.NewBudget(1 << 30), Log: log,
 		ClaimHolder: func() uint32 { return 1 },
-		Bearer: func(_ context.Context, r *http.Request, scope platform.Scope) (platform.Caller, error) {
+		Bearer: func(_ context.Context, r *http.Request, scope account.Scope) (account.Caller, error) {
 			f.scope = scope
 			if r.Header.Get("Authorization") != "Bearer valid" {
-				return platform.Caller{}, fault.New(fault.Unauthenticated, "no").WithCode("invalid_token")
+				return account.Caller{}, fault.New(fault.Unauthenticated, "no").WithCode("invalid_token")
 			}
 
 			return f.caller, nil
 		},
-		Respondent: func(context.Context, *http.Request) (platform.Caller, bool, error) {
-			return platform.Caller{Project: uuid.NullUUID{UUID: projectUUID, Valid: true}}, f.respondent, nil
+		Respondent: func(context.Context, *http.Request) (account.Caller, bool, error) {
+			return account.Caller{Project: uuid.NullUUID{UUID: projectUUID, Valid: true}}, f.respondent, nil
 		},
-		Signer: func(ctx context.Context, _ *http.Request) (context.Context, platform.Caller, error) {
+		Signer: func(ctx context.Context, _ *http.Request) (context.Context, account.Caller, error) {
 			return ctx, f.caller, nil
 		},
 		AwaitBackup: func(_ context.Context, d backup.DestructiveRequest, _ <-chan time.Time) error {
@@ -148,7 +149,7 @@ func newFixture(t *testing.T) *fixture {
 
 // as sets the caller's role in the project.
 func (f *fixture) as(role platform.Role) {
-	f.caller = platform.Caller{User: userUUID, Role: role, Status: platform.Active,
+	f.caller = account.Caller{User: userUUID, Role: role, Status: platform.Active,
 		Project: uuid.NullUUID{UUID: projectUUID, Valid: true}}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/audit"
 	"socle/internal/fault"
 	"socle/internal/platform"
@@ -183,7 +184,7 @@ func TestIdempotency(t *testing.T) {
 	t.Parallel()
 
 	f := newFixture(t)
-	f.caller = platform.Caller{User: userUUID}
+	f.caller = account.Caller{User: userUUID}
 	runs, failure := 0, error(nil)
 
 	var keys []string

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"socle/internal/pg"
 	"socle/internal/pgtest"
 )
 
@@ -32,4 +33,15 @@ func newStore(t *testing.T) *Store {
 
 	t.Cleanup(pool.Close)
 	return New(pool)
+}
+
+func exec(t *testing.T, s *Store, sql string, args ...any) int64 {
+	t.Helper()
+
+	n, err := pg.Exec(t.Context(), s.q, sql, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return n
 }

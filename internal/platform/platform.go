@@ -1,7 +1,7 @@
-// Package platform owns the platform database: users, sessions, organizations and their members,
-// projects, and the index of forms. Each entity has one file with its SQL. The rows of backups and
-// restores belong to package backup, the content of projects to package tenant, the audit log to
-// package audit.
+// Package platform owns the platform database: its handle and migrations, the settings and keys of
+// the install, projects, and the index of forms. Each entity has one file with its SQL. Users and
+// organizations belong to package account, the rows of backups and restores to package backup, the
+// content of projects to package tenant, the audit log to package audit.
 package platform
 
 import (
@@ -9,13 +9,10 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 
 	"socle/internal/audit"
 	"socle/internal/pg"
@@ -106,10 +103,4 @@ func (s *Store) ServerVersion(ctx context.Context) (string, time.Duration, error
 	start := time.Now()
 	version, err := pg.Value[string](ctx, s.q, `select current_setting('server_version')`)
 	return version, time.Since(start), err
-}
-
-// fold returns the canonical form of a name or an address, for case-insensitive and confusion-safe
-// comparison: trimmed, NFKC-normalized and case-folded.
-func fold(s string) string {
-	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(strings.TrimSpace(s))))
 }

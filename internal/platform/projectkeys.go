@@ -27,7 +27,6 @@ type ProjectKey struct {
 
 const (
 	projectKeyColumns = ` uuid, project_uuid, name, kind, hint, created_at, created_by `
-	hintLength        = 4 // random characters of a key in its hint
 	maxProjectKeys    = 100
 )
 
@@ -60,7 +59,7 @@ func (s *Store) CreateProjectKey(
 		where (select count(*) from platform.project_keys where project_uuid = @project) < @max::bigint
 		returning`+projectKeyColumns,
 			pgx.StrictNamedArgs{"id": id, "project": project, "name": name, "kind": kind,
-				"hint": key[:len(prefix)+hintLength], "hash": token.Hash(key), "user": user, "max": maxProjectKeys})
+				"hint": token.Hint(prefix, key), "hash": token.Hash(key), "user": user, "max": maxProjectKeys})
 	})
 	switch {
 	case pg.Violates(err, "project_keys_name_key"):

@@ -13,8 +13,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"socle/internal/account"
 	"socle/internal/blob"
 	"socle/internal/config"
+	"socle/internal/password"
 	"socle/internal/pg"
 	"socle/internal/pgserver"
 	"socle/internal/platform"
@@ -310,6 +312,14 @@ func (d *Database) RotateKey(ctx context.Context, secret []byte) error {
 		_, err := d.newSigningKey(ctx, secret)
 		return err
 	})
+}
+
+// CreateAdministrator creates an administrator with a password of at least minimum characters.
+func (d *Database) CreateAdministrator(
+	ctx context.Context, minimum int, username, email, secret string,
+) (account.User, error) {
+	accounts := account.New(account.Config{Store: d.Store, Passwords: password.New(minimum)})
+	return accounts.CreateAdministrator(ctx, username, email, secret)
 }
 
 func (d *Database) newSigningKey(ctx context.Context, secret []byte) (token.Key, error) {

@@ -62,7 +62,7 @@ func (p *process) inspect(t *testing.T) *inspector {
 	}
 
 	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: b.registry, Blobs: b.blobs}
-	services, err := server.NewServices(d, lifecycle, account.MailConfig{}, nil, log)
+	services, err := server.NewServices(d, lifecycle, account.Config{}, nil, log)
 	if err != nil {
 		t.Fatal(err)
 	}

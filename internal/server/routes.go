@@ -17,7 +17,7 @@ var docsPage []byte
 // routes returns the root handler. It dispatches to the rows of projects, the server's own few
 // paths, and the platform API for all others.
 func (s *Server) routes() http.Handler {
-	keys := s.api.JWKS
+	keys := s.services.Accounts.JWKS
 	own := map[string]http.HandlerFunc{
 		"/healthz": func(w http.ResponseWriter, _ *http.Request) {
 			writeJSON(w, http.StatusOK, map[string]string{"status": "alive"})

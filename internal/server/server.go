@@ -159,28 +159,33 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		return err
 	}
 
-	links := token.Derive(s.secret, "one-time links")
-	if s.services, err = NewServices(d, lifecycle,
-		account.MailConfig{Sender: mails, PublicURL: s.URL, LinkKey: links}, s.notifications, s.log); err != nil {
-		return err
-	}
-
+	setup := hex.EncodeToString(token.Derive(s.secret, "set-up token")[:16])
 	keyring, err := d.Keyring(ctx, s.secret)
 	if err != nil {
 		return err
 	}
 
-	setup := hex.EncodeToString(token.Derive(s.secret, "set-up token")[:16])
+	if s.services, err = NewServices(d, lifecycle, account.Config{
+		RateLimit:  c.RateLimit,
+		Passwords:  password.New(c.PasswordMin),
+		Keyring:    keyring,
+		Sender:     mails,
+		PublicURL:  s.URL,
+		SetupToken: setup,
+		LinkKey:    token.Derive(s.secret, "one-time links"),
+		RefreshKey: token.Derive(s.secret, "refresh tokens"),
+		FactorKey:  token.Derive(s.secret, "second factors"),
+	}, s.notifications, s.log); err != nil {
+		return err
+	}
+
 	bodies := httpx.NewBudget(rest.BodyBudgetSize)
-	s.api = api.New(api.Config{Platform: d.Store, Bodies: bodies, Projects: s.registry,
-		Blobs: s.blobs, Passwords: password.New(c.PasswordMin),
-		Keyring: keyring, Lifecycle: lifecycle, Queue: s.services.Queue, Mails: s.services.Mails,
-		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
-		PublicURL: s.URL, SetupToken: setup,
+	s.api = api.New(api.Config{Platform: d.Store, Accounts: s.services.Accounts, Bodies: bodies,
+		Projects: s.registry, Blobs: s.blobs, Lifecycle: lifecycle, Queue: s.services.Queue,
+		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs, PublicURL: s.URL,
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
-		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"),
-		FactorKey: token.Derive(s.secret, "second factors"), SigningKey: token.Derive(s.secret, "signed URLs"),
-		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log, ClaimHolder: s.notifications.PID,
+		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
+		Log: s.log, ClaimHolder: s.notifications.PID,
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
 			return s.rows.describe(ctx, project, s.URL)
 		}})
@@ -190,7 +195,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		s.log.Error("could not finish interrupted changes", "error", err)
 	}
 
-	claimed, err := d.Store.Claimed(ctx)
+	claimed, err := s.services.Accounts.Claimed(ctx)
 	if err != nil {
 		return err
 	}
@@ -317,7 +322,7 @@ func (s *Server) refreshKeyring(ctx context.Context) error {
 			continue
 		}
 
-		s.api.SetKeyring(keyring)
+		s.services.Accounts.SetKeyring(keyring)
 	}
 }
 

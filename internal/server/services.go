@@ -18,27 +18,27 @@ import (
 type Services struct {
 	Queue     *queue.Queue
 	Lifecycle tenant.Lifecycle
-	Mails     *account.Mails
+	Accounts  *account.Service
 	Cleaner   *object.Cleaner
 	TableJobs *tenant.TableJobs
 	Backups   *backup.Service
 }
 
 // NewServices returns the services with all workers registered. It sets the store, the queue and
-// the log of mails.
+// the log of accounts.
 func NewServices(
-	d *Database, l tenant.Lifecycle, mails account.MailConfig, notifications *pg.Listener, log *slog.Logger,
+	d *Database, l tenant.Lifecycle, accounts account.Config, notifications *pg.Listener, log *slog.Logger,
 ) (*Services, error) {
 	q, err := queue.New(queue.Config{Pool: d.Pool, River: d.QueuePool, Log: log})
 	if err != nil {
 		return nil, err
 	}
 
-	mails.Store, mails.Queue, mails.Log = d.Store, q, log
+	accounts.Store, accounts.Queue, accounts.Log = d.Store, q, log
 	s := &Services{
 		Queue:     q,
 		Lifecycle: l,
-		Mails:     account.NewMails(mails),
+		Accounts:  account.New(accounts),
 		Cleaner:   object.NewCleaner(l, q, log),
 		TableJobs: tenant.NewTableJobs(l, q, log),
 	}
@@ -53,9 +53,8 @@ func NewServices(
 			l.Finish,
 		},
 		Sweep: []func(context.Context) error{
-			s.Cleaner.SweepStorage, d.Store.ForgetAttempts, d.Store.ForgetRequests, d.Store.ForgetRequestDays,
-			s.Backups.RemoveOrphans, d.Store.DeleteExpiredLinks, d.Store.ForgetTokens, d.Store.ForgetInvitations,
-			s.Backups.RecomputeNextRuns, s.sweepProjects, s.Backups.EnqueueDueProofs,
+			s.Cleaner.SweepStorage, s.Accounts.Sweep, d.Store.ForgetRequests, d.Store.ForgetRequestDays,
+			s.Backups.RemoveOrphans, s.Backups.RecomputeNextRuns, s.sweepProjects, s.Backups.EnqueueDueProofs,
 		},
 	})
 

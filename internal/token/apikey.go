@@ -20,6 +20,7 @@ var keyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPad
 const (
 	keyRandomSize   = 20 // bytes; 32 characters
 	keyChecksumSize = 4  // bytes; 7 characters
+	hintSize        = 4  // random characters of a key in its hint
 )
 
 // NewAPIKey returns a new key: the prefix, 160 random bits and a checksum.
@@ -29,6 +30,9 @@ func NewAPIKey(prefix string) string {
 
 	return prefix + keyEncoding.EncodeToString(random) + checksum(prefix, random)
 }
+
+// Hint returns the first characters of a key, by which its owner recognizes it.
+func Hint(prefix, key string) string { return key[:len(prefix)+hintSize] }
 
 // IsAPIKey reports whether text has the form of a publishable or secret key with a valid checksum.
 // Mistyped keys fail without a database query.

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
-	"socle/internal/platform"
+	"socle/internal/account"
 	"socle/internal/server"
 )
 
@@ -23,11 +23,11 @@ import (
 // encrypted with it.
 var secretKey = rand.Text() + rand.Text()
 
-// account is a signed-in user.
-type account struct{ token, user, email, organization string }
+// userSession is a signed-in user.
+type userSession struct{ token, user, email, organization string }
 
 // accounts are the users of the template database.
-var accounts []account
+var accounts []userSession
 
 // templateAccounts is the number of users in the template database. Nearly every test needs fewer.
 const templateAccounts = 16
@@ -89,17 +89,17 @@ func createUsers(ctx context.Context, url string) error {
 
 // createAccount creates a user with a session. It bypasses sign-up, because hashing the password
 // takes 19 MiB and some 50 ms of CPU by design.
-func createAccount(ctx context.Context, s *server.Server, name string, administrator bool) (account, error) {
-	user, err := s.Services().Lifecycle.Store.CreateUser(ctx, platform.NewUser{Username: name,
-		Email: name + "@example.com", PasswordHash: cheapHash(), Claim: administrator})
+func createAccount(ctx context.Context, s *server.Server, name string, administrator bool) (userSession, error) {
+	user, err := s.Services().Accounts.CreateUser(ctx, account.NewUser{Username: name, Email: name + "@example.com",
+		PasswordHash: cheapHash(), Claim: administrator})
 	if err != nil {
-		return account{}, err
+		return userSession{}, err
 	}
 
 	body := fmt.Sprintf(`{"email": %q, "password": %q}`, user.Email, Password)
 	res, err := client.Post(s.URL+"/users/login", "application/json", strings.NewReader(body))
 	if err != nil {
-		return account{}, err
+		return userSession{}, err
 	}
 	defer res.Body.Close()
 
@@ -108,14 +108,15 @@ func createAccount(ctx context.Context, s *server.Server, name string, administr
 		Metadata struct{ Token string }
 	}
 	if err := json.NewDecoder(res.Body).Decode(&reply); err != nil {
-		return account{}, err
+		return userSession{}, err
 	}
 
 	if res.StatusCode != http.StatusOK {
-		return account{}, fmt.Errorf("log in as %s: status %d", name, res.StatusCode)
+		return userSession{}, fmt.Errorf("log in as %s: status %d", name, res.StatusCode)
 	}
 
-	return account{reply.Metadata.Token, reply.Content.UUID, reply.Content.Email, reply.Content.OrganizationUUID}, nil
+	created := reply.Content
+	return userSession{reply.Metadata.Token, created.UUID, created.Email, created.OrganizationUUID}, nil
 }
 
 // cheapHash returns a hash of [Password] with the minimum parameters of argon2id. Package password
@@ -132,19 +133,19 @@ var cheapHash = sync.OnceValue(func() string {
 // for a database without the template.
 type prepared struct {
 	mu        sync.Mutex
-	remaining []account
+	remaining []userSession
 }
 
-func (p *prepared) take() (account, bool) {
+func (p *prepared) take() (userSession, bool) {
 	if p == nil {
-		return account{}, false
+		return userSession{}, false
 	}
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
 	if len(p.remaining) == 0 {
-		return account{}, false
+		return userSession{}, false
 	}
 
 	next := p.remaining[0]

@@ -264,7 +264,7 @@ func (a *API) SignUp(name string) *API {
 
 // create creates an account. Without the template database it calls the sign-up operation, which
 // makes the first user an administrator.
-func (a *API) create(name string) account {
+func (a *API) create(name string) userSession {
 	a.t.Helper()
 
 	if a.prepared != nil {
@@ -281,7 +281,7 @@ func (a *API) create(name string) account {
 	r := nobody.Post("/users", fmt.Sprintf(`{"username": %q, "email": %q, "password": %q}`, name, email, Password)).
 		Want(201)
 
-	return account{r.Metadata("token").(string), r.Get("uuid").(string), email, r.Get("organizationUuid").(string)}
+	return userSession{r.Metadata("token").(string), r.Get("uuid").(string), email, r.Get("organizationUuid").(string)}
 }
 
 // OtherUser returns a client for a new user who has a project of their own, and sends the project

@@ -1,14 +1,17 @@
-package platform
+package account
 
 import (
 	"context"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/fault"
 	"socle/internal/pg"
+	"socle/internal/token"
 )
 
 // Caller is the authenticated caller of a request with its current rights.
@@ -22,7 +25,7 @@ type Caller struct {
 	Project       uuid.NullUUID // project in the request's scope, if it exists
 	Organization  uuid.NullUUID // organization in the request's scope, if it exists
 	Role          Role          // in that project or organization; 0: none
-	Status        string        // of that project: [Active], [Paused] or [Deleted]
+	Status        string        // of that project: [platform.Active], [platform.Paused] or [platform.Deleted]
 	BackupFirst   bool          // destructive operations in that project require a completed backup
 }
 
@@ -71,10 +74,32 @@ func (e callerRow) caller() Caller {
 	return c
 }
 
-// Authenticate returns the caller of a verified access token and their role in the request's scope,
-// in one round trip. It fails with Unauthenticated if the user is suspended or the session has
-// ended.
-func (s *Store) Authenticate(ctx context.Context, user, session uuid.UUID, scope Scope) (Caller, error) {
+// Authenticate returns the caller with a bearer token, which is a personal access token or a
+// session's access token, and their role in the request's scope. It fails with Unauthenticated if
+// the token is invalid, unknown, revoked or expired, the session has ended, or the user is
+// suspended. An invalid token takes no database connection.
+func (s *Service) Authenticate(ctx context.Context, bearer string, scope Scope) (Caller, error) {
+	if strings.HasPrefix(bearer, token.PersonalPrefix) {
+		if !token.IsPersonalToken(bearer) {
+			return Caller{}, fault.New(fault.Unauthenticated, "the personal access token is invalid").
+				WithCode("invalid_token")
+		}
+
+		return s.authenticateToken(ctx, token.Hash(bearer), scope)
+	}
+
+	claims, err := s.keyring.Load().Verify(bearer, time.Now())
+	if err != nil {
+		return Caller{}, err
+	}
+
+	return s.authenticateSession(ctx, claims.User, claims.Session, scope)
+}
+
+// authenticateSession returns the caller of a verified access token and their role in the request's
+// scope, in one round trip. It fails with Unauthenticated if the user is suspended or the session
+// has ended.
+func (s *Service) authenticateSession(ctx context.Context, user, session uuid.UUID, scope Scope) (Caller, error) {
 	row, err := pg.One[callerRow](ctx, s.q, `
 		with who as (
 			select u.uuid as user_uuid, s.uuid as session, 1::smallint as ceiling, null::uuid[] as only, u.is_administrator, false as expired, false as stale
@@ -86,16 +111,16 @@ func (s *Store) Authenticate(ctx context.Context, user, session uuid.UUID, scope
 			"form": scope.Form, "organization": scope.Organization,
 		})
 	if fault.Is(err, fault.NotFound) {
-		return Caller{}, fault.New(fault.Unauthenticated, "the session has ended").WithCode("invalid_token")
+		return Caller{}, errSessionEnded()
 	}
 
 	return row.caller(), err
 }
 
-// AuthenticateToken is [Store.Authenticate] for the hash of a personal access token. The caller has
-// the lesser rights of the token and its user. It records the use of the token at most every ten
-// minutes.
-func (s *Store) AuthenticateToken(ctx context.Context, hash []byte, scope Scope) (Caller, error) {
+// authenticateToken is [Service.authenticateSession] for the hash of a personal access token. The
+// caller has the lesser rights of the token and its user. It records the use of the token at most
+// every ten minutes.
+func (s *Service) authenticateToken(ctx context.Context, hash []byte, scope Scope) (Caller, error) {
 	row, err := pg.One[callerRow](ctx, s.q, `
 		with who as (
 			select t.user_uuid, t.uuid as session, t.role as ceiling, t.project_uuids as only, u.is_administrator, t.expires_at <= now() as expired,
@@ -112,7 +137,7 @@ func (s *Store) AuthenticateToken(ctx context.Context, hash []byte, scope Scope)
 	case err == nil && row.Expired:
 		return Caller{}, fault.New(fault.Unauthenticated, "the token has expired").WithCode("token_expired")
 	case err == nil && row.Stale:
-		err = s.TouchToken(ctx, row.Session)
+		err = s.touchToken(ctx, row.Session)
 	}
 
 	c := row.caller()
@@ -123,7 +148,7 @@ func (s *Store) AuthenticateToken(ctx context.Context, hash []byte, scope Scope)
 
 // AuthenticateSigner returns a caller for the user who signed a URL, with the user's current role
 // in a project. It fails with Unauthenticated if the user has no role in the project any more.
-func (s *Store) AuthenticateSigner(ctx context.Context, user, project uuid.UUID) (Caller, error) {
+func (s *Service) AuthenticateSigner(ctx context.Context, user, project uuid.UUID) (Caller, error) {
 	row, err := pg.One[struct {
 		IsAdministrator bool
 		Role            *Role

@@ -1,4 +1,4 @@
-package platform
+package account
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type UserFilter struct {
 }
 
 // ListUsers returns a page of the users of the install and the total count.
-func (s *Store) ListUsers(ctx context.Context, f UserFilter, page pg.Page) ([]User, int64, error) {
+func (s *Service) ListUsers(ctx context.Context, f UserFilter, page pg.Page) ([]User, int64, error) {
 	const found = `
 		from platform.users u
 		where (@status = '' or u.status = @status)
@@ -42,12 +42,19 @@ type Standing struct {
 	IsAdministrator *bool
 }
 
-// UpdateUserAsAdmin changes a user's standing. Suspending a user deletes all their sessions. It
-// fails with NotFound for an unknown user, and with Conflict if the install would lose its last
-// active administrator.
-func (s *Store) UpdateUserAsAdmin(ctx context.Context, id uuid.UUID, standing Standing) (User, error) {
-	var user User
-	err := s.InTx(ctx, func(tx *Store) error {
+// UpdateStanding changes a user's standing. Suspending a user deletes all their sessions. It
+// fails with NotFound for an unknown user, with Unprocessable if nothing is to change, and with
+// Conflict if the install would lose its last active administrator.
+func (s *Service) UpdateStanding(ctx context.Context, id uuid.UUID, standing Standing) (User, error) {
+	if standing == (Standing{}) {
+		if _, err := s.GetUser(ctx, id); err != nil {
+			return User{}, err
+		}
+
+		return User{}, fault.NothingToChange()
+	}
+
+	return txValue(ctx, s, func(tx *Service) (User, error) {
 		n, err := pg.Exec(ctx, tx.q, `
 			update platform.users
 			set status = coalesce(@status, status), is_administrator = coalesce(@administrator, is_administrator), updated_at = now()
@@ -55,20 +62,19 @@ func (s *Store) UpdateUserAsAdmin(ctx context.Context, id uuid.UUID, standing St
 			pgx.StrictNamedArgs{"id": id, "status": standing.Status, "administrator": standing.IsAdministrator})
 		switch {
 		case pg.Violates(err, "users_last_administrator"):
-			return fault.New(fault.Conflict, "the instance would have no active administrator").
+			return User{}, fault.New(fault.Conflict, "the instance would have no active administrator").
 				WithCode("last_administrator").WithCause(err)
 		case err != nil:
-			return err
+			return User{}, err
 		case n == 0:
-			return fault.New(fault.NotFound, "there is no such user")
+			return User{}, fault.New(fault.NotFound, "there is no such user")
 		}
 
-		if user, err = tx.GetUser(ctx, id); err != nil || user.Status == "active" {
-			return err
+		user, err := tx.GetUser(ctx, id)
+		if err != nil || user.Status == "active" {
+			return user, err
 		}
 
-		return tx.endSessions(ctx, id, uuid.Nil)
+		return user, tx.endSessions(ctx, id, uuid.Nil)
 	})
-
-	return user, err
 }

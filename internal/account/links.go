@@ -1,7 +1,8 @@
-package platform
+package account
 
 import (
 	"context"
+	"net/url"
 	"time"
 
 	"github.com/google/uuid"
@@ -9,6 +10,7 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/pg"
+	"socle/internal/token"
 )
 
 // Purposes of links. A link is valid for its own purpose only.
@@ -29,8 +31,8 @@ type Link struct {
 	UsedAt      *time.Time
 }
 
-// Good reports whether the link is unused and not expired.
-func (l Link) Good(now time.Time) bool { return l.UsedAt == nil && now.Before(l.ExpiresAt) }
+// good reports whether the link is unused and not expired.
+func (l Link) good(now time.Time) bool { return l.UsedAt == nil && now.Before(l.ExpiresAt) }
 
 const linkColumns = ` uuid, purpose, user_uuid, subject_uuid, email, expires_at, used_at `
 
@@ -43,7 +45,7 @@ type NewLink struct {
 }
 
 // CreateLink creates a link. It deletes earlier links with the same user, purpose and subject.
-func (s *Store) CreateLink(ctx context.Context, n NewLink) (Link, error) {
+func (s *Service) CreateLink(ctx context.Context, n NewLink) (Link, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Link{}, err
@@ -60,50 +62,73 @@ func (s *Store) CreateLink(ctx context.Context, n NewLink) (Link, error) {
 		})
 }
 
-// GetLink returns a link, used or not. It fails with NotFound if the link is unknown or deleted.
-func (s *Store) GetLink(ctx context.Context, id uuid.UUID) (Link, error) {
+// getLink returns a link, used or not. It fails with NotFound if the link is unknown or deleted.
+func (s *Service) getLink(ctx context.Context, id uuid.UUID) (Link, error) {
 	return pg.One[Link](ctx, s.q, `select`+linkColumns+`from platform.links where uuid = @id`,
 		pgx.StrictNamedArgs{"id": id})
+}
+
+// pages are the paths of links by purpose, relative to the public URL.
+var pages = map[string]string{
+	PasswordReset: "/reset-password",
+	EmailChange:   "/confirm-email", Invitation: "/accept-invitation",
+}
+
+// LinkURL returns the URL of a link for its mail, or "" if the link was used, has expired, or was
+// deleted.
+func (s *Service) LinkURL(ctx context.Context, id uuid.UUID) (string, error) {
+	link, err := s.getLink(ctx, id)
+	if fault.Is(err, fault.NotFound) || (err == nil && !link.good(time.Now())) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+
+	return s.PublicURL + pages[link.Purpose] + "?token=" +
+		url.QueryEscape(token.Link(s.LinkKey, link.Purpose, link.UUID)), nil
 }
 
 // UseLink marks a link as used. One of several concurrent calls succeeds. It fails with
 // Unprocessable on the field token if the link was used, has expired, or was deleted. Call it in
 // the transaction of the change that the link authorizes.
-func (s *Store) UseLink(ctx context.Context, purpose string, id uuid.UUID) (Link, error) {
+func (s *Service) UseLink(ctx context.Context, purpose string, id uuid.UUID) (Link, error) {
 	link, err := pg.One[Link](ctx, s.q, `
 		update platform.links set used_at = now()
 		where uuid = @id and purpose = @purpose and used_at is null and expires_at > now()
 		returning`+linkColumns, pgx.StrictNamedArgs{"id": id, "purpose": purpose})
 	if fault.Is(err, fault.NotFound) {
-		return link, InvalidLink()
+		return link, invalidLink()
 	}
 
 	return link, err
 }
 
-// InvalidLink returns the failure for an invalid link. It is the same for forged, used, expired and
+// invalidLink returns the failure for an invalid link. It is the same for forged, used, expired and
 // deleted ones.
-func InvalidLink() error {
+func invalidLink() error {
 	return fault.OnField(fault.Unprocessable, "token", "invalid_token", "is invalid, expired or already used")
 }
 
-// DeleteLinks deletes all links about a subject.
-func (s *Store) DeleteLinks(ctx context.Context, subject uuid.UUID) error {
+// deleteLinks deletes all links about a subject.
+func (s *Service) deleteLinks(ctx context.Context, subject uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.links where subject_uuid = @subject`,
 		pgx.StrictNamedArgs{"subject": subject})
 	return err
 }
 
 // voidCredentialLinks deletes the links that could change a user's password or address.
-func (s *Store) voidCredentialLinks(ctx context.Context, user uuid.UUID) error {
+func (s *Service) voidCredentialLinks(ctx context.Context, user uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q,
 		`delete from platform.links where user_uuid = @user and purpose in ('password reset', 'email change')`,
 		pgx.StrictNamedArgs{"user": user})
 	return err
 }
 
-// DeleteExpiredLinks deletes links that expired at least 7 days ago.
-func (s *Store) DeleteExpiredLinks(ctx context.Context) error {
+// deleteExpiredLinks deletes links that expired at least 7 days ago.
+func (s *Service) deleteExpiredLinks(ctx context.Context) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.links where expires_at < now() - interval '7 days'`)
 	return err
 }
+
+func someUUID(id uuid.UUID) uuid.NullUUID { return uuid.NullUUID{UUID: id, Valid: true} }

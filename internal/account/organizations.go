@@ -1,4 +1,4 @@
-package platform
+package account
 
 import (
 	"context"
@@ -36,7 +36,7 @@ const maxOrganizationName = 100
 
 // CreateOrganization creates an organization owned by user. It fails with Unprocessable if the name
 // is invalid or the user owns the allowed number of organizations.
-func (s *Store) CreateOrganization(ctx context.Context, user uuid.UUID, name string) (Organization, error) {
+func (s *Service) CreateOrganization(ctx context.Context, user uuid.UUID, name string) (Organization, error) {
 	name, err := cleanOrganizationName(name)
 	if err != nil {
 		return Organization{}, err
@@ -48,10 +48,10 @@ func (s *Store) CreateOrganization(ctx context.Context, user uuid.UUID, name str
 	}
 
 	var o Organization
-	err = s.InTx(ctx, func(tx *Store) error {
+	err = s.inTx(ctx, func(tx *Service) error {
 		audit.CreatedUUID(ctx, id)
 
-		settings, err := tx.Settings(ctx)
+		settings, err := tx.Store.Settings(ctx)
 		if err != nil {
 			return err
 		}
@@ -91,18 +91,15 @@ func (s *Store) CreateOrganization(ctx context.Context, user uuid.UUID, name str
 // cleanOrganizationName returns a name in its stored form.
 func cleanOrganizationName(name string) (string, error) {
 	name = strings.TrimSpace(name)
-	switch {
-	case name == "":
-		return "", fault.OnField(fault.Unprocessable, "name", "required", "must not be blank")
-	case utf8.RuneCountInString(name) > maxOrganizationName:
-		return "", fault.OnField(fault.Unprocessable, "name", "too_long", "must be at most %d characters",
-			maxOrganizationName)
+	if n := utf8.RuneCountInString(name); n < 1 || n > maxOrganizationName {
+		return "", fault.OnField(fault.Unprocessable, "name", "invalid_length",
+			"must be 1 to %d characters, not all blank", maxOrganizationName)
 	}
 
 	return name, nil
 }
 
-func (s *Store) createOrganization(ctx context.Context, id uuid.UUID, name string) error {
+func (s *Service) createOrganization(ctx context.Context, id uuid.UUID, name string) error {
 	_, err := pg.Exec(ctx, s.q, `insert into platform.organizations (uuid, name) values (@id, @name)`,
 		pgx.StrictNamedArgs{"id": id, "name": name})
 	return err
@@ -110,7 +107,7 @@ func (s *Store) createOrganization(ctx context.Context, id uuid.UUID, name strin
 
 // GetOrganization returns an organization from the view of a user. It fails with NotFound if the
 // organization is unknown or the user has no role in it.
-func (s *Store) GetOrganization(ctx context.Context, id, user uuid.UUID) (Organization, error) {
+func (s *Service) GetOrganization(ctx context.Context, id, user uuid.UUID) (Organization, error) {
 	return pg.One[Organization](ctx, s.q, `select`+organizationColumns+fromOrganizations+`
 		where o.uuid = @id and (u.is_administrator or m.role is not null)`,
 		pgx.StrictNamedArgs{"id": id, "user": user})
@@ -118,7 +115,7 @@ func (s *Store) GetOrganization(ctx context.Context, id, user uuid.UUID) (Organi
 
 // ListOrganizations returns a page of the organizations of a user and the total count. With all, an
 // administrator gets every organization of the install.
-func (s *Store) ListOrganizations(
+func (s *Service) ListOrganizations(
 	ctx context.Context, user uuid.UUID, all bool, page pg.Page,
 ) ([]Organization, int64, error) {
 	const visible = fromOrganizations + `where m.role is not null or @all::boolean and u.is_administrator`
@@ -136,14 +133,16 @@ func (s *Store) ListOrganizations(
 
 // RenameOrganization renames an organization. It fails with Unprocessable on name if the name is
 // invalid.
-func (s *Store) RenameOrganization(ctx context.Context, id uuid.UUID, actor Caller, name string) (Organization, error) {
+func (s *Service) RenameOrganization(
+	ctx context.Context, id uuid.UUID, actor Caller, name string,
+) (Organization, error) {
 	name, err := cleanOrganizationName(name)
 	if err != nil {
 		return Organization{}, err
 	}
 
 	var o Organization
-	err = s.withMembershipLock(ctx, id, actor, Admin, func(tx *Store, _ Role) error {
+	err = s.withMembershipLock(ctx, id, actor, Admin, func(tx *Service, _ Role) error {
 		if _, err := pg.Exec(ctx, tx.q,
 			`update platform.organizations set name = @name, updated_at = now() where uuid = @id`,
 			pgx.StrictNamedArgs{"id": id, "name": name}); err != nil {
@@ -159,9 +158,9 @@ func (s *Store) RenameOrganization(ctx context.Context, id uuid.UUID, actor Call
 
 // DeleteOrganization deletes an organization with its members and invitations. It fails with
 // Conflict if it has projects or is a user's home organization.
-func (s *Store) DeleteOrganization(ctx context.Context, id uuid.UUID, actor Caller) (Organization, error) {
+func (s *Service) DeleteOrganization(ctx context.Context, id uuid.UUID, actor Caller) (Organization, error) {
 	var o Organization
-	err := s.withMembershipLock(ctx, id, actor, Owner, func(tx *Store, _ Role) error {
+	err := s.withMembershipLock(ctx, id, actor, Owner, func(tx *Service, _ Role) error {
 		var err error
 		if o, err = tx.GetOrganization(ctx, id, actor.User); err != nil {
 			return err
@@ -183,10 +182,10 @@ func (s *Store) DeleteOrganization(ctx context.Context, id uuid.UUID, actor Call
 	return o, err
 }
 
-// RoleIn returns the role of a user in an organization, which is Administrator for an administrator
+// roleIn returns the role of a user in an organization, which is Administrator for an administrator
 // of the install. It fails with NotFound if the organization is unknown or the user has no role in
 // it.
-func (s *Store) RoleIn(ctx context.Context, organization, user uuid.UUID) (Role, error) {
+func (s *Service) roleIn(ctx context.Context, organization, user uuid.UUID) (Role, error) {
 	return pg.Value[Role](ctx, s.q, `
 		select case when u.is_administrator then 1 else m.role end
 		from platform.organizations o
@@ -199,16 +198,16 @@ func (s *Store) RoleIn(ctx context.Context, organization, user uuid.UUID) (Role,
 // withMembershipLock runs f in a transaction that holds the lock on an organization's membership. f
 // gets the actor's current role, so concurrent role changes are serialized. It fails with NotFound
 // if the actor has no role in the organization, and with Forbidden if the role is below minimum.
-func (s *Store) withMembershipLock(
-	ctx context.Context, organization uuid.UUID, actor Caller, minimum Role, f func(tx *Store, role Role) error,
+func (s *Service) withMembershipLock(
+	ctx context.Context, organization uuid.UUID, actor Caller, minimum Role, f func(tx *Service, role Role) error,
 ) error {
-	return s.InTx(ctx, func(tx *Store) error {
+	return s.inTx(ctx, func(tx *Service) error {
 		if _, err := pg.Exec(ctx, tx.q, `select from platform.organizations where uuid = @id for no key update`,
 			pgx.StrictNamedArgs{"id": organization}); err != nil {
 			return err
 		}
 
-		role, err := tx.RoleIn(ctx, organization, actor.User)
+		role, err := tx.roleIn(ctx, organization, actor.User)
 		if err != nil {
 			return err
 		}
@@ -220,4 +219,36 @@ func (s *Store) withMembershipLock(
 
 		return f(tx, role)
 	})
+}
+
+// OrganizationForProject returns the organization for a new project of the actor: the named one, or
+// the actor's own. It fails with Unprocessable on organization_uuid if the actor has no role there,
+// and with Forbidden unless the actor is at least admin there and not limited to projects.
+func (s *Service) OrganizationForProject(ctx context.Context, actor Caller, named *uuid.UUID) (uuid.UUID, error) {
+	user, err := s.GetUser(ctx, actor.User)
+	if err != nil {
+		return uuid.Nil, err
+	}
+
+	organization := user.OrganizationUUID
+	if named != nil {
+		organization = *named
+	}
+
+	role, err := s.roleIn(ctx, organization, user.UUID)
+	if fault.Is(err, fault.NotFound) {
+		return uuid.Nil, fault.OnField(fault.Unprocessable, "organization_uuid", "not_found",
+			"must name one of your organizations")
+	}
+	if err != nil {
+		return uuid.Nil, err
+	}
+
+	if actor.Projects != nil {
+		return uuid.Nil, fault.New(fault.Forbidden,
+			"a personal access token limited to projects cannot create projects").
+			WithCode("token_not_allowed")
+	}
+
+	return organization, actor.CapRole(role).Require(Admin)
 }

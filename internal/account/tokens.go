@@ -1,4 +1,4 @@
-package platform
+package account
 
 import (
 	"context"
@@ -44,7 +44,7 @@ const (
 // CreateToken creates a token for a user and returns its row and its text. It fails with
 // Unprocessable if the name is blank, the expiry is past or more than a year away, or a project is
 // not one of the user's. It fails with Conflict if the user has a token of that name.
-func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (Token, string, error) {
+func (s *Service) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (Token, string, error) {
 	n.Name = strings.TrimSpace(n.Name)
 	switch now := time.Now(); {
 	case n.Name == "":
@@ -60,7 +60,7 @@ func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (To
 	}
 
 	text := token.NewAPIKey(token.PersonalPrefix)
-	created, err := txValue(ctx, s, func(tx *Store) (Token, error) {
+	created, err := txValue(ctx, s, func(tx *Service) (Token, error) {
 		audit.CreatedUUID(ctx, id)
 		if err := tx.requireProjectAccess(ctx, user, n.Projects); err != nil {
 			return Token{}, err
@@ -72,7 +72,7 @@ func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (To
 			where (select count(*) from platform.tokens where user_uuid = @user) < @max::bigint
 			returning`+tokenColumns,
 			pgx.StrictNamedArgs{"id": id, "user": user, "name": n.Name,
-				"hint": text[:len(token.PersonalPrefix)+hintLength], "hash": token.Hash(text), "role": n.Role,
+				"hint": token.Hint(token.PersonalPrefix, text), "hash": token.Hash(text), "role": n.Role,
 				"projects": n.Projects, "expires": n.ExpiresAt, "max": maxTokens})
 	})
 	switch {
@@ -88,7 +88,7 @@ func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (To
 }
 
 // requireProjectAccess fails with Unprocessable if the user has no access to one of the projects.
-func (s *Store) requireProjectAccess(ctx context.Context, user uuid.UUID, projects []uuid.UUID) error {
+func (s *Service) requireProjectAccess(ctx context.Context, user uuid.UUID, projects []uuid.UUID) error {
 	unknown, err := pg.Value[int](ctx, s.q, `
 		select count(*)::int from unnest(@projects::uuid[]) named where not exists (
 			select from platform.projects p join platform.users u on u.uuid = @user
@@ -109,7 +109,7 @@ func (s *Store) requireProjectAccess(ctx context.Context, user uuid.UUID, projec
 
 // ListTokens returns a page of a user's tokens and the total count. Expired ones stay listed for a
 // month.
-func (s *Store) ListTokens(ctx context.Context, user uuid.UUID, page pg.Page) ([]Token, int64, error) {
+func (s *Service) ListTokens(ctx context.Context, user uuid.UUID, page pg.Page) ([]Token, int64, error) {
 	args := pgx.StrictNamedArgs{"user": user}
 	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.tokens where user_uuid = @user`, args)
 	if err != nil {
@@ -124,16 +124,16 @@ func (s *Store) ListTokens(ctx context.Context, user uuid.UUID, page pg.Page) ([
 
 // DeleteToken revokes a token. The next request with it is rejected. It fails with NotFound for an
 // unknown token.
-func (s *Store) DeleteToken(ctx context.Context, user, id uuid.UUID) (Token, error) {
-	return txValue(ctx, s, func(tx *Store) (Token, error) {
+func (s *Service) DeleteToken(ctx context.Context, user, id uuid.UUID) (Token, error) {
+	return txValue(ctx, s, func(tx *Service) (Token, error) {
 		return pg.One[Token](ctx, tx.q, `
 			delete from platform.tokens t where uuid = @id and user_uuid = @user returning`+tokenColumns,
 			pgx.StrictNamedArgs{"id": id, "user": user})
 	})
 }
 
-// TouchToken records the use of a token. The audit log has no entry of it.
-func (s *Store) TouchToken(ctx context.Context, id uuid.UUID) error {
+// touchToken records the use of a token. The audit log has no entry of it.
+func (s *Service) touchToken(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `
 		update platform.tokens set last_used_at = now()
 		where uuid = @id and (last_used_at is null or last_used_at < now() - interval '10 minutes')`,
@@ -141,8 +141,8 @@ func (s *Store) TouchToken(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// ForgetTokens deletes tokens that expired at least 30 days ago.
-func (s *Store) ForgetTokens(ctx context.Context) error {
+// deleteExpiredTokens deletes tokens that expired at least 30 days ago.
+func (s *Service) deleteExpiredTokens(ctx context.Context) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.tokens where expires_at < now() - interval '30 days'`)
 	return err
 }

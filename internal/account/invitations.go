@@ -1,4 +1,4 @@
-package platform
+package account
 
 import (
 	"context"
@@ -10,10 +10,11 @@ import (
 	"socle/internal/audit"
 	"socle/internal/fault"
 	"socle/internal/pg"
+	"socle/internal/ratelimit"
 )
 
-// InvitationTTL is the TTL of an invitation after it was sent.
-const InvitationTTL = 7 * 24 * time.Hour
+// invitationTTL is the TTL of an invitation after it was sent.
+const invitationTTL = 7 * 24 * time.Hour
 
 // Invited is a pending invitation to an organization.
 type Invited struct {
@@ -29,11 +30,94 @@ type Invited struct {
 
 const invitationColumns = ` i.uuid, i.organization_uuid, i.email, i.role as role_id, i.created_at, i.created_by, i.sent_at, i.expires_at `
 
-// CreateInvitation invites an address to an organization. It replaces an expired invitation. It
-// fails with Forbidden if the role is above the actor's, with Conflict on email if the address is
-// invited or a member already, and with Unprocessable if the organization has the allowed number of
-// members.
-func (s *Store) CreateInvitation(
+// Limits of unsolicited mails.
+var (
+	invitationNetworkLimit   = ratelimit.Limit{Name: "invitation address", Most: 120, Window: time.Hour}
+	invitationRecipientLimit = ratelimit.Limit{Name: "invitation recipient", Most: 10, Window: 24 * time.Hour}
+)
+
+// CreateInvitation invites an address to an organization by mail. It replaces an expired
+// invitation. It fails with Forbidden if the role is above the actor's, with Conflict on email if
+// the address is invited or a member already, with Unprocessable if the address is malformed or the
+// organization has the allowed number of members, and with TooMany beyond the limits.
+func (s *Service) CreateInvitation(
+	ctx context.Context, actor Caller, client Client, organization uuid.UUID, address string, role Role,
+) (Invited, error) {
+	email, err := cleanEmail(address)
+	if err != nil {
+		return Invited{}, err
+	}
+
+	return s.invite(ctx, actor, client, email, func(tx *Service) (Invited, error) {
+		return tx.insertInvitation(ctx, organization, actor, email, role)
+	})
+}
+
+// ResendInvitation mails a new link for an invitation and voids earlier ones. It fails with
+// NotFound for an unknown invitation, with Forbidden if its role is above the actor's, and with
+// TooMany beyond the limits.
+func (s *Service) ResendInvitation(
+	ctx context.Context, actor Caller, client Client, organization, id uuid.UUID,
+) (Invited, error) {
+	before, err := s.getInvitation(ctx, organization, id)
+	if err != nil {
+		return before, err
+	}
+
+	return s.invite(ctx, actor, client, before.Email, func(tx *Service) (Invited, error) {
+		return tx.renewInvitation(ctx, organization, actor, id)
+	})
+}
+
+// invite creates an invitation by f and mails it, within the limits.
+func (s *Service) invite(
+	ctx context.Context, actor Caller, client Client, email string, f func(tx *Service) (Invited, error),
+) (Invited, error) {
+	if err := s.Attempts.CountFrom(ctx, invitationNetworkLimit, client.Network, invitationRecipientLimit,
+		fold(email)); err != nil {
+		return Invited{}, err
+	}
+
+	return txValue(ctx, s, func(tx *Service) (Invited, error) {
+		i, err := f(tx)
+		if err != nil {
+			return i, err
+		}
+
+		return i, tx.mailInvitation(ctx, actor.User, i)
+	})
+}
+
+// mailInvitation enqueues the mail of an invitation. Its link adds the recipient to the
+// organization.
+func (s *Service) mailInvitation(ctx context.Context, inviter uuid.UUID, i Invited) error {
+	user, err := s.GetUser(ctx, inviter)
+	if err != nil {
+		return err
+	}
+
+	organization, err := s.GetOrganization(ctx, i.OrganizationUUID, inviter)
+	if err != nil {
+		return err
+	}
+
+	link, err := s.CreateLink(ctx, NewLink{
+		Purpose: Invitation, Subject: someUUID(i.UUID), Email: i.Email, TTL: invitationTTL,
+	})
+	if err != nil {
+		return err
+	}
+
+	return s.mail(ctx, Mail{Template: "invitation", To: i.Email, Link: someUUID(link.UUID),
+		Data: map[string]string{"organization": organization.Name, "inviter": user.Username, "role": i.RoleID.String(),
+			"expires": i.ExpiresAt.UTC().Format("2 January 2006 15:04 " + time.UTC.String())}})
+}
+
+// insertInvitation inserts the row of an invitation of an address to an organization. It replaces
+// an expired invitation. It fails with Forbidden if the role is above the actor's, with Conflict on
+// email if the address is invited or a member already, and with Unprocessable if the organization
+// has the allowed number of members.
+func (s *Service) insertInvitation(
 	ctx context.Context, organization uuid.UUID, actor Caller, email string, role Role,
 ) (Invited, error) {
 	id, err := uuid.NewV7()
@@ -42,7 +126,7 @@ func (s *Store) CreateInvitation(
 	}
 
 	var i Invited
-	err = s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+	err = s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Service, mine Role) error {
 		audit.CreatedUUID(ctx, id)
 
 		if !mine.AtLeast(role) {
@@ -61,7 +145,7 @@ func (s *Store) CreateInvitation(
 			where i.expires_at <= now()
 			returning`+invitationColumns,
 			pgx.StrictNamedArgs{"id": id, "organization": organization, "email": email, "folded": fold(email),
-				"role": role, "actor": actor.User, "life": InvitationTTL})
+				"role": role, "actor": actor.User, "life": invitationTTL})
 		if fault.Is(err, fault.NotFound) {
 			return fault.OnField(fault.Conflict, "email", "already_exists", "is already invited").WithCause(err)
 		}
@@ -74,8 +158,8 @@ func (s *Store) CreateInvitation(
 
 // requireRoom fails unless an address can be invited to an organization. The caller holds the
 // lock of the organization.
-func (s *Store) requireRoom(ctx context.Context, organization uuid.UUID, email string) error {
-	settings, err := s.Settings(ctx)
+func (s *Service) requireRoom(ctx context.Context, organization uuid.UUID, email string) error {
+	settings, err := s.Store.Settings(ctx)
 	if err != nil {
 		return err
 	}
@@ -104,9 +188,9 @@ func (s *Store) requireRoom(ctx context.Context, organization uuid.UUID, email s
 	return nil
 }
 
-// GetInvitation returns an invitation to an organization. It fails with NotFound for an unknown
+// getInvitation returns an invitation to an organization. It fails with NotFound for an unknown
 // invitation.
-func (s *Store) GetInvitation(ctx context.Context, organization, id uuid.UUID) (Invited, error) {
+func (s *Service) getInvitation(ctx context.Context, organization, id uuid.UUID) (Invited, error) {
 	return pg.One[Invited](ctx, s.q, `select`+invitationColumns+`from platform.invitations i
 		where i.uuid = @id and i.organization_uuid = @organization`,
 		pgx.StrictNamedArgs{"id": id, "organization": organization})
@@ -114,7 +198,7 @@ func (s *Store) GetInvitation(ctx context.Context, organization, id uuid.UUID) (
 
 // ListInvitations returns a page of the invitations of an organization, expired ones included, and
 // the total count.
-func (s *Store) ListInvitations(ctx context.Context, organization uuid.UUID, page pg.Page) ([]Invited, int64, error) {
+func (s *Service) ListInvitations(ctx context.Context, organization uuid.UUID, page pg.Page) ([]Invited, int64, error) {
 	args := pgx.StrictNamedArgs{"organization": organization}
 	total, err := pg.Value[int64](ctx, s.q,
 		`select count(*) from platform.invitations where organization_uuid = @organization`, args)
@@ -130,19 +214,19 @@ func (s *Store) ListInvitations(ctx context.Context, organization uuid.UUID, pag
 	return all, total, err
 }
 
-// RenewInvitation restarts the TTL of an invitation and deletes its earlier links. It fails with
+// renewInvitation restarts the TTL of an invitation and deletes its earlier links. It fails with
 // NotFound for an unknown invitation, and with Forbidden if its role is above the actor's.
-func (s *Store) RenewInvitation(
+func (s *Service) renewInvitation(
 	ctx context.Context, organization uuid.UUID, actor Caller, id uuid.UUID,
 ) (Invited, error) {
 	var i Invited
-	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Service, mine Role) error {
 		if err := tx.requireInvitationRole(ctx, organization, id, mine); err != nil {
 			return err
 		}
 
-		// Links first, in the lock order of AcceptInvitation.
-		err := tx.DeleteLinks(ctx, id)
+		// Links first, in the lock order of acceptInvitation.
+		err := tx.deleteLinks(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -151,7 +235,7 @@ func (s *Store) RenewInvitation(
 			update platform.invitations i set sent_at = now(), expires_at = now() + @life::interval
 			where uuid = @id and organization_uuid = @organization
 			returning`+invitationColumns, pgx.StrictNamedArgs{
-			"id": id, "organization": organization, "life": InvitationTTL,
+			"id": id, "organization": organization, "life": invitationTTL,
 		})
 		return err
 	})
@@ -161,16 +245,16 @@ func (s *Store) RenewInvitation(
 
 // DeleteInvitation withdraws an invitation. It fails with NotFound for an unknown invitation, and
 // with Forbidden if its role is above the actor's.
-func (s *Store) DeleteInvitation(
+func (s *Service) DeleteInvitation(
 	ctx context.Context, organization uuid.UUID, actor Caller, id uuid.UUID,
 ) (Invited, error) {
 	var i Invited
-	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Service, mine Role) error {
 		if err := tx.requireInvitationRole(ctx, organization, id, mine); err != nil {
 			return err
 		}
 
-		err := tx.DeleteLinks(ctx, id)
+		err := tx.deleteLinks(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -185,8 +269,8 @@ func (s *Store) DeleteInvitation(
 }
 
 // requireInvitationRole fails with Forbidden if the role of an invitation is above mine.
-func (s *Store) requireInvitationRole(ctx context.Context, organization, id uuid.UUID, mine Role) error {
-	i, err := s.GetInvitation(ctx, organization, id)
+func (s *Service) requireInvitationRole(ctx context.Context, organization, id uuid.UUID, mine Role) error {
+	i, err := s.getInvitation(ctx, organization, id)
 	if err != nil {
 		return err
 	}
@@ -198,89 +282,8 @@ func (s *Store) requireInvitationRole(ctx context.Context, organization, id uuid
 	return nil
 }
 
-// InvitationByLink returns the invitation of a link. It fails with [InvalidLink] if the link or the
-// invitation is not valid any more.
-func (s *Store) InvitationByLink(ctx context.Context, link uuid.UUID) (Invited, error) {
-	i, err := pg.One[Invited](ctx, s.q, `select`+invitationColumns+`
-		from platform.links l join platform.invitations i on i.uuid = l.subject_uuid
-		where l.uuid = @link and l.purpose = @purpose and l.used_at is null and l.expires_at > now() and i.expires_at > now()`,
-		pgx.StrictNamedArgs{"link": link, "purpose": Invitation})
-	if fault.Is(err, fault.NotFound) {
-		return i, InvalidLink()
-	}
-
-	return i, err
-}
-
-// InvitationPreview is the part of an invitation that a holder of its link may see.
-type InvitationPreview struct {
-	OrganizationName string    `json:"organizationName"`
-	Inviter          string    `json:"inviter" doc:"Name of the inviting user; empty if deleted."`
-	Email            string    `json:"email" doc:"Invited address."`
-	RoleID           Role      `json:"roleId" minimum:"2" maximum:"5" doc:"Role of the future member: 2 owner, 3 admin, 4 developer, 5 viewer."`
-	ExpiresAt        time.Time `json:"expiresAt"`
-}
-
-// PreviewInvitation returns the preview of an invitation by its link. It fails with NotFound if the
-// link or the invitation is not valid any more.
-func (s *Store) PreviewInvitation(ctx context.Context, link uuid.UUID) (InvitationPreview, error) {
-	return pg.One[InvitationPreview](ctx, s.q, `
-		select o.name as organization_name, coalesce(u.username, '') as inviter, i.email, i.role as role_id, least(i.expires_at, l.expires_at) as expires_at
-		from platform.links l
-		join platform.invitations i on i.uuid = l.subject_uuid
-		join platform.organizations o on o.uuid = i.organization_uuid
-		left join platform.users u on u.uuid = i.created_by
-		where l.uuid = @link and l.purpose = @purpose and l.used_at is null and l.expires_at > now() and i.expires_at > now()`,
-		pgx.StrictNamedArgs{"link": link, "purpose": Invitation})
-}
-
-// AcceptInvitation makes a user a member by a link and marks the link as used. A user who is
-// already a member keeps their role. It fails with [InvalidLink] if the link or the invitation is
-// not valid any more, and with Forbidden if another address than the user's was invited.
-func (s *Store) AcceptInvitation(ctx context.Context, link, user uuid.UUID) (Organization, error) {
-	var o Organization
-	err := s.InTx(ctx, func(tx *Store) error {
-		used, err := tx.UseLink(ctx, Invitation, link)
-		if err != nil {
-			return err
-		}
-
-		i, err := pg.One[struct {
-			OrganizationUUID uuid.UUID
-			Role             Role
-			Theirs           bool
-		}](ctx, tx.q, `
-			delete from platform.invitations i using platform.users u
-			where i.uuid = @subject and i.expires_at > now() and u.uuid = @user
-			returning i.organization_uuid, i.role, i.email_folded = u.email_folded as theirs`,
-			pgx.StrictNamedArgs{"subject": used.SubjectUUID, "user": user})
-		if fault.Is(err, fault.NotFound) {
-			return InvalidLink()
-		}
-		if err != nil {
-			return err
-		}
-
-		if !i.Theirs {
-			return fault.New(fault.Forbidden, "the invitation is for another e-mail address").WithCode("other_address")
-		}
-
-		if _, err := pg.Exec(ctx, tx.q, `
-			insert into platform.members (organization_uuid, user_uuid, role) values (@organization, @user, @role)
-			on conflict (organization_uuid, user_uuid) do nothing`,
-			pgx.StrictNamedArgs{"organization": i.OrganizationUUID, "user": user, "role": i.Role}); err != nil {
-			return err
-		}
-
-		o, err = tx.GetOrganization(ctx, i.OrganizationUUID, user)
-		return err
-	})
-
-	return o, err
-}
-
-// ForgetInvitations deletes invitations that expired at least 30 days ago.
-func (s *Store) ForgetInvitations(ctx context.Context) error {
+// deleteExpiredInvitations deletes invitations that expired at least 30 days ago.
+func (s *Service) deleteExpiredInvitations(ctx context.Context) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.invitations where expires_at < now() - interval '30 days'`)
 	return err
 }

@@ -1,4 +1,4 @@
-package platform
+package account
 
 import (
 	"context"
@@ -25,7 +25,7 @@ const (
 	fromMembers   = ` from platform.members m join platform.users u on u.uuid = m.user_uuid `
 )
 
-func (s *Store) addMember(ctx context.Context, organization, user uuid.UUID, role Role) error {
+func (s *Service) addMember(ctx context.Context, organization, user uuid.UUID, role Role) error {
 	_, err := pg.Exec(ctx, s.q, `
 		insert into platform.members (organization_uuid, user_uuid, role) values (@organization, @user, @role)`,
 		pgx.StrictNamedArgs{"organization": organization, "user": user, "role": role})
@@ -34,14 +34,14 @@ func (s *Store) addMember(ctx context.Context, organization, user uuid.UUID, rol
 
 // GetMember returns a member of an organization. It fails with NotFound if the user is not a
 // member.
-func (s *Store) GetMember(ctx context.Context, organization, user uuid.UUID) (Member, error) {
+func (s *Service) GetMember(ctx context.Context, organization, user uuid.UUID) (Member, error) {
 	return pg.One[Member](ctx, s.q,
 		`select`+memberColumns+fromMembers+`where m.organization_uuid = @organization and m.user_uuid = @user`,
 		pgx.StrictNamedArgs{"organization": organization, "user": user})
 }
 
 // ListMembers returns a page of the members of an organization and the total count.
-func (s *Store) ListMembers(ctx context.Context, organization uuid.UUID, page pg.Page) ([]Member, int64, error) {
+func (s *Service) ListMembers(ctx context.Context, organization uuid.UUID, page pg.Page) ([]Member, int64, error) {
 	args := pgx.StrictNamedArgs{"organization": organization}
 	total, err := pg.Value[int64](ctx, s.q,
 		`select count(*) from platform.members where organization_uuid = @organization`, args)
@@ -61,11 +61,11 @@ func (s *Store) ListMembers(ctx context.Context, organization uuid.UUID, page pg
 // UpdateMember changes the role of a member. It fails with Forbidden if the old or the new role is
 // above the actor's, with NotFound for an unknown member, and with Conflict if the organization
 // would lose its last owner.
-func (s *Store) UpdateMember(
+func (s *Service) UpdateMember(
 	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID, role Role,
 ) (Member, error) {
 	var m Member
-	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Service, mine Role) error {
 		before, err := tx.GetMember(ctx, organization, user)
 		if err != nil {
 			return err
@@ -88,11 +88,11 @@ func (s *Store) UpdateMember(
 
 // TransferOrganization makes another member an owner, and the actor, if an owner, an admin. It
 // fails with Unprocessable on user_uuid if the user is not a member.
-func (s *Store) TransferOrganization(
+func (s *Service) TransferOrganization(
 	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID,
 ) (Member, error) {
 	var m Member
-	err := s.withMembershipLock(ctx, organization, actor, Owner, func(tx *Store, _ Role) error {
+	err := s.withMembershipLock(ctx, organization, actor, Owner, func(tx *Service, _ Role) error {
 		err := tx.setRole(ctx, organization, user, Owner)
 		if fault.Is(err, fault.NotFound) {
 			return fault.OnField(fault.Unprocessable, "user_uuid", "not_found",
@@ -122,7 +122,7 @@ func (s *Store) TransferOrganization(
 
 // setRole changes the role of a member. It deletes the member's invitations that exceed the new
 // role.
-func (s *Store) setRole(ctx context.Context, organization, user uuid.UUID, role Role) error {
+func (s *Service) setRole(ctx context.Context, organization, user uuid.UUID, role Role) error {
 	args := pgx.StrictNamedArgs{"organization": organization, "user": user, "role": role}
 	n, err := pg.Exec(ctx, s.q,
 		`update platform.members set role = @role where organization_uuid = @organization and user_uuid = @user`, args)
@@ -143,11 +143,11 @@ func (s *Store) setRole(ctx context.Context, organization, user uuid.UUID, role 
 // DeleteMember removes a member from an organization and deletes their invitations. It fails with
 // NotFound for an unknown member, with Forbidden if their role is above the actor's, and with
 // Conflict if the organization would lose its last owner.
-func (s *Store) DeleteMember(
+func (s *Service) DeleteMember(
 	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID,
 ) (Member, error) {
 	var m Member
-	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
+	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Service, mine Role) error {
 		var err error
 		if m, err = tx.GetMember(ctx, organization, user); err != nil {
 			return err
@@ -165,9 +165,9 @@ func (s *Store) DeleteMember(
 
 // LeaveOrganization removes the actor from an organization. It fails with NotFound if they are not
 // a member, and with Conflict if the organization would lose its last owner.
-func (s *Store) LeaveOrganization(ctx context.Context, organization uuid.UUID, actor Caller) (Member, error) {
+func (s *Service) LeaveOrganization(ctx context.Context, organization uuid.UUID, actor Caller) (Member, error) {
 	var m Member
-	err := s.withMembershipLock(ctx, organization, actor, Viewer, func(tx *Store, _ Role) error {
+	err := s.withMembershipLock(ctx, organization, actor, Viewer, func(tx *Service, _ Role) error {
 		var err error
 		if m, err = tx.GetMember(ctx, organization, actor.User); err != nil {
 			return err
@@ -179,7 +179,7 @@ func (s *Store) LeaveOrganization(ctx context.Context, organization uuid.UUID, a
 	return m, err
 }
 
-func (s *Store) deleteMember(ctx context.Context, organization, user uuid.UUID) error {
+func (s *Service) deleteMember(ctx context.Context, organization, user uuid.UUID) error {
 	args := pgx.StrictNamedArgs{"organization": organization, "user": user}
 	if _, err := pg.Exec(ctx, s.q, `
 		delete from platform.members where organization_uuid = @organization and user_uuid = @user`, args); err != nil {
@@ -198,7 +198,7 @@ func (s *Store) deleteMember(ctx context.Context, organization, user uuid.UUID) 
 // assignHome assigns a new home organization to a user who has left theirs: the first that they
 // own, or else a new one. Every user has a home organization, and one that was handed over can be
 // deleted.
-func (s *Store) assignHome(ctx context.Context, left, user uuid.UUID) error {
+func (s *Service) assignHome(ctx context.Context, left, user uuid.UUID) error {
 	before, err := pg.One[struct {
 		Username         string
 		OrganizationUUID uuid.UUID
@@ -224,7 +224,7 @@ func (s *Store) assignHome(ctx context.Context, left, user uuid.UUID) error {
 	return err
 }
 
-func (s *Store) createHome(ctx context.Context, user uuid.UUID, name string) (uuid.UUID, error) {
+func (s *Service) createHome(ctx context.Context, user uuid.UUID, name string) (uuid.UUID, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return id, err

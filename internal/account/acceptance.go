@@ -1,0 +1,151 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/token"
+)
+
+// invitationByLink returns the invitation of a link. It fails with [invalidLink] if the link or the
+// invitation is not valid any more.
+func (s *Service) invitationByLink(ctx context.Context, link uuid.UUID) (Invited, error) {
+	i, err := pg.One[Invited](ctx, s.q, `select`+invitationColumns+`
+		from platform.links l join platform.invitations i on i.uuid = l.subject_uuid
+		where l.uuid = @link and l.purpose = @purpose and l.used_at is null and l.expires_at > now() and i.expires_at > now()`,
+		pgx.StrictNamedArgs{"link": link, "purpose": Invitation})
+	if fault.Is(err, fault.NotFound) {
+		return i, invalidLink()
+	}
+
+	return i, err
+}
+
+// InvitationPreview is the part of an invitation that a holder of its link may see.
+type InvitationPreview struct {
+	OrganizationName string    `json:"organizationName"`
+	Inviter          string    `json:"inviter" doc:"Name of the inviting user; empty if deleted."`
+	Email            string    `json:"email" doc:"Invited address."`
+	RoleID           Role      `json:"roleId" minimum:"2" maximum:"5" doc:"Role of the future member: 2 owner, 3 admin, 4 developer, 5 viewer."`
+	ExpiresAt        time.Time `json:"expiresAt"`
+}
+
+// previewByLink returns the preview of an invitation by its link. It fails with NotFound if the
+// link or the invitation is not valid any more.
+func (s *Service) previewByLink(ctx context.Context, link uuid.UUID) (InvitationPreview, error) {
+	return pg.One[InvitationPreview](ctx, s.q, `
+		select o.name as organization_name, coalesce(u.username, '') as inviter, i.email, i.role as role_id, least(i.expires_at, l.expires_at) as expires_at
+		from platform.links l
+		join platform.invitations i on i.uuid = l.subject_uuid
+		join platform.organizations o on o.uuid = i.organization_uuid
+		left join platform.users u on u.uuid = i.created_by
+		where l.uuid = @link and l.purpose = @purpose and l.used_at is null and l.expires_at > now() and i.expires_at > now()`,
+		pgx.StrictNamedArgs{"link": link, "purpose": Invitation})
+}
+
+// PreviewInvitation returns the preview of an invitation by the token of its link. It fails with
+// NotFound if the link or the invitation is not valid.
+func (s *Service) PreviewInvitation(ctx context.Context, linkToken string) (InvitationPreview, error) {
+	link, ok := token.ParseLink(s.LinkKey, Invitation, linkToken)
+	if !ok {
+		return InvitationPreview{}, fault.New(fault.NotFound, "the invitation does not exist or is no longer valid")
+	}
+
+	return s.previewByLink(ctx, link)
+}
+
+// AcceptInvitation makes a user a member by the token of a link and marks the link as used. It
+// fails as [Service.acceptInvitation] does.
+func (s *Service) AcceptInvitation(ctx context.Context, user uuid.UUID, linkToken string) (Organization, error) {
+	link, ok := token.ParseLink(s.LinkKey, Invitation, linkToken)
+	if !ok {
+		return Organization{}, invalidLink()
+	}
+
+	return s.acceptInvitation(ctx, link, user)
+}
+
+// acceptInvitation makes a user a member by a link and marks the link as used. A user who is
+// already a member keeps their role. It fails with [invalidLink] if the link or the invitation is
+// not valid any more, and with Forbidden if another address than the user's was invited.
+func (s *Service) acceptInvitation(ctx context.Context, link, user uuid.UUID) (Organization, error) {
+	var o Organization
+	err := s.inTx(ctx, func(tx *Service) error {
+		used, err := tx.UseLink(ctx, Invitation, link)
+		if err != nil {
+			return err
+		}
+
+		i, err := pg.One[struct {
+			OrganizationUUID uuid.UUID
+			Role             Role
+			Theirs           bool
+		}](ctx, tx.q, `
+			delete from platform.invitations i using platform.users u
+			where i.uuid = @subject and i.expires_at > now() and u.uuid = @user
+			returning i.organization_uuid, i.role, i.email_folded = u.email_folded as theirs`,
+			pgx.StrictNamedArgs{"subject": used.SubjectUUID, "user": user})
+		if fault.Is(err, fault.NotFound) {
+			return invalidLink()
+		}
+		if err != nil {
+			return err
+		}
+
+		if !i.Theirs {
+			return fault.New(fault.Forbidden, "the invitation is for another e-mail address").WithCode("other_address")
+		}
+
+		if _, err := pg.Exec(ctx, tx.q, `
+			insert into platform.members (organization_uuid, user_uuid, role) values (@organization, @user, @role)
+			on conflict (organization_uuid, user_uuid) do nothing`,
+			pgx.StrictNamedArgs{"organization": i.OrganizationUUID, "user": user, "role": i.Role}); err != nil {
+			return err
+		}
+
+		o, err = tx.GetOrganization(ctx, i.OrganizationUUID, user)
+		return err
+	})
+
+	return o, err
+}
+
+// invitationLink returns the UUID of the link in an invitation token after checking that it invites
+// email. It returns the zero UUID without a token.
+func (s *Service) invitationLink(ctx context.Context, text, email string) (uuid.UUID, error) {
+	if text == "" {
+		return uuid.Nil, nil
+	}
+
+	link, ok := token.ParseLink(s.LinkKey, Invitation, text)
+	if !ok {
+		return uuid.Nil, badInvitation(invalidLink())
+	}
+
+	i, err := s.invitationByLink(ctx, link)
+	if err != nil {
+		return uuid.Nil, badInvitation(err)
+	}
+
+	if fold(email) != fold(i.Email) {
+		return uuid.Nil, fault.OnField(fault.Unprocessable, "email", "other_address", "must be the invited address")
+	}
+
+	return link, nil
+}
+
+// badInvitation moves an Unprocessable error to the field of the sign-up body that holds the
+// invitation token.
+func badInvitation(err error) error {
+	if !fault.Is(err, fault.Unprocessable) {
+		return err
+	}
+
+	return fault.OnField(fault.Unprocessable, "invitation_token", "invalid_token",
+		"does not belong to a pending invitation").WithCause(err)
+}

@@ -1,0 +1,133 @@
+// Package account owns the users of the install: their passwords, second factors, sessions,
+// personal access tokens and mailed links, and the organizations with their members, roles and
+// invitations.
+//
+// Each entity has one file with its rules and its SQL. The rules that need no table are in packages
+// password and token, the counting of attempts is in package ratelimit. Projects belong to package
+// platform, as do the tables' migrations.
+package account
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"socle/internal/fault"
+	"socle/internal/mail"
+	"socle/internal/password"
+	"socle/internal/pg"
+	"socle/internal/platform"
+	"socle/internal/queue"
+	"socle/internal/ratelimit"
+	"socle/internal/token"
+)
+
+// Config has the dependencies and settings of a [Service].
+type Config struct {
+	Store      *platform.Store // settings of the install, and the handle on its database
+	Passwords  *password.Hasher
+	Keyring    *token.Keyring // signs and verifies access tokens until SetKeyring replaces it
+	PublicURL  string         // without trailing slash; prefix of links in mails
+	SetupToken string         // lets any client create the first user as administrator
+	LinkKey    []byte         // derives the tokens of mailed links
+	RefreshKey []byte         // derives refresh tokens
+	FactorKey  []byte         // derives the keys that seal second factors
+	RateLimit  bool
+
+	// Queue sends mails as jobs. nil: for commands, which send none.
+	Queue  *queue.Queue
+	Sender *mail.Sender
+	Log    *slog.Logger
+}
+
+// Service runs the operations on accounts, each in a transaction of its own, or all in one. It is
+// safe for concurrent use outside a transaction.
+type Service struct {
+	Config
+	Attempts ratelimit.Attempts // what the limits of accounts and of forms count
+
+	keyring *atomic.Pointer[token.Keyring]
+
+	db *platform.DB
+	q  pg.Querier
+}
+
+// Client is the origin of a request.
+type Client struct {
+	Address string
+	Network string // key of its network for rate limits
+	Agent   string // User-Agent
+	Local   bool   // connected directly from the server's machine
+}
+
+// New returns the service on the database of its store.
+func New(c Config) *Service {
+	db := c.Store.DB()
+	s := &Service{Config: c, Attempts: ratelimit.New(db.Querier(), "platform.attempts"),
+		keyring: new(atomic.Pointer[token.Keyring])}
+	s.Attempts.Off = !c.RateLimit
+	s.SetKeyring(c.Keyring)
+
+	s = s.In(db)
+	if c.Queue != nil {
+		s.registerMails()
+	}
+
+	return s
+}
+
+// In returns the service on another handle, such as that of a transaction.
+func (s *Service) In(db *platform.DB) *Service {
+	c := *s
+	c.db, c.q = db, db.Querier()
+	c.Store, c.Attempts = s.Store.In(db), s.Attempts.In(c.q)
+
+	return &c
+}
+
+// SetKeyring replaces the keys that sign and verify access tokens.
+func (s *Service) SetKeyring(k *token.Keyring) { s.keyring.Store(k) }
+
+// JWKS returns the public keys that verify access tokens.
+func (s *Service) JWKS() []byte { return s.keyring.Load().JWKS() }
+
+// Sweep deletes expired attempts, links, tokens and invitations.
+func (s *Service) Sweep(ctx context.Context) error {
+	return errors.Join(s.Attempts.DeleteExpired(ctx), s.deleteExpiredLinks(ctx), s.deleteExpiredTokens(ctx),
+		s.deleteExpiredInvitations(ctx))
+}
+
+// inTx runs f in a transaction that ends with an entry in the audit log, see [platform.DB.Tx].
+func (s *Service) inTx(ctx context.Context, f func(tx *Service) error) error {
+	return s.db.Tx(ctx, func(tx *platform.DB) error { return f(s.In(tx)) })
+}
+
+// txValue is [Service.inTx] for a function that returns the changed value.
+func txValue[T any](ctx context.Context, s *Service, f func(tx *Service) (T, error)) (T, error) {
+	return platform.TxValue(ctx, s.db, func(tx *platform.DB) (T, error) { return f(s.In(tx)) })
+}
+
+// fold returns the canonical form of a name or an address, for case-insensitive and confusion-safe
+// comparison and for counting attempts: trimmed, NFKC-normalized and case-folded.
+func fold(s string) string {
+	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(strings.TrimSpace(s))))
+}
+
+func foldOptional(s *string) *string {
+	if s == nil {
+		return nil
+	}
+
+	folded := fold(*s)
+	return &folded
+}
+
+// errSessionEnded returns the failure of a request whose session has ended meanwhile.
+func errSessionEnded() error {
+	return fault.New(fault.Unauthenticated, "the session has ended").WithCode("invalid_token")
+}

@@ -1,0 +1,148 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/ratelimit"
+)
+
+// Limits of log-ins and of other checks of a password. Successful ones do not count. Failures from
+// unknown networks lock an account for at most one window, and never for networks from which its
+// user logged in before.
+var (
+	loginNetworkLimit = ratelimit.Limit{Name: "log-in address", Most: 20, Window: 5 * time.Minute}
+	loginAccountLimit = ratelimit.GuessLimit{
+		Network:         ratelimit.Limit{Name: "log-in network", Most: 10, Window: 5 * time.Minute},
+		UnknownNetworks: ratelimit.Limit{Name: "log-in account", Most: 20, Window: 5 * time.Minute},
+	}
+)
+
+// Credentials are the input of a log-in.
+type Credentials struct {
+	Email, Password string
+	Code            string // of the second factor; "" if the user has none
+}
+
+// Login verifies the credentials of a user and opens a session. It fails with Unauthenticated for
+// an unknown address and a wrong password alike, and for a missing or wrong code of the user's
+// second factor. It fails with TooMany beyond the limits.
+func (s *Service) Login(ctx context.Context, client Client, in Credentials) (SignedIn, error) {
+	if err := s.checkLoginLimit(ctx, client, in.Email); err != nil {
+		return SignedIn{}, err
+	}
+
+	user, hash, err := s.credentials(ctx, in.Email)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return SignedIn{}, err
+	}
+
+	// An unknown address has no hash; Verify takes the same time for it.
+	ok, err := s.Passwords.Verify(ctx, hash, in.Password)
+	if err != nil {
+		return SignedIn{}, err
+	}
+
+	if !ok || user.Status != "active" {
+		if err := s.countFailedLogin(ctx, client, in.Email); err != nil {
+			return SignedIn{}, err
+		}
+
+		return SignedIn{}, fault.New(fault.Unauthenticated, "the e-mail address or the password is wrong").
+			WithCode("invalid_credentials")
+	}
+
+	// Checked again, for guesses sent in parallel before the first was counted: at most as many as
+	// the limit get an answer.
+	if err := s.checkLoginLimit(ctx, client, in.Email); err != nil {
+		return SignedIn{}, err
+	}
+
+	spend, err := s.checkSecondFactor(ctx, client, user.UUID, in.Code)
+	if err != nil {
+		return SignedIn{}, asUnauthenticated(err)
+	}
+
+	var signedIn SignedIn
+	err = s.withSecondFactor(ctx, client, spend, user.UUID, func(tx *Service) error {
+		var err error
+		signedIn, err = tx.signIn(ctx, client, user, hash)
+		return err
+	})
+
+	return signedIn, asUnauthenticated(err)
+}
+
+// asUnauthenticated converts an invalid code to Unauthenticated, the failure of a log-in.
+func asUnauthenticated(err error) error {
+	if !fault.Is(err, fault.Unprocessable) {
+		return err
+	}
+
+	e := *fault.Of(err)
+	e.Kind = fault.Unauthenticated
+
+	return &e
+}
+
+// confirmPassword returns a signed-in user if password is theirs. Otherwise it fails with
+// Unprocessable on the field password, and counts a failed log-in.
+func (s *Service) confirmPassword(ctx context.Context, client Client, id uuid.UUID, password string) (User, error) {
+	user, hash, err := s.credentialsByUUID(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return user, errSessionEnded()
+	}
+	if err != nil {
+		return user, err
+	}
+
+	if err := s.checkLoginLimit(ctx, client, user.Email); err != nil {
+		return user, err
+	}
+
+	ok, err := s.Passwords.Verify(ctx, hash, password)
+	if err != nil {
+		return user, err
+	}
+
+	if !ok {
+		if err := s.countFailedLogin(ctx, client, user.Email); err != nil {
+			return user, err
+		}
+		return user, fault.OnField(fault.Unprocessable, "password", "wrong_password", "is not your password")
+	}
+
+	return user, s.checkLoginLimit(ctx, client, user.Email) // see Login
+}
+
+// checkLoginLimit fails with TooMany if the network or the account with an address has reached its
+// limit of failures.
+func (s *Service) checkLoginLimit(ctx context.Context, client Client, email string) error {
+	if err := s.Attempts.Check(ctx, loginNetworkLimit, client.Network); err != nil {
+		return err
+	}
+	return s.Attempts.CheckGuesses(ctx, loginAccountLimit, fold(email), client.Network)
+}
+
+// countFailedLogin counts a wrong password.
+func (s *Service) countFailedLogin(ctx context.Context, client Client, email string) error {
+	if err := s.Attempts.Count(ctx, loginNetworkLimit, client.Network); err != nil {
+		return err
+	}
+	return s.Attempts.CountGuess(ctx, loginAccountLimit, fold(email), client.Network)
+}
+
+// rememberNetwork records that a user proved their identity from the client's network.
+func (s *Service) rememberNetwork(ctx context.Context, client Client, user User) error {
+	// Passwords count under the address, codes under the UUID.
+	for _, subject := range []string{fold(user.Email), user.UUID.String()} {
+		if err := s.Attempts.RecordNetwork(ctx, subject, client.Network); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
