@@ -20,8 +20,8 @@ var mailOptions = queue.Options{
 	Timeout:     time.Minute,
 }
 
-// Mail is the job of a mail to send. It contains no secrets, since the queue stores it: the token of
-// its link, if any, is derived when the mail is rendered, see [Service.LinkURL].
+// Mail is the job of a mail to send. It contains no secrets, since the queue stores it: the token
+// of its link, if any, is derived when the mail is rendered, see [Service.LinkURL].
 type Mail struct {
 	Template string            `json:"template"` // of package mail
 	To       string            `json:"to"`       // the bare address

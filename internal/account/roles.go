@@ -1,15 +1,44 @@
 package account
 
-import "socle/internal/platform"
+import "socle/internal/fault"
 
-// Role is a user's role in an organization or in the whole install.
-type Role = platform.Role
+// Role is a user's role in an organization or in the whole install. A lower number has more rights.
+type Role int16
 
 // Roles, as users see them in roleId.
 const (
-	Administrator = platform.Administrator
-	Owner         = platform.Owner
-	Admin         = platform.Admin
-	Developer     = platform.Developer
-	Viewer        = platform.Viewer
+	Administrator Role = 1 // of the install
+	Owner         Role = 2 // of an organization, like the roles below
+	Admin         Role = 3
+	Developer     Role = 4
+	Viewer        Role = 5
 )
+
+// AtLeast reports whether r has at least the rights of min.
+func (r Role) AtLeast(min Role) bool { return r >= Administrator && r <= min }
+
+// Require fails with Forbidden unless r has at least the rights of min.
+func (r Role) Require(min Role) error {
+	if r.AtLeast(min) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "requires the role of %s, yours is %s", min, r)
+}
+
+// String returns the name of the role.
+func (r Role) String() string {
+	switch r {
+	case Administrator:
+		return "administrator"
+	case Owner:
+		return "owner"
+	case Admin:
+		return "admin"
+	case Developer:
+		return "developer"
+	case Viewer:
+		return "viewer"
+	}
+
+	return "none"
+}

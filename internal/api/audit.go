@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/audit"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
@@ -20,7 +20,7 @@ func (s *Server) registerAudit() {
 var listAudit = operation.Operation{
 	ID: "listAudit", Method: "GET",
 	Path: "/projects/{projectUUID}/audit", Summary: "List a project's audit log",
-	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
 	Notes: "Each entry has the actor, the time, the client, the operation and the target of a change. A project " +
 		"has two logs: `data` covers its own database and is part of backups; `platform` covers entities outside " +
 		"of it, such as keys and backups. Each log is a chain of keyed hashes, which `socle audit verify` checks.",

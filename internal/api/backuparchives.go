@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/backup"
 	"socle/internal/fault"
 	"socle/internal/httpx"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
@@ -26,7 +26,7 @@ func (s *Server) registerBackupArchives() {
 
 var downloadBackup = operation.Operation{
 	ID: "downloadBackup", Method: "POST", Path: "/backups/{backupUUID}/download", Summary: "Download a backup",
-	Access: operation.Project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Success: http.StatusOK,
+	Access: operation.Project(account.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Success: http.StatusOK,
 	Notes: "Returns one tar archive with the manifest, the dump and the files. Exactly one protection is required, " +
 		"since backups are stored under a key of this install: `recipient`, an age public key (that of " +
 		"getBackupRecipient on another install allows only that install to import the file); `passphrase`; or " +
@@ -117,7 +117,7 @@ func (a archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var importBackup = operation.Operation{
 	ID: "importBackup", Method: "POST", Path: "/backups/import", Summary: "Import a backup",
-	Access: operation.Project(platform.Admin), Errors: []int{400, 401, 403, 409, 413, 422, 500},
+	Access: operation.Project(account.Admin), Errors: []int{400, 401, 403, 409, 413, 422, 500},
 	Body: operation.RawFile,
 	Notes: "The body is an archive from downloadBackup, of this install or another one. It becomes a completed " +
 		"backup of the project and can be restored like any other: with the rights of the project's owner only. " +
@@ -165,7 +165,7 @@ func (s *Server) importBackup(ctx context.Context, p *tenant.Project, in *import
 var getBackupRecipient = operation.Operation{
 	ID: "getBackupRecipient", Method: "GET",
 	Path: "/backups/recipient", Summary: "Get the install's backup encryption key",
-	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 500},
+	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 500},
 }
 
 type backupRecipient struct {

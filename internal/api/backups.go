@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/backup"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
@@ -26,7 +26,7 @@ func (s *Server) registerBackups() {
 
 var createBackup = operation.Operation{
 	ID: "createBackup", Method: "POST", Path: "/backups", Summary: "Create a backup",
-	Access: operation.Project(platform.Developer), Errors: createErrors,
+	Access: operation.Project(account.Developer), Errors: createErrors,
 	Notes: "Returns a pending backup at once; the backup runs in the background. Each project runs one backup at a " +
 		"time.",
 }
@@ -41,7 +41,7 @@ func (s *Server) createBackup(ctx context.Context, p *tenant.Project, _ *createB
 
 var getBackup = operation.Operation{
 	ID: "getBackup", Method: "GET", Path: "/backups/{backupUUID}", Summary: "Get a backup",
-	Access: operation.Project(platform.Viewer), Errors: specifiedErrors,
+	Access: operation.Project(account.Viewer), Errors: specifiedErrors,
 }
 
 type getBackupInput struct {
@@ -82,7 +82,7 @@ func (s *Server) getBackup(ctx context.Context, p *tenant.Project, in *getBackup
 
 var listBackups = operation.Operation{
 	ID: "listBackups", Method: "GET", Path: "/backups", Summary: "List backups",
-	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 500},
+	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 500},
 }
 
 type listBackupsInput struct {
@@ -100,7 +100,7 @@ func (s *Server) listBackups(
 
 var deleteBackup = operation.Operation{
 	ID: "deleteBackup", Method: "DELETE", Path: "/backups/{backupUUID}", Summary: "Delete a backup",
-	Access: operation.Project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 500},
+	Access: operation.Project(account.Admin), Errors: []int{400, 401, 403, 404, 409, 500},
 	Notes: "The backup can no longer be restored. Its data is removed in the background, except for bytes that " +
 		"other backups share; then the backup disappears.",
 }
@@ -111,7 +111,7 @@ func (s *Server) deleteBackup(ctx context.Context, p *tenant.Project, in *getBac
 
 var verifyBackup = operation.Operation{
 	ID: "verifyBackup", Method: "POST", Path: "/backups/{backupUUID}/verify", Summary: "Prove a backup",
-	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Success: http.StatusOK,
+	Access: operation.Project(account.Developer), Errors: ddlDeleteErrors, Success: http.StatusOK,
 	Notes: "Restores the backup into a temporary database in the background. `triedAt` then has the time of the " +
 		"attempt, `provenAt` or `proofError` its result.",
 }
@@ -124,7 +124,7 @@ func (s *Server) verifyBackup(ctx context.Context, p *tenant.Project, in *getBac
 var getBackupSchedule = operation.Operation{
 	ID: "getBackupSchedule", Method: "GET",
 	Path: "/projects/{projectUUID}/backup-schedule", Summary: "Get a backup schedule",
-	Access: operation.ProjectInPath(platform.Viewer), Errors: memberErrors,
+	Access: operation.ProjectInPath(account.Viewer), Errors: memberErrors,
 }
 
 func (s *Server) getBackupSchedule(
@@ -136,7 +136,7 @@ func (s *Server) getBackupSchedule(
 var updateBackupSchedule = operation.Operation{
 	ID: "updateBackupSchedule", Method: "PUT",
 	Path: "/projects/{projectUUID}/backup-schedule", Summary: "Create or update a backup schedule",
-	Access: operation.ProjectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "Creates the schedule if there is none; then `cron` is required. Omitted members stay unchanged. A " +
 		"scheduled backup is retained while one of the four rules retains it; so is the last proven one. If all " +
 		"four rules are 0, all are retained. Backups created on request remain until they are deleted.",
@@ -165,7 +165,7 @@ func (s *Server) updateBackupSchedule(
 var deleteBackupSchedule = operation.Operation{
 	ID: "deleteBackupSchedule", Method: "DELETE",
 	Path: "/projects/{projectUUID}/backup-schedule", Summary: "Delete a backup schedule",
-	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
 	Notes: "Existing backups remain until they are deleted.",
 }
 

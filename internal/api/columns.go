@@ -3,9 +3,9 @@ package api
 import (
 	"context"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
@@ -23,7 +23,7 @@ type tableNameInput struct {
 
 var listColumns = operation.Operation{
 	ID: "listColumns", Method: "GET", Path: "/tables/{fullTableName}/columns", Summary: "List a table's columns",
-	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 type commentsMetadata struct {
@@ -44,7 +44,7 @@ func (s *Server) listColumns(
 
 var createColumn = operation.Operation{
 	ID: "createColumn", Method: "POST", Path: "/tables/{fullTableName}/columns", Summary: "Create columns",
-	Access: operation.Project(platform.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout,
 	Grows: operation.Always, Normalize: normalizeColumns, Aliases: snakeNames,
 	Notes: "Accepts one column, or several as `columns`, which are created all or none. The content is the first " +
 		"one; `metadata.columns` has all of them. Members may also be spelled in snake_case.",
@@ -132,7 +132,7 @@ func asArray(v any) []any {
 
 var updateColumn = operation.Operation{
 	ID: "updateColumn", Method: "PUT", Path: "/tables/{tableUUID}/columns/{columnName}", Summary: "Update a column",
-	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Destructive: operation.When((*updateColumnInput).convertsValues),
 	Grows:       operation.When((*updateColumnInput).takesSpace),
 	Normalize:   normalizeColumn, Aliases: snakeNames,
@@ -195,7 +195,7 @@ func (s *Server) updateColumn(ctx context.Context, p *tenant.Project, in *update
 
 var deleteColumn = operation.Operation{
 	ID: "deleteColumn", Method: "DELETE", Path: "/tables/{tableUUID}/columns/{columnName}", Summary: "Delete a column",
-	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Destructive: operation.Always,
 	Notes: "Deletes the indexes and constraints that include the column. Other dependents prevent the deletion, " +
 		"and `metadata.dependents` lists them, unless `cascade` is true.",

@@ -3,8 +3,8 @@ package api
 import (
 	"context"
 
+	"socle/internal/account"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
@@ -16,7 +16,7 @@ func (s *Server) registerCompactions() {
 
 var createCompaction = operation.Operation{
 	ID: "createCompaction", Method: "POST", Path: "/tables/{tableUUID}/compaction", Summary: "Compact a table",
-	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors,
+	Access: operation.Project(account.Developer), Errors: ddlDeleteErrors,
 	Notes: "Rewrites the table and its indexes in the background, to release the space of deleted and updated " +
 		"rows. The table can be neither read nor written meanwhile, and needs up to twice its space. The " +
 		"compaction covers rows deleted before the request. While other sessions lock the table, or older " +
@@ -35,7 +35,7 @@ func (s *Server) createCompaction(ctx context.Context, p *tenant.Project, in *ta
 var getCompaction = operation.Operation{
 	ID: "getCompaction", Method: "GET",
 	Path: "/tables/{tableUUID}/compaction", Summary: "Get the latest compaction",
-	Access: operation.Project(platform.Viewer), Errors: memberErrors,
+	Access: operation.Project(account.Viewer), Errors: memberErrors,
 	Notes: "A compaction is listed for one day after its end.",
 }
 

@@ -3,8 +3,8 @@ package api
 import (
 	"context"
 
+	"socle/internal/account"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
@@ -19,7 +19,7 @@ func (s *Server) registerConstraints() {
 var listConstraints = operation.Operation{
 	ID: "listConstraints", Method: "GET",
 	Path: "/tables/{tableUUID}/constraints", Summary: "List a table's constraints",
-	Access: operation.Project(platform.Viewer), Errors: memberErrors,
+	Access: operation.Project(account.Viewer), Errors: memberErrors,
 }
 
 func (s *Server) listConstraints(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Constraint, error) {
@@ -28,7 +28,7 @@ func (s *Server) listConstraints(ctx context.Context, p *tenant.Project, in *tab
 
 var createConstraint = operation.Operation{
 	ID: "createConstraint", Method: "POST", Path: "/tables/{tableUUID}/constraints", Summary: "Create a constraint",
-	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: operation.Always,
+	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: operation.Always,
 	Notes: "With `not_valid`, a check or foreign key applies to new rows at once, and to existing rows after " +
 		"validateConstraint. This avoids scanning a large table under a lock.",
 }
@@ -57,7 +57,7 @@ type constraintInput struct {
 var validateConstraint = operation.Operation{
 	ID: "validateConstraint", Method: "PUT",
 	Path: "/tables/{tableUUID}/constraints/{constraintName}/validate", Summary: "Validate a constraint",
-	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Notes: "Checks the rows that existed before the constraint, without blocking reads and writes. A valid " +
 		"constraint stays unchanged.",
 }
@@ -71,7 +71,7 @@ func (s *Server) validateConstraint(
 var deleteConstraint = operation.Operation{
 	ID: "deleteConstraint", Method: "DELETE",
 	Path: "/tables/{tableUUID}/constraints/{constraintName}", Summary: "Delete a constraint",
-	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Notes: "A key with referencing foreign keys is not deleted, and `metadata.dependents` lists them, unless " +
 		"`cascade` is true.",
 }

@@ -5,9 +5,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/object"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
@@ -38,7 +38,7 @@ func (s *Server) answerContainer(c object.Container, err error) (containerAnswer
 
 var createContainer = operation.Operation{
 	ID: "createContainer", Method: "POST", Path: "/containers", Summary: "Create a container",
-	Access: operation.Project(platform.Developer), Errors: createErrors,
+	Access: operation.Project(account.Developer), Errors: createErrors,
 }
 
 type createContainerInput struct {
@@ -63,7 +63,7 @@ func (s *Server) createContainer(
 
 var listContainers = operation.Operation{
 	ID: "listContainers", Method: "GET", Path: "/containers", Summary: "List containers",
-	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 500},
+	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 500},
 }
 
 type listContainersInput struct {
@@ -85,7 +85,7 @@ func (s *Server) listContainers(
 
 var getContainer = operation.Operation{
 	ID: "getContainer", Method: "GET", Path: "/containers/{containerUUID}", Summary: "Get a container",
-	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 type getContainerInput struct {
@@ -98,7 +98,7 @@ func (s *Server) getContainer(ctx context.Context, p *tenant.Project, in *getCon
 
 var updateContainer = operation.Operation{
 	ID: "updateContainer", Method: "PUT", Path: "/containers/{containerUUID}", Summary: "Update a container",
-	Access: operation.Project(platform.Developer), Errors: specifiedBodyErrors,
+	Access: operation.Project(account.Developer), Errors: specifiedBodyErrors,
 	Notes: "Omitted members stay unchanged. Existing files may exceed a new size limit or have a type that is no " +
 		"longer accepted.",
 }
@@ -131,7 +131,7 @@ func (s *Server) updateContainer(
 
 var deleteContainer = operation.Operation{
 	ID: "deleteContainer", Method: "DELETE", Path: "/containers/{containerUUID}", Summary: "Delete a container",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 500},
 	Timeout: longTimeout, Destructive: operation.Always,
 	Notes: "A container with files is deleted only with `force=true`. It disappears at once; its bytes are removed " +
 		"in the background. The content is the deleted container.",

@@ -3,8 +3,8 @@ package api
 import (
 	"context"
 
+	"socle/internal/account"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
@@ -19,7 +19,7 @@ func (s *Server) registerEnums() {
 
 var listEnums = operation.Operation{
 	ID: "listEnums", Method: "GET", Path: "/enums", Summary: "List enums",
-	Access: operation.Project(platform.Viewer), Errors: specifiedErrors,
+	Access: operation.Project(account.Viewer), Errors: specifiedErrors,
 }
 
 type listEnumsInput struct {
@@ -37,7 +37,7 @@ func (s *Server) listEnums(
 
 var createEnum = operation.Operation{
 	ID: "createEnum", Method: "POST", Path: "/enums", Summary: "Create an enum",
-	Access: operation.Project(platform.Developer), Errors: createErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: createErrors, Timeout: longTimeout,
 }
 
 type createEnumInput struct {
@@ -70,7 +70,7 @@ func existingEnum[I any, P interface {
 
 var createEnumValue = operation.Operation{
 	ID: "createEnumValue", Method: "POST", Path: "/enums/{enumName}/values", Summary: "Add an enum value",
-	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "Appends the value, or inserts it before or after another one. Values cannot be removed, only renamed.",
 }
 
@@ -93,7 +93,7 @@ func (s *Server) createEnumValue(
 var renameEnumValue = operation.Operation{
 	ID: "renameEnumValue", Method: "PUT",
 	Path: "/enums/{enumName}/values/{enumValue}", Summary: "Rename an enum value",
-	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "Existing rows show the new name.",
 }
 
@@ -114,7 +114,7 @@ func (s *Server) renameEnumValue(
 
 var deleteEnum = operation.Operation{
 	ID: "deleteEnum", Method: "DELETE", Path: "/enums/{enumName}", Summary: "Delete an enum",
-	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Notes: "An enum that columns or functions use is not deleted; `metadata.dependents` lists them.",
 }
 

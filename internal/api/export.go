@@ -9,16 +9,16 @@ import (
 	"strings"
 	"time"
 
+	"socle/internal/account"
 	"socle/internal/httpx"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 	"socle/internal/transfer"
 )
 
 var exportTable = operation.Operation{
 	ID: "exportTable", Method: "GET", Path: "/tables/{tableUUID}/export", Summary: "Export a table",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 500},
 	Notes: "Exports all rows from one snapshot, ordered by primary key, with the rights of the project's owner. An " +
 		"interrupted download is incomplete. In CSV and TSV, null is an empty field and an empty text a quoted " +
 		"one. With `spreadsheet=true`, text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return is " +

@@ -3,8 +3,8 @@ package api
 import (
 	"context"
 
+	"socle/internal/account"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
@@ -17,7 +17,7 @@ func (s *Server) registerExtensions() {
 
 var listExtensions = operation.Operation{
 	ID: "listExtensions", Method: "GET", Path: "/extensions", Summary: "List extensions",
-	Access: operation.Project(platform.Viewer), Errors: specifiedErrors,
+	Access: operation.Project(account.Viewer), Errors: specifiedErrors,
 	Notes: "Lists installed and available extensions.",
 }
 
@@ -36,7 +36,7 @@ func (s *Server) listExtensions(
 
 var createExtension = operation.Operation{
 	ID: "createExtension", Method: "POST", Path: "/extensions", Summary: "Install an extension",
-	Access: operation.Project(platform.Developer), Errors: createErrors, Timeout: longTimeout, Grows: operation.Always,
+	Access: operation.Project(account.Developer), Errors: createErrors, Timeout: longTimeout, Grows: operation.Always,
 	Notes: "Installs the extension and its requirements into the schema `extensions`, which follows `public` in " +
 		"the search path: its types, functions and operators need no prefix.",
 }
@@ -56,7 +56,7 @@ func (s *Server) createExtension(
 
 var deleteExtension = operation.Operation{
 	ID: "deleteExtension", Method: "DELETE", Path: "/extensions/{extensionName}", Summary: "Remove an extension",
-	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Notes: "An extension that columns, indexes or functions use is not removed; `metadata.dependents` lists them.",
 }
 

@@ -5,9 +5,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/form"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
@@ -22,7 +22,7 @@ func (s *Server) registerFields() {
 
 var createField = operation.Operation{
 	ID: "createField", Method: "POST", Path: "/forms/{formUUID}/fields", Summary: "Create form fields",
-	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.ProjectOfForm(account.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
 	Normalize: normalizeFields,
 	Notes: "Accepts one field, or several as `fields`, which are created all or none. The content is the first " +
 		"one; `metadata.fields` has all of them.",
@@ -79,7 +79,7 @@ func (s *Server) createField(
 
 var updateField = operation.Operation{
 	ID: "updateField", Method: "PUT", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Update a form field",
-	Access: operation.ProjectOfForm(platform.Developer), Errors: specifiedBodyErrors,
+	Access: operation.ProjectOfForm(account.Developer), Errors: specifiedBodyErrors,
 	Notes: "Omitted members stay unchanged; null clears a member. Existing answers stay unchanged.",
 }
 
@@ -103,7 +103,7 @@ func (s *Server) updateField(ctx context.Context, p *tenant.Project, in *updateF
 
 var listFields = operation.Operation{
 	ID: "listFields", Method: "GET", Path: "/forms/{formUUID}/fields", Summary: "List a form's fields",
-	Access: operation.ProjectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectOfForm(account.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "Returns all fields at once, in the order of the form.",
 }
 
@@ -119,7 +119,7 @@ type fieldInput struct {
 
 var getField = operation.Operation{
 	ID: "getField", Method: "GET", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Get a form field",
-	Access: operation.ProjectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectOfForm(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getField(ctx context.Context, p *tenant.Project, in *fieldInput) (form.Field, error) {
@@ -128,7 +128,7 @@ func (s *Server) getField(ctx context.Context, p *tenant.Project, in *fieldInput
 
 var deleteField = operation.Operation{
 	ID: "deleteField", Method: "DELETE", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Delete a form field",
-	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Access: operation.ProjectOfForm(account.Developer), Errors: []int{400, 401, 403, 404, 500},
 	Notes: "Answers to the field remain in their responses.",
 }
 
@@ -138,7 +138,7 @@ func (s *Server) deleteField(ctx context.Context, p *tenant.Project, in *fieldIn
 
 var orderFields = operation.Operation{
 	ID: "orderFields", Method: "PUT", Path: "/forms/{formUUID}/fields/order", Summary: "Reorder a form's fields",
-	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.ProjectOfForm(account.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
 }
 
 type orderFieldsInput struct {

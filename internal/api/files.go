@@ -5,9 +5,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/object"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
@@ -26,7 +26,7 @@ func (s *Server) registerFiles() {
 
 var listFiles = operation.Operation{
 	ID: "listFiles", Method: "GET", Path: "/containers/{containerUUID}/files", Summary: "List a container's files",
-	Access: operation.Project(platform.Viewer), Errors: specifiedErrors, Wrapped: true,
+	Access: operation.Project(account.Viewer), Errors: specifiedErrors, Wrapped: true,
 }
 
 type listFilesInput struct {
@@ -45,7 +45,7 @@ func (s *Server) listFiles(
 
 var createFile = operation.Operation{
 	ID: "createFile", Method: "POST", Path: "/containers/{containerUUID}/files", Summary: "Upload a file",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 500},
 	Body: operation.MultipartFile,
 	Notes: "A multipart body: an optional `full_file_name`, which may contain folders, followed by `file`. Default " +
 		"of `full_file_name`: the file name in the part.",
@@ -81,7 +81,7 @@ func (s *Server) maxFileBytes(ctx context.Context) (int64, error) {
 var downloadFile = operation.Operation{
 	ID: "downloadFile", Method: "GET",
 	Path: "/containers/{containerUUID}/files/{fileUUID}/download", Summary: "Download a file",
-	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 422, 429, 500}, Ranges: true,
+	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 404, 422, 429, 500}, Ranges: true,
 	Notes: "Returns all bytes or a range of them. " +
 		picturesNote,
 }
@@ -99,7 +99,7 @@ func (s *Server) downloadFile(ctx context.Context, p *tenant.Project, in *downlo
 var readFile = operation.Operation{
 	ID: "readFile", Method: "GET",
 	Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Read a file by name",
-	Access: operation.PublicProject(platform.Viewer).OrSigned(), Errors: []int{400, 401, 404, 422, 429, 500},
+	Access: operation.PublicProject(account.Viewer).OrSigned(), Errors: []int{400, 401, 404, 422, 429, 500},
 	Ranges: true, IgnoreUnknownQuery: true,
 	Notes: "The URL is the container's `url` followed by the file's full name. Public containers need no token. " +
 		picturesNote +
@@ -123,7 +123,7 @@ func (s *Server) readFile(ctx context.Context, p *tenant.Project, in *readFileIn
 		return s.openFile(ctx, p, in.Container, terms.File, q)
 	}
 
-	return s.openFileByName(ctx, p, in.Container, in.Name, caller(ctx).Role.AtLeast(platform.Viewer), in.PictureQuery)
+	return s.openFileByName(ctx, p, in.Container, in.Name, caller(ctx).Role.AtLeast(account.Viewer), in.PictureQuery)
 }
 
 type fileInPath struct {
@@ -134,7 +134,7 @@ type fileInPath struct {
 var getFile = operation.Operation{
 	ID: "getFile", Method: "GET",
 	Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Get a file's metadata",
-	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getFile(ctx context.Context, p *tenant.Project, in *fileInPath) (fileAnswer, error) {
@@ -144,7 +144,7 @@ func (s *Server) getFile(ctx context.Context, p *tenant.Project, in *fileInPath)
 var updateFile = operation.Operation{
 	ID: "updateFile", Method: "PUT",
 	Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Rename or move a file",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "No bytes are copied, regardless of the file's size. The target container must accept the file's size " +
 		"and type.",
 }
@@ -171,7 +171,7 @@ func (s *Server) updateFile(ctx context.Context, p *tenant.Project, in *updateFi
 
 var deleteFile = operation.Operation{
 	ID: "deleteFile", Method: "DELETE", Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Delete a file",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 500},
 	Notes: "The content is the deleted file.",
 }
 
@@ -187,7 +187,7 @@ func (s *Server) deleteFile(ctx context.Context, p *tenant.Project, in *fileInPa
 var deleteFolder = operation.Operation{
 	ID: "deleteFolder", Method: "DELETE",
 	Path: "/containers/{containerUUID}/folders/{folder...}", Summary: "Delete a folder and its files",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 500},
 	Timeout: longTimeout, Destructive: operation.Always,
 	Notes: "A folder is a prefix of file names that ends with a slash. Deletes all of its files or none; the bytes " +
 		"are removed in the background.",

@@ -5,10 +5,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/form"
 	"socle/internal/object"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
@@ -27,7 +27,7 @@ func (s *Server) registerForms() {
 
 var createForm = operation.Operation{
 	ID: "createForm", Method: "POST", Path: "/forms", Summary: "Create a form",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 422, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 422, 500},
 }
 
 type createFormInput struct {
@@ -58,7 +58,7 @@ func (s *Server) createForm(ctx context.Context, p *tenant.Project, in *createFo
 
 var listForms = operation.Operation{
 	ID: "listForms", Method: "GET", Path: "/forms", Summary: "List a project's forms",
-	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 500},
+	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 500},
 }
 
 type listFormsInput struct {
@@ -81,7 +81,7 @@ type formInput struct {
 
 var getForm = operation.Operation{
 	ID: "getForm", Method: "GET", Path: "/forms/{formUUID}", Summary: "Get a form with its fields",
-	Access: operation.ProjectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectOfForm(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getForm(ctx context.Context, p *tenant.Project, in *formInput) (form.FullForm, error) {
@@ -90,7 +90,7 @@ func (s *Server) getForm(ctx context.Context, p *tenant.Project, in *formInput) 
 
 var updateForm = operation.Operation{
 	ID: "updateForm", Method: "PUT", Path: "/forms/{formUUID}", Summary: "Update a form",
-	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.ProjectOfForm(account.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "Omitted members stay unchanged; null clears a member. Existing responses remain, even if they exceed a " +
 		"new maximum.",
 }
@@ -114,7 +114,7 @@ func (s *Server) updateForm(ctx context.Context, p *tenant.Project, in *updateFo
 
 var deleteForm = operation.Operation{
 	ID: "deleteForm", Method: "DELETE", Path: "/forms/{formUUID}", Summary: "Delete a form",
-	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500},
+	Access: operation.ProjectOfForm(account.Developer), Errors: []int{400, 401, 403, 404, 409, 500},
 	Destructive: operation.Always,
 	Notes: "Deletes the form and its fields. A form with responses is deleted only with `force=true`, together " +
 		"with the responses and their files.",
@@ -138,7 +138,7 @@ func (s *Server) deleteForm(ctx context.Context, p *tenant.Project, in *deleteFo
 var linkForm = operation.Operation{
 	ID: "linkForm", Method: "POST",
 	Path: "/forms/{formUUID}/link", Summary: "Create or replace a form's public link",
-	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Access: operation.ProjectOfForm(account.Developer), Errors: []int{400, 401, 403, 404, 500},
 	Notes: "The link allows filling in the form without a key while the form is open. It replaces the previous link.",
 }
 
@@ -148,7 +148,7 @@ func (s *Server) linkForm(ctx context.Context, p *tenant.Project, in *formInput)
 
 var unlinkForm = operation.Operation{
 	ID: "unlinkForm", Method: "DELETE", Path: "/forms/{formUUID}/link", Summary: "Delete a form's public link",
-	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Access: operation.ProjectOfForm(account.Developer), Errors: []int{400, 401, 403, 404, 500},
 }
 
 func (s *Server) unlinkForm(ctx context.Context, p *tenant.Project, in *formInput) (form.Form, error) {

@@ -3,8 +3,8 @@ package api
 import (
 	"context"
 
+	"socle/internal/account"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
@@ -19,7 +19,7 @@ func (s *Server) registerFunctions() {
 
 var createFunction = operation.Operation{
 	ID: "createFunction", Method: "POST", Path: "/functions/{schema}", Summary: "Create a function",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Timeout: longTimeout,
 	Notes: "Creates the function as the project's owner. It runs with the rights of its caller, and besides its " +
 		"owner only roles granted `execute` may call it. An existing function is replaced only if `replace` is " +
@@ -52,7 +52,7 @@ func (s *Server) createFunction(
 
 var listFunctions = operation.Operation{
 	ID: "listFunctions", Method: "GET", Path: "/functions", Summary: "List functions",
-	Access: operation.Project(platform.Viewer), Errors: specifiedErrors,
+	Access: operation.Project(account.Viewer), Errors: specifiedErrors,
 	Notes: "Lists functions and procedures of the project without their bodies, excluding those of extensions.",
 }
 
@@ -72,7 +72,7 @@ func (s *Server) listFunctions(
 
 var getFunction = operation.Operation{
 	ID: "getFunction", Method: "GET", Path: "/functions/{schema}/{functionName}", Summary: "Get a function",
-	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "Includes the body. `arguments` selects among functions with the same name by their argument types.",
 }
 
@@ -82,7 +82,7 @@ func (s *Server) getFunction(ctx context.Context, p *tenant.Project, in *functio
 
 var listLanguages = operation.Operation{
 	ID: "listLanguages", Method: "GET", Path: "/languages", Summary: "List function languages",
-	Access: operation.Project(platform.Viewer), Errors: specifiedErrors,
+	Access: operation.Project(account.Viewer), Errors: specifiedErrors,
 }
 
 func (s *Server) listLanguages(ctx context.Context, p *tenant.Project, _ *struct{}) ([]schema.Language, error) {
@@ -91,7 +91,7 @@ func (s *Server) listLanguages(ctx context.Context, p *tenant.Project, _ *struct
 
 var deleteFunction = operation.Operation{
 	ID: "deleteFunction", Method: "DELETE", Path: "/functions/{schema}/{functionName}", Summary: "Delete a function",
-	Access: operation.Project(platform.Developer), Errors: specifiedErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: specifiedErrors, Timeout: longTimeout,
 	Notes: "`arguments` selects among functions with the same name by their argument types. A function with " +
 		"dependents is not deleted.",
 }

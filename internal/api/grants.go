@@ -3,8 +3,8 @@ package api
 import (
 	"context"
 
+	"socle/internal/account"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
@@ -16,7 +16,7 @@ func (s *Server) registerGrants() {
 
 var listGrants = operation.Operation{
 	ID: "listGrants", Method: "GET", Path: "/tables/{tableUUID}/grants", Summary: "List a table's grants",
-	Access: operation.Project(platform.Viewer), Errors: memberErrors,
+	Access: operation.Project(account.Viewer), Errors: memberErrors,
 }
 
 func (s *Server) listGrants(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Grant, error) {
@@ -25,7 +25,7 @@ func (s *Server) listGrants(ctx context.Context, p *tenant.Project, in *tableInp
 
 var updateGrants = operation.Operation{
 	ID: "updateGrants", Method: "PUT", Path: "/tables/{tableUUID}/grants", Summary: "Update a table's grants",
-	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "Each named role gets exactly these privileges; other roles keep theirs. Policies restrict the rows " +
 		"that a role can reach. Write access for `anon` or `public` needs `confirm`.",
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"strings"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 	"socle/internal/transfer"
@@ -25,7 +25,7 @@ const importNotes = "The file is the raw body, or the part `file` of a multipart
 
 var importTable = operation.Operation{
 	ID: "importTable", Method: "POST", Path: "/tables/import", Summary: "Create a table from a file",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 409, 413, 422, 429, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 409, 413, 422, 429, 500},
 	Grows: operation.Always, Body: dataFile,
 	Notes: importNotes +
 		" The columns get the narrowest types that fit all values. The table is closed, like every new table.",
@@ -93,7 +93,7 @@ func (s *Server) importTable(ctx context.Context, p *tenant.Project, in *importT
 
 var importRows = operation.Operation{
 	ID: "importRows", Method: "POST", Path: "/tables/{tableUUID}/import", Summary: "Import rows into a table",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 429, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 429, 500},
 	Grows: operation.Always, Body: dataFile,
 	Notes: importNotes +
 		"The header, or the members of JSON objects, name the columns; other columns get their defaults. Rows " +

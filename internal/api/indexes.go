@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
@@ -21,7 +21,7 @@ func (s *Server) registerIndexes() {
 
 var listIndexes = operation.Operation{
 	ID: "listIndexes", Method: "GET", Path: "/tables/{tableUUID}/indexes", Summary: "List a table's indexes",
-	Access: operation.Project(platform.Viewer), Errors: memberErrors,
+	Access: operation.Project(account.Viewer), Errors: memberErrors,
 	Notes: "Includes indexes that are being built or whose build failed.",
 }
 
@@ -36,7 +36,7 @@ func (s *Server) listIndexes(ctx context.Context, p *tenant.Project, in *tableIn
 
 var getIndex = operation.Operation{
 	ID: "getIndex", Method: "GET", Path: "/tables/{tableUUID}/indexes/{indexName}", Summary: "Get an index",
-	Access: operation.Project(platform.Viewer), Errors: memberErrors,
+	Access: operation.Project(account.Viewer), Errors: memberErrors,
 }
 
 type indexInput struct {
@@ -92,7 +92,7 @@ func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Tabl
 
 var createIndex = operation.Operation{
 	ID: "createIndex", Method: "POST", Path: "/tables/{tableUUID}/indexes", Summary: "Create an index",
-	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: operation.Always,
+	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: operation.Always,
 	Notes: "On a table of more than 100000 rows or 64 MB, the index is built in the background without blocking " +
 		"writes: its status is `building`, then `ready` or `failed`. Names in expressions resolve in the system " +
 		"catalog, then in the table's schema, then in public.",
@@ -117,7 +117,7 @@ func (s *Server) createIndex(ctx context.Context, p *tenant.Project, in *createI
 
 var deleteIndex = operation.Operation{
 	ID: "deleteIndex", Method: "DELETE", Path: "/tables/{tableUUID}/indexes/{indexName}", Summary: "Delete an index",
-	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Notes: "An index of a constraint is deleted with the constraint. Deleting an index whose build failed removes " +
 		"its record.",
 }

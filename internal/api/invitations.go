@@ -7,7 +7,6 @@ import (
 
 	"socle/internal/account"
 	"socle/internal/operation"
-	"socle/internal/platform"
 )
 
 func (s *Server) registerInvitations() {
@@ -22,7 +21,7 @@ func (s *Server) registerInvitations() {
 var createInvitation = operation.Operation{
 	ID: "createInvitation", Method: "POST",
 	Path: "/organizations/{organizationUUID}/invitations", Summary: "Create an invitation",
-	Access: operation.OrganizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 429, 500},
+	Access: operation.OrganizationInPath(account.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 429, 500},
 	Notes: "Mails a link to the address, which works once, for seven days. Callers cannot grant a role above their " +
 		"own: 403. An address can have one invitation to an organization: 409.",
 }
@@ -43,7 +42,7 @@ func (s *Server) createInvitation(ctx context.Context, in *createInvitationInput
 var listInvitations = operation.Operation{
 	ID: "listInvitations", Method: "GET",
 	Path: "/organizations/{organizationUUID}/invitations", Summary: "List an organization's invitations",
-	Access: operation.OrganizationInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.OrganizationInPath(account.Admin), Errors: restrictedErrors,
 	Notes: "Lists invitations that have not been accepted. An expired invitation is listed for thirty days and can " +
 		"be resent.",
 }
@@ -70,7 +69,7 @@ type invitationInput struct {
 var resendInvitation = operation.Operation{
 	ID: "resendInvitation", Method: "POST",
 	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}/resend", Summary: "Resend an invitation",
-	Access: operation.OrganizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 429, 500}, Success: 200,
+	Access: operation.OrganizationInPath(account.Admin), Errors: []int{400, 401, 403, 404, 429, 500}, Success: 200,
 	Notes: "Mails a new link, valid for seven days; earlier links become invalid.",
 }
 
@@ -81,7 +80,7 @@ func (s *Server) resendInvitation(ctx context.Context, in *invitationInput) (acc
 var deleteInvitation = operation.Operation{
 	ID: "deleteInvitation", Method: "DELETE",
 	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}", Summary: "Delete an invitation",
-	Access: operation.OrganizationInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.OrganizationInPath(account.Admin), Errors: restrictedErrors,
 }
 
 func (s *Server) deleteInvitation(ctx context.Context, in *invitationInput) (account.Invited, error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/operation"
 	"socle/internal/platform"
@@ -24,7 +25,7 @@ func (s *Server) registerJWTKeys() {
 var createJWTKey = operation.Operation{
 	ID: "createJWTKey", Method: "POST",
 	Path: "/projects/{projectUUID}/jwt-keys", Summary: "Create a JWT verification key",
-	Access: operation.ProjectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "The rows API accepts ES256 or RS256 tokens that are signed by the matching private key, like tokens " +
 		"signed with the project's secret. The body is a JSON Web Key without private members.",
 }
@@ -76,7 +77,7 @@ func (s *Server) createJWTKey(ctx context.Context, p *tenant.Project, in *create
 var listJWTKeys = operation.Operation{
 	ID: "listJWTKeys", Method: "GET",
 	Path: "/projects/{projectUUID}/jwt-keys", Summary: "List JWT verification keys",
-	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
 }
 
 type listJWTKeysInput struct {
@@ -96,7 +97,7 @@ func (s *Server) listJWTKeys(
 var deleteJWTKey = operation.Operation{
 	ID: "deleteJWTKey", Method: "DELETE",
 	Path: "/projects/{projectUUID}/jwt-keys/{jwtKeyUUID}", Summary: "Delete a JWT verification key",
-	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
 	Notes: "Tokens signed by the key are refused within seconds.",
 }
 
@@ -112,7 +113,7 @@ func (s *Server) deleteJWTKey(ctx context.Context, p *tenant.Project, in *delete
 var getRestSettings = operation.Operation{
 	ID: "getRestSettings", Method: "GET",
 	Path: "/projects/{projectUUID}/rest-settings", Summary: "Get a project's rows API settings",
-	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
 }
 
 func (s *Server) getRestSettings(
@@ -124,7 +125,7 @@ func (s *Server) getRestSettings(
 var updateRestSettings = operation.Operation{
 	ID: "updateRestSettings", Method: "PUT",
 	Path: "/projects/{projectUUID}/rest-settings", Summary: "Update a project's rows API settings",
-	Access: operation.ProjectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "Takes effect within seconds. Exposing a schema grants no rights: roles need USAGE on the schema and " +
 		"privileges on its contents.",
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
@@ -25,7 +26,7 @@ type keyMetadata struct {
 
 var createKey = operation.Operation{
 	ID: "createKey", Method: "POST", Path: "/projects/{projectUUID}/keys", Summary: "Create an API key",
-	Access: operation.ProjectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "A publishable key acts as `anon`: its access is limited by policies and grants for the public. A " +
 		"secret key acts as `service_role` and must stay on servers.",
 }
@@ -48,7 +49,7 @@ func (s *Server) createKey(
 
 var listKeys = operation.Operation{
 	ID: "listKeys", Method: "GET", Path: "/projects/{projectUUID}/keys", Summary: "List a project's API keys",
-	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
 }
 
 type listKeysInput struct {
@@ -67,7 +68,7 @@ func (s *Server) listKeys(
 
 var deleteKey = operation.Operation{
 	ID: "deleteKey", Method: "DELETE", Path: "/projects/{projectUUID}/keys/{keyUUID}", Summary: "Revoke an API key",
-	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
 	Notes: "The key is refused within seconds.",
 }
 
@@ -83,7 +84,7 @@ func (s *Server) deleteKey(ctx context.Context, p *tenant.Project, in *deleteKey
 var getJWTSecret = operation.Operation{
 	ID: "getJWTSecret", Method: "GET",
 	Path: "/projects/{projectUUID}/jwt-secret", Summary: "Get a project's JWT secret",
-	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
 	Notes: "Your own server can sign tokens (HS256) with the secret, to identify your users to the rows API: " +
 		"`role` is `anon`, `authenticated` or `service_role`, and policies can read all claims.",
 }

@@ -3,8 +3,8 @@ package api
 import (
 	"context"
 
+	"socle/internal/account"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
@@ -15,7 +15,7 @@ func (s *Server) registerLint() {
 
 var lintProject = operation.Operation{
 	ID: "lintProject", Method: "GET", Path: "/projects/{projectUUID}/lint", Summary: "Lint a project's database",
-	Access: operation.ProjectInPath(platform.Viewer), Errors: memberErrors,
+	Access: operation.ProjectInPath(account.Viewer), Errors: memberErrors,
 	Notes: "Reports probable security and performance problems, most severe first, at most 1000 findings. Reads " +
 		"only the database's catalog.",
 }

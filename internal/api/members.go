@@ -7,7 +7,6 @@ import (
 
 	"socle/internal/account"
 	"socle/internal/operation"
-	"socle/internal/platform"
 )
 
 func (s *Server) registerMembers() {
@@ -21,7 +20,7 @@ func (s *Server) registerMembers() {
 var listMembers = operation.Operation{
 	ID: "listMembers", Method: "GET",
 	Path: "/organizations/{organizationUUID}/members", Summary: "List an organization's members",
-	Access: operation.OrganizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.OrganizationInPath(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 type listMembersInput struct {
@@ -46,7 +45,7 @@ type memberInput struct {
 var updateMember = operation.Operation{
 	ID: "updateMember", Method: "PUT",
 	Path: "/organizations/{organizationUUID}/members/{memberUUID}", Summary: "Update a member's role",
-	Access: operation.OrganizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Access: operation.OrganizationInPath(account.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "Callers cannot change a member whose role is above their own, or grant a role above their own: 403. " +
 		"The last owner cannot be demoted: 409, `last_owner`. The new role applies from the member's next request.",
 }
@@ -71,7 +70,7 @@ func (s *Server) updateMember(ctx context.Context, in *updateMemberInput) (accou
 var deleteMember = operation.Operation{
 	ID: "deleteMember", Method: "DELETE",
 	Path: "/organizations/{organizationUUID}/members/{memberUUID}", Summary: "Remove a member",
-	Access: operation.OrganizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 500},
+	Access: operation.OrganizationInPath(account.Admin), Errors: []int{400, 401, 403, 404, 409, 500},
 	Notes: "Callers cannot remove a member whose role is above their own: 403. The last owner cannot be removed: " +
 		"409, `last_owner`. Pending invitations created by the member are deleted.",
 }
@@ -83,7 +82,7 @@ func (s *Server) deleteMember(ctx context.Context, in *memberInput) (account.Mem
 var leaveOrganization = operation.Operation{
 	ID: "leaveOrganization", Method: "DELETE",
 	Path: "/organizations/{organizationUUID}/membership", Summary: "Leave an organization",
-	Access: operation.OrganizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 409, 500},
+	Access: operation.OrganizationInPath(account.Viewer), Errors: []int{400, 401, 404, 409, 500},
 	Notes: "The last owner cannot leave: 409, `last_owner`. A user who leaves their personal organization after " +
 		"transferring it gets another one: the first that they own, or a new one.",
 }
@@ -95,7 +94,7 @@ func (s *Server) leaveOrganization(ctx context.Context, in *organizationInput) (
 var transferOrganization = operation.Operation{
 	ID: "transferOrganization", Method: "PUT",
 	Path: "/organizations/{organizationUUID}/owner", Summary: "Transfer an organization",
-	Access: operation.OrganizationInPath(platform.Owner), Errors: organizationErrors,
+	Access: operation.OrganizationInPath(account.Owner), Errors: organizationErrors,
 	Notes: "Makes another member an owner and the caller an admin, in one transaction.",
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"socle/internal/account"
 	"socle/internal/operation"
-	"socle/internal/platform"
 )
 
 func (s *Server) registerOrganizations() {
@@ -64,7 +63,7 @@ func (s *Server) listOrganizations(
 
 var getOrganization = operation.Operation{
 	ID: "getOrganization", Method: "GET", Path: "/organizations/{organizationUUID}", Summary: "Get an organization",
-	Access: operation.OrganizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.OrganizationInPath(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getOrganization(ctx context.Context, in *organizationInput) (account.Organization, error) {
@@ -74,7 +73,7 @@ func (s *Server) getOrganization(ctx context.Context, in *organizationInput) (ac
 var updateOrganization = operation.Operation{
 	ID: "updateOrganization", Method: "PUT",
 	Path: "/organizations/{organizationUUID}", Summary: "Rename an organization",
-	Access: operation.OrganizationInPath(platform.Admin), Errors: organizationErrors,
+	Access: operation.OrganizationInPath(account.Admin), Errors: organizationErrors,
 }
 
 type updateOrganizationInput struct {
@@ -89,7 +88,7 @@ func (s *Server) updateOrganization(ctx context.Context, in *updateOrganizationI
 var deleteOrganization = operation.Operation{
 	ID: "deleteOrganization", Method: "DELETE",
 	Path: "/organizations/{organizationUUID}", Summary: "Delete an organization",
-	Access: operation.OrganizationInPath(platform.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
+	Access: operation.OrganizationInPath(account.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
 	Notes: "Deletes its members and invitations. Fails with 409 while it has projects (`in_use`) or is the " +
 		"personal organization of a member, named by their `organizationUuid` (`own_organization`).",
 }

@@ -3,9 +3,9 @@ package api
 import (
 	"context"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
@@ -19,7 +19,7 @@ func (s *Server) registerPolicies() {
 
 var listPolicies = operation.Operation{
 	ID: "listPolicies", Method: "GET", Path: "/tables/{tableUUID}/policies", Summary: "List a table's policies",
-	Access: operation.Project(platform.Viewer), Errors: memberErrors,
+	Access: operation.Project(account.Viewer), Errors: memberErrors,
 }
 
 func (s *Server) listPolicies(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Policy, error) {
@@ -28,7 +28,7 @@ func (s *Server) listPolicies(ctx context.Context, p *tenant.Project, in *tableI
 
 var createPolicy = operation.Operation{
 	ID: "createPolicy", Method: "POST", Path: "/tables/{tableUUID}/policies", Summary: "Create a policy",
-	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "Policies apply while row level security is on, to roles with privileges on the table. A policy that " +
 		"allows `anon` or `public` to write needs `confirm`. Unqualified names in conditions resolve in the system " +
 		"catalog, then in the table's schema, then in public.",
@@ -66,7 +66,7 @@ type policyInput struct {
 
 var updatePolicy = operation.Operation{
 	ID: "updatePolicy", Method: "PUT", Path: "/tables/{tableUUID}/policies/{policyName}", Summary: "Update a policy",
-	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "The command and permissiveness cannot be changed; delete and re-create the policy instead. `confirm` " +
 		"is needed as for a new policy.",
 }
@@ -95,7 +95,7 @@ func (s *Server) updatePolicy(ctx context.Context, p *tenant.Project, in *update
 
 var deletePolicy = operation.Operation{
 	ID: "deletePolicy", Method: "DELETE", Path: "/tables/{tableUUID}/policies/{policyName}", Summary: "Delete a policy",
-	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 }
 
 func (s *Server) deletePolicy(ctx context.Context, p *tenant.Project, in *policyInput) (schema.Policy, error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/operation"
 	"socle/internal/platform"
 	"socle/internal/tenant"
@@ -86,7 +87,7 @@ type projectInput struct {
 
 var getProject = operation.Operation{
 	ID: "getProject", Method: "GET", Path: "/projects/{projectUUID}", Summary: "Get a project",
-	Access: operation.ProjectInPath(platform.Viewer).OrPaused(), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectInPath(account.Viewer).OrPaused(), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
@@ -95,7 +96,7 @@ func (s *Server) getProject(ctx context.Context, p *tenant.Project, _ *projectIn
 
 var updateProject = operation.Operation{
 	ID: "updateProject", Method: "PUT", Path: "/projects/{projectUUID}", Summary: "Update a project",
-	Access: operation.ProjectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "Omitted members stay unchanged. With `backup_before_destructive`, destructive operations make a backup " +
 		"first, and the project cannot be purged.",
 }
@@ -118,7 +119,7 @@ func (s *Server) updateProject(
 
 var deleteProject = operation.Operation{
 	ID: "deleteProject", Method: "DELETE", Path: "/projects/{projectUUID}", Summary: "Delete a project",
-	Access: operation.ProjectInPath(platform.Owner).OrPaused().OrDeleted(), Errors: ddlDeleteErrors,
+	Access: operation.ProjectInPath(account.Owner).OrPaused().OrDeleted(), Errors: ddlDeleteErrors,
 	Timeout: longTimeout,
 	Notes: "The project becomes inaccessible and its name available at once. It can be restored for a week, or for " +
 		"the number of days in the setting `deleted_project_days`; then it is purged with its database, files and " +
@@ -144,7 +145,7 @@ func (s *Server) deleteProject(
 var restoreProject = operation.Operation{
 	ID: "restoreProject", Method: "POST", Path: "/projects/{projectUUID}/restore",
 	Summary: "Restore a deleted project", Success: http.StatusOK,
-	Access: operation.ProjectInPath(platform.Owner).OrPaused().OrDeleted(), Errors: []int{
+	Access: operation.ProjectInPath(account.Owner).OrPaused().OrDeleted(), Errors: []int{
 		400, 401, 403, 404, 409, 500,
 	}, Timeout: longTimeout,
 	Notes: "The project becomes active again, as it was when it was deleted. Fails with 409 if another project has " +
@@ -158,7 +159,7 @@ func (s *Server) restoreProject(ctx context.Context, p *tenant.Project, _ *proje
 var pauseProject = operation.Operation{
 	ID: "pauseProject", Method: "POST", Path: "/projects/{projectUUID}/pause",
 	Summary: "Pause a project", Success: http.StatusOK,
-	Access: operation.ProjectInPath(platform.Admin), Errors: restrictedErrors, Timeout: longTimeout,
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors, Timeout: longTimeout,
 	Notes: "The project and its data are retained. Until it is resumed, access to them is refused with the code " +
 		"`project_paused`. Work in progress is canceled.",
 }
@@ -170,7 +171,7 @@ func (s *Server) pauseProject(ctx context.Context, p *tenant.Project, _ *project
 var resumeProject = operation.Operation{
 	ID: "resumeProject", Method: "POST", Path: "/projects/{projectUUID}/resume",
 	Summary: "Resume a project", Success: http.StatusOK,
-	Access: operation.ProjectInPath(platform.Admin).OrPaused(), Errors: []int{400, 401, 403, 404, 409, 500},
+	Access: operation.ProjectInPath(account.Admin).OrPaused(), Errors: []int{400, 401, 403, 404, 409, 500},
 	Timeout: longTimeout,
 }
 
@@ -181,7 +182,7 @@ func (s *Server) resumeProject(ctx context.Context, p *tenant.Project, _ *projec
 var getProjectOpenAPI = operation.Operation{
 	ID: "getProjectOpenAPI", Method: "GET",
 	Path: "/projects/{projectUUID}/openapi.json", Summary: "Get the OpenAPI document of a project's rows API",
-	Access: operation.ProjectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectInPath(account.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "An OpenAPI 2.0 document of the tables, views and functions in the schema `public`, as the root of the " +
 		"rows API returns it for a secret key. The response has no envelope.",
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/object"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
@@ -27,7 +27,7 @@ type quota struct {
 var getQuota = operation.Operation{
 	ID: "getQuota", Method: "GET",
 	Path: "/projects/{projectUUID}/quota", Summary: "Get a project's quota",
-	Access: operation.ProjectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectInPath(account.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "Includes the current usage. An upload that would exceed the quota fails with 413, `quota_exceeded`; so " +
 		"does an operation that enlarges a database which already exceeds its quota.",
 }
@@ -45,7 +45,7 @@ func (s *Server) getQuota(ctx context.Context, p *tenant.Project, _ *projectInpu
 var updateQuota = operation.Operation{
 	ID: "updateQuota", Method: "PUT",
 	Path: "/projects/{projectUUID}/quota", Summary: "Update a project's quota",
-	Access: operation.ProjectInPath(platform.Administrator), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.ProjectInPath(account.Administrator), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "For administrators of the instance. Omitted members stay unchanged. Existing files and rows remain, " +
 		"even if they exceed the quota.",
 }

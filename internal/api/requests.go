@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/operation"
 	"socle/internal/platform"
@@ -21,7 +22,7 @@ func (s *Server) registerRequests() {
 var listRequests = operation.Operation{
 	ID: "listRequests", Method: "GET",
 	Path: "/projects/{projectUUID}/requests", Summary: "List a project's requests",
-	Access: operation.ProjectInPath(platform.Developer), Errors: restrictedErrors,
+	Access: operation.ProjectInPath(account.Developer), Errors: restrictedErrors,
 	Notes: "Newest first, including requests to the rows API. Requests are retained for slightly more than a week, " +
 		"or for the number of days in the setting `request_days`, and listed about a second after their response. " +
 		"If there are more, `metadata.next` is the `cursor` of the next page.",

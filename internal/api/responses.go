@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/form"
 	"socle/internal/httpx"
 	"socle/internal/object"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
@@ -38,7 +38,7 @@ func (f ResponseFilter) filter() form.Filter {
 
 var listResponses = operation.Operation{
 	ID: "listResponses", Method: "GET", Path: "/forms/{formUUID}/responses", Summary: "List a form's responses",
-	Access: operation.ProjectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectOfForm(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 type listResponsesInput struct {
@@ -65,7 +65,7 @@ type responseInput struct {
 var getResponse = operation.Operation{
 	ID: "getResponse", Method: "GET",
 	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Get a form response",
-	Access: operation.ProjectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectOfForm(account.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "Fields have the labels and types of the time when they were answered.",
 }
 
@@ -76,7 +76,7 @@ func (s *Server) getResponse(ctx context.Context, p *tenant.Project, in *respons
 var deleteResponse = operation.Operation{
 	ID: "deleteResponse", Method: "DELETE",
 	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Delete a form response",
-	Access: operation.ProjectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Access: operation.ProjectOfForm(account.Developer), Errors: []int{400, 401, 403, 404, 500},
 	Notes: "Deletes its files too. Frees a place if the form has a maximum number of responses.",
 }
 
@@ -92,7 +92,7 @@ func (s *Server) deleteResponse(ctx context.Context, p *tenant.Project, in *resp
 var getFormStatistics = operation.Operation{
 	ID: "getFormStatistics", Method: "GET",
 	Path: "/forms/{formUUID}/statistics", Summary: "Get a form's response statistics",
-	Access: operation.ProjectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectOfForm(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getFormStatistics(ctx context.Context, p *tenant.Project, in *formInput) (form.Statistics, error) {
@@ -102,7 +102,7 @@ func (s *Server) getFormStatistics(ctx context.Context, p *tenant.Project, in *f
 var exportResponses = operation.Operation{
 	ID: "exportResponses", Method: "GET",
 	Path: "/forms/{formUUID}/responses/export", Summary: "Export a form's responses as CSV", MediaType: "text/csv",
-	Access: operation.ProjectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectOfForm(account.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "UTF-8, with a line of labels followed by one line per response, oldest first; deleted fields are the " +
 		"last columns. Text that a spreadsheet would evaluate as a formula, because it begins with `=`, `+`, `-` " +
 		"or `@`, is prefixed with `'`.",

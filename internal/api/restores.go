@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/backup"
 	"socle/internal/fault"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
@@ -23,7 +23,7 @@ func (s *Server) registerRestores() {
 
 var restoreBackup = operation.Operation{
 	ID: "restoreBackup", Method: "POST", Path: "/backups/{backupUUID}/restore", Summary: "Restore a backup",
-	Access: operation.Project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
+	Access: operation.Project(account.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: longTimeout,
 	Notes: "Returns a pending restore at once; the restore runs in the background, into a new database. After a " +
 		"comparison with the backup, the database replaces the project's (`in_place`; needs the role of owner), " +
 		"while requests to the project wait for a moment, or becomes a new project (`new`). If anything fails, " +
@@ -56,9 +56,9 @@ func (s *Server) restoreBackup(
 		return s.backups.RequestRestoreAs(ctx, p.UUID, in.UUID, c.User, *in.Body.Name)
 	}
 
-	if !c.Role.AtLeast(platform.Owner) {
+	if !c.Role.AtLeast(account.Owner) {
 		return backup.Restore{}, fault.New(fault.Forbidden, "requires the role of %s, yours is %s",
-			platform.Owner, c.Role)
+			account.Owner, c.Role)
 	}
 
 	return s.backups.RequestRestore(ctx, p.UUID, in.UUID, c.User)
@@ -66,7 +66,7 @@ func (s *Server) restoreBackup(
 
 var getRestore = operation.Operation{
 	ID: "getRestore", Method: "GET", Path: "/restores/{restoreUUID}", Summary: "Get a restore",
-	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 type restoreInput struct {
@@ -80,7 +80,7 @@ func (s *Server) getRestore(ctx context.Context, p *tenant.Project, in *restoreI
 var deleteRestore = operation.Operation{
 	ID: "deleteRestore", Method: "DELETE",
 	Path: "/restores/{restoreUUID}", Summary: "Discard the pre-restore database",
-	Access: operation.Project(platform.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
+	Access: operation.Project(account.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
 	Notes: "Removes the database and files from before the restore in the background. The restored state remains.",
 }
 
@@ -90,7 +90,7 @@ func (s *Server) deleteRestore(ctx context.Context, p *tenant.Project, in *resto
 
 var listRestores = operation.Operation{
 	ID: "listRestores", Method: "GET", Path: "/restores", Summary: "List restores",
-	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 500},
+	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 500},
 }
 
 type listRestoresInput struct {
@@ -109,7 +109,7 @@ func (s *Server) listRestores(
 var undoRestore = operation.Operation{
 	ID: "undoRestore", Method: "POST",
 	Path: "/restores/{restoreUUID}/undo", Summary: "Undo a restore",
-	Access: operation.Project(platform.Owner), Errors: ddlDeleteErrors, Timeout: longTimeout, Success: http.StatusOK,
+	Access: operation.Project(account.Owner), Errors: ddlDeleteErrors, Timeout: longTimeout, Success: http.StatusOK,
 	Notes: "Replaces the project's database, files and forms by those from before the restore; requests wait for a " +
 		"moment meanwhile. The restored state, including all changes since, is retained for a week; deleteRestore " +
 		"discards it.",

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/object"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
@@ -42,7 +42,7 @@ func expiry(seconds int) time.Time {
 var createSignedURL = operation.Operation{
 	ID: "createSignedURL", Method: "POST",
 	Path: "/containers/{containerUUID}/files/{fileUUID}/signed-url", Summary: "Create a signed download URL",
-	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 422, 500},
+	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 404, 422, 500},
 	Notes: "The URL permits reading this file without a token until it expires or the file is deleted, as long as " +
 		"its signer may read the file. It stays valid when the file is overwritten or renamed, but not when it is " +
 		"moved to another container.",
@@ -85,7 +85,7 @@ func (s *Server) createSignedURL(
 var createSignedUpload = operation.Operation{
 	ID: "createSignedUpload", Method: "POST",
 	Path: "/containers/{containerUUID}/signed-uploads", Summary: "Create a signed upload URL",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "The URL permits creating one file with this name without a token: `PUT` with the bytes as the body, " +
 		"from pages of any origin. It fails if the name is taken by then. A failed upload can be retried.",
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"socle/internal/account"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/statement"
 	"socle/internal/tenant"
 )
@@ -28,7 +28,7 @@ func (AnyValue) Schema(operation.Registry) *operation.Schema {
 
 var runSQL = operation.Operation{
 	ID: "runSQL", Method: "POST", Path: "/sql", Summary: "Run SQL", Success: 200,
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 413, 422, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 413, 422, 500},
 	Timeout:     statement.MaxTimeout + operation.DefaultTimeout + operation.DefaultTimeout,
 	Destructive: operation.When((*runSQLInput).writes),
 	Notes: "Runs all statements as the project's owner in one transaction, which is rolled back unless `read_only` " +
@@ -77,7 +77,7 @@ func (s *Server) runSQL(ctx context.Context, p *tenant.Project, in *runSQLInput)
 
 var listQueries = operation.Operation{
 	ID: "listQueries", Method: "GET", Path: "/sql/history", Summary: "List SQL history",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 500},
 	Notes: "The last 1000 queries of the project, as they were written: a password in a query is readable in the " +
 		"history.",
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"socle/internal/account"
 	"socle/internal/backup"
 	"socle/internal/object"
 	"socle/internal/operation"
@@ -18,7 +19,7 @@ func (s *Server) registerStatistics() {
 var getStatistics = operation.Operation{
 	ID: "getStatistics", Method: "GET",
 	Path: "/projects/{projectUUID}/statistics", Summary: "Get a project's statistics",
-	Access: operation.ProjectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectInPath(account.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "Contents and usage of the project's database, as counted by PostgreSQL. Tables, indexes and statements " +
 		"are limited to the first twenty.",
 }

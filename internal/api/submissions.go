@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/form"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/ratelimit"
 	"socle/internal/tenant"
 )
@@ -55,7 +55,7 @@ var getPublicForm = operation.Operation{
 }
 
 func (s *Server) getPublicForm(ctx context.Context, p *tenant.Project, in *formInput) (form.PublicForm, error) {
-	return form.GetPublicForm(ctx, p, in.Form, caller(ctx).Role.AtLeast(platform.Viewer))
+	return form.GetPublicForm(ctx, p, in.Form, caller(ctx).Role.AtLeast(account.Viewer))
 }
 
 var createResponse = operation.Operation{

@@ -5,9 +5,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
@@ -53,7 +53,7 @@ func tableOf(p *tenant.Project, t schema.Table) oneTable {
 
 var createTable = operation.Operation{
 	ID: "createTable", Method: "POST", Path: "/tables", Summary: "Create a table",
-	Access: operation.Project(platform.Developer), Errors: createErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: createErrors, Timeout: longTimeout,
 	Normalize: normalizeTable, Aliases: snakeNames,
 	Notes: "A new table is closed: row level security is on and no policy exists, so the project's users have no " +
 		"access.",
@@ -94,7 +94,7 @@ func (s *Server) createTable(ctx context.Context, p *tenant.Project, in *createT
 
 var listTables = operation.Operation{
 	ID: "listTables", Method: "GET", Path: "/tables", Summary: "List tables",
-	Access: operation.Project(platform.Viewer), Errors: specifiedErrors,
+	Access: operation.Project(account.Viewer), Errors: specifiedErrors,
 }
 
 type listTablesInput struct {
@@ -124,7 +124,7 @@ func (s *Server) listTables(
 
 var getTable = operation.Operation{
 	ID: "getTable", Method: "GET", Path: "/tables/{tableUUID}", Summary: "Get a table",
-	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 type tableInput struct {
@@ -149,7 +149,7 @@ func (s *Server) getTable(ctx context.Context, p *tenant.Project, in *tableInput
 
 var renameTable = operation.Operation{
 	ID: "renameTable", Method: "PUT", Path: "/tables/{tableUUID}/rename", Summary: "Rename a table",
-	Access: operation.Project(platform.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout,
 	Notes: "The table stays in its schema and keeps its ID and UUID.",
 }
 
@@ -169,7 +169,7 @@ func (s *Server) renameTable(ctx context.Context, p *tenant.Project, in *renameT
 var updateTable = operation.Operation{
 	ID: "updateTable", Method: "PUT",
 	Path: "/tables/{tableUUID}", Summary: "Update a table",
-	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "Changes the comment or row level security. Switching row level security off needs `confirm`: all rows " +
 		"become accessible to all roles with privileges on the table. renameTable changes the name.",
 }
@@ -197,7 +197,7 @@ func (s *Server) updateTable(ctx context.Context, p *tenant.Project, in *updateT
 
 var duplicateTable = operation.Operation{
 	ID: "duplicateTable", Method: "POST", Path: "/tables/{tableUUID}/duplicate", Summary: "Duplicate a table",
-	Access: operation.Project(platform.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: operation.Always,
+	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: operation.Always,
 	Notes: "The new table has the columns, defaults, constraints, indexes and comments of the original, its own " +
 		"sequences, and the rows if requested. It is closed: policies, grants and triggers are not copied.",
 }
@@ -220,7 +220,7 @@ func (s *Server) duplicateTable(
 
 var deleteTable = operation.Operation{
 	ID: "deleteTable", Method: "DELETE", Path: "/tables/{tableUUID}", Summary: "Delete a table",
-	Access: operation.Project(platform.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 	Destructive: operation.Always,
 	Notes:       "A table with dependents is not deleted, and `metadata.dependents` lists them, unless `cascade` is true.",
 }

@@ -3,8 +3,8 @@ package api
 import (
 	"context"
 
+	"socle/internal/account"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/schema"
 	"socle/internal/tenant"
 )
@@ -18,7 +18,7 @@ func (s *Server) registerTriggers() {
 
 var createTrigger = operation.Operation{
 	ID: "createTrigger", Method: "POST", Path: "/tables/{tableUUID}/triggers", Summary: "Create a trigger",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Timeout: longTimeout,
 }
 
@@ -56,7 +56,7 @@ func (s *Server) createTrigger(ctx context.Context, p *tenant.Project, in *creat
 
 var listTriggers = operation.Operation{
 	ID: "listTriggers", Method: "GET", Path: "/tables/{tableUUID}/triggers", Summary: "List a table's triggers",
-	Access: operation.Project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) listTriggers(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Trigger, error) {
@@ -66,7 +66,7 @@ func (s *Server) listTriggers(ctx context.Context, p *tenant.Project, in *tableI
 var updateTrigger = operation.Operation{
 	ID: "updateTrigger", Method: "PUT",
 	Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Enable or disable a trigger",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Timeout: longTimeout,
 }
 
@@ -95,7 +95,7 @@ func (s *Server) updateTrigger(ctx context.Context, p *tenant.Project, in *updat
 var deleteTrigger = operation.Operation{
 	ID: "deleteTrigger", Method: "DELETE",
 	Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Delete a trigger",
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: longTimeout,
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: longTimeout,
 	Notes: "The trigger's function remains.",
 }
 

@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/object"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
@@ -110,7 +110,7 @@ func (a tusAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 var createTusUpload = operation.Operation{
 	ID: "createTusUpload", Method: "POST", Path: tusUploads, Protocol: tusHeaders,
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
 }
 
 type createTusUploadInput struct {
@@ -210,7 +210,7 @@ type tusInput struct {
 
 var getTusUpload = operation.Operation{
 	ID: "getTusUpload", Method: "HEAD", Path: tusUpload, Protocol: tusHeaders, Timeout: -1,
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
 }
 
 func (s *Server) getTusUpload(ctx context.Context, p *tenant.Project, in *tusInput) (tusAnswer, error) {
@@ -237,7 +237,7 @@ func (s *Server) getTusUpload(ctx context.Context, p *tenant.Project, in *tusInp
 
 var appendTusUpload = operation.Operation{
 	ID: "appendTusUpload", Method: "PATCH", Path: tusUpload, Protocol: tusHeaders,
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 460, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 460, 500},
 	Body: operation.RawFile,
 }
 
@@ -277,7 +277,7 @@ func (s *Server) appendTusUpload(ctx context.Context, p *tenant.Project, in *app
 
 var deleteTusUpload = operation.Operation{
 	ID: "deleteTusUpload", Method: "DELETE", Path: tusUpload, Protocol: tusHeaders,
-	Access: operation.Project(platform.Developer), Errors: []int{400, 401, 403, 404, 412, 500},
+	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 412, 500},
 }
 
 func (s *Server) deleteTusUpload(ctx context.Context, p *tenant.Project, in *tusInput) (tusAnswer, error) {

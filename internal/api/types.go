@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/rest/catalog"
 	"socle/internal/rest/typescript"
 	"socle/internal/tenant"
@@ -17,7 +17,7 @@ func (s *Server) registerTypes() { operation.HandleInProject(s.pipeline, getType
 var getTypes = operation.Operation{
 	ID: "getTypes", Method: "GET",
 	Path: "/projects/{projectUUID}/types", Summary: "Get a project's type definitions",
-	Access: operation.ProjectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: operation.ProjectInPath(account.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "TypeScript source of the tables, views and functions for client libraries, such as " +
 		"`createClient<Database>(…)` of @supabase/supabase-js. `socle gen types` prints it.",
 }

@@ -8,17 +8,17 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/account"
 	"socle/internal/fault"
 	"socle/internal/object"
 	"socle/internal/operation"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
 var writeFile = operation.Operation{
 	ID: "writeFile", Method: "PUT",
 	Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Write a file by name",
-	Access: operation.ProjectInPath(platform.Developer).OrSigned(),
+	Access: operation.ProjectInPath(account.Developer).OrSigned(),
 	Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
 	Body:   operation.RawFile,
 	Notes: "The body is the file. An existing file of that name is replaced atomically: concurrent readers get the " +

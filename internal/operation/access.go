@@ -96,7 +96,7 @@ var Administrator = member("", noScope, func(c account.Caller) error {
 
 // OrganizationInPath admits members, with at least the given role, of the organization named by
 // organizationUUID in the path.
-func OrganizationInPath(minimum platform.Role) Access {
+func OrganizationInPath(minimum account.Role) Access {
 	return member("organizationUUID", organizationInPath, func(c account.Caller) error {
 		switch {
 		case isLimitedToken(c):
@@ -111,7 +111,7 @@ func OrganizationInPath(minimum platform.Role) Access {
 
 // Project admits members of the organization that owns the project named by X-Project, with at
 // least the given role.
-func Project(minimum platform.Role) Access {
+func Project(minimum account.Role) Access {
 	a := inProject("X-Project", projectInHeader, minimum)
 	a.params = reflect.TypeFor[projectHeader]()
 	a.missing = func() *fault.Error {
@@ -123,18 +123,18 @@ func Project(minimum platform.Role) Access {
 }
 
 // ProjectInPath is [Project] with the project named by projectUUID in the path.
-func ProjectInPath(minimum platform.Role) Access {
+func ProjectInPath(minimum account.Role) Access {
 	return inProject("projectUUID", projectInPath, minimum)
 }
 
 // ProjectOfForm is [Project] with the project that owns the form named by formUUID in the path.
-func ProjectOfForm(minimum platform.Role) Access {
+func ProjectOfForm(minimum account.Role) Access {
 	return inProject("formUUID", formInPath, minimum)
 }
 
 // PublicProject is [ProjectInPath] for an operation with a public part. It admits anyone; the
 // handler checks the caller's role.
-func PublicProject(minimum platform.Role) Access {
+func PublicProject(minimum account.Role) Access {
 	a := ProjectInPath(minimum)
 	a.admit, a.public, a.hidesPause = nil, true, true
 	a.security = []map[string][]string{{}, bearer}
@@ -160,7 +160,7 @@ func PublicProject(minimum platform.Role) Access {
 var PublicForm = publicForm()
 
 func publicForm() Access {
-	a := ProjectOfForm(platform.Viewer)
+	a := ProjectOfForm(account.Viewer)
 	a.admit, a.public, a.anyOrigin = nil, true, true
 	a.security = []map[string][]string{bearer, {"apikey": {}}, {"link": {}}}
 	a.rule = "Requires a key of the project, the form's public link, or a role in the project's organization. " +
@@ -213,7 +213,7 @@ func member(
 }
 
 // inProject is [member] for a role in a project.
-func inProject(target string, scope func(*http.Request) account.Scope, minimum platform.Role) Access {
+func inProject(target string, scope func(*http.Request) account.Scope, minimum account.Role) Access {
 	a := member(target, scope, func(c account.Caller) error { return c.Role.Require(minimum) },
 		"Requires the role of "+minimum.String()+" or higher in the project's organization.")
 	// fault.Missing has the text of package pg for a missing row, so that callers cannot tell the

@@ -15,16 +15,16 @@ func TestProjectAccess(t *testing.T) {
 	t.Parallel()
 
 	f := newFixture(t)
-	f.declare("GET", "/header", Project(platform.Developer))
-	f.declare("GET", "/path/{projectUUID}", ProjectInPath(platform.Developer))
-	f.declare("GET", "/form/{formUUID}", ProjectOfForm(platform.Developer))
-	f.declare("GET", "/paused/{projectUUID}", ProjectInPath(platform.Developer).OrPaused())
-	f.declare("GET", "/deleted/{projectUUID}", ProjectInPath(platform.Developer).OrDeleted())
+	f.declare("GET", "/header", Project(account.Developer))
+	f.declare("GET", "/path/{projectUUID}", ProjectInPath(account.Developer))
+	f.declare("GET", "/form/{formUUID}", ProjectOfForm(account.Developer))
+	f.declare("GET", "/paused/{projectUUID}", ProjectInPath(account.Developer).OrPaused())
+	f.declare("GET", "/deleted/{projectUUID}", ProjectInPath(account.Developer).OrDeleted())
 
 	header, id := "X-Project: "+projectUUID.String(), projectUUID.String()
 	paths := []string{"/path/" + id, "/form/" + id, "/paused/" + id, "/deleted/" + id}
 
-	f.as(platform.Developer)
+	f.as(account.Developer)
 	f.send("GET", "/header", "", header).want(200, "")
 	for _, path := range paths {
 		f.send("GET", path, "").want(200, "")
@@ -32,7 +32,7 @@ func TestProjectAccess(t *testing.T) {
 		f.send("GET", path, "", "Authorization: Bearer expired").want(401, "invalid_token")
 	}
 
-	f.as(platform.Viewer)
+	f.as(account.Viewer)
 	f.send("GET", "/header", "", header).want(403, "forbidden")
 	f.send("GET", paths[0], "").want(403, "forbidden")
 
@@ -41,7 +41,7 @@ func TestProjectAccess(t *testing.T) {
 	f.send("GET", paths[0], "").want(404, "not_found")
 	f.send("GET", paths[1], "").want(404, "not_found")
 
-	f.as(platform.Developer)
+	f.as(account.Developer)
 	f.caller.Status = platform.Paused
 	f.send("GET", paths[0], "").want(409, "project_paused")
 	f.send("GET", paths[2], "").want(200, "")
@@ -58,13 +58,13 @@ func TestScope(t *testing.T) {
 	t.Parallel()
 
 	f := newFixture(t)
-	f.as(platform.Owner)
+	f.as(account.Owner)
 	f.caller.Organization = f.caller.Project
-	f.declare("GET", "/header", Project(platform.Viewer))
-	f.declare("GET", "/path/{projectUUID}", ProjectInPath(platform.Viewer))
-	f.declare("GET", "/form/{formUUID}", ProjectOfForm(platform.Viewer))
-	f.declare("GET", "/public/{projectUUID}", PublicProject(platform.Viewer))
-	f.outside("/organization/{organizationUUID}", OrganizationInPath(platform.Viewer))
+	f.declare("GET", "/header", Project(account.Viewer))
+	f.declare("GET", "/path/{projectUUID}", ProjectInPath(account.Viewer))
+	f.declare("GET", "/form/{formUUID}", ProjectOfForm(account.Viewer))
+	f.declare("GET", "/public/{projectUUID}", PublicProject(account.Viewer))
+	f.outside("/organization/{organizationUUID}", OrganizationInPath(account.Viewer))
 	f.outside("/me", SignedIn)
 
 	id, given := projectUUID.String(), uuid.NullUUID{UUID: projectUUID, Valid: true}
@@ -100,17 +100,17 @@ func TestAccessOutsideProjects(t *testing.T) {
 	f.outside("/signed-in", SignedIn)
 	f.outside("/or-token", SignedInOrToken)
 	f.outside("/administrator", Administrator)
-	f.outside("/organizations/{organizationUUID}", OrganizationInPath(platform.Admin))
+	f.outside("/organizations/{organizationUUID}", OrganizationInPath(account.Admin))
 
 	organization := "/organizations/" + projectUUID.String()
 	session := account.Caller{User: userUUID}
 	token := account.Caller{User: userUUID, ByToken: true}
 	limited := account.Caller{User: userUUID, ByToken: true, Projects: []uuid.UUID{projectUUID}}
 	administrator := account.Caller{User: userUUID, Administrator: true}
-	admin := account.Caller{User: userUUID, Role: platform.Admin,
+	admin := account.Caller{User: userUUID, Role: account.Admin,
 		Organization: uuid.NullUUID{UUID: projectUUID, Valid: true}}
 	viewer := admin
-	viewer.Role = platform.Viewer
+	viewer.Role = account.Viewer
 
 	for _, tt := range []struct {
 		path   string
@@ -153,9 +153,9 @@ func TestPublicAccess(t *testing.T) {
 	t.Parallel()
 
 	f := newFixture(t)
-	f.declare("GET", "/projects/{projectUUID}", PublicProject(platform.Viewer))
+	f.declare("GET", "/projects/{projectUUID}", PublicProject(account.Viewer))
 	f.declare("GET", "/forms/{formUUID}", PublicForm)
-	f.declare("GET", "/signed/{projectUUID}", ProjectInPath(platform.Viewer).OrSigned())
+	f.declare("GET", "/signed/{projectUUID}", ProjectInPath(account.Viewer).OrSigned())
 
 	path := "/projects/" + projectUUID.String()
 	f.send("GET", path, "", "Authorization: ").want(200, "")
@@ -165,7 +165,7 @@ func TestPublicAccess(t *testing.T) {
 	f.store.statuses[projectUUID] = platform.Paused
 	f.send("GET", path, "", "Authorization: ").want(404, "not_found") // its state is no one's business
 
-	f.as(platform.Viewer)
+	f.as(account.Viewer)
 	f.caller.Status = platform.Paused
 	f.send("GET", path, "").want(409, "project_paused")
 
@@ -177,7 +177,7 @@ func TestPublicAccess(t *testing.T) {
 		t.Errorf("got Access-Control-Allow-Origin %q", got)
 	}
 
-	f.as(platform.Viewer)
+	f.as(account.Viewer)
 	f.send("GET", "/signed/"+projectUUID.String()+"?signature=x", "", "Authorization: ").want(200, "")
 	f.send("GET", "/signed/"+projectUUID.String(), "", "Authorization: ").want(401, "invalid_token")
 }
@@ -189,8 +189,8 @@ func TestExplainInternal(t *testing.T) {
 
 	f := newFixture(t)
 	internal, ctx := fault.New(fault.Unavailable, "connection refused"), t.Context()
-	member := context.WithValue(ctx, callerKey{}, account.Caller{Role: platform.Viewer})
-	inPath, public := ProjectInPath(platform.Viewer), PublicProject(platform.Viewer)
+	member := context.WithValue(ctx, callerKey{}, account.Caller{Role: account.Viewer})
+	inPath, public := ProjectInPath(account.Viewer), PublicProject(account.Viewer)
 
 	for _, tt := range []struct {
 		name   string

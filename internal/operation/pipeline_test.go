@@ -148,7 +148,7 @@ func newFixture(t *testing.T) *fixture {
 }
 
 // as sets the caller's role in the project.
-func (f *fixture) as(role platform.Role) {
+func (f *fixture) as(role account.Role) {
 	f.caller = account.Caller{User: userUUID, Role: role, Status: platform.Active,
 		Project: uuid.NullUUID{UUID: projectUUID, Valid: true}}
 }
@@ -232,8 +232,8 @@ func TestRoutes(t *testing.T) {
 	t.Parallel()
 
 	f := newFixture(t)
-	f.as(platform.Viewer)
-	f.declare("GET", "/things", Project(platform.Viewer))
+	f.as(account.Viewer)
+	f.declare("GET", "/things", Project(account.Viewer))
 
 	f.send("GET", "/things", "", "X-Project: "+projectUUID.String()).want(200, "")
 	f.send("GET", "/nothing", "").want(404, "unknown_route")

@@ -16,7 +16,6 @@ import (
 	"socle/internal/account"
 	"socle/internal/audit"
 	"socle/internal/fault"
-	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
@@ -39,7 +38,7 @@ func (f *fixture) updateNote(op Operation, run, exists func(*noteInput) error) {
 		op.Errors = allErrors
 	}
 	if op.Access.identify == nil {
-		op.Access = Project(platform.Developer)
+		op.Access = Project(account.Developer)
 	}
 
 	HandleInProject(f.Pipeline, op, func(_ context.Context, _ *tenant.Project, in *noteInput) (string, error) {
@@ -60,13 +59,13 @@ func TestOrderOfStages(t *testing.T) {
 	header := "X-Project: " + projectUUID.String()
 	const invalidBody, unknownParam, noteFound = `{"text":"too long"}`, "?nope=1", `{"text":"x"}`
 
-	f.as(platform.Viewer)
+	f.as(account.Viewer)
 	f.send("PUT", notePath+unknownParam, `{`, header, "Authorization: ").want(401, "invalid_token")
 	f.send("PUT", notePath+unknownParam, `{`, header).want(400, "invalid_value").field("nope", "unknown")
 	f.send("PUT", notePath, `{`, header).want(400, "malformed_json")
 	f.send("PUT", notePath, invalidBody, header).want(403, "forbidden")
 
-	f.as(platform.Developer)
+	f.as(account.Developer)
 	f.send("PUT", notePath, invalidBody, header).want(404, "not_found")
 	f.send("PUT", notePath, noteFound, header, "If-Match: x").want(400, "unknown").field("If-Match", "unknown")
 	f.send("PUT", notePath, noteFound, header).want(404, "not_found")
@@ -76,7 +75,7 @@ func TestParametersAndBody(t *testing.T) {
 	t.Parallel()
 
 	f := newFixture(t)
-	f.as(platform.Developer)
+	f.as(account.Developer)
 	f.updateNote(Operation{}, succeed, succeed)
 
 	header := "X-Project: " + projectUUID.String()
@@ -276,7 +275,7 @@ func TestBackUpFirst(t *testing.T) {
 	t.Parallel()
 
 	f := newFixture(t)
-	f.as(platform.Developer)
+	f.as(account.Developer)
 	ran := 0
 	f.updateNote(Operation{Destructive: When(func(in *noteInput) bool { return in.Body.Text == "drop" })},
 		func(*noteInput) error { ran++; return nil }, succeed)
