@@ -1,16 +1,12 @@
 package cli
 
 import (
-	"encoding/json"
-	"errors"
+	"context"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,56 +23,19 @@ func addRemote(root *cobra.Command, e environment) error {
 	}
 
 	for _, o := range d.operations() {
-		if o.ID == "login" || o.ID == "logout" { // own commands, which also manage the stored session
+		if handWritten[o.ID] != "" {
 			continue
 		}
 
-		verb, noun := o.words()
-		if noun == "" {
-			noun = "users"
+		verb, name := o.words()
+		if c := findCommand(root, name); c != nil && !c.HasSubCommands() {
+			return fmt.Errorf("socle %s is already a command and cannot group the operation %s", name, o.ID)
 		}
 
-		singular := strings.Join(split(o.ID)[1:], "-")
-		group := findCommand(root, noun)
-		if group == nil {
-			group = &cobra.Command{Use: noun,
-				Long: "Manage " + strings.ReplaceAll(noun, "-", " ") + ".", Args: noCommand,
-				RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }, GroupID: remoteGroup}
-			root.AddCommand(group)
-		} else if !group.HasSubCommands() {
-			return fmt.Errorf("socle %s is already a command and cannot group the operation %s", noun, o.ID)
-		}
-
-		// The singular works too: socle backup create.
-		if singular != noun && singular != "" && !group.HasAlias(singular) && findCommand(root, singular) == nil {
-			group.Aliases = append(group.Aliases, singular)
-		}
-
-		group.AddCommand(newRemote(d, o, verb, e).command())
-		group.Short = strings.Join(verbs(group), ", ")
+		groupOf(root, name).AddCommand(newRemote(d, o, verb, e).command())
 	}
 
 	return nil
-}
-
-const remoteGroup = "remote"
-
-func verbs(group *cobra.Command) []string {
-	var all []string
-	for _, c := range group.Commands() { // sorted by name
-		all = append(all, c.Name())
-	}
-
-	return all
-}
-
-func findCommand(parent *cobra.Command, name string) *cobra.Command {
-	i := slices.IndexFunc(parent.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
-	if i < 0 {
-		return nil
-	}
-
-	return parent.Commands()[i]
 }
 
 // remote is the command of an operation.
@@ -90,12 +49,14 @@ type remote struct {
 	media    string
 	body     schema
 	members  []string // of the body, sorted
+	list     string   // member with several items, for which the members of one item are flags too; "": none
 	project  bool     // --project fills a path parameter
 	document *description
+	flags    map[string]*value // by parameter or member
 }
 
 func newRemote(d *description, o operation, verb string, e environment) *remote {
-	r := &remote{operation: o, e: e, verb: verb, document: d}
+	r := &remote{operation: o, e: e, verb: verb, document: d, flags: map[string]*value{}}
 	for _, part := range strings.Split(o.Path, "/") {
 		switch name := strings.Trim(part, "{}"); {
 		case name == part:
@@ -135,100 +96,84 @@ func (r *remote) flatten() {
 	}
 
 	for name, list := range r.body.Properties {
-		if list.Items == nil || !r.document.resolve(*list.Items).is("object") {
+		if list.Items == nil || !r.document.resolve(*list.Items).is("object") || r.Method != http.MethodPost {
 			return
 		}
 
-		r.body.Properties = maps.Clone(r.document.resolve(*list.Items).Properties)
+		item := r.document.resolve(*list.Items)
+		r.body.Properties = maps.Clone(item.Properties)
 		list.Description = strings.TrimSpace(list.Description + " Several at once.")
-		r.body.Properties[name], r.body.Required = list, nil
+		r.body.Properties[name], r.body.Required, r.list = list, item.Required, name
 	}
 }
 
 func (r *remote) command() *cobra.Command {
 	use := r.verb
 	for _, a := range r.args {
-		use += " " + strings.ToUpper(strings.Join(split(strings.TrimSuffix(a, "UUID")), "-"))
+		use += " " + argument(a)
 	}
 
 	cmd := &cobra.Command{
-		Use:   use,
-		Short: r.Summary,
-		Long:  strings.TrimSpace(r.Summary + ".\n\n" + r.Description),
-		Args:  exactArgs(len(r.args)),
-		RunE:  r.run,
+		Use:               use,
+		Short:             r.Summary,
+		Long:              strings.TrimSpace(r.Summary + ".\n\n" + r.Description),
+		Args:              r.checkArgs,
+		PreRunE:           r.checkRequired,
+		RunE:              r.run,
+		ValidArgsFunction: r.completeArg,
 	}
 
-	flags := cmd.Flags()
-	for _, p := range r.queries {
-		flags.String(kebab(p.Name), "", usage(p.Description, p.Schema))
-	}
+	r.addFlags(cmd)
+	r.e.addConnectionFlags(cmd)
 
-	for _, name := range r.members {
-		s := r.document.resolve(r.body.Properties[name])
-		text := usage(s.Description, s)
-		if slices.Contains(r.body.Required, name) {
-			text = strings.TrimSpace(text + " (required)")
-		}
-
-		switch {
-		case name == "passphrase":
-			addPassphrase(cmd)
-		case s.Format == "binary":
-			flags.String(kebab(name), "", "path of the file, - for standard input")
-		case s.is("array") && s.Items != nil && r.document.resolve(*s.Items).is("string"):
-			flags.StringArray(kebab(name), nil, text+" (may be given more than once)")
-		default:
-			flags.String(kebab(name), "", text)
-		}
-	}
-
-	if r.secret != "" {
-		addPassphrase(cmd)
-	}
-	if r.media == "application/json" {
-		flags.String("body", "", "file with the whole body as JSON, - for standard input")
-	}
-	if r.answersFile() {
-		flags.StringP("output", "o", "-", "file to write to, - for standard output")
-	}
-
-	addConnectionFlags(cmd)
 	return cmd
 }
 
-// usage returns the help of a flag: its description and its allowed values.
-func usage(meaning string, s schema) string {
-	if len(s.Enum) > 0 {
-		var values []string
-		for _, v := range s.Enum {
-			values = append(values, fmt.Sprint(v))
-		}
-
-		meaning = strings.TrimSpace(meaning + " One of " + strings.Join(values, ", ") + ".")
+// argument returns how help and messages call a path parameter.
+func argument(parameter string) string {
+	words := split(strings.TrimSuffix(parameter, "UUID"))
+	if words[0] == "full" {
+		words = words[1:]
 	}
 
-	if s.is("object") || (s.is("array") && s.Items != nil && !s.Items.is("string")) {
-		meaning = strings.TrimSpace(meaning + " As JSON.")
-	}
-	if s.Default != nil {
-		meaning = strings.TrimSpace(fmt.Sprintf("%s (default %v)", meaning, s.Default))
+	return strings.ToUpper(strings.Join(words, "-"))
+}
+
+func (r *remote) checkArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == len(r.args) {
+		return nil
 	}
 
-	return meaning
+	hint := ""
+	if len(args) > len(r.args) && slices.Contains(r.members, "name") {
+		hint = fmt.Sprintf("; did you mean --name %s?", args[len(r.args)])
+	}
+
+	return wrongArgs(cmd, len(r.args), args, hint)
 }
 
 func exactArgs(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return fmt.Errorf("%w: socle %s", errUsage, strings.TrimPrefix(cmd.UseLine(), "socle "))
+			return wrongArgs(cmd, n, args, "")
 		}
 		return nil
 	}
 }
 
-// errNoProject is the failure of a command that needs a project.
-var errNoProject = fmt.Errorf("%w: no project selected; use --project, SOCLE_PROJECT or socle use", errUsage)
+// wrongArgs is the usage error of a command that takes n arguments.
+func wrongArgs(cmd *cobra.Command, n int, args []string, hint string) error {
+	problem := fmt.Sprintf("takes %d arguments, got %d", n, len(args))
+	switch {
+	case n == 0:
+		problem = fmt.Sprintf("takes no argument, got %q", args[0])
+	case len(args) < n:
+		_, names, _ := strings.Cut(cmd.Use, " ")
+		problem = "needs " + strings.Join(strings.Fields(names)[len(args):], " and ")
+	}
+
+	return fmt.Errorf("%w: %s %s%s\nusage: %s", errUsage, cmd.CommandPath(), problem, hint, cmd.UseLine())
+}
 
 func (r *remote) run(cmd *cobra.Command, args []string) error {
 	c, err := r.e.client(cmd)
@@ -236,187 +181,153 @@ func (r *remote) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 
-	req := client.Request{Method: r.Method, Query: url.Values{}, Header: http.Header{}}
-	if req.Path, err = r.path(c.Project, args); err != nil {
+	req, err := r.request(cmd, c, args)
+	if err != nil {
 		return err
 	}
 
-	for _, p := range r.queries {
-		if f := cmd.Flags().Lookup(kebab(p.Name)); f.Changed {
-			req.Query.Set(p.Name, f.Value.String())
+	if err := r.confirm(cmd, args); err != nil {
+		return err
+	}
+
+	if r.media == "application/json" {
+		if req.Body, err = r.json(cmd, c); err != nil {
+			return err
 		}
 	}
 
+	if !r.takes("header", "X-Project") {
+		c.Project = ""
+	}
+
+	switch {
+	case r.media == "multipart/form-data":
+		return r.upload(cmd, c, req)
+	case r.media == rawMedia:
+		return r.send(cmd, c, req)
+	case r.answersFile():
+		return r.explain(cmd, download(cmd, c, req))
+	}
+
+	reply, err := r.do(cmd, c, req)
+	if err == nil {
+		reply, err = r.wait(cmd, c, req, reply)
+	}
+
+	return r.show(cmd, c, reply, err)
+}
+
+// request returns the request without its body. It resolves names to UUIDs.
+func (r *remote) request(cmd *cobra.Command, c *client.Client, args []string) (client.Request, error) {
+	req := client.Request{Method: r.Method, Query: url.Values{}, Header: http.Header{}}
+	names := finder{r.document, c}
+
+	if r.project || r.takes("header", "X-Project") {
+		if err := names.selectProject(cmd.Context()); err != nil {
+			return req, err
+		}
+	}
+
+	var err error
+	if req.Path, err = r.path(cmd.Context(), names, args); err != nil {
+		return req, err
+	}
+
+	for _, p := range r.queries {
+		v := r.flags[p.Name]
+		if !v.given() {
+			continue
+		}
+
+		text, err := names.find(cmd.Context(), stem(p.Name), p.Schema, v.String())
+		if err != nil {
+			return req, err
+		}
+
+		req.Query.Set(p.Name, text)
+	}
+
 	if r.secret != "" {
-		if text, err := r.e.passphrase(cmd); err != nil {
-			return err
-		} else if text != "" {
+		text, err := r.e.passphrase(cmd)
+		if err != nil {
+			return req, err
+		}
+
+		if text != "" {
 			req.Header.Set(r.secret, text)
 		}
 	}
 
-	if r.media == "multipart/form-data" {
-		return r.upload(cmd, c, req)
-	}
-	if r.media == rawMedia {
-		return r.send(cmd, c, req)
-	}
-
-	if r.media != "" {
-		if req.Body, err = r.json(cmd); err != nil {
-			return err
-		}
-	}
-
-	if r.answersFile() {
-		return download(cmd, c, req)
-	}
-
-	reply, err := c.Do(cmd.Context(), req)
-	return r.show(cmd, reply, err)
+	return req, nil
 }
 
-// path fills the arguments into the path.
-func (r *remote) path(project string, args []string) (string, error) {
-	var parts []string
-	for _, part := range strings.Split(r.Path, "/") {
-		switch name := strings.Trim(part, "{}"); {
+// path fills the arguments into the path, as far as there are any.
+func (r *remote) path(ctx context.Context, names finder, args []string) (string, error) {
+	path, template := "", ""
+	for _, part := range strings.Split(r.Path, "/")[1:] {
+		name := strings.Trim(part, "{}")
+		filled := part
+		switch {
 		case name == part:
 		case name == "projectUUID" && r.project:
-			if project == "" {
-				return "", errNoProject
-			}
-			part = url.PathEscape(project)
+			filled = url.PathEscape(names.client.Project)
+		case len(args) == 0:
+			return path, nil
 		case name == "fullFileName": // may contain slashes
-			part, args = (&url.URL{Path: args[0]}).EscapedPath(), args[1:]
+			filled, args = (&url.URL{Path: args[0]}).EscapedPath(), args[1:]
 		default:
-			part, args = url.PathEscape(args[0]), args[1:]
-		}
-
-		parts = append(parts, part)
-	}
-
-	return strings.Join(parts, "/"), nil
-}
-
-// json builds the body from the file and the flags. A flag overrides the file.
-func (r *remote) json(cmd *cobra.Command) (json.RawMessage, error) {
-	body := map[string]json.RawMessage{}
-	if name, _ := cmd.Flags().GetString("body"); name != "" {
-		text, err := readInput(cmd, name)
-		if err != nil {
-			return nil, err
-		}
-
-		if err := json.Unmarshal(text, &body); err != nil {
-			return nil, fmt.Errorf("%w: --body must be a JSON object", errUsage)
-		}
-	}
-
-	for _, name := range r.members {
-		if name == "passphrase" {
-			text, err := r.e.passphrase(cmd)
+			id, err := names.findIn(ctx, template, path, r.parameter(name), args[0])
 			if err != nil {
-				return nil, err
+				return "", err
 			}
 
-			if text != "" {
-				if body[name], err = json.Marshal(text); err != nil {
-					return nil, err
-				}
-			}
-
-			continue
+			filled, args = url.PathEscape(id), args[1:]
 		}
 
-		f := cmd.Flags().Lookup(kebab(name))
-		if !f.Changed {
-			continue
-		}
-
-		value, err := r.value(cmd, name)
-		if err != nil {
-			return nil, err
-		}
-
-		body[name] = value
+		path, template = path+"/"+filled, template+"/"+part
 	}
 
-	return json.Marshal(body)
+	return path, nil
 }
 
-// value returns a flag's value as JSON in the type of its field.
-func (r *remote) value(cmd *cobra.Command, name string) (json.RawMessage, error) {
-	s := r.document.resolve(r.body.Properties[name])
-
-	if list, err := cmd.Flags().GetStringArray(kebab(name)); err == nil {
-		return json.Marshal(list)
+// parameter returns a path parameter.
+func (r *remote) parameter(name string) parameter {
+	i := slices.IndexFunc(r.Parameters, func(p parameter) bool { return p.In == "path" && p.Name == name })
+	if i < 0 {
+		return parameter{Name: name}
 	}
 
-	text := cmd.Flags().Lookup(kebab(name)).Value.String()
-	if s.is("string") && (text != "null" || !s.is("null")) {
-		return json.Marshal(text)
-	}
-
-	if !json.Valid([]byte(text)) {
-		if s.Type == nil { // any type, a string too
-			return json.Marshal(text)
-		}
-		return nil, fmt.Errorf("%w: --%s takes %s", errUsage, kebab(name), expectedType(s))
-	}
-
-	return json.RawMessage(text), nil
-}
-
-func expectedType(s schema) string {
-	switch {
-	case s.is("integer"):
-		return "a whole number"
-	case s.is("number"):
-		return "a number"
-	case s.is("boolean"):
-		return "true or false"
-	}
-
-	return "JSON"
-}
-
-func readInput(cmd *cobra.Command, name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(cmd.InOrStdin())
-	}
-	return os.ReadFile(name)
+	return r.Parameters[i]
 }
 
 // show prints a response, as JSON or for people.
-func (r *remote) show(cmd *cobra.Command, reply *client.Reply, err error) error {
+func (r *remote) show(cmd *cobra.Command, c *client.Client, reply *client.Reply, err error) error {
 	if err != nil {
-		return explain(err)
+		return r.explain(cmd, err)
 	}
 
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+	if asJSON(cmd) {
 		return printJSON(cmd.OutOrStdout(), reply)
 	}
 
-	return printReply(cmd.OutOrStdout(), reply)
-}
-
-// explain adds the next step to a failure.
-func explain(err error) error {
-	e, ok := errors.AsType[*client.Error](err)
-	if !ok {
+	p, err := newReply(reply)
+	if err != nil {
 		return err
 	}
 
-	text := strings.ReplaceAll(e.Error(), "\n  ", "; ")
-	switch {
-	case e.Status == http.StatusUnauthorized && (e.Code == "invalid_token" || e.Code == "token_expired"):
-		text += " Log in: socle login"
-	case e.Code == "internal":
-		text += " Request id: " + e.RequestID
-	case e.Retry > 0:
-		text += " Try again in " + strconv.Itoa(int(e.Retry.Seconds())) + " seconds."
+	if err := r.complete(cmd, c, p); err != nil {
+		return r.explain(cmd, err)
 	}
 
-	return errors.New(text)
+	return p.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), r.subject())
+}
+
+// subject is the plural noun of the things that the operation lists.
+func (r *remote) subject() string {
+	return strings.ReplaceAll(plural(strings.Join(split(r.ID)[1:], "-")), "-", " ")
+}
+
+func asJSON(cmd *cobra.Command) bool {
+	yes, _ := cmd.Flags().GetBool("json")
+	return yes
 }
