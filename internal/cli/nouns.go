@@ -33,7 +33,7 @@ var nouns = []noun{
 		`socle tables create --name books --columns '[{"name": "id", "type": "integer", "primary": true}]'`},
 	{"columns", "database", "Columns of a table", "socle columns create books --name title --type text --not-null"},
 	{"rows", "database", "Rows of a table: import", "socle rows import books --file books.csv"},
-	{"sql", "database", "Run SQL", "socle sql run --query 'select 1'"},
+	{"sql", "database", "Run SQL, or type it in a shell", "socle sql run schema.sql --read-only=false"},
 	{"constraints", "database", "Constraints of a table",
 		"socle constraints create books --type foreign --columns author --reference-table authors"},
 	{"indexes", "database", "Indexes of a table", "socle indexes create books --columns title"},
@@ -118,7 +118,7 @@ var renamed = map[string]string{
 
 // handWritten are the operations whose commands are not generated.
 var handWritten = map[string]string{
-	"login": "login", "logout": "logout", "getTypes": "gen types",
+	"login": "login", "logout": "logout", "getTypes": "gen types", "runSQL": "sql run",
 }
 
 // words returns the verb and the noun of an operation's command: createFormField gives create and

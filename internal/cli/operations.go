@@ -23,7 +23,11 @@ func addRemote(root *cobra.Command, e environment) error {
 	}
 
 	for _, o := range d.operations() {
-		if handWritten[o.ID] != "" {
+		switch {
+		case o.ID == "runSQL":
+			addSQL(groupOf(root, "sql"), d, o, e)
+			continue
+		case handWritten[o.ID] != "":
 			continue
 		}
 

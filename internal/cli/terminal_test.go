@@ -152,3 +152,37 @@ func TestWidth(t *testing.T) {
 		}
 	}
 }
+
+// TestShell types statements and commands.
+func TestShell(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.New(t)
+	a.CreateTable("orders")
+
+	d := talk(t, a, 100, "sql")
+	d.answer("(read-only)=> ", "select 1 as one,\n")
+	d.answer("(read-only)-> ", "2 as two;\n")
+	d.answer("  1    2", "")
+	d.answer("(read-only)=> ", "select * form orders;\n")
+	d.answer("LINE 1: select * form orders;\n                 ^\n", "")
+	d.answer("(read-only)=> ", "\\readonly off\n")
+	d.answer("=> ", "create table buyers (id int primary key);\n")
+	d.answer("CREATE TABLE\n", "")
+	d.answer("=> ", "\\dt\n")
+	d.answer("buyers", "")
+	d.answer("=> ", "\\d buyers\n")
+	d.answer("buyers_pkey  CREATE UNIQUE INDEX", "")
+	d.answer("=> ", "\\x\n")
+	d.answer("=> ", "\\timing\n")
+	d.answer("=> ", "select null as nothing;\n")
+	d.answer("nothing  NULL\n", "")
+	d.answer("Time: ", "")
+	d.answer("=> ", "\\nothing\n")
+	d.answer("there is no command \\nothing", "")
+	d.answer("=> ", "\\q\n")
+
+	if rest, status := d.end(); status != 0 {
+		t.Errorf("got %q, status %d, want 0", rest, status)
+	}
+}

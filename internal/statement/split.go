@@ -54,6 +54,16 @@ func split(query string) ([]piece, error) {
 	return s.pieces, nil
 }
 
+// Complete reports whether every statement of a text ends with its semicolon.
+func Complete(text string) bool {
+	s := &splitter{text: text}
+	for s.at < len(s.text) {
+		s.token()
+	}
+
+	return !s.hasTokens
+}
+
 // splitter is the state of split.
 type splitter struct {
 	text      string

@@ -66,3 +66,17 @@ func FuzzSplit(f *testing.F) {
 		}
 	})
 }
+
+func TestComplete(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string]bool{
+		"select 1": false, "select 1;": true, "select ';": false, "select $$;": false, "select $$;$$;": true,
+		"select 1; -- done": true, "select 1; select": false, "": true,
+		"create function f() returns int begin atomic select 1;": false,
+	} {
+		if got := Complete(text); got != want {
+			t.Errorf("Complete(%q): got %v, want %v", text, got, want)
+		}
+	}
+}
