@@ -32,7 +32,7 @@ var nouns = []noun{
 	{"tables", "database", "Tables: change, import, export, compact",
 		`socle tables create --name books --columns '[{"name": "id", "type": "integer", "primary": true}]'`},
 	{"columns", "database", "Columns of a table", "socle columns create books --name title --type text --not-null"},
-	{"rows", "database", "Rows of a table: import", "socle rows import books --file books.csv"},
+	{"rows", "database", "Rows of a table: read, change, import", "socle rows list books title=like.A* --limit 10"},
 	{"sql", "database", "Run SQL, or type it in a shell", "socle sql run schema.sql --read-only=false"},
 	{"constraints", "database", "Constraints of a table",
 		"socle constraints create books --type foreign --columns author --reference-table authors"},

@@ -39,6 +39,7 @@ func addRemote(root *cobra.Command, e environment) error {
 		groupOf(root, name).AddCommand(newRemote(d, o, verb, e).command())
 	}
 
+	addRows(groupOf(root, "rows"), d, e)
 	return nil
 }
 
