@@ -117,8 +117,13 @@ func (f finder) search(ctx context.Context, template, path, kind, name string) (
 
 	var found []string
 	for _, item := range items {
-		if slices.Contains(namesOf(item), name) {
-			found = append(found, fmt.Sprint(item.value("uuid")))
+		id, ok := item.value("uuid").(string)
+		if !ok { // a member of an organization
+			id, ok = item.value("userUuid").(string)
+		}
+
+		if ok && slices.Contains(namesOf(item), name) {
+			found = append(found, id)
 		}
 	}
 

@@ -39,11 +39,17 @@ func (g grid) print(w io.Writer) error {
 	widths, fits := g.fit(width)
 	if !fits && g.heads != nil && !g.lined {
 		var left []string
-		if g, left = g.withoutMinor(); len(left) > 0 {
-			defer fmt.Fprintf(w, "Not shown: %s (--json shows all)\n", strings.ToLower(strings.Join(left, ", ")))
+		g, left = g.withoutMinor(false)
+		if widths, fits = g.fit(width); !fits {
+			var id []string
+			g, id = g.withoutMinor(true)
+			left = append(left, id...)
+			widths, fits = g.fit(width)
 		}
 
-		widths, fits = g.fit(width)
+		if len(left) > 0 {
+			defer fmt.Fprintf(w, "Not shown: %s (--json shows all)\n", strings.ToLower(strings.Join(left, ", ")))
+		}
 	}
 
 	if g.heads != nil && (g.cards || !fits) {
@@ -112,13 +118,17 @@ func (g grid) printCards(w io.Writer) error {
 }
 
 // withoutMinor returns the table without the columns that say little: UUIDs of other things, and
-// no for every row. It returns the heads that it left out too.
-func (g grid) withoutMinor() (grid, []string) {
+// no for every row. Things with a name lose their own UUID as well if ids is set. It returns the
+// heads that it left out too.
+func (g grid) withoutMinor(ids bool) (grid, []string) {
 	kept := grid{lined: g.lined, cards: g.cards, rows: make([][]string, len(g.rows))}
+	named := ids && slices.ContainsFunc(g.heads, func(head string) bool {
+		return slices.Contains([]string{"NAME", "LABEL", "USERNAME", "FULL FILE NAME"}, head)
+	})
 
 	var left []string
 	for i, head := range g.heads {
-		minor := i > 0
+		minor := i > 0 || named
 		for _, row := range g.rows {
 			minor = minor && (row[i] == "" || row[i] == "no" || uuid.Validate(row[i]) == nil)
 		}

@@ -46,7 +46,11 @@ func TestWithoutMinor(t *testing.T) {
 		numbers: make([]bool, 4),
 	}
 
-	kept, left := g.withoutMinor()
+	if kept, _ := g.withoutMinor(true); !cmp.Equal(kept.heads, []string{"NAME"}) {
+		t.Errorf("got the heads %v, want NAME only", kept.heads)
+	}
+
+	kept, left := g.withoutMinor(false)
 	if want := []string{"UUID", "NAME"}; !cmp.Equal(kept.heads, want) {
 		t.Errorf("got the heads %v, want %v", kept.heads, want)
 	}
