@@ -91,7 +91,7 @@ func oneLine(text string) string {
 	for line := range strings.Lines(text) {
 		switch joined := b.String(); {
 		case joined == "":
-		case strings.HasSuffix(joined, ":"):
+		case strings.HasSuffix(joined, ":"), strings.HasSuffix(joined, "?"):
 			b.WriteByte(' ')
 		default:
 			b.WriteString("; ")

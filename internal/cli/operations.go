@@ -166,6 +166,9 @@ func exactArgs(n int) cobra.PositionalArgs {
 	}
 }
 
+// pathOf returns the words of a command, without the program.
+func pathOf(cmd *cobra.Command) string { return strings.TrimPrefix(cmd.CommandPath(), "socle ") }
+
 // wrongArgs is the usage error of a command that takes n arguments.
 func wrongArgs(cmd *cobra.Command, n int, args []string, hint string) error {
 	problem := fmt.Sprintf("takes %d arguments, got %d", n, len(args))
@@ -177,7 +180,7 @@ func wrongArgs(cmd *cobra.Command, n int, args []string, hint string) error {
 		problem = "needs " + strings.Join(strings.Fields(names)[len(args):], " and ")
 	}
 
-	return fmt.Errorf("%w: %s %s%s\nusage: %s", errUsage, cmd.CommandPath(), problem, hint, cmd.UseLine())
+	return fmt.Errorf("%w: %s %s%s\nusage: %s", errUsage, pathOf(cmd), problem, hint, cmd.UseLine())
 }
 
 func (r *remote) run(cmd *cobra.Command, args []string) error {

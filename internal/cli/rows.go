@@ -158,7 +158,7 @@ func (r *rowsCommand) request(cmd *cobra.Command, args []string) (client.Request
 
 	if all, _ := cmd.Flags().GetBool("all"); r.method != http.MethodGet && r.method != http.MethodPost &&
 		len(args) < 2 && !all {
-		return req, fmt.Errorf("%w: %s needs a filter, or --all for all rows", errUsage, cmd.CommandPath())
+		return req, fmt.Errorf("%w: %s needs a filter, or --all for all rows", errUsage, pathOf(cmd))
 	}
 
 	if r.method == http.MethodGet {

@@ -52,7 +52,7 @@ func (r *remote) confirm(cmd *cobra.Command, args []string) error {
 
 	what := strings.TrimRight(r.Summary+": "+strings.Join(args, " "), ": ")
 	if _, ok := terminal(cmd.InOrStdin()); !ok {
-		return fmt.Errorf("%w: %s needs --yes if no terminal can ask for confirmation", errUsage, cmd.CommandPath())
+		return fmt.Errorf("%w: %s needs --yes if no terminal can ask for confirmation", errUsage, pathOf(cmd))
 	}
 
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s. Continue? [y/N] ", what)
