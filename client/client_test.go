@@ -125,7 +125,8 @@ func TestErrorHasMetadata(t *testing.T) {
 		_, err := c.Open(t.Context(), client.Request{Method: "GET", Path: "/"})
 
 		e, ok := errors.AsType[*client.Error](err)
-		if !ok || e.Code != test.code || e.Error() != test.text || !strings.Contains(string(e.Metadata), test.metadata) {
+		if !ok || e.Code != test.code || e.Error() != test.text ||
+			!strings.Contains(string(e.Metadata), test.metadata) {
 			t.Errorf("%s: got %#v", test.body, err)
 		}
 		if agent != "test/1" {

@@ -145,7 +145,7 @@ func (r *remote) addFlags(cmd *cobra.Command) {
 	}
 
 	flags := cmd.Flags()
-	if r.media == "application/json" {
+	if r.media == "application/json" && len(r.members) > 0 {
 		flags.String("body", "", "file with the whole body as JSON, - for standard input")
 	}
 	if r.answersFile() {

@@ -330,11 +330,15 @@ func longTexts(items []any, column string) int {
 var leftOut = []string{"updatedAt", "hash", "projectUuid", "formUuid", "organizationUuid", "containerUuid", "position",
 	"foreign"}
 
-// scalars reports whether a value, or every item of a list, is neither an object nor a list.
+// labels reports whether an object is a value with a label, such as the answer to a field.
+func (o record) labels() bool { return o.index("label") >= 0 && o.index("value") >= 0 }
+
+// scalars reports whether a value, or every item of a list, fits into a cell: it is neither an
+// object nor a list.
 func scalars(v any) bool {
 	switch v := v.(type) {
 	case record:
-		return false
+		return v.labels()
 	case []any:
 		return !slices.ContainsFunc(v, func(item any) bool { return !scalars(item) })
 	}

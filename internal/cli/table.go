@@ -228,6 +228,10 @@ func cell(name string, v any) string {
 		}
 		return strings.Join(texts, ", ")
 	case record:
+		if v.labels() {
+			return cell("", v.value("label")) + ": " + cell("", v.value("value"))
+		}
+
 		var texts []string
 		for _, m := range v {
 			if text := cell(m.name, m.value); text != "" {

@@ -97,6 +97,8 @@ func TestCell(t *testing.T) {
 		{"isPublic", "false", "no"},
 		{"text", `"a\u001b[31mb\nc"`, "a�[31mb c"},
 		{"none", "null", ""},
+		{"answers", `[{"label": "Name", "value": "Ada"}, {"label": "Topics", "value": ["a", "b"]}]`,
+			"Name: Ada, Topics: a, b"},
 	} {
 		v, err := decode(json.RawMessage(test.text))
 		if err != nil {
