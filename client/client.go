@@ -25,10 +25,11 @@ import (
 
 // Client calls a server for one user. Its fields may be changed between calls, not during one.
 type Client struct {
-	URL     string       // of the server, without a trailing slash
-	Token   string       // access token of a session, or a personal access token; "": anonymous
-	Project string       // UUID of the project for X-Project; "": none
-	HTTP    *http.Client // nil: http.DefaultClient
+	URL       string       // of the server, without a trailing slash
+	Token     string       // access token of a session, or a personal access token; "": anonymous
+	Project   string       // UUID of the project for X-Project; "": none
+	UserAgent string       // "": that of net/http
+	HTTP      *http.Client // nil: http.DefaultClient
 }
 
 // Request is a request to the server.
@@ -53,12 +54,14 @@ func (r *Reply) Into(v any) error { return json.Unmarshal(r.Content, v) }
 
 // Error is a failure response of the server.
 type Error struct {
-	Status    int           // HTTP status
-	Code      string        // stable word, such as not_found
-	Detail    string        // sentence for people
-	Fields    []Field       // invalid fields
-	RequestID string        // id of the request in the server's log
-	Retry     time.Duration // delay before a retry; 0: not given
+	Status    int             `json:"-"`         // HTTP status
+	Code      string          `json:"code"`      // stable word, such as not_found; of the rows API SQLSTATE or PGRST…
+	Detail    string          `json:"detail"`    // sentence for people
+	Fields    []Field         `json:"fields"`    // invalid fields
+	RequestID string          `json:"requestId"` // id of the request in the server's log
+	Retry     time.Duration   `json:"-"`         // delay before a retry; 0: not given
+	Metadata  json.RawMessage `json:"-"`         // all metadata, such as postgres, dependents and rejectedLines
+	Body      json.RawMessage `json:"-"`         // the whole response; nil if it is not JSON
 }
 
 // Field is an invalid field of the request.
@@ -68,16 +71,17 @@ type Field struct {
 	Message string `json:"message"`
 }
 
-// Error returns the detail, followed by the invalid fields if there are several.
+// Error returns the detail, followed by the invalid fields if it is not about the only one.
 func (e *Error) Error() string {
 	text := e.Detail
 	if text == "" {
 		text = fmt.Sprintf("the server responded with %d %s", e.Status, http.StatusText(e.Status))
 	}
 
-	if len(e.Fields) > 1 {
-		for _, f := range e.Fields {
-			text += "\n  " + f.Name + " " + f.Message
+	for i, f := range e.Fields {
+		sentence := f.Name + " " + f.Message
+		if i > 0 || !strings.EqualFold(strings.TrimSuffix(text, "."), sentence) {
+			text += "\n  " + sentence
 		}
 	}
 
@@ -214,6 +218,9 @@ func (c *Client) send(ctx context.Context, r Request, header http.Header, body i
 	if c.Project != "" {
 		req.Header.Set("X-Project", c.Project)
 	}
+	if c.UserAgent != "" {
+		req.Header.Set("User-Agent", c.UserAgent)
+	}
 
 	client := c.HTTP
 	if client == nil {
@@ -247,7 +254,7 @@ func read(res *http.Response) (*Reply, error) {
 	}
 	if err := json.Unmarshal(text, &envelope); err != nil || envelope.Success == nil {
 		if res.StatusCode >= 400 {
-			return nil, &Error{Status: res.StatusCode}
+			return nil, rowsFailure(res.StatusCode, text)
 		}
 		return nil, errors.New("the response is not from a Socle server")
 	}
@@ -261,21 +268,27 @@ func read(res *http.Response) (*Reply, error) {
 		}, nil
 	}
 
-	var m struct {
-		Code, Detail, RequestID string
-		Fields                  []Field
-	}
-	if err := json.Unmarshal(envelope.Metadata, &m); err != nil {
+	failure := &Error{Status: res.StatusCode, Metadata: envelope.Metadata, Body: text}
+	if err := json.Unmarshal(envelope.Metadata, failure); err != nil {
 		return nil, fmt.Errorf("decode the failure: %w", err)
 	}
 
-	seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
-	if err != nil {
-		seconds = 0
+	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil {
+		failure.Retry = time.Duration(seconds) * time.Second
 	}
 
-	return nil, &Error{Status: res.StatusCode, Code: m.Code, Detail: m.Detail, Fields: m.Fields, RequestID: m.RequestID,
-		Retry: time.Duration(seconds) * time.Second}
+	return nil, failure
+}
+
+// rowsFailure returns a failure of the rows API, which has no envelope. Its metadata is the whole
+// response. Any other response gives the status only.
+func rowsFailure(status int, text []byte) *Error {
+	var m struct{ Code, Message string }
+	if json.Unmarshal(text, &m) != nil {
+		return &Error{Status: status}
+	}
+
+	return &Error{Status: status, Code: m.Code, Detail: m.Message, Metadata: text, Body: text}
 }
 
 // retryable reports whether a failure is temporary, and the delay that the server requests.

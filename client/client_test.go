@@ -95,3 +95,45 @@ func TestNotASocle(t *testing.T) {
 		t.Error("Do of an HTML page = nil, want an error")
 	}
 }
+
+// TestErrorHasMetadata: a failure carries all that the server says, of the rows API too.
+func TestErrorHasMetadata(t *testing.T) {
+	t.Parallel()
+
+	for _, test := range []struct{ body, code, text, metadata string }{
+		{
+			body: `{"content": "null", "errors": ["no"], "success": false, "metadata": {"code": "in_use",
+				"detail": "Name is required.", "dependents": [], "requestId": "r",
+				"fields": [{"field": "name", "message": "is required"}, {"field": "columns", "message": "is required"}]}}`,
+			code: "in_use", text: "Name is required.\n  columns is required", metadata: `"dependents": []`,
+		},
+		{
+			body: `{"code": "42P01", "message": "no such relation", "details": null, "hint": "look again"}`,
+			code: "42P01", text: "no such relation", metadata: `"hint": "look again"`,
+		},
+		{body: `<html>`, text: "the server responded with 422 Unprocessable Entity"},
+	} {
+		var agent string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			agent = r.UserAgent()
+			w.WriteHeader(422)
+			io.WriteString(w, test.body)
+		}))
+		t.Cleanup(server.Close)
+
+		c := &client.Client{URL: server.URL, UserAgent: "test/1"}
+		_, err := c.Open(t.Context(), client.Request{Method: "GET", Path: "/"})
+
+		e, ok := errors.AsType[*client.Error](err)
+		if !ok || e.Code != test.code || e.Error() != test.text ||
+			!strings.Contains(string(e.Metadata), test.metadata) {
+			t.Errorf("%s: got %#v", test.body, err)
+		}
+		if agent != "test/1" {
+			t.Errorf("got the user agent %q", agent)
+		}
+		if ok && test.code != "" && string(e.Body) != test.body {
+			t.Errorf("%s: got the body %s", test.body, e.Body)
+		}
+	}
+}

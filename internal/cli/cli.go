@@ -21,7 +21,7 @@ var errUsage = errors.New("usage")
 func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	root := &cobra.Command{
 		Use: "socle", Short: "One binary that turns PostgreSQL into a backend",
-		SilenceErrors: true, SilenceUsage: true,
+		Version: Version(), SilenceErrors: true, SilenceUsage: true,
 		Args: noCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 
@@ -34,7 +34,6 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	root.AddCommand(serverCommands(env)...)
 	root.AddCommand(openapi(), version(), licenses())
 
-	root.AddGroup(&cobra.Group{ID: remoteGroup, Title: "Commands that call a server:"})
 	root.AddCommand(login(env), logout(env), use(env), gen(env))
 
 	// The remote commands need the OpenAPI document, whose construction dominates the start time.
@@ -46,18 +45,39 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		}
 	}
 
+	arrange(root)
+
+	started := false
+	eachCommand(root, func(c *cobra.Command) {
+		if run := c.RunE; run != nil {
+			c.RunE = func(cmd *cobra.Command, args []string) error {
+				started = true
+				return run(cmd, args)
+			}
+		}
+	})
+
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
 
-	fmt.Fprintln(stderr, "socle:", oneLine(err.Error()))
+	fail(stderr, err)
 
-	if errors.Is(err, errUsage) {
+	if !started || errors.Is(err, errUsage) { // cobra rejects usage before it runs a command
 		return 2
 	}
 
 	return 1
+}
+
+// eachCommand calls f for a command and all below it.
+func eachCommand(c *cobra.Command, f func(*cobra.Command)) {
+	f(c)
+
+	for _, sub := range c.Commands() {
+		eachCommand(sub, f)
+	}
 }
 
 // oneLine joins the lines of an error into one.
@@ -66,7 +86,7 @@ func oneLine(text string) string {
 	for line := range strings.Lines(text) {
 		switch joined := b.String(); {
 		case joined == "":
-		case strings.HasSuffix(joined, ":"):
+		case strings.HasSuffix(joined, ":"), strings.HasSuffix(joined, "?"):
 			b.WriteByte(' ')
 		default:
 			b.WriteString("; ")
@@ -124,7 +144,14 @@ func Version() string {
 // noCommand rejects arguments of a command that only groups subcommands.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%w: unknown command %q; see %s --help", errUsage, args[0], cmd.CommandPath())
+		hint := "see " + cmd.CommandPath() + " --help"
+		cmd.SuggestionsMinimumDistance = 2 // edits
+
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+
+		return fmt.Errorf("%w: unknown command %q; %s", errUsage, args[0], hint)
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ type operation struct {
 // parameter is a path, query or header parameter of an operation.
 type parameter struct {
 	Name, In    string
+	Required    bool
 	Description string
 	Schema      schema
 }
@@ -75,6 +76,11 @@ func (d *description) operations() []operation {
 	return all
 }
 
+// takes reports whether an operation has a parameter.
+func (o operation) takes(in, name string) bool {
+	return slices.ContainsFunc(o.Parameters, func(p parameter) bool { return p.In == in && p.Name == name })
+}
+
 // resolve follows references.
 func (d *description) resolve(s schema) schema {
 	for s.Ref != "" {
@@ -119,16 +125,6 @@ func (s schema) is(kind string) bool {
 	return false
 }
 
-// words splits an operation's id into a verb and a plural noun, for the command name:
-// createFormField gives create and form-fields.
-func (o operation) words() (verb, noun string) {
-	words := split(o.ID)
-	verb = words[0]
-	noun = strings.Join(words[1:], "-")
-
-	return verb, plural(noun)
-}
-
 // split splits a name in camelCase or snake_case into lower-case words. An initialism is one word.
 func split(name string) []string {
 	var words []string
@@ -153,18 +149,3 @@ func split(name string) []string {
 
 // kebab converts a name to kebab-case, for flags.
 func kebab(name string) string { return strings.Join(split(name), "-") }
-
-// plural returns the plural of a noun. Uncountable nouns stay unchanged.
-func plural(noun string) string {
-	switch {
-	case noun == "", strings.HasSuffix(noun, "s"), noun == "sql", noun == "audit", noun == "history", noun == "totp",
-		noun == "lint", noun == "openapi", noun == "me":
-		return noun
-	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ey"):
-		return strings.TrimSuffix(noun, "y") + "ies"
-	case strings.HasSuffix(noun, "x"):
-		return noun + "es"
-	}
-
-	return noun + "s"
-}

@@ -28,8 +28,11 @@ func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 	progress := newProgress(cmd.ErrOrStderr(), res.ContentLength)
 	defer progress.end()
 
+	lines := &lineCounter{}
+	body := io.TeeReader(res.Body, io.MultiWriter(progress, lines))
+
 	if name == "-" {
-		_, err := io.Copy(cmd.OutOrStdout(), io.TeeReader(res.Body, progress))
+		_, err := io.Copy(cmd.OutOrStdout(), body)
 		return explainTruncation(err)
 	}
 
@@ -39,7 +42,7 @@ func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 	}
 	defer os.Remove(part.Name())
 
-	_, err = io.Copy(part, io.TeeReader(res.Body, progress))
+	_, err = io.Copy(part, body)
 	if err == nil {
 		err = part.Sync()
 	}
@@ -48,7 +51,39 @@ func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 		return err
 	}
 
-	return os.Rename(part.Name(), name)
+	progress.end()
+
+	if err := os.Rename(part.Name(), name); err != nil {
+		return err
+	}
+
+	rows := ""
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/csv") {
+		rows = fmt.Sprintf("%d rows, ", max(lines.n-1, 0)) // without the header
+	}
+
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s%s\n", name, rows, formatSize(progress.done))
+	return nil
+}
+
+// lineCounter counts the lines of a CSV file. Quoted line breaks are part of a line.
+type lineCounter struct {
+	n      int
+	quoted bool
+}
+
+// Write counts the lines of b.
+func (l *lineCounter) Write(b []byte) (int, error) {
+	for _, c := range b {
+		switch {
+		case c == '"':
+			l.quoted = !l.quoted
+		case c == '\n' && !l.quoted:
+			l.n++
+		}
+	}
+
+	return len(b), nil
 }
 
 // explainTruncation explains an incomplete response.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,7 +14,7 @@ import (
 
 func gen(e environment) *cobra.Command {
 	cmd := &cobra.Command{Use: "gen", Short: "Generate source code for applications",
-		Args: noCommand, GroupID: remoteGroup,
+		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 
 	types := &cobra.Command{
@@ -23,7 +24,9 @@ func gen(e environment) *cobra.Command {
 	}
 
 	language := types.Flags().String("lang", "typescript", "language of the types: typescript")
-	addConnectionFlags(types)
+	_ = types.RegisterFlagCompletionFunc("lang", // the flag exists
+		cobra.FixedCompletions([]string{"typescript"}, cobra.ShellCompDirectiveNoFileComp))
+	e.addConnectionFlags(types)
 
 	types.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := e.client(cmd)
@@ -31,8 +34,13 @@ func gen(e environment) *cobra.Command {
 			return err
 		}
 
-		if c.Project == "" {
-			return errNoProject
+		d, err := describe()
+		if err != nil {
+			return err
+		}
+
+		if err := (finder{d, c}).selectProject(cmd.Context()); err != nil {
+			return err
 		}
 
 		reply, err := c.Do(cmd.Context(), client.Request{
@@ -40,8 +48,14 @@ func gen(e environment) *cobra.Command {
 			Path:   "/projects/" + url.PathEscape(c.Project) + "/types",
 			Query:  url.Values{"language": {*language}},
 		})
+		if e, ok := errors.AsType[*client.Error](err); ok {
+			f := newFailure(e)
+			f.label = func(string) string { return "--lang" }
+
+			return f
+		}
 		if err != nil {
-			return explain(err)
+			return err
 		}
 
 		var answer struct{ Source string }

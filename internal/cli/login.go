@@ -1,22 +1,21 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"socle/client"
 	"socle/internal/config"
@@ -107,15 +106,16 @@ func (e environment) withAccount(f func(a *account) error) error {
 	return os.Rename(name+".new", name)
 }
 
-func addConnectionFlags(cmd *cobra.Command) {
+func (e environment) addConnectionFlags(cmd *cobra.Command) {
 	cmd.Flags().String("url", "", "URL of the server (default: "+config.ClientURL+", then the server of socle login)")
 	cmd.Flags().String("project", "",
-		"UUID of the project (default: "+config.ClientProject+", then the project of socle use)")
+		"name or UUID of the project (default: "+config.ClientProject+", then the project of socle use)")
+	_ = cmd.RegisterFlagCompletionFunc("project", completeProjects(e)) // the flag exists
 	cmd.Flags().Bool("json", false, "print the response as JSON")
 }
 
 // client returns a client for a command. Flags override the environment, which overrides the stored
-// account. It refreshes a session whose token is about to expire.
+// account. It refreshes a session whose token is about to expire. Its project may be a name.
 func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
 	flag := func(name string) string {
 		if f := cmd.Flags().Lookup(name); f != nil {
@@ -124,11 +124,9 @@ func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
 		return ""
 	}
 
-	c := &client.Client{
-		URL:     cmp.Or(flag("url"), e.value(config.ClientURL)),
-		Token:   e.value(config.ClientToken),
-		Project: cmp.Or(flag("project"), e.value(config.ClientProject)),
-	}
+	c := newClient(cmp.Or(flag("url"), e.value(config.ClientURL)))
+	c.Token, c.Project = e.value(config.ClientToken), cmp.Or(flag("project"), e.value(config.ClientProject))
+
 	if c.URL != "" && c.Token != "" {
 		return c, nil
 	}
@@ -144,6 +142,29 @@ func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
 	})
 
 	return c, err
+}
+
+func newClient(address string) *client.Client {
+	return &client.Client{URL: completeURL(address), UserAgent: "socle/" + strings.ReplaceAll(Version(), " ", "-")}
+}
+
+// completeURL adds the scheme to the address of a server: HTTP for this machine, HTTPS for others.
+func completeURL(address string) string {
+	if address == "" || strings.Contains(address, "://") {
+		return strings.TrimSuffix(address, "/")
+	}
+
+	host, _, _ := strings.Cut(address, "/")
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+
+	scheme := "https"
+	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); host == "localhost" || (err == nil && ip.IsLoopback()) {
+		scheme = "http"
+	}
+
+	return scheme + "://" + strings.TrimSuffix(address, "/")
 }
 
 // minTokenLifetime is the remaining lifetime below which a token is refreshed.
@@ -168,28 +189,26 @@ func refresh(ctx context.Context, c *client.Client, a *account) error {
 
 func login(e environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "login --email ADDRESS [flags]",
+		Use:     "login",
 		Short:   "Log in to a server; the password is prompted for or read from standard input",
 		Args:    noArgs,
-		GroupID: remoteGroup,
+		GroupID: groupStart,
+		PreRunE: checkRequired,
 	}
 
 	email := cmd.Flags().String("email", "", "e-mail address (required)")
 	code := cmd.Flags().String("code", "", "code of the second factor")
 	cmd.Flags().String("url", "", "URL of the server (default: "+config.ClientURL+", then "+defaultURL+")")
+	_ = cmd.MarkFlagRequired("email") // the flag exists
 
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *email == "" {
-			return fmt.Errorf("%w: --email is required", errUsage)
-		}
-
-		password, err := readPassword(cmd)
+		password, err := readPassword(cmd, "Password: ")
 		if err != nil {
 			return err
 		}
 
 		address := cmp.Or(cmd.Flags().Lookup("url").Value.String(), e.value(config.ClientURL), defaultURL)
-		c := &client.Client{URL: address}
+		c := newClient(address)
 
 		s, err := c.Login(cmd.Context(), *email, password, *code)
 		if err != nil {
@@ -214,30 +233,12 @@ func login(e environment) *cobra.Command {
 	return cmd
 }
 
-// readPassword prompts for a password on a terminal, without echo. Otherwise it reads a line.
-func readPassword(cmd *cobra.Command) (string, error) {
-	if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprint(cmd.ErrOrStderr(), "Password: ")
-		text, err := term.ReadPassword(int(f.Fd()))
-		fmt.Fprintln(cmd.ErrOrStderr())
-
-		return string(text), err
-	}
-
-	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("read the password: %w", err)
-	}
-
-	return strings.TrimRight(line, "\r\n"), nil
-}
-
 func logout(e environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "logout",
 		Short:   "End the session and delete its stored tokens",
 		Args:    noArgs,
-		GroupID: remoteGroup,
+		GroupID: groupStart,
 	}
 
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -246,7 +247,8 @@ func logout(e environment) *cobra.Command {
 				return nil
 			}
 
-			c := &client.Client{URL: a.URL, Token: a.Session.Token}
+			c := newClient(a.URL)
+			c.Token = a.Session.Token
 			_, err := c.Do(cmd.Context(), client.Request{Method: http.MethodPost, Path: "/users/logout"})
 			if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusUnauthorized {
 				err = nil // the session has already ended

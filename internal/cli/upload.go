@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -32,7 +31,7 @@ func (r *remote) upload(cmd *cobra.Command, c *client.Client, req client.Request
 
 	progress := newProgress(cmd.ErrOrStderr(), size)
 	go func() {
-		err := r.writeParts(cmd, form, file, name, progress)
+		err := r.writeParts(form, file, name, progress)
 		out.CloseWithError(errors.Join(err, form.Close())) // nil ends the body
 	}()
 
@@ -42,7 +41,7 @@ func (r *remote) upload(cmd *cobra.Command, c *client.Client, req client.Request
 	in.CloseWithError(io.ErrClosedPipe) // stops the writer if the server has answered early
 	progress.end()
 
-	return r.show(cmd, reply, err)
+	return r.show(cmd, c, reply, err)
 }
 
 // rawMedia is the media type of a body that is a file of any type.
@@ -67,7 +66,7 @@ func (r *remote) send(cmd *cobra.Command, c *client.Client, req client.Request) 
 	reply, err := c.Do(cmd.Context(), req)
 	progress.end()
 
-	return r.show(cmd, reply, err)
+	return r.show(cmd, c, reply, err)
 }
 
 // open opens the file that the flag of a binary field names.
@@ -77,11 +76,8 @@ func (r *remote) open(cmd *cobra.Command) (file io.ReadCloser, name string, size
 			continue
 		}
 
-		path := cmd.Flags().Lookup(kebab(member)).Value.String()
-		switch path {
-		case "":
-			return nil, "", 0, fmt.Errorf("%w: --%s is required", errUsage, kebab(member))
-		case "-":
+		path := r.flags[member].String()
+		if path == "-" {
 			return io.NopCloser(cmd.InOrStdin()), "", -1, nil
 		}
 
@@ -101,16 +97,14 @@ func (r *remote) open(cmd *cobra.Command) (file io.ReadCloser, name string, size
 	return nil, "", 0, nil
 }
 
-func (r *remote) writeParts(
-	cmd *cobra.Command, form *multipart.Writer, file io.Reader, name string, progress io.Writer,
-) error {
+func (r *remote) writeParts(form *multipart.Writer, file io.Reader, name string, progress io.Writer) error {
 	for _, member := range r.members {
-		f := cmd.Flags().Lookup(kebab(member))
-		if r.body.Properties[member].Format == "binary" || !f.Changed {
+		v := r.flags[member]
+		if r.body.Properties[member].Format == "binary" || !v.given() {
 			continue
 		}
 
-		if err := form.WriteField(member, f.Value.String()); err != nil {
+		if err := form.WriteField(member, v.String()); err != nil {
 			return err
 		}
 	}

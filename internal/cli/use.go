@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"socle/client"
@@ -16,15 +13,34 @@ import (
 func use(e environment) *cobra.Command {
 	return &cobra.Command{Use: "use PROJECT",
 		Short: "Select the project for further commands, by name or UUID",
-		Args:  exactArgs(1), GroupID: remoteGroup,
+		Args:  exactArgs(1), GroupID: groupStart,
+		ValidArgsFunction: completeProjects(e),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := describe()
+			if err != nil {
+				return err
+			}
+
 			c, err := e.client(cmd)
 			if err != nil {
 				return err
 			}
 
-			p, err := findProject(cmd.Context(), c, args[0])
+			c.Project = args[0]
+			if err := (finder{d, c}).selectProject(cmd.Context()); err != nil {
+				return err
+			}
+
+			reply, err := c.Do(cmd.Context(), client.Request{
+				Method: http.MethodGet,
+				Path:   "/projects/" + url.PathEscape(c.Project),
+			})
 			if err != nil {
+				return err
+			}
+
+			var p struct{ UUID, Name string }
+			if err := reply.Into(&p); err != nil {
 				return err
 			}
 
@@ -37,48 +53,14 @@ func use(e environment) *cobra.Command {
 		}}
 }
 
-type namedProject struct{ UUID, Name string }
-
-// findProject returns a project by UUID or by name. A name may be ambiguous across organizations.
-func findProject(ctx context.Context, c *client.Client, name string) (namedProject, error) {
-	if uuid.Validate(name) == nil {
-		var p namedProject
-		reply, err := c.Do(ctx, client.Request{Method: http.MethodGet, Path: "/projects/" + url.PathEscape(name)})
+// completeProjects completes the names of projects.
+func completeProjects(e environment) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		d, err := describe()
 		if err != nil {
-			return p, explain(err)
+			return nil, cobra.ShellCompDirectiveError
 		}
 
-		return p, reply.Into(&p)
+		return (&remote{document: d, e: e}).completeNames(cmd, "", "project", nil)
 	}
-
-	reply, err := c.Do(ctx, client.Request{
-		Method: http.MethodGet,
-		Path:   "/projects",
-		Query:  url.Values{"search": {name}, "limit": {"100"}},
-	})
-	if err != nil {
-		return namedProject{}, explain(err)
-	}
-
-	var similar []namedProject
-	if err := reply.Into(&similar); err != nil {
-		return namedProject{}, err
-	}
-
-	var found []namedProject
-	var uuids []string
-	for _, p := range similar {
-		if p.Name == name {
-			found, uuids = append(found, p), append(uuids, p.UUID)
-		}
-	}
-
-	switch len(found) {
-	case 0:
-		return namedProject{}, fmt.Errorf("you have no project %q; list them with: socle projects list", name)
-	case 1:
-		return found[0], nil
-	}
-
-	return namedProject{}, fmt.Errorf("several projects are named %q, use a UUID: %s", name, strings.Join(uuids, ", "))
 }

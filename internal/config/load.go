@@ -118,7 +118,7 @@ func readSecret(name string) (string, error) {
 
 // unknown returns an error for each unknown name, with the nearest known one.
 func unknown(env, flags map[string]string) []error {
-	clients := []string{ClientURL, ClientToken, ClientProject, ClientPassphrase}
+	clients := []string{ClientURL, ClientToken, ClientKey, ClientProject, ClientPassphrase}
 	var names, flagNames []string
 	for _, s := range settings {
 		names = append(names, s.Name)

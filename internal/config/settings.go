@@ -30,6 +30,7 @@ type Setting struct {
 const (
 	ClientURL        = "SOCLE_URL"
 	ClientToken      = "SOCLE_TOKEN"
+	ClientKey        = "SOCLE_KEY" // of a project's rows API
 	ClientProject    = "SOCLE_PROJECT"
 	ClientPassphrase = "SOCLE_PASSPHRASE" // of a backup; arguments are visible to all users
 )

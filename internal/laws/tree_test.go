@@ -44,11 +44,13 @@ var onlyImporter = map[string]string{
 	"github.com/danielgtaylor/huma/v2": "internal/operation",
 	"github.com/riverqueue/river":      "internal/queue",
 	"github.com/spf13/cobra":           "internal/cli",
+	"github.com/peterh/liner":          "internal/cli",
 	"github.com/pressly/goose/v3":      "internal/pg",
 	"github.com/wneessen/go-mail":      "internal/mail",
 	"golang.org/x/image/webp":          "internal/picture",
 
 	"github.com/aws/aws-sdk-go-v2/service/s3": "internal/blob",
+	"github.com/jedib0t/go-pretty/v6/table":   "internal/cli",
 }
 
 // maxLines is the maximum number of lines of a file. A longer file has two subjects.

@@ -110,6 +110,20 @@ func TestSplit(t *testing.T) {
 }
 
 // TestScanStatement reads statements byte by byte, within a bound.
+func TestComplete(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string]bool{
+		"select 1": false, "select 1;": true, "select ';": false, "select $$;": false, "select $$;$$;": true,
+		"select 1; -- done": true, "select 1; select": false, "": true,
+		"create function f() returns int begin atomic select 1;": false,
+	} {
+		if got := Complete(text); got != want {
+			t.Errorf("Complete(%q): got %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestScanStatement(t *testing.T) {
 	t.Parallel()
 

@@ -36,6 +36,16 @@ func Split(text string) []Statement {
 	}
 }
 
+// Complete reports whether every statement of a text ends with its semicolon.
+func Complete(text string) bool {
+	l := New(text)
+	for {
+		if words, _, ok := l.statement(); !ok {
+			return len(words) == 0
+		}
+	}
+}
+
 // ScanStatement is a [bufio.SplitFunc] for the statements of a stream, as [Split] returns them. The
 // buffer of the scanner bounds the size of a statement.
 func ScanStatement(data []byte, atEOF bool) (advance int, token []byte, err error) {

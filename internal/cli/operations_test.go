@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"maps"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 
 	"socle/internal/api/apitest"
 )
@@ -89,21 +91,74 @@ func TestEveryOperationHasItsCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	root := &cobra.Command{Use: "socle"}
+	env := environment{}
+	root.AddCommand(files(env), auditLog(env), login(env), logout(env), gen(env))
+
+	if err := addRemote(root, env); err != nil {
+		t.Fatal(err)
+	}
+
 	seen := map[string]string{}
 	for _, o := range d.operations() {
 		verb, noun := o.words()
-		if other, ok := seen[noun+" "+verb]; ok {
-			t.Errorf("socle %s %s is both %s and %s", noun, verb, other, o.ID)
+		words := strings.Fields(cmp.Or(handWritten[o.ID], noun+" "+verb))
+
+		command := strings.Join(words, " ")
+		if other, ok := seen[command]; ok {
+			t.Errorf("socle %s is both %s and %s", command, other, o.ID)
 		}
 
-		seen[noun+" "+verb] = o.ID
+		seen[command] = o.ID
+		if c, rest, err := root.Find(words); err != nil || len(rest) > 0 || !c.Runnable() {
+			t.Errorf("%s: there is no command socle %s", o.ID, command)
+		}
+		if len(words) == 2 && findNoun(words[0]) == nil {
+			t.Errorf("%s: the noun %s has no help", o.ID, words[0])
+		}
+
 		r := newRemote(d, o, verb, environment{})
-		flags := map[string]bool{"url": true, "project": true, "json": true, "help": true, "body": true, "output": true}
+		flags := map[string]bool{"url": true, "project": true, "json": true, "help": true, "body": true, "output": true,
+			"all": true, "yes": true, "wait": true}
 		for _, name := range append(slices.Clone(r.members), names(r.queries)...) {
 			if flags[kebab(name)] || strings.Trim(kebab(name), "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 				t.Errorf("%s: the flag --%s is taken or can't be typed", o.ID, kebab(name))
 			}
 			flags[kebab(name)] = true
+		}
+	}
+
+	for id := range renamed {
+		if !slices.Contains(slices.Collect(maps.Values(seen)), id) {
+			t.Errorf("%s is renamed, but there is no such operation", id)
+		}
+	}
+}
+
+// TestExamples: every noun's example is a command with flags that exist.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+
+	root := &cobra.Command{Use: "socle"}
+	env := environment{}
+	root.AddCommand(files(env), auditLog(env), gen(env))
+
+	if err := addRemote(root, env); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, n := range nouns {
+		words := strings.Fields(n.example)[1:]
+		c, _, err := root.Find(words)
+		if err != nil || c.HasSubCommands() || words[0] != n.name {
+			t.Errorf("%s: %q is no command, %v", n.name, n.example, err)
+			continue
+		}
+
+		for _, w := range words {
+			if name, ok := strings.CutPrefix(w, "--"); ok && c.Flags().Lookup(strings.Split(name, "=")[0]) == nil {
+				t.Errorf("%s: socle %s has no flag %s", n.name, c.Name(), w)
+			}
 		}
 	}
 }

@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// groups are the sections of socle's help, in order.
+var groups = []*cobra.Group{
+	{ID: groupStart, Title: "Start:"},
+	{ID: "database", Title: "Database:"},
+	{ID: "files", Title: "Files and forms:"},
+	{ID: "people", Title: "People and access:"},
+	{ID: "operations", Title: "Operations:"},
+	{ID: groupServer, Title: "On the server's machine:"},
+}
+
+const (
+	groupStart  = "start"
+	groupServer = "server"
+)
+
+// noun is a command that groups operations.
+type noun struct{ name, group, short, example string }
+
+var nouns = []noun{
+	{"projects", groupStart, "Projects, each with a database of its own", "socle projects create --name Newspaper"},
+	{"account", groupStart, "Your own user account", "socle account get"},
+
+	{"tables", "database", "Tables: change, import, export, compact",
+		`socle tables create --name books --columns '[{"name": "id", "type": "integer", "primary": true}]'`},
+	{"columns", "database", "Columns of a table", "socle columns create books --name title --type text --not-null"},
+	{"rows", "database", "Rows of a table: read, change, import", "socle rows list books title=like.A* --limit 10"},
+	{"sql", "database", "Run SQL, or type it in a shell", "socle sql run schema.sql --read-only=false"},
+	{"constraints", "database", "Constraints of a table",
+		"socle constraints create books --type foreign --columns author --reference-table authors"},
+	{"indexes", "database", "Indexes of a table", "socle indexes create books --columns title"},
+	{"enums", "database", "Enums and their values", "socle enums create --name status --values draft --values published"},
+	{"functions", "database", "SQL and PL/pgSQL functions", "socle functions list"},
+	{"triggers", "database", "Triggers of a table",
+		"socle triggers create books --name stamp --timing before --events update --function stamp"},
+	{"policies", "database", "Row level security of a table",
+		"socle policies create books --name own --command select --roles authenticated --using 'owner = current_user'"},
+	{"grants", "database", "Privileges on a table",
+		`socle grants update books --grants '[{"role": "anon", "privileges": ["select"]}]'`},
+	{"extensions", "database", "PostgreSQL extensions", "socle extensions create --name pg_trgm"},
+	{"gen", "database", "Generate source code for applications", "socle gen types --lang typescript > database.ts"},
+
+	{"containers", "files", "Containers of files", "socle containers create --name pictures --is-public"},
+	{"files", "files", "Files: upload, download, sign URLs", "socle files create pictures --file cat.png"},
+	{"folders", "files", "Folders in a container", "socle folders delete pictures 2025"},
+	{"forms", "files", "Forms: publish, count responses", "socle forms create --name Feedback"},
+	{"fields", "files", "Fields of a form", "socle fields create Feedback --label Name --type text"},
+	{"responses", "files", "Responses to a form", "socle responses export Feedback -o feedback.csv"},
+
+	{"organizations", "people", "Organizations, which own projects", "socle organizations list"},
+	{"members", "people", "Members of an organization and their roles", "socle members list Newspaper"},
+	{"invitations", "people", "Invitations to an organization",
+		"socle invitations create Newspaper --email grace@example.com --role-id 3"},
+	{"users", "people", "Users of the install", "socle users create --username grace --email grace@example.com"},
+	{"sessions", "people", "Your sessions", "socle sessions delete-others"},
+	{"second-factor", "people", "Your second factor", "socle second-factor create"},
+	{"tokens", "people", "Your personal access tokens",
+		"socle tokens create --name laptop --role-id 3 --expires-at 2027-01-01T00:00:00Z"},
+	{"keys", "people", "API keys of a project", "socle keys create --name web --kind publishable"},
+	{"jwt-keys", "people", "Public keys that verify your users' JWTs", "socle jwt-keys list"},
+	{"jwt-secret", "people", "The secret that signs your users' JWTs", "socle jwt-secret get"},
+
+	{"backups", "operations", "Backups: make, prove, move, restore", "socle backups create --wait"},
+	{"backup-schedule", "operations", "The backup schedule of a project",
+		"socle backup-schedule update --cron '0 3 * * *' --keep-daily 7"},
+	{"restores", "operations", "Restores, and how to undo them", "socle restores list"},
+	{"requests", "operations", "Requests of the last week", "socle requests list --min-status 500"},
+	{"audit", "operations", "The audit log of a project", "socle audit list --action deleteTable"},
+	{"quota", "operations", "Quota of a project", "socle quota get"},
+	{"rest-settings", "operations", "Settings of the rows API", "socle rest-settings update --schemas public"},
+	{"settings", "operations", "Settings of the install", "socle settings list"},
+	{"instance", "operations", "The install: health, environment, audit log", "socle instance health"},
+}
+
+// findNoun returns the noun with a name, or nil.
+func findNoun(name string) *noun {
+	if i := slices.IndexFunc(nouns, func(n noun) bool { return n.name == name }); i >= 0 {
+		return &nouns[i]
+	}
+	return nil
+}
+
+// renamed are the commands of operations whose id does not tell a usable one.
+var renamed = map[string]string{
+	"changeEmail":         "account change-email",
+	"confirmEmail":        "account confirm-email",
+	"createCompaction":    "tables compact",
+	"createEnumValue":     "enums add-value",
+	"createSignedURL":     "files sign",
+	"createSignedUpload":  "files sign-upload",
+	"deleteOtherSessions": "sessions delete-others",
+	"forgetPassword":      "account forgot-password",
+	"getBackupRecipient":  "backups recipient",
+	"getCompaction":       "tables compaction",
+	"getFormStatistics":   "forms statistics",
+	"getProjectOpenAPI":   "projects openapi",
+	"getPublicForm":       "forms preview",
+	"getStatistics":       "projects statistics",
+	"importRows":          "rows import",
+	"listEnvironment":     "instance environment",
+	"listInstanceAudit":   "instance audit",
+	"listLanguages":       "functions languages",
+	"listParts":           "instance health",
+	"listQueries":         "sql history",
+	"renameEnumValue":     "enums rename-value",
+	"resetPassword":       "account reset-password",
+	"resetSecondFactor":   "users reset-second-factor",
+	"updateStanding":      "users set-status",
+}
+
+// handWritten are the operations whose commands are not generated.
+var handWritten = map[string]string{
+	"login": "login", "logout": "logout", "getTypes": "gen types", "runSQL": "sql run",
+}
+
+// words returns the verb and the noun of an operation's command: createFormField gives create and
+// form-fields.
+func (o operation) words() (verb, name string) {
+	if c, ok := renamed[o.ID]; ok {
+		name, verb, _ = strings.Cut(c, " ")
+		return verb, name
+	}
+
+	words := split(o.ID)
+	name = strings.Join(words[1:], "-")
+	if findNoun(name) == nil {
+		name = plural(name)
+	}
+
+	return words[0], name
+}
+
+// plural returns the plural of a noun.
+func plural(noun string) string {
+	switch {
+	case noun == "", strings.HasSuffix(noun, "s"):
+		return noun
+	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ey"):
+		return strings.TrimSuffix(noun, "y") + "ies"
+	case strings.HasSuffix(noun, "x"):
+		return noun + "es"
+	}
+
+	return noun + "s"
+}
+
+// singular returns the singular of a plural that plural made.
+func singular(noun string) string {
+	switch {
+	case strings.HasSuffix(noun, "ies"):
+		return strings.TrimSuffix(noun, "ies") + "y"
+	case strings.HasSuffix(noun, "xes"):
+		return strings.TrimSuffix(noun, "es")
+	}
+
+	return strings.TrimSuffix(noun, "s")
+}
+
+// groupOf returns the command that groups the operations of a noun, and adds it if it is missing.
+func groupOf(root *cobra.Command, name string) *cobra.Command {
+	if c := findCommand(root, name); c != nil {
+		return c
+	}
+
+	c := &cobra.Command{Use: name, Args: noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	if one := singular(name); one != name && findCommand(root, one) == nil {
+		c.Aliases = []string{one} // socle backup create
+	}
+
+	root.AddCommand(c)
+	return c
+}
+
+// arrange sorts the commands into the groups of the help, and describes the nouns.
+func arrange(root *cobra.Command) {
+	root.AddGroup(groups...)
+
+	for _, c := range root.Commands() {
+		switch n := findNoun(c.Name()); {
+		case n != nil:
+			c.GroupID, c.Short, c.Example = n.group, n.short, "  "+n.example
+		case c.GroupID == "":
+			c.GroupID = groupServer
+		}
+	}
+
+	root.SetHelpCommandGroupID(groupStart)
+	root.SetCompletionCommandGroupID(groupStart)
+}
+
+func findCommand(parent *cobra.Command, name string) *cobra.Command {
+	i := slices.IndexFunc(parent.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
+	if i < 0 {
+		return nil
+	}
+
+	return parent.Commands()[i]
+}

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"socle/client"
+)
+
+// answer is the response to SQL.
+type answer struct {
+	Results []struct {
+		Command   string
+		Columns   []struct{ Name, Type string }
+		Rows      [][]any
+		RowCount  *int64
+		Truncated bool
+	}
+	DurationMs float64
+}
+
+// numeric are the types whose values are aligned to the right.
+var numeric = []string{"smallint", "integer", "bigint", "numeric", "real", "double precision", "oid", "money"}
+
+// printResults prints the results of SQL one under the other. Rows are printed as cards if cards
+// is set.
+func printResults(w io.Writer, reply *client.Reply, cards, timing bool) error {
+	var a answer
+	if err := unmarshal(reply.Content, &a); err != nil {
+		return err
+	}
+
+	for i, r := range a.Results {
+		if i > 0 && (len(r.Columns) > 0 || len(a.Results[i-1].Columns) > 0) {
+			fmt.Fprintln(w)
+		}
+
+		if len(r.Columns) == 0 {
+			fmt.Fprintln(w, r.Command)
+			continue
+		}
+
+		g := grid{lined: true, cards: cards}
+		for _, c := range r.Columns {
+			name, _, _ := strings.Cut(c.Type, "(")
+			g.heads = append(g.heads, sanitize(c.Name))
+			g.numbers = append(g.numbers, slices.Contains(numeric, name))
+		}
+
+		for _, values := range r.Rows {
+			row := make([]string, len(values))
+			for n, v := range values {
+				row[n] = sqlText(v)
+			}
+
+			g.rows = append(g.rows, row)
+		}
+
+		if err := g.print(w); err != nil {
+			return err
+		}
+
+		fmt.Fprintln(w, rowCount(len(r.Rows), r.RowCount, r.Truncated))
+	}
+
+	if timing {
+		fmt.Fprintf(w, "Time: %.3f ms\n", a.DurationMs)
+	}
+
+	return nil
+}
+
+func rowCount(shown int, all *int64, truncated bool) string {
+	switch {
+	case truncated && all != nil:
+		return fmt.Sprintf("(%d of %d rows; more with --max-rows)", shown, *all)
+	case truncated:
+		return fmt.Sprintf("(the first %d rows; more with --max-rows)", shown)
+	case shown == 1:
+		return "(1 row)"
+	}
+
+	return fmt.Sprintf("(%d rows)", shown)
+}
+
+// sqlText formats a value of PostgreSQL. NULL differs from the text NULL and from an empty text,
+// which are quoted.
+func sqlText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "NULL"
+	case string:
+		if v == "" || v == "NULL" {
+			return `"` + v + `"`
+		}
+		return sanitize(v)
+	case json.Number:
+		return v.String()
+	}
+
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+
+	return sanitize(string(text))
+}
+
+// unmarshal decodes JSON with exact numbers.
+func unmarshal(text json.RawMessage, v any) error {
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+
+	return d.Decode(v)
+}

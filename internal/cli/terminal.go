@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// terminal returns the file descriptor of a terminal.
+func terminal(stream any) (fd int, ok bool) {
+	f, ok := stream.(interface{ Fd() uintptr })
+	if !ok {
+		return 0, false
+	}
+
+	return int(f.Fd()), term.IsTerminal(int(f.Fd()))
+}
+
+// widthOf returns the columns of a terminal; 0 for anything else.
+func widthOf(w io.Writer) int {
+	fd, ok := terminal(w)
+	if !ok {
+		return 0
+	}
+
+	width, _, err := term.GetSize(fd)
+	if err != nil {
+		return 0
+	}
+
+	return width
+}
+
+// destructive reports whether the command asks for confirmation.
+func (r *remote) destructive() bool {
+	return r.Method == http.MethodDelete || r.ID == "restoreBackup" || r.ID == "undoRestore"
+}
+
+// confirm asks on a terminal whether to go on. Without a terminal it demands --yes.
+func (r *remote) confirm(cmd *cobra.Command, args []string) error {
+	if yes, _ := cmd.Flags().GetBool("yes"); yes || !r.destructive() || r.flags["target"].String() == "new" {
+		return nil
+	}
+
+	what := strings.TrimRight(r.Summary+": "+strings.Join(args, " "), ": ")
+	if _, ok := terminal(cmd.InOrStdin()); !ok {
+		return fmt.Errorf("%w: %s needs --yes if no terminal can ask for confirmation", errUsage, pathOf(cmd))
+	}
+
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s. Continue? [y/N] ", what)
+
+	answer, err := readLine(cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+
+	if answer = strings.ToLower(answer); answer != "y" && answer != "yes" {
+		return errors.New("canceled; nothing has changed")
+	}
+
+	return nil
+}
+
+func readLine(r io.Reader) (string, error) {
+	line, err := bufio.NewReader(r).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+// readPassword prompts for a password on a terminal, without echo. Otherwise it reads a line.
+func readPassword(cmd *cobra.Command, prompt string) (string, error) {
+	fd, ok := terminal(cmd.InOrStdin())
+	if !ok {
+		line, err := readLine(cmd.InOrStdin())
+		if err != nil {
+			return "", fmt.Errorf("read the password: %w", err)
+		}
+
+		return line, nil
+	}
+
+	state, err := term.MakeRaw(fd) // before the prompt: what is typed at once is not shown either
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = term.Restore(fd, state) }()
+
+	password, err := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{cmd.InOrStdin(), cmd.ErrOrStderr()}, "").ReadPassword(prompt)
+	if errors.Is(err, io.EOF) { // Ctrl-C, too
+		return "", errors.New("canceled")
+	}
+
+	return password, err
+}
+
+func addPassword(cmd *cobra.Command, required bool) {
+	meaning := "file with the password, - to be asked for it or to read it from standard input"
+	if required {
+		meaning += " (default -)"
+	}
+
+	cmd.Flags().String("password-file", "", meaning)
+}
+
+// password returns the member password; "" if there is none. It is not taken from an argument,
+// because arguments are visible to all users.
+func (r *remote) password(cmd *cobra.Command, inFile bool) (string, error) {
+	name, _ := cmd.Flags().GetString("password-file")
+	required := slices.Contains(r.body.Required, "password")
+	switch {
+	case name != "" && name != "-":
+		text, err := os.ReadFile(name)
+		line, _, _ := strings.Cut(string(text), "\n")
+
+		return strings.TrimSuffix(line, "\r"), err
+	case name == "" && (inFile || !required):
+		return "", nil
+	}
+
+	password, err := readPassword(cmd, "Password: ")
+	if _, ok := terminal(cmd.InOrStdin()); err != nil || !ok || !newPassword[r.ID] {
+		return password, err
+	}
+
+	again, err := readPassword(cmd, "Password again: ")
+	if err == nil && again != password {
+		err = errors.New("the two passwords differ")
+	}
+
+	return password, err
+}
+
+// newPassword are the operations that set the password that they take.
+var newPassword = map[string]bool{"createUser": true, "updateUser": true, "resetPassword": true}
