@@ -21,7 +21,7 @@ var levels = [][]string{
 	{"client", "internal/fault", "internal/config"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgserver"},
-	{"internal/audit", "internal/queue", "internal/rest/query", "internal/rest/catalog"},
+	{"internal/audit", "internal/queue", "internal/backup/pgtool", "internal/rest/query", "internal/rest/catalog"},
 	{"internal/schema", "internal/platform"},
 	{"internal/tenant", "internal/rest/plan", "internal/rest/typescript"},
 	{"internal/account", "internal/form", "internal/object", "internal/rest", "internal/statement",
