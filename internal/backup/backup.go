@@ -8,24 +8,15 @@ package backup
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"hash"
-	"io"
 	"log/slog"
-	"math"
-	"os/exec"
 	"sync"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sync/errgroup"
 
+	"socle/internal/backup/pgtool"
 	"socle/internal/blob"
-	"socle/internal/fault"
 	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/pgserver"
@@ -49,12 +40,10 @@ type Service struct {
 	*store
 	projects *tenant.Registry
 	blobs    *blob.Store
+	tools    *pgtool.Tools
 
 	finished    broadcast  // notified when a backup finishes
 	passphrases sync.Mutex // serializes key derivation: each takes 64 MiB, which also slows guessing
-
-	canRunMu sync.Mutex
-	canRun   map[uint32]bool // by user ID: whether it can run PostgreSQL's programs
 }
 
 // New registers the workers of backups, proofs and restores.
@@ -64,6 +53,7 @@ func New(c Config) *Service {
 		store:    newStore(c.Lifecycle.Store),
 		projects: c.Lifecycle.Registry,
 		blobs:    c.Lifecycle.Blobs,
+		tools:    &pgtool.Tools{Binaries: c.Binaries, Log: c.Log},
 	}
 	s.registerWorkers()
 
@@ -86,342 +76,47 @@ func DumpKey(project, backup uuid.UUID) string {
 	return "projects/" + project.String() + "/backups/" + backup.String() + ".dump"
 }
 
-// Make runs a pending backup until it is completed or failed with a reason. It does nothing if the
-// backup is not pending. The error is for the log.
-func (s *Service) Make(ctx context.Context, id uuid.UUID) error {
-	_, err := runTask(ctx, s, task[Backup]{s.backupTasks(), s.make, backupFailure, s.AbandonBackup}, id)
-	return err
+// registerWorkers registers the workers of all jobs. A backup and a restore have one attempt: a
+// retry is a new one with its own status. A proof is retried after restarts of the server or
+// PostgreSQL for about a quarter of an hour.
+func (s *Service) registerWorkers() {
+	register(s, queue.Options{
+		Workers:     queue.Workers{Queue: "backups", PerServer: 3, PerOrganization: 2},
+		MaxAttempts: 1,
+	}, s.runBackup)
+	register(s, queue.Options{
+		Workers:     queue.Workers{Queue: "restores", PerServer: 2, PerOrganization: 1},
+		MaxAttempts: 1,
+	}, func(ctx context.Context, a restoreArgs) error { return s.Restore(ctx, a.Restore) })
+	register(s, queue.Options{
+		Workers:     queue.Workers{Queue: "proofs", PerServer: 2, PerOrganization: 1},
+		MaxAttempts: 6,
+		Unique:      true, // per backup
+	}, s.runProof)
 }
 
-// AbandonBackup fails an unfinished backup and removes its blobs. It also removes blobs of a backup
-// that has already failed, since its worker may have continued for a moment. Blobs that cannot be
-// removed because the storage is unavailable are left to the orphan sweep. It does not touch a
-// completed backup.
-func (s *Service) AbandonBackup(ctx context.Context, b Backup, reason string) error {
-	err := s.inTx(ctx, func(tx *store) error {
-		if _, err := tx.backupTasks().fail(ctx, b.UUID, reason); err != nil {
+// register registers a worker whose errors are final. A job is retried only if the server stopped
+// or if it returns a [RetryError].
+func register[A queue.Args](s *Service, o queue.Options, work func(context.Context, A) error) {
+	queue.Register(s.Queue, o, func(ctx context.Context, job *queue.Job[A]) error {
+		err := work(ctx, job.Args)
+		if err == nil {
+			return nil
+		}
+
+		kind := job.Args.Kind()
+		retry, ok := errors.AsType[*RetryError](err)
+		if ok && retry.After > 0 {
+			s.Log.Info(kind+" postponed", "error", err)
+			return queue.Snooze(retry.After)
+		}
+
+		if ok || ctx.Err() != nil { // the server is stopping, for example: the next one retries the job
+			s.Log.Info(kind+" interrupted", "error", err)
 			return err
 		}
 
-		current, err := tx.Get(ctx, b.ProjectUUID, b.UUID)
-		if err := fault.Ignore(err, fault.NotFound); err != nil || current.Status == Completed {
-			return err
-		}
-
-		return s.Discard(ctx, b.ProjectUUID, b.UUID) // before the status is visible: a failed backup has no blobs
+		s.Log.Error(kind, "error", err) // River stores the error with the job but does not log it
+		return queue.Cancel(err)
 	})
-	if err == nil {
-		return nil
-	}
-
-	failCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
-	defer cancel()
-
-	_, failErr := s.backupTasks().fail(failCtx, b.UUID, reason)
-	return errors.Join(err, failErr)
-}
-
-// backupFailure explains to the user why a backup failed.
-func backupFailure(ctx context.Context, err error) string {
-	if ctx.Err() != nil {
-		return "the server was stopped"
-	}
-	if e := fault.Of(err); e.Kind != fault.Internal {
-		return e.Detail
-	}
-	if errors.Is(err, errDamaged) || errors.Is(err, errTOC) {
-		return "the dump is incomplete"
-	}
-	if why := programFailure(err); why != "" {
-		return "the dump failed: " + why
-	}
-	if _, ok := errors.AsType[*exec.ExitError](err); ok {
-		return "the dump failed; see the server's log"
-	}
-
-	return "the dump failed; see the server's log"
-}
-
-// programFailure explains to the user what is wrong with pg_dump or pg_restore. It returns "" if
-// the error has another cause.
-func programFailure(err error) string {
-	switch {
-	case errors.Is(err, errNotExecutable):
-		return "PostgreSQL's programs cannot run on Socle's server"
-	case errors.Is(err, errOldProgram):
-		return "PostgreSQL's programs on Socle's server are older than the database server"
-	case errors.Is(err, errUnexpectedOutput):
-		return "a PostgreSQL program reported a problem; see the server's log"
-	}
-
-	return ""
-}
-
-// compressionFlag takes half the time of pg_dump's default for a dump that is some percent larger.
-// Most of a backup's time is compression.
-const compressionFlag = "--compress=3"
-
-// dumpTimeZone is the time zone of times in a dump. It is fixed, so that rows of a restored
-// database compare equal whatever the settings of server and environment.
-const dumpTimeZone = "UTC"
-
-const (
-	// maxDumpAttempts is the maximum number of immediate attempts if pg_dump collides with other
-	// transactions, most of which are short. If the bytes of a file are missing, there is one more
-	// attempt: the file may have been deleted.
-	maxDumpAttempts = 5
-
-	firstRetryDelay = 100 * time.Millisecond // doubles with each attempt
-)
-
-// make makes a backup and reads it back. It returns a *Later if other transactions prevented it.
-func (s *Service) make(ctx context.Context, b Backup) error {
-	var object blob.Object
-	var warnings []string
-	var err error
-	for try := range maxDumpAttempts {
-		lockTimeout := dumpLockTimeout
-		if try == maxDumpAttempts-1 {
-			lockTimeout = lastDumpLockTimeout
-		}
-
-		object, warnings, err = s.attempt(ctx, b, lockTimeout)
-		collision, collided := errors.AsType[*collisionError](err)
-		if again := (collided && collision.ofDump) || (errors.Is(err, errFileDeleted) && try == 0); !again {
-			break
-		}
-
-		if e := s.blobs.Delete(ctx, DumpKey(b.ProjectUUID, b.UUID)); e != nil { // the incomplete dump
-			return errors.Join(err, e)
-		}
-
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(firstRetryDelay << try):
-		}
-	}
-
-	if collision, ok := errors.AsType[*collisionError](err); ok && ctx.Err() == nil {
-		if e := s.blobs.Delete(ctx, DumpKey(b.ProjectUUID, b.UUID)); e != nil {
-			return errors.Join(err, e)
-		}
-		return s.postpone(ctx, b, collision)
-	}
-	if err != nil {
-		return err
-	}
-
-	return s.complete(ctx, b.UUID, object.Size, object.SHA256, warnings)
-}
-
-// attempt dumps one snapshot of the database, copies the bytes of the files in it, and reads the
-// dump back. It also returns warnings about objects that a restore will not bring back.
-//
-// A session stays in a transaction, without a snapshot or locks, until the bytes are copied. While
-// it is open, object.Discard keeps the bytes of deleted files. It blocks no other transaction.
-func (s *Service) attempt(ctx context.Context, b Backup, lockTimeout time.Duration) (
-	object blob.Object, warnings []string, err error,
-) {
-	var manifest Manifest
-	defer func() { manifest.Files.Close() }()
-
-	err = s.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
-		return pgx.BeginFunc(ctx, conn, func(present pgx.Tx) error {
-			object, manifest, warnings, err = s.snapshot(ctx, b, present, lockTimeout)
-			if err != nil {
-				return err
-			}
-
-			return s.copyFiles(ctx, manifest)
-		})
-	})
-	if err != nil {
-		return object, nil, asCollision("the project's database", err)
-	}
-
-	if _, err := s.verifyDump(ctx, manifest); err != nil {
-		return object, nil, err
-	}
-
-	return object, warnings, s.putManifest(ctx, manifest)
-}
-
-// snapshot dumps a snapshot of the database and describes it, while table locks prevent that a
-// table is replaced. pg_dump, which keeps one processor busy, runs in parallel with counting the
-// rows. present reads the current state, outside the snapshot.
-func (s *Service) snapshot(ctx context.Context, b Backup, present pgx.Tx, lockTimeout time.Duration) (
-	object blob.Object, manifest Manifest, warnings []string, err error,
-) {
-	err = s.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
-		tx, err := beginLocked(ctx, conn)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-
-		exported, err := pg.Value[string](ctx, tx, `select pg_export_snapshot()`)
-		if err != nil {
-			return err
-		}
-
-		lockless, err := locklessObjects(ctx, tx)
-		if err != nil {
-			return err
-		}
-
-		var dump Digest
-		both, working := errgroup.WithContext(ctx)
-		both.Go(func() (err error) {
-			object, dump, err = s.dump(working, b, exported, lockTimeout)
-			return asDumpCollision(err)
-		})
-
-		both.Go(func() (err error) {
-			manifest, warnings, err = s.describe(working, tx, b)
-			return asCollision("a table", err)
-		})
-
-		if err := both.Wait(); err != nil {
-			return err
-		}
-
-		manifest.Dump = dump
-		return checkLockless(ctx, present, lockless)
-	})
-
-	return object, manifest, warnings, err
-}
-
-// describe returns the manifest of the transaction's snapshot, without the dump, and the warnings.
-func (s *Service) describe(ctx context.Context, tx pgx.Tx, b Backup) (Manifest, []string, error) {
-	manifest, err := s.newManifest(ctx, tx, b.ProjectUUID, b.UUID)
-	if err != nil {
-		return manifest, nil, err
-	}
-
-	warnings, err := tenant.UnrestoredChanges(ctx, tx)
-	if err != nil {
-		return manifest, nil, err
-	}
-
-	manifest.Tables, err = countRows(ctx, tx)
-	return manifest, warnings, err
-}
-
-// dump streams a dump of the project's database into the storage. It returns the stored object, and
-// the size and checksum of the unencrypted dump.
-func (s *Service) dump(ctx context.Context, b Backup, snapshot string, lockTimeout time.Duration) (
-	object blob.Object, plain Digest, err error,
-) {
-	address, password := s.projects.DumpURL(b.ProjectUUID)
-	cmd, done, err := s.command(ctx, connection{address, password}, "pg_dump", "--format=custom", compressionFlag,
-		"--encoding=UTF8",
-		fmt.Sprintf("--lock-wait-timeout=%d", lockTimeout.Milliseconds()), "--snapshot="+snapshot)
-	if err != nil {
-		return object, plain, err
-	}
-	defer done()
-
-	cmd.Env = append(cmd.Env, "PGTZ="+dumpTimeZone)
-
-	sum := newDigest()
-	err = s.runStrict(cmd, func(out io.Reader) error {
-		sealed := s.key().encrypt(io.TeeReader(out, sum))
-		defer sealed.Close()
-
-		object, err = s.blobs.Put(ctx, DumpKey(b.ProjectUUID, b.UUID), sealed, math.MaxInt64)
-		return err
-	})
-
-	return object, sum.bytes(), err
-}
-
-// verifyDump reads a dump to its end and verifies its size and checksum against the manifest. It
-// returns the table of contents, and fails unless pg_restore can read that too.
-func (s *Service) verifyDump(ctx context.Context, manifest Manifest) ([]entry, error) {
-	name := DumpKey(manifest.Project, manifest.Backup)
-	var entries []entry
-	sum := newDigest()
-
-	err := s.readBlob(ctx, name, func(r io.Reader) error {
-		r = io.TeeReader(r, sum)
-		var err error
-		if entries, err = readTOC(r); err != nil && !errors.Is(err, errTOC) {
-			return err
-		}
-
-		_, rest := io.Copy(io.Discard, r)
-		return errors.Join(err, rest)
-	})
-	if err == nil && sum.bytes() != manifest.Dump {
-		err = fmt.Errorf("%w: the dump has %v, invalid content in the manifest: %v", errDamaged, sum.bytes(),
-			manifest.Dump)
-	}
-	if err != nil {
-		return nil, err
-	}
-
-	return entries, s.readBlob(ctx, name, func(r io.Reader) error {
-		cmd, done, err := s.command(ctx, connection{}, "pg_restore", "--list")
-		if err != nil {
-			return err
-		}
-		defer done()
-
-		cmd.Stdin = r
-		return s.runStrict(cmd, func(out io.Reader) error {
-			n, err := io.Copy(io.Discard, out)
-			if err == nil && n == 0 {
-				err = errors.New("the dump has no table of contents")
-			}
-
-			return err
-		})
-	})
-}
-
-// digest computes the size and SHA-256 of the bytes written.
-type digest struct {
-	hash hash.Hash
-	size int64
-}
-
-func newDigest() *digest { return &digest{hash: sha256.New()} }
-
-func (s *digest) Write(b []byte) (int, error) {
-	s.size += int64(len(b))
-	return s.hash.Write(b)
-}
-
-func (s *digest) bytes() Digest { return Digest{s.size, hex.EncodeToString(s.hash.Sum(nil))} }
-
-// backupArgs are the arguments of a job that makes a backup.
-type backupArgs struct {
-	Backup  uuid.UUID `json:"backup"`
-	Project uuid.UUID `json:"project"`
-}
-
-// Kind returns the kind of the job.
-func (backupArgs) Kind() string { return "backup" }
-
-// runBackup makes a backup. Afterwards it applies the retention rules, removes bytes of deleted
-// files that were kept for the backup, and enqueues a proof.
-func (s *Service) runBackup(ctx context.Context, a backupArgs) error {
-	if err := s.Make(ctx, a.Backup); err != nil {
-		return err
-	}
-
-	after, err := s.followUp(ctx, a.Backup)
-	if err != nil {
-		return fault.Ignore(err, fault.NotFound)
-	}
-
-	s.Files.Discard(ctx, after.ProjectUUID)
-
-	if after.Prove {
-		_, err = s.Queue.Insert(ctx, proveArgs{Backup: a.Backup, Project: after.ProjectUUID})
-	}
-
-	return errors.Join(err, s.applyRetention(ctx, after.ProjectUUID))
 }

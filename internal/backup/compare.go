@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
+	"socle/internal/backup/pgtool"
 	"socle/internal/fault"
 	"socle/internal/object"
 	"socle/internal/pg"
@@ -92,14 +93,14 @@ func (s *Service) compareRows(ctx context.Context, c *tenant.Copy, manifest Mani
 	}
 
 	return s.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		cmd, done, err := s.restoreCommand(ctx, connection{}, entries, "--data-only", "--file=-")
+		cmd, done, err := s.tools.RestoreCommand(ctx, pgtool.Connection{}, useList(entries), "--data-only", "--file=-")
 		if err != nil {
 			return err
 		}
 		defer done()
 
 		cmd.Stdin = r
-		return run(cmd, func(out io.Reader) error {
+		return pgtool.Run(cmd, func(out io.Reader) error {
 			script := bufio.NewReaderSize(out, chunk)
 			for _, e := range entries {
 				if err := compareTable(ctx, conn, e, script); err != nil {

@@ -57,9 +57,13 @@ func (c *Contents) Close() {
 // add appends a content. It fails unless the checksum is canonical and the size is not negative.
 func (c *Contents) add(with content) error {
 	if c.file == nil {
-		f, err := tempFile(false)
+		f, err := os.CreateTemp("", "socle-")
 		if err != nil {
 			return err
+		}
+
+		if err := os.Remove(f.Name()); err != nil {
+			return errors.Join(err, f.Close())
 		}
 
 		c.file, c.out = f, bufio.NewWriterSize(f, chunk)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/backup/pgtool"
 	"socle/internal/form"
 	"socle/internal/object"
 	"socle/internal/pg"
@@ -45,14 +46,17 @@ func (s *Service) loadPlatform(
 		}
 
 		if err := s.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
-			cmd, done, err := s.restoreCommand(ctx, connection{}, p.platform, "--data-only", "--file=-")
+			cmd, done, err := s.tools.RestoreCommand(ctx, pgtool.Connection{}, useList(p.platform),
+				"--data-only", "--file=-")
 			if err != nil {
 				return err
 			}
 			defer done()
 
 			cmd.Stdin = r
-			return run(cmd, func(out io.Reader) error { return load(ctx, tx, bufio.NewReaderSize(out, chunk), tables) })
+			return pgtool.Run(cmd, func(out io.Reader) error {
+				return load(ctx, tx, bufio.NewReaderSize(out, chunk), tables)
+			})
 		}); err != nil {
 			return err
 		}

@@ -2,9 +2,11 @@ package backup
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"runtime/debug"
 	"slices"
@@ -75,6 +77,21 @@ type Digest struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"` // lower-case hexadecimal
 }
+
+// digest computes the size and SHA-256 of the bytes written.
+type digest struct {
+	hash hash.Hash
+	size int64
+}
+
+func newDigest() *digest { return &digest{hash: sha256.New()} }
+
+func (s *digest) Write(b []byte) (int, error) {
+	s.size += int64(len(b))
+	return s.hash.Write(b)
+}
+
+func (s *digest) bytes() Digest { return Digest{s.size, hex.EncodeToString(s.hash.Sum(nil))} }
 
 // Table is the row count of a table.
 type Table struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/backup/pgtool"
 	"socle/internal/fault"
 	"socle/internal/object"
 	"socle/internal/pg"
@@ -317,7 +318,8 @@ func (s *Service) restoreExtensions(ctx context.Context, c *tenant.Copy, manifes
 func (s *Service) restoreUserObjects(ctx context.Context, c *tenant.Copy, manifest Manifest, p restorePlan) error {
 	return s.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
 		address, password := c.OwnerURL()
-		cmd, done, err := s.restoreCommand(ctx, connection{address, password}, p.user,
+		to := pgtool.Connection{Address: address, Password: password}
+		cmd, done, err := s.tools.RestoreCommand(ctx, to, useList(p.user),
 			"--no-owner", "--no-privileges", "--exit-on-error", "--enable-row-security")
 		if err != nil {
 			return err
@@ -325,7 +327,7 @@ func (s *Service) restoreUserObjects(ctx context.Context, c *tenant.Copy, manife
 		defer done()
 
 		cmd.Stdin = r
-		return run(cmd, func(out io.Reader) error {
+		return pgtool.Run(cmd, func(out io.Reader) error {
 			_, err := io.Copy(io.Discard, out)
 			return err
 		})

@@ -21,7 +21,7 @@ var levels = [][]string{
 	{"client", "docs", "internal/fault", "internal/config", "internal/sqllex"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgserver"},
-	{"internal/audit", "internal/queue", "internal/ratelimit", "internal/rest/query",
+	{"internal/audit", "internal/backup/pgtool", "internal/queue", "internal/ratelimit", "internal/rest/query",
 		"internal/rest/catalog"},
 	{"internal/schema", "internal/platform", "internal/rest/jwt", "internal/rest/openapi", "internal/rest/session"},
 	{"internal/account", "internal/tenant", "internal/rest/plan", "internal/rest/typescript"},

@@ -1,4 +1,6 @@
-package backup
+// Package pgtool runs pg_dump and pg_restore with minimal access to the server. It knows nothing of
+// backups.
+package pgtool
 
 import (
 	"bytes"
@@ -6,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +16,20 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"socle/internal/pgserver"
 )
+
+// Tools are the installed programs of PostgreSQL. They are safe for concurrent use.
+type Tools struct {
+	Binaries pgserver.Binaries
+	Log      *slog.Logger
+
+	mu     sync.Mutex
+	canRun map[uint32]bool // by user ID: whether it can run the programs
+}
 
 // attachText passes a text to a command before its start. It returns the name of a file with the
 // text, which exists until done is called.
@@ -22,7 +37,7 @@ func attachText(cmd *exec.Cmd, text string) (name string, done func(), err error
 	return attachTextAs(cmd, text, runtime.GOOS != "linux")
 }
 
-// attachTextAs implements hand with a named or an unlinked file. On Linux the file is unlinked, so
+// attachTextAs implements attachText with a named or an unlinked file. On Linux the file is unlinked, so
 // that nothing remains however the server ends. Elsewhere /dev/fd, if it exists, shares our file
 // offset, which is at the end.
 func attachTextAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), err error) {
@@ -70,42 +85,42 @@ func tempFile(named bool) (*os.File, error) {
 	return f, nil
 }
 
-// command returns a program of PostgreSQL ready to start; the caller calls done after its end. The
+// Command returns a program of PostgreSQL ready to start; the caller calls done after its end. The
 // password of the connection is in a file, in neither arguments nor environment.
-func (s *Service) command(
-	ctx context.Context, to connection, name string, args ...string,
+func (t *Tools) Command(
+	ctx context.Context, to Connection, name string, args ...string,
 ) (cmd *exec.Cmd, done func(), err error) {
-	cmd = exec.CommandContext(ctx, s.Binaries.Path(name), args...)
+	cmd = exec.CommandContext(ctx, t.Binaries.Path(name), args...)
 	cmd.Env = environment()
 	cmd.WaitDelay = 5 * time.Second
-	s.confine(ctx, cmd, to)
+	t.confine(ctx, cmd, to)
 
-	if to == (connection{}) {
+	if to == (Connection{}) {
 		return cmd, func() {}, nil
 	}
 
-	file, done, err := attachText(cmd, "*:*:*:*:"+to.password+"\n")
+	file, done, err := attachText(cmd, "*:*:*:*:"+to.Password+"\n")
 	if err != nil {
 		return nil, nil, err
 	}
 
-	cmd.Args = append(cmd.Args, "--no-password", "--dbname="+to.address)
+	cmd.Args = append(cmd.Args, "--no-password", "--dbname="+to.Address)
 	cmd.Env = append(cmd.Env, "PGPASSFILE="+file)
 
 	return cmd, done, nil
 }
 
-// restoreCommand returns a pg_restore command for some entries of a dump; the caller calls done
-// after its end.
-func (s *Service) restoreCommand(
-	ctx context.Context, to connection, entries []entry, args ...string,
+// RestoreCommand returns a pg_restore command for some entries of a dump, a list as of pg_restore
+// --list; the caller calls done after its end.
+func (t *Tools) RestoreCommand(
+	ctx context.Context, to Connection, list string, args ...string,
 ) (cmd *exec.Cmd, done func(), err error) {
-	cmd, closeConnection, err := s.command(ctx, to, "pg_restore", args...)
+	cmd, closeConnection, err := t.Command(ctx, to, "pg_restore", args...)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	list, closeList, err := attachText(cmd, useList(entries))
+	list, closeList, err := attachText(cmd, list)
 	if err != nil {
 		closeConnection()
 		return nil, nil, err
@@ -117,14 +132,14 @@ func (s *Service) restoreCommand(
 
 // Errors of PostgreSQL's programs other than their failure.
 var (
-	errNotExecutable    = errors.New("cannot run the program")
-	errOldProgram       = errors.New("the program is older than the server")
-	errUnexpectedOutput = errors.New("the program succeeded with unexpected output")
+	ErrNotExecutable    = errors.New("cannot run the program")
+	ErrOldProgram       = errors.New("the program is older than the server")
+	ErrUnexpectedOutput = errors.New("the program succeeded with unexpected output")
 )
 
-// runStrict is [run] for a command that prints only warnings on stderr, which it logs. Other
+// RunStrict is [Run] for a command that prints only warnings on stderr, which it logs. Other
 // output on stderr is an error, even if the command succeeds.
-func (s *Service) runStrict(cmd *exec.Cmd, read func(io.Reader) error) error {
+func (t *Tools) RunStrict(cmd *exec.Cmd, read func(io.Reader) error) error {
 	stderr, err := runCapture(cmd, read)
 	if err != nil || stderr == "" {
 		return err
@@ -132,25 +147,25 @@ func (s *Service) runStrict(cmd *exec.Cmd, read func(io.Reader) error) error {
 
 	for line := range strings.Lines(stderr) {
 		if !warningLine.MatchString(line) {
-			return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), errUnexpectedOutput, stderr)
+			return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), ErrUnexpectedOutput, stderr)
 		}
 	}
 
-	s.Log.Warn("warnings of a PostgreSQL program", "program", filepath.Base(cmd.Path), "stderr", stderr)
+	t.Log.Warn("warnings of a PostgreSQL program", "program", filepath.Base(cmd.Path), "stderr", stderr)
 	return nil
 }
 
 // warningLine matches a line of a warning, of the program or of its server.
 var warningLine = regexp.MustCompile(`^(pg_\w+: (warning|hint|detail): |(WARNING|NOTICE|DETAIL|HINT|CONTEXT): |\s|$)`)
 
-// run runs a command while read consumes its output, and waits for both. The error includes the end
+// Run runs a command while read consumes its output, and waits for both. The error includes the end
 // of stderr.
-func run(cmd *exec.Cmd, read func(io.Reader) error) error {
+func Run(cmd *exec.Cmd, read func(io.Reader) error) error {
 	_, err := runCapture(cmd, read)
 	return err
 }
 
-// runCapture is run that also returns the end of stderr.
+// runCapture is [Run] that also returns the end of stderr.
 func runCapture(cmd *exec.Cmd, read func(io.Reader) error) (output string, err error) {
 	stderr := &tail{}
 	cmd.Stderr = stderr
@@ -161,7 +176,7 @@ func runCapture(cmd *exec.Cmd, read func(io.Reader) error) (output string, err e
 	}
 
 	if err := cmd.Start(); err != nil {
-		return "", fmt.Errorf("%w: %w", errNotExecutable, err)
+		return "", fmt.Errorf("%w: %w", ErrNotExecutable, err)
 	}
 
 	readErr := read(out)
@@ -171,7 +186,7 @@ func runCapture(cmd *exec.Cmd, read func(io.Reader) error) (output string, err e
 
 	if err = errors.Join(readErr, cmd.Wait()); err != nil {
 		if strings.Contains(stderr.String(), "server version mismatch") {
-			err = errors.Join(errOldProgram, err)
+			err = errors.Join(ErrOldProgram, err)
 		}
 		err = fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, stderr)
 	}

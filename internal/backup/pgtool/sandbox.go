@@ -1,4 +1,4 @@
-package backup
+package pgtool
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 // pg_dump and pg_restore process untrusted input. They get minimal access to the server: an
 // environment of their own and, if Socle runs as root, another account that can reach the database.
 
-// connection is the address and password of a database. The zero connection is none.
-type connection struct{ address, password string }
+// Connection is the address and password of a database. The zero Connection is none.
+type Connection struct{ Address, Password string }
 
 // environment returns the environment of a program: search path, temporary directory, and libpq's
 // TLS settings. Messages are in English, since they are parsed.
@@ -39,9 +39,9 @@ func environment() []string {
 
 // confine runs a command as another account if Socle is root and that account can run the program
 // and reach the database.
-func (m *Service) confine(ctx context.Context, cmd *exec.Cmd, to connection) {
+func (t *Tools) confine(ctx context.Context, cmd *exec.Cmd, to Connection) {
 	account := accountFor(to)
-	if account == nil || !m.canRunAs(ctx, *account) {
+	if account == nil || !t.canRunAs(ctx, *account) {
 		return
 	}
 
@@ -53,17 +53,17 @@ func (m *Service) confine(ctx context.Context, cmd *exec.Cmd, to connection) {
 }
 
 // accountFor returns the account for a program that uses a connection, or nil for Socle's own.
-func accountFor(to connection) *syscall.Credential {
+func accountFor(to Connection) *syscall.Credential {
 	if os.Geteuid() != 0 {
 		return nil
 	}
 
 	unprivileged := lookup("nobody")
-	if to == (connection{}) || unprivileged == nil {
+	if to == (Connection{}) || unprivileged == nil {
 		return unprivileged
 	}
 
-	u, err := url.Parse(to.address)
+	u, err := url.Parse(to.Address)
 	if err != nil {
 		return nil
 	}
@@ -148,18 +148,18 @@ const probeTimeout = 10 * time.Second
 
 // canRunAs reports whether an account can run PostgreSQL's programs, and caches the answer. In a
 // container root may lack the right to switch accounts.
-func (s *Service) canRunAs(ctx context.Context, account syscall.Credential) bool {
-	s.canRunMu.Lock()
-	defer s.canRunMu.Unlock()
+func (t *Tools) canRunAs(ctx context.Context, account syscall.Credential) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 
-	if runs, known := s.canRun[account.Uid]; known {
+	if runs, known := t.canRun[account.Uid]; known {
 		return runs
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 
-	cmd := exec.CommandContext(ctx, s.Binaries.Path("pg_restore"), "--version")
+	cmd := exec.CommandContext(ctx, t.Binaries.Path("pg_restore"), "--version")
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", environment(), &syscall.SysProcAttr{Credential: &account}
 	err := cmd.Run()
 
@@ -167,14 +167,14 @@ func (s *Service) canRunAs(ctx context.Context, account syscall.Credential) bool
 		return false
 	}
 
-	if s.canRun == nil {
-		s.canRun = map[uint32]bool{}
+	if t.canRun == nil {
+		t.canRun = map[uint32]bool{}
 	}
 
-	s.canRun[account.Uid] = err == nil
+	t.canRun[account.Uid] = err == nil
 
-	if err != nil && s.Log != nil {
-		s.Log.Warn("PostgreSQL's programs run as Socle's own account", "account", account.Uid, "error", err)
+	if err != nil && t.Log != nil {
+		t.Log.Warn("PostgreSQL's programs run as Socle's own account", "account", account.Uid, "error", err)
 	}
 
 	return err == nil

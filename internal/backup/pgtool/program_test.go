@@ -1,4 +1,4 @@
-package backup
+package pgtool
 
 import (
 	"errors"
@@ -43,8 +43,8 @@ func TestProgramIsConfined(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	m := &Service{Config: Config{Binaries: pgserver.Binaries{Dir: dir}}}
-	cmd, done, err := m.command(t.Context(), connection{"postgresql:///?host=db.example.com", "password"}, "pg_dump",
+	m := &Tools{Binaries: pgserver.Binaries{Dir: dir}}
+	cmd, done, err := m.Command(t.Context(), Connection{"postgresql:///?host=db.example.com", "password"}, "pg_dump",
 		"--format=custom")
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestProgramIsConfined(t *testing.T) {
 func TestProgramAccount(t *testing.T) {
 	nobody := lookup("nobody")
 	if os.Geteuid() != 0 || nobody == nil {
-		if got := accountFor(connection{}); got != nil {
+		if got := accountFor(Connection{}); got != nil {
 			t.Errorf("got %v", got)
 		}
 		return
@@ -140,9 +140,9 @@ func TestProgramAccount(t *testing.T) {
 		inside:                          0,
 		"db.example.com&sslkey=/root/k": 0,
 	} {
-		to := connection{}
+		to := Connection{}
 		if host != "" {
-			to.address = "postgresql:///?host=" + host
+			to.Address = "postgresql:///?host=" + host
 		}
 
 		got := 0
@@ -159,7 +159,7 @@ func TestProgramAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if got := accountFor(connection{address: "postgresql:///?host=db.example.com"}); got != nil {
+	if got := accountFor(Connection{Address: "postgresql:///?host=db.example.com"}); got != nil {
 		t.Errorf("with certificates at home: got account %d", got.Uid)
 	}
 }
