@@ -97,11 +97,12 @@ gateway: bin/gateway
 bin/gateway: $(wildcard tools/gateway/*) | compiler
 	@mkdir -p bin && CGO_ENABLED=1 GOFLAGS="$(testflags)" $(go) build -C tools/gateway -o $(CURDIR)/$@ .
 
-# go test prints packages in their order, so a slow one holds back the lines of all that follow; gotestsum does not.
+# go test prints packages in their order, so a slow one holds back the lines of all that follow; gotestsum does not. Like the
+# gateway it is built with the flags of the tests.
 progress: bin/gotestsum-$(gotestsum)
 
-bin/gotestsum-$(gotestsum):
-	@mkdir -p bin/tools && GOBIN=$(CURDIR)/bin/tools $(go) install gotest.tools/gotestsum@$(gotestsum) && mv bin/tools/gotestsum $@
+bin/gotestsum-$(gotestsum): | compiler
+	@mkdir -p bin/tools && CGO_ENABLED=1 GOFLAGS="$(testflags)" GOBIN=$(CURDIR)/bin/tools $(go) install gotest.tools/gotestsum@$(gotestsum) && mv bin/tools/gotestsum $@
 
 # The client libraries, the compiler, the mail server and the driver of Chromium that tests use: installed anew when the lock file is newer.
 libraries = internal/server/testdata/clients
