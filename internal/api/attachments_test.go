@@ -28,7 +28,7 @@ const applicationForm = `{"label": "name", "type": "text", "is_required": true},
 func TestResponseWithFiles(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "applications"}`)
 	f := openSurvey(t, a, applicationForm, `"container_uuid": "`+c+`", "success_message": "Thanks"`)
 	cv, photo := f.fields["cv"], f.fields["photo"]
@@ -75,7 +75,7 @@ func TestResponseWithFiles(t *testing.T) {
 func TestResponseWithFilesRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "applications", "max_file_size": 10}`)
 	f := openSurvey(t, a, applicationForm, `"container_uuid": "`+c+`", "honeypot": "web"`)
 	cv, photo, name := f.fields["cv"], f.fields["photo"], f.fields["name"]
@@ -137,7 +137,7 @@ func TestResponseWithFilesRefuses(t *testing.T) {
 func TestMaximumResponsesWithFiles(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "applications"}`)
 	f := openSurvey(t, a, applicationForm, `"container_uuid": "`+c+`", "max_responses": 4`)
 	got := concurrently(12, func(int) *apitest.Reply {

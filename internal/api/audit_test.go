@@ -10,7 +10,7 @@ import (
 func TestListAudit(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := populate(t, a)
 	log := "/projects/" + a.Project + "/audit"
 	admin := a.Member(3)
@@ -57,7 +57,7 @@ func TestListInstanceAudit(t *testing.T) {
 func TestAuditOmitsRefusals(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Post("/containers", `{"name": "once"}`).Want(201)
 	before := query[int64](t, a, "select seq from socle.audit_head")
 	a.Post("/containers", `{"name": "once"}`).Want(409)
@@ -73,7 +73,7 @@ func TestAuditOmitsRefusals(t *testing.T) {
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	send := func(caller *apitest.API, key, body string) *apitest.Reply {
 		return caller.Send("POST", "/forms", body, "Idempotency-Key: "+key)
 	}
@@ -104,7 +104,7 @@ func TestIdempotencyKey(t *testing.T) {
 func TestIdempotencyKeyConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	counts := concurrently(20, func(int) *apitest.Reply {
 		return a.Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: same")
 	})
@@ -141,7 +141,7 @@ func TestStoredResponsesEncrypted(t *testing.T) {
 func TestETag(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	tag := a.Get("/tables").Want(200).Header.Get("ETag")
 	if r := a.Send("GET", "/tables", "", `If-None-Match: "other", W/`+tag).Want(304); len(r.Body) > 0 {
 		t.Errorf("304 with a body %q", r.Body)

@@ -100,7 +100,7 @@ func TestBackup(t *testing.T) {
 func TestGetBackup(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	id := a.Create("/backups", `{}`)
 	waitForBackup(t, a.Member(5), id).Content("status", "completed")
 
@@ -126,7 +126,7 @@ func TestGetBackup(t *testing.T) {
 func TestCreateBackupRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Post("/backups", ``).Want(400).Code("malformed_json")
 	a.Post("/backups", `[]`).Want(400).Code("malformed_json")
 	a.Post("/backups", `{"projectUUID": "`+apitest.MissingUUID+`"}`).Want(422).Field("projectUUID")

@@ -18,7 +18,7 @@ func oldSchedule(t *testing.T, a *apitest.API, _ map[string]string) {
 func TestBackupSchedule(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/projects/" + a.Project + "/backup-schedule"
 	a.Get(path).Want(404).Code("not_found")
 	a.Delete(path).Want(404)
@@ -81,7 +81,7 @@ func TestBackupSchedule(t *testing.T) {
 func TestBackupScheduleRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/projects/" + a.Project + "/backup-schedule"
 	for body, field := range map[string]string{
 		`{"cron": ""}`:                                   "cron",
@@ -130,7 +130,7 @@ func TestBackupScheduleRefuses(t *testing.T) {
 func TestBackupScheduleConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/projects/" + a.Project + "/backup-schedule"
 	wantCounts(t, concurrently(8, func(i int) *apitest.Reply {
 		if i%2 == 0 {

@@ -11,7 +11,7 @@ import (
 func TestUpdateColumn(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text", "number text")
 	asOwner(t, a, `insert into public.orders values (1, 'a', ' 7 '), (2, 'b', '8')`)
 
@@ -54,7 +54,7 @@ func TestUpdateColumn(t *testing.T) {
 func TestUpdateColumnRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text", "other text")
 	asOwner(t, a, `insert into public.orders values (1, '12', null), (2, 'much too long', 'x'), (3, null, 'x');
 		create view public.seen as select other from public.orders`)
@@ -107,7 +107,7 @@ func TestUpdateColumnRefuses(t *testing.T) {
 func TestDeleteColumn(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text", "plain text")
 	asOwner(t, a,
 		`create view public.seen as select note from public.orders; create table public.lines (id integer references public.orders);
@@ -144,7 +144,7 @@ func TestDeleteColumn(t *testing.T) {
 func TestUpdateColumnConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "a text", "b text", "c text", "d text")
 	counts := concurrently(4, func(i int) *apitest.Reply {
 		return a.Put("/tables/orders/columns/"+string(rune('a'+i)), `{"name": "one"}`)

@@ -12,7 +12,7 @@ import (
 func TestCreateColumn(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("customers")
 	a.CreateTable("orders")
 
@@ -57,7 +57,7 @@ func TestCreateColumn(t *testing.T) {
 func TestCreateColumnTypes(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders")
 	execute(t, a, "create type public.mood as enum ('good', 'bad'); create domain public.age as int check (value >= 0)")
 
@@ -76,7 +76,7 @@ func TestCreateColumnTypes(t *testing.T) {
 func TestCreateColumnRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text")
 	execute(t, a, "insert into public.orders values (1, 'kept'), (2, 'kept')")
 	before := databaseState(t, a)
@@ -174,7 +174,7 @@ func TestCreateColumnRefuses(t *testing.T) {
 func TestCreateColumnOversized(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders")
 
 	columns := func(n int) string {
@@ -209,7 +209,7 @@ func TestCreateColumnOversized(t *testing.T) {
 func TestCreateColumnConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders")
 	counts := concurrently(10, func(int) *apitest.Reply {
 		return a.Post("/tables/orders/columns", `{"name": "same", "type": "text"}`)
@@ -227,7 +227,7 @@ func TestCreateColumnConcurrently(t *testing.T) {
 func TestReusedTableName(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	old := a.CreateTable("orders", "note text")
 	execute(t, a, `grant all on public.orders to anon; create policy everyone on public.orders using (true);
 		insert into public.orders values (1, 'old'); drop table public.orders`)

@@ -10,7 +10,7 @@ import (
 func TestCreateConstraint(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("customers", "code text")
 	a.CreateTable("orders", "customer integer", "price numeric", "mood text")
 	asOwner(t, a,
@@ -70,7 +70,7 @@ func TestCreateConstraint(t *testing.T) {
 func TestDeferredConstraints(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("customers", "code integer")
 	a.CreateTable("orders", "customer integer")
 
@@ -115,7 +115,7 @@ var hostileExpressions = []string{"", " ", "true) not valid, add column x text c
 func TestCreateConstraintRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text", "other integer")
 	a.CreateTable("customers", "code text")
 	asOwner(t, a, `insert into public.orders values (1, 'x', null), (2, 'x', null)`)
@@ -172,7 +172,7 @@ func TestCreateConstraintRefuses(t *testing.T) {
 func TestCrossReferences(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("a")
 	a.CreateTable("b")
 

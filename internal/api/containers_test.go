@@ -11,7 +11,7 @@ import (
 func TestUpdateContainer(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	created := a.Post("/containers",
 		`{"name": "reports", "description": "Monthly", "is_public": true, "max_file_size": 1000}`).Want(201)
 
@@ -52,7 +52,7 @@ func TestUpdateContainer(t *testing.T) {
 func TestUpdateContainerRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	a.Create("/containers", `{"name": "taken"}`)
 	before := databaseState(t, a)
@@ -122,7 +122,7 @@ var containerFaults = map[string]string{
 func TestCreateContainer(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	request := a.Request("POST", "/containers", strings.NewReader(`{"name": "reports"}`),
 		"X-Forwarded-Host: evil.example", "X-Forwarded-Proto: gopher", "X-Original-URL: /evil",
 		"Forwarded: host=evil.example")
@@ -156,7 +156,7 @@ func TestCreateContainer(t *testing.T) {
 func TestContainerNamesConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	wantCounts(t, concurrently(20, func(int) *apitest.Reply { return a.Post("/containers", `{"name": "same"}`) }),
 		map[int]int{201: 1, 409: 19})
 

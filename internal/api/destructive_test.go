@@ -63,7 +63,7 @@ func backupsBefore(t *testing.T, a *apitest.API, operation string) int {
 func TestDestructiveIsDeclared(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	var declared, tested []string
 
 	var document struct {

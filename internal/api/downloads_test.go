@@ -14,7 +14,7 @@ import (
 func TestDownloadFile(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	path := "/containers/" + c + "/files/" + upload(a, c, "a/b.txt", "hello").Want(201).
 		Get("uuid").(string) + "/download"
@@ -103,7 +103,7 @@ func TestDownloadFile(t *testing.T) {
 func TestContentDisposition(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports", "is_public": true}`)
 	for _, name := range []string{
 		`say "hi".txt`, "emoji 😀.txt", "\u202etxt.exe", "a;b=c.txt", "ünï.txt", "a%22b.txt", "'.txt",
@@ -129,7 +129,7 @@ func TestContentDisposition(t *testing.T) {
 func TestActiveContent(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports", "is_public": true}`)
 
 	const page = "<html><script>alert(1)</script></html>"
@@ -155,7 +155,7 @@ func TestActiveContent(t *testing.T) {
 func TestReadFile(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	created := a.Post("/containers", `{"name": "reports", "is_public": true}`).Want(201)
 	c := created.Get("uuid").(string)
 	upload(a, c, "a/b.txt", "hello").Want(201)
@@ -200,7 +200,7 @@ func TestReadFile(t *testing.T) {
 func TestReadFilePaths(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports", "is_public": true}`)
 	upload(a, c, "a.txt", "hello").Want(201)
 	base := a.URL + "/files/" + a.Project + "/" + c

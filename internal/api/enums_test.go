@@ -11,7 +11,7 @@ import (
 func TestEnums(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	asOwner(t, a, `create schema app; create type app."x""; drop type y; --" as enum ('a')`)
 	a.Post("/enums", `{"name": "mood", "values": ["good", "it's \\ so", "bad"]}`).Want(201).Content("schema", "public").
 		Content("values.1", `it's \ so`)
@@ -68,7 +68,7 @@ func TestEnums(t *testing.T) {
 func TestEnumsConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	counts := concurrently(10, func(int) *apitest.Reply {
 		return a.Post("/enums", `{"name": "mood", "values": ["good"]}`)
 	})

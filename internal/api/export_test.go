@@ -12,7 +12,7 @@ import (
 func TestExportTable(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	asOwner(t, a, `create table public.odd (b int, "a,""x" text, n numeric, j json, primary key (n, b));
 		insert into public.odd values (2, '=1+1', -5, E'{"a":\n 1}'), (1, '', 7, null), (1, null, -5, '[]'), (3, E'@x\n"y"', -5, '-1')`)
 
@@ -75,7 +75,7 @@ func TestExportTable(t *testing.T) {
 func TestExportCutOff(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	asOwner(t, a,
 		`create table public.big (id int primary key, note text); insert into public.big select n, repeat('x', 1000) from generate_series(1, 5000) n`)
 

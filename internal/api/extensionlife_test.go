@@ -15,7 +15,7 @@ import (
 func TestExtensions(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Get("/extensions?limit=1").Want(200).Content("0.name", "btree_gin").Content("0.installedVersion", nil).
 		Content("0.schema", nil)
 
@@ -112,7 +112,7 @@ func TestExtensions(t *testing.T) {
 func TestExtensionScriptsIsolated(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	execute(t, a,
 		`create schema extensions; create extension dblink schema extensions; create extension cube schema public`)
 

@@ -28,7 +28,7 @@ func (f fixture) fileCalls() []call {
 func TestListContainers(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	for i := range 3 {
 		a.Create("/containers", fmt.Sprintf(`{"name": "c-%d"}`, i))
 	}
@@ -43,7 +43,7 @@ func TestListContainers(t *testing.T) {
 func TestGetContainer(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	id := a.Create("/containers", `{"name": "reports"}`)
 	r := a.Get("/containers/"+id).Want(200).Content("name", "reports").Content("totalFiles", 0)
 	path := "/containers/" + id
@@ -64,7 +64,7 @@ func TestGetContainer(t *testing.T) {
 func TestIfMatchConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/containers/" + a.Create("/containers", `{"name": "reports"}`)
 	tag := a.Get(path).Want(200).Header.Get("ETag")
 	counts := concurrently(10, func(i int) *apitest.Reply {
@@ -77,7 +77,7 @@ func TestIfMatchConcurrently(t *testing.T) {
 func TestAllowedMimeTypes(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	r := a.Post("/containers", `{"name": "pictures", "allowed_mime_types": ["image/*", "Application/PDF", "image/*"]}`).
 		Want(201)
 	if got := fmt.Sprint(r.Metadata("allowedMimeTypes")); got != "[application/pdf image/*]" {
@@ -106,7 +106,7 @@ func TestAllowedMimeTypes(t *testing.T) {
 func TestUpdateFile(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := populate(t, a)
 	path := "/containers/" + f.container + "/files/" + f.file
 	upload(a, f.container, "taken.txt", "other").Want(201)
@@ -160,7 +160,7 @@ func waitForBlobs(t *testing.T, a *apitest.API, n int) {
 func TestDeleteFile(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(a, container, "a.txt", "hello").Want(201).Get("uuid").(string)
 	path := "/containers/" + container + "/files/" + file
@@ -175,7 +175,7 @@ func TestDeleteFile(t *testing.T) {
 func TestDeleteFileConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(a, container, "a.txt", "hello").Want(201).Get("uuid").(string)
 	counts := concurrently(10, func(int) *apitest.Reply {
@@ -187,7 +187,7 @@ func TestDeleteFileConcurrently(t *testing.T) {
 func TestDeleteFolder(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	other := a.Create("/containers", `{"name": "other"}`)
 
@@ -208,7 +208,7 @@ func TestDeleteFolder(t *testing.T) {
 func TestDeleteContainer(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	empty := a.Create("/containers", `{"name": "empty"}`)
 	a.Delete("/containers/"+empty).Want(200).Content("name", "empty")
 	a.Delete("/containers/" + empty).Want(404)
@@ -235,7 +235,7 @@ func TestDeleteContainer(t *testing.T) {
 func TestDeleteContainerDuringUploads(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	container := a.Create("/containers", `{"name": "full"}`)
 	counts := concurrently(12, func(i int) *apitest.Reply {
 		if i == 6 {

@@ -10,7 +10,7 @@ import (
 func TestListFiles(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	path := "/containers/" + c + "/files"
 	empty := a.Get(path).Want(200)
@@ -55,7 +55,7 @@ func TestListFiles(t *testing.T) {
 func TestListFilesRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	a.Get("/containers/garbage/files").Want(400).Code("invalid_value").Field("containerUUID")
 	a.Get("/containers/garbage/files?page=0").Want(400).Field("page", "containerUUID")

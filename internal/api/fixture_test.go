@@ -281,12 +281,12 @@ func until(t *testing.T, description string, condition func() bool) {
 	apitest.Until(t, description, condition)
 }
 
-// blobs returns the files in the storage of the server, unfinished ones included.
+// blobs returns the files in [apitest.API.BlobDir], unfinished ones included.
 func blobs(t *testing.T, a *apitest.API) []string {
 	t.Helper()
 
 	var found []string
-	err := filepath.WalkDir(a.Config.StorageDir(), func(name string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(a.BlobDir(), func(name string, d fs.DirEntry, err error) error {
 		if os.IsNotExist(err) { // an upload ended during the walk
 			return nil
 		}

@@ -12,7 +12,7 @@ import (
 func TestListForms(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Get("/forms").Want(200).Content("", "[]")
 
 	for _, name := range []string{"b", "a", "c"} {
@@ -35,7 +35,7 @@ func TestListForms(t *testing.T) {
 func TestUpdateForm(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "answers"}`)
 	id := a.Post("/forms", `{"name": "Survey", "description": "Yearly"}`).Want(201).Content("state", "draft").
 		Content("version", 1).
@@ -160,7 +160,7 @@ func TestLinkForm(t *testing.T) {
 func TestFieldsOfForm(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	id := a.Create("/forms", `{"name": "Survey"}`)
 	path := "/forms/" + id + "/fields"
 	created := a.Post(path,
@@ -221,7 +221,7 @@ func TestFieldsOfForm(t *testing.T) {
 func TestFormsQuota(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	execute(t, a,
 		`insert into forms.forms (uuid, name, created_by, updated_by) select gen_random_uuid(), 'x', gen_random_uuid(), gen_random_uuid() from generate_series(1, 1000)`)
 
@@ -232,7 +232,7 @@ func TestFormsQuota(t *testing.T) {
 func TestFormPaths(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	id, path := createForm(a, `{"label": "Name", "type": "text"}`)
 	for request, parameter := range map[string]string{
 		"GET /forms/x": "formUUID", "DELETE /forms/x": "formUUID", "POST /forms/x/link": "formUUID",

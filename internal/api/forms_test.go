@@ -16,7 +16,7 @@ func createForm(a *apitest.API, field string) (id, path string) {
 func TestUpdateField(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	id, path := createForm(a,
 		`{"label": "Name", "type": "text", "description": "Yours", "is_required": true, "default_value": "Ann",
 		"pattern": "[A-Z].*", "min_length": 1, "max_length": 9}`)
@@ -153,7 +153,7 @@ var fieldFaults = map[string]string{
 func TestUpdateFieldRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	id, path := createForm(a, `{"label": "Name", "type": "text"}`)
 	before := databaseState(t, a)
 
@@ -202,7 +202,7 @@ func TestUpdateFieldRefuses(t *testing.T) {
 func TestFieldText(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	_, path := createForm(a, `{"label": "Name", "type": "text"}`)
 	for _, text := range []string{
 		"'; drop table forms.fields; --", `"quoted"`, `\`, "😀 𝒳", "a\u200bb", "\u202eabc", "\ufeffabc", "{{7*7}}",
@@ -217,7 +217,7 @@ func TestFieldText(t *testing.T) {
 func TestUpdateFieldConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	_, path := createForm(a, `{"label": "Age", "type": "number", "min_value": 0, "max_value": 10}`)
 	counts := concurrently(10, func(i int) *apitest.Reply {
 		if i%2 == 0 {
@@ -236,7 +236,7 @@ func TestUpdateFieldConcurrently(t *testing.T) {
 func TestCreateForm(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Post("/forms", `{"name": "Survey", "description": "Yearly"}`).Want(201).Content("projectUuid", a.Project).
 		Content("name", "Survey").
 		Content("description", "Yearly").Content("createdBy", a.User).Content("updatedBy", a.User)
@@ -263,7 +263,7 @@ func TestCreateForm(t *testing.T) {
 func TestCreateField(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/forms/" + a.Create("/forms", `{"name": "Survey"}`) + "/fields"
 	r := a.Post(path, `{"label": "Name", "type": "text"}`).Want(201).Content("label", "Name").
 		Content("isRequired", false)

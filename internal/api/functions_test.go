@@ -19,7 +19,7 @@ func functionBody(name, parameters, definition, returns string) string {
 func TestDeleteFunction(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Post("/functions/public", functionBody("one", "", "select 1", "integer")).Want(201)
 	r := a.Delete("/functions/public/one").Want(200).Content("schema", "public").Content("name", "one")
 	if got := len(r.Get("").(map[string]any)); got != 2 {
@@ -40,7 +40,7 @@ func TestDeleteFunction(t *testing.T) {
 func TestDeleteFunctionOverloaded(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 
 	const n, s, many = `{"name": "n", "type": "integer"}`, `{"name": "s", "type": "varchar"}`,
 		`{"name": "m", "type": "timestamptz[]"}`
@@ -91,7 +91,7 @@ func TestDeleteFunctionOverloaded(t *testing.T) {
 func TestDeleteFunctionRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders")
 	a.Post("/functions/public", functionBody("used", `{"name": "n", "type": "integer"}`, "select n > 0", "boolean")).
 		Want(201)
@@ -148,7 +148,7 @@ func TestDeleteFunctionRefuses(t *testing.T) {
 func TestDeleteFunctionConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Post("/functions/public", functionBody("one", "", "select 1", "integer")).Want(201)
 	wantCounts(t, concurrently(20, func(int) *apitest.Reply { return a.Delete("/functions/public/one") }),
 		map[int]int{200: 1, 400: 19})
@@ -157,7 +157,7 @@ func TestDeleteFunctionConcurrently(t *testing.T) {
 func TestCreateFunction(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "total integer")
 
 	a.Post("/functions/public",
@@ -191,7 +191,7 @@ func TestCreateFunction(t *testing.T) {
 func TestCreateFunctionRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Post("/functions/public", functionBody("taken", "", "select 1", "integer")).Want(201)
 	before := databaseState(t, a)
 	a.Post("/functions/public", functionBody("taken", "", "select 2", "text")).Want(409).
@@ -238,7 +238,7 @@ func TestCreateFunctionRefuses(t *testing.T) {
 func TestReplaceFunction(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	const n = `{"name": "n", "type": "integer"}`
 	with := func(members, definition string) string {
 		return strings.TrimSuffix(functionBody("f", n, definition, "integer"), "}") + ", " + members + "}"
@@ -297,7 +297,7 @@ func TestReplaceFunction(t *testing.T) {
 func TestListFunctions(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Get("/functions").Want(200).Content("", "[]")
 	a.Post("/functions/public",
 		functionBody("b", `{"name": "n", "type": "integer"}, {"name": "s", "type": "varchar(5)[]"}`, "select n",

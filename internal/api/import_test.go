@@ -18,7 +18,7 @@ func asCSV(a *apitest.API, path, body string) *apitest.Reply {
 func TestImportTable(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 
 	const file = "\xef\xbb\xbfID,First Name,price,when,zip,ok,note,at,Id,uid\r\n" +
 		"1,\"O\"\"Neil, A\",1.50,2026-01-31,00123,true,\"two\nlines\",2026-01-01T10:00:00Z,7000000000,01890000-0000-7000-8000-000000000000\r\n" +
@@ -89,7 +89,7 @@ func TestImportTable(t *testing.T) {
 func TestImportRows(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	asOwner(t, a,
 		`create type public.mood as enum ('ok'); create table public.goods (id int primary key, name varchar(5) not null, price numeric(5,2) default 9, mood public.mood,
 		twice int generated always as (id * 2) stored, parent int references public.goods, check (price > 0))`)
@@ -151,7 +151,7 @@ func TestImportRows(t *testing.T) {
 func TestImportUpsert(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("goods", "code text", "name text", "price integer")
 	asOwner(t, a,
 		`create unique index on public.goods (code, name); create unique index on public.goods (lower(code)); create unique index on public.goods (price) where id > 9;

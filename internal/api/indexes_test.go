@@ -11,7 +11,7 @@ import (
 func TestCreateIndex(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text", "price numeric", "data jsonb", "place point")
 	asOwner(t, a, `insert into public.orders values (1, 'x'), (2, 'x')`)
 
@@ -78,7 +78,7 @@ func TestCreateIndex(t *testing.T) {
 func TestCreateIndexOfExpressions(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text", "kind text", "data jsonb", "price integer")
 
 	asOwner(t, a, `insert into public.orders values (1, 'X', 'a', '{"b": 1}', 0), (2, 'x', null, null, 1);

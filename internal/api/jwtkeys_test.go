@@ -61,7 +61,7 @@ func newRSAKey(t *testing.T, bits int) *rsa.PrivateKey {
 func TestJWTKeys(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/projects/" + a.Project + "/jwt-keys"
 	created := a.Post(path, jwkOf(t, newECKey(t, elliptic.P256()).Public(), `"kid":"first"`, `"key_ops":["verify"]`)).
 		Want(201).
@@ -174,7 +174,7 @@ func jwkMember(t *testing.T, text, name string) string {
 func TestRestSettings(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/projects/" + a.Project + "/rest-settings"
 	tag := a.Get(path).Want(200).Content("schemas.0", "public").Header.Get("ETag")
 	a.Send("GET", path, "", "If-None-Match: "+tag).Want(304)

@@ -86,7 +86,7 @@ func TestBadKeys(t *testing.T) {
 func TestKeysConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/projects/" + a.Project + "/keys"
 	got := concurrently(10, func(int) *apitest.Reply { return a.Post(path, `{"name": "one", "kind": "secret"}`) })
 	if got[201] != 1 || got[409] != 9 {
@@ -103,7 +103,7 @@ func TestKeysConcurrently(t *testing.T) {
 func TestGetJWTSecret(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	r := a.Get("/projects/"+a.Project+"/jwt-secret").Want(200).Content("algorithm", "HS256")
 	if r.Header.Get("Cache-Control") != "no-store" || len(r.Get("secret").(string)) != 64 {
 		t.Errorf("got %s, with Cache-Control %q", r.Body, r.Header.Get("Cache-Control"))

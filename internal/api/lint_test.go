@@ -10,7 +10,7 @@ import (
 func TestLintProject(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/projects/" + a.Project + "/lint"
 	a.CreateTable("fine", "note text")
 

@@ -15,7 +15,7 @@ import (
 // TestMain checks after a full run that the tests have provoked every declared response of every
 // operation.
 func TestMain(m *testing.M) {
-	code := pgtest.Run(m)
+	code := pgtest.Run(m, apitest.StopShared)
 	if code == 0 && allTestsRun() {
 		code = provoked()
 	}

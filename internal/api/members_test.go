@@ -20,7 +20,7 @@ func role(n int) string { return fmt.Sprintf(`{"role_id": %d}`, n) }
 func TestUpdateMember(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	members := "/organizations/" + a.Organization + "/members/"
 	admin, developer := a.Member(3), a.Member(4)
 	username := developer.Get("/users/me").Want(200).Get("username")
@@ -62,7 +62,7 @@ func TestUpdateMember(t *testing.T) {
 func TestDeleteMember(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	members := "/organizations/" + a.Organization + "/members/"
 	viewer, admin := a.Member(5), a.Member(3)
 	viewer.Get("/tables").Want(200)
@@ -80,7 +80,7 @@ func TestDeleteMember(t *testing.T) {
 func TestLeaveOrganization(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	membership := "/organizations/" + a.Organization + "/membership"
 	viewer, admin := a.Member(5), a.Member(3)
 	viewer.Delete(membership).Want(200).Content("roleId", 5)
@@ -141,7 +141,7 @@ func TestTransferOrganization(t *testing.T) {
 func TestOwnersConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/organizations/" + a.Organization
 	all := []*apitest.API{a}
 	for range 19 {
@@ -173,7 +173,7 @@ func TestOwnersConcurrently(t *testing.T) {
 func TestTwoOwnersConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	b := a.SignUp("b")
 	for i := range 20 {
 		id := a.Create("/organizations", `{"name": "contested"}`)
@@ -234,7 +234,7 @@ func TestLastOwnerConstraint(t *testing.T) {
 func TestTokenRoleOverMembers(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	organization := "/organizations/" + a.Organization
 	second, viewer := a.Member(2), a.Member(5)
 	admin, developer := withToken(t, a, 3), withToken(t, a, 4)

@@ -112,7 +112,7 @@ func organizationCalls(a *apitest.API) []call {
 func TestCreateOrganization(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	path := "/organizations/" + a.Create("/organizations", `{"name": "  Büro \t"}`)
 	a.Get(path).Want(200).Content("name", "Büro").Content("roleId", 2)
 	a.Get(path+"/members").Want(200).Content("0.userUuid", a.User).Content("0.roleId", 2).Content("0.email", a.Email)
@@ -180,7 +180,7 @@ func TestListOrganizations(t *testing.T) {
 func TestUpdateOrganization(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/organizations/" + a.Organization
 	a.Put(path, `{"name": " renamed "}`).Want(200).Content("name", "renamed")
 	a.Member(3).Put(path, `{"name": "again"}`).Want(200).Content("roleId", 3)
@@ -197,7 +197,7 @@ func TestUpdateOrganization(t *testing.T) {
 func TestDeleteOrganization(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	own := "/organizations/" + a.Organization
 	a.Delete(own).Want(409)
 	a.Delete("/projects/" + a.Project).Want(200)

@@ -274,7 +274,7 @@ func TestPicturesRefused(t *testing.T) {
 func TestPictureHeaders(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "pictures", "is_public": true}`)
 	put(a, c, "a/holiday.photo.JPEG", asJPEG(t, quarters(80, 40)), "Content-Type: image/jpeg").Want(200)
 

@@ -10,7 +10,7 @@ import (
 func TestCreatePolicy(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "owner uuid")
 	a.CreateTable("members")
 
@@ -77,7 +77,7 @@ func TestCreatePolicy(t *testing.T) {
 func TestUpdatePolicy(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders")
 	asOwner(t, a, `create policy "own; drop" on public.orders to authenticated using (id > 0)`)
 
@@ -107,7 +107,7 @@ func TestUpdatePolicy(t *testing.T) {
 func TestUpdateGrants(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	asOwner(t, a, "create schema app; create table app.orders (id serial primary key)")
 
 	const path = "/tables/app.orders/grants"
@@ -164,7 +164,7 @@ func TestUpdateGrants(t *testing.T) {
 func TestUpdateGrantsConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	asOwner(t, a,
 		"create schema app; create table app.t0 (); create table app.t1 (); create table app.t2 (); create table app.t3 ()")
 

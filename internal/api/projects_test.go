@@ -13,7 +13,7 @@ import (
 func TestCreateProject(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	r := a.Post("/projects",
 		`{"name": " Shop ", "description": "Sells things", "status": "deleting", "uuid": "`+apitest.MissingUUID+
 			`"}`).Want(201).
@@ -42,7 +42,7 @@ func TestCreateProject(t *testing.T) {
 func TestCreateProjectRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Post("/projects", `{"name": "Shop"}`).Want(201)
 	outsider := a.OtherUser()
 	for body, fields := range map[string]string{
@@ -78,7 +78,7 @@ func TestCreateProjectRefuses(t *testing.T) {
 func TestProjectNamesConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Post("/projects", `{"name": "Same"}`) }),
 		map[int]int{201: 1, 409: 4})
 }
@@ -86,7 +86,7 @@ func TestProjectNamesConcurrently(t *testing.T) {
 func TestListProjects(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Post("/projects", `{"name": "Zoo"}`).Want(201)
 	a.Post("/projects", `{"name": "Art"}`).Want(201)
 	outsider := a.OtherUser()

@@ -19,7 +19,7 @@ import (
 func TestUpdateProject(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Post("/projects", `{"name": "Taken"}`).Want(201)
 	admin, path := a.Member(3), "/projects/"+a.Project
 	created := a.Get(path).Want(200)
@@ -71,7 +71,7 @@ func TestUpdateProject(t *testing.T) {
 func TestRenameProjectsConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	projects := []string{a.Project, a.CreateProject("b"), a.CreateProject("c"), a.CreateProject("d")}
 	wantCounts(t, concurrently(4, func(i int) *apitest.Reply {
 		return a.Put("/projects/"+projects[i], `{"name": "One"}`)
@@ -399,7 +399,7 @@ func TestProjectStatesConcurrently(t *testing.T) {
 func TestPauseBusyProject(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders")
 	c := a.Create("/containers", `{"name": "reports"}`)
 	for range 3 {

@@ -22,7 +22,7 @@ func waitForRequests(t *testing.T, a *apitest.API, n int) {
 func TestListRequests(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/projects/" + a.Project + "/requests"
 	viewer, outsider := a.Member(5), a.OtherUser()
 	a.CreateTable("orders")

@@ -13,7 +13,7 @@ import (
 func TestListResponses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := openSurvey(t, a,
 		`{"label": "name", "type": "text"}, {"label": "tags", "type": "multiselect", "options": "red,green"}, {"label": "age", "type": "number"}`, "")
 
@@ -78,7 +78,7 @@ func TestListResponses(t *testing.T) {
 func TestDeleteResponse(t *testing.T) {
 	t.Parallel()
 
-	f := openSurvey(t, apitest.New(t), `{"label": "name", "type": "text"}`, "")
+	f := openSurvey(t, apitest.Shared(t), `{"label": "name", "type": "text"}`, "")
 	id := f.answer(`{"name": "Ann"}`).Want(201).Get("uuid").(string)
 	partial := f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(201).Get("uuid").(string)
 	counts := concurrently(5, func(int) *apitest.Reply { return f.Delete(f.path + "/responses/" + id) })
@@ -90,7 +90,7 @@ func TestDeleteResponse(t *testing.T) {
 func TestExportResponses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := openSurvey(t, a,
 		`{"label": "=name", "type": "textarea"}, {"label": "age", "type": "number"}, {"label": "tags", "type": "multiselect", "options": "a,b"}, {"label": "old", "type": "text"}`, "")
 
@@ -157,7 +157,7 @@ func TestExportResponses(t *testing.T) {
 func TestGetFormStatistics(t *testing.T) {
 	t.Parallel()
 
-	f := openSurvey(t, apitest.New(t),
+	f := openSurvey(t, apitest.Shared(t),
 		`{"label": "name", "type": "text"}, {"label": "age", "type": "number"}, {"label": "tags", "type": "multiselect", "options": "a,b,c"},
 		{"label": "choice", "type": "radio", "options": "x,y"}, {"label": "stars", "type": "rating"}, {"label": "consent", "type": "checkbox"}`, `"honeypot": "web"`)
 	f.Get(f.path+"/statistics").Want(200).Content("total", 0).Content("days", "[]").Content("fields.1.min", nil).
@@ -266,7 +266,7 @@ func TestPartialResponse(t *testing.T) {
 func TestPartialResponseExpires(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, `"honeypot": "web"`)
 	r := f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(201)
 	path, token := f.path+"/responses/"+r.Get("uuid").(string), r.Metadata("token").(string)
@@ -281,7 +281,7 @@ func TestPartialResponseExpires(t *testing.T) {
 func TestConditionalForms(t *testing.T) {
 	t.Parallel()
 
-	f := openSurvey(t, apitest.New(t), `{"label": "name", "type": "text"}`, "")
+	f := openSurvey(t, apitest.Shared(t), `{"label": "name", "type": "text"}`, "")
 	field, response := f.path+"/fields/"+f.fields["name"], f.path+"/responses/"+f.answer(`{"name": "Ann"}`).Want(201).
 		Get("uuid").(string)
 
@@ -308,7 +308,7 @@ func TestConditionalForms(t *testing.T) {
 func TestResponseReplayed(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
 	link := f.Post(f.path+"/link", "").Want(201).Get("link").(string)
 

@@ -15,7 +15,7 @@ import (
 func TestUnknownRoutes(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	for _, tt := range []struct {
 		method, path string
 		want         int
@@ -59,7 +59,7 @@ func TestUnknownRoutes(t *testing.T) {
 func TestMalformedBodies(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "canary"}`)
 	path := "/containers/" + c
 	for _, body := range []string{

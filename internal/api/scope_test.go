@@ -12,7 +12,7 @@ import (
 func TestProjectHeader(t *testing.T) {
 	t.Parallel()
 
-	f := populate(t, apitest.New(t))
+	f := populate(t, apitest.Shared(t))
 	before := databaseState(t, f.API)
 	for _, c := range f.calls() {
 		for name, value := range map[string]string{
@@ -47,7 +47,7 @@ func TestProjectHeader(t *testing.T) {
 func TestOtherTenant(t *testing.T) {
 	t.Parallel()
 
-	f := populate(t, apitest.New(t))
+	f := populate(t, apitest.Shared(t))
 	outsider := f.OtherUser()
 	before := databaseState(t, f.API)
 
@@ -74,7 +74,7 @@ func TestOtherTenant(t *testing.T) {
 func TestEntitiesOfOtherProject(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	b := populate(t, a.WithProject(a.CreateProject("other")))
 	populate(t, a) // with a table orders and IDs of its own
 	execute(t, b.API, "create table public.secrets ()")
@@ -112,7 +112,7 @@ func TestEntitiesOfOtherProject(t *testing.T) {
 func TestMixedParents(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := populate(t, a)
 	form, container := a.Create("/forms", `{"name": "Other"}`), a.Create("/containers", `{"name": "other"}`)
 	b := populate(t, a.WithProject(a.CreateProject("other")))
@@ -133,7 +133,7 @@ func TestMixedParents(t *testing.T) {
 func TestProjectInBody(t *testing.T) {
 	t.Parallel()
 
-	f := populate(t, apitest.New(t))
+	f := populate(t, apitest.Shared(t))
 	other := f.CreateProject("other")
 	for _, c := range slices.Concat(f.calls(), f.formCalls(), f.visitorCalls()) {
 		if !strings.HasPrefix(c.body, "{") {
@@ -166,7 +166,7 @@ func TestProjectInBody(t *testing.T) {
 func TestMinimumRole(t *testing.T) {
 	t.Parallel()
 
-	f := populate(t, apitest.New(t))
+	f := populate(t, apitest.Shared(t))
 	viewer, developer := f.Member(5), f.Member(4)
 	before := databaseState(t, f.API)
 	specified := []string{"createColumn", "renameTable", "updateField", "updateContainer", "deleteFunction"}

@@ -22,7 +22,7 @@ func refreshBody(token any) string { return `{"refresh_token": ` + quoted(token.
 func TestGetAccount(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	a.Get("/users/me").Want(200).Content("uuid", a.User).Content("email", a.Email).Content("roleId", 2)
 	a.Anonymous().Get("/users/me").Want(401)
 }
@@ -227,7 +227,7 @@ func TestSessions(t *testing.T) {
 func TestLogout(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	login := a.Anonymous().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
 	user := a.Anonymous()
 	user.Token = login.Metadata("token").(string)

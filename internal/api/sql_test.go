@@ -19,7 +19,7 @@ const writing = `"read_only": false`
 func TestRunSQL(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Post("/sql",
 		sqlBody(
 			"create table t (id int primary key, name text); insert into t values (1, 'a''b'), (2, null); select * from t order by id", writing,
@@ -71,7 +71,7 @@ func TestRunSQL(t *testing.T) {
 func TestOtherProjectsHidden(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	other := a.SignUp("other")
 	other.Project = other.CreateProject("theirs")
 	other.Post("/sql", sqlBody("create table t (id int)", writing)).Want(200) // leaves a pooled session open
@@ -127,7 +127,7 @@ func TestRunSQLLimits(t *testing.T) {
 func TestTemporaryFiles(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	shown := func(want string) {
 		t.Helper()
 
@@ -206,7 +206,7 @@ func TestRunSQLTimeout(t *testing.T) {
 func TestRunSQLTransaction(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Post("/sql",
 		sqlBody(
 			"create table t (n int); create procedure p() language plpgsql as $$ begin insert into t values (9); commit; end $$", writing,
@@ -265,7 +265,7 @@ func TestRunSQLTransaction(t *testing.T) {
 func TestRunSQLReadOnly(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Post("/sql", sqlBody("create table t (n int)", writing)).Want(200)
 
 	for _, q := range []string{"insert into t values (1)", "drop table t", "create table u (n int)",
@@ -290,7 +290,7 @@ func TestRunSQLReadOnly(t *testing.T) {
 func TestRunSQLResidue(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	for range 3 {
 		a.Post("/sql",
 			sqlBody(`set work_mem = '64kB'; set search_path = pg_temp; create temp table residue (n int); prepare p as select 1; listen channel;
@@ -310,7 +310,7 @@ func TestRunSQLResidue(t *testing.T) {
 func TestRunSQLRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	r := a.Post("/sql", sqlBody("select 'é';\nselect nope from pg_class")).Want(422).Code("sql_error").Field("query")
 	if got := fmt.Sprint(r.Metadata("postgres.position"), r.Metadata("postgres.statement"),
 		r.Metadata("postgres.sqlstate"),
@@ -343,7 +343,7 @@ func TestRunSQLRefuses(t *testing.T) {
 func TestListQueries(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Post("/sql", sqlBody("select 1")).Want(200)
 	a.Post("/sql", sqlBody("select nope")).Want(422)
 	a.Post("/sql", sqlBody("select $1::text -- "+strings.Repeat("x", 20_000), writing, `"parameters": ["secret"]`)).

@@ -32,7 +32,7 @@ func number(v any) int64 {
 func TestGetStatistics(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	populate(t, a)
 	path := "/projects/" + a.Project + "/statistics"
 

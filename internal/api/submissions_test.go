@@ -69,7 +69,7 @@ const everyType = `
 func TestCreateResponse(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := openSurvey(t, a, everyType, `"success_message": "Thank you"`)
 	for _, tt := range []struct{ field, value, kept string }{
 		{"text", `"abc"`, `"abc"`}, {"text", `"😀😀"`, `"😀😀"`}, {"textarea", `"a\nb\t<script>"`, `"a\nb\t<script>"`},
@@ -121,7 +121,7 @@ func TestCreateResponse(t *testing.T) {
 func TestCreateResponseRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := openSurvey(t, a, everyType, "")
 	before := databaseState(t, a)
 
@@ -200,7 +200,7 @@ func TestCreateResponseRefuses(t *testing.T) {
 func TestRequiredAnswers(t *testing.T) {
 	t.Parallel()
 
-	f := openSurvey(t, apitest.New(t),
+	f := openSurvey(t, apitest.Shared(t),
 		`{"label": "name", "type": "text", "is_required": true}, {"label": "consent", "type": "checkbox", "is_required": true},
 		{"label": "tags", "type": "multiselect", "options": "a,b", "is_required": true}, {"label": "cv", "type": "file"}`, "")
 	all := []string{"answers." + f.fields["name"], "answers." + f.fields["consent"], "answers." + f.fields["tags"]}
@@ -218,7 +218,7 @@ func TestRequiredAnswers(t *testing.T) {
 func TestVisitors(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
 
 	key := func(a *apitest.API, kind string) (id, key string) {
@@ -276,7 +276,7 @@ func TestVisitors(t *testing.T) {
 func TestCrossOrigin(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
 	for path, method := range map[string]string{
 		"/responses": "POST", "/responses/" + apitest.MissingUUID: "PUT", "/public": "GET",
@@ -309,7 +309,7 @@ func TestCrossOrigin(t *testing.T) {
 func TestClosedForms(t *testing.T) {
 	t.Parallel()
 
-	f := openSurvey(t, apitest.New(t), `{"label": "name", "type": "text"}`, "")
+	f := openSurvey(t, apitest.Shared(t), `{"label": "name", "type": "text"}`, "")
 	for settings, code := range map[string]string{
 		`{"state": "draft"}`:  "form_closed",
 		`{"state": "closed"}`: "form_closed",
@@ -338,7 +338,7 @@ func TestClosedForms(t *testing.T) {
 func TestMaximumResponses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, `"max_responses": 7`)
 
 	var partials []*apitest.Reply
@@ -369,7 +369,7 @@ func TestMaximumResponses(t *testing.T) {
 func TestCloseDuringResponses(t *testing.T) {
 	t.Parallel()
 
-	f := openSurvey(t, apitest.New(t), `{"label": "name", "type": "text"}`, "")
+	f := openSurvey(t, apitest.Shared(t), `{"label": "name", "type": "text"}`, "")
 	var shut *apitest.Reply
 	got := concurrently(30, func(i int) *apitest.Reply {
 		if i == 15 {
@@ -390,7 +390,7 @@ func TestCloseDuringResponses(t *testing.T) {
 func TestResponsesKeepDefinition(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}, {"label": "age", "type": "number"}`, "")
 	id := f.answer(`{"name": "Ann", "age": 7}`).Want(201).Get("uuid").(string)
 	second := f.answer(`{"name": "Ben"}`).Want(201).Get("uuid").(string)
@@ -417,7 +417,7 @@ func TestResponsesKeepDefinition(t *testing.T) {
 func TestFieldChangesDuringResponses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := openSurvey(t, a, `{"label": "value", "type": "text"}`, "")
 	got := concurrently(40, func(i int) *apitest.Reply {
 		switch i % 8 {
@@ -443,7 +443,7 @@ func TestFieldChangesDuringResponses(t *testing.T) {
 func TestHoneypot(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := openSurvey(t, a, `{"label": "name", "type": "text", "is_required": true}`,
 		`"honeypot": "website", "success_message": "Thank you"`)
 

@@ -11,7 +11,7 @@ import (
 func TestCreateTableWithConstraints(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("customers")
 
 	a.Post("/tables", `{"name": "lines", "comment": "what's sold", "columns": [
@@ -49,7 +49,7 @@ func TestCreateTableWithConstraints(t *testing.T) {
 func TestUpdateTable(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders")
 	r := a.Put("/tables/orders", `{"comment": "it's \\ 'so'"}`).Want(200)
 	if r.Metadata("comment") != `it's \ 'so'` || r.Metadata("rowLevelSecurity") != true {
@@ -76,7 +76,7 @@ func TestUpdateTable(t *testing.T) {
 func TestDuplicateTable(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("customers")
 
 	asOwner(t, a, `
@@ -140,7 +140,7 @@ func TestDuplicateTable(t *testing.T) {
 func TestDeleteTable(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders")
 	asOwner(t, a,
 		`create table public.lines (id integer references public.orders); create view public.totals as select count(*) from public.orders;
@@ -176,7 +176,7 @@ func TestDeleteTable(t *testing.T) {
 func TestTableIfMatch(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders")
 
 	for path, body := range map[string]string{

@@ -15,7 +15,7 @@ import (
 func TestRenameTable(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	created := a.CreateTable("orders", "note text")
 	id, asUUID := fmt.Sprint(created.Get("id")), created.Metadata("uuid").(string)
 	execute(t, a, "insert into public.orders values (1, 'kept')")
@@ -46,7 +46,7 @@ func TestRenameTable(t *testing.T) {
 func TestRenameTableRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders")
 	a.CreateTable("taken")
 	execute(t, a,
@@ -122,7 +122,7 @@ var badTables = []string{"pg_catalog.pg_class", "information_schema.tables", "au
 func TestRenameTableConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	id := fmt.Sprint(a.CreateTable("orders").Get("id"))
 	t.Run("one table, ten names", func(t *testing.T) {
 		counts := concurrently(10, func(i int) *apitest.Reply {
@@ -192,7 +192,7 @@ func TestRenameLockedTable(t *testing.T) {
 func TestCreateTable(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("customers")
 
 	r := a.Post("/tables", `{"name": "orders", "columns": [
@@ -232,7 +232,7 @@ func TestCreateTable(t *testing.T) {
 func TestCreateTableRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("taken")
 	before := databaseState(t, a)
 
@@ -282,7 +282,7 @@ func TestCreateTableRefuses(t *testing.T) {
 func TestGetTable(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	r := a.CreateTable("orders")
 	for _, ref := range []string{"orders", "public.orders", fmt.Sprint(r.Get("id")), r.Metadata("uuid").(string)} {
 		got := a.Get("/tables/"+ref).Want(200).Content("name", "orders")
@@ -303,7 +303,7 @@ func TestGetTable(t *testing.T) {
 func TestListTables(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	r := a.Get("/tables").Want(200)
 	if got := r.Get("").([]any); len(got) != 0 || r.Metadata("total") != json.Number("0") ||
 		r.Metadata("totalPages") != json.Number("0") {

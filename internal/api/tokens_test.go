@@ -214,7 +214,7 @@ func encode(text string) string { return base64.RawURLEncoding.EncodeToString([]
 func TestTokensElsewhere(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	anonymous := a.Anonymous()
 	anonymous.Get("/projects?access_token=" + a.Token).Want(401)
 	anonymous.Get("/projects?token=" + a.Token).Want(401)

@@ -22,7 +22,7 @@ func triggerBody(name string, members ...string) string {
 func TestTriggers(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text")
 	a.Post("/functions/public", stamp).Want(201)
 
@@ -71,7 +71,7 @@ func TestTriggers(t *testing.T) {
 func TestTriggersOfConditions(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text", "price integer")
 	asOwner(t, a, `create table public.said (what text);
 		create function public.say() returns trigger language plpgsql as $$ begin insert into public.said values (array_to_string(tg_argv, '|')); return new; end $$;
@@ -156,7 +156,7 @@ func TestTriggersOfConditions(t *testing.T) {
 func TestTriggersRefused(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text")
 	a.Post("/functions/public", stamp).Want(201)
 	a.Post("/functions/public", functionBody("one", "", "select 1", "integer")).Want(201)

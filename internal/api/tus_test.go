@@ -147,7 +147,7 @@ func TestTus(t *testing.T) {
 func TestTusRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports", "max_file_size": 100, "allowed_mime_types": ["text/plain"]}`)
 	put(a, c, "taken", "x").Want(200)
 
@@ -204,7 +204,7 @@ func TestTusRefuses(t *testing.T) {
 func TestTusChecksum(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	u := newTus(t, a, c, "checked", 10)
 	sha1Of, sha256Of := sha1.Sum([]byte("hello")), sha256.Sum256([]byte("hello"))
@@ -238,7 +238,7 @@ func TestTusChecksum(t *testing.T) {
 func TestTusDeferred(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports", "max_file_size": 20}`)
 	path, named := "/containers/"+c+"/tus", "Upload-Metadata: filename "+base64.StdEncoding.EncodeToString([]byte("a"))
 	tus(a, "POST", path, "", named, "Upload-Defer-Length: 2").Want(400).Field("Upload-Defer-Length")
@@ -288,7 +288,7 @@ func TestTusDeferred(t *testing.T) {
 func TestTusInterrupted(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	u := newTus(t, a, c, "broken", 10)
 
@@ -331,7 +331,7 @@ func TestTusInterrupted(t *testing.T) {
 func TestTusLostResponse(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	u := newTus(t, a, c, "lost", 5)
 	patchTus(a, u, 0, "hell").Want(204)

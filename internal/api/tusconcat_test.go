@@ -101,7 +101,7 @@ func TestTusConcatenation(t *testing.T) {
 func TestTusConcatenationRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports", "max_file_size": 10, "allowed_mime_types": ["text/plain"]}`)
 	other := a.Create("/containers", `{"name": "other"}`)
 	put(a, c, "taken", "x").Want(200)

@@ -10,7 +10,7 @@ import (
 func TestGetTypes(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text", "at timestamptz", "tags text[]", "total numeric(10,2)")
 
 	asOwner(t, a, `

@@ -140,7 +140,7 @@ func TestAdministratorUpdatesUser(t *testing.T) {
 func TestNewPasswordEndsSessions(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	other := a.Anonymous()
 	other.Token = a.Anonymous().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200).
 		Metadata("token").(string)

@@ -53,7 +53,7 @@ func answerOf(t *testing.T, from *bufio.Reader) (*http.Response, string) {
 func TestUploadsOfOneName(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	n := 60
 	if text := os.Getenv("UPLOADS"); text != "" {
@@ -104,7 +104,7 @@ func TestUploadsOfOneName(t *testing.T) {
 func TestWrongContentLength(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports", "max_file_size": 1000000}`)
 	head := func(name, more string) string {
 		return "PUT " + address(a, c, name) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + a.Token +
@@ -196,7 +196,7 @@ func (e *infiniteReader) Read(b []byte) (int, error) {
 func TestDeepNames(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	deep := strings.Repeat("a/", 511) + "aa"
 	bidi := "\u202e\u2066gpj.\u2069exe\u202c"

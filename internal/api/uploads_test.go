@@ -32,7 +32,7 @@ func wantFiles(t *testing.T, a *apitest.API, want int) {
 func TestCreateFile(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	upload(a, c, "a/b/c.txt", "hello").Want(201).Content("containerUuid", c).Content("fullFileName", "a/b/c.txt").
 		Content("mimeType", "text/plain").Content("size", 5).Content("createdBy", a.User).Content("updatedBy", a.User)
@@ -54,7 +54,7 @@ func TestCreateFile(t *testing.T) {
 func TestFileNames(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports", "is_public": true}`)
 
 	inert := []string{"CON", "a.", "a ", " a", ".hidden", "...", "a:b", "a?b#c", "%2e%2e%2fetc", `"quoted"`, "é",
@@ -86,7 +86,7 @@ func TestFileNames(t *testing.T) {
 func TestCreateFileRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports", "max_file_size": 100}`)
 	upload(a, c, "taken", "kept").Want(201)
 	upload(a, c, "taken", "other").Want(409).Code("already_exists").Field("full_file_name")
@@ -154,7 +154,7 @@ func TestCreateFileRefuses(t *testing.T) {
 func TestFileSize(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports", "max_file_size": 1000}`)
 	upload(a, c, "just", strings.Repeat("x", 1000)).Want(201)
 	upload(a, c, "over", strings.Repeat("x", 1001)).Want(413).Code("too_large").Field("file")
@@ -211,7 +211,7 @@ func TestFileStreamed(t *testing.T) {
 func TestUploadAborted(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	upload(a, c, "kept", "kept").Want(201)
 
@@ -252,7 +252,7 @@ func TestUploadAborted(t *testing.T) {
 func TestUploadConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports", "is_public": true}`)
 	contents := map[string]bool{}
 	for i := range 5 {
@@ -277,7 +277,7 @@ func TestUploadConcurrently(t *testing.T) {
 func TestPlantedLinks(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(a, c, "a", "hello").Want(201).Get("uuid").(string)
 

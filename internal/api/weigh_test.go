@@ -12,7 +12,7 @@ import (
 func TestIdempotencyKeyOfUploads(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	send := func(body, key string) *apitest.Reply {
 		t.Helper()

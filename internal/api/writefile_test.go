@@ -23,7 +23,7 @@ func put(a *apitest.API, container, name, content string, headers ...string) *ap
 func TestWriteFile(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports", "is_public": true}`)
 	created := put(a, c, "a/ü b.txt", "hello").Want(200).Content("fullFileName", "a/ü b.txt").Content("size", 5).
 		Content("mimeType", "text/plain").Content("createdBy", a.User)
@@ -78,7 +78,7 @@ func TestWriteFile(t *testing.T) {
 func TestWriteFileRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports", "max_file_size": 100, "allowed_mime_types": ["text/plain"]}`)
 	kept := put(a, c, "kept", "kept").Want(200)
 	tag := fmt.Sprint(kept.Metadata("etag"))
@@ -127,7 +127,7 @@ func TestWriteFileRefuses(t *testing.T) {
 func TestWriteFileAborted(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	put(a, c, "kept", "kept").Want(200)
 
@@ -169,7 +169,7 @@ func TestWriteFileAborted(t *testing.T) {
 func TestWriteFileConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	content := func(i int) string { return strings.Repeat(string(rune('a'+i)), 10_000+i) }
 	put(a, c, "same", content(0)).Want(200)
@@ -222,7 +222,7 @@ func TestWriteFileConcurrently(t *testing.T) {
 func TestFilesFromAnywhere(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "open", "is_public": true}`)
 	put(a, c, "a.txt", "hello").Want(200)
 

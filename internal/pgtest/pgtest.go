@@ -8,6 +8,8 @@ package pgtest
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -33,11 +35,20 @@ func Main(m *testing.M) {
 	Run(m) // its exit code becomes the binary's when TestMain returns
 }
 
-// Run is [Main] for a TestMain with cleanup of its own. It returns the exit code.
-func Run(m *testing.M) int {
+// Run is [Main] for a TestMain with cleanup of its own, which runs before PostgreSQL stops. It
+// returns the exit code.
+func Run(m *testing.M, cleanup ...func() error) int {
 	defer endCluster()
 
-	return m.Run()
+	code := m.Run()
+	for _, f := range cleanup {
+		if err := f(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+
+	return code
 }
 
 // Server returns the PostgreSQL of this test binary, for tests of the server itself. It is shared:
@@ -75,13 +86,39 @@ func URL(t testing.TB) string {
 func Clone(t testing.TB, template string, fill func(ctx context.Context, url string) error) string {
 	t.Helper()
 
-	name := "template_" + template
-	once, _ := templates.LoadOrStore(name, sync.OnceValue(func() error { return makeTemplate(name, fill) }))
-	if err := once.(func() error)(); err != nil {
-		t.Fatalf("make the template database %q: %v", template, err)
+	name, err := prepare(template, fill)
+	if err != nil {
+		t.Fatal(err)
 	}
 
 	return create(t, name)
+}
+
+// Keep is [Clone] for a database that several tests share. It lasts until the test binary ends.
+func Keep(ctx context.Context, template string, fill func(ctx context.Context, url string) error) (string, error) {
+	name, err := prepare(template, fill)
+	if err != nil {
+		return "", err
+	}
+
+	c, err := start()
+	if err != nil {
+		return "", err
+	}
+
+	name, err = c.create(ctx, name)
+	return c.server.URL(name), err
+}
+
+// prepare makes the template database unless it exists, and returns its name.
+func prepare(template string, fill func(ctx context.Context, url string) error) (string, error) {
+	name := "template_" + template
+	once, _ := templates.LoadOrStore(name, sync.OnceValue(func() error { return makeTemplate(name, fill) }))
+	if err := once.(func() error)(); err != nil {
+		return "", fmt.Errorf("make the template database %q: %w", template, err)
+	}
+
+	return name, nil
 }
 
 func makeTemplate(name string, fill func(ctx context.Context, url string) error) error {
@@ -114,13 +151,10 @@ func create(t testing.TB, template string) string {
 		t.Fatal(err)
 	}
 
-	name := "test_" + strconv.FormatInt(serial.Add(1), 10)
-
 	ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
 	defer cancel()
 
-	// Without fsync, copying files takes 10 ms, and PostgreSQL's copying by page 18 ms.
-	err = c.exec(ctx, "create database "+name+" template "+pgx.Identifier{template}.Sanitize()+" strategy file_copy")
+	name, err := c.create(ctx, template)
 	if err != nil {
 		t.Fatalf("create a database: %v", err)
 	}
@@ -135,6 +169,15 @@ func create(t testing.TB, template string) string {
 	})
 
 	return c.server.URL(name)
+}
+
+// create creates a copy of a database and returns its name.
+func (c *cluster) create(ctx context.Context, template string) (string, error) {
+	name := "test_" + strconv.FormatInt(serial.Add(1), 10)
+
+	// Without fsync, copying files takes 10 ms, and PostgreSQL's copying by page 18 ms.
+	return name, c.exec(ctx,
+		"create database "+name+" template "+pgx.Identifier{template}.Sanitize()+" strategy file_copy")
 }
 
 // Drop drops databases if they exist, whether connections to them are open or not.

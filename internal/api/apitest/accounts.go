@@ -62,29 +62,21 @@ func createUsers(ctx context.Context, url string) error {
 		return err
 	}
 
-	s, err := server.Start(ctx, c, slog.New(slog.DiscardHandler))
+	s, stop, err := run(ctx, c, slog.DiscardHandler)
 	if err != nil {
 		return err
 	}
 
-	ctx, stop := context.WithCancel(ctx)
-	stopped := make(chan error, 1)
-	go func() { stopped <- s.Run(ctx) }()
-
-	defer stop()
-
 	for i := range templateAccounts {
 		a, err := createAccount(ctx, s, fmt.Sprintf("account-%d", i+1), i == 0)
 		if err != nil {
-			stop()
-			return errors.Join(err, <-stopped)
+			return errors.Join(err, stop())
 		}
 
 		accounts = append(accounts, a)
 	}
 
-	stop()
-	return <-stopped
+	return stop()
 }
 
 // createAccount creates a user with a session. It bypasses sign-up, because hashing the password

@@ -46,6 +46,10 @@ type API struct {
 	prepared *prepared
 	platform func() *pgxpool.Pool
 
+	// On a shared server:
+	users      *users // of the test; nil on a server of its own
+	auditStart int64  // last entry of the platform's audit log before the test
+
 	Token        string // of the user; "" for an anonymous client
 	User         string // UUID
 	Email        string
@@ -157,22 +161,15 @@ func (a *API) StartServer() *API {
 func (a *API) serve() {
 	a.t.Helper()
 
-	s, err := server.Start(a.t.Context(), a.Config,
-		slog.New(slog.NewJSONHandler(a.Log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	s, stop, err := run(a.t.Context(), a.Config, slog.NewJSONHandler(a.Log, logOptions))
 	if err != nil {
 		a.t.Fatalf("start: %v", err)
 	}
 
-	ctx, stop := context.WithCancel(context.Background())
-	stopped := make(chan error, 1)
-	go func() { stopped <- s.Run(ctx) }()
-
 	a.Server, a.URL = s, s.URL
 
 	a.t.Cleanup(func() {
-		stop()
-
-		if err := <-stopped; err != nil && !a.t.Failed() {
+		if err := stop(); err != nil && !a.t.Failed() {
 			a.t.Errorf("stop: %v", err)
 		}
 		if a.t.Failed() {
@@ -183,6 +180,24 @@ func (a *API) serve() {
 	a.doc = readDocument(a.t, a.URL)
 }
 
+var logOptions = &slog.HandlerOptions{Level: slog.LevelDebug}
+
+// run starts a server. stop stops it and returns the error with which it ended.
+func run(ctx context.Context, c config.Config, log slog.Handler) (s *server.Server, stop func() error, err error) {
+	if s, err = server.Start(ctx, c, slog.New(log)); err != nil {
+		return nil, nil, err
+	}
+
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Run(running) }()
+
+	return s, sync.OnceValue(func() error {
+		cancel()
+		return <-stopped
+	}), nil
+}
+
 // checkAudit checks the audit logs and returns the databases of the test's projects, which live on
 // the PostgreSQL server shared by all tests. It returns nil if the test has made the platform
 // database unreachable.
@@ -190,11 +205,12 @@ func (a *API) checkAudit() (databases []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	platform := databaseAccess{a.Server.Services().Queue.Pool, string(a.Config.DatabaseURL), ""}
+	platform := databaseAccess{a.Server.Services().Queue.Pool, string(a.Config.DatabaseURL), "", a.auditStart}
 	var projects []uuid.UUID
 	var all []string // database names
 	if err := platform.use(ctx, func(q pg.Querier) (err error) {
-		projects, err = pg.Values[uuid.UUID](ctx, q, `select uuid from platform.projects`)
+		projects, err = pg.Values[uuid.UUID](ctx, q,
+			`select uuid from platform.projects where $1::uuid[] is null or created_by = any($1)`, a.users.list())
 		if err != nil {
 			return err
 		}
@@ -213,7 +229,7 @@ func (a *API) checkAudit() (databases []string) {
 		}
 
 		databases = append(databases, name)
-		logs = append(logs, databaseAccess{a.Server.Projects().Open(id).Trusted(), platform.address, name})
+		logs = append(logs, databaseAccess{a.Server.Projects().Open(id).Trusted(), platform.address, name, 0})
 	}
 
 	a.changes.check(ctx, a.t, logs)
@@ -255,6 +271,7 @@ func (a *API) SignUp(name string) *API {
 		next = a.create(fmt.Sprintf("%s-%d", name, a.counter.Add(1)))
 	}
 
+	a.users.add(next.user)
 	user := a.Anonymous()
 	user.Project = ""
 	user.Token, user.User, user.Email, user.Organization = next.token, next.user, next.email, next.organization

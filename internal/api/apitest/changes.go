@@ -3,6 +3,8 @@ package apitest
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,6 +44,7 @@ type databaseAccess struct {
 	pool     *pgxpool.Pool
 	address  string
 	database string // "" selects the database of the address
+	start    int64  // last entry of the audit log before the test
 }
 
 // use runs f on a connection.
@@ -80,7 +83,8 @@ func (c *changes) check(ctx context.Context, t testing.TB, logs []databaseAccess
 		var ids []string
 		err := log.use(ctx, func(q pg.Querier) (err error) {
 			ids, err = pg.Values[string](ctx, q,
-				`select entry::jsonb ->> 'request' from socle.audit where entry::jsonb ? 'request'`)
+				`select entry::jsonb ->> 'request' from socle.audit where seq > $1 and entry::jsonb ->> 'request' = any($2)`,
+				log.start, slices.Collect(maps.Keys(c.requests)))
 			return err
 		})
 		switch {

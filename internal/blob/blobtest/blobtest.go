@@ -26,8 +26,8 @@ import (
 	"socle/internal/config"
 )
 
-// gateway is the program built by make gateway.
-const gateway = "bin/versitygw-v1.8.0"
+// gateway is the program built by make gateway, see tools/gateway.
+const gateway = "bin/gateway"
 
 const (
 	accessKey = "access"
@@ -116,8 +116,7 @@ func start(t testing.TB, objects, metadata, socket string) {
 	}
 
 	// The program stops when its input closes, which also happens if the test process is killed.
-	cmd := exec.Command("sh", "-c", `"$@" & cat >/dev/null; kill -9 $!; wait`, "sh", path, "--quiet", "--port", socket,
-		"posix", "--sidecar", metadata, objects)
+	cmd := exec.Command("sh", "-c", `"$@" & cat >/dev/null; kill -9 $!; wait`, "sh", path, socket, metadata, objects)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
 
 	input, err := cmd.StdinPipe()

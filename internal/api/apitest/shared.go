@@ -1,0 +1,166 @@
+package apitest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/config"
+	"socle/internal/pgtest"
+	"socle/internal/server"
+)
+
+// sharedServer is the server of the tests that need none of their own.
+type sharedServer struct {
+	server   *server.Server
+	config   config.Config
+	log      *Log
+	counter  atomic.Int64
+	platform *pgxpool.Pool // of the tests, for the platform database
+	stop     func() error
+}
+
+// sharedStarted is the shared server if a test has started it.
+var sharedStarted atomic.Pointer[sharedServer]
+
+var startShared = sync.OnceValues(func() (_ *sharedServer, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	url, err := pgtest.Keep(ctx, "users", createUsers)
+	if err != nil {
+		return nil, err
+	}
+
+	dir, err := os.MkdirTemp("", "socle-apitest-")
+	if err != nil {
+		return nil, err
+	}
+
+	s := &sharedServer{log: &Log{}}
+	if s.config, err = settings(url, dir); err != nil {
+		return nil, err
+	}
+	if s.platform, err = pgxpool.New(ctx, url); err != nil {
+		return nil, err
+	}
+	if s.server, s.stop, err = run(ctx, s.config, slog.NewJSONHandler(s.log, logOptions)); err != nil {
+		return nil, err
+	}
+
+	sharedStarted.Store(s)
+	return s, nil
+})
+
+// StopShared stops the shared server if a test has started it. A TestMain passes it to
+// [pgtest.Run].
+func StopShared() error {
+	s := sharedStarted.Load()
+	if s == nil {
+		return nil
+	}
+
+	s.platform.Close()
+	return errors.Join(s.stop(), os.RemoveAll(s.config.DataDir))
+}
+
+// Shared returns a client for a user with a project, on a server that all such tests of the binary
+// share. It is for tests that see and change no more than their users can: what belongs to the
+// install (settings, jobs, logs, limits, rows of the platform database) needs a server of its own,
+// see [New].
+func Shared(t testing.TB) *API {
+	t.Helper()
+
+	a := SharedUser(t)
+	a.Project = a.CreateProject("project")
+
+	return a
+}
+
+// SharedUser is [Shared] without a project.
+func SharedUser(t testing.TB) *API {
+	t.Helper()
+
+	s, err := startShared()
+	if err != nil {
+		t.Fatalf("start the shared server: %v", err)
+	}
+
+	a := &API{t: t, Server: s.server, URL: s.server.URL, Config: s.config, Log: s.log,
+		doc: readDocument(t, s.server.URL), counter: &s.counter, changes: &changes{}, prepared: &prepared{},
+		platform: func() *pgxpool.Pool { return s.platform }, users: &users{}}
+
+	a.auditStart = Value[int64](a, `select coalesce(max(seq), 0) from socle.audit`)
+
+	logged := len(s.log.String())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the log of the shared server during the test:\n%s", s.log.String()[logged:])
+		}
+	})
+	t.Cleanup(a.leave)
+
+	return a.SignUp("user")
+}
+
+// BlobDir returns the folder of the stored bytes that are the test's: of the project on a shared
+// server, of all projects on its own.
+func (a *API) BlobDir() string {
+	if a.users == nil {
+		return a.Config.StorageDir()
+	}
+
+	return filepath.Join(a.Config.StorageDir(), "projects", a.Project)
+}
+
+// leave checks the audit logs of the test's changes and removes its projects.
+func (a *API) leave() {
+	databases := a.checkAudit()
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	_, err := a.platform().Exec(ctx, `delete from platform.projects where created_by = any($1)`, a.users.list())
+	if err := errors.Join(err, pgtest.Drop(ctx, databases...)); err != nil {
+		a.t.Errorf("remove the projects of the test: %v", err)
+	}
+}
+
+// users are the users that a test has signed up on a shared server. A nil value stands for all
+// users of a server.
+type users struct {
+	mu    sync.Mutex
+	uuids []string
+}
+
+func (u *users) add(uuid string) {
+	if u == nil {
+		return
+	}
+
+	u.mu.Lock()
+	defer u.mu.Unlock()
+
+	u.uuids = append(u.uuids, uuid)
+}
+
+// list returns the UUIDs, or nil for all users.
+func (u *users) list() []string {
+	if u == nil {
+		return nil
+	}
+
+	u.mu.Lock()
+	defer u.mu.Unlock()
+
+	return slices.Clone(u.uuids)
+}
