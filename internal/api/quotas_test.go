@@ -71,8 +71,8 @@ func checkCounts(t *testing.T, a *apitest.API) {
 			and (total_files <> (select count(*) from storage.files f where f.container_uuid = c.uuid)
 			  or total_size <> (select coalesce(sum(size), 0) from storage.files f where f.container_uuid = c.uuid))`,
 		"the project": `select count(*) from storage.usage where files <> (select count(*) from storage.files) or bytes <> (select coalesce(sum(size), 0) from storage.files)`,
-		// One pass over blocks and files together, in their order: each file belongs to the last block
-		// before it.
+		// One pass over blocks and files together, in their order: each file belongs to the last
+		// block before it.
 		"blocks": `
 			with entries as (
 				select container_uuid, sort, first_text as in_text, first_number as in_number, first_time as in_time,

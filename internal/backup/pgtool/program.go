@@ -37,9 +37,9 @@ func attachText(cmd *exec.Cmd, text string) (name string, done func(), err error
 	return attachTextAs(cmd, text, runtime.GOOS != "linux")
 }
 
-// attachTextAs implements attachText with a named or an unlinked file. On Linux the file is unlinked, so
-// that nothing remains however the server ends. Elsewhere /dev/fd, if it exists, shares our file
-// offset, which is at the end.
+// attachTextAs implements attachText with a named or an unlinked file. On Linux the file is
+// unlinked, so that nothing remains however the server ends. Elsewhere /dev/fd, if it exists,
+// shares our file offset, which is at the end.
 func attachTextAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), err error) {
 	f, err := tempFile(named)
 	if err != nil {
