@@ -2,13 +2,14 @@
 
 export CGO_ENABLED ?= 0
 go = $(if $(shell command -v go 2>/dev/null),go,$(error Go is missing: install Go 1.26 or newer, see https://go.dev/doc/install))
+module := $(shell sed -n "s/^module //p" go.mod)
 golangci = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 gotestsum = v1.13.0
 
 # Packages outside the standard library are compiled without inlining: a third less time to compile, and the tests run no
 # slower to speak of. The exception computes.
-uninlined = github.com/... golang.org/... google.golang.org/... socle/...
-inlined = socle/internal/picture
+uninlined = github.com/... golang.org/... google.golang.org/... $(module)/...
+inlined = $(module)/internal/picture
 
 # The race detector does not instrument these libraries: they hash, inflate, decode or tokenize what they are given, share
 # nothing between goroutines, and run several times as long when instrumented. Libraries with generic code stay instrumented:

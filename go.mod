@@ -1,4 +1,4 @@
-module socle
+module github.com/socle-dev/socle
 
 go 1.26.0
 

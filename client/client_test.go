@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/client"
+	"github.com/socle-dev/socle/client"
 )
 
 // serve answers the nth request with the nth status and with the request's body as content. It

@@ -9,7 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 
-	"socle/client"
+	"github.com/socle-dev/socle/client"
 )
 
 // respond starts a server that answers every request with a status and a body.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/bench/socle"
-	"socle/internal/pgserver"
+	"github.com/socle-dev/socle/bench/socle"
+	"github.com/socle-dev/socle/internal/pgserver"
 )
 
 // backups measures backup, proof and restore, alternating between Socle and bare pg_dump and

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/object"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // sorts are the sort keys for lists of files.

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"socle/bench/socle"
+	"github.com/socle-dev/socle/bench/socle"
 )
 
 var (

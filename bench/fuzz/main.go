@@ -27,8 +27,8 @@ import (
 	"sync"
 	"time"
 
-	"socle/internal/config"
-	"socle/internal/server"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/server"
 )
 
 var (

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"socle/bench/socle"
+	"github.com/socle-dev/socle/bench/socle"
 )
 
 // server is Socle in a separate process.

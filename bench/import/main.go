@@ -21,7 +21,7 @@ import (
 	"strings"
 	"time"
 
-	"socle/bench/socle"
+	"github.com/socle-dev/socle/bench/socle"
 )
 
 var megabytes = flag.Int64("megabytes", 1024, "size of the file")

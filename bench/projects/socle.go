@@ -19,10 +19,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"socle/bench/socle"
-	"socle/internal/config"
-	"socle/internal/pg"
-	"socle/internal/server"
+	"github.com/socle-dev/socle/bench/socle"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/server"
 )
 
 // bench is a running Socle with projects.

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/bench/socle"
+	"github.com/socle-dev/socle/bench/socle"
 )
 
 // database has the connection parameters of the bare server.

@@ -25,7 +25,7 @@ import (
 	"strings"
 	"syscall"
 
-	"socle/bench/socle"
+	"github.com/socle-dev/socle/bench/socle"
 )
 
 var (

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"socle/bench/socle"
+	"github.com/socle-dev/socle/bench/socle"
 )
 
 type figures struct {

@@ -15,10 +15,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/bench/socle"
-	"socle/internal/config"
-	"socle/internal/server"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/bench/socle"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/server"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // bench is a running Socle with one user, one project with tables and rows, and one publishable

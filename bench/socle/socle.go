@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/config"
-	"socle/internal/server"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/server"
 )
 
 // Socle is a running server with a user.

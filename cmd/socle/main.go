@@ -7,7 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"socle/internal/cli"
+	"github.com/socle-dev/socle/internal/cli"
 )
 
 func main() {

@@ -17,14 +17,14 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
-	"socle/internal/fault"
-	"socle/internal/mail"
-	"socle/internal/password"
-	"socle/internal/pg"
-	"socle/internal/platform"
-	"socle/internal/queue"
-	"socle/internal/ratelimit"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/mail"
+	"github.com/socle-dev/socle/internal/password"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/ratelimit"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // Config has the dependencies and settings of a [Service].

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // Caller is the authenticated caller of a request with its current rights.

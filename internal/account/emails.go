@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/audit"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 const emailChangeTTL = 24 * time.Hour // validity of a link

@@ -9,10 +9,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/ratelimit"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/ratelimit"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // codeLimit limits wrong codes. Callers who reach it already know the password.

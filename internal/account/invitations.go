@@ -7,10 +7,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/audit"
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/ratelimit"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/ratelimit"
 )
 
 // invitationTTL is the TTL of an invitation after it was sent.

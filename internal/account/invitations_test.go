@@ -3,7 +3,7 @@ package account
 import (
 	"testing"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // invite invites an address and returns the token of its mail.

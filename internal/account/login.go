@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
-	"socle/internal/ratelimit"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/ratelimit"
 )
 
 // Limits of log-ins and of other checks of a password. Successful ones do not count. Failures from

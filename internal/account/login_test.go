@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/fault"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // TestLogin checks that a log-in opens a session, and that an unknown address, a wrong password and

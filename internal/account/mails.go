@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/mail"
-	"socle/internal/queue"
+	"github.com/socle-dev/socle/internal/mail"
+	"github.com/socle-dev/socle/internal/queue"
 )
 
 // mailOptions allow retries, since the mail server can be down for a while.

@@ -10,12 +10,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/account"
-	"socle/internal/api/apitest"
-	"socle/internal/pg"
-	"socle/internal/platform"
-	"socle/internal/queue"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // newAccounts returns a service that enqueues mails, which the test's server sends.

@@ -14,13 +14,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/crypto/argon2"
 
-	"socle/internal/fault"
-	"socle/internal/password"
-	"socle/internal/pg"
-	"socle/internal/pgtest"
-	"socle/internal/platform"
-	"socle/internal/queue"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/password"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 func TestRole(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/audit"
-	"socle/internal/fault"
-	"socle/internal/ratelimit"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/ratelimit"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // Limits of mails and of password resets. Requests for mails count whether the account exists or

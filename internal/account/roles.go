@@ -1,6 +1,6 @@
 package account
 
-import "socle/internal/fault"
+import "github.com/socle-dev/socle/internal/fault"
 
 // Role is a user's role in an organization or in the whole install. A lower number has more rights.
 type Role int16

@@ -3,8 +3,8 @@ package account
 import (
 	"testing"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // TestRefreshSession checks that a refresh token works once, that a repetition within the grace

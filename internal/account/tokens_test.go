@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // TestTokens checks that a personal access token has the lesser rights of itself and its user, in

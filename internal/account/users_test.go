@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/audit"
-	"socle/internal/fault"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // signUp signs up a user from a network of their own.

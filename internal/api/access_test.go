@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // right is the role that an operation requires, and a body with which it succeeds.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/api/apitest"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // newSession returns a client with a new session of the same user.

@@ -5,10 +5,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/config"
-	"socle/internal/operation"
-	"socle/internal/platform"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/platform"
 )
 
 func (s *Server) registerAdministration() {

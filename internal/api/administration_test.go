@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/api/apitest"
-	"socle/internal/config"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/config"
 )
 
 func TestListUsers(t *testing.T) {

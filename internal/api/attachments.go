@@ -9,11 +9,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/fault"
-	"socle/internal/form"
-	"socle/internal/object"
-	"socle/internal/operation"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/form"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 const maxFiles = 20 // per response

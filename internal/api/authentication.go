@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strings"
 
-	"socle/internal/account"
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // authenticateBearer identifies the caller by the request's bearer token.

@@ -16,8 +16,8 @@ import (
 
 	"filippo.io/age"
 
-	"socle/internal/api/apitest"
-	"socle/internal/backup"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/backup"
 )
 
 const octetStream = "Content-Type: application/octet-stream"

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
-	"socle/internal/backup"
-	"socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/pgserver"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"

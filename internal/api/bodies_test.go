@@ -12,8 +12,8 @@ import (
 	"sync"
 	"testing"
 
-	"socle/internal/api"
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // countedBody is a body that counts the bytes read.

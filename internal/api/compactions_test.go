@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // waitForCompaction waits for the end of a table's compaction and returns it.

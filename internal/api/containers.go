@@ -5,10 +5,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/object"
-	"socle/internal/operation"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerContainers() {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 func TestUpdateContainer(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // setDatabaseQuota sets the quota of a project's database to its current size, or back to the

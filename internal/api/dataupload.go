@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"socle/internal/fault"
-	"socle/internal/operation"
-	"socle/internal/transfer"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/transfer"
 )
 
 // dataTypes maps media types to import formats; "" leaves the format open.

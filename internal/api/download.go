@@ -13,9 +13,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"socle/internal/httpx"
-	"socle/internal/object"
-	"socle/internal/operation"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/operation"
 )
 
 // download responds with the bytes of a file. Its headers keep browsers from treating the file as a

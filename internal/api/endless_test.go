@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // endless creates functions that run forever: they trap their cancellation.

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"socle/internal/account"
-	"socle/internal/httpx"
-	"socle/internal/operation"
-	"socle/internal/tenant"
-	"socle/internal/transfer"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/transfer"
 )
 
 var exportTable = operation.Operation{

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // Statements of an operator and of the project's owner that use extensions, and a query of their

@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"socle/internal/account"
-	"socle/internal/operation"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/operation"
 )
 
 func (s *Server) registerFactors() {

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/api/apitest"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // authenticator is an authenticator app.

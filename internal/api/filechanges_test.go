@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // fileCalls returns the operations on containers and files with an effect on other calls.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"socle/internal/operation"
+	"github.com/socle-dev/socle/internal/operation"
 )
 
 func (s *Server) registerHealth() { operation.Handle(s.pipeline, listParts, s.listParts, nil) }

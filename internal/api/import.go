@@ -4,12 +4,12 @@ import (
 	"context"
 	"strings"
 
-	"socle/internal/account"
-	"socle/internal/fault"
-	"socle/internal/operation"
-	"socle/internal/schema"
-	"socle/internal/tenant"
-	"socle/internal/transfer"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/schema"
+	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/transfer"
 )
 
 func (s *Server) registerTransfers() {

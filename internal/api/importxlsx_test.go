@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 const bookType = "Content-Type: application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"

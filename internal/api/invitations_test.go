@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
-	"socle/internal/config"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/config"
 )
 
 var linkInMail = regexp.MustCompile(`/accept-invitation\?token=(\S+)`)

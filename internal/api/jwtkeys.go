@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/fault"
-	"socle/internal/operation"
-	"socle/internal/platform"
-	"socle/internal/tenant"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 func (s *Server) registerJWTKeys() {

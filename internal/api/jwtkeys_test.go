@@ -12,7 +12,7 @@ import (
 
 	"github.com/lestrrat-go/jwx/v3/jwk"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // jwkOf returns the JSON Web Key of a public key with additional members.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // TestOversizedRequests checks that an oversized request is refused as a whole, and that the next

@@ -3,10 +3,10 @@ package api
 import (
 	"context"
 
-	"socle/internal/account"
-	"socle/internal/operation"
-	"socle/internal/schema"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/schema"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerLint() {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 func TestLintProject(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api"
-	"socle/internal/api/apitest"
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/api"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // TestMain checks after a full run that the tests have provoked every declared response of every

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // countOwners returns the number of owners of an organization.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/account"
-	"socle/internal/api/apitest"
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // closeDatabase ends all sessions in a database and refuses new ones until open is called.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"socle/internal/operation"
+	"github.com/socle-dev/socle/internal/operation"
 )
 
 func (s *Server) registerPasswords() {

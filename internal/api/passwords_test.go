@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/account"
-	"socle/internal/api/apitest"
-	"socle/internal/config"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/config"
 )
 
 const newPassword = "another one entirely"

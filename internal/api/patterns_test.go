@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // TestPatternBudget checks that form definitions and responses are limited in the cost of

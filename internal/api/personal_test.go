@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/api/apitest"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // withToken returns a client with a new personal access token, limited to projects if any are

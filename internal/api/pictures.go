@@ -5,10 +5,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
-	"socle/internal/object"
-	"socle/internal/picture"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/picture"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 const picturesNote = "With `width`, `height`, `format` or `quality`, a picture (JPEG, PNG, GIF, WebP) is scaled " +

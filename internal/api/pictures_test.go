@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // decodeImage returns the image in a response, and fails the test unless it has the declared

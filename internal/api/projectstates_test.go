@@ -11,9 +11,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/api/apitest"
-	"socle/internal/pg"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func TestUpdateProject(t *testing.T) {

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"strings"
 
-	"socle/internal/account"
-	"socle/internal/fault"
-	"socle/internal/form"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/form"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // apiKeyOf returns the API key of a request, from its bearer token or from the header apikey. The

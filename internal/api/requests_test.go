@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // waitForRequests waits until the platform database has n requests of the project.

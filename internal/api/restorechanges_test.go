@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // restoreInPlace restores a backup in place, waits for the end and returns the restore's UUID.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // oldBackup inserts a failed backup of the project.

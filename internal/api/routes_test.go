@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 func TestUnknownRoutes(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // TestProjectHeader covers valid and invalid values of X-Project, for each operation that takes it.

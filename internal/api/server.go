@@ -15,16 +15,16 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/backup"
-	"socle/internal/blob"
-	"socle/internal/config"
-	"socle/internal/httpx"
-	"socle/internal/object"
-	"socle/internal/operation"
-	"socle/internal/platform"
-	"socle/internal/queue"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Config has the dependencies and settings of the API.

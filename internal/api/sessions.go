@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/httpx"
-	"socle/internal/operation"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/operation"
 )
 
 func (s *Server) registerSessions() {

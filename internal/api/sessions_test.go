@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"socle/internal/api/apitest"
-	"socle/internal/config"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // refreshBody returns the body of a session refresh.

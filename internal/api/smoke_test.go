@@ -3,7 +3,7 @@ package api_test
 import (
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 func TestSmoke(t *testing.T) {

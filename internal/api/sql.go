@@ -6,10 +6,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"socle/internal/account"
-	"socle/internal/operation"
-	"socle/internal/statement"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/statement"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerSQL() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // sqlBody returns the body of a query with additional members.

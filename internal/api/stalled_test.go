@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // busyConnections returns the number of non-idle connections to the project's database and the

@@ -3,13 +3,13 @@ package api
 import (
 	"context"
 
-	"socle/internal/account"
-	"socle/internal/backup"
-	"socle/internal/object"
-	"socle/internal/operation"
-	"socle/internal/platform"
-	"socle/internal/schema"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/schema"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerStatistics() {

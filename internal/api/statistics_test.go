@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // named returns the item with a name in a list of the statistics.

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
-	"socle/internal/backup"
-	"socle/internal/blob/blobtest"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/blob/blobtest"
 
 	"github.com/google/uuid"
 )

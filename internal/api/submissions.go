@@ -8,11 +8,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/form"
-	"socle/internal/operation"
-	"socle/internal/ratelimit"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/form"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/ratelimit"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Limits of responses from anonymous callers.

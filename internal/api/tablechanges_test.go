@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 func TestCreateTableWithConstraints(t *testing.T) {

@@ -5,11 +5,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/fault"
-	"socle/internal/operation"
-	"socle/internal/schema"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/schema"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerTables() {

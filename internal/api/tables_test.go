@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 func TestRenameTable(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/fault"
-	"socle/internal/operation"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/operation"
 )
 
 func (s *Server) registerTokens() {

@@ -21,8 +21,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/lestrrat-go/jwx/v3/jwk"
 
-	"socle/internal/account"
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // TestForgedTokens disconnects a server from its database. Every operation still refuses forged

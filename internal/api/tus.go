@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/fault"
-	"socle/internal/object"
-	"socle/internal/operation"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Resumable uploads by the tus protocol 1.0, with the extensions creation (including deferred

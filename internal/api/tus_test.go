@@ -16,9 +16,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/api/apitest"
-	"socle/internal/blob"
-	"socle/internal/object"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/object"
 )
 
 // tus sends a request of the tus protocol.

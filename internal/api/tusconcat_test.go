@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
-	"socle/internal/blob/blobtest"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/blob/blobtest"
 )
 
 // partialTus creates a partial upload and returns its path.

@@ -5,11 +5,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/operation"
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/typescript"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/typescript"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerTypes() { operation.HandleInProject(s.pipeline, getTypes, s.getTypes, nil) }

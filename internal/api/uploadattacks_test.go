@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // dial opens a connection to the server, for requests that net/http does not send.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 const boundary = "the-boundary"

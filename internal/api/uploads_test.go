@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // wantFiles fails the test unless the project has this number of files, each with its bytes, and no

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/operation"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/operation"
 )
 
 func (s *Server) registerUsers() {

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"socle/internal/api/apitest"
-	"socle/internal/blob/blobtest"
-	"socle/internal/config"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/blob/blobtest"
+	"github.com/socle-dev/socle/internal/config"
 )
 
 // storedCounter returns a function that counts the stored blobs of a project, in a folder or in S3.

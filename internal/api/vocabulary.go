@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/operation"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // Failure statuses that operations share. The specification fixes the lists of ten operations;

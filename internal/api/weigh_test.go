@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // TestIdempotencyKeyOfUploads checks that a repeated upload under a key is compared by the bytes of

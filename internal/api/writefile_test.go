@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // put writes a file by its name.

@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/audit"
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/pgtest"
-	"socle/internal/platform"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/platform"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -15,13 +15,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/backup/pgtool"
-	"socle/internal/blob"
-	"socle/internal/object"
-	"socle/internal/pg"
-	"socle/internal/pgserver"
-	"socle/internal/queue"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/backup/pgtool"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Config configures a [Service].

@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/api/apitest"
-	"socle/internal/blob"
-	"socle/internal/blob/blobtest"
-	"socle/internal/config"
-	"socle/internal/object"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/blob/blobtest"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/object"
 )
 
 // TestDeleteWhileBackedUp deletes a container while the bytes of its files are copied. The backup

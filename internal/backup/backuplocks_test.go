@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/api/apitest"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // TestBackupOfLockedTable backs up a project with a locked table: the backup shows the lock, is

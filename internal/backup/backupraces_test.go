@@ -11,11 +11,11 @@ import (
 	"sync"
 	"testing"
 
-	"socle/internal/api/apitest"
-	"socle/internal/blob/blobtest"
-	"socle/internal/config"
-	"socle/internal/pg"
-	"socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/blob/blobtest"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgserver"
 )
 
 // dumpedRows returns the number of rows of a table in a backup's dump.

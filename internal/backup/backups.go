@@ -9,9 +9,9 @@ import (
 
 	"errors"
 
-	"socle/internal/audit"
-	"socle/internal/fault"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // Backup is a backup of a project.

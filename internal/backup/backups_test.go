@@ -14,12 +14,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/api/apitest"
-	"socle/internal/backup"
-	"socle/internal/blob"
-	"socle/internal/config"
-	"socle/internal/pgserver"
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // waitForBackup waits until a backup has a status, and returns it.

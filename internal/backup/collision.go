@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // Backoff of a backup that collides with other transactions.

@@ -7,7 +7,7 @@ import (
 
 	"filippo.io/age"
 
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // key encrypts and decrypts stored backups. It is an age recipient and identity that wraps file

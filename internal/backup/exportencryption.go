@@ -8,8 +8,8 @@ import (
 
 	"filippo.io/age"
 
-	"socle/internal/fault"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // ExportEncryption selects how an exported backup is encrypted: for an age recipient, with a

@@ -17,9 +17,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
-	"socle/internal/audit"
-	"socle/internal/blob"
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // Import is an uploaded archive.

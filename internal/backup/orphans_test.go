@@ -12,15 +12,15 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/api/apitest"
-	"socle/internal/backup"
-	"socle/internal/blob"
-	"socle/internal/blob/blobtest"
-	"socle/internal/config"
-	"socle/internal/object"
-	"socle/internal/platform"
-	"socle/internal/queue"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/blob/blobtest"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // TestRemoveOrphans removes orphaned blobs from both kinds of storage.

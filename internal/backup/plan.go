@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // schemas are the platform's schemas in a project's database.

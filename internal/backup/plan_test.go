@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // TestPlanRestore divides the entries of a dump by the login that restores them.

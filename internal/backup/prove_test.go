@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
-	"socle/internal/config"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/config"
 )
 
 // TestBackupIsProven waits for the proof of a backup, then damages a proven one, which the next

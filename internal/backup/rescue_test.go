@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // cleanUpTwice runs CleanUp twice, since rescue requires two consecutive rounds.

@@ -13,12 +13,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/backup/pgtool"
-	"socle/internal/fault"
-	"socle/internal/object"
-	"socle/internal/pg"
-	"socle/internal/platform"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/backup/pgtool"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Restore runs a pending restore until it is completed, or failed with a reason and without effect.

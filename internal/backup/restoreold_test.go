@@ -7,9 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/api/apitest"
-	"socle/internal/pg"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // TestRestoreOfOldBackup backs up a project in the state of an older release, and restores it in

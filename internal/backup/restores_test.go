@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/api/apitest"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // waitForRestore waits until a restore has a status, and returns it.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"socle/internal/api/apitest"
-	"socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pgserver"
 )
 
 // everyKind has an object of every kind that is not in unusual.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
-	"socle/internal/blob/blobtest"
-	"socle/internal/config"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/blob/blobtest"
+	"github.com/socle-dev/socle/internal/config"
 )
 
 // TestRestoreFromFailingStorage restores and proves a backup while reads of the storage fail, at

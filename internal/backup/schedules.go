@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/timetable"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/timetable"
 )
 
 // BackupSchedule is the backup schedule of a project, with its retention and proof settings.

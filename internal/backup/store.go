@@ -5,8 +5,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pg"
-	"socle/internal/platform"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/platform"
 )
 
 // store has the rows of backups, schedules and restores in the platform database, or in one

@@ -19,8 +19,8 @@ import (
 	"syscall"
 	"time"
 
-	"socle/internal/config"
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // Store stores blobs. Its methods may be called concurrently.

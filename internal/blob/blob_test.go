@@ -19,9 +19,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"socle/internal/blob/blobtest"
-	"socle/internal/config"
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/blob/blobtest"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 const noLimit = 1 << 40

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // disk simulates the state after a power failure: the entries that a folder had when it was synced,

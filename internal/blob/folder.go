@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // unfinishedDir is the folder of incomplete files. No key begins with a dot.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 func TestFileModes(t *testing.T) {

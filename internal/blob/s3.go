@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"socle/internal/config"
+	"github.com/socle-dev/socle/internal/config"
 )
 
 // maxAttempts is the maximum number of attempts of a request with transient errors.

@@ -15,9 +15,9 @@ import (
 	"testing/iotest"
 	"time"
 
-	"socle/internal/blob/blobtest"
-	"socle/internal/config"
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/blob/blobtest"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // large returns the content of an upload of three parts.

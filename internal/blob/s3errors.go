@@ -8,7 +8,7 @@ import (
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // s3Error maps the error of a request to its kind.

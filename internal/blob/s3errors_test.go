@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/blob/blobtest"
-	"socle/internal/config"
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/blob/blobtest"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // TestMistake checks that configuration errors name the setting to correct and reveal no secret.

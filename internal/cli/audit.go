@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"socle/internal/audit"
-	"socle/internal/server"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/server"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 func auditLog(e environment) *cobra.Command {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"socle/client"
+	"github.com/socle-dev/socle/client"
 )
 
 // complete adds what the response of an operation lacks: to a list of backups their sizes and

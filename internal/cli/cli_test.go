@@ -14,8 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 
-	"socle/internal/config"
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 func TestMain(m *testing.M) {

@@ -5,7 +5,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"socle/docs"
+	"github.com/socle-dev/socle/docs"
 )
 
 // serverCommands returns placeholders: this build has no server.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"socle/internal/server"
+	"github.com/socle-dev/socle/internal/server"
 )
 
 func databases(e environment) *cobra.Command {

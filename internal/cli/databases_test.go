@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 func TestDatabases(t *testing.T) {

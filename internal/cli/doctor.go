@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"socle/internal/blob"
-	"socle/internal/config"
-	"socle/internal/pg"
-	"socle/internal/pgserver"
-	"socle/internal/server"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/server"
 )
 
 // minReleases are the minimum releases without known vulnerabilities that affect Socle, by major

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"socle/client"
-	"socle/internal/config"
+	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/config"
 )
 
 // download writes the response to a file or to standard output. A file is written under a temporary

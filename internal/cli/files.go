@@ -15,13 +15,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"socle/internal/blob"
-	"socle/internal/config"
-	"socle/internal/fault"
-	"socle/internal/object"
-	"socle/internal/platform"
-	"socle/internal/server"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/server"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func files(e environment) *cobra.Command {

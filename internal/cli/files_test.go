@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
-	"socle/internal/blob/blobtest"
-	"socle/internal/config"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/blob/blobtest"
+	"github.com/socle-dev/socle/internal/config"
 )
 
 func TestVerifyFiles(t *testing.T) {

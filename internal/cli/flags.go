@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"socle/client"
+	"github.com/socle-dev/socle/client"
 )
 
 // value is the value of a flag, in the type of a parameter or member of the document.

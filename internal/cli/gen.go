@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"socle/client"
+	"github.com/socle-dev/socle/client"
 )
 
 func gen(e environment) *cobra.Command {

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"socle/client"
-	"socle/internal/config"
+	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/config"
 )
 
 // finder finds the UUIDs of things by their names.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"socle/client"
+	"github.com/socle-dev/socle/client"
 )
 
 // addRemote adds a command for every operation of the platform API: socle <noun> <verb>. Names,

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/api/apitest"
-	"socle/internal/config"
-	"socle/internal/pgtest"
-	"socle/internal/standalone"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/standalone"
 )
 
 // rawClient sends requests byte for byte; a client library would normalize them.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"socle/client"
+	"github.com/socle-dev/socle/client"
 )
 
 // record is a JSON object with its members in order.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"socle/internal/standalone"
+	"github.com/socle-dev/socle/internal/standalone"
 )
 
 // rest serves the rows of a database without the platform. It takes the settings of PostgREST.

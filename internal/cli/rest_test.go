@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 func TestRestIsExplained(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"socle/client"
+	"github.com/socle-dev/socle/client"
 )
 
 // answer is the response to SQL.

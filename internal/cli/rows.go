@@ -17,8 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"socle/client"
-	"socle/internal/config"
+	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/config"
 )
 
 const (

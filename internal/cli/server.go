@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"socle/internal/api"
-	"socle/internal/config"
-	"socle/internal/server"
+	"github.com/socle-dev/socle/internal/api"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/server"
 )
 
 // serverCommands returns the commands that run or maintain a server on this machine.

@@ -12,8 +12,8 @@ import (
 	"github.com/peterh/liner"
 	"github.com/spf13/cobra"
 
-	"socle/client"
-	"socle/internal/sqllex"
+	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/sqllex"
 )
 
 // shell reads SQL from a terminal and runs it over the API. Commands that begin with a backslash

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"socle/client"
+	"github.com/socle-dev/socle/client"
 )
 
 // addSQL adds socle sql run, and makes socle sql a shell.

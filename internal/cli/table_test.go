@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"socle/client"
+	"github.com/socle-dev/socle/client"
 )
 
 func TestFit(t *testing.T) {

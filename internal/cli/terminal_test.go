@@ -9,7 +9,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // dialogue is a command on a terminal.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"socle/client"
+	"github.com/socle-dev/socle/client"
 )
 
 // upload streams the flags as the parts of a form, the file last.

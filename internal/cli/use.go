@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"socle/client"
+	"github.com/socle-dev/socle/client"
 )
 
 func use(e environment) *cobra.Command {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"socle/client"
+	"github.com/socle-dev/socle/client"
 )
 
 // waitPaths are the paths of the objects that tell how the work of an operation goes. {uuid} and

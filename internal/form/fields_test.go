@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/tenant"
-	"socle/internal/tenant/tenanttest"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/tenant/tenanttest"
 )
 
 // ignoreGenerated ignores unpredictable values.

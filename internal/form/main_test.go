@@ -3,7 +3,7 @@ package form
 import (
 	"testing"
 
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

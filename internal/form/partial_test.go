@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pg"
-	"socle/internal/tenant/tenanttest"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tenant/tenanttest"
 )
 
 // TestSweep checks that expired partial responses are deleted, and nothing else.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // slowPattern takes one step per instruction, some 2,000, for each character.

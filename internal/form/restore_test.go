@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pg"
-	"socle/internal/tenant"
-	"socle/internal/tenant/tenanttest"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/tenant/tenanttest"
 )
 
 // withoutTriggers runs f in a transaction in which triggers and foreign keys are disabled, as in a

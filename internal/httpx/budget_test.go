@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/httpx"
 )
 
 func TestBudget(t *testing.T) {

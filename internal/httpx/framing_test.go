@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/httpx"
 )
 
 // newStrictServer serves on a strict listener. It returns its address and a function that returns

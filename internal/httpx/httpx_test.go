@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/httpx"
 )
 
 // serve sends one request through Wrap and returns the response and the log records.

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/httpx"
 )
 
 // pipes is a listener of in-memory connections, so that a test can use a fake clock.

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/api"
-	"socle/internal/api/apitest"
-	"socle/internal/pgserver"
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/api"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/tools/go/packages"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // statement is a constant SQL text in the tree.
@@ -74,7 +74,7 @@ func prepare(t *testing.T, database *pgx.Conn, sql string) error {
 func statements(t *testing.T, names []string) map[string][]statement {
 	t.Helper()
 
-	const internal = "socle/internal/"
+	internal := modulePath(t) + "/internal/"
 	var paths []string
 	for _, name := range names {
 		paths = append(paths, internal+name)

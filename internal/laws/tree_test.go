@@ -88,8 +88,21 @@ func tree(t *testing.T) map[string]listedPackage {
 			t.Fatal(err)
 		}
 
-		packages[strings.TrimPrefix(p.ImportPath, "socle/")] = p
+		packages[strings.TrimPrefix(p.ImportPath, modulePath(t)+"/")] = p
 	}
+}
+
+// modulePath returns the import path of the module. Only go.mod chooses it.
+func modulePath(t *testing.T) string {
+	t.Helper()
+
+	text, err := os.ReadFile(filepath.Join(root(t), "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimPrefix(line, "module ")
 }
 
 func root(t *testing.T) string {
@@ -129,7 +142,7 @@ func TestImportsGoDown(t *testing.T) {
 				t.Errorf("%s imports %s, reserved for %s", name, imported, owner)
 			}
 
-			other, ours := strings.CutPrefix(imported, "socle/")
+			other, ours := strings.CutPrefix(imported, modulePath(t)+"/")
 			if !ours {
 				continue
 			}
@@ -155,12 +168,12 @@ func TestWindowsHasNoServer(t *testing.T) {
 
 	var got []string
 	for _, name := range strings.Fields(string(out)) {
-		if ours, ok := strings.CutPrefix(name, "socle/"); ok {
+		if ours, ok := strings.CutPrefix(name, modulePath(t)+"/"); ok {
 			got = append(got, ours)
 		}
 	}
 
-	want := []string{"client", "cmd/socle", "docs", "internal/cli", "internal/config"}
+	want := []string{"client", "cmd/socle", "docs", "internal/cli", "internal/config", "internal/sqllex"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)
 	}

@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // ChecksumAlgorithms lists the algorithms of a [Checksum], separated by commas. SHA-1 serves to

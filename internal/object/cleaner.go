@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/queue"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // uploadTTL is the age at which an unfinished upload is abandoned.

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"socle/internal/fault"
-	"socle/internal/tenant"
-	"socle/internal/tenant/tenanttest"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/tenant/tenanttest"
 )
 
 // codes returns the invalid fields of err as "field code".

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/blob"
+	"github.com/socle-dev/socle/internal/blob"
 )
 
 // maxPreverifiedSize is the size in bytes up to which a file is verified before any of it is

@@ -8,7 +8,7 @@ import (
 	"os"
 	"testing"
 
-	"socle/internal/blob"
+	"github.com/socle-dev/socle/internal/blob"
 )
 
 // fileWriter counts the calls of ReadFrom with an *os.File, which a connection serves with

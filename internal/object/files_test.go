@@ -19,11 +19,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
-	"socle/internal/blob"
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/tenant"
-	"socle/internal/tenant/tenanttest"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/tenant/tenanttest"
 )
 
 // bucket is a project with one container and its own blob store.

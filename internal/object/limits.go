@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // uploadLimits holds the limits of an upload: those of its container and the quota of its project.

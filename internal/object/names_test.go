@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 func TestCheckFileName(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/blob"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // PendingFile is an upload whose bytes are stored but whose file does not exist yet. The file is

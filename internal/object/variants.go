@@ -15,11 +15,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/singleflight"
 
-	"socle/internal/blob"
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/picture"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/picture"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Limits of the variants of a project. Variants are a cache and do not count toward the quota.

@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/picture"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/picture"
 )
 
 // newPictureBucket returns a bucket with a picture, its Variants and a counter of scheduled

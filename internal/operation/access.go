@@ -9,9 +9,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/fault"
-	"socle/internal/platform"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/platform"
 )
 
 // Access is the rule for who may call an operation. Every request reaches a project through it. A

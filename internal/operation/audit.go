@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"slices"
 
-	"socle/internal/account"
-	"socle/internal/audit"
-	"socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/httpx"
 )
 
 // audit adds the entry to the context that each change of the request appends to the audit log.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"socle/internal/backup"
+	"github.com/socle-dev/socle/internal/backup"
 )
 
 // A Destructive operation deletes an entity with its contents: a table, column, form, container or

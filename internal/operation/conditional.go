@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"socle/internal/audit"
-	"socle/internal/fault"
-	"socle/internal/platform"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Each response to a read carries an ETag, the hash of its body. A PUT or DELETE of the same path

@@ -6,7 +6,7 @@ import (
 	"hash"
 	"io"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // digestedInput is an input whose body is read as it arrives, since it is too large to buffer. For

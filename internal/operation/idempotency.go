@@ -10,10 +10,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"socle/internal/audit"
-	"socle/internal/fault"
-	"socle/internal/platform"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 const (

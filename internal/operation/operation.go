@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Operation declares an operation. Its route, its OpenAPI description, its access check, the

@@ -1,6 +1,6 @@
 package operation
 
-import "socle/internal/pg"
+import "github.com/socle-dev/socle/internal/pg"
 
 // PageQuery is embedded in the input of a list, which adds its own member Sort.
 type PageQuery struct {

@@ -21,12 +21,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/audit"
-	"socle/internal/backup"
-	"socle/internal/httpx"
-	"socle/internal/platform"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Config has the dependencies of a [Pipeline].

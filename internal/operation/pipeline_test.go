@@ -14,13 +14,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/audit"
-	"socle/internal/backup"
-	"socle/internal/fault"
-	"socle/internal/httpx"
-	"socle/internal/platform"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // memoryStore is a [Store] in memory.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/form"
+	"github.com/socle-dev/socle/internal/form"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"

@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/account"
-	"socle/internal/audit"
-	"socle/internal/fault"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // noteInput is the input of the operations on notes.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 func TestCheck(t *testing.T) {

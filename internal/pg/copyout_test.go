@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // longest counts the bytes written and the largest single write.

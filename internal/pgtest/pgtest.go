@@ -18,7 +18,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/pgserver"
 )
 
 // stepTimeout is the timeout of a step of the setup.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // TestMakeOfDamaged changes bytes of pictures at random. The result must be a picture or an

@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // photo returns a JPEG of the given size with content.

@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/audit"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // DB is a handle on the platform database, or on one transaction of it. The packages that own

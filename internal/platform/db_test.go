@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"socle/internal/audit"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // TestTx checks that a transaction and the savepoints in it write one audit entry together, and a

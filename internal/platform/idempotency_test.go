@@ -3,8 +3,8 @@ package platform
 import (
 	"testing"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // TestClaimRequest checks that one server at a time executes a request, that its response is

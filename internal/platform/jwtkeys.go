@@ -8,10 +8,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/audit"
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // JWTKey is a public key of a project. Its rows API accepts tokens signed by the matching private

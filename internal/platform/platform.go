@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/audit"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 //go:embed migrations/*.sql

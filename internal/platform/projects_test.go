@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // newOrganization creates the rows of a user and of their organization.

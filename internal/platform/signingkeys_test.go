@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // TestSigningKeys checks that the active key comes first and that retired ones are listed for their

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // TestShares runs jobs that block: one per project, and as many per organization as it may have.

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 const (

@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

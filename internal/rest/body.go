@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/httpx"
 )
 
 // payload is a request body.

@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/pg"
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/session"
 )
 
 const (

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/plan"
-	"socle/internal/rest/query"
-	"socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/plan"
+	"github.com/socle-dev/socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/session"
 )
 
 // call is the state of one request.

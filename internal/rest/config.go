@@ -6,9 +6,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/httpx"
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/session"
 )
 
 // Config configures a Server.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"net/http"
 
-	"socle/internal/rest/plan"
+	"github.com/socle-dev/socle/internal/rest/plan"
 )
 
 // csvBody is a CSV body with a header line.

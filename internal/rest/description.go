@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/openapi"
-	"socle/internal/rest/plan"
-	"socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/openapi"
+	"github.com/socle-dev/socle/internal/rest/plan"
+	"github.com/socle-dev/socle/internal/rest/session"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
 // description returns the description for a role.

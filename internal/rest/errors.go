@@ -12,12 +12,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"socle/internal/fault"
-	"socle/internal/httpx"
-	"socle/internal/pg"
-	"socle/internal/rest/plan"
-	"socle/internal/rest/query"
-	"socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/rest/plan"
+	"github.com/socle-dev/socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/session"
 )
 
 // failure is an error response.

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // singleConnection gives all roles a pool of one connection, so that requests follow one another on

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"testing"
 
-	"socle/internal/rest/plan"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/plan"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // FuzzBody checks that CSV rows and forms become valid JSON.

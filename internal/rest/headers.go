@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // profile returns the schema that a request selects.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/httpx"
 )
 
 // allocated returns the bytes that f allocates. Other tests must not run in parallel.

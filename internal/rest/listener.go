@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"socle/internal/pg"
-	"socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/rest/session"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/session"
 )
 
 // litterSQL creates user code that leaves everything possible in the session, wherever requests run

@@ -4,10 +4,10 @@ import (
 	"net/http"
 	"slices"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/plan"
-	"socle/internal/rest/query"
-	"socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/plan"
+	"github.com/socle-dev/socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/session"
 )
 
 // plannedRequest is a request with its SQL.

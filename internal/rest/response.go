@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"socle/internal/rest/plan"
-	"socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/rest/plan"
+	"github.com/socle-dev/socle/internal/rest/session"
 )
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }

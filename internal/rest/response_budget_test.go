@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/httpx"
-	"socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/rest/session"
 )
 
 // slowClient sends a request and returns when it has read the status. It reads the rest only on

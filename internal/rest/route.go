@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"strings"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/plan"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/plan"
 )
 
 // route is the target of a path.

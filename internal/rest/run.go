@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"socle/internal/httpx"
-	"socle/internal/pg"
-	"socle/internal/rest/plan"
-	"socle/internal/rest/query"
-	"socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/rest/plan"
+	"github.com/socle-dev/socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/session"
 )
 
 // maxReplans limits how often a request is planned again because the schema changed after the

@@ -13,11 +13,11 @@ import (
 	"net/http"
 	"time"
 
-	"socle/internal/httpx"
-	"socle/internal/pg"
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/plan"
-	"socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/plan"
+	"github.com/socle-dev/socle/internal/rest/session"
 )
 
 // Server serves one database. It is safe for concurrent use.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
 func TestConfigured(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
 // versionSQL creates a schema with a version. Changes of the schema increment it.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/fault"
-	"socle/internal/pgtest"
-	"socle/internal/schema"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/schema"
 )
 
 // TestAwaitSnapshots checks that no deleted row survives a compaction after AwaitSnapshots,

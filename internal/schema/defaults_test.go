@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/fault"
-	"socle/internal/schema"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/schema"
 )
 
 // TestDefaults checks the representation of a default, the value that a row gets, and that the

@@ -8,9 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/sqllex"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/sqllex"
 )
 
 const maxExpression = 10_000 // bytes

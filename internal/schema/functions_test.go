@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"socle/internal/fault"
-	"socle/internal/schema"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/schema"
 )
 
 // function creates a function in public that returns an integer.

@@ -3,7 +3,7 @@ package schema
 import (
 	"context"
 
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // Finding is a possible problem in a project's database.

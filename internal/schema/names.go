@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // public is the schema of an unqualified name.

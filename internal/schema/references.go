@@ -1,8 +1,8 @@
 package schema
 
 import (
-	"socle/internal/fault"
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // reference is a foreign key. Its column and table names come from the catalog or were checked

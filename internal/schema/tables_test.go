@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/schema"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/schema"
 )
 
 func TestTableUUID(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/fault"
-	"socle/internal/schema"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/schema"
 )
 
 // TestTypes checks that common spellings of types are accepted, that their representation is short,

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"socle/internal/pg"
-	"socle/internal/sqllex"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/sqllex"
 )
 
 // typeSpec is a type that a client wrote, parsed and rebuilt as SQL.

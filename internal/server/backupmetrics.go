@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"socle/internal/backup"
+	"github.com/socle-dev/socle/internal/backup"
 )
 
 // scrapeQueryTimeout is the timeout of the query behind a scrape.

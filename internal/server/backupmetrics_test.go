@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
-	"socle/internal/config"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/config"
 )
 
 // TestBackupMetrics checks the ages of backups of projects with a schedule, and that the other

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // clients is the folder of the client scripts and their schema.

@@ -12,9 +12,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pg"
-	"socle/internal/pgtest"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // migratedDatabase is a database at one of its migrations.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pgserver"
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // pausedDump returns a folder of PostgreSQL programs. Its pg_dump records its parent process in the

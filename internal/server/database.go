@@ -13,16 +13,16 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/account"
-	"socle/internal/blob"
-	"socle/internal/config"
-	"socle/internal/password"
-	"socle/internal/pg"
-	"socle/internal/pgserver"
-	"socle/internal/platform"
-	"socle/internal/queue"
-	"socle/internal/tenant"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/password"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // TestDocsPage checks that the API reference works under its own policy and without other hosts.

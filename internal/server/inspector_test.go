@@ -13,14 +13,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/account"
-	"socle/internal/blob"
-	"socle/internal/config"
-	"socle/internal/object"
-	"socle/internal/pg"
-	"socle/internal/queue"
-	"socle/internal/server"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/server"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // inspector gives a test direct access to the databases and storage of a running server.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // setLimit sets the soft limit of a resource of a running process, such as file size or open files,

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // testDir is a folder for the duration of the tests.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/config"
+	"github.com/socle-dev/socle/internal/config"
 )
 
 const root = "../.."

@@ -7,7 +7,7 @@ import (
 	runtimemetrics "runtime/metrics"
 	"time"
 
-	"socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/pgserver"
 )
 
 const (

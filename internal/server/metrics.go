@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/httpx"
 )
 
 // metrics measures requests and serves the metrics on a separate address. Without an address it

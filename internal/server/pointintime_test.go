@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/pgserver"
 )
 
 // TestPointInTime follows the manual's section on pgBackRest word for word, except for paths. It

@@ -25,7 +25,7 @@ import (
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(testDir, "socle")
 	// GOFLAGS of the tests: reuses their build cache
-	build := exec.Command("go", "build", "-o", path, "socle/cmd/socle")
+	build := exec.Command("go", "build", "-o", path, "../../cmd/socle")
 	out, err := build.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lestrrat-go/jwx/v3/jwa"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // TestRowsOfPausedProject checks that a paused or deleted project answers so at once to callers

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/httpx"
-	"socle/internal/platform"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/platform"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/httpx"
-	"socle/internal/pgtest"
-	"socle/internal/platform"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/platform"
 )
 
 // BenchmarkNote measures the cost of logging to a request.

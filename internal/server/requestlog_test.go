@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/httpx"
-	"socle/internal/platform"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/platform"
 )
 
 // TestRequestsWithoutDatabase checks that an unresponsive database does not block requests. Entries

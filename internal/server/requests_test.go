@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/api/apitest"
-	"socle/internal/platform"
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/platform"
 )
 
 // TestRequestsOfRows checks that logged requests to the rows API name the key or token, and contain

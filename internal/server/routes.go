@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"strings"
 
-	"socle/internal/api"
-	"socle/internal/httpx"
-	"socle/internal/operation"
+	"github.com/socle-dev/socle/internal/api"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/operation"
 )
 
 //go:embed docs.html

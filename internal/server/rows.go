@@ -10,13 +10,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
-	"socle/internal/httpx"
-	"socle/internal/platform"
-	"socle/internal/rest"
-	"socle/internal/rest/query"
-	"socle/internal/rest/session"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/rest"
+	"github.com/socle-dev/socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 const (

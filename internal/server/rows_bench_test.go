@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // BenchmarkRows measures the cost of row requests to this process, with clients of almost no cost.

@@ -11,10 +11,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pg"
-	"socle/internal/pgtest"
-	"socle/internal/rest"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/rest"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // TestManyProjectsFewConnections uses the rows of many more projects than there are connections.

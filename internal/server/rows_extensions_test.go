@@ -3,7 +3,7 @@ package server_test
 import (
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // TestRowsOfExtensions checks that types, operators and functions of a project's extensions work

@@ -11,14 +11,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
-	"socle/internal/platform"
-	"socle/internal/rest"
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
-	"socle/internal/rest/session"
-	"socle/internal/schema"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/rest"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/schema"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // projectRows serves the rows of a project.

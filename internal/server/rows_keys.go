@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
-	"socle/internal/httpx"
-	"socle/internal/rest"
-	"socle/internal/rest/jwt"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/rest"
+	"github.com/socle-dev/socle/internal/rest/jwt"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/rest"
+	"github.com/socle-dev/socle/internal/rest"
 )
 
 // TestTrimRows checks that the cache of projects is bounded and evicts the least recently used.

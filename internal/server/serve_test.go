@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // TestLifeOfAServer starts a server on an empty folder, runs commands beside it, and stops it under

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"log/slog"
 
-	"socle/internal/account"
-	"socle/internal/backup"
-	"socle/internal/form"
-	"socle/internal/object"
-	"socle/internal/pg"
-	"socle/internal/queue"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/form"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Services are the queue and the domains with background work.

@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // TestTusClient checks that the JavaScript client of the tus protocol works unmodified.

@@ -16,10 +16,10 @@ import (
 	"syscall"
 	"time"
 
-	"socle/internal/config"
-	"socle/internal/rest"
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/jwt"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/rest"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/jwt"
 )
 
 // Config is the configuration of a [Server]. [Load] returns a valid one.

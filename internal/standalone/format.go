@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
 // secrets are the settings whose values are not shown.

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/httpx"
 )
 
 // probeTimeout is the timeout of /live and /ready.

@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/pg"
-	"socle/internal/rest"
-	"socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/rest"
+	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
 // activate makes a configuration current for new requests. It loads the catalog anew only if

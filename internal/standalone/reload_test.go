@@ -15,7 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // database is a database with a login of its own, whose settings no other test changes.

@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/sqllex"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/sqllex"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // endTimeout bounds the end of a session.

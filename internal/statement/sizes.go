@@ -4,7 +4,7 @@ import (
 	"context"
 	"strconv"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // A project over its quota may run queries that do not grow its database: they may delete rows and

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"socle/internal/fault"
-	"socle/internal/sqllex"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/sqllex"
 )
 
 // maxStatements is the maximum number of statements per query.

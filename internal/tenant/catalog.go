@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // CatalogVersion is a query for the catalog version of a project's database, a text. Each

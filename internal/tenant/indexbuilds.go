@@ -10,11 +10,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/platform"
-	"socle/internal/queue"
-	"socle/internal/schema"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/schema"
 )
 
 // indexArgs describe the index to build.

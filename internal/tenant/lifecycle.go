@@ -10,12 +10,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/audit"
-	"socle/internal/blob"
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/platform"
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 // undoTimeout is the timeout for undoing a failed change, after the request that failed.

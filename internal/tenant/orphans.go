@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/audit"
+	"github.com/socle-dev/socle/internal/audit"
 )
 
 // Project is a handle on a project's database. Pools are opened at first use and closed when idle;

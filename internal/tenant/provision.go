@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // prepareLock is the key of the advisory lock for [Registry.Prepare], an arbitrary constant of this

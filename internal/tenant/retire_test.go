@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pg"
-	"socle/internal/platform"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/platform"
 )
 
 // TestRemoveReferencedLogins removes a project whose logins appear in objects of another

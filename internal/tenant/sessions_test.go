@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // endless runs forever and traps its cancellation, as CHECK constraints and index expressions of a

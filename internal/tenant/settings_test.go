@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // TestLoginsSurviveTheirSettings gives the project's logins every setting that a login may give

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
-	"socle/internal/platform"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/platform"
 )
 
 // A project whose database exceeds its quota is full: it accepts reads, deletions and commands that

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // TestMeasureUsed checks that databases are measured if they were used since the last measurement,

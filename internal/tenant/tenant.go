@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/token"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 //go:embed migrations/*.sql

@@ -3,7 +3,7 @@ package tenant
 import (
 	"testing"
 
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // traps record the role that executes them: objects in the tenant's schema with names of the system

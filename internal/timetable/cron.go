@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // field is the range of one of the five fields of a cron expression.

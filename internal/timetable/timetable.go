@@ -6,7 +6,7 @@ import (
 	"time"
 	_ "time/tzdata" // for machines without time zone data
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // Timetable is a cron expression in a time zone.

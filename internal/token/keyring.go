@@ -15,7 +15,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 	"github.com/lestrrat-go/jwx/v3/jws"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 const (

@@ -10,11 +10,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/audit"
-	"socle/internal/fault"
-	"socle/internal/pg"
-	"socle/internal/schema"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/schema"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // errDryRun rolls a dry run back.

@@ -9,7 +9,7 @@ package transfer
 import (
 	"time"
 
-	"socle/internal/fault"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // Formats of files.

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
-	"socle/internal/account"
-	"socle/internal/server"
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/server"
 )
 
 // secretKey is the secret key of every test server. The secrets in the template database are

@@ -21,10 +21,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"socle/internal/config"
-	"socle/internal/pg"
-	"socle/internal/pgtest"
-	"socle/internal/server"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/server"
 )
 
 // Password is the password of every test user.

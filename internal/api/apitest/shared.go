@@ -14,9 +14,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/config"
-	"socle/internal/pgtest"
-	"socle/internal/server"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/server"
 )
 
 // sharedServer is the server of the tests that need none of their own.

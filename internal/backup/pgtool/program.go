@@ -19,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/pgserver"
 )
 
 // Tools are the installed programs of PostgreSQL. They are safe for concurrent use.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/pgserver"
 )
 
 // TestProgramIsConfined inspects the environment, arguments and open files of a program started

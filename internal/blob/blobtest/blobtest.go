@@ -23,7 +23,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"socle/internal/config"
+	"github.com/socle-dev/socle/internal/config"
 )
 
 // gateway is the program built by make gateway, see tools/gateway.

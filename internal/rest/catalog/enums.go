@@ -3,7 +3,7 @@ package catalog
 import (
 	"context"
 
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // Enum is an enum type.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
 // TestInert checks that no table is inert if it has user code, in each place where a table can have

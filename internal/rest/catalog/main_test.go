@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/pg"
-	"socle/internal/pgtest"
-	"socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // Options select the exposed part of a database.

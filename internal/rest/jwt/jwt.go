@@ -18,7 +18,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 	"github.com/lestrrat-go/jwx/v3/jws"
 
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // minSecretBytes is the minimum length of a secret. Shorter ones can be guessed from a token.

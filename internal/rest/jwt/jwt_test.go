@@ -16,7 +16,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 	"github.com/lestrrat-go/jwx/v3/jws"
 
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 var secret = []byte("a secret of more than thirty-two bytes")

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
 // Parts of an OpenAPI 2.0 document.

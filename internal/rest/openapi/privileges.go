@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
 // PrivilegesSQL selects a row as statements of package plan do. Its argument is a schema, its body

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
 // valueShape describes the values of a type, given its SQL text.

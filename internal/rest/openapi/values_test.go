@@ -3,7 +3,7 @@ package openapi
 import (
 	"testing"
 
-	"socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
 func TestValueShape(t *testing.T) {

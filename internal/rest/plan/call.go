@@ -3,8 +3,8 @@ package plan
 import (
 	"encoding/hex"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // calledCTE is the name of the CTE that calls a function for its rows.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/plan"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/plan"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // call returns a planner for the function that Choose selects by the argument names or the body.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // Choose returns the function that accepts arguments of these names. raw is the type of a body that

@@ -1,6 +1,6 @@
 package plan
 
-import "socle/internal/rest/query"
+import "github.com/socle-dev/socle/internal/rest/query"
 
 // total writes the total row count, if the statement must return it. A subquery counts the rows
 // outside the page only if the page does not imply the count: PostgreSQL evaluates a subquery in a

@@ -3,8 +3,8 @@ package plan
 import (
 	"slices"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // spreadValue writes a column of a spread relation.

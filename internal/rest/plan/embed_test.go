@@ -3,7 +3,7 @@ package plan_test
 import (
 	"testing"
 
-	"socle/internal/rest/plan"
+	"github.com/socle-dev/socle/internal/rest/plan"
 )
 
 // TestEmbeddedTwice checks that a to-one relation with several rows yields a row for each,

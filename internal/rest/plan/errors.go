@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // notEmbedded returns the error for a name that no embedded relation of a node has, with a hint if

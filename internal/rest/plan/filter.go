@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // field writes a column, or the value at a JSON path in it. The keys of a path are part of the SQL

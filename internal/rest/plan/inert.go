@@ -1,8 +1,8 @@
 package plan
 
 import (
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // inertRequest reports whether the statement for a tree of relations runs no user code. The session

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // link finds the link from a node to the relation that an item embeds.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // MaxNames is PostgreSQL's maximum number of columns in a table. A function has fewer parameters,

@@ -4,8 +4,8 @@
 package plan
 
 import (
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // Plan is a statement that answers a request. Unless Bare is set, it returns one row with these

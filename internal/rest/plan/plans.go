@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // Limits of the cache in Plans.

@@ -1,8 +1,8 @@
 package plan
 
 import (
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // Read plans a read of a relation's rows.

@@ -3,8 +3,8 @@ package plan
 import (
 	"slices"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // node is a relation of the answer: the root from the URL, or an embedded relation.

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // builder writes a statement from left to right: text, identifiers, and arguments numbered by

@@ -3,8 +3,8 @@ package plan
 import (
 	"slices"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // changedCTE is the name of the CTE that changes rows and returns them.

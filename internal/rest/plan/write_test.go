@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"socle/internal/rest/plan"
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/plan"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 func TestWrite(t *testing.T) {

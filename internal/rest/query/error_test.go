@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 func TestParseFails(t *testing.T) {

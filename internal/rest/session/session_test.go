@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/catalog"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"

@@ -3,7 +3,7 @@ package session
 import (
 	"strconv"
 
-	"socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
 // maxStatements limits the prepared statements of a connection.

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // wire speaks PostgreSQL's protocol on a pooled connection. pgconn.Pipeline cannot end in a simple
@@ -67,7 +67,7 @@ type session struct {
 }
 
 // sessionKey is the key of the session in the connection's custom data.
-const sessionKey = "socle/internal/rest/session"
+const sessionKey = "rest/session"
 
 func sessionOf(pc *pgconn.PgConn) *session {
 	s, ok := pc.CustomData()[sessionKey].(*session)

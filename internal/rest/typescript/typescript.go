@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
 // version is the PostgREST version of the rows API's contract. The library derives the supported

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"socle/internal/rest/catalog"
-	"socle/internal/rest/typescript"
+	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/rest/typescript"
 )
 
 // texts matches the string literals of a source.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"socle/internal/pgtest"
-	"socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // connections is the maximum number of open connections to all projects of a test binary.
