@@ -17,8 +17,8 @@ import (
 
 	"github.com/socle-dev/socle/bench/socle"
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/server"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // bench is a running Socle with one user, one project with tables and rows, and one publishable
@@ -28,7 +28,7 @@ type bench struct {
 	postmaster string // process ID of PostgreSQL
 	id         uuid.UUID
 	key        string
-	project    *tenant.Project
+	project    *projectdb.Project
 }
 
 // rows is the URL of the project's rows.

@@ -13,14 +13,14 @@ import (
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 const maxFiles = 20 // per response
 
 // respondWithFiles stores a complete response together with its files, or neither.
 func (s *Server) respondWithFiles(
-	ctx context.Context, p *tenant.Project, in *createResponseInput, id uuid.UUID,
+	ctx context.Context, p *projectdb.Project, in *createResponseInput, id uuid.UUID,
 ) (form.Receipt, error) {
 	to, err := form.GetFileFields(ctx, p, in.Form)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Server) respondWithFiles(
 
 // receive stores the files while they arrive.
 func (s *Server) receive(
-	ctx context.Context, p *tenant.Project, in *createResponseInput, id uuid.UUID, to form.FileFields,
+	ctx context.Context, p *projectdb.Project, in *createResponseInput, id uuid.UUID, to form.FileFields,
 	files receivedFiles,
 ) error {
 	for range maxFiles + 1 {

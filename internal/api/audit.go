@@ -9,7 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerAudit() {
@@ -47,7 +47,7 @@ func (f AuditFilter) filter() audit.Filter {
 }
 
 func (s *Server) listAudit(
-	ctx context.Context, p *tenant.Project, in *listAuditInput,
+	ctx context.Context, p *projectdb.Project, in *listAuditInput,
 ) (Answer[[]audit.Recorded, PageMetadata], error) {
 	page, filter := in.By(in.Sort), in.filter()
 	if in.Log == "data" {

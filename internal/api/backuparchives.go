@@ -15,7 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerBackupArchives() {
@@ -43,12 +43,12 @@ type downloadBackupInput struct {
 	}
 }
 
-func (s *Server) findBackupToDownload(ctx context.Context, p *tenant.Project, in *downloadBackupInput) error {
+func (s *Server) findBackupToDownload(ctx context.Context, p *projectdb.Project, in *downloadBackupInput) error {
 	_, err := s.backups.Get(ctx, p.UUID, in.UUID)
 	return err
 }
 
-func (s *Server) downloadBackup(ctx context.Context, p *tenant.Project, in *downloadBackupInput) (archive, error) {
+func (s *Server) downloadBackup(ctx context.Context, p *projectdb.Project, in *downloadBackupInput) (archive, error) {
 	var encryption backup.ExportEncryption
 	given := 0
 	for _, option := range []struct {
@@ -147,7 +147,7 @@ func (p importBody) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (s *Server) importBackup(ctx context.Context, p *tenant.Project, in *importBackupInput) (backupAnswer, error) {
+func (s *Server) importBackup(ctx context.Context, p *projectdb.Project, in *importBackupInput) (backupAnswer, error) {
 	settings, err := s.platform.Settings(ctx)
 	if err != nil {
 		return backupAnswer{}, err
@@ -172,7 +172,7 @@ type backupRecipient struct {
 	Recipient string `json:"recipient" doc:"An age public key, derived from the secret of the install."`
 }
 
-func (s *Server) getBackupRecipient(context.Context, *tenant.Project, *struct{}) (backupRecipient, error) {
+func (s *Server) getBackupRecipient(context.Context, *projectdb.Project, *struct{}) (backupRecipient, error) {
 	key, err := s.backups.Recipient()
 	return backupRecipient{key}, err
 }

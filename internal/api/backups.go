@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/backup"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerBackups() {
@@ -35,7 +35,7 @@ type createBackupInput struct {
 	Body struct{ ProjectInBody }
 }
 
-func (s *Server) createBackup(ctx context.Context, p *tenant.Project, _ *createBackupInput) (backup.Backup, error) {
+func (s *Server) createBackup(ctx context.Context, p *projectdb.Project, _ *createBackupInput) (backup.Backup, error) {
 	return s.backups.Create(ctx, p.UUID, caller(ctx).User)
 }
 
@@ -75,7 +75,7 @@ func answerBackup(b backup.Backup) backupAnswer {
 	}
 }
 
-func (s *Server) getBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {
+func (s *Server) getBackup(ctx context.Context, p *projectdb.Project, in *getBackupInput) (backupAnswer, error) {
 	b, err := s.backups.Get(ctx, p.UUID, in.UUID)
 	return answerBackup(b), err
 }
@@ -91,7 +91,7 @@ type listBackupsInput struct {
 }
 
 func (s *Server) listBackups(
-	ctx context.Context, p *tenant.Project, in *listBackupsInput,
+	ctx context.Context, p *projectdb.Project, in *listBackupsInput,
 ) (Answer[[]backup.Backup, PageMetadata], error) {
 	page := in.By(in.Sort)
 	backups, total, err := s.backups.List(ctx, p.UUID, page)
@@ -105,7 +105,7 @@ var deleteBackup = operation.Operation{
 		"other backups share; then the backup disappears.",
 }
 
-func (s *Server) deleteBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backup.Backup, error) {
+func (s *Server) deleteBackup(ctx context.Context, p *projectdb.Project, in *getBackupInput) (backup.Backup, error) {
 	return s.backups.Delete(ctx, p.UUID, in.UUID)
 }
 
@@ -116,7 +116,7 @@ var verifyBackup = operation.Operation{
 		"attempt, `provenAt` or `proofError` its result.",
 }
 
-func (s *Server) verifyBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {
+func (s *Server) verifyBackup(ctx context.Context, p *projectdb.Project, in *getBackupInput) (backupAnswer, error) {
 	b, err := s.backups.RequestProof(ctx, p.UUID, in.UUID)
 	return answerBackup(b), err
 }
@@ -128,7 +128,7 @@ var getBackupSchedule = operation.Operation{
 }
 
 func (s *Server) getBackupSchedule(
-	ctx context.Context, p *tenant.Project, _ *projectInput,
+	ctx context.Context, p *projectdb.Project, _ *projectInput,
 ) (backup.BackupSchedule, error) {
 	return s.backups.GetSchedule(ctx, p.UUID)
 }
@@ -157,7 +157,7 @@ type updateBackupScheduleInput struct {
 }
 
 func (s *Server) updateBackupSchedule(
-	ctx context.Context, p *tenant.Project, in *updateBackupScheduleInput,
+	ctx context.Context, p *projectdb.Project, in *updateBackupScheduleInput,
 ) (backup.BackupSchedule, error) {
 	return s.backups.UpdateSchedule(ctx, p.UUID, caller(ctx).User, backup.ScheduleUpdate(in.Body))
 }
@@ -170,7 +170,7 @@ var deleteBackupSchedule = operation.Operation{
 }
 
 func (s *Server) deleteBackupSchedule(
-	ctx context.Context, p *tenant.Project, _ *projectInput,
+	ctx context.Context, p *projectdb.Project, _ *projectInput,
 ) (backup.BackupSchedule, error) {
 	return s.backups.DeleteSchedule(ctx, p.UUID)
 }

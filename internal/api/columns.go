@@ -6,8 +6,8 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerColumns() {
@@ -31,7 +31,7 @@ type commentsMetadata struct {
 }
 
 func (s *Server) listColumns(
-	ctx context.Context, p *tenant.Project, in *tableNameInput,
+	ctx context.Context, p *projectdb.Project, in *tableNameInput,
 ) (Answer[[]schema.Column, commentsMetadata], error) {
 	columns, err := schema.ListColumns(ctx, p.Trusted(), in.Table)
 	if err != nil {
@@ -87,13 +87,13 @@ type columnsMetadata struct {
 	Columns []schema.Column `json:"columns"`
 }
 
-func (s *Server) findTableByName(ctx context.Context, p *tenant.Project, in *createColumnInput) error {
+func (s *Server) findTableByName(ctx context.Context, p *projectdb.Project, in *createColumnInput) error {
 	_, err := schema.ListColumns(ctx, p.Trusted(), in.Table)
 	return err
 }
 
 func (s *Server) createColumn(
-	ctx context.Context, p *tenant.Project, in *createColumnInput,
+	ctx context.Context, p *projectdb.Project, in *createColumnInput,
 ) (Answer[schema.Column, columnsMetadata], error) {
 	columns, err := schema.CreateColumns(ctx, p.Owner(), in.Table, in.Body.Columns)
 	if err != nil {
@@ -182,7 +182,7 @@ func (in *updateColumnInput) takesSpace() bool {
 	return in.Body.Type != nil || (in.Body.Unique != nil && *in.Body.Unique)
 }
 
-func (s *Server) updateColumn(ctx context.Context, p *tenant.Project, in *updateColumnInput) (schema.Column, error) {
+func (s *Server) updateColumn(ctx context.Context, p *projectdb.Project, in *updateColumnInput) (schema.Column, error) {
 	b := in.Body
 	u := schema.ColumnUpdate{Name: b.Name, Type: b.Type, Using: b.Using, NotNull: b.NotNull, Unique: b.Unique,
 		DefaultValue: b.DefaultValue, Comment: b.Comment}
@@ -207,7 +207,7 @@ type deleteColumnInput struct {
 }
 
 func (s *Server) deleteColumn(
-	ctx context.Context, p *tenant.Project, in *deleteColumnInput,
+	ctx context.Context, p *projectdb.Project, in *deleteColumnInput,
 ) (Answer[schema.Column, deletedMetadata], error) {
 	c, deleted, err := schema.DeleteColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, in.cascade())
 	return Answer[schema.Column, deletedMetadata]{Content: c, Metadata: deletedMetadata{deleted}}, err

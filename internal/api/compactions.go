@@ -5,8 +5,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerCompactions() {
@@ -23,10 +23,10 @@ var createCompaction = operation.Operation{
 		"transactions can still see deleted rows, it is retried for some minutes.",
 }
 
-func (s *Server) createCompaction(ctx context.Context, p *tenant.Project, in *tableInput) (tenant.Compaction, error) {
+func (s *Server) createCompaction(ctx context.Context, p *projectdb.Project, in *tableInput) (projectdb.Compaction, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	if err != nil {
-		return tenant.Compaction{}, err
+		return projectdb.Compaction{}, err
 	}
 
 	return s.tableJobs.CreateCompaction(ctx, p, t.ID)
@@ -39,10 +39,10 @@ var getCompaction = operation.Operation{
 	Notes: "A compaction is listed for one day after its end.",
 }
 
-func (s *Server) getCompaction(ctx context.Context, p *tenant.Project, in *tableInput) (tenant.Compaction, error) {
+func (s *Server) getCompaction(ctx context.Context, p *projectdb.Project, in *tableInput) (projectdb.Compaction, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	if err != nil {
-		return tenant.Compaction{}, err
+		return projectdb.Compaction{}, err
 	}
 
 	return s.tableJobs.GetCompaction(ctx, p, t.ID)

@@ -5,8 +5,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerConstraints() {
@@ -22,7 +22,7 @@ var listConstraints = operation.Operation{
 	Access: operation.Project(account.Viewer), Errors: memberErrors,
 }
 
-func (s *Server) listConstraints(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Constraint, error) {
+func (s *Server) listConstraints(ctx context.Context, p *projectdb.Project, in *tableInput) ([]schema.Constraint, error) {
 	return schema.ListConstraints(ctx, p.Trusted(), p.UUID, in.Table)
 }
 
@@ -44,7 +44,7 @@ type createConstraintBody struct {
 }
 
 func (s *Server) createConstraint(
-	ctx context.Context, p *tenant.Project, in *createConstraintInput,
+	ctx context.Context, p *projectdb.Project, in *createConstraintInput,
 ) (schema.Constraint, error) {
 	return schema.CreateConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Body.NewConstraint)
 }
@@ -63,7 +63,7 @@ var validateConstraint = operation.Operation{
 }
 
 func (s *Server) validateConstraint(
-	ctx context.Context, p *tenant.Project, in *constraintInput,
+	ctx context.Context, p *projectdb.Project, in *constraintInput,
 ) (schema.Constraint, error) {
 	return schema.ValidateConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Constraint)
 }
@@ -82,7 +82,7 @@ type deleteConstraintInput struct {
 }
 
 func (s *Server) deleteConstraint(
-	ctx context.Context, p *tenant.Project, in *deleteConstraintInput,
+	ctx context.Context, p *projectdb.Project, in *deleteConstraintInput,
 ) (Answer[schema.Constraint, deletedMetadata], error) {
 	c, deleted, err := schema.DeleteConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Constraint, in.cascade())
 	return Answer[schema.Constraint, deletedMetadata]{Content: c, Metadata: deletedMetadata{deleted}}, err

@@ -8,7 +8,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerContainers() {
@@ -53,7 +53,7 @@ type createContainerInput struct {
 }
 
 func (s *Server) createContainer(
-	ctx context.Context, p *tenant.Project, in *createContainerInput,
+	ctx context.Context, p *projectdb.Project, in *createContainerInput,
 ) (containerAnswer, error) {
 	b := in.Body
 	return s.answerContainer(object.CreateContainer(ctx, p, caller(ctx).User, object.NewContainer{
@@ -72,7 +72,7 @@ type listContainersInput struct {
 }
 
 func (s *Server) listContainers(
-	ctx context.Context, p *tenant.Project, in *listContainersInput,
+	ctx context.Context, p *projectdb.Project, in *listContainersInput,
 ) (Answer[[]object.Container, PageMetadata], error) {
 	page := in.By(in.Sort)
 	containers, total, err := object.ListContainers(ctx, p, page)
@@ -92,7 +92,7 @@ type getContainerInput struct {
 	UUID uuid.UUID `path:"containerUUID" format:"uuid"`
 }
 
-func (s *Server) getContainer(ctx context.Context, p *tenant.Project, in *getContainerInput) (containerAnswer, error) {
+func (s *Server) getContainer(ctx context.Context, p *projectdb.Project, in *getContainerInput) (containerAnswer, error) {
 	return s.answerContainer(object.GetContainer(ctx, p, in.UUID))
 }
 
@@ -115,13 +115,13 @@ type updateContainerInput struct {
 	}
 }
 
-func (s *Server) findContainer(ctx context.Context, p *tenant.Project, in *updateContainerInput) error {
+func (s *Server) findContainer(ctx context.Context, p *projectdb.Project, in *updateContainerInput) error {
 	_, err := object.GetContainer(ctx, p, in.UUID)
 	return err
 }
 
 func (s *Server) updateContainer(
-	ctx context.Context, p *tenant.Project, in *updateContainerInput,
+	ctx context.Context, p *projectdb.Project, in *updateContainerInput,
 ) (containerAnswer, error) {
 	b := in.Body
 	return s.answerContainer(object.UpdateContainer(ctx, p, caller(ctx).User, in.UUID, object.ContainerUpdate{
@@ -143,7 +143,7 @@ type deleteContainerInput struct {
 }
 
 func (s *Server) deleteContainer(
-	ctx context.Context, p *tenant.Project, in *deleteContainerInput,
+	ctx context.Context, p *projectdb.Project, in *deleteContainerInput,
 ) (containerAnswer, error) {
 	c, err := object.DeleteContainer(ctx, p, in.UUID, in.Force)
 	if err == nil && c.TotalFiles > 0 {

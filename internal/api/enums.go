@@ -5,8 +5,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerEnums() {
@@ -28,7 +28,7 @@ type listEnumsInput struct {
 }
 
 func (s *Server) listEnums(
-	ctx context.Context, p *tenant.Project, in *listEnumsInput,
+	ctx context.Context, p *projectdb.Project, in *listEnumsInput,
 ) (Answer[[]schema.Enum, PageMetadata], error) {
 	page := in.By(in.Sort)
 	enums, total, err := schema.ListEnums(ctx, p.Trusted(), page)
@@ -49,7 +49,7 @@ type createEnumInput struct {
 	}
 }
 
-func (s *Server) createEnum(ctx context.Context, p *tenant.Project, in *createEnumInput) (schema.Enum, error) {
+func (s *Server) createEnum(ctx context.Context, p *projectdb.Project, in *createEnumInput) (schema.Enum, error) {
 	return schema.CreateEnum(ctx, p.Owner(), in.Body.Schema, in.Body.Name, in.Body.Values)
 }
 
@@ -63,7 +63,7 @@ func (in *enumInput) enum() string { return in.Enum }
 func existingEnum[I any, P interface {
 	*I
 	enum() string
-}](ctx context.Context, p *tenant.Project, in P) error {
+}](ctx context.Context, p *projectdb.Project, in P) error {
 	_, err := schema.GetEnum(ctx, p.Trusted(), in.enum())
 	return err
 }
@@ -85,7 +85,7 @@ type createEnumValueInput struct {
 }
 
 func (s *Server) createEnumValue(
-	ctx context.Context, p *tenant.Project, in *createEnumValueInput,
+	ctx context.Context, p *projectdb.Project, in *createEnumValueInput,
 ) (schema.Enum, error) {
 	return schema.CreateEnumValue(ctx, p.Owner(), in.Enum, in.Body.Value, in.Body.Before, in.Body.After)
 }
@@ -107,7 +107,7 @@ type renameEnumValueInput struct {
 }
 
 func (s *Server) renameEnumValue(
-	ctx context.Context, p *tenant.Project, in *renameEnumValueInput,
+	ctx context.Context, p *projectdb.Project, in *renameEnumValueInput,
 ) (schema.Enum, error) {
 	return schema.RenameEnumValue(ctx, p.Owner(), in.Enum, in.Value, in.Body.Value)
 }
@@ -118,6 +118,6 @@ var deleteEnum = operation.Operation{
 	Notes: "An enum that columns or functions use is not deleted; `metadata.dependents` lists them.",
 }
 
-func (s *Server) deleteEnum(ctx context.Context, p *tenant.Project, in *enumInput) (schema.Enum, error) {
+func (s *Server) deleteEnum(ctx context.Context, p *projectdb.Project, in *enumInput) (schema.Enum, error) {
 	return schema.DeleteEnum(ctx, p.Owner(), in.Enum)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/transfer"
 )
 
@@ -32,7 +32,7 @@ type exportTableInput struct {
 	Spreadsheet string `query:"spreadsheet" enum:"true,false" default:"false"`
 }
 
-func (s *Server) exportTable(ctx context.Context, p *tenant.Project, in *exportTableInput) (export, error) {
+func (s *Server) exportTable(ctx context.Context, p *projectdb.Project, in *exportTableInput) (export, error) {
 	var columns []string
 	if in.Columns != "" {
 		columns = strings.Split(in.Columns, ",")

@@ -5,8 +5,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerExtensions() {
@@ -27,7 +27,7 @@ type listExtensionsInput struct {
 }
 
 func (s *Server) listExtensions(
-	ctx context.Context, p *tenant.Project, in *listExtensionsInput,
+	ctx context.Context, p *projectdb.Project, in *listExtensionsInput,
 ) (Answer[[]schema.Extension, PageMetadata], error) {
 	page := in.By(in.Sort)
 	extensions, total, err := schema.ListExtensions(ctx, p.Trusted(), page)
@@ -49,7 +49,7 @@ type createExtensionInput struct {
 }
 
 func (s *Server) createExtension(
-	ctx context.Context, p *tenant.Project, in *createExtensionInput,
+	ctx context.Context, p *projectdb.Project, in *createExtensionInput,
 ) (schema.Extension, error) {
 	return schema.CreateExtension(ctx, p.Trusted(), in.Body.Name)
 }
@@ -64,6 +64,6 @@ type extensionInput struct {
 	Name string `path:"extensionName" maxLength:"63"`
 }
 
-func (s *Server) deleteExtension(ctx context.Context, p *tenant.Project, in *extensionInput) (schema.Extension, error) {
+func (s *Server) deleteExtension(ctx context.Context, p *projectdb.Project, in *extensionInput) (schema.Extension, error) {
 	return schema.DeleteExtension(ctx, p.Trusted(), in.Name)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerFields() {
@@ -61,13 +61,13 @@ type fieldsMetadata struct {
 	Fields []form.Field `json:"fields"`
 }
 
-func (s *Server) findFormToExtend(ctx context.Context, p *tenant.Project, in *createFieldInput) error {
+func (s *Server) findFormToExtend(ctx context.Context, p *projectdb.Project, in *createFieldInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }
 
 func (s *Server) createField(
-	ctx context.Context, p *tenant.Project, in *createFieldInput,
+	ctx context.Context, p *projectdb.Project, in *createFieldInput,
 ) (Answer[form.Field, fieldsMetadata], error) {
 	fields, err := form.CreateFields(ctx, p, in.Form, in.Body.Fields)
 	if err != nil {
@@ -92,12 +92,12 @@ type updateFieldInput struct {
 	}
 }
 
-func (s *Server) findField(ctx context.Context, p *tenant.Project, in *updateFieldInput) error {
+func (s *Server) findField(ctx context.Context, p *projectdb.Project, in *updateFieldInput) error {
 	_, err := form.GetField(ctx, p, in.Form, in.Field)
 	return err
 }
 
-func (s *Server) updateField(ctx context.Context, p *tenant.Project, in *updateFieldInput) (form.Field, error) {
+func (s *Server) updateField(ctx context.Context, p *projectdb.Project, in *updateFieldInput) (form.Field, error) {
 	return form.UpdateField(ctx, p, in.Form, in.Field, in.Body.FieldInput)
 }
 
@@ -107,7 +107,7 @@ var listFields = operation.Operation{
 	Notes: "Returns all fields at once, in the order of the form.",
 }
 
-func (s *Server) listFields(ctx context.Context, p *tenant.Project, in *formInput) ([]form.Field, error) {
+func (s *Server) listFields(ctx context.Context, p *projectdb.Project, in *formInput) ([]form.Field, error) {
 	return form.ListFields(ctx, p, in.Form)
 }
 
@@ -122,7 +122,7 @@ var getField = operation.Operation{
 	Access: operation.ProjectOfForm(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
-func (s *Server) getField(ctx context.Context, p *tenant.Project, in *fieldInput) (form.Field, error) {
+func (s *Server) getField(ctx context.Context, p *projectdb.Project, in *fieldInput) (form.Field, error) {
 	return form.GetField(ctx, p, in.Form, in.Field)
 }
 
@@ -132,7 +132,7 @@ var deleteField = operation.Operation{
 	Notes: "Answers to the field remain in their responses.",
 }
 
-func (s *Server) deleteField(ctx context.Context, p *tenant.Project, in *fieldInput) (form.Field, error) {
+func (s *Server) deleteField(ctx context.Context, p *projectdb.Project, in *fieldInput) (form.Field, error) {
 	return form.DeleteField(ctx, p, in.Form, in.Field)
 }
 
@@ -149,11 +149,11 @@ type orderFieldsInput struct {
 	}
 }
 
-func (s *Server) findFormToOrder(ctx context.Context, p *tenant.Project, in *orderFieldsInput) error {
+func (s *Server) findFormToOrder(ctx context.Context, p *projectdb.Project, in *orderFieldsInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }
 
-func (s *Server) orderFields(ctx context.Context, p *tenant.Project, in *orderFieldsInput) ([]form.Field, error) {
+func (s *Server) orderFields(ctx context.Context, p *projectdb.Project, in *orderFieldsInput) ([]form.Field, error) {
 	return form.OrderFields(ctx, p, in.Form, in.Body.Fields)
 }

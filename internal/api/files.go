@@ -8,7 +8,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerFiles() {
@@ -36,7 +36,7 @@ type listFilesInput struct {
 }
 
 func (s *Server) listFiles(
-	ctx context.Context, p *tenant.Project, in *listFilesInput,
+	ctx context.Context, p *projectdb.Project, in *listFilesInput,
 ) (Answer[[]object.File, PageMetadata], error) {
 	page := in.By(in.Sort)
 	files, total, err := object.ListFiles(ctx, p, in.Container, page)
@@ -56,7 +56,7 @@ type createFileInput struct {
 	operation.Upload
 }
 
-func (s *Server) createFile(ctx context.Context, p *tenant.Project, in *createFileInput) (fileAnswer, error) {
+func (s *Server) createFile(ctx context.Context, p *projectdb.Project, in *createFileInput) (fileAnswer, error) {
 	name, mimeType, err := in.Open()
 	if err != nil {
 		return fileAnswer{}, err
@@ -92,7 +92,7 @@ type downloadFileInput struct {
 	File      uuid.UUID `path:"fileUUID" format:"uuid"`
 }
 
-func (s *Server) downloadFile(ctx context.Context, p *tenant.Project, in *downloadFileInput) (download, error) {
+func (s *Server) downloadFile(ctx context.Context, p *projectdb.Project, in *downloadFileInput) (download, error) {
 	return s.openFile(ctx, p, in.Container, in.File, in.PictureQuery)
 }
 
@@ -113,7 +113,7 @@ type readFileInput struct {
 	Name      string    `path:"fullFileName"`
 }
 
-func (s *Server) readFile(ctx context.Context, p *tenant.Project, in *readFileInput) (download, error) {
+func (s *Server) readFile(ctx context.Context, p *projectdb.Project, in *readFileInput) (download, error) {
 	if terms := urlTermsOf(ctx); terms != nil {
 		q, err := in.PictureQuery.restrictTo(terms)
 		if err != nil {
@@ -137,7 +137,7 @@ var getFile = operation.Operation{
 	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
-func (s *Server) getFile(ctx context.Context, p *tenant.Project, in *fileInPath) (fileAnswer, error) {
+func (s *Server) getFile(ctx context.Context, p *projectdb.Project, in *fileInPath) (fileAnswer, error) {
 	return answerFile(object.GetFile(ctx, p, in.Container, in.File))
 }
 
@@ -159,12 +159,12 @@ type updateFileInput struct {
 	}
 }
 
-func (s *Server) findFile(ctx context.Context, p *tenant.Project, in *updateFileInput) error {
+func (s *Server) findFile(ctx context.Context, p *projectdb.Project, in *updateFileInput) error {
 	_, err := object.GetFile(ctx, p, in.Container, in.File)
 	return err
 }
 
-func (s *Server) updateFile(ctx context.Context, p *tenant.Project, in *updateFileInput) (object.File, error) {
+func (s *Server) updateFile(ctx context.Context, p *projectdb.Project, in *updateFileInput) (object.File, error) {
 	return object.UpdateFile(ctx, p, caller(ctx).User, in.Container, in.File,
 		object.FileUpdate{FullFileName: in.Body.FullFileName, Container: in.Body.ContainerUUID})
 }
@@ -175,7 +175,7 @@ var deleteFile = operation.Operation{
 	Notes: "The content is the deleted file.",
 }
 
-func (s *Server) deleteFile(ctx context.Context, p *tenant.Project, in *fileInPath) (object.File, error) {
+func (s *Server) deleteFile(ctx context.Context, p *projectdb.Project, in *fileInPath) (object.File, error) {
 	f, err := object.DeleteFile(ctx, p, in.Container, in.File)
 	if err == nil {
 		s.cleaner.Discard(ctx, p.UUID)
@@ -203,7 +203,7 @@ type deletedFolder struct {
 	Files  int64  `json:"files" doc:"Number of deleted files."`
 }
 
-func (s *Server) deleteFolder(ctx context.Context, p *tenant.Project, in *deleteFolderInput) (deletedFolder, error) {
+func (s *Server) deleteFolder(ctx context.Context, p *projectdb.Project, in *deleteFolderInput) (deletedFolder, error) {
 	n, err := object.DeleteFolder(ctx, p, in.Container, in.Folder)
 	if err == nil {
 		s.cleaner.Discard(ctx, p.UUID)

@@ -9,7 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerForms() {
@@ -38,7 +38,7 @@ type createFormInput struct {
 	}
 }
 
-func (s *Server) createForm(ctx context.Context, p *tenant.Project, in *createFormInput) (form.Form, error) {
+func (s *Server) createForm(ctx context.Context, p *projectdb.Project, in *createFormInput) (form.Form, error) {
 	n := form.NewForm{Name: in.Body.Name, Description: in.Body.Description}
 	if err := n.Check(); err != nil {
 		return form.Form{}, err
@@ -67,7 +67,7 @@ type listFormsInput struct {
 }
 
 func (s *Server) listForms(
-	ctx context.Context, p *tenant.Project, in *listFormsInput,
+	ctx context.Context, p *projectdb.Project, in *listFormsInput,
 ) (Answer[[]form.Form, PageMetadata], error) {
 	page := in.By(in.Sort)
 	forms, total, err := form.ListForms(ctx, p, page)
@@ -84,7 +84,7 @@ var getForm = operation.Operation{
 	Access: operation.ProjectOfForm(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
-func (s *Server) getForm(ctx context.Context, p *tenant.Project, in *formInput) (form.FullForm, error) {
+func (s *Server) getForm(ctx context.Context, p *projectdb.Project, in *formInput) (form.FullForm, error) {
 	return form.GetFullForm(ctx, p, in.Form)
 }
 
@@ -103,12 +103,12 @@ type updateFormInput struct {
 	}
 }
 
-func (s *Server) findFormToUpdate(ctx context.Context, p *tenant.Project, in *updateFormInput) error {
+func (s *Server) findFormToUpdate(ctx context.Context, p *projectdb.Project, in *updateFormInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }
 
-func (s *Server) updateForm(ctx context.Context, p *tenant.Project, in *updateFormInput) (form.Form, error) {
+func (s *Server) updateForm(ctx context.Context, p *projectdb.Project, in *updateFormInput) (form.Form, error) {
 	return form.UpdateForm(ctx, p, caller(ctx).User, in.Form, in.Body.FormUpdate)
 }
 
@@ -125,7 +125,7 @@ type deleteFormInput struct {
 	Force string    `query:"force" enum:"true,false" default:"false"`
 }
 
-func (s *Server) deleteForm(ctx context.Context, p *tenant.Project, in *deleteFormInput) (form.Form, error) {
+func (s *Server) deleteForm(ctx context.Context, p *projectdb.Project, in *deleteFormInput) (form.Form, error) {
 	deleted, err := form.DeleteForm(ctx, p, in.Form, in.Force == "true", object.DeleteFiles)
 	if err != nil {
 		return form.Form{}, err
@@ -142,7 +142,7 @@ var linkForm = operation.Operation{
 	Notes: "The link allows filling in the form without a key while the form is open. It replaces the previous link.",
 }
 
-func (s *Server) linkForm(ctx context.Context, p *tenant.Project, in *formInput) (form.Form, error) {
+func (s *Server) linkForm(ctx context.Context, p *projectdb.Project, in *formInput) (form.Form, error) {
 	return form.LinkForm(ctx, p, caller(ctx).User, in.Form)
 }
 
@@ -151,6 +151,6 @@ var unlinkForm = operation.Operation{
 	Access: operation.ProjectOfForm(account.Developer), Errors: []int{400, 401, 403, 404, 500},
 }
 
-func (s *Server) unlinkForm(ctx context.Context, p *tenant.Project, in *formInput) (form.Form, error) {
+func (s *Server) unlinkForm(ctx context.Context, p *projectdb.Project, in *formInput) (form.Form, error) {
 	return form.UnlinkForm(ctx, p, caller(ctx).User, in.Form)
 }

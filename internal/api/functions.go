@@ -5,8 +5,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerFunctions() {
@@ -41,7 +41,7 @@ type createFunctionInput struct {
 }
 
 func (s *Server) createFunction(
-	ctx context.Context, p *tenant.Project, in *createFunctionInput,
+	ctx context.Context, p *projectdb.Project, in *createFunctionInput,
 ) (schema.Function, error) {
 	b := in.Body
 	return schema.CreateFunction(ctx, p.Owner(), schema.NewFunction{Schema: in.Schema,
@@ -63,7 +63,7 @@ type listFunctionsInput struct {
 }
 
 func (s *Server) listFunctions(
-	ctx context.Context, p *tenant.Project, in *listFunctionsInput,
+	ctx context.Context, p *projectdb.Project, in *listFunctionsInput,
 ) (Answer[[]schema.FunctionInfo, PageMetadata], error) {
 	page := in.By(in.Sort)
 	functions, total, err := schema.ListFunctions(ctx, p.Trusted(), in.Schema, page)
@@ -76,7 +76,7 @@ var getFunction = operation.Operation{
 	Notes: "Includes the body. `arguments` selects among functions with the same name by their argument types.",
 }
 
-func (s *Server) getFunction(ctx context.Context, p *tenant.Project, in *functionInput) (schema.Function, error) {
+func (s *Server) getFunction(ctx context.Context, p *projectdb.Project, in *functionInput) (schema.Function, error) {
 	return schema.GetFunction(ctx, p.Owner(), in.Schema, in.Function, in.Arguments)
 }
 
@@ -85,7 +85,7 @@ var listLanguages = operation.Operation{
 	Access: operation.Project(account.Viewer), Errors: specifiedErrors,
 }
 
-func (s *Server) listLanguages(ctx context.Context, p *tenant.Project, _ *struct{}) ([]schema.Language, error) {
+func (s *Server) listLanguages(ctx context.Context, p *projectdb.Project, _ *struct{}) ([]schema.Language, error) {
 	return schema.ListLanguages(ctx, p.Trusted())
 }
 
@@ -108,7 +108,7 @@ type functionName struct {
 	Name   string `json:"name"`
 }
 
-func (s *Server) deleteFunction(ctx context.Context, p *tenant.Project, in *functionInput) (functionName, error) {
+func (s *Server) deleteFunction(ctx context.Context, p *projectdb.Project, in *functionInput) (functionName, error) {
 	err := schema.DeleteFunction(ctx, p.Owner(), in.Schema, in.Function, in.Arguments)
 	return functionName{in.Schema, in.Function}, err
 }

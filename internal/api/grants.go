@@ -5,8 +5,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerGrants() {
@@ -19,7 +19,7 @@ var listGrants = operation.Operation{
 	Access: operation.Project(account.Viewer), Errors: memberErrors,
 }
 
-func (s *Server) listGrants(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Grant, error) {
+func (s *Server) listGrants(ctx context.Context, p *projectdb.Project, in *tableInput) ([]schema.Grant, error) {
 	return schema.ListGrants(ctx, p.Trusted(), p.UUID, in.Table)
 }
 
@@ -39,6 +39,6 @@ type updateGrantsInput struct {
 	}
 }
 
-func (s *Server) updateGrants(ctx context.Context, p *tenant.Project, in *updateGrantsInput) ([]schema.Grant, error) {
+func (s *Server) updateGrants(ctx context.Context, p *projectdb.Project, in *updateGrantsInput) ([]schema.Grant, error) {
 	return schema.UpdateGrants(ctx, p.Owner(), p.UUID, in.Table, in.Body.Grants, in.Body.Confirm)
 }

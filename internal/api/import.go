@@ -7,8 +7,8 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 	"github.com/socle-dev/socle/internal/transfer"
 )
 
@@ -70,7 +70,7 @@ func (q ImportQuery) options() (transfer.Options, error) {
 	return o, nil
 }
 
-func (s *Server) importTable(ctx context.Context, p *tenant.Project, in *importTableInput) (transfer.Imported, error) {
+func (s *Server) importTable(ctx context.Context, p *projectdb.Project, in *importTableInput) (transfer.Imported, error) {
 	o, err := in.options()
 	if err != nil {
 		return transfer.Imported{}, err
@@ -109,7 +109,7 @@ type importRowsInput struct {
 	operation.Upload
 }
 
-func (s *Server) importRows(ctx context.Context, p *tenant.Project, in *importRowsInput) (transfer.Imported, error) {
+func (s *Server) importRows(ctx context.Context, p *projectdb.Project, in *importRowsInput) (transfer.Imported, error) {
 	o, err := in.options()
 	if err != nil {
 		return transfer.Imported{}, err

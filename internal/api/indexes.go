@@ -8,8 +8,8 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerIndexes() {
@@ -25,7 +25,7 @@ var listIndexes = operation.Operation{
 	Notes: "Includes indexes that are being built or whose build failed.",
 }
 
-func (s *Server) listIndexes(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Index, error) {
+func (s *Server) listIndexes(ctx context.Context, p *projectdb.Project, in *tableInput) ([]schema.Index, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ type indexInput struct {
 	Index string `path:"indexName" maxLength:"200"`
 }
 
-func (s *Server) getIndex(ctx context.Context, p *tenant.Project, in *indexInput) (schema.Index, error) {
+func (s *Server) getIndex(ctx context.Context, p *projectdb.Project, in *indexInput) (schema.Index, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	if err != nil {
 		return schema.Index{}, err
@@ -64,7 +64,7 @@ func (s *Server) getIndex(ctx context.Context, p *tenant.Project, in *indexInput
 }
 
 // indexesOf returns the indexes of a table, including those being built and those that failed.
-func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Table) ([]schema.Index, error) {
+func (s *Server) indexesOf(ctx context.Context, p *projectdb.Project, t schema.Table) ([]schema.Index, error) {
 	// The jobs are listed before the catalog, which has the index if a job completes in between.
 	builds, err := s.tableJobs.ListIndexes(ctx, p.UUID, t.ID)
 	if err != nil {
@@ -106,7 +106,7 @@ type createIndexInput struct {
 	}
 }
 
-func (s *Server) createIndex(ctx context.Context, p *tenant.Project, in *createIndexInput) (schema.Index, error) {
+func (s *Server) createIndex(ctx context.Context, p *projectdb.Project, in *createIndexInput) (schema.Index, error) {
 	index, build, err := schema.CreateIndex(ctx, p.Owner(), p.UUID, in.Table, in.Body.NewIndex)
 	if err != nil || build == nil {
 		return index, err
@@ -122,7 +122,7 @@ var deleteIndex = operation.Operation{
 		"its record.",
 }
 
-func (s *Server) deleteIndex(ctx context.Context, p *tenant.Project, in *indexInput) (schema.Index, error) {
+func (s *Server) deleteIndex(ctx context.Context, p *projectdb.Project, in *indexInput) (schema.Index, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	if err != nil {
 		return schema.Index{}, err

@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/token"
 )
 
@@ -46,7 +46,7 @@ type createJWTKeyInput struct {
 	}
 }
 
-func (s *Server) createJWTKey(ctx context.Context, p *tenant.Project, in *createJWTKeyInput) (platform.JWTKey, error) {
+func (s *Server) createJWTKey(ctx context.Context, p *projectdb.Project, in *createJWTKeyInput) (platform.JWTKey, error) {
 	b := in.Body
 	if b.D != nil {
 		return platform.JWTKey{}, fault.OnField(fault.Unprocessable, "d", "private_key",
@@ -87,7 +87,7 @@ type listJWTKeysInput struct {
 }
 
 func (s *Server) listJWTKeys(
-	ctx context.Context, p *tenant.Project, in *listJWTKeysInput,
+	ctx context.Context, p *projectdb.Project, in *listJWTKeysInput,
 ) (Answer[[]platform.JWTKey, PageMetadata], error) {
 	page := in.By(in.Sort)
 	keys, total, err := s.platform.ListJWTKeys(ctx, p.UUID, page)
@@ -106,7 +106,7 @@ type deleteJWTKeyInput struct {
 	UUID    uuid.UUID `path:"jwtKeyUUID" format:"uuid"`
 }
 
-func (s *Server) deleteJWTKey(ctx context.Context, p *tenant.Project, in *deleteJWTKeyInput) (platform.JWTKey, error) {
+func (s *Server) deleteJWTKey(ctx context.Context, p *projectdb.Project, in *deleteJWTKeyInput) (platform.JWTKey, error) {
 	return s.platform.DeleteJWTKey(ctx, p.UUID, in.UUID)
 }
 
@@ -117,7 +117,7 @@ var getRestSettings = operation.Operation{
 }
 
 func (s *Server) getRestSettings(
-	ctx context.Context, p *tenant.Project, _ *projectInput,
+	ctx context.Context, p *projectdb.Project, _ *projectInput,
 ) (platform.RestSettings, error) {
 	return s.platform.GetRestSettings(ctx, p.UUID)
 }
@@ -138,7 +138,7 @@ type updateRestSettingsInput struct {
 }
 
 func (s *Server) updateRestSettings(
-	ctx context.Context, p *tenant.Project, in *updateRestSettingsInput,
+	ctx context.Context, p *projectdb.Project, in *updateRestSettingsInput,
 ) (platform.RestSettings, error) {
 	return s.platform.UpdateRestSettings(ctx, p.UUID, caller(ctx).User, platform.RestSettings(in.Body))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerKeys() {
@@ -40,7 +40,7 @@ type createKeyInput struct {
 }
 
 func (s *Server) createKey(
-	ctx context.Context, p *tenant.Project, in *createKeyInput,
+	ctx context.Context, p *projectdb.Project, in *createKeyInput,
 ) (Answer[platform.ProjectKey, keyMetadata], error) {
 	created, key, err := s.platform.CreateProjectKey(ctx, p.UUID, caller(ctx).User, in.Body.Name, in.Body.Kind)
 	return Answer[platform.ProjectKey, keyMetadata]{Content: created, Metadata: keyMetadata{key},
@@ -59,7 +59,7 @@ type listKeysInput struct {
 }
 
 func (s *Server) listKeys(
-	ctx context.Context, p *tenant.Project, in *listKeysInput,
+	ctx context.Context, p *projectdb.Project, in *listKeysInput,
 ) (Answer[[]platform.ProjectKey, PageMetadata], error) {
 	page := in.By(in.Sort)
 	keys, total, err := s.platform.ListProjectKeys(ctx, p.UUID, page)
@@ -77,7 +77,7 @@ type deleteKeyInput struct {
 	UUID    uuid.UUID `path:"keyUUID" format:"uuid"`
 }
 
-func (s *Server) deleteKey(ctx context.Context, p *tenant.Project, in *deleteKeyInput) (platform.ProjectKey, error) {
+func (s *Server) deleteKey(ctx context.Context, p *projectdb.Project, in *deleteKeyInput) (platform.ProjectKey, error) {
 	return s.platform.DeleteProjectKey(ctx, p.UUID, in.UUID)
 }
 
@@ -96,7 +96,7 @@ type jwtSecret struct {
 }
 
 func (s *Server) getJWTSecret(
-	_ context.Context, p *tenant.Project, _ *projectInput,
+	_ context.Context, p *projectdb.Project, _ *projectInput,
 ) (Answer[jwtSecret, struct{}], error) {
 	return Answer[jwtSecret, struct{}]{Content: jwtSecret{s.projects.JWTSecret(p.UUID), "HS256"},
 		Header: http.Header{"Cache-Control": {"no-store"}}}, nil

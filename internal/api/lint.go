@@ -5,8 +5,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerLint() {
@@ -20,6 +20,6 @@ var lintProject = operation.Operation{
 		"only the database's catalog.",
 }
 
-func (s *Server) lintProject(ctx context.Context, p *tenant.Project, _ *projectInput) ([]schema.Finding, error) {
+func (s *Server) lintProject(ctx context.Context, p *projectdb.Project, _ *projectInput) ([]schema.Finding, error) {
 	return schema.Lint(ctx, p.Trusted())
 }

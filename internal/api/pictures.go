@@ -8,7 +8,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/picture"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 const picturesNote = "With `width`, `height`, `format` or `quality`, a picture (JPEG, PNG, GIF, WebP) is scaled " +
@@ -77,7 +77,7 @@ func (q PictureQuery) spec() (*picture.Spec, error) {
 }
 
 func (s *Server) openFile(
-	ctx context.Context, p *tenant.Project, container, file uuid.UUID, q PictureQuery,
+	ctx context.Context, p *projectdb.Project, container, file uuid.UUID, q PictureQuery,
 ) (download, error) {
 	spec, err := q.spec()
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Server) openFile(
 }
 
 func (s *Server) openFileByName(
-	ctx context.Context, p *tenant.Project, container uuid.UUID, name string, member bool, q PictureQuery,
+	ctx context.Context, p *projectdb.Project, container uuid.UUID, name string, member bool, q PictureQuery,
 ) (download, error) {
 	spec, err := q.spec()
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerPolicies() {
@@ -22,7 +22,7 @@ var listPolicies = operation.Operation{
 	Access: operation.Project(account.Viewer), Errors: memberErrors,
 }
 
-func (s *Server) listPolicies(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Policy, error) {
+func (s *Server) listPolicies(ctx context.Context, p *projectdb.Project, in *tableInput) ([]schema.Policy, error) {
 	return schema.ListPolicies(ctx, p.Trusted(), p.UUID, in.Table)
 }
 
@@ -48,7 +48,7 @@ type createPolicyInput struct {
 	}
 }
 
-func (s *Server) createPolicy(ctx context.Context, p *tenant.Project, in *createPolicyInput) (schema.Policy, error) {
+func (s *Server) createPolicy(ctx context.Context, p *projectdb.Project, in *createPolicyInput) (schema.Policy, error) {
 	b := in.Body
 	if b.Command == "" {
 		b.Command = "all"
@@ -83,7 +83,7 @@ type updatePolicyInput struct {
 	}
 }
 
-func (s *Server) updatePolicy(ctx context.Context, p *tenant.Project, in *updatePolicyInput) (schema.Policy, error) {
+func (s *Server) updatePolicy(ctx context.Context, p *projectdb.Project, in *updatePolicyInput) (schema.Policy, error) {
 	b := in.Body
 	if b.Name == nil && b.Roles == nil && b.Using == nil && b.WithCheck == nil {
 		return schema.Policy{}, fault.NothingToChange()
@@ -98,6 +98,6 @@ var deletePolicy = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: ddlDeleteErrors, Timeout: longTimeout,
 }
 
-func (s *Server) deletePolicy(ctx context.Context, p *tenant.Project, in *policyInput) (schema.Policy, error) {
+func (s *Server) deletePolicy(ctx context.Context, p *projectdb.Project, in *policyInput) (schema.Policy, error) {
 	return schema.DeletePolicy(ctx, p.Owner(), p.UUID, in.Table, in.Policy)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerProjects() {
@@ -90,7 +90,7 @@ var getProject = operation.Operation{
 	Access: operation.ProjectInPath(account.Viewer).OrPaused(), Errors: []int{400, 401, 404, 500},
 }
 
-func (s *Server) getProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
+func (s *Server) getProject(ctx context.Context, p *projectdb.Project, _ *projectInput) (platform.Project, error) {
 	return s.platform.GetProject(ctx, p.UUID)
 }
 
@@ -112,7 +112,7 @@ type updateProjectInput struct {
 }
 
 func (s *Server) updateProject(
-	ctx context.Context, p *tenant.Project, in *updateProjectInput,
+	ctx context.Context, p *projectdb.Project, in *updateProjectInput,
 ) (platform.Project, error) {
 	return s.platform.UpdateProject(ctx, p.UUID, caller(ctx).User, platform.ProjectUpdate(in.Body))
 }
@@ -134,7 +134,7 @@ type deleteProjectInput struct {
 }
 
 func (s *Server) deleteProject(
-	ctx context.Context, p *tenant.Project, in *deleteProjectInput,
+	ctx context.Context, p *projectdb.Project, in *deleteProjectInput,
 ) (platform.Project, error) {
 	if in.Purge == "true" {
 		return s.lifecycle.Remove(ctx, p.UUID, caller(ctx).User)
@@ -152,7 +152,7 @@ var restoreProject = operation.Operation{
 		"taken its name.",
 }
 
-func (s *Server) restoreProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
+func (s *Server) restoreProject(ctx context.Context, p *projectdb.Project, _ *projectInput) (platform.Project, error) {
 	return s.lifecycle.Restore(ctx, p.UUID, caller(ctx).User)
 }
 
@@ -164,7 +164,7 @@ var pauseProject = operation.Operation{
 		"`project_paused`. Work in progress is canceled.",
 }
 
-func (s *Server) pauseProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
+func (s *Server) pauseProject(ctx context.Context, p *projectdb.Project, _ *projectInput) (platform.Project, error) {
 	return s.lifecycle.Pause(ctx, p.UUID, caller(ctx).User)
 }
 
@@ -175,7 +175,7 @@ var resumeProject = operation.Operation{
 	Timeout: longTimeout,
 }
 
-func (s *Server) resumeProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
+func (s *Server) resumeProject(ctx context.Context, p *projectdb.Project, _ *projectInput) (platform.Project, error) {
 	return s.lifecycle.Resume(ctx, p.UUID, caller(ctx).User)
 }
 
@@ -188,7 +188,7 @@ var getProjectOpenAPI = operation.Operation{
 }
 
 func (s *Server) getProjectOpenAPI(
-	ctx context.Context, p *tenant.Project, _ *projectInput,
+	ctx context.Context, p *projectdb.Project, _ *projectInput,
 ) (operation.PlainJSON, error) {
 	return s.describeRows(ctx, p.UUID)
 }

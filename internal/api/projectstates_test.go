@@ -13,7 +13,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func TestUpdateProject(t *testing.T) {
@@ -129,7 +129,7 @@ func connectAsOwner(t *testing.T, a *apitest.API) error {
 		t.Fatal(err)
 	}
 
-	r, err := tenant.NewRegistry(string(a.Config.DatabaseURL), secret, a.Server.Projects().Names, 1,
+	r, err := projectdb.NewRegistry(string(a.Config.DatabaseURL), secret, a.Server.Projects().Names, 1,
 		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerQuotas() {
@@ -21,7 +21,7 @@ func (s *Server) registerQuotas() {
 // quota is the quota and the current usage of a project's files and database.
 type quota struct {
 	object.Quota
-	tenant.Size
+	projectdb.Size
 }
 
 var getQuota = operation.Operation{
@@ -32,7 +32,7 @@ var getQuota = operation.Operation{
 		"does an operation that enlarges a database which already exceeds its quota.",
 }
 
-func (s *Server) getQuota(ctx context.Context, p *tenant.Project, _ *projectInput) (quota, error) {
+func (s *Server) getQuota(ctx context.Context, p *projectdb.Project, _ *projectInput) (quota, error) {
 	size, err := s.lifecycle.GetSize(ctx, p.UUID)
 	if err != nil {
 		return quota{}, err
@@ -59,13 +59,13 @@ type updateQuotaInput struct {
 	}
 }
 
-func (s *Server) updateQuota(ctx context.Context, p *tenant.Project, in *updateQuotaInput) (quota, error) {
+func (s *Server) updateQuota(ctx context.Context, p *projectdb.Project, in *updateQuotaInput) (quota, error) {
 	b := in.Body
 	if b.MaxFiles == nil && b.MaxBytes == nil && b.MaxDatabaseBytes == nil {
 		return quota{}, fault.NothingToChange()
 	}
 
-	return tenant.Change(ctx, p, func(tx pgx.Tx) (quota, error) {
+	return projectdb.Change(ctx, p, func(tx pgx.Tx) (quota, error) {
 		files, err := object.UpdateQuota(ctx, tx, b.MaxFiles, b.MaxBytes)
 		if err != nil {
 			return quota{}, err

@@ -12,7 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerRequests() {
@@ -45,7 +45,7 @@ type requestsMetadata struct {
 }
 
 func (s *Server) listRequests(
-	ctx context.Context, p *tenant.Project, in *listRequestsInput,
+	ctx context.Context, p *projectdb.Project, in *listRequestsInput,
 ) (Answer[[]platform.Request, requestsMetadata], error) {
 	none := Answer[[]platform.Request, requestsMetadata]{}
 

@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerResponses() {
@@ -49,7 +49,7 @@ type listResponsesInput struct {
 }
 
 func (s *Server) listResponses(
-	ctx context.Context, p *tenant.Project, in *listResponsesInput,
+	ctx context.Context, p *projectdb.Project, in *listResponsesInput,
 ) (Answer[[]form.Response, PageMetadata], error) {
 	page := in.By(in.Sort)
 	responses, total, err := form.ListResponses(ctx, p, in.Form, in.filter(), page)
@@ -69,7 +69,7 @@ var getResponse = operation.Operation{
 	Notes: "Fields have the labels and types of the time when they were answered.",
 }
 
-func (s *Server) getResponse(ctx context.Context, p *tenant.Project, in *responseInput) (form.Response, error) {
+func (s *Server) getResponse(ctx context.Context, p *projectdb.Project, in *responseInput) (form.Response, error) {
 	return form.GetResponse(ctx, p, in.Form, in.Response)
 }
 
@@ -80,7 +80,7 @@ var deleteResponse = operation.Operation{
 	Notes: "Deletes its files too. Frees a place if the form has a maximum number of responses.",
 }
 
-func (s *Server) deleteResponse(ctx context.Context, p *tenant.Project, in *responseInput) (form.Response, error) {
+func (s *Server) deleteResponse(ctx context.Context, p *projectdb.Project, in *responseInput) (form.Response, error) {
 	deleted, err := form.DeleteResponse(ctx, p, in.Form, in.Response, object.DeleteFiles)
 	if err == nil {
 		s.cleaner.Discard(ctx, p.UUID)
@@ -95,7 +95,7 @@ var getFormStatistics = operation.Operation{
 	Access: operation.ProjectOfForm(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
-func (s *Server) getFormStatistics(ctx context.Context, p *tenant.Project, in *formInput) (form.Statistics, error) {
+func (s *Server) getFormStatistics(ctx context.Context, p *projectdb.Project, in *formInput) (form.Statistics, error) {
 	return form.GetStatistics(ctx, p, in.Form)
 }
 
@@ -114,7 +114,7 @@ type exportResponsesInput struct {
 }
 
 func (s *Server) exportResponses(
-	ctx context.Context, p *tenant.Project, in *exportResponsesInput,
+	ctx context.Context, p *projectdb.Project, in *exportResponsesInput,
 ) (spreadsheet, error) {
 	e, err := form.NewExport(ctx, p, in.Form, in.filter())
 	return spreadsheet{e}, err

@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerRestores() {
@@ -38,13 +38,13 @@ type restoreBackupInput struct {
 	}
 }
 
-func (s *Server) findBackupToRestore(ctx context.Context, p *tenant.Project, in *restoreBackupInput) error {
+func (s *Server) findBackupToRestore(ctx context.Context, p *projectdb.Project, in *restoreBackupInput) error {
 	_, err := s.backups.Get(ctx, p.UUID, in.UUID)
 	return err
 }
 
 func (s *Server) restoreBackup(
-	ctx context.Context, p *tenant.Project, in *restoreBackupInput,
+	ctx context.Context, p *projectdb.Project, in *restoreBackupInput,
 ) (backup.Restore, error) {
 	c := caller(ctx)
 	if in.Body.Target == backup.IntoNew {
@@ -73,7 +73,7 @@ type restoreInput struct {
 	UUID uuid.UUID `path:"restoreUUID" format:"uuid"`
 }
 
-func (s *Server) getRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (backup.Restore, error) {
+func (s *Server) getRestore(ctx context.Context, p *projectdb.Project, in *restoreInput) (backup.Restore, error) {
 	return s.backups.GetRestore(ctx, p.UUID, in.UUID)
 }
 
@@ -84,7 +84,7 @@ var deleteRestore = operation.Operation{
 	Notes: "Removes the database and files from before the restore in the background. The restored state remains.",
 }
 
-func (s *Server) deleteRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (backup.Restore, error) {
+func (s *Server) deleteRestore(ctx context.Context, p *projectdb.Project, in *restoreInput) (backup.Restore, error) {
 	return s.backups.ExpireReplaced(ctx, p.UUID, in.UUID)
 }
 
@@ -99,7 +99,7 @@ type listRestoresInput struct {
 }
 
 func (s *Server) listRestores(
-	ctx context.Context, p *tenant.Project, in *listRestoresInput,
+	ctx context.Context, p *projectdb.Project, in *listRestoresInput,
 ) (Answer[[]backup.Restore, PageMetadata], error) {
 	page := in.By(in.Sort)
 	restores, total, err := s.backups.ListRestores(ctx, p.UUID, page)
@@ -115,6 +115,6 @@ var undoRestore = operation.Operation{
 		"discards it.",
 }
 
-func (s *Server) undoRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (backup.Restore, error) {
+func (s *Server) undoRestore(ctx context.Context, p *projectdb.Project, in *restoreInput) (backup.Restore, error) {
 	return s.backups.Undo(ctx, p.UUID, in.UUID)
 }

@@ -23,21 +23,21 @@ import (
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Config has the dependencies and settings of the API.
 type Config struct {
 	Platform   *platform.Store
 	Accounts   *account.Service
-	Projects   *tenant.Registry
+	Projects   *projectdb.Registry
 	Blobs      *blob.Store
-	Lifecycle  tenant.Lifecycle
+	Lifecycle  projectdb.Lifecycle
 	Queue      *queue.Queue
 	Backups    *backup.Service
 	Cleaner    *object.Cleaner
-	TableJobs  *tenant.TableJobs
+	TableJobs  *projectdb.TableJobs
 	Bodies     *httpx.Budget  // memory for the bodies of all requests in flight
 	PublicURL  string         // without trailing slash
 	AuditKey   []byte         // keys the audit log's entry hashes
@@ -58,14 +58,14 @@ type Config struct {
 type Server struct {
 	platform   *platform.Store
 	accounts   *account.Service
-	projects   *tenant.Registry
+	projects   *projectdb.Registry
 	blobs      *blob.Store
 	variants   *object.Variants
-	lifecycle  tenant.Lifecycle
+	lifecycle  projectdb.Lifecycle
 	queue      *queue.Queue
 	backups    *backup.Service
 	cleaner    *object.Cleaner
-	tableJobs  *tenant.TableJobs
+	tableJobs  *projectdb.TableJobs
 	publicURL  string
 	signingKey []byte
 	settings   []config.Shown

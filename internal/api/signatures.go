@@ -16,7 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/token"
 )
 
@@ -120,6 +120,6 @@ func (s *Server) authenticateSignature(
 }
 
 // filePath returns the path for reading and writing a file by name.
-func filePath(p *tenant.Project, container uuid.UUID, name string) string {
+func filePath(p *projectdb.Project, container uuid.UUID, name string) string {
 	return "/files/" + p.UUID.String() + "/" + container.String() + "/" + name
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerSignedURLs() {
@@ -58,7 +58,7 @@ type createSignedURLInput struct {
 	}
 }
 
-func (s *Server) findSignedFile(ctx context.Context, p *tenant.Project, in *createSignedURLInput) error {
+func (s *Server) findSignedFile(ctx context.Context, p *projectdb.Project, in *createSignedURLInput) error {
 	_, err := object.GetFile(ctx, p, in.Container, in.File)
 	return err
 }
@@ -66,7 +66,7 @@ func (s *Server) findSignedFile(ctx context.Context, p *tenant.Project, in *crea
 const defaultExpiresIn = 3600 // seconds
 
 func (s *Server) createSignedURL(
-	ctx context.Context, p *tenant.Project, in *createSignedURLInput,
+	ctx context.Context, p *projectdb.Project, in *createSignedURLInput,
 ) (signedAnswer, error) {
 	if in.Body.ExpiresIn == 0 {
 		in.Body.ExpiresIn = defaultExpiresIn
@@ -100,13 +100,13 @@ type createSignedUploadInput struct {
 	}
 }
 
-func (s *Server) findSignedContainer(ctx context.Context, p *tenant.Project, in *createSignedUploadInput) error {
+func (s *Server) findSignedContainer(ctx context.Context, p *projectdb.Project, in *createSignedUploadInput) error {
 	_, err := object.GetContainer(ctx, p, in.Container)
 	return err
 }
 
 func (s *Server) createSignedUpload(
-	ctx context.Context, p *tenant.Project, in *createSignedUploadInput,
+	ctx context.Context, p *projectdb.Project, in *createSignedUploadInput,
 ) (signedAnswer, error) {
 	b := in.Body
 	if b.ExpiresIn == 0 {

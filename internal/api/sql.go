@@ -8,8 +8,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/statement"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerSQL() {
@@ -52,7 +52,7 @@ type runSQLInput struct {
 // writes reports whether the statements may change the database.
 func (in *runSQLInput) writes() bool { return in.Body.ReadOnly != nil && !*in.Body.ReadOnly }
 
-func (s *Server) runSQL(ctx context.Context, p *tenant.Project, in *runSQLInput) (statement.Answer, error) {
+func (s *Server) runSQL(ctx context.Context, p *projectdb.Project, in *runSQLInput) (statement.Answer, error) {
 	b := in.Body
 	q := statement.Query{
 		Text:     b.Query,
@@ -88,7 +88,7 @@ type listQueriesInput struct {
 }
 
 func (s *Server) listQueries(
-	ctx context.Context, p *tenant.Project, in *listQueriesInput,
+	ctx context.Context, p *projectdb.Project, in *listQueriesInput,
 ) (Answer[[]statement.Record, PageMetadata], error) {
 	page := in.By(in.Sort)
 	records, total, err := statement.List(ctx, p, page)

@@ -8,8 +8,8 @@ import (
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerStatistics() {
@@ -32,7 +32,7 @@ type statistics struct {
 	Backups        backup.BackupUsage      `json:"backups"`
 }
 
-func (s *Server) getStatistics(ctx context.Context, p *tenant.Project, _ *projectInput) (statistics, error) {
+func (s *Server) getStatistics(ctx context.Context, p *projectdb.Project, _ *projectInput) (statistics, error) {
 	database, err := schema.GetStatistics(ctx, p.Trusted())
 	if err != nil {
 		return statistics{}, err

@@ -11,8 +11,8 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/ratelimit"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Limits of responses from anonymous callers.
@@ -54,7 +54,7 @@ var getPublicForm = operation.Operation{
 	Notes: "A form that accepts no responses is visible to members only.",
 }
 
-func (s *Server) getPublicForm(ctx context.Context, p *tenant.Project, in *formInput) (form.PublicForm, error) {
+func (s *Server) getPublicForm(ctx context.Context, p *projectdb.Project, in *formInput) (form.PublicForm, error) {
 	return form.GetPublicForm(ctx, p, in.Form, caller(ctx).Role.AtLeast(account.Viewer))
 }
 
@@ -83,13 +83,13 @@ type receiptMetadata struct {
 	Token string `json:"token,omitempty" doc:"Secret for continuing a partial response. It is shown only in this response."`
 }
 
-func (s *Server) findFormToAnswer(ctx context.Context, p *tenant.Project, in *createResponseInput) error {
+func (s *Server) findFormToAnswer(ctx context.Context, p *projectdb.Project, in *createResponseInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }
 
 func (s *Server) createResponse(
-	ctx context.Context, p *tenant.Project, in *createResponseInput,
+	ctx context.Context, p *projectdb.Project, in *createResponseInput,
 ) (Answer[form.Receipt, receiptMetadata], error) {
 	var none Answer[form.Receipt, receiptMetadata]
 	if err := s.countResponse(ctx, in.Form); err != nil {
@@ -148,12 +148,12 @@ type updateResponseInput struct {
 	}
 }
 
-func (s *Server) findFormToContinue(ctx context.Context, p *tenant.Project, in *updateResponseInput) error {
+func (s *Server) findFormToContinue(ctx context.Context, p *projectdb.Project, in *updateResponseInput) error {
 	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }
 
-func (s *Server) updateResponse(ctx context.Context, p *tenant.Project, in *updateResponseInput) (form.Receipt, error) {
+func (s *Server) updateResponse(ctx context.Context, p *projectdb.Project, in *updateResponseInput) (form.Receipt, error) {
 	if err := s.countResponse(ctx, in.Form); err != nil {
 		return form.Receipt{}, err
 	}

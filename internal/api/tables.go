@@ -8,8 +8,8 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerTables() {
@@ -38,7 +38,7 @@ type detailedMetadata struct {
 type detailedTable = Answer[schema.Table, detailedMetadata]
 
 // answerWithDetails responds with a table and its details, unless err is set.
-func answerWithDetails(ctx context.Context, p *tenant.Project, t schema.Table, err error) (detailedTable, error) {
+func answerWithDetails(ctx context.Context, p *projectdb.Project, t schema.Table, err error) (detailedTable, error) {
 	if err != nil {
 		return detailedTable{}, err
 	}
@@ -47,7 +47,7 @@ func answerWithDetails(ctx context.Context, p *tenant.Project, t schema.Table, e
 	return detailedTable{Content: t, Metadata: detailedMetadata{schema.TableUUID(p.UUID, t.ID), d}}, err
 }
 
-func tableOf(p *tenant.Project, t schema.Table) oneTable {
+func tableOf(p *projectdb.Project, t schema.Table) oneTable {
 	return oneTable{Content: t, Metadata: tableMetadata{UUID: schema.TableUUID(p.UUID, t.ID)}}
 }
 
@@ -84,7 +84,7 @@ func normalizeTable(v any) (any, string) {
 	return v, ""
 }
 
-func (s *Server) createTable(ctx context.Context, p *tenant.Project, in *createTableInput) (detailedTable, error) {
+func (s *Server) createTable(ctx context.Context, p *projectdb.Project, in *createTableInput) (detailedTable, error) {
 	b := in.Body
 	t, err := schema.CreateTable(ctx, p.Owner(), schema.NewTable{Name: b.Name, Schema: b.Schema, Comment: b.Comment,
 		Columns: b.Columns, Constraints: b.Constraints})
@@ -108,7 +108,7 @@ type tablesMetadata struct {
 }
 
 func (s *Server) listTables(
-	ctx context.Context, p *tenant.Project, in *listTablesInput,
+	ctx context.Context, p *projectdb.Project, in *listTablesInput,
 ) (Answer[[]schema.Table, tablesMetadata], error) {
 	page := in.By(in.Sort)
 	tables, total, err := schema.ListTables(ctx, p.Trusted(), page)
@@ -137,12 +137,12 @@ func (in *tableInput) table() string { return in.Table }
 func existingTable[I any, P interface {
 	*I
 	table() string
-}](ctx context.Context, p *tenant.Project, in P) error {
+}](ctx context.Context, p *projectdb.Project, in P) error {
 	_, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.table())
 	return err
 }
 
-func (s *Server) getTable(ctx context.Context, p *tenant.Project, in *tableInput) (detailedTable, error) {
+func (s *Server) getTable(ctx context.Context, p *projectdb.Project, in *tableInput) (detailedTable, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	return answerWithDetails(ctx, p, t, err)
 }
@@ -161,7 +161,7 @@ type renameTableInput struct {
 	}
 }
 
-func (s *Server) renameTable(ctx context.Context, p *tenant.Project, in *renameTableInput) (oneTable, error) {
+func (s *Server) renameTable(ctx context.Context, p *projectdb.Project, in *renameTableInput) (oneTable, error) {
 	t, err := schema.RenameTable(ctx, p.Owner(), p.UUID, in.Table, in.Body.Name)
 	return tableOf(p, t), err
 }
@@ -184,7 +184,7 @@ type updateTableInput struct {
 	}
 }
 
-func (s *Server) updateTable(ctx context.Context, p *tenant.Project, in *updateTableInput) (detailedTable, error) {
+func (s *Server) updateTable(ctx context.Context, p *projectdb.Project, in *updateTableInput) (detailedTable, error) {
 	b := in.Body
 	if b.Comment == nil && b.RowLevelSecurity == nil {
 		return detailedTable{}, fault.NothingToChange()
@@ -212,7 +212,7 @@ type duplicateTableInput struct {
 }
 
 func (s *Server) duplicateTable(
-	ctx context.Context, p *tenant.Project, in *duplicateTableInput,
+	ctx context.Context, p *projectdb.Project, in *duplicateTableInput,
 ) (detailedTable, error) {
 	t, err := schema.DuplicateTable(ctx, p.Owner(), p.UUID, in.Table, in.Body.Name, in.Body.WithRows)
 	return answerWithDetails(ctx, p, t, err)
@@ -248,7 +248,7 @@ type deletedTableMetadata struct {
 }
 
 func (s *Server) deleteTable(
-	ctx context.Context, p *tenant.Project, in *deleteTableInput,
+	ctx context.Context, p *projectdb.Project, in *deleteTableInput,
 ) (Answer[schema.Table, deletedTableMetadata], error) {
 	t, deleted, err := schema.DeleteTable(ctx, p.Owner(), p.UUID, in.Table, in.cascade())
 	return Answer[schema.Table, deletedTableMetadata]{

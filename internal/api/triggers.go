@@ -5,8 +5,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerTriggers() {
@@ -40,12 +40,12 @@ type createTriggerInput struct {
 	}
 }
 
-func (s *Server) findTableOfTrigger(ctx context.Context, p *tenant.Project, in *createTriggerInput) error {
+func (s *Server) findTableOfTrigger(ctx context.Context, p *projectdb.Project, in *createTriggerInput) error {
 	_, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	return err
 }
 
-func (s *Server) createTrigger(ctx context.Context, p *tenant.Project, in *createTriggerInput) (schema.Trigger, error) {
+func (s *Server) createTrigger(ctx context.Context, p *projectdb.Project, in *createTriggerInput) (schema.Trigger, error) {
 	b := in.Body
 	return schema.CreateTrigger(ctx, p.Owner(), p.UUID, in.Table, schema.NewTrigger{Name: b.Name,
 		Timing: b.Timing, Events: b.Events,
@@ -59,7 +59,7 @@ var listTriggers = operation.Operation{
 	Access: operation.Project(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
-func (s *Server) listTriggers(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Trigger, error) {
+func (s *Server) listTriggers(ctx context.Context, p *projectdb.Project, in *tableInput) ([]schema.Trigger, error) {
 	return schema.ListTriggers(ctx, p.Trusted(), p.UUID, in.Table)
 }
 
@@ -83,12 +83,12 @@ type updateTriggerInput struct {
 	}
 }
 
-func (s *Server) findTrigger(ctx context.Context, p *tenant.Project, in *updateTriggerInput) error {
+func (s *Server) findTrigger(ctx context.Context, p *projectdb.Project, in *updateTriggerInput) error {
 	_, err := schema.GetTrigger(ctx, p.Trusted(), p.UUID, in.Table, in.Trigger)
 	return err
 }
 
-func (s *Server) updateTrigger(ctx context.Context, p *tenant.Project, in *updateTriggerInput) (schema.Trigger, error) {
+func (s *Server) updateTrigger(ctx context.Context, p *projectdb.Project, in *updateTriggerInput) (schema.Trigger, error) {
 	return schema.EnableTrigger(ctx, p.Owner(), p.UUID, in.Table, in.Trigger, in.Body.Enabled)
 }
 
@@ -104,6 +104,6 @@ type triggerName struct {
 	Name string `json:"name"`
 }
 
-func (s *Server) deleteTrigger(ctx context.Context, p *tenant.Project, in *triggerInput) (triggerName, error) {
+func (s *Server) deleteTrigger(ctx context.Context, p *projectdb.Project, in *triggerInput) (triggerName, error) {
 	return triggerName{in.Trigger}, schema.DeleteTrigger(ctx, p.Owner(), p.UUID, in.Table, in.Trigger)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Resumable uploads by the tus protocol 1.0, with the extensions creation (including deferred
@@ -122,7 +122,7 @@ type createTusUploadInput struct {
 	Concat   string `header:"Upload-Concat"`
 }
 
-func (s *Server) createTusUpload(ctx context.Context, p *tenant.Project, in *createTusUploadInput) (tusAnswer, error) {
+func (s *Server) createTusUpload(ctx context.Context, p *projectdb.Project, in *createTusUploadInput) (tusAnswer, error) {
 	if err := in.check(); err != nil {
 		return tusAnswer{}, err
 	}
@@ -213,7 +213,7 @@ var getTusUpload = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
 }
 
-func (s *Server) getTusUpload(ctx context.Context, p *tenant.Project, in *tusInput) (tusAnswer, error) {
+func (s *Server) getTusUpload(ctx context.Context, p *projectdb.Project, in *tusInput) (tusAnswer, error) {
 	if err := in.check(); err != nil {
 		return tusAnswer{}, err
 	}
@@ -251,7 +251,7 @@ type appendTusUploadInput struct {
 	operation.Upload
 }
 
-func (s *Server) appendTusUpload(ctx context.Context, p *tenant.Project, in *appendTusUploadInput) (tusAnswer, error) {
+func (s *Server) appendTusUpload(ctx context.Context, p *projectdb.Project, in *appendTusUploadInput) (tusAnswer, error) {
 	if err := in.check(); err != nil {
 		return tusAnswer{}, err
 	}
@@ -280,7 +280,7 @@ var deleteTusUpload = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 412, 500},
 }
 
-func (s *Server) deleteTusUpload(ctx context.Context, p *tenant.Project, in *tusInput) (tusAnswer, error) {
+func (s *Server) deleteTusUpload(ctx context.Context, p *projectdb.Project, in *tusInput) (tusAnswer, error) {
 	if err := in.check(); err != nil {
 		return tusAnswer{}, err
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 	"github.com/socle-dev/socle/internal/rest/typescript"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func (s *Server) registerTypes() { operation.HandleInProject(s.pipeline, getTypes, s.getTypes, nil) }
@@ -32,7 +32,7 @@ type sourceText struct {
 	Source   string `json:"source"`
 }
 
-func (s *Server) getTypes(ctx context.Context, p *tenant.Project, in *getTypesInput) (sourceText, error) {
+func (s *Server) getTypes(ctx context.Context, p *projectdb.Project, in *getTypesInput) (sourceText, error) {
 	settings, err := s.platform.GetRestSettings(ctx, p.UUID)
 	if err != nil {
 		return sourceText{}, err

@@ -12,7 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 var writeFile = operation.Operation{
@@ -36,7 +36,7 @@ type writeFileInput struct {
 	operation.Upload
 }
 
-func (s *Server) writeFile(ctx context.Context, p *tenant.Project, in *writeFileInput) (fileAnswer, error) {
+func (s *Server) writeFile(ctx context.Context, p *projectdb.Project, in *writeFileInput) (fileAnswer, error) {
 	maxBytes, err := s.maxFileBytes(ctx)
 	if err != nil {
 		return fileAnswer{}, err
@@ -59,7 +59,7 @@ func (s *Server) writeFile(ctx context.Context, p *tenant.Project, in *writeFile
 
 // uploadSigned creates the file that a URL was signed for.
 func (s *Server) uploadSigned(
-	ctx context.Context, p *tenant.Project, container uuid.UUID, n object.NewFile, terms *urlTerms,
+	ctx context.Context, p *projectdb.Project, container uuid.UUID, n object.NewFile, terms *urlTerms,
 ) (object.File, error) {
 	if err := object.CheckTicket(ctx, p, container, terms.Ticket); err != nil { // check before the bytes arrive
 		return object.File{}, err

@@ -3,7 +3,7 @@
 // A backup consists of a dump of the project's database, the bytes of its files, and a manifest
 // that describes both. The package has the rows of backups, schedules and restores in the platform
 // database, and their jobs. It runs pg_dump and pg_restore and owns the layout of stored backups.
-// Package tenant creates and swaps databases.
+// Package projectdb creates and swaps databases.
 package backup
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Config configures a [Service].
 type Config struct {
-	Lifecycle     tenant.Lifecycle
+	Lifecycle     projectdb.Lifecycle
 	Binaries      pgserver.Binaries
 	Queue         *queue.Queue
 	Files         *object.Cleaner
@@ -38,7 +38,7 @@ type Config struct {
 type Service struct {
 	Config
 	*store
-	projects *tenant.Registry
+	projects *projectdb.Registry
 	blobs    *blob.Store
 	tools    *pgtool.Tools
 

@@ -23,11 +23,11 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // compare fails unless each restored table of a copy has the row count of the manifest.
-func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
+func compare(ctx context.Context, c *projectdb.Copy, manifest Manifest) error {
 	conn, err := c.ConnectDump(ctx)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func rows(tables []Table) map[Table]int64 {
 // compareRows fails with Unprocessable unless the user's tables of a copy have exactly the rows of
 // the dump, in any order. It skips the platform's tables, which a restore changes on purpose, and
 // dumps of unknown time zone, whose times cannot be compared.
-func (s *Service) compareRows(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry) error {
+func (s *Service) compareRows(ctx context.Context, c *projectdb.Copy, manifest Manifest, entries []entry) error {
 	if manifest.TimeZone == "" {
 		return nil
 	}

@@ -126,7 +126,7 @@ func (d decryptingReader) Read(b []byte) (int, error) {
 }
 
 // Decrypt decrypts data that was encrypted with an install's backup key, see
-// [tenant.Registry.BackupKey].
+// [projectdb.Registry.BackupKey].
 func Decrypt(of []byte, r io.Reader) (io.Reader, error) { return key(of).decrypt(r) }
 
 // decrypt decrypts r. Reading fails with errDamaged where data was changed or truncated.

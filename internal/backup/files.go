@@ -12,7 +12,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // errFileDeleted reports that a file in the snapshot has been deleted since.
@@ -81,7 +81,7 @@ func (s *Service) copyFile(ctx context.Context, project uuid.UUID, f content) er
 // readFile passes the bytes of a file to read. The reader fails at its end unless they match the
 // content's size and checksum.
 func (s *Service) readFile(ctx context.Context, project uuid.UUID, f content, read func(io.Reader) error) error {
-	bytes, _, err := s.blobs.Open(ctx, tenant.FileKey(project, f.Blob))
+	bytes, _, err := s.blobs.Open(ctx, projectdb.FileKey(project, f.Blob))
 	if fault.Is(err, fault.NotFound) {
 		return errors.Join(errFileDeleted, err)
 	}

@@ -227,7 +227,7 @@ func parseManifest(r io.Reader, most int64) (Manifest, error) {
 	return found, err
 }
 
-// databaseName matches names of projects' databases, see [tenant.Names].
+// databaseName matches names of projects' databases, see [projectdb.Names].
 var databaseName = regexp.MustCompile(`^socle_[0-9a-f]{32}$`)
 
 // validate fails unless a release could have written the manifest, which may be untrusted.

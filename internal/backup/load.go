@@ -17,7 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // platformTable is a table of the platform in a project's database.
@@ -31,7 +31,7 @@ type platformTable struct {
 // blobs, since the old ones belong to the database being replaced. In a new project forms get new
 // UUIDs.
 func (s *Service) loadPlatform(
-	ctx context.Context, c *tenant.Copy, manifest Manifest, p restorePlan, newProject bool,
+	ctx context.Context, c *projectdb.Copy, manifest Manifest, p restorePlan, newProject bool,
 ) error {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func truncateTables(ctx context.Context, tx pgx.Tx) (map[string]platformTable, e
 		where c.relkind = 'r' and n.nspname = any(@schemas)
 			and not (n.nspname = @own and c.relname = any(@bookkeeping))
 		group by 1, 2 order by 1, 2`, pgx.StrictNamedArgs{
-		"schemas": schemas, "own": tenant.Schema, "bookkeeping": tenant.BookkeepingTables,
+		"schemas": schemas, "own": projectdb.Schema, "bookkeeping": projectdb.BookkeepingTables,
 	})
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // backupArgs are the arguments of a job that makes a backup.
@@ -264,7 +264,7 @@ func (s *Service) describe(ctx context.Context, tx pgx.Tx, b Backup) (Manifest, 
 		return manifest, nil, err
 	}
 
-	warnings, err := tenant.UnrestoredChanges(ctx, tx)
+	warnings, err := projectdb.UnrestoredChanges(ctx, tx)
 	if err != nil {
 		return manifest, nil, err
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Format is the current version of the backup format. A release reads its own format and older
@@ -39,7 +39,7 @@ type Manifest struct {
 	Project    uuid.UUID `json:"project"`
 	Backup     uuid.UUID `json:"backup"`
 	Source     uuid.UUID `json:"source,omitzero"`    // original project of an imported backup
-	Database   string    `json:"database,omitempty"` // of the dumped database; "": tenant.Names
+	Database   string    `json:"database,omitempty"` // of the dumped database; "": projectdb.Names
 	Schema     int64     `json:"schema"`             // latest migration of the project's database
 	PostgreSQL int       `json:"postgresql"`         // server_version_num, such as 150018
 	At         time.Time `json:"at"`                 // time of the snapshot
@@ -48,9 +48,9 @@ type Manifest struct {
 	Files      *Contents `json:"files"`
 	Tables     []Table   `json:"tables"` // the platform's and the user's
 
-	Extensions []tenant.Extension `json:"extensions,omitempty"` // in the order of their creation
+	Extensions []projectdb.Extension `json:"extensions,omitempty"` // in the order of their creation
 	// changes to extensions and multirange types; nil if there are none or they are unknown
-	Extended *tenant.ExtensionChanges `json:"extended,omitempty"`
+	Extended *projectdb.ExtensionChanges `json:"extended,omitempty"`
 }
 
 // source returns the project whose logins are named in the dump.
@@ -66,7 +66,7 @@ func (m Manifest) database() string {
 	if m.Database != "" {
 		return m.Database
 	}
-	return tenant.Names{}.Database(m.source())
+	return projectdb.Names{}.Database(m.source())
 }
 
 // imported reports whether the backup was imported, so that its content is untrusted.
@@ -143,7 +143,7 @@ func (s *Service) newManifest(ctx context.Context, tx pgx.Tx, project, backup uu
 		return Manifest{}, err
 	}
 
-	extensions, err := tenant.Extensions(ctx, tx)
+	extensions, err := projectdb.Extensions(ctx, tx)
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -162,7 +162,7 @@ func (s *Service) newManifest(ctx context.Context, tx pgx.Tx, project, backup uu
 	}
 
 	database := s.projects.Database(project)
-	if database == (tenant.Names{}).Database(project) {
+	if database == (projectdb.Names{}).Database(project) {
 		database = ""
 	} else {
 		format = Format
@@ -193,7 +193,7 @@ func countRows(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 		where c.relkind = 'r' and c.relpersistence <> 't' and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
 			and not (n.nspname = @own and c.relname = any(@bookkeeping))
 			and not exists (select from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.objid = c.oid and d.deptype = 'e')
-		order by 1, 2`, pgx.StrictNamedArgs{"own": tenant.Schema, "bookkeeping": tenant.BookkeepingTables})
+		order by 1, 2`, pgx.StrictNamedArgs{"own": projectdb.Schema, "bookkeeping": projectdb.BookkeepingTables})
 	if err != nil || len(tables) == 0 {
 		return tables, err
 	}
@@ -246,7 +246,7 @@ var errNewer = fault.New(fault.Unprocessable,
 
 // checkRestorable fails with Unprocessable if this install cannot restore the backup of a manifest.
 func (s *Service) checkRestorable(ctx context.Context, manifest Manifest) error {
-	if manifest.Schema > tenant.Version() {
+	if manifest.Schema > projectdb.Version() {
 		return errNewer
 	}
 

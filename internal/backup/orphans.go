@@ -15,7 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // RemoveOrphans removes orphaned blobs older than [object.MinOrphanAge]: blobs without a file in
@@ -72,12 +72,12 @@ func (s *Service) RemoveOrphans(ctx context.Context) error {
 			// Blobs unknown to the current database may belong to the replaced one or to the copy
 			// being filled.
 		case status == platform.Active:
-			err = s.projects.Visit(id, func(p *tenant.Project) error {
+			err = s.projects.Visit(id, func(p *projectdb.Project) error {
 				removed, err = object.RemoveOrphans(ctx, p, s.blobs, age)
 				return err
 			})
 		case status == platform.Paused, status == platform.Deleted:
-			err = s.Lifecycle.Maintain(ctx, id, func(p *tenant.Project) error {
+			err = s.Lifecycle.Maintain(ctx, id, func(p *projectdb.Project) error {
 				removed, err = object.RemoveOrphans(ctx, p, s.blobs, age)
 				return err
 			})
@@ -149,7 +149,7 @@ func (s *Service) DropOrphanedCopies(ctx context.Context) error {
 	orphans, err := pg.Values[string](ctx, s.Queue.Pool, `
 		select d.name
 		from (
-			select name, project, right(name, 16) as half -- of the UUID that the name ends with, see tenant.Copy
+			select name, project, right(name, 16) as half -- of the UUID that the name ends with, see projectdb.Copy
 			from unnest(@names::text[], @projects::uuid[]) as copies (name, project)
 		) d
 		join platform.projects p on p.uuid = d.project

@@ -19,8 +19,8 @@ import (
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // TestRemoveOrphans removes orphaned blobs from both kinds of storage.
@@ -107,7 +107,7 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 
 	var said strings.Builder
 	log := slog.New(slog.NewTextHandler(&said, nil))
-	registry, err := tenant.NewRegistry(string(a.Config.DatabaseURL), secret, a.Server.Projects().Names, 8, log)
+	registry, err := projectdb.NewRegistry(string(a.Config.DatabaseURL), secret, a.Server.Projects().Names, 8, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 		t.Fatal(err)
 	}
 
-	lifecycle := tenant.Lifecycle{Store: platform.New(pool), Registry: registry, Blobs: blobs}
+	lifecycle := projectdb.Lifecycle{Store: platform.New(pool), Registry: registry, Blobs: blobs}
 	backups := backup.New(backup.Config{Lifecycle: lifecycle, Queue: q, Log: log})
 	if err := backups.RemoveOrphans(t.Context()); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // schemas are the platform's schemas in a project's database.
@@ -28,21 +28,21 @@ type restorePlan struct {
 // manifest are created beforehand.
 func planRestore(entries []entry, manifest Manifest, to string) (restorePlan, error) {
 	var p restorePlan
-	from := tenant.OwnerLoginOf(manifest.database())
-	inManifest := func(match func(tenant.Extension) bool) bool {
+	from := projectdb.OwnerLoginOf(manifest.database())
+	inManifest := func(match func(projectdb.Extension) bool) bool {
 		return slices.ContainsFunc(manifest.Extensions, match)
 	}
 	for _, e := range entries {
 		kind, name, _ := strings.Cut(e.tag, " ")
 		switch {
-		case e.desc == "EXTENSION" && inManifest(func(x tenant.Extension) bool { return x.Name == e.tag }):
-		case e.desc == "SCHEMA" && inManifest(func(x tenant.Extension) bool { return x.Schema == e.tag }):
+		case e.desc == "EXTENSION" && inManifest(func(x projectdb.Extension) bool { return x.Name == e.tag }):
+		case e.desc == "SCHEMA" && inManifest(func(x projectdb.Extension) bool { return x.Schema == e.tag }):
 		case slices.Contains([]string{
 			"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES",
 		}, e.desc):
 		case slices.Contains(schemas, e.namespace):
 			if e.desc == "TABLE DATA" &&
-				!(e.namespace == tenant.Schema && slices.Contains(tenant.BookkeepingTables, e.tag)) {
+				!(e.namespace == projectdb.Schema && slices.Contains(projectdb.BookkeepingTables, e.tag)) {
 				p.platform = append(p.platform, e)
 			}
 		case e.desc == "SCHEMA" && (e.tag == "public" || slices.Contains(schemas, e.tag)):
@@ -69,9 +69,9 @@ func planRestore(entries []entry, manifest Manifest, to string) (restorePlan, er
 
 // excludeExtensionTables removes entries of extension tables, which belong to the platform: the
 // manifest describes their state.
-func (p *restorePlan) excludeExtensionTables(members []tenant.ExtensionMember) {
+func (p *restorePlan) excludeExtensionTables(members []projectdb.ExtensionMember) {
 	p.user = slices.DeleteFunc(p.user, func(e entry) bool {
-		return slices.ContainsFunc(members, func(m tenant.ExtensionMember) bool {
+		return slices.ContainsFunc(members, func(m projectdb.ExtensionMember) bool {
 			return e.namespace == m.Schema &&
 				((e.desc == "ROW SECURITY" && e.tag == m.Name) ||
 					(e.desc == "POLICY" && strings.HasPrefix(e.tag, m.Name+" ")))
@@ -91,7 +91,7 @@ func useList(entries []entry) string {
 
 // grantPrivileges executes the privilege statements of a dump as the owner. It skips statements for
 // roles that this server lacks, such as those of another project.
-func grantPrivileges(ctx context.Context, c *tenant.Copy, statements []string) error {
+func grantPrivileges(ctx context.Context, c *projectdb.Copy, statements []string) error {
 	conn, err := c.ConnectOwner(ctx)
 	if err != nil {
 		return err

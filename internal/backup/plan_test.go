@@ -8,15 +8,15 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // TestPlanRestore divides the entries of a dump by the login that restores them.
 func TestPlanRestore(t *testing.T) {
 	t.Parallel()
 
-	manifest := Manifest{Project: uuid.New(), Extensions: []tenant.Extension{{Name: "hstore", Schema: "extensions"}}}
-	from, to := tenant.OwnerLoginOf(manifest.database()), "socle_other_owner"
+	manifest := Manifest{Project: uuid.New(), Extensions: []projectdb.Extension{{Name: "hstore", Schema: "extensions"}}}
+	from, to := projectdb.OwnerLoginOf(manifest.database()), "socle_other_owner"
 
 	for name, c := range map[string]struct {
 		entry entry

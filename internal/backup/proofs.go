@@ -16,7 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // proofInterval is the interval between proofs of a project's newest backup, unless its schedule
@@ -144,7 +144,7 @@ func (s *Service) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 }
 
 // prove restores a backup into a copy and compares the two.
-func (s *Service) prove(ctx context.Context, c *tenant.Copy, b Backup) error {
+func (s *Service) prove(ctx context.Context, c *projectdb.Copy, b Backup) error {
 	status, err := s.platform.ProjectStatus(ctx, b.ProjectUUID)
 	if err == nil && status != platform.Active { // before the whole backup is read
 		err = errInactive

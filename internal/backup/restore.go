@@ -18,7 +18,7 @@ import (
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Restore runs a pending restore until it is completed, or failed with a reason and without effect.
@@ -108,7 +108,7 @@ func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, erro
 
 func (s *Service) deleteBlobs(ctx context.Context, project uuid.UUID, blobs []uuid.UUID) error {
 	for _, b := range blobs {
-		if err := s.blobs.Delete(ctx, tenant.FileKey(project, b)); err != nil {
+		if err := s.blobs.Delete(ctx, projectdb.FileKey(project, b)); err != nil {
 			return err
 		}
 	}
@@ -171,7 +171,7 @@ func (s *Service) restore(ctx context.Context, r Restore) error {
 		}
 
 		return c.Swap(ctx, func(renames []string) error {
-			return s.completeRestore(ctx, r, forms, tenant.Version(), renames)
+			return s.completeRestore(ctx, r, forms, projectdb.Version(), renames)
 		})
 	})
 }
@@ -220,7 +220,7 @@ var errRestoreTimeout = errors.New("restore timeout exceeded")
 // fill is [Service.fillCopy] with a timeout, since it runs user code. Statements that still run end
 // when the caller drops the copy, which terminates all its sessions.
 func (s *Service) fill(
-	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, newProject bool, confirm func() error,
+	ctx context.Context, c *projectdb.Copy, manifest Manifest, entries []entry, newProject bool, confirm func() error,
 ) error {
 	settings, err := s.platform.Settings(ctx)
 	if err != nil {
@@ -245,7 +245,7 @@ func (s *Service) fill(
 // confirm is called under the project's lock before the copy is created. It fails if the restore
 // has been abandoned, which removes the copy once, so that none may appear afterwards.
 func (s *Service) fillCopy(
-	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, newProject bool, confirm func() error,
+	ctx context.Context, c *projectdb.Copy, manifest Manifest, entries []entry, newProject bool, confirm func() error,
 ) error {
 	p, err := planRestore(entries, manifest, s.projects.OwnerLogin(c.Project))
 	if err != nil {
@@ -300,7 +300,7 @@ func (s *Service) fillCopy(
 }
 
 // restoreExtensions applies the manifest's changes of extensions and multirange types to a copy.
-func (s *Service) restoreExtensions(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
+func (s *Service) restoreExtensions(ctx context.Context, c *projectdb.Copy, manifest Manifest) error {
 	if len(manifest.Extensions) == 0 && manifest.Extended == nil {
 		return nil
 	}
@@ -315,7 +315,7 @@ func (s *Service) restoreExtensions(ctx context.Context, c *tenant.Copy, manifes
 }
 
 // restoreUserObjects runs pg_restore as the owner for the user's objects. It executes user code.
-func (s *Service) restoreUserObjects(ctx context.Context, c *tenant.Copy, manifest Manifest, p restorePlan) error {
+func (s *Service) restoreUserObjects(ctx context.Context, c *projectdb.Copy, manifest Manifest, p restorePlan) error {
 	return s.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
 		address, password := c.OwnerURL()
 		to := pgtool.Connection{Address: address, Password: password}
@@ -335,7 +335,7 @@ func (s *Service) restoreUserObjects(ctx context.Context, c *tenant.Copy, manife
 }
 
 // restoreFiles copies the files' bytes from the backup to the blobs that the copy's rows name.
-func (s *Service) restoreFiles(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
+func (s *Service) restoreFiles(ctx context.Context, c *projectdb.Copy, manifest Manifest) error {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return err
@@ -365,7 +365,7 @@ func (s *Service) restoreFiles(ctx context.Context, c *tenant.Copy, manifest Man
 			want := Digest{f.Size, hex.EncodeToString(f.SHA256)}
 			err := s.readBlob(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
 				verified := newVerifyingReader(r, want)
-				_, err := s.blobs.Put(ctx, tenant.FileKey(c.Project, f.BlobUUID), verified, math.MaxInt64)
+				_, err := s.blobs.Put(ctx, projectdb.FileKey(c.Project, f.BlobUUID), verified, math.MaxInt64)
 				return err
 			})
 			if err != nil {

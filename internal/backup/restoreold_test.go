@@ -9,7 +9,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // TestRestoreOfOldBackup backs up a project in the state of an older release, and restores it in
@@ -27,7 +27,7 @@ func TestRestoreOfOldBackup(t *testing.T) {
 	a.Exec("drop database " + name + " with (force)")
 	a.Exec("create database " + name + " template template0")
 
-	if err := pg.MigrateTo(t.Context(), config, tenant.Schema, os.DirFS("../tenant/migrations"), old); err != nil {
+	if err := pg.MigrateTo(t.Context(), config, projectdb.Schema, os.DirFS("../projectdb/migrations"), old); err != nil {
 		t.Fatal(err)
 	}
 
@@ -41,7 +41,7 @@ func TestRestoreOfOldBackup(t *testing.T) {
 	conn.Close(t.Context())
 	id := makeBackup(t, a)
 	a.Exec("update platform.projects set schema_version = $1", old)
-	newest := strconv.FormatInt(tenant.Version(), 10)
+	newest := strconv.FormatInt(projectdb.Version(), 10)
 
 	waitUntil(t, "the project is migrated, as on the next start", func() bool {
 		runCleanUp(t, a)

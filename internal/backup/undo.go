@@ -12,7 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Undo swaps back the database that a restore replaced, immediately. The restored database is then
@@ -41,7 +41,7 @@ func (s *Service) Undo(ctx context.Context, project, id uuid.UUID) (Restore, err
 		}
 
 		return c.SwapBack(ctx, func(renames []string) error {
-			undone, err = s.recordUndo(ctx, r, forms, tenant.Version(), renames)
+			undone, err = s.recordUndo(ctx, r, forms, projectdb.Version(), renames)
 			return err
 		})
 	})
@@ -124,7 +124,7 @@ func (s *Service) DropReplaced(ctx context.Context, r Restore) error {
 
 // repairImported repairs the platform's rows of an imported backup, which no trigger has checked:
 // it deletes dangling references and recomputes counters.
-func repairImported(ctx context.Context, c *tenant.Copy) error {
+func repairImported(ctx context.Context, c *projectdb.Copy) error {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return err

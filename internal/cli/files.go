@@ -20,8 +20,8 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/server"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 func files(e environment) *cobra.Command {
@@ -86,7 +86,7 @@ func verifyProjects(
 	for _, id := range slices.SortedFunc(maps.Keys(statuses), func(a, b uuid.UUID) int {
 		return bytes.Compare(a[:], b[:])
 	}) {
-		verify := func(p *tenant.Project) error {
+		verify := func(p *projectdb.Project) error {
 			n, err := verifyProject(ctx, p, blobs, sums, out)
 			damaged += n
 
@@ -126,7 +126,7 @@ func verifyProjects(
 }
 
 // verifyProject verifies the files of a project and returns the number of damaged ones.
-func verifyProject(ctx context.Context, p *tenant.Project, blobs *blob.Store, sums bool, out io.Writer) (int, error) {
+func verifyProject(ctx context.Context, p *projectdb.Project, blobs *blob.Store, sums bool, out io.Writer) (int, error) {
 	v, err := object.Verify(ctx, p, blobs, sums, func(d object.Inconsistency) {
 		if d.File == uuid.Nil {
 			fmt.Fprintf(out, "project %s: orphan %s: %s\n", p.UUID, d.Key, d.What)

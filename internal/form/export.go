@@ -12,14 +12,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 const exportBatch = 500 // responses per query
 
 // Export writes the responses to a form as a spreadsheet.
 type Export struct {
-	project    *tenant.Project
+	project    *projectdb.Project
 	form       uuid.UUID
 	args       pgx.StrictNamedArgs
 	columns    []column
@@ -34,7 +34,7 @@ type column struct {
 
 // NewExport prepares the export of the filtered responses to a form of project p. It fails as
 // [ListResponses] does.
-func NewExport(ctx context.Context, p *tenant.Project, form uuid.UUID, filter Filter) (*Export, error) {
+func NewExport(ctx context.Context, p *projectdb.Project, form uuid.UUID, filter Filter) (*Export, error) {
 	args, err := filter.args(form)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Field is a question of a form.
@@ -35,7 +35,7 @@ const (
 // CreateFields appends fields to a form of project p in the given order, all or none. It fails with
 // NotFound if the form does not exist, and with Unprocessable on every invalid member, such as
 // fields.0.label.
-func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields []FieldInput) ([]Field, error) {
+func CreateFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, fields []FieldInput) ([]Field, error) {
 	definitions, invalid := validateFields(fields)
 	var created []Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
@@ -131,7 +131,7 @@ func insertField(ctx context.Context, tx pgx.Tx, form uuid.UUID, position int, d
 
 // GetField returns a field of a form of project p. It fails with NotFound if the form has no such
 // field.
-func GetField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) (Field, error) {
+func GetField(ctx context.Context, p *projectdb.Project, form, field uuid.UUID) (Field, error) {
 	return pg.One[Field](ctx, p.Trusted(), `
 		select `+fieldColumns+` from forms.fields where uuid = @field and form_uuid = @form`,
 		pgx.StrictNamedArgs{"field": field, "form": form})
@@ -139,7 +139,7 @@ func GetField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) (Fi
 
 // ListFields returns the fields of a form of project p in order. It fails with NotFound if the form
 // does not exist.
-func ListFields(ctx context.Context, p *tenant.Project, form uuid.UUID) ([]Field, error) {
+func ListFields(ctx context.Context, p *projectdb.Project, form uuid.UUID) ([]Field, error) {
 	f, err := GetFullForm(ctx, p, form)
 	return f.Fields, err
 }
@@ -151,7 +151,7 @@ func listFields(ctx context.Context, q pg.Querier, form uuid.UUID) ([]Field, err
 
 // DeleteField deletes a field of a form of project p; existing responses keep their answers. It
 // fails with NotFound if the form has no such field.
-func DeleteField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) (Field, error) {
+func DeleteField(ctx context.Context, p *projectdb.Project, form, field uuid.UUID) (Field, error) {
 	var deleted Field
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
 		if err := incrementVersion(ctx, tx, form); err != nil {
@@ -170,7 +170,7 @@ func DeleteField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) 
 // OrderFields reorders the fields of a form of project p and returns them. order names each field
 // once. It fails with NotFound if the form does not exist, and with Unprocessable on fields if
 // order does not match the fields of the form.
-func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order []uuid.UUID) ([]Field, error) {
+func OrderFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, order []uuid.UUID) ([]Field, error) {
 	var fields []Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		if err := incrementVersion(ctx, tx, form); err != nil {
@@ -223,7 +223,7 @@ func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order [
 
 // UpdateField changes a field of a form of project p; existing responses stay unchanged. It fails
 // with NotFound if the form has no such field, and with Unprocessable on every invalid member.
-func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, in FieldInput) (Field, error) {
+func UpdateField(ctx context.Context, p *projectdb.Project, form, field uuid.UUID, in FieldInput) (Field, error) {
 	var updated Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		if err := incrementVersion(ctx, tx, form); err != nil {

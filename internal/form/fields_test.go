@@ -14,17 +14,17 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
-	"github.com/socle-dev/socle/internal/tenant/tenanttest"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // ignoreGenerated ignores unpredictable values.
 var ignoreGenerated = cmp.Options{cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreFields(Field{}, "UUID")}
 
-func newForm(t *testing.T, p *tenant.Project) Form {
+func newForm(t *testing.T, p *projectdb.Project) Form {
 	t.Helper()
 
-	f, err := CreateForm(t.Context(), p, tenanttest.UUID(t), tenanttest.UUID(t), NewForm{Name: "contact"})
+	f, err := CreateForm(t.Context(), p, projectdbtest.UUID(t), projectdbtest.UUID(t), NewForm{Name: "contact"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func newForm(t *testing.T, p *tenant.Project) Form {
 	return f
 }
 
-func newField(t *testing.T, p *tenant.Project, form uuid.UUID, in FieldInput) Field {
+func newField(t *testing.T, p *projectdb.Project, form uuid.UUID, in FieldInput) Field {
 	t.Helper()
 
 	created, err := CreateFields(t.Context(), p, form, []FieldInput{in})
@@ -46,7 +46,7 @@ func newField(t *testing.T, p *tenant.Project, form uuid.UUID, in FieldInput) Fi
 func TestCreateForm(t *testing.T) {
 	t.Parallel()
 
-	p, user, id := tenanttest.New(t), tenanttest.UUID(t), tenanttest.UUID(t)
+	p, user, id := projectdbtest.New(t), projectdbtest.UUID(t), projectdbtest.UUID(t)
 
 	created, err := CreateForm(t.Context(), p, user, id, NewForm{Name: "Kontakt", Description: "Schreib uns"})
 	if err != nil {
@@ -75,19 +75,19 @@ func TestCreateForm(t *testing.T) {
 	if _, err := CreateForm(t.Context(), p, user, id, NewForm{Name: "again"}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("duplicate UUID: got %v, want Conflict", err)
 	}
-	if f, err := CreateForm(t.Context(), p, user, tenanttest.UUID(t), NewForm{Name: "x"}); err != nil ||
+	if f, err := CreateForm(t.Context(), p, user, projectdbtest.UUID(t), NewForm{Name: "x"}); err != nil ||
 		f.Description != nil {
 		t.Errorf("no description: got %v (%v), want null", f.Description, err)
 	}
 
-	_, err = CreateForm(t.Context(), p, user, tenanttest.UUID(t), NewForm{Name: "\n", Description: "\x00"})
+	_, err = CreateForm(t.Context(), p, user, projectdbtest.UUID(t), NewForm{Name: "\n", Description: "\x00"})
 	if got, want := codes(fault.Of(err).Fields), []string{
 		"name invalid_format", "description invalid_format",
 	}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 
-	if _, err := GetForm(t.Context(), p, tenanttest.UUID(t)); !fault.Is(err, fault.NotFound) {
+	if _, err := GetForm(t.Context(), p, projectdbtest.UUID(t)); !fault.Is(err, fault.NotFound) {
 		t.Errorf("unknown form: got %v, want NotFound", err)
 	}
 }
@@ -95,7 +95,7 @@ func TestCreateForm(t *testing.T) {
 func TestCreateFields(t *testing.T) {
 	t.Parallel()
 
-	p := tenanttest.New(t)
+	p := projectdbtest.New(t)
 	form := newForm(t, p)
 
 	created, err := CreateFields(t.Context(), p, form.UUID, []FieldInput{
@@ -137,7 +137,7 @@ func TestCreateFields(t *testing.T) {
 func TestCreateFieldsRefused(t *testing.T) {
 	t.Parallel()
 
-	p := tenanttest.New(t)
+	p := projectdbtest.New(t)
 	form := newForm(t, p)
 	good, bad := FieldInput{Label: "a", Type: "text"}, FieldInput{Label: "", Type: "select"}
 
@@ -159,7 +159,7 @@ func TestCreateFieldsRefused(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 
-	if _, err := CreateFields(t.Context(), p, tenanttest.UUID(t), []FieldInput{bad}); !fault.Is(err, fault.NotFound) {
+	if _, err := CreateFields(t.Context(), p, projectdbtest.UUID(t), []FieldInput{bad}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("unknown form: got %v, want NotFound", err)
 	}
 
@@ -186,7 +186,7 @@ func TestCreateFieldsRefused(t *testing.T) {
 func TestCreateFieldsConcurrently(t *testing.T) {
 	t.Parallel()
 
-	p := tenanttest.New(t)
+	p := projectdbtest.New(t)
 	form := newForm(t, p)
 	runWhileLocked(t, p, `select from forms.forms for update`,
 		func() {
@@ -209,7 +209,7 @@ func TestCreateFieldsConcurrently(t *testing.T) {
 
 // runWhileLocked starts functions that need a locked row and releases the lock when all of them
 // wait for it.
-func runWhileLocked(t *testing.T, p *tenant.Project, lock string, functions ...func()) {
+func runWhileLocked(t *testing.T, p *projectdb.Project, lock string, functions ...func()) {
 	t.Helper()
 
 	tx, err := p.Trusted().Begin(t.Context())
@@ -246,7 +246,7 @@ func runWhileLocked(t *testing.T, p *tenant.Project, lock string, functions ...f
 }
 
 // fields returns the labels of a form's fields in order.
-func fields(t *testing.T, p *tenant.Project, form Form) []string {
+func fields(t *testing.T, p *projectdb.Project, form Form) []string {
 	t.Helper()
 
 	labels := []string{}
@@ -277,7 +277,7 @@ func fields(t *testing.T, p *tenant.Project, form Form) []string {
 func TestUpdateField(t *testing.T) {
 	t.Parallel()
 
-	p := tenanttest.New(t)
+	p := projectdbtest.New(t)
 	form := newForm(t, p)
 	f := newField(t, p, form.UUID, FieldInput{
 		Label:        "colour",
@@ -329,7 +329,7 @@ func TestUpdateField(t *testing.T) {
 	other := newForm(t, p)
 	for name, ids := range map[string][2]uuid.UUID{
 		"another form's field": {other.UUID, f.UUID},
-		"unknown form":         {tenanttest.UUID(t), f.UUID}, "unknown field": {form.UUID, tenanttest.UUID(t)},
+		"unknown form":         {projectdbtest.UUID(t), f.UUID}, "unknown field": {form.UUID, projectdbtest.UUID(t)},
 	} {
 		if _, err := UpdateField(t.Context(), p, ids[0], ids[1], bad); !fault.Is(err, fault.NotFound) {
 			t.Errorf("update %s: got %v, want NotFound", name, err)
@@ -345,7 +345,7 @@ func TestUpdateField(t *testing.T) {
 func TestUpdateFieldConcurrently(t *testing.T) {
 	t.Parallel()
 
-	p := tenanttest.New(t)
+	p := projectdbtest.New(t)
 	form := newForm(t, p)
 	f := newField(t, p, form.UUID, FieldInput{
 		Label:    "a",

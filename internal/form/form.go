@@ -16,7 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Form is a set of fields to fill in.
@@ -77,12 +77,12 @@ func (n NewForm) Check() error {
 // CreateForm creates a draft form in project p on behalf of user. The caller chooses the UUID,
 // which must already be in the platform database. It fails as [NewForm.Check] does, and with
 // Unprocessable if the project has the maximum number of forms.
-func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n NewForm) (Form, error) {
+func CreateForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, n NewForm) (Form, error) {
 	if err := n.Check(); err != nil {
 		return Form{}, err
 	}
 
-	created, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Form, error) {
+	created, err := projectdb.Change(ctx, p, func(tx pgx.Tx) (Form, error) {
 		audit.CreatedUUID(ctx, id)
 		return pg.One[Form](ctx, tx, `
 			insert into forms.forms (uuid, name, description, created_by, updated_by)
@@ -104,7 +104,7 @@ func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n Ne
 
 // ListForms returns a page of the forms of project p and their total number. Sort keys are name,
 // state, createdAt and updatedAt.
-func ListForms(ctx context.Context, p *tenant.Project, page pg.Page) ([]Form, int64, error) {
+func ListForms(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Form, int64, error) {
 	var forms []Form
 	var total int64
 	err := readTx(ctx, p, func(tx pgx.Tx) (err error) {
@@ -123,18 +123,18 @@ func ListForms(ctx context.Context, p *tenant.Project, page pg.Page) ([]Form, in
 }
 
 // GetForm returns a form of project p. It fails with NotFound if it does not exist.
-func GetForm(ctx context.Context, p *tenant.Project, id uuid.UUID) (Form, error) {
+func GetForm(ctx context.Context, p *projectdb.Project, id uuid.UUID) (Form, error) {
 	return getForm(ctx, p.Trusted(), p, id)
 }
 
-func getForm(ctx context.Context, q pg.Querier, p *tenant.Project, id uuid.UUID) (Form, error) {
+func getForm(ctx context.Context, q pg.Querier, p *projectdb.Project, id uuid.UUID) (Form, error) {
 	return pg.One[Form](ctx, q, `select `+formColumns+` from forms.forms where uuid = @id`,
 		pgx.StrictNamedArgs{"project": p.UUID, "id": id})
 }
 
 // GetFullForm returns a form of project p and its fields in one snapshot. It fails with NotFound if
 // the form does not exist.
-func GetFullForm(ctx context.Context, p *tenant.Project, id uuid.UUID) (FullForm, error) {
+func GetFullForm(ctx context.Context, p *projectdb.Project, id uuid.UUID) (FullForm, error) {
 	var f FullForm
 	err := readTx(ctx, p, func(tx pgx.Tx) (err error) {
 		if f.Form, err = getForm(ctx, tx, p, id); err != nil {
@@ -151,7 +151,7 @@ func GetFullForm(ctx context.Context, p *tenant.Project, id uuid.UUID) (FullForm
 // DeleteForm deletes a form of project p with its fields. With force it deletes the responses too,
 // and calls remove with their files in the same transaction. It fails with NotFound if the form
 // does not exist, and without force with Conflict if it has responses.
-func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool, remove RemoveFiles) (Form, error) {
+func DeleteForm(ctx context.Context, p *projectdb.Project, id uuid.UUID, force bool, remove RemoveFiles) (Form, error) {
 	var deleted Form
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
 		if force {
@@ -191,7 +191,7 @@ func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool
 type RemoveFiles func(ctx context.Context, tx pgx.Tx, files []uuid.UUID) error
 
 // readTx runs f in a read-only transaction with one snapshot.
-func readTx(ctx context.Context, p *tenant.Project, f func(tx pgx.Tx) error) error {
+func readTx(ctx context.Context, p *projectdb.Project, f func(tx pgx.Tx) error) error {
 	return pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		if _, err := pg.Exec(ctx, tx, `set transaction isolation level repeatable read, read only`); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // StartResponse stores a partial response to a form of project p and returns the token to continue
@@ -18,7 +18,7 @@ import (
 // exist, with Conflict if the form does not accept responses, and with Unprocessable on answers
 // without a field or of the wrong type.
 func StartResponse(
-	ctx context.Context, p *tenant.Project, form, id uuid.UUID, answers Answers,
+	ctx context.Context, p *projectdb.Project, form, id uuid.UUID, answers Answers,
 ) (Receipt, string, error) {
 	s := submission{project: p, form: form, id: id, answers: answers}
 	token, hash := newToken()
@@ -102,7 +102,7 @@ func (s submission) checkPartial(ctx context.Context, tx pgx.Tx, answers Answers
 // null removes an answer. With complete it validates the whole response, counts it and completes
 // it. It fails with NotFound if there is no such partial response, and as [CreateResponse] does.
 func ContinueResponse(
-	ctx context.Context, p *tenant.Project, form, id uuid.UUID, token string, answers Answers, complete bool,
+	ctx context.Context, p *projectdb.Project, form, id uuid.UUID, token string, answers Answers, complete bool,
 ) (Receipt, error) {
 	s := submission{project: p, form: form, id: id}
 	var receipt Receipt
@@ -225,7 +225,7 @@ func (s submission) complete(ctx context.Context, tx pgx.Tx, answers Answers, re
 }
 
 // Sweep deletes the expired partial responses of project p and returns their number.
-func Sweep(ctx context.Context, p *tenant.Project) (int64, error) {
+func Sweep(ctx context.Context, p *projectdb.Project) (int64, error) {
 	var n int64
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
 		n, err = pg.Exec(ctx, tx, `delete from forms.responses where state = 'partial' and expires_at < now()`)

@@ -8,24 +8,24 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant/tenanttest"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // TestSweep checks that expired partial responses are deleted, and nothing else.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 
-	p := tenanttest.New(t)
+	p := projectdbtest.New(t)
 	f := newForm(t, p)
 	field := newField(t, p, f.UUID, FieldInput{Label: "name", Type: "text"})
-	if _, err := UpdateForm(t.Context(), p, tenanttest.UUID(t), f.UUID, FormUpdate{State: optOf("open")}); err != nil {
+	if _, err := UpdateForm(t.Context(), p, projectdbtest.UUID(t), f.UUID, FormUpdate{State: optOf("open")}); err != nil {
 		t.Fatal(err)
 	}
 
 	answers := func() Answers { return Answers{field.UUID.String(): jsontext.Value(`"Ann"`)} }
 	var late uuid.UUID
 	for range 2 {
-		r, _, err := StartResponse(t.Context(), p, f.UUID, tenanttest.UUID(t), answers())
+		r, _, err := StartResponse(t.Context(), p, f.UUID, projectdbtest.UUID(t), answers())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestSweep(t *testing.T) {
 		late = r.UUID
 	}
 
-	if _, err := CreateResponse(t.Context(), p, f.UUID, tenanttest.UUID(t), answers(), Attachments{}); err != nil {
+	if _, err := CreateResponse(t.Context(), p, f.UUID, projectdbtest.UUID(t), answers(), Attachments{}); err != nil {
 		t.Fatal(err)
 	}
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Response is a response with the fields of its version.
@@ -102,7 +102,7 @@ func parseDay(name, text string, absent time.Time, after int) (time.Time, error)
 // number. Sort keys are createdAt, updatedAt and submittedAt. It fails with NotFound if the form
 // does not exist, and with Invalid on an invalid date.
 func ListResponses(
-	ctx context.Context, p *tenant.Project, form uuid.UUID, filter Filter, page pg.Page,
+	ctx context.Context, p *projectdb.Project, form uuid.UUID, filter Filter, page pg.Page,
 ) ([]Response, int64, error) {
 	var responses []Response
 	var total int64
@@ -137,7 +137,7 @@ func ListResponses(
 
 // GetResponse returns a response to a form of project p. It fails with NotFound if the form has no
 // such response.
-func GetResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID) (Response, error) {
+func GetResponse(ctx context.Context, p *projectdb.Project, form, id uuid.UUID) (Response, error) {
 	var r Response
 	err := readTx(ctx, p, func(tx pgx.Tx) error {
 		stored, err := pg.One[storedResponse](ctx, tx,
@@ -162,7 +162,7 @@ func GetResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID) (Re
 // DeleteResponse deletes a response to a form of project p and calls remove with its files in the
 // same transaction. Deleting a complete response makes room for another. It fails with NotFound if
 // the form has no such response.
-func DeleteResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID, remove RemoveFiles) (Response, error) {
+func DeleteResponse(ctx context.Context, p *projectdb.Project, form, id uuid.UUID, remove RemoveFiles) (Response, error) {
 	var r Response
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		if err := (submission{form: form}).lockForm(ctx, tx); err != nil { // lock order: form, response

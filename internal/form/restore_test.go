@@ -9,13 +9,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
-	"github.com/socle-dev/socle/internal/tenant/tenanttest"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // withoutTriggers runs f in a transaction in which triggers and foreign keys are disabled, as in a
 // restore.
-func withoutTriggers(t *testing.T, p *tenant.Project, f func(tx pgx.Tx) error) {
+func withoutTriggers(t *testing.T, p *projectdb.Project, f func(tx pgx.Tx) error) {
 	t.Helper()
 
 	if err := pg.InTx(t.Context(), p.Trusted(), func(tx pgx.Tx) error {
@@ -29,15 +29,15 @@ func withoutTriggers(t *testing.T, p *tenant.Project, f func(tx pgx.Tx) error) {
 }
 
 // newAnsweredForm creates an open form with a field and a response.
-func newAnsweredForm(t *testing.T, p *tenant.Project) uuid.UUID {
+func newAnsweredForm(t *testing.T, p *projectdb.Project) uuid.UUID {
 	t.Helper()
 
 	f := newForm(t, p)
 	field := newField(t, p, f.UUID, FieldInput{Label: "name", Type: "text"})
-	if _, err := UpdateForm(t.Context(), p, tenanttest.UUID(t), f.UUID, FormUpdate{State: optOf("open")}); err != nil {
+	if _, err := UpdateForm(t.Context(), p, projectdbtest.UUID(t), f.UUID, FormUpdate{State: optOf("open")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := CreateResponse(t.Context(), p, f.UUID, tenanttest.UUID(t),
+	if _, err := CreateResponse(t.Context(), p, f.UUID, projectdbtest.UUID(t),
 		Answers{field.UUID.String(): jsontext.Value(`"Ann"`)}, Attachments{}); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func newAnsweredForm(t *testing.T, p *tenant.Project) uuid.UUID {
 }
 
 // rowsOf returns the number of fields, definitions and responses of a form.
-func rowsOf(t *testing.T, p *tenant.Project, form uuid.UUID) []int64 {
+func rowsOf(t *testing.T, p *projectdb.Project, form uuid.UUID) []int64 {
 	t.Helper()
 
 	counts, err := pg.Values[int64](t.Context(), p.Trusted(), `
@@ -64,7 +64,7 @@ func rowsOf(t *testing.T, p *tenant.Project, form uuid.UUID) []int64 {
 func TestRenew(t *testing.T) {
 	t.Parallel()
 
-	p := tenanttest.New(t)
+	p := projectdbtest.New(t)
 	kept, renewed := newAnsweredForm(t, p), newAnsweredForm(t, p)
 	withoutTriggers(t, p, func(tx pgx.Tx) error { return Renew(t.Context(), tx, nil) })
 	withoutTriggers(t, p, func(tx pgx.Tx) error { return Renew(t.Context(), tx, []uuid.UUID{renewed}) })
@@ -85,7 +85,7 @@ func TestRenew(t *testing.T) {
 func TestRepair(t *testing.T) {
 	t.Parallel()
 
-	p := tenanttest.New(t)
+	p := projectdbtest.New(t)
 	kept, missing := newAnsweredForm(t, p), newAnsweredForm(t, p)
 	withoutTriggers(t, p, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(t.Context(), `update forms.forms set total_responses = 70`); err != nil {

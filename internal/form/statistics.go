@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Statistics summarizes the complete responses to a form.
@@ -57,7 +57,7 @@ var countedTypes = append([]string{"checkbox", "rating"}, choiceTypes...)
 
 // GetStatistics returns the statistics of a form of project p in one snapshot. It fails with
 // NotFound if the form does not exist.
-func GetStatistics(ctx context.Context, p *tenant.Project, form uuid.UUID) (Statistics, error) {
+func GetStatistics(ctx context.Context, p *projectdb.Project, form uuid.UUID) (Statistics, error) {
 	var s Statistics
 	err := readTx(ctx, p, func(tx pgx.Tx) error {
 		f, err := getForm(ctx, tx, p, form)

@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // PublicForm is the public view of a form.
@@ -50,7 +50,7 @@ const PartialTTL = 7 * 24 * time.Hour
 
 // GetPublicForm returns the public view of a form of project p. It fails with NotFound if the form
 // does not exist, or does not accept responses and the caller is not a member.
-func GetPublicForm(ctx context.Context, p *tenant.Project, id uuid.UUID, member bool) (PublicForm, error) {
+func GetPublicForm(ctx context.Context, p *projectdb.Project, id uuid.UUID, member bool) (PublicForm, error) {
 	f, err := GetFullForm(ctx, p, id)
 	if err != nil {
 		return PublicForm{}, err
@@ -113,7 +113,7 @@ type FileFields struct {
 
 // GetFileFields returns the destination of files in responses to a form of project p. It fails with
 // NotFound if the form does not exist, and with Conflict if it does not accept responses.
-func GetFileFields(ctx context.Context, p *tenant.Project, id uuid.UUID) (FileFields, error) {
+func GetFileFields(ctx context.Context, p *projectdb.Project, id uuid.UUID) (FileFields, error) {
 	f, err := GetFullForm(ctx, p, id)
 	if err != nil {
 		return FileFields{}, err
@@ -135,7 +135,7 @@ func GetFileFields(ctx context.Context, p *tenant.Project, id uuid.UUID) (FileFi
 
 // submission is a response being submitted.
 type submission struct {
-	project *tenant.Project
+	project *projectdb.Project
 	form    uuid.UUID
 	id      uuid.UUID
 	answers Answers
@@ -149,7 +149,7 @@ type submission struct {
 // full, and with Unprocessable on every invalid answer. Concurrent responses never exceed the
 // form's maximum.
 func CreateResponse(
-	ctx context.Context, p *tenant.Project, form, id uuid.UUID, answers Answers, files Attachments,
+	ctx context.Context, p *projectdb.Project, form, id uuid.UUID, answers Answers, files Attachments,
 ) (Receipt, error) {
 	s := submission{p, form, id, answers, files}
 	// Validate without the form's lock first, so that invalid responses block no others.

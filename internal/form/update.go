@@ -12,7 +12,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // FormUpdate is a request to change a form. An absent member keeps its value; null or empty text
@@ -38,7 +38,7 @@ var (
 
 // UpdateForm changes a form of project p on behalf of user. It fails with NotFound if the form does
 // not exist, and with Unprocessable on every invalid member or if u is empty.
-func UpdateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u FormUpdate) (Form, error) {
+func UpdateForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, u FormUpdate) (Form, error) {
 	var updated Form
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		f, err := pg.One[Form](ctx, tx, `select `+formColumns+` from forms.forms where uuid = @id for no key update`,
@@ -170,18 +170,18 @@ func applyTime(p *problems, member string, to **time.Time, in Opt[string]) {
 
 // LinkForm creates a new public link for a form of project p on behalf of user and revokes the
 // previous one. It fails with NotFound if the form does not exist.
-func LinkForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID) (Form, error) {
+func LinkForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID) (Form, error) {
 	link := rand.Text()
 	return setLink(ctx, p, user, id, &link)
 }
 
 // UnlinkForm revokes the public link of a form of project p. It fails with NotFound if the form
 // does not exist.
-func UnlinkForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID) (Form, error) {
+func UnlinkForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID) (Form, error) {
 	return setLink(ctx, p, user, id, nil)
 }
 
-func setLink(ctx context.Context, p *tenant.Project, user, id uuid.UUID, link *string) (Form, error) {
+func setLink(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, link *string) (Form, error) {
 	var f Form
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
 		f, err = pg.One[Form](ctx, tx, `
@@ -193,7 +193,7 @@ func setLink(ctx context.Context, p *tenant.Project, user, id uuid.UUID, link *s
 }
 
 // CheckLink fails with NotFound unless link is the public link of a form of project p.
-func CheckLink(ctx context.Context, p *tenant.Project, id uuid.UUID, link string) error {
+func CheckLink(ctx context.Context, p *projectdb.Project, id uuid.UUID, link string) error {
 	_, err := pg.Value[uuid.UUID](ctx, p.Trusted(), `select uuid from forms.forms where uuid = @id and link = @link`,
 		pgx.StrictNamedArgs{"id": id, "link": link})
 	return err

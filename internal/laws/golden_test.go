@@ -74,7 +74,7 @@ func TestSchemasAreCurrent(t *testing.T) {
 	a := apitest.New(t)
 	golden(t, "internal/platform/schema.sql", dump(t, string(a.Config.DatabaseURL), "platform"))
 	tenants := dump(t, databaseURL(t, a), "socle", "auth", "storage", "forms", "realtime")
-	golden(t, "internal/tenant/schema.sql",
+	golden(t, "internal/projectdb/schema.sql",
 		bytes.ReplaceAll(tenants, []byte(strings.TrimPrefix(a.DatabaseName(), "socle_")), []byte("PROJECT")))
 }
 
@@ -129,7 +129,7 @@ func dump(t *testing.T, url string, schemas ...string) []byte {
 func TestMigrationsAreNumbered(t *testing.T) {
 	t.Parallel()
 
-	for _, dir := range []string{"internal/platform/migrations", "internal/tenant/migrations"} {
+	for _, dir := range []string{"internal/platform/migrations", "internal/projectdb/migrations"} {
 		files, err := filepath.Glob(filepath.Join(root(t), dir, "*.sql"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v, %v", dir, files, err)

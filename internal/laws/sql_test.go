@@ -31,7 +31,7 @@ func TestStatementsPrepare(t *testing.T) {
 		"platform": connect(t, string(a.Config.DatabaseURL)), "project": connect(t, databaseURL(t, a))}
 
 	of := map[string][]string{"platform": {"platform"}, "account": {"platform"}, "queue": {"platform"},
-		"server": {"platform"}, "tenant": {"platform", "project"}, "cli": {"platform"}, "schema": {"project"},
+		"server": {"platform"}, "projectdb": {"platform", "project"}, "cli": {"platform"}, "schema": {"project"},
 		"form": {"project"}, "object": {"project"}, "backup": {"platform", "project"}, "rest/catalog": {"project"},
 		"statement": {"project"}}
 	found := statements(t, slices.Sorted(maps.Keys(of)))

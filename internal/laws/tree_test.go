@@ -24,7 +24,7 @@ var levels = [][]string{
 	{"internal/audit", "internal/backup/pgtool", "internal/queue", "internal/ratelimit", "internal/rest/query",
 		"internal/rest/catalog"},
 	{"internal/schema", "internal/platform", "internal/rest/jwt", "internal/rest/openapi", "internal/rest/session"},
-	{"internal/account", "internal/tenant", "internal/rest/plan", "internal/rest/typescript"},
+	{"internal/account", "internal/projectdb", "internal/rest/plan", "internal/rest/typescript"},
 	{"internal/form", "internal/object", "internal/rest", "internal/statement", "internal/transfer"},
 	{"internal/backup"},
 	{"internal/operation"},
@@ -36,7 +36,7 @@ var levels = [][]string{
 
 // testOnly are the packages imported by tests only, regardless of level.
 var testOnly = []string{
-	"internal/pgtest", "internal/blob/blobtest", "internal/api/apitest", "internal/tenant/tenanttest", "internal/laws",
+	"internal/pgtest", "internal/blob/blobtest", "internal/api/apitest", "internal/projectdb/projectdbtest", "internal/laws",
 }
 
 // onlyImporter maps an import to the only package allowed to use it.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // uploadTTL is the age at which an unfinished upload is abandoned.
@@ -17,13 +17,13 @@ const uploadTTL = 24 * time.Hour
 
 // Cleaner removes the bytes of deleted files and abandoned uploads.
 type Cleaner struct {
-	lifecycle tenant.Lifecycle
+	lifecycle projectdb.Lifecycle
 	queue     *queue.Queue
 	log       *slog.Logger
 }
 
 // NewCleaner registers the worker that removes discarded blobs.
-func NewCleaner(l tenant.Lifecycle, q *queue.Queue, log *slog.Logger) *Cleaner {
+func NewCleaner(l projectdb.Lifecycle, q *queue.Queue, log *slog.Logger) *Cleaner {
 	c := &Cleaner{l, q, log}
 
 	queue.Register(q, queue.Options{ // the sweep covers jobs that fail for good
@@ -60,7 +60,7 @@ func (c *Cleaner) SweepStorage(ctx context.Context) error {
 }
 
 // SweepProject removes the abandoned uploads and the discarded blobs of a project.
-func (c *Cleaner) SweepProject(ctx context.Context, p *tenant.Project) error {
+func (c *Cleaner) SweepProject(ctx context.Context, p *projectdb.Project) error {
 	_, swept := Sweep(ctx, p, c.lifecycle.Blobs, uploadTTL)
 	_, discarded := Discard(ctx, p, c.lifecycle.Blobs)
 

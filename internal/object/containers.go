@@ -18,7 +18,7 @@ import (
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Container holds files.
@@ -75,7 +75,7 @@ var containerName = regexp.MustCompile(`^[A-Za-z0-9_-]{3,63}$`)
 
 // CreateContainer creates a container in project p on behalf of user. It fails with Unprocessable
 // on every invalid field, and with Conflict on name if the name is taken.
-func CreateContainer(ctx context.Context, p *tenant.Project, user uuid.UUID, n NewContainer) (Container, error) {
+func CreateContainer(ctx context.Context, p *projectdb.Project, user uuid.UUID, n NewContainer) (Container, error) {
 	size := DefaultFileSize
 	if n.MaxFileSize != nil {
 		size = *n.MaxFileSize
@@ -90,7 +90,7 @@ func CreateContainer(ctx context.Context, p *tenant.Project, user uuid.UUID, n N
 		return Container{}, err
 	}
 
-	c, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
+	c, err := projectdb.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
 		audit.CreatedUUID(ctx, id)
 		return pg.One[Container](ctx, tx, `
 		insert into storage.containers
@@ -107,7 +107,7 @@ func CreateContainer(ctx context.Context, p *tenant.Project, user uuid.UUID, n N
 // UpdateContainer changes a container of project p on behalf of user. It fails with NotFound if it
 // does not exist, with Unprocessable on every invalid field or if u is empty, and with Conflict on
 // name if the name is taken. Existing files stay, even if they exceed a new size limit.
-func UpdateContainer(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u ContainerUpdate) (Container, error) {
+func UpdateContainer(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, u ContainerUpdate) (Container, error) {
 	if invalid := u.check(); invalid != nil {
 		if _, err := GetContainer(ctx, p, id); err != nil { // NotFound takes precedence
 			return Container{}, err
@@ -115,7 +115,7 @@ func UpdateContainer(ctx context.Context, p *tenant.Project, user, id uuid.UUID,
 		return Container{}, invalid
 	}
 
-	c, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
+	c, err := projectdb.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
 		return pg.One[Container](ctx, tx, `
 		update storage.containers
 		set name = coalesce(@name, name), description = coalesce(@description, description),
@@ -132,7 +132,7 @@ func UpdateContainer(ctx context.Context, p *tenant.Project, user, id uuid.UUID,
 }
 
 // GetContainer returns a container of project p. It fails with NotFound if it does not exist.
-func GetContainer(ctx context.Context, p *tenant.Project, id uuid.UUID) (Container, error) {
+func GetContainer(ctx context.Context, p *projectdb.Project, id uuid.UUID) (Container, error) {
 	return pg.One[Container](ctx, p.Trusted(),
 		`select `+containerColumns+` from storage.containers where uuid = @id and not deleting`,
 		pgx.StrictNamedArgs{"project": p.UUID, "id": id})
@@ -140,7 +140,7 @@ func GetContainer(ctx context.Context, p *tenant.Project, id uuid.UUID) (Contain
 
 // ListContainers returns a page of the containers of project p and their total number. Sort keys
 // are name, createdAt and updatedAt.
-func ListContainers(ctx context.Context, p *tenant.Project, page pg.Page) ([]Container, int64, error) {
+func ListContainers(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Container, int64, error) {
 	total, err := pg.Value[int64](ctx, p.Trusted(), `select count(*) from storage.containers where not deleting`)
 	if err != nil {
 		return nil, 0, err
@@ -158,8 +158,8 @@ func ListContainers(ctx context.Context, p *tenant.Project, page pg.Page) ([]Con
 // DeleteContainer deletes a container of project p and returns its last state. With force it
 // deletes the files too: they disappear at once, and [Discard] removes their bytes. It fails with
 // NotFound if the container does not exist, and without force with Conflict if it has files.
-func DeleteContainer(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool) (Container, error) {
-	return tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
+func DeleteContainer(ctx context.Context, p *projectdb.Project, id uuid.UUID, force bool) (Container, error) {
+	return projectdb.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
 		// The row lock keeps new files out, since an upload locks the row before it adds a file.
 		if _, err := pg.Value[uuid.UUID](ctx, tx,
 			`select uuid from storage.containers where uuid = @id and not deleting for update`,

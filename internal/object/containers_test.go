@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/tenant"
-	"github.com/socle-dev/socle/internal/tenant/tenanttest"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // codes returns the invalid fields of err as "field code".
@@ -24,10 +24,10 @@ func codes(err error) []string {
 	return all
 }
 
-func newContainer(t *testing.T, p *tenant.Project, name string) Container {
+func newContainer(t *testing.T, p *projectdb.Project, name string) Container {
 	t.Helper()
 
-	c, err := CreateContainer(t.Context(), p, tenanttest.UUID(t), NewContainer{Name: name})
+	c, err := CreateContainer(t.Context(), p, projectdbtest.UUID(t), NewContainer{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func newContainer(t *testing.T, p *tenant.Project, name string) Container {
 func TestCreateContainer(t *testing.T) {
 	t.Parallel()
 
-	p, user := tenanttest.New(t), tenanttest.UUID(t)
+	p, user := projectdbtest.New(t), projectdbtest.UUID(t)
 	got, err := CreateContainer(t.Context(), p, user, NewContainer{
 		Name:        "Reports_2026-1",
 		Description: "é",
@@ -83,7 +83,7 @@ func TestCreateContainer(t *testing.T) {
 	}
 
 	newContainer(t, p, "Least")
-	newContainer(t, tenanttest.New(t), "least")
+	newContainer(t, projectdbtest.New(t), "least")
 
 	for _, name := range []string{"", "ab", strings.Repeat("a", 64), "a b", "a/b", "été", "abc\n", "a\x00c"} {
 		_, err := CreateContainer(t.Context(), p, user, NewContainer{Name: name})
@@ -104,7 +104,7 @@ func TestCreateContainer(t *testing.T) {
 func TestUpdateContainer(t *testing.T) {
 	t.Parallel()
 
-	p, user := tenanttest.New(t), tenanttest.UUID(t)
+	p, user := projectdbtest.New(t), projectdbtest.UUID(t)
 	c := newContainer(t, p, "reports")
 	newContainer(t, p, "taken")
 
@@ -159,7 +159,7 @@ func TestUpdateContainer(t *testing.T) {
 			t.Errorf("%s: got %v, want kind %d, %q", name, err, test.kind, test.codes)
 		}
 
-		if _, err := UpdateContainer(t.Context(), p, user, tenanttest.UUID(t), test.update); !fault.Is(err,
+		if _, err := UpdateContainer(t.Context(), p, user, projectdbtest.UUID(t), test.update); !fault.Is(err,
 			fault.NotFound) {
 			t.Errorf("%s, unknown container: got %v, want NotFound", name, err)
 		}

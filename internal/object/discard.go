@@ -10,7 +10,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // A committed transaction hides deleted files from clients and records their blobs in
@@ -27,7 +27,7 @@ const (
 
 // Discard removes the bytes of deleted files of project p, and the containers in deletion with
 // their files. It is idempotent and may run concurrently. It returns the number of removed blobs.
-func Discard(ctx context.Context, p *tenant.Project, store *blob.Store) (int, error) {
+func Discard(ctx context.Context, p *projectdb.Project, store *blob.Store) (int, error) {
 	n := 0
 	for {
 		emptied, err := emptyContainers(ctx, p)
@@ -45,7 +45,7 @@ func Discard(ctx context.Context, p *tenant.Project, store *blob.Store) (int, er
 
 // emptyContainers deletes a batch of files of containers in deletion. If there are none left, it
 // deletes the empty containers.
-func emptyContainers(ctx context.Context, p *tenant.Project) (int64, error) {
+func emptyContainers(ctx context.Context, p *projectdb.Project) (int64, error) {
 	n, err := pg.Value[int64](ctx, p.Trusted(), `
 		with gone as (
 			delete from storage.files where uuid in (
@@ -71,7 +71,7 @@ func emptyContainers(ctx context.Context, p *tenant.Project) (int64, error) {
 // taken: a backup that starts later does not see the files of these records. pg_dump itself is
 // ignored: it may still be listed when the backup has ended, and it runs only inside the backup's
 // snapshot.
-func removeDiscarded(ctx context.Context, p *tenant.Project, store *blob.Store) (int, error) {
+func removeDiscarded(ctx context.Context, p *projectdb.Project, store *blob.Store) (int, error) {
 	blobs, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select blob_uuid from storage.discarded
 		where discarded_at < now() - @wait::interval or not exists (

@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // File describes a file of a container.
@@ -45,7 +45,7 @@ const fileColumns = `
 	uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, created_by, updated_at, updated_by`
 
 // GetFile returns a file of a container of project p. It fails with NotFound if it does not exist.
-func GetFile(ctx context.Context, p *tenant.Project, container, file uuid.UUID) (File, error) {
+func GetFile(ctx context.Context, p *projectdb.Project, container, file uuid.UUID) (File, error) {
 	return pg.One[File](ctx, p.Trusted(), `
 		select `+fileColumns+` from storage.files f
 		where uuid = @file and container_uuid = @container
@@ -56,12 +56,12 @@ func GetFile(ctx context.Context, p *tenant.Project, container, file uuid.UUID) 
 // OpenFile returns a file of a container of project p and its content, which the caller closes. It
 // fails with NotFound if the container has no such file.
 func OpenFile(
-	ctx context.Context, p *tenant.Project, store *blob.Store, container, file uuid.UUID,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, container, file uuid.UUID,
 ) (File, *Content, error) {
 	return open(ctx, p, store, fileByUUID(ctx, p, container, file))
 }
 
-func fileByUUID(ctx context.Context, p *tenant.Project, container, file uuid.UUID) func() (storedFile, error) {
+func fileByUUID(ctx context.Context, p *projectdb.Project, container, file uuid.UUID) func() (storedFile, error) {
 	return func() (storedFile, error) {
 		return pg.One[storedFile](ctx, p.Trusted(), `
 			select `+fileColumns+`, blob_uuid from storage.files f
@@ -74,7 +74,7 @@ func fileByUUID(ctx context.Context, p *tenant.Project, container, file uuid.UUI
 // OpenFileByName is [OpenFile] by name. If the caller is not a member of the project, it fails with
 // NotFound unless the container is public.
 func OpenFileByName(
-	ctx context.Context, p *tenant.Project, store *blob.Store, container uuid.UUID, fullFileName string, member bool,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, container uuid.UUID, fullFileName string, member bool,
 ) (File, *Content, error) {
 	find, err := fileByName(ctx, p, container, fullFileName, member)
 	if err != nil {
@@ -85,7 +85,7 @@ func OpenFileByName(
 }
 
 func fileByName(
-	ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, member bool,
+	ctx context.Context, p *projectdb.Project, container uuid.UUID, fullFileName string, member bool,
 ) (func() (storedFile, error), error) {
 	if err := checkFileName(fullFileName); err != nil {
 		return nil, fault.New(fault.NotFound, "the file does not exist").WithCause(err)
@@ -107,8 +107,8 @@ func fileByName(
 // behalf of user. It copies no bytes. It fails with NotFound if the file does not exist, with
 // Unprocessable on every invalid field, including the limits of the destination, and with Conflict
 // on full_file_name if the name is taken there.
-func UpdateFile(ctx context.Context, p *tenant.Project, user, container, file uuid.UUID, u FileUpdate) (File, error) {
-	updated, err := tenant.Change(ctx, p, func(tx pgx.Tx) (File, error) {
+func UpdateFile(ctx context.Context, p *projectdb.Project, user, container, file uuid.UUID, u FileUpdate) (File, error) {
+	updated, err := projectdb.Change(ctx, p, func(tx pgx.Tx) (File, error) {
 		f, err := pg.One[File](ctx, tx, `
 			select `+fileColumns+
 			` from storage.files where uuid = @file and container_uuid = @container for no key update`,
@@ -170,8 +170,8 @@ func (u FileUpdate) check(ctx context.Context, tx pgx.Tx, f File) error {
 
 // DeleteFile deletes a file of a container of project p. It fails with NotFound if it does not
 // exist.
-func DeleteFile(ctx context.Context, p *tenant.Project, container, file uuid.UUID) (File, error) {
-	return tenant.Change(ctx, p, func(tx pgx.Tx) (File, error) {
+func DeleteFile(ctx context.Context, p *projectdb.Project, container, file uuid.UUID) (File, error) {
+	return projectdb.Change(ctx, p, func(tx pgx.Tx) (File, error) {
 		return pg.One[File](ctx, tx, `
 			with gone as (
 				delete from storage.files where uuid = @file and container_uuid = @container returning *
@@ -185,13 +185,13 @@ func DeleteFile(ctx context.Context, p *tenant.Project, container, file uuid.UUI
 // DeleteFolder deletes all files of a container of project p below a folder in one transaction and
 // returns their number. It fails with NotFound if the container does not exist or the folder is
 // empty.
-func DeleteFolder(ctx context.Context, p *tenant.Project, container uuid.UUID, folder string) (int64, error) {
+func DeleteFolder(ctx context.Context, p *projectdb.Project, container uuid.UUID, folder string) (int64, error) {
 	folder = strings.TrimSuffix(folder, "/")
 	if err := checkFileName(folder); err != nil {
 		return 0, fault.New(fault.NotFound, "the folder does not exist").WithCause(err)
 	}
 
-	return tenant.Change(ctx, p, func(tx pgx.Tx) (int64, error) {
+	return projectdb.Change(ctx, p, func(tx pgx.Tx) (int64, error) {
 		// Names are ordered by code point: the files of a folder sort between its slash and the
 		// next character, which is 0.
 		n, err := pg.Value[int64](ctx, tx, `
@@ -237,7 +237,7 @@ type storedFile struct {
 // since the file may have been replaced or deleted in between. A blob that is really missing or
 // truncated is an Internal error, not the client's mistake.
 func open(
-	ctx context.Context, p *tenant.Project, store *blob.Store, find func() (storedFile, error),
+	ctx context.Context, p *projectdb.Project, store *blob.Store, find func() (storedFile, error),
 ) (File, *Content, error) {
 	var missing uuid.UUID
 	for {
@@ -267,4 +267,4 @@ func open(
 
 // blobKey returns the key of a blob. The database stores the UUID of the blob only, so that rows
 // restored from elsewhere cannot reach blobs of another project.
-func blobKey(project, blob uuid.UUID) string { return tenant.FileKey(project, blob) }
+func blobKey(project, blob uuid.UUID) string { return projectdb.FileKey(project, blob) }

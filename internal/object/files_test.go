@@ -22,14 +22,14 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
-	"github.com/socle-dev/socle/internal/tenant/tenanttest"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // bucket is a project with one container and its own blob store.
 type bucket struct {
 	t         *testing.T
-	project   *tenant.Project
+	project   *projectdb.Project
 	container Container
 	store     *blob.Store
 	folder    string
@@ -46,9 +46,9 @@ func newBucket(t *testing.T) *bucket {
 	}
 
 	t.Cleanup(func() { store.Close() })
-	p := tenanttest.New(t)
+	p := projectdbtest.New(t)
 
-	return &bucket{t, p, newContainer(t, p, "files"), store, folder, tenanttest.UUID(t)}
+	return &bucket{t, p, newContainer(t, p, "files"), store, folder, projectdbtest.UUID(t)}
 }
 
 func (b *bucket) create(name, content string) File {
@@ -168,7 +168,7 @@ func TestCreateFileRefused(t *testing.T) {
 	}
 
 	for _, name := range []string{"new", "../x"} {
-		_, err = CreateFile(t.Context(), b.project, b.store, b.user, tenanttest.UUID(t),
+		_, err = CreateFile(t.Context(), b.project, b.store, b.user, projectdbtest.UUID(t),
 			NewFile{FullFileName: name, Content: unread})
 		if !fault.Is(err, fault.NotFound) {
 			t.Errorf("unknown container, name %s: got %v, want NotFound", name, err)
@@ -358,7 +358,7 @@ func TestSweep(t *testing.T) {
 
 	for _, content := range []string{"", "stored"} {
 		u := upload{project: b.project, store: b.store, user: b.user, blob: uuid.New(),
-			file: File{UUID: tenanttest.UUID(t), ContainerUUID: b.container.UUID, FullFileName: "dead"}}
+			file: File{UUID: projectdbtest.UUID(t), ContainerUUID: b.container.UUID, FullFileName: "dead"}}
 		limit, err := u.begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -394,7 +394,7 @@ func TestOpenFileFails(t *testing.T) {
 			return OpenFile(t.Context(), b.project, b.store, other.UUID, f.UUID)
 		},
 		"unknown file": func() (File, io.ReadSeekCloser, error) {
-			return OpenFile(t.Context(), b.project, b.store, b.container.UUID, tenanttest.UUID(t))
+			return OpenFile(t.Context(), b.project, b.store, b.container.UUID, projectdbtest.UUID(t))
 		},
 		"another container's name": func() (File, io.ReadSeekCloser, error) {
 			return OpenFileByName(t.Context(), b.project, b.store, other.UUID, "a", true)
@@ -472,7 +472,7 @@ func TestListFiles(t *testing.T) {
 		}
 	}
 
-	if _, _, err := ListFiles(t.Context(), b.project, tenanttest.UUID(t), pg.Page{
+	if _, _, err := ListFiles(t.Context(), b.project, projectdbtest.UUID(t), pg.Page{
 		Number: 1,
 		Limit:  1,
 		Sort:   "size",

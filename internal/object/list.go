@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // fileSortColumns maps the sort keys of a list of files to columns.
@@ -32,7 +32,7 @@ const maxScanOffset = 200
 // same snapshot. Sort keys are fullFileName, size, mimeType, createdAt and updatedAt; text sorts by
 // code point. The cost of a page does not depend on its offset. It fails with NotFound if the
 // container does not exist.
-func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page pg.Page) ([]File, int64, error) {
+func ListFiles(ctx context.Context, p *projectdb.Project, container uuid.UUID, page pg.Page) ([]File, int64, error) {
 	var files []File
 	var total int64
 	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {

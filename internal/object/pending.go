@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/blob"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // PendingFile is an upload whose bytes are stored but whose file does not exist yet. The file is
@@ -18,7 +18,7 @@ type PendingFile struct{ upload *upload }
 // ReceiveFile stores the bytes of a file for a container of project p on behalf of user. It fails
 // as [CreateFile] does and then leaves nothing behind.
 func ReceiveFile(
-	ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
 ) (PendingFile, error) {
 	u, err := newUpload(p, store, user, container, n)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // replacement makes an upload replace the file of the same name. The old bytes stay until the new
@@ -40,7 +40,7 @@ func (r *replacement) replacedBlob() uuid.UUID {
 // check is called with the existing file, or nil, and aborts the upload with its error. replaced
 // reports whether bytes were replaced, which [Discard] must remove.
 func WriteFile(
-	ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
 	check func(present *File) error,
 ) (f File, replaced bool, err error) {
 	u, err := newUpload(p, store, user, container, n)

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Package backup restores the rows of this package with the functions of this file. A restored
@@ -146,14 +146,14 @@ func ContentsAfter(ctx context.Context, q pg.Querier, last uuid.UUID, n int) ([]
 }
 
 // BlobOfContent returns a blob of project p with a content. It fails with NotFound without one.
-func BlobOfContent(ctx context.Context, p *tenant.Project, size int64, sha256 []byte) (uuid.UUID, error) {
+func BlobOfContent(ctx context.Context, p *projectdb.Project, size int64, sha256 []byte) (uuid.UUID, error) {
 	return pg.Value[uuid.UUID](ctx, p.Trusted(),
 		`select blob_uuid from storage.files where sha256 = @sum and size = @size limit 1`,
 		pgx.StrictNamedArgs{"sum": sha256, "size": size})
 }
 
 // NameOfBlob returns the name of the file with a blob. It fails with NotFound without one.
-func NameOfBlob(ctx context.Context, p *tenant.Project, blob uuid.UUID) (string, error) {
+func NameOfBlob(ctx context.Context, p *projectdb.Project, blob uuid.UUID) (string, error) {
 	return pg.Value[string](ctx, p.Trusted(), `select full_file_name from storage.files where blob_uuid = @blob`,
 		pgx.StrictNamedArgs{"blob": blob})
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
-	"github.com/socle-dev/socle/internal/tenant/tenanttest"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // withoutTriggers runs f in a transaction in which triggers and foreign keys are disabled, as in a
 // restore.
-func withoutTriggers(t *testing.T, p *tenant.Project, f func(tx pgx.Tx) error) {
+func withoutTriggers(t *testing.T, p *projectdb.Project, f func(tx pgx.Tx) error) {
 	t.Helper()
 
 	if err := pg.InTx(t.Context(), p.Trusted(), func(tx pgx.Tx) error {
@@ -34,7 +34,7 @@ func TestPrepareRestored(t *testing.T) {
 
 	b := newBucket(t)
 	f := b.create("a.txt", "one")
-	upload, discarded := tenanttest.UUID(t), tenanttest.UUID(t)
+	upload, discarded := projectdbtest.UUID(t), projectdbtest.UUID(t)
 	b.record("uploads", upload)
 	b.record("discarded", discarded)
 
@@ -163,7 +163,7 @@ func TestRepair(t *testing.T) {
 func TestCopyQuota(t *testing.T) {
 	t.Parallel()
 
-	from, to := tenanttest.New(t), tenanttest.New(t)
+	from, to := projectdbtest.New(t), projectdbtest.New(t)
 	if _, err := pg.Exec(t.Context(), from.Trusted(), `update storage.usage set max_files = 7`); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Resumable is a resumable upload. Each part is a blob of its own. The last part makes
@@ -52,14 +52,14 @@ func (r Resumable) isComplete() bool {
 // received bytes count. A partial upload has no name and no type. A final upload replaces its
 // partial uploads and has their total length.
 func CreateResumable(
-	ctx context.Context, p *tenant.Project, container uuid.UUID, n NewFile, c Concat,
+	ctx context.Context, p *projectdb.Project, container uuid.UUID, n NewFile, c Concat,
 ) (Resumable, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return Resumable{}, err
 	}
 
-	return tenant.Change(ctx, p, func(tx pgx.Tx) (Resumable, error) {
+	return projectdb.Change(ctx, p, func(tx pgx.Tx) (Resumable, error) {
 		audit.CreatedUUID(ctx, id)
 
 		limits, err := pg.One[struct {
@@ -163,7 +163,7 @@ func checkPendingQuota(ctx context.Context, tx pgx.Tx, extra int64) error {
 
 // GetResumable returns a resumable upload to a container of project p. It fails with NotFound if
 // the upload does not exist or has expired.
-func GetResumable(ctx context.Context, p *tenant.Project, container, id uuid.UUID) (Resumable, error) {
+func GetResumable(ctx context.Context, p *projectdb.Project, container, id uuid.UUID) (Resumable, error) {
 	return pg.One[Resumable](ctx, p.Trusted(), `
 		select `+resumableColumns+`, case
 			when file_uuid is not null then size
@@ -176,7 +176,7 @@ func GetResumable(ctx context.Context, p *tenant.Project, container, id uuid.UUI
 }
 
 // DeleteResumable cancels a resumable upload. It fails with NotFound if it does not exist.
-func DeleteResumable(ctx context.Context, p *tenant.Project, container, id uuid.UUID) error {
+func DeleteResumable(ctx context.Context, p *projectdb.Project, container, id uuid.UUID) error {
 	return p.InTx(ctx, func(tx pgx.Tx) error {
 		n, err := pg.Exec(ctx, tx,
 			`delete from storage.resumable_uploads where uuid = @id and container_uuid = @container`,
@@ -201,7 +201,7 @@ type Part struct {
 }
 
 // setLength stores the length of the file if it was deferred.
-func (r *Resumable) setLength(ctx context.Context, p *tenant.Project, length int64) error {
+func (r *Resumable) setLength(ctx context.Context, p *projectdb.Project, length int64) error {
 	switch {
 	case length < 0 || (!r.Deferred && length == r.Size):
 		return nil
@@ -245,7 +245,7 @@ func (r *Resumable) setLength(ctx context.Context, p *tenant.Project, length int
 // returned. A part with a checksum is stored completely or not at all, and fails with Mismatch if
 // it differs.
 func AppendResumable(
-	ctx context.Context, p *tenant.Project, store *blob.Store, user, container, id uuid.UUID, n Part,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, user, container, id uuid.UUID, n Part,
 ) (Resumable, error) {
 	r, err := GetResumable(ctx, p, container, id)
 	if err != nil {
@@ -286,7 +286,7 @@ func AppendResumable(
 
 // storePart stores a part and returns its size in bytes.
 func (r *Resumable) storePart(
-	ctx context.Context, p *tenant.Project, store *blob.Store, content io.Reader,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, content io.Reader,
 ) (int64, error) {
 	b, err := uuid.NewRandom()
 	if err != nil {
@@ -323,7 +323,7 @@ func (r *Resumable) storePart(
 }
 
 // recordPart adds a stored part to the upload and extends the expiry of the upload.
-func (r *Resumable) recordPart(ctx context.Context, p *tenant.Project, b uuid.UUID, size int64) error {
+func (r *Resumable) recordPart(ctx context.Context, p *projectdb.Project, b uuid.UUID, size int64) error {
 	return pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 			pgx.StrictNamedArgs{"blob": b})
@@ -361,7 +361,7 @@ func (r *Resumable) recordPart(ctx context.Context, p *tenant.Project, b uuid.UU
 
 // FinishResumable creates the file of a complete upload. It does nothing if the upload is
 // incomplete, partial or has its file already.
-func FinishResumable(ctx context.Context, p *tenant.Project, store *blob.Store, user uuid.UUID, r *Resumable) error {
+func FinishResumable(ctx context.Context, p *projectdb.Project, store *blob.Store, user uuid.UUID, r *Resumable) error {
 	if !r.Finished() {
 		return nil
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // SignDownload records in the audit log that a download URL is signed for a file of a container of
 // project p, and returns the file. It fails with NotFound if the file does not exist, else with the
 // error of check.
-func SignDownload(ctx context.Context, p *tenant.Project, container, file uuid.UUID, check func() error) (File, error) {
-	return tenant.Change(ctx, p, func(tx pgx.Tx) (File, error) {
+func SignDownload(ctx context.Context, p *projectdb.Project, container, file uuid.UUID, check func() error) (File, error) {
+	return projectdb.Change(ctx, p, func(tx pgx.Tx) (File, error) {
 		f, err := pg.One[File](ctx, tx, `
 			select `+fileColumns+` from storage.files f
 			where uuid = @file and container_uuid = @container
@@ -35,14 +35,14 @@ func SignDownload(ctx context.Context, p *tenant.Project, container, file uuid.U
 // fails with NotFound if the container does not exist, and with Unprocessable on full_file_name if
 // the name is invalid.
 func SignUpload(
-	ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, until time.Time,
+	ctx context.Context, p *projectdb.Project, container uuid.UUID, fullFileName string, until time.Time,
 ) (uuid.UUID, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return id, err
 	}
 
-	return tenant.Change(ctx, p, func(tx pgx.Tx) (uuid.UUID, error) {
+	return projectdb.Change(ctx, p, func(tx pgx.Tx) (uuid.UUID, error) {
 		created, err := pg.Value[uuid.UUID](ctx, tx, `
 			insert into storage.signed_uploads (uuid, container_uuid, expires_at)
 			select @id::uuid, c.uuid, @until from storage.containers c where c.uuid = @container and not c.deleting
@@ -59,7 +59,7 @@ func SignUpload(
 
 // CheckTicket checks a ticket of project p. It fails with NotFound if its container does not exist,
 // and with Unauthenticated if the ticket was used or never existed.
-func CheckTicket(ctx context.Context, p *tenant.Project, container, ticket uuid.UUID) error {
+func CheckTicket(ctx context.Context, p *projectdb.Project, container, ticket uuid.UUID) error {
 	exists, err := pg.Value[bool](ctx, p.Trusted(), `
 		select exists (select from storage.signed_uploads where uuid = @ticket)
 		from storage.containers where uuid = @container and not deleting`,

@@ -14,7 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // NewFile describes a file to create.
@@ -48,7 +48,7 @@ const cleanupTimeout = 10 * time.Second
 // full_file_name if the name is invalid or taken, with TooLarge on file beyond the container's
 // limit, and with the wrapped error of the content.
 func CreateFile(
-	ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
 ) (File, error) {
 	u, err := newUpload(p, store, user, container, n)
 	if err != nil {
@@ -71,7 +71,7 @@ func CreateFile(
 // Sweep cleans up uploads to project p that started more than olderThan ago and were interrupted by
 // a crash of the server. Uploads that take longer fail. It also deletes expired signed and
 // resumable uploads. It returns the number of deleted blobs.
-func Sweep(ctx context.Context, p *tenant.Project, store *blob.Store, olderThan time.Duration) (int, error) {
+func Sweep(ctx context.Context, p *projectdb.Project, store *blob.Store, olderThan time.Duration) (int, error) {
 	blobs, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select blob_uuid from storage.uploads where started_at < now() - @age::interval`,
 		pgx.StrictNamedArgs{"age": olderThan})
@@ -100,7 +100,7 @@ func Sweep(ctx context.Context, p *tenant.Project, store *blob.Store, olderThan 
 // upload is a file upload in progress. Its blob is recorded in storage.uploads from before the
 // first byte until the transaction that creates the file, so that a crash leaves no unknown blob.
 type upload struct {
-	project     *tenant.Project
+	project     *projectdb.Project
 	store       *blob.Store
 	user        uuid.UUID
 	ticket      uuid.UUID
@@ -112,7 +112,7 @@ type upload struct {
 	inserted    bool // the row was inserted; the commit may have been sent
 }
 
-func newUpload(p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile) (*upload, error) {
+func newUpload(p *projectdb.Project, store *blob.Store, user, container uuid.UUID, n NewFile) (*upload, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, err
@@ -341,7 +341,7 @@ func (u *upload) cleanUp(ctx context.Context, failure error) (File, error) {
 }
 
 // discard deletes a blob unless it belongs to a file or a variant, and reports whether it does.
-func discard(ctx context.Context, p *tenant.Project, store *blob.Store, b uuid.UUID) (referenced bool, err error) {
+func discard(ctx context.Context, p *projectdb.Project, store *blob.Store, b uuid.UUID) (referenced bool, err error) {
 	err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		// The delete waits for a pending commit of the upload, so that the next statement sees its
 		// file.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Usage holds the number and total size of a project's files.
@@ -17,7 +17,7 @@ type Usage struct {
 }
 
 // GetUsage returns the usage of project p.
-func GetUsage(ctx context.Context, p *tenant.Project) (Usage, error) {
+func GetUsage(ctx context.Context, p *projectdb.Project) (Usage, error) {
 	return pg.One[Usage](ctx, p.Trusted(), `select files as count, bytes from storage.usage`)
 }
 
@@ -41,7 +41,7 @@ const quotaColumns = `
 var quotaDefaults = pgx.StrictNamedArgs{"files": DefaultQuotaFiles, "bytes": DefaultQuotaBytes}
 
 // GetQuota returns the quota of project p.
-func GetQuota(ctx context.Context, p *tenant.Project) (Quota, error) {
+func GetQuota(ctx context.Context, p *projectdb.Project) (Quota, error) {
 	return pg.One[Quota](ctx, p.Trusted(), `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 }
 

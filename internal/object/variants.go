@@ -19,7 +19,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/picture"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Limits of the variants of a project. Variants are a cache and do not count toward the quota.
@@ -55,14 +55,14 @@ func NewVariants(store *blob.Store, discard func(ctx context.Context, project uu
 // Open is [OpenFile] for a variant of the file, which it renders unless it is cached. It also fails
 // as [picture.Maker.Make] does.
 func (v *Variants) Open(
-	ctx context.Context, p *tenant.Project, container, file uuid.UUID, spec picture.Spec,
+	ctx context.Context, p *projectdb.Project, container, file uuid.UUID, spec picture.Spec,
 ) (File, *Content, error) {
 	return v.open(ctx, p, fileByUUID(ctx, p, container, file), spec)
 }
 
 // OpenByName is [OpenFileByName] for a variant of the file.
 func (v *Variants) OpenByName(
-	ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, member bool, spec picture.Spec,
+	ctx context.Context, p *projectdb.Project, container uuid.UUID, fullFileName string, member bool, spec picture.Spec,
 ) (File, *Content, error) {
 	find, err := fileByName(ctx, p, container, fullFileName, member)
 	if err != nil {
@@ -88,7 +88,7 @@ const variantColumns = `blob_uuid, mime_type, size, sha256`
 var errLostRace = errors.New("the source is gone, or another server stored the variant first")
 
 func (v *Variants) open(
-	ctx context.Context, p *tenant.Project, find func() (storedFile, error), spec picture.Spec,
+	ctx context.Context, p *projectdb.Project, find func() (storedFile, error), spec picture.Spec,
 ) (File, *Content, error) {
 	for range maxOpenAttempts {
 		f, err := find()
@@ -137,7 +137,7 @@ func (v *Variants) open(
 	return File{}, nil, errContention
 }
 
-func findVariant(ctx context.Context, p *tenant.Project, source uuid.UUID, spec picture.Spec) (variant, error) {
+func findVariant(ctx context.Context, p *projectdb.Project, source uuid.UUID, spec picture.Spec) (variant, error) {
 	return pg.One[variant](ctx, p.Trusted(),
 		`select `+variantColumns+` from storage.variants where source_uuid = @source and spec = @spec`,
 		pgx.StrictNamedArgs{"source": source, "spec": spec.CacheKey()})
@@ -160,7 +160,7 @@ func (f storedFile) asVariant(cached variant) File {
 
 // renderOnce renders a variant once for all concurrent requests.
 func (v *Variants) renderOnce(
-	ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec,
+	ctx context.Context, p *projectdb.Project, f storedFile, spec picture.Spec,
 ) (variant, error) {
 	done := v.inFlight.DoChan(f.BlobUUID.String()+spec.CacheKey(), func() (rendered any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renderTimeout)
@@ -182,7 +182,7 @@ func (v *Variants) renderOnce(
 	}
 }
 
-func (v *Variants) render(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec) (variant, error) {
+func (v *Variants) render(ctx context.Context, p *projectdb.Project, f storedFile, spec picture.Spec) (variant, error) {
 	// The previous flight may have just ended.
 	if cached, err := findVariant(ctx, p, f.BlobUUID, spec); !fault.Is(err, fault.NotFound) {
 		return cached, err
@@ -234,7 +234,7 @@ func (v *Variants) render(ctx context.Context, p *tenant.Project, f storedFile, 
 
 // explainFailure returns errLostRace if a failure is due to the replacement or deletion of the
 // source.
-func (v *Variants) explainFailure(ctx context.Context, p *tenant.Project, f storedFile, failure error) error {
+func (v *Variants) explainFailure(ctx context.Context, p *projectdb.Project, f storedFile, failure error) error {
 	if !fault.Is(failure, fault.Internal) {
 		return failure
 	}
@@ -250,7 +250,7 @@ func (v *Variants) explainFailure(ctx context.Context, p *tenant.Project, f stor
 
 // insert records a variant whose bytes are stored.
 func (v *Variants) insert(
-	ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec, cached variant,
+	ctx context.Context, p *projectdb.Project, f storedFile, spec picture.Spec, cached variant,
 ) error {
 	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
@@ -284,7 +284,7 @@ func (v *Variants) insert(
 }
 
 // evict evicts the oldest variants if their number exceeds maxCount or their total size maxBytes.
-func (v *Variants) evict(ctx context.Context, p *tenant.Project, maxCount, maxBytes int64) error {
+func (v *Variants) evict(ctx context.Context, p *projectdb.Project, maxCount, maxBytes int64) error {
 	n, err := pg.Exec(ctx, p.Trusted(), `
 		with counted as (
 			select blob_uuid, row_number() over newest as nth, sum(size) over newest as bytes

@@ -18,7 +18,7 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // MinOrphanAge is the age from which unreferenced bytes count as orphans. No upload takes that
@@ -48,7 +48,7 @@ const verifyBatch = 1000
 // disagreement. With sums it also verifies checksums. Concurrent changes are not reported. It uses
 // some hundred bytes of memory per blob.
 func Verify(
-	ctx context.Context, p *tenant.Project, store *blob.Store, sums bool, report func(Inconsistency),
+	ctx context.Context, p *projectdb.Project, store *blob.Store, sums bool, report func(Inconsistency),
 ) (Verified, error) {
 	v := verifier{project: p, store: store, sums: sums, report: report, blobs: map[uuid.UUID]blob.Entry{}}
 	for e, err := range store.List(ctx, filesFolder(p.UUID)) {
@@ -74,7 +74,7 @@ func Verify(
 
 type verifier struct {
 	Verified
-	project *tenant.Project
+	project *projectdb.Project
 	store   *blob.Store
 	sums    bool
 	report  func(Inconsistency)
@@ -238,7 +238,7 @@ func (v *verifier) countOrphan(e blob.Entry) {
 
 // unreferencedBlobs returns the blobs that are not referenced by a file, variant, upload or
 // deletion.
-func unreferencedBlobs(ctx context.Context, p *tenant.Project, blobs []uuid.UUID) ([]uuid.UUID, error) {
+func unreferencedBlobs(ctx context.Context, p *projectdb.Project, blobs []uuid.UUID) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select b from unnest(@blobs::uuid[]) b
 		where not exists (select from storage.files where blob_uuid = b)
@@ -252,7 +252,7 @@ func unreferencedBlobs(ctx context.Context, p *tenant.Project, blobs []uuid.UUID
 // RemoveOrphans removes unreferenced blobs of project p older than age and returns their number.
 // They are left when a reply of the storage was lost or the database was restored to an earlier
 // state. Keys of another form are ignored.
-func RemoveOrphans(ctx context.Context, p *tenant.Project, store *blob.Store, age time.Duration) (int, error) {
+func RemoveOrphans(ctx context.Context, p *projectdb.Project, store *blob.Store, age time.Duration) (int, error) {
 	removed := 0
 	var batch []uuid.UUID
 	remove := func() error {

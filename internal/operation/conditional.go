@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Each response to a read carries an ETag, the hash of its body. A PUT or DELETE of the same path
@@ -128,7 +128,7 @@ func (q *request) auditHeads(ctx context.Context) ([]audit.Head, error) {
 }
 
 // etag returns the ETag that the operation would return for the request's path.
-func (rt *route) etag(ctx context.Context, r *http.Request, p *tenant.Project) (string, error) {
+func (rt *route) etag(ctx context.Context, r *http.Request, p *projectdb.Project) (string, error) {
 	input := reflect.New(rt.inputType)
 	read := r.Clone(ctx)
 	read.URL.RawQuery = ""

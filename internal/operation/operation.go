@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Operation declares an operation. Its route, its OpenAPI description, its access check, the
@@ -116,8 +116,8 @@ type route struct {
 
 	reader *route // GET route of the same path; nil if none
 
-	run    func(ctx context.Context, p *tenant.Project, input any) (any, error)
-	exists func(ctx context.Context, p *tenant.Project, input any) error // nil: no existence check
+	run    func(ctx context.Context, p *projectdb.Project, input any) (any, error)
+	exists func(ctx context.Context, p *projectdb.Project, input any) error // nil: no existence check
 }
 
 // Handle registers an operation outside of projects. exists fails if the operation's target does
@@ -126,36 +126,36 @@ type route struct {
 func Handle[I, O any](
 	p *Pipeline, op Operation, handler func(context.Context, *I) (O, error), exists func(context.Context, *I) error,
 ) {
-	var check func(context.Context, *tenant.Project, any) error
+	var check func(context.Context, *projectdb.Project, any) error
 	if exists != nil {
-		check = func(ctx context.Context, _ *tenant.Project, input any) error { return exists(ctx, input.(*I)) }
+		check = func(ctx context.Context, _ *projectdb.Project, input any) error { return exists(ctx, input.(*I)) }
 	}
 
-	register[I, O](p, op, func(ctx context.Context, _ *tenant.Project, input any) (any, error) {
+	register[I, O](p, op, func(ctx context.Context, _ *projectdb.Project, input any) (any, error) {
 		return handler(ctx, input.(*I))
 	}, check)
 }
 
 // HandleInProject is [Handle] for an operation in a project, which op.Access defines.
 func HandleInProject[I, O any](
-	p *Pipeline, op Operation, handler func(context.Context, *tenant.Project, *I) (O, error),
-	exists func(context.Context, *tenant.Project, *I) error,
+	p *Pipeline, op Operation, handler func(context.Context, *projectdb.Project, *I) (O, error),
+	exists func(context.Context, *projectdb.Project, *I) error,
 ) {
-	var check func(context.Context, *tenant.Project, any) error
+	var check func(context.Context, *projectdb.Project, any) error
 	if exists != nil {
-		check = func(ctx context.Context, project *tenant.Project, input any) error {
+		check = func(ctx context.Context, project *projectdb.Project, input any) error {
 			return exists(ctx, project, input.(*I))
 		}
 	}
 
-	register[I, O](p, op, func(ctx context.Context, project *tenant.Project, input any) (any, error) {
+	register[I, O](p, op, func(ctx context.Context, project *projectdb.Project, input any) (any, error) {
 		return handler(ctx, project, input.(*I))
 	}, check)
 }
 
 func register[I, O any](
-	p *Pipeline, op Operation, run func(context.Context, *tenant.Project, any) (any, error),
-	exists func(context.Context, *tenant.Project, any) error,
+	p *Pipeline, op Operation, run func(context.Context, *projectdb.Project, any) (any, error),
+	exists func(context.Context, *projectdb.Project, any) error,
 ) {
 	rt := &route{
 		Pipeline:  p,

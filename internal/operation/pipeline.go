@@ -26,14 +26,14 @@ import (
 	"github.com/socle-dev/socle/internal/backup"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // Config has the dependencies of a [Pipeline].
 type Config struct {
 	Store     Store
-	Projects  *tenant.Registry
-	Lifecycle tenant.Lifecycle
+	Projects  *projectdb.Registry
+	Lifecycle projectdb.Lifecycle
 	Bodies    *httpx.Budget // memory for the bodies of all requests in flight
 	AuditKey  []byte        // keys the audit log's entry hashes
 	AnswerKey []byte        // seals responses stored for an Idempotency-Key

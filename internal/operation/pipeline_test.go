@@ -20,7 +20,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // memoryStore is a [Store] in memory.
@@ -113,7 +113,7 @@ func newFixture(t *testing.T) *fixture {
 	log := slog.New(slog.DiscardHandler)
 
 	// Nothing connects: a pool of a project opens when a handler uses it.
-	projects, err := tenant.NewRegistry("postgres://localhost/none", []byte("secret"), tenant.Names{}, 1, log)
+	projects, err := projectdb.NewRegistry("postgres://localhost/none", []byte("secret"), projectdb.Names{}, 1, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ type noInput struct{}
 func (f *fixture) declare(method, path string, access Access) {
 	HandleInProject(f.Pipeline, Operation{ID: strings.ToLower(method), Method: method, Path: path, Access: access,
 		Errors: allErrors, Success: 200},
-		func(ctx context.Context, p *tenant.Project, _ *noInput) (string, error) {
+		func(ctx context.Context, p *projectdb.Project, _ *noInput) (string, error) {
 			return Caller(ctx).Role.String() + " " + p.UUID.String(), nil
 		}, nil)
 }

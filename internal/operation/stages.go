@@ -14,7 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // request is a request on its way through the stages.
@@ -23,9 +23,9 @@ type request struct {
 	w    http.ResponseWriter
 	http *http.Request
 
-	input   reflect.Value   // pointer to the operation's input
-	body    any             // parsed JSON; nil if there is none
-	project *tenant.Project // nil outside of projects
+	input   reflect.Value      // pointer to the operation's input
+	body    any                // parsed JSON; nil if there is none
+	project *projectdb.Project // nil outside of projects
 }
 
 // step runs the stages that follow, and returns the result of the operation.
@@ -177,7 +177,7 @@ func (q *request) measureAfter(ctx context.Context, next step) (any, error) {
 // checkQuota fails with TooLarge if the operation takes space in a database that exceeds its quota.
 func (q *request) checkQuota(ctx context.Context, next step) (any, error) {
 	if q.project != nil && q.project.OverQuota() && q.op.Grows.holds(q.input.Interface()) {
-		return nil, tenant.ErrOverQuota
+		return nil, projectdb.ErrOverQuota
 	}
 	return next(ctx)
 }

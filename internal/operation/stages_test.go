@@ -16,7 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // noteInput is the input of the operations on notes.
@@ -41,9 +41,9 @@ func (f *fixture) updateNote(op Operation, run, exists func(*noteInput) error) {
 		op.Access = Project(account.Developer)
 	}
 
-	HandleInProject(f.Pipeline, op, func(_ context.Context, _ *tenant.Project, in *noteInput) (string, error) {
+	HandleInProject(f.Pipeline, op, func(_ context.Context, _ *projectdb.Project, in *noteInput) (string, error) {
 		return fmt.Sprint(in.Body.Text, in.Limit), run(in)
-	}, func(_ context.Context, _ *tenant.Project, in *noteInput) error { return exists(in) })
+	}, func(_ context.Context, _ *projectdb.Project, in *noteInput) error { return exists(in) })
 }
 
 func succeed(*noteInput) error { return nil }

@@ -24,7 +24,7 @@ func defaultSettings() map[string]string {
 
 		"max_connections": "200",
 		// All projects share the lock table. pg_dump locks all tables at once, and a hostile
-		// session can take 150,000 locks a second: the watchdog of package tenant needs about half
+		// session can take 150,000 locks a second: the watchdog of package projectdb needs about half
 		// a second to terminate it. 102,400 locks take 25 MB, a third of them allocated at start.
 		"max_locks_per_transaction": "512",
 		"shared_buffers":            strconv.Itoa(sharedBuffers(memory())) + "MB",
@@ -44,7 +44,7 @@ func defaultSettings() map[string]string {
 		"log_line_prefix": "%m [%p] %q%u@%d ",
 		// The client receives the error of a statement. The statement and its values, which may be
 		// secrets, stay out of the log, also when the session is terminated: the watchdog of
-		// package tenant logs the reason.
+		// package projectdb logs the reason.
 		"log_min_messages":        "log",
 		"log_min_error_statement": "panic",
 		"log_error_verbosity":     "terse",

@@ -1,7 +1,7 @@
 // Package platform owns the platform database: its handle and migrations, the settings and keys of
 // the install, projects, and the index of forms. Each entity has one file with its SQL. Users and
 // organizations belong to package account, the rows of backups and restores to package backup, the
-// content of projects to package tenant, the audit log to package audit.
+// content of projects to package projectdb, the audit log to package audit.
 package platform
 
 import (

@@ -97,7 +97,7 @@ func newPool(t testing.TB, address string) *pgxpool.Pool {
 
 	supervisor := pg.NewSupervisor(config.ConnConfig)
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
-		supervisor.Supervise(c) // as in package tenant
+		supervisor.Supervise(c) // as in package projectdb
 		return nil
 	}
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgtest"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // migratedDatabase is a database at one of its migrations.
@@ -173,7 +173,7 @@ func TestKilledMigration(t *testing.T) {
 		p.signal(syscall.SIGKILL)
 		p.wait()
 
-		project := newMigratedDatabase(t, url, databaseOf(t, url, c.project), "socle", "../tenant/migrations")
+		project := newMigratedDatabase(t, url, databaseOf(t, url, c.project), "socle", "../projectdb/migrations")
 		old := 1 + rand.Int64N(project.newest-1)
 		platform := m.connect()
 		for _, sql := range []string{
@@ -197,7 +197,7 @@ func TestKilledMigration(t *testing.T) {
 
 		version, is := project.schemaState()
 		if _, want := newMigratedDatabase(t, url, undisturbed, "socle",
-			"../tenant/migrations").schemaState(); version !=
+			"../projectdb/migrations").schemaState(); version !=
 			project.newest || is != want {
 			t.Errorf("from version %d: got %d, want %d (-want +got):\n%s", old, version, project.newest,
 				cmp.Diff(want, is))
@@ -259,7 +259,7 @@ func databaseOf(t *testing.T, url, project string) string {
 		t.Fatal(err)
 	}
 
-	names, err := tenant.NewNames(key)
+	names, err := projectdb.NewNames(key)
 	if err != nil {
 		t.Fatal(err)
 	}

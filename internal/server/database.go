@@ -20,8 +20,8 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
-	"github.com/socle-dev/socle/internal/tenant"
 	"github.com/socle-dev/socle/internal/token"
 )
 
@@ -91,7 +91,7 @@ func (d *Database) migrateProjects(ctx context.Context, c config.Config, secret 
 	}
 	defer blobs.Close()
 
-	return tenant.Lifecycle{Store: d.Store, Registry: registry, Blobs: blobs}.Finish(ctx)
+	return projectdb.Lifecycle{Store: d.Store, Registry: registry, Blobs: blobs}.Finish(ctx)
 }
 
 // openDatabase opens the configured PostgreSQL, or starts the private one, and migrates the
@@ -153,7 +153,7 @@ func createPlatformDatabase(ctx context.Context, url string, exclusive bool) err
 	defer conn.Close(context.WithoutCancel(ctx))
 
 	if exclusive {
-		if err := tenant.TerminateSessions(ctx, conn); err != nil {
+		if err := projectdb.TerminateSessions(ctx, conn); err != nil {
 			return err
 		}
 	}
@@ -220,17 +220,17 @@ func (d *Database) prepare(ctx context.Context) error {
 }
 
 // DatabaseNames returns the naming scheme of the projects' databases.
-func (d *Database) DatabaseNames(ctx context.Context) (tenant.Names, error) {
+func (d *Database) DatabaseNames(ctx context.Context) (projectdb.Names, error) {
 	key, err := d.Store.NameKey(ctx)
 	if err != nil {
-		return tenant.Names{}, err
+		return projectdb.Names{}, err
 	}
 
-	return tenant.NewNames(key)
+	return projectdb.NewNames(key)
 }
 
 // Registry opens the registry of the projects in this PostgreSQL.
-func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger) (*tenant.Registry, error) {
+func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger) (*projectdb.Registry, error) {
 	available, err := pg.Value[int](ctx, d.Pool, `
 		select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int`)
 	if err != nil {
@@ -247,12 +247,12 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 		return nil, err
 	}
 
-	r, err := tenant.NewRegistry(d.URL, secret, names, max(connections, 4), log)
+	r, err := projectdb.NewRegistry(d.URL, secret, names, max(connections, 4), log)
 	if err != nil {
 		return nil, err
 	}
 
-	if prepared, err := tenant.Prepared(ctx, d.Pool); err != nil || prepared {
+	if prepared, err := projectdb.Prepared(ctx, d.Pool); err != nil || prepared {
 		return r, err
 	}
 

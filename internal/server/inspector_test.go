@@ -18,9 +18,9 @@ import (
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
 	"github.com/socle-dev/socle/internal/server"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // inspector gives a test direct access to the databases and storage of a running server.
@@ -28,7 +28,7 @@ type inspector struct {
 	t        *testing.T
 	dir      string
 	database *server.Database
-	registry *tenant.Registry
+	registry *projectdb.Registry
 	blobs    *blob.Store
 	queue    *queue.Queue // runs no workers; a test runs its periodic jobs
 	log      *output
@@ -61,7 +61,7 @@ func (p *process) inspect(t *testing.T) *inspector {
 		t.Fatal(err)
 	}
 
-	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: b.registry, Blobs: b.blobs}
+	lifecycle := projectdb.Lifecycle{Store: d.Store, Registry: b.registry, Blobs: b.blobs}
 	services, err := server.NewServices(d, lifecycle, account.Config{}, nil, log)
 	if err != nil {
 		t.Fatal(err)

@@ -13,10 +13,10 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/rest/query"
 	"github.com/socle-dev/socle/internal/rest/session"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 // rows serves the rows API of every project, at /projects/{projectUUID}/rest/v1.
 type rows struct {
 	store          *platform.Store
-	registry       *tenant.Registry
+	registry       *projectdb.Registry
 	url            string // public URL of the install; "" if unknown
 	log            *slog.Logger
 	responses      *session.Budget // shared by the buffered responses of all projects
@@ -46,7 +46,7 @@ type rows struct {
 }
 
 func newRows(
-	store *platform.Store, registry *tenant.Registry, bodies *httpx.Budget, url string, log *slog.Logger,
+	store *platform.Store, registry *projectdb.Registry, bodies *httpx.Budget, url string, log *slog.Logger,
 ) *rows {
 	refuse := func(context.Context, string) (rest.Caller, error) { return rest.Caller{}, errBadKey }
 	return &rows{store: store, registry: registry, url: url, log: log,

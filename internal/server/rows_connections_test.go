@@ -13,8 +13,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // TestManyProjectsFewConnections uses the rows of many more projects than there are connections.
@@ -24,8 +24,8 @@ func TestManyProjectsFewConnections(t *testing.T) {
 	t.Parallel()
 
 	const connections, clients, count, requests = 8, 16, 30, 10
-	registry, err := tenant.NewRegistry(pgtest.Server().URL("postgres"), []byte("secret of a test with many projects"),
-		tenant.Names{}, connections, slog.New(slog.DiscardHandler))
+	registry, err := projectdb.NewRegistry(pgtest.Server().URL("postgres"), []byte("secret of a test with many projects"),
+		projectdb.Names{}, connections, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

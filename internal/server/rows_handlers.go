@@ -13,12 +13,12 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 	"github.com/socle-dev/socle/internal/rest/query"
 	"github.com/socle-dev/socle/internal/rest/session"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // projectRows serves the rows of a project.
@@ -102,13 +102,13 @@ func (s *rows) activeHandler(id uuid.UUID, p *projectRows, verify verifier) *res
 }
 
 // projectRoles returns the roles of a project.
-func projectRoles(project *tenant.Project) func(role string) (rest.Role, bool) {
+func projectRoles(project *projectdb.Project) func(role string) (rest.Role, bool) {
 	return func(role string) (rest.Role, bool) {
 		switch role {
 		case "anon", "authenticated":
-			return rest.Role{Pool: project.Request(), SearchPath: tenant.RequestPath, Anonymous: role == "anon"}, true
+			return rest.Role{Pool: project.Request(), SearchPath: projectdb.RequestPath, Anonymous: role == "anon"}, true
 		case "service_role":
-			return rest.Role{Pool: project.Service(), SearchPath: tenant.RequestPath}, true
+			return rest.Role{Pool: project.Service(), SearchPath: projectdb.RequestPath}, true
 		}
 
 		return rest.Role{}, false
@@ -116,7 +116,7 @@ func projectRoles(project *tenant.Project) func(role string) (rest.Role, bool) {
 }
 
 // extraSearchPath are the schemas of the search path after the exposed one, as in
-// [tenant.RequestPath].
+// [projectdb.RequestPath].
 var extraSearchPath = []string{"public", schema.ExtensionsSchema}
 
 // newCatalogCache returns the catalog cache of a project's exposed schemas.
@@ -124,8 +124,8 @@ func (s *rows) newCatalogCache(id uuid.UUID, schemas []string) *rest.Cache {
 	return rest.NewCache(rest.Source{
 		Pool:      s.registry.Open(id).Trusted,
 		Options:   catalog.Options{Schemas: schemas, SearchPath: extraSearchPath},
-		Version:   tenant.CatalogVersion,
-		AfterRead: tenant.FoldCatalogVersion,
+		Version:   projectdb.CatalogVersion,
+		AfterRead: projectdb.FoldCatalogVersion,
 	}, s.log)
 }
 

@@ -29,8 +29,8 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
-	"github.com/socle-dev/socle/internal/tenant"
 	"github.com/socle-dev/socle/internal/token"
 )
 
@@ -52,7 +52,7 @@ type Server struct {
 	lock          *os.File
 	database      *Database
 	blobs         *blob.Store
-	registry      *tenant.Registry
+	registry      *projectdb.Registry
 	notifications *pg.Listener // notifications of other servers
 	services      *Services
 	api           *api.Server
@@ -151,7 +151,7 @@ func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.St
 // assemble builds the handlers and the background services.
 func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	d := s.database
-	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs,
+	lifecycle := projectdb.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs,
 		OnChange: func(project uuid.UUID) { s.rows.invalidate(project) }}
 
 	mails, err := mail.New(string(c.SMTPURL), c.MailFrom, s.log)
@@ -232,7 +232,7 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
 // Projects returns the registry of the projects, for benchmarks.
-func (s *Server) Projects() *tenant.Registry { return s.registry }
+func (s *Server) Projects() *projectdb.Registry { return s.registry }
 
 // Services returns the services, for tests that do the periodic work at once.
 func (s *Server) Services() *Services { return s.services }

@@ -10,24 +10,24 @@ import (
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Services are the queue and the domains with background work.
 type Services struct {
 	Queue     *queue.Queue
-	Lifecycle tenant.Lifecycle
+	Lifecycle projectdb.Lifecycle
 	Accounts  *account.Service
 	Cleaner   *object.Cleaner
-	TableJobs *tenant.TableJobs
+	TableJobs *projectdb.TableJobs
 	Backups   *backup.Service
 }
 
 // NewServices returns the services with all workers registered. It sets the store, the queue and
 // the log of accounts.
 func NewServices(
-	d *Database, l tenant.Lifecycle, accounts account.Config, notifications *pg.Listener, log *slog.Logger,
+	d *Database, l projectdb.Lifecycle, accounts account.Config, notifications *pg.Listener, log *slog.Logger,
 ) (*Services, error) {
 	q, err := queue.New(queue.Config{Pool: d.Pool, River: d.QueuePool, Log: log})
 	if err != nil {
@@ -40,7 +40,7 @@ func NewServices(
 		Lifecycle: l,
 		Accounts:  account.New(accounts),
 		Cleaner:   object.NewCleaner(l, q, log),
-		TableJobs: tenant.NewTableJobs(l, q, log),
+		TableJobs: projectdb.NewTableJobs(l, q, log),
 	}
 
 	s.Backups = backup.New(backup.Config{
@@ -63,9 +63,9 @@ func NewServices(
 
 // sweepProjects removes expired data from the databases of all projects, one at a time.
 func (s *Services) sweepProjects(ctx context.Context) error {
-	files := func(p *tenant.Project) error { return s.Cleaner.SweepProject(ctx, p) }
+	files := func(p *projectdb.Project) error { return s.Cleaner.SweepProject(ctx, p) }
 	return errors.Join(
-		s.Lifecycle.VisitActive(ctx, func(p *tenant.Project) error {
+		s.Lifecycle.VisitActive(ctx, func(p *projectdb.Project) error {
 			_, expired := form.Sweep(ctx, p)
 			return errors.Join(files(p), expired)
 		}),

@@ -11,7 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/tenant"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 const (
@@ -33,7 +33,7 @@ type Record struct {
 
 // Run runs a query on behalf of user. It records the query before and after. It fails with
 // Unprocessable on query, parameters or timeout_ms.
-func Run(ctx context.Context, p *tenant.Project, user uuid.UUID, q Query) (Answer, error) {
+func Run(ctx context.Context, p *projectdb.Project, user uuid.UUID, q Query) (Answer, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Answer{}, err
@@ -61,7 +61,7 @@ func Run(ctx context.Context, p *tenant.Project, user uuid.UUID, q Query) (Answe
 
 // recordStart records a query in the history and in the audit log before it runs, so that none runs
 // unrecorded.
-func recordStart(ctx context.Context, p *tenant.Project, id, user uuid.UUID, q Query) error {
+func recordStart(ctx context.Context, p *projectdb.Project, id, user uuid.UUID, q Query) error {
 	return audit.Write(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		_, err := pg.Exec(ctx, tx, `
 			insert into socle.queries (uuid, query, read_only, run_by) values (@id, left(@query, @kept), @read_only, @user)`,
@@ -74,7 +74,7 @@ func recordStart(ctx context.Context, p *tenant.Project, id, user uuid.UUID, q Q
 
 // recordEnd records the outcome of a query and deletes old records.
 func recordEnd(
-	ctx context.Context, p *tenant.Project, id uuid.UUID, duration float64, results []Result, failure error,
+	ctx context.Context, p *projectdb.Project, id uuid.UUID, duration float64, results []Result, failure error,
 ) error {
 	var rows *int64
 	var code *string
@@ -111,7 +111,7 @@ var recordSorts = map[string]string{"startedAt": "started_at", "durationMs": "du
 
 // List returns a page of the query history, sorted by startedAt, durationMs or rows, and the total
 // number.
-func List(ctx context.Context, p *tenant.Project, page pg.Page) ([]Record, int64, error) {
+func List(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Record, int64, error) {
 	records, err := pg.All[Record](ctx, p.Trusted(),
 		`select `+recordColumns+` from socle.queries`+page.Clause(recordSorts, "uuid"))
 	if err != nil {

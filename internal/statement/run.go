@@ -13,8 +13,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/sqllex"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // endTimeout bounds the end of a session.
@@ -30,7 +30,7 @@ const settings = `
 
 // run runs a query on a connection of its own. PostgreSQL's errors are Unprocessable on query, with
 // the original error in the member postgres.
-func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
+func run(ctx context.Context, p *projectdb.Project, q Query) ([]Result, error) {
 	statements, err := split(q.Text)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 
 	full := p.OverQuota() && !q.ReadOnly
 	if full && p.FarOverQuota() {
-		return nil, tenant.ErrOverQuota
+		return nil, projectdb.ErrOverQuota
 	}
 
 	bounded, cancel := context.WithTimeout(ctx, q.Timeout)

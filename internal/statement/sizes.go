@@ -10,7 +10,7 @@ import (
 // A project over its quota may run queries that do not grow its database: they may delete rows and
 // drop tables. Sizes are those that the transaction sees: a table that it dropped or truncated no
 // longer counts, although its file exists until the commit. Rolled back changes leave empty pages
-// in tables for a while; package tenant bounds these.
+// in tables for a while; package projectdb bounds these.
 
 // selectSizes reads the bytes and file of each table and index of the owner, and of the database's
 // catalog. Catalog relations have OIDs below 16384. It excludes the platform's tables, which grow

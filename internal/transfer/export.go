@@ -13,8 +13,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // Export is a running export of a table. It holds a connection until it is closed.
@@ -31,7 +31,7 @@ type Export struct {
 // formula. It fails as [schema.HoldTable] does, and with Invalid on columns. The caller must close
 // the export.
 func OpenExport(
-	ctx context.Context, p *tenant.Project, ref, format string, columns []string, spreadsheet bool,
+	ctx context.Context, p *projectdb.Project, ref, format string, columns []string, spreadsheet bool,
 ) (*Export, error) {
 	conn, err := pg.Acquire(ctx, p.Owner())
 	if err != nil {
@@ -47,7 +47,7 @@ func OpenExport(
 	return e, nil
 }
 
-func (e *Export) open(ctx context.Context, p *tenant.Project, ref string, names []string, spreadsheet bool) error {
+func (e *Export) open(ctx context.Context, p *projectdb.Project, ref string, names []string, spreadsheet bool) error {
 	var err error
 	if e.tx, err = e.conn.BeginTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly}); err != nil {
 		return pg.Fault(err)

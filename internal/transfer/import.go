@@ -13,8 +13,8 @@ import (
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/tenant"
 )
 
 // errDryRun rolls a dry run back.
@@ -25,7 +25,7 @@ var errDryRun = errors.New("dry run")
 // with Invalid on schema or name, with Conflict on name if the name is taken, and with
 // Unprocessable on file for invalid rows.
 func ImportTable(
-	ctx context.Context, p *tenant.Project, schemaName, name string, file io.ReadSeeker, o Options,
+	ctx context.Context, p *projectdb.Project, schemaName, name string, file io.ReadSeeker, o Options,
 ) (Imported, error) {
 	release, err := reserveMemory(ctx, p.UUID, file, o)
 	if err != nil {
@@ -65,7 +65,7 @@ func ImportTable(
 // objects, name columns of the table; other columns get their defaults. Without a header, the
 // values are those of all columns in order, except generated ones. It fails as [schema.HoldTable]
 // does, and with Unprocessable on file.
-func ImportRows(ctx context.Context, p *tenant.Project, ref string, file io.ReadSeeker, o Options) (Imported, error) {
+func ImportRows(ctx context.Context, p *projectdb.Project, ref string, file io.ReadSeeker, o Options) (Imported, error) {
 	release, err := reserveMemory(ctx, p.UUID, file, o)
 	if err != nil {
 		return Imported{}, err
@@ -294,7 +294,7 @@ func detectColumns(ctx context.Context, file io.ReadSeeker, o Options) ([]Import
 
 // inTx stores a file's rows in one transaction, in the table that prepare creates or finds. prepare
 // returns the columns and their headers in the file.
-func inTx(ctx context.Context, p *tenant.Project, file io.ReadSeeker, o Options,
+func inTx(ctx context.Context, p *projectdb.Project, file io.ReadSeeker, o Options,
 	prepare func(context.Context, pgx.Tx) (schema.Table, []ImportedColumn, []string, error)) (Imported, error) {
 	bounded, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()

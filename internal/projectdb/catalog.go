@@ -1,0 +1,37 @@
+package projectdb
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/pg"
+)
+
+// CatalogVersion is a query for the catalog version of a project's database, a text. Each
+// transaction with DDL changes it at commit. The platform's login and those of the rows API may run
+// it. It runs in every request: bit_xor takes half the time of sum.
+const CatalogVersion = `select pg_catalog.bit_xor(n::pg_catalog.int8)::pg_catalog.text from socle.catalogue_version`
+
+// maxVersionRows is the number of rows above which [FoldCatalogVersion] folds them.
+const maxVersionRows = 16
+
+// FoldCatalogVersion folds the rows of the catalog version into one if there are more than 16.
+// The version stays the same. It must run as the platform's login.
+func FoldCatalogVersion(ctx context.Context, q pg.Querier) error {
+	// A concurrent fold waits for this one and then finds the deleted rows gone.
+	_, err := pg.Exec(ctx, q, `
+		with folded as (
+			delete from socle.catalogue_version
+			where (select count(*) from socle.catalogue_version) > @most
+			returning n
+		)
+		insert into socle.catalogue_version (n) select bit_xor(n::bigint) from folded having count(*) > 0`,
+		pgx.StrictNamedArgs{"most": maxVersionRows})
+
+	return err
+}
+
+// BookkeepingTables are the tables of [Schema] that describe the database itself. Backups exclude
+// their rows.
+var BookkeepingTables = []string{"migrations", "catalogue_version"}

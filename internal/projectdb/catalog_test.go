@@ -1,0 +1,136 @@
+package projectdb
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// TestCatalogueVersion checks that the version changes when a transaction with DDL commits, and at
+// no other time.
+func TestCatalogueVersion(t *testing.T) {
+	t.Parallel()
+
+	r := newRegistry(t, 8)
+	p := newProject(t, r)
+	conn, other, reader := connect(t, p, owner), connect(t, p, owner), connect(t, p, request)
+	seen := value[string](t, reader, CatalogVersion)
+
+	changed := func(what string, want bool) {
+		t.Helper()
+
+		now := value[string](t, reader, CatalogVersion)
+		if now != seen != want {
+			t.Errorf("%s: got version %[3]s after %[2]s, want a new one: %[4]v", what, seen, now, want)
+		}
+
+		seen = now
+	}
+
+	exec(t, conn, "create table public.t (id int primary key)")
+	changed("a table", true)
+	exec(t, conn, "begin; alter table public.t add column a int; alter table public.t add column b int")
+	changed("before the commit", false)
+	exec(t, other, "begin; create table public.u (id int); commit") // does not wait
+	changed("another transaction", true)
+	exec(t, conn, "commit")
+	changed("the commit", true)
+	exec(t, conn, "begin; create view public.v as select 1; rollback")
+	changed("a rollback", false)
+	exec(t, conn,
+		"create temporary table s (id int primary key, n int default 1 check (n > 0)); create index on s (n); alter table s add column m text; drop table s")
+
+	changed("a temporary table", false)
+	exec(t, conn, "create table if not exists public.t ()")
+	changed("a table that is there", false)
+	exec(t, conn, "insert into public.t values (1); truncate public.t; analyze public.t")
+	changed("rows", false)
+
+	for _, sql := range []string{
+		"create policy everything on public.t using (true)", "alter policy everything on public.t using (false)",
+		"drop policy everything on public.t",
+		"create function public.f() returns trigger language plpgsql as 'begin return new; end'",
+		"create trigger f before insert on public.t for each row execute function public.f()",
+		"drop trigger f on public.t", "comment on table public.t is 'x'", "grant select on public.t to anon",
+		"revoke select on public.t from anon", "alter default privileges grant select on tables to anon",
+		"create type public.mood as enum ('glad')", "alter type public.mood add value 'sad'",
+		"create domain public.name as text", "create cast (public.mood as public.name) with inout as implicit",
+		"create index on public.t (a)", "create statistics public.ab on a, b from public.t",
+		"alter table public.t rename to w", "do $$ begin execute 'drop table public.w'; end $$",
+		"drop function public.f()", "create schema s", "drop schema s",
+	} {
+		exec(t, conn, sql)
+		changed(sql, true)
+	}
+
+	if another := value[string](t, newProject(t, r).Trusted(), CatalogVersion); another == seen {
+		t.Errorf("another database also has version %s", another)
+	}
+	if got := state(t, conn, "select * from socle.catalogue_version"); got != "42501" {
+		t.Errorf("read by the owner: got state %q", got)
+	}
+	if got := state(t, reader, "insert into socle.catalogue_version (n) values (1)"); got != "42501" {
+		t.Errorf("write by the request login: got state %q", got)
+	}
+}
+
+// TestFoldCatalogueVersion folds rows concurrently and checks that the version stays the same.
+func TestFoldCatalogueVersion(t *testing.T) {
+	t.Parallel()
+
+	r := newRegistry(t, 8)
+	p := newProject(t, r)
+	conn := connect(t, p, owner)
+	for range maxVersionRows {
+		exec(t, conn, "create table public.t (); drop table public.t")
+	}
+
+	before := value[string](t, p.Trusted(), CatalogVersion)
+	failures := make(chan error, 4)
+	for range cap(failures) {
+		go func() { failures <- FoldCatalogVersion(t.Context(), p.Trusted()) }()
+	}
+
+	for range cap(failures) {
+		if err := <-failures; err != nil {
+			t.Error(err)
+		}
+	}
+
+	if now := value[string](t, p.Trusted(), CatalogVersion); now != before {
+		t.Errorf("got version %s, want %s", now, before)
+	}
+	if rows := value[int](t, p.Trusted(), "select count(*)::int from socle.catalogue_version"); rows != 1 {
+		t.Errorf("got %d rows after folding, want 1", rows)
+	}
+}
+
+// TestNotifications checks the notification of catalog changes, which only servers of the previous
+// release listen for.
+func TestNotifications(t *testing.T) {
+	t.Parallel()
+
+	r := newRegistry(t, 8)
+	p := newProject(t, r)
+	conn := connect(t, p, owner)
+
+	wait := func(c *pgx.Conn, want string) {
+		t.Helper()
+
+		got, err := c.WaitForNotification(context.Background())
+		if err != nil || got.Payload != want {
+			t.Errorf("got %+v, %v, want %s", got, err, want)
+		}
+	}
+
+	client := connect(t, p, owner)
+	exec(t, client, `listen "pgrst"`)
+	exec(t, conn, "create table public.t (); drop table public.t; notify pgrst, 'of a client'")
+	wait(client, "of a client")
+
+	server := connect(t, p, trusted)
+	exec(t, server, "listen pgrst")
+	exec(t, conn, "create table public.t ()")
+	wait(server, "reload schema")
+}

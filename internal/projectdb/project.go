@@ -1,0 +1,165 @@
+package projectdb
+
+import (
+	"container/list"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/socle-dev/socle/internal/audit"
+)
+
+// Project is a handle on a project's database. Pools are opened at first use and closed when idle;
+// they are opened again on demand, so a Project stays valid as long as its database exists. It is
+// safe for concurrent use.
+type Project struct {
+	UUID uuid.UUID
+
+	registry      *Registry
+	recentElem    *list.Element // in Registry.recent; nil if opened by [Registry.WithInactive]
+	open          atomic.Int32  // number of connections
+	mu            sync.Mutex
+	pools         map[login]*pgxpool.Pool
+	lastUsed      time.Time
+	deleted       bool // deleted: the pools are closed for good
+	maintained    bool // opened by [Registry.WithInactive] although its database is closed
+	gate          gate
+	loginsAltered atomic.Bool // reset the logins before opening the next session
+
+	full, overgrown atomic.Bool  // see [Lifecycle.WatchSizes]
+	writes          atomic.Int64 // count of rows written at the last measurement
+	minFullBytes    int64        // smallest size in bytes measured since the database became full
+}
+
+// Trusted returns the pool of the platform's login in the project's database. It runs only
+// statements of Socle itself, on the platform's own schemas and the system catalogs.
+func (p *Project) Trusted() *pgxpool.Pool { return p.pool(trusted) }
+
+// InTx runs f in a transaction of the platform's login. An entry in the project's audit log commits
+// with it, see [audit.Write].
+func (p *Project) InTx(ctx context.Context, f func(tx pgx.Tx) error) error {
+	return audit.Write(ctx, p.Trusted(), f)
+}
+
+// Change is [Project.InTx] for a function that returns the changed value.
+func Change[T any](ctx context.Context, p *Project, f func(tx pgx.Tx) (T, error)) (T, error) {
+	var changed T
+	err := p.InTx(ctx, func(tx pgx.Tx) error {
+		var err error
+		changed, err = f(tx)
+		return err
+	})
+	return changed, err
+}
+
+// Owner returns the pool of the project's owner, for DDL and all other statements that contain user
+// input. Each connection is reset with DISCARD ALL before it is reused.
+func (p *Project) Owner() *pgxpool.Pool { return p.pool(owner) }
+
+// DumpLogin returns the name of the login for backups of the project.
+func (p *Project) DumpLogin() string { return p.registry.DumpLogin(p.UUID) }
+
+// Request returns the pool of the login that may assume the roles anon and authenticated, for the
+// rows API.
+func (p *Project) Request() *pgxpool.Pool { return p.pool(request) }
+
+// Service returns the pool of the login that may assume the role service_role, for the rows API.
+func (p *Project) Service() *pgxpool.Pool { return p.pool(service) }
+
+func (p *Project) pool(l login) *pgxpool.Pool {
+	p.registry.touch(p)
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	p.lastUsed = time.Now()
+
+	if p.pools == nil {
+		p.pools = map[login]*pgxpool.Pool{}
+	}
+
+	if p.pools[l] == nil {
+		p.pools[l] = p.registry.newPool(p, l)
+		if p.deleted {
+			p.pools[l].Close()
+		}
+	}
+
+	return p.pools[l]
+}
+
+// close closes the pools unless one was requested after unusedSince. It blocks until all acquired
+// connections are released.
+func (p *Project) close(unusedSince time.Time) {
+	p.mu.Lock()
+
+	if p.lastUsed.After(unusedSince) {
+		p.mu.Unlock()
+		return
+	}
+
+	pools := p.pools
+	p.pools = nil
+	p.mu.Unlock()
+
+	for _, pool := range pools {
+		pool.Close()
+	}
+}
+
+// closeForever closes the pools permanently. It blocks as close does.
+func (p *Project) closeForever() {
+	p.mu.Lock()
+	pools := p.pools
+	p.pools, p.deleted = nil, true
+	p.mu.Unlock()
+
+	for _, pool := range pools {
+		pool.Close()
+	}
+}
+
+// evict closes one idle connection. It reports false if there is none.
+func (p *Project) evict() bool {
+	if p.open.Load() == 0 {
+		return false
+	}
+
+	p.mu.Lock()
+	pools := slices.Collect(maps.Values(p.pools))
+	p.mu.Unlock()
+
+	for _, pool := range pools {
+		if pool.Stat().IdleConns() > 0 && evictFrom(pool) {
+			return true
+		}
+	}
+
+	return false
+}
+
+// evictFrom closes one of a pool's idle connections.
+func evictFrom(pool *pgxpool.Pool) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), resetTimeout)
+	defer cancel()
+
+	idle := pool.AcquireAllIdle(ctx)
+	if len(idle) == 0 {
+		return false
+	}
+
+	_ = idle[0].Conn().Close(ctx)
+
+	for _, conn := range idle {
+		conn.Release()
+	}
+
+	return true
+}
