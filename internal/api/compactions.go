@@ -23,7 +23,9 @@ var createCompaction = operation.Operation{
 		"transactions can still see deleted rows, it is retried for some minutes.",
 }
 
-func (s *Server) createCompaction(ctx context.Context, p *projectdb.Project, in *tableInput) (projectdb.Compaction, error) {
+func (s *Server) createCompaction(
+	ctx context.Context, p *projectdb.Project, in *tableInput,
+) (projectdb.Compaction, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	if err != nil {
 		return projectdb.Compaction{}, err
@@ -39,7 +41,9 @@ var getCompaction = operation.Operation{
 	Notes: "A compaction is listed for one day after its end.",
 }
 
-func (s *Server) getCompaction(ctx context.Context, p *projectdb.Project, in *tableInput) (projectdb.Compaction, error) {
+func (s *Server) getCompaction(
+	ctx context.Context, p *projectdb.Project, in *tableInput,
+) (projectdb.Compaction, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	if err != nil {
 		return projectdb.Compaction{}, err

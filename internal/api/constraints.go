@@ -22,7 +22,9 @@ var listConstraints = operation.Operation{
 	Access: operation.Project(account.Viewer), Errors: memberErrors,
 }
 
-func (s *Server) listConstraints(ctx context.Context, p *projectdb.Project, in *tableInput) ([]schema.Constraint, error) {
+func (s *Server) listConstraints(
+	ctx context.Context, p *projectdb.Project, in *tableInput,
+) ([]schema.Constraint, error) {
 	return schema.ListConstraints(ctx, p.Trusted(), p.UUID, in.Table)
 }
 

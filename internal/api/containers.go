@@ -92,7 +92,9 @@ type getContainerInput struct {
 	UUID uuid.UUID `path:"containerUUID" format:"uuid"`
 }
 
-func (s *Server) getContainer(ctx context.Context, p *projectdb.Project, in *getContainerInput) (containerAnswer, error) {
+func (s *Server) getContainer(
+	ctx context.Context, p *projectdb.Project, in *getContainerInput,
+) (containerAnswer, error) {
 	return s.answerContainer(object.GetContainer(ctx, p, in.UUID))
 }
 

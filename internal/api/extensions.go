@@ -64,6 +64,8 @@ type extensionInput struct {
 	Name string `path:"extensionName" maxLength:"63"`
 }
 
-func (s *Server) deleteExtension(ctx context.Context, p *projectdb.Project, in *extensionInput) (schema.Extension, error) {
+func (s *Server) deleteExtension(
+	ctx context.Context, p *projectdb.Project, in *extensionInput,
+) (schema.Extension, error) {
 	return schema.DeleteExtension(ctx, p.Trusted(), in.Name)
 }

@@ -39,6 +39,8 @@ type updateGrantsInput struct {
 	}
 }
 
-func (s *Server) updateGrants(ctx context.Context, p *projectdb.Project, in *updateGrantsInput) ([]schema.Grant, error) {
+func (s *Server) updateGrants(
+	ctx context.Context, p *projectdb.Project, in *updateGrantsInput,
+) ([]schema.Grant, error) {
 	return schema.UpdateGrants(ctx, p.Owner(), p.UUID, in.Table, in.Body.Grants, in.Body.Confirm)
 }

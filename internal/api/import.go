@@ -70,7 +70,9 @@ func (q ImportQuery) options() (transfer.Options, error) {
 	return o, nil
 }
 
-func (s *Server) importTable(ctx context.Context, p *projectdb.Project, in *importTableInput) (transfer.Imported, error) {
+func (s *Server) importTable(
+	ctx context.Context, p *projectdb.Project, in *importTableInput,
+) (transfer.Imported, error) {
 	o, err := in.options()
 	if err != nil {
 		return transfer.Imported{}, err

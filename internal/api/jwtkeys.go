@@ -46,7 +46,9 @@ type createJWTKeyInput struct {
 	}
 }
 
-func (s *Server) createJWTKey(ctx context.Context, p *projectdb.Project, in *createJWTKeyInput) (platform.JWTKey, error) {
+func (s *Server) createJWTKey(
+	ctx context.Context, p *projectdb.Project, in *createJWTKeyInput,
+) (platform.JWTKey, error) {
 	b := in.Body
 	if b.D != nil {
 		return platform.JWTKey{}, fault.OnField(fault.Unprocessable, "d", "private_key",
@@ -106,7 +108,9 @@ type deleteJWTKeyInput struct {
 	UUID    uuid.UUID `path:"jwtKeyUUID" format:"uuid"`
 }
 
-func (s *Server) deleteJWTKey(ctx context.Context, p *projectdb.Project, in *deleteJWTKeyInput) (platform.JWTKey, error) {
+func (s *Server) deleteJWTKey(
+	ctx context.Context, p *projectdb.Project, in *deleteJWTKeyInput,
+) (platform.JWTKey, error) {
 	return s.platform.DeleteJWTKey(ctx, p.UUID, in.UUID)
 }
 

@@ -153,7 +153,9 @@ func (s *Server) findFormToContinue(ctx context.Context, p *projectdb.Project, i
 	return err
 }
 
-func (s *Server) updateResponse(ctx context.Context, p *projectdb.Project, in *updateResponseInput) (form.Receipt, error) {
+func (s *Server) updateResponse(
+	ctx context.Context, p *projectdb.Project, in *updateResponseInput,
+) (form.Receipt, error) {
 	if err := s.countResponse(ctx, in.Form); err != nil {
 		return form.Receipt{}, err
 	}

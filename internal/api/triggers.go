@@ -45,7 +45,9 @@ func (s *Server) findTableOfTrigger(ctx context.Context, p *projectdb.Project, i
 	return err
 }
 
-func (s *Server) createTrigger(ctx context.Context, p *projectdb.Project, in *createTriggerInput) (schema.Trigger, error) {
+func (s *Server) createTrigger(
+	ctx context.Context, p *projectdb.Project, in *createTriggerInput,
+) (schema.Trigger, error) {
 	b := in.Body
 	return schema.CreateTrigger(ctx, p.Owner(), p.UUID, in.Table, schema.NewTrigger{Name: b.Name,
 		Timing: b.Timing, Events: b.Events,
@@ -88,7 +90,9 @@ func (s *Server) findTrigger(ctx context.Context, p *projectdb.Project, in *upda
 	return err
 }
 
-func (s *Server) updateTrigger(ctx context.Context, p *projectdb.Project, in *updateTriggerInput) (schema.Trigger, error) {
+func (s *Server) updateTrigger(
+	ctx context.Context, p *projectdb.Project, in *updateTriggerInput,
+) (schema.Trigger, error) {
 	return schema.EnableTrigger(ctx, p.Owner(), p.UUID, in.Table, in.Trigger, in.Body.Enabled)
 }
 

@@ -122,7 +122,9 @@ type createTusUploadInput struct {
 	Concat   string `header:"Upload-Concat"`
 }
 
-func (s *Server) createTusUpload(ctx context.Context, p *projectdb.Project, in *createTusUploadInput) (tusAnswer, error) {
+func (s *Server) createTusUpload(
+	ctx context.Context, p *projectdb.Project, in *createTusUploadInput,
+) (tusAnswer, error) {
 	if err := in.check(); err != nil {
 		return tusAnswer{}, err
 	}
@@ -251,7 +253,9 @@ type appendTusUploadInput struct {
 	operation.Upload
 }
 
-func (s *Server) appendTusUpload(ctx context.Context, p *projectdb.Project, in *appendTusUploadInput) (tusAnswer, error) {
+func (s *Server) appendTusUpload(
+	ctx context.Context, p *projectdb.Project, in *appendTusUploadInput,
+) (tusAnswer, error) {
 	if err := in.check(); err != nil {
 		return tusAnswer{}, err
 	}

@@ -27,7 +27,8 @@ func TestRestoreOfOldBackup(t *testing.T) {
 	a.Exec("drop database " + name + " with (force)")
 	a.Exec("create database " + name + " template template0")
 
-	if err := pg.MigrateTo(t.Context(), config, projectdb.Schema, os.DirFS("../projectdb/migrations"), old); err != nil {
+	if err := pg.MigrateTo(t.Context(), config, projectdb.Schema, os.DirFS("../projectdb/migrations"),
+		old); err != nil {
 		t.Fatal(err)
 	}
 

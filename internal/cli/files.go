@@ -126,7 +126,9 @@ func verifyProjects(
 }
 
 // verifyProject verifies the files of a project and returns the number of damaged ones.
-func verifyProject(ctx context.Context, p *projectdb.Project, blobs *blob.Store, sums bool, out io.Writer) (int, error) {
+func verifyProject(
+	ctx context.Context, p *projectdb.Project, blobs *blob.Store, sums bool, out io.Writer,
+) (int, error) {
 	v, err := object.Verify(ctx, p, blobs, sums, func(d object.Inconsistency) {
 		if d.File == uuid.Nil {
 			fmt.Fprintf(out, "project %s: orphan %s: %s\n", p.UUID, d.Key, d.What)

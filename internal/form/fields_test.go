@@ -159,7 +159,8 @@ func TestCreateFieldsRefused(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 
-	if _, err := CreateFields(t.Context(), p, projectdbtest.UUID(t), []FieldInput{bad}); !fault.Is(err, fault.NotFound) {
+	if _, err := CreateFields(t.Context(), p, projectdbtest.UUID(t), []FieldInput{bad}); !fault.Is(err,
+		fault.NotFound) {
 		t.Errorf("unknown form: got %v, want NotFound", err)
 	}
 

@@ -18,7 +18,8 @@ func TestSweep(t *testing.T) {
 	p := projectdbtest.New(t)
 	f := newForm(t, p)
 	field := newField(t, p, f.UUID, FieldInput{Label: "name", Type: "text"})
-	if _, err := UpdateForm(t.Context(), p, projectdbtest.UUID(t), f.UUID, FormUpdate{State: optOf("open")}); err != nil {
+	if _, err := UpdateForm(t.Context(), p, projectdbtest.UUID(t), f.UUID,
+		FormUpdate{State: optOf("open")}); err != nil {
 		t.Fatal(err)
 	}
 

@@ -162,7 +162,9 @@ func GetResponse(ctx context.Context, p *projectdb.Project, form, id uuid.UUID) 
 // DeleteResponse deletes a response to a form of project p and calls remove with its files in the
 // same transaction. Deleting a complete response makes room for another. It fails with NotFound if
 // the form has no such response.
-func DeleteResponse(ctx context.Context, p *projectdb.Project, form, id uuid.UUID, remove RemoveFiles) (Response, error) {
+func DeleteResponse(
+	ctx context.Context, p *projectdb.Project, form, id uuid.UUID, remove RemoveFiles,
+) (Response, error) {
 	var r Response
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		if err := (submission{form: form}).lockForm(ctx, tx); err != nil { // lock order: form, response

@@ -36,7 +36,8 @@ var levels = [][]string{
 
 // testOnly are the packages imported by tests only, regardless of level.
 var testOnly = []string{
-	"internal/pgtest", "internal/blob/blobtest", "internal/api/apitest", "internal/projectdb/projectdbtest", "internal/laws",
+	"internal/pgtest", "internal/blob/blobtest", "internal/api/apitest", "internal/projectdb/projectdbtest",
+	"internal/laws",
 }
 
 // onlyImporter maps an import to the only package allowed to use it.

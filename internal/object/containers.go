@@ -107,7 +107,9 @@ func CreateContainer(ctx context.Context, p *projectdb.Project, user uuid.UUID, 
 // UpdateContainer changes a container of project p on behalf of user. It fails with NotFound if it
 // does not exist, with Unprocessable on every invalid field or if u is empty, and with Conflict on
 // name if the name is taken. Existing files stay, even if they exceed a new size limit.
-func UpdateContainer(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, u ContainerUpdate) (Container, error) {
+func UpdateContainer(
+	ctx context.Context, p *projectdb.Project, user, id uuid.UUID, u ContainerUpdate,
+) (Container, error) {
 	if invalid := u.check(); invalid != nil {
 		if _, err := GetContainer(ctx, p, id); err != nil { // NotFound takes precedence
 			return Container{}, err

@@ -107,7 +107,9 @@ func fileByName(
 // behalf of user. It copies no bytes. It fails with NotFound if the file does not exist, with
 // Unprocessable on every invalid field, including the limits of the destination, and with Conflict
 // on full_file_name if the name is taken there.
-func UpdateFile(ctx context.Context, p *projectdb.Project, user, container, file uuid.UUID, u FileUpdate) (File, error) {
+func UpdateFile(
+	ctx context.Context, p *projectdb.Project, user, container, file uuid.UUID, u FileUpdate,
+) (File, error) {
 	updated, err := projectdb.Change(ctx, p, func(tx pgx.Tx) (File, error) {
 		f, err := pg.One[File](ctx, tx, `
 			select `+fileColumns+

@@ -16,7 +16,9 @@ import (
 // SignDownload records in the audit log that a download URL is signed for a file of a container of
 // project p, and returns the file. It fails with NotFound if the file does not exist, else with the
 // error of check.
-func SignDownload(ctx context.Context, p *projectdb.Project, container, file uuid.UUID, check func() error) (File, error) {
+func SignDownload(
+	ctx context.Context, p *projectdb.Project, container, file uuid.UUID, check func() error,
+) (File, error) {
 	return projectdb.Change(ctx, p, func(tx pgx.Tx) (File, error) {
 		f, err := pg.One[File](ctx, tx, `
 			select `+fileColumns+` from storage.files f

@@ -24,8 +24,9 @@ func defaultSettings() map[string]string {
 
 		"max_connections": "200",
 		// All projects share the lock table. pg_dump locks all tables at once, and a hostile
-		// session can take 150,000 locks a second: the watchdog of package projectdb needs about half
-		// a second to terminate it. 102,400 locks take 25 MB, a third of them allocated at start.
+		// session can take 150,000 locks a second: the watchdog of package projectdb needs about
+		// half a second to terminate it. 102,400 locks take 25 MB, a third of them allocated at
+		// start.
 		"max_locks_per_transaction": "512",
 		"shared_buffers":            strconv.Itoa(sharedBuffers(memory())) + "MB",
 		"wal_level":                 "logical",

@@ -24,7 +24,8 @@ func TestManyProjectsFewConnections(t *testing.T) {
 	t.Parallel()
 
 	const connections, clients, count, requests = 8, 16, 30, 10
-	registry, err := projectdb.NewRegistry(pgtest.Server().URL("postgres"), []byte("secret of a test with many projects"),
+	registry, err := projectdb.NewRegistry(pgtest.Server().URL("postgres"),
+		[]byte("secret of a test with many projects"),
 		projectdb.Names{}, connections, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

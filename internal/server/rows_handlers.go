@@ -106,7 +106,11 @@ func projectRoles(project *projectdb.Project) func(role string) (rest.Role, bool
 	return func(role string) (rest.Role, bool) {
 		switch role {
 		case "anon", "authenticated":
-			return rest.Role{Pool: project.Request(), SearchPath: projectdb.RequestPath, Anonymous: role == "anon"}, true
+			return rest.Role{
+				Pool:       project.Request(),
+				SearchPath: projectdb.RequestPath,
+				Anonymous:  role == "anon",
+			}, true
 		case "service_role":
 			return rest.Role{Pool: project.Service(), SearchPath: projectdb.RequestPath}, true
 		}

@@ -65,7 +65,9 @@ func ImportTable(
 // objects, name columns of the table; other columns get their defaults. Without a header, the
 // values are those of all columns in order, except generated ones. It fails as [schema.HoldTable]
 // does, and with Unprocessable on file.
-func ImportRows(ctx context.Context, p *projectdb.Project, ref string, file io.ReadSeeker, o Options) (Imported, error) {
+func ImportRows(
+	ctx context.Context, p *projectdb.Project, ref string, file io.ReadSeeker, o Options,
+) (Imported, error) {
 	release, err := reserveMemory(ctx, p.UUID, file, o)
 	if err != nil {
 		return Imported{}, err

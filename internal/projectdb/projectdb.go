@@ -1,5 +1,5 @@
-// Package projectdb manages the databases of projects: it provisions, pauses, swaps and removes each
-// database with its logins, and opens connection pools to it on demand.
+// Package projectdb manages the databases of projects: it provisions, pauses, swaps and removes
+// each database with its logins, and opens connection pools to it on demand.
 //
 // It leaves the contents of a database to packages schema, object and form, rows of the platform
 // database to package platform, and authorization to package api.
