@@ -75,7 +75,7 @@ func linkedPackages(t *testing.T) (all []linkedPackage) {
 
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		cmd := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "./cmd/socle")
-		cmd.Dir, cmd.Env = root(t), append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
+		cmd.Dir, cmd.Env = root(t), append(os.Environ(), "GOOS="+system, "GOARCH=amd64", noRace, "CGO_ENABLED=0")
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatalf("go list: %v", err)
