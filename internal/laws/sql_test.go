@@ -4,7 +4,6 @@ import (
 	"errors"
 	"go/ast"
 	"go/constant"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -33,8 +32,22 @@ func TestStatementsPrepare(t *testing.T) {
 	of := map[string][]string{"platform": {"platform"}, "account": {"platform"}, "queue": {"platform"},
 		"server": {"platform"}, "projectdb": {"platform", "project"}, "cli": {"platform"}, "schema": {"project"},
 		"form": {"project"}, "object": {"project"}, "backup": {"platform", "project"}, "rest/catalog": {"project"},
-		"statement": {"project"}}
-	found := statements(t, slices.Sorted(maps.Keys(of)))
+		"statement": {"project"}, "transfer": {"project"}, "audit": {"platform", "project"},
+		"standalone": {"project"}, "rest": {"project"}}
+	var names []string
+	for name := range tree(t) {
+		if internal, ok := strings.CutPrefix(name, "internal/"); ok && !slices.Contains(testOnly, name) {
+			names = append(names, internal)
+		}
+	}
+
+	found := statements(t, names)
+	for name := range found {
+		if of[name] == nil {
+			t.Errorf("%s has SQL: add the databases that it runs in to this test", name)
+		}
+	}
+
 	for name, where := range of {
 		if len(found[name]) == 0 {
 			t.Errorf("no statement found in %s", name)

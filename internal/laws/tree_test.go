@@ -61,11 +61,12 @@ type listedPackage struct {
 	ImportPath, Dir, Doc string
 	GoFiles, Imports     []string
 	TestGoFiles          []string
+	XTestGoFiles         []string
 }
 
 // goList is the output of go list for the module's packages.
 var goList = sync.OnceValues(func() ([]byte, error) {
-	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,GoFiles,Imports,TestGoFiles", "./...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,GoFiles,Imports,TestGoFiles,XTestGoFiles", "./...")
 	cmd.Dir = "../.."
 
 	return cmd.Output()
@@ -180,6 +181,36 @@ func TestWindowsHasNoServer(t *testing.T) {
 	want := []string{"client", "cmd/socle", "docs", "internal/cli", "internal/config", "internal/sqllex"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)
+	}
+}
+
+// minTested is the number of lines from which a package needs tests of its own. Those of a caller
+// do not replace them.
+const minTested = 200
+
+// TestPackagesHaveTests checks that packages have tests next to their code.
+func TestPackagesHaveTests(t *testing.T) {
+	t.Parallel()
+
+	for name, p := range tree(t) {
+		if len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 || slices.Contains(testOnly, name) ||
+			strings.HasPrefix(name, "bench/") {
+			continue
+		}
+
+		lines := 0
+		for _, file := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			lines += strings.Count(string(text), "\n")
+		}
+
+		if lines >= minTested {
+			t.Errorf("%s has %d lines and no tests of its own", name, lines)
+		}
 	}
 }
 
