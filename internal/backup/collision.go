@@ -82,7 +82,7 @@ func asCollision(object string, err error) error {
 }
 
 // asDumpCollision is asCollision for an error of pg_dump, whose text it matches. PostgreSQL's
-// messages are in English: tenant.setRoles sets lc_messages.
+// messages are in English: projectdb.setLoginAttributes sets lc_messages.
 func asDumpCollision(err error) error {
 	if _, exited := errors.AsType[*exec.ExitError](err); !exited {
 		return err
@@ -131,7 +131,11 @@ var (
 // postpone reschedules a backup that collided with other transactions. It fails the backup with
 // Conflict after retryTimeout.
 func (s *Service) postpone(ctx context.Context, b Backup, collision *collisionError) error {
-	tried, err := s.setPending(ctx, b.UUID, collision.object+collision.waiting)
+	// A heartbeat at this moment finds the backup no longer running, and cancels ctx.
+	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+	defer cancel()
+
+	tried, err := s.setPending(recordCtx, b.UUID, collision.object+collision.waiting)
 	if err != nil {
 		return errors.Join(collision, err)
 	}

@@ -176,7 +176,10 @@ func (s *Service) make(ctx context.Context, b Backup) error {
 		return err
 	}
 
-	return s.complete(ctx, b.UUID, object.Size, object.SHA256, warnings)
+	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout) // see postpone
+	defer cancel()
+
+	return s.complete(recordCtx, b.UUID, object.Size, object.SHA256, warnings)
 }
 
 // attempt dumps one snapshot of the database, copies the bytes of the files in it, and reads the

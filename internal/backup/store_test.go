@@ -142,7 +142,14 @@ func TestTasks(t *testing.T) {
 		t.Error("a running backup was deleted")
 	}
 
-	must(r.setPending(ctx, b.UUID, "a table, which is locked"))(t)
+	// A heartbeat that meets the postponement cancels the work.
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+
+	err = (&Service{store: r.store}).postpone(cancelled, b, lockCollision("a table", errors.New("locked")))
+	if _, retry := errors.AsType[*RetryError](err); !retry {
+		t.Errorf("got %v of a postponement, want a retry", err)
+	}
 	if b = must(tasks.unfinished(ctx, b.UUID))(t); b.Status != Pending || b.WaitingFor == "" {
 		t.Errorf("got %+v of a postponed backup", b)
 	}

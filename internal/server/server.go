@@ -1,7 +1,7 @@
 // Package server builds Socle from its configuration. It owns the order of start and stop, the root
 // handler with the server's own paths, and the rows API of all projects. It leaves the platform API
 // to package api, the rows protocol to package rest, and the lifecycle of projects to package
-// tenant.
+// projectdb.
 package server
 
 import (
