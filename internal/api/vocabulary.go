@@ -25,12 +25,14 @@ var (
 
 const longTimeout = 30 * time.Second // of schema changes and other long operations
 
-// Answer and the types after it are those of package operation that inputs and handlers use.
 type (
+	// Answer is [operation.Answer].
 	Answer[C, M any] = operation.Answer[C, M]
-
-	PageQuery     = operation.PageQuery
-	PageMetadata  = operation.PageMetadata
+	// PageQuery is [operation.PageQuery].
+	PageQuery = operation.PageQuery
+	// PageMetadata is [operation.PageMetadata].
+	PageMetadata = operation.PageMetadata
+	// ProjectInBody is [operation.ProjectInBody].
 	ProjectInBody = operation.ProjectInBody
 
 	nothing = operation.Nothing

@@ -215,10 +215,10 @@ func (p *Pipeline) Document() []byte {
 }
 
 // Schema is the schema that a type gives itself by a method Schema(Registry) *Schema.
-type (
-	Schema   = huma.Schema
-	Registry = huma.Registry
-)
+type Schema = huma.Schema
+
+// Registry has the schemas that others refer to.
+type Registry = huma.Registry
 
 // TypeObject is the type of a [Schema] of an object.
 const TypeObject = huma.TypeObject

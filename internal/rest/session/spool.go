@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	ChunkSize    = 64 << 10         // bytes of a body that are written at once
-	WriteTimeout = 30 * time.Second // for a client to accept a chunk
+	// ChunkSize is the number of bytes of a body that are written at once.
+	ChunkSize = 64 << 10
+	// WriteTimeout is the time for a client to accept a chunk.
+	WriteTimeout = 30 * time.Second
 
 	minChunks = 2 // chunks of a streamed body outside the budget
 	// A client that takes longer for a chunk is slow: reading then continues ahead of it.
