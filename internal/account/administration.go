@@ -18,21 +18,19 @@ type UserFilter struct {
 
 // ListUsers returns a page of the users of the install and the total count.
 func (s *Service) ListUsers(ctx context.Context, f UserFilter, page pg.Page) ([]User, int64, error) {
-	const found = `
-		from platform.users u
+	const found = `platform.users u
 		where (@status = '' or u.status = @status)
 		and (@search = '' or strpos(u.username_folded, @search) > 0 or strpos(u.email_folded, @search) > 0 or u.uuid::text = @search)`
 
-	args := pgx.StrictNamedArgs{"search": fold(f.Search), "status": f.Status}
-	total, err := pg.Value[int64](ctx, s.q, `select count(*)`+found, args)
-	if err != nil {
-		return nil, 0, err
-	}
-
-	users, err := pg.All[User](ctx, s.q, `select `+userColumns+found+page.Clause(map[string]string{
-		"username": "u.username_folded", "email": "u.email_folded",
-		"createdAt": "u.created_at", "updatedAt": "u.updated_at"}, "u.uuid"), args)
-	return users, total, err
+	return pg.List[User](ctx, s.q, pg.Listing{
+		Columns: userColumns,
+		From:    found,
+		Sorts: map[string]string{
+			"username": "u.username_folded", "email": "u.email_folded",
+			"createdAt": "u.created_at", "updatedAt": "u.updated_at",
+		},
+		Tie: "u.uuid",
+	}, page, pgx.StrictNamedArgs{"search": fold(f.Search), "status": f.Status})
 }
 
 // Standing holds the fields of a user that only an administrator may change. Nil fields are left

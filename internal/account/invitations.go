@@ -199,19 +199,14 @@ func (s *Service) getInvitation(ctx context.Context, organization, id uuid.UUID)
 // ListInvitations returns a page of the invitations of an organization, expired ones included, and
 // the total count.
 func (s *Service) ListInvitations(ctx context.Context, organization uuid.UUID, page pg.Page) ([]Invited, int64, error) {
-	args := pgx.StrictNamedArgs{"organization": organization}
-	total, err := pg.Value[int64](ctx, s.q,
-		`select count(*) from platform.invitations where organization_uuid = @organization`, args)
-	if err != nil {
-		return nil, 0, err
-	}
-
-	all, err := pg.All[Invited](ctx, s.q,
-		`select`+invitationColumns+`from platform.invitations i where i.organization_uuid = @organization`+
-			page.Clause(map[string]string{
-				"email": "i.email_folded", "createdAt": "i.created_at", "expiresAt": "i.expires_at",
-			}, "i.uuid"), args)
-	return all, total, err
+	return pg.List[Invited](ctx, s.q, pg.Listing{
+		Columns: invitationColumns,
+		From:    `platform.invitations i where i.organization_uuid = @organization`,
+		Sorts: map[string]string{
+			"email": "i.email_folded", "createdAt": "i.created_at", "expiresAt": "i.expires_at",
+		},
+		Tie: "i.uuid",
+	}, page, pgx.StrictNamedArgs{"organization": organization})
 }
 
 // renewInvitation restarts the TTL of an invitation and deletes its earlier links. It fails with

@@ -22,7 +22,7 @@ type Member struct {
 
 const (
 	memberColumns = ` m.user_uuid, u.username, u.email, m.role as role_id, m.created_at `
-	fromMembers   = ` from platform.members m join platform.users u on u.uuid = m.user_uuid `
+	membersTable  = ` platform.members m join platform.users u on u.uuid = m.user_uuid `
 )
 
 func (s *Service) addMember(ctx context.Context, organization, user uuid.UUID, role Role) error {
@@ -36,26 +36,20 @@ func (s *Service) addMember(ctx context.Context, organization, user uuid.UUID, r
 // member.
 func (s *Service) GetMember(ctx context.Context, organization, user uuid.UUID) (Member, error) {
 	return pg.One[Member](ctx, s.q,
-		`select`+memberColumns+fromMembers+`where m.organization_uuid = @organization and m.user_uuid = @user`,
+		`select`+memberColumns+`from`+membersTable+`where m.organization_uuid = @organization and m.user_uuid = @user`,
 		pgx.StrictNamedArgs{"organization": organization, "user": user})
 }
 
 // ListMembers returns a page of the members of an organization and the total count.
 func (s *Service) ListMembers(ctx context.Context, organization uuid.UUID, page pg.Page) ([]Member, int64, error) {
-	args := pgx.StrictNamedArgs{"organization": organization}
-	total, err := pg.Value[int64](ctx, s.q,
-		`select count(*) from platform.members where organization_uuid = @organization`, args)
-	if err != nil {
-		return nil, 0, err
-	}
-
-	members, err := pg.All[Member](ctx, s.q,
-		`select`+memberColumns+fromMembers+`where m.organization_uuid = @organization`+
-			page.Clause(map[string]string{
-				"username": "u.username_folded", "email": "u.email_folded",
-				"roleId": "m.role", "createdAt": "m.created_at",
-			}, "m.user_uuid"), args)
-	return members, total, err
+	return pg.List[Member](ctx, s.q, pg.Listing{
+		Columns: memberColumns,
+		From:    membersTable + `where m.organization_uuid = @organization`,
+		Sorts: map[string]string{
+			"username": "u.username_folded", "email": "u.email_folded", "roleId": "m.role", "createdAt": "m.created_at",
+		},
+		Tie: "m.user_uuid",
+	}, page, pgx.StrictNamedArgs{"organization": organization})
 }
 
 // UpdateMember changes the role of a member. It fails with Forbidden if the old or the new role is

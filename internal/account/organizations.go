@@ -23,11 +23,11 @@ type Organization struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 }
 
-// fromOrganizations selects organizations with the role of the user @user in them.
+// organizationsTable joins organizations with the role of the user @user in them.
 const (
 	organizationColumns = ` o.uuid, o.name, case when u.is_administrator then 1 else m.role end as role_id, o.created_at, o.updated_at `
-	fromOrganizations   = `
-		from platform.organizations o
+	organizationsTable  = `
+		platform.organizations o
 		join platform.users u on u.uuid = @user
 		left join platform.members m on m.organization_uuid = o.uuid and m.user_uuid = u.uuid `
 )
@@ -108,7 +108,7 @@ func (s *Service) createOrganization(ctx context.Context, id uuid.UUID, name str
 // GetOrganization returns an organization from the view of a user. It fails with NotFound if the
 // organization is unknown or the user has no role in it.
 func (s *Service) GetOrganization(ctx context.Context, id, user uuid.UUID) (Organization, error) {
-	return pg.One[Organization](ctx, s.q, `select`+organizationColumns+fromOrganizations+`
+	return pg.One[Organization](ctx, s.q, `select`+organizationColumns+`from`+organizationsTable+`
 		where o.uuid = @id and (u.is_administrator or m.role is not null)`,
 		pgx.StrictNamedArgs{"id": id, "user": user})
 }
@@ -118,17 +118,12 @@ func (s *Service) GetOrganization(ctx context.Context, id, user uuid.UUID) (Orga
 func (s *Service) ListOrganizations(
 	ctx context.Context, user uuid.UUID, all bool, page pg.Page,
 ) ([]Organization, int64, error) {
-	const visible = fromOrganizations + `where m.role is not null or @all::boolean and u.is_administrator`
-	args := pgx.StrictNamedArgs{"user": user, "all": all}
-	total, err := pg.Value[int64](ctx, s.q, `select count(*)`+visible, args)
-	if err != nil {
-		return nil, 0, err
-	}
-
-	organizations, err := pg.All[Organization](ctx, s.q,
-		`select`+organizationColumns+visible+page.Clause(map[string]string{
-			"name": "o.name", "createdAt": "o.created_at", "updatedAt": "o.updated_at"}, "o.uuid"), args)
-	return organizations, total, err
+	return pg.List[Organization](ctx, s.q, pg.Listing{
+		Columns: organizationColumns,
+		From:    organizationsTable + `where m.role is not null or @all::boolean and u.is_administrator`,
+		Sorts:   map[string]string{"name": "o.name", "createdAt": "o.created_at", "updatedAt": "o.updated_at"},
+		Tie:     "o.uuid",
+	}, page, pgx.StrictNamedArgs{"user": user, "all": all})
 }
 
 // RenameOrganization renames an organization. It fails with Unprocessable on name if the name is

@@ -198,18 +198,12 @@ func (s *Service) renewSession(
 
 // ListSessions returns a page of the actor's active sessions and the total count.
 func (s *Service) ListSessions(ctx context.Context, actor Caller, page pg.Page) ([]Session, int64, error) {
-	total, err := pg.Value[int64](ctx, s.q,
-		`select count(*) from platform.sessions where user_uuid = @user and expires_at > now()`,
-		pgx.StrictNamedArgs{"user": actor.User})
-	if err != nil {
-		return nil, 0, err
-	}
-
-	sessions, err := pg.All[Session](ctx, s.q,
-		`select`+sessionColumns+`from platform.sessions where user_uuid = @user and expires_at > now()`+
-			page.Clause(map[string]string{"createdAt": "created_at", "lastUsedAt": "refreshed_at"}, "uuid"),
-		pgx.StrictNamedArgs{"user": actor.User, "current": actor.Session})
-	return sessions, total, err
+	return pg.List[Session](ctx, s.q, pg.Listing{
+		Columns: sessionColumns,
+		From:    `platform.sessions where user_uuid = @user and expires_at > now()`,
+		Sorts:   map[string]string{"createdAt": "created_at", "lastUsedAt": "refreshed_at"},
+		Tie:     "uuid",
+	}, page, pgx.StrictNamedArgs{"user": actor.User, "current": actor.Session})
 }
 
 // Logout ends the actor's session. It fails with Unauthenticated if the session has ended already.

@@ -110,16 +110,12 @@ func (s *Service) requireProjectAccess(ctx context.Context, user uuid.UUID, proj
 // ListTokens returns a page of a user's tokens and the total count. Expired ones stay listed for a
 // month.
 func (s *Service) ListTokens(ctx context.Context, user uuid.UUID, page pg.Page) ([]Token, int64, error) {
-	args := pgx.StrictNamedArgs{"user": user}
-	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.tokens where user_uuid = @user`, args)
-	if err != nil {
-		return nil, 0, err
-	}
-
-	tokens, err := pg.All[Token](ctx, s.q, `select`+tokenColumns+`from platform.tokens t where user_uuid = @user`+
-		page.Clause(map[string]string{"name": "t.name", "createdAt": "t.created_at", "expiresAt": "t.expires_at"},
-			"t.uuid"), args)
-	return tokens, total, err
+	return pg.List[Token](ctx, s.q, pg.Listing{
+		Columns: tokenColumns,
+		From:    `platform.tokens t where user_uuid = @user`,
+		Sorts:   map[string]string{"name": "t.name", "createdAt": "t.created_at", "expiresAt": "t.expires_at"},
+		Tie:     "t.uuid",
+	}, page, pgx.StrictNamedArgs{"user": user})
 }
 
 // DeleteToken revokes a token. The next request with it is rejected. It fails with NotFound for an

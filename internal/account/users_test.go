@@ -196,8 +196,8 @@ func TestUpdateUser(t *testing.T) {
 	}
 }
 
-// TestDeleteUser checks what keeps a user from being deleted, and that organizations of their own
-// go with them.
+// TestDeleteUser checks the refusals of a user's deletion, and that it deletes organizations
+// without other members.
 func TestDeleteUser(t *testing.T) {
 	t.Parallel()
 

@@ -64,14 +64,16 @@ type backupMetadata struct {
 type backupAnswer = Answer[backup.Backup, backupMetadata]
 
 func answerBackup(b backup.Backup) backupAnswer {
+	return backupAnswer{Content: b, Metadata: backupDetails(b)}
+}
+
+func backupDetails(b backup.Backup) backupMetadata {
 	if b.Status != "pending" && b.Status != "running" {
 		b.WaitingFor = ""
 	}
 
-	return backupAnswer{
-		Content: b, Metadata: backupMetadata{
-			b.Size, b.Origin, b.TriedAt, b.ProvenAt, b.ProofError, b.Scheduled, b.MadeBefore, b.WaitingFor, b.Warnings,
-		},
+	return backupMetadata{
+		b.Size, b.Origin, b.TriedAt, b.ProvenAt, b.ProofError, b.Scheduled, b.MadeBefore, b.WaitingFor, b.Warnings,
 	}
 }
 
@@ -90,12 +92,25 @@ type listBackupsInput struct {
 	Sort string `query:"sort" enum:"createdAt,completedAt" default:"createdAt"`
 }
 
+type backupsMetadata struct {
+	PageMetadata
+	Details map[string]backupMetadata `json:"details" doc:"Metadata of the backups by their UUIDs, as of getBackup."`
+}
+
 func (s *Server) listBackups(
 	ctx context.Context, p *projectdb.Project, in *listBackupsInput,
-) (Answer[[]backup.Backup, PageMetadata], error) {
+) (Answer[[]backup.Backup, backupsMetadata], error) {
 	page := in.By(in.Sort)
 	backups, total, err := s.backups.List(ctx, p.UUID, page)
-	return listOf(backups, page, total), err
+
+	details := make(map[string]backupMetadata, len(backups))
+	for _, b := range backups {
+		details[b.UUID.String()] = backupDetails(b)
+	}
+
+	return Answer[[]backup.Backup, backupsMetadata]{
+		Content: backups, Metadata: backupsMetadata{metadataOf(page, total), details},
+	}, err
 }
 
 var deleteBackup = operation.Operation{

@@ -26,13 +26,9 @@ type Filter struct {
 	From, To               time.Time // To is exclusive
 }
 
-// Sorts maps the sort fields of a list to columns.
-var Sorts = map[string]string{"seq": "seq"}
-
 // List returns a page of a database's entries and the number of entries that match the filter.
 func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded, int64, error) {
-	const chosen = `
-		from socle.audit
+	const chosen = `socle.audit
 		where (@actor = '' or entry::jsonb ->> 'actor' = @actor) and (@action = '' or entry::jsonb ->> 'action' = @action)
 		  and (@project = '' or entry::jsonb ->> 'project' = @project)
 		  and (@from = '' or entry::jsonb ->> 'at' >= @from) and (@to = '' or entry::jsonb ->> 'at' < @to)`
@@ -40,12 +36,12 @@ func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded
 	args := pgx.StrictNamedArgs{
 		"actor": f.Actor, "action": f.Action, "project": f.Project, "from": formatTime(f.From), "to": formatTime(f.To),
 	}
-	total, err := pg.Value[int64](ctx, q, `select count(*)`+chosen, args)
-	if err != nil {
-		return nil, 0, err
-	}
-
-	rows, err := pg.All[row](ctx, q, `select seq, entry, hash`+chosen+page.Clause(Sorts, "seq"), args)
+	rows, total, err := pg.List[row](ctx, q, pg.Listing{
+		Columns: "seq, entry, hash",
+		From:    chosen,
+		Sorts:   map[string]string{"seq": "seq"},
+		Tie:     "seq",
+	}, page, args)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -80,16 +80,12 @@ func (s *store) Get(ctx context.Context, project, id uuid.UUID) (Backup, error) 
 
 // List returns a page of the backups of a project and the total count.
 func (s *store) List(ctx context.Context, project uuid.UUID, page pg.Page) ([]Backup, int64, error) {
-	args := pgx.StrictNamedArgs{"project": project}
-	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.backups where project_uuid = @project`, args)
-	if err != nil {
-		return nil, 0, err
-	}
-
-	backups, err := pg.All[Backup](ctx, s.q,
-		`select`+backupColumns+`from platform.backups where project_uuid = @project`+
-			page.Clause(map[string]string{"createdAt": "created_at", "completedAt": "completed_at"}, "uuid"), args)
-	return backups, total, err
+	return pg.List[Backup](ctx, s.q, pg.Listing{
+		Columns: backupColumns,
+		From:    `platform.backups where project_uuid = @project`,
+		Sorts:   map[string]string{"createdAt": "created_at", "completedAt": "completed_at"},
+		Tie:     "uuid",
+	}, page, pgx.StrictNamedArgs{"project": project})
 }
 
 // failed returns all backups of a project. The value reports whether the backup failed.

@@ -116,6 +116,11 @@ func TestBackup(t *testing.T) {
 		t.Errorf("a completed backup has no times: %s", r.Body)
 	}
 
+	listed := a.Get("/backups").Want(200)
+	if got, want := listed.Metadata("details."+id+".size"), r.Metadata("size"); want == nil || got != want {
+		t.Errorf("listed with size %v, want %v", got, want)
+	}
+
 	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
 	if err != nil {
 		t.Fatal(err)

@@ -106,8 +106,8 @@ func backupFailure(ctx context.Context, err error) string {
 	return "the dump failed; see the server's log"
 }
 
-// programFailure explains to the user what is wrong with pg_dump or pg_restore. It returns "" if
-// the error has another cause.
+// programFailure describes a defect of the installed pg_dump or pg_restore to the user. It returns
+// "" if the error has another cause.
 func programFailure(err error) string {
 	switch {
 	case errors.Is(err, pgtool.ErrNotExecutable):

@@ -97,17 +97,12 @@ func (s *store) GetRestore(ctx context.Context, project, id uuid.UUID) (Restore,
 
 // ListRestores returns a page of the restores of backups of a project and the total count.
 func (s *store) ListRestores(ctx context.Context, project uuid.UUID, page pg.Page) ([]Restore, int64, error) {
-	args := pgx.StrictNamedArgs{"project": project}
-	total, err := pg.Value[int64](ctx, s.q,
-		`select count(*) from platform.restores where backup_project_uuid = @project`, args)
-	if err != nil {
-		return nil, 0, err
-	}
-
-	restores, err := pg.All[Restore](ctx, s.q,
-		`select`+restoreColumns+`from platform.restores where backup_project_uuid = @project`+
-			page.Clause(map[string]string{"createdAt": "created_at", "completedAt": "completed_at"}, "uuid"), args)
-	return restores, total, err
+	return pg.List[Restore](ctx, s.q, pg.Listing{
+		Columns: restoreColumns,
+		From:    `platform.restores where backup_project_uuid = @project`,
+		Sorts:   map[string]string{"createdAt": "created_at", "completedAt": "completed_at"},
+		Tie:     "uuid",
+	}, page, pgx.StrictNamedArgs{"project": project})
 }
 
 // completeRestore swaps in a restored database and sets the restore to completed, in one

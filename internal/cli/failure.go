@@ -17,10 +17,10 @@ import (
 	"github.com/socle-dev/socle/client"
 )
 
-// failure is a failure response with what the command knows about it.
+// failure is a failure response, with the context of the command.
 type failure struct {
 	cause *client.Error
-	label func(field string) string // what the command calls a field; nil: as the API does
+	label func(field string) string // name of a field on the command line; nil: as in the API
 	query string                    // SQL of the request; "": none
 	hints []string                  // what to do next
 	json  bool                      // print the response as it is
@@ -87,7 +87,7 @@ func (r *remote) explain(cmd *cobra.Command, err error) error {
 	return f
 }
 
-// label returns what the command calls a field of the request: a flag or an argument.
+// label returns the flag or argument of a field of the request.
 func (r *remote) label(field string) string {
 	name, inner, _ := strings.Cut(field, ".")
 	switch {

@@ -58,7 +58,7 @@ func (v *value) String() string {
 	return v.texts[len(v.texts)-1]
 }
 
-// Type returns what help calls the type.
+// Type returns the name of the type in help.
 func (v *value) Type() string { return v.kind }
 
 func (v *value) given() bool { return len(v.texts) > 0 }

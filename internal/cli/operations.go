@@ -323,9 +323,7 @@ func (r *remote) show(cmd *cobra.Command, c *client.Client, reply *client.Reply,
 		return err
 	}
 
-	if err := r.complete(cmd, c, p); err != nil {
-		return r.explain(cmd, err)
-	}
+	p.addDetails()
 
 	return p.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), r.subject())
 }

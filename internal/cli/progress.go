@@ -24,7 +24,7 @@ func newStatusLine(w io.Writer) *statusLine {
 	return &statusLine{w: w, start: time.Now()}
 }
 
-// show shows what is being done, and for how long already.
+// show prints a step and its elapsed time, at most once per progressInterval.
 func (l *statusLine) show(text string) {
 	if l.w == nil || time.Since(l.shown) < progressInterval {
 		return

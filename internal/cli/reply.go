@@ -170,8 +170,8 @@ func (p *reply) printList(w, notes io.Writer, items []any, subject string) error
 	return nil
 }
 
-// neededMetadata are the metadata that people need: values that are shown only once, such as keys
-// and codes, and what is known of a backup.
+// neededMetadata are the metadata printed without --json: values shown only once, such as keys and
+// codes, and the state of a backup.
 var neededMetadata = []string{
 	"key", "token", "secret", "url", "recoveryCodes", "link", "size", "provenAt", "proofError", "warnings",
 	"waitingFor", "dependents", "status",

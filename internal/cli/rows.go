@@ -281,8 +281,8 @@ func (r *rowsCommand) print(cmd *cobra.Command, res *http.Response, text []byte)
 	return nil
 }
 
-// rowsToken returns what the rows API accepts: the API key of the environment, or else a token that
-// is signed with the project's secret. The rows API knows no users of the platform.
+// rowsToken returns credentials of the rows API, which accepts no platform token: the API key of
+// the environment, or else a token signed with the project's secret.
 func (e environment) rowsToken(cmd *cobra.Command, c *client.Client) (string, error) {
 	if key := e.value(config.ClientKey); key != "" {
 		return key, nil

@@ -224,7 +224,7 @@ func (s *shell) list(path, subject string) error {
 	return p.print(s.cmd.OutOrStdout(), s.cmd.ErrOrStderr(), subject)
 }
 
-// describe prints the columns of a table, and what else belongs to it.
+// describe prints the columns, indexes, constraints, policies and triggers of a table.
 func (s *shell) describe(table string) error {
 	path := "/tables/" + url.PathEscape(table) + "/"
 	for _, part := range []string{"columns", "indexes", "constraints", "policies", "triggers"} {

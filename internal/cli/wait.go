@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -134,19 +135,46 @@ func (r *remote) do(cmd *cobra.Command, c *client.Client, req client.Request) (*
 		return first, err
 	}
 
+	merged := map[string]map[string]json.RawMessage{}
+	mergeMaps(merged, first.Metadata)
+
 	last := first
 	for turnPage(last, req.Query) {
 		if last, err = c.Do(cmd.Context(), req); err != nil {
 			return nil, err
 		}
 
+		mergeMaps(merged, last.Metadata)
+
 		if len(last.Content) > len("[]") {
 			first.Content = append(append(bytes.TrimSuffix(first.Content, []byte("]")), ','), last.Content[1:]...)
 		}
 	}
 
-	first.Metadata = nil // of one page
-	return first, nil
+	first.Metadata, err = json.Marshal(merged)
+	return first, err
+}
+
+// mergeMaps adds the metadata of a page about single items, such as the UUIDs of tables by name, to
+// that of earlier pages.
+func mergeMaps(merged map[string]map[string]json.RawMessage, metadata json.RawMessage) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(metadata, &members) != nil {
+		return
+	}
+
+	for name, text := range members {
+		var page map[string]json.RawMessage
+		if json.Unmarshal(text, &page) != nil || page == nil {
+			continue
+		}
+
+		if merged[name] == nil {
+			merged[name] = page
+		}
+
+		maps.Copy(merged[name], page)
+	}
 }
 
 // turnPage sets the query of the page after a reply, if there is one.

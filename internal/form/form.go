@@ -105,21 +105,14 @@ func CreateForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, n
 // ListForms returns a page of the forms of project p and their total number. Sort keys are name,
 // state, createdAt and updatedAt.
 func ListForms(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Form, int64, error) {
-	var forms []Form
-	var total int64
-	err := readTx(ctx, p, func(tx pgx.Tx) (err error) {
-		if total, err = pg.Value[int64](ctx, tx, `select count(*) from forms.forms`); err != nil {
-			return err
-		}
-
-		forms, err = pg.All[Form](ctx, tx, `select `+formColumns+` from forms.forms`+page.Clause(map[string]string{
-			"name": `name collate "C"`, "state": "state",
-			"createdAt": "created_at", "updatedAt": "updated_at"}, "uuid"),
-			pgx.StrictNamedArgs{"project": p.UUID})
-		return err
-	})
-
-	return forms, total, err
+	return pg.List[Form](ctx, p.Trusted(), pg.Listing{
+		Columns: formColumns,
+		From:    `forms.forms`,
+		Sorts: map[string]string{
+			"name": `name collate "C"`, "state": "state", "createdAt": "created_at", "updatedAt": "updated_at",
+		},
+		Tie: "uuid",
+	}, page, pgx.StrictNamedArgs{"project": p.UUID})
 }
 
 // GetForm returns a form of project p. It fails with NotFound if it does not exist.

@@ -116,14 +116,16 @@ func ListResponses(
 		if _, err = getForm(ctx, tx, p, form); err != nil {
 			return err
 		}
-		if total, err = pg.Value[int64](ctx, tx, `select count(*) from forms.responses where`+filterCondition,
-			args); err != nil {
-			return err
-		}
 
-		stored, err := pg.All[storedResponse](ctx, tx,
-			`select `+responseColumns+` from forms.responses where`+filterCondition+page.Clause(map[string]string{
-				"createdAt": "created_at", "updatedAt": "updated_at", "submittedAt": "submitted_at"}, "uuid"), args)
+		var stored []storedResponse
+		stored, total, err = pg.List[storedResponse](ctx, tx, pg.Listing{
+			Columns: responseColumns,
+			From:    `forms.responses where` + filterCondition,
+			Sorts: map[string]string{
+				"createdAt": "created_at", "updatedAt": "updated_at", "submittedAt": "submitted_at",
+			},
+			Tie: "uuid",
+		}, page, args)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"go/ast"
 	"go/constant"
+	"go/types"
 	"slices"
 	"strings"
 	"testing"
@@ -105,19 +106,29 @@ func statements(t *testing.T, names []string) map[string][]statement {
 		name := strings.TrimPrefix(p.PkgPath, internal)
 		for _, file := range p.Syntax {
 			ast.Inspect(file, func(n ast.Node) bool {
-				call, ok := n.(*ast.CallExpr)
-				if !ok {
-					return true
-				}
+				switch n := n.(type) {
+				case *ast.CallExpr:
+					i, ok := runners[calledName(n)]
+					if !ok || i >= len(n.Args) {
+						break
+					}
 
-				i, ok := runners[calledName(call)]
-				if !ok || i >= len(call.Args) {
-					return true
-				}
+					if sql, ok := text(p.TypesInfo, n.Args[i]); ok {
+						at := p.Fset.Position(n.Pos()).String()
+						found[name] = append(found[name], statement{at, strings.TrimSpace(sql)})
+					}
+				case *ast.CompositeLit:
+					if t := p.TypesInfo.TypeOf(n); t == nil || t.String() != internal+"pg.Listing" {
+						break
+					}
 
-				if v := p.TypesInfo.Types[call.Args[i]].Value; v != nil && v.Kind() == constant.String {
-					found[name] = append(found[name],
-						statement{p.Fset.Position(call.Pos()).String(), strings.TrimSpace(constant.StringVal(v))})
+					at := p.Fset.Position(n.Pos()).String()
+					sql, ok := listingSQL(p.TypesInfo, n)
+					if !ok {
+						t.Errorf("%s: fields of a Listing must be constants", at)
+					}
+
+					found[name] = append(found[name], statement{at, sql})
 				}
 
 				return true
@@ -126,6 +137,49 @@ func statements(t *testing.T, names []string) map[string][]statement {
 	}
 
 	return found
+}
+
+// text returns the value of a constant string.
+func text(info *types.Info, e ast.Expr) (string, bool) {
+	v := info.Types[e].Value
+	if v == nil || v.Kind() != constant.String {
+		return "", false
+	}
+	return constant.StringVal(v), true
+}
+
+// listingSQL returns the statement of a pg.Listing, ordered by all its sorts. It reports false
+// unless all fields are constants.
+func listingSQL(info *types.Info, literal *ast.CompositeLit) (sql string, ok bool) {
+	fields := map[string]string{}
+	var order []string
+	for _, e := range literal.Elts {
+		field := e.(*ast.KeyValueExpr)
+		name := field.Key.(*ast.Ident).Name
+		if name != "Sorts" {
+			if fields[name], ok = text(info, field.Value); !ok {
+				return "", false
+			}
+			continue
+		}
+
+		sorts, ok := field.Value.(*ast.CompositeLit)
+		if !ok {
+			return "", false
+		}
+
+		for _, s := range sorts.Elts {
+			expression, ok := text(info, s.(*ast.KeyValueExpr).Value)
+			if !ok {
+				return "", false
+			}
+
+			order = append(order, expression)
+		}
+	}
+
+	order = append(order, fields["Tie"])
+	return "select " + fields["Columns"] + " from " + fields["From"] + " order by " + strings.Join(order, ", "), true
 }
 
 // calledName returns the name of the called function, without its package and type arguments.

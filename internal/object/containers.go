@@ -143,18 +143,12 @@ func GetContainer(ctx context.Context, p *projectdb.Project, id uuid.UUID) (Cont
 // ListContainers returns a page of the containers of project p and their total number. Sort keys
 // are name, createdAt and updatedAt.
 func ListContainers(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Container, int64, error) {
-	total, err := pg.Value[int64](ctx, p.Trusted(), `select count(*) from storage.containers where not deleting`)
-	if err != nil {
-		return nil, 0, err
-	}
-
-	containers, err := pg.All[Container](ctx, p.Trusted(),
-		`select `+containerColumns+` from storage.containers where not deleting`+
-			page.Clause(map[string]string{
-				"name": "name", "createdAt": "created_at", "updatedAt": "updated_at",
-			}, "uuid"),
-		pgx.StrictNamedArgs{"project": p.UUID})
-	return containers, total, err
+	return pg.List[Container](ctx, p.Trusted(), pg.Listing{
+		Columns: containerColumns,
+		From:    `storage.containers where not deleting`,
+		Sorts:   map[string]string{"name": "name", "createdAt": "created_at", "updatedAt": "updated_at"},
+		Tie:     "uuid",
+	}, page, pgx.StrictNamedArgs{"project": p.UUID})
 }
 
 // DeleteContainer deletes a container of project p and returns its last state. With force it

@@ -31,7 +31,7 @@ type request struct {
 // step runs the stages that follow, and returns the result of the operation.
 type step func(ctx context.Context) (result any, err error)
 
-// stage is a part of the way from a request to its result. It fails, or returns what next returns.
+// stage is one step of the pipeline. It fails, or returns the result of next.
 type stage func(q *request, ctx context.Context, next step) (any, error)
 
 // stages are the stages of a request in their order, which is part of the API's contract.

@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/google/uuid"
@@ -41,12 +42,25 @@ type rewrittenQuery struct {
 
 // RewriteQuery replaces named parameters by numbered ones.
 func (n cachedArgs) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, args []any) (string, []any, error) {
+	query, values, err := optionalArgs(n).RewriteQuery(ctx, conn, sql, args)
+	if err == nil && len(values) != len(n) {
+		return pgx.StrictNamedArgs(n).RewriteQuery(ctx, conn, sql, args) // reports the superfluous names
+	}
+
+	return query, values, err
+}
+
+// optionalArgs are cachedArgs for a statement that may not use all of them.
+type optionalArgs pgx.StrictNamedArgs
+
+// RewriteQuery replaces named parameters by numbered ones.
+func (n optionalArgs) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, args []any) (string, []any, error) {
 	rewriteCache.RLock()
 	o, ok := rewriteCache.by[sql]
 	rewriteCache.RUnlock()
 
 	if !ok {
-		names := make(pgx.StrictNamedArgs, len(n))
+		names := make(pgx.NamedArgs, len(n))
 		for name := range n {
 			names[name] = name
 		}
@@ -54,6 +68,10 @@ func (n cachedArgs) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string
 		var err error
 		if o.sql, o.names, err = names.RewriteQuery(ctx, conn, sql, args); err != nil {
 			return "", nil, err
+		}
+
+		if slices.Contains(o.names, nil) {
+			return pgx.StrictNamedArgs(n).RewriteQuery(ctx, conn, sql, args) // reports the missing name
 		}
 
 		rewriteCache.Lock()
@@ -68,9 +86,8 @@ func (n cachedArgs) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string
 	values := make([]any, len(o.names))
 	for i, name := range o.names {
 		v, ok := n[name.(string)]
-		if !ok || len(n) != len(o.names) {
-			// Reports which names are missing or superfluous.
-			return pgx.StrictNamedArgs(n).RewriteQuery(ctx, conn, sql, args)
+		if !ok {
+			return pgx.StrictNamedArgs(n).RewriteQuery(ctx, conn, sql, args) // reports the missing name
 		}
 
 		values[i] = v

@@ -1,6 +1,12 @@
 package pg
 
-import "strconv"
+import (
+	"context"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
 
 // Page selects a part of a list: page Number, counted from 1, of pages of Limit items, ordered by
 // the item's member Sort. The API has validated all fields.
@@ -27,4 +33,50 @@ func (p Page) Clause(columns map[string]string, tie string) string {
 
 	return " order by " + by + direction + ", " + tie + direction +
 		" limit " + strconv.Itoa(p.Limit) + " offset " + strconv.FormatInt((int64(p.Number)-1)*int64(p.Limit), 10)
+}
+
+// Listing is a query whose rows are listed by pages.
+type Listing struct {
+	Columns string            // SELECT list
+	From    string            // FROM clause, and the filter
+	Sorts   map[string]string // SQL expression of each sortable member
+	Tie     string            // unique expression that breaks ties
+}
+
+// List reads a page of a listing into Ts by column name, and the total number of rows, in one round
+// trip. The slice is never nil.
+func List[T any](
+	ctx context.Context, q Querier, l Listing, page Page, args pgx.StrictNamedArgs,
+) (items []T, total int64, err error) {
+	ctx, cancel := withQueryTimeout(ctx, q)
+	defer cancel()
+
+	if pool, ok := q.(*pgxpool.Pool); ok {
+		conn, err := Acquire(ctx, pool)
+		if err != nil {
+			return nil, 0, err
+		}
+		defer conn.Release()
+
+		q = conn
+	}
+
+	var batch pgx.Batch
+	batch.Queue("select count(*) from "+l.From, optionalArgs(args)) // no arguments of Columns
+	batch.Queue("select "+l.Columns+" from "+l.From+page.Clause(l.Sorts, l.Tie), cachedArgs(args))
+
+	results := q.SendBatch(ctx, &batch)
+	defer func() { _ = results.Close() }() // an error was returned by the query that it failed
+
+	if err := results.QueryRow().Scan(&total); err != nil {
+		return nil, 0, Fault(err)
+	}
+
+	rows, err := results.Query()
+	if err != nil {
+		return nil, 0, Fault(err)
+	}
+
+	items, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	return items, total, Fault(err)
 }

@@ -40,7 +40,7 @@ func TxValue[T any](ctx context.Context, db *DB, f func(tx *DB) (T, error)) (T, 
 	return changed, err
 }
 
-// Querier returns what executes statements: the pool or the transaction.
+// Querier returns the transaction, or the pool outside one.
 func (db *DB) Querier() pg.Querier {
 	if db.tx != nil {
 		return db.tx
@@ -48,7 +48,7 @@ func (db *DB) Querier() pg.Querier {
 	return db.pool
 }
 
-// Beginner returns what begins transactions without an audit entry: the pool or the transaction.
+// Beginner begins transactions without an audit entry, nested ones inside a transaction.
 func (db *DB) Beginner() pg.Beginner {
 	if db.tx != nil {
 		return db.tx

@@ -70,17 +70,12 @@ func (s *Store) CreateJWTKey(ctx context.Context, project, user uuid.UUID, key t
 
 // ListJWTKeys returns a page of the public keys of a project and the total count.
 func (s *Store) ListJWTKeys(ctx context.Context, project uuid.UUID, page pg.Page) ([]JWTKey, int64, error) {
-	args := pgx.StrictNamedArgs{"project": project}
-	total, err := pg.Value[int64](ctx, s.q,
-		`select count(*) from platform.project_jwt_keys where project_uuid = @project`, args)
-	if err != nil {
-		return nil, 0, err
-	}
-
-	keys, err := pg.All[JWTKey](ctx, s.q,
-		`select`+jwtKeyColumns+`from platform.project_jwt_keys where project_uuid = @project`+
-			page.Clause(map[string]string{"kid": "kid", "createdAt": "created_at"}, "uuid"), args)
-	return keys, total, err
+	return pg.List[JWTKey](ctx, s.q, pg.Listing{
+		Columns: jwtKeyColumns,
+		From:    `platform.project_jwt_keys where project_uuid = @project`,
+		Sorts:   map[string]string{"kid": "kid", "createdAt": "created_at"},
+		Tie:     "uuid",
+	}, page, pgx.StrictNamedArgs{"project": project})
 }
 
 // DeleteJWTKey deletes a public key. All servers reject its tokens within seconds. It fails with

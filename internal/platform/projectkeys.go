@@ -75,17 +75,12 @@ func (s *Store) CreateProjectKey(
 
 // ListProjectKeys returns a page of the keys of a project and the total count.
 func (s *Store) ListProjectKeys(ctx context.Context, project uuid.UUID, page pg.Page) ([]ProjectKey, int64, error) {
-	args := pgx.StrictNamedArgs{"project": project}
-	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.project_keys where project_uuid = @project`,
-		args)
-	if err != nil {
-		return nil, 0, err
-	}
-
-	keys, err := pg.All[ProjectKey](ctx, s.q,
-		`select`+projectKeyColumns+`from platform.project_keys where project_uuid = @project`+
-			page.Clause(map[string]string{"name": "name", "kind": "kind", "createdAt": "created_at"}, "uuid"), args)
-	return keys, total, err
+	return pg.List[ProjectKey](ctx, s.q, pg.Listing{
+		Columns: projectKeyColumns,
+		From:    `platform.project_keys where project_uuid = @project`,
+		Sorts:   map[string]string{"name": "name", "kind": "kind", "createdAt": "created_at"},
+		Tie:     "uuid",
+	}, page, pgx.StrictNamedArgs{"project": project})
 }
 
 // DeleteProjectKey revokes a key. All servers reject it within seconds. It fails with NotFound for

@@ -144,8 +144,7 @@ type ProjectFilter struct {
 func (s *Store) ListProjects(
 	ctx context.Context, user uuid.UUID, f ProjectFilter, page pg.Page,
 ) ([]Project, int64, error) {
-	const visible = `
-		from platform.projects p
+	const visible = `platform.projects p
 		where p.status = any(@statuses) and strpos(lower(p.name), lower(@search)) > 0
 			and (@organization::uuid is null or p.organization_uuid = @organization)
 			and (@only::uuid[] is null or p.uuid = any(@only)) and (
@@ -160,14 +159,13 @@ func (s *Store) ListProjects(
 	args := pgx.StrictNamedArgs{
 		"user": user, "statuses": statuses, "search": f.Search, "organization": f.Organization, "only": f.Only,
 	}
-	total, err := pg.Value[int64](ctx, s.q, `select count(*)`+visible, args)
-	if err != nil {
-		return nil, 0, err
-	}
 
-	projects, err := pg.All[Project](ctx, s.q, `select`+projectColumns+visible+page.Clause(map[string]string{
-		"name": "p.name", "createdAt": "p.created_at", "updatedAt": "p.updated_at"}, "p.uuid"), args)
-	return projects, total, err
+	return pg.List[Project](ctx, s.q, pg.Listing{
+		Columns: projectColumns,
+		From:    visible,
+		Sorts:   map[string]string{"name": "p.name", "createdAt": "p.created_at", "updatedAt": "p.updated_at"},
+		Tie:     "p.uuid",
+	}, page, args)
 }
 
 // UpdateProject changes an active or paused project. It fails with Unprocessable if the update is

@@ -50,7 +50,7 @@ type Limits struct {
 	BodyOwner  string        // owner that BodyBudget is charged to
 }
 
-// Features are what PostgREST's settings and the place of a server turn on.
+// Features are optional behaviors of PostgREST, off by default.
 type Features struct {
 	Rollback     bool // roll back every transaction
 	TxOverride   bool // let Prefer: tx= override Rollback

@@ -107,17 +107,13 @@ func recordEnd(
 
 const recordColumns = `uuid, query, read_only, run_by, started_at, duration_ms, rows, error_code`
 
-var recordSorts = map[string]string{"startedAt": "started_at", "durationMs": "duration_ms", "rows": "rows"}
-
 // List returns a page of the query history, sorted by startedAt, durationMs or rows, and the total
 // number.
 func List(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Record, int64, error) {
-	records, err := pg.All[Record](ctx, p.Trusted(),
-		`select `+recordColumns+` from socle.queries`+page.Clause(recordSorts, "uuid"))
-	if err != nil {
-		return nil, 0, err
-	}
-
-	total, err := pg.Value[int64](ctx, p.Trusted(), `select count(*) from socle.queries`)
-	return records, total, err
+	return pg.List[Record](ctx, p.Trusted(), pg.Listing{
+		Columns: recordColumns,
+		From:    `socle.queries`,
+		Sorts:   map[string]string{"startedAt": "started_at", "durationMs": "duration_ms", "rows": "rows"},
+		Tie:     "uuid",
+	}, page, nil)
 }

@@ -74,9 +74,8 @@ func StopShared() error {
 }
 
 // Shared returns a client for a user with a project, on a server that all such tests of the binary
-// share. It is for tests that see and change no more than their users can: what belongs to the
-// install (settings, jobs, logs, limits, rows of the platform database) needs a server of its own,
-// see [New].
+// share. Tests of anything that belongs to the install (settings, jobs, logs, limits, rows of the
+// platform database) need a server of their own, see [New].
 func Shared(t testing.TB) *API {
 	t.Helper()
 

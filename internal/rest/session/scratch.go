@@ -17,7 +17,7 @@ type scratch struct {
 	names  []byte // of the settings
 }
 
-// reset drops the content, and what is too large to be kept.
+// reset drops the content, and buffers too large to keep.
 func (s *scratch) reset() {
 	clear(s.values)
 	clear(s.args)
