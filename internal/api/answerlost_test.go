@@ -55,13 +55,13 @@ func TestLostResponses(t *testing.T) {
 
 		tested++
 		a.Exec(`update platform.idempotency set status = null, answer = null`)
-		before := query[int64](t, a, "select seq from socle.audit_head")
+		before := query[int64](t, a, "select count(*) from "+apitest.AuditLog)
 		r := c.send(a, key)
 		if got := r.Metadata("code"); got != "already_done" {
 			t.Errorf("%s: got code %v, want already_done\n%s", c.id, got, r.Body)
 		}
 
-		if after := query[int64](t, a, "select seq from socle.audit_head"); after != before {
+		if after := query[int64](t, a, "select count(*) from "+apitest.AuditLog); after != before {
 			t.Errorf("%s: a repeated request changed something", c.id)
 		}
 	}
@@ -172,7 +172,7 @@ func TestLostProjectCommitResponse(t *testing.T) {
 	a.Get("/projects").Want(200).Total(1)
 
 	if got := apitest.Value[int](a, `
-		select count(*) from socle.audit
+		select count(*) from `+apitest.AuditLog+`
 		where entry::jsonb ->> 'action' = 'createProject' and entry::jsonb ->> 'actor' = $1 and entry::jsonb ->> 'key' is not null`, a.User); got != 1 {
 		t.Errorf("got %d audit entries with the key, want 1", got)
 	}

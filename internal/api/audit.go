@@ -51,12 +51,12 @@ func (s *Server) listAudit(
 ) (Answer[[]audit.Recorded, PageMetadata], error) {
 	page, filter := in.By(in.Sort), in.filter()
 	if in.Log == "data" {
-		entries, total, err := audit.List(ctx, p.Trusted(), filter, page)
+		entries, total, err := p.Audit(ctx, filter, page)
 		return listOf(entries, page, total), err
 	}
 
 	filter.Project = p.UUID.String()
-	entries, total, err := s.platform.Audit(ctx, filter, page)
+	entries, total, err := s.lifecycle.Audit(ctx, filter, page)
 	return listOf(entries, page, total), err
 }
 
@@ -79,6 +79,6 @@ func (s *Server) listInstanceAudit(
 	ctx context.Context, in *listInstanceAuditInput,
 ) (Answer[[]audit.Recorded, PageMetadata], error) {
 	page := in.By(in.Sort)
-	entries, total, err := s.platform.Audit(ctx, in.filter(), page)
+	entries, total, err := s.lifecycle.Audit(ctx, in.filter(), page)
 	return listOf(entries, page, total), err
 }

@@ -59,13 +59,13 @@ func TestAuditOmitsRefusals(t *testing.T) {
 
 	a := apitest.Shared(t)
 	a.Post("/containers", `{"name": "once"}`).Want(201)
-	before := query[int64](t, a, "select seq from socle.audit_head")
+	before := query[int64](t, a, "select count(*) from "+apitest.AuditLog)
 	a.Post("/containers", `{"name": "once"}`).Want(409)
 	a.Post("/containers", `{"name": ""}`).Want(422)
 	a.Get("/tables").Want(200)
 	a.Put("/tables/absent/rename", `{"name": "other"}`).Want(400)
 
-	if after := query[int64](t, a, "select seq from socle.audit_head"); after != before {
+	if after := query[int64](t, a, "select count(*) from "+apitest.AuditLog); after != before {
 		t.Errorf("got %d audit entries before and %d after", before, after)
 	}
 }
@@ -165,4 +165,23 @@ func TestIfMatch(t *testing.T) {
 	a.Send("DELETE", path, "", `If-Match: W/`+a.Get(path).Want(200).Header.Get("ETag")).Want(412)
 	a.Send("DELETE", path, "", `If-Match: "old", `+a.Get(path).Want(200).Header.Get("ETag")).Want(200)
 	a.Send("DELETE", path, "", `If-Match: *`).Want(404)
+}
+
+// TestAuditIsChained checks that entries of changes on either login are chained soon, and that a
+// list of the log never lacks them.
+func TestAuditIsChained(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	a.CreateTable("orders")
+	a.Post("/containers", `{"name": "drawings"}`).Want(201)
+
+	path := "/projects/" + a.Project + "/audit?action="
+	a.Get(path + "createTable").Want(200).Total(1)
+	a.Get(path + "createContainer").Want(200).Total(1)
+
+	a.CreateTable("customers")
+	until(t, "the entry is chained", func() bool {
+		return query[int](t, a, `select count(*) from socle.audit where entry::jsonb ->> 'action' = 'createTable'`) == 2
+	})
 }

@@ -191,7 +191,7 @@ func TestDownloadBackup(t *testing.T) {
 		t.Errorf("got Cache-Control %s, want no-store", got)
 	}
 	if n := apitest.Value[int](a,
-		`select count(*) from socle.audit where entry::jsonb ->> 'action' = 'downloadBackup'`); n != 1 {
+		`select count(*) from `+apitest.AuditLog+` where entry::jsonb ->> 'action' = 'downloadBackup'`); n != 1 {
 		t.Errorf("got %d audit entries for the download", n)
 	}
 

@@ -323,7 +323,7 @@ func TestResponseReplayed(t *testing.T) {
 	send("Ben").Want(409) // another request under the same key
 	f.Get(f.path).Want(200).Content("totalResponses", 1)
 
-	if entries := query[string](t, a, `select string_agg(entry, ' ') from socle.audit`); strings.Contains(entries,
+	if entries := query[string](t, a, `select string_agg(entry, ' ') from `+apitest.AuditLog); strings.Contains(entries,
 		"Ann") || strings.Contains(entries, link) {
 		t.Errorf("the audit log contains answers or the link: %s", entries)
 	}

@@ -80,7 +80,7 @@ func TestUndoRestore(t *testing.T) {
 	}
 
 	if n := query[int](t, a,
-		`select count(*) from socle.audit where entry::jsonb ->> 'action' = 'createFile'`); n != 3 {
+		`select count(*) from `+apitest.AuditLog+` where entry::jsonb ->> 'action' = 'createFile'`); n != 3 {
 		t.Errorf("got %d uploads in the audit log, want 3: a restore must not remove entries", n)
 	}
 

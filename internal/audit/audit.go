@@ -1,10 +1,12 @@
 // Package audit owns the audit log: the user, time, origin and target of every change. Write adds
 // an entry in the transaction of the change, so that changes and entries are committed together.
 //
-// The platform database and each project database have a log of their own. A log is a hash chain:
-// the hash of an entry is keyed with the server's secret key and covers the previous hash. [Check]
-// detects entries that someone with access to the database, but not to the key, has changed, added
-// or removed. Entries contain names and ids, never values.
+// The platform database and each project database have a log of their own. Write inserts an entry
+// as pending, with a MAC keyed with the server's secret key, so that concurrent changes never wait
+// for each other. [Chain] moves pending entries into a hash chain: the keyed hash of an entry
+// covers the previous hash. [Check] detects entries in the chain that someone with access to the
+// database, but not to the key, has changed, added or removed. Entries contain names and ids, never
+// values.
 //
 // A package makes changes through [Write]. The context carries the entry, which the caller of
 // [Begin] provides: the API for each request, a job, or a command. Without an entry, Write is a
@@ -13,11 +15,9 @@ package audit
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -27,7 +27,6 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/token"
 )
 
 // Entry is the audit entry of one change. Empty members are omitted.
@@ -48,28 +47,43 @@ type Entry struct {
 // KeyPurpose is the purpose of the log's key in [token.Derive].
 const KeyPurpose = "audit log"
 
-// Head is the end of a database's log.
+// Head is the end of a database's chain.
 type Head struct {
 	Log  string // platform or project
 	Seq  int64  // number of the last entry; 0: none
 	Hash []byte // of the last entry
 }
 
-// ErrHeadChanged is the failure of a change when another change has followed the head of [Expect].
-var ErrHeadChanged = errors.New("audit: another change came first")
+// Position is the number of committed entries in a database's log, pending ones included.
+type Position struct {
+	Log     string // platform or project
+	Entries int64
+}
+
+// ErrPositionChanged is the failure of a change when another change has followed the position of
+// [Expect].
+var ErrPositionChanged = errors.New("audit: another change came first")
 
 // record is the audit state in a context.
 type record struct {
 	key      []byte
 	entry    Entry
-	expected []Head
+	expected []Position
+
+	committed *atomic.Bool // shared by the contexts of [Expect]
 }
 
 type recordKey struct{}
 
 // Begin returns a context in which [Write] appends the entry e, under key.
 func Begin(ctx context.Context, key []byte, e Entry) context.Context {
-	return context.WithValue(ctx, recordKey{}, &record{key: key, entry: e})
+	return context.WithValue(ctx, recordKey{}, &record{key: key, entry: e, committed: new(atomic.Bool)})
+}
+
+// Committed reports whether a transaction under ctx has committed an entry.
+func Committed(ctx context.Context) bool {
+	r, ok := ctx.Value(recordKey{}).(*record)
+	return ok && r.committed.Load()
 }
 
 // Created sets the UUID or the name of the created object. Call it before the transaction ends.
@@ -96,26 +110,32 @@ func In(ctx context.Context, project uuid.UUID) {
 // CreatedUUID is [Created] for a UUID.
 func CreatedUUID(ctx context.Context, id uuid.UUID) { Created(ctx, id.String()) }
 
-// Expect returns a context in which a change fails with [ErrHeadChanged] unless it is the first one
-// after the head of its database.
-func Expect(ctx context.Context, heads ...Head) context.Context {
+// Expect returns a context in which a change fails with [ErrPositionChanged] unless it is the first
+// one after the position of its database's log.
+func Expect(ctx context.Context, positions ...Position) context.Context {
 	r, ok := ctx.Value(recordKey{}).(*record)
 	if !ok {
 		return ctx
 	}
 
 	next := *r
-	next.expected = heads
+	next.expected = positions
 
 	return context.WithValue(ctx, recordKey{}, &next)
 }
 
-// HeadOf returns the head of a database's log.
+// HeadOf returns the head of a database's chain.
 func HeadOf(ctx context.Context, q pg.Querier) (Head, error) {
 	return pg.One[Head](ctx, q, `select log, seq, hash from socle.audit_head`)
 }
 
-// Write runs f in a transaction as [pg.InTx] does, and appends the entry at its end. Within another
+// PositionOf returns the position of a database's log.
+func PositionOf(ctx context.Context, q pg.Querier) (Position, error) {
+	return pg.One[Position](ctx, q, `
+		select log, seq + (select count(*) from socle.audit_pending) as entries from socle.audit_head`)
+}
+
+// Write runs f in a transaction as [pg.InTx] does, and inserts the entry at its end. Within another
 // transaction it leaves the entry to the outer one. It fails with Conflict, code already_done, if
 // the request's Idempotency-Key has already made its change.
 func Write(ctx context.Context, b pg.Beginner, f func(tx pgx.Tx) error) error {
@@ -124,24 +144,31 @@ func Write(ctx context.Context, b pg.Beginner, f func(tx pgx.Tx) error) error {
 		return pg.InTx(ctx, b, f)
 	}
 
-	return pg.InTx(ctx, b, func(tx pgx.Tx) error {
+	err := pg.InTx(ctx, b, func(tx pgx.Tx) error {
 		if err := f(tx); err != nil {
 			return err
 		}
-		return r.append(ctx, tx)
+		return r.insert(ctx, tx)
 	})
-}
-
-// append appends the entry to the log. It locks the log until the transaction ends, so it comes
-// last.
-func (r *record) append(ctx context.Context, tx pgx.Tx) error {
-	last, err := pg.One[Head](ctx, tx, `select log, seq, hash from socle.lock_audit()`)
-	if err != nil {
-		return err
+	if err == nil {
+		r.committed.Store(true)
 	}
 
-	if slices.ContainsFunc(r.expected, func(h Head) bool { return h.Log == last.Log && h.Seq != last.Seq }) {
-		return ErrHeadChanged
+	return err
+}
+
+// insert inserts the entry as pending. It comes last in the transaction: an expected position locks
+// the log.
+func (r *record) insert(ctx context.Context, tx pgx.Tx) error {
+	if len(r.expected) > 0 {
+		current, err := pg.One[Position](ctx, tx, `select log, entries from socle.lock_audit_entries()`)
+		if err != nil {
+			return err
+		}
+
+		if slices.ContainsFunc(r.expected, func(p Position) bool { return p.Log == current.Log && p != current }) {
+			return ErrPositionChanged
+		}
 	}
 
 	e := r.entry
@@ -151,11 +178,9 @@ func (r *record) append(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 
-	_, err = pg.Exec(ctx, tx, `select socle.append_audit(@seq, @entry, @hash)`,
-		pgx.StrictNamedArgs{
-			"seq": last.Seq + 1, "entry": string(text), "hash": chainHash(r.key, last.Seq+1, last.Hash, text),
-		})
-	if pg.Violates(err, "audit_key") {
+	_, err = pg.Exec(ctx, tx, `select socle.write_audit(@entry, @mac)`,
+		pgx.StrictNamedArgs{"entry": string(text), "mac": pendingMAC(r.key, text)})
+	if pg.Violates(err, "audit_pending_key") {
 		return AlreadyDone(err)
 	}
 
@@ -180,37 +205,9 @@ func KeyOf(ctx context.Context) string {
 // HasKey reports whether a committed change of the database was made under an Idempotency-Key. key
 // is its hash.
 func HasKey(ctx context.Context, q pg.Querier, key string) (bool, error) {
-	return pg.Value[bool](ctx, q, `select exists (select from socle.audit where entry::jsonb ->> 'key' = @key)`,
-		pgx.StrictNamedArgs{"key": key})
-}
-
-// hashVersion is the first byte of a hash over length-prefixed fields. The previous release wrote
-// unversioned hashes of 32 bytes. It may still write some after versioned ones during a rolling
-// upgrade, so each entry is checked by the form of its own hash.
-const hashVersion = 2
-
-// chainHash returns the hash of entry number seq, which follows the hash previous.
-func chainHash(key []byte, seq int64, previous, entry []byte) []byte {
-	mac := token.MAC(key, []byte(KeyPurpose), binary.BigEndian.AppendUint64(nil, uint64(seq)), previous, entry)
-	return append([]byte{hashVersion}, mac...)
-}
-
-// chainHashV1 is chainHash in the form of the previous release.
-func chainHashV1(key []byte, seq int64, previous, entry []byte) []byte {
-	h := hmac.New(sha256.New, key)
-	h.Write(binary.BigEndian.AppendUint64(nil, uint64(seq)))
-	h.Write(previous)
-	h.Write(entry)
-
-	return h.Sum(nil)
-}
-
-// verifyChainHash reports whether hash is the hash of an entry, in either form.
-func verifyChainHash(hash, key []byte, seq int64, previous, entry []byte) bool {
-	if len(hash) == sha256.Size {
-		return hmac.Equal(hash, chainHashV1(key, seq, previous, entry))
-	}
-	return hmac.Equal(hash, chainHash(key, seq, previous, entry))
+	return pg.Value[bool](ctx, q, `
+		select exists (select from socle.audit where entry::jsonb ->> 'key' = @key)
+			or exists (select from socle.audit_pending where key = @key)`, pgx.StrictNamedArgs{"key": key})
 }
 
 // timestamps formats times so that they sort as text.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -52,7 +54,16 @@ func newLog(t *testing.T, n int) *pgxpool.Pool {
 		}
 	}
 
+	chain(t, pool)
 	return pool
+}
+
+func chain(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+
+	if err := audit.Chain(t.Context(), pool, key); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func begin(t *testing.T) context.Context {
@@ -112,25 +123,89 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestWriteAtOnce: concurrent changes are serialized.
+// TestWriteAtOnce: concurrent changes do not wait for each other, and concurrent chaining neither
+// loses nor repeats entries.
 func TestWriteAtOnce(t *testing.T) {
 	t.Parallel()
 
 	pool := newLog(t, 0)
+	open, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = open.Rollback(t.Context()) }()
+
+	if _, err := open.Exec(t.Context(), `select socle.write_audit('{"action": "unfinished"}', 'mac')`); err != nil {
+		t.Fatal(err)
+	}
+
 	var wg sync.WaitGroup
-	for range 40 {
+	for i := range 40 {
 		wg.Go(func() {
 			if err := audit.Write(begin(t), pool, nothing); err != nil {
 				t.Error(err)
+			}
+
+			if i%10 == 0 {
+				chain(t, pool)
 			}
 		})
 	}
 
 	wg.Wait()
+	chain(t, pool)
 
 	report, err := audit.Check(t.Context(), pool, key)
 	if err != nil || len(report.Faults) > 0 || report.Entries != 40 {
 		t.Errorf("got %+v, %v, want 40 entries and no fault", report, err)
+	}
+}
+
+// TestChainForged: entries that someone without the key inserts as pending, copies of true ones
+// included, are detected in the chain, and the entries after them are not.
+func TestChainForged(t *testing.T) {
+	t.Parallel()
+
+	pool := newLog(t, 0)
+	if err := audit.Write(begin(t), pool, nothing); err != nil {
+		t.Fatal(err)
+	}
+
+	exec(t, pool, `
+		create table public.copies as select entry, mac from socle.audit_pending;
+		select socle.write_audit(entry, mac) from public.copies;
+		select socle.write_audit('{"action": "forged"}', 'no mac')`)
+	chain(t, pool)
+
+	if err := audit.Write(begin(t), pool, nothing); err != nil {
+		t.Fatal(err)
+	}
+
+	exec(t, pool, `select socle.write_audit(entry, mac) from public.copies`)
+	chain(t, pool)
+
+	report, err := audit.Check(t.Context(), pool, key)
+	want := []string{
+		"entry 2 does not match its hash", "entry 3 does not match its hash", "entry 5 does not match its hash",
+	}
+	if diff := cmp.Diff(want, report.Faults); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+// TestPendingIsBounded: the function that owners of projects may call refuses what is no entry.
+func TestPendingIsBounded(t *testing.T) {
+	t.Parallel()
+
+	pool := newLog(t, 0)
+	for sql, want := range map[string]string{
+		`select socle.write_audit('no JSON', 'mac')`:                          "22P02",
+		`select socle.write_audit(to_json(repeat('x', 65536))::text, 'mac')`:  "23514",
+		`select socle.write_audit('{}', convert_to(repeat('x', 65), 'UTF8'))`: "23514",
+	} {
+		if _, err := pool.Exec(t.Context(), sql); pg.State(err) != want {
+			t.Errorf("%s: got %v, want SQLSTATE %s", sql, err, want)
+		}
 	}
 }
 
@@ -140,35 +215,73 @@ func TestWriteNothing(t *testing.T) {
 	pool := newLog(t, 1)
 
 	failure := errors.New("refused")
-	if err := audit.Write(begin(t), pool, func(pgx.Tx) error { return failure }); !errors.Is(err, failure) {
+	ctx := begin(t)
+	if err := audit.Write(ctx, pool, func(pgx.Tx) error { return failure }); !errors.Is(err, failure) {
 		t.Errorf("got %v, want %v", err, failure)
 	}
 
-	head, err := audit.HeadOf(t.Context(), pool)
-	if err != nil || head.Seq != 1 {
-		t.Errorf("got %+v, %v, want 1 entry", head, err)
+	position, err := audit.PositionOf(t.Context(), pool)
+	if err != nil || position.Entries != 1 || audit.Committed(ctx) {
+		t.Errorf("got %+v, %v, committed %v, want 1 entry", position, err, audit.Committed(ctx))
 	}
 }
 
+// TestExpect: a change fails if another one followed the expected position, whether that is chained
+// or pending.
 func TestExpect(t *testing.T) {
 	t.Parallel()
 
 	pool := newLog(t, 1)
-	head, err := audit.HeadOf(t.Context(), pool)
+	position, err := audit.PositionOf(t.Context(), pool)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	expecting := audit.Expect(begin(t), head)
-	if err := audit.Write(expecting, pool, nothing); err != nil {
-		t.Errorf("the first: %v", err)
+	expecting := audit.Expect(begin(t), position)
+	if err := audit.Write(expecting, pool, nothing); err != nil || !audit.Committed(expecting) {
+		t.Errorf("the first: %v, committed %v", err, audit.Committed(expecting))
 	}
 
-	if err := audit.Write(expecting, pool, nothing); !errors.Is(err, audit.ErrHeadChanged) {
-		t.Errorf("the second: got %v, want %v", err, audit.ErrHeadChanged)
+	for range 2 {
+		if err := audit.Write(expecting, pool, nothing); !errors.Is(err, audit.ErrPositionChanged) {
+			t.Errorf("the second: got %v, want %v", err, audit.ErrPositionChanged)
+		}
+
+		chain(t, pool)
 	}
 }
 
+// TestExpectAtOnce: of concurrent changes that expect one position, one succeeds.
+func TestExpectAtOnce(t *testing.T) {
+	t.Parallel()
+
+	pool := newLog(t, 1)
+	position, err := audit.PositionOf(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var wg sync.WaitGroup
+	var succeeded atomic.Int64
+	for range 8 {
+		wg.Go(func() {
+			switch err := audit.Write(audit.Expect(begin(t), position), pool, nothing); {
+			case err == nil:
+				succeeded.Add(1)
+			case !errors.Is(err, audit.ErrPositionChanged):
+				t.Error(err)
+			}
+		})
+	}
+
+	wg.Wait()
+
+	if n := succeeded.Load(); n != 1 {
+		t.Errorf("%d changes succeeded, want 1", n)
+	}
+}
+
+// TestKeyOnce: a key is used once, whether its entry is pending or chained.
 func TestKeyOnce(t *testing.T) {
 	t.Parallel()
 
@@ -179,7 +292,15 @@ func TestKeyOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := audit.Write(ctx, pool, nothing); !fault.Is(err, fault.Conflict) {
-		t.Errorf("got %v, want a conflict", err)
+	for range 2 {
+		if err := audit.Write(ctx, pool, nothing); !fault.Is(err, fault.Conflict) {
+			t.Errorf("got %v, want a conflict", err)
+		}
+
+		if has, err := audit.HasKey(t.Context(), pool, "k"); err != nil || !has {
+			t.Errorf("got %v, %v, want the key", has, err)
+		}
+
+		chain(t, pool)
 	}
 }

@@ -2,9 +2,7 @@ package audit
 
 import (
 	"context"
-	"crypto/hmac"
 	"encoding/hex"
-	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -70,69 +68,4 @@ func formatTime(t time.Time) string {
 		return ""
 	}
 	return t.UTC().Format(timeFormat)
-}
-
-// Report is the result of [Check].
-type Report struct {
-	Entries int64
-	Head    Head
-	Faults  []string // in the order of the log; empty: none
-}
-
-// maxFaults bounds the faults of a report.
-const maxFaults = 100
-
-// Check verifies a database's whole log against its hashes under key. It cannot detect that the end
-// of the log was cut off together with its head; compare the report's head with one noted earlier.
-func Check(ctx context.Context, q pg.Querier, key []byte) (Report, error) {
-	head, err := HeadOf(ctx, q)
-	if err != nil {
-		return Report{}, err
-	}
-
-	rows, err := q.Query(ctx, `select seq, entry, hash from socle.audit where seq <= $1 order by seq`, head.Seq)
-	if err != nil {
-		return Report{}, pg.Fault(err)
-	}
-
-	c := checker{key: key, last: Head{Hash: make([]byte, 32)}}
-	if _, err := pgx.ForEachRow(rows, []any{&c.row.Seq, &c.row.Entry, &c.row.Hash}, c.next); err != nil {
-		return Report{}, pg.Fault(err)
-	}
-
-	if c.last.Seq != head.Seq || !hmac.Equal(c.last.Hash, head.Hash) {
-		c.addFault("the log ends with entry %d, but its head is entry %d", c.last.Seq, head.Seq)
-	}
-
-	c.report.Head = head
-	return c.report, nil
-}
-
-// checker holds the state of a check.
-type checker struct {
-	key    []byte
-	row    row
-	last   Head
-	report Report
-}
-
-func (c *checker) next() error {
-	r := c.row
-	switch {
-	case r.Seq != c.last.Seq+1:
-		c.addFault("entries %d to %d are missing", c.last.Seq+1, r.Seq-1)
-	case !verifyChainHash(r.Hash, c.key, r.Seq, c.last.Hash, []byte(r.Entry)):
-		c.addFault("entry %d does not match its hash", r.Seq)
-	}
-
-	c.report.Entries++
-	c.last.Seq, c.last.Hash = r.Seq, append(c.last.Hash[:0], r.Hash...)
-
-	return nil
-}
-
-func (c *checker) addFault(format string, args ...any) {
-	if len(c.report.Faults) < maxFaults {
-		c.report.Faults = append(c.report.Faults, fmt.Sprintf(format, args...))
-	}
 }

@@ -108,7 +108,7 @@ func TestDueBackups(t *testing.T) {
 	}
 
 	noted := apitest.Value[string](a,
-		`select count(*)::text from socle.audit where entry::jsonb @> jsonb_build_object('action', 'createDueBackup', 'project', $1::text, 'created', $2::text)`, a.Project, id)
+		`select count(*)::text from `+apitest.AuditLog+` where entry::jsonb @> jsonb_build_object('action', 'createDueBackup', 'project', $1::text, 'created', $2::text)`, a.Project, id)
 	if noted != "1" {
 		t.Errorf("the backup has %s entries in the audit log, want 1", noted)
 	}
@@ -243,7 +243,7 @@ func TestRemoveUnkept(t *testing.T) {
 		t.Error("another project's backup was removed")
 	}
 	if noted := apitest.Value[string](a,
-		`select count(*)::text from socle.audit where entry::jsonb ->> 'action' = 'removeUnkeptBackups'`); noted !=
+		`select count(*)::text from `+apitest.AuditLog+` where entry::jsonb ->> 'action' = 'removeUnkeptBackups'`); noted !=
 		"1" {
 		t.Errorf("the removal has %s entries in the audit log, want 1", noted)
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/internal/audit"
@@ -47,7 +48,7 @@ func verifyLogs(ctx context.Context, d *server.Database, secret []byte, out io.W
 	key := token.Derive(secret, audit.KeyPurpose)
 	intact := true
 
-	report, err := audit.Check(ctx, d.Pool, key)
+	report, err := verifyLog(ctx, d.Pool, key)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func verifyLogs(ctx context.Context, d *server.Database, secret []byte, out io.W
 	}
 
 	for _, id := range projects {
-		report, err := audit.Check(ctx, registry.Open(id).Trusted(), key)
+		report, err := verifyLog(ctx, registry.Open(id).Trusted(), key)
 		if err != nil {
 			return fmt.Errorf("project %s: %w", id, err)
 		}
@@ -78,6 +79,15 @@ func verifyLogs(ctx context.Context, d *server.Database, secret []byte, out io.W
 	}
 
 	return nil
+}
+
+// verifyLog chains the pending entries of a log and verifies the chain.
+func verifyLog(ctx context.Context, pool *pgxpool.Pool, key []byte) (audit.Report, error) {
+	if err := audit.Chain(ctx, pool, key); err != nil {
+		return audit.Report{}, err
+	}
+
+	return audit.Check(ctx, pool, key)
 }
 
 func printReport(out io.Writer, log string, r audit.Report) (intact bool) {

@@ -37,7 +37,13 @@ func (q *request) audit(ctx context.Context, next step) (any, error) {
 		e.Key = hex.EncodeToString(q.requestKey(ctx, key))
 	}
 
-	return next(audit.Begin(ctx, q.config.AuditKey, e))
+	ctx = audit.Begin(ctx, q.config.AuditKey, e)
+	result, err := next(ctx)
+	if q.project != nil && audit.Committed(ctx) {
+		q.project.SetUnchained()
+	}
+
+	return result, err
 }
 
 // membersOf returns the sorted names of the body's members that the operation declares.

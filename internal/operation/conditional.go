@@ -76,9 +76,9 @@ func (rt *route) hasEnvelope() bool { return !rt.output.Implements(reflect.TypeF
 // changes interrupt.
 const maxConditionalAttempts = 20
 
-// ifMatch runs a change if the target's ETag matches the request's If-Match. The audit log orders
-// all changes of a database: an entry between the check and the change fails the attempt, and both
-// run again.
+// ifMatch runs a change if the target's ETag matches the request's If-Match. The audit log has all
+// changes of a database: an entry between the check and the change fails the attempt, and both run
+// again.
 func (q *request) ifMatch(ctx context.Context, next step) (any, error) {
 	ifMatch := q.http.Header.Values("If-Match")
 	if len(ifMatch) == 0 || q.op.Method == http.MethodGet || slices.ContainsFunc(q.params, func(p param) bool {
@@ -91,7 +91,7 @@ func (q *request) ifMatch(ctx context.Context, next step) (any, error) {
 	}
 
 	for range maxConditionalAttempts {
-		heads, err := q.auditHeads(ctx)
+		positions, err := q.auditPositions(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -106,8 +106,8 @@ func (q *request) ifMatch(ctx context.Context, next step) (any, error) {
 				"does not match the current state")
 		}
 
-		result, err := next(audit.Expect(ctx, heads...))
-		if !errors.Is(err, audit.ErrHeadChanged) {
+		result, err := next(audit.Expect(ctx, positions...))
+		if !errors.Is(err, audit.ErrPositionChanged) {
 			return result, err
 		}
 	}
@@ -115,16 +115,16 @@ func (q *request) ifMatch(ctx context.Context, next step) (any, error) {
 	return nil, fault.New(fault.Conflict, "concurrent changes prevented the request; try again").WithCode("busy")
 }
 
-// auditHeads returns the heads of the audit logs that the change may append to.
-func (q *request) auditHeads(ctx context.Context) ([]audit.Head, error) {
-	head, err := q.config.Store.AuditHead(ctx)
+// auditPositions returns the positions of the audit logs that the change may write to.
+func (q *request) auditPositions(ctx context.Context) ([]audit.Position, error) {
+	position, err := q.config.Store.AuditPosition(ctx)
 	// Only an active project has a reachable database.
 	if err != nil || q.project == nil || Caller(ctx).Status != platform.Active {
-		return []audit.Head{head}, err
+		return []audit.Position{position}, err
 	}
 
-	own, err := audit.HeadOf(ctx, q.project.Trusted())
-	return []audit.Head{head, own}, err
+	own, err := audit.PositionOf(ctx, q.project.Trusted())
+	return []audit.Position{position, own}, err
 }
 
 // etag returns the ETag that the operation would return for the request's path.

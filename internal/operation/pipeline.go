@@ -62,7 +62,7 @@ type Config struct {
 // Store is the part of [platform.Store] that the pipeline uses.
 type Store interface {
 	ProjectStatus(ctx context.Context, project uuid.UUID) (string, error)
-	AuditHead(ctx context.Context) (audit.Head, error)
+	AuditPosition(ctx context.Context) (audit.Position, error)
 	ClaimRequest(ctx context.Context, c platform.Claim) (answer []byte, err error)
 	KeepAnswer(ctx context.Context, key []byte, status int, answer []byte) error
 	ReleaseRequest(ctx context.Context, key []byte) error

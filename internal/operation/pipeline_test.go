@@ -28,7 +28,7 @@ type memoryStore struct {
 	mu       sync.Mutex
 	statuses map[uuid.UUID]string
 	claims   map[string]*memoryClaim
-	head     int64
+	position int64
 	done     map[string]bool // hashes of keys whose change was committed
 }
 
@@ -41,8 +41,8 @@ func (s *memoryStore) ProjectStatus(_ context.Context, project uuid.UUID) (strin
 	return "", fault.Missing()
 }
 
-func (s *memoryStore) AuditHead(context.Context) (audit.Head, error) {
-	return audit.Head{Log: "platform", Seq: s.head}, nil
+func (s *memoryStore) AuditPosition(context.Context) (audit.Position, error) {
+	return audit.Position{Log: "platform", Entries: s.position}, nil
 }
 
 func (s *memoryStore) ClaimRequest(_ context.Context, c platform.Claim) ([]byte, error) {

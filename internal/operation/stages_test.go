@@ -237,7 +237,7 @@ func TestIfMatch(t *testing.T) {
 	op.ID, op.Method = "deleteThing", "DELETE"
 	Handle(f.Pipeline, op, func(context.Context, *input) (string, error) {
 		if runs++; runs <= interruptions {
-			return "", audit.ErrHeadChanged
+			return "", audit.ErrPositionChanged
 		}
 		return state, nil
 	}, nil)

@@ -18,12 +18,12 @@ func TestTx(t *testing.T) {
 	entries := func() int64 {
 		t.Helper()
 
-		head, err := s.AuditHead(t.Context())
+		position, err := s.AuditPosition(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		return head.Seq
+		return position.Entries
 	}
 	begin := func() context.Context {
 		return audit.Begin(t.Context(), []byte("key"), audit.Entry{Action: "test", Actor: "tester"})

@@ -76,8 +76,15 @@ func (s *Store) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]audi
 	return audit.List(ctx, s.q, f, page)
 }
 
-// AuditHead returns the head of the platform's audit log.
-func (s *Store) AuditHead(ctx context.Context) (audit.Head, error) { return audit.HeadOf(ctx, s.q) }
+// ChainAudit chains the pending entries of the platform's audit log, see [audit.Chain].
+func (s *Store) ChainAudit(ctx context.Context, key []byte) error {
+	return audit.Chain(ctx, s.db.Beginner(), key)
+}
+
+// AuditPosition returns the position of the platform's audit log.
+func (s *Store) AuditPosition(ctx context.Context) (audit.Position, error) {
+	return audit.PositionOf(ctx, s.q)
+}
 
 // Tx returns the transaction of the store, see [DB.PgxTx].
 func (s *Store) Tx() pgx.Tx { return s.db.PgxTx() }

@@ -208,7 +208,8 @@ func (s *Store) PurgedProjects(ctx context.Context, projects []uuid.UUID) ([]uui
 
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select o from unnest(@of::uuid[]) o
-		where exists (select from socle.audit where entry::jsonb ->> 'project' = o::text)`,
+		where exists (select from socle.audit where entry::jsonb ->> 'project' = o::text)
+			or exists (select from socle.audit_pending where entry::jsonb ->> 'project' = o::text)`,
 		pgx.StrictNamedArgs{"of": projects})
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/token"
 )
 
 // undoTimeout is the timeout for undoing a failed change, after the request that failed.
@@ -154,7 +153,7 @@ func (l Lifecycle) completeCreation(ctx context.Context, id uuid.UUID) error {
 		return err
 	}
 
-	_, err = l.provision(audit.Begin(ctx, token.Derive(l.Registry.secret, audit.KeyPurpose),
+	_, err = l.provision(audit.Begin(ctx, l.Registry.auditKey(),
 		audit.Entry{Action: "createProject", Actor: c.User.String(), Project: id.String(), Key: c.RequestKey}), id)
 	return err
 }
@@ -191,7 +190,7 @@ func (l Lifecycle) Maintain(ctx context.Context, id uuid.UUID, f func(*Project) 
 
 // AsSystem returns a context whose changes are audited as actions of the server itself.
 func (l Lifecycle) AsSystem(ctx context.Context, action string, project uuid.UUID) context.Context {
-	return audit.Begin(ctx, token.Derive(l.Registry.secret, audit.KeyPurpose),
+	return audit.Begin(ctx, l.Registry.auditKey(),
 		audit.Entry{Action: action, Project: project.String()})
 }
 

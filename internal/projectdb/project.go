@@ -34,6 +34,7 @@ type Project struct {
 	loginsAltered atomic.Bool // reset the logins before opening the next session
 
 	full, overgrown atomic.Bool  // see [Lifecycle.WatchSizes]
+	unchained       atomic.Bool  // see [Registry.WatchAudit]
 	writes          atomic.Int64 // count of rows written at the last measurement
 	minFullBytes    int64        // smallest size in bytes measured since the database became full
 }
@@ -45,7 +46,12 @@ func (p *Project) Trusted() *pgxpool.Pool { return p.pool(trusted) }
 // InTx runs f in a transaction of the platform's login. An entry in the project's audit log commits
 // with it, see [audit.Write].
 func (p *Project) InTx(ctx context.Context, f func(tx pgx.Tx) error) error {
-	return audit.Write(ctx, p.Trusted(), f)
+	err := audit.Write(ctx, p.Trusted(), f)
+	if err == nil {
+		p.SetUnchained()
+	}
+
+	return err
 }
 
 // Change is [Project.InTx] for a function that returns the changed value.

@@ -374,7 +374,8 @@ func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUI
 	return execBatch(ctx, conn, []string{
 		"grant usage on schema " + pg.Quote(Schema) + " to " + login + ", " + rows,
 		"grant select on socle.catalogue_version to " + rows,
-		"grant execute on function socle.lock_audit(), socle.append_audit(bigint, text, bytea) to " + login,
+		"grant execute on function socle.lock_audit(), socle.append_audit(bigint, text, bytea), " +
+			"socle.write_audit(text, bytea), socle.lock_audit_entries() to " + login,
 	})
 }
 

@@ -71,6 +71,18 @@ begin
 	select h.log, h.seq, h.hash into strict log, seq, hash from socle.audit_head h for update;
 end $$;
 
+CREATE FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if session_user <> current_database() || '_owner' and not (select rolsuper from pg_roles where rolname = session_user) then
+		raise insufficient_privilege using message = 'the audit log is written by the platform';
+	end if;
+	lock table socle.audit_pending in share row exclusive mode;
+	select h.log, h.seq + (select count(*) from socle.audit_pending) into strict log, entries from socle.audit_head h;
+end $$;
+
 CREATE FUNCTION socle.refuse_extensions() RETURNS event_trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -144,6 +156,24 @@ CREATE FUNCTION socle.tell_of_change() RETURNS event_trigger
 begin
 	if exists (select from pg_stat_activity where datname = current_database() and query = 'listen pgrst') then
 		perform pg_notify('pgrst', 'reload schema');
+	end if;
+end $$;
+
+CREATE FUNCTION socle.write_audit(new_entry text, new_mac bytea) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	new_key constant text := new_entry::jsonb ->> 'key';
+begin
+	if session_user <> current_database() || '_owner' and not (select rolsuper from pg_roles where rolname = session_user) then
+		raise insufficient_privilege using message = 'the audit log is written by the platform';
+	end if;
+	insert into socle.audit_pending (entry, mac, key) values (new_entry, new_mac, new_key);
+
+	-- After the insert: it waits for the transaction that moves an entry with the same key into the chain.
+	if new_key is not null and exists (select from socle.audit where entry::jsonb ->> 'key' = new_key) then
+		raise unique_violation using constraint = 'audit_pending_key', message = 'the chain has an entry with this key';
 	end if;
 end $$;
 
@@ -472,6 +502,28 @@ CREATE TABLE socle.audit_head (
 
 COMMENT ON TABLE socle.audit_head IS 'the last entry; its lock puts those that write at one time in order';
 
+CREATE TABLE socle.audit_pending (
+    id bigint NOT NULL,
+    entry text NOT NULL,
+    mac bytea NOT NULL,
+    key text,
+    CONSTRAINT audit_pending_length CHECK ((octet_length(entry) <= 65536)),
+    CONSTRAINT audit_pending_mac CHECK ((octet_length(mac) <= 64))
+);
+
+COMMENT ON TABLE socle.audit_pending IS 'audit entries that are not in the chain yet';
+
+COMMENT ON COLUMN socle.audit_pending.key IS 'hash of the Idempotency-Key of the request';
+
+ALTER TABLE socle.audit_pending ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME socle.audit_pending_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE socle.catalogue_version (
     n numeric NOT NULL,
     xact xid8
@@ -668,6 +720,9 @@ ALTER TABLE ONLY forms.responses
 ALTER TABLE ONLY socle.audit_head
     ADD CONSTRAINT audit_head_pkey PRIMARY KEY (log);
 
+ALTER TABLE ONLY socle.audit_pending
+    ADD CONSTRAINT audit_pending_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY socle.audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (seq);
 
@@ -737,6 +792,8 @@ CREATE INDEX audit_at ON socle.audit USING btree ((((entry)::jsonb ->> 'at'::tex
 CREATE UNIQUE INDEX audit_key ON socle.audit USING btree ((((entry)::jsonb ->> 'key'::text))) WHERE (((entry)::jsonb ->> 'key'::text) IS NOT NULL);
 
 COMMENT ON INDEX socle.audit_key IS 'what was asked for under an Idempotency-Key happens once';
+
+CREATE UNIQUE INDEX audit_pending_key ON socle.audit_pending USING btree (key) WHERE (key IS NOT NULL);
 
 CREATE INDEX containers_deleting ON storage.containers USING btree (uuid) WHERE deleting;
 
@@ -816,6 +873,8 @@ ALTER TABLE socle.audit ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE socle.audit_head ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE socle.audit_pending ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE socle.queries ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.containers ENABLE ROW LEVEL SECURITY;
@@ -852,11 +911,17 @@ REVOKE ALL ON FUNCTION socle.close_new_tables() FROM PUBLIC;
 REVOKE ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) TO socle_PROJECT_owner;
 
+REVOKE ALL ON FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) TO socle_PROJECT_owner;
+
 REVOKE ALL ON FUNCTION socle.refuse_extensions() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.refuse_references() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.tell_of_change() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.write_audit(new_entry text, new_mac bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION socle.write_audit(new_entry text, new_mac bytea) TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION storage.bytes_replaced() FROM PUBLIC;
 

@@ -99,11 +99,14 @@ func (c *Copy) copyAuditLog(ctx context.Context, incoming string) error {
 	defer to.Close(context.WithoutCancel(ctx))
 
 	return pgx.BeginFunc(ctx, to, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "truncate socle.audit, socle.audit_head"); err != nil {
+		if _, err := tx.Exec(ctx, "truncate socle.audit, socle.audit_head, socle.audit_pending"); err != nil {
 			return err
 		}
 
-		for _, table := range []string{"socle.audit (seq, entry, hash)", "socle.audit_head (log, seq, hash)"} {
+		for _, table := range []string{
+			"socle.audit (seq, entry, hash)", "socle.audit_head (log, seq, hash)",
+			"socle.audit_pending (entry, mac, key)",
+		} {
 			out, in := io.Pipe()
 			go func() {
 				_, err := from.PgConn().CopyTo(ctx, in, "copy "+table+" to stdout")

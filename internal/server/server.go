@@ -257,6 +257,7 @@ func (s *Server) Run(ctx context.Context) error {
 	run("projects", s.registry.Run)
 	run("watchdog", s.registry.Watch)
 	run("sizes", s.services.Lifecycle.WatchSizes)
+	run("audit", s.registry.WatchAudit)
 	run("listener", s.notifications.Run)
 	run("keys", s.refreshKeyring)
 	run("requests", s.requests.run)

@@ -50,7 +50,7 @@ func NewServices(
 	q.SetPeriodic(queue.Periodic{
 		CleanUp: []func(context.Context) error{
 			s.Backups.FailAbandoned, s.Backups.CreateDue, s.Backups.RemoveDeleted, s.Backups.DropOrphanedCopies,
-			l.Finish,
+			l.Finish, l.ChainAudit,
 		},
 		Sweep: []func(context.Context) error{
 			s.Cleaner.SweepStorage, s.Accounts.Sweep, d.Store.ForgetRequests, d.Store.ForgetRequestDays,
@@ -67,7 +67,7 @@ func (s *Services) sweepProjects(ctx context.Context) error {
 	return errors.Join(
 		s.Lifecycle.VisitActive(ctx, func(p *projectdb.Project) error {
 			_, expired := form.Sweep(ctx, p)
-			return errors.Join(files(p), expired)
+			return errors.Join(files(p), expired, p.ChainAudit(ctx))
 		}),
 		s.Lifecycle.VisitInactive(ctx, files),
 	)

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -62,7 +61,7 @@ func Run(ctx context.Context, p *projectdb.Project, user uuid.UUID, q Query) (An
 // recordStart records a query in the history and in the audit log before it runs, so that none runs
 // unrecorded.
 func recordStart(ctx context.Context, p *projectdb.Project, id, user uuid.UUID, q Query) error {
-	return audit.Write(ctx, p.Trusted(), func(tx pgx.Tx) error {
+	return p.InTx(ctx, func(tx pgx.Tx) error {
 		_, err := pg.Exec(ctx, tx, `
 			insert into socle.queries (uuid, query, read_only, run_by) values (@id, left(@query, @kept), @read_only, @user)`,
 			pgx.StrictNamedArgs{

@@ -324,7 +324,7 @@ func inTx(ctx context.Context, p *projectdb.Project, file io.ReadSeeker, o Optio
 		return nil
 	})
 	if errors.Is(err, errDryRun) { // audited all the same, since triggers of the project ran
-		return result, audit.Write(ctx, p.Trusted(), func(pgx.Tx) error { return nil })
+		return result, p.InTx(ctx, func(pgx.Tx) error { return nil })
 	}
 
 	if state := pg.State(err); blamesUser(state) && !isFaultError(err) { // a deferred constraint

@@ -68,6 +68,12 @@ func (c databaseAccess) use(ctx context.Context, f func(q pg.Querier) error) err
 	return f(conn)
 }
 
+// AuditLog is an SQL table of the entries of an audit log. Pending ones are last.
+const AuditLog = `(
+	select seq, entry from socle.audit union all
+	select 9223372036854775807, entry from socle.audit_pending
+) audit_log`
+
 // check compares the changes with the audit logs: the platform's, which is the first, and those of
 // all existing projects. The log of a removed project is gone with it.
 func (c *changes) check(ctx context.Context, t testing.TB, logs []databaseAccess) {
@@ -83,7 +89,7 @@ func (c *changes) check(ctx context.Context, t testing.TB, logs []databaseAccess
 		var ids []string
 		err := log.use(ctx, func(q pg.Querier) (err error) {
 			ids, err = pg.Values[string](ctx, q,
-				`select entry::jsonb ->> 'request' from socle.audit where seq > $1 and entry::jsonb ->> 'request' = any($2)`,
+				`select entry::jsonb ->> 'request' from `+AuditLog+` where seq > $1 and entry::jsonb ->> 'request' = any($2)`,
 				log.start, slices.Collect(maps.Keys(c.requests)))
 			return err
 		})

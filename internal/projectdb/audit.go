@@ -1,0 +1,84 @@
+package projectdb
+
+import (
+	"context"
+	"time"
+
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/token"
+)
+
+const (
+	chainInterval = 5 * time.Second
+	chainTimeout  = 10 * time.Second // of one project
+)
+
+// SetUnchained makes [Registry.WatchAudit] chain the project's audit log, after a change on another
+// login than [Project.InTx] uses.
+func (p *Project) SetUnchained() { p.unchained.Store(true) }
+
+// Audit returns a page of the project's audit log and the number of entries that match the filter.
+// Pending entries are chained first.
+func (p *Project) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]audit.Recorded, int64, error) {
+	if err := p.ChainAudit(ctx); err != nil {
+		return nil, 0, err
+	}
+
+	return audit.List(ctx, p.Trusted(), f, page)
+}
+
+// ChainAudit chains the pending entries of the project's audit log, see [audit.Chain].
+func (p *Project) ChainAudit(ctx context.Context) error {
+	return audit.Chain(ctx, p.Trusted(), p.registry.auditKey())
+}
+
+// Audit is [Project.Audit] for the platform's audit log.
+func (l Lifecycle) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]audit.Recorded, int64, error) {
+	if err := l.ChainAudit(ctx); err != nil {
+		return nil, 0, err
+	}
+
+	return l.Store.Audit(ctx, f, page)
+}
+
+// ChainAudit chains the pending entries of the platform's audit log, see [audit.Chain].
+func (l Lifecycle) ChainAudit(ctx context.Context) error {
+	return l.Store.ChainAudit(ctx, l.Registry.auditKey())
+}
+
+func (r *Registry) auditKey() []byte { return token.Derive(r.secret, audit.KeyPurpose) }
+
+// WatchAudit periodically chains the audit logs of the projects that this process has changed,
+// until ctx ends. The entries of a killed process are chained after the next change, or before the
+// log is read.
+func (r *Registry) WatchAudit(ctx context.Context) error {
+	tick := time.NewTicker(chainInterval)
+	defer tick.Stop()
+
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			r.chainAudits(ctx)
+		}
+	}
+}
+
+func (r *Registry) chainAudits(ctx context.Context) {
+	for _, p := range r.openProjects() {
+		if ctx.Err() != nil || !p.unchained.Swap(false) {
+			continue
+		}
+
+		bounded, cancel := context.WithTimeout(ctx, chainTimeout)
+		err := p.ChainAudit(bounded)
+		cancel()
+
+		if err != nil {
+			p.SetUnchained()
+			r.log.Warn("chain audit log", "project", p.UUID, "error", err)
+		}
+	}
+}
