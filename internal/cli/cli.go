@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,7 +32,7 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	env := environment{environ: environ}
 	root.AddCommand(serverCommands(env)...)
 	root.AddCommand(openapi(), version(), licenses())
-
+	root.AddCommand(releaseCommands(env)...)
 	root.AddCommand(login(env), logout(env), use(env), gen(env))
 
 	// The remote commands need the OpenAPI document, whose construction dominates the start time.
@@ -109,36 +108,6 @@ func openapi() *cobra.Command {
 			return err
 		},
 	}
-}
-
-func version() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "socle", Version())
-			return err
-		},
-	}
-}
-
-// Version returns the version of the main module, or its VCS revision.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel " + s.Value
-		}
-	}
-
-	return "devel"
 }
 
 // noCommand rejects arguments of a command that only groups subcommands.
