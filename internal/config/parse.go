@@ -80,6 +80,15 @@ func publicURL(text string) (string, error) {
 	return strings.TrimRight(text, "/"), nil
 }
 
+func acmeDirectory(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return "", errors.New("is not of the form https://host/directory")
+	}
+
+	return text, nil
+}
+
 func storageURL(text string) (string, error) {
 	if strings.HasPrefix(text, "s3:") {
 		_, err := parseS3(text)

@@ -24,7 +24,8 @@ var levels = [][]string{
 	{"internal/audit", "internal/backup/pgtool", "internal/queue", "internal/ratelimit", "internal/rest/query",
 		"internal/rest/catalog"},
 	{"internal/schema", "internal/platform", "internal/rest/jwt", "internal/rest/openapi", "internal/rest/session"},
-	{"internal/account", "internal/projectdb", "internal/rest/plan", "internal/rest/typescript"},
+	{"internal/account", "internal/certificate", "internal/projectdb", "internal/rest/plan",
+		"internal/rest/typescript"},
 	{"internal/form", "internal/object", "internal/rest", "internal/statement", "internal/transfer"},
 	{"internal/backup"},
 	{"internal/operation"},
@@ -48,6 +49,7 @@ var onlyImporter = map[string]string{
 	"github.com/peterh/liner":          "internal/cli",
 	"github.com/pressly/goose/v3":      "internal/pg",
 	"github.com/wneessen/go-mail":      "internal/mail",
+	"golang.org/x/crypto/acme":         "internal/certificate",
 	"golang.org/x/image/webp":          "internal/picture",
 
 	"github.com/aws/aws-sdk-go-v2/service/s3": "internal/blob",
