@@ -72,10 +72,12 @@ full: postgresql ## upload to a full and to a read-only disk; needs root to moun
 release: go ## build a release into dist/: archives, packages, checksums, bills of materials; VERSION=1.2.3, or that of git
 	@scripts/release.sh
 
-# The packages of this machine's architecture only.
-deploy: go ## check what is in deploy/: install the package in a fresh Debian, lint the Dockerfile; needs root
+# The packages of this machine's architecture only. promtool is in Debian's package prometheus.
+deploy: go ## check what is in deploy/: install the package in a fresh Debian, lint Dockerfile and rules; needs root
 	TARGETS=linux/$$($(go) env GOARCH) DIST=dist/check scripts/release.sh
 	scripts/test-package.sh dist/check/socle_*.deb
+	promtool check rules deploy/prometheus/alerts.yaml
+	promtool test rules deploy/prometheus/alerts_test.yaml
 	npx --yes $(dockerfilelint) deploy/Dockerfile
 
 # Before anything is installed.

@@ -40,7 +40,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 say "Socle $VERSION"
-flags="-s -w -X $(go list -m)/internal/cli.stamp=$VERSION"
+flags="-s -w -X $(go list -m)/internal/build.stamp=$VERSION"
 go build -C tools/release -trimpath -o "$work/bom" .
 go build -trimpath -tags manpages -ldflags "$flags" -o "$work/writer" ./cmd/socle
 

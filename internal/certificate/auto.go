@@ -81,6 +81,9 @@ func (a *Auto) TLSConfig() *tls.Config {
 	}, acme.ALPNProto)
 }
 
+// ExpiresAt returns the end of the certificate's validity.
+func (a *Auto) ExpiresAt() time.Time { return expiry(a.current.Load()) }
+
 // Run loads, orders and renews the certificate until ctx ends.
 func (a *Auto) Run(ctx context.Context) error {
 	retry := minRetry

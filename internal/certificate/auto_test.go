@@ -181,6 +181,10 @@ func TestOrder(t *testing.T) {
 		t.Errorf("the stored key can be read, or %v", err)
 	}
 
+	if got := ordering.ExpiresAt(); !got.Equal(first.NotAfter) {
+		t.Errorf("ExpiresAt: got %s, want %s", got, first.NotAfter)
+	}
+
 	lifetime := first.NotAfter.Sub(first.NotBefore)
 	for _, a := range []*Auto{answering, ordering} {
 		a.now = func() time.Time { return first.NotBefore.Add(lifetime*2/3 - time.Minute) }

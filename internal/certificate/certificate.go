@@ -9,14 +9,25 @@ package certificate
 import (
 	"context"
 	"crypto/tls"
+	"time"
 )
 
 // Source provides the certificate of a listener.
 type Source interface {
 	// TLSConfig returns the configuration of the listener.
 	TLSConfig() *tls.Config
+	// ExpiresAt returns the end of the certificate's validity, the zero time without a certificate.
+	ExpiresAt() time.Time
 	// Run renews or reloads the certificate until ctx ends.
 	Run(ctx context.Context) error
+}
+
+// expiry returns the end of a certificate's validity.
+func expiry(c *tls.Certificate) time.Time {
+	if c == nil {
+		return time.Time{}
+	}
+	return c.Leaf.NotAfter
 }
 
 // tlsConfig returns a configuration for HTTP/1.1 only: package httpx checks the framing of its

@@ -37,6 +37,9 @@ func (f *Files) TLSConfig() *tls.Config {
 	return tlsConfig(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.current.Load(), nil })
 }
 
+// ExpiresAt returns the end of the certificate's validity.
+func (f *Files) ExpiresAt() time.Time { return expiry(f.current.Load()) }
+
 // Run reloads changed files until ctx ends. It keeps the current certificate while the files do not
 // make a pair, as between the replacement of one and the other.
 func (f *Files) Run(ctx context.Context) error {

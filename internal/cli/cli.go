@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/socle-dev/socle/internal/build"
 )
 
 // errUsage marks a usage error.
@@ -20,7 +22,7 @@ var errUsage = errors.New("usage")
 func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	root := &cobra.Command{
 		Use: "socle", Short: "One binary that turns PostgreSQL into a backend",
-		Version: Version(), SilenceErrors: true, SilenceUsage: true,
+		Version: build.Version(), SilenceErrors: true, SilenceUsage: true,
 		Args: noCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 
@@ -105,6 +107,16 @@ func openapi() *cobra.Command {
 		Use: "openapi", Short: "Print the OpenAPI document", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(openAPIDocument())
+			return err
+		},
+	}
+}
+
+func version() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "socle", build.Version())
 			return err
 		},
 	}

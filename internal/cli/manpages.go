@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/socle-dev/socle/internal/build"
 )
 
 // releaseCommands returns the command with which scripts/release.sh writes the manual. It is not
@@ -30,7 +32,7 @@ func releaseCommands(env environment) []*cobra.Command {
 			}
 
 			return doc.GenManTree(root, &doc.GenManHeader{
-				Section: "1", Date: &date, Source: "Socle " + Version(), Manual: "Socle",
+				Section: "1", Date: &date, Source: "Socle " + build.Version(), Manual: "Socle",
 			}, args[0])
 		},
 	}}

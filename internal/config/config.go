@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Config is the configuration of the server. [Load] returns a valid one.
@@ -39,10 +40,11 @@ type Config struct {
 	TrustedProxies []netip.Prefix // proxies whose forwarding headers are trusted
 	LogFormat      string         // text or json
 	LogLevel       slog.Level
-	PostgresBin    string // folder of PostgreSQL's programs, absolute; "": search for it
-	MetricsAddr    string // host:port of the metrics; "": none
-	SMTPURL        Secret // SMTP server; "": write mails to the log
-	MailFrom       string // sender address; never "" with an SMTPURL
+	PostgresBin    string        // folder of PostgreSQL's programs, absolute; "": search for it
+	MetricsAddr    string        // host:port of the metrics; "": none
+	SlowRequest    time.Duration // requests that are logged as slow; 0: none
+	SMTPURL        Secret        // SMTP server; "": write mails to the log
+	MailFrom       string        // sender address; never "" with an SMTPURL
 }
 
 // Secret is text that is redacted when printed. Only an explicit conversion to string reveals it.

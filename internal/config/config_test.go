@@ -61,7 +61,7 @@ func TestLoad(t *testing.T) {
 		"SOCLE_STORAGE_URL=file:///srv/blobs%20here", "SOCLE_SECRET_KEY=" + randomKey, "SOCLE_RATE_LIMIT=off",
 		"SOCLE_SIGN_UP=closed", "SOCLE_PASSWORD_MIN=256", "SOCLE_TRUSTED_PROXIES=10.1.2.3/8, ::1,::ffff:192.0.2.1",
 		"SOCLE_LOG_FORMAT=json", "SOCLE_LOG_LEVEL=warn", "SOCLE_POSTGRES_BIN=/usr/lib/postgresql/15/bin",
-		"SOCLE_METRICS_ADDR=:9090", "SOCLE_SMTP_URL=smtps://u:p%40@mail.example.com",
+		"SOCLE_METRICS_ADDR=:9090", "SOCLE_SLOW_REQUEST=1500ms", "SOCLE_SMTP_URL=smtps://u:p%40@mail.example.com",
 		"SOCLE_MAIL_FROM=Socle <noreply@example.com>",
 	}
 
@@ -76,7 +76,7 @@ func TestLoad(t *testing.T) {
 			netip.MustParsePrefix("192.0.2.1/32"),
 		},
 		LogFormat: "json", LogLevel: slog.LevelWarn,
-		PostgresBin: "/usr/lib/postgresql/15/bin", MetricsAddr: ":9090",
+		PostgresBin: "/usr/lib/postgresql/15/bin", MetricsAddr: ":9090", SlowRequest: 1500 * time.Millisecond,
 		SMTPURL: "smtps://u:p%40@mail.example.com", MailFrom: "Socle <noreply@example.com>",
 	}
 
@@ -105,7 +105,7 @@ func TestStringLoads(t *testing.T) {
 
 	want, err := Load([]string{
 		"SOCLE_TRUSTED_PROXIES=10.0.0.0/8,::1", "SOCLE_SIGN_UP=closed", "SOCLE_LOG_LEVEL=debug",
-		"SOCLE_PUBLIC_URL=http://h:1",
+		"SOCLE_PUBLIC_URL=http://h:1", "SOCLE_SLOW_REQUEST=90s",
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -141,6 +141,7 @@ func TestLoadRefuses(t *testing.T) {
 		"SOCLE_PASSWORD_MIN":   {"7", "257", "-8", "8.5", "eight", "99999999999999999999"},
 		"SOCLE_LOG_FORMAT":     {"xml", "JSON"},
 		"SOCLE_LOG_LEVEL":      {"trace", "INFO", "info+1"},
+		"SOCLE_SLOW_REQUEST":   {"1", "0s", "-1s", "soon"},
 		"SOCLE_METRICS_ADDR":   {"9090"},
 		"SOCLE_SMTP_URL": {"canary", "http://u:canary@h", "smtp://", "smtp://u:canary@h:port", "smtp://h/path",
 			"smtp://u:canary@h?x"},

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // Setting declares a setting.
@@ -93,6 +94,9 @@ var settings = []Setting{
 	setting("SOCLE_METRICS_ADDR", "",
 		"listen address of Prometheus metrics, host:port, not for public networks; empty: disabled",
 		func(c *Config) *string { return &c.MetricsAddr }, address, identity),
+	setting("SOCLE_SLOW_REQUEST", "",
+		"duration from which a request is logged as a warning, such as 500ms or 2s; empty: none",
+		func(c *Config) *time.Duration { return &c.SlowRequest }, slowRequest, showDuration),
 	secret("SOCLE_SMTP_URL",
 		"SMTP server, smtp://user:password@host:587 or smtps://…; empty: write mails to the log",
 		func(c *Config) *Secret { return &c.SMTPURL }, smtpURL),

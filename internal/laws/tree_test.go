@@ -18,7 +18,7 @@ import (
 // levels are the packages from the lowest level up. A package imports only packages of lower
 // levels.
 var levels = [][]string{
-	{"client", "docs", "internal/fault", "internal/config", "internal/sqllex"},
+	{"client", "docs", "internal/build", "internal/fault", "internal/config", "internal/sqllex"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgserver"},
 	{"internal/audit", "internal/backup/pgtool", "internal/queue", "internal/ratelimit", "internal/rest/query",
@@ -180,7 +180,7 @@ func TestWindowsHasNoServer(t *testing.T) {
 		}
 	}
 
-	want := []string{"client", "cmd/socle", "docs", "internal/cli", "internal/config", "internal/sqllex"}
+	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cli", "internal/config", "internal/sqllex"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)
 	}

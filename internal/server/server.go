@@ -218,9 +218,10 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.rows = newRows(d.Store, s.registry, bodies, c.PublicURL, s.log)
 	s.requests = newRequestLog(d.Store, s.log)
 	s.metrics.watchBackups(s.services.Backups, s.log)
+	s.metrics.watchState(s)
 
 	handler := httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
-		TrustedProxies: c.TrustedProxies, Panicked: s.api.ServePanic,
+		TrustedProxies: c.TrustedProxies, Slow: c.SlowRequest, Panicked: s.api.ServePanic,
 		Answered: s.requests.add})
 	s.http = newHTTPServer(handler, s.log)
 
