@@ -5,6 +5,7 @@ go = $(if $(shell command -v go 2>/dev/null),go,$(error Go is missing: install G
 module := $(shell sed -n "s/^module //p" go.mod)
 golangci = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 gotestsum = v1.13.0
+dockerfilelint = dockerfilelint@1.8.0
 
 # Packages outside the standard library are compiled without inlining: a third less time to compile, and the tests run no
 # slower to speak of. The exception computes.
@@ -21,7 +22,7 @@ raceflags = -race $(foreach p,$(uninlined),-gcflags=$(p)=-l) $(foreach p,$(inlin
 	$(foreach p,$(uninstrumented),-gcflags=$(p)=-race=false) $(foreach p,encoding/json encoding/xml,'-gcflags=$(p)=-race=false -l')
 testflags = $$($(go) env GOFLAGS) -vet=off -ldflags=-w $(raceflags)
 
-.PHONY: help go run build test check lint generate verify soak full postgresql postgis pgbackrest chromium compiler node clients gateway progress
+.PHONY: help go run build test check lint generate verify soak full release deploy postgresql postgis pgbackrest chromium compiler node clients gateway progress
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -67,6 +68,17 @@ soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each under load; S
 full: postgresql ## upload to a full and to a read-only disk; needs root to mount small file systems
 	@disk=$$(mktemp -d) && mount -t tmpfs -o size=4m socle-full $$disk && \
 	{ FULL_DISK=$$disk $(go) test ./internal/server -run 'DoNotFit|ReadOnly' -count 1 -v; status=$$?; umount $$disk; rmdir $$disk; exit $$status; }
+
+release: go ## build a release into dist/: archives, packages, checksums, bills of materials; VERSION=1.2.3, or that of git
+	@scripts/release.sh
+
+# The packages of this machine's architecture only. promtool is in Debian's package prometheus.
+deploy: go ## check what is in deploy/: install the package in a fresh Debian, lint Dockerfile and rules; needs root
+	TARGETS=linux/$$($(go) env GOARCH) DIST=dist/check scripts/release.sh
+	scripts/test-package.sh dist/check/socle_*.deb
+	promtool check rules deploy/prometheus/alerts.yaml
+	promtool test rules deploy/prometheus/alerts_test.yaml
+	npx --yes $(dockerfilelint) deploy/Dockerfile
 
 # Before anything is installed.
 go: ## check that Go is installed

@@ -8,10 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/socle-dev/socle/internal/build"
 )
 
 // errUsage marks a usage error.
@@ -21,7 +22,7 @@ var errUsage = errors.New("usage")
 func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	root := &cobra.Command{
 		Use: "socle", Short: "One binary that turns PostgreSQL into a backend",
-		Version: Version(), SilenceErrors: true, SilenceUsage: true,
+		Version: build.Version(), SilenceErrors: true, SilenceUsage: true,
 		Args: noCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 
@@ -33,7 +34,7 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	env := environment{environ: environ}
 	root.AddCommand(serverCommands(env)...)
 	root.AddCommand(openapi(), version(), licenses())
-
+	root.AddCommand(releaseCommands(env)...)
 	root.AddCommand(login(env), logout(env), use(env), gen(env))
 
 	// The remote commands need the OpenAPI document, whose construction dominates the start time.
@@ -115,30 +116,10 @@ func version() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "socle", Version())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "socle", build.Version())
 			return err
 		},
 	}
-}
-
-// Version returns the version of the main module, or its VCS revision.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel " + s.Value
-		}
-	}
-
-	return "devel"
 }
 
 // noCommand rejects arguments of a command that only groups subcommands.

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/build"
 	"github.com/socle-dev/socle/internal/config"
 )
 
@@ -145,7 +146,7 @@ func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
 }
 
 func newClient(address string) *client.Client {
-	return &client.Client{URL: completeURL(address), UserAgent: "socle/" + strings.ReplaceAll(Version(), " ", "-")}
+	return &client.Client{URL: completeURL(address), UserAgent: "socle/" + build.Version()}
 }
 
 // completeURL adds the scheme to the address of a server: HTTP for this machine, HTTPS for others.

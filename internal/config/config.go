@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Config is the configuration of the server. [Load] returns a valid one.
@@ -23,6 +24,11 @@ type Config struct {
 	DataDir        string // absolute
 	DatabaseURL    Secret // of the platform database; "": a private PostgreSQL
 	PublicURL      string // without a trailing slash; "": unknown, see BaseURL
+	TLSAuto        bool   // certificates of an ACME service
+	TLSCert        string // path of the certificate chain, absolute; "": none
+	TLSKey         string // path of its private key; never "" with a TLSCert
+	ACMEDirectory  string // URL of the ACME service
+	RedirectAddr   string // host:port of the redirect to PublicURL; "": none
 	StorageURL     string // s3://…, see S3, or file:///absolute/path; "": a folder of DataDir, see StorageDir
 	S3AccessKey    Secret
 	S3SecretKey    Secret
@@ -34,10 +40,11 @@ type Config struct {
 	TrustedProxies []netip.Prefix // proxies whose forwarding headers are trusted
 	LogFormat      string         // text or json
 	LogLevel       slog.Level
-	PostgresBin    string // folder of PostgreSQL's programs, absolute; "": search for it
-	MetricsAddr    string // host:port of the metrics; "": none
-	SMTPURL        Secret // SMTP server; "": write mails to the log
-	MailFrom       string // sender address; never "" with an SMTPURL
+	PostgresBin    string        // folder of PostgreSQL's programs, absolute; "": search for it
+	MetricsAddr    string        // host:port of the metrics; "": none
+	SlowRequest    time.Duration // requests that are logged as slow; 0: none
+	SMTPURL        Secret        // SMTP server; "": write mails to the log
+	MailFrom       string        // sender address; never "" with an SMTPURL
 }
 
 // Secret is text that is redacted when printed. Only an explicit conversion to string reveals it.
@@ -79,6 +86,9 @@ func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
+// TLS reports whether the server listens for HTTPS.
+func (c Config) TLS() bool { return c.TLSAuto || c.TLSCert != "" }
+
 // BaseURL returns the address at which clients reach the server, without a trailing slash. Without
 // a PublicURL it is derived from the listen address and valid on the same machine.
 func (c Config) BaseURL(addr net.Addr) string {
@@ -86,16 +96,21 @@ func (c Config) BaseURL(addr net.Addr) string {
 		return c.PublicURL
 	}
 
+	scheme := "http://"
+	if c.TLS() {
+		scheme = "https://"
+	}
+
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
-		return "http://" + addr.String()
+		return scheme + addr.String()
 	}
 
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
 
-	return "http://" + net.JoinHostPort(host, port)
+	return scheme + net.JoinHostPort(host, port)
 }
 
 // StorageDir returns the absolute path of the folder for files and backups, if StorageURL names a

@@ -34,6 +34,7 @@ func TestLoadDefaults(t *testing.T) {
 	want := Config{
 		Addr: "127.0.0.1:8080", DataDir: filepath.Join(here, "socle-data"), RateLimit: true, SignUp: true,
 		PasswordMin: 8, LogFormat: "text", LogLevel: slog.LevelInfo,
+		ACMEDirectory: "https://acme-v02.api.letsencrypt.org/directory",
 	}
 
 	for name, environ := range map[string][]string{
@@ -55,23 +56,27 @@ func TestLoad(t *testing.T) {
 	environ := []string{
 		"SOCLE_ADDR=[::1]:0", "SOCLE_DATA_DIR=/var/lib/socle/",
 		"SOCLE_DATABASE_URL=postgres://socle:canary@db:5432/socle", "SOCLE_PUBLIC_URL=https://api.example.com/base/",
+		"SOCLE_TLS_CERT=/etc/socle/chain.pem", "SOCLE_TLS_KEY=/etc/socle/key.pem", "SOCLE_REDIRECT_ADDR=:80",
+		"SOCLE_ACME_DIRECTORY=https://ca.example.com/acme",
 		"SOCLE_STORAGE_URL=file:///srv/blobs%20here", "SOCLE_SECRET_KEY=" + randomKey, "SOCLE_RATE_LIMIT=off",
 		"SOCLE_SIGN_UP=closed", "SOCLE_PASSWORD_MIN=256", "SOCLE_TRUSTED_PROXIES=10.1.2.3/8, ::1,::ffff:192.0.2.1",
 		"SOCLE_LOG_FORMAT=json", "SOCLE_LOG_LEVEL=warn", "SOCLE_POSTGRES_BIN=/usr/lib/postgresql/15/bin",
-		"SOCLE_METRICS_ADDR=:9090", "SOCLE_SMTP_URL=smtps://u:p%40@mail.example.com",
+		"SOCLE_METRICS_ADDR=:9090", "SOCLE_SLOW_REQUEST=1500ms", "SOCLE_SMTP_URL=smtps://u:p%40@mail.example.com",
 		"SOCLE_MAIL_FROM=Socle <noreply@example.com>",
 	}
 
 	want := Config{
 		Addr: "[::1]:0", DataDir: "/var/lib/socle", DatabaseURL: "postgres://socle:canary@db:5432/socle",
-		PublicURL: "https://api.example.com/base", StorageURL: "file:///srv/blobs%20here",
+		PublicURL: "https://api.example.com/base",
+		TLSCert:   "/etc/socle/chain.pem", TLSKey: "/etc/socle/key.pem", RedirectAddr: ":80",
+		ACMEDirectory: "https://ca.example.com/acme", StorageURL: "file:///srv/blobs%20here",
 		SecretKey: randomKey, PasswordMin: 256,
 		TrustedProxies: []netip.Prefix{
 			netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"),
 			netip.MustParsePrefix("192.0.2.1/32"),
 		},
 		LogFormat: "json", LogLevel: slog.LevelWarn,
-		PostgresBin: "/usr/lib/postgresql/15/bin", MetricsAddr: ":9090",
+		PostgresBin: "/usr/lib/postgresql/15/bin", MetricsAddr: ":9090", SlowRequest: 1500 * time.Millisecond,
 		SMTPURL: "smtps://u:p%40@mail.example.com", MailFrom: "Socle <noreply@example.com>",
 	}
 
@@ -100,7 +105,7 @@ func TestStringLoads(t *testing.T) {
 
 	want, err := Load([]string{
 		"SOCLE_TRUSTED_PROXIES=10.0.0.0/8,::1", "SOCLE_SIGN_UP=closed", "SOCLE_LOG_LEVEL=debug",
-		"SOCLE_PUBLIC_URL=http://h:1",
+		"SOCLE_PUBLIC_URL=http://h:1", "SOCLE_SLOW_REQUEST=90s",
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -127,12 +132,17 @@ func TestLoadRefuses(t *testing.T) {
 			"s3://bucket?endpoint=https://u:p@host", "s3://bucket?path_style=perhaps", "s3://bucket?timeout=0s",
 			"s3://bucket?timeout=1h", "/srv/blobs", "file://relative", "file:relative", "file:///", "file:///srv?x",
 			"file:///a/..", "file:///a%00b"},
-		"SOCLE_RATE_LIMIT":   {"true", "ON", "1"},
-		"SOCLE_SIGN_UP":      {"on", "yes"},
-		"SOCLE_PASSWORD_MIN": {"7", "257", "-8", "8.5", "eight", "99999999999999999999"},
-		"SOCLE_LOG_FORMAT":   {"xml", "JSON"},
-		"SOCLE_LOG_LEVEL":    {"trace", "INFO", "info+1"},
-		"SOCLE_METRICS_ADDR": {"9090"},
+		"SOCLE_TLS":            {"on", "auto"},
+		"SOCLE_TLS_CERT":       {"chain.pem"},
+		"SOCLE_ACME_DIRECTORY": {"http://ca.example.com", "ca.example.com", "https://u:p@ca.example.com"},
+		"SOCLE_REDIRECT_ADDR":  {"80", ":80"},
+		"SOCLE_RATE_LIMIT":     {"true", "ON", "1"},
+		"SOCLE_SIGN_UP":        {"on", "yes"},
+		"SOCLE_PASSWORD_MIN":   {"7", "257", "-8", "8.5", "eight", "99999999999999999999"},
+		"SOCLE_LOG_FORMAT":     {"xml", "JSON"},
+		"SOCLE_LOG_LEVEL":      {"trace", "INFO", "info+1"},
+		"SOCLE_SLOW_REQUEST":   {"1", "0s", "-1s", "soon"},
+		"SOCLE_METRICS_ADDR":   {"9090"},
 		"SOCLE_SMTP_URL": {"canary", "http://u:canary@h", "smtp://", "smtp://u:canary@h:port", "smtp://h/path",
 			"smtp://u:canary@h?x"},
 		"SOCLE_MAIL_FROM": {"nobody", "a@example.com, b@example.com",
@@ -164,6 +174,23 @@ func TestLoadRefuses(t *testing.T) {
 // TestLoadComparesSettings: constraints between two settings.
 func TestLoadComparesSettings(t *testing.T) {
 	t.Parallel()
+
+	const files = "SOCLE_TLS_CERT=/c SOCLE_TLS_KEY=/k"
+	for environ, want := range map[string]string{
+		"SOCLE_TLS_KEY=/k": "SOCLE_TLS_CERT: ",
+		"SOCLE_TLS=auto SOCLE_PUBLIC_URL=http://a.example.com":            "SOCLE_TLS: auto requires",
+		"SOCLE_TLS=auto SOCLE_PUBLIC_URL=https://localhost":               "SOCLE_TLS: auto requires",
+		"SOCLE_TLS=auto SOCLE_PUBLIC_URL=https://192.0.2.1":               "SOCLE_TLS: auto requires",
+		"SOCLE_TLS=auto SOCLE_PUBLIC_URL=https://a.example.com " + files:  "SOCLE_TLS: auto and",
+		"SOCLE_REDIRECT_ADDR=:80 SOCLE_PUBLIC_URL=http://a.example.com":   "SOCLE_REDIRECT_ADDR: requires",
+		"SOCLE_TLS=auto SOCLE_PUBLIC_URL=https://a.example.com":           "",
+		"SOCLE_REDIRECT_ADDR=:80 SOCLE_PUBLIC_URL=https://a.example.com ": "", // a proxy has the certificate
+	} {
+		_, err := Load(strings.Fields(environ), nil)
+		if (want == "") != (err == nil) || (err != nil && !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("Load of %s = %v, want %q", environ, err, want)
+		}
+	}
 
 	_, err := Load([]string{"SOCLE_SMTP_URL=smtp://localhost"}, nil)
 	if want := "SOCLE_MAIL_FROM: is required with SOCLE_SMTP_URL"; err == nil || err.Error() != want {
@@ -339,6 +366,9 @@ func TestBaseURL(t *testing.T) {
 
 		if got := (Config{PublicURL: tt.public}).BaseURL(addr); got != tt.want {
 			t.Errorf("BaseURL(%s) with public URL %q = %s, want %s", tt.addr, tt.public, got, tt.want)
+		}
+		if got, want := (Config{TLSCert: "/c"}).BaseURL(addr), "https://"; !strings.HasPrefix(got, want) {
+			t.Errorf("BaseURL(%s) of HTTPS = %s, want %s…", tt.addr, got, want)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -50,6 +52,7 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 	if c.SMTPURL != "" && c.MailFrom == "" {
 		errs = append(errs, errors.New("SOCLE_MAIL_FROM: is required with SOCLE_SMTP_URL"))
 	}
+	errs = append(errs, c.checkTLS()...)
 	if c.S3SessionToken == Secret(env["AWS_SESSION_TOKEN"]) && c.S3AccessKey != Secret(env["AWS_ACCESS_KEY_ID"]) {
 		c.S3SessionToken = "" // belongs to other keys
 	}
@@ -64,6 +67,27 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 	}
 
 	return c, nil
+}
+
+// checkTLS returns the contradictions between the settings of HTTPS.
+func (c Config) checkTLS() (errs []error) {
+	public, _ := url.Parse(c.PublicURL) // valid or empty
+	secure := public != nil && public.Scheme == "https"
+
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		errs = append(errs, errors.New("SOCLE_TLS_CERT: SOCLE_TLS_CERT and SOCLE_TLS_KEY belong together; set both"))
+	}
+	if c.TLSAuto && c.TLSCert != "" {
+		errs = append(errs, errors.New("SOCLE_TLS: auto and SOCLE_TLS_CERT exclude each other"))
+	}
+	if c.TLSAuto && (!secure || !strings.Contains(public.Hostname(), ".") || net.ParseIP(public.Hostname()) != nil) {
+		errs = append(errs, errors.New("SOCLE_TLS: auto requires a SOCLE_PUBLIC_URL of the form https://socle.example.com"))
+	}
+	if c.RedirectAddr != "" && !secure {
+		errs = append(errs, errors.New("SOCLE_REDIRECT_ADDR: requires a SOCLE_PUBLIC_URL that begins with https://"))
+	}
+
+	return errs
 }
 
 // text returns the given value of the setting, or its default.

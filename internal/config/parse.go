@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The functions below parse the non-empty text of one setting. Their errors name the accepted
@@ -78,6 +79,15 @@ func publicURL(text string) (string, error) {
 	}
 
 	return strings.TrimRight(text, "/"), nil
+}
+
+func acmeDirectory(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return "", errors.New("is not of the form https://host/directory")
+	}
+
+	return text, nil
 }
 
 func storageURL(text string) (string, error) {
@@ -152,6 +162,22 @@ func showProxies(all []netip.Prefix) string {
 	}
 
 	return strings.Join(texts, ",")
+}
+
+func slowRequest(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is not a duration such as 500ms or 2s", text)
+	}
+
+	return d, nil
+}
+
+func showDuration(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
 }
 
 func logLevel(text string) (slog.Level, error) {

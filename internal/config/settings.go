@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // Setting declares a setting.
@@ -47,6 +48,19 @@ var settings = []Setting{
 	setting("SOCLE_PUBLIC_URL", "",
 		"public URL of the server; empty: derived from the listen address",
 		func(c *Config) *string { return &c.PublicURL }, publicURL, identity),
+	setting("SOCLE_TLS", "off",
+		"HTTPS with a certificate of an ACME service, for the host of SOCLE_PUBLIC_URL: off, auto",
+		func(c *Config) *bool { return &c.TLSAuto }, parseSwitch("auto", "off"), formatSwitch("auto", "off")),
+	setting("SOCLE_TLS_CERT", "", "HTTPS with the certificate chain in this PEM file, reloaded when it changes",
+		func(c *Config) *string { return &c.TLSCert }, filepath.Abs, identity),
+	setting("SOCLE_TLS_KEY", "", "PEM file of the private key of SOCLE_TLS_CERT",
+		func(c *Config) *string { return &c.TLSKey }, filepath.Abs, identity),
+	setting("SOCLE_ACME_DIRECTORY", "https://acme-v02.api.letsencrypt.org/directory",
+		"directory URL of the ACME service; its terms of service are accepted",
+		func(c *Config) *string { return &c.ACMEDirectory }, acmeDirectory, identity),
+	setting("SOCLE_REDIRECT_ADDR", "",
+		"address on which plain HTTP is redirected to SOCLE_PUBLIC_URL, host:port; empty: none",
+		func(c *Config) *string { return &c.RedirectAddr }, address, identity),
 	setting("SOCLE_STORAGE_URL", "",
 		"storage of files and backups, file:///absolute/path or s3://bucket/prefix?region=…&endpoint=…; "+
 			"empty: the data folder",
@@ -80,6 +94,9 @@ var settings = []Setting{
 	setting("SOCLE_METRICS_ADDR", "",
 		"listen address of Prometheus metrics, host:port, not for public networks; empty: disabled",
 		func(c *Config) *string { return &c.MetricsAddr }, address, identity),
+	setting("SOCLE_SLOW_REQUEST", "",
+		"duration from which a request is logged as a warning, such as 500ms or 2s; empty: none",
+		func(c *Config) *time.Duration { return &c.SlowRequest }, slowRequest, showDuration),
 	secret("SOCLE_SMTP_URL",
 		"SMTP server, smtp://user:password@host:587 or smtps://…; empty: write mails to the log",
 		func(c *Config) *Secret { return &c.SMTPURL }, smtpURL),

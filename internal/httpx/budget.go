@@ -77,6 +77,14 @@ func (b *Budget) release(client string, n int64) {
 	b.released = make(chan struct{})
 }
 
+// InUse returns the bytes in use.
+func (b *Budget) InUse() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	return b.size - b.free
+}
+
 // Peak returns the maximum number of bytes in use so far.
 func (b *Budget) Peak() int64 {
 	b.mu.Lock()

@@ -33,6 +33,7 @@ type Request struct {
 	Err       error     // cause of a failure
 	Statement string    // normalized statement that was executed; "": not recorded
 	Probe     bool      // health check; logged only on failure
+	Trace     string    // ID of the client's trace (traceparent); "": none
 }
 
 type requestKey struct{}
@@ -62,6 +63,7 @@ func From(ctx context.Context) *Request {
 type Config struct {
 	Log            *slog.Logger
 	TrustedProxies []netip.Prefix                               // proxies whose X-Forwarded-For is trusted
+	Slow           time.Duration                                // logs slower requests as warnings; 0: none
 	Panicked       func(w http.ResponseWriter, r *http.Request) // answers for a handler that panicked before it wrote
 	// Answered is called for every finished request, if not nil. It must not block.
 	Answered func(a Finished)
@@ -84,6 +86,7 @@ func Wrap(next http.Handler, c Config) http.Handler {
 		request.ID = newID(request.Start)
 		request.Client, request.Direct = clientAddr(r, c.TrustedProxies)
 		request.UserAgent = userAgent(r)
+		request.Trace = traceID(r.Header)
 		rec.ctx = requestContext{r.Context(), request}
 		r = r.WithContext(&rec.ctx)
 
@@ -134,33 +137,38 @@ func newID(now time.Time) string {
 // finish logs a finished request and reports it to the hook.
 func (c *Config) finish(r *http.Request, rec *recorder) {
 	took := time.Since(rec.request.Start)
-	logRequest(c.Log, r, rec, took)
+	c.logRequest(r, rec, took)
 
 	if c.Answered != nil {
 		c.Answered(Finished{&rec.request, r.Method, rec.status, took})
 	}
 }
 
-func logRequest(log *slog.Logger, r *http.Request, rec *recorder, took time.Duration) {
+func (c *Config) logRequest(r *http.Request, rec *recorder, took time.Duration) {
 	request := &rec.request
-	level := slog.LevelInfo
+	level, message := slog.LevelInfo, "request"
 	switch {
 	case rec.status >= 500, rec.status < 400 && request.Err != nil: // or it failed after the response had begun
 		level = slog.LevelError
+	case c.Slow > 0 && took >= c.Slow:
+		level, message = slog.LevelWarn, "slow request"
 	case request.Probe:
 		level = slog.LevelDebug
 	}
 
-	if !log.Enabled(r.Context(), level) {
+	if !c.Log.Enabled(r.Context(), level) {
 		return
 	}
 
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("route", request.Route), slog.Int("status", rec.status),
-		slog.Duration("duration", took), slog.Int64("bytes", rec.bytes),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.Int64("bytes", rec.bytes),
 		slog.String("client", request.Client.String()), slog.String("requestId", request.ID),
 	}
 
+	if request.Trace != "" {
+		attrs = append(attrs, slog.String("traceId", request.Trace))
+	}
 	if request.User != uuid.Nil {
 		attrs = append(attrs, slog.String("user", request.User.String()))
 	}
@@ -174,7 +182,7 @@ func logRequest(log *slog.Logger, r *http.Request, rec *recorder, took time.Dura
 		attrs = append(attrs, slog.String("error", request.Err.Error()))
 	}
 
-	log.LogAttrs(r.Context(), level, "request", attrs...)
+	c.Log.LogAttrs(r.Context(), level, message, attrs...)
 }
 
 var nosniff = []string{"nosniff"} // shared by all responses; header values are never modified in place

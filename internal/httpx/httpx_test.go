@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/socle-dev/socle/internal/httpx"
 )
@@ -53,6 +54,9 @@ func TestOneRecordForEachRequest(t *testing.T) {
 	}
 
 	r := records[0]
+	if d, ok := r["duration_ms"].(float64); !ok || d < 0 || d > 60_000 {
+		t.Errorf("duration: got %v, want milliseconds", r["duration_ms"])
+	}
 	if r["status"] != 418.0 || r["route"] != "GET /x" || r["requestId"] != w.Header().Get("X-Request-Id") ||
 		r["error"] != "line one\nlevel=ERROR msg=forged" {
 		t.Errorf("got record %v", r)
@@ -60,6 +64,25 @@ func TestOneRecordForEachRequest(t *testing.T) {
 
 	if text, _ := json.Marshal(r); bytes.Contains(text, []byte("secret")) {
 		t.Errorf("the record shows the query: %s", text)
+	}
+}
+
+// TestSlowRequest checks the record of a request beyond the limit, with the client's trace.
+func TestSlowRequest(t *testing.T) {
+	t.Parallel()
+
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	var log bytes.Buffer
+	r := httptest.NewRequest("GET", "/x", nil)
+	r.Header.Set("Traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
+	httpx.Wrap(http.NotFoundHandler(), httpx.Config{
+		Log: slog.New(slog.NewJSONHandler(&log, nil)), Slow: time.Nanosecond,
+	}).ServeHTTP(httptest.NewRecorder(), r)
+
+	var record map[string]any
+	if err := json.Unmarshal(log.Bytes(), &record); err != nil || record["level"] != "WARN" ||
+		record["msg"] != "slow request" || record["traceId"] != trace {
+		t.Errorf("got %v, %s", err, log.String())
 	}
 }
 

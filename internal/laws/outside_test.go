@@ -18,6 +18,8 @@ import (
 var outgoing = map[string]string{
 	"client/client.go":              "the operator",
 	"internal/blob/s3.go":           "SOCLE_STORAGE_URL",
+	"internal/certificate/auto.go":  "SOCLE_ACME_DIRECTORY",
+	"internal/certificate/order.go": "SOCLE_ACME_DIRECTORY",
 	"internal/mail/mail.go":         "SOCLE_SMTP_URL",
 	"internal/standalone/config.go": "the settings of socle rest",
 	"internal/standalone/http.go":   "its own listener",
@@ -31,6 +33,7 @@ var connectCalls = map[string]*regexp.Regexp{
 	"net/http": regexp.MustCompile(
 		`^(Client|DefaultClient|DefaultTransport|Transport|Get|Head|Post|PostForm)$`,
 	),
+	"golang.org/x/crypto/acme":          regexp.MustCompile(`^Client$`),
 	"crypto/tls":                        regexp.MustCompile(`^Dial`),
 	"github.com/lestrrat-go/jwx/v3/jwk": regexp.MustCompile(`^(Fetch|NewCache)`),
 	"github.com/lestrrat-go/jwx/v3/jws": regexp.MustCompile(`^WithVerifyAuto$`),

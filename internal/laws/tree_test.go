@@ -18,13 +18,14 @@ import (
 // levels are the packages from the lowest level up. A package imports only packages of lower
 // levels.
 var levels = [][]string{
-	{"client", "docs", "internal/fault", "internal/config", "internal/sqllex"},
+	{"client", "docs", "internal/build", "internal/fault", "internal/config", "internal/sqllex"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgserver"},
 	{"internal/audit", "internal/backup/pgtool", "internal/queue", "internal/ratelimit", "internal/rest/query",
 		"internal/rest/catalog"},
 	{"internal/schema", "internal/platform", "internal/rest/jwt", "internal/rest/openapi", "internal/rest/session"},
-	{"internal/account", "internal/projectdb", "internal/rest/plan", "internal/rest/typescript"},
+	{"internal/account", "internal/certificate", "internal/projectdb", "internal/rest/plan",
+		"internal/rest/typescript"},
 	{"internal/form", "internal/object", "internal/rest", "internal/statement", "internal/transfer"},
 	{"internal/backup"},
 	{"internal/operation"},
@@ -48,6 +49,7 @@ var onlyImporter = map[string]string{
 	"github.com/peterh/liner":          "internal/cli",
 	"github.com/pressly/goose/v3":      "internal/pg",
 	"github.com/wneessen/go-mail":      "internal/mail",
+	"golang.org/x/crypto/acme":         "internal/certificate",
 	"golang.org/x/image/webp":          "internal/picture",
 
 	"github.com/aws/aws-sdk-go-v2/service/s3": "internal/blob",
@@ -178,7 +180,7 @@ func TestWindowsHasNoServer(t *testing.T) {
 		}
 	}
 
-	want := []string{"client", "cmd/socle", "docs", "internal/cli", "internal/config", "internal/sqllex"}
+	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cli", "internal/config", "internal/sqllex"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)
 	}

@@ -132,6 +132,16 @@ COMMENT ON COLUMN platform.backups.waiting_for IS 'in words for the user; empty:
 
 COMMENT ON COLUMN platform.backups.warnings IS 'what of the project a restore does not bring back, in words for the user';
 
+CREATE TABLE platform.certificates (
+    name text NOT NULL,
+    sealed bytea NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON TABLE platform.certificates IS 'account key, certificate and pending challenge of an ACME service';
+
+COMMENT ON COLUMN platform.certificates.sealed IS 'PEM, sealed under a key of the install';
+
 CREATE TABLE platform.forms (
     uuid uuid NOT NULL,
     project_uuid uuid NOT NULL
@@ -466,6 +476,9 @@ ALTER TABLE ONLY platform.backup_schedules
 
 ALTER TABLE ONLY platform.backups
     ADD CONSTRAINT backups_pkey PRIMARY KEY (uuid);
+
+ALTER TABLE ONLY platform.certificates
+    ADD CONSTRAINT certificates_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY platform.forms
     ADD CONSTRAINT forms_pkey PRIMARY KEY (uuid);

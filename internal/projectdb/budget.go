@@ -31,6 +31,7 @@ type budget struct {
 	// unknown.
 	endReason func(pid uint32) error
 
+	size    int
 	mu      sync.Mutex
 	free    int
 	closing int        // connections being closed that still count
@@ -41,6 +42,7 @@ type budget struct {
 
 func newBudget(connections int, evict func() bool, endReason func(pid uint32) error) *budget {
 	return &budget{
+		size:       connections,
 		free:       connections,
 		evict:      evict,
 		endReason:  endReason,

@@ -151,6 +151,32 @@ func (r *Registry) Probe(ctx context.Context) error {
 	return conn.Close(ctx)
 }
 
+// Stats is the state of the registry of one server.
+type Stats struct {
+	Projects       int   // with pools
+	Connections    int   // open to project databases, those being closed included
+	MaxConnections int   // the budget
+	Waiting        int   // requests that wait for a connection
+	Terminated     int64 // sessions that the watchdog has terminated since the start
+	WatchdogAlive  bool
+}
+
+// Stats returns the state of the registry.
+func (r *Registry) Stats() Stats {
+	s := Stats{Terminated: r.watchdog.terminatedSessions(), WatchdogAlive: r.WatchdogAlive()}
+
+	r.mu.Lock()
+	s.Projects = len(r.projects)
+	r.mu.Unlock()
+
+	b := r.budget
+	b.mu.Lock()
+	s.Connections, s.MaxConnections, s.Waiting = b.size-b.free, b.size, b.queue.Len()
+	b.mu.Unlock()
+
+	return s
+}
+
 // PoolContended reports whether a request waits for a connection to any project because the budget
 // is used up.
 func (r *Registry) PoolContended() bool { return r.budget.waiting.Load() > 0 }

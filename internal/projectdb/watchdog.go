@@ -200,6 +200,7 @@ type watchdog struct {
 	foreignSeen map[int32]int
 	terminated  map[int32]termination // recently terminated sessions, by PID
 	lastCheck   time.Time
+	total       int64 // terminated sessions since the start
 }
 
 // termination is the reason for terminating a session.
@@ -350,6 +351,10 @@ func (w *watchdog) due(over []violation, ours func(pid uint32) bool) []violation
 			continue
 		}
 
+		if _, again := w.terminated[e.PID]; !again {
+			w.total++
+		}
+
 		w.terminated[e.PID] = termination{e.limit, now}
 		due = append(due, e)
 	}
@@ -394,6 +399,14 @@ func (r *Registry) WatchdogAlive() bool {
 	defer r.watchdog.mu.Unlock()
 
 	return time.Since(r.watchdog.lastCheck) < watchTimeout
+}
+
+// terminatedSessions returns the number of sessions terminated since the start.
+func (w *watchdog) terminatedSessions() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	return w.total
 }
 
 // selectAltered selects the logins of projects with settings that the platform did not give them.

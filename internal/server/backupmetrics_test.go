@@ -47,6 +47,29 @@ func TestBackupMetrics(t *testing.T) {
 		t.Errorf("a project without a schedule is shown:\n%s", text)
 	}
 
+	a.Get("/tables").Want(200)
+
+	for _, want := range []string{
+		`socle_build_info{go="go1.`, `socle_database_connections_max{pool="platform"} 20`, "socle_project_connections ",
+		"socle_project_connections_waiting 0", "socle_open_projects 1", "socle_watchdog_alive 1",
+		"socle_watchdog_terminated_sessions_total 0", `socle_memory_budget_bytes{budget="requests"} 0`,
+		`socle_jobs{state="failed"} 0`, "socle_storage_free_bytes ",
+	} {
+		if text := shown(); !strings.Contains(text, "\n"+want) {
+			t.Errorf("%s is missing:\n%s", want, text)
+		}
+	}
+
+	res, err := http.Get("http://" + address + "/debug/pprof/heap?debug=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+
+	if res.StatusCode != http.StatusOK {
+		t.Errorf("heap profile: got %s", res.Status)
+	}
+
 	checkFraming(t, address)
 	a.Put("/projects/"+a.Project+"/backup-schedule", `{"cron": "0 0 1 1 *"}`).Want(200)
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"strconv"
 	"time"
 
@@ -16,8 +17,12 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 )
 
-// metrics measures requests and serves the metrics on a separate address. Without an address it
-// does nothing.
+// profiles are the profiles of the Go runtime beside those of the CPU and of execution. The command
+// line is none of them: net/http/pprof shows it too.
+var profiles = []string{"allocs", "block", "goroutine", "heap", "mutex", "threadcreate"}
+
+// metrics measures requests and serves the metrics and profiles on a separate address. Without an
+// address it does nothing.
 type metrics struct {
 	listener net.Listener
 	http     *http.Server
@@ -44,7 +49,16 @@ func newMetrics(addr string) (*metrics, error) {
 	registry.MustRegister(m.requests, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
-	paths := httpx.Paths{"/metrics": promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP}
+	paths := httpx.Paths{
+		"/metrics":             promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP,
+		"/debug/pprof/":        pprof.Index,
+		"/debug/pprof/profile": pprof.Profile,
+		"/debug/pprof/trace":   pprof.Trace,
+	}
+	for _, name := range profiles {
+		paths["/debug/pprof/"+name] = pprof.Handler(name).ServeHTTP
+	}
+
 	m.http = &http.Server{
 		Handler:           paths,
 		ReadHeaderTimeout: 10 * time.Second,

@@ -172,6 +172,14 @@ func (s *rows) remove(id uuid.UUID) {
 	}
 }
 
+// cacheSizes returns the number of projects with a handler, and of cached keys and settings.
+func (s *rows) cacheSizes() (projects, keys int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	return len(s.projects), len(s.cache)
+}
+
 // close drops the handlers of all projects.
 func (s *rows) close() {
 	s.mu.Lock()

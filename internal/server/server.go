@@ -6,6 +6,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/socle-dev/socle/internal/api"
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/certificate"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/mail"
@@ -59,6 +61,8 @@ type Server struct {
 	rows          *rows
 	http          *http.Server
 	listener      net.Listener
+	certificate   certificate.Source // nil: plain HTTP
+	redirect      *redirect
 	metrics       *metrics
 	requests      *requestLog
 
@@ -88,6 +92,9 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 	}
 	if s.listener, err = net.Listen("tcp", c.Addr); err != nil {
 		return fmt.Errorf("%w: choose another address with --addr or SOCLE_ADDR", err)
+	}
+	if s.redirect, err = newRedirect(c); err != nil {
+		return err
 	}
 	if s.metrics, err = newMetrics(c.MetricsAddr); err != nil {
 		return err
@@ -204,12 +211,17 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		s.SetupToken = setup
 	}
 
+	if s.certificate, err = s.openCertificate(c); err != nil {
+		return err
+	}
+
 	s.rows = newRows(d.Store, s.registry, bodies, c.PublicURL, s.log)
 	s.requests = newRequestLog(d.Store, s.log)
 	s.metrics.watchBackups(s.services.Backups, s.log)
+	s.metrics.watchState(s)
 
 	handler := httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
-		TrustedProxies: c.TrustedProxies, Panicked: s.api.ServePanic,
+		TrustedProxies: c.TrustedProxies, Slow: c.SlowRequest, Panicked: s.api.ServePanic,
 		Answered: s.requests.add})
 	s.http = newHTTPServer(handler, s.log)
 
@@ -244,7 +256,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer stopWork()
 
 	var wg sync.WaitGroup
-	failed := make(chan error, 11)
+	failed := make(chan error, 13)
 	run := func(name string, f func(context.Context) error) {
 		wg.Go(func() {
 			if err := f(working); err != nil && working.Err() == nil {
@@ -262,10 +274,17 @@ func (s *Server) Run(ctx context.Context) error {
 	run("keys", s.refreshKeyring)
 	run("requests", s.requests.run)
 	run("metrics", s.metrics.run)
+	run("redirect", s.redirect.run)
 	run("memory", releaseMemory)
 
+	listener := s.listener
+	if s.certificate != nil {
+		run("certificate", s.certificate.Run)
+		listener = tls.NewListener(listener, s.certificate.TLSConfig())
+	}
+
 	run("http", func(context.Context) error {
-		if err := s.http.Serve(httpx.StrictListener(s.listener)); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(httpx.StrictListener(listener)); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil

@@ -1,0 +1,25 @@
+// Package build knows the version of this program.
+package build
+
+import (
+	"cmp"
+	"runtime/debug"
+)
+
+// stamp is the version of a release, set by the linker (scripts/release.sh).
+var stamp string
+
+// Version returns the version of the release. For other builds it returns the version that the go
+// command derived from the tag or commit, or "devel".
+func Version() string {
+	if stamp != "" {
+		return stamp
+	}
+
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+
+	return cmp.Or(info.Main.Version, "devel")
+}

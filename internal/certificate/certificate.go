@@ -1,0 +1,37 @@
+// Package certificate provides the certificates of the HTTPS listener: from files that it reloads,
+// or from an ACME service such as Let's Encrypt, by the challenge tls-alpn-01.
+//
+// An install's servers share the ACME account, the certificate and the pending challenge in the
+// platform database: one server orders, any of them answers the challenge. Handshakes never order a
+// certificate, so a client can't use up the limits of the service.
+package certificate
+
+import (
+	"context"
+	"crypto/tls"
+	"time"
+)
+
+// Source provides the certificate of a listener.
+type Source interface {
+	// TLSConfig returns the configuration of the listener.
+	TLSConfig() *tls.Config
+	// ExpiresAt returns the end of the certificate's validity, the zero time without a certificate.
+	ExpiresAt() time.Time
+	// Run renews or reloads the certificate until ctx ends.
+	Run(ctx context.Context) error
+}
+
+// expiry returns the end of a certificate's validity.
+func expiry(c *tls.Certificate) time.Time {
+	if c == nil {
+		return time.Time{}
+	}
+	return c.Leaf.NotAfter
+}
+
+// tlsConfig returns a configuration for HTTP/1.1 only: package httpx checks the framing of its
+// requests.
+func tlsConfig(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), further ...string) *tls.Config {
+	return &tls.Config{GetCertificate: get, NextProtos: append([]string{"http/1.1"}, further...)}
+}

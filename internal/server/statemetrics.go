@@ -1,0 +1,143 @@
+package server
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/socle-dev/socle/internal/build"
+	"github.com/socle-dev/socle/internal/rest"
+	"github.com/socle-dev/socle/internal/rest/session"
+)
+
+// gauge is a metric of this server's state. Its value is that of the scrape.
+func gauge(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("socle_"+name, help, labels, nil)
+}
+
+// Metrics of the state of this server. Jobs are those of the install: all servers report the same.
+var (
+	buildInfo = gauge("build_info", "Versions of Socle and Go; always 1.", "version", "go")
+
+	poolConnections = gauge("database_connections", "Connections to the platform database.", "pool", "state")
+	poolMax         = gauge("database_connections_max", "Maximum of connections to the platform database.", "pool")
+
+	projectPools          = gauge("open_projects", "Projects with pools.")
+	projectConnections    = gauge("project_connections", "Connections to the databases of projects.")
+	projectConnectionsMax = gauge("project_connections_max", "Budget of connections to the databases of projects.")
+	projectWaiting        = gauge("project_connections_waiting", "Requests that wait for a connection.")
+
+	watchdogAlive      = gauge("watchdog_alive", "1 if the watchdog has checked sessions recently.")
+	watchdogTerminated = gauge("watchdog_terminated_sessions_total", "Sessions that the watchdog has terminated.")
+
+	memoryBytes = gauge("memory_budget_bytes", "Memory in use by the bodies of requests or responses.", "budget")
+	memoryMax   = gauge("memory_budget_bytes_max", "Budget of that memory.", "budget")
+
+	cachedProjects = gauge("rows_cached_projects", "Projects whose catalogs and statements are cached.")
+	cachedKeys     = gauge("rows_cached_keys", "API keys and settings of projects that are cached.")
+
+	storageFree = gauge("storage_free_bytes", "Free space of the storage, if it is a folder.")
+	storageSize = gauge("storage_size_bytes", "Size of the storage's file system, if it is a folder.")
+
+	jobs      = gauge("jobs", "Jobs of the install; failed ones of the last 24 hours.", "state")
+	oldestJob = gauge("jobs_oldest_seconds", "Waiting time of the oldest job that could run.")
+
+	certificateExpiry = gauge("certificate_expiry_timestamp_seconds", "End of the certificate's validity; 0 without one.")
+)
+
+var stateMetrics = []*prometheus.Desc{
+	buildInfo, poolConnections, poolMax, projectPools, projectConnections, projectConnectionsMax, projectWaiting,
+	watchdogAlive, watchdogTerminated, memoryBytes, memoryMax, cachedProjects, cachedKeys, storageFree, storageSize,
+	jobs, oldestJob, certificateExpiry,
+}
+
+// state is the collector of the metrics of a server's state.
+type state struct{ *Server }
+
+// watchState registers the collector of the metrics of the server's state.
+func (m *metrics) watchState(s *Server) {
+	if m.registry != nil {
+		m.registry.MustRegister(state{s})
+	}
+}
+
+// Describe sends the descriptors of the metrics.
+func (state) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range stateMetrics {
+		descs <- d
+	}
+}
+
+// Collect sends the values. It leaves out what can't be read.
+func (s state) Collect(to chan<- prometheus.Metric) {
+	send := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+
+	send(buildInfo, 1, build.Version(), runtime.Version())
+
+	for name, pool := range map[string]*pgxpool.Pool{"platform": s.database.Pool, "queue": s.database.QueuePool} {
+		stat := pool.Stat()
+		send(poolConnections, float64(stat.AcquiredConns()), name, "acquired")
+		send(poolConnections, float64(stat.IdleConns()), name, "idle")
+		send(poolMax, float64(stat.MaxConns()), name)
+	}
+
+	projects := s.registry.Stats()
+	send(projectPools, float64(projects.Projects))
+	send(projectConnections, float64(projects.Connections))
+	send(projectConnectionsMax, float64(projects.MaxConnections))
+	send(projectWaiting, float64(projects.Waiting))
+	send(watchdogAlive, boolean(projects.WatchdogAlive))
+	to <- prometheus.MustNewConstMetric(watchdogTerminated, prometheus.CounterValue, float64(projects.Terminated))
+
+	send(memoryBytes, float64(s.rows.bodies.InUse()), "requests")
+	send(memoryMax, rest.BodyBudgetSize, "requests")
+	send(memoryBytes, float64(s.rows.responses.InUse()), "responses")
+	send(memoryMax, session.BudgetSize, "responses")
+
+	handlers, keys := s.rows.cacheSizes()
+	send(cachedProjects, float64(handlers))
+	send(cachedKeys, float64(keys))
+
+	if free, size, err := s.blobs.Space(); err == nil && size > 0 {
+		send(storageFree, float64(free))
+		send(storageSize, float64(size))
+	}
+
+	if s.certificate != nil {
+		expires := s.certificate.ExpiresAt()
+		if expires.IsZero() {
+			send(certificateExpiry, 0)
+		} else {
+			send(certificateExpiry, seconds(&expires))
+		}
+	}
+
+	s.collectJobs(send)
+}
+
+func (s state) collectJobs(send func(*prometheus.Desc, float64, ...string)) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeQueryTimeout)
+	defer cancel()
+
+	stats, err := s.services.Queue.Stats(ctx)
+	if err != nil {
+		s.log.Warn("could not read metrics of jobs", "error", err)
+		return
+	}
+
+	send(jobs, float64(stats.Waiting), "waiting")
+	send(jobs, float64(stats.Running), "running")
+	send(jobs, float64(stats.Failed), "failed")
+	send(oldestJob, stats.Oldest.Seconds())
+}
+
+func boolean(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
