@@ -64,6 +64,8 @@ func serve(e environment) *cobra.Command {
 				return err
 			}
 
+			c.Version = Version()
+
 			s, err := server.Start(cmd.Context(), c, log)
 			if err != nil {
 				return err

@@ -38,6 +38,8 @@ type Config struct {
 	MetricsAddr    string // host:port of the metrics; "": none
 	SMTPURL        Secret // SMTP server; "": write mails to the log
 	MailFrom       string // sender address; never "" with an SMTPURL
+
+	Version string // of the program, no setting; "": unknown
 }
 
 // Secret is text that is redacted when printed. Only an explicit conversion to string reveals it.
