@@ -94,7 +94,7 @@ postgis: postgresql ## install PostGIS, for tests of GeoJSON
 pgbackrest: postgresql ## install pgBackRest, for tests of point-in-time recovery
 	@scripts/install-pgbackrest.sh
 
-chromium: ## install Chromium, for tests of /docs
+chromium: ## install Chromium, for tests of pages
 	@scripts/install-chromium.sh
 
 # The race detector needs one.

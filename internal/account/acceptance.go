@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
@@ -33,13 +34,15 @@ type InvitationPreview struct {
 	Email            string    `json:"email" doc:"Invited address."`
 	RoleID           Role      `json:"roleId" minimum:"2" maximum:"5" doc:"Role of the future member: 2 owner, 3 admin, 4 developer, 5 viewer."`
 	ExpiresAt        time.Time `json:"expiresAt"`
+	HasAccount       bool      `json:"hasAccount" doc:"Whether the invited address belongs to an account, whose user accepts by logging in; others sign up."`
 }
 
 // previewByLink returns the preview of an invitation by its link. It fails with NotFound if the
 // link or the invitation is not valid any more.
 func (s *Service) previewByLink(ctx context.Context, link uuid.UUID) (InvitationPreview, error) {
 	return pg.One[InvitationPreview](ctx, s.q, `
-		select o.name as organization_name, coalesce(u.username, '') as inviter, i.email, i.role as role_id, least(i.expires_at, l.expires_at) as expires_at
+		select o.name as organization_name, coalesce(u.username, '') as inviter, i.email, i.role as role_id, least(i.expires_at, l.expires_at) as expires_at,
+			exists (select from platform.users a where a.email_folded = i.email_folded) as has_account
 		from platform.links l
 		join platform.invitations i on i.uuid = l.subject_uuid
 		join platform.organizations o on o.uuid = i.organization_uuid
@@ -68,6 +71,36 @@ func (s *Service) AcceptInvitation(ctx context.Context, user uuid.UUID, linkToke
 	}
 
 	return s.acceptInvitation(ctx, link, user)
+}
+
+// AcceptByLogin is [Service.AcceptInvitation] for the user with these credentials, in one
+// transaction and without a session. It fails as [Service.Login] does for the credentials.
+func (s *Service) AcceptByLogin(
+	ctx context.Context, client Client, in Credentials, linkToken string,
+) (Organization, error) {
+	var o Organization
+	err := s.withCredentials(ctx, client, in, func(tx *Service, user User, _ string) error {
+		audit.SetActor(ctx, user.UUID)
+
+		if err := tx.rememberNetwork(ctx, client, user); err != nil {
+			return err
+		}
+
+		var err error
+		o, err = tx.AcceptInvitation(ctx, user.UUID, linkToken)
+		return err
+	})
+
+	return o, err
+}
+
+// AcceptBySignUp is [Service.SignUp] by an invitation, without a session.
+func (s *Service) AcceptBySignUp(ctx context.Context, client Client, in SignUp) error {
+	return s.signUp(ctx, Caller{}, client, in, func(tx *Service, user User, _ string) error {
+		audit.SetActor(ctx, user.UUID)
+
+		return tx.rememberNetwork(ctx, client, user)
+	})
 }
 
 // acceptInvitation makes a user a member by a link and marks the link as used. A user who is

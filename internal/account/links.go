@@ -68,6 +68,42 @@ func (s *Service) getLink(ctx context.Context, id uuid.UUID) (Link, error) {
 		pgx.StrictNamedArgs{"id": id})
 }
 
+// LinkPreview is what a holder of a link to change an account may see before they use it.
+type LinkPreview struct {
+	Username string
+	Email    string // address of the account, or the one that the link confirms
+}
+
+// PreviewLink returns the preview of a link to set a new password or to change an address. It fails
+// with Unprocessable on the field token as [Service.UseLink] does.
+func (s *Service) PreviewLink(ctx context.Context, purpose, linkToken string) (LinkPreview, error) {
+	link, user, err := s.linkedUser(ctx, purpose, linkToken)
+	return LinkPreview{user.Username, link.Email}, err
+}
+
+// linkedUser returns a link that can be used and the user whose account it changes.
+func (s *Service) linkedUser(ctx context.Context, purpose, linkToken string) (Link, User, error) {
+	id, ok := token.ParseLink(s.LinkKey, purpose, linkToken)
+	if !ok {
+		return Link{}, User{}, invalidLink()
+	}
+
+	link, err := s.getLink(ctx, id)
+	if fault.Is(err, fault.NotFound) || (err == nil && !link.good(time.Now())) {
+		return link, User{}, invalidLink()
+	}
+	if err != nil {
+		return link, User{}, err
+	}
+
+	user, err := s.GetUser(ctx, link.UserUUID.UUID)
+	if fault.Is(err, fault.NotFound) {
+		err = invalidLink()
+	}
+
+	return link, user, err
+}
+
 // pages are the paths of links by purpose, relative to the public URL.
 var pages = map[string]string{
 	PasswordReset: "/reset-password",

@@ -27,53 +27,71 @@ type Credentials struct {
 	Code            string // of the second factor; "" if the user has none
 }
 
-// Login verifies the credentials of a user and opens a session. It fails with Unauthenticated for
-// an unknown address and a wrong password alike, and for a missing or wrong code of the user's
-// second factor. It fails with TooMany beyond the limits.
+// Login verifies the credentials of a user and opens a session. It fails as
+// [Service.withCredentials] does.
 func (s *Service) Login(ctx context.Context, client Client, in Credentials) (SignedIn, error) {
+	var signedIn SignedIn
+	err := s.withCredentials(ctx, client, in, func(tx *Service, user User, hash string) error {
+		var err error
+		signedIn, err = tx.signIn(ctx, client, user, hash)
+		return err
+	})
+
+	return signedIn, err
+}
+
+// withCredentials verifies the credentials of a user, and calls f with the user and the hash of
+// their password in a transaction. It fails with Unauthenticated for an unknown address and a wrong
+// password alike, and for a missing or wrong code of the user's second factor. It fails with
+// TooMany beyond the limits.
+func (s *Service) withCredentials(
+	ctx context.Context, client Client, in Credentials, f func(tx *Service, user User, hash string) error,
+) error {
 	if err := s.checkLoginLimit(ctx, client, in.Email); err != nil {
-		return SignedIn{}, err
+		return err
 	}
 
 	user, hash, err := s.credentials(ctx, in.Email)
 	if err != nil && !fault.Is(err, fault.NotFound) {
-		return SignedIn{}, err
+		return err
 	}
 
 	// An unknown address has no hash; Verify takes the same time for it.
 	ok, err := s.Passwords.Verify(ctx, hash, in.Password)
 	if err != nil {
-		return SignedIn{}, err
+		return err
 	}
 
 	if !ok || user.Status != "active" {
 		if err := s.countFailedLogin(ctx, client, in.Email); err != nil {
-			return SignedIn{}, err
+			return err
 		}
 
-		return SignedIn{}, fault.New(fault.Unauthenticated, "the e-mail address or the password is wrong").
+		return fault.New(fault.Unauthenticated, "the e-mail address or the password is wrong").
 			WithCode("invalid_credentials")
 	}
 
 	// Checked again, for guesses sent in parallel before the first was counted: at most as many as
 	// the limit get an answer.
 	if err := s.checkLoginLimit(ctx, client, in.Email); err != nil {
-		return SignedIn{}, err
+		return err
 	}
 
 	spend, err := s.checkSecondFactor(ctx, client, user.UUID, in.Code)
 	if err != nil {
-		return SignedIn{}, asUnauthenticated(err)
+		return asUnauthenticated(err)
 	}
 
-	var signedIn SignedIn
+	var failure error
 	err = s.withSecondFactor(ctx, client, spend, user.UUID, func(tx *Service) error {
-		var err error
-		signedIn, err = tx.signIn(ctx, client, user, hash)
-		return err
+		failure = f(tx, user, hash)
+		return failure
 	})
+	if failure != nil {
+		return failure
+	}
 
-	return signedIn, asUnauthenticated(err)
+	return asUnauthenticated(err)
 }
 
 // asUnauthenticated converts an invalid code to Unauthenticated, the failure of a log-in.

@@ -9,7 +9,6 @@ import (
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/ratelimit"
-	"github.com/socle-dev/socle/internal/token"
 )
 
 // Limits of mails and of password resets. Requests for mails count whether the account exists or
@@ -73,7 +72,8 @@ func (s *Service) ResetPassword(ctx context.Context, client Client, linkToken, p
 		return err
 	}
 
-	link, user, err := s.resetTarget(ctx, linkToken)
+	// Before the new password is hashed, which is expensive.
+	link, user, err := s.linkedUser(ctx, PasswordReset, linkToken)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (s *Service) ResetPassword(ctx context.Context, client Client, linkToken, p
 
 	audit.SetActor(ctx, user.UUID)
 	return s.inTx(ctx, func(tx *Service) error {
-		if _, err := tx.UseLink(ctx, PasswordReset, link); err != nil {
+		if _, err := tx.UseLink(ctx, PasswordReset, link.UUID); err != nil {
 			return err
 		}
 		if _, err := tx.changeUser(ctx, user.UUID, uuid.Nil, userChange{passwordHash: &hash}); err != nil {
@@ -105,28 +105,4 @@ func (s *Service) ResetPassword(ctx context.Context, client Client, linkToken, p
 			Data:     map[string]string{"username": user.Username},
 		})
 	})
-}
-
-// resetTarget returns the user whose password a reset link may set. It runs before the new password
-// is hashed, which is expensive.
-func (s *Service) resetTarget(ctx context.Context, text string) (link uuid.UUID, user User, err error) {
-	id, ok := token.ParseLink(s.LinkKey, PasswordReset, text)
-	if !ok {
-		return id, user, invalidLink()
-	}
-
-	found, err := s.getLink(ctx, id)
-	if fault.Is(err, fault.NotFound) || (err == nil && !found.good(time.Now())) {
-		return id, user, invalidLink()
-	}
-	if err != nil {
-		return id, user, err
-	}
-
-	user, err = s.GetUser(ctx, found.UserUUID.UUID)
-	if fault.Is(err, fault.NotFound) {
-		err = invalidLink()
-	}
-
-	return id, user, err
 }

@@ -28,46 +28,61 @@ type SignUp struct {
 	InvitationToken string // from a mailed link; may be ""
 }
 
-// SignUp creates a user with an organization of their own, and opens a session. The user accepts
-// the invitation, if any. The first user of an install becomes its administrator, if they are on
-// the server's machine or have the set-up token. It fails with Invalid if sign-up is closed to the
-// actor, with Unprocessable on the invalid fields, with Conflict on username or email if one is
-// taken, and with TooMany beyond the limits.
+// SignUp creates a user and opens a session. It fails as [Service.signUp] does.
 func (s *Service) SignUp(ctx context.Context, actor Caller, client Client, in SignUp) (SignedIn, error) {
+	var signedIn SignedIn
+	err := s.signUp(ctx, actor, client, in, func(tx *Service, user User, hash string) error {
+		var err error
+		signedIn, err = tx.signIn(ctx, client, user, hash)
+		return err
+	})
+
+	return signedIn, err
+}
+
+// signUp creates a user with an organization of their own, and calls f with the user and the hash
+// of their password in the same transaction. The user accepts the invitation, if any. The first
+// user of an install becomes its administrator, if they are on the server's machine or have the
+// set-up token. It fails with Invalid if sign-up is closed to the actor, with Unprocessable on the
+// invalid fields, with Conflict on username or email if one is taken, and with TooMany beyond the
+// limits.
+func (s *Service) signUp(
+	ctx context.Context, actor Caller, client Client, in SignUp, f func(tx *Service, user User, hash string) error,
+) error {
 	claim := s.mayClaimInstance(client, in.SetupToken)
 
 	invitation, err := s.invitationLink(ctx, in.InvitationToken, in.Email)
 	if err != nil {
-		return SignedIn{}, err
+		return err
 	}
 
 	if err := s.checkSignUpOpen(ctx, actor, claim, invitation); err != nil {
-		return SignedIn{}, err
+		return err
 	}
 	if err := s.Attempts.CountFrom(ctx, signUpNetworkLimit, client.Network, signUpAccountLimit,
 		fold(in.Email)); err != nil {
-		return SignedIn{}, err
+		return err
 	}
 
 	n, err := s.newUser(ctx, in.Username, in.Email, in.Password)
 	if err != nil {
-		return SignedIn{}, err
+		return err
 	}
 
 	n.Bio, n.Claim = in.Bio, claim
-	return txValue(ctx, s, func(tx *Service) (SignedIn, error) {
+	return s.inTx(ctx, func(tx *Service) error {
 		user, err := tx.CreateUser(ctx, n)
 		if err != nil {
-			return SignedIn{}, err
+			return err
 		}
 
 		if invitation != uuid.Nil {
 			if _, err := tx.acceptInvitation(ctx, invitation, user.UUID); err != nil {
-				return SignedIn{}, badInvitation(err)
+				return badInvitation(err)
 			}
 		}
 
-		return tx.signIn(ctx, client, user, n.PasswordHash)
+		return f(tx, user, n.PasswordHash)
 	})
 }
 

@@ -28,7 +28,7 @@ var levels = [][]string{
 		"internal/rest/typescript"},
 	{"internal/form", "internal/object", "internal/rest", "internal/statement", "internal/transfer"},
 	{"internal/backup"},
-	{"internal/operation"},
+	{"internal/operation", "internal/web"},
 	{"internal/api"},
 	{"internal/server", "internal/standalone"},
 	{"internal/cli"},

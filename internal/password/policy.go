@@ -2,6 +2,7 @@ package password
 
 import (
 	_ "embed"
+	"fmt"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -51,6 +52,11 @@ func (h *Hasher) Check(password, email, username string) error {
 	}
 
 	return nil
+}
+
+// Rule returns the policy for a person who chooses a password, a sentence.
+func (h *Hasher) Rule() string {
+	return fmt.Sprintf("At least %d characters, and not one of the most common passwords.", h.min)
 }
 
 // fold maps texts that differ in case and width only to one text.

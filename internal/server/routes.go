@@ -14,8 +14,8 @@ import (
 //go:embed docs.html
 var docsPage []byte
 
-// routes returns the root handler. It dispatches to the rows of projects, the server's own few
-// paths, and the platform API for all others.
+// routes returns the root handler. It dispatches to the rows of projects, the pages, the server's
+// own few paths, and the platform API for all others.
 func (s *Server) routes() http.Handler {
 	keys := s.services.Accounts.JWKS
 	own := map[string]http.HandlerFunc{
@@ -35,6 +35,11 @@ func (s *Server) routes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if project, rest, ok := splitRows(r.URL.EscapedPath()); ok {
 			s.rows.serve(w, r, project, rest)
+			return
+		}
+
+		if page := s.pages.Handler(r); page != nil {
+			page.ServeHTTP(w, r)
 			return
 		}
 

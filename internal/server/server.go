@@ -34,6 +34,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/token"
+	"github.com/socle-dev/socle/internal/web"
 )
 
 const (
@@ -58,6 +59,7 @@ type Server struct {
 	notifications *pg.Listener // notifications of other servers
 	services      *Services
 	api           *api.Server
+	pages         *web.Pages
 	rows          *rows
 	http          *http.Server
 	listener      net.Listener
@@ -196,6 +198,9 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
 			return s.rows.describe(ctx, project, s.URL)
 		}})
+
+	s.pages = web.New(web.Config{Accounts: s.services.Accounts, PublicURL: s.URL,
+		AuditKey: token.Derive(s.secret, audit.KeyPurpose)})
 
 	if err := lifecycle.Finish(ctx); err != nil {
 		// retried every few seconds; the other projects work

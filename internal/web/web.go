@@ -1,0 +1,75 @@
+// Package web owns the pages that people open in a browser: the start page, and the pages behind
+// the links in mails. It renders HTML on the server. The pages need no script, ask no other host
+// for anything, and change nothing by GET, since mail scanners follow links.
+//
+// A page calls the same functions of the domain packages as the operation of the API with the same
+// purpose, so rules and messages are the same. The API itself belongs to package api, its
+// reference to package server.
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/socle-dev/socle/internal/account"
+)
+
+// Config has the dependencies and settings of the pages.
+type Config struct {
+	Accounts  *account.Service
+	PublicURL string // without trailing slash
+	AuditKey  []byte // keys the audit log's entry hashes
+}
+
+// Pages serves the pages. It is safe for concurrent use.
+type Pages struct {
+	Config
+	crossOrigin *http.CrossOriginProtection
+	mux         *http.ServeMux
+}
+
+// New returns the pages.
+func New(c Config) *Pages {
+	p := &Pages{Config: c, crossOrigin: http.NewCrossOriginProtection(), mux: http.NewServeMux()}
+	if u, err := url.Parse(c.PublicURL); err == nil && u.Host != "" {
+		// A proxy may change the Host. The error of an origin with a path can't occur.
+		_ = p.crossOrigin.AddTrustedOrigin(u.Scheme + "://" + u.Host)
+	}
+
+	p.mux.Handle("/{$}", readOnly(p.start))
+	p.mux.Handle("/assets/{name}", readOnly(asset))
+
+	for _, l := range p.linkPages() {
+		p.mux.Handle(l.path, l)
+	}
+
+	return p
+}
+
+// Handler returns the handler of the page that a request asks for, or nil if it asks for none. A
+// request for the start page prefers HTML: other clients get the API's response.
+func (p *Pages) Handler(r *http.Request) http.Handler {
+	if r.URL.Path != path.Clean(r.URL.Path) || (r.URL.Path == "/" && !wantsHTML(r)) {
+		return nil
+	}
+
+	if _, pattern := p.mux.Handler(r); pattern != "" {
+		return p.mux
+	}
+
+	return nil
+}
+
+// wantsHTML reports whether the client is a browser: programs do not ask for HTML by name.
+func wantsHTML(r *http.Request) bool {
+	for _, accepted := range strings.Split(strings.Join(r.Header["Accept"], ","), ",") {
+		media, _, _ := strings.Cut(accepted, ";")
+		if strings.TrimSpace(media) == "text/html" {
+			return true
+		}
+	}
+
+	return false
+}

@@ -1,0 +1,43 @@
+package web_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/socle-dev/socle/internal/api/apitest"
+)
+
+func TestStartPage(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.SharedUser(t)
+	v := visit(t, a)
+	p := v.get("/").want(200, "Socle", `href="/docs"`, `href="/openapi.json"`, `href="/readyz"`, "Guides")
+	if got := p.Header.Get("Vary"); got != "Accept" {
+		t.Errorf("got Vary %q, want Accept", got)
+	}
+
+	// A program gets what it always got.
+	for _, accept := range []string{"*/*", "application/json", "application/xhtml+xml"} {
+		v.a.Send("GET", "/", "", "Accept: "+accept).Want(404).Code("unknown_route")
+	}
+
+	v.a.Send("GET", "/nothing", "", "Accept: text/html").Want(404).Code("unknown_route")
+
+	style := regexp.MustCompile(`href="(/assets/page.css[^"]*)"`).FindStringSubmatch(p.html)
+	if style == nil {
+		t.Fatalf("no stylesheet:\n%s", p.html)
+	}
+
+	css := v.a.Get(style[1]).Want(200)
+	if got := css.Header.Get("Content-Type"); !strings.HasPrefix(got, "text/css") {
+		t.Errorf("got Content-Type %q of the stylesheet", got)
+	}
+	if strings.Contains(string(css.Body), "url(") || strings.Contains(string(css.Body), "@import") {
+		t.Error("the stylesheet loads something")
+	}
+
+	v.a.Get("/assets/icon.svg").Want(200)
+	v.get("/assets/nothing.css").want(404)
+}
