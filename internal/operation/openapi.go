@@ -35,12 +35,15 @@ func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 			Description: introduction,
 			License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 		},
-		Components: &huma.Components{Schemas: registry, SecuritySchemes: map[string]*huma.SecurityScheme{
-			"bearer":    {Type: "http", Scheme: "bearer", BearerFormat: "JWT"},
-			"apikey":    {Type: "apiKey", In: "header", Name: "apikey", Description: "A key of the project."},
-			"signature": {Type: "apiKey", In: "query", Name: SignatureParam, Description: "Signature of a signed URL."},
-			"link":      {Type: "apiKey", In: "query", Name: "link", Description: "A form's public link."},
-		}},
+		Servers: []*huma.Server{{URL: "/", Description: "The server that serves this document."}},
+		Components: &huma.Components{Schemas: registry, Responses: map[string]*huma.Response{},
+			SecuritySchemes: map[string]*huma.SecurityScheme{
+				"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT"},
+				"apikey": {Type: "apiKey", In: "header", Name: "apikey", Description: "A key of the project."},
+				"signature": {Type: "apiKey", In: "query", Name: SignatureParam,
+					Description: "Signature of a signed URL."},
+				"link": {Type: "apiKey", In: "query", Name: "link", Description: "A form's public link."},
+			}},
 	}}
 
 	config.AllowAdditionalPropertiesByDefault = true // unknown body members are ignored
@@ -99,7 +102,10 @@ func (rt *route) describe(output reflect.Type) {
 	op := &huma.Operation{OperationID: rt.op.ID, Method: rt.op.Method,
 		Path: strings.TrimSuffix(rt.op.Path, "...}"), Summary: rt.op.Summary,
 		Description: rt.op.description(), Security: rt.op.Access.security,
-		Tags: []string{strings.Split(rt.op.Path, "/")[1]}, Responses: map[string]*huma.Response{}}
+		Responses: map[string]*huma.Response{}}
+	if rt.chapter != "" {
+		op.Tags = []string{rt.chapter}
+	}
 	if op.Path != rt.op.Path {
 		op.Path += "}"
 	}
@@ -111,7 +117,7 @@ func (rt *route) describe(output reflect.Type) {
 
 	if rt.bodySchema != nil {
 		op.RequestBody = &huma.RequestBody{
-			Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: rt.bodySchema}},
+			Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: rt.bodyForms()}},
 		}
 	}
 	if len(rt.op.Body.content) > 0 {
@@ -138,17 +144,53 @@ func (rt *route) describe(output reflect.Type) {
 	}
 
 	for _, status := range failures {
-		op.Responses[strconv.Itoa(status)] = failureResponse(status)
+		op.Responses[strconv.Itoa(status)] = rt.describeFailure(status)
 	}
 
-	if rt.op.Protocol == nil {
-		rt.openapi.AddOperation(op)
-	}
+	rt.addExamples(op)
+	rt.openapi.AddOperation(op)
 }
 
-func failureResponse(status int) *huma.Response {
-	return &huma.Response{Description: messages[status], Content: map[string]*huma.MediaType{
-		"application/json": {Schema: &huma.Schema{Ref: "#/components/schemas/Failed"}}}}
+// bodyForms returns the schema of the JSON body in all its forms.
+func (rt *route) bodyForms() *huma.Schema {
+	if rt.op.ListOf == "" {
+		return rt.bodySchema
+	}
+
+	body := rt.registry.SchemaFromRef(rt.bodySchema.Ref)
+	item := *rt.registry.SchemaFromRef(body.Properties[rt.op.ListOf].Items.Ref)
+	item.Properties = maps.Clone(item.Properties)
+
+	for name, member := range body.Properties {
+		if name != rt.op.ListOf {
+			item.Properties[name] = member
+		}
+	}
+
+	name := strings.ToUpper(rt.op.ID[:1]) + rt.op.ID[1:] + "Item"
+	rt.registry.Map()[name] = &item
+
+	return &huma.Schema{OneOf: []*huma.Schema{{Ref: "#/components/schemas/" + name}, rt.bodySchema}}
+}
+
+// describeFailure returns a reference to the response of a failure status, which all operations
+// share.
+func (rt *route) describeFailure(status int) *huma.Response {
+	words := strings.Fields(messages[status])
+	for i, w := range words {
+		words[i] = strings.ToUpper(w[:1]) + w[1:]
+	}
+
+	name := strings.Join(words, "") // NotFound
+	rt.openapi.Components.Responses[name] = &huma.Response{
+		Description: messages[status],
+		Content: map[string]*huma.MediaType{"application/json": {
+			Schema:  &huma.Schema{Ref: "#/components/schemas/Failed"},
+			Example: exampleFailure(status),
+		}},
+	}
+
+	return &huma.Response{Ref: "#/components/responses/" + name}
 }
 
 func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
@@ -203,7 +245,9 @@ func (op Operation) description() string {
 // Document returns the OpenAPI 3.1 document of the operations, indented.
 func (p *Pipeline) Document() []byte {
 	for _, rt := range p.routes {
-		rt.describe(rt.output)
+		if rt.op.Protocol == nil {
+			rt.describe(rt.output)
+		}
 	}
 
 	text, err := json.MarshalIndent(p.openapi, "", "  ")
@@ -214,14 +258,24 @@ func (p *Pipeline) Document() []byte {
 	return append(text, '\n')
 }
 
+// Chapter begins a chapter of the document: a tag of the operations registered until the next one.
+func (p *Pipeline) Chapter(name, description string) {
+	p.chapter = name
+	p.openapi.Tags = append(p.openapi.Tags, &huma.Tag{Name: name, Description: description})
+}
+
 // Schema is the schema that a type gives itself by a method Schema(Registry) *Schema.
 type Schema = huma.Schema
 
 // Registry has the schemas that others refer to.
 type Registry = huma.Registry
 
-// TypeObject is the type of a [Schema] of an object.
-const TypeObject = huma.TypeObject
+// Types of a [Schema].
+const (
+	TypeObject  = huma.TypeObject
+	TypeBoolean = huma.TypeBoolean
+	TypeInteger = huma.TypeInteger
+)
 
 // DescribeAs gives the type T the schema of the type S. It precedes the operations that use T.
 func DescribeAs[T, S any](p *Pipeline) {
