@@ -92,7 +92,7 @@ func New(c Config) *Server {
 
 	s.describeTypes()
 	for _, c := range s.chapters() {
-		s.pipeline.Chapter(c.name, c.description)
+		s.pipeline.Chapter(c.name, c.description+" [Rules](/docs?api=api#api/description/"+c.rules+").")
 		for _, register := range c.entities {
 			register()
 		}

@@ -1,7 +1,9 @@
 package operation
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
@@ -18,6 +20,8 @@ func init() { huma.DefaultArrayNullable = false }
 
 const introduction = "Users, organizations, projects, and the contents of projects: tables, functions, forms, " +
 	"files, backups.\n\n" +
+	"Guides: [rules of the API](/docs?api=api), [command line](/docs?api=cli), [operations](/docs?api=operations), " +
+	"[`socle rest`](/docs?api=rest).\n\n" +
 	"Every JSON response is an envelope of `content`, `errors`, `metadata` and `success`. A failure has the text " +
 	"`\"null\"` as its content, one message in `errors`, determined by the status, and in `metadata` a stable " +
 	"`code`, a `detail` for people, the invalid `fields` and the `requestId`."
@@ -148,7 +152,57 @@ func (rt *route) describe(output reflect.Type) {
 	}
 
 	rt.addExamples(op)
-	rt.openapi.AddOperation(op)
+	rt.addOperation(op)
+}
+
+// addOperation adds an operation to the document, after those registered before it. Readers see the
+// operations of a chapter in this order.
+func (rt *route) addOperation(op *huma.Operation) {
+	if rt.openapi.Extensions == nil {
+		rt.openapi.Extensions = map[string]any{"paths": &members{}}
+	}
+
+	paths := rt.openapi.Extensions["paths"].(*members)
+	methods, ok := paths.get(op.Path).(*members)
+	if !ok {
+		methods = &members{}
+		paths.add(op.Path, methods)
+	}
+
+	methods.add(strings.ToLower(op.Method), op)
+}
+
+// members is a JSON object whose members keep the order in which they were added.
+type members struct {
+	names  []string
+	values []any
+}
+
+func (m *members) add(name string, value any) {
+	m.names, m.values = append(m.names, name), append(m.values, value)
+}
+
+// get returns the value of a member; nil if it is absent.
+func (m *members) get(name string) any {
+	if i := slices.Index(m.names, name); i >= 0 {
+		return m.values[i]
+	}
+	return nil
+}
+
+// MarshalJSON returns the object.
+func (m *members) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, name := range m.names {
+		value, err := json.Marshal(m.values[i])
+		if err != nil {
+			return nil, err
+		}
+
+		fmt.Fprintf(&b, ",%q:%s", name, value)
+	}
+
+	return append([]byte("{"), append(bytes.TrimPrefix(b.Bytes(), []byte(",")), '}')...), nil
 }
 
 // bodyForms returns the schema of the JSON body in all its forms.
@@ -247,6 +301,12 @@ func (p *Pipeline) Document() []byte {
 	for _, rt := range p.routes {
 		if rt.op.Protocol == nil {
 			rt.describe(rt.output)
+		}
+	}
+
+	for _, s := range p.registry.Map() {
+		if s.AdditionalProperties == true && len(s.Properties) > 0 {
+			s.AdditionalProperties = nil // the default, which generated clients take for a member of any name
 		}
 	}
 
