@@ -60,6 +60,7 @@ var updateStanding = operation.Operation{
 	Notes: "Suspending a user ends their sessions: the next request with one of their tokens is refused. The last " +
 		"active administrator of the instance cannot be suspended or demoted: 409, `last_administrator`. `PUT " +
 		"/users/{userUUID}` changes names, addresses and passwords.",
+	Example: `{"status": "suspended"}`,
 }
 
 type updateStandingInput struct {
@@ -105,7 +106,8 @@ func (s *Server) listSettings(ctx context.Context, _ *struct{}) ([]platform.Sett
 var updateSetting = operation.Operation{
 	ID: "updateSetting", Method: "PUT", Path: "/admin/settings/{settingName}", Summary: "Update an instance setting",
 	Access: operation.Administrator, Errors: []int{400, 401, 403, 404, 422, 500},
-	Notes: "Takes effect on every server with the next request, and overrides the server's environment.",
+	Notes:   "Takes effect on every server with the next request, and overrides the server's environment.",
+	Example: `{"value": true}`,
 }
 
 type updateSettingInput struct {
@@ -124,10 +126,10 @@ func (v *settingValue) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Schema returns a schema that accepts any value, null included, since the setting defines its
-// type.
+// Schema returns the schema of a boolean or an integer.
 func (settingValue) Schema(operation.Registry) *operation.Schema {
-	return &operation.Schema{Nullable: true, Description: "A boolean or an integer, according to the setting's `type`."}
+	return &operation.Schema{Description: "A boolean or an integer, according to the setting's `type`.",
+		OneOf: []*operation.Schema{{Type: operation.TypeBoolean}, {Type: operation.TypeInteger}}}
 }
 
 func (s *Server) findSetting(_ context.Context, in *updateSettingInput) error {

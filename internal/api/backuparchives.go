@@ -32,6 +32,7 @@ var downloadBackup = operation.Operation{
 		"getBackupRecipient on another install allows only that install to import the file); `passphrase`; or " +
 		"`encryption` `none`, which exposes all data of the project. Encrypted archives are in the " +
 		"[age](https://age-encryption.org) format. A truncated download cannot be imported.",
+	Example: `{"passphrase": "correct horse battery"}`,
 }
 
 type downloadBackupInput struct {

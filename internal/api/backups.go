@@ -29,6 +29,7 @@ var createBackup = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: createErrors,
 	Notes: "Returns a pending backup at once; the backup runs in the background. Each project runs one backup at a " +
 		"time.",
+	Example: `{}`,
 }
 
 type createBackupInput struct {
@@ -155,6 +156,7 @@ var updateBackupSchedule = operation.Operation{
 	Notes: "Creates the schedule if there is none; then `cron` is required. Omitted members stay unchanged. A " +
 		"scheduled backup is retained while one of the four rules retains it; so is the last proven one. If all " +
 		"four rules are 0, all are retained. Backups created on request remain until they are deleted.",
+	Example: `{"cron": "0 3 * * *", "timezone": "Europe/Berlin", "keep_daily": 7, "keep_weekly": 4, "prove": true}`,
 }
 
 type updateBackupScheduleInput struct {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
@@ -45,9 +46,10 @@ func (s *Server) listColumns(
 var createColumn = operation.Operation{
 	ID: "createColumn", Method: "POST", Path: "/tables/{fullTableName}/columns", Summary: "Create columns",
 	Access: operation.Project(account.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout,
-	Grows: operation.Always, Normalize: normalizeColumns, Aliases: snakeNames,
+	Grows: operation.Always, ListOf: "columns", Aliases: snakeNames,
 	Notes: "Accepts one column, or several as `columns`, which are created all or none. The content is the first " +
 		"one; `metadata.columns` has all of them. Members may also be spelled in snake_case.",
+	Example: `{"name": "price", "type": "numeric(10,2)", "defaultValue": "9.90"}`,
 }
 
 type createColumnInput struct {
@@ -58,29 +60,6 @@ type createColumnInput struct {
 type createColumnBody struct {
 	Columns []schema.NewColumn `json:"columns" minItems:"1" maxItems:"1600"`
 	ProjectInBody
-}
-
-// normalizeColumns converts a single column to a list.
-func normalizeColumns(v any) (any, string) {
-	object, ok := v.(map[string]any)
-	if !ok {
-		return v, ""
-	}
-
-	if columns, ok := object["columns"]; ok {
-		for _, c := range asArray(columns) {
-			camelCase(c)
-		}
-		return object, ""
-	}
-
-	camelCase(object)
-	normal := map[string]any{"columns": []any{object}}
-	if id, ok := object["projectUUID"]; ok {
-		normal["projectUUID"] = id
-	}
-
-	return normal, "columns.0."
 }
 
 type columnsMetadata struct {
@@ -107,38 +86,16 @@ func (s *Server) createColumn(
 var snakeNames = map[string]string{"not_null": "notNull", "default_value": "defaultValue",
 	"reference_table": "referenceTable", "reference_column": "referenceColumn"}
 
-// camelCase renames the members of a column to camelCase. If both spellings are present, the
-// camelCase one wins.
-func camelCase(column any) {
-	object, ok := column.(map[string]any)
-	if !ok {
-		return
-	}
-
-	for snake, camel := range snakeNames {
-		if v, ok := object[snake]; ok {
-			if _, both := object[camel]; !both {
-				object[camel] = v
-			}
-			delete(object, snake)
-		}
-	}
-}
-
-func asArray(v any) []any {
-	array, _ := v.([]any)
-	return array
-}
-
 var updateColumn = operation.Operation{
 	ID: "updateColumn", Method: "PUT", Path: "/tables/{tableUUID}/columns/{columnName}", Summary: "Update a column",
 	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Destructive: operation.When((*updateColumnInput).convertsValues),
 	Grows:       operation.When((*updateColumnInput).takesSpace),
-	Normalize:   normalizeColumn, Aliases: snakeNames,
+	Aliases:     snakeNames,
 	Notes: "All changes apply, or none. Changing the type requires that every value converts as `using` specifies; " +
 		"otherwise `metadata.failing` has the number of failing rows (up to 1000) and `metadata.example` the key " +
 		"of one. Members may also be spelled in snake_case.",
+	Example: `{"type": "numeric(12,2)", "notNull": true}`,
 }
 
 type columnInput struct {
@@ -152,26 +109,14 @@ type updateColumnInput struct {
 }
 
 type updateColumnBody struct {
-	Name         *string `json:"name,omitempty"`
-	Type         *string `json:"type,omitempty"`
-	Using        string  `json:"using,omitempty" enum:"cast,trimmed,empty_as_null,epoch_seconds,epoch_milliseconds,json,one_element" doc:"How to convert values: cast (default) uses the database's cast; trimmed removes surrounding blanks first; empty_as_null also converts empty text to null; epoch_seconds and epoch_milliseconds read Unix times; json parses JSON; one_element takes the only element of an array."`
-	NotNull      *bool   `json:"notNull,omitempty"`
-	Unique       *bool   `json:"unique,omitempty"`
-	DefaultValue *string `json:"defaultValue,omitempty" nullable:"true" doc:"Default as for a new column; empty or null removes it."`
-	Comment      *string `json:"comment,omitempty" maxLength:"10000" doc:"Empty removes the comment."`
+	Name         *string          `json:"name,omitempty"`
+	Type         *string          `json:"type,omitempty"`
+	Using        string           `json:"using,omitempty" enum:"cast,trimmed,empty_as_null,epoch_seconds,epoch_milliseconds,json,one_element" doc:"How to convert values: cast (default) uses the database's cast; trimmed removes surrounding blanks first; empty_as_null also converts empty text to null; epoch_seconds and epoch_milliseconds read Unix times; json parses JSON; one_element takes the only element of an array."`
+	NotNull      *bool            `json:"notNull,omitempty"`
+	Unique       *bool            `json:"unique,omitempty"`
+	DefaultValue form.Opt[string] `json:"defaultValue,omitzero" nullable:"true" doc:"Default as for a new column; empty or null removes it."`
+	Comment      *string          `json:"comment,omitempty" maxLength:"10000" doc:"Empty removes the comment."`
 	ProjectInBody
-}
-
-func normalizeColumn(v any) (any, string) {
-	camelCase(v)
-
-	if object, ok := v.(map[string]any); ok {
-		if value, ok := object["defaultValue"]; ok && value == nil {
-			object["defaultValue"] = ""
-		}
-	}
-
-	return v, ""
 }
 
 // convertsValues reports whether values may change: a cast may round them.
@@ -185,7 +130,10 @@ func (in *updateColumnInput) takesSpace() bool {
 func (s *Server) updateColumn(ctx context.Context, p *projectdb.Project, in *updateColumnInput) (schema.Column, error) {
 	b := in.Body
 	u := schema.ColumnUpdate{Name: b.Name, Type: b.Type, Using: b.Using, NotNull: b.NotNull, Unique: b.Unique,
-		DefaultValue: b.DefaultValue, Comment: b.Comment}
+		DefaultValue: b.DefaultValue.Value, Comment: b.Comment}
+	if b.DefaultValue.Named && b.DefaultValue.Value == nil {
+		u.DefaultValue = new("")
+	}
 	if u == (schema.ColumnUpdate{}) {
 		return schema.Column{}, fault.NothingToChange()
 	}

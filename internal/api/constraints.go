@@ -33,6 +33,7 @@ var createConstraint = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: operation.Always,
 	Notes: "With `not_valid`, a check or foreign key applies to new rows at once, and to existing rows after " +
 		"validateConstraint. This avoids scanning a large table under a lock.",
+	Example: `{"type": "foreign", "columns": ["author"], "reference_table": "authors", "on_delete": "cascade"}`,
 }
 
 type createConstraintInput struct {

@@ -39,6 +39,7 @@ func (s *Server) answerContainer(c object.Container, err error) (containerAnswer
 var createContainer = operation.Operation{
 	ID: "createContainer", Method: "POST", Path: "/containers", Summary: "Create a container",
 	Access: operation.Project(account.Developer), Errors: createErrors,
+	Example: `{"name": "covers", "is_public": true, "allowed_mime_types": ["image/*"]}`,
 }
 
 type createContainerInput struct {
@@ -103,6 +104,7 @@ var updateContainer = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: specifiedBodyErrors,
 	Notes: "Omitted members stay unchanged. Existing files may exceed a new size limit or have a type that is no " +
 		"longer accepted.",
+	Example: `{"is_public": true}`,
 }
 
 type updateContainerInput struct {

@@ -38,12 +38,13 @@ func (s *Server) listEnums(
 var createEnum = operation.Operation{
 	ID: "createEnum", Method: "POST", Path: "/enums", Summary: "Create an enum",
 	Access: operation.Project(account.Developer), Errors: createErrors, Timeout: longTimeout,
+	Example: `{"name": "status", "values": ["draft", "published"]}`,
 }
 
 type createEnumInput struct {
 	Body struct {
 		Name   string   `json:"name"`
-		Schema string   `json:"schema,omitempty" default:"public"`
+		Schema string   `json:"schema,omitempty" doc:"Default: public."`
 		Values []string `json:"values" minItems:"1" maxItems:"1000" doc:"Values in their order, each 1 to 63 bytes."`
 		ProjectInBody
 	}
@@ -71,7 +72,8 @@ func existingEnum[I any, P interface {
 var createEnumValue = operation.Operation{
 	ID: "createEnumValue", Method: "POST", Path: "/enums/{enumName}/values", Summary: "Add an enum value",
 	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout,
-	Notes: "Appends the value, or inserts it before or after another one. Values cannot be removed, only renamed.",
+	Notes:   "Appends the value, or inserts it before or after another one. Values cannot be removed, only renamed.",
+	Example: `{"value": "reviewed", "after": "draft"}`,
 }
 
 type createEnumValueInput struct {
@@ -94,7 +96,8 @@ var renameEnumValue = operation.Operation{
 	ID: "renameEnumValue", Method: "PUT",
 	Path: "/enums/{enumName}/values/{enumValue}", Summary: "Rename an enum value",
 	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout,
-	Notes: "Existing rows show the new name.",
+	Notes:   "Existing rows show the new name.",
+	Example: `{"value": "in_review"}`,
 }
 
 type renameEnumValueInput struct {

@@ -39,6 +39,7 @@ var createExtension = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: createErrors, Timeout: longTimeout, Grows: operation.Always,
 	Notes: "Installs the extension and its requirements into the schema `extensions`, which follows `public` in " +
 		"the search path: its types, functions and operators need no prefix.",
+	Example: `{"name": "pg_trgm"}`,
 }
 
 type createExtensionInput struct {

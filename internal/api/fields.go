@@ -23,9 +23,10 @@ func (s *Server) registerFields() {
 var createField = operation.Operation{
 	ID: "createField", Method: "POST", Path: "/forms/{formUUID}/fields", Summary: "Create form fields",
 	Access: operation.ProjectOfForm(account.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
-	Normalize: normalizeFields,
+	ListOf: "fields",
 	Notes: "Accepts one field, or several as `fields`, which are created all or none. The content is the first " +
 		"one; `metadata.fields` has all of them.",
+	Example: `{"label": "How was it?", "type": "select", "options": "good, bad", "is_required": true}`,
 }
 
 type createFieldInput struct {
@@ -36,25 +37,6 @@ type createFieldInput struct {
 type createFieldBody struct {
 	Fields []form.FieldInput `json:"fields" minItems:"1" maxItems:"100"`
 	ProjectInBody
-}
-
-// normalizeFields converts a single field to a list.
-func normalizeFields(v any) (any, string) {
-	object, ok := v.(map[string]any)
-	if !ok {
-		return v, ""
-	}
-
-	if _, several := object["fields"]; several {
-		return v, ""
-	}
-
-	normal := map[string]any{"fields": []any{object}}
-	if id, ok := object["projectUUID"]; ok {
-		normal["projectUUID"] = id
-	}
-
-	return normal, "fields.0."
 }
 
 type fieldsMetadata struct {
@@ -80,7 +62,8 @@ func (s *Server) createField(
 var updateField = operation.Operation{
 	ID: "updateField", Method: "PUT", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Update a form field",
 	Access: operation.ProjectOfForm(account.Developer), Errors: specifiedBodyErrors,
-	Notes: "Omitted members stay unchanged; null clears a member. Existing answers stay unchanged.",
+	Notes:   "Omitted members stay unchanged; null clears a member. Existing answers stay unchanged.",
+	Example: `{"label": "How was it?", "type": "select", "options": "good, fair, bad"}`,
 }
 
 type updateFieldInput struct {

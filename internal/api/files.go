@@ -147,6 +147,7 @@ var updateFile = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "No bytes are copied, regardless of the file's size. The target container must accept the file's size " +
 		"and type.",
+	Example: `{"full_file_name": "2026/emma.jpg"}`,
 }
 
 type updateFileInput struct {

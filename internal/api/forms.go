@@ -13,9 +13,6 @@ import (
 )
 
 func (s *Server) registerForms() {
-	operation.DescribeAs[form.Opt[string], string](s.pipeline)
-	operation.DescribeAs[form.Opt[bool], bool](s.pipeline)
-	operation.DescribeAs[form.Opt[int64], int64](s.pipeline)
 	operation.HandleInProject(s.pipeline, createForm, s.createForm, nil)
 	operation.HandleInProject(s.pipeline, listForms, s.listForms, nil)
 	operation.HandleInProject(s.pipeline, getForm, s.getForm, nil)
@@ -28,6 +25,7 @@ func (s *Server) registerForms() {
 var createForm = operation.Operation{
 	ID: "createForm", Method: "POST", Path: "/forms", Summary: "Create a form",
 	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 422, 500},
+	Example: `{"name": "Feedback"}`,
 }
 
 type createFormInput struct {
@@ -93,6 +91,7 @@ var updateForm = operation.Operation{
 	Access: operation.ProjectOfForm(account.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "Omitted members stay unchanged; null clears a member. Existing responses remain, even if they exceed a " +
 		"new maximum.",
+	Example: `{"state": "open", "success_message": "Thank you."}`,
 }
 
 type updateFormInput struct {

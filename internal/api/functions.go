@@ -24,6 +24,8 @@ var createFunction = operation.Operation{
 	Notes: "Creates the function as the project's owner. It runs with the rights of its caller, and besides its " +
 		"owner only roles granted `execute` may call it. An existing function is replaced only if `replace` is " +
 		"true and its return type and parameter names stay the same.",
+	Example: `{"name": "with_tax", "parameters": [{"name": "net", "type": "numeric"}],
+		"return_type": "numeric", "language": "sql", "definition": "select net * 1.19"}`,
 }
 
 type createFunctionInput struct {

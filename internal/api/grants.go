@@ -28,6 +28,7 @@ var updateGrants = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "Each named role gets exactly these privileges; other roles keep theirs. Policies restrict the rows " +
 		"that a role can reach. Write access for `anon` or `public` needs `confirm`.",
+	Example: `{"grants": [{"role": "anon", "privileges": ["select"]}]}`,
 }
 
 type updateGrantsInput struct {

@@ -96,6 +96,7 @@ var createIndex = operation.Operation{
 	Notes: "On a table of more than 100000 rows or 64 MB, the index is built in the background without blocking " +
 		"writes: its status is `building`, then `ready` or `failed`. Names in expressions resolve in the system " +
 		"catalog, then in the table's schema, then in public.",
+	Example: `{"columns": ["title"]}`,
 }
 
 type createIndexInput struct {

@@ -24,6 +24,7 @@ var createInvitation = operation.Operation{
 	Access: operation.OrganizationInPath(account.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 429, 500},
 	Notes: "Mails a link to the address, which works once, for seven days. Callers cannot grant a role above their " +
 		"own: 403. An address can have one invitation to an organization: 409.",
+	Example: `{"email": "grace@example.com", "role_id": 4}`,
 }
 
 type createInvitationInput struct {

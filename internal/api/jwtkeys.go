@@ -18,8 +18,6 @@ func (s *Server) registerJWTKeys() {
 	operation.HandleInProject(s.pipeline, createJWTKey, s.createJWTKey, nil)
 	operation.HandleInProject(s.pipeline, listJWTKeys, s.listJWTKeys, nil)
 	operation.HandleInProject(s.pipeline, deleteJWTKey, s.deleteJWTKey, nil)
-	operation.HandleInProject(s.pipeline, getRestSettings, s.getRestSettings, nil)
-	operation.HandleInProject(s.pipeline, updateRestSettings, s.updateRestSettings, nil)
 }
 
 var createJWTKey = operation.Operation{
@@ -28,6 +26,9 @@ var createJWTKey = operation.Operation{
 	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "The rows API accepts ES256 or RS256 tokens that are signed by the matching private key, like tokens " +
 		"signed with the project's secret. The body is a JSON Web Key without private members.",
+	Example: `{"kty": "EC", "crv": "P-256", "alg": "ES256",
+		"x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+		"y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`,
 }
 
 type createJWTKeyInput struct {
@@ -112,37 +113,4 @@ func (s *Server) deleteJWTKey(
 	ctx context.Context, p *projectdb.Project, in *deleteJWTKeyInput,
 ) (platform.JWTKey, error) {
 	return s.platform.DeleteJWTKey(ctx, p.UUID, in.UUID)
-}
-
-var getRestSettings = operation.Operation{
-	ID: "getRestSettings", Method: "GET",
-	Path: "/projects/{projectUUID}/rest-settings", Summary: "Get a project's rows API settings",
-	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
-}
-
-func (s *Server) getRestSettings(
-	ctx context.Context, p *projectdb.Project, _ *projectInput,
-) (platform.RestSettings, error) {
-	return s.platform.GetRestSettings(ctx, p.UUID)
-}
-
-var updateRestSettings = operation.Operation{
-	ID: "updateRestSettings", Method: "PUT",
-	Path: "/projects/{projectUUID}/rest-settings", Summary: "Update a project's rows API settings",
-	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
-	Notes: "Takes effect within seconds. Exposing a schema grants no rights: roles need USAGE on the schema and " +
-		"privileges on its contents.",
-}
-
-type updateRestSettingsInput struct {
-	Project uuid.UUID `path:"projectUUID" format:"uuid"`
-	Body    struct {
-		Schemas []string `json:"schemas" minItems:"1" maxItems:"20"`
-	}
-}
-
-func (s *Server) updateRestSettings(
-	ctx context.Context, p *projectdb.Project, in *updateRestSettingsInput,
-) (platform.RestSettings, error) {
-	return s.platform.UpdateRestSettings(ctx, p.UUID, caller(ctx).User, platform.RestSettings(in.Body))
 }

@@ -29,6 +29,7 @@ var createKey = operation.Operation{
 	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "A publishable key acts as `anon`: its access is limited by policies and grants for the public. A " +
 		"secret key acts as `service_role` and must stay on servers.",
+	Example: `{"name": "my server", "kind": "secret"}`,
 }
 
 type createKeyInput struct {

@@ -48,6 +48,7 @@ var updateMember = operation.Operation{
 	Access: operation.OrganizationInPath(account.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "Callers cannot change a member whose role is above their own, or grant a role above their own: 403. " +
 		"The last owner cannot be demoted: 409, `last_owner`. The new role applies from the member's next request.",
+	Example: `{"role_id": 4}`,
 }
 
 type updateMemberInput struct {

@@ -32,6 +32,7 @@ var createPolicy = operation.Operation{
 	Notes: "Policies apply while row level security is on, to roles with privileges on the table. A policy that " +
 		"allows `anon` or `public` to write needs `confirm`. Unqualified names in conditions resolve in the system " +
 		"catalog, then in the table's schema, then in public.",
+	Example: `{"name": "own_rows", "command": "select", "roles": ["authenticated"], "using": "owner = current_user"}`,
 }
 
 type createPolicyInput struct {
@@ -69,6 +70,7 @@ var updatePolicy = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "The command and permissiveness cannot be changed; delete and re-create the policy instead. `confirm` " +
 		"is needed as for a new policy.",
+	Example: `{"using": "owner = current_user"}`,
 }
 
 type updatePolicyInput struct {

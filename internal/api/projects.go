@@ -21,7 +21,6 @@ func (s *Server) registerProjects() {
 	operation.HandleInProject(s.pipeline, restoreProject, s.restoreProject, nil)
 	operation.HandleInProject(s.pipeline, pauseProject, s.pauseProject, nil)
 	operation.HandleInProject(s.pipeline, resumeProject, s.resumeProject, nil)
-	operation.HandleInProject(s.pipeline, getProjectOpenAPI, s.getProjectOpenAPI, nil)
 }
 
 var createProject = operation.Operation{
@@ -30,6 +29,7 @@ var createProject = operation.Operation{
 	Errors: createErrors, Timeout: longTimeout,
 	Notes: "The project's database is ready when the request returns. The default organization is the caller's " +
 		"personal one. Needs the role of admin there.",
+	Example: `{"name": "Book shop"}`,
 }
 
 type createProjectInput struct {
@@ -99,6 +99,7 @@ var updateProject = operation.Operation{
 	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "Omitted members stay unchanged. With `backup_before_destructive`, destructive operations make a backup " +
 		"first, and the project cannot be purged.",
+	Example: `{"name": "Book shop", "backup_before_destructive": true}`,
 }
 
 type updateProjectInput struct {
@@ -177,18 +178,4 @@ var resumeProject = operation.Operation{
 
 func (s *Server) resumeProject(ctx context.Context, p *projectdb.Project, _ *projectInput) (platform.Project, error) {
 	return s.lifecycle.Resume(ctx, p.UUID, caller(ctx).User)
-}
-
-var getProjectOpenAPI = operation.Operation{
-	ID: "getProjectOpenAPI", Method: "GET",
-	Path: "/projects/{projectUUID}/openapi.json", Summary: "Get the OpenAPI document of a project's rows API",
-	Access: operation.ProjectInPath(account.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "An OpenAPI 2.0 document of the tables, views and functions in the schema `public`, as the root of the " +
-		"rows API returns it for a secret key. The response has no envelope.",
-}
-
-func (s *Server) getProjectOpenAPI(
-	ctx context.Context, p *projectdb.Project, _ *projectInput,
-) (operation.PlainJSON, error) {
-	return s.describeRows(ctx, p.UUID)
 }

@@ -48,6 +48,7 @@ var updateQuota = operation.Operation{
 	Access: operation.ProjectInPath(account.Administrator), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "For administrators of the instance. Omitted members stay unchanged. Existing files and rows remain, " +
 		"even if they exceed the quota.",
+	Example: `{"max_bytes": 1073741824, "max_files": 10000}`,
 }
 
 type updateQuotaInput struct {

@@ -28,6 +28,7 @@ var restoreBackup = operation.Operation{
 		"comparison with the backup, the database replaces the project's (`in_place`; needs the role of owner), " +
 		"while requests to the project wait for a moment, or becomes a new project (`new`). If anything fails, " +
 		"nothing changes. Each project runs one restore at a time.",
+	Example: `{"target": "new", "name": "Book shop of yesterday"}`,
 }
 
 type restoreBackupInput struct {

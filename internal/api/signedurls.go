@@ -46,6 +46,7 @@ var createSignedURL = operation.Operation{
 	Notes: "The URL permits reading this file without a token until it expires or the file is deleted, as long as " +
 		"its signer may read the file. It stays valid when the file is overwritten or renamed, but not when it is " +
 		"moved to another container.",
+	Example: `{"expires_in": 3600}`,
 }
 
 type createSignedURLInput struct {
@@ -88,6 +89,7 @@ var createSignedUpload = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "The URL permits creating one file with this name without a token: `PUT` with the bytes as the body, " +
 		"from pages of any origin. It fails if the name is taken by then. A failed upload can be retried.",
+	Example: `{"full_file_name": "2026/emma.jpg", "max_size": 1048576}`,
 }
 
 type createSignedUploadInput struct {

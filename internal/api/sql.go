@@ -13,7 +13,6 @@ import (
 )
 
 func (s *Server) registerSQL() {
-	operation.DescribeAs[statement.Rows, [][]any](s.pipeline)
 	operation.HandleInProject(s.pipeline, runSQL, s.runSQL, nil)
 	operation.HandleInProject(s.pipeline, listQueries, s.listQueries, nil)
 }
@@ -36,6 +35,7 @@ var runSQL = operation.Operation{
 		"`hint`, `context`, `sqlstate`, `position` (character of the query, from 1; 0 if unknown) and `statement` " +
 		"(from 1). Statements that end the transaction (BEGIN, COMMIT, ROLLBACK, SAVEPOINT …) and COPY are " +
 		"refused. The text is stored in the project's history.",
+	Example: `{"query": "select title, price from books where price < $1", "parameters": [10]}`,
 }
 
 type runSQLInput struct {

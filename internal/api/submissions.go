@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/account"
@@ -22,9 +21,6 @@ var (
 )
 
 func (s *Server) registerSubmissions() {
-	operation.DescribeAs[form.Answers, answersSchema](s.pipeline)
-	operation.DescribeAs[jsontext.Value, anySchema](s.pipeline)
-
 	for _, o := range []operation.Operation{getPublicForm, createResponse, updateResponse} {
 		s.pipeline.HandlePreflight(o.Path, o.Method)
 	}
@@ -66,6 +62,7 @@ var createResponse = operation.Operation{
 		"and `metadata.token` is the secret for continuing it.\n\nA response with files is `multipart/form-data`: " +
 		"first the part `answers`, as JSON, then each file in a part named by its field's UUID. Files are stored " +
 		"in the form's container, whose rules apply.",
+	Example: `{"answers": {"343594e8-4580-5674-a0ba-9bde21a3bd96": "good"}}`,
 }
 
 type createResponseInput struct {
@@ -135,6 +132,7 @@ var updateResponse = operation.Operation{
 	Access: operation.PublicForm, Errors: []int{400, 401, 404, 409, 422, 429, 500}, Grows: operation.Always,
 	Notes: "Omitted answers stay unchanged; null removes an answer. Without `partial`, the response is completed, " +
 		"and all rules of all fields are checked.",
+	Example: `{"token": "…", "answers": {"343594e8-4580-5674-a0ba-9bde21a3bd96": "good"}, "partial": false}`,
 }
 
 type updateResponseInput struct {

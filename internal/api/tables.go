@@ -54,9 +54,11 @@ func tableOf(p *projectdb.Project, t schema.Table) oneTable {
 var createTable = operation.Operation{
 	ID: "createTable", Method: "POST", Path: "/tables", Summary: "Create a table",
 	Access: operation.Project(account.Developer), Errors: createErrors, Timeout: longTimeout,
-	Normalize: normalizeTable, Aliases: snakeNames,
+	Aliases: snakeNames,
 	Notes: "A new table is closed: row level security is on and no policy exists, so the project's users have no " +
 		"access.",
+	Example: `{"name": "books", "columns": [{"name": "id", "type": "serial",
+		"primary": true}, {"name": "title", "type": "text", "notNull": true}]}`,
 }
 
 type createTableInput struct {
@@ -65,23 +67,11 @@ type createTableInput struct {
 
 type createTableBody struct {
 	Name        string                 `json:"name"`
-	Schema      string                 `json:"schema,omitempty" default:"public"`
+	Schema      string                 `json:"schema,omitempty" doc:"Default: public."`
 	Columns     []schema.NewColumn     `json:"columns" minItems:"1" maxItems:"1600"`
 	Comment     string                 `json:"comment,omitempty" maxLength:"10000"`
 	Constraints []schema.NewConstraint `json:"constraints,omitempty" maxItems:"100" doc:"Constraints on several columns: keys, foreign keys, checks."`
 	ProjectInBody
-}
-
-func normalizeTable(v any) (any, string) {
-	if object, ok := v.(map[string]any); ok {
-		if columns, ok := object["columns"].([]any); ok {
-			for _, c := range columns {
-				camelCase(c)
-			}
-		}
-	}
-
-	return v, ""
 }
 
 func (s *Server) createTable(ctx context.Context, p *projectdb.Project, in *createTableInput) (detailedTable, error) {
@@ -150,7 +140,8 @@ func (s *Server) getTable(ctx context.Context, p *projectdb.Project, in *tableIn
 var renameTable = operation.Operation{
 	ID: "renameTable", Method: "PUT", Path: "/tables/{tableUUID}/rename", Summary: "Rename a table",
 	Access: operation.Project(account.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout,
-	Notes: "The table stays in its schema and keeps its ID and UUID.",
+	Notes:   "The table stays in its schema and keeps its ID and UUID.",
+	Example: `{"name": "titles"}`,
 }
 
 type renameTableInput struct {
@@ -172,6 +163,7 @@ var updateTable = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout,
 	Notes: "Changes the comment or row level security. Switching row level security off needs `confirm`: all rows " +
 		"become accessible to all roles with privileges on the table. renameTable changes the name.",
+	Example: `{"comment": "Books in stock"}`,
 }
 
 type updateTableInput struct {
@@ -200,6 +192,7 @@ var duplicateTable = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout, Grows: operation.Always,
 	Notes: "The new table has the columns, defaults, constraints, indexes and comments of the original, its own " +
 		"sequences, and the rows if requested. It is closed: policies, grants and triggers are not copied.",
+	Example: `{"name": "books_copy", "with_rows": true}`,
 }
 
 type duplicateTableInput struct {

@@ -29,6 +29,7 @@ var createToken = operation.Operation{
 	Notes: "Use it as an access token: `Authorization: Bearer socle_pat_…`. It permits what both its own role and " +
 		"the user's role permit; if it names projects, in these projects only. It never grants access to the " +
 		"user's account: password, address, sessions, tokens, second factor, deletion.",
+	Example: `{"name": "laptop", "role_id": 3, "expires_at": "2027-01-01T00:00:00Z"}`,
 }
 
 type createTokenInput struct {

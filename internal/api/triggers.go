@@ -20,6 +20,7 @@ var createTrigger = operation.Operation{
 	ID: "createTrigger", Method: "POST", Path: "/tables/{tableUUID}/triggers", Summary: "Create a trigger",
 	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Timeout: longTimeout,
+	Example: `{"name": "stamp", "timing": "before", "events": ["update"], "function": "stamp"}`,
 }
 
 type createTriggerInput struct {
@@ -70,6 +71,7 @@ var updateTrigger = operation.Operation{
 	Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Enable or disable a trigger",
 	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Timeout: longTimeout,
+	Example: `{"enabled": false}`,
 }
 
 type triggerInput struct {

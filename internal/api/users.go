@@ -24,6 +24,7 @@ var createUser = operation.Operation{
 		"becomes its administrator if the request comes directly from the machine that runs the server, or carries " +
 		"the set-up token that the server printed. If sign-up is closed, only that user, invited users, and users " +
 		"created by an administrator with a bearer token are accepted.",
+	Example: `{"username": "ada", "email": "ada@example.com", "password": "correct horse battery"}`,
 }
 
 type createUserInput struct {
@@ -66,6 +67,7 @@ var updateUser = operation.Operation{
 	Access: operation.SignedIn, Errors: specifiedBodyErrors,
 	Notes: "Users can update themselves; administrators can update anyone. Omitted members stay unchanged. A new " +
 		"password ends all other sessions of the user.",
+	Example: `{"bio": "Writes about engines."}`,
 }
 
 type updateUserInput struct {

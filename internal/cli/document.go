@@ -44,6 +44,7 @@ type schema struct {
 	Properties  map[string]schema
 	Required    []string
 	Items       *schema
+	OneOf       []schema // of a body: one item, or a list of items
 }
 
 // description is the OpenAPI document.

@@ -54,7 +54,7 @@ type remote struct {
 	media    string
 	body     schema
 	members  []string // of the body, sorted
-	list     string   // member with several items, for which the members of one item are flags too; "": none
+	list     string   // member with several items, if the body may also be one item; "": none
 	project  bool     // --project fills a path parameter
 	document *description
 	flags    map[string]*value // by parameter or member
@@ -85,30 +85,28 @@ func newRemote(d *description, o operation, verb string, e environment) *remote 
 		r.body = schema{Properties: map[string]schema{"file": r.body}, Required: []string{"file"}}
 	}
 
+	r.mergeForms()
 	r.body.Properties = maps.Clone(r.body.Properties) // the document is shared
 	delete(r.body.Properties, "projectUUID")
-	r.flatten()
 	r.members = slices.Sorted(maps.Keys(r.body.Properties))
 
 	return r
 }
 
-// flatten adds the fields of one item to a body that consists of a list of items, because such an
-// operation accepts either.
-func (r *remote) flatten() {
-	if len(r.body.Properties) != 1 {
+// mergeForms makes one schema of a body that is either an item or a list of items: the members of
+// the item, and the list.
+func (r *remote) mergeForms() {
+	if len(r.body.OneOf) != 2 {
 		return
 	}
 
-	for name, list := range r.body.Properties {
-		if list.Items == nil || !r.document.resolve(*list.Items).is("object") || r.Method != http.MethodPost {
-			return
+	item, list := r.document.resolve(r.body.OneOf[0]), r.document.resolve(r.body.OneOf[1])
+	r.body = schema{Properties: maps.Clone(item.Properties), Required: item.Required}
+	for name, member := range list.Properties {
+		if _, common := item.Properties[name]; !common {
+			member.Description = strings.TrimSpace(member.Description + " Several at once.")
+			r.body.Properties[name], r.list = member, name
 		}
-
-		item := r.document.resolve(*list.Items)
-		r.body.Properties = maps.Clone(item.Properties)
-		list.Description = strings.TrimSpace(list.Description + " Several at once.")
-		r.body.Properties[name], r.body.Required, r.list = list, item.Required, name
 	}
 }
 

@@ -270,3 +270,17 @@ func TestNoSkippedTests(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestNoMethodsByName keeps packages that call methods by name out of the binary. With one of them
+// the linker keeps every exported method of every type: docs/decisions/templates.md.
+func TestNoMethodsByName(t *testing.T) {
+	t.Parallel()
+
+	for path, p := range tree(t) {
+		for _, imported := range p.Imports {
+			if imported == "text/template" || imported == "html/template" {
+				t.Errorf("%s imports %s, which makes the binary 8 MB larger", path, imported)
+			}
+		}
+	}
+}

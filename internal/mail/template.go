@@ -4,33 +4,41 @@ import (
 	"embed"
 	"fmt"
 	"html"
+	"os"
 	"strings"
-	"text/template"
 )
 
+// files has the templates: texts with the subject as first line. ${name} stands for a value. The
+// value link, if used, is a paragraph of its own.
+//
 //go:embed templates/*.txt
 var files embed.FS
-
-// templates are texts with the subject as first line. "link", if used, is a paragraph of its own.
-var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(files, "templates/*.txt"))
 
 // Render renders a template as a mail to an address. Untrusted values of data, such as user names,
 // may be any text: each stays within one line. It fails if data lacks a value of the template.
 func Render(name, to string, data map[string]string) (Message, error) {
-	clean := make(map[string]string, len(data))
-	for key, value := range data {
-		clean[key] = oneLine(value)
+	template, err := files.ReadFile("templates/" + name + ".txt")
+	if err != nil {
+		return Message{}, fmt.Errorf("mail: %w", err)
 	}
 
-	var b strings.Builder
-	if err := templates.ExecuteTemplate(&b, name+".txt", clean); err != nil {
-		return Message{}, fmt.Errorf("mail: template %s: %w", name, err)
+	var missing []string
+	filled := os.Expand(string(template), func(key string) string {
+		value, ok := data[key]
+		if !ok {
+			missing = append(missing, key)
+		}
+
+		return oneLine(value)
+	})
+	if len(missing) > 0 {
+		return Message{}, fmt.Errorf("mail: template %s: no value of %s", name, strings.Join(missing, ", "))
 	}
 
-	subject, text, _ := strings.Cut(b.String(), "\n")
+	subject, text, _ := strings.Cut(filled, "\n")
 	text = strings.TrimSpace(text) + "\n"
 
-	return Message{To: to, Subject: subject, Text: text, HTML: htmlOf(text, clean["link"])}, nil
+	return Message{To: to, Subject: subject, Text: text, HTML: htmlOf(text, oneLine(data["link"]))}, nil
 }
 
 // htmlOf returns text as HTML. Only link becomes a hyperlink.

@@ -9,17 +9,18 @@ import (
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 
-	const hostile = `<a href="https://evil.example">{{.link}}</a>` + "\n\nhttps://evil.example\n\n"
+	const hostile = `<a href="https://evil.example">${link}</a>` + "\n\nhttps://evil.example\n\n"
 	data := map[string]string{"link": "https://example.com/page?token=a&b=c", "server": "https://example.com"}
 	for _, name := range []string{"username", "email", "organization", "inviter", "role", "expires", "change"} {
 		data[name] = hostile
 	}
 
-	for _, template := range templates.Templates() {
-		if template.Name() == "" {
-			continue
-		}
+	templates, err := files.ReadDir("templates")
+	if err != nil {
+		t.Fatal(err)
+	}
 
+	for _, template := range templates {
 		name := strings.TrimSuffix(template.Name(), ".txt")
 		m, err := Render(name, "ada@example.com", data)
 		if err != nil {
@@ -31,8 +32,7 @@ func TestTemplates(t *testing.T) {
 			m.To != "ada@example.com" {
 			t.Errorf("%s: got %+v", name, m)
 		}
-		if strings.Contains(m.Text, "\n\nhttps://evil") || strings.Contains(m.HTML, "<a href=\"https://evil") ||
-			strings.Contains(m.HTML, "<no value>") {
+		if strings.Contains(m.Text, "\n\nhttps://evil") || strings.Contains(m.HTML, "<a href=\"https://evil") {
 			t.Errorf("%s: a value became more than text:\n%s\n%s", name, m.Text, m.HTML)
 		}
 

@@ -18,7 +18,7 @@ import (
 // kind of access is one constructor below; the pipeline does not tell them apart.
 type Access struct {
 	rule     string                // for the OpenAPI document
-	security []map[string][]string // for the OpenAPI document; nil: none
+	security []map[string][]string // for the OpenAPI document; empty: no credentials
 	params   reflect.Type          // parameters that it adds to the operation; nil: none
 	target   string                // parameter that names the target; "": none
 
@@ -44,7 +44,8 @@ var bearer = map[string][]string{"bearer": {}}
 
 // Anonymous admits anyone. Credentials are ignored.
 var Anonymous = Access{
-	rule: "Anyone can call this.",
+	rule:     "Anyone can call this.",
+	security: []map[string][]string{},
 	identify: func(ctx context.Context, _ *Pipeline, _ *http.Request) (context.Context, account.Caller, error) {
 		return ctx, account.Caller{}, nil
 	},

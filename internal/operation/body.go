@@ -80,16 +80,13 @@ func (q *request) readBody(ctx context.Context) (body any, release func(), err e
 }
 
 // decodeBody validates a body against its schema and decodes it into the input. It returns the
-// prefix that [Operation.Normalize] added to field names.
+// prefix of field names that the client did not send, if the body is one item of its list.
 func (q *request) decodeBody() (prefix string, err error) {
 	if q.bodySchema == nil {
 		return "", nil
 	}
 
-	body := q.body
-	if q.op.Normalize != nil {
-		body, prefix = q.op.Normalize(body)
-	}
+	body, prefix := q.listBody()
 
 	check := rules{registry: q.registry}
 	check.check("", q.bodySchema, body)
@@ -116,6 +113,22 @@ func (q *request) decodeBody() (prefix string, err error) {
 	}
 
 	return prefix, nil
+}
+
+// listBody returns the body, as a list if it is one item of [Operation.ListOf]. prefix is then the
+// path of the item.
+func (q *request) listBody() (body any, prefix string) {
+	item, ok := q.body.(map[string]any)
+	if _, several := item[q.op.ListOf]; !ok || several || q.op.ListOf == "" {
+		return q.body, ""
+	}
+
+	list := map[string]any{q.op.ListOf: []any{item}}
+	if id, ok := item["projectUUID"]; ok {
+		list["projectUUID"] = id
+	}
+
+	return list, q.op.ListOf + ".0."
 }
 
 // invalid returns the failure of invalid parameters or body members.

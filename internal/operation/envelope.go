@@ -136,7 +136,7 @@ func WriteFailure(w http.ResponseWriter, r *http.Request, err error, declared []
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 
-	f := failure{Code: e.CodeWord(), Detail: sentence(e.Detail), Fields: e.Fields, RequestID: known.ID}
+	f := failureOf(e, known.ID)
 	if e.Kind == fault.Internal {
 		f.Detail, f.Fields = "An internal error occurred; the server's log has the details under the request ID.", nil
 	}
@@ -152,6 +152,10 @@ func WriteFailure(w http.ResponseWriter, r *http.Request, err error, declared []
 	}
 
 	write(w, status, envelope{Content: "null", Errors: []string{messages[status]}, Metadata: metadata})
+}
+
+func failureOf(e *fault.Error, request string) failure {
+	return failure{Code: e.CodeWord(), Detail: sentence(e.Detail), Fields: e.Fields, RequestID: request}
 }
 
 // isRead reports whether a method is safe: it only reads.

@@ -1,7 +1,9 @@
 package operation
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
@@ -18,6 +20,8 @@ func init() { huma.DefaultArrayNullable = false }
 
 const introduction = "Users, organizations, projects, and the contents of projects: tables, functions, forms, " +
 	"files, backups.\n\n" +
+	"Guides: [rules of the API](/docs?api=api), [command line](/docs?api=cli), [operations](/docs?api=operations), " +
+	"[`socle rest`](/docs?api=rest).\n\n" +
 	"Every JSON response is an envelope of `content`, `errors`, `metadata` and `success`. A failure has the text " +
 	"`\"null\"` as its content, one message in `errors`, determined by the status, and in `metadata` a stable " +
 	"`code`, a `detail` for people, the invalid `fields` and the `requestId`."
@@ -35,12 +39,15 @@ func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 			Description: introduction,
 			License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 		},
-		Components: &huma.Components{Schemas: registry, SecuritySchemes: map[string]*huma.SecurityScheme{
-			"bearer":    {Type: "http", Scheme: "bearer", BearerFormat: "JWT"},
-			"apikey":    {Type: "apiKey", In: "header", Name: "apikey", Description: "A key of the project."},
-			"signature": {Type: "apiKey", In: "query", Name: SignatureParam, Description: "Signature of a signed URL."},
-			"link":      {Type: "apiKey", In: "query", Name: "link", Description: "A form's public link."},
-		}},
+		Servers: []*huma.Server{{URL: "/", Description: "The server that serves this document."}},
+		Components: &huma.Components{Schemas: registry, Responses: map[string]*huma.Response{},
+			SecuritySchemes: map[string]*huma.SecurityScheme{
+				"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT"},
+				"apikey": {Type: "apiKey", In: "header", Name: "apikey", Description: "A key of the project."},
+				"signature": {Type: "apiKey", In: "query", Name: SignatureParam,
+					Description: "Signature of a signed URL."},
+				"link": {Type: "apiKey", In: "query", Name: "link", Description: "A form's public link."},
+			}},
 	}}
 
 	config.AllowAdditionalPropertiesByDefault = true // unknown body members are ignored
@@ -99,7 +106,10 @@ func (rt *route) describe(output reflect.Type) {
 	op := &huma.Operation{OperationID: rt.op.ID, Method: rt.op.Method,
 		Path: strings.TrimSuffix(rt.op.Path, "...}"), Summary: rt.op.Summary,
 		Description: rt.op.description(), Security: rt.op.Access.security,
-		Tags: []string{strings.Split(rt.op.Path, "/")[1]}, Responses: map[string]*huma.Response{}}
+		Responses: map[string]*huma.Response{}}
+	if rt.chapter != "" {
+		op.Tags = []string{rt.chapter}
+	}
 	if op.Path != rt.op.Path {
 		op.Path += "}"
 	}
@@ -111,7 +121,7 @@ func (rt *route) describe(output reflect.Type) {
 
 	if rt.bodySchema != nil {
 		op.RequestBody = &huma.RequestBody{
-			Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: rt.bodySchema}},
+			Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: rt.bodyForms()}},
 		}
 	}
 	if len(rt.op.Body.content) > 0 {
@@ -138,17 +148,103 @@ func (rt *route) describe(output reflect.Type) {
 	}
 
 	for _, status := range failures {
-		op.Responses[strconv.Itoa(status)] = failureResponse(status)
+		op.Responses[strconv.Itoa(status)] = rt.describeFailure(status)
 	}
 
-	if rt.op.Protocol == nil {
-		rt.openapi.AddOperation(op)
-	}
+	rt.addExamples(op)
+	rt.addOperation(op)
 }
 
-func failureResponse(status int) *huma.Response {
-	return &huma.Response{Description: messages[status], Content: map[string]*huma.MediaType{
-		"application/json": {Schema: &huma.Schema{Ref: "#/components/schemas/Failed"}}}}
+// addOperation adds an operation to the document, after those registered before it. Readers see the
+// operations of a chapter in this order.
+func (rt *route) addOperation(op *huma.Operation) {
+	if rt.openapi.Extensions == nil {
+		rt.openapi.Extensions = map[string]any{"paths": &members{}}
+	}
+
+	paths := rt.openapi.Extensions["paths"].(*members)
+	methods, ok := paths.get(op.Path).(*members)
+	if !ok {
+		methods = &members{}
+		paths.add(op.Path, methods)
+	}
+
+	methods.add(strings.ToLower(op.Method), op)
+}
+
+// members is a JSON object whose members keep the order in which they were added.
+type members struct {
+	names  []string
+	values []any
+}
+
+func (m *members) add(name string, value any) {
+	m.names, m.values = append(m.names, name), append(m.values, value)
+}
+
+// get returns the value of a member; nil if it is absent.
+func (m *members) get(name string) any {
+	if i := slices.Index(m.names, name); i >= 0 {
+		return m.values[i]
+	}
+	return nil
+}
+
+// MarshalJSON returns the object.
+func (m *members) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, name := range m.names {
+		value, err := json.Marshal(m.values[i])
+		if err != nil {
+			return nil, err
+		}
+
+		fmt.Fprintf(&b, ",%q:%s", name, value)
+	}
+
+	return append([]byte("{"), append(bytes.TrimPrefix(b.Bytes(), []byte(",")), '}')...), nil
+}
+
+// bodyForms returns the schema of the JSON body in all its forms.
+func (rt *route) bodyForms() *huma.Schema {
+	if rt.op.ListOf == "" {
+		return rt.bodySchema
+	}
+
+	body := rt.registry.SchemaFromRef(rt.bodySchema.Ref)
+	item := *rt.registry.SchemaFromRef(body.Properties[rt.op.ListOf].Items.Ref)
+	item.Properties = maps.Clone(item.Properties)
+
+	for name, member := range body.Properties {
+		if name != rt.op.ListOf {
+			item.Properties[name] = member
+		}
+	}
+
+	name := strings.ToUpper(rt.op.ID[:1]) + rt.op.ID[1:] + "Item"
+	rt.registry.Map()[name] = &item
+
+	return &huma.Schema{OneOf: []*huma.Schema{{Ref: "#/components/schemas/" + name}, rt.bodySchema}}
+}
+
+// describeFailure returns a reference to the response of a failure status, which all operations
+// share.
+func (rt *route) describeFailure(status int) *huma.Response {
+	words := strings.Fields(messages[status])
+	for i, w := range words {
+		words[i] = strings.ToUpper(w[:1]) + w[1:]
+	}
+
+	name := strings.Join(words, "") // NotFound
+	rt.openapi.Components.Responses[name] = &huma.Response{
+		Description: messages[status],
+		Content: map[string]*huma.MediaType{"application/json": {
+			Schema:  &huma.Schema{Ref: "#/components/schemas/Failed"},
+			Example: exampleFailure(status),
+		}},
+	}
+
+	return &huma.Response{Ref: "#/components/responses/" + name}
 }
 
 func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
@@ -203,7 +299,15 @@ func (op Operation) description() string {
 // Document returns the OpenAPI 3.1 document of the operations, indented.
 func (p *Pipeline) Document() []byte {
 	for _, rt := range p.routes {
-		rt.describe(rt.output)
+		if rt.op.Protocol == nil {
+			rt.describe(rt.output)
+		}
+	}
+
+	for _, s := range p.registry.Map() {
+		if s.AdditionalProperties == true && len(s.Properties) > 0 {
+			s.AdditionalProperties = nil // the default, which generated clients take for a member of any name
+		}
 	}
 
 	text, err := json.MarshalIndent(p.openapi, "", "  ")
@@ -214,14 +318,24 @@ func (p *Pipeline) Document() []byte {
 	return append(text, '\n')
 }
 
+// Chapter begins a chapter of the document: a tag of the operations registered until the next one.
+func (p *Pipeline) Chapter(name, description string) {
+	p.chapter = name
+	p.openapi.Tags = append(p.openapi.Tags, &huma.Tag{Name: name, Description: description})
+}
+
 // Schema is the schema that a type gives itself by a method Schema(Registry) *Schema.
 type Schema = huma.Schema
 
 // Registry has the schemas that others refer to.
 type Registry = huma.Registry
 
-// TypeObject is the type of a [Schema] of an object.
-const TypeObject = huma.TypeObject
+// Types of a [Schema].
+const (
+	TypeObject  = huma.TypeObject
+	TypeBoolean = huma.TypeBoolean
+	TypeInteger = huma.TypeInteger
+)
 
 // DescribeAs gives the type T the schema of the type S. It precedes the operations that use T.
 func DescribeAs[T, S any](p *Pipeline) {

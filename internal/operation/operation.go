@@ -29,13 +29,12 @@ type Operation struct {
 
 	// Of the request.
 
-	Body               Body // if not JSON alone
-	IgnoreUnknownQuery bool // unknown query parameters are ignored
+	Example            string // of a JSON body, for the document; "": its required members
+	Body               Body   // if not JSON alone
+	IgnoreUnknownQuery bool   // unknown query parameters are ignored
 
-	// Normalize converts a JSON body that has several forms to the form that the schema describes.
-	// prefix is the path that the conversion adds to field names.
-	Normalize func(body any) (normal any, prefix string)
-	Aliases   map[string]string // other names of members that Normalize accepts
+	ListOf  string            // list of the body of which one item may be the whole body; "": none
+	Aliases map[string]string // other spellings of the body's members, and of its lists' items
 
 	// Of the effect.
 
@@ -104,10 +103,11 @@ type ProjectInBody struct {
 type route struct {
 	*Pipeline
 	op          Operation
+	chapter     string // of the document
 	status      int
 	inputType   reflect.Type
 	params      []param
-	bodySchema  *huma.Schema // nil: no JSON body
+	bodySchema  *huma.Schema // nil: no JSON body; of the list, if one item may be the whole body
 	bodyIndex   []int
 	shape       *shape // of the body, for the parser
 	uploadIndex []int  // of the field [Upload] of the input
@@ -160,6 +160,7 @@ func register[I, O any](
 	rt := &route{
 		Pipeline:  p,
 		op:        op,
+		chapter:   p.chapter,
 		status:    http.StatusOK,
 		inputType: reflect.TypeFor[I](),
 		output:    reflect.TypeFor[O](),
@@ -196,9 +197,7 @@ func register[I, O any](
 		name := strings.ToUpper(op.ID[:1]) + op.ID[1:] + "Body"
 		rt.bodySchema, rt.bodyIndex = p.registry.Schema(f.Type, true, name), f.Index
 		rt.shape = shapeBuilder{p.registry, map[*huma.Schema]*shape{}}.build(rt.bodySchema)
-		if op.Normalize != nil {
-			rt.shape.acceptForms(op.Aliases)
-		}
+		rt.shape.acceptForms(op.ListOf, op.Aliases)
 
 		if slices.Contains(rt.op.Errors, http.StatusConflict) && rt.op.maxBodyBytes() > uncountedBody {
 			rt.op.Errors = withStatus(rt.op.Errors, http.StatusTooManyRequests) // specified operations omit 429

@@ -39,6 +39,10 @@ type Config struct {
 	AnswerKey []byte        // seals responses stored for an Idempotency-Key
 	Log       *slog.Logger
 
+	// Examples has examples of values for the OpenAPI document, by the name of the member or
+	// parameter, or by the names of its schema and member, as in Table.name.
+	Examples map[string]any
+
 	// Bearer identifies the caller by the request's bearer token, with their role in the scope.
 	Bearer func(ctx context.Context, r *http.Request, scope account.Scope) (account.Caller, error)
 
@@ -79,6 +83,7 @@ type Pipeline struct {
 	openapi  *huma.OpenAPI
 	registry huma.Registry
 	routes   []*route
+	chapter  string // of the operations that are being registered
 }
 
 // New returns a pipeline without operations.

@@ -36,6 +36,11 @@ func (r *rules) check(path string, s *huma.Schema, v any) {
 		s = r.registry.SchemaFromRef(s.Ref)
 	}
 
+	if len(s.OneOf) > 0 {
+		r.checkOneOf(path, s, v)
+		return
+	}
+
 	if v == nil {
 		if !s.Nullable && s.Type != "" { // a schema without a type accepts any value
 			r.fail(path, "invalid_type", "must be %s, not null", article(s.Type))
@@ -81,6 +86,21 @@ func (r *rules) check(path string, s *huma.Schema, v any) {
 
 		r.checkObject(path, s, object)
 	}
+}
+
+// checkOneOf checks a scalar that one of several schemas accepts.
+func (r *rules) checkOneOf(path string, s *huma.Schema, v any) {
+	var kinds []string
+	for _, one := range s.OneOf {
+		attempt := rules{registry: r.registry}
+		if attempt.check(path, one, v); len(attempt.faults) == 0 {
+			return
+		}
+
+		kinds = append(kinds, article(one.Type))
+	}
+
+	r.fail(path, "invalid_type", "must be %s", strings.Join(kinds, " or "))
 }
 
 func (r *rules) wrongType(path string, s *huma.Schema) {
@@ -184,10 +204,16 @@ func joinValues(values []any) string {
 func mustImplement(s *huma.Schema) {
 	unknownFormat := !slices.Contains([]string{"", "uuid", "date-time", "int32", "int64"}, s.Format)
 	if s.Pattern != "" || s.ExclusiveMinimum != nil || s.ExclusiveMaximum != nil || s.MultipleOf != nil ||
-		s.UniqueItems || s.OneOf != nil || s.AnyOf != nil || s.AllOf != nil || s.Not != nil ||
+		s.UniqueItems || s.AnyOf != nil || s.AllOf != nil || s.Not != nil ||
 		s.MinProperties != nil || s.MaxProperties != nil || s.Type == huma.TypeNumber ||
 		len(s.DependentRequired) > 0 || unknownFormat {
 		panic(fmt.Sprintf("operation: a schema has a rule that is not implemented: %+v", *s))
+	}
+
+	for _, one := range s.OneOf {
+		if one.Type != huma.TypeBoolean && one.Type != huma.TypeInteger && one.Type != huma.TypeString {
+			panic(fmt.Sprintf("operation: a schema is one of others than scalars: %+v", *s))
+		}
 	}
 }
 

@@ -88,7 +88,7 @@ func TestParseJSONMemory(t *testing.T) {
 	} {
 		schema := p.registry.Schema(body, false, fmt.Sprint("Body", i))
 		known := shapeBuilder{p.registry, map[*huma.Schema]*shape{}}.build(schema)
-		known.acceptForms(nil)
+		known.acceptForms("", nil)
 
 		texts := []string{
 			`{"a":[` + hostile + `]}`, `{"a":` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + "}",
@@ -117,6 +117,12 @@ type freeObject struct{}
 
 func (freeObject) Schema(Registry) *Schema {
 	return &Schema{Type: TypeObject, AdditionalProperties: true}
+}
+
+type either struct{}
+
+func (either) Schema(Registry) *Schema {
+	return &Schema{OneOf: []*Schema{{Type: TypeBoolean}, {Type: TypeInteger}}}
 }
 
 type anything struct{}
@@ -167,6 +173,7 @@ func TestRules(t *testing.T) {
 		Note  *string `json:"note,omitempty" nullable:"true"`
 		Yes   bool    `json:"yes,omitempty"`
 		Items []item  `json:"items,omitempty" maxItems:"2"`
+		Flag  either  `json:"flag,omitempty"`
 	}
 
 	_, registry := newOpenAPI()
@@ -194,6 +201,11 @@ func TestRules(t *testing.T) {
 		`{"name":"ab","big":-9223372036854775809}`:                "big out_of_range",
 		`{"name":"ab","big":` + strings.Repeat("9", 400) + `}`:    "big out_of_range",
 		`{"name":"ab","yes":"true"}`:                              "yes invalid_type",
+		`{"name":"ab","flag":true}`:                               "",
+		`{"name":"ab","flag":7}`:                                  "",
+		`{"name":"ab","flag":1.5}`:                                "flag invalid_type",
+		`{"name":"ab","flag":null}`:                               "flag invalid_type",
+		`{"name":"ab","flag":[true]}`:                             "flag invalid_type",
 		`{"name":"ab","items":{}}`:                                "items invalid_type",
 		`{"name":"ab","items":[{"id":"x"},{}]}`:                   "items.0.id invalid_format items.1.id required",
 		`{"name":"ab","items":[1,2,3]}`:                           "items too_many",
@@ -253,6 +265,9 @@ func TestUnimplementedRules(t *testing.T) {
 		"dependent": struct {
 			V string `dependentRequired:"W"`
 			W string
+		}{},
+		"default": struct {
+			V string `default:"a"`
 		}{},
 		"number": struct{ V float64 }{},
 		"format": struct {

@@ -16,6 +16,7 @@ import (
 type shape struct {
 	kind     string            // JSON type of the schema; "" keeps any value as text
 	members  map[string]*shape // members of an object; nil keeps all
+	aliases  map[string]string // other spellings of members
 	items    *shape            // items of an array
 	maxItems int               // the parser keeps one more item, to detect the excess
 }
@@ -38,6 +39,9 @@ func (m shapeBuilder) build(s *huma.Schema) *shape {
 	}
 
 	mustImplement(s)
+	if s.Default != nil { // clients generated from the document would require the member
+		panic(fmt.Sprintf("operation: a member of a body has a default: %+v", *s))
+	}
 
 	result := &shape{kind: s.Type}
 	m.built[s] = result
@@ -58,18 +62,18 @@ func (m shapeBuilder) build(s *huma.Schema) *shape {
 	return result
 }
 
-// acceptForms adds the forms that [Operation.Normalize] accepts: one object instead of a list, and
-// members under their aliases.
-func (s *shape) acceptForms(aliases map[string]string) {
+// acceptForms adds other forms of the body: one item instead of the list, "" for none, and other
+// spellings of members, of the body and of the items of its lists.
+func (s *shape) acceptForms(list string, aliases map[string]string) {
 	objects := []*shape{s}
-	for _, list := range s.members {
-		if list.items != nil && list.items.members != nil {
-			objects = append(objects, list.items)
+	for _, member := range s.members {
+		if member.items != nil && member.items.members != nil {
+			objects = append(objects, member.items)
 		}
 	}
 
-	for _, o := range objects[1:] {
-		for name, member := range o.members {
+	if list != "" {
+		for name, member := range s.members[list].items.members {
 			if _, own := s.members[name]; !own {
 				s.members[name] = member
 			}
@@ -78,8 +82,11 @@ func (s *shape) acceptForms(aliases map[string]string) {
 
 	for _, o := range objects {
 		for alias, name := range aliases {
-			if member, ok := o.members[name]; ok {
-				o.members[alias] = member
+			if _, ok := o.members[name]; ok {
+				if o.aliases == nil {
+					o.aliases = map[string]string{}
+				}
+				o.aliases[alias] = name
 			}
 		}
 	}
@@ -197,11 +204,16 @@ func (p *parser) object(s *shape) (any, error) {
 		}
 
 		key, member := name.String(), anyValue
+		canonical, isAlias := s.aliases[key]
+		_, both := object[canonical]
+		if isAlias {
+			key = canonical
+		}
 		if s.members != nil {
 			member = s.members[key]
 		}
 
-		if member == nil {
+		if member == nil || (isAlias && both) {
 			if err := p.SkipValue(); err != nil {
 				return nil, err
 			}

@@ -187,8 +187,7 @@ func (q *request) handle(ctx context.Context, _ step) (any, error) {
 	return q.run(ctx, q.project, q.input.Interface())
 }
 
-// stripPrefix removes the prefix of [Operation.Normalize] from the field names of an error, to
-// restore the client's names.
+// stripPrefix removes a prefix that the client did not send from the field names of an error.
 func stripPrefix(err error, prefix string) error {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok || prefix == "" {

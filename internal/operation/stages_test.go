@@ -112,8 +112,9 @@ func TestParametersAndBody(t *testing.T) {
 	f.send("PUT", notePath, `{"text":"`+strings.Repeat("a", maxBody)+`"}`, header).want(413, "too_large")
 }
 
-// TestNormalize checks that the names in a failure are those that the client sent.
-func TestNormalize(t *testing.T) {
+// TestListOf checks that one item is accepted in place of the list, under other spellings too, and
+// that the names in a failure are without the list.
+func TestListOf(t *testing.T) {
 	t.Parallel()
 
 	type itemsInput struct {
@@ -126,21 +127,17 @@ func TestNormalize(t *testing.T) {
 
 	f := newFixture(t)
 	Handle(f.Pipeline, Operation{ID: "createItems", Method: "POST", Path: "/items", Access: SignedIn, Errors: allErrors,
-		Aliases: map[string]string{"full_name": "fullName"},
-		Normalize: func(body any) (any, string) {
-			object := body.(map[string]any)
-			if _, several := object["items"]; several {
-				return object, ""
-			}
-			if v, ok := object["full_name"]; ok {
-				object["fullName"] = v
-			}
-
-			return map[string]any{"items": []any{object}}, "items.0."
-		}}, func(_ context.Context, in *itemsInput) (string, error) { return in.Body.Items[0].FullName, nil }, nil)
+		ListOf: "items", Aliases: map[string]string{"full_name": "fullName"}},
+		func(_ context.Context, in *itemsInput) (string, error) { return in.Body.Items[0].FullName, nil }, nil)
 
 	if got := f.send("POST", "/items", `{"full_name":"ann"}`).want(201, "").Content; got != "ann" {
 		t.Errorf("got %v, want ann", got)
+	}
+
+	for _, both := range []string{`{"full_name":"ann","fullName":"ben"}`, `{"fullName":"ben","full_name":"ann"}`} {
+		if got := f.send("POST", "/items", both).want(201, "").Content; got != "ben" {
+			t.Errorf("%s: got %v, want ben", both, got)
+		}
 	}
 
 	f.send("POST", "/items", `{"fullName":"four"}`).want(422, "invalid_value").field("fullName", "too_long")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/api"
 	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
@@ -36,18 +37,15 @@ func TestClients(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		environment := append(os.Environ(),
-			"SOCLE_PROJECT="+s.URL+"/projects/"+s.Project,
-			"SOCLE_PUBLISHABLE="+s.key("browser", "publishable"),
-			"SOCLE_SECRET="+s.key("server", "secret"),
-			"SOCLE_USER="+s.token(map[string]any{"role": "authenticated", "sub": "ann"}))
+		environment := []string{
+			"SOCLE_PROJECT=" + s.URL + "/projects/" + s.Project,
+			"SOCLE_PUBLISHABLE=" + s.key("browser", "publishable"),
+			"SOCLE_SECRET=" + s.key("server", "secret"),
+			"SOCLE_USER=" + s.token(map[string]any{"role": "authenticated", "sub": "ann"}),
+		}
 
 		t.Run(script, func(t *testing.T) {
-			node := exec.CommandContext(t.Context(), "node", script+".mjs")
-			node.Dir, node.Env = clients, environment
-			if out, err := node.CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
+			runNode(t, clients, environment, script+".mjs")
 		})
 	}
 }
@@ -68,19 +66,54 @@ func TestTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	dir := t.TempDir()
-	files := map[string]string{"types.ts": a.Get("/projects/" + a.Project + "/types").Want(200).Get("source").(string)}
-	for _, name := range []string{"typed.ts", "tsconfig.json"} {
+	program := typeScript(t, map[string][]byte{
+		"types.ts": []byte(a.Get("/projects/" + a.Project + "/types").Want(200).Get("source").(string)),
+	}, "typed.ts", "tsconfig.json")
+
+	runNode(t, program, nil, "node_modules/typescript/bin/tsc", "--project", ".")
+}
+
+// TestDocumentIsValid checks the OpenAPI document by the rules of a linter.
+func TestDocumentIsValid(t *testing.T) {
+	t.Parallel()
+
+	document, err := filepath.Abs("../../docs/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	runNode(t, clients, []string{"SOCLE_DOCUMENT=" + document}, "lint.mjs")
+}
+
+// TestGeneratedClient checks that the README's requests compile and succeed with a client that is
+// generated from the OpenAPI document.
+func TestGeneratedClient(t *testing.T) {
+	t.Parallel()
+
+	program := typeScript(t, map[string][]byte{"openapi.json": api.Document()},
+		"requests.ts", "tsconfig.json", "package.json")
+	runNode(t, program, nil, "node_modules/openapi-typescript/bin/cli.js", "openapi.json", "--output", "openapi.ts")
+	runNode(t, program, nil, "node_modules/typescript/bin/tsc", "--project", ".", "--noEmit", "false")
+	runNode(t, program, []string{"SOCLE_URL=" + apitest.Empty(t).URL}, "requests.js")
+}
+
+// typeScript returns a folder with these files, copies of those named from the folder of the
+// clients, and the libraries.
+func typeScript(t *testing.T, files map[string][]byte, copied ...string) string {
+	t.Helper()
+
+	for _, name := range copied {
 		text, err := os.ReadFile(filepath.Join(clients, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		files[name] = string(text)
+		files[name] = text
 	}
 
+	dir := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,9 +126,17 @@ func TestTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	compile := exec.CommandContext(t.Context(), "node", "node_modules/typescript/bin/tsc", "--project", ".")
-	compile.Dir = dir
-	if out, err := compile.CombinedOutput(); err != nil {
-		t.Errorf("%v: make clients, if the compiler is missing\n%s", err, out)
+	return dir
+}
+
+// runNode runs a script, which prints each failed step.
+func runNode(t *testing.T, dir string, environment []string, args ...string) {
+	t.Helper()
+
+	node := exec.CommandContext(t.Context(), "node", args...)
+	node.Dir, node.Env = dir, append(os.Environ(), environment...)
+
+	if out, err := node.CombinedOutput(); err != nil {
+		t.Fatalf("node %s: %v: make clients, if a library is missing\n%s", args[0], err, out)
 	}
 }

@@ -2,24 +2,182 @@ package server
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
+	"embed"
 	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/socle-dev/socle/docs"
+	"github.com/socle-dev/socle/internal/api"
 )
 
-// docsPolicy allows the API reference its own script and style, by hash, and requests to this
-// server. It forbids everything else, so injected markup stays inert.
-var docsPolicy = "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'" +
-	"; frame-ancestors 'none'; script-src '" + cspHash(docsPage, "script") +
-	"'; style-src '" + cspHash(docsPage, "style") + "'"
+// reference has the page of the API reference, and the viewer that it runs: Scalar, unmodified. See
+// docs/decisions/viewer.md.
+//
+//go:embed reference
+var reference embed.FS
 
-// cspHash returns the CSP hash of the content of the page's only element with this tag.
-func cspHash(page []byte, tag string) string {
-	_, rest, opened := bytes.Cut(page, []byte("<"+tag+">"))
-	content, _, closed := bytes.Cut(rest, []byte("</"+tag+">"))
+// docsPage is the page of the API reference.
+var docsPage = readReference("page.html")
+
+// docsPolicy allows the API reference its own scripts, styles in the page, and requests to this
+// server. It forbids everything else, so injected markup runs nothing.
+var docsPolicy = "default-src 'none'; connect-src 'self'; img-src 'self' data:; font-src data:; base-uri 'none'" +
+	"; form-action 'none'; frame-ancestors 'none'; style-src 'self' 'unsafe-inline'" +
+	"; script-src 'self' '" + cspHash(docsPage) + "'"
+
+func readReference(name string) []byte {
+	content, err := reference.ReadFile("reference/" + name)
+	if err != nil {
+		panic("server: " + err.Error())
+	}
+
+	return content
+}
+
+// cspHash returns the CSP hash of the page's only inline script.
+func cspHash(page []byte) string {
+	_, rest, opened := bytes.Cut(page, []byte("<script>"))
+	content, _, closed := bytes.Cut(rest, []byte("</script>"))
 	if !opened || !closed {
-		panic("server: the API reference has no " + tag)
+		panic("server: the API reference has no script")
 	}
 
 	sum := sha256.Sum256(content)
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// docsHandlers returns the handlers of the API reference by path: the page, its viewer, the OpenAPI
+// document, and the guides as documents of the viewer.
+func docsHandlers() map[string]http.HandlerFunc {
+	handlers := map[string]http.HandlerFunc{
+		"/docs": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Security-Policy", docsPolicy)
+			writeBytes(w, "text/html; charset=utf-8", docsPage)
+		},
+		"/docs/scalar.js": compressed("text/javascript; charset=utf-8", func() []byte {
+			return readReference("scalar-1.72.1.js.gz")
+		}),
+		"/openapi.json": compressed(jsonType, func() []byte { return deflate(api.Document()) }),
+	}
+
+	for name, title := range guides {
+		handlers["/docs/"+name+".json"] = compressed(jsonType, func() []byte {
+			return deflate(guideDocument(name, title))
+		})
+	}
+
+	return handlers
+}
+
+const jsonType = "application/json; charset=utf-8"
+
+// guides are the titles of the guides in the binary, by their files in docs.
+var guides = map[string]string{
+	"api": "Rules of the API", "cli": "Command line", "operations": "Operations", "rest": "socle rest",
+}
+
+// guideDocument returns a guide as the description of an OpenAPI document without operations, which
+// the viewer renders.
+func guideDocument(name, title string) []byte {
+	text, err := docs.Guides.ReadFile(name + ".md")
+	if err != nil {
+		panic("server: " + err.Error())
+	}
+
+	document, err := json.Marshal(map[string]any{
+		"openapi": "3.1.0",
+		"info":    map[string]string{"title": title, "version": "1.0", "description": linkGuides(name, string(text))},
+		"paths":   map[string]any{},
+	})
+	if err != nil {
+		panic("server: " + err.Error())
+	}
+
+	return document
+}
+
+var guideLink = regexp.MustCompile(`\[([^\[\]]*)\]\(([a-z/-]+\.(?:md|json))?(#[a-z0-9-]+)?\)`)
+
+// linkGuides rewrites the links between guides for the viewer. Links to other files of the source
+// tree become text.
+func linkGuides(name, text string) string {
+	return guideLink.ReplaceAllStringFunc(text, func(link string) string {
+		parts := guideLink.FindStringSubmatch(link)
+		label, file, anchor := parts[1], parts[2], strings.TrimPrefix(parts[3], "#")
+		target := strings.TrimSuffix(file, ".md")
+
+		switch _, known := guides[target]; {
+		case file == "openapi.json":
+			return "[" + label + "](/openapi.json)"
+		case file == "":
+			target = name
+		case !known:
+			return label
+		}
+
+		address := "/docs?api=" + target
+		if anchor != "" {
+			address += "#" + target + "/description/" + anchor
+		}
+
+		return "[" + label + "](" + address + ")"
+	})
+}
+
+// compressed returns a handler of a file that is kept compressed by gzip. content is called once.
+func compressed(contentType string, content func() []byte) http.HandlerFunc {
+	content = sync.OnceValue(content)
+
+	return func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Vary", "Accept-Encoding")
+		if acceptsGzip(r) {
+			h.Set("Content-Encoding", "gzip")
+			writeBytes(w, contentType, content())
+			return
+		}
+
+		plain, err := gzip.NewReader(bytes.NewReader(content()))
+		if err != nil {
+			panic("server: " + err.Error())
+		}
+
+		h.Set("Content-Type", contentType)
+		_, _ = io.Copy(w, plain) // fails only if the client has disconnected
+	}
+}
+
+// acceptsGzip reports whether the client decompresses gzip.
+func acceptsGzip(r *http.Request) bool {
+	for _, header := range r.Header.Values("Accept-Encoding") {
+		for coding := range strings.SplitSeq(header, ",") {
+			name, weight, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(coding, " ", "")), ";")
+			refused := weight != "" && strings.Trim(weight, "q=0.") == "" // q=0, q=0.000
+			if name == "gzip" && !refused {
+				return true
+			}
+		}
+	}
+
+	return false
+}
+
+func deflate(content []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(content); err != nil {
+		panic("server: " + err.Error()) // a buffer takes everything
+	}
+	if err := w.Close(); err != nil {
+		panic("server: " + err.Error())
+	}
+
+	return b.Bytes()
 }

@@ -1,18 +1,14 @@
 package server
 
 import (
-	_ "embed"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 
-	"github.com/socle-dev/socle/internal/api"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/operation"
 )
-
-//go:embed docs.html
-var docsPage []byte
 
 // routes returns the root handler. It dispatches to the rows of projects, the pages, the server's
 // own few paths, and the platform API for all others.
@@ -23,14 +19,11 @@ func (s *Server) routes() http.Handler {
 			writeJSON(w, http.StatusOK, map[string]string{"status": "alive"})
 		},
 		"/readyz": s.ready,
-		"/openapi.json": func(w http.ResponseWriter, _ *http.Request) {
-			writeBytes(w, "application/json; charset=utf-8", api.Document())
-		},
 		"/.well-known/jwks.json": func(w http.ResponseWriter, _ *http.Request) {
-			writeBytes(w, "application/json; charset=utf-8", keys())
+			writeBytes(w, jsonType, keys())
 		},
-		"/docs": docs,
 	}
+	maps.Copy(own, docsHandlers())
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if project, rest, ok := splitRows(r.URL.EscapedPath()); ok {
@@ -64,19 +57,13 @@ func (s *Server) routes() http.Handler {
 	})
 }
 
-// docs serves the API reference, one page that loads /openapi.json and nothing from other hosts.
-func docs(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Security-Policy", docsPolicy)
-	writeBytes(w, "text/html; charset=utf-8", docsPage)
-}
-
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		panic("server: " + err.Error())
 	}
 
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n')) // fails only if the client has disconnected
 }

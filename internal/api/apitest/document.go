@@ -15,6 +15,7 @@ import (
 // document is the compiled OpenAPI document of a server, for the validation of responses.
 type document struct {
 	operations map[string][]operation // by method
+	responses  map[string]any         // that operations share, by reference
 	compiler   *jsonschema.Compiler
 	mu         sync.Mutex
 }
@@ -71,13 +72,18 @@ func parseDocument(text []byte) (*document, error) {
 		return nil, err
 	}
 
-	d := &document{operations: map[string][]operation{}, compiler: jsonschema.NewCompiler()}
+	d := &document{operations: map[string][]operation{}, responses: map[string]any{},
+		compiler: jsonschema.NewCompiler()}
 	d.compiler.DefaultDraft(jsonschema.Draft2020)
 	d.compiler.AssertFormat()
 
 	object := root.(map[string]any)
 	closeSchemas(object["paths"])
 	closeSchemas(object["components"])
+
+	for name, response := range object["components"].(map[string]any)["responses"].(map[string]any) {
+		d.responses["#/components/responses/"+name] = response
+	}
 
 	for path, item := range object["paths"].(map[string]any) {
 		for method, op := range item.(map[string]any) {
@@ -168,16 +174,19 @@ func (d *document) check(t testing.TB, r *http.Request, reply *Reply) {
 
 	recordStatus(o.id, reply.Status)
 
+	pointer := fmt.Sprintf("#/paths/%s/%s/responses/%s",
+		strings.ReplaceAll(o.path, "/", "~1"), strings.ToLower(r.Method), status)
+	if ref, shared := response["$ref"].(string); shared {
+		pointer, response = ref, d.responses[ref].(map[string]any)
+	}
+
 	content, _ := response["content"].(map[string]any)
 	if _, isJSON := content["application/json"]; !isJSON {
 		return
 	}
 
-	pointer := fmt.Sprintf("#/paths/%s/%s/responses/%s/content/application~1json/schema",
-		strings.ReplaceAll(o.path, "/", "~1"), strings.ToLower(r.Method), status)
-
 	d.mu.Lock()
-	schema, err := d.compiler.Compile(documentURL + pointer)
+	schema, err := d.compiler.Compile(documentURL + pointer + "/content/application~1json/schema")
 	d.mu.Unlock()
 	if err != nil {
 		t.Fatalf("%s: compile the schema: %v", o.id, err)

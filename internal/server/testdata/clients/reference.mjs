@@ -1,12 +1,11 @@
-// Chromium opens the API reference, which shows each operation of the document once and asks no other host.
+// Chromium opens the API reference. It lists each operation of the document once, by chapter, sends a request and shows
+// the guides, and it asks no other host.
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { chromium } from 'playwright-core'
 
 const { SOCLE_URL: server, SOCLE_CHROMIUM: executablePath } = process.env
 const patience = 120_000 // milliseconds: only ends a hang
-const document = JSON.parse(await readFile('../../../../docs/openapi.json', 'utf8'))
-const operations = Object.values(document.paths).flatMap(methods => Object.values(methods)).map(o => o.operationId).sort()
+const document = await (await fetch(`${server}/openapi.json`)).json()
 
 const browser = await chromium.launch({
 	executablePath,
@@ -15,31 +14,74 @@ const browser = await chromium.launch({
 		'--disable-component-update', '--disable-sync'],
 })
 try {
-	const page = await browser.newPage()
+	const page = await browser.newPage({ viewport: { width: 1400, height: 900 } })
 	page.setDefaultTimeout(patience)
 	const problems = []
 	page.on('console', m => m.type() === 'error' && problems.push(`console: ${m.text()}`))
 	page.on('pageerror', e => problems.push(`script: ${e.message}`))
 	page.on('requestfailed', r => problems.push(`${r.url()}: ${r.failure().errorText}`))
-	page.on('response', r => r.status() >= 400 && problems.push(`${r.url()}: status ${r.status()}`))
 	page.on('request', r => {
 		const { protocol, origin } = new URL(r.url())
-		if (protocol !== 'data:' && origin !== server) problems.push(`request to ${r.url()}`)
+		if (!['data:', 'blob:'].includes(protocol) && origin !== server) problems.push(`request to ${r.url()}`)
 	})
 
-	// The address names an operation, which the page opens.
-	await page.goto(`${server}/docs#getProjectOpenAPI`)
-	await page.waitForFunction(() => !document.getElementById('introduction').textContent.startsWith('Reading'))
-	const shown = await page.locator('details.operation:visible').evaluateAll(all => all.map(e => e.id))
-	assert.deepEqual([shown.length, await page.locator('#found').textContent()], [operations.length, `${operations.length} operations`],
-		await page.locator('#introduction').textContent())
-	assert.deepEqual(shown.sort(), operations)
-	assert.deepEqual(await page.locator('details[open]').evaluateAll(all => all.map(e => e.id)), ['getProjectOpenAPI'])
+	// visit opens an address of the reference anew. Leaving a page ends its requests, which is no problem.
+	async function visit(address) {
+		assert.deepEqual(problems, [])
+		await page.goto('about:blank')
+		problems.length = 0
+		await page.goto(server + address, { waitUntil: 'commit' })
+	}
 
-	// The filter leaves those that have all words.
-	await page.locator('#filter').fill('getProjectOpenAPI')
-	assert.deepEqual(await page.locator('details.operation:visible').evaluateAll(all => all.map(e => e.id)), ['getProjectOpenAPI'])
-	assert.equal(await page.locator('#found').textContent(), '1 operation')
+	// The contents name the operations of each chapter in the order of the document.
+	const want = document.tags.map(tag => [tag.name, Object.values(document.paths).flatMap(methods => Object.values(methods))
+		.filter(operation => operation.tags[0] === tag.name).map(operation => operation.operationId)])
+	assert.equal(want.flatMap(([, operations]) => operations).length,
+		Object.values(document.paths).flatMap(methods => Object.keys(methods)).length)
+	await visit('/docs')
+	const shown = []
+	for (const [name] of want) {
+		const chapter = `#reference/tag/${name.toLowerCase().replaceAll(' ', '-')}`
+		const links = page.locator(`a[href^="${chapter}/"]`)
+		if (await links.count() === 0) await page.locator(`a[href="${chapter}"]`).first().click()
+		await links.first().waitFor()
+		const operations = await links.evaluateAll(all => all.map(a => a.getAttribute('href').split('/').pop()))
+		shown.push([name, [...new Set(operations)]])
+	}
+	assert.deepEqual(shown, want)
+
+	// An address names an operation. It has examples and samples, and sends a request.
+	await visit('/docs#reference/tag/tables/createColumn')
+	const operation = page.locator('[id="reference/tag/tables/createColumn"]')
+	await operation.getByText('curl', { exact: true }).waitFor()
+	await operation.getByText('"numeric(10,2)"').first().waitFor()
+	await operation.getByText('"referenceColumn"').first().waitFor()
+	await operation.getByRole('button', { name: /Shell/ }).first().click()
+	await page.getByRole('option', { name: /Fetch/ }).first().click()
+	await operation.getByText('fetch', { exact: true }).first().waitFor()
+	await operation.getByRole('button', { name: 'Test Request' }).click()
+	assert.deepEqual(problems, [])
+	const client = page.getByRole('dialog')
+	await client.getByPlaceholder('Token').fill('nobody')
+	const [response] = await Promise.all([
+		page.waitForResponse(r => r.request().method() === 'POST'),
+		client.getByRole('button', { name: /^Send/ }).first().click(),
+	])
+	assert.equal(response.url(), `${server}/tables/books/columns`)
+	assert.equal((await response.request().allHeaders()).authorization, 'Bearer nobody')
+	await page.getByText('"invalid_token"').waitFor()
+	assert.equal(problems.length, 1) // the browser's own message about the status
+	assert.match(problems.pop(), /401/)
+
+	// Each chapter links to its rules in a guide.
+	const rules = document.tags.map(({ description }) => description.match(/\((\/docs\?api=api#[^)]+)\)/)[1])
+	await visit(rules.at(-1))
+	for (const [, heading] of rules.map(address => address.split('#')))
+		await page.locator(`h2[id="${heading}"], h3[id="${heading}"]`).waitFor()
+	for (const guide of ['rest', 'cli', 'operations']) {
+		await visit(`/docs?api=${guide}`)
+		await page.locator(`h1[id^="${guide}/description/"]`).waitFor()
+	}
 
 	assert.deepEqual(problems, [])
 } finally {

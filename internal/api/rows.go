@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
+)
+
+// registerRows registers the operations on the rows API, which package rest serves.
+func (s *Server) registerRows() {
+	operation.HandleInProject(s.pipeline, getProjectOpenAPI, s.getProjectOpenAPI, nil)
+	operation.HandleInProject(s.pipeline, getRestSettings, s.getRestSettings, nil)
+	operation.HandleInProject(s.pipeline, updateRestSettings, s.updateRestSettings, nil)
+}
+
+var getProjectOpenAPI = operation.Operation{
+	ID: "getProjectOpenAPI", Method: "GET",
+	Path: "/projects/{projectUUID}/openapi.json", Summary: "Get the OpenAPI document of a project's rows API",
+	Access: operation.ProjectInPath(account.Viewer), Errors: []int{400, 401, 404, 500},
+	Notes: "An OpenAPI 2.0 document of the tables, views and functions in the schema `public`, as the root of the " +
+		"rows API returns it for a secret key. The response has no envelope.",
+}
+
+func (s *Server) getProjectOpenAPI(
+	ctx context.Context, p *projectdb.Project, _ *projectInput,
+) (operation.PlainJSON, error) {
+	return s.describeRows(ctx, p.UUID)
+}
+
+var getRestSettings = operation.Operation{
+	ID: "getRestSettings", Method: "GET",
+	Path: "/projects/{projectUUID}/rest-settings", Summary: "Get a project's rows API settings",
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
+}
+
+func (s *Server) getRestSettings(
+	ctx context.Context, p *projectdb.Project, _ *projectInput,
+) (platform.RestSettings, error) {
+	return s.platform.GetRestSettings(ctx, p.UUID)
+}
+
+var updateRestSettings = operation.Operation{
+	ID: "updateRestSettings", Method: "PUT",
+	Path: "/projects/{projectUUID}/rest-settings", Summary: "Update a project's rows API settings",
+	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
+	Notes: "Takes effect within seconds. Exposing a schema grants no rights: roles need USAGE on the schema and " +
+		"privileges on its contents.",
+	Example: `{"schemas": ["public"]}`,
+}
+
+type updateRestSettingsInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	Body    struct {
+		Schemas []string `json:"schemas" minItems:"1" maxItems:"20"`
+	}
+}
+
+func (s *Server) updateRestSettings(
+	ctx context.Context, p *projectdb.Project, in *updateRestSettingsInput,
+) (platform.RestSettings, error) {
+	return s.platform.UpdateRestSettings(ctx, p.UUID, caller(ctx).User, platform.RestSettings(in.Body))
+}

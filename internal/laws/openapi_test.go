@@ -1,0 +1,74 @@
+package laws
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/socle-dev/socle/internal/api"
+)
+
+// media is a body in the OpenAPI document.
+type media map[string]struct{ Example any }
+
+// TestEveryOperationHasExamples checks that readers of the document see an example of each request
+// and response. The linter of the clients' tests checks them against their schemas.
+func TestEveryOperationHasExamples(t *testing.T) {
+	t.Parallel()
+
+	var d struct {
+		Tags  []struct{ Name, Description string }
+		Paths map[string]map[string]struct {
+			OperationID string
+			Tags        []string
+			Parameters  []struct {
+				Name     string
+				Required bool
+				Example  any
+			}
+			RequestBody struct{ Content media }
+			Responses   map[string]struct{ Content media }
+		}
+		Components struct {
+			Responses map[string]struct{ Content media }
+		}
+	}
+	if err := json.Unmarshal(api.Document(), &d); err != nil {
+		t.Fatal(err)
+	}
+
+	check := func(what string, content media) {
+		for kind, m := range content {
+			if m.Example == nil {
+				t.Errorf("%s: no example of %s", what, kind)
+			}
+		}
+	}
+
+	chapters := map[string]bool{}
+	for _, tag := range d.Tags {
+		chapters[tag.Name] = tag.Description != ""
+	}
+
+	for name, response := range d.Components.Responses {
+		check(name, response.Content)
+	}
+
+	for _, methods := range d.Paths {
+		for _, o := range methods {
+			if len(o.Tags) != 1 || !chapters[o.Tags[0]] {
+				t.Errorf("%s: the tags %q are not one chapter with a description", o.OperationID, o.Tags)
+			}
+
+			for _, p := range o.Parameters {
+				if p.Required && p.Example == nil {
+					t.Errorf("%s: no example of %s", o.OperationID, p.Name)
+				}
+			}
+
+			check(o.OperationID, o.RequestBody.Content)
+			for status, response := range o.Responses {
+				check(o.OperationID+" "+status, response.Content)
+			}
+		}
+	}
+}
