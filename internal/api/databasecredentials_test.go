@@ -249,6 +249,24 @@ func TestPostgresClients(t *testing.T) {
 		t.Error("the use of a credential is not recorded")
 	}
 
+	// A restore keeps the rights of readers.
+	a.DisableProofs()
+	reader, _ := c.credential(a, `{"name": "reader", "access": "read_only"}`)
+	reader.wantState(t, "")
+
+	backup := a.Create("/backups", `{}`)
+	waitForBackup(t, a, backup).Content("status", "completed")
+	restore := a.Post("/backups/"+backup+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
+	waitForRestore(t, a, restore, "completed")
+
+	if conn, err = reader.connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := result(t, conn, "select count(*) from books"); got != "0" {
+		t.Errorf("got %s books after a restore, want 0", got)
+	}
+	conn.Close(t.Context())
+
 	// A new certificate is used from the next connection on. Broken files leave the last in use.
 	app.roots = writeCertificate(t, dir)
 	app.wantState(t, "")

@@ -23,20 +23,20 @@ func (p *Project) ensureReader(ctx context.Context) error {
 
 	type state struct {
 		Login   bool     // the reader is complete
-		Default bool     // new tables are granted
-		Schemas []string // with tables that are not granted
+		Default bool     // new tables and sequences are granted
+		Schemas []string // with tables or sequences that are not granted
 	}
 	now, err := pg.One[state](ctx, p.Trusted(), `
 		with owned as (
 			select c.relnamespace as schema, c.oid from pg_class c
-			where c.relowner = (select oid from pg_roles where rolname = @owner) and c.relkind in ('r', 'p', 'v', 'm', 'f')
+			where c.relowner = (select oid from pg_roles where rolname = @owner) and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
 				and c.relpersistence <> 't'
 		)
 		select
 			exists (select from pg_roles where rolname = @reader and rolcanlogin and has_database_privilege(oid, current_database(), 'connect')
 				and pg_has_role(oid, 'socle_reader', 'usage')) as login,
-			exists (select from pg_default_acl d, aclexplode(d.defaclacl) a
-				where d.defaclrole = (select oid from pg_roles where rolname = @owner) and d.defaclobjtype = 'r' and d.defaclnamespace = 0
+			(select count(*) = 2 from pg_default_acl d, aclexplode(d.defaclacl) a
+				where d.defaclrole = (select oid from pg_roles where rolname = @owner) and d.defaclobjtype in ('r', 'S') and d.defaclnamespace = 0
 					and a.grantee = 'socle_reader'::regrole and a.privilege_type = 'SELECT') as default,
 			array(select distinct n.nspname::text from owned o join pg_namespace n on n.oid = o.schema
 				where not has_table_privilege('socle_reader', o.oid, 'select') or not has_schema_privilege('socle_reader', n.oid, 'usage')) as schemas`,
@@ -53,13 +53,15 @@ func (p *Project) ensureReader(ctx context.Context) error {
 
 	var grants []string
 	if !now.Default {
-		grants = append(grants, "alter default privileges for role "+pg.Quote(r.login(p.UUID, owner))+
-			" grant select on tables to "+readerRole)
+		alter := "alter default privileges for role " + pg.Quote(r.login(p.UUID, owner))
+		grants = append(grants, alter+" grant select on tables to "+readerRole,
+			alter+" grant select on sequences to "+readerRole)
 	}
 
 	for _, schema := range now.Schemas {
 		grants = append(grants, "grant usage on schema "+pg.Quote(schema)+" to "+readerRole,
-			"grant select on all tables in schema "+pg.Quote(schema)+" to "+readerRole)
+			"grant select on all tables in schema "+pg.Quote(schema)+" to "+readerRole,
+			"grant select on all sequences in schema "+pg.Quote(schema)+" to "+readerRole)
 	}
 
 	if len(grants) == 0 {

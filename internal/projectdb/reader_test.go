@@ -34,7 +34,7 @@ func TestReader(t *testing.T) {
 	developer := connect(t, p, owner)
 	exec(t, developer, `
 		set search_path = public;
-		create table books (title text); insert into books values ('Emma');
+		create table books (id serial, title text); insert into books (title) values ('Emma');
 		alter table books enable row level security, force row level security;
 		create view titles as select title from books;
 		create materialized view kept as select 1 as n;
@@ -46,6 +46,7 @@ func TestReader(t *testing.T) {
 
 	for _, sql := range []string{
 		`select * from public.titles, public.kept, "Other one".more, public.later`, `copy public.books to stdout`,
+		`select last_value from public.books_id_seq`,
 	} {
 		exec(t, conn, sql)
 	}
@@ -57,7 +58,7 @@ func TestReader(t *testing.T) {
 	exec(t, conn, `set default_transaction_read_only = off`)
 
 	for _, sql := range []string{
-		`insert into public.books values ('Ulysses')`, `update public.books set title = ''`, `delete from public.books`,
+		`insert into public.books values (2, 'Ulysses')`, `select nextval('public.books_id_seq')`, `update public.books set title = ''`, `delete from public.books`,
 		`truncate public.books`, `drop table public.books`, `create table public.mine ()`,
 		`create temporary table mine ()`,
 		`create schema mine`, `refresh materialized view public.kept`, `select public.shout()`,

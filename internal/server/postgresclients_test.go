@@ -67,15 +67,7 @@ func TestPostgresTools(t *testing.T) {
 
 	for name, address := range map[string]func(t *testing.T, a *apitest.API) string{
 		"proxy": proxyAddress,
-		"listener": func(_ *testing.T, a *apitest.API) string {
-			r := a.Post("/projects/"+a.Project+"/database-credentials",
-				`{"name": "tools", "access": "owner"}`).Want(201)
-			u := url.URL{Scheme: "postgres", Host: a.Server.PostgresAddr().String(), Path: "/" + a.Project,
-				User:     url.UserPassword(r.Get("username").(string), r.Metadata("password").(string)),
-				RawQuery: url.Values{"sslmode": {"verify-full"}, "sslrootcert": {cert}}.Encode()}
-
-			return u.String()
-		},
+		"listener": func(_ *testing.T, a *apitest.API) string { return listenerAddress(a, "owner", cert) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := a.WithT(t).WithProject(a.CreateProject(name))
@@ -99,6 +91,10 @@ func TestPostgresTools(t *testing.T) {
 			}
 
 			a.Get("/tables/books").Want(200)
+
+			if name == "listener" {
+				wantReadOnlyDump(t, a, cert)
+			}
 		})
 	}
 }
@@ -133,4 +129,26 @@ func proxyAddress(t *testing.T, a *apitest.API) string {
 	})
 
 	return address
+}
+
+// listenerAddress creates a credential and returns the address of the listener with it.
+func listenerAddress(a *apitest.API, access, cert string) string {
+	r := a.Post("/projects/"+a.Project+"/database-credentials",
+		`{"name": "tools, `+access+`", "access": "`+access+`"}`).Want(201)
+	u := url.URL{Scheme: "postgres", Host: a.Server.PostgresAddr().String(), Path: "/" + a.Project,
+		User:     url.UserPassword(r.Get("username").(string), r.Metadata("password").(string)),
+		RawQuery: url.Values{"sslmode": {"verify-full"}, "sslrootcert": {cert}}.Encode()}
+
+	return u.String()
+}
+
+// wantReadOnlyDump checks that a read-only credential dumps the tables that others made.
+func wantReadOnlyDump(t *testing.T, a *apitest.API, cert string) {
+	t.Helper()
+
+	dump := exec.CommandContext(t.Context(), "pg_dump", "--schema=public", "--data-only",
+		listenerAddress(a, "read_only", cert))
+	if out, err := dump.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("COPY public.authors")) {
+		t.Errorf("pg_dump: %v\n%s", err, out)
+	}
 }
