@@ -34,14 +34,17 @@ type Entry struct {
 	At      time.Time `json:"at"`
 	Action  string    `json:"action" doc:"Id of the operation, or name of an internal change."`
 	Actor   string    `json:"actor,omitempty" doc:"UUID of the user; absent for anonymous and internal changes."`
-	Via     string    `json:"via,omitempty" doc:"UUID of the session or of the personal access token."`
+	Via     string    `json:"via,omitempty" doc:"UUID of the session, of the personal access token, or of the database credential."`
 	Client  string    `json:"client,omitempty" doc:"Address of the client."`
 	Request string    `json:"request,omitempty" doc:"Id of the request."`
 	Target  string    `json:"target,omitempty" doc:"Path of the request."`
 	Created string    `json:"created,omitempty" doc:"UUID or name of the created object."`
 	Fields  []string  `json:"fields,omitempty" doc:"Fields of the request body."`
 	Project string    `json:"project,omitempty"`
-	Key     string    `json:"key,omitempty" doc:"Hash of the request's Idempotency-Key."`
+	Sent    int64     `json:"sent,omitempty,omitzero" doc:"Bytes sent to the client, at the end of a database session."`
+	// Received counts the bytes in the other direction.
+	Received int64  `json:"received,omitempty,omitzero" doc:"Bytes received from the client, at the end of a database session."`
+	Key      string `json:"key,omitempty" doc:"Hash of the request's Idempotency-Key."`
 }
 
 // KeyPurpose is the purpose of the log's key in [token.Derive].

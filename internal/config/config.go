@@ -43,8 +43,13 @@ type Config struct {
 	PostgresBin    string        // folder of PostgreSQL's programs, absolute; "": search for it
 	MetricsAddr    string        // host:port of the metrics; "": none
 	SlowRequest    time.Duration // requests that are logged as slow; 0: none
-	SMTPURL        Secret        // SMTP server; "": write mails to the log
-	MailFrom       string        // sender address; never "" with an SMTPURL
+
+	PostgresAddr    string // host:port for PostgreSQL clients; "": none
+	PostgresTLSCert string // file with the certificate for them, absolute; never "" with a PostgresAddr
+	PostgresTLSKey  string // file with its key, absolute; never "" with a PostgresAddr
+
+	SMTPURL  Secret // SMTP server; "": write mails to the log
+	MailFrom string // sender address; never "" with an SMTPURL
 }
 
 // Secret is text that is redacted when printed. Only an explicit conversion to string reveals it.

@@ -18,7 +18,7 @@ import (
 // levels are the packages from the lowest level up. A package imports only packages of lower
 // levels.
 var levels = [][]string{
-	{"client", "docs", "internal/build", "internal/fault", "internal/config", "internal/sqllex"},
+	{"client", "docs", "internal/build", "internal/fault", "internal/config", "internal/pgwire", "internal/sqllex"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgserver"},
 	{"internal/audit", "internal/backup/pgtool", "internal/queue", "internal/ratelimit", "internal/rest/query",
@@ -26,7 +26,8 @@ var levels = [][]string{
 	{"internal/schema", "internal/platform", "internal/rest/jwt", "internal/rest/openapi", "internal/rest/session"},
 	{"internal/account", "internal/certificate", "internal/projectdb", "internal/rest/plan",
 		"internal/rest/typescript"},
-	{"internal/form", "internal/object", "internal/rest", "internal/statement", "internal/transfer"},
+	{"internal/form", "internal/object", "internal/pgproxy", "internal/rest", "internal/statement",
+		"internal/transfer"},
 	{"internal/backup"},
 	{"internal/operation", "internal/web"},
 	{"internal/api"},
@@ -180,7 +181,8 @@ func TestWindowsHasNoServer(t *testing.T) {
 		}
 	}
 
-	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cli", "internal/config", "internal/sqllex"}
+	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cli", "internal/config",
+		"internal/pgwire", "internal/sqllex"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)
 	}

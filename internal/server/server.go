@@ -29,6 +29,7 @@ import (
 	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/password"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgproxy"
 	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -67,6 +68,8 @@ type Server struct {
 	redirect      *redirect
 	metrics       *metrics
 	requests      *requestLog
+	proxy         *pgproxy.Proxy
+	postgres      *pgproxy.Listener // nil: no PostgreSQL clients but through the API
 
 	readiness readiness
 }
@@ -188,11 +191,22 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		return err
 	}
 
+	auditKey := token.Derive(s.secret, audit.KeyPurpose)
+	s.proxy = pgproxy.New(pgproxy.Config{Projects: s.registry, Platform: d.Store.DB(), AuditKey: auditKey,
+		Notifications: s.notifications, Log: s.log})
+
+	if c.PostgresAddr != "" {
+		var err error
+		if s.postgres, err = s.proxy.Listen(c.PostgresAddr, c.PostgresTLSCert, c.PostgresTLSKey); err != nil {
+			return fmt.Errorf("listen for PostgreSQL clients: %w", err)
+		}
+	}
+
 	bodies := httpx.NewBudget(rest.BodyBudgetSize)
 	s.api = api.New(api.Config{Platform: d.Store, Accounts: s.services.Accounts, Bodies: bodies,
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: lifecycle, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs, PublicURL: s.URL,
-		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
+		Proxy: s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
 		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
 		Log: s.log, ClaimHolder: s.notifications.PID,
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
@@ -245,6 +259,14 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
+// PostgresAddr returns the address for PostgreSQL clients, or nil.
+func (s *Server) PostgresAddr() net.Addr {
+	if s.postgres == nil {
+		return nil
+	}
+	return s.postgres.Addr()
+}
+
 // Handler returns the root handler.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
@@ -261,7 +283,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer stopWork()
 
 	var wg sync.WaitGroup
-	failed := make(chan error, 13)
+	failed := make(chan error, 14)
 	run := func(name string, f func(context.Context) error) {
 		wg.Go(func() {
 			if err := f(working); err != nil && working.Err() == nil {
@@ -281,6 +303,10 @@ func (s *Server) Run(ctx context.Context) error {
 	run("metrics", s.metrics.run)
 	run("redirect", s.redirect.run)
 	run("memory", releaseMemory)
+
+	if s.postgres != nil {
+		run("PostgreSQL clients", s.postgres.Run)
+	}
 
 	listener := s.listener
 	if s.certificate != nil {
@@ -320,6 +346,11 @@ func (s *Server) Run(ctx context.Context) error {
 		err = errors.Join(err, s.http.Close())
 	}
 
+	if s.postgres != nil {
+		err = errors.Join(err, s.postgres.Close())
+	}
+
+	s.proxy.Close()
 	s.rows.close()
 	stopWork()
 	wg.Wait()
@@ -356,6 +387,12 @@ func (s *Server) close() error {
 	var errs []error
 	if s.listener != nil {
 		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+
+	if s.postgres != nil {
+		if err := s.postgres.Close(); !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}
