@@ -142,6 +142,24 @@ COMMENT ON TABLE platform.certificates IS 'account key, certificate and pending 
 
 COMMENT ON COLUMN platform.certificates.sealed IS 'PEM, sealed under a key of the install';
 
+CREATE TABLE platform.database_credentials (
+    uuid uuid NOT NULL,
+    project_uuid uuid NOT NULL,
+    name text NOT NULL,
+    access text NOT NULL,
+    username text NOT NULL,
+    verifier text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by uuid NOT NULL,
+    expires_at timestamp with time zone,
+    last_used_at timestamp with time zone,
+    CONSTRAINT database_credentials_access CHECK ((access = ANY (ARRAY['owner'::text, 'read_only'::text])))
+);
+
+COMMENT ON COLUMN platform.database_credentials.username IS 'random, since one listener serves all projects';
+
+COMMENT ON COLUMN platform.database_credentials.verifier IS 'SCRAM-SHA-256 of the password, which itself is kept nowhere';
+
 CREATE TABLE platform.forms (
     uuid uuid NOT NULL,
     project_uuid uuid NOT NULL
@@ -480,6 +498,12 @@ ALTER TABLE ONLY platform.backups
 ALTER TABLE ONLY platform.certificates
     ADD CONSTRAINT certificates_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY platform.database_credentials
+    ADD CONSTRAINT database_credentials_pkey PRIMARY KEY (uuid);
+
+ALTER TABLE ONLY platform.database_credentials
+    ADD CONSTRAINT database_credentials_username_key UNIQUE (username);
+
 ALTER TABLE ONLY platform.forms
     ADD CONSTRAINT forms_pkey PRIMARY KEY (uuid);
 
@@ -572,6 +596,8 @@ CREATE UNIQUE INDEX backups_one_at_a_time ON platform.backups USING btree (proje
 
 CREATE INDEX backups_running ON platform.backups USING btree (heartbeat_at) WHERE (status = 'running'::text);
 
+CREATE UNIQUE INDEX database_credentials_name_key ON platform.database_credentials USING btree (project_uuid, lower(name));
+
 CREATE INDEX forms_project ON platform.forms USING btree (project_uuid);
 
 CREATE INDEX idempotency_created ON platform.idempotency USING btree (created_at);
@@ -634,6 +660,9 @@ ALTER TABLE ONLY platform.backup_schedules
 
 ALTER TABLE ONLY platform.backups
     ADD CONSTRAINT backups_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY platform.database_credentials
+    ADD CONSTRAINT database_credentials_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.forms
     ADD CONSTRAINT forms_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
