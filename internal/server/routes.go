@@ -36,6 +36,11 @@ func (s *Server) routes() http.Handler {
 			return
 		}
 
+		if message := findUnavailable(r.URL.Path); message != "" {
+			serveUnavailable(w, r, message)
+			return
+		}
+
 		h, ok := own[r.URL.Path]
 		if !ok {
 			s.api.ServeHTTP(w, r)

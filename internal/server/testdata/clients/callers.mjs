@@ -1,4 +1,5 @@
 // What row level security shows to whom, asked by @supabase/supabase-js, which repeats the key as a token.
+import assert from 'node:assert/strict'
 import { createClient } from '@supabase/supabase-js'
 import { client, fails, finds, gives, project, publishable, secret, spoken, step, user } from './suite.mjs'
 
@@ -30,6 +31,13 @@ await step('own rows', async () => {
 	await gives(ann.from('notes').delete().eq('body', 'new').select('body'), [{ body: 'new' }])
 	await gives(ann.from('notes').delete().eq('owner', 'ben').select(), [])
 	await gives(service.from('notes').select('owner').order('owner'), [{ owner: 'ann' }, { owner: 'ben' }])
+})
+await step('not available', async () => {
+	const { error: noSignUp } = await anon.auth.signUp({ email: 'ada@example.com', password: 'correct horse battery' })
+	assert.equal(noSignUp.code, 'not_available')
+	assert.match(noSignUp.message, /^Sign-in of a project's own users is not available yet\./)
+	const { error: noBuckets } = await anon.storage.listBuckets()
+	assert.match(noBuckets.message, /^The storage API is not available yet\./)
 })
 await step('closed', async () => {
 	await fails(anon.from('notes').select(), 401, { code: '42501', message: 'permission denied for table notes' })

@@ -1,0 +1,54 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+)
+
+// unavailable has the APIs of a Supabase project that Socle lacks, by the path after the project. A
+// client of theirs shows the message.
+var unavailable = []struct{ path, message string }{
+	{"auth/v1", "Sign-in of a project's own users is not available yet. The rows API accepts tokens that you sign: " +
+		"see Keys in the rules of the API at /docs."},
+	{"storage/v1", "The storage API is not available yet. Files are in containers: see Files at /docs."},
+	{"functions/v1", "Functions outside of the database are not available yet. Those in it are called by rpc."},
+	{"realtime/v1", "Messages about changes of rows are not available yet."},
+}
+
+// findUnavailable returns the message about the API that a path belongs to; "" if it is none.
+func findUnavailable(path string) string {
+	after, ok := strings.CutPrefix(path, "/projects/")
+	if !ok {
+		return ""
+	}
+
+	_, rest, _ := strings.Cut(after, "/")
+	for _, u := range unavailable {
+		if rest == u.path || strings.HasPrefix(rest, u.path+"/") {
+			return u.message
+		}
+	}
+
+	return ""
+}
+
+const apiVersion = "X-Supabase-Api-Version"
+
+// serveUnavailable responds in the format of Supabase's clients, to pages of any origin. They take
+// 501 for a failure of the network, without a message.
+func serveUnavailable(w http.ResponseWriter, r *http.Request, message string) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Expose-Headers", apiVersion)
+	h.Set(apiVersion, "2024-01-01") // since then, the error code is the member code
+
+	if r.Method == http.MethodOptions {
+		h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE, HEAD")
+		h.Set("Access-Control-Allow-Headers", "*, Authorization")
+		w.WriteHeader(http.StatusNoContent)
+
+		return
+	}
+
+	writeJSON(w, http.StatusNotFound, map[string]string{"code": "not_available", "message": message})
+}

@@ -1,0 +1,39 @@
+package server
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestFindUnavailable(t *testing.T) {
+	t.Parallel()
+
+	for path, want := range map[string]string{
+		"/projects/x/auth/v1/signup":    "Sign-in",
+		"/projects/x/storage/v1/bucket": "The storage API",
+		"/projects/x/realtime/v1":       "Messages",
+		"/projects/x/auth/v10":          "",
+		"/projects/x/rest/v1/auth/v1":   "",
+		"/auth/v1/signup":               "",
+		"/projects":                     "",
+	} {
+		if got := findUnavailable(path); !strings.HasPrefix(got, want) || (want == "") != (got == "") {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestServeUnavailable(t *testing.T) {
+	t.Parallel()
+
+	for method, want := range map[string]int{http.MethodPost: 404, http.MethodOptions: 204} {
+		w := httptest.NewRecorder()
+		serveUnavailable(w, httptest.NewRequest(method, "/", nil), "not yet")
+		if w.Code != want || w.Header().Get("Access-Control-Allow-Origin") != "*" ||
+			(want == 404) != (w.Body.String() == `{"code":"not_available","message":"not yet"}`+"\n") {
+			t.Errorf("%s: got %d, %v, %q", method, w.Code, w.Header(), w.Body)
+		}
+	}
+}
