@@ -16,6 +16,7 @@ func (s *Server) registerForms() {
 	operation.DescribeAs[form.Opt[string], string](s.pipeline)
 	operation.DescribeAs[form.Opt[bool], bool](s.pipeline)
 	operation.DescribeAs[form.Opt[int64], int64](s.pipeline)
+	operation.DescribeAs[form.Opt[[]string], []string](s.pipeline)
 	operation.HandleInProject(s.pipeline, createForm, s.createForm, nil)
 	operation.HandleInProject(s.pipeline, listForms, s.listForms, nil)
 	operation.HandleInProject(s.pipeline, getForm, s.getForm, nil)
@@ -109,7 +110,7 @@ func (s *Server) findFormToUpdate(ctx context.Context, p *projectdb.Project, in 
 }
 
 func (s *Server) updateForm(ctx context.Context, p *projectdb.Project, in *updateFormInput) (form.Form, error) {
-	return form.UpdateForm(ctx, p, caller(ctx).User, in.Form, in.Body.FormUpdate)
+	return s.submissions.UpdateForm(ctx, p, caller(ctx).User, in.Form, in.Body.FormUpdate)
 }
 
 var deleteForm = operation.Operation{

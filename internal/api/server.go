@@ -25,19 +25,23 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/submission"
 )
 
 // Config has the dependencies and settings of the API.
 type Config struct {
-	Platform   *platform.Store
-	Accounts   *account.Service
-	Projects   *projectdb.Registry
-	Blobs      *blob.Store
-	Lifecycle  projectdb.Lifecycle
-	Queue      *queue.Queue
-	Backups    *backup.Service
-	Cleaner    *object.Cleaner
-	TableJobs  *projectdb.TableJobs
+	Platform  *platform.Store
+	Accounts  *account.Service
+	Projects  *projectdb.Registry
+	Blobs     *blob.Store
+	Lifecycle projectdb.Lifecycle
+	Queue     *queue.Queue
+	Backups   *backup.Service
+	Cleaner   *object.Cleaner
+	TableJobs *projectdb.TableJobs
+
+	Submissions *submission.Service
+
 	Bodies     *httpx.Budget  // memory for the bodies of all requests in flight
 	PublicURL  string         // without trailing slash
 	AuditKey   []byte         // keys the audit log's entry hashes
@@ -56,16 +60,19 @@ type Config struct {
 
 // Server is the platform API. It is safe for concurrent use.
 type Server struct {
-	platform   *platform.Store
-	accounts   *account.Service
-	projects   *projectdb.Registry
-	blobs      *blob.Store
-	variants   *object.Variants
-	lifecycle  projectdb.Lifecycle
-	queue      *queue.Queue
-	backups    *backup.Service
-	cleaner    *object.Cleaner
-	tableJobs  *projectdb.TableJobs
+	platform  *platform.Store
+	accounts  *account.Service
+	projects  *projectdb.Registry
+	blobs     *blob.Store
+	variants  *object.Variants
+	lifecycle projectdb.Lifecycle
+	queue     *queue.Queue
+	backups   *backup.Service
+	cleaner   *object.Cleaner
+	tableJobs *projectdb.TableJobs
+
+	submissions *submission.Service
+
 	publicURL  string
 	signingKey []byte
 	settings   []config.Shown
@@ -80,7 +87,8 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, accounts: c.Accounts, projects: c.Projects, blobs: c.Blobs,
 		lifecycle: c.Lifecycle, queue: c.Queue, backups: c.Backups, cleaner: c.Cleaner, tableJobs: c.TableJobs,
-		publicURL: c.PublicURL, signingKey: c.SigningKey,
+		submissions: c.Submissions,
+		publicURL:   c.PublicURL, signingKey: c.SigningKey,
 		settings: c.Settings, log: c.Log, describeRows: c.DescribeRows}
 
 	s.variants = object.NewVariants(c.Blobs, c.Cleaner.Discard)

@@ -15,9 +15,10 @@ var files embed.FS
 var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(files, "templates/*.txt"))
 
 // Render renders a template as a mail to an address. Untrusted values of data, such as user names,
-// may be any text: each stays within one line. It fails if data lacks a value of the template.
-func Render(name, to string, data map[string]string) (Message, error) {
-	clean := make(map[string]string, len(data))
+// may be any text: each stays within one line. paragraphs, untrusted as well, keep their lines, and
+// stand where the template says. It fails if data lacks a value of the template.
+func Render(name, to string, data map[string]string, paragraphs ...string) (Message, error) {
+	clean := map[string]string{"paragraphs": cleanParagraphs(paragraphs)}
 	for key, value := range data {
 		clean[key] = oneLine(value)
 	}
@@ -31,6 +32,23 @@ func Render(name, to string, data map[string]string) (Message, error) {
 	text = strings.TrimSpace(text) + "\n"
 
 	return Message{To: to, Subject: subject, Text: text, HTML: htmlOf(text, clean["link"])}, nil
+}
+
+// cleanParagraphs joins paragraphs of untrusted text. None contains an empty line.
+func cleanParagraphs(all []string) string {
+	clean := make([]string, len(all))
+	for i, paragraph := range all {
+		var lines []string
+		for line := range strings.Lines(paragraph) {
+			if line = strings.TrimRight(oneLine(line), " "); line != "" {
+				lines = append(lines, line)
+			}
+		}
+
+		clean[i] = strings.Join(lines, "\n")
+	}
+
+	return strings.Join(clean, "\n\n")
 }
 
 // htmlOf returns text as HTML. Only link becomes a hyperlink.
