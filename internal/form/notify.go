@@ -168,7 +168,7 @@ func (n *Notifier) enqueueMails(ctx context.Context, p *projectdb.Project, form 
 	}
 
 	var recipients []string
-	for _, to := range f.NotifyEmails {
+	for _, to := range f.NotifyEmails[:min(len(f.NotifyEmails), maxNotifyEmails)] { // more in an imported backup
 		err := n.Attempts.Count(ctx, notifyRecipientLimit, strings.ToLower(to))
 		switch {
 		case err == nil:

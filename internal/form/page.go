@@ -13,12 +13,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 const (
-	maxURL          = 2000 // characters
+	maxPageSize     = 1 << 20 // bytes of the texts of a form's fields
+	maxURL          = 2000    // characters
 	maxNotifyEmails = 10
 	maxEmbedOrigins = 20
 )
@@ -105,7 +107,8 @@ func ParsePageLink(segment string) (form uuid.UUID, link string, ok bool) {
 }
 
 // GetPage returns the page of a form of project p by the form's public link. It fails with NotFound
-// for a wrong link.
+// for a wrong link, and with TooLarge for a form whose page would take too much memory: anybody may
+// open it. It leaves out settings that break the rules, as an imported backup may have them.
 func GetPage(ctx context.Context, p *projectdb.Project, id uuid.UUID, link string) (Page, error) {
 	var page Page
 	err := readTx(ctx, p, func(tx pgx.Tx) (err error) {
@@ -116,11 +119,29 @@ func GetPage(ctx context.Context, p *projectdb.Project, id uuid.UUID, link strin
 			return err
 		}
 
+		size, err := pg.Value[int64](ctx, tx, `
+			select coalesce(sum(octet_length(label) + coalesce(octet_length(description), 0)
+				+ coalesce(octet_length(default_value), 0) + coalesce(octet_length(options::text), 0)), 0)
+			from forms.fields where form_uuid = @id`, pgx.StrictNamedArgs{"id": id})
+		if err != nil {
+			return err
+		}
+
+		if size > maxPageSize {
+			return fault.New(fault.TooLarge, "the form is too large for a page: its fields have more than %d bytes",
+				maxPageSize)
+		}
+
 		page.Fields, err = listFields(ctx, tx, id)
 		return err
 	})
 	if err != nil {
 		return page, err
+	}
+
+	page.EmbedOrigins = slices.DeleteFunc(page.EmbedOrigins, func(s string) bool { return !isOrigin(s) })
+	if page.RedirectURL != nil && !isURL(*page.RedirectURL) {
+		page.RedirectURL = nil
 	}
 
 	if closed := page.closedReason(time.Now()); closed != nil {

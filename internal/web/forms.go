@@ -57,8 +57,13 @@ func (p *Pages) formPage(w http.ResponseWriter, r *http.Request) {
 func (p *Pages) openForm(w http.ResponseWriter, r *http.Request) (forms.Page, *projectdb.Project, bool) {
 	f, project, err := p.Submissions.Page(r.Context(), r.PathValue("link"))
 	if err != nil {
-		renderFailure(w, r, err, page{Title: "There is no such form",
-			Text: []string{"Its link is incomplete, or was replaced by another one."}})
+		missing := page{Title: "There is no such form",
+			Text: []string{"Its link is incomplete, or was replaced by another one."}}
+		if fault.Is(err, fault.TooLarge) {
+			missing = page{Title: "The form can't be shown", Text: []string{sentence(fault.Of(err).Detail)}}
+		}
+
+		renderFailure(w, r, err, missing)
 		return f, nil, false
 	}
 

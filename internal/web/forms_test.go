@@ -235,6 +235,39 @@ func TestFormPageIsGone(t *testing.T) {
 	v.get(f.path).want(200)
 }
 
+// TestUncheckedForm has settings and sizes that operations refuse, as in an imported backup.
+func TestUncheckedForm(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	f := newForm(t, a, `"label": "Name", "name": "name", "type": "select", "options": "a,b"`)
+	conn := a.ConnectProject()
+	exec := func(sql string) {
+		t.Helper()
+
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	exec(`update forms.forms set color = 'red}body{display:none', redirect_url = 'javascript:alert(1)',
+		embed_origins = array['https://a.example; script-src *', 'https://ok.example']`)
+	v := visit(t, a)
+	p := v.get(f.path).want(200)
+	policy := p.Header.Get("Content-Security-Policy")
+	if !strings.HasSuffix(policy, "frame-ancestors https://ok.example") ||
+		!strings.Contains(policy, "form-action 'self';") || strings.Contains(p.html, "display:none") {
+		t.Errorf("got policy %q and\n%s", policy, p.html)
+	}
+	if r := f.postHTML(v, url.Values{"name": {"a"}}).Want(303); r.Header.Get("Location") != f.path+"/done" {
+		t.Errorf("got Location %q", r.Header.Get("Location"))
+	}
+
+	exec(`update forms.fields set options = (select json_agg(repeat('x', 200) || n) from generate_series(1, 6000) n)`)
+	v.get(f.path).want(413, "The form can't be shown", "too large for a page")
+	v.show(f.postHTML(v, url.Values{"name": {"a"}})).want(413)
+}
+
 func TestFormTheme(t *testing.T) {
 	t.Parallel()
 
