@@ -67,6 +67,7 @@ func (s *Server) describeTypes() {
 	operation.DescribeAs[form.Opt[string], string](s.pipeline)
 	operation.DescribeAs[form.Opt[bool], bool](s.pipeline)
 	operation.DescribeAs[form.Opt[int64], int64](s.pipeline)
+	operation.DescribeAs[form.Opt[[]string], []string](s.pipeline)
 	operation.DescribeAs[form.Answers, answersSchema](s.pipeline)
 	operation.DescribeAs[jsontext.Value, anySchema](s.pipeline)
 	operation.DescribeAs[statement.Rows, [][]any](s.pipeline)

@@ -108,7 +108,7 @@ func (s *Server) findFormToUpdate(ctx context.Context, p *projectdb.Project, in 
 }
 
 func (s *Server) updateForm(ctx context.Context, p *projectdb.Project, in *updateFormInput) (form.Form, error) {
-	return form.UpdateForm(ctx, p, caller(ctx).User, in.Form, in.Body.FormUpdate)
+	return s.submissions.UpdateForm(ctx, p, caller(ctx).User, in.Form, in.Body.FormUpdate)
 }
 
 var deleteForm = operation.Operation{
@@ -138,7 +138,8 @@ var linkForm = operation.Operation{
 	ID: "linkForm", Method: "POST",
 	Path: "/forms/{formUUID}/link", Summary: "Create or replace a form's public link",
 	Access: operation.ProjectOfForm(account.Developer), Errors: []int{400, 401, 403, 404, 500},
-	Notes: "The link allows filling in the form without a key while the form is open. It replaces the previous link.",
+	Notes: "The link allows filling in the form without a key while the form is open, by the API and on the form's " +
+		"page at `pagePath`. It replaces the previous link.",
 }
 
 func (s *Server) linkForm(ctx context.Context, p *projectdb.Project, in *formInput) (form.Form, error) {

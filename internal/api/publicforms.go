@@ -7,7 +7,6 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/token"
 )
 
@@ -48,11 +47,9 @@ func (s *Server) authenticateRespondent(
 	case !id.Valid: // binding the parameters reports the malformed UUID
 		return c, true, nil
 	case isKey:
-		c.Project.UUID, err = s.platform.FormProjectByKey(ctx, id.UUID, key)
+		c.Project.UUID, err = s.submissions.ProjectByKey(ctx, id.UUID, key)
 	default:
-		if c.Project.UUID, err = s.platform.FormProject(ctx, id.UUID); err == nil {
-			err = form.CheckLink(ctx, s.projects.Open(c.Project.UUID), id.UUID, link)
-		}
+		c.Project.UUID, err = s.submissions.ProjectByLink(ctx, id.UUID, link)
 	}
 
 	if fault.Is(err, fault.NotFound) {

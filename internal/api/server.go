@@ -26,20 +26,24 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/submission"
 )
 
 // Config has the dependencies and settings of the API.
 type Config struct {
-	Platform   *platform.Store
-	Accounts   *account.Service
-	Projects   *projectdb.Registry
-	Blobs      *blob.Store
-	Lifecycle  projectdb.Lifecycle
-	Queue      *queue.Queue
-	Backups    *backup.Service
-	Cleaner    *object.Cleaner
-	TableJobs  *projectdb.TableJobs
-	Proxy      *pgproxy.Proxy // of clients of PostgreSQL's protocol
+	Platform  *platform.Store
+	Accounts  *account.Service
+	Projects  *projectdb.Registry
+	Blobs     *blob.Store
+	Lifecycle projectdb.Lifecycle
+	Queue     *queue.Queue
+	Backups   *backup.Service
+	Cleaner   *object.Cleaner
+	TableJobs *projectdb.TableJobs
+	Proxy     *pgproxy.Proxy // of clients of PostgreSQL's protocol
+
+	Submissions *submission.Service
+
 	Bodies     *httpx.Budget  // memory for the bodies of all requests in flight
 	PublicURL  string         // without trailing slash
 	AuditKey   []byte         // keys the audit log's entry hashes
@@ -58,17 +62,20 @@ type Config struct {
 
 // Server is the platform API. It is safe for concurrent use.
 type Server struct {
-	platform   *platform.Store
-	accounts   *account.Service
-	projects   *projectdb.Registry
-	blobs      *blob.Store
-	variants   *object.Variants
-	lifecycle  projectdb.Lifecycle
-	queue      *queue.Queue
-	backups    *backup.Service
-	cleaner    *object.Cleaner
-	tableJobs  *projectdb.TableJobs
-	proxy      *pgproxy.Proxy
+	platform  *platform.Store
+	accounts  *account.Service
+	projects  *projectdb.Registry
+	blobs     *blob.Store
+	variants  *object.Variants
+	lifecycle projectdb.Lifecycle
+	queue     *queue.Queue
+	backups   *backup.Service
+	cleaner   *object.Cleaner
+	tableJobs *projectdb.TableJobs
+	proxy     *pgproxy.Proxy
+
+	submissions *submission.Service
+
 	publicURL  string
 	signingKey []byte
 	settings   []config.Shown
@@ -83,7 +90,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, accounts: c.Accounts, projects: c.Projects, blobs: c.Blobs,
 		lifecycle: c.Lifecycle, queue: c.Queue, backups: c.Backups, cleaner: c.Cleaner, tableJobs: c.TableJobs,
-		proxy:     c.Proxy,
+		proxy: c.Proxy, submissions: c.Submissions,
 		publicURL: c.PublicURL, signingKey: c.SigningKey,
 		settings: c.Settings, log: c.Log, describeRows: c.DescribeRows}
 

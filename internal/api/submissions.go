@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -11,13 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/projectdb"
-	"github.com/socle-dev/socle/internal/ratelimit"
-)
-
-// Limits of responses from anonymous callers.
-var (
-	responseNetworkLimit = ratelimit.Limit{Name: "response network", Most: 60, Window: time.Minute}
-	responseFormLimit    = ratelimit.Limit{Name: "response form", Most: 600, Window: time.Minute}
+	"github.com/socle-dev/socle/internal/submission"
 )
 
 func (s *Server) registerSubmissions() {
@@ -60,7 +53,7 @@ var createResponse = operation.Operation{
 	Body: operation.JSONWithFiles("answers"),
 	Notes: "All rules of all fields are checked, unless the response is `partial`: then it is retained for 7 days, " +
 		"and `metadata.token` is the secret for continuing it.\n\nA response with files is `multipart/form-data`: " +
-		"first the part `answers`, as JSON, then each file in a part named by its field's UUID. Files are stored " +
+		"first the part `answers`, as JSON, then each file in a part named by its field's UUID or name. Files are stored " +
 		"in the form's container, whose rules apply.",
 	Example: `{"answers": {"343594e8-4580-5674-a0ba-9bde21a3bd96": "good"}}`,
 }
@@ -69,7 +62,7 @@ type createResponseInput struct {
 	operation.AttachedFiles
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
 	Body struct {
-		Answers form.Answers `json:"answers" doc:"Answers by the field's UUID: text for most types, numbers for number and rating, true or false for checkbox, a list of options for multiselect; null is no answer."`
+		Answers form.Answers `json:"answers" doc:"Answers by the field's UUID or name: text for most types, numbers for number and rating, true or false for checkbox, a list of options for multiselect; null is no answer."`
 		Partial bool         `json:"partial,omitempty" doc:"Whether the response will be continued."`
 		ProjectInBody
 	}
@@ -88,34 +81,35 @@ func (s *Server) findFormToAnswer(ctx context.Context, p *projectdb.Project, in 
 func (s *Server) createResponse(
 	ctx context.Context, p *projectdb.Project, in *createResponseInput,
 ) (Answer[form.Receipt, receiptMetadata], error) {
-	var none Answer[form.Receipt, receiptMetadata]
-	if err := s.countResponse(ctx, in.Form); err != nil {
-		return none, err
+	response := responseOf(ctx, in.Form, in.Body.Answers)
+	if in.Body.Partial && !in.HasFiles() {
+		receipt, token, err := s.submissions.Start(ctx, p, response)
+		return receiptOf(receipt, token), err
 	}
 
-	id, err := uuid.NewV7()
-	if err != nil {
-		return none, err
-	}
-
+	var next submission.NextFile
 	if in.HasFiles() {
-		receipt, err := s.respondWithFiles(ctx, p, in, id)
-		return receiptOf(receipt, ""), err
+		next = in.nextFile
 	}
 
-	if !in.Body.Partial {
-		receipt, err := form.CreateResponse(ctx, p, in.Form, id, in.Body.Answers, form.Attachments{})
-		return receiptOf(receipt, ""), err
-	}
-
-	receipt, token, err := form.StartResponse(ctx, p, in.Form, id, in.Body.Answers)
-	return receiptOf(receipt, token), err
+	receipt, err := s.submissions.Create(ctx, p, response, next)
+	return receiptOf(receipt, ""), err
 }
 
-// countResponse counts a response to a form against the limits.
-func (s *Server) countResponse(ctx context.Context, id uuid.UUID) error {
-	return s.accounts.Attempts.CountFrom(ctx, responseNetworkLimit, clientOf(ctx).Network, responseFormLimit,
-		id.String())
+// nextFile returns the next file of the body.
+func (in *createResponseInput) nextFile() (*submission.File, error) {
+	part, err := in.NextFile()
+	if part == nil || err != nil {
+		return nil, err
+	}
+
+	return &submission.File{Field: part.FormName(), Name: part.FileName(), MimeType: part.Header.Get("Content-Type"),
+		Content: part}, nil
+}
+
+// responseOf returns the response of the caller.
+func responseOf(ctx context.Context, form uuid.UUID, answers form.Answers) submission.Response {
+	return submission.Response{Form: form, User: caller(ctx).User, Network: clientOf(ctx).Network, Answers: answers}
 }
 
 func receiptOf(r form.Receipt, token string) Answer[form.Receipt, receiptMetadata] {
@@ -154,8 +148,6 @@ func (s *Server) findFormToContinue(ctx context.Context, p *projectdb.Project, i
 func (s *Server) updateResponse(
 	ctx context.Context, p *projectdb.Project, in *updateResponseInput,
 ) (form.Receipt, error) {
-	if err := s.countResponse(ctx, in.Form); err != nil {
-		return form.Receipt{}, err
-	}
-	return form.ContinueResponse(ctx, p, in.Form, in.Response, in.Body.Token, in.Body.Answers, !in.Body.Partial)
+	return s.submissions.Continue(ctx, p, in.Response, in.Body.Token, responseOf(ctx, in.Form, in.Body.Answers),
+		!in.Body.Partial)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Answers maps the UUID of a field, in canonical form, to its answer as a JSON value.
+// Answers maps the UUID of a field, in canonical form, or its name to its answer as a JSON value.
 type Answers map[string]jsontext.Value
 
 const (
@@ -53,7 +53,7 @@ func (d fieldSet) takeHoneypot(in Answers) bool {
 // invalid answer, such as answers.<uuid>, and on unknown fields. files holds the fields with an
 // uploaded file. It stops when ctx ends, since one response may take tens of milliseconds.
 func (d fieldSet) validate(ctx context.Context, in Answers, files map[uuid.UUID]bool) (Answers, error) {
-	var p problems
+	in, names, p := d.byUUID(in)
 	stored, budget := Answers{}, newPatternBudget()
 	for _, f := range d.fields {
 		if err := ctx.Err(); err != nil {
@@ -85,6 +85,7 @@ func (d fieldSet) validate(ctx context.Context, in Answers, files map[uuid.UUID]
 		}
 	}
 
+	p.rename(names)
 	return stored, p[:min(len(p), maxProblems)].err()
 }
 
@@ -214,10 +215,11 @@ func formatNumber(text string) string {
 	return digits
 }
 
-// validatePartial validates the answers of a partial response: each must belong to a field and have
-// its type. The rules of the fields are checked on completion.
-func (d fieldSet) validatePartial(in Answers) error {
-	p := d.unknownAnswers(in)
+// validatePartial validates the answers of a partial response and returns them by UUID: each must
+// belong to a field and have its type. The rules of the fields are checked on completion.
+func (d fieldSet) validatePartial(in Answers) (Answers, error) {
+	in, names, p := d.byUUID(in)
+	p = append(p, d.unknownAnswers(in)...)
 	for _, f := range d.fields {
 		v := in[f.UUID.String()]
 		if isEmpty(v) {
@@ -231,5 +233,6 @@ func (d fieldSet) validatePartial(in Answers) error {
 		}
 	}
 
-	return p[:min(len(p), maxProblems)].err()
+	p.rename(names)
+	return in, p[:min(len(p), maxProblems)].err()
 }

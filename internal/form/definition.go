@@ -30,6 +30,7 @@ var applicableTypes = map[string][]string{
 // Definition holds the rules for the values of a field; nil means no rule.
 type Definition struct {
 	Label        string  `json:"label"`
+	Name         *string `json:"name" nullable:"true" doc:"Name of the field in answers, beside its UUID."`
 	Type         string  `json:"type"`
 	Description  *string `json:"description" nullable:"true"`
 	IsRequired   bool    `json:"isRequired"`
@@ -50,6 +51,7 @@ type Definition struct {
 type FieldInput struct {
 	Label        string      `json:"label" doc:"1 to 100 characters."`
 	Type         string      `json:"type" doc:"text, textarea, number, email, url, phone, date, time, datetime, checkbox, radio, select, multiselect, rating or file."`
+	Name         Opt[string] `json:"name,omitzero" nullable:"true" doc:"Name of the field in answers and HTML forms, unique in the form: a letter, then up to 49 letters, digits, _ or -."`
 	Description  Opt[string] `json:"description,omitzero" nullable:"true" doc:"Up to 500 characters."`
 	IsRequired   Opt[bool]   `json:"is_required,omitzero"`
 	DefaultValue Opt[string] `json:"default_value,omitzero" nullable:"true" doc:"A valid value of the field."`
@@ -79,6 +81,7 @@ func (d Definition) apply(in FieldInput) (Definition, problems) {
 		m.add("is_required", "invalid_value", "must be true or false")
 	}
 
+	applyMember(&m, "name", &d.Name, emptyToNull(in.Name))
 	applyMember(&m, "description", &d.Description, emptyToNull(in.Description))
 	applyMember(&m, "default_value", &d.DefaultValue, emptyToNull(in.DefaultValue))
 	applyMember(&m, "options", &d.Options, emptyToNull(in.Options))

@@ -24,7 +24,7 @@ type Field struct {
 }
 
 const fieldColumns = `
-	uuid, form_uuid, label, type, description, is_required, default_value, options::text as options, pattern,
+	uuid, form_uuid, label, name, type, description, is_required, default_value, options::text as options, pattern,
 	min_length, max_length, min_value, max_value, date_format, start_date, end_date, created_at, updated_at`
 
 const (
@@ -39,7 +39,8 @@ func CreateFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, fie
 	definitions, invalid := validateFields(fields)
 	var created []Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := incrementVersion(ctx, tx, form); err != nil {
+		honeypot, err := incrementVersion(ctx, tx, form)
+		if err != nil {
 			return err
 		}
 
@@ -61,9 +62,14 @@ func CreateFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, fie
 
 		created = make([]Field, 0, len(fields)) // InTx may retry the function
 		for i, d := range definitions {
+			member := fmt.Sprintf("fields.%d.name", i)
+			if err := checkHoneypot(d.Name, honeypot, member); err != nil {
+				return err
+			}
+
 			f, err := insertField(ctx, tx, form, last.Position+i+1, d)
 			if err != nil {
-				return err
+				return nameTaken(err, member)
 			}
 
 			created = append(created, f)
@@ -78,13 +84,12 @@ func CreateFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, fie
 	return created, nil
 }
 
-// incrementVersion increments the version of a form's fields. The lock on the form's row serializes
-// changes, so that versions and positions are unique.
-func incrementVersion(ctx context.Context, tx pgx.Tx, form uuid.UUID) error {
-	_, err := pg.Value[int](ctx, tx,
-		`update forms.forms set version = version + 1 where uuid = @form returning version`,
+// incrementVersion increments the version of a form's fields, and returns the form's honeypot. The
+// lock on the form's row serializes changes, so that versions and positions are unique.
+func incrementVersion(ctx context.Context, tx pgx.Tx, form uuid.UUID) (honeypot *string, err error) {
+	return pg.Value[*string](ctx, tx,
+		`update forms.forms set version = version + 1 where uuid = @form returning honeypot`,
 		pgx.StrictNamedArgs{"form": form})
-	return err
 }
 
 // validateFields validates new fields.
@@ -121,9 +126,9 @@ func insertField(ctx context.Context, tx pgx.Tx, form uuid.UUID, position int, d
 	args["id"], args["form"], args["position"] = id, form, position
 
 	return pg.One[Field](ctx, tx, `
-		insert into forms.fields (uuid, form_uuid, position, label, type, description, is_required, default_value,
+		insert into forms.fields (uuid, form_uuid, position, label, name, type, description, is_required, default_value,
 			options, pattern, min_length, max_length, min_value, max_value, date_format, start_date, end_date)
-		values (@id, @form, @position, @label, @type, @description, @required, @default,
+		values (@id, @form, @position, @label, @name, @type, @description, @required, @default,
 			@options::text::json, @pattern, @min_length, @max_length, @min_value, @max_value,
 			@date_format, @start_date, @end_date)
 		returning `+fieldColumns, args)
@@ -154,7 +159,7 @@ func listFields(ctx context.Context, q pg.Querier, form uuid.UUID) ([]Field, err
 func DeleteField(ctx context.Context, p *projectdb.Project, form, field uuid.UUID) (Field, error) {
 	var deleted Field
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
-		if err := incrementVersion(ctx, tx, form); err != nil {
+		if _, err := incrementVersion(ctx, tx, form); err != nil {
 			return err
 		}
 
@@ -173,7 +178,7 @@ func DeleteField(ctx context.Context, p *projectdb.Project, form, field uuid.UUI
 func OrderFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, order []uuid.UUID) ([]Field, error) {
 	var fields []Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := incrementVersion(ctx, tx, form); err != nil {
+		if _, err := incrementVersion(ctx, tx, form); err != nil {
 			return err
 		}
 
@@ -226,7 +231,8 @@ func OrderFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, orde
 func UpdateField(ctx context.Context, p *projectdb.Project, form, field uuid.UUID, in FieldInput) (Field, error) {
 	var updated Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		if err := incrementVersion(ctx, tx, form); err != nil {
+		honeypot, err := incrementVersion(ctx, tx, form)
+		if err != nil {
 			return err
 		}
 
@@ -241,19 +247,22 @@ func UpdateField(ctx context.Context, p *projectdb.Project, form, field uuid.UUI
 		if err := invalid.err(); err != nil {
 			return err
 		}
+		if err := checkHoneypot(d.Name, honeypot, "name"); err != nil {
+			return err
+		}
 
 		args := d.args()
 		args["field"] = field
 		updated, err = pg.One[Field](ctx, tx, `
 			update forms.fields
-			set label = @label, type = @type, description = @description, is_required = @required,
+			set label = @label, name = @name, type = @type, description = @description, is_required = @required,
 			    default_value = @default, options = @options::text::json, pattern = @pattern,
 			    min_length = @min_length, max_length = @max_length, min_value = @min_value, max_value = @max_value,
 			    date_format = @date_format, start_date = @start_date, end_date = @end_date, updated_at = now()
 			where uuid = @field
 			returning `+fieldColumns, args)
 		if err != nil {
-			return err
+			return nameTaken(err, "name")
 		}
 
 		return checkPatterns(ctx, tx, form, []Field{updated}, func(int) string { return "pattern" })
@@ -300,8 +309,8 @@ func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Fie
 }
 
 func (d Definition) args() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{"label": d.Label, "type": d.Type, "description": d.Description, "required": d.IsRequired,
-		"default": d.DefaultValue, "options": d.Options, "pattern": d.Pattern,
+	return pgx.StrictNamedArgs{"label": d.Label, "name": d.Name, "type": d.Type, "description": d.Description,
+		"required": d.IsRequired, "default": d.DefaultValue, "options": d.Options, "pattern": d.Pattern,
 		"min_length": d.MinLength, "max_length": d.MaxLength, "min_value": d.MinValue, "max_value": d.MaxValue,
 		"date_format": d.DateFormat, "start_date": d.StartDate, "end_date": d.EndDate}
 }

@@ -60,8 +60,12 @@ func TestCreateForm(t *testing.T) {
 		Description: new("Schreib uns"),
 		State:       "draft",
 		Version:     1,
-		CreatedBy:   user,
-		UpdatedBy:   user,
+
+		NotifyEmails: []string{},
+		EmbedOrigins: []string{},
+
+		CreatedBy: user,
+		UpdatedBy: user,
 	}
 	if diff := cmp.Diff(created, want, ignoreGenerated); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)

@@ -33,6 +33,12 @@ type Form struct {
 	Honeypot         *string    `json:"honeypot" nullable:"true" doc:"Name of a hidden input; responses that fill it in are not stored."`
 	ContainerUUID    *uuid.UUID `json:"containerUuid" nullable:"true" doc:"Container of uploaded files."`
 	Link             *string    `json:"link" nullable:"true" doc:"Secret of the public link, sent as the parameter link; null without a public link."`
+	PagePath         *string    `json:"pagePath" nullable:"true" doc:"Path of the form's page, which contains the public link; null without one."`
+	RedirectURL      *string    `json:"redirectUrl" db:"redirect_url" nullable:"true" doc:"Page that follows a response from the form's page or an HTML form; null: a page that shows successMessage."`
+	NotifyEmails     []string   `json:"notifyEmails" nullable:"false" doc:"Addresses that get a mail about new responses."`
+	EmbedOrigins     []string   `json:"embedOrigins" nullable:"false" doc:"Origins whose pages may show the form's page in a frame."`
+	Color            *string    `json:"color" nullable:"true" doc:"Accent of the form's page, such as #1f5fbf."`
+	LogoUUID         *uuid.UUID `json:"logoUuid" nullable:"true" doc:"Picture at the top of the form's page, a file of the project."`
 	Version          int        `json:"version" doc:"Version of the fields; each change increments it."`
 	TotalResponses   int64      `json:"totalResponses" doc:"Complete responses."`
 	BlockedResponses int64      `json:"blockedResponses" doc:"Submissions that were discarded because of the honeypot."`
@@ -44,7 +50,8 @@ type Form struct {
 
 const formColumns = `
 	uuid, @project::uuid as project_uuid, name, description, state, opens_at, closes_at, max_responses,
-	success_message, honeypot, container_uuid, link, version, total_responses, blocked_responses,
+	success_message, honeypot, container_uuid, link, redirect_url, notify_emails, embed_origins, color, logo_uuid,
+	'/f/' || translate(rtrim(encode(uuid_send(uuid), 'base64'), '='), '+/', '-_') || link as page_path, version, total_responses, blocked_responses,
 	created_at, created_by, updated_at, updated_by`
 
 // FullForm is a form with its fields in order.

@@ -29,7 +29,7 @@ func StartResponse(
 			return err
 		}
 
-		blocked, err := s.checkPartial(ctx, tx, answers)
+		answers, blocked, err := s.checkPartial(ctx, tx, answers)
 		if err != nil {
 			return err
 		}
@@ -75,27 +75,30 @@ func (s submission) lockForm(ctx context.Context, tx pgx.Tx) error {
 }
 
 // checkPartial fails unless the form accepts responses and the answers belong to its fields. It
-// reports whether the honeypot was filled in.
-func (s submission) checkPartial(ctx context.Context, tx pgx.Tx, answers Answers) (blocked bool, err error) {
+// returns the answers by UUID, and reports whether the honeypot was filled in.
+func (s submission) checkPartial(
+	ctx context.Context, tx pgx.Tx, in Answers,
+) (answers Answers, blocked bool, err error) {
 	f, err := getForm(ctx, tx, s.project, s.form)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 
 	if closed := f.closedReason(time.Now()); closed != nil {
-		return false, closed
+		return nil, false, closed
 	}
 
 	d, err := s.loadFields(ctx, tx)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 
-	if d.takeHoneypot(answers) {
-		return true, nil
+	if d.takeHoneypot(in) {
+		return nil, true, nil
 	}
 
-	return false, d.validatePartial(answers)
+	answers, err = d.validatePartial(in)
+	return answers, false, err
 }
 
 // ContinueResponse adds answers to a partial response to a form of project p, identified by token;
@@ -119,7 +122,7 @@ func ContinueResponse(
 			return err
 		}
 
-		blocked, err := s.checkPartial(ctx, tx, answers)
+		answers, blocked, err := s.checkPartial(ctx, tx, answers)
 		if err != nil {
 			return err
 		}
@@ -127,7 +130,7 @@ func ContinueResponse(
 		receipt = Receipt{UUID: id, FormUUID: form, State: "partial"}
 
 		if blocked { // probably a bot: acknowledge and let the response expire
-			answers, complete = Answers{}, false
+			answers, complete = nil, false
 		}
 
 		merged, err := s.mergeAnswers(ctx, tx, stored, answers)
@@ -214,6 +217,7 @@ func (s submission) complete(ctx context.Context, tx pgx.Tx, answers Answers, re
 	}
 
 	receipt.State, receipt.SubmittedAt, receipt.SuccessMessage = "complete", &f.Now, f.SuccessMessage
+	receipt.Notify = f.Notify
 
 	_, err = pg.Exec(ctx, tx, `
 		update forms.responses
@@ -221,7 +225,11 @@ func (s submission) complete(ctx context.Context, tx pgx.Tx, answers Answers, re
 		    updated_at = @now, submitted_at = @now
 		where uuid = @id`,
 		pgx.StrictNamedArgs{"id": s.id, "version": version, "answers": stored.encode(), "now": f.Now})
-	return err
+	if err != nil {
+		return err
+	}
+
+	return s.noteNotification(ctx, tx, f)
 }
 
 // Sweep deletes the expired partial responses of project p and returns their number.

@@ -22,6 +22,7 @@ var renewStatements = []string{
 	"update forms.fields t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
 	"update forms.definitions t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
 	"update forms.responses t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
+	"update forms.notifications t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
 	"update forms.forms t set uuid = r.anew, link = null from pg_temp.renewed r where r.uuid = t.uuid",
 }
 
@@ -49,6 +50,8 @@ var repairStatements = []string{
 	`delete from forms.fields f where not exists (select from forms.forms o where o.uuid = f.form_uuid)`,
 	`delete from forms.definitions d where not exists (select from forms.forms o where o.uuid = d.form_uuid)`,
 	`delete from forms.responses r where not exists (select from forms.forms o where o.uuid = r.form_uuid)`,
+	`delete from forms.notifications`,
+	`update forms.forms f set logo_uuid = null where not exists (select from storage.files o where o.uuid = f.logo_uuid)`,
 	`update forms.forms f set total_responses = (select count(*) from forms.responses r where r.form_uuid = f.uuid and r.state = 'complete')`,
 }
 

@@ -37,6 +37,9 @@ func (d *Definition) check() problems {
 	var p problems
 	p.checkLine("label", d.Label, maxLabel)
 
+	if d.Name != nil && !validName(*d.Name) {
+		p.add("name", "invalid_format", "must be a letter, then up to 49 letters, digits, _ or -, and no UUID")
+	}
 	if d.Description != nil {
 		p.checkText("description", *d.Description, maxDescription)
 	}

@@ -43,6 +43,7 @@ type Receipt struct {
 	SubmittedAt    *time.Time `json:"submittedAt" nullable:"true" doc:"Time of completion."`
 	ExpiresAt      *time.Time `json:"expiresAt" nullable:"true" doc:"When a partial response expires."`
 	SuccessMessage *string    `json:"successMessage" nullable:"true" doc:"For a complete response."`
+	Notify         bool       `json:"-"` // a mail about it is due, see Notifier
 }
 
 // PartialTTL is the lifetime of a partial response after its last change.
@@ -107,8 +108,18 @@ type FileAnswer struct {
 
 // FileFields describes the destination of a response's files.
 type FileFields struct {
-	Container *uuid.UUID  // nil: the form accepts no files
-	Fields    []uuid.UUID // of type file
+	Container *uuid.UUID           // nil: the form accepts no files
+	fields    map[string]uuid.UUID // of type file, by UUID and by name
+	count     int
+}
+
+// Count returns the number of file fields.
+func (f FileFields) Count() int { return f.count }
+
+// Find returns the file field with a UUID or a name.
+func (f FileFields) Find(name string) (field uuid.UUID, ok bool) {
+	field, ok = f.fields[name]
+	return field, ok
 }
 
 // GetFileFields returns the destination of files in responses to a form of project p. It fails with
@@ -123,10 +134,16 @@ func GetFileFields(ctx context.Context, p *projectdb.Project, id uuid.UUID) (Fil
 		return FileFields{}, closed
 	}
 
-	destination := FileFields{Container: f.ContainerUUID}
+	destination := FileFields{Container: f.ContainerUUID, fields: map[string]uuid.UUID{}}
 	for _, field := range f.Fields {
-		if field.Type == "file" {
-			destination.Fields = append(destination.Fields, field.UUID)
+		if field.Type != "file" {
+			continue
+		}
+
+		destination.fields[field.UUID.String()] = field.UUID
+		destination.count++
+		if field.Name != nil {
+			destination.fields[*field.Name] = field.UUID
 		}
 	}
 
@@ -179,6 +196,7 @@ func CreateResponse(
 			State:          "complete",
 			SubmittedAt:    &f.Now,
 			SuccessMessage: f.SuccessMessage,
+			Notify:         f.Notify && !blocked,
 		}
 
 		if blocked {
@@ -200,7 +218,7 @@ func CreateResponse(
 			}
 		}
 
-		return s.insert(ctx, tx, stored, f.Now)
+		return s.insert(ctx, tx, stored, f)
 	})
 
 	return receipt, err
@@ -260,6 +278,7 @@ func (s submission) loadFields(ctx context.Context, q pg.Querier) (fieldSet, err
 type storedField struct {
 	UUID         uuid.UUID       `json:"uuid"`
 	Label        string          `json:"label"`
+	Name         *string         `json:"name"`
 	Type         string          `json:"type"`
 	Description  *string         `json:"description"`
 	IsRequired   bool            `json:"is_required"`
@@ -276,8 +295,8 @@ type storedField struct {
 }
 
 func (s storedField) field(form uuid.UUID) Field {
-	f := Field{UUID: s.UUID, FormUUID: form, Definition: Definition{Label: s.Label, Type: s.Type,
-		Description: s.Description, IsRequired: s.IsRequired,
+	f := Field{UUID: s.UUID, FormUUID: form, Definition: Definition{Label: s.Label, Name: s.Name,
+		Type: s.Type, Description: s.Description, IsRequired: s.IsRequired,
 		DefaultValue: s.DefaultValue, Pattern: s.Pattern, MinLength: s.MinLength, MaxLength: s.MaxLength,
 		MinValue: s.MinValue, MaxValue: s.MaxValue,
 		DateFormat: s.DateFormat, StartDate: s.StartDate, EndDate: s.EndDate}}
@@ -294,6 +313,7 @@ func (s storedField) field(form uuid.UUID) Field {
 type countedForm struct {
 	Version        int
 	SuccessMessage *string
+	Notify         bool // it has addresses to notify
 	Now            time.Time
 }
 
@@ -308,7 +328,7 @@ func (s submission) countResponse(ctx context.Context, tx pgx.Tx, blocked bool) 
 		where uuid = @form and state = 'open' and (opens_at is null or opens_at <= clock_timestamp())
 			and (closes_at is null or closes_at > clock_timestamp())
 			and (max_responses is null or total_responses < max_responses)
-		returning version, success_message, clock_timestamp() as now`,
+		returning version, success_message, notify_emails <> '{}' as notify, clock_timestamp() as now`,
 		pgx.StrictNamedArgs{"form": s.form, "blocked": blocked})
 	if !fault.Is(err, fault.NotFound) {
 		return form, err
@@ -361,7 +381,7 @@ func (s submission) storeVersion(ctx context.Context, tx pgx.Tx) (version int, e
 		select version from current`, pgx.StrictNamedArgs{"form": s.form})
 }
 
-func (s submission) insert(ctx context.Context, tx pgx.Tx, answers Answers, now time.Time) error {
+func (s submission) insert(ctx context.Context, tx pgx.Tx, answers Answers, f countedForm) error {
 	version, err := s.storeVersion(ctx, tx)
 	if err != nil {
 		return err
@@ -370,7 +390,22 @@ func (s submission) insert(ctx context.Context, tx pgx.Tx, answers Answers, now 
 	_, err = pg.Exec(ctx, tx, `
 		insert into forms.responses (uuid, form_uuid, version, state, answers, created_at, updated_at, submitted_at)
 		values (@id, @form, @version, 'complete', @answers, @now, @now, @now)`,
-		pgx.StrictNamedArgs{"id": s.id, "form": s.form, "version": version, "answers": answers.encode(), "now": now})
+		pgx.StrictNamedArgs{"id": s.id, "form": s.form, "version": version, "answers": answers.encode(), "now": f.Now})
+	if err != nil {
+		return err
+	}
+
+	return s.noteNotification(ctx, tx, f)
+}
+
+// noteNotification records that a mail about the response is due, if the form has addresses.
+func (s submission) noteNotification(ctx context.Context, tx pgx.Tx, f countedForm) error {
+	if !f.Notify {
+		return nil
+	}
+
+	_, err := pg.Exec(ctx, tx, `insert into forms.notifications (response_uuid, form_uuid) values (@id, @form)`,
+		pgx.StrictNamedArgs{"id": s.id, "form": s.form})
 	return err
 }
 

@@ -27,6 +27,12 @@ type FormUpdate struct {
 	SuccessMessage Opt[string] `json:"success_message,omitzero" nullable:"true" doc:"Up to 1000 characters, shown after submission."`
 	Honeypot       Opt[string] `json:"honeypot,omitzero" nullable:"true" doc:"Name of a hidden input, 1 to 50 letters, digits, _ or -. Responses that fill it in are not stored."`
 	ContainerUUID  Opt[string] `json:"container_uuid,omitzero" nullable:"true" doc:"Container of the project for uploaded files."`
+	RedirectURL    Opt[string] `json:"redirect_url,omitzero" nullable:"true" doc:"http or https URL, up to 2000 characters: the page that follows a response from an HTML form."`
+	Color          Opt[string] `json:"color,omitzero" nullable:"true" doc:"Accent of the form's page, # and six hexadecimal digits."`
+	LogoUUID       Opt[string] `json:"logo_uuid,omitzero" nullable:"true" doc:"File of the project at the top of the form's page: PNG, JPEG, GIF or WebP of at most 1 MiB."`
+
+	NotifyEmails Opt[[]string] `json:"notify_emails,omitzero" nullable:"true" doc:"Up to 10 addresses that get a mail about new responses."`
+	EmbedOrigins Opt[[]string] `json:"embed_origins,omitzero" nullable:"true" doc:"Up to 20 origins, such as https://example.com, whose pages may show the form's page in a frame."`
 }
 
 const maxMessage = 1000 // characters
@@ -55,12 +61,25 @@ func UpdateForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, u
 			update forms.forms
 			set name = @name, description = @description, state = @state, opens_at = @opens, closes_at = @closes,
 			    max_responses = @max, success_message = @message, honeypot = @honeypot, container_uuid = @container,
+			    redirect_url = @redirect, notify_emails = @notify, embed_origins = @embed, color = @color, logo_uuid = @logo,
 			    updated_by = @user, updated_at = now()
 			where uuid = @id
 			returning `+formColumns,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": f.Name, "description": f.Description,
 				"state": f.State, "opens": f.OpensAt, "closes": f.ClosesAt, "max": f.MaxResponses,
-				"message": f.SuccessMessage, "honeypot": f.Honeypot, "container": f.ContainerUUID, "user": user})
+				"message": f.SuccessMessage, "honeypot": f.Honeypot, "container": f.ContainerUUID,
+				"redirect": f.RedirectURL, "notify": f.NotifyEmails, "embed": f.EmbedOrigins, "color": f.Color,
+				"logo": f.LogoUUID, "user": user})
+		if err != nil || f.Honeypot == nil {
+			return err
+		}
+
+		taken, err := pg.Value[bool](ctx, tx, `
+			select exists (select from forms.fields where form_uuid = @id and name = @honeypot)`,
+			pgx.StrictNamedArgs{"id": id, "honeypot": f.Honeypot})
+		if taken {
+			return fault.OnField(fault.Unprocessable, "honeypot", "already_exists", "is the name of a field")
+		}
 
 		return err
 	})
@@ -71,6 +90,9 @@ func UpdateForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, u
 	case pg.Violates(err, "forms_container"):
 		return Form{}, fault.OnField(fault.Unprocessable, "container_uuid", "unknown",
 			"must be a container of the project").WithCause(err)
+	case pg.Violates(err, "forms_logo"):
+		return Form{}, fault.OnField(fault.Unprocessable, "logo_uuid", "unknown",
+			"must be a file of the project").WithCause(err)
 	}
 
 	return updated, err
@@ -112,17 +134,8 @@ func (u FormUpdate) apply(f *Form) error {
 		}
 	}
 
-	if u.ContainerUUID.Named {
-		f.ContainerUUID = nil
-		if given := emptyToNull(u.ContainerUUID).Value; given != nil {
-			id, err := uuid.Parse(*given)
-			if err != nil || len(*given) != len(id.String()) {
-				p.add("container_uuid", "invalid_format", "must be a UUID")
-			}
-
-			f.ContainerUUID = &id
-		}
-	}
+	applyUUID(&p, "container_uuid", &f.ContainerUUID, u.ContainerUUID)
+	u.applyPage(&p, f)
 
 	return p.err()
 }
@@ -145,6 +158,25 @@ func applyText(p *problems, member string, to **string, in Opt[string], limit in
 	if *to = emptyToNull(in).Value; *to != nil {
 		p.checkText(member, **to, limit)
 	}
+}
+
+func applyUUID(p *problems, member string, to **uuid.UUID, in Opt[string]) {
+	if !in.Named {
+		return
+	}
+
+	*to = nil
+
+	if in = emptyToNull(in); in.Value == nil {
+		return
+	}
+
+	id, err := uuid.Parse(*in.Value)
+	if err != nil || len(*in.Value) != len(id.String()) {
+		p.add(member, "invalid_format", "must be a UUID")
+	}
+
+	*to = &id
 }
 
 func applyTime(p *problems, member string, to **time.Time, in Opt[string]) {

@@ -9,14 +9,15 @@ import (
 )
 
 // files has the templates: texts with the subject as first line. ${name} stands for a value. The
-// value link, if used, is a paragraph of its own.
+// value link, if used, is a paragraph of its own, and ${paragraphs} are all paragraphs of the mail.
 //
 //go:embed templates/*.txt
 var files embed.FS
 
 // Render renders a template as a mail to an address. Untrusted values of data, such as user names,
-// may be any text: each stays within one line. It fails if data lacks a value of the template.
-func Render(name, to string, data map[string]string) (Message, error) {
+// may be any text: each stays within one line. paragraphs, untrusted as well, keep their lines, and
+// stand where the template says. It fails if data lacks a value of the template.
+func Render(name, to string, data map[string]string, paragraphs ...string) (Message, error) {
 	template, err := files.ReadFile("templates/" + name + ".txt")
 	if err != nil {
 		return Message{}, fmt.Errorf("mail: %w", err)
@@ -24,6 +25,10 @@ func Render(name, to string, data map[string]string) (Message, error) {
 
 	var missing []string
 	filled := os.Expand(string(template), func(key string) string {
+		if key == "paragraphs" {
+			return cleanParagraphs(paragraphs)
+		}
+
 		value, ok := data[key]
 		if !ok {
 			missing = append(missing, key)
@@ -39,6 +44,23 @@ func Render(name, to string, data map[string]string) (Message, error) {
 	text = strings.TrimSpace(text) + "\n"
 
 	return Message{To: to, Subject: subject, Text: text, HTML: htmlOf(text, oneLine(data["link"]))}, nil
+}
+
+// cleanParagraphs joins paragraphs of untrusted text. None contains an empty line.
+func cleanParagraphs(all []string) string {
+	clean := make([]string, len(all))
+	for i, paragraph := range all {
+		var lines []string
+		for line := range strings.Lines(paragraph) {
+			if line = strings.TrimRight(oneLine(line), " "); line != "" {
+				lines = append(lines, line)
+			}
+		}
+
+		clean[i] = strings.Join(lines, "\n")
+	}
+
+	return strings.Join(clean, "\n\n")
 }
 
 // htmlOf returns text as HTML. Only link becomes a hyperlink.

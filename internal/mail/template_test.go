@@ -11,7 +11,8 @@ func TestTemplates(t *testing.T) {
 
 	const hostile = `<a href="https://evil.example">${link}</a>` + "\n\nhttps://evil.example\n\n"
 	data := map[string]string{"link": "https://example.com/page?token=a&b=c", "server": "https://example.com"}
-	for _, name := range []string{"username", "email", "organization", "inviter", "role", "expires", "change"} {
+	for _, name := range []string{"username", "email", "organization", "inviter", "role", "expires", "change", "what",
+		"form"} {
 		data[name] = hostile
 	}
 
@@ -22,7 +23,7 @@ func TestTemplates(t *testing.T) {
 
 	for _, template := range templates {
 		name := strings.TrimSuffix(template.Name(), ".txt")
-		m, err := Render(name, "ada@example.com", data)
+		m, err := Render(name, "ada@example.com", data, hostile, "fine")
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -81,7 +81,7 @@ func bind(params []param, r *http.Request, input reflect.Value, ignoreUnknown bo
 	if len(known) > 0 && !ignoreUnknown {
 		for _, name := range sortedKeys(query) {
 			if !known[name] {
-				check.fail(Clip(name), "unknown", "is not a parameter of this operation")
+				check.fail(clip(name), "unknown", "is not a parameter of this operation")
 			}
 		}
 	}
@@ -157,8 +157,8 @@ func document(op *huma.Operation, params []param) {
 	}
 }
 
-// Clip truncates client input that is echoed in an error.
-func Clip(s string) string {
+// clip truncates client input that is echoed in an error.
+func clip(s string) string {
 	const maxLength = 64
 	if len(s) <= maxLength {
 		return s

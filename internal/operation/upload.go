@@ -186,7 +186,7 @@ func (u *Upload) Open() (name, mimeType string, err error) {
 		}
 	}
 
-	return "", "", TooManyParts()
+	return "", "", tooManyParts()
 }
 
 // Read reads the file and, at its end, the rest of the body: a truncated body must not create a
@@ -246,7 +246,7 @@ func (u *Upload) readTrailer() error {
 		}
 	}
 
-	return TooManyParts()
+	return tooManyParts()
 }
 
 func multipartReader(r *http.Request) (*multipart.Reader, error) {
@@ -263,8 +263,8 @@ func errOutOfOrder(part string) error {
 	return fault.OnField(fault.Unprocessable, part, "out_of_order", "must come once, full_file_name before file")
 }
 
-// TooManyParts returns the failure of a body with more parts than the operation takes.
-func TooManyParts() error {
+// tooManyParts returns the failure of a body with more parts than the operation takes.
+func tooManyParts() error {
 	return fault.New(fault.Invalid, "the body has too many parts").WithCode("malformed_multipart")
 }
 

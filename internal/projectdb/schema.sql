@@ -414,6 +414,7 @@ CREATE TABLE forms.fields (
     end_date text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    name text COLLATE pg_catalog."C",
     CONSTRAINT fields_options CHECK ((json_typeof(options) = 'array'::text))
 );
 
@@ -424,6 +425,8 @@ COMMENT ON COLUMN forms.fields.options IS 'choices, an array of strings';
 COMMENT ON COLUMN forms.fields.start_date IS 'earliest date, time or date and time, in ISO 8601 whatever date_format is';
 
 COMMENT ON COLUMN forms.fields.end_date IS 'latest, written like start_date';
+
+COMMENT ON COLUMN forms.fields.name IS 'name of the input in HTML forms, beside the UUID';
 
 CREATE TABLE forms.forms (
     uuid uuid NOT NULL,
@@ -444,6 +447,11 @@ CREATE TABLE forms.forms (
     version integer DEFAULT 1 NOT NULL,
     total_responses bigint DEFAULT 0 NOT NULL,
     blocked_responses bigint DEFAULT 0 NOT NULL,
+    redirect_url text,
+    notify_emails text[] DEFAULT '{}'::text[] NOT NULL,
+    embed_origins text[] DEFAULT '{}'::text[] NOT NULL,
+    color text,
+    logo_uuid uuid,
     CONSTRAINT forms_max_responses CHECK ((max_responses >= 1)),
     CONSTRAINT forms_state CHECK ((state = ANY (ARRAY['draft'::text, 'open'::text, 'closed'::text]))),
     CONSTRAINT forms_times CHECK ((opens_at < closes_at))
@@ -464,6 +472,22 @@ COMMENT ON COLUMN forms.forms.version IS 'of the fields: each change of them mak
 COMMENT ON COLUMN forms.forms.total_responses IS 'complete ones; counted under the row''s lock, so that a maximum holds';
 
 COMMENT ON COLUMN forms.forms.blocked_responses IS 'submissions of which nothing was kept since the honeypot was filled in';
+
+COMMENT ON COLUMN forms.forms.redirect_url IS 'page after a response by an HTML form; null: a page of the server';
+
+COMMENT ON COLUMN forms.forms.notify_emails IS 'addresses that get a mail about new responses';
+
+COMMENT ON COLUMN forms.forms.embed_origins IS 'origins whose pages may show the form''s page in a frame';
+
+COMMENT ON COLUMN forms.forms.color IS 'accent of the page, #rrggbb';
+
+CREATE TABLE forms.notifications (
+    response_uuid uuid NOT NULL,
+    form_uuid uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON TABLE forms.notifications IS 'complete responses about which no mail was queued yet';
 
 CREATE TABLE forms.responses (
     uuid uuid NOT NULL,
@@ -706,6 +730,9 @@ ALTER TABLE ONLY forms.definitions
     ADD CONSTRAINT definitions_pkey PRIMARY KEY (form_uuid, version);
 
 ALTER TABLE ONLY forms.fields
+    ADD CONSTRAINT fields_name_key UNIQUE (form_uuid, name);
+
+ALTER TABLE ONLY forms.fields
     ADD CONSTRAINT fields_pkey PRIMARY KEY (uuid);
 
 ALTER TABLE ONLY forms.fields
@@ -713,6 +740,9 @@ ALTER TABLE ONLY forms.fields
 
 ALTER TABLE ONLY forms.forms
     ADD CONSTRAINT forms_pkey PRIMARY KEY (uuid);
+
+ALTER TABLE ONLY forms.notifications
+    ADD CONSTRAINT notifications_pkey PRIMARY KEY (response_uuid);
 
 ALTER TABLE ONLY forms.responses
     ADD CONSTRAINT responses_pkey PRIMARY KEY (uuid);
@@ -781,6 +811,10 @@ CREATE INDEX forms_container ON forms.forms USING btree (container_uuid);
 
 CREATE INDEX forms_created_at ON forms.forms USING btree (created_at, uuid);
 
+CREATE INDEX forms_logo ON forms.forms USING btree (logo_uuid);
+
+CREATE INDEX notifications_form ON forms.notifications USING btree (form_uuid, created_at);
+
 CREATE INDEX responses_created_at ON forms.responses USING btree (form_uuid, created_at, uuid);
 
 CREATE INDEX responses_expires ON forms.responses USING btree (expires_at) WHERE (state = 'partial'::text);
@@ -840,6 +874,12 @@ ALTER TABLE ONLY forms.fields
 ALTER TABLE ONLY forms.forms
     ADD CONSTRAINT forms_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE SET NULL;
 
+ALTER TABLE ONLY forms.forms
+    ADD CONSTRAINT forms_logo FOREIGN KEY (logo_uuid) REFERENCES storage.files(uuid) ON DELETE SET NULL;
+
+ALTER TABLE ONLY forms.notifications
+    ADD CONSTRAINT notifications_response FOREIGN KEY (response_uuid) REFERENCES forms.responses(uuid) ON DELETE CASCADE;
+
 ALTER TABLE ONLY forms.responses
     ADD CONSTRAINT responses_definition FOREIGN KEY (form_uuid, version) REFERENCES forms.definitions(form_uuid, version);
 
@@ -866,6 +906,8 @@ ALTER TABLE forms.definitions ENABLE ROW LEVEL SECURITY;
 ALTER TABLE forms.fields ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE forms.forms ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE forms.notifications ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE forms.responses ENABLE ROW LEVEL SECURITY;
 

@@ -20,6 +20,13 @@ func TestPagesInBrowser(t *testing.T) {
 	runWithMails(t, "pages.mjs")
 }
 
+// TestFormsInBrowser answers a form on its page, in a frame and by a form of another site.
+func TestFormsInBrowser(t *testing.T) {
+	t.Parallel()
+
+	runWithMails(t, "forms.mjs")
+}
+
 // runWithMails runs a script of the clients against a new server that sends its mails to the mail
 // server of the script. The script prints the port of its mail server, and then reads the URL of
 // the server.

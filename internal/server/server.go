@@ -34,6 +34,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
+	"github.com/socle-dev/socle/internal/submission"
 	"github.com/socle-dev/socle/internal/token"
 	"github.com/socle-dev/socle/internal/web"
 )
@@ -203,9 +204,12 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	}
 
 	bodies := httpx.NewBudget(rest.BodyBudgetSize)
+	submissions := submission.New(submission.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs,
+		Attempts: s.services.Accounts.Attempts, Notifier: s.services.Notifier, Log: s.log})
 	s.api = api.New(api.Config{Platform: d.Store, Accounts: s.services.Accounts, Bodies: bodies,
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: lifecycle, Queue: s.services.Queue,
-		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs, PublicURL: s.URL,
+		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
+		Submissions: submissions, PublicURL: s.URL,
 		Proxy: s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
 		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
 		Log: s.log, ClaimHolder: s.notifications.PID,
@@ -213,8 +217,8 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 			return s.rows.describe(ctx, project, s.URL)
 		}})
 
-	s.pages = web.New(web.Config{Accounts: s.services.Accounts, PublicURL: s.URL,
-		AuditKey: token.Derive(s.secret, audit.KeyPurpose)})
+	s.pages = web.New(web.Config{Accounts: s.services.Accounts, Submissions: submissions, Bodies: bodies,
+		PublicURL: s.URL, AuditKey: auditKey})
 
 	if err := lifecycle.Finish(ctx); err != nil {
 		// retried every few seconds; the other projects work

@@ -22,6 +22,7 @@ type Services struct {
 	Cleaner   *object.Cleaner
 	TableJobs *projectdb.TableJobs
 	Backups   *backup.Service
+	Notifier  *form.Notifier
 }
 
 // NewServices returns the services with all workers registered. It sets the store, the queue and
@@ -43,6 +44,8 @@ func NewServices(
 		TableJobs: projectdb.NewTableJobs(l, q, log),
 	}
 
+	s.Notifier = form.NewNotifier(form.NotifierConfig{Platform: d.Store, Projects: l.Registry, Queue: q,
+		Attempts: s.Accounts.Attempts, Sender: accounts.Sender, PublicURL: accounts.PublicURL, Log: log})
 	s.Backups = backup.New(backup.Config{
 		Lifecycle: l, Binaries: d.Binaries, Queue: q, Files: s.Cleaner, Notifications: notifications, Log: log,
 	})
@@ -67,7 +70,7 @@ func (s *Services) sweepProjects(ctx context.Context) error {
 	return errors.Join(
 		s.Lifecycle.VisitActive(ctx, func(p *projectdb.Project) error {
 			_, expired := form.Sweep(ctx, p)
-			return errors.Join(files(p), expired, p.ChainAudit(ctx))
+			return errors.Join(files(p), expired, p.ChainAudit(ctx), s.Notifier.Sweep(ctx, p))
 		}),
 		s.Lifecycle.VisitInactive(ctx, files),
 	)

@@ -4,12 +4,18 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"html/template"
+	"math"
 	"mime"
 	"net/http"
+	"net/url"
 	"path"
+	"slices"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -33,6 +39,16 @@ type page struct {
 	Form    *form    // nil: none
 	Links   []link
 	Aside   string // last line
+	Theme   theme
+}
+
+// theme is the appearance of a page, and where it may be shown. The zero value is that of the
+// platform's own pages.
+type theme struct {
+	Logo     string   // path of a picture
+	Color    string   // accent, #rrggbb
+	Embed    []string // origins whose pages may show the page in a frame
+	Redirect string   // URL to which a submission may lead
 }
 
 // link is a link to another page.
@@ -43,6 +59,8 @@ type form struct {
 	Action, Button string
 	Hidden         []hidden
 	Inputs         []input
+	Honeypot       string // name of an input that people do not see; "": none
+	Files          bool   // it has inputs for files
 }
 
 // hidden is an input that a person does not see.
@@ -51,38 +69,64 @@ type hidden struct{ Name, Value string }
 // input is an input of a form with its label.
 type input struct {
 	Name, Label  string
-	Type         string // of HTML's input element
+	Alias        string // other name, in errors
+	Type         string // of HTML's input element, or textarea, select, radio, checkboxes
 	Help         string // below the label
 	Error        string // sentence
 	Value        string // never that of a password
+	Options      []option
+	Row          bool // the options stand side by side
 	Autocomplete string
 	InputMode    string
-	Required     bool
-	ReadOnly     bool
-	Focus        bool
+
+	Min, Max, Step       string
+	MinLength, MaxLength string
+
+	Required bool
+	Optional bool // says so next to the label
+	ReadOnly bool
+	Focus    bool
+}
+
+// option is a choice of an input.
+type option struct {
+	Value  string
+	Chosen bool
+}
+
+// named reports whether an error's field is the input.
+func (i *input) named(field string) bool {
+	name := strings.TrimPrefix(field, "answers.")
+	return name == i.Name || (i.Alias != "" && name == i.Alias)
 }
 
 // fail shows a failure on the page: next to the inputs that it names, or else above the form. It
 // moves the focus to the first invalid input.
 func (p *page) fail(err error) {
 	e := fault.Of(err)
-	matched := false
+	var others []string
 	for _, f := range e.Fields {
-		for i := range p.Form.Inputs {
-			if in := &p.Form.Inputs[i]; in.Name == f.Name {
-				in.Error, in.Focus = sentence(f.Message), !matched
-				matched = true
-			}
+		i := slices.IndexFunc(p.Form.Inputs, func(in input) bool { return in.named(f.Name) })
+		if i < 0 {
+			others = append(others, sentence(f.Name+" "+f.Message))
+		} else {
+			p.Form.Inputs[i].Error = sentence(f.Message)
 		}
 	}
 
+	first := slices.IndexFunc(p.Form.Inputs, func(in input) bool { return in.Error != "" })
 	switch {
-	case matched:
-		p.Problem = "Nothing was changed. Correct the marked fields."
 	case e.Kind == fault.Internal:
 		p.Problem = internalError
-	default:
+	case first < 0:
 		p.Problem = sentence(e.Detail)
+	default:
+		p.Form.Inputs[first].Focus = true
+		p.Problem = strings.Join(append([]string{"Correct the marked fields."}, others...), " ")
+	}
+
+	if p.Form.Files {
+		p.Problem += " Choose files again."
 	}
 }
 
@@ -98,21 +142,65 @@ func sentence(clause string) string {
 	return string(unicode.ToUpper(first)) + clause[size:] + "."
 }
 
-// policy allows a page the server's own stylesheet and pictures and the submission of its form. It
-// forbids scripts, requests to other hosts, and frames on other pages.
-const policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; " +
-	"frame-ancestors 'none'"
+// policy returns the Content-Security-Policy of a page. It allows the server's own stylesheet and
+// pictures, the page's inline style, the submission of its form, and frames on the pages of
+// embedding origins. It forbids everything else, such as scripts and requests to other hosts.
+func (p *page) policy(style template.CSS) string {
+	styles, forms, frames := "'self'", "'self'", "'none'"
+	if style != "" {
+		sum := sha256.Sum256([]byte(style))
+		styles += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	if u, err := url.Parse(p.Theme.Redirect); err == nil && u.Host != "" && !strings.ContainsAny(u.Host, " ;,") {
+		forms += " " + u.Scheme + "://" + u.Host // browsers apply the policy to redirects too
+	}
+	if len(p.Theme.Embed) > 0 {
+		frames = strings.Join(p.Theme.Embed, " ")
+	}
+
+	return "default-src 'none'; style-src " + styles + "; img-src 'self'; form-action " + forms +
+		"; base-uri 'none'; frame-ancestors " + frames
+}
+
+// style returns the inline style of a theme, or "".
+func (t theme) style() template.CSS {
+	var r, g, b uint8
+	if n, err := fmt.Sscanf(t.Color, "#%02x%02x%02x", &r, &g, &b); n != 3 || err != nil {
+		return ""
+	}
+
+	text := "#fff"
+	if luminance(r, g, b) > 0.179 { // black has the higher contrast
+		text = "#000"
+	}
+
+	return template.CSS(fmt.Sprintf(":root{--accent:#%02x%02x%02x;--on-accent:%s}", r, g, b, text))
+}
+
+// luminance returns the relative luminance of a color, as WCAG defines it.
+func luminance(r, g, b uint8) float64 {
+	linear := func(c uint8) float64 {
+		v := float64(c) / 255
+		if v <= 0.04045 {
+			return v / 12.92
+		}
+		return math.Pow((v+0.055)/1.055, 2.4)
+	}
+
+	return 0.2126*linear(r) + 0.7152*linear(g) + 0.0722*linear(b)
+}
 
 // render responds with a page.
 func render(w http.ResponseWriter, r *http.Request, status int, p page) {
 	var b bytes.Buffer
-	if err := layout.Execute(&b, view{p, stylesheet}); err != nil {
+	style := p.Theme.style()
+	if err := layout.Execute(&b, view{p, stylesheet, style}); err != nil {
 		panic("web: " + err.Error()) // templates and data are ours
 	}
 
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Security-Policy", p.policy(style))
 	// Not no-referrer: browsers then send "null" as the origin of a submission. The URL of a page
 	// contains the token of its link, for this server only.
 	h.Set("Referrer-Policy", "same-origin")
@@ -128,12 +216,13 @@ func render(w http.ResponseWriter, r *http.Request, status int, p page) {
 type view struct {
 	page
 	Stylesheet string
+	Style      template.CSS
 }
 
 // renderFailure responds with a page for a failure that ends what the person was doing.
 func renderFailure(w http.ResponseWriter, r *http.Request, err error, p page) {
 	if fault.Is(err, fault.Internal) {
-		p = page{Title: "Something went wrong", Text: []string{internalError},
+		p = page{Title: "Something went wrong", Text: []string{internalError}, Theme: p.Theme,
 			Aside: "Request " + httpx.From(r.Context()).ID}
 	}
 

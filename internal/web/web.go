@@ -1,6 +1,6 @@
-// Package web owns the pages that people open in a browser: the start page, and the pages behind
-// the links in mails. It renders HTML on the server. The pages need no script, ask no other host
-// for anything, and change nothing by GET, since mail scanners follow links.
+// Package web owns the pages that people open in a browser: the start page, the pages behind the
+// links in mails, and the pages of forms. It renders HTML on the server. The pages need no script,
+// ask no other host for anything, and change nothing by GET, since mail scanners follow links.
 //
 // A page calls the same functions of the domain packages as the operation of the API with the same
 // purpose, so rules and messages are the same. The API itself belongs to package api, its
@@ -14,13 +14,17 @@ import (
 	"strings"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/submission"
 )
 
 // Config has the dependencies and settings of the pages.
 type Config struct {
-	Accounts  *account.Service
-	PublicURL string // without trailing slash
-	AuditKey  []byte // keys the audit log's entry hashes
+	Accounts    *account.Service
+	Submissions *submission.Service
+	Bodies      *httpx.Budget // memory for the bodies of all requests in flight
+	PublicURL   string        // without trailing slash
+	AuditKey    []byte        // keys the audit log's entry hashes
 }
 
 // Pages serves the pages. It is safe for concurrent use.
@@ -40,6 +44,10 @@ func New(c Config) *Pages {
 
 	p.mux.Handle("/{$}", readOnly(p.start))
 	p.mux.Handle("/assets/{name}", readOnly(asset))
+
+	p.mux.HandleFunc("/f/{link}", p.formPage)
+	p.mux.Handle("/f/{link}/done", readOnly(p.formDone))
+	p.mux.Handle("/f/{link}/logo", readOnly(p.formLogo))
 
 	for _, l := range p.linkPages() {
 		p.mux.Handle(l.path, l)

@@ -1,10 +1,10 @@
-package api
+package submission
 
 import (
 	"context"
 	"errors"
 	"io"
-	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -12,66 +12,85 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/object"
-	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-const maxFiles = 20 // per response
+const (
+	maxFiles      = 20 // per response
+	maxEchoedName = 64 // bytes of an unknown name repeated in an error
+)
 
-// respondWithFiles stores a complete response together with its files, or neither.
-func (s *Server) respondWithFiles(
-	ctx context.Context, p *projectdb.Project, in *createResponseInput, id uuid.UUID,
+// File is a part of a response with a file, which is read while it arrives.
+type File struct {
+	Field    string // UUID or name of its field
+	Name     string // "" and no content: browsers send this for an empty input
+	MimeType string // as the client claims
+	Content  io.Reader
+}
+
+// NextFile returns the next file of a response, or nil at the end.
+type NextFile func() (*File, error)
+
+// withFiles stores a complete response together with its files, or neither. The answers may be
+// filled in while the files are read.
+func (s *Service) withFiles(
+	ctx context.Context, p *projectdb.Project, id uuid.UUID, r Response, next NextFile,
 ) (form.Receipt, error) {
-	to, err := form.GetFileFields(ctx, p, in.Form)
+	to, err := form.GetFileFields(ctx, p, r.Form)
 	if err != nil {
 		return form.Receipt{}, err
 	}
 
 	files := receivedFiles{}
-	if err := s.receive(ctx, p, in, id, to, files); err != nil {
+	if err := s.receive(ctx, p, id, r, to, next, files); err != nil {
 		return form.Receipt{}, files.finish(ctx, err)
 	}
 
-	receipt, err := form.CreateResponse(ctx, p, in.Form, id, in.Body.Answers,
+	receipt, err := form.CreateResponse(ctx, p, r.Form, id, r.Answers,
 		form.Attachments{Fields: files.fields(), Create: files.store})
 	return receipt, files.finish(ctx, err)
 }
 
 // receive stores the files while they arrive.
-func (s *Server) receive(
-	ctx context.Context, p *projectdb.Project, in *createResponseInput, id uuid.UUID, to form.FileFields,
+func (s *Service) receive(
+	ctx context.Context, p *projectdb.Project, id uuid.UUID, r Response, to form.FileFields, next NextFile,
 	files receivedFiles,
 ) error {
-	for range maxFiles + 1 {
-		part, err := in.NextFile()
+	for range maxFiles + to.Count() + 1 { // browsers send empty inputs too
+		part, err := next()
 		if part == nil || err != nil {
 			return err
 		}
 
-		field, name := optionalUUID(part.FormName()), "answers."+operation.Clip(part.FormName())
-		_, again := files[field.UUID]
+		field, known := to.Find(part.Field)
+		name := "answers." + clip(part.Field)
+		_, again := files[field]
 		switch {
-		case !field.Valid || !slices.Contains(to.Fields, field.UUID):
+		case !known:
 			return fault.OnField(fault.Unprocessable, name, "unknown", "is not a file field of the form")
 		case again:
 			return fault.OnField(fault.Unprocessable, name, "repeated", "must be a single file")
-		case to.Container == nil:
-			return errNoContainer(name)
 		}
 
-		if part.FileName() == "" { // browsers send this for an empty file input
-			if n, _ := io.ReadFull(part, make([]byte, 1)); n > 0 {
+		if part.Name == "" {
+			if n, _ := io.ReadFull(part.Content, make([]byte, 1)); n > 0 {
 				return fault.OnField(fault.Unprocessable, name, "required", "must have a file name")
 			}
 			continue
 		}
 
-		folder := in.Form.String() + "/" + id.String() + "/" + field.UUID.String() + "/"
-		files[field.UUID], err = object.ReceiveFile(ctx, p, s.blobs, caller(ctx).User, *to.Container, object.NewFile{
-			FullFileName: folder + part.FileName(),
-			MimeType:     part.Header.Get("Content-Type"), Content: part})
+		if to.Container == nil {
+			return errNoContainer(name)
+		}
+		if len(files) == maxFiles {
+			break
+		}
+
+		folder := r.Form.String() + "/" + id.String() + "/" + field.String() + "/"
+		files[field], err = object.ReceiveFile(ctx, p, s.Blobs, r.User, *to.Container, object.NewFile{
+			FullFileName: folder + part.Name, MimeType: part.MimeType, Content: part.Content})
 		if err != nil {
-			delete(files, field.UUID)
+			delete(files, field)
 
 			if fault.Is(err, fault.NotFound) {
 				return errNoContainer(name).WithCause(err)
@@ -81,7 +100,15 @@ func (s *Server) receive(
 		}
 	}
 
-	return operation.TooManyParts()
+	return fault.New(fault.Invalid, "the body has too many parts").WithCode("malformed_multipart")
+}
+
+// clip truncates client input that is echoed in an error.
+func clip(s string) string {
+	if len(s) <= maxEchoedName {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxEchoedName], "") + "…"
 }
 
 func errNoContainer(name string) *fault.Error {
