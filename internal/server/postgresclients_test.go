@@ -66,7 +66,7 @@ func TestPostgresTools(t *testing.T) {
 	})
 
 	for name, address := range map[string]func(t *testing.T, a *apitest.API) string{
-		"proxy": proxyAddress,
+		"proxy":    proxyAddress,
 		"listener": func(_ *testing.T, a *apitest.API) string { return listenerAddress(a, "owner", cert) },
 	} {
 		t.Run(name, func(t *testing.T) {
