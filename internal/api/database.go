@@ -12,6 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/pgproxy"
+	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
@@ -74,18 +75,22 @@ func (s *Server) checkAccess(c account.Caller, r *http.Request, project uuid.UUI
 	scope := account.Scope{Project: uuid.NullUUID{UUID: project, Valid: true}}
 
 	return func(ctx context.Context) error {
+		var now account.Caller
 		var err error
 		if c.ByToken {
-			c, err = s.authenticateBearer(ctx, r, scope)
+			now, err = s.authenticateBearer(ctx, r, scope)
 		} else {
-			c, err = s.accounts.AuthenticateSession(ctx, c.User, c.Session, scope) // outlives the access token
+			now, err = s.accounts.AuthenticateSession(ctx, c.User, c.Session, scope) // outlives the access token
 		}
 
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case now.Status == platform.Deleted:
+			return fault.Missing()
 		}
 
-		return connectDatabase.Access.Authorize(c)
+		return connectDatabase.Access.Authorize(now)
 	}
 }
 

@@ -159,6 +159,7 @@ func TestDatabaseCredentials(t *testing.T) {
 	a.Get(path + "?sort=verifier").Want(400)
 
 	id := created.Get("uuid").(string)
+	a.Delete(path + "/garbage").Want(400).Field("credentialUUID")
 	a.Member(4).Delete(path + "/" + id).Want(403)
 	a.Delete(path+"/"+id).Want(200).Content("name", "app")
 	a.Delete(path + "/" + id).Want(404)

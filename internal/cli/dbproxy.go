@@ -105,6 +105,7 @@ func (p *databaseProxy) serve(ctx context.Context) error {
 
 		serving.Go(func() {
 			defer func() { <-p.slots }()
+
 			p.serveClient(ctx, conn)
 		})
 	}

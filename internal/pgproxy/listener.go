@@ -91,14 +91,13 @@ func (l *Listener) serve(conn net.Conn) {
 	}
 	defer release()
 
+	if err := conn.SetDeadline(time.Now().Add(startupTimeout)); err != nil {
+		return
+	}
 	if !p.add(conn) {
 		return
 	}
 	defer p.remove(conn)
-
-	if err := conn.SetDeadline(time.Now().Add(startupTimeout)); err != nil {
-		return
-	}
 
 	encrypted, startup, err := pgwire.Accept(conn, l.tls)
 	if err != nil {

@@ -167,14 +167,13 @@ func (p *Proxy) ServeTunnel(conn net.Conn, c Client, release func()) {
 	defer release()
 	defer conn.Close()
 
+	if err := conn.SetDeadline(time.Now().Add(startupTimeout)); err != nil {
+		return
+	}
 	if !p.add(conn) {
 		return
 	}
 	defer p.remove(conn)
-
-	if err := conn.SetDeadline(time.Now().Add(startupTimeout)); err != nil {
-		return
-	}
 
 	_, startup, err := pgwire.Accept(conn, nil)
 	if err != nil {

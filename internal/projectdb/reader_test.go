@@ -58,7 +58,8 @@ func TestReader(t *testing.T) {
 	exec(t, conn, `set default_transaction_read_only = off`)
 
 	for _, sql := range []string{
-		`insert into public.books values (2, 'Ulysses')`, `select nextval('public.books_id_seq')`, `update public.books set title = ''`, `delete from public.books`,
+		`insert into public.books values (2, 'Ulysses')`, `select nextval('public.books_id_seq')`,
+		`update public.books set title = ''`, `delete from public.books`,
 		`truncate public.books`, `drop table public.books`, `create table public.mine ()`,
 		`create temporary table mine ()`,
 		`create schema mine`, `refresh materialized view public.kept`, `select public.shout()`,
