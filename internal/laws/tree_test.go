@@ -20,7 +20,7 @@ import (
 var levels = [][]string{
 	{"client", "docs", "internal/fault", "internal/config", "internal/sqllex"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
-		"internal/httpx", "internal/mail", "internal/pgserver"},
+		"internal/httpx", "internal/mail", "internal/pgdump", "internal/pgserver"},
 	{"internal/audit", "internal/backup/pgtool", "internal/queue", "internal/ratelimit", "internal/rest/query",
 		"internal/rest/catalog"},
 	{"internal/schema", "internal/platform", "internal/rest/jwt", "internal/rest/openapi", "internal/rest/session"},
