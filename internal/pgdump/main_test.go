@@ -42,7 +42,8 @@ func (p target) install(ctx context.Context, name string) error {
 	case err == nil, f != nil && f.Kind == fault.Conflict:
 		return nil
 	case f != nil && f.Kind == fault.Unprocessable:
-		return &pgdump.UnavailableError{Reason: f.Error()}
+		reason, _, _ := strings.Cut(f.Error(), ":")
+		return &pgdump.UnavailableError{Reason: reason}
 	}
 
 	return err
