@@ -93,13 +93,13 @@ func (s *Service) Authenticate(ctx context.Context, bearer string, scope Scope) 
 		return Caller{}, err
 	}
 
-	return s.authenticateSession(ctx, claims.User, claims.Session, scope)
+	return s.AuthenticateSession(ctx, claims.User, claims.Session, scope)
 }
 
-// authenticateSession returns the caller of a verified access token and their role in the request's
+// AuthenticateSession returns the caller of a verified access token and their role in the request's
 // scope, in one round trip. It fails with Unauthenticated if the user is suspended or the session
 // has ended.
-func (s *Service) authenticateSession(ctx context.Context, user, session uuid.UUID, scope Scope) (Caller, error) {
+func (s *Service) AuthenticateSession(ctx context.Context, user, session uuid.UUID, scope Scope) (Caller, error) {
 	row, err := pg.One[callerRow](ctx, s.q, `
 		with who as (
 			select u.uuid as user_uuid, s.uuid as session, 1::smallint as ceiling, null::uuid[] as only, u.is_administrator, false as expired, false as stale
@@ -117,7 +117,7 @@ func (s *Service) authenticateSession(ctx context.Context, user, session uuid.UU
 	return row.caller(), err
 }
 
-// authenticateToken is [Service.authenticateSession] for the hash of a personal access token. The
+// authenticateToken is [Service.AuthenticateSession] for the hash of a personal access token. The
 // caller has the lesser rights of the token and its user. It records the use of the token at most
 // every ten minutes.
 func (s *Service) authenticateToken(ctx context.Context, hash []byte, scope Scope) (Caller, error) {

@@ -44,6 +44,7 @@ var rights = map[string]right{
 	"listKeys":          {3, ""},
 	"deleteKey":         {3, ""},
 	"getJWTSecret":      {3, ""},
+	"connectDatabase":   {3, ""},
 	"createTable":       {4, `{"name": "t{n}", "columns": [{"name": "id", "type": "integer"}]}`},
 	"listTables":        {5, ""},
 	"getTable":          {5, ""},
@@ -558,6 +559,8 @@ func (o operation) want(r right, v matrixCaller, at target) int {
 	switch o.id {
 	case "createBackup", "undoRestore": // the database replaced by the restore is missing
 		done = 409
+	case "connectDatabase": // without the Upgrade header
+		done = 400
 	case "importBackup", "createExtension": // invalid body; extension not allowed
 		done = 422
 	}

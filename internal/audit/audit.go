@@ -42,7 +42,10 @@ type Entry struct {
 	Created string    `json:"created,omitempty" doc:"UUID or name of the created object."`
 	Fields  []string  `json:"fields,omitempty" doc:"Fields of the request body."`
 	Project string    `json:"project,omitempty"`
-	Key     string    `json:"key,omitempty" doc:"Hash of the request's Idempotency-Key."`
+	Sent    int64     `json:"sent,omitempty,omitzero" doc:"Bytes sent to the client, at the end of a database session."`
+	// Received counts the bytes in the other direction.
+	Received int64  `json:"received,omitempty,omitzero" doc:"Bytes received from the client, at the end of a database session."`
+	Key      string `json:"key,omitempty" doc:"Hash of the request's Idempotency-Key."`
 }
 
 // KeyPurpose is the purpose of the log's key in [token.Derive].

@@ -40,6 +40,8 @@ func addRemote(root *cobra.Command, e environment) error {
 	}
 
 	addRows(groupOf(root, "rows"), d, e)
+	addDatabase(groupOf(root, "db"), e)
+
 	return nil
 }
 

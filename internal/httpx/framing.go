@@ -22,8 +22,8 @@ var errFraming = errors.New("httpx: ambiguous request framing")
 // 2.2, 5.2 and 6.1). A rejected request gets 400 and ends its connection. net/http accepts all of
 // these or repairs them silently before it calls a handler.
 //
-// The connection checks the bytes before net/http reads them. So a connection must not be hijacked
-// for another protocol, and a chunked request must be the last one of its connection, which [Wrap]
+// The connection checks the bytes before net/http reads them. So a connection is hijacked only by
+// [Upgrade], and a chunked request must be the last one of its connection, which [Wrap]
 // ensures.
 func StrictListener(l net.Listener) net.Listener { return strictListener{l} }
 

@@ -17,6 +17,8 @@ import (
 // resolution and for each redirect.
 var outgoing = map[string]string{
 	"client/client.go":              "the operator",
+	"client/upgrade.go":             "the operator",
+	"internal/cli/db.go":            "the file of a proxy on the same machine",
 	"internal/blob/s3.go":           "SOCLE_STORAGE_URL",
 	"internal/mail/mail.go":         "SOCLE_SMTP_URL",
 	"internal/standalone/config.go": "the settings of socle rest",

@@ -18,14 +18,15 @@ import (
 // levels are the packages from the lowest level up. A package imports only packages of lower
 // levels.
 var levels = [][]string{
-	{"client", "docs", "internal/fault", "internal/config", "internal/sqllex"},
+	{"client", "docs", "internal/fault", "internal/config", "internal/sqllex", "internal/pgwire"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgdump", "internal/pgserver"},
 	{"internal/audit", "internal/backup/pgtool", "internal/queue", "internal/ratelimit", "internal/rest/query",
 		"internal/rest/catalog"},
 	{"internal/schema", "internal/platform", "internal/rest/jwt", "internal/rest/openapi", "internal/rest/session"},
 	{"internal/account", "internal/projectdb", "internal/rest/plan", "internal/rest/typescript"},
-	{"internal/form", "internal/object", "internal/rest", "internal/statement", "internal/transfer"},
+	{"internal/form", "internal/object", "internal/pgproxy", "internal/rest", "internal/statement",
+		"internal/transfer"},
 	{"internal/backup"},
 	{"internal/operation"},
 	{"internal/api"},
@@ -178,7 +179,8 @@ func TestWindowsHasNoServer(t *testing.T) {
 		}
 	}
 
-	want := []string{"client", "cmd/socle", "docs", "internal/cli", "internal/config", "internal/sqllex"}
+	want := []string{"client", "cmd/socle", "docs", "internal/cli", "internal/config", "internal/pgwire",
+		"internal/sqllex"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)
 	}

@@ -286,8 +286,8 @@ func (p *Pipeline) admitPublic(ctx context.Context, r *http.Request, c account.C
 	return c, err
 }
 
-// authorize checks the caller's rights, and the state of the project if the operation acts in one.
-func (a Access) authorize(c account.Caller) error {
+// Authorize checks the caller's rights, and the state of the project if the operation acts in one.
+func (a Access) Authorize(c account.Caller) error {
 	if a.inProject && !c.Project.Valid {
 		return a.missing()
 	}

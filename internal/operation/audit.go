@@ -18,14 +18,20 @@ func (q *request) audit(ctx context.Context, next step) (any, error) {
 		return next(ctx)
 	}
 
-	c, known := Caller(ctx), httpx.From(ctx)
-	e := audit.Entry{
-		Action:  q.op.ID,
-		Client:  known.Client.String(),
-		Request: known.ID,
-		Target:  q.http.URL.Path,
-		Fields:  q.membersOf(q.body),
+	e := AuditEntry(ctx)
+	e.Action, e.Target, e.Fields = q.op.ID, q.http.URL.Path, q.membersOf(q.body)
+
+	if key := q.http.Header.Get(idempotencyHeader); key != "" && q.repeatable() {
+		e.Key = hex.EncodeToString(q.requestKey(ctx, key))
 	}
+
+	return next(audit.Begin(ctx, q.config.AuditKey, e))
+}
+
+// AuditEntry returns an audit entry with the caller, the client and the project of a request.
+func AuditEntry(ctx context.Context) audit.Entry {
+	c, known := Caller(ctx), httpx.From(ctx)
+	e := audit.Entry{Client: known.Client.String(), Request: known.ID}
 
 	if c.Project.Valid {
 		e.Project = c.Project.UUID.String()
@@ -33,11 +39,8 @@ func (q *request) audit(ctx context.Context, next step) (any, error) {
 	if c.User != (account.Caller{}).User {
 		e.Actor, e.Via = c.User.String(), c.Session.String()
 	}
-	if key := q.http.Header.Get(idempotencyHeader); key != "" && q.repeatable() {
-		e.Key = hex.EncodeToString(q.requestKey(ctx, key))
-	}
 
-	return next(audit.Begin(ctx, q.config.AuditKey, e))
+	return e
 }
 
 // membersOf returns the sorted names of the body's members that the operation declares.

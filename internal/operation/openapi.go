@@ -152,6 +152,10 @@ func failureResponse(status int) *huma.Response {
 }
 
 func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
+	if rt.op.Upgrade != "" {
+		return &huma.Response{Description: "The connection switches to " + rt.op.Upgrade}
+	}
+
 	if output.Implements(reflect.TypeFor[http.Handler]()) {
 		media := "application/octet-stream"
 		if rt.op.MediaType != "" {

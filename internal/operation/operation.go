@@ -44,6 +44,7 @@ type Operation struct {
 
 	// Of the response.
 
+	Upgrade   string // protocol that the connection switches to, with status 101; "": none
 	MediaType string // of a file; "": application/octet-stream
 	Ranges    bool   // the response is that of [http.ServeContent]
 

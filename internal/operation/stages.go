@@ -129,7 +129,7 @@ func (q *request) parse(ctx context.Context, next step) (any, error) {
 // authorize checks the caller's rights and opens the project, if the operation acts in one.
 func (q *request) authorize(ctx context.Context, next step) (any, error) {
 	access, c := q.op.Access, Caller(ctx)
-	if err := access.authorize(c); err != nil {
+	if err := access.Authorize(c); err != nil {
 		return nil, err
 	}
 

@@ -44,6 +44,20 @@ func NewSupervisor(config *pgx.ConnConfig) *Supervisor {
 
 // Terminate terminates a session of a login. User code cannot trap that.
 func (s *Supervisor) Terminate(ctx context.Context, user string, pid uint32) error {
+	return s.signal(ctx, `
+		select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where pid = @pid and usename = @user`,
+		user, pid)
+}
+
+// Cancel cancels the running statement of a session of a login.
+func (s *Supervisor) Cancel(ctx context.Context, user string, pid uint32) error {
+	return s.signal(ctx, `
+		select pg_catalog.pg_cancel_backend(pid) from pg_catalog.pg_stat_activity where pid = @pid and usename = @user`,
+		user, pid)
+}
+
+// signal executes a statement on a session of a login.
+func (s *Supervisor) signal(ctx context.Context, sql, user string, pid uint32) error {
 	select {
 	case s.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -58,9 +72,7 @@ func (s *Supervisor) Terminate(ctx context.Context, user string, pid uint32) err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	_, err = Values[bool](ctx, conn, `
-		select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where pid = @pid and usename = @user`,
-		pgx.StrictNamedArgs{"pid": int32(pid), "user": user})
+	_, err = Values[bool](ctx, conn, sql, pgx.StrictNamedArgs{"pid": int32(pid), "user": user})
 	return err
 }
 

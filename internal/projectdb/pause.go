@@ -183,6 +183,8 @@ func (r *Registry) closeDatabase(ctx context.Context, project uuid.UUID) error {
 		return fmt.Errorf("close the database of project %s: %w", project, pg.Fault(err))
 	}
 
+	r.endSessions(project)
+
 	since, err := pg.Value[time.Time](ctx, conn, `select clock_timestamp()`)
 	if err != nil {
 		return err
@@ -228,6 +230,17 @@ func rejectClosed(c *pgxpool.Config) {
 		}
 
 		return err
+	}
+}
+
+// endSessions ends the client sessions of a project whose database was closed.
+func (r *Registry) endSessions(project uuid.UUID) {
+	r.mu.Lock()
+	p := r.projects[project]
+	r.mu.Unlock()
+
+	if p != nil {
+		p.endSessions(errClosed)
 	}
 }
 

@@ -27,6 +27,7 @@ type Project struct {
 	open          atomic.Int32  // number of connections
 	mu            sync.Mutex
 	pools         map[login]*pgxpool.Pool
+	sessions      map[*Session]bool // of clients
 	lastUsed      time.Time
 	deleted       bool // deleted: the pools are closed for good
 	maintained    bool // opened by [Registry.WithInactive] although its database is closed

@@ -41,6 +41,8 @@ type Registry struct {
 	provisioning chan struct{}  // a token for each project being created or removed
 	supervisor   *pg.Supervisor // of connections of projects' logins
 	watchdog     watchdog
+	maxSessions  int64        // of clients; the rest of the budget is for requests
+	sessions     atomic.Int64 // of clients
 	log          *slog.Logger
 
 	id       uuid.UUID    // identifies this server among those of the install
@@ -72,7 +74,7 @@ func NewRegistry(address string, secret []byte, names Names, connections int, lo
 
 	r := &Registry{Names: names, base: base, tls: tls, secret: secret,
 		provisioning: make(chan struct{}, maxProvisioning),
-		supervisor:   pg.NewSupervisor(base.ConnConfig), log: log,
+		supervisor:   pg.NewSupervisor(base.ConnConfig), maxSessions: int64(max(connections/2, 1)), log: log,
 		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{},
 		recent: list.New(), swapping: map[int32]bool{}}
 	r.budget = newBudget(connections, r.evict, r.watchdog.endReason)
@@ -261,7 +263,7 @@ func (r *Registry) guard(c *pgxpool.Config, p *Project) {
 
 	report := c.ConnConfig.OnPgError
 	c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
-		if err.SeverityUnlocalized == "FATAL" && !slices.Contains(serverStates, err.Code) {
+		if err.SeverityUnlocalized == "FATAL" && !isServerState(err.Code) {
 			p.loginsAltered.Store(true)
 		}
 
@@ -271,16 +273,27 @@ func (r *Registry) guard(c *pgxpool.Config, p *Project) {
 
 	connect := c.BeforeConnect
 	c.BeforeConnect = func(ctx context.Context, conn *pgx.ConnConfig) error {
-		if p.loginsAltered.CompareAndSwap(true, false) {
-			r.log.Warn("resetting altered or rejected logins of a project", "project", p.UUID)
-			if err := r.resetLogins(ctx, p.UUID); err != nil {
-				p.loginsAltered.Store(true)
-				return err
-			}
+		if err := r.resetAltered(ctx, p); err != nil {
+			return err
 		}
-
 		return connect(ctx, conn)
 	}
+}
+
+// resetAltered resets the logins of a project if one was altered or rejected.
+func (r *Registry) resetAltered(ctx context.Context, p *Project) error {
+	if !p.loginsAltered.CompareAndSwap(true, false) {
+		return nil
+	}
+
+	r.log.Warn("resetting altered or rejected logins of a project", "project", p.UUID)
+
+	if err := r.resetLogins(ctx, p.UUID); err != nil {
+		p.loginsAltered.Store(true)
+		return err
+	}
+
+	return nil
 }
 
 // serverStates are the SQLSTATEs of FATAL errors that come from the server, a closed database or a
@@ -293,6 +306,8 @@ var serverStates = []string{
 	"57P02", // crash_shutdown
 	"57P03", // cannot_connect_now
 }
+
+func isServerState(code string) bool { return slices.Contains(serverStates, code) }
 
 // touch marks a project as the most recently used.
 func (r *Registry) touch(p *Project) {

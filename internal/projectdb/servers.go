@@ -207,6 +207,8 @@ func (r *Registry) closeGates(key int32) bool {
 
 	for _, p := range r.withKey(key) {
 		p.gate.close()
+		p.endSessions(errReplaced)
+
 		if r.onSwap != nil {
 			r.onSwap(p.UUID)
 		}

@@ -54,6 +54,10 @@ func (p *Project) recordSize(bytes, quota int64) {
 	p.minFullBytes = min(p.minFullBytes, bytes)
 	p.full.Store(full)
 	p.overgrown.Store(bytes > p.minFullBytes+leeway)
+
+	if p.overgrown.Load() {
+		p.endSessionsLocked(ErrOverQuota)
+	}
 }
 
 // usedSince reports whether a pool was requested after since or a connection is in use.
@@ -74,6 +78,10 @@ func (p *Project) inUse() bool {
 }
 
 func (p *Project) inUseLocked() bool {
+	if len(p.sessions) > 0 {
+		return true
+	}
+
 	for _, pool := range p.pools {
 		if pool.Stat().AcquiredConns() > 0 {
 			return true

@@ -82,6 +82,11 @@ func (m *metrics) instrument(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		next.ServeHTTP(w, r)
+
+		if httpx.Status(w) == http.StatusSwitchingProtocols {
+			return // the duration is that of a session
+		}
+
 		m.requests.WithLabelValues(httpx.From(r.Context()).Route, strconv.Itoa(httpx.Status(w))).
 			Observe(time.Since(start).Seconds())
 	})

@@ -27,6 +27,7 @@ import (
 	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/password"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgproxy"
 	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -61,6 +62,7 @@ type Server struct {
 	listener      net.Listener
 	metrics       *metrics
 	requests      *requestLog
+	proxy         *pgproxy.Proxy
 
 	readiness readiness
 }
@@ -179,11 +181,15 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		return err
 	}
 
+	auditKey := token.Derive(s.secret, audit.KeyPurpose)
+	s.proxy = pgproxy.New(pgproxy.Config{Projects: s.registry, Platform: d.Store.DB(), AuditKey: auditKey,
+		Notifications: s.notifications, Log: s.log})
+
 	bodies := httpx.NewBudget(rest.BodyBudgetSize)
 	s.api = api.New(api.Config{Platform: d.Store, Accounts: s.services.Accounts, Bodies: bodies,
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: lifecycle, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs, PublicURL: s.URL,
-		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
+		Proxy: s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
 		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
 		Log: s.log, ClaimHolder: s.notifications.PID,
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
@@ -295,6 +301,7 @@ func (s *Server) Run(ctx context.Context) error {
 		err = errors.Join(err, s.http.Close())
 	}
 
+	s.proxy.Close()
 	s.rows.close()
 	stopWork()
 	wg.Wait()

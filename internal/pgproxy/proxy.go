@@ -1,0 +1,354 @@
+// Package pgproxy connects clients of PostgreSQL's protocol to sessions of projects: it admits them
+// in bounded numbers, answers their startup packet, carries the protocol in both directions, and
+// ends the session with the client's rights. Each session has two entries in the platform's audit
+// log.
+//
+// Who the client is, and whether the rights still exist, is known to its caller. The session itself
+// belongs to package projectdb, the startup packets to package pgwire.
+package pgproxy
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgwire"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
+)
+
+// Protocol is the name of PostgreSQL's protocol in the Upgrade header of a tunnel.
+const Protocol = "socle-postgres/1"
+
+const (
+	startupTimeout = 10 * time.Second // from the connection to a complete startup packet
+	auditTimeout   = 10 * time.Second
+
+	maxStarting    = 256 // connections without a session yet, on a server
+	maxStartingKey = 32  // the same of one project or network
+
+	cancelChannel = "socle_cancel" // notifications of requests to cancel a session of another server
+	maxCancels    = 16             // at a time
+)
+
+// Config has the dependencies of a [Proxy].
+type Config struct {
+	Projects      *projectdb.Registry
+	Platform      *platform.DB
+	Notifications *pg.Listener
+	AuditKey      []byte
+	Log           *slog.Logger
+}
+
+// Proxy serves clients of all projects. It is safe for concurrent use.
+type Proxy struct {
+	Config
+	cancels chan struct{} // a token for each request to cancel
+
+	mu       sync.Mutex
+	starting map[string]int // connections without a session, by project or network
+	total    int            // of starting
+	sessions map[pgwire.Key]*projectdb.Session
+	conns    map[net.Conn]bool
+	closing  chan struct{} // closed by Close
+	serving  sync.WaitGroup
+}
+
+// Client is an authenticated client.
+type Client struct {
+	Project uuid.UUID
+	Entry   audit.Entry // actor, client and request of the audit entries
+
+	// Check fails with a fault other than Unavailable and Internal if the client has lost the right
+	// to its session.
+	Check func(context.Context) error
+}
+
+// New returns a proxy. Notifications must not run yet.
+func New(c Config) *Proxy {
+	p := &Proxy{Config: c, cancels: make(chan struct{}, maxCancels), starting: map[string]int{},
+		sessions: map[pgwire.Key]*projectdb.Session{}, conns: map[net.Conn]bool{}, closing: make(chan struct{})}
+
+	c.Notifications.Handle(cancelChannel, func(payload string) {
+		var key pgwire.Key
+		if _, err := fmt.Sscan(payload, &key.PID, &key.Secret); err == nil {
+			go p.cancelHere(key)
+		}
+	})
+
+	return p
+}
+
+// Admit admits a connection of a project or network until release is called, which is when its
+// session begins or it ends. It fails with TooMany beyond the limits.
+func (p *Proxy) Admit(key string) (release func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	if p.total >= maxStarting || p.starting[key] >= maxStartingKey {
+		return nil, &fault.Error{Kind: fault.TooMany, Code: "too_many_connections", RetryAfter: time.Second,
+			Detail: "too many connections are waiting for a database session; try again later"}
+	}
+
+	p.total++
+	p.starting[key]++
+
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+
+		p.total--
+		if p.starting[key]--; p.starting[key] == 0 {
+			delete(p.starting, key)
+		}
+	}), nil
+}
+
+// add registers a connection. It reports false if the proxy is closing.
+func (p *Proxy) add(conn net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	select {
+	case <-p.closing:
+		return false
+	default:
+	}
+
+	p.conns[conn] = true
+	p.serving.Add(1)
+
+	return true
+}
+
+func (p *Proxy) remove(conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	delete(p.conns, conn)
+	p.serving.Done()
+}
+
+// Close ends all sessions and returns when their ends are in the audit log.
+func (p *Proxy) Close() {
+	p.mu.Lock()
+
+	select {
+	case <-p.closing:
+	default:
+		close(p.closing)
+	}
+
+	for conn := range p.conns { // those that wait for a startup packet
+		_ = conn.SetReadDeadline(time.Now())
+	}
+
+	p.mu.Unlock()
+	p.serving.Wait()
+}
+
+// ServeTunnel serves an authenticated client on a private connection: from its startup packet,
+// whose user and database do not matter, to the end of its session. It closes the connection.
+// release is that of [Proxy.Admit].
+func (p *Proxy) ServeTunnel(conn net.Conn, c Client, release func()) {
+	defer release()
+	defer conn.Close()
+
+	if !p.add(conn) {
+		return
+	}
+	defer p.remove(conn)
+
+	if err := conn.SetDeadline(time.Now().Add(startupTimeout)); err != nil {
+		return
+	}
+
+	_, startup, err := pgwire.Accept(conn, nil)
+	if err != nil {
+		return
+	}
+
+	if startup.Cancel != nil {
+		p.cancel(*startup.Cancel)
+		return
+	}
+
+	p.serve(conn, c, startup, release)
+}
+
+// serve opens the session of an authenticated client and carries it to its end.
+func (p *Proxy) serve(conn net.Conn, c Client, startup pgwire.Startup, release func()) {
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		return
+	}
+
+	session, err := p.open(c, startup)
+	if err != nil {
+		p.logFailure("open a database session", c, err)
+		p.refuse(conn, err)
+
+		return
+	}
+	defer session.Close()
+
+	release()
+
+	key := p.register(session)
+	defer p.unregister(key)
+
+	r := &relay{client: conn, session: session, check: c.Check, closing: p.closing}
+	if err := r.begin(key); err == nil {
+		r.run()
+	}
+
+	c.Entry.Sent, c.Entry.Received = r.sent.Load(), r.received.Load()
+	if err := p.audit("disconnectDatabase", c); err != nil {
+		p.logFailure("record the end of a database session", c, err)
+	}
+}
+
+// open opens the session of a client and records it in the audit log.
+func (p *Proxy) open(c Client, startup pgwire.Startup) (*projectdb.Session, error) {
+	if mode := strings.ToLower(startup.Parameters["replication"]); mode != "" && mode != "false" && mode != "off" &&
+		mode != "no" && mode != "0" {
+		return nil, fault.New(fault.Unprocessable, "replication is not available").WithCode("0A000")
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+
+	go func() {
+		select {
+		case <-p.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+
+	session, err := p.Projects.Open(c.Project).OpenSession(ctx, startup.Parameters)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := p.audit("connectDatabase", c); err != nil {
+		_ = session.Close()
+		return nil, err
+	}
+
+	return session, nil
+}
+
+// audit appends an entry to the platform's audit log.
+func (p *Proxy) audit(action string, c Client) error {
+	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
+	defer cancel()
+
+	c.Entry.Action, c.Entry.Project = action, c.Project.String()
+	return p.Platform.Tx(audit.Begin(ctx, p.AuditKey, c.Entry), func(*platform.DB) error { return nil })
+}
+
+func (p *Proxy) logFailure(doing string, c Client, err error) {
+	level := slog.LevelInfo
+	if fault.Is(err, fault.Internal) || fault.Is(err, fault.Unavailable) {
+		level = slog.LevelError
+	}
+
+	p.Log.Log(context.Background(), level, "could not "+doing, "project", c.Project, "requestId", c.Entry.Request,
+		"error", err)
+}
+
+// register gives a session a random key for requests to cancel its statement.
+func (p *Proxy) register(s *projectdb.Session) pgwire.Key {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	for {
+		var random [8]byte
+		rand.Read(random[:]) // never fails
+
+		key := pgwire.Key{
+			PID:    binary.BigEndian.Uint32(random[:4]) >> 1, // clients take it for a positive number
+			Secret: binary.BigEndian.Uint32(random[4:]),
+		}
+		if p.sessions[key] == nil {
+			p.sessions[key] = s
+			return key
+		}
+	}
+}
+
+func (p *Proxy) unregister(key pgwire.Key) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	delete(p.sessions, key)
+}
+
+// cancel cancels the running statement of the session with a key, on this server or another one.
+// Like PostgreSQL it reports nothing to the client.
+func (p *Proxy) cancel(key pgwire.Key) {
+	if p.cancelHere(key) {
+		return
+	}
+
+	select {
+	case p.cancels <- struct{}{}:
+		defer func() { <-p.cancels }()
+	default:
+		return
+	}
+
+	ctx, done := context.WithTimeout(context.Background(), startupTimeout)
+	defer done()
+
+	if _, err := pg.Exec(ctx, p.Platform.Querier(), `select pg_notify(@channel, @payload)`, pgx.StrictNamedArgs{
+		"channel": cancelChannel, "payload": fmt.Sprint(key.PID, " ", key.Secret),
+	}); err != nil {
+		p.Log.Warn("could not pass on a request to cancel", "error", err)
+	}
+}
+
+// cancelHere is cancel for a session of this server. It reports whether there is one.
+func (p *Proxy) cancelHere(key pgwire.Key) bool {
+	p.mu.Lock()
+	session := p.sessions[key]
+	p.mu.Unlock()
+
+	if session == nil {
+		return false
+	}
+
+	select {
+	case p.cancels <- struct{}{}:
+		defer func() { <-p.cancels }()
+	default:
+		return true
+	}
+
+	ctx, done := context.WithTimeout(context.Background(), startupTimeout)
+	defer done()
+
+	if err := session.Cancel(ctx); err != nil {
+		p.Log.Warn("could not cancel a statement", "session", session, "error", err)
+	}
+
+	return true
+}
+
+// refuse tells a client why it gets no session.
+func (p *Proxy) refuse(conn net.Conn, err error) {
+	_ = conn.SetDeadline(time.Now().Add(farewellTimeout))
+	_ = pgwire.Send(conn, farewell(err)) // the client may be gone
+}

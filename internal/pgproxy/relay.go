@@ -1,0 +1,302 @@
+package pgproxy
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pgwire"
+	"github.com/socle-dev/socle/internal/projectdb"
+)
+
+const (
+	maxSessionAge = 24 * time.Hour
+	// maxSessionIdle is the time without a byte in either direction. It exceeds the longest time
+	// that the watchdog lets a statement run.
+	maxSessionIdle = 2 * time.Hour
+
+	checkInterval   = 5 * time.Second // of the client's rights
+	checkTimeout    = 5 * time.Second
+	farewellTimeout = 5 * time.Second // for a client to take the reason of its session's end
+
+	bufferSize = 64 << 10 // bytes per direction
+)
+
+var (
+	errStopping = fault.New(fault.Unavailable, "the server is stopping")
+	errTooOld   = fault.New(fault.Unavailable, "the session is older than %v", maxSessionAge)
+	errIdle     = fault.New(fault.Unavailable, "the session was idle for longer than %v", maxSessionIdle)
+)
+
+// relay carries the messages of a session between its client and PostgreSQL.
+type relay struct {
+	client  net.Conn
+	session *projectdb.Session
+	check   func(context.Context) error
+	closing <-chan struct{} // the server stops
+
+	sent, received atomic.Int64  // bytes to and from the client
+	lastByte       atomic.Int64  // time in nanoseconds
+	reason         atomic.Value  // of type endReason; unset: one side left
+	over           chan struct{} // closed when one side left
+	overOnce       sync.Once
+}
+
+type endReason struct{ error }
+
+// begin tells the client that its session has begun.
+func (r *relay) begin(key pgwire.Key) error {
+	messages := []pgproto3.BackendMessage{&pgproto3.AuthenticationOk{}}
+	for _, name := range slices.Sorted(maps.Keys(r.session.Parameters)) {
+		messages = append(messages, &pgproto3.ParameterStatus{Name: name, Value: r.session.Parameters[name]})
+	}
+
+	messages = append(messages,
+		&pgproto3.BackendKeyData{ProcessID: key.PID, SecretKey: binary.BigEndian.AppendUint32(nil, key.Secret)},
+		&pgproto3.ReadyForQuery{TxStatus: 'I'})
+
+	if err := r.client.SetWriteDeadline(time.Now().Add(farewellTimeout)); err != nil {
+		return err
+	}
+	if err := pgwire.Send(r.client, append(messages, r.session.Pending...)...); err != nil {
+		return err
+	}
+
+	return r.client.SetWriteDeadline(time.Time{})
+}
+
+// run carries messages until one side leaves or the session must end. It returns when both
+// directions have ended.
+func (r *relay) run() {
+	r.over = make(chan struct{})
+	r.lastByte.Store(time.Now().UnixNano())
+
+	var directions sync.WaitGroup
+	directions.Go(r.up)
+	directions.Go(r.down)
+
+	if reason := r.watch(); reason != nil {
+		r.reason.Store(endReason{reason})
+	}
+
+	// Both directions stop reading. The one to the client sends the reason before it ends.
+	_ = r.client.SetReadDeadline(time.Now())
+	_ = r.client.SetWriteDeadline(time.Now().Add(farewellTimeout))
+	_ = r.session.SetReadDeadline(time.Now())
+	_ = r.session.SetWriteDeadline(time.Now())
+
+	directions.Wait()
+}
+
+// watch returns the reason for which the session must end, or nil when one side has left.
+func (r *relay) watch() error {
+	age := time.NewTimer(maxSessionAge)
+	defer age.Stop()
+
+	tick := time.NewTicker(checkInterval)
+	defer tick.Stop()
+
+	for {
+		select {
+		case <-r.over:
+			return nil
+		case <-r.session.Ended():
+			return r.session.Reason()
+		case <-r.closing:
+			return errStopping
+		case <-age.C:
+			return errTooOld
+		case now := <-tick.C:
+			if now.UnixNano()-r.lastByte.Load() > int64(maxSessionIdle) {
+				return errIdle
+			}
+			if err := r.checkRights(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// checkRights fails if the client has lost the right to its session. An outage takes no rights.
+func (r *relay) checkRights() error {
+	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	defer cancel()
+
+	err := r.check(ctx)
+	if fault.Is(err, fault.Internal) || fault.Is(err, fault.Unavailable) {
+		return nil
+	}
+
+	return err
+}
+
+func (r *relay) leave() { r.overOnce.Do(func() { close(r.over) }) }
+
+// up carries bytes from the client to PostgreSQL.
+func (r *relay) up() {
+	defer r.leave()
+
+	buffer := make([]byte, bufferSize)
+	for {
+		n, err := r.client.Read(buffer)
+		if n > 0 {
+			r.received.Add(int64(n))
+			r.lastByte.Store(time.Now().UnixNano())
+
+			if _, err := r.session.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+
+		if err != nil {
+			return
+		}
+	}
+}
+
+// down carries messages from PostgreSQL to the client. It puts the reason into the message with
+// which PostgreSQL ends the session, or sends one itself.
+func (r *relay) down() {
+	defer r.leave()
+
+	var f framing
+	buffer := make([]byte, bufferSize)
+	held := 0 // bytes at the start of the buffer that are not sent yet
+	for {
+		n, err := r.session.Read(buffer[held:])
+		if n > 0 {
+			r.lastByte.Store(time.Now().UnixNano())
+		}
+
+		held += n
+		passed, final := f.scan(buffer[:held])
+		if sendErr := r.send(buffer[:passed]); sendErr != nil {
+			return
+		}
+
+		held = copy(buffer, buffer[passed:held])
+
+		switch {
+		case final != nil:
+			if reason := r.endReason(); reason != nil {
+				final = farewell(reason)
+			}
+			_ = pgwire.Send(counted{r}, final) // the client may be gone
+
+			return
+		case err != nil:
+			if reason := r.endReason(); reason != nil && f.remaining == 0 {
+				_ = pgwire.Send(counted{r}, farewell(reason))
+			}
+
+			return
+		}
+	}
+}
+
+func (r *relay) send(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+
+	n, err := r.client.Write(b)
+	r.sent.Add(int64(n))
+
+	return err
+}
+
+// counted writes to the client of a relay.
+type counted struct{ *relay }
+
+func (c counted) Write(b []byte) (int, error) { return len(b), c.send(b) }
+
+// endReason returns the reason for which Socle ends or has terminated the session; nil: none.
+func (r *relay) endReason() error {
+	if reason, ok := r.reason.Load().(endReason); ok {
+		return reason.error
+	}
+	return r.session.Reason()
+}
+
+// farewell returns the message that tells a client the reason for the end of its session, or for
+// getting none. The cause of an internal error stays in the log.
+func farewell(err error) *pgproto3.ErrorResponse {
+	f := fault.Of(err)
+
+	code, known := sqlStates[f.Kind]
+	switch {
+	case f.Kind == fault.Unprocessable && len(f.Code) == sqlStateLen:
+		code = f.Code // of PostgreSQL
+	case errors.Is(err, projectdb.ErrOverQuota):
+		code = "53100" // disk_full
+	case !known:
+		return pgwire.Fatal("XX000", "the server has failed; its log has the cause", "")
+	}
+
+	return pgwire.Fatal(code, f.Detail, "")
+}
+
+const sqlStateLen = 5
+
+// sqlStates maps kinds to SQLSTATEs.
+var sqlStates = map[fault.Kind]string{
+	fault.Unprocessable:   "57P01", // admin_shutdown: a session beyond a limit
+	fault.Unauthenticated: "28000", // invalid_authorization_specification
+	fault.Forbidden:       "28000",
+	fault.NotFound:        "3D000", // invalid_catalog_name
+	fault.Conflict:        "57P03", // cannot_connect_now: the project is paused
+	fault.TooLarge:        "54000", // program_limit_exceeded
+	fault.TooMany:         "53300", // too_many_connections
+	fault.Unavailable:     "57P01",
+}
+
+// framing follows the boundaries of messages in a stream of PostgreSQL.
+type framing struct {
+	remaining int // bytes of the current message that are not scanned yet
+}
+
+const (
+	headSize      = 5 // type and length of a message
+	errorResponse = 'E'
+)
+
+// scan scans the next bytes and returns the number of those to pass on. The rest is the beginning
+// of a message, to be scanned again with more bytes. It stops at an error that ends the session and
+// returns it.
+func (f *framing) scan(b []byte) (passed int, final *pgproto3.ErrorResponse) {
+	for pos := 0; ; {
+		n := min(f.remaining, len(b)-pos)
+		f.remaining -= n
+		pos += n
+
+		if len(b)-pos < headSize {
+			return pos, nil
+		}
+
+		size := 1 + int(binary.BigEndian.Uint32(b[pos+1:]))
+		if b[pos] != errorResponse || size > bufferSize {
+			f.remaining = size
+			continue
+		}
+
+		if len(b)-pos < size {
+			return pos, nil
+		}
+
+		var e pgproto3.ErrorResponse
+		if err := e.Decode(b[pos+headSize : pos+size]); err == nil && e.SeverityUnlocalized == "FATAL" {
+			return pos, &e
+		}
+
+		f.remaining = size
+	}
+}

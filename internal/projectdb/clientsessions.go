@@ -1,0 +1,252 @@
+package projectdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+)
+
+const (
+	// MaxSessions is the maximum number of client sessions of a project on a server. The owner's
+	// CONNECTION LIMIT leaves as many for its pools and for another server.
+	MaxSessions = 8
+
+	// sessionTimeout bounds the wait for the gate, a slot in the budget and the new session.
+	sessionTimeout = 15 * time.Second
+)
+
+// The reasons for which a project ends all its client sessions.
+var (
+	errReplaced = fault.New(fault.Unavailable, "the project's database is being replaced")
+	errClosed   = fault.New(fault.Unavailable, "the project's database was closed")
+)
+
+// Session is a session of a project's login that one client holds, with all its state: it belongs
+// to no pool and ends with the client. It counts in the budget and is supervised like a pooled one.
+// The connection carries PostgreSQL's protocol after the start of the session.
+type Session struct {
+	net.Conn
+	Parameters map[string]string         // as PostgreSQL reported them
+	Pending    []pgproto3.BackendMessage // received after the start of the session, and not passed on yet
+
+	project *Project
+	user    string
+	pid     uint32
+	ended   context.Context
+	end     context.CancelCauseFunc
+	once    sync.Once
+}
+
+// OpenSession opens a session of the project's owner with parameters of a client's startup packet,
+// by lower-case name. The login's rights limit their values. The session of a full database begins
+// read-only, which the client can change to free space.
+//
+// It fails with TooMany if the project has as many sessions as it may, with TooLarge if its
+// database is far over its quota, and with Unprocessable if PostgreSQL rejects a parameter.
+func (p *Project) OpenSession(ctx context.Context, parameters map[string]string) (*Session, error) {
+	if p.FarOverQuota() {
+		return nil, ErrOverQuota
+	}
+
+	s := &Session{project: p}
+	s.ended, s.end = context.WithCancelCause(context.Background())
+
+	if err := p.addSession(s); err != nil {
+		return nil, err
+	}
+
+	connecting, cancel := context.WithTimeout(ctx, sessionTimeout)
+	defer cancel()
+
+	err := s.connect(connecting, parameters)
+	if err != nil && p.loginsAltered.Load() && connecting.Err() == nil {
+		err = s.connect(connecting, parameters) // with the logins reset
+	}
+
+	if err != nil {
+		p.removeSession(s)
+		return nil, err
+	}
+
+	return s, nil
+}
+
+// addSession registers a session. It fails if the project or the server has too many.
+func (p *Project) addSession(s *Session) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	if len(p.sessions) >= MaxSessions {
+		return errTooManySessions("the project has %d database sessions on this server, and may have no more",
+			MaxSessions)
+	}
+	if n := p.registry.sessions.Add(1); n > p.registry.maxSessions {
+		p.registry.sessions.Add(-1)
+		return errTooManySessions("the server has too many database sessions; try again later")
+	}
+
+	if p.sessions == nil {
+		p.sessions = map[*Session]bool{}
+	}
+
+	p.sessions[s] = true
+	p.lastUsed = time.Now()
+
+	return nil
+}
+
+func errTooManySessions(format string, args ...any) error {
+	return fault.New(fault.TooMany, format, args...).WithCode("too_many_sessions")
+}
+
+func (p *Project) removeSession(s *Session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	if p.sessions[s] {
+		delete(p.sessions, s)
+		p.registry.sessions.Add(-1)
+	}
+}
+
+// endSessions ends all client sessions of the project.
+func (p *Project) endSessions(reason error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	p.endSessionsLocked(reason)
+}
+
+func (p *Project) endSessionsLocked(reason error) {
+	for s := range p.sessions {
+		s.end(reason)
+	}
+}
+
+// connect opens the session in PostgreSQL.
+func (s *Session) connect(ctx context.Context, parameters map[string]string) error {
+	p, r := s.project, s.project.registry
+	if err := p.gate.wait(ctx); err != nil {
+		return fault.New(fault.Unavailable, "the database is unavailable").WithCause(err)
+	}
+	if err := r.resetAltered(ctx, p); err != nil {
+		return pg.Fault(err)
+	}
+
+	config := r.config(p.UUID, owner)
+	config.RuntimeParams = sessionParameters(parameters, p.OverQuota())
+	s.user = config.User
+
+	r.supervisor.Supervise(config)
+	r.budget.attach(config, &p.open) // outermost: the slot is returned after the session has ended
+
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return p.explainRefusal(ctx, err)
+	}
+
+	hijacked, err := conn.PgConn().Hijack()
+	if err != nil {
+		return errors.Join(err, conn.Close(ctx))
+	}
+
+	s.Conn, s.pid, s.Parameters = hijacked.Conn, hijacked.PID, hijacked.ParameterStatuses
+	for hijacked.Frontend.ReadBufferLen() > 0 {
+		m, err := hijacked.Frontend.Receive()
+		if err != nil {
+			return errors.Join(pg.Fault(err), s.Conn.Close())
+		}
+		s.Pending = append(s.Pending, m)
+	}
+
+	return nil
+}
+
+// sessionParameters returns the parameters of a session: the client's over the defaults. Defaults
+// in options also yield to options of the client.
+func sessionParameters(client map[string]string, full bool) map[string]string {
+	all := map[string]string{"application_name": "socle db", "client_encoding": "UTF8", "timezone": "UTC"}
+	maps.Copy(all, client)
+
+	options := "-c search_path=public,extensions"
+	if full {
+		options += " -c default_transaction_read_only=on"
+	}
+
+	all["options"] = options + " " + client["options"]
+	for _, name := range []string{"user", "database", "password", "replication"} { // chosen by Socle
+		delete(all, name)
+	}
+
+	return all
+}
+
+// rejectedParameter are the SQLSTATEs of parameters that PostgreSQL rejects: invalid value,
+// unknown, not permitted, syntax.
+var rejectedParameter = map[string]bool{"22023": true, "42704": true, "42501": true, "42601": true}
+
+// explainRefusal returns the failure of a session that did not begin.
+func (p *Project) explainRefusal(ctx context.Context, err error) error {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case !ok && ctx.Err() != nil:
+		return fault.New(fault.Unavailable, "the server has no connection to the database left; try again later").
+			WithCause(err)
+	case !ok:
+		return pg.Fault(err)
+	case rejectedParameter[e.Code]:
+		return fault.New(fault.Unprocessable, "%s", e.Message).WithCode(e.Code).WithCause(err)
+	case e.Code == "53300": // of the login, or of a database that was closed meanwhile
+		return errTooManySessions("the project has too many database sessions, or its database is closed")
+	case !isServerState(e.Code):
+		p.loginsAltered.Store(true)
+	}
+
+	return fault.New(fault.Unavailable, "the database is unavailable").WithCause(err)
+}
+
+// Cancel cancels the running statement of the session.
+func (s *Session) Cancel(ctx context.Context) error {
+	return s.project.registry.supervisor.Cancel(ctx, s.user, s.pid)
+}
+
+// Ended is closed when the session must end, for the reason that [Session.Reason] returns.
+func (s *Session) Ended() <-chan struct{} { return s.ended.Done() }
+
+// Reason returns the reason for which Socle ends or has terminated the session; nil: none.
+func (s *Session) Reason() error {
+	if s.ended.Err() != nil {
+		return context.Cause(s.ended)
+	}
+	if e := s.project.registry.watchdog.endReason(s.pid); e != nil {
+		return pg.Fault(e)
+	}
+
+	return nil
+}
+
+// Close ends the session. A statement that still runs is terminated.
+func (s *Session) Close() error {
+	var err error
+	s.once.Do(func() {
+		s.project.removeSession(s)
+		s.end(nil)
+		err = s.Conn.Close()
+	})
+
+	return err
+}
+
+// String describes the session for logs.
+func (s *Session) String() string { return fmt.Sprintf("%s, PID %d", s.user, s.pid) }
