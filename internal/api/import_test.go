@@ -146,8 +146,8 @@ func TestImportRows(t *testing.T) {
 	asCSV(a, path, "id,name\n60,a\n").Want(422).Code("refused")
 }
 
-// TestImportAdvancesSequences checks that a row without a value gets a free one after an import with
-// values.
+// TestImportAdvancesSequences checks that a row without a value gets a free one after an import
+// with values.
 func TestImportAdvancesSequences(t *testing.T) {
 	t.Parallel()
 

@@ -2,6 +2,7 @@ package pgdump
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,7 +12,8 @@ import (
 
 // Error is a failure at a line of a dump.
 type Error struct {
-	Line      int
+	Line      int    // of the mistake
+	FirstLine int    // of the statement
 	Statement string // text of the statement; "" if there is none
 	Position  int    // of the mistake in Statement, in characters from 1; 0 if unknown
 	Message   string // if PostgreSQL did not fail
@@ -38,15 +40,22 @@ func (e *Error) Unwrap() error {
 	return e.err
 }
 
+// ErrOutcomeUnknown reports a connection that was lost while the import was committed.
+var ErrOutcomeUnknown = errors.New("the connection was lost at the end: check whether the import is complete")
+
 // failed returns the error of PostgreSQL for a statement. Other errors, such as a lost connection,
-// are returned as they are.
+// are returned with the line.
 func failed(s statement, err error) error {
-	p, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok {
-		return err
+	if err == nil {
+		return nil
 	}
 
-	e := &Error{Line: s.line, Statement: s.Text, Postgres: p}
+	p, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return fmt.Errorf("line %d: %w", s.line, err)
+	}
+
+	e := &Error{Line: s.line, FirstLine: s.line, Statement: s.Text, Postgres: p}
 	if position := int(p.Position); position > 0 {
 		e.Position = position
 		e.Line += strings.Count(firstChars(s.Text, position-1), "\n")

@@ -123,6 +123,10 @@ func (i *importer) run(ctx context.Context) error {
 	}
 
 	_, err := i.conn.Exec(ctx, "commit").ReadAll() // a deferred constraint can fail here
+	if _, ok := errors.AsType[*pgconn.PgError](err); err != nil && !ok {
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	}
+
 	return failed(statement{line: i.reader.line, Statement: sqllex.Statement{Text: "commit"}}, err)
 }
 
@@ -222,7 +226,7 @@ func (i *importer) flush(ctx context.Context) error {
 func failedInBatch(batch []statement, done int, err error) error {
 	p, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
-		return err
+		return failed(batch[min(done, len(batch)-1)], err)
 	}
 
 	at := *p // its position is that in the batch
