@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // scriptCommands are the additional commands of the scripts.
@@ -76,6 +77,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PASSWORD", apitest.Password)
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			env.Setenv("SOCLE_PROJECT", a.CreateProject("script"))
+			env.Setenv("ELSEWHERE", pgtest.URL(t)) // a database that is no project
 
 			return nil
 		}})

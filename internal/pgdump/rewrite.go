@@ -9,7 +9,7 @@ import (
 
 // hidden reports whether nothing in the project can refer to a schema.
 func (r *rules) hidden(schema string) bool {
-	return r.skipped[schema] || slices.Contains(platformSchemas, schema)
+	return r.skipped[schema] || slices.Contains(PlatformSchemas, schema)
 }
 
 // schemas decides about objects in schemas of the platform and of Supabase, and about those that
@@ -36,7 +36,7 @@ func (r *rules) schemas(ts tokens, s subject) (verdict, bool) {
 		return v, true
 	case schema == "extensions" && (r.supabase || s.action == "comment" || s.action == "alter"):
 		return v, true
-	case !slices.Contains(platformSchemas, schema):
+	case !slices.Contains(PlatformSchemas, schema):
 		return verdict{}, false
 	}
 

@@ -60,9 +60,9 @@ var (
 	knownRoles = []string{"anon", "authenticated", "service_role", "public", "current_user", "session_user",
 		"current_role"}
 
-	// platformSchemas are the platform's schemas in a project's database. Nothing may refer to
+	// PlatformSchemas are the platform's schemas in a project's database. Nothing may refer to
 	// them.
-	platformSchemas = []string{"auth", "forms", "realtime", "socle", "storage"}
+	PlatformSchemas = []string{"auth", "forms", "realtime", "socle", "storage"}
 
 	// foreignKinds are the kinds of objects that a project cannot have.
 	foreignKinds = []string{"publication", "subscription", "event trigger", "foreign data wrapper", "server",
