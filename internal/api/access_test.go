@@ -28,23 +28,28 @@ const (
 var rights = map[string]right{
 	"createUser": {anyone,
 		`{"username": "new-{n}", "email": "new-{n}@example.com", "password": "` + apitest.Password + `"}`},
-	"login":             {anyone, `{"email": "{email}", "password": "` + apitest.Password + `"}`},
-	"updateUser":        {signedIn, `{"bio": "changed"}`},
-	"createProject":     {3, `{"name": "project {n}", "organization_uuid": "{organization}"}`},
-	"listProjects":      {signedIn, ""},
-	"getProject":        {5, ""},
-	"updateProject":     {3, `{"description": "changed"}`},
-	"deleteProject":     {2, ""},
-	"restoreProject":    {2, ""},
-	"pauseProject":      {3, ""},
-	"resumeProject":     {3, ""},
-	"listRequests":      {4, ""},
-	"getStatistics":     {5, ""},
-	"createKey":         {3, `{"name": "key {n}", "kind": "secret"}`},
-	"listKeys":          {3, ""},
-	"deleteKey":         {3, ""},
-	"getJWTSecret":      {3, ""},
-	"connectDatabase":   {3, ""},
+	"login":           {anyone, `{"email": "{email}", "password": "` + apitest.Password + `"}`},
+	"updateUser":      {signedIn, `{"bio": "changed"}`},
+	"createProject":   {3, `{"name": "project {n}", "organization_uuid": "{organization}"}`},
+	"listProjects":    {signedIn, ""},
+	"getProject":      {5, ""},
+	"updateProject":   {3, `{"description": "changed"}`},
+	"deleteProject":   {2, ""},
+	"restoreProject":  {2, ""},
+	"pauseProject":    {3, ""},
+	"resumeProject":   {3, ""},
+	"listRequests":    {4, ""},
+	"getStatistics":   {5, ""},
+	"createKey":       {3, `{"name": "key {n}", "kind": "secret"}`},
+	"listKeys":        {3, ""},
+	"deleteKey":       {3, ""},
+	"getJWTSecret":    {3, ""},
+	"connectDatabase": {3, ""},
+
+	"createDatabaseCredential": {3, `{"name": "credential {n}", "access": "read_only"}`},
+	"listDatabaseCredentials":  {3, ""},
+	"deleteDatabaseCredential": {3, ""},
+
 	"createTable":       {4, `{"name": "t{n}", "columns": [{"name": "id", "type": "integer"}]}`},
 	"listTables":        {5, ""},
 	"getTable":          {5, ""},
@@ -322,7 +327,8 @@ func (o operation) send(caller *apitest.API, names map[string]string, body strin
 func parameterNames(f fixture, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field,
 		"responseUUID": f.response, "containerUUID": f.container, "fileUUID": f.file, "keyUUID": apitest.MissingUUID,
-		"jwtKeyUUID": apitest.MissingUUID, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
+		"credentialUUID": apitest.MissingUUID,
+		"jwtKeyUUID":     apitest.MissingUUID, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
 		"restoreUUID": f.restore, "tableUUID": f.tableUUID, "fullTableName": table, "columnName": "note",
 		"constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood",
 		"enumValue":     "good",
@@ -485,6 +491,11 @@ func provide(
 		return map[string]string{
 			"keyUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/keys",
 				`{"name": "to go `+n+`", "kind": "secret"}`),
+		}
+	case id == "deleteDatabaseCredential":
+		return map[string]string{
+			"credentialUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/database-credentials",
+				`{"name": "to go `+n+`", "access": "owner"}`),
 		}
 	case id == "deleteContainer":
 		return map[string]string{"containerUUID": targetOwner.Create("/containers", `{"name": "to-go-`+n+`"}`)}

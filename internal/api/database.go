@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -11,11 +12,15 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/pgproxy"
+	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func (s *Server) registerDatabase() {
 	operation.HandleInProject(s.pipeline, connectDatabase, s.connectDatabase, nil)
+	operation.HandleInProject(s.pipeline, createDatabaseCredential, s.createDatabaseCredential, nil)
+	operation.HandleInProject(s.pipeline, listDatabaseCredentials, s.listDatabaseCredentials, nil)
+	operation.HandleInProject(s.pipeline, deleteDatabaseCredential, s.deleteDatabaseCredential, nil)
 }
 
 var connectDatabase = operation.Operation{
@@ -70,17 +75,92 @@ func (s *Server) checkAccess(c account.Caller, r *http.Request, project uuid.UUI
 	scope := account.Scope{Project: uuid.NullUUID{UUID: project, Valid: true}}
 
 	return func(ctx context.Context) error {
+		var now account.Caller
 		var err error
 		if c.ByToken {
-			c, err = s.authenticateBearer(ctx, r, scope)
+			now, err = s.authenticateBearer(ctx, r, scope)
 		} else {
-			c, err = s.accounts.AuthenticateSession(ctx, c.User, c.Session, scope) // outlives the access token
+			now, err = s.accounts.AuthenticateSession(ctx, c.User, c.Session, scope) // outlives the access token
 		}
 
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case now.Status == platform.Deleted:
+			return fault.Missing()
 		}
 
-		return connectDatabase.Access.Authorize(c)
+		return connectDatabase.Access.Authorize(now)
 	}
+}
+
+var createDatabaseCredential = operation.Operation{
+	ID: "createDatabaseCredential", Method: "POST",
+	Path: "/projects/{projectUUID}/database-credentials", Summary: "Create a database credential",
+	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Notes: "A user name and a password by which PostgreSQL clients connect to the project's database at the " +
+		"server's PostgreSQL address (`SOCLE_POSTGRES_ADDR`), over TLS. The database is the project's name or UUID.",
+}
+
+// databasePassword has a new password, which is shown once.
+type databasePassword struct {
+	Password string `json:"password" doc:"The password. It is shown only in this response."`
+}
+
+type createDatabaseCredentialInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	Body    struct {
+		Name      string     `json:"name" minLength:"1" maxLength:"100"`
+		Access    string     `json:"access" enum:"owner,read_only"`
+		ExpiresAt *time.Time `json:"expires_at,omitempty" format:"date-time" doc:"Absent: never."`
+	}
+}
+
+func (s *Server) createDatabaseCredential(
+	ctx context.Context, p *projectdb.Project, in *createDatabaseCredentialInput,
+) (Answer[pgproxy.Credential, databasePassword], error) {
+	created, password, err := pgproxy.CreateCredential(ctx, s.platform.DB(), pgproxy.NewCredential{
+		Project: p.UUID, User: caller(ctx).User, Name: in.Body.Name, Access: in.Body.Access,
+		ExpiresAt: in.Body.ExpiresAt,
+	})
+	return Answer[pgproxy.Credential, databasePassword]{Content: created, Metadata: databasePassword{password},
+		Header: http.Header{"Cache-Control": {"no-store"}}}, err
+}
+
+var listDatabaseCredentials = operation.Operation{
+	ID: "listDatabaseCredentials", Method: "GET",
+	Path: "/projects/{projectUUID}/database-credentials", Summary: "List a project's database credentials",
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
+}
+
+type listDatabaseCredentialsInput struct {
+	PageQuery
+	Sort    string    `query:"sort" enum:"name,access,createdAt" default:"createdAt"`
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+}
+
+func (s *Server) listDatabaseCredentials(
+	ctx context.Context, p *projectdb.Project, in *listDatabaseCredentialsInput,
+) (Answer[[]pgproxy.Credential, PageMetadata], error) {
+	page := in.By(in.Sort)
+	credentials, total, err := pgproxy.ListCredentials(ctx, s.platform.DB(), p.UUID, page)
+	return listOf(credentials, page, total), err
+}
+
+var deleteDatabaseCredential = operation.Operation{
+	ID: "deleteDatabaseCredential", Method: "DELETE",
+	Path: "/projects/{projectUUID}/database-credentials/{credentialUUID}", Summary: "Revoke a database credential",
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
+	Notes: "Its sessions end within seconds.",
+}
+
+type deleteDatabaseCredentialInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	UUID    uuid.UUID `path:"credentialUUID" format:"uuid"`
+}
+
+func (s *Server) deleteDatabaseCredential(
+	ctx context.Context, p *projectdb.Project, in *deleteDatabaseCredentialInput,
+) (pgproxy.Credential, error) {
+	return pgproxy.DeleteCredential(ctx, s.platform.DB(), p.UUID, in.UUID)
 }

@@ -35,7 +35,7 @@ type Entry struct {
 	At      time.Time `json:"at"`
 	Action  string    `json:"action" doc:"Id of the operation, or name of an internal change."`
 	Actor   string    `json:"actor,omitempty" doc:"UUID of the user; absent for anonymous and internal changes."`
-	Via     string    `json:"via,omitempty" doc:"UUID of the session or of the personal access token."`
+	Via     string    `json:"via,omitempty" doc:"UUID of the session, of the personal access token, or of the database credential."`
 	Client  string    `json:"client,omitempty" doc:"Address of the client."`
 	Request string    `json:"request,omitempty" doc:"Id of the request."`
 	Target  string    `json:"target,omitempty" doc:"Path of the request."`

@@ -35,6 +35,8 @@ var nouns = []noun{
 	{"rows", "database", "Rows of a table: read, change, import", "socle rows list books title=like.A* --limit 10"},
 	{"sql", "database", "Run SQL, or type it in a shell", "socle sql run schema.sql --read-only=false"},
 	{"db", "database", "PostgreSQL's own protocol: psql, and a proxy for other programs", "socle db psql"},
+	{"database-credentials", "database", "User names and passwords for PostgreSQL clients",
+		"socle database-credentials create --name metabase --access read_only"},
 	{"constraints", "database", "Constraints of a table",
 		"socle constraints create books --type foreign --columns author --reference-table authors"},
 	{"indexes", "database", "Indexes of a table", "socle indexes create books --columns title"},

@@ -173,7 +173,7 @@ func (p *reply) printList(w, notes io.Writer, items []any, subject string) error
 // neededMetadata are the metadata that people need: values that are shown only once, such as keys
 // and codes, and what is known of a backup.
 var neededMetadata = []string{
-	"key", "token", "secret", "url", "recoveryCodes", "link", "size", "provenAt", "proofError", "warnings",
+	"key", "token", "secret", "password", "url", "recoveryCodes", "link", "size", "provenAt", "proofError", "warnings",
 	"waitingFor", "dependents", "status",
 }
 

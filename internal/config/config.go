@@ -36,8 +36,13 @@ type Config struct {
 	LogLevel       slog.Level
 	PostgresBin    string // folder of PostgreSQL's programs, absolute; "": search for it
 	MetricsAddr    string // host:port of the metrics; "": none
-	SMTPURL        Secret // SMTP server; "": write mails to the log
-	MailFrom       string // sender address; never "" with an SMTPURL
+
+	PostgresAddr    string // host:port for PostgreSQL clients; "": none
+	PostgresTLSCert string // file with the certificate for them, absolute; never "" with a PostgresAddr
+	PostgresTLSKey  string // file with its key, absolute; never "" with a PostgresAddr
+
+	SMTPURL  Secret // SMTP server; "": write mails to the log
+	MailFrom string // sender address; never "" with an SMTPURL
 }
 
 // Secret is text that is redacted when printed. Only an explicit conversion to string reveals it.

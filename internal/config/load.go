@@ -47,6 +47,9 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 		}
 	}
 
+	if c.PostgresAddr != "" && (c.PostgresTLSCert == "" || c.PostgresTLSKey == "") {
+		errs = append(errs, errors.New("SOCLE_POSTGRES_ADDR: requires SOCLE_POSTGRES_TLS_CERT and SOCLE_POSTGRES_TLS_KEY"))
+	}
 	if c.SMTPURL != "" && c.MailFrom == "" {
 		errs = append(errs, errors.New("SOCLE_MAIL_FROM: is required with SOCLE_SMTP_URL"))
 	}

@@ -68,8 +68,9 @@ type Proxy struct {
 
 // Client is an authenticated client.
 type Client struct {
-	Project uuid.UUID
-	Entry   audit.Entry // actor, client and request of the audit entries
+	Project  uuid.UUID
+	ReadOnly bool        // the session is that of the reader, not of the owner
+	Entry    audit.Entry // actor, client and request of the audit entries
 
 	// Check fails with a fault other than Unavailable and Internal if the client has lost the right
 	// to its session.
@@ -166,14 +167,13 @@ func (p *Proxy) ServeTunnel(conn net.Conn, c Client, release func()) {
 	defer release()
 	defer conn.Close()
 
+	if err := conn.SetDeadline(time.Now().Add(startupTimeout)); err != nil {
+		return
+	}
 	if !p.add(conn) {
 		return
 	}
 	defer p.remove(conn)
-
-	if err := conn.SetDeadline(time.Now().Add(startupTimeout)); err != nil {
-		return
-	}
 
 	_, startup, err := pgwire.Accept(conn, nil)
 	if err != nil {
@@ -237,7 +237,7 @@ func (p *Proxy) open(c Client, startup pgwire.Startup) (*projectdb.Session, erro
 		}
 	}()
 
-	session, err := p.Projects.Open(c.Project).OpenSession(ctx, startup.Parameters)
+	session, err := p.Projects.Open(c.Project).OpenSession(ctx, c.ReadOnly, startup.Parameters)
 	if err != nil {
 		return nil, err
 	}

@@ -234,8 +234,8 @@ func farewell(err error) *pgproto3.ErrorResponse {
 
 	code, known := sqlStates[f.Kind]
 	switch {
-	case f.Kind == fault.Unprocessable && len(f.Code) == sqlStateLen:
-		code = f.Code // of PostgreSQL
+	case isSQLState(f.Code):
+		code = f.Code
 	case errors.Is(err, projectdb.ErrOverQuota):
 		code = "53100" // disk_full
 	case !known:
@@ -245,7 +245,8 @@ func farewell(err error) *pgproto3.ErrorResponse {
 	return pgwire.Fatal(code, f.Detail, "")
 }
 
-const sqlStateLen = 5
+// isSQLState reports whether a code is one of PostgreSQL, and not a word.
+func isSQLState(code string) bool { return len(code) == 5 && code[0] <= '9' }
 
 // sqlStates maps kinds to SQLSTATEs.
 var sqlStates = map[fault.Kind]string{

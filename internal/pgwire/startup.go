@@ -161,7 +161,10 @@ func parseStartup(w io.Writer, version uint32, packet []byte) (Startup, error) {
 
 	if version > pgproto3.ProtocolVersion30 || len(extensions) > 0 {
 		slices.Sort(extensions)
-		return s, Send(w, &pgproto3.NegotiateProtocolVersion{UnrecognizedOptions: extensions})
+		return s, Send(w, &pgproto3.NegotiateProtocolVersion{
+			NewestMinorProtocol: pgproto3.ProtocolVersion30, // with the major version, as PostgreSQL sends it
+			UnrecognizedOptions: extensions,
+		})
 	}
 
 	return s, nil

@@ -156,7 +156,7 @@ func TestStartupEncodes(t *testing.T) {
 
 // connect connects pgx over a connection.
 func connect(ctx context.Context, conn net.Conn, password string) error {
-	config, err := pgconn.ParseConfig("host=127.0.0.1 user=ada sslmode=disable password=" + password)
+	config, err := pgconn.ParseConfig("host=127.0.0.1 user=ada sslmode=disable max_protocol_version=latest password=" + password)
 	if err != nil {
 		return err
 	}

@@ -132,6 +132,24 @@ COMMENT ON COLUMN platform.backups.waiting_for IS 'in words for the user; empty:
 
 COMMENT ON COLUMN platform.backups.warnings IS 'what of the project a restore does not bring back, in words for the user';
 
+CREATE TABLE platform.database_credentials (
+    uuid uuid NOT NULL,
+    project_uuid uuid NOT NULL,
+    name text NOT NULL,
+    access text NOT NULL,
+    username text NOT NULL,
+    verifier text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by uuid NOT NULL,
+    expires_at timestamp with time zone,
+    last_used_at timestamp with time zone,
+    CONSTRAINT database_credentials_access CHECK ((access = ANY (ARRAY['owner'::text, 'read_only'::text])))
+);
+
+COMMENT ON COLUMN platform.database_credentials.username IS 'random, since one listener serves all projects';
+
+COMMENT ON COLUMN platform.database_credentials.verifier IS 'SCRAM-SHA-256 of the password, which itself is kept nowhere';
+
 CREATE TABLE platform.forms (
     uuid uuid NOT NULL,
     project_uuid uuid NOT NULL
@@ -467,6 +485,12 @@ ALTER TABLE ONLY platform.backup_schedules
 ALTER TABLE ONLY platform.backups
     ADD CONSTRAINT backups_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY platform.database_credentials
+    ADD CONSTRAINT database_credentials_pkey PRIMARY KEY (uuid);
+
+ALTER TABLE ONLY platform.database_credentials
+    ADD CONSTRAINT database_credentials_username_key UNIQUE (username);
+
 ALTER TABLE ONLY platform.forms
     ADD CONSTRAINT forms_pkey PRIMARY KEY (uuid);
 
@@ -559,6 +583,8 @@ CREATE UNIQUE INDEX backups_one_at_a_time ON platform.backups USING btree (proje
 
 CREATE INDEX backups_running ON platform.backups USING btree (heartbeat_at) WHERE (status = 'running'::text);
 
+CREATE UNIQUE INDEX database_credentials_name_key ON platform.database_credentials USING btree (project_uuid, lower(name));
+
 CREATE INDEX forms_project ON platform.forms USING btree (project_uuid);
 
 CREATE INDEX idempotency_created ON platform.idempotency USING btree (created_at);
@@ -621,6 +647,9 @@ ALTER TABLE ONLY platform.backup_schedules
 
 ALTER TABLE ONLY platform.backups
     ADD CONSTRAINT backups_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY platform.database_credentials
+    ADD CONSTRAINT database_credentials_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.forms
     ADD CONSTRAINT forms_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;

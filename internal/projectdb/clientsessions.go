@@ -41,6 +41,7 @@ type Session struct {
 	Pending    []pgproto3.BackendMessage // received after the start of the session, and not passed on yet
 
 	project *Project
+	login   login
 	user    string
 	pid     uint32
 	ended   context.Context
@@ -48,18 +49,22 @@ type Session struct {
 	once    sync.Once
 }
 
-// OpenSession opens a session of the project's owner with parameters of a client's startup packet,
-// by lower-case name. The login's rights limit their values. The session of a full database begins
-// read-only, which the client can change to free space.
+// OpenSession opens a session of the project's owner or reader with parameters of a client's
+// startup packet, by lower-case name. The login's rights limit their values. The session of a full
+// database begins read-only, which the client can change to free space.
 //
 // It fails with TooMany if the project has as many sessions as it may, with TooLarge if its
 // database is far over its quota, and with Unprocessable if PostgreSQL rejects a parameter.
-func (p *Project) OpenSession(ctx context.Context, parameters map[string]string) (*Session, error) {
+func (p *Project) OpenSession(ctx context.Context, readOnly bool, parameters map[string]string) (*Session, error) {
 	if p.FarOverQuota() {
 		return nil, ErrOverQuota
 	}
 
-	s := &Session{project: p}
+	s := &Session{project: p, login: owner}
+	if readOnly {
+		s.login = reader
+	}
+
 	s.ended, s.end = context.WithCancelCause(context.Background())
 
 	if err := p.addSession(s); err != nil {
@@ -144,8 +149,14 @@ func (s *Session) connect(ctx context.Context, parameters map[string]string) err
 		return pg.Fault(err)
 	}
 
-	config := r.config(p.UUID, owner)
-	config.RuntimeParams = sessionParameters(parameters, p.OverQuota())
+	if s.login == reader {
+		if err := p.ensureReader(ctx); err != nil {
+			return err
+		}
+	}
+
+	config := r.config(p.UUID, s.login)
+	config.RuntimeParams = sessionParameters(parameters, s.login == reader || p.OverQuota())
 	s.user = config.User
 
 	r.supervisor.Supervise(config)
@@ -175,12 +186,12 @@ func (s *Session) connect(ctx context.Context, parameters map[string]string) err
 
 // sessionParameters returns the parameters of a session: the client's over the defaults. Defaults
 // in options also yield to options of the client.
-func sessionParameters(client map[string]string, full bool) map[string]string {
+func sessionParameters(client map[string]string, readOnly bool) map[string]string {
 	all := map[string]string{"application_name": "socle db", "client_encoding": "UTF8", "timezone": "UTC"}
 	maps.Copy(all, client)
 
 	options := "-c search_path=public,extensions"
-	if full {
+	if readOnly {
 		options += " -c default_transaction_read_only=on"
 	}
 

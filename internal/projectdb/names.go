@@ -19,9 +19,10 @@ const (
 	request login = "request" // may assume anon or authenticated
 	service login = "service" // may assume service_role
 	dump    login = "dump"    // reads everything, password hashes included; for pg_dump only
+	reader  login = "reader"  // reads the owner's tables; see reader.go
 )
 
-// projectLogins are the logins of every project.
+// projectLogins are the logins of every project. Some projects also have a reader.
 var projectLogins = []login{owner, request, service, dump}
 
 // Names maps projects to the names of their databases and logins.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,18 +64,20 @@ const (
 // creates.
 func Prepared(ctx context.Context, q pg.Querier) (bool, error) {
 	return pg.Value[bool](ctx, q, `
-		select (select count(*) from pg_roles where rolname in ('anon', 'authenticated', 'service_role')) = 3
+		select (select count(*) from pg_roles where rolname in ('anon', 'authenticated', 'service_role', '`+readerRole+`')) = 4
 			and not exists (`+openDatabases+`)
 			and exists (`+completeTemplate+`)`, pgx.StrictNamedArgs{"name": template()})
 }
 
 // Prepare creates the objects that all projects of a server share, if missing: the three roles of
-// the rows API and the template. It closes the databases that PostgreSQL leaves open to every
-// login, where the platform's login may. Concurrent calls by several servers are safe.
+// the rows API, that of readers, and the template. It closes the databases that PostgreSQL leaves
+// open to every login, where the platform's login may. Concurrent calls by several servers are
+// safe.
 func (r *Registry) Prepare(ctx context.Context) error {
 	return r.withPrepareLock(ctx, func(conn *pgx.Conn) error {
 		for _, role := range []string{
 			"anon nologin noinherit", "authenticated nologin noinherit", "service_role nologin noinherit bypassrls",
+			readerRole + " nologin noinherit",
 		} {
 			if err := execIgnoring(conn, ctx, "create role "+role, "42710"); err != nil {
 				return fmt.Errorf("create role %s: %w", role, err)
@@ -221,20 +224,40 @@ func (r *Registry) createLogins(ctx context.Context, conn *pgx.Conn, project uui
 // setLoginAttributes sets the attributes of the project's logins and removes all that a tenant must
 // not have.
 func (r *Registry) setLoginAttributes(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	attributes := map[login]string{owner: "noinherit connection limit 20", request: "noinherit connection limit 50",
-		service: "noinherit connection limit 50", dump: "inherit bypassrls connection limit 8"}
+	logins, err := r.existingLogins(ctx, conn, project)
+	if err != nil {
+		return err
+	}
 
 	var statements []string
-	for _, l := range projectLogins {
-		role := "alter role " + pg.Quote(r.login(project, l))
-		statements = append(statements, role+" reset all", role+
-			" login nosuperuser nocreatedb nocreaterole noreplication "+
-			attributes[l]+" password "+pg.Literal(pg.SCRAMVerifier(r.password(r.login(project, l)))))
+	for _, l := range logins {
+		statements = append(statements, r.loginAttributes(project, l)...)
 	}
 
 	set := "alter role " + pg.Quote(r.login(project, dump)) + " set "
 	// Package backup parses the messages of pg_dump.
 	return execBatch(ctx, conn, append(statements, set+"default_transaction_read_only = on", set+"lc_messages = 'C'"))
+}
+
+// loginAttributes returns the statements that set the attributes of a login.
+func (r *Registry) loginAttributes(project uuid.UUID, l login) []string {
+	attributes := map[login]string{owner: "noinherit connection limit 20", request: "noinherit connection limit 50",
+		service: "noinherit connection limit 50", dump: "inherit bypassrls connection limit 8",
+		reader: "inherit bypassrls connection limit 20"}
+
+	role := "alter role " + pg.Quote(r.login(project, l))
+	return []string{role + " reset all", role + " login nosuperuser nocreatedb nocreaterole noreplication " +
+		attributes[l] + " password " + pg.Literal(pg.SCRAMVerifier(r.password(r.login(project, l))))}
+}
+
+// existingLogins returns the logins of a project, with the reader if there is one.
+func (r *Registry) existingLogins(ctx context.Context, conn *pgx.Conn, project uuid.UUID) ([]login, error) {
+	has, err := r.hasReader(ctx, conn, r.login(project, reader))
+	if err != nil || !has {
+		return projectLogins, err
+	}
+
+	return append(slices.Clone(projectLogins), reader), nil
 }
 
 // resetLogins undoes changes by user code to the project's logins. PostgreSQL lets a login change
@@ -251,14 +274,20 @@ func (r *Registry) resetLogins(ctx context.Context, project uuid.UUID) error {
 		return err
 	}
 
-	name := r.Database(project)
-	var statements []string
-	for _, l := range projectLogins {
-		statements = append(statements,
-			"alter role "+pg.Quote(r.login(project, l))+" in database "+pg.Quote(name)+" reset all")
+	logins, err := r.existingLogins(ctx, conn, project)
+	if err != nil {
+		return err
 	}
 
-	return execBatch(ctx, conn, append(statements, r.grantConnectStatements(project, name)...))
+	name := r.Database(project)
+	var statements []string
+	for _, l := range logins {
+		statements = append(statements,
+			"alter role "+pg.Quote(r.login(project, l))+" in database "+pg.Quote(name)+" reset all")
+		statements = append(statements, r.grantConnect(project, l, name)...)
+	}
+
+	return execBatch(ctx, conn, statements)
 }
 
 // createDatabase clones the template into the project's database if that does not exist.
@@ -316,11 +345,18 @@ const isLoginSetting = `setting ~ '^(temp_file_limit|log_min_messages)='`
 func (r *Registry) grantConnectStatements(project uuid.UUID, database string) []string {
 	var statements []string
 	for _, l := range projectLogins {
-		role, name := pg.Quote(r.login(project, l)), pg.Quote(database)
-		statements = append(statements, "grant connect on database "+name+" to "+role)
-		for _, setting := range loginSettings {
-			statements = append(statements, "alter role "+role+" in database "+name+" set "+setting)
-		}
+		statements = append(statements, r.grantConnect(project, l, database)...)
+	}
+
+	return statements
+}
+
+// grantConnect returns the statements that let a project's login connect to a database.
+func (r *Registry) grantConnect(project uuid.UUID, l login, database string) []string {
+	role, name := pg.Quote(r.login(project, l)), pg.Quote(database)
+	statements := []string{"grant connect on database " + name + " to " + role}
+	for _, setting := range loginSettings {
+		statements = append(statements, "alter role "+role+" in database "+name+" set "+setting)
 	}
 
 	return statements
@@ -398,7 +434,7 @@ func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) (retired []st
 	r.unregister(project) // after terminating sessions, since it waits for connections in use
 
 	var names []string
-	for _, l := range projectLogins {
+	for _, l := range append(slices.Clone(projectLogins), reader) {
 		names = append(names, r.login(project, l))
 	}
 

@@ -130,10 +130,10 @@ begin
 		and (tg_tag not in ('CREATE POLICY', 'ALTER POLICY') or s.classid = 'pg_policy'::regclass)
 		and s.refclassid = 'pg_authid'::regclass
 		and age(s.xmin) <= age(pg_current_xact_id()::xid)
-		and r.rolname not in ('anon', 'authenticated', 'service_role')
+		and r.rolname not in ('anon', 'authenticated', 'service_role', 'socle_reader')
 		and not has_database_privilege(r.oid, s.dbid, 'connect');
 	if found then
-		raise insufficient_privilege using message = 'the role is none of the project''s: name anon, authenticated, service_role or public';
+		raise insufficient_privilege using message = 'the role is none of the project''s: name anon, authenticated, service_role, socle_reader or public';
 	end if;
 end $$;
 

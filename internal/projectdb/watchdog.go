@@ -145,7 +145,7 @@ func (l watchLimits) exceededLimit(s projectSession) string {
 	}
 
 	age := rowsTxTimeout
-	if s.hasLogin(owner) {
+	if s.hasLogin(owner) || s.hasLogin(reader) {
 		age = ownerTxTimeout
 	}
 
@@ -169,7 +169,7 @@ func maxBy(a, b projectSession, by func(projectSession) float64) projectSession 
 }
 
 // ofProjects is the pattern of the names of projects' logins.
-const ofProjects = `^socle_[0-9a-f]{32}_(owner|request|service|dump)$`
+const ofProjects = `^socle_[0-9a-f]{32}_(owner|request|service|dump|reader)$`
 
 // withSessions begins a query that filters sessions by the name of their login. Materializing makes
 // PostgreSQL read the sessions first. Otherwise it matches the pattern with all roles of the server
@@ -404,7 +404,7 @@ const selectAltered = `
 		where setconfig <> '{temp_file_limit=` + tempFileLimit + `,log_min_messages=fatal}'
 			and exists (select from unnest(setconfig) setting where not ` + isLoginSetting + `)
 	)
-	select distinct r.rolname::text from altered a join pg_roles r on r.oid = a.setrole where r.rolname ~ '^socle_[0-9a-f]{32}_(owner|request|service)$'`
+	select distinct r.rolname::text from altered a join pg_roles r on r.oid = a.setrole where r.rolname ~ '^socle_[0-9a-f]{32}_(owner|request|service|reader)$'`
 
 // findAltered schedules a reset of the logins that changed their own settings, see
 // [Registry.guard]. Sessions that began with those settings are closed when idle.

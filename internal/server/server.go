@@ -63,6 +63,7 @@ type Server struct {
 	metrics       *metrics
 	requests      *requestLog
 	proxy         *pgproxy.Proxy
+	postgres      *pgproxy.Listener // nil: no PostgreSQL clients but through the API
 
 	readiness readiness
 }
@@ -185,6 +186,13 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.proxy = pgproxy.New(pgproxy.Config{Projects: s.registry, Platform: d.Store.DB(), AuditKey: auditKey,
 		Notifications: s.notifications, Log: s.log})
 
+	if c.PostgresAddr != "" {
+		var err error
+		if s.postgres, err = s.proxy.Listen(c.PostgresAddr, c.PostgresTLSCert, c.PostgresTLSKey); err != nil {
+			return fmt.Errorf("listen for PostgreSQL clients: %w", err)
+		}
+	}
+
 	bodies := httpx.NewBudget(rest.BodyBudgetSize)
 	s.api = api.New(api.Config{Platform: d.Store, Accounts: s.services.Accounts, Bodies: bodies,
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: lifecycle, Queue: s.services.Queue,
@@ -234,6 +242,14 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
+// PostgresAddr returns the address for PostgreSQL clients, or nil.
+func (s *Server) PostgresAddr() net.Addr {
+	if s.postgres == nil {
+		return nil
+	}
+	return s.postgres.Addr()
+}
+
 // Handler returns the root handler.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
@@ -250,7 +266,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer stopWork()
 
 	var wg sync.WaitGroup
-	failed := make(chan error, 11)
+	failed := make(chan error, 12)
 	run := func(name string, f func(context.Context) error) {
 		wg.Go(func() {
 			if err := f(working); err != nil && working.Err() == nil {
@@ -268,6 +284,10 @@ func (s *Server) Run(ctx context.Context) error {
 	run("requests", s.requests.run)
 	run("metrics", s.metrics.run)
 	run("memory", releaseMemory)
+
+	if s.postgres != nil {
+		run("PostgreSQL clients", s.postgres.Run)
+	}
 
 	run("http", func(context.Context) error {
 		if err := s.http.Serve(httpx.StrictListener(s.listener)); !errors.Is(err, http.ErrServerClosed) {
@@ -299,6 +319,10 @@ func (s *Server) Run(ctx context.Context) error {
 
 	if s.http.Shutdown(draining) != nil {
 		err = errors.Join(err, s.http.Close())
+	}
+
+	if s.postgres != nil {
+		err = errors.Join(err, s.postgres.Close())
 	}
 
 	s.proxy.Close()
@@ -338,6 +362,12 @@ func (s *Server) close() error {
 	var errs []error
 	if s.listener != nil {
 		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+
+	if s.postgres != nil {
+		if err := s.postgres.Close(); !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}

@@ -1,0 +1,159 @@
+package pgproxy
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgwire"
+	"github.com/socle-dev/socle/internal/platform"
+)
+
+// Credential lets a PostgreSQL client connect to a project's database, see [Listener]. Its password
+// is shown once, on creation.
+type Credential struct {
+	UUID        uuid.UUID  `json:"uuid"`
+	ProjectUUID uuid.UUID  `json:"projectUuid"`
+	Name        string     `json:"name"`
+	Access      string     `json:"access" enum:"owner,read_only" doc:"owner may do what SQL of the project may. read_only reads all tables of the project, past row level security, and changes nothing."`
+	Username    string     `json:"username" doc:"User name for PostgreSQL."`
+	CreatedAt   time.Time  `json:"createdAt"`
+	CreatedBy   uuid.UUID  `json:"createdBy"`
+	ExpiresAt   *time.Time `json:"expiresAt" doc:"null: never."`
+	LastUsedAt  *time.Time `json:"lastUsedAt" doc:"Time of the last session, to the minute; null: none."`
+}
+
+// ReadOnly is the access of a credential that changes nothing.
+const ReadOnly = "read_only"
+
+const (
+	credentialColumns = ` uuid, project_uuid, name, access, username, created_at, created_by, expires_at, last_used_at `
+	maxCredentials    = 100 // of a project
+)
+
+// NewCredential is the input of [CreateCredential].
+type NewCredential struct {
+	Project, User uuid.UUID
+	Name, Access  string
+	ExpiresAt     *time.Time
+}
+
+// CreateCredential creates a credential and returns it with its password. It fails with Conflict if
+// the project has one of that name, and with Unprocessable if it has the allowed number, or the
+// expiry is past.
+func CreateCredential(ctx context.Context, db *platform.DB, n NewCredential) (Credential, string, error) {
+	if n.Name = strings.TrimSpace(n.Name); n.Name == "" {
+		return Credential{}, "", fault.OnField(fault.Unprocessable, "name", "required", "must not be blank")
+	}
+	if n.ExpiresAt != nil && n.ExpiresAt.Before(time.Now()) {
+		return Credential{}, "", fault.OnField(fault.Unprocessable, "expires_at", "invalid_value",
+			"must be in the future")
+	}
+
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Credential{}, "", err
+	}
+
+	password := rand.Text()
+	created, err := platform.TxValue(ctx, db, func(tx *platform.DB) (Credential, error) {
+		audit.CreatedUUID(ctx, id)
+		return pg.One[Credential](ctx, tx.Querier(), `
+		insert into platform.database_credentials (uuid, project_uuid, name, access, username, verifier, created_by, expires_at)
+		select @id, @project, @name, @access, @username, @verifier, @user, @expires
+		where (select count(*) from platform.database_credentials where project_uuid = @project) < @max::bigint
+		returning`+credentialColumns,
+			pgx.StrictNamedArgs{"id": id, "project": n.Project, "name": n.Name, "access": n.Access,
+				"username": "db_" + strings.ToLower(rand.Text()[:16]),
+				"verifier": pgwire.NewVerifier(password, pgwire.Iterations).String(),
+				"user":     n.User, "expires": n.ExpiresAt, "max": maxCredentials})
+	})
+	switch {
+	case pg.Violates(err, "database_credentials_name_key"):
+		return created, "", fault.OnField(fault.Conflict, "name", "already_exists",
+			"is taken by another credential of the project").WithCause(err)
+	case fault.Is(err, fault.NotFound):
+		return created, "", fault.New(fault.Unprocessable, "the project has reached its limit of %d credentials",
+			maxCredentials).WithCode("quota_exceeded")
+	}
+
+	return created, password, err
+}
+
+// CredentialSorts maps the sort fields of [ListCredentials] to columns.
+var CredentialSorts = map[string]string{"name": "name", "access": "access", "createdAt": "created_at"}
+
+// ListCredentials returns a page of the credentials of a project and the total count.
+func ListCredentials(
+	ctx context.Context, db *platform.DB, project uuid.UUID, page pg.Page,
+) ([]Credential, int64, error) {
+	args := pgx.StrictNamedArgs{"project": project}
+	total, err := pg.Value[int64](ctx, db.Querier(),
+		`select count(*) from platform.database_credentials where project_uuid = @project`, args)
+	if err != nil {
+		return nil, 0, err
+	}
+
+	all, err := pg.All[Credential](ctx, db.Querier(), `select`+credentialColumns+
+		`from platform.database_credentials where project_uuid = @project`+page.Clause(CredentialSorts, "uuid"), args)
+	return all, total, err
+}
+
+// DeleteCredential revokes a credential. Its sessions end within seconds. It fails with NotFound
+// for an unknown one.
+func DeleteCredential(ctx context.Context, db *platform.DB, project, id uuid.UUID) (Credential, error) {
+	return platform.TxValue(ctx, db, func(tx *platform.DB) (Credential, error) {
+		return pg.One[Credential](ctx, tx.Querier(), `
+		delete from platform.database_credentials where uuid = @id and project_uuid = @project
+		returning`+credentialColumns, pgx.StrictNamedArgs{"id": id, "project": project})
+	})
+}
+
+// knownCredential is what the listener needs of a credential.
+type knownCredential struct {
+	UUID, Project uuid.UUID
+	ProjectName   string
+	Status        string // of the project
+	Access        string
+	Verifier      string
+	Expired       bool
+	Stale         bool // last_used_at is to be renewed
+}
+
+// findCredential returns the credential of a user name. It fails with NotFound for an unknown one.
+func findCredential(ctx context.Context, db *platform.DB, username string) (knownCredential, error) {
+	return pg.One[knownCredential](ctx, db.Querier(), `
+		select c.uuid, p.uuid as project, p.name as project_name, p.status, c.access, c.verifier,
+			coalesce(c.expires_at <= now(), false) as expired,
+			coalesce(c.last_used_at < now() - interval '1 minute', true) as stale
+		from platform.database_credentials c join platform.projects p on p.uuid = c.project_uuid
+		where c.username = @username and p.status in ('active', 'paused')`,
+		pgx.StrictNamedArgs{"username": username})
+}
+
+// touch records the use of a credential.
+func touch(ctx context.Context, db *platform.DB, id uuid.UUID) error {
+	_, err := pg.Exec(ctx, db.Querier(), `
+		update platform.database_credentials set last_used_at = date_trunc('minute', now()) where uuid = @id`,
+		pgx.StrictNamedArgs{"id": id})
+	return err
+}
+
+// check fails if the credential gives no access to the project any more.
+func (c knownCredential) check() error {
+	switch {
+	case c.Expired:
+		return fault.New(fault.Forbidden, "the credential has expired")
+	case c.Status != platform.Active:
+		return fault.New(fault.Conflict, "the project is paused")
+	}
+
+	return nil
+}

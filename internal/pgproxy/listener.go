@@ -1,0 +1,266 @@
+package pgproxy
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/pgwire"
+)
+
+// acceptDelay is the pause after a failed accept, such as for a lack of file descriptors.
+const acceptDelay = 50 * time.Millisecond
+
+// Listener serves PostgreSQL clients with credentials of projects, over TLS.
+type Listener struct {
+	proxy    *Proxy
+	listener net.Listener
+	tls      *tls.Config
+}
+
+// Listen returns a listener on address with the certificate in PEM files, which it loads again when
+// they change.
+func (p *Proxy) Listen(address, certFile, keyFile string) (*Listener, error) {
+	certificate := &certificate{certFile: certFile, keyFile: keyFile, log: p.Log}
+	if _, err := certificate.get(nil); err != nil {
+		return nil, err
+	}
+
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+
+	return &Listener{proxy: p, listener: l, tls: &tls.Config{
+		GetCertificate: certificate.get, NextProtos: []string{pgwire.ALPN}, MinVersion: tls.VersionTLS12,
+	}}, nil
+}
+
+// Addr returns the address that the listener listens on.
+func (l *Listener) Addr() net.Addr { return l.listener.Addr() }
+
+// Run serves clients until ctx ends. [Proxy.Close] ends their sessions.
+func (l *Listener) Run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { _ = l.listener.Close() })
+	defer stop()
+
+	for {
+		conn, err := l.listener.Accept()
+		switch {
+		case err == nil:
+			go l.serve(conn)
+		case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
+			return nil
+		default:
+			l.proxy.Log.Warn("could not accept a PostgreSQL client", "error", err)
+
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(acceptDelay):
+			}
+		}
+	}
+}
+
+// Close stops accepting clients.
+func (l *Listener) Close() error { return l.listener.Close() }
+
+// serve serves a client from its first byte to the end of its session.
+func (l *Listener) serve(conn net.Conn) {
+	defer conn.Close()
+
+	p, addr := l.proxy, clientAddr(conn)
+	release, err := p.Admit(httpx.Network(addr))
+	if err != nil {
+		return // no message: the client has not sent anything yet
+	}
+	defer release()
+
+	if err := conn.SetDeadline(time.Now().Add(startupTimeout)); err != nil {
+		return
+	}
+	if !p.add(conn) {
+		return
+	}
+	defer p.remove(conn)
+
+	encrypted, startup, err := pgwire.Accept(conn, l.tls)
+	if err != nil {
+		return
+	}
+
+	if startup.Cancel != nil {
+		p.cancel(*startup.Cancel)
+		return
+	}
+
+	client, err := l.authenticate(encrypted, startup)
+	if err != nil {
+		if fault.Is(err, fault.Internal) || fault.Is(err, fault.Unavailable) {
+			p.Log.Error("could not authenticate a PostgreSQL client", "error", err)
+		}
+		p.refuse(encrypted, err)
+
+		return
+	}
+
+	client.Entry.Client = addr.String()
+	p.serve(encrypted, client, startup, release)
+}
+
+func clientAddr(conn net.Conn) netip.Addr {
+	addr, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+
+	return addr.Addr().Unmap().WithZone("")
+}
+
+// errCredentials is the failure of an unknown user, a wrong password and a wrong database alike.
+var errCredentials = fault.New(fault.Unauthenticated, "the user name, the password or the database is wrong").
+	WithCode("28P01")
+
+// authenticate verifies the credential of a client and its project. Clients of unknown users go
+// through the same exchange.
+func (l *Listener) authenticate(conn net.Conn, s pgwire.Startup) (Client, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startupTimeout)
+	defer cancel()
+
+	p := l.proxy
+	c, err := findCredential(ctx, p.Platform, s.User)
+	unknown := fault.Is(err, fault.NotFound)
+	if err != nil && !unknown {
+		return Client{}, err
+	}
+
+	verifier := p.decoy(s.User)
+	if !unknown {
+		if verifier, err = pgwire.ParseVerifier(c.Verifier); err != nil {
+			return Client{}, err
+		}
+	}
+
+	err = pgwire.Authenticate(conn, verifier)
+	switch {
+	case unknown, errors.Is(err, pgwire.ErrPassword):
+		return Client{}, errCredentials
+	case err != nil:
+		return Client{}, fault.New(fault.Unauthenticated, "authentication failed").WithCause(err)
+	}
+
+	// A client without a database names the user's.
+	if s.Database != s.User && !strings.EqualFold(s.Database, c.ProjectName) &&
+		!strings.EqualFold(s.Database, c.Project.String()) {
+		return Client{}, errCredentials
+	}
+
+	if err := c.check(); err != nil {
+		return Client{}, err
+	}
+
+	if c.Stale {
+		if err := touch(ctx, p.Platform, c.UUID); err != nil {
+			return Client{}, err
+		}
+	}
+
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Client{}, err
+	}
+
+	return Client{
+		Project:  c.Project,
+		ReadOnly: c.Access == ReadOnly,
+		Entry:    audit.Entry{Via: c.UUID.String(), Request: id.String()},
+		Check: func(ctx context.Context) error {
+			now, err := findCredential(ctx, p.Platform, s.User)
+			if fault.Is(err, fault.NotFound) {
+				return fault.New(fault.Forbidden, "the credential was revoked")
+			}
+			if err != nil {
+				return err
+			}
+
+			return now.check()
+		},
+	}, nil
+}
+
+// decoy returns a verifier for an unknown user that no password fulfills. It is the same each time,
+// as that of a known user is.
+func (p *Proxy) decoy(username string) pgwire.Verifier {
+	derive := func(purpose string) []byte {
+		h := hmac.New(sha256.New, p.AuditKey)
+		h.Write([]byte("decoy " + purpose + " " + username))
+
+		return h.Sum(nil)
+	}
+
+	return pgwire.Verifier{
+		Iterations: pgwire.Iterations, Salt: derive("salt")[:16],
+		StoredKey: derive("stored"), ServerKey: derive("server"),
+	}
+}
+
+// certificate is a certificate in files, which it loads again when they change.
+type certificate struct {
+	certFile, keyFile string
+	log               *slog.Logger
+
+	mu     sync.Mutex
+	loaded *tls.Certificate
+	stamps [2]stamp // of the files at the last attempt to load them
+}
+
+// stamp tells versions of a file apart.
+type stamp struct {
+	modified time.Time
+	size     int64
+}
+
+// get returns the current certificate. Files that do not load leave the previous one in use.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	var stamps [2]stamp
+	for i, name := range []string{c.certFile, c.keyFile} {
+		if info, err := os.Stat(name); err == nil {
+			stamps[i] = stamp{info.ModTime(), info.Size()}
+		}
+	}
+
+	if c.loaded != nil && stamps == c.stamps {
+		return c.loaded, nil
+	}
+
+	c.stamps = stamps
+	loaded, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	switch {
+	case err == nil:
+		c.loaded = &loaded
+	case c.loaded == nil:
+		return nil, err
+	default:
+		c.log.Error("could not load the certificate for PostgreSQL clients, using the previous one", "error", err)
+	}
+
+	return c.loaded, nil
+}
