@@ -36,6 +36,10 @@ func TestExtensions(t *testing.T) {
 		a.Post("/extensions", `{"name": "`+name+`"}`).Want(422).Field("name")
 	}
 
+	if r := a.Post("/extensions", `{"name": "pg_cron"}`).Want(422); !strings.Contains(string(r.Body), "citext, cube") {
+		t.Errorf("got %s, want the allowed extensions named", r.Body)
+	}
+
 	a.CreateTable("places", "name citext", "at geometry(Point,4326)", "more hstore", "nearby geography(PointZ)[]")
 
 	var types []any

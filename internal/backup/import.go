@@ -20,6 +20,7 @@ import (
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pgdump"
 )
 
 // Import is an uploaded archive.
@@ -72,7 +73,7 @@ func (s *Service) Import(
 func (s *Service) receive(ctx context.Context, b Backup, in Import) (blob.Object, error) {
 	object, err := s.unpack(ctx, b, in)
 	_, exited := errors.AsType[*exec.ExitError](err)
-	damage := errors.Is(err, errDamaged) || errors.Is(err, errTOC) || errors.Is(err, errContentMismatch) ||
+	damage := errors.Is(err, errDamaged) || errors.Is(err, pgdump.ErrTOC) || errors.Is(err, errContentMismatch) ||
 		errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || exited
 	if e := fault.Of(err); e != nil && damage && (e.Kind == fault.Internal || errors.Is(err, errContentMismatch)) {
 		return object, errArchive.WithCause(err)

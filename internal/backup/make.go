@@ -17,6 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
@@ -93,7 +94,7 @@ func backupFailure(ctx context.Context, err error) string {
 	if e := fault.Of(err); e.Kind != fault.Internal {
 		return e.Detail
 	}
-	if errors.Is(err, errDamaged) || errors.Is(err, errTOC) {
+	if errors.Is(err, errDamaged) || errors.Is(err, pgdump.ErrTOC) {
 		return "the dump is incomplete"
 	}
 	if why := programFailure(err); why != "" {
@@ -307,15 +308,15 @@ func (s *Service) dump(ctx context.Context, b Backup, snapshot string, lockTimeo
 
 // verifyDump reads a dump to its end and verifies its size and checksum against the manifest. It
 // returns the table of contents, and fails unless pg_restore can read that too.
-func (s *Service) verifyDump(ctx context.Context, manifest Manifest) ([]entry, error) {
+func (s *Service) verifyDump(ctx context.Context, manifest Manifest) ([]pgdump.Entry, error) {
 	name := DumpKey(manifest.Project, manifest.Backup)
-	var entries []entry
+	var entries []pgdump.Entry
 	sum := newDigest()
 
 	err := s.readBlob(ctx, name, func(r io.Reader) error {
 		r = io.TeeReader(r, sum)
 		var err error
-		if entries, err = readTOC(r); err != nil && !errors.Is(err, errTOC) {
+		if entries, err = pgdump.ReadTOC(r); err != nil && !errors.Is(err, pgdump.ErrTOC) {
 			return err
 		}
 

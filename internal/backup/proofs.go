@@ -15,6 +15,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -169,7 +170,7 @@ func (s *Service) prove(ctx context.Context, c *projectdb.Copy, b Backup) error 
 // isTransient reports whether a proof failed for reasons unrelated to the backup: a database or
 // storage that is unavailable, or a concurrent change.
 func isTransient(err error) bool {
-	if errors.Is(err, errDamaged) || errors.Is(err, errTOC) || errors.Is(err, errRestoreTimeout) {
+	if errors.Is(err, errDamaged) || errors.Is(err, pgdump.ErrTOC) || errors.Is(err, errRestoreTimeout) {
 		return false
 	}
 	if _, exited := errors.AsType[*exec.ExitError](err); exited && slices.ContainsFunc([]string{

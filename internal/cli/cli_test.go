@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +21,10 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(withPostgres{m}, map[string]func(){"socle": func() {
-		os.Exit(Run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) // as package main does
+		defer stop()
+
+		os.Exit(Run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 	}})
 }
 

@@ -22,7 +22,7 @@ const defaultProxyAddr = "127.0.0.1:5433"
 
 // addDatabase adds the commands over PostgreSQL's protocol.
 func addDatabase(group *cobra.Command, e environment) {
-	group.AddCommand(dbProxy(e), dbPSQL(e), dbURL(e))
+	group.AddCommand(dbProxy(e), dbPSQL(e), dbURL(e), newDBImport(e), newDBDump(e))
 }
 
 func dbProxy(e environment) *cobra.Command {

@@ -120,7 +120,10 @@ func (r *remote) label(field string) string {
 func fail(w io.Writer, err error) {
 	f, ok := errors.AsType[*failure](explain(err))
 	unreachable, lost := errors.AsType[*url.Error](err)
+	failedImport, isImport := errors.AsType[*importError](err)
 	switch {
+	case isImport:
+		failedImport.print(w)
 	case lost:
 		address, _ := url.Parse(unreachable.URL)
 		fmt.Fprintf(w, "socle: cannot reach %s://%s: %s\nThe address comes from --url, SOCLE_URL or socle login.\n",
@@ -154,7 +157,7 @@ func (f *failure) print(w io.Writer) {
 
 	if position, ok := postgres.value("position").(json.Number); ok {
 		n, _ := position.Int64()
-		fmt.Fprint(w, caret(f.query, int(n), widthOf(w)))
+		fmt.Fprint(w, caret(f.query, int(n), 1, widthOf(w)))
 	}
 
 	report := postgres
@@ -213,9 +216,9 @@ func describePostgres(report record) string {
 	return text
 }
 
-// caret returns the line of a query that has a position, with a caret under it. A line that is
-// longer than the terminal is shown in part.
-func caret(query string, position, terminal int) string {
+// caret returns the line of a query that has a position, with a caret under it. first is the number
+// of the query's first line. A line that is longer than the terminal is shown in part.
+func caret(query string, position, first, terminal int) string {
 	letters := []rune(query)
 	if position < 1 || position > len(letters)+1 {
 		return ""
@@ -224,7 +227,7 @@ func caret(query string, position, terminal int) string {
 	before := string(letters[:position-1])
 	start := strings.LastIndexByte(before, '\n') + 1
 	line, _, _ := strings.Cut(query[start:], "\n")
-	head := fmt.Sprintf("LINE %d: ", strings.Count(before, "\n")+1)
+	head := fmt.Sprintf("LINE %d: ", strings.Count(before, "\n")+first)
 	lead := []rune(sanitize(before[start:]))
 	shown := []rune(sanitize(line))
 

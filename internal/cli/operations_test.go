@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +17,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
+
+const guides = "../../docs/guides"
+
+// guideCommands matches the commands of a guide.
+var guideCommands = regexp.MustCompile("(?ms)^```sh$\n(.*?)^```$")
 
 // scriptCommands are the additional commands of the scripts.
 var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -41,6 +49,17 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 
 			<-time.After(50 * time.Millisecond)
 		}
+	},
+	// guide NAME writes the commands of a guide to guide.sh.
+	"guide": func(ts *testscript.TestScript, _ bool, args []string) {
+		text, err := os.ReadFile(filepath.Join(guides, args[0]))
+		ts.Check(err)
+
+		var script strings.Builder
+		for _, m := range guideCommands.FindAllSubmatch(text, -1) {
+			script.Write(m[1])
+		}
+		ts.Check(os.WriteFile(ts.MkAbs("guide.sh"), []byte(script.String()), 0o600))
 	},
 	// uuid NAME sets a variable to the first UUID in the output of the last command.
 	"uuid": func(ts *testscript.TestScript, _ bool, args []string) {
@@ -76,6 +95,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PASSWORD", apitest.Password)
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			env.Setenv("SOCLE_PROJECT", a.CreateProject("script"))
+			env.Setenv("ELSEWHERE", pgtest.URL(t)) // a database that is no project
 
 			return nil
 		}})

@@ -78,7 +78,7 @@ func TestCaret(t *testing.T) {
 		{"select", 9, 0, ""},
 		{strings.Repeat("a", 50) + "b", 51, 30, "LINE 1: aaaaaaaaaaaaaaaaaaaab\n                            ^\n"},
 	} {
-		if got := caret(test.query, test.position, test.terminal); got != test.want {
+		if got := caret(test.query, test.position, 1, test.terminal); got != test.want {
 			t.Errorf("caret(%q, %d, %d): got\n%s, want\n%s", test.query, test.position, test.terminal, got, test.want)
 		}
 	}

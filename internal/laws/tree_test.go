@@ -20,7 +20,7 @@ import (
 var levels = [][]string{
 	{"client", "docs", "internal/build", "internal/fault", "internal/config", "internal/pgwire", "internal/sqllex"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
-		"internal/httpx", "internal/mail", "internal/pgserver"},
+		"internal/httpx", "internal/mail", "internal/pgdump", "internal/pgserver"},
 	{"internal/audit", "internal/backup/pgtool", "internal/queue", "internal/ratelimit", "internal/rest/query",
 		"internal/rest/catalog"},
 	{"internal/schema", "internal/platform", "internal/rest/jwt", "internal/rest/openapi", "internal/rest/session"},
@@ -181,7 +181,7 @@ func TestWindowsHasNoServer(t *testing.T) {
 		}
 	}
 
-	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cli", "internal/config",
+	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cli", "internal/config", "internal/pgdump",
 		"internal/pgwire", "internal/sqllex"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)

@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -68,22 +69,27 @@ func ListExtensions(ctx context.Context, q pg.Querier, page pg.Page) ([]Extensio
 func CreateExtension(ctx context.Context, platform *pgxpool.Pool, name string) (Extension, error) {
 	if !slices.Contains(AllowedExtensions, name) {
 		return Extension{}, fault.OnField(fault.Unprocessable, "name", "invalid_value",
-			"is not an extension that projects may install")
+			"is not an extension that projects may install: these are %s", strings.Join(AllowedExtensions, ", "))
 	}
 
 	var created Extension
 	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
+		major, err := pg.Value[string](ctx, tx,
+			`select (pg_catalog.current_setting('server_version_num')::int / 10000)::text`)
+		if err != nil {
+			return err
+		}
+
 		if err := createExtensionSchema(ctx, tx, name); err != nil {
 			return err
 		}
 
-		err := execute(ctx, tx, "create extension "+pg.Quote(name)+" schema "+ExtensionsSchema+" cascade")
+		err = execute(ctx, tx, "create extension "+pg.Quote(name)+" schema "+ExtensionsSchema+" cascade")
 		switch pg.State(err) {
 		case "42710", "23505": // duplicate_object, unique_violation in the catalog
 			return fault.OnField(fault.Conflict, "name", "already_exists", "is already installed").WithCause(err)
 		case "0A000", "58P01": // feature_not_supported: not available; undefined_file
-			return fault.OnField(fault.Unprocessable, "name", "extension_missing",
-				"is not available on this server: an operator must install its package").WithCause(err)
+			return notAvailable(name, major).WithCause(err)
 		}
 
 		if err != nil {
@@ -99,6 +105,20 @@ func CreateExtension(ctx context.Context, platform *pgxpool.Pool, name string) (
 	})
 
 	return created, err
+}
+
+// notAvailable returns the fault for an extension without files on a server of a major version.
+func notAvailable(name, major string) *fault.Error {
+	p := "postgresql-contrib" // of PostgreSQL's own
+	switch name {
+	case "postgis":
+		p = "postgresql-" + major + "-postgis-3"
+	case "vector":
+		p = "postgresql-" + major + "-pgvector"
+	}
+
+	return fault.OnField(fault.Unprocessable, "name", "extension_missing",
+		"is not available on this server: an operator must install its package (%s on Debian)", p)
 }
 
 // createExtensionSchema creates the schema of the extensions if necessary. The install script

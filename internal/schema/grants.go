@@ -131,7 +131,7 @@ func (g NewGrant) set(ctx context.Context, tx pgx.Tx, t Table) error {
 	}
 
 	if slices.Contains(g.Privileges, "insert") {
-		sequences, err := sequencesOf(ctx, tx, t.ID)
+		sequences, err := ListSequences(ctx, tx, t.ID)
 		if err != nil {
 			return err
 		}

@@ -222,33 +222,12 @@ func copyComment(ctx context.Context, tx pgx.Tx, from, to Table) error {
 	return comment(ctx, tx, "table "+pg.Quote(to.Schema, to.Name), details.Comment)
 }
 
-// sequence is the sequence of an identity or serial column.
-type sequence struct {
-	Column   string
-	Schema   string
-	Name     string
-	Identity bool
-	NotNull  bool
-}
-
-func sequencesOf(ctx context.Context, tx pgx.Tx, table uint32) ([]sequence, error) {
-	return pg.All[sequence](ctx, tx, `
-		select a.attname as column, n.nspname as schema, c.relname as name, d.deptype = 'i' as identity, a.attnotnull as not_null
-		from pg_catalog.pg_depend d
-		join pg_catalog.pg_class c on c.oid = d.objid and c.relkind = 'S'
-		join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-		join pg_catalog.pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
-		where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
-			and d.refobjid = @table and d.deptype in ('a', 'i')
-		order by a.attnum`, pgx.StrictNamedArgs{"table": table})
-}
-
 // copySequences gives the identity and serial columns of the new table sequences of their own. With
 // goOn they continue at the current values. LIKE has copied identity columns already. A serial
 // column, whose default still uses the old sequence, becomes an identity column, which makes no
 // difference to writers. A nullable column can't be an identity column and loses its default.
 func copySequences(ctx context.Context, tx pgx.Tx, from, to Table, keepValues bool) error {
-	all, err := sequencesOf(ctx, tx, from.ID)
+	all, err := ListSequences(ctx, tx, from.ID)
 	if err != nil {
 		return err
 	}
@@ -272,13 +251,13 @@ func copySequences(ctx context.Context, tx pgx.Tx, from, to Table, keepValues bo
 		return nil
 	}
 
-	created, err := sequencesOf(ctx, tx, to.ID)
+	created, err := ListSequences(ctx, tx, to.ID)
 	if err != nil {
 		return err
 	}
 
 	for _, m := range created {
-		i := slices.IndexFunc(all, func(s sequence) bool { return s.Column == m.Column })
+		i := slices.IndexFunc(all, func(s Sequence) bool { return s.Column == m.Column })
 		if i < 0 {
 			continue
 		}

@@ -109,7 +109,28 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestScanStatement reads statements byte by byte, within a bound.
+func TestCut(t *testing.T) {
+	t.Parallel()
+
+	type cut struct {
+		Text, Rest string
+		OK         bool
+	}
+	for text, want := range map[string]cut{
+		"":                           {},
+		"select ';'":                 {Text: "select ';'"},
+		" select 1 ; select 2;":      {Text: " select 1 ", Rest: " select 2;", OK: true},
+		"do $$;$$;\n1;":              {Text: "do $$;$$", Rest: "\n1;", OK: true},
+		"; a":                        {Rest: " a", OK: true},
+		"copy t from stdin;\n1\n\\.": {Text: "copy t from stdin", Rest: "\n1\n\\.", OK: true},
+	} {
+		s, rest, ok := Cut(text)
+		if got := (cut{s.Text, rest, ok}); got != want {
+			t.Errorf("Cut(%q): got %+v, want %+v", text, got, want)
+		}
+	}
+}
+
 func TestComplete(t *testing.T) {
 	t.Parallel()
 
@@ -124,6 +145,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
+// TestScanStatement reads statements byte by byte, within a bound.
 func TestScanStatement(t *testing.T) {
 	t.Parallel()
 

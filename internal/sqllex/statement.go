@@ -36,6 +36,17 @@ func Split(text string) []Statement {
 	}
 }
 
+// Cut returns the first statement of a text and the text after its semicolon. It returns false if
+// no semicolon ends the statement, which then is the whole text. An empty statement has no words.
+func Cut(text string) (s Statement, rest string, ok bool) {
+	words, semicolon, ok := New(text).statement()
+	if !ok {
+		return Statement{Text: text, Words: words}, "", false
+	}
+
+	return Statement{Text: text[:semicolon.Start], Words: words}, text[semicolon.End:], true
+}
+
 // Complete reports whether every statement of a text ends with its semicolon.
 func Complete(text string) bool {
 	l := New(text)

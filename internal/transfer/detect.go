@@ -127,13 +127,14 @@ var timeLayouts = []struct {
 	{timestamptz, "2006-01-02 15:04Z07:00"},
 }
 
-// timeTypes detects dates and times in the unambiguous formats of ISO 8601.
+// timeTypes detects dates and times in the unambiguous formats of ISO 8601. A date is a timestamp
+// too, at midnight, but no timestamptz: its meaning would depend on a time zone.
 func timeTypes(text string) typeSet {
 	if len(text) == 10 {
 		if _, err := time.Parse(time.DateOnly, text); err != nil || strings.HasPrefix(text, "0000") {
 			return 0
 		}
-		return date
+		return date | timestamp
 	}
 
 	if text[10] == 'T' {

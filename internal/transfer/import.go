@@ -369,6 +369,10 @@ func (d *Imported) load(
 		l.copy = copySQL(stagingTable, names)
 	}
 
+	if l.counters, err = newCounters(ctx, tx, t, names); err != nil {
+		return err
+	}
+
 	for {
 		r, err := s.next()
 		if err == io.EOF {
@@ -384,6 +388,11 @@ func (d *Imported) load(
 
 	if err := l.flush(ctx); err != nil {
 		return err
+	}
+	if !o.DryRun {
+		if err := l.advanceSequences(ctx); err != nil {
+			return err
+		}
 	}
 
 	slices.SortFunc(l.reported, func(a, b Rejected) int { return cmp.Compare(a.Line, b.Line) })

@@ -38,11 +38,17 @@ type loader struct {
 	batch       []byte // rows in COPY's text format
 	ends        []int  // end offsets of the rows in batch
 	lineNumbers []int64
+
+	counters []*counter // of the columns that have a sequence
 }
 
 func (l *loader) add(ctx context.Context, r row) error {
 	if bad := l.check(r); bad != nil {
 		return l.reject(*bad)
+	}
+
+	for _, c := range l.counters {
+		c.add(r.values[c.column])
 	}
 
 	for i, v := range r.values {
@@ -120,6 +126,10 @@ func (l *loader) flush(ctx context.Context) error {
 
 	err := l.store(bounded, 0, len(l.ends))
 	l.batch, l.ends, l.lineNumbers = l.batch[:0], l.ends[:0], l.lineNumbers[:0]
+	for _, c := range l.counters {
+		c.batch = c.batch[:0]
+	}
+
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		return fault.OnField(fault.Unprocessable, "file", "timeout",
 			"can't be imported: code of the project took longer than %d seconds for one batch",
@@ -152,6 +162,10 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 	}
 	if err == nil {
 		l.rows += tag.RowsAffected()
+		for _, c := range l.counters {
+			c.store(from, to)
+		}
+
 		_, err = l.tx.Exec(ctx, "release savepoint part")
 		return err
 	}

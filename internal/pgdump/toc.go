@@ -1,4 +1,4 @@
-package backup
+package pgdump
 
 import (
 	"bufio"
@@ -8,14 +8,19 @@ import (
 	"slices"
 )
 
-// entry is an entry of a dump's table of contents. The output of pg_restore --list cannot be parsed
+// Entry is an entry of a dump's table of contents. The output of pg_restore --list cannot be parsed
 // reliably, since names can contain spaces and line breaks.
-type entry struct {
-	id               int
-	tag, desc        string
-	definition, copy string // statements
-	namespace, owner string
+type Entry struct {
+	ID               int
+	Tag, Desc        string
+	Definition, Copy string // statements
+	Namespace, Owner string
+
+	definition, drop, owner span // of the statements, and of Owner
 }
+
+// span is the place of a text in a file.
+type span struct{ start, length int64 }
 
 // Supported versions of the custom format: of PostgreSQL 12, and of 17 to 18.
 const (
@@ -35,15 +40,15 @@ const (
 // all others.
 var definedKinds = []string{"ACL", "DEFAULT ACL", "POLICY"}
 
-// errTOC reports that the table of contents cannot be read.
-var errTOC = errors.New("cannot read the dump's table of contents")
+// ErrTOC reports that the table of contents cannot be read.
+var ErrTOC = errors.New("cannot read the dump's table of contents")
 
-// readTOC reads the table of contents at the start of a dump in pg_dump's custom format.
-func readTOC(r io.Reader) (entries []entry, err error) {
+// ReadTOC reads the table of contents at the start of a dump in pg_dump's custom format.
+func ReadTOC(r io.Reader) (entries []Entry, err error) {
 	t := &tocReader{r: bufio.NewReader(io.LimitReader(r, maxTOCSize))}
 	defer func() {
 		if t.err != nil {
-			entries, err = nil, fmt.Errorf("%w: %w", errTOC, t.err)
+			entries, err = nil, fmt.Errorf("%w: %w", ErrTOC, t.err)
 		}
 	}()
 
@@ -97,7 +102,8 @@ func readTOC(r io.Reader) (entries []entry, err error) {
 
 type tocReader struct {
 	r        *bufio.Reader
-	textSize int // bytes
+	at       int64 // bytes read
+	textSize int   // bytes
 	err      error
 }
 
@@ -107,22 +113,23 @@ func (t *tocReader) fail(format string, args ...any) {
 	}
 }
 
-func (t *tocReader) entry(minor, offset int) entry {
-	e := entry{id: t.number()}
+func (t *tocReader) entry(minor, offset int) Entry {
+	e := Entry{ID: t.number()}
 	t.number() // has data
 	t.skip()   // catalog
 	t.skip()   // OID
-	e.tag, e.desc = t.text(), t.text()
+	e.Tag, e.Desc = t.text(), t.text()
 	t.number() // section
 
-	if slices.Contains(definedKinds, e.desc) {
-		e.definition = t.text()
+	if slices.Contains(definedKinds, e.Desc) {
+		e.Definition = t.text()
+		e.definition = span{t.at - int64(len(e.Definition)), int64(len(e.Definition))}
 	} else {
-		t.skip()
+		e.definition = t.skip()
 	}
 
-	t.skip() // DROP statement
-	e.copy, e.namespace = t.text(), t.text()
+	e.drop = t.skip()
+	e.Copy, e.Namespace = t.text(), t.text()
 	t.skip() // tablespace
 	t.skip() // access method
 
@@ -130,7 +137,8 @@ func (t *tocReader) entry(minor, offset int) entry {
 		t.number() // relation kind
 	}
 
-	e.owner = t.text()
+	e.Owner = t.text()
+	e.owner = span{t.at - int64(len(e.Owner)), int64(len(e.Owner))}
 	t.skip() // rows have OIDs
 
 	for t.err == nil {
@@ -155,6 +163,7 @@ func (t *tocReader) bytes(n int) []byte {
 		_, t.err = io.ReadFull(t.r, b[len(b)-more:])
 	}
 
+	t.at += int64(len(b))
 	return b
 }
 
@@ -188,9 +197,14 @@ func (t *tocReader) optional() (string, bool) {
 	return string(t.bytes(n)), true
 }
 
-// skip reads a text without retaining it.
-func (t *tocReader) skip() {
-	if n := t.number(); n > 0 && t.err == nil {
-		_, t.err = io.CopyN(io.Discard, t.r, int64(n))
+// skip reads a text without retaining it, and returns its place.
+func (t *tocReader) skip() span {
+	n := int64(t.number())
+	s := span{t.at, max(n, 0)}
+	if n > 0 && t.err == nil {
+		_, t.err = io.CopyN(io.Discard, t.r, n)
+		t.at += n
 	}
+
+	return s
 }

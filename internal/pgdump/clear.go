@@ -1,0 +1,37 @@
+package pgdump
+
+import (
+	"fmt"
+	"io"
+)
+
+// File is a file of an archive.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+}
+
+// Clear removes the owners from an archive in pg_dump's custom format, and the entries that remove
+// selects. It overwrites texts in the table of contents in place, so offsets of data stay valid;
+// pg_restore reads a text up to its first zero byte, and executes nothing for an empty statement.
+func Clear(f File, remove func(Entry) bool) error {
+	entries, err := ReadTOC(io.NewSectionReader(f, 0, maxTOCSize))
+	if err != nil {
+		return err
+	}
+
+	for _, e := range entries {
+		spans := []span{e.owner}
+		if remove(e) {
+			spans = append(spans, e.definition, e.drop)
+		}
+
+		for _, s := range spans {
+			if _, err := f.WriteAt(make([]byte, s.length), s.start); err != nil {
+				return fmt.Errorf("change the archive: %w", err)
+			}
+		}
+	}
+
+	return nil
+}

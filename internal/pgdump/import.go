@@ -1,0 +1,389 @@
+// Package pgdump imports plain dumps of pg_dump into a project's database: SQL statements, and COPY
+// with its rows. It is the part of psql that a dump needs, without commands that touch the machine.
+//
+// Dumps come from databases with other owners, roles and extensions. Rules decide about each
+// statement by its text alone: it is executed, changed, or left out, and the report names its line.
+// Everything runs with the rights of the connection, which PostgreSQL enforces.
+package pgdump
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/socle-dev/socle/internal/sqllex"
+)
+
+// Statements are sent in batches, since each round trip costs as much as a small statement.
+const (
+	batchBytes      = 64 << 10
+	batchStatements = 200
+
+	separator = "\n;" // a statement can end in a line comment
+)
+
+// searchPath is the search path of a project. Dumps of pg_dump set an empty one.
+const searchPath = "set search_path to public, extensions"
+
+// maxNotes bounds the notes of a report.
+const maxNotes = 100_000
+
+// Options select how a dump is imported.
+type Options struct {
+	// Separately commits each statement by itself instead of the whole dump.
+	Separately bool
+	// ExcludeSchemas are schemas of the dump to leave out.
+	ExcludeSchemas []string
+	// Install installs an extension. If it returns an [*UnavailableError], the extension is left
+	// out.
+	Install func(ctx context.Context, name string) error
+}
+
+// UnavailableError is the reason why a project can't have an extension.
+type UnavailableError struct{ Reason string }
+
+// Error returns the reason.
+func (e *UnavailableError) Error() string { return e.Reason }
+
+// Report is the result of an import.
+type Report struct {
+	Statements int      `json:"statements"` // executed
+	Rows       int64    `json:"rows"`       // stored by COPY and INSERT
+	Extensions []string `json:"extensions"` // installed, also if the import fails later
+	Notes      []Note   `json:"notes"`
+	Omitted    int      `json:"omittedNotes"` // number of notes beyond the limit
+}
+
+// Note is a statement that was left out or changed.
+type Note struct {
+	Line  int    `json:"line"`
+	Topic Topic  `json:"topic"`
+	Text  string `json:"text"`
+}
+
+// Import executes a plain dump on a connection, in one transaction by default. It returns an
+// [*Error] for a statement that fails or can't be read. The report is valid then too. After an
+// error, the session is to be closed, which rolls back.
+func Import(ctx context.Context, conn *pgconn.PgConn, dump io.Reader, o Options) (Report, error) {
+	i := importer{conn: conn, reader: newReader(dump), rules: newRules(o), options: o}
+	err := i.run(ctx)
+
+	return i.report, err
+}
+
+type importer struct {
+	conn    *pgconn.PgConn
+	reader  *reader
+	rules   *rules
+	options Options
+	report  Report
+
+	begun bool // the transaction
+	batch []statement
+	size  int // bytes of the batch
+	last  []statement
+}
+
+func (i *importer) run(ctx context.Context) error {
+	if _, err := i.conn.Exec(ctx, searchPath).ReadAll(); err != nil {
+		return err
+	}
+
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+
+		s, err := i.reader.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+
+		if err := i.apply(ctx, s, i.rules.decide(s)); err != nil {
+			return err
+		}
+	}
+
+	for _, s := range i.last {
+		if err := i.add(ctx, s); err != nil {
+			return err
+		}
+	}
+
+	if err := i.flush(ctx); err != nil || !i.begun {
+		return err
+	}
+
+	_, err := i.conn.Exec(ctx, "commit").ReadAll() // a deferred constraint can fail here
+	if _, ok := errors.AsType[*pgconn.PgError](err); err != nil && !ok {
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	}
+
+	return failed(statement{line: i.reader.line, Statement: sqllex.Statement{Text: "commit"}}, err)
+}
+
+// apply carries out a verdict on a statement.
+func (i *importer) apply(ctx context.Context, s statement, v verdict) error {
+	if v.action == refuse {
+		return &Error{Line: s.line, Statement: s.Text, Message: v.notes[0].text}
+	}
+
+	for _, n := range v.notes {
+		i.note(s, n)
+	}
+
+	if v.sql != "" {
+		s.Text = v.sql
+	}
+
+	switch v.action {
+	case run:
+		return i.add(ctx, s)
+	case runLast:
+		i.last = append(i.last, s)
+	case set:
+		return i.set(ctx, s)
+	case copyRows:
+		return i.copy(ctx, s)
+	case skipRows:
+		_, err := io.Copy(io.Discard, i.reader.data())
+		return err
+	case extension:
+		return i.install(ctx, s, v)
+	}
+
+	return nil
+}
+
+func (i *importer) note(s statement, n note) {
+	if len(i.report.Notes) == maxNotes {
+		i.report.Omitted++
+		return
+	}
+
+	i.report.Notes = append(i.report.Notes, Note{Line: s.line, Topic: n.topic, Text: n.text})
+}
+
+// add executes a statement, perhaps later with others.
+func (i *importer) add(ctx context.Context, s statement) error {
+	i.batch = append(i.batch, s)
+	i.size += len(s.Text)
+
+	if i.options.Separately || i.size >= batchBytes || len(i.batch) >= batchStatements {
+		return i.flush(ctx)
+	}
+
+	return nil
+}
+
+// flush executes the batch.
+func (i *importer) flush(ctx context.Context) error {
+	if len(i.batch) == 0 {
+		return nil
+	}
+	if err := i.begin(ctx); err != nil {
+		return err
+	}
+
+	texts := make([]string, len(i.batch))
+	for n, s := range i.batch {
+		texts[n] = s.Text
+	}
+
+	batch := i.batch
+	i.batch, i.size = i.batch[:0], 0
+
+	results := i.conn.Exec(ctx, strings.Join(texts, separator))
+	done := 0
+	for results.NextResult() {
+		tag, err := results.ResultReader().Close()
+		if err != nil {
+			break
+		}
+
+		done++
+		if tag.Insert() {
+			i.report.Rows += tag.RowsAffected()
+		}
+	}
+
+	err := results.Close()
+	i.report.Statements += done
+
+	return failedInBatch(batch, done, err)
+}
+
+// failedInBatch returns the error of PostgreSQL for a statement of a batch, of which some were
+// executed.
+func failedInBatch(batch []statement, done int, err error) error {
+	p, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return failed(batch[min(done, len(batch)-1)], err)
+	}
+
+	at := *p // its position is that in the batch
+	if at.Position == 0 {
+		return failed(batch[min(done, len(batch)-1)], &at)
+	}
+
+	for _, s := range batch {
+		length := int32(utf8.RuneCountInString(s.Text) + len(separator))
+		if at.Position <= length {
+			return failed(s, &at)
+		}
+
+		at.Position -= length
+	}
+
+	return failed(batch[len(batch)-1], &at)
+}
+
+// begin begins the transaction, unless statements are executed separately.
+func (i *importer) begin(ctx context.Context) error {
+	if i.begun || i.options.Separately {
+		return nil
+	}
+
+	_, err := i.conn.Exec(ctx, "begin").ReadAll()
+	i.begun = err == nil
+
+	return err
+}
+
+// set executes a setting of the session. A setting that this server does not know or permit is left
+// out.
+func (i *importer) set(ctx context.Context, s statement) error {
+	sql := s.Text
+	if i.begun {
+		if err := i.flush(ctx); err != nil {
+			return err
+		}
+		sql = "savepoint setting;" + s.Text + ";release savepoint setting"
+	}
+
+	_, err := i.conn.Exec(ctx, sql).ReadAll()
+	p, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return err
+	}
+
+	i.note(s, note{Settings, s.Text + ": " + p.Message})
+	if !i.begun {
+		return nil
+	}
+
+	_, err = i.conn.Exec(ctx, "rollback to savepoint setting; release savepoint setting").ReadAll()
+	return err
+}
+
+// copy executes a COPY with its rows.
+func (i *importer) copy(ctx context.Context, s statement) error {
+	if err := i.flush(ctx); err != nil {
+		return err
+	}
+	if err := i.begin(ctx); err != nil {
+		return err
+	}
+
+	rows := i.reader.data()
+	tag, err := i.conn.CopyFrom(ctx, rows, s.Text)
+	if rows.err != nil && !errors.Is(rows.err, io.EOF) { // PostgreSQL repeats it
+		return rows.err
+	}
+	if err != nil {
+		return failedRow(s, rows.firstLine(), err)
+	}
+
+	i.report.Statements++
+	i.report.Rows += tag.RowsAffected()
+
+	// A COPY that is refused without an error may leave rows behind.
+	_, err = io.Copy(io.Discard, rows)
+	return err
+}
+
+// install installs an extension. It is not part of the transaction, which has not begun yet if the
+// extensions come first, as in dumps of pg_dump.
+func (i *importer) install(ctx context.Context, s statement, v verdict) error {
+	if i.begun {
+		if err := i.flush(ctx); err != nil {
+			return err
+		}
+	}
+
+	err := i.options.Install(ctx, v.extension)
+	if u, ok := errors.AsType[*UnavailableError](err); ok {
+		if v.schema != "" && v.schema != "public" && v.schema != "extensions" && v.schema != "pg_catalog" {
+			i.rules.skipped[v.schema] = true // it has nothing but the extension
+		}
+		if v.extension == "pg_cron" {
+			i.rules.skipped["cron"] = true
+		}
+
+		i.note(s, note{Extensions, "extension " + v.extension + ": " + u.Reason})
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("line %d: install the extension %s: %w", s.line, v.extension, err)
+	}
+
+	i.report.Extensions = append(i.report.Extensions, v.extension)
+	if v.schema == "" || v.schema == "extensions" {
+		return nil
+	}
+
+	names, err := i.members(ctx, v.extension)
+	if err != nil {
+		return err
+	}
+
+	moved := i.rules.moved[v.schema]
+	if moved == nil {
+		moved = map[string]bool{}
+		i.rules.moved[v.schema] = moved
+	}
+	for _, name := range names {
+		moved[name] = true
+	}
+
+	return nil
+}
+
+// selectMembers returns the names of an extension's members.
+const selectMembers = `
+	select coalesce(t.typname, p.proname, o.oprname, c.relname, oc.opcname, f.opfname, d.dictname, k.cfgname)::text
+	from pg_catalog.pg_depend m
+	join pg_catalog.pg_extension e on e.oid = m.refobjid
+	left join pg_catalog.pg_type t on m.classid = 'pg_catalog.pg_type'::pg_catalog.regclass and t.oid = m.objid
+	left join pg_catalog.pg_proc p on m.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = m.objid
+	left join pg_catalog.pg_operator o on m.classid = 'pg_catalog.pg_operator'::pg_catalog.regclass and o.oid = m.objid
+	left join pg_catalog.pg_class c on m.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and c.oid = m.objid
+	left join pg_catalog.pg_opclass oc on m.classid = 'pg_catalog.pg_opclass'::pg_catalog.regclass and oc.oid = m.objid
+	left join pg_catalog.pg_opfamily f on m.classid = 'pg_catalog.pg_opfamily'::pg_catalog.regclass and f.oid = m.objid
+	left join pg_catalog.pg_ts_dict d on m.classid = 'pg_catalog.pg_ts_dict'::pg_catalog.regclass and d.oid = m.objid
+	left join pg_catalog.pg_ts_config k on m.classid = 'pg_catalog.pg_ts_config'::pg_catalog.regclass and k.oid = m.objid
+	where m.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass and m.deptype = 'e' and e.extname = $1`
+
+func (i *importer) members(ctx context.Context, extension string) ([]string, error) {
+	result := i.conn.ExecParams(ctx, selectMembers, [][]byte{[]byte(extension)}, nil, nil, nil).Read()
+	if result.Err != nil {
+		return nil, fmt.Errorf("read the members of the extension %s: %w", extension, result.Err)
+	}
+
+	var names []string
+	for _, row := range result.Rows {
+		if row[0] != nil {
+			names = append(names, string(row[0]))
+		}
+	}
+
+	return names, nil
+}

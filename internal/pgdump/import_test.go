@@ -1,0 +1,256 @@
+package pgdump_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/socle-dev/socle/internal/pgdump"
+)
+
+// userSchemas are the arguments of pg_dump for the schemas of testdata/rich.sql.
+var userSchemas = []string{"--no-owner", "--no-privileges", "-n", "public", "-n", "app", "-n", `"Odd ""schema"""`}
+
+// TestImport imports a rich database in several forms of dumps, and compares the dump of the
+// result.
+func TestImport(t *testing.T) {
+	t.Parallel()
+
+	from := source(t, "rich.sql")
+	want := normalize(strings.ReplaceAll(dump(t, from, userSchemas...), "app.hstore", "public.hstore"))
+
+	for name, test := range map[string]struct {
+		args    []string
+		options pgdump.Options
+	}{
+		"copy":              {},
+		"insert":            {args: []string{"--rows-per-insert", "7", "--quote-all-identifiers"}},
+		"insert each":       {args: []string{"--column-inserts", "--no-owner"}},
+		"clean, separately": {args: []string{"--clean", "--if-exists"}, options: pgdump.Options{Separately: true}},
+		"create":            {args: []string{"--create"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			p := newTarget(t)
+			text := dump(t, from, test.args...)
+
+			report, err := p.importDump(text, test.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			got := normalize(dump(t, p.url(), userSchemas...))
+			if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
+				t.Errorf("the dump of the project differs (-dumped +imported):\n%s", diff)
+			}
+
+			// 201 authors, 600 books, 500 events, 10 cities, 4 odd rows
+			extensions := []string{"citext", "hstore", "pg_trgm", "uuid-ossp"}
+			if !slices.Equal(report.Extensions, extensions) || report.Rows != 1315 {
+				t.Errorf("got %d rows and the extensions %q", report.Rows, report.Extensions)
+			}
+
+			if name == "copy" {
+				p.isAsBefore()
+			}
+		})
+	}
+}
+
+// isAsBefore checks privileges and behaviour that a dump without privileges does not show.
+func (p target) isAsBefore() {
+	p.t.Helper()
+
+	for query, want := range map[string]string{
+		`select has_table_privilege('anon', 'app.books', 'select')::text`:                                       "true",
+		`select has_function_privilege('authenticated', 'app.total(numeric[])', 'execute')::text`:               "true",
+		`select (relrowsecurity and relforcerowsecurity)::text from pg_class where oid = 'app.books'::regclass`: "true",
+		`select nextval('app.books_id_seq')::text`:                                                              "601",
+	} {
+		if got := p.value(query); got != want {
+			p.t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+}
+
+// TestImportOfSupabaseDump imports a dump shaped like one of a Supabase project.
+func TestImportOfSupabaseDump(t *testing.T) {
+	t.Parallel()
+
+	text, err := os.ReadFile(filepath.Join("testdata", "supabase.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	p := newTarget(t)
+	report, err := p.importDump(string(text), pgdump.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for query, want := range map[string]string{
+		`select string_agg(id || ' ' || username, ',' order by id) from public.profiles`:                                                            "00000000-0000-0000-0000-000000000001 ada,00000000-0000-0000-0000-000000000002 grace",
+		`select count(*)::text from public.todos`:                                                                                                   "3",
+		`select string_agg(polname, ',' order by polname) from pg_policy where polrelid in ('public.todos'::regclass, 'public.profiles'::regclass)`: "anyone,own,own profile",
+		`select to_regclass('auth.users')::text`:                                                                                                    "null",
+		`select to_regnamespace('vault')::text`:                                                                                                     "null",
+		`select to_regnamespace('graphql')::text`:                                                                                                   "null",
+		`select string_agg(extname, ',' order by extname) from pg_extension where extname <> 'plpgsql'`:                                             "pgcrypto,uuid-ossp",
+		`select has_table_privilege('anon', 'public.todos', 'select')::text`:                                                                        "true",
+		`select string_agg(version, ',') from supabase_migrations.schema_migrations`:                                                                "20250101000000",
+	} {
+		if got := p.value(query); got != want {
+			t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+
+	want, err := os.ReadFile(filepath.Join("testdata", "supabase.notes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var got strings.Builder
+	for _, n := range report.Notes {
+		if n.Topic != pgdump.Owners && n.Topic != pgdump.Schemas && n.Topic != pgdump.Privileges {
+			fmt.Fprintf(&got, "%d %s: %s\n", n.Line, n.Topic, n.Text)
+		}
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+// TestImportFails checks that a failure names the line, in PostgreSQL's words, and leaves nothing
+// behind.
+func TestImportFails(t *testing.T) {
+	t.Parallel()
+
+	p := newTarget(t)
+	rows := strings.Repeat("1\tx\n", 1000)
+
+	for text, want := range map[string]struct {
+		line     int
+		position int
+		message  string
+	}{
+		"create table t (id int);\n\nselect 1 from\n  nowhere;":                                           {4, 17, `relation "nowhere" does not exist`},
+		"create table t (id int);\ncreat table u ();":                                                     {2, 1, `syntax error at or near "creat"`},
+		"create table t (id int);\nselect 1;\nselect 1/0;\nselect 2;":                                     {3, 0, "division by zero"},
+		"create table t (id int primary key);\ninsert into t values (1);\n\ninsert into t values (1);":    {4, 0, `duplicate key value violates unique constraint "t_pkey"`},
+		"create table t (id int, b text);\ncopy t from stdin;\n" + rows + "x\ty\n\\.\n":                   {1003, 0, `invalid input syntax for type integer: "x"`},
+		"create table t (id int, b text);\ncopy t from stdin;\n" + rows + "1\ty\tz\n" + rows + "\\.\n":    {1003, 0, `extra data after last expected column`},
+		"create table t (id int, b text);\ncopy u from stdin;\n" + rows + "\\.\n":                         {2, 0, `relation "u" does not exist`},
+		"create table t (id int, b text);\ncopy t from stdin;\n" + rows + "1\ty":                          {2, 0, `the dump is cut off in the rows of this COPY`},
+		"create table t (id int);\ncreate function f() as $$ begin;\n":                                    {2, 0, `the dump is cut off in this statement`},
+		"create table t (id int);\nset client_encoding = 'latin1';\n\\i other.sql":                        {3, 0, `the command \i of psql is not supported`},
+		"create table t (id int);\nvacuum t;":                                                             {2, 0, `VACUUM cannot run inside a transaction block`},
+		"create table t (id int unique deferrable initially deferred);\ninsert into t values (1), (1);\n": {3, 0, `duplicate key value violates unique constraint "t_id_key"`},
+		"create table t (id int);\ncreate table storage.t ();":                                            {2, 0, `the schema storage belongs to the platform: leave it out by --exclude-schema storage, or rename it before you dump`},
+		"create table t (id int);\ncreate role x; do $$ begin execute 'create role x'; end $$;":           {2, 0, `permission denied to create role`},
+	} {
+		_, err := p.importDump(text, pgdump.Options{})
+
+		e, ok := errors.AsType[*pgdump.Error](err)
+		if !ok || e.Line != want.line || e.Position != want.position ||
+			e.Error() != fmt.Sprintf("line %d: %s", want.line, want.message) {
+			t.Errorf("%.60q: got %v, want line %d, position %d: %s", text, err, want.line, want.position, want.message)
+		}
+		if got := p.value(`select to_regclass('public.t')::text`); got != "null" {
+			t.Fatalf("%.60q: the table is there", text)
+		}
+	}
+}
+
+// TestSeparateImportFails checks that the statements before a failure stay.
+func TestSeparateImportFails(t *testing.T) {
+	t.Parallel()
+
+	p := newTarget(t)
+	_, err := p.importDump("create table a (); create table b ();\nbegin; create table c (); rollback;\ncreate table a ();",
+		pgdump.Options{Separately: true})
+
+	e, ok := errors.AsType[*pgdump.Error](err)
+	if !ok || e.Line != 3 || e.Postgres == nil || e.Postgres.Code != "42P07" {
+		t.Errorf("got %v, want duplicate_table in line 3", err)
+	}
+	if got := p.value(`select string_agg(relname, ',' order by relname) from pg_class where relnamespace = 'public'::regnamespace`); got != "a,b" {
+		t.Errorf("got the tables %s, want a,b", got)
+	}
+}
+
+// TestNotes checks the notes of a dump with settings, an unavailable extension and large objects.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+
+	p := newTarget(t)
+	report, err := p.importDump(`set transaction_timeout_of_19 = 0;
+set session_replication_role = replica;
+create extension pg_cron with schema cron;
+create table a (id int);
+set default_tablespace = fast;
+set idle_in_transaction_session_timeout = 0;
+alter table a owner to postgres;
+select pg_catalog.lo_create('16401');
+create table b (id int);
+copy cron.job (id) from stdin;
+1
+\.
+grant select on a to reporting;
+`, pgdump.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var got []string
+	for _, n := range report.Notes {
+		got = append(got, fmt.Sprintf("%d %s: %s", n.Line, n.Topic, n.Text))
+	}
+	want := []string{
+		`1 settings: set transaction_timeout_of_19 = 0: unrecognized configuration parameter "transaction_timeout_of_19"`,
+		`2 settings: set session_replication_role = replica: permission denied to set parameter "session_replication_role"`,
+		`3 extensions: extension pg_cron: name is not an extension that projects may install`,
+		`5 settings: set default_tablespace = fast: invalid value for parameter "default_tablespace": "fast"`,
+		`7 owners: owner postgres`,
+		`8 large objects: large objects: store their bytes as files`,
+		`10 schemas: copy table cron.job`,
+		`13 roles: privileges of reporting: no such role in the project`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+
+	if got := p.value(`select to_regclass('public.b')::text`); got != "b" && got != "public.b" {
+		t.Errorf("got the table %s", got)
+	}
+}
+
+// TestImportOfHalfADump imports the beginning of a dump. It fails wherever the dump is cut, and
+// leaves nothing behind.
+func TestImportOfHalfADump(t *testing.T) {
+	t.Parallel()
+
+	text := dump(t, source(t, "rich.sql"))
+	p := newTarget(t)
+
+	const parts = 12
+	for part := range parts {
+		cut := text[:len(text)*(2*part+1)/(2*parts)]
+		_, err := p.importDump(cut, pgdump.Options{})
+
+		e, ok := errors.AsType[*pgdump.Error](err)
+		lines := strings.Count(cut, "\n") + 1
+		if !ok || e.Postgres != nil || e.Line > lines {
+			t.Errorf("cut in line %d: got %v", lines, err)
+		}
+		if got := p.value(`select count(*)::text from pg_namespace where nspname = 'app'`); got != "0" {
+			t.Fatalf("cut in line %d: something is there", lines)
+		}
+	}
+}

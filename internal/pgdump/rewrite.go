@@ -1,0 +1,198 @@
+package pgdump
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/socle-dev/socle/internal/sqllex"
+)
+
+// hidden reports whether nothing in the project can refer to a schema.
+func (r *rules) hidden(schema string) bool {
+	return r.skipped[schema] || slices.Contains(PlatformSchemas, schema)
+}
+
+// schemas decides about objects in schemas of the platform and of Supabase, and about those that
+// depend on an object that was left out.
+func (r *rules) schemas(ts tokens, s subject) (verdict, bool) {
+	schema := s.schema()
+	v := leave(Schemas, "%s", strings.TrimSpace(s.action+" "+s.kind+" "+s.describe()))
+	switch {
+	case s.action == "copy":
+		v.action = skipRows
+	case s.action == "create" && (s.kind == "trigger" || s.kind == "policy"): // written by the user
+		v.notes[0].topic = References
+	}
+
+	switch {
+	case r.skipped[schema]:
+		return v, true
+	case r.gone[s.name.String()] || r.gone[s.table.String()]:
+		v.notes[0].topic = Objects
+		return v, true
+	case s.kind == "schema" && (schema == "public" || schema == "extensions") &&
+		(s.action == "create" || s.action == "drop"):
+		v.notes[0].text += ": it is the project's"
+		return v, true
+	case schema == "extensions" && (r.supabase || s.action == "comment" || s.action == "alter"):
+		return v, true
+	case !slices.Contains(PlatformSchemas, schema):
+		return verdict{}, false
+	}
+
+	if s.action == "comment" || s.action == "drop" || s.table != nil {
+		return v, true
+	}
+
+	return refused("the schema %s belongs to the platform: leave it out by --exclude-schema %s, "+
+		"or rename it before you dump", schema, schema), true
+}
+
+// describe returns the names of a subject.
+func (s subject) describe() string {
+	if s.table != nil {
+		return s.name.String() + " on " + s.table.String()
+	}
+	return s.name.String()
+}
+
+// rows decides about COPY.
+func (r *rules) rows(ts tokens, s subject) (verdict, bool) {
+	if s.action != "copy" {
+		return verdict{}, false
+	}
+
+	if from := ts.find(1, "from"); from > 0 && ts.word(from+1) == "stdin" {
+		return verdict{action: copyRows, sql: ts.text}, true
+	}
+
+	return refused("only COPY … FROM stdin is supported"), true
+}
+
+// table decides about statements that need other rights or another order in a project.
+func (r *rules) table(ts tokens, s subject) (verdict, bool) {
+	if s.action != "alter" || s.kind != "table" {
+		return verdict{}, false
+	}
+
+	switch {
+	case ts.has(s.after, "force", "row", "level", "security"): // it would stop the rows of the owner
+		return verdict{action: runLast, sql: ts.text}, true
+	case ts.word(s.after+1) == "trigger" && ts.word(s.after+2) == "all":
+		all := ts.all[s.after+2]
+		return verdict{action: run, sql: ts.text[:all.Start] + "user" + ts.text[all.End:],
+			notes: []note{{Changed, "TRIGGER ALL is TRIGGER USER: foreign keys stay enabled"}}}, true
+	}
+
+	return verdict{}, false
+}
+
+// claims are the functions of Supabase that read the token of a request, as expressions.
+var claims = map[string]string{
+	"uid":   "((nullif(pg_catalog.current_setting('request.jwt.claims', true), '')::json ->> 'sub')::uuid)",
+	"role":  "(nullif(pg_catalog.current_setting('request.jwt.claims', true), '')::json ->> 'role')",
+	"email": "(nullif(pg_catalog.current_setting('request.jwt.claims', true), '')::json ->> 'email')",
+	"jwt":   "(nullif(pg_catalog.current_setting('request.jwt.claims', true), '')::jsonb)",
+}
+
+// rewritten returns the verdict on a statement whose names may differ in the project: members of
+// extensions are in another schema, and Supabase's auth.uid() is the claim of the token.
+func (r *rules) rewritten(ts tokens, s subject) verdict {
+	if s.action == "create" && len(s.name) == 2 { // an overload of the dump's own
+		delete(r.moved[s.name[0]], s.name[1])
+	}
+
+	w := rewriter{r: r}
+	sql := w.rewrite(ts)
+	if w.refers != "" && (slices.Contains(referringKinds, s.kind) || ts.find(s.after, "references") > 0) {
+		if s.table == nil && s.action == "create" {
+			r.gone[s.name.String()] = true
+		}
+
+		if i := ts.find(s.after, "constraint"); i > 0 {
+			s.kind, s.name, s.table = "constraint", name{ts.identifier(i + 1)}, s.name
+		}
+
+		return leave(References, "%s %s refers to %s", s.kind, s.describe(), w.refers)
+	}
+
+	v := verdict{action: run, sql: sql}
+	for _, text := range w.changes {
+		v.notes = append(v.notes, note{Changed, text})
+	}
+
+	return v
+}
+
+// referringKinds are the kinds of objects that are left out if they refer to a hidden schema.
+var referringKinds = []string{"policy", "view", "materialized view", "trigger", "rule"}
+
+// rewriter rewrites the names in a statement.
+type rewriter struct {
+	r       *rules
+	changes []string // each once
+	refers  string   // first name in a hidden schema
+}
+
+func (w *rewriter) rewrite(ts tokens) string {
+	var b strings.Builder
+	copied := 0
+	replace := func(from, to int, text string) { // the tokens [from, to]
+		b.WriteString(ts.text[copied:ts.all[from].Start])
+		b.WriteString(text)
+		copied = ts.all[to].End
+	}
+
+	for i := range ts.all {
+		if ts.kind(i) == sqllex.DollarString {
+			w.body(ts, i, replace)
+			continue
+		}
+		if ts.raw(i+1) != "." || ts.raw(i-1) == "." || ts.identifier(i) == "" || ts.all[i].Start < copied {
+			continue
+		}
+
+		schema, name := ts.identifier(i), ts.identifier(i+2)
+		if name == "" {
+			name = ts.raw(i + 2) // an operator
+		}
+
+		switch {
+		case w.r.moved[schema][name]:
+			replace(i, i, "extensions")
+			w.change(schema + "." + name + " is extensions." + name)
+		case schema == "auth" && claims[name] != "" && ts.raw(i+3) == "(" && ts.raw(i+4) == ")":
+			replace(i, i+4, claims[name])
+			w.change("auth." + name + "() is the setting request.jwt.claims")
+		case w.r.hidden(schema) && w.refers == "":
+			w.refers = schema + "." + name
+		}
+	}
+
+	b.WriteString(ts.text[copied:])
+	return b.String()
+}
+
+// body rewrites the body of a function.
+func (w *rewriter) body(ts tokens, i int, replace func(from, to int, text string)) {
+	raw := ts.raw(i)
+	tag := strings.IndexByte(raw[1:], '$') + 2
+	if ts.all[i].Open || len(raw) < 2*tag {
+		return
+	}
+
+	inner := rewriter{r: w.r} // references of a body matter when it runs
+	body := raw[tag : len(raw)-tag]
+	if text := inner.rewrite(tokenize(body, 0)); text != body {
+		replace(i, i, raw[:tag]+text+raw[len(raw)-tag:])
+		for _, c := range inner.changes {
+			w.change(c)
+		}
+	}
+}
+
+func (w *rewriter) change(text string) {
+	if !slices.Contains(w.changes, text) {
+		w.changes = append(w.changes, text)
+	}
+}
