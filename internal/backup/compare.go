@@ -67,7 +67,7 @@ func rows(tables []Table) map[Table]int64 {
 // compareRows fails with Unprocessable unless the user's tables of a copy have exactly the rows of
 // the dump, in any order. It skips the platform's tables, which a restore changes on purpose, and
 // dumps of unknown time zone, whose times cannot be compared.
-func (s *Service) compareRows(ctx context.Context, c *projectdb.Copy, manifest Manifest, entries []entry) error {
+func (s *Service) compareRows(ctx context.Context, c *projectdb.Copy, manifest Manifest, entries []pgtool.Entry) error {
 	if manifest.TimeZone == "" {
 		return nil
 	}
@@ -83,10 +83,10 @@ func (s *Service) compareRows(ctx context.Context, c *projectdb.Copy, manifest M
 	}
 
 	counted := rows(manifest.Tables)
-	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
-		_, ok := counted[Table{Schema: e.namespace, Name: e.tag}]
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e pgtool.Entry) bool {
+		_, ok := counted[Table{Schema: e.Namespace, Name: e.Tag}]
 		// tables of extensions have rows that are in no dump
-		return e.desc != "TABLE DATA" || slices.Contains(schemas, e.namespace) || !ok
+		return e.Desc != "TABLE DATA" || slices.Contains(schemas, e.Namespace) || !ok
 	})
 	if len(entries) == 0 {
 		return nil
@@ -122,14 +122,14 @@ func asDumped(manifest Manifest) string {
 }
 
 // compareTable compares the rows of a table with the next rows in the output of pg_restore.
-func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Reader) error {
-	sql, err := copyOut(e.copy)
+func compareTable(ctx context.Context, conn *pgx.Conn, e pgtool.Entry, script *bufio.Reader) error {
+	sql, err := copyOut(e.Copy)
 	if err != nil {
 		return err
 	}
 
-	if err := find(script, e.copy); err != nil {
-		return fmt.Errorf("read rows of %s.%s: %w", e.namespace, e.tag, err)
+	if err := find(script, e.Copy); err != nil {
+		return fmt.Errorf("read rows of %s.%s: %w", e.Namespace, e.Tag, err)
 	}
 
 	want, got := &lineDigest{hash: sha256.New()}, &lineDigest{hash: sha256.New()}
@@ -152,7 +152,7 @@ func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Re
 
 	if want.sum != got.sum {
 		return fault.New(fault.Unprocessable, "the restored rows of table %s.%s differ from the backup",
-			e.namespace, e.tag)
+			e.Namespace, e.Tag)
 	}
 
 	return nil
@@ -192,7 +192,7 @@ var (
 func copyOut(statement string) (string, error) {
 	found := copyIn.FindStringSubmatch(statement)
 	if found == nil {
-		return "", fmt.Errorf("%w: not a COPY statement: %q", errTOC, statement)
+		return "", fmt.Errorf("%w: not a COPY statement: %q", pgtool.ErrTOC, statement)
 	}
 
 	columns := identifiers.FindAllString(found[3], -1)

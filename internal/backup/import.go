@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 )
@@ -72,7 +73,7 @@ func (s *Service) Import(
 func (s *Service) receive(ctx context.Context, b Backup, in Import) (blob.Object, error) {
 	object, err := s.unpack(ctx, b, in)
 	_, exited := errors.AsType[*exec.ExitError](err)
-	damage := errors.Is(err, errDamaged) || errors.Is(err, errTOC) || errors.Is(err, errContentMismatch) ||
+	damage := errors.Is(err, errDamaged) || errors.Is(err, pgtool.ErrTOC) || errors.Is(err, errContentMismatch) ||
 		errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || exited
 	if e := fault.Of(err); e != nil && damage && (e.Kind == fault.Internal || errors.Is(err, errContentMismatch)) {
 		return object, errArchive.WithCause(err)

@@ -93,7 +93,7 @@ func backupFailure(ctx context.Context, err error) string {
 	if e := fault.Of(err); e.Kind != fault.Internal {
 		return e.Detail
 	}
-	if errors.Is(err, errDamaged) || errors.Is(err, errTOC) {
+	if errors.Is(err, errDamaged) || errors.Is(err, pgtool.ErrTOC) {
 		return "the dump is incomplete"
 	}
 	if why := programFailure(err); why != "" {
@@ -307,15 +307,15 @@ func (s *Service) dump(ctx context.Context, b Backup, snapshot string, lockTimeo
 
 // verifyDump reads a dump to its end and verifies its size and checksum against the manifest. It
 // returns the table of contents, and fails unless pg_restore can read that too.
-func (s *Service) verifyDump(ctx context.Context, manifest Manifest) ([]entry, error) {
+func (s *Service) verifyDump(ctx context.Context, manifest Manifest) ([]pgtool.Entry, error) {
 	name := DumpKey(manifest.Project, manifest.Backup)
-	var entries []entry
+	var entries []pgtool.Entry
 	sum := newDigest()
 
 	err := s.readBlob(ctx, name, func(r io.Reader) error {
 		r = io.TeeReader(r, sum)
 		var err error
-		if entries, err = readTOC(r); err != nil && !errors.Is(err, errTOC) {
+		if entries, err = pgtool.ReadTOC(r); err != nil && !errors.Is(err, pgtool.ErrTOC) {
 			return err
 		}
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -18,47 +19,47 @@ var schemas = []string{"auth", "forms", "realtime", "socle", "storage"}
 // the platform's is restored as the owner, and neither its data nor its statements as a stronger
 // login.
 type restorePlan struct {
-	platform   []entry  // data of the platform's tables
-	user       []entry  // restored by pg_restore as the owner
-	statements []string // executed afterwards as the owner: privileges, and policies that name the owner
+	platform   []pgtool.Entry // data of the platform's tables
+	user       []pgtool.Entry // restored by pg_restore as the owner
+	statements []string       // executed afterwards as the owner: privileges, and policies that name the owner
 }
 
 // planRestore classifies the entries of a dump. to is the owner login of the target project. It
 // fails with Unprocessable if the dump has an object that projects cannot have. Extensions in the
 // manifest are created beforehand.
-func planRestore(entries []entry, manifest Manifest, to string) (restorePlan, error) {
+func planRestore(entries []pgtool.Entry, manifest Manifest, to string) (restorePlan, error) {
 	var p restorePlan
 	from := projectdb.OwnerLoginOf(manifest.database())
 	inManifest := func(match func(projectdb.Extension) bool) bool {
 		return slices.ContainsFunc(manifest.Extensions, match)
 	}
 	for _, e := range entries {
-		kind, name, _ := strings.Cut(e.tag, " ")
+		kind, name, _ := strings.Cut(e.Tag, " ")
 		switch {
-		case e.desc == "EXTENSION" && inManifest(func(x projectdb.Extension) bool { return x.Name == e.tag }):
-		case e.desc == "SCHEMA" && inManifest(func(x projectdb.Extension) bool { return x.Schema == e.tag }):
+		case e.Desc == "EXTENSION" && inManifest(func(x projectdb.Extension) bool { return x.Name == e.Tag }):
+		case e.Desc == "SCHEMA" && inManifest(func(x projectdb.Extension) bool { return x.Schema == e.Tag }):
 		case slices.Contains([]string{
 			"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES",
-		}, e.desc):
-		case slices.Contains(schemas, e.namespace):
-			if e.desc == "TABLE DATA" &&
-				!(e.namespace == projectdb.Schema && slices.Contains(projectdb.BookkeepingTables, e.tag)) {
+		}, e.Desc):
+		case slices.Contains(schemas, e.Namespace):
+			if e.Desc == "TABLE DATA" &&
+				!(e.Namespace == projectdb.Schema && slices.Contains(projectdb.BookkeepingTables, e.Tag)) {
 				p.platform = append(p.platform, e)
 			}
-		case e.desc == "SCHEMA" && (e.tag == "public" || slices.Contains(schemas, e.tag)):
-		case e.desc == "EVENT TRIGGER" && strings.HasPrefix(e.tag, "socle_"):
-		case e.namespace == "pg_catalog", e.desc == "COMMENT" && kind == "EXTENSION",
-			e.desc == "COMMENT" && kind == "SCHEMA" && slices.Contains(schemas, name):
+		case e.Desc == "SCHEMA" && (e.Tag == "public" || slices.Contains(schemas, e.Tag)):
+		case e.Desc == "EVENT TRIGGER" && strings.HasPrefix(e.Tag, "socle_"):
+		case e.Namespace == "pg_catalog", e.Desc == "COMMENT" && kind == "EXTENSION",
+			e.Desc == "COMMENT" && kind == "SCHEMA" && slices.Contains(schemas, name):
 		case slices.Contains([]string{
 			"EVENT TRIGGER", "EXTENSION", "SUBSCRIPTION", "PROCEDURAL LANGUAGE", "FOREIGN DATA WRAPPER", "TRANSFORM",
-		}, e.desc):
+		}, e.Desc):
 			return p, fault.New(fault.Unprocessable, "the backup contains an object that a project cannot have: %s %s",
-				strings.ToLower(e.desc), e.tag)
-		case e.desc == "ACL" && e.namespace == "" && (kind != "SCHEMA" || slices.Contains(schemas, name)):
-		case e.desc == "DEFAULT ACL" && e.owner != from:
-		case e.desc == "ACL", e.desc == "DEFAULT ACL",
-			e.desc == "POLICY" && from != to && strings.Contains(e.definition, from):
-			p.statements = append(p.statements, strings.ReplaceAll(e.definition, from, to))
+				strings.ToLower(e.Desc), e.Tag)
+		case e.Desc == "ACL" && e.Namespace == "" && (kind != "SCHEMA" || slices.Contains(schemas, name)):
+		case e.Desc == "DEFAULT ACL" && e.Owner != from:
+		case e.Desc == "ACL", e.Desc == "DEFAULT ACL",
+			e.Desc == "POLICY" && from != to && strings.Contains(e.Definition, from):
+			p.statements = append(p.statements, strings.ReplaceAll(e.Definition, from, to))
 		default:
 			p.user = append(p.user, e)
 		}
@@ -70,20 +71,20 @@ func planRestore(entries []entry, manifest Manifest, to string) (restorePlan, er
 // excludeExtensionTables removes entries of extension tables, which belong to the platform: the
 // manifest describes their state.
 func (p *restorePlan) excludeExtensionTables(members []projectdb.ExtensionMember) {
-	p.user = slices.DeleteFunc(p.user, func(e entry) bool {
+	p.user = slices.DeleteFunc(p.user, func(e pgtool.Entry) bool {
 		return slices.ContainsFunc(members, func(m projectdb.ExtensionMember) bool {
-			return e.namespace == m.Schema &&
-				((e.desc == "ROW SECURITY" && e.tag == m.Name) ||
-					(e.desc == "POLICY" && strings.HasPrefix(e.tag, m.Name+" ")))
+			return e.Namespace == m.Schema &&
+				((e.Desc == "ROW SECURITY" && e.Tag == m.Name) ||
+					(e.Desc == "POLICY" && strings.HasPrefix(e.Tag, m.Name+" ")))
 		})
 	})
 }
 
 // useList returns the list of entries for pg_restore --use-list.
-func useList(entries []entry) string {
+func useList(entries []pgtool.Entry) string {
 	var text strings.Builder
 	for _, e := range entries {
-		fmt.Fprintf(&text, "%d;\n", e.id)
+		fmt.Fprintf(&text, "%d;\n", e.ID)
 	}
 
 	return text.String()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -18,39 +19,40 @@ func TestPlanRestore(t *testing.T) {
 	manifest := Manifest{Project: uuid.New(), Extensions: []projectdb.Extension{{Name: "hstore", Schema: "extensions"}}}
 	from, to := projectdb.OwnerLoginOf(manifest.database()), "socle_other_owner"
 
+	type entry = pgtool.Entry
 	for name, c := range map[string]struct {
-		entry entry
+		entry pgtool.Entry
 		want  string // which part of the plan has the entry
 	}{
-		"encoding":                {entry{desc: "ENCODING"}, ""},
-		"files":                   {entry{desc: "TABLE DATA", namespace: "storage", tag: "files"}, "platform"},
-		"definition of files":     {entry{desc: "TABLE", namespace: "storage", tag: "files"}, ""},
-		"migrations":              {entry{desc: "TABLE DATA", namespace: "socle", tag: "migrations"}, ""},
-		"schema of the platform":  {entry{desc: "SCHEMA", tag: "storage"}, ""},
-		"schema of the user":      {entry{desc: "SCHEMA", tag: "sales"}, "user"},
-		"schema of an extension":  {entry{desc: "SCHEMA", tag: "extensions"}, ""},
-		"extension":               {entry{desc: "EXTENSION", tag: "hstore"}, ""},
-		"unknown extension":       {entry{desc: "EXTENSION", tag: "plpython3u"}, "refused"},
-		"language":                {entry{desc: "PROCEDURAL LANGUAGE", tag: "plperlu"}, "refused"},
-		"event trigger":           {entry{desc: "EVENT TRIGGER", tag: "spy"}, "refused"},
-		"platform's trigger":      {entry{desc: "EVENT TRIGGER", tag: "socle_refuse_references"}, ""},
-		"table of the user":       {entry{desc: "TABLE", namespace: "public", tag: "orders"}, "user"},
-		"rows of the user":        {entry{desc: "TABLE DATA", namespace: "public", tag: "orders"}, "user"},
-		"comment on an extension": {entry{desc: "COMMENT", tag: "EXTENSION hstore"}, ""},
+		"encoding":                {entry{Desc: "ENCODING"}, ""},
+		"files":                   {entry{Desc: "TABLE DATA", Namespace: "storage", Tag: "files"}, "platform"},
+		"definition of files":     {entry{Desc: "TABLE", Namespace: "storage", Tag: "files"}, ""},
+		"migrations":              {entry{Desc: "TABLE DATA", Namespace: "socle", Tag: "migrations"}, ""},
+		"schema of the platform":  {entry{Desc: "SCHEMA", Tag: "storage"}, ""},
+		"schema of the user":      {entry{Desc: "SCHEMA", Tag: "sales"}, "user"},
+		"schema of an extension":  {entry{Desc: "SCHEMA", Tag: "extensions"}, ""},
+		"extension":               {entry{Desc: "EXTENSION", Tag: "hstore"}, ""},
+		"unknown extension":       {entry{Desc: "EXTENSION", Tag: "plpython3u"}, "refused"},
+		"language":                {entry{Desc: "PROCEDURAL LANGUAGE", Tag: "plperlu"}, "refused"},
+		"event trigger":           {entry{Desc: "EVENT TRIGGER", Tag: "spy"}, "refused"},
+		"platform's trigger":      {entry{Desc: "EVENT TRIGGER", Tag: "socle_refuse_references"}, ""},
+		"table of the user":       {entry{Desc: "TABLE", Namespace: "public", Tag: "orders"}, "user"},
+		"rows of the user":        {entry{Desc: "TABLE DATA", Namespace: "public", Tag: "orders"}, "user"},
+		"comment on an extension": {entry{Desc: "COMMENT", Tag: "EXTENSION hstore"}, ""},
 		"privileges on a table": {
-			entry{desc: "ACL", namespace: "public", tag: "TABLE orders", definition: "grant select to " + from},
+			entry{Desc: "ACL", Namespace: "public", Tag: "TABLE orders", Definition: "grant select to " + from},
 			"statements",
 		},
-		"privileges on the database":  {entry{desc: "ACL", tag: "DATABASE x", definition: "grant"}, ""},
-		"default privileges":          {entry{desc: "DEFAULT ACL", owner: from, definition: "alter default"}, "statements"},
-		"default privileges of other": {entry{desc: "DEFAULT ACL", owner: "postgres", definition: "alter default"}, ""},
-		"policy":                      {entry{desc: "POLICY", namespace: "public", definition: "create policy"}, "user"},
-		"policy for the owner":        {entry{desc: "POLICY", namespace: "public", definition: "to " + from}, "statements"},
+		"privileges on the database":  {entry{Desc: "ACL", Tag: "DATABASE x", Definition: "grant"}, ""},
+		"default privileges":          {entry{Desc: "DEFAULT ACL", Owner: from, Definition: "alter default"}, "statements"},
+		"default privileges of other": {entry{Desc: "DEFAULT ACL", Owner: "postgres", Definition: "alter default"}, ""},
+		"policy":                      {entry{Desc: "POLICY", Namespace: "public", Definition: "create policy"}, "user"},
+		"policy for the owner":        {entry{Desc: "POLICY", Namespace: "public", Definition: "to " + from}, "statements"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			p, err := planRestore([]entry{c.entry}, manifest, to)
+			p, err := planRestore([]pgtool.Entry{c.entry}, manifest, to)
 			if err != nil && fault.Of(err).Kind != fault.Unprocessable {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
@@ -169,7 +170,7 @@ func (s *Service) prove(ctx context.Context, c *projectdb.Copy, b Backup) error 
 // isTransient reports whether a proof failed for reasons unrelated to the backup: a database or
 // storage that is unavailable, or a concurrent change.
 func isTransient(err error) bool {
-	if errors.Is(err, errDamaged) || errors.Is(err, errTOC) || errors.Is(err, errRestoreTimeout) {
+	if errors.Is(err, errDamaged) || errors.Is(err, pgtool.ErrTOC) || errors.Is(err, errRestoreTimeout) {
 		return false
 	}
 	if _, exited := errors.AsType[*exec.ExitError](err); exited && slices.ContainsFunc([]string{

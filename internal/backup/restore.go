@@ -122,7 +122,7 @@ func restoreFailure(ctx context.Context, err error) string {
 	switch e := fault.Of(err); {
 	case ctx.Err() != nil:
 		return "the server was stopped"
-	case errors.Is(err, errDamaged), errors.Is(err, errTOC):
+	case errors.Is(err, errDamaged), errors.Is(err, pgtool.ErrTOC):
 		return "the backup is damaged; nothing was restored"
 	case e.Kind != fault.Internal:
 		return e.Detail
@@ -179,7 +179,7 @@ func (s *Service) restore(ctx context.Context, r Restore) error {
 // verifyBackup reads all stored data of a backup. It fails unless every byte is unchanged, or could
 // be repaired, and this release can restore the backup.
 func (s *Service) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
-	manifest Manifest, entries []entry, err error,
+	manifest Manifest, entries []pgtool.Entry, err error,
 ) {
 	if manifest, err = s.readManifest(ctx, project, backup); err != nil {
 		return manifest, nil, fmt.Errorf("read manifest: %w", err)
@@ -220,7 +220,8 @@ var errRestoreTimeout = errors.New("restore timeout exceeded")
 // fill is [Service.fillCopy] with a timeout, since it runs user code. Statements that still run end
 // when the caller drops the copy, which terminates all its sessions.
 func (s *Service) fill(
-	ctx context.Context, c *projectdb.Copy, manifest Manifest, entries []entry, newProject bool, confirm func() error,
+	ctx context.Context, c *projectdb.Copy, manifest Manifest, entries []pgtool.Entry, newProject bool,
+	confirm func() error,
 ) error {
 	settings, err := s.platform.Settings(ctx)
 	if err != nil {
@@ -245,7 +246,8 @@ func (s *Service) fill(
 // confirm is called under the project's lock before the copy is created. It fails if the restore
 // has been abandoned, which removes the copy once, so that none may appear afterwards.
 func (s *Service) fillCopy(
-	ctx context.Context, c *projectdb.Copy, manifest Manifest, entries []entry, newProject bool, confirm func() error,
+	ctx context.Context, c *projectdb.Copy, manifest Manifest, entries []pgtool.Entry, newProject bool,
+	confirm func() error,
 ) error {
 	p, err := planRestore(entries, manifest, s.projects.OwnerLogin(c.Project))
 	if err != nil {

@@ -1,4 +1,4 @@
-package backup
+package pgtool
 
 import (
 	"bufio"
@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 )
 
-// entry is an entry of a dump's table of contents. The output of pg_restore --list cannot be parsed
+// Entry is an entry of a dump's table of contents. The output of pg_restore --list cannot be parsed
 // reliably, since names can contain spaces and line breaks.
-type entry struct {
-	id               int
-	tag, desc        string
-	definition, copy string // statements
-	namespace, owner string
+type Entry struct {
+	ID                     int
+	Tag, Desc              string
+	Definition, Drop, Copy string // statements
+	Namespace, Owner       string
+	Depends                []int // IDs
 }
 
 // Supported versions of the custom format: of PostgreSQL 12, and of 17 to 18.
@@ -25,25 +27,41 @@ const (
 
 // Limits for a table of contents. An untrusted dump can occupy at most maxTextSize bytes of memory.
 const (
-	readStep    = 4 << 10 // bytes read per step
-	maxEntries  = 2_000_000
-	maxTOCSize  = 1 << 29 // bytes in total
-	maxTextSize = 1 << 26 // bytes of retained texts
+	readStep         = 4 << 10 // bytes read per step
+	maxEntries       = 2_000_000
+	maxTOCSize       = 1 << 29 // bytes in total
+	maxTextSize      = 1 << 26 // bytes of retained texts
+	maxSchemaText    = 1 << 24 // the same, with all statements
+	maxSchemaEntries = 50_000  // the same
 )
 
 // definedKinds are the kinds of entries whose statements are retained; pg_restore executes those of
 // all others.
 var definedKinds = []string{"ACL", "DEFAULT ACL", "POLICY"}
 
-// errTOC reports that the table of contents cannot be read.
-var errTOC = errors.New("cannot read the dump's table of contents")
+// Errors of a table of contents.
+var (
+	ErrTOC         = errors.New("cannot read the dump's table of contents")
+	ErrLargeSchema = errors.New("the statements of the dump exceed the limit")
+)
 
-// readTOC reads the table of contents at the start of a dump in pg_dump's custom format.
-func readTOC(r io.Reader) (entries []entry, err error) {
-	t := &tocReader{r: bufio.NewReader(io.LimitReader(r, maxTOCSize))}
+// ReadTOC reads the table of contents at the start of a dump in pg_dump's custom format. It retains
+// the statements of a few kinds of entries, and no dependencies.
+func ReadTOC(r io.Reader) ([]Entry, error) {
+	return (&tocReader{maxText: maxTextSize, maxEntries: maxEntries}).read(r)
+}
+
+// ReadSchema is [ReadTOC] with all statements and dependencies, for the dump of a schema. It fails
+// with [ErrLargeSchema] if they exceed some megabytes.
+func ReadSchema(r io.Reader) ([]Entry, error) {
+	return (&tocReader{maxText: maxSchemaText, maxEntries: maxSchemaEntries, all: true}).read(r)
+}
+
+func (t *tocReader) read(r io.Reader) (entries []Entry, err error) {
+	t.r = bufio.NewReader(io.LimitReader(r, maxTOCSize))
 	defer func() {
 		if t.err != nil {
-			entries, err = nil, fmt.Errorf("%w: %w", errTOC, t.err)
+			entries, err = nil, fmt.Errorf("%w: %w", ErrTOC, t.err)
 		}
 	}()
 
@@ -81,8 +99,8 @@ func readTOC(r io.Reader) (entries []entry, err error) {
 	}
 
 	n := t.number()
-	if n < 0 || n > maxEntries {
-		t.fail("%d entries exceed the limit", n)
+	if n < 0 || n > t.maxEntries {
+		t.fail("%d entries: %w", n, ErrLargeSchema)
 	}
 
 	for range n {
@@ -96,9 +114,12 @@ func readTOC(r io.Reader) (entries []entry, err error) {
 }
 
 type tocReader struct {
-	r        *bufio.Reader
-	textSize int // bytes
-	err      error
+	r          *bufio.Reader
+	maxText    int // bytes
+	maxEntries int
+	all        bool // retain all statements and dependencies
+	textSize   int  // bytes
+	err        error
 }
 
 func (t *tocReader) fail(format string, args ...any) {
@@ -107,22 +128,27 @@ func (t *tocReader) fail(format string, args ...any) {
 	}
 }
 
-func (t *tocReader) entry(minor, offset int) entry {
-	e := entry{id: t.number()}
+func (t *tocReader) entry(minor, offset int) Entry {
+	e := Entry{ID: t.number()}
 	t.number() // has data
 	t.skip()   // catalog
 	t.skip()   // OID
-	e.tag, e.desc = t.text(), t.text()
+	e.Tag, e.Desc = t.text(), t.text()
 	t.number() // section
 
-	if slices.Contains(definedKinds, e.desc) {
-		e.definition = t.text()
+	if t.all || slices.Contains(definedKinds, e.Desc) {
+		e.Definition = t.text()
 	} else {
 		t.skip()
 	}
 
-	t.skip() // DROP statement
-	e.copy, e.namespace = t.text(), t.text()
+	if t.all {
+		e.Drop = t.text()
+	} else {
+		t.skip()
+	}
+
+	e.Copy, e.Namespace = t.text(), t.text()
 	t.skip() // tablespace
 	t.skip() // access method
 
@@ -130,12 +156,17 @@ func (t *tocReader) entry(minor, offset int) entry {
 		t.number() // relation kind
 	}
 
-	e.owner = t.text()
+	e.Owner = t.text()
 	t.skip() // rows have OIDs
 
 	for t.err == nil {
-		if _, more := t.optional(); !more { // dependencies
+		id, more := t.optional()
+		if !more {
 			break
+		}
+
+		if n, err := strconv.Atoi(id); err == nil && t.all {
+			e.Depends = append(e.Depends, n)
 		}
 	}
 
@@ -180,8 +211,8 @@ func (t *tocReader) optional() (string, bool) {
 		return "", false
 	}
 
-	if t.textSize += n; t.textSize > maxTextSize {
-		t.fail("texts exceed %d bytes", maxTextSize)
+	if t.textSize += n; t.textSize > t.maxText {
+		t.fail("texts exceed %d bytes: %w", t.maxText, ErrLargeSchema)
 		return "", false
 	}
 
