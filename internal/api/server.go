@@ -20,6 +20,7 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/migration"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/platform"
@@ -38,6 +39,7 @@ type Config struct {
 	Backups    *backup.Service
 	Cleaner    *object.Cleaner
 	TableJobs  *projectdb.TableJobs
+	Migrations *migration.Service
 	Bodies     *httpx.Budget  // memory for the bodies of all requests in flight
 	PublicURL  string         // without trailing slash
 	AuditKey   []byte         // keys the audit log's entry hashes
@@ -66,6 +68,7 @@ type Server struct {
 	backups    *backup.Service
 	cleaner    *object.Cleaner
 	tableJobs  *projectdb.TableJobs
+	migrations *migration.Service
 	publicURL  string
 	signingKey []byte
 	settings   []config.Shown
@@ -80,6 +83,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, accounts: c.Accounts, projects: c.Projects, blobs: c.Blobs,
 		lifecycle: c.Lifecycle, queue: c.Queue, backups: c.Backups, cleaner: c.Cleaner, tableJobs: c.TableJobs,
+		migrations: c.Migrations,
 		publicURL: c.PublicURL, signingKey: c.SigningKey,
 		settings: c.Settings, log: c.Log, describeRows: c.DescribeRows}
 
@@ -114,6 +118,7 @@ func New(c Config) *Server {
 	s.registerFunctions()
 	s.registerTriggers()
 	s.registerSQL()
+	s.registerMigrations()
 	s.registerTransfers()
 	s.registerForms()
 	s.registerFields()

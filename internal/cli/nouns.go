@@ -34,6 +34,7 @@ var nouns = []noun{
 	{"columns", "database", "Columns of a table", "socle columns create books --name title --type text --not-null"},
 	{"rows", "database", "Rows of a table: read, change, import", "socle rows list books title=like.A* --limit 10"},
 	{"sql", "database", "Run SQL, or type it in a shell", "socle sql run schema.sql --read-only=false"},
+	{"migrations", "database", "Migrations of the schema: write, apply, compare", "socle migrations up"},
 	{"constraints", "database", "Constraints of a table",
 		"socle constraints create books --type foreign --columns author --reference-table authors"},
 	{"indexes", "database", "Indexes of a table", "socle indexes create books --columns title"},
@@ -119,6 +120,7 @@ var renamed = map[string]string{
 // handWritten are the operations whose commands are not generated.
 var handWritten = map[string]string{
 	"login": "login", "logout": "logout", "getTypes": "gen types", "runSQL": "sql run",
+	"listMigrations": "migrations status", "applyMigrations": "migrations up", "diffMigrations": "migrations diff",
 }
 
 // words returns the verb and the noun of an operation's command: createFormField gives create and

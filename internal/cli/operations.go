@@ -40,6 +40,7 @@ func addRemote(root *cobra.Command, e environment) error {
 	}
 
 	addRows(groupOf(root, "rows"), d, e)
+	addMigrations(groupOf(root, "migrations"), d, e)
 	return nil
 }
 

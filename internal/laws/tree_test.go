@@ -26,7 +26,7 @@ var levels = [][]string{
 	{"internal/schema", "internal/platform", "internal/rest/jwt", "internal/rest/openapi", "internal/rest/session"},
 	{"internal/account", "internal/projectdb", "internal/rest/plan", "internal/rest/typescript"},
 	{"internal/form", "internal/object", "internal/rest", "internal/statement", "internal/transfer"},
-	{"internal/backup"},
+	{"internal/backup", "internal/migration"},
 	{"internal/operation"},
 	{"internal/api"},
 	{"internal/server", "internal/standalone"},

@@ -29,8 +29,9 @@ type Operation struct {
 
 	// Of the request.
 
-	Body               Body // if not JSON alone
-	IgnoreUnknownQuery bool // unknown query parameters are ignored
+	Body               Body  // if not JSON alone
+	MaxBody            int64 // bytes of a JSON body; 0: [maxBody]
+	IgnoreUnknownQuery bool  // unknown query parameters are ignored
 
 	// Normalize converts a JSON body that has several forms to the form that the schema describes.
 	// prefix is the path that the conversion adds to field names.

@@ -182,7 +182,8 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	bodies := httpx.NewBudget(rest.BodyBudgetSize)
 	s.api = api.New(api.Config{Platform: d.Store, Accounts: s.services.Accounts, Bodies: bodies,
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: lifecycle, Queue: s.services.Queue,
-		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs, PublicURL: s.URL,
+		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
+		Migrations: s.services.Migrations, PublicURL: s.URL,
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
 		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
 		Log: s.log, ClaimHolder: s.notifications.PID,
