@@ -49,7 +49,7 @@ var applyMigrations = operation.Operation{
 }
 
 // maxMigrationsBody is the maximum size of a request with migrations, in bytes.
-const maxMigrationsBody = 8 << 20
+const maxMigrationsBody = 4 << 20
 
 type applyMigrationsInput struct {
 	Body struct {

@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -149,7 +151,6 @@ func TestDiffMigrations(t *testing.T) {
 	if strings.Contains(warnings, "still differs") {
 		t.Errorf("pull: got warnings\n%s", warnings)
 	}
-	t.Log(strings.Join(files, "=====\n"))
 
 	b := a.WithProject(a.CreateProject("copy"))
 	b.Post("/migrations", migrationsBody(t, "", files...)).Want(200)
@@ -166,8 +167,14 @@ func TestDiffMigrations(t *testing.T) {
 		}
 	}
 
+	runSQL(t, a, "drop index sales.books_search")
+	a.Delete("/extensions/pg_trgm").Want(200)
+
 	changes, warnings := diff(t, a, files...)
-	t.Log(strings.Join(changes, "=====\n"), warnings)
+	if len(changes) != 3 { // new values of an enum, the rest, the extension
+		t.Errorf("got %d files, want 3:\n%s", len(changes), strings.Join(changes, "=====\n"))
+	}
+
 	for _, want := range []string{"destroys data | DROP TABLE", "destroys data | ALTER TABLE public.authors DROP COLUMN home",
 		"still differs"} {
 		if strings.Contains(warnings, want) != (want == "destroys data | ALTER TABLE public.authors DROP COLUMN home") {
@@ -304,12 +311,26 @@ func TestConcurrentMigrations(t *testing.T) {
 	body := migrationsBody(t, "", "select pg_advisory_xact_lock(7)", "create table made (id int)")
 	replies := make(chan *apitest.Reply, 2)
 	for range 2 {
-		go func() { replies <- a.Post("/migrations", body) }()
+		go func() {
+			r := a.Post("/migrations", body)
+			for r.Status == 429 { // a third one was first
+				r = a.Post("/migrations", body)
+			}
+
+			replies <- r
+		}()
 	}
 
 	until(t, "a migration waits", func() bool {
 		return query[int](t, a, "select count(*)::int from pg_locks where locktype = 'advisory' and not granted") == 1
 	})
+
+	for _, path := range []string{"/migrations", "/migrations/diff"} {
+		until(t, "a third request is refused", func() bool {
+			r := a.Post(path, `{"migrations": []}`)
+			return r.Status == 429 && r.Metadata("code") == "busy"
+		})
+	}
 
 	lock("select pg_advisory_unlock(7)")
 
@@ -323,8 +344,8 @@ func TestConcurrentMigrations(t *testing.T) {
 	}
 }
 
-// TestDiffMigrationsWaits: two requests have one scratch copy after the other, a locked table is
-// reported, and the copy that a killed server left behind is dropped.
+// TestDiffMigrationsWaits: two requests have one scratch copy after the other and a third one is
+// refused, a locked table is reported, and the copy that a killed server left behind is dropped.
 func TestDiffMigrationsWaits(t *testing.T) {
 	t.Parallel()
 
@@ -333,7 +354,7 @@ func TestDiffMigrationsWaits(t *testing.T) {
 
 	wantStatuses(t, concurrently(3, func(int) *apitest.Reply {
 		return a.Post("/migrations/diff", `{"migrations": []}`)
-	}), 200)
+	}), 200, 429)
 
 	holder := lockTables(t, a)
 	a.Post("/migrations/diff", `{"migrations": []}`).Want(409).Code("busy")
@@ -343,7 +364,42 @@ func TestDiffMigrationsWaits(t *testing.T) {
 	a.Exec(`create database ` + name)
 	a.RunMaintenance()
 
-	if n := apitest.Value[int](a, "select count(*)::int from pg_database where datname like '%\\_scratch\\_%'"); n != 0 {
-		t.Errorf("got %d scratch copies after the clean-up, want none", n)
+	if apitest.Value[bool](a, "select exists (select from pg_database where datname = '"+name+"')") {
+		t.Error("the scratch copy is there after the clean-up")
 	}
+}
+
+// TestMigrationOfLostClient: a migration ends when its client leaves, and nothing of it remains.
+func TestMigrationOfLostClient(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+
+	body := migrationsBody(t, "", "create table made (id int); select pg_sleep(3600)")
+	r := a.Request("POST", "/migrations", strings.NewReader(body)).WithContext(ctx)
+	lost := make(chan error)
+	go func() {
+		res, err := http.DefaultClient.Do(r)
+		if err == nil {
+			err = res.Body.Close()
+		}
+		lost <- err
+	}()
+
+	sessions := func() int {
+		return query[int](t, a, `
+			select count(*)::int from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`)
+	}
+	until(t, "the migration runs", func() bool { return sessions() == 1 })
+	leave()
+
+	if err := <-lost; err == nil {
+		t.Error("the client got an answer")
+	}
+
+	until(t, "the migration ends", func() bool { return sessions() == 0 })
+	a.Get("/migrations").Want(200).Total(0)
+	a.Get("/tables/made").Want(404)
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -188,6 +189,12 @@ func (m *migrationsCommand) diff(cmd *cobra.Command, args []string) error {
 	}
 	if len(pending) > 0 {
 		return fmt.Errorf("%s is not applied; apply it first: socle migrations up", pending[0].path)
+	}
+
+	for _, a := range s.applied {
+		if !slices.ContainsFunc(s.files, func(f migration) bool { return f.Version == a.Version }) {
+			return fmt.Errorf("the project has the migration %s_%s, whose file is not in %s", a.Version, a.Name, s.dir)
+		}
 	}
 
 	return s.write(cmd, s.files, cmp.Or(strings.Join(args, ""), "changes"))

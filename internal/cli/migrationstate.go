@@ -118,7 +118,7 @@ func (s *migrationState) pending(outOfOrder bool) ([]migration, error) {
 // Limits of a request.
 const (
 	maxBatch      = 1000
-	maxBatchBytes = 6 << 20
+	maxBatchBytes = 3 << 20
 )
 
 // batch returns how many of the migrations fit into a request.

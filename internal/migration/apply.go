@@ -43,7 +43,8 @@ var errLocked = errors.New("another migration of the project runs")
 //
 // It fails with Conflict, code migration_changed, if a file differs from the one that was applied,
 // and code out_of_order, if a newer one is applied. It fails with Unprocessable on the file that
-// PostgreSQL rejects; the member applied has the versions that it applied before.
+// PostgreSQL rejects; the member applied has the versions that it applied before. It fails with
+// TooMany if too many requests are in service.
 func (s *Service) Apply(
 	ctx context.Context, p *projectdb.Project, user uuid.UUID, files []Source, o Options,
 ) (ApplyResult, error) {
@@ -53,6 +54,12 @@ func (s *Service) Apply(
 	if err != nil {
 		return result, err
 	}
+
+	release, err := s.requests.take(p.UUID)
+	if err != nil {
+		return result, err
+	}
+	defer release()
 
 	pending, err := plan(ctx, p, user, scripts, o)
 	if err != nil {

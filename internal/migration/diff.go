@@ -18,6 +18,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/schema"
 	"github.com/socle-dev/socle/internal/statement"
 )
 
@@ -53,12 +54,20 @@ const (
 // the files to a scratch copy, of which a project has one at a time.
 //
 // It fails with Unprocessable if a file can't be applied or if the schema is too large, and with
-// Conflict, code busy, if a table of the project is locked.
+// Conflict, code busy, if a table of the project is locked. It fails with TooMany if too many requests
+// are in service.
 func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source) (SchemaDiff, error) {
 	scripts, err := parse(files)
 	if err != nil {
 		return SchemaDiff{}, err
 	}
+
+	release, err := s.requests.take(p.UUID)
+	if err != nil {
+		return SchemaDiff{}, err
+	}
+	defer release()
+
 	if err := p.InTx(ctx, func(pgx.Tx) error { return nil }); err != nil { // the audit entry
 		return SchemaDiff{}, err
 	}
@@ -120,7 +129,12 @@ func (s *Service) withScratch(
 				return err
 			}
 
-			return c.CreateEmpty(ctx)
+			provided, err := providedExtensions(ctx, p)
+			if err != nil {
+				return err
+			}
+
+			return c.CreateEmpty(ctx, provided)
 		}); err != nil {
 			return err
 		}
@@ -129,6 +143,15 @@ func (s *Service) withScratch(
 	})
 
 	return err
+}
+
+// providedExtensions returns the extensions that an operator has installed in a project. They are no
+// part of its migrations.
+func providedExtensions(ctx context.Context, p *projectdb.Project) ([]projectdb.Extension, error) {
+	all, err := projectdb.Extensions(ctx, p.Trusted())
+	return slices.DeleteFunc(all, func(e projectdb.Extension) bool {
+		return slices.Contains(schema.AllowedExtensions, e.Name)
+	}), err
 }
 
 func lockKey(project uuid.UUID) int64 {

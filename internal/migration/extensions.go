@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/schema"
 	"github.com/socle-dev/socle/internal/sqllex"
 	"github.com/socle-dev/socle/internal/statement"
@@ -117,17 +118,16 @@ func (s script) runExtension(
 func (s script) ensure(
 	ctx context.Context, i int, name string, platform func(context.Context, func(pgx.Tx) error) error,
 ) error {
-	if name == "plpgsql" { // every database has it
-		return nil
-	}
-
 	err := platform(ctx, func(tx pgx.Tx) error {
-		_, err := schema.CreateExtension(ctx, tx, name)
+		installed, err := pg.Value[bool](ctx, tx, `select exists (select from pg_extension where extname = @name)`,
+			pgx.StrictNamedArgs{"name": name})
+		if err != nil || installed {
+			return err
+		}
+
+		_, err = schema.CreateExtension(ctx, tx, name)
 		return err
 	})
-	if e := fault.Of(err); err != nil && e.Kind == fault.Conflict && e.Code != "schema_taken" { // installed already
-		return nil
-	}
 
 	return s.explainExtension(i, name, err)
 }

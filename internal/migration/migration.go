@@ -64,6 +64,7 @@ type Service struct {
 	lifecycle projectdb.Lifecycle
 	tools     *pgtool.Tools
 	log       *slog.Logger
+	requests  slots
 	diffs     chan struct{} // a token for each scratch copy
 }
 

@@ -183,8 +183,9 @@ func (c *Copy) Create(ctx context.Context, version int64, extensions []Extension
 	})
 }
 
-// CreateEmpty creates the copy like the database of a new project, with the same limits.
-func (c *Copy) CreateEmpty(ctx context.Context) error {
+// CreateEmpty creates the copy like the database of a new project with extensions, with the same
+// limits.
+func (c *Copy) CreateEmpty(ctx context.Context, extensions []Extension) error {
 	return c.registry.admin(ctx, func(conn *pgx.Conn) error {
 		if err := c.create(ctx, conn, Version()); err != nil {
 			return err
@@ -202,6 +203,12 @@ func (c *Copy) CreateEmpty(ctx context.Context) error {
 		}
 		defer inside.Close(context.WithoutCancel(ctx))
 
+		if err := c.createExtensions(ctx, inside, extensions); err != nil {
+			return err
+		}
+		if err := c.revokeSchemaCreate(ctx, inside); err != nil {
+			return err
+		}
 		if err := execBatch(ctx, inside, c.registry.ownershipStatements(c.Project)); err != nil {
 			return err
 		}
