@@ -127,7 +127,7 @@ func apply(
 	for _, script := range scripts {
 		m, err := script.applyLocked(bounded, p, user, o)
 		if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-			err = statement.Timeout(script.field, ApplyTimeout.String(), err)
+			err = statement.TimeoutFault(script.field, ApplyTimeout.String(), err)
 		}
 
 		if err != nil {
@@ -207,7 +207,7 @@ func (s script) apply(
 
 	r := run{script: s, user: user, outOfOrder: o.OutOfOrder, start: time.Now()}
 	err = r.run(ctx, conn.Conn(), full, platform)
-	statement.Closing(ctx, conn.Conn().PgConn(), ctx.Err() != nil)
+	statement.EndSession(ctx, conn.Conn().PgConn(), ctx.Err() != nil)
 
 	if err != nil || r.skipped {
 		return nil, err

@@ -78,7 +78,7 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 	var d SchemaDiff
 	err = s.withScratch(bounded, p, func(ctx context.Context, c *projectdb.Copy) error {
 		for _, script := range scripts {
-			if err := s.try(ctx, c, script); err != nil {
+			if err := s.applyToScratch(ctx, c, script); err != nil {
 				return script.blame(err)
 			}
 		}
@@ -88,7 +88,7 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 		return err
 	})
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		err = statement.Timeout("migrations", DiffTimeout.String(), err)
+		err = statement.TimeoutFault("migrations", DiffTimeout.String(), err)
 	}
 
 	return d, err
@@ -139,7 +139,7 @@ func (s *Service) withScratch(
 			return err
 		}
 
-		return s.bounded(ctx, c, f)
+		return s.limitSize(ctx, c, f)
 	})
 
 	return err
@@ -161,8 +161,8 @@ func lockKey(project uuid.UUID) int64 {
 // errTooLarge reports that a scratch copy exceeds its size.
 var errTooLarge = errors.New("the scratch copy is too large")
 
-// bounded runs f while the copy does not exceed its maximum size.
-func (s *Service) bounded(
+// limitSize runs f while the copy does not exceed its maximum size.
+func (s *Service) limitSize(
 	ctx context.Context, c *projectdb.Copy, f func(context.Context, *projectdb.Copy) error,
 ) error {
 	within, cancel := context.WithCancelCause(ctx)
@@ -205,8 +205,8 @@ func (s *Service) bounded(
 	return err
 }
 
-// try applies a script to a scratch copy.
-func (s *Service) try(ctx context.Context, c *projectdb.Copy, script script) error {
+// applyToScratch applies a script to a scratch copy.
+func (s *Service) applyToScratch(ctx context.Context, c *projectdb.Copy, script script) error {
 	trusted := func(ctx context.Context, f func(tx pgx.Tx) error) error {
 		conn, err := c.ConnectTrusted(ctx)
 		if err != nil {
@@ -229,7 +229,7 @@ func (s *Service) try(ctx context.Context, c *projectdb.Copy, script script) err
 	}
 
 	err = statement.RunScript(ctx, conn.PgConn(), script.forScratch(trusted))
-	statement.Closing(ctx, conn.PgConn(), ctx.Err() != nil)
+	statement.EndSession(ctx, conn.PgConn(), ctx.Err() != nil)
 
 	return err
 }
@@ -261,7 +261,7 @@ func (s *Service) diff(ctx context.Context, p *projectdb.Project, c *projectdb.C
 		}
 
 		for _, part := range [][]change{d.values, d.changes, d.extensions} {
-			if err := s.tryChanges(ctx, c, part); err != nil {
+			if err := s.applyChanges(ctx, c, part); err != nil {
 				return SchemaDiff{}, err
 			}
 		}
@@ -272,8 +272,8 @@ func (s *Service) diff(ctx context.Context, p *projectdb.Project, c *projectdb.C
 	}
 }
 
-// tryChanges applies changes to the scratch copy.
-func (s *Service) tryChanges(ctx context.Context, c *projectdb.Copy, changes []change) error {
+// applyChanges applies changes to the scratch copy.
+func (s *Service) applyChanges(ctx context.Context, c *projectdb.Copy, changes []change) error {
 	if len(changes) == 0 {
 		return nil
 	}
@@ -283,7 +283,7 @@ func (s *Service) tryChanges(ctx context.Context, c *projectdb.Copy, changes []c
 		return err
 	}
 
-	err = s.try(ctx, c, scripts[0])
+	err = s.applyToScratch(ctx, c, scripts[0])
 	if e := fault.Of(err); err != nil && e.Kind == fault.Unprocessable {
 		report, _ := e.Extra["postgres"].(statement.PostgresError)
 		f := fault.New(fault.Unprocessable, "the difference can't be written: %s", report.Message).

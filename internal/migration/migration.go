@@ -171,15 +171,15 @@ func (f Source) blame(err error) error {
 	return &e
 }
 
-// known are the migrations of a project by version.
-type known map[string]Migration
+// knownMigrations are the migrations of a project by version.
+type knownMigrations map[string]Migration
 
 // readKnown returns the migrations that a project has applied or begun.
-func readKnown(ctx context.Context, q pg.Querier) (known, error) {
+func readKnown(ctx context.Context, q pg.Querier) (knownMigrations, error) {
 	all, err := pg.All[Migration](ctx, q, `
 		select version, name, checksum, applied_at, applied_by, duration_ms from socle.applied_migrations`)
 
-	byVersion := known{}
+	byVersion := knownMigrations{}
 	for _, m := range all {
 		byVersion[m.Version] = m
 	}
@@ -189,7 +189,7 @@ func readKnown(ctx context.Context, q pg.Querier) (known, error) {
 
 // pending reports whether a file is still to be applied. It fails with Conflict if the file was
 // changed after it was applied, or if a newer one was applied before it.
-func (k known) pending(f Source, outOfOrder bool) (bool, error) {
+func (k knownMigrations) pending(f Source, outOfOrder bool) (bool, error) {
 	m, begun := k[f.Version]
 	switch {
 	case begun && m.DurationMs == nil: // stopped halfway: it runs again, changed or not

@@ -62,7 +62,7 @@ func run(ctx context.Context, p *projectdb.Project, q Query) ([]Result, error) {
 
 	results, err := s.run(bounded, statements, params)
 	expired := bounded.Err() != nil && err != nil
-	Closing(ctx, s.conn, expired) // the response says that the query was rolled back
+	EndSession(ctx, s.conn, expired) // the response says that the query was rolled back
 
 	if !expired {
 		return results, err

@@ -213,9 +213,9 @@ func CheckQuota(p *projectdb.Project) (full bool, err error) {
 	return true, nil
 }
 
-// Closing ends a session within [endTimeout], also after ctx has ended. If interrupted is set, it
+// EndSession ends a session within [endTimeout], also after ctx has ended. If interrupted is set, it
 // waits until PostgreSQL has canceled the statement, and so rolled back its transaction.
-func Closing(ctx context.Context, conn *pgconn.PgConn, interrupted bool) {
+func EndSession(ctx context.Context, conn *pgconn.PgConn, interrupted bool) {
 	closing, done := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer done()
 
@@ -231,8 +231,8 @@ func Closing(ctx context.Context, conn *pgconn.PgConn, interrupted bool) {
 	}
 }
 
-// Timeout returns the failure of a script that took too long.
-func Timeout(field, limit string, cause error) error {
+// TimeoutFault returns the failure of a script that took too long.
+func TimeoutFault(field, limit string, cause error) error {
 	return fault.OnField(fault.Unprocessable, field, "timeout", "was rolled back: it took longer than %s", limit).
 		WithCause(fmt.Errorf("timeout: %w", cause))
 }
