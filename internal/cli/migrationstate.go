@@ -100,13 +100,13 @@ func (s *migrationState) pending(outOfOrder bool) ([]migration, error) {
 		a := s.find(f.Version)
 		switch {
 		case a != nil && !a.incomplete && a.Checksum != f.Checksum:
-			return nil, fmt.Errorf("%s was changed after it was applied\nchecksum applied: %s\nchecksum of the file: %s\n"+
-				"Restore the file, and write the change as a new migration.", f.path, a.Checksum, f.Checksum)
+			return nil, fmt.Errorf("%s was changed after it was applied: it had the checksum %s, the file has %s; "+
+				"restore the file, and write the change as a new migration", f.path, a.Checksum, f.Checksum)
 		case a != nil && !a.incomplete:
 			continue
 		case a == nil && f.Version < newest && !outOfOrder:
-			return nil, fmt.Errorf("%s is older than the applied version %s\n"+
-				"Give it a newer version, or apply it with --allow-out-of-order.", f.path, newest)
+			return nil, fmt.Errorf("%s is older than the applied version %s; "+
+				"give it a newer version, or apply it with --allow-out-of-order", f.path, newest)
 		}
 
 		pending = append(pending, f)
