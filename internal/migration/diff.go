@@ -54,8 +54,8 @@ const (
 // the files to a scratch copy, of which a project has one at a time.
 //
 // It fails with Unprocessable if a file can't be applied or if the schema is too large, and with
-// Conflict, code busy, if a table of the project is locked. It fails with TooMany if too many requests
-// are in service.
+// Conflict, code busy, if a table of the project is locked. It fails with TooMany if too many
+// requests are in service.
 func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source) (SchemaDiff, error) {
 	scripts, err := parse(files)
 	if err != nil {
@@ -145,8 +145,8 @@ func (s *Service) withScratch(
 	return err
 }
 
-// providedExtensions returns the extensions that an operator has installed in a project. They are no
-// part of its migrations.
+// providedExtensions returns the extensions that an operator has installed in a project. They are
+// no part of its migrations.
 func providedExtensions(ctx context.Context, p *projectdb.Project) ([]projectdb.Extension, error) {
 	all, err := projectdb.Extensions(ctx, p.Trusted())
 	return slices.DeleteFunc(all, func(e projectdb.Extension) bool {

@@ -9,8 +9,8 @@ import (
 )
 
 // TestKilledSchemaMigration kills the server in the middle of a project's second migration, and of
-// a comparison in a scratch copy. Nothing of the migration remains, and it can be applied; the scratch
-// copy is dropped.
+// a comparison in a scratch copy. Nothing of the migration remains, and it can be applied; the
+// scratch copy is dropped.
 func TestKilledSchemaMigration(t *testing.T) {
 	t.Parallel()
 
@@ -24,7 +24,7 @@ func TestKilledSchemaMigration(t *testing.T) {
 			{"version": "20261123101600", "name": "second", "sql": "create table second (id int); ` + second + `"}]}`
 	}
 
-	// runs tells whether a session sleeps in a database whose name begins with that of the project's
+	// runs tells whether a session sleeps in the project's database or a copy of it
 	runs := func(suffix string) bool {
 		return len(b.values(`
 			select pid::text from pg_stat_activity where datname = $1 and wait_event = 'PgSleep'`, database+suffix)) > 0

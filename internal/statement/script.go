@@ -213,8 +213,8 @@ func CheckQuota(p *projectdb.Project) (full bool, err error) {
 	return true, nil
 }
 
-// EndSession ends a session within [endTimeout], also after ctx has ended. If interrupted is set, it
-// waits until PostgreSQL has canceled the statement, and so rolled back its transaction.
+// EndSession ends a session within [endTimeout], also after ctx has ended. If interrupted is set,
+// it waits until PostgreSQL has canceled the statement, and so rolled back its transaction.
 func EndSession(ctx context.Context, conn *pgconn.PgConn, interrupted bool) {
 	closing, done := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer done()
