@@ -164,6 +164,9 @@ var rights = map[string]right{
 	"importRows":         {4, part(`form-data; name="file"; filename="rows.csv"`, "", "id,note\n{n},x\n") + end},
 	"runSQL":             {4, `{"query": "select {n}"}`},
 	"listQueries":        {4, ""},
+	"listMigrations":     {5, ""},
+	"applyMigrations":    {4, `{"migrations": []}`},
+	"diffMigrations":     {4, `{"migrations": []}`},
 
 	"refreshSession":      {anyone, `{"refresh_token": "{refresh}"}`},
 	"logout":              {signedIn, ""},

@@ -46,7 +46,7 @@ func (s *Server) chapters() []chapter {
 			[]func(){s.registerRows, s.registerTransfers, s.registerTypes}},
 		{"SQL", "SQL in a project's database: statements, functions, extensions.",
 			"sql",
-			[]func(){s.registerSQL, s.registerDatabase, s.registerFunctions, s.registerExtensions}},
+			[]func(){s.registerSQL, s.registerMigrations, s.registerDatabase, s.registerFunctions, s.registerExtensions}},
 		{"Files", "Files in containers, which are public or for members: upload, download, pictures, signed URLs.",
 			"containers-and-files",
 			[]func(){s.registerContainers, s.registerFiles, s.registerSignedURLs, s.registerTus}},

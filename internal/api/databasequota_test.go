@@ -74,6 +74,11 @@ func TestDatabaseQuota(t *testing.T) {
 			`{"token": "`+partial.Metadata("token").(string)+`"}`), 413,
 	)
 
+	refused(a.Post("/migrations/diff", `{"migrations": []}`), 413)
+	refused(a.Post("/migrations", migrationsBody(t, "", "insert into orders select n, repeat('x', 100) from generate_series(1, 1000) n")), 413)
+	refused(a.Post("/migrations", migrationsBody(t, "", "-- socle: no-transaction\nselect 1")), 413)
+	a.Post("/migrations", migrationsBody(t, "", "delete from orders")).Want(200)
+
 	a.Post("/tables/orders/indexes", `{"columns": "note"}`).Want(422)
 	a.Post("/tables/missing/indexes", `{"columns": "note"}`).Want(404)
 	a.Post("/tables/missing/indexes", `{"columns": ["note"]}`).Want(413)

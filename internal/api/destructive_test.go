@@ -39,6 +39,8 @@ func destructive(t *testing.T, a *apitest.API, f fixture) []call {
 		{"deleteColumn", "DELETE", "/tables/orders/columns/spare", "", 4},
 		{"deleteTable", "DELETE", "/tables/to_delete", "", 4},
 		{"runSQL", "POST", "/sql", `{"query": "delete from public.orders", "read_only": false}`, 4},
+		{"applyMigrations", "POST", "/migrations",
+			`{"migrations": [{"version": "20261123101500", "name": "one", "sql": "select 1"}]}`, 4},
 		{"deleteFolder", "DELETE", "/containers/" + f.container + "/folders/folder", "", 4},
 		{"deleteForm", "DELETE", "/forms/" + f.form + "?force=true", "", 4},
 		{"deleteContainer", "DELETE", "/containers/" + f.container + "?force=true", "", 4},

@@ -20,6 +20,7 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/migration"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/pgproxy"
@@ -43,6 +44,7 @@ type Config struct {
 	Proxy     *pgproxy.Proxy // of clients of PostgreSQL's protocol
 
 	Submissions *submission.Service
+	Migrations  *migration.Service
 
 	Bodies     *httpx.Budget  // memory for the bodies of all requests in flight
 	PublicURL  string         // without trailing slash
@@ -75,6 +77,7 @@ type Server struct {
 	proxy     *pgproxy.Proxy
 
 	submissions *submission.Service
+	migrations  *migration.Service
 
 	publicURL  string
 	signingKey []byte
@@ -90,7 +93,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, accounts: c.Accounts, projects: c.Projects, blobs: c.Blobs,
 		lifecycle: c.Lifecycle, queue: c.Queue, backups: c.Backups, cleaner: c.Cleaner, tableJobs: c.TableJobs,
-		proxy: c.Proxy, submissions: c.Submissions,
+		proxy: c.Proxy, submissions: c.Submissions, migrations: c.Migrations,
 		publicURL: c.PublicURL, signingKey: c.SigningKey,
 		settings: c.Settings, log: c.Log, describeRows: c.DescribeRows}
 

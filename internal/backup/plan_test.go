@@ -21,7 +21,7 @@ func TestPlanRestore(t *testing.T) {
 
 	type entry = pgdump.Entry
 	for name, c := range map[string]struct {
-		entry entry
+		entry pgdump.Entry
 		want  string // which part of the plan has the entry
 	}{
 		"encoding":                {entry{Desc: "ENCODING"}, ""},

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/sqllex"
 )
 
 // failure is a failure response, with the context of the command.
@@ -22,6 +23,7 @@ type failure struct {
 	cause *client.Error
 	label func(field string) string // name of a field on the command line; nil: as in the API
 	query string                    // SQL of the request; "": none
+	file  string                    // path of the SQL; "": not from a file of its own
 	hints []string                  // what to do next
 	json  bool                      // print the response as it is
 }
@@ -146,6 +148,9 @@ func (f *failure) print(w io.Writer) {
 	lines := f.sentences()
 	if postgres != nil {
 		lines = []string{describePostgres(postgres)}
+		if f.file != "" {
+			lines[0] = f.place(postgres) + ": " + lines[0]
+		}
 	}
 
 	for i, line := range lines {
@@ -176,6 +181,25 @@ func (f *failure) print(w io.Writer) {
 	for _, hint := range f.hints {
 		fmt.Fprintln(w, hint)
 	}
+}
+
+// place returns the file of the SQL, with the line that PostgreSQL reports.
+func (f *failure) place(postgres record) string {
+	position, _ := postgres.value("position").(json.Number)
+	n, _ := position.Int64()
+	letters := []rune(f.query)
+
+	number, _ := postgres.value("statement").(json.Number)
+	statement, _ := number.Int64()
+	if all := sqllex.Split(f.query); n == 0 && statement > 0 && int(statement) <= len(all) {
+		n = int64(all[statement-1].FirstChar()) + 1
+	}
+
+	if n < 1 || int(n) > len(letters)+1 {
+		return f.file
+	}
+
+	return f.file + ":" + strconv.Itoa(strings.Count(string(letters[:n-1]), "\n")+1)
 }
 
 // sentences returns the failure in sentences, with the fields as the command calls them.
@@ -245,6 +269,10 @@ func caret(query string, position, first, terminal int) string {
 func (f *failure) printRest(w io.Writer, metadata record) {
 	for _, m := range metadata {
 		switch m.name {
+		case "version", "name", "applied":
+			if f.file != "" {
+				continue
+			}
 		case "code", "detail", "details", "hint", "message", "fields", "requestId", "postgres":
 			continue
 		}

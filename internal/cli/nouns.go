@@ -37,6 +37,7 @@ var nouns = []noun{
 	{"db", "database", "PostgreSQL's own protocol: psql, and a proxy for other programs", "socle db psql"},
 	{"database-credentials", "database", "User names and passwords for PostgreSQL clients",
 		"socle database-credentials create --name metabase --access read_only"},
+	{"migrations", "database", "Migrations of the schema: write, apply, compare", "socle migrations up"},
 	{"constraints", "database", "Constraints of a table",
 		"socle constraints create books --type foreign --columns author --reference-table authors"},
 	{"indexes", "database", "Indexes of a table", "socle indexes create books --columns title"},
@@ -123,6 +124,7 @@ var renamed = map[string]string{
 var handWritten = map[string]string{
 	"login": "login", "logout": "logout", "getTypes": "gen types", "runSQL": "sql run",
 	"connectDatabase": "db proxy",
+	"listMigrations": "migrations status", "applyMigrations": "migrations up", "diffMigrations": "migrations diff",
 }
 
 // words returns the verb and the noun of an operation's command: createFormField gives create and

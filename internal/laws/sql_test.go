@@ -32,7 +32,8 @@ func TestStatementsPrepare(t *testing.T) {
 
 	of := map[string][]string{"platform": {"platform"}, "account": {"platform"}, "queue": {"platform"},
 		"server": {"platform"}, "projectdb": {"platform", "project"}, "cli": {"platform"}, "schema": {"project"},
-		"form": {"project"}, "object": {"project"}, "backup": {"platform", "project"}, "rest/catalog": {"project"},
+		"form": {"project"}, "object": {"project"}, "backup": {"platform", "project"},
+		"migration": {"platform", "project"}, "rest/catalog": {"project"},
 		"statement": {"project"}, "transfer": {"project"}, "audit": {"platform", "project"},
 		"standalone": {"project"}, "rest": {"project"}, "pgproxy": {"platform"}}
 	var names []string

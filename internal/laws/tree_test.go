@@ -28,7 +28,7 @@ var levels = [][]string{
 		"internal/rest/typescript"},
 	{"internal/form", "internal/object", "internal/pgproxy", "internal/rest", "internal/statement",
 		"internal/transfer"},
-	{"internal/backup", "internal/submission"},
+	{"internal/backup", "internal/migration", "internal/submission"},
 	{"internal/operation", "internal/web"},
 	{"internal/api"},
 	{"internal/server", "internal/standalone"},

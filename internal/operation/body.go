@@ -2,6 +2,7 @@ package operation
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -38,7 +39,7 @@ func (op Operation) maxBodyBytes() int64 {
 	if op.Access.anonymous {
 		return maxAnonymousBody
 	}
-	return maxBody
+	return cmp.Or(op.MaxBody, maxBody)
 }
 
 // withFiles reports whether files accompany the JSON body.

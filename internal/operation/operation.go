@@ -31,6 +31,7 @@ type Operation struct {
 
 	Example            string // of a JSON body, for the document; "": its required members
 	Body               Body   // if not JSON alone
+	MaxBody            int64  // bytes of a JSON body; 0: [maxBody]
 	IgnoreUnknownQuery bool   // unknown query parameters are ignored
 
 	ListOf  string            // list of the body of which one item may be the whole body; "": none

@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 )
 
 // Entry is an entry of a dump's table of contents. The output of pg_restore --list cannot be parsed
 // reliably, since names can contain spaces and line breaks.
 type Entry struct {
-	ID               int
-	Tag, Desc        string
-	Definition, Copy string // statements
-	Namespace, Owner string
+	ID                     int
+	Tag, Desc              string
+	Definition, Drop, Copy string // statements
+	Namespace, Owner       string
+	Depends                []int // IDs
 
 	definition, drop, owner span // of the statements, and of Owner
 }
@@ -30,22 +32,38 @@ const (
 
 // Limits for a table of contents. An untrusted dump can occupy at most maxTextSize bytes of memory.
 const (
-	readStep    = 4 << 10 // bytes read per step
-	maxEntries  = 2_000_000
-	maxTOCSize  = 1 << 29 // bytes in total
-	maxTextSize = 1 << 26 // bytes of retained texts
+	readStep         = 4 << 10 // bytes read per step
+	maxEntries       = 2_000_000
+	maxTOCSize       = 1 << 29 // bytes in total
+	maxTextSize      = 1 << 26 // bytes of retained texts
+	maxSchemaText    = 1 << 24 // the same, with all statements
+	maxSchemaEntries = 50_000  // the same
 )
 
 // definedKinds are the kinds of entries whose statements are retained; pg_restore executes those of
 // all others.
 var definedKinds = []string{"ACL", "DEFAULT ACL", "POLICY"}
 
-// ErrTOC reports that the table of contents cannot be read.
-var ErrTOC = errors.New("cannot read the dump's table of contents")
+// Errors of a table of contents.
+var (
+	ErrTOC         = errors.New("cannot read the dump's table of contents")
+	ErrLargeSchema = errors.New("the statements of the dump exceed the limit")
+)
 
-// ReadTOC reads the table of contents at the start of a dump in pg_dump's custom format.
-func ReadTOC(r io.Reader) (entries []Entry, err error) {
-	t := &tocReader{r: bufio.NewReader(io.LimitReader(r, maxTOCSize))}
+// ReadTOC reads the table of contents at the start of a dump in pg_dump's custom format. It retains
+// the statements of a few kinds of entries, and no dependencies.
+func ReadTOC(r io.Reader) ([]Entry, error) {
+	return (&tocReader{maxText: maxTextSize, maxEntries: maxEntries}).read(r)
+}
+
+// ReadSchema is [ReadTOC] with all statements and dependencies, for the dump of a schema. It fails
+// with [ErrLargeSchema] if they exceed some megabytes.
+func ReadSchema(r io.Reader) ([]Entry, error) {
+	return (&tocReader{maxText: maxSchemaText, maxEntries: maxSchemaEntries, all: true}).read(r)
+}
+
+func (t *tocReader) read(r io.Reader) (entries []Entry, err error) {
+	t.r = bufio.NewReader(io.LimitReader(r, maxTOCSize))
 	defer func() {
 		if t.err != nil {
 			entries, err = nil, fmt.Errorf("%w: %w", ErrTOC, t.err)
@@ -86,8 +104,8 @@ func ReadTOC(r io.Reader) (entries []Entry, err error) {
 	}
 
 	n := t.number()
-	if n < 0 || n > maxEntries {
-		t.fail("%d entries exceed the limit", n)
+	if n < 0 || n > t.maxEntries {
+		t.fail("%d entries: %w", n, ErrLargeSchema)
 	}
 
 	for range n {
@@ -101,10 +119,13 @@ func ReadTOC(r io.Reader) (entries []Entry, err error) {
 }
 
 type tocReader struct {
-	r        *bufio.Reader
-	at       int64 // bytes read
-	textSize int   // bytes
-	err      error
+	r          *bufio.Reader
+	maxText    int // bytes
+	maxEntries int
+	all        bool  // retain all statements and dependencies
+	at         int64 // bytes read
+	textSize   int   // bytes
+	err        error
 }
 
 func (t *tocReader) fail(format string, args ...any) {
@@ -121,14 +142,8 @@ func (t *tocReader) entry(minor, offset int) Entry {
 	e.Tag, e.Desc = t.text(), t.text()
 	t.number() // section
 
-	if slices.Contains(definedKinds, e.Desc) {
-		e.Definition = t.text()
-		e.definition = span{t.at - int64(len(e.Definition)), int64(len(e.Definition))}
-	} else {
-		e.definition = t.skip()
-	}
-
-	e.drop = t.skip()
+	e.Definition, e.definition = t.placed(t.all || slices.Contains(definedKinds, e.Desc))
+	e.Drop, e.drop = t.placed(t.all)
 	e.Copy, e.Namespace = t.text(), t.text()
 	t.skip() // tablespace
 	t.skip() // access method
@@ -137,13 +152,17 @@ func (t *tocReader) entry(minor, offset int) Entry {
 		t.number() // relation kind
 	}
 
-	e.Owner = t.text()
-	e.owner = span{t.at - int64(len(e.Owner)), int64(len(e.Owner))}
+	e.Owner, e.owner = t.placed(true)
 	t.skip() // rows have OIDs
 
 	for t.err == nil {
-		if _, more := t.optional(); !more { // dependencies
+		id, more := t.optional()
+		if !more {
 			break
+		}
+
+		if n, err := strconv.Atoi(id); err == nil && t.all {
+			e.Depends = append(e.Depends, n)
 		}
 	}
 
@@ -189,12 +208,22 @@ func (t *tocReader) optional() (string, bool) {
 		return "", false
 	}
 
-	if t.textSize += n; t.textSize > maxTextSize {
-		t.fail("texts exceed %d bytes", maxTextSize)
+	if t.textSize += n; t.textSize > t.maxText {
+		t.fail("texts exceed %d bytes: %w", t.maxText, ErrLargeSchema)
 		return "", false
 	}
 
 	return string(t.bytes(n)), true
+}
+
+// placed returns a text, if it is to be retained, and its place.
+func (t *tocReader) placed(retain bool) (string, span) {
+	if !retain {
+		return "", t.skip()
+	}
+
+	s := t.text()
+	return s, span{t.at - int64(len(s)), int64(len(s))}
 }
 
 // skip reads a text without retaining it, and returns its place.

@@ -4,8 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // tocWriter writes a table of contents in the format of pg_dump 15.
@@ -39,7 +43,12 @@ func tableOfContents(entries ...Entry) string {
 		w.number(0)
 		w.texts("0", "0", e.Tag, e.Desc)
 		w.number(0)
-		w.texts(e.Definition, "", e.Copy, e.Namespace, "", "", e.Owner, "false")
+		w.texts(e.Definition, e.Drop, e.Copy, e.Namespace, "", "", e.Owner, "false")
+
+		for _, id := range e.Depends {
+			w.texts(strconv.Itoa(id))
+		}
+
 		w.WriteString("\x01\x01\x00\x00\x00") // end of the dependencies
 		w.WriteString(strings.Repeat("\x00", 9))
 	}
@@ -67,10 +76,9 @@ func TestContentsAreBounded(t *testing.T) {
 	runtime.ReadMemStats(&after)
 
 	if err != nil || len(got) != 2 || got[0].Definition != "" ||
-		got[1] != (Entry{
-			ID: 2, Tag: "t p", Desc: "POLICY", Definition: "create policy", Namespace: "public", Owner: "o",
-			definition: got[1].definition, drop: got[1].drop, owner: got[1].owner,
-		}) {
+		!cmp.Equal(got[1],
+			Entry{ID: 2, Tag: "t p", Desc: "POLICY", Definition: "create policy", Namespace: "public", Owner: "o"},
+			cmpopts.IgnoreUnexported(Entry{})) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if taken := after.TotalAlloc - before.TotalAlloc; taken > 1<<20 {
@@ -84,6 +92,26 @@ func TestContentsAreBounded(t *testing.T) {
 
 	if _, err := ReadTOC(strings.NewReader(tableOfContents(many...))); !errors.Is(err, ErrTOC) {
 		t.Errorf("80 MB of policies: got %v", err)
+	}
+}
+
+// TestReadSchema reads all statements and dependencies, up to a limit.
+func TestReadSchema(t *testing.T) {
+	t.Parallel()
+
+	want := []Entry{
+		{ID: 1, Tag: "t", Desc: "TABLE", Definition: "create table t", Drop: "drop table t", Owner: "o"},
+		{ID: 2, Tag: "v", Desc: "VIEW", Definition: "create view v", Drop: "drop view v", Depends: []int{1}},
+	}
+
+	got, err := ReadSchema(strings.NewReader(tableOfContents(want...)))
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Entry{})); err != nil || diff != "" {
+		t.Errorf("got %v, (-want +got):\n%s", err, diff)
+	}
+
+	large := Entry{ID: 1, Desc: "FUNCTION", Definition: strings.Repeat("x", maxSchemaText)}
+	if _, err := ReadSchema(strings.NewReader(tableOfContents(large))); !errors.Is(err, ErrLargeSchema) {
+		t.Errorf("a large schema: got %v", err)
 	}
 }
 

@@ -89,6 +89,16 @@ func (r *Registry) Proof(project, id uuid.UUID, asked bool) *Copy {
 	return &Copy{project, r, id, map[bool]string{false: "_proof_", true: "_asked_"}[asked]}
 }
 
+// scratchKind is the part of a database's name that marks a scratch copy.
+const scratchKind = "_scratch_"
+
+// Scratch returns a handle on the copy in which migrations of a project are tried. A project has
+// one at a time. It is never swapped in.
+func (r *Registry) Scratch(project uuid.UUID) *Copy { return &Copy{project, r, uuid.Nil, scratchKind} }
+
+// ScratchDatabases matches the names of all scratch copies of a server.
+const ScratchDatabases = `^socle_[0-9a-f]{32}` + scratchKind
+
 func (c *Copy) config(l login, database string) *pgx.ConnConfig {
 	config := c.registry.config(c.Project, l)
 	config.Database = database
@@ -124,6 +134,11 @@ func (c *Copy) ConnectDump(ctx context.Context) (*pgx.Conn, error) {
 // owner, and the password separately.
 func (c *Copy) OwnerURL() (address, password string) {
 	return c.registry.address(c.config(owner, c.name()))
+}
+
+// DumpURL returns the connection URI of the copy for pg_dump, and the password separately.
+func (c *Copy) DumpURL() (address, password string) {
+	return c.registry.address(c.config(dump, c.name()))
 }
 
 // closeTablesTrigger is the event trigger of the platform that must not touch tables while they are
@@ -166,6 +181,47 @@ func (c *Copy) Create(ctx context.Context, version int64, extensions []Extension
 			"grant connect on database " + pg.Quote(c.name()) + " to " + pg.Quote(c.registry.login(c.Project, dump)),
 		})
 	})
+}
+
+// CreateEmpty creates the copy like the database of a new project with extensions, with the same
+// limits.
+func (c *Copy) CreateEmpty(ctx context.Context, extensions []Extension) error {
+	return c.registry.admin(ctx, func(conn *pgx.Conn) error {
+		if err := c.create(ctx, conn, Version()); err != nil {
+			return err
+		}
+		if err := execBatch(ctx, conn, []string{
+			"grant create, temporary on database " + pg.Quote(c.name()) + " to " +
+				pg.Quote(c.registry.login(c.Project, owner)),
+		}); err != nil {
+			return err
+		}
+
+		inside, err := c.ConnectTrusted(ctx)
+		if err != nil {
+			return err
+		}
+		defer inside.Close(context.WithoutCancel(ctx))
+
+		if err := c.createExtensions(ctx, inside, extensions); err != nil {
+			return err
+		}
+		if err := c.revokeSchemaCreate(ctx, inside); err != nil {
+			return err
+		}
+		if err := execBatch(ctx, inside, c.registry.ownershipStatements(c.Project)); err != nil {
+			return err
+		}
+
+		return execBatch(ctx, conn, c.registry.grantConnectStatements(c.Project, c.name()))
+	})
+}
+
+// Size returns the size of the copy in bytes.
+func (c *Copy) Size(ctx context.Context, q pg.Querier) (int64, error) {
+	return pg.Value[int64](ctx, q,
+		`select coalesce(max(pg_database_size(oid)), 0)::bigint from pg_database where datname = @name`,
+		pgx.StrictNamedArgs{"name": c.name()})
 }
 
 // create creates the copy's database at a migration. Nearly always that is the newest, and the

@@ -382,8 +382,14 @@ func (r *Registry) initDatabase(ctx context.Context, _ *pgx.Conn, project uuid.U
 		return err
 	}
 
+	return execBatch(ctx, conn, r.ownershipStatements(project))
+}
+
+// ownershipStatements returns the statements that give a new database to the project's owner:
+// schema public and default privileges.
+func (r *Registry) ownershipStatements(project uuid.UUID) []string {
 	name := pg.Quote(r.login(project, owner))
-	return execBatch(ctx, conn, []string{
+	return []string{
 		// Objects of the owner are closed to all but the service role, which acts for the whole
 		// project.
 		"alter default privileges for role " + name + " revoke execute on functions from public",
@@ -393,12 +399,13 @@ func (r *Registry) initDatabase(ctx context.Context, _ *pgx.Conn, project uuid.U
 		"alter default privileges for role " + name + " grant all on functions to service_role",
 		"alter default privileges for role " + name + " grant usage on types to anon, authenticated, service_role",
 		"alter schema public owner to " + name,
-	})
+	}
 }
 
 // migrate applies the migrations to a database of a project and grants the project's logins their
 // privileges in schema socle, on which PUBLIC has none. Logins of the rows API read the catalog
-// version. The owner executes the functions by which its transactions write audit entries.
+// version. The owner executes the functions by which its transactions write audit entries and
+// record migrations, which it also reads.
 func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := pg.Migrate(ctx, conn, Schema, migrations); err != nil {
 		return err
@@ -411,7 +418,9 @@ func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUI
 		"grant usage on schema " + pg.Quote(Schema) + " to " + login + ", " + rows,
 		"grant select on socle.catalogue_version to " + rows,
 		"grant execute on function socle.lock_audit(), socle.append_audit(bigint, text, bytea), " +
-			"socle.write_audit(text, bytea), socle.lock_audit_entries() to " + login,
+			"socle.write_audit(text, bytea), socle.lock_audit_entries(), " +
+			"socle.record_migration(text, text, text, uuid, double precision) to " + login,
+		"grant select on socle.applied_migrations to " + login,
 	})
 }
 

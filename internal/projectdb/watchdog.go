@@ -58,8 +58,10 @@ func (s projectSession) hasLogin(l login) bool { return strings.HasSuffix(s.Logi
 
 // isPlatformWork reports whether a session works for the platform: it dumps the project or restores
 // it into a copy. Its locks and duration depend on the project's size, and its job has limits of
-// its own.
-func (s projectSession) isPlatformWork() bool { return s.hasLogin(dump) || s.Database != s.project() }
+// its own. In a scratch copy runs the user's own SQL.
+func (s projectSession) isPlatformWork() bool {
+	return s.hasLogin(dump) || (s.Database != s.project() && !strings.HasPrefix(s.Database, s.project()+scratchKind))
+}
 
 // watchLimits are the limits of a PostgreSQL server.
 type watchLimits struct {

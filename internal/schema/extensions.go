@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
@@ -62,11 +61,11 @@ func ListExtensions(ctx context.Context, q pg.Querier, page pg.Page) ([]Extensio
 }
 
 // CreateExtension installs an extension with its dependencies. Like [DeleteExtension], it runs on
-// the pool of the platform's login and puts no text of a client into SQL. It fails with
+// the platform's login and puts no text of a client into SQL. It fails with
 // Unprocessable on name if the extension is not in [AllowedExtensions] or not available on the
 // server, and with Conflict if it is installed already or if names in its script could resolve to
 // user objects.
-func CreateExtension(ctx context.Context, platform *pgxpool.Pool, name string) (Extension, error) {
+func CreateExtension(ctx context.Context, platform pg.Beginner, name string) (Extension, error) {
 	if !slices.Contains(AllowedExtensions, name) {
 		return Extension{}, fault.OnField(fault.Unprocessable, "name", "invalid_value",
 			"is not an extension that projects may install: these are %s", strings.Join(AllowedExtensions, ", "))
@@ -200,7 +199,7 @@ func getExtension(ctx context.Context, q pg.Querier, name string) (Extension, er
 // DeleteExtension drops an extension and returns its last state. It fails with NotFound if it is
 // not installed, with Forbidden if it is not in [AllowedExtensions], since an operator installed
 // it, and with Conflict, code in_use and the member dependents, if other objects depend on it.
-func DeleteExtension(ctx context.Context, platform *pgxpool.Pool, name string) (Extension, error) {
+func DeleteExtension(ctx context.Context, platform pg.Beginner, name string) (Extension, error) {
 	var deleted Extension
 	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
 		var err error

@@ -58,7 +58,7 @@ var errConcurrentChange = errors.New("renamed or dropped at the same time")
 // change runs f in an audited transaction of the project's owner. Its timeout is [changeTimeout],
 // which no setting of the owner extends. It fails with Conflict, code busy, if a lock is not
 // available, and with Unprocessable, code timeout, on timeout.
-func change(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Context, tx pgx.Tx) error) error {
+func change(ctx context.Context, owner pg.Beginner, f func(ctx context.Context, tx pgx.Tx) error) error {
 	bounded, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 

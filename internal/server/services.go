@@ -8,6 +8,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/backup"
 	"github.com/socle-dev/socle/internal/form"
+	"github.com/socle-dev/socle/internal/migration"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -16,13 +17,14 @@ import (
 
 // Services are the queue and the domains with background work.
 type Services struct {
-	Queue     *queue.Queue
-	Lifecycle projectdb.Lifecycle
-	Accounts  *account.Service
-	Cleaner   *object.Cleaner
-	TableJobs *projectdb.TableJobs
-	Backups   *backup.Service
-	Notifier  *form.Notifier
+	Queue      *queue.Queue
+	Lifecycle  projectdb.Lifecycle
+	Accounts   *account.Service
+	Cleaner    *object.Cleaner
+	TableJobs  *projectdb.TableJobs
+	Migrations *migration.Service
+	Backups    *backup.Service
+	Notifier   *form.Notifier
 }
 
 // NewServices returns the services with all workers registered. It sets the store, the queue and
@@ -37,11 +39,12 @@ func NewServices(
 
 	accounts.Store, accounts.Queue, accounts.Log = d.Store, q, log
 	s := &Services{
-		Queue:     q,
-		Lifecycle: l,
-		Accounts:  account.New(accounts),
-		Cleaner:   object.NewCleaner(l, q, log),
-		TableJobs: projectdb.NewTableJobs(l, q, log),
+		Queue:      q,
+		Lifecycle:  l,
+		Accounts:   account.New(accounts),
+		Cleaner:    object.NewCleaner(l, q, log),
+		TableJobs:  projectdb.NewTableJobs(l, q, log),
+		Migrations: migration.New(l, d.Binaries, log),
 	}
 
 	s.Notifier = form.NewNotifier(form.NotifierConfig{Platform: d.Store, Projects: l.Registry, Queue: q,
@@ -53,7 +56,7 @@ func NewServices(
 	q.SetPeriodic(queue.Periodic{
 		CleanUp: []func(context.Context) error{
 			s.Backups.FailAbandoned, s.Backups.CreateDue, s.Backups.RemoveDeleted, s.Backups.DropOrphanedCopies,
-			l.Finish, l.ChainAudit,
+			s.Migrations.DropOrphans, l.Finish, l.ChainAudit,
 		},
 		Sweep: []func(context.Context) error{
 			s.Cleaner.SweepStorage, s.Accounts.Sweep, d.Store.ForgetRequests, d.Store.ForgetRequestDays,

@@ -9,6 +9,18 @@ type Statement struct {
 	Words []string // the first words in lower case; the first is "" for another token
 }
 
+// FirstChar returns the number of characters of the text before the first token of the statement.
+func (s Statement) FirstChar() int {
+	l := New(s.Text)
+	for t, ok := l.Next(); ok; t, ok = l.Next() {
+		if t.Kind != Comment {
+			return s.Char + t.Char
+		}
+	}
+
+	return s.Char
+}
+
 // leadingWords is the number of leading words that identify a statement: create or replace
 // function.
 const leadingWords = 4

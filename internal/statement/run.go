@@ -61,20 +61,11 @@ func run(ctx context.Context, p *projectdb.Project, q Query) ([]Result, error) {
 	s.conn.Frontend().SetMaxBodyLen(maxRow)
 
 	results, err := s.run(bounded, statements, params)
-	expired := bounded.Err()
+	expired := bounded.Err() != nil && err != nil
+	EndSession(ctx, s.conn, expired) // the response says that the query was rolled back
 
-	closing, done := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-	defer done()
-
-	_ = conn.Conn().Close(closing) // errors do not matter, since the session is discarded
-
-	if expired == nil || err == nil {
+	if !expired {
 		return results, err
-	}
-
-	select { // the response says that the query was rolled back, so wait for that
-	case <-s.conn.CleanupDone():
-	case <-closing.Done():
 	}
 
 	if ctx.Err() != nil {
@@ -148,7 +139,7 @@ func (s *session) run(ctx context.Context, statements []sqllex.Statement, params
 	for i, statement := range statements {
 		r, err := s.execute(ctx, statement.Text, params)
 		if err != nil {
-			return nil, translate(err, i, statement)
+			return nil, translate("query", err, i, statement)
 		}
 
 		if s.conn.TxStatus() != 'T' {
@@ -160,13 +151,13 @@ func (s *session) run(ctx context.Context, statements []sqllex.Statement, params
 	}
 
 	if err := s.nameTypes(ctx, results); err != nil {
-		return nil, translate(err, len(statements)-1, statements[len(statements)-1])
+		return nil, translate("query", err, len(statements)-1, statements[len(statements)-1])
 	}
 
 	if s.full {
 		after, err := s.sizes(ctx, sealTransaction+selectSizes)
 		if err != nil {
-			return nil, translate(err, len(statements)-1, statements[len(statements)-1])
+			return nil, translate("query", err, len(statements)-1, statements[len(statements)-1])
 		}
 
 		if growth(before, after) > 0 {
@@ -181,7 +172,7 @@ func (s *session) run(ctx context.Context, statements []sqllex.Statement, params
 
 	// a deferred constraint can fail here
 	if _, err := s.conn.Exec(ctx, end).ReadAll(); err != nil {
-		return nil, translate(err, len(statements)-1, statements[len(statements)-1])
+		return nil, translate("query", err, len(statements)-1, statements[len(statements)-1])
 	}
 
 	return results, nil
@@ -323,14 +314,14 @@ type PostgresError struct {
 	Context   string `json:"context"`
 }
 
-// translate translates PostgreSQL's error for a statement. The author of the statement may read the
-// original error. A lost connection and exhausted resources of the server are not the statement's
-// fault.
-func translate(err error, index int, statement sqllex.Statement) error {
+// translate translates PostgreSQL's error for a statement of a field. The author of the statement
+// may read the original error. A lost connection and exhausted resources of the server are not the
+// statement's fault.
+func translate(field string, err error, index int, statement sqllex.Statement) error {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
-			return fault.OnField(fault.Unprocessable, "query", "too_large", "has a row of more than %d bytes", maxRow).
+			return fault.OnField(fault.Unprocessable, field, "too_large", "has a row of more than %d bytes", maxRow).
 				WithCause(err)
 		}
 
@@ -357,7 +348,7 @@ func translate(err error, index int, statement sqllex.Statement) error {
 		code = "busy"
 	}
 
-	f := fault.OnField(fault.Unprocessable, "query", code, "was rejected by the database").WithCause(err)
+	f := fault.OnField(fault.Unprocessable, field, code, "was rejected by the database").WithCause(err)
 	position := 0
 	if e.Position > 0 {
 		position = statement.Char + int(e.Position)

@@ -28,14 +28,19 @@ func split(query string) ([]sqllex.Statement, error) {
 	}
 
 	for _, s := range statements {
-		first := s.Words[0]
-		if slices.Contains(forbiddenFirst, first) || first == "prepare" &&
-			len(s.Words) > 1 && s.Words[1] == "transaction" {
+		if forbidden(s) {
 			return nil, fault.OnField(fault.Unprocessable, "query", "not_allowed",
 				"must not contain %s: a query is one transaction; import and export bulk data separately",
-				strings.ToUpper(first))
+				strings.ToUpper(s.Words[0]))
 		}
 	}
 
 	return statements, nil
+}
+
+// forbidden reports whether a statement would end the transaction or change the protocol.
+func forbidden(s sqllex.Statement) bool {
+	first := s.Words[0]
+	return slices.Contains(forbiddenFirst, first) ||
+		(first == "prepare" && len(s.Words) > 1 && s.Words[1] == "transaction")
 }

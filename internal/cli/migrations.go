@@ -1,0 +1,397 @@
+package cli
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/socle-dev/socle/client"
+)
+
+// migrationsCommand is a command over the migrations of a folder and a project.
+type migrationsCommand struct {
+	e        environment
+	document *description
+}
+
+// addMigrations adds the commands over migrations. Their files are local, so they are no generated
+// ones.
+func addMigrations(group *cobra.Command, d *description, e environment) {
+	m := &migrationsCommand{e: e, document: d}
+
+	create := &cobra.Command{Use: "new NAME", Short: "Create the file of a migration",
+		Args: exactArgs(1), RunE: m.create, ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Create an empty file migrations/<timestamp>_<name>.sql. Its statements run in one transaction; with " +
+			"the first line '-- socle: no-transaction' each is a transaction of its own."}
+	status := &cobra.Command{Use: "status", Short: "List migrations and whether they are applied",
+		Args: noArgs, RunE: m.status}
+	up := &cobra.Command{Use: "up", Short: "Apply the migrations that the project does not have",
+		Args: noArgs, RunE: m.up, Long: "Apply the migrations that the project does not have, in order, until one fails."}
+	diff := &cobra.Command{Use: "diff [NAME]", Short: "Write what changed in the project as the next migration",
+		Args: cobra.MaximumNArgs(1), RunE: m.diff, ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Compare the project with the files, which the server applies to an empty scratch database, and write " +
+			"what the files lack as the next one. It is recorded as applied in this project."}
+	pull := &cobra.Command{Use: "pull [NAME]", Short: "Write what exists in the project as the first migration",
+		Args: cobra.MaximumNArgs(1), RunE: m.pull, ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Write the schema of the project as the first migration, and record it as applied in this project."}
+
+	up.Flags().Bool("allow-out-of-order", false, "apply a migration although a newer one is applied")
+	up.Flags().Bool("seed", false, "run "+seedFile+" of the folder afterwards")
+
+	for _, c := range []*cobra.Command{create, status, up, diff, pull} {
+		c.Flags().String("dir", "migrations", "folder of the migrations")
+		_ = c.MarkFlagDirname("dir") // the flag exists
+		if c != create {
+			e.addConnectionFlags(c)
+		}
+
+		group.AddCommand(c)
+	}
+}
+
+// seedFile is the file with rows for a new database, in the folder of the migrations.
+const seedFile = "seed.sql"
+
+// migration is a migration of a folder or of a project.
+type migration struct {
+	Version    string `json:"version"`
+	Name       string `json:"name"`
+	SQL        string `json:"sql"`
+	Checksum   string `json:"checksum"`
+	path       string
+	AppliedAt  time.Time `json:"-"`
+	incomplete bool
+}
+
+// create creates an empty file.
+func (m *migrationsCommand) create(cmd *cobra.Command, args []string) error {
+	dir, _ := cmd.Flags().GetString("dir")
+	files, err := readMigrations(dir)
+	if err != nil {
+		return err
+	}
+
+	path, err := writeMigration(dir, nextVersion(files), args[0], "")
+	if err != nil {
+		return err
+	}
+
+	fmt.Fprintln(cmd.OutOrStdout(), path)
+	return nil
+}
+
+// status lists the migrations of the folder and of the project.
+func (m *migrationsCommand) status(cmd *cobra.Command, _ []string) error {
+	s, err := m.open(cmd)
+	if err != nil {
+		return err
+	}
+
+	return s.print(cmd)
+}
+
+// up applies pending migrations.
+func (m *migrationsCommand) up(cmd *cobra.Command, _ []string) error {
+	s, err := m.open(cmd)
+	if err != nil {
+		return err
+	}
+
+	outOfOrder, _ := cmd.Flags().GetBool("allow-out-of-order")
+	pending, err := s.pending(outOfOrder)
+	if err != nil {
+		return err
+	}
+
+	if len(pending) == 0 {
+		if err := printNothing(cmd, len(s.files)); err != nil {
+			return err
+		}
+	}
+
+	for len(pending) > 0 {
+		n := batch(pending)
+		reply, err := s.apply(cmd, pending[:n], map[string]any{"allow_out_of_order": outOfOrder})
+		if err != nil {
+			return err
+		}
+
+		if err := printApplied(cmd, reply); err != nil {
+			return err
+		}
+
+		pending = pending[n:]
+	}
+
+	if seed, _ := cmd.Flags().GetBool("seed"); seed {
+		return s.seed(cmd)
+	}
+
+	return nil
+}
+
+// printApplied reports the migrations that a request applied.
+func printApplied(cmd *cobra.Command, reply *client.Reply) error {
+	if asJSON(cmd) {
+		return printJSON(cmd.OutOrStdout(), reply)
+	}
+
+	var applied struct {
+		Applied []struct {
+			Version, Name string
+			DurationMs    float64
+		}
+	}
+	if err := reply.Into(&applied); err != nil {
+		return err
+	}
+
+	for _, a := range applied.Applied {
+		fmt.Fprintf(cmd.OutOrStdout(), "Applied %s_%s in %v.\n", a.Version, a.Name,
+			(time.Duration(a.DurationMs*1000) * time.Microsecond).Round(time.Millisecond))
+	}
+
+	return nil
+}
+
+// printNothing reports that all files are applied.
+func printNothing(cmd *cobra.Command, files int) error {
+	if asJSON(cmd) {
+		return printIndented(cmd.OutOrStdout(),
+			fmt.Appendf(nil, `{"content": {"applied": [], "alreadyApplied": %d}, "metadata": {}}`, files))
+	}
+
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), "Nothing to apply.")
+	return err
+}
+
+// diff writes the next migration.
+func (m *migrationsCommand) diff(cmd *cobra.Command, args []string) error {
+	s, err := m.open(cmd)
+	if err != nil {
+		return err
+	}
+
+	pending, err := s.pending(true)
+	if err != nil {
+		return err
+	}
+	if len(pending) > 0 {
+		return fmt.Errorf("%s is not applied; apply it first: socle migrations up", pending[0].path)
+	}
+
+	for _, a := range s.applied {
+		if !slices.ContainsFunc(s.files, func(f migration) bool { return f.Version == a.Version }) {
+			return fmt.Errorf("the project has the migration %s_%s, whose file is not in %s", a.Version, a.Name, s.dir)
+		}
+	}
+
+	return s.write(cmd, s.files, cmp.Or(strings.Join(args, ""), "changes"))
+}
+
+// pull writes the first migration.
+func (m *migrationsCommand) pull(cmd *cobra.Command, args []string) error {
+	s, err := m.open(cmd)
+	if err != nil {
+		return err
+	}
+	if len(s.files) > 0 {
+		return fmt.Errorf("%s exists; write what changed since: socle migrations diff", s.files[0].path)
+	}
+	if len(s.applied) > 0 {
+		return fmt.Errorf("the project has migrations, such as %s_%s, whose files are not in %s",
+			s.applied[0].Version, s.applied[0].Name, s.dir)
+	}
+
+	return s.write(cmd, nil, cmp.Or(strings.Join(args, ""), "existing"))
+}
+
+// write writes what the project has and the files lack, and records it as applied.
+func (s *migrationState) write(cmd *cobra.Command, files []migration, name string) error {
+	if !migrationName.MatchString(name) {
+		return badName(name)
+	}
+
+	reply, err := s.send(cmd, "/migrations/diff", files, nil)
+	if err != nil {
+		return err
+	}
+
+	var d struct {
+		Files    []string
+		Warnings []struct{ Statement, Message string }
+	}
+	if err := reply.Into(&d); err != nil {
+		return err
+	}
+
+	written, err := s.writeFiles(d.Files, name)
+	if err == nil && len(written) > 0 {
+		_, err = s.send(cmd, "/migrations", written, map[string]any{"record_only": true})
+	}
+
+	if err != nil {
+		for _, f := range written {
+			err = errors.Join(err, os.Remove(f.path))
+		}
+		return err
+	}
+
+	if asJSON(cmd) {
+		return printJSON(cmd.OutOrStdout(), reply)
+	}
+
+	for _, w := range d.Warnings {
+		if w.Statement == "" {
+			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", sanitize(w.Message))
+			continue
+		}
+
+		first, _, _ := strings.Cut(w.Statement, "\n")
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n  %s\n", w.Message, sanitize(first))
+	}
+
+	for _, f := range written {
+		fmt.Fprintln(cmd.OutOrStdout(), f.path)
+	}
+
+	if len(written) == 0 {
+		fmt.Fprintln(cmd.OutOrStdout(), "No differences.")
+	}
+
+	return nil
+}
+
+// writeFiles writes files with ascending versions.
+func (s *migrationState) writeFiles(texts []string, name string) ([]migration, error) {
+	all := s.files
+	var written []migration
+	for i, text := range texts {
+		part := name
+		if i > 0 {
+			part = fmt.Sprintf("%s_%d", name, i+1)
+		}
+
+		version := nextVersion(all)
+		path, err := writeMigration(s.dir, version, part, text)
+		if err != nil {
+			return written, err
+		}
+
+		f := migration{Version: version, Name: part, SQL: text, Checksum: checksum(text), path: path}
+		all, written = append(all, f), append(written, f)
+	}
+
+	return written, nil
+}
+
+// seed runs the file with rows.
+func (s *migrationState) seed(cmd *cobra.Command) error {
+	path := filepath.Join(s.dir, seedFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+
+	body := map[string]any{"query": string(text), "read_only": false, "timeout_ms": 30_000, "max_rows": 1}
+	_, err = s.client.Do(cmd.Context(), client.Request{Method: http.MethodPost, Path: "/sql", Body: body})
+	if err != nil {
+		return inFile(err, path, string(text))
+	}
+
+	fmt.Fprintf(cmd.OutOrStdout(), "Ran %s.\n", path)
+	return nil
+}
+
+// writeMigration writes a new file and returns its path.
+func writeMigration(dir, version, name, text string) (string, error) {
+	if !migrationName.MatchString(name) {
+		return "", badName(name)
+	}
+
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
+	}
+
+	path := filepath.Join(dir, version+"_"+name+".sql")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return "", err
+	}
+
+	_, err = f.WriteString(text)
+	return path, errors.Join(err, f.Close())
+}
+
+func badName(name string) error {
+	return fmt.Errorf("%w: the name %q has other characters than letters, digits, _ and -", errUsage, name)
+}
+
+// nextVersion returns the present time as a version, or a later one if the files have that.
+func nextVersion(files []migration) string {
+	version := time.Now().UTC().Format(versionLayout)
+	if n := len(files); n > 0 && version <= files[n-1].Version {
+		if last, err := time.Parse(versionLayout, files[n-1].Version); err == nil {
+			return last.Add(time.Second).Format(versionLayout)
+		}
+	}
+
+	return version
+}
+
+const versionLayout = "20060102150405"
+
+// readMigrations reads the migrations of a folder in order; none of a missing folder.
+func readMigrations(dir string) ([]migration, error) {
+	entries, err := os.ReadDir(dir) // sorted
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	var all []migration
+	for _, entry := range entries {
+		name := entry.Name()
+		if entry.IsDir() || !strings.HasSuffix(name, ".sql") || name == seedFile {
+			continue
+		}
+
+		path := filepath.Join(dir, name)
+		version, rest, _ := strings.Cut(strings.TrimSuffix(name, ".sql"), "_")
+		if _, err := time.Parse(versionLayout, version); err != nil || !migrationName.MatchString(rest) {
+			return nil, fmt.Errorf("%s: the name must be a time and words, such as 20261123101500_create_books.sql", path)
+		}
+
+		if n := len(all); n > 0 && all[n-1].Version == version {
+			return nil, fmt.Errorf("%s: has the same version as %s", path, all[n-1].path)
+		}
+
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+
+		text := strings.ReplaceAll(string(raw), "\r\n", "\n") // of a checkout on Windows
+		all = append(all, migration{Version: version, Name: rest, SQL: text, Checksum: checksum(text), path: path})
+	}
+
+	return all, nil
+}
+
+func checksum(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,386 @@
+package migration
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/socle-dev/socle/internal/pgdump"
+	"github.com/socle-dev/socle/internal/sqllex"
+)
+
+// change is a statement of a migration, without its semicolon.
+type change struct {
+	sql     string
+	warning string // what it may destroy or block; "": nothing
+}
+
+// Warnings of changes.
+const (
+	warnLoss    = "destroys data"
+	warnRewrite = "rewrites the table, which nobody can read or write meanwhile"
+	warnScan    = "reads the whole table, which nobody can write meanwhile, and fails if a row violates it"
+	warnIndex   = "reads the whole table, which nobody can write meanwhile"
+	warnRows    = "fails if the table has rows"
+	warnRefresh = "runs the query of the view"
+)
+
+// difference is what turns one schema into another.
+type difference struct {
+	values     []change // new values of enums, which no statement of their transaction can use
+	changes    []change
+	extensions []change // dropped, which is not possible in a transaction
+	unresolved []string // differences that no statement removes
+}
+
+func (d difference) empty() bool { return len(d.values)+len(d.changes)+len(d.extensions) == 0 }
+
+// Kinds of objects.
+var (
+	// parts disappear with the object that they belong to.
+	parts = []string{"INDEX", "CONSTRAINT", "CHECK CONSTRAINT", "FK CONSTRAINT", "TRIGGER", "POLICY", "RULE", "DEFAULT",
+		"ROW SECURITY", "COMMENT", "ACL", "STATISTICS", "INDEX ATTACH", "TABLE ATTACH", "SEQUENCE OWNED BY",
+		"PUBLICATION TABLE", "SECURITY LABEL"}
+
+	// users may use an object that goes, and are created again after it.
+	users = append([]string{"VIEW", "MATERIALIZED VIEW", "FUNCTION", "PROCEDURE", "AGGREGATE"}, parts...)
+
+	// last are dropped after everything that may use them has changed.
+	last = []string{"TYPE", "DOMAIN", "FUNCTION", "PROCEDURE", "AGGREGATE", "SEQUENCE", "SCHEMA", "COLLATION",
+		"OPERATOR", "OPERATOR CLASS", "OPERATOR FAMILY", "TEXT SEARCH CONFIGURATION", "TEXT SEARCH DICTIONARY"}
+)
+
+// comparison is a comparison of two schemas.
+type comparison struct {
+	from, to []pgdump.Entry
+	old, new map[string]*pgdump.Entry // by key
+
+	dropped map[string]bool // entries of from that are dropped
+	implied map[string]bool // those that go with another one
+	altered map[string][]change
+
+	difference
+}
+
+// compare returns the statements that turn the schema from into the schema to. Both are the entries
+// of a dump, see [relevant].
+func compare(from, to []pgdump.Entry) difference {
+	c := &comparison{
+		from: from, to: to, old: byKey(from), new: byKey(to), dropped: map[string]bool{}, implied: map[string]bool{},
+		altered: map[string][]change{},
+	}
+
+	for i := range from {
+		c.classify(&from[i])
+	}
+
+	c.spread()
+	c.drop()
+	c.create()
+	c.dropLast()
+
+	return c.difference
+}
+
+// key identifies an entry. Tags of different kinds of objects may be equal.
+func key(e *pgdump.Entry) string { return e.Desc + "\n" + e.Namespace + "\n" + e.Tag }
+
+// byKey returns entries by their key. Of operators with one name only the first is found.
+func byKey(entries []pgdump.Entry) map[string]*pgdump.Entry {
+	all := map[string]*pgdump.Entry{}
+	for i := range entries {
+		if k := key(&entries[i]); all[k] == nil {
+			all[k] = &entries[i]
+		}
+	}
+
+	return all
+}
+
+// classify decides whether an entry of from is kept, altered, or dropped.
+func (c *comparison) classify(old *pgdump.Entry) {
+	k := key(old)
+	now := c.new[k]
+	switch {
+	case now == nil:
+		c.dropped[k] = true
+	case now.Definition == old.Definition:
+	case old.Desc == "TABLE":
+		c.classifyTable(old, now)
+	case isEnum(old.Definition) && isEnum(now.Definition):
+		c.classifyEnum(old, now)
+	case old.Desc == "ACL", old.Desc == "DEFAULT ACL":
+		c.altered[k] = regrant(old.Definition, now.Definition)
+	case old.Desc == "COMMENT", old.Desc == "DEFAULT", old.Desc == "SEQUENCE OWNED BY":
+		c.altered[k] = statements(now)
+	case old.Desc == "SEQUENCE" && strings.HasPrefix(now.Definition, "CREATE SEQUENCE"):
+		c.altered[k] = []change{{sql: "ALTER" + strings.TrimPrefix(trimmed(now.Definition), "CREATE")}}
+	case replaceable(old, now):
+		c.altered[k] = []change{{
+			sql: "CREATE OR REPLACE" + strings.TrimPrefix(trimmed(now.Definition), "CREATE"),
+		}}
+	default:
+		c.dropped[k] = true // and created again
+	}
+}
+
+// replaceable reports whether CREATE OR REPLACE can change a function: its first line, with its
+// parameters and result, is the same.
+func replaceable(old, now *pgdump.Entry) bool {
+	if old.Desc != "FUNCTION" && old.Desc != "PROCEDURE" {
+		return false
+	}
+
+	before, _, _ := strings.Cut(old.Definition, "\n")
+	after, _, _ := strings.Cut(now.Definition, "\n")
+
+	return before == after
+}
+
+func (c *comparison) classifyTable(old, now *pgdump.Entry) {
+	before, ok := parseTable(old.Definition)
+	after, also := parseTable(now.Definition)
+	if !ok || !also {
+		c.unresolved = append(c.unresolved, "the table "+old.Namespace+"."+old.Tag)
+		return
+	}
+
+	changes, moved, rest := alterTable(before, after, func(column string) bool {
+		return c.new["DEFAULT\n"+now.Namespace+"\n"+now.Tag+" "+strings.Trim(column, `"`)] != nil
+	})
+	if rest != "" {
+		c.unresolved = append(c.unresolved, rest)
+	}
+
+	c.altered[key(old)] = changes
+
+	for i := range c.from { // views and policies that use a column that changes
+		e := &c.from[i]
+		uses := slices.Contains(e.Depends, old.ID) && slices.ContainsFunc(moved, func(name string) bool {
+			return mentions(e.Definition, name)
+		})
+		if uses && slices.Contains([]string{"VIEW", "MATERIALIZED VIEW", "RULE", "POLICY", "TRIGGER"}, e.Desc) {
+			c.dropped[key(e)] = true
+		}
+	}
+}
+
+// mentions reports whether a statement has a name.
+func mentions(sql, name string) bool {
+	return slices.ContainsFunc(tokens(sql), func(t sqlToken) bool { return t.text == name })
+}
+
+func isEnum(definition string) bool {
+	t := tokens(definition)
+	return len(t) > 4 && t[0].is("CREATE") && t[1].is("TYPE") &&
+		slices.ContainsFunc(t[2:min(len(t), 8)], func(t sqlToken) bool { return t.is("ENUM") })
+}
+
+// enumValues returns the name of an enum and its values, both quoted.
+func enumValues(definition string) (name string, values []string) {
+	all := tokens(definition)
+	as := slices.IndexFunc(all, func(t sqlToken) bool { return t.is("AS") })
+	name = strings.TrimSpace(definition[all[1].End:all[as].Start])
+	for _, t := range all[as:] {
+		if t.Kind == sqllex.String {
+			values = append(values, t.text)
+		}
+	}
+
+	return name, values
+}
+
+// classifyEnum adds the new values of an enum. PostgreSQL can't remove one, so an enum that loses
+// values is replaced, unless a table uses it.
+func (c *comparison) classifyEnum(old, now *pgdump.Entry) {
+	name, before := enumValues(old.Definition)
+	_, after := enumValues(now.Definition)
+
+	kept := slices.DeleteFunc(slices.Clone(after), func(v string) bool { return !slices.Contains(before, v) })
+	if !slices.Equal(kept, before) {
+		c.dropped[key(old)] = true
+		return
+	}
+
+	for i, v := range after {
+		if slices.Contains(before, v) {
+			continue
+		}
+
+		sql := "ALTER TYPE " + name + " ADD VALUE " + v
+		switch {
+		case i > 0:
+			sql += " AFTER " + after[i-1]
+		case len(before) > 0:
+			sql += " BEFORE " + before[0]
+		}
+
+		c.values = append(c.values, change{sql: sql})
+	}
+}
+
+// spread drops what uses a dropped object. An object that a table uses can't be replaced: that
+// would destroy the table.
+func (c *comparison) spread() {
+	for again := true; again; {
+		again = false
+		for i := range c.from {
+			e := &c.from[i]
+			if c.dropped[key(e)] && c.spreadFrom(e) {
+				again = true
+			}
+		}
+	}
+}
+
+// spreadFrom drops the users of an object. It reports whether it has changed anything.
+func (c *comparison) spreadFrom(e *pgdump.Entry) (changed bool) {
+	recreated := c.new[key(e)] != nil
+	for i := range c.from {
+		user := &c.from[i]
+		if c.dropped[key(user)] || !slices.Contains(user.Depends, e.ID) {
+			continue
+		}
+
+		switch {
+		case slices.Contains(users, user.Desc):
+			c.dropped[key(user)] = true
+			delete(c.altered, key(user))
+			changed = true
+		case recreated:
+			c.unresolved = append(c.unresolved, fmt.Sprintf("%s %s, which %s %s uses",
+				strings.ToLower(e.Desc), qualified(e), strings.ToLower(user.Desc), qualified(user)))
+			delete(c.dropped, key(e))
+
+			return true
+		}
+	}
+
+	return changed
+}
+
+func qualified(e *pgdump.Entry) string {
+	if e.Namespace == "" {
+		return e.Tag
+	}
+	return e.Namespace + "." + e.Tag
+}
+
+// drop drops objects, dependents first.
+func (c *comparison) drop() {
+	for i := range c.from {
+		if e := &c.from[i]; c.dropped[key(e)] {
+			c.imply(e)
+		}
+	}
+
+	for i := len(c.from) - 1; i >= 0; i-- {
+		e := &c.from[i]
+		k := key(e)
+		late := slices.Contains(last, e.Desc) && !isIdentity(e) && c.new[k] == nil
+		if c.dropped[k] && !c.implied[k] && !late {
+			c.add(dropping(e)...)
+		}
+	}
+}
+
+// imply marks the parts that go with an object.
+func (c *comparison) imply(whole *pgdump.Entry) {
+	relation := slices.Contains([]string{"TABLE", "VIEW", "MATERIALIZED VIEW"}, whole.Desc)
+	name := objectName(whole.Drop)
+	for i := range c.from {
+		e := &c.from[i]
+		if !c.dropped[key(e)] || !slices.Contains(e.Depends, whole.ID) {
+			continue
+		}
+
+		switch {
+		case slices.Contains([]string{"COMMENT", "ACL", "SECURITY LABEL"}, e.Desc):
+			c.implied[key(e)] = true
+		case !relation:
+		case slices.Contains([]string{"INDEX", "ROW SECURITY", "SEQUENCE OWNED BY", "INDEX ATTACH"}, e.Desc),
+			isIdentity(e), slices.Contains(parts, e.Desc) && isOn(e.Drop, name):
+			c.implied[key(e)] = true
+		}
+	}
+}
+
+// isOn reports whether a statement that drops a part names the table that it belongs to.
+func isOn(drop, table string) bool {
+	return strings.Contains(drop, " "+table+" ") || strings.Contains(drop, " "+table+";")
+}
+
+// isIdentity reports whether a sequence is that of an identity column.
+func isIdentity(e *pgdump.Entry) bool {
+	return e.Desc == "SEQUENCE" && strings.Contains(e.Definition, " ADD GENERATED ")
+}
+
+// objectName returns the name in a statement such as DROP TABLE public.t.
+func objectName(drop string) string {
+	i := strings.LastIndexByte(strings.TrimSuffix(strings.TrimSpace(drop), ";"), ' ')
+	return strings.TrimSuffix(strings.TrimSpace(drop), ";")[i+1:]
+}
+
+// add adds changes. An extension is dropped in a file of its own.
+func (c *comparison) add(changes ...change) {
+	for _, ch := range changes {
+		if strings.HasPrefix(ch.sql, "DROP EXTENSION") {
+			c.extensions = append(c.extensions, ch)
+			continue
+		}
+		c.changes = append(c.changes, ch)
+	}
+}
+
+// create creates and alters objects in the order of the dump, in which none uses a later one. It
+// leaves out the privileges of created objects: the next comparison has those that differ from the
+// default privileges.
+func (c *comparison) create() {
+	created := map[int]bool{}
+	for i := range c.to {
+		e := &c.to[i]
+		k := key(e)
+		switch old := c.old[k]; {
+		case e.Desc == "ACL" && slices.ContainsFunc(e.Depends, func(id int) bool { return created[id] }):
+		case old == nil, c.dropped[k]:
+			created[e.ID] = true
+			c.add(creating(e, c.exists(e))...)
+		default:
+			c.add(c.altered[k]...)
+		}
+	}
+}
+
+// exists reports whether an object belongs to a table that was there before, and so may have rows.
+func (c *comparison) exists(e *pgdump.Entry) bool {
+	return slices.ContainsFunc(c.to, func(t pgdump.Entry) bool {
+		k := key(&t)
+		kept := t.Desc == "TABLE" && c.old[k] != nil && !c.dropped[k]
+		return kept && slices.Contains(e.Depends, t.ID) && (e.Desc == "INDEX" || isOn(e.Drop, objectName(t.Drop)))
+	})
+}
+
+// dropLast drops what no object uses any more.
+func (c *comparison) dropLast() {
+	for i := len(c.from) - 1; i >= 0; i-- {
+		e := &c.from[i]
+		if k := key(e); c.dropped[k] && c.new[k] == nil && slices.Contains(last, e.Desc) && !isIdentity(e) {
+			c.add(dropping(e)...)
+		}
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func trimmed(sql string) string { return strings.TrimSuffix(strings.TrimSpace(sql), ";") }
+
+// statements returns the statements of an entry.
+func statements(e *pgdump.Entry) []change {
+	var all []change
+	for _, s := range sqllex.Split(e.Definition) {
+		all = append(all, change{sql: strings.TrimSpace(s.Text)})
+	}
+
+	return all
+}

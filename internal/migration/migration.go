@@ -1,0 +1,226 @@
+// Package migration applies the migrations of a project's own schema, and writes the next one.
+//
+// A migration is a SQL file of a developer. It runs on the login of the project's owner, see
+// package statement, and is recorded in the project's database by the transaction that it is.
+// Statements that create or drop an extension run on the platform's login instead, through package
+// schema.
+//
+// [Service.Diff] compares the project with a scratch copy to which the files are applied. Both are
+// dumped by pg_dump, and the difference between the two tables of contents becomes SQL, which runs
+// in the scratch copy until nothing differs.
+package migration
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/backup/pgtool"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/sqllex"
+	"github.com/socle-dev/socle/internal/statement"
+)
+
+// ApplyTimeout and DiffTimeout limit the work of one request.
+const (
+	ApplyTimeout = 10 * time.Minute
+	DiffTimeout  = 45 * time.Second
+)
+
+// maxDiffs is the number of scratch copies of this server at a time.
+const maxDiffs = 2
+
+// Migration is a migration that a project has applied.
+type Migration struct {
+	Version    string    `json:"version" example:"20261123101500" doc:"Time of the migration's creation."`
+	Name       string    `json:"name" example:"create_books"`
+	Checksum   string    `json:"checksum" doc:"SHA-256 of the SQL, hexadecimal."`
+	AppliedAt  time.Time `json:"appliedAt"`
+	AppliedBy  uuid.UUID `json:"appliedBy" doc:"User who applied it."`
+	DurationMs *float64  `json:"durationMs" nullable:"true" doc:"Null if a migration without a transaction runs, or stopped halfway: it runs again from its start."`
+}
+
+// Source is the file of a migration.
+type Source struct {
+	Version  string `json:"version" example:"20261123101500" doc:"Time of creation in 14 digits, YYYYMMDDHHMMSS, which orders the migrations."`
+	Name     string `json:"name" minLength:"1" maxLength:"100" example:"create_books" doc:"Letters, digits, _ and -."`
+	SQL      string `json:"sql" maxLength:"1048576" doc:"Statements. The first line '-- socle: no-transaction' makes each a transaction of its own."`
+	Checksum string `json:"checksum,omitempty" doc:"SHA-256 of sql, hexadecimal. If given, it must match."`
+}
+
+// Service applies and compares migrations.
+type Service struct {
+	lifecycle projectdb.Lifecycle
+	tools     *pgtool.Tools
+	log       *slog.Logger
+	requests  slots
+	diffs     chan struct{} // a token for each scratch copy
+}
+
+// New returns a service. It runs pg_dump among the binaries.
+func New(l projectdb.Lifecycle, binaries pgserver.Binaries, log *slog.Logger) *Service {
+	return &Service{
+		lifecycle: l,
+		tools:     &pgtool.Tools{Binaries: binaries, Log: log},
+		log:       log,
+		diffs:     make(chan struct{}, maxDiffs),
+	}
+}
+
+const migrationColumns = `version, name, checksum, applied_at, applied_by, duration_ms`
+
+var migrationSorts = map[string]string{"version": "version", "appliedAt": "applied_at"}
+
+// List returns a page of the applied migrations, sorted by version or appliedAt, and the total
+// number.
+func List(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Migration, int64, error) {
+	migrations, err := pg.All[Migration](ctx, p.Trusted(),
+		`select `+migrationColumns+` from socle.applied_migrations`+page.Clause(migrationSorts, "version"))
+	if err != nil {
+		return nil, 0, err
+	}
+
+	total, err := pg.Value[int64](ctx, p.Trusted(), `select count(*) from socle.applied_migrations`)
+	return migrations, total, err
+}
+
+// noTransaction is the first line of a file whose statements are transactions of their own.
+const noTransaction = "-- socle: no-transaction"
+
+var (
+	versionForm = regexp.MustCompile(`^[0-9]{14}$`)
+	nameForm    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
+)
+
+// script is a parsed file.
+type script struct {
+	Source
+	field      string // of the SQL in the request
+	statements []sqllex.Statement
+	separate   bool // each statement is a transaction of its own
+}
+
+// parse parses the files of a request. It fails with Unprocessable on a file that is not valid, or
+// not newer than the one before it.
+func parse(files []Source) ([]script, error) {
+	scripts := make([]script, len(files))
+	for i, f := range files {
+		field := fmt.Sprintf("migrations.%d.", i)
+		if !versionForm.MatchString(f.Version) {
+			return nil, fault.OnField(fault.Unprocessable, field+"version", "invalid_format", "must be 14 digits")
+		}
+		if !nameForm.MatchString(f.Name) {
+			return nil, fault.OnField(fault.Unprocessable, field+"name", "invalid_format",
+				"must be letters, digits, _ and -")
+		}
+		if i > 0 && f.Version <= files[i-1].Version {
+			return nil, fault.OnField(fault.Unprocessable, field+"version", "invalid_value",
+				"must be greater than the version before it, %s", files[i-1].Version)
+		}
+
+		sum := sha256.Sum256([]byte(f.SQL))
+		checksum := hex.EncodeToString(sum[:])
+		if f.Checksum != "" && f.Checksum != checksum {
+			return nil, fault.OnField(fault.Unprocessable, field+"checksum", "checksum_mismatch",
+				"is not that of the SQL, %s", checksum)
+		}
+
+		f.Checksum = checksum
+
+		statements, err := statement.SplitScript(field+"sql", f.SQL)
+		if err != nil {
+			return nil, f.blame(err)
+		}
+
+		first, _, _ := strings.Cut(f.SQL, "\n")
+		s := script{f, field + "sql", statements, strings.TrimSpace(first) == noTransaction}
+		if err := s.checkExtensions(); err != nil {
+			return nil, f.blame(err)
+		}
+
+		scripts[i] = s
+	}
+
+	return scripts, nil
+}
+
+// blame adds the file to the failure of its SQL.
+func (f Source) blame(err error) error {
+	e := *fault.Of(err)
+	if e.Kind == fault.Internal {
+		return err
+	}
+
+	extra := map[string]any{"version": f.Version, "name": f.Name}
+	for name, value := range e.Extra {
+		extra[name] = value
+	}
+
+	e.Extra = extra
+	return &e
+}
+
+// knownMigrations are the migrations of a project by version.
+type knownMigrations map[string]Migration
+
+// readKnown returns the migrations that a project has applied or begun.
+func readKnown(ctx context.Context, q pg.Querier) (knownMigrations, error) {
+	all, err := pg.All[Migration](ctx, q, `
+		select version, name, checksum, applied_at, applied_by, duration_ms from socle.applied_migrations`)
+
+	byVersion := knownMigrations{}
+	for _, m := range all {
+		byVersion[m.Version] = m
+	}
+
+	return byVersion, err
+}
+
+// pending reports whether a file is still to be applied. It fails with Conflict if the file was
+// changed after it was applied, or if a newer one was applied before it.
+func (k knownMigrations) pending(f Source, outOfOrder bool) (bool, error) {
+	m, begun := k[f.Version]
+	switch {
+	case begun && m.DurationMs == nil: // stopped halfway: it runs again, changed or not
+	case begun && m.Checksum != f.Checksum:
+		e := fault.New(fault.Conflict,
+			"the migration %s_%s was changed after it was applied: it had the checksum %s, the file has %s",
+			f.Version, m.Name, m.Checksum, f.Checksum).WithCode("migration_changed")
+		e.Extra = map[string]any{"appliedChecksum": m.Checksum, "fileChecksum": f.Checksum}
+
+		return false, f.blame(e)
+	case begun:
+		return false, nil
+	case outOfOrder:
+		return true, nil
+	}
+
+	for version, m := range k {
+		if version > f.Version && m.DurationMs != nil {
+			return false, f.blame(fault.New(fault.Conflict,
+				"the migration %s_%s is older than %s_%s, which is applied already",
+				f.Version, f.Name, version, m.Name).WithCode("out_of_order"))
+		}
+	}
+
+	return true, nil
+}
+
+// recordDone records a migration without running it.
+func recordDone(ctx context.Context, tx pgx.Tx, user uuid.UUID, f Source) error {
+	_, err := pg.Exec(ctx, tx, `
+		select socle.record_migration(@version, @name, @checksum, @user, 0)`,
+		pgx.StrictNamedArgs{"version": f.Version, "name": f.Name, "checksum": f.Checksum, "user": user})
+	return err
+}

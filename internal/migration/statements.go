@@ -1,0 +1,197 @@
+package migration
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/socle-dev/socle/internal/pgdump"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/sqllex"
+)
+
+// platformSchemas are the schemas in a project's database that are no part of the user's schema.
+var platformSchemas = []string{"auth", "forms", "realtime", projectdb.Schema, "storage", "extensions"}
+
+// unrelated are the kinds of entries that are no part of the user's schema.
+var unrelated = []string{"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES", "EVENT TRIGGER"}
+
+// relevant returns the entries of a dump that describe the user's own objects. The owner's login is
+// replaced by CURRENT_USER, since it has another name in each project.
+func relevant(entries []pgdump.Entry, owner string) []pgdump.Entry {
+	var all []pgdump.Entry
+	for _, e := range entries {
+		kind, name, _ := strings.Cut(e.Tag, " ")
+		switch {
+		case slices.Contains(platformSchemas, e.Namespace), e.Namespace == "pg_catalog",
+			slices.Contains(unrelated, e.Desc),
+			e.Desc == "SCHEMA" && (e.Tag == "public" || slices.Contains(platformSchemas, e.Tag)),
+			e.Desc == "COMMENT" && kind == "EXTENSION",
+			(e.Desc == "COMMENT" || e.Desc == "ACL") && kind == "SCHEMA" && slices.Contains(platformSchemas, name),
+			e.Desc == "ACL" && e.Namespace == "" && kind != "SCHEMA",
+			e.Desc == "DEFAULT ACL" && e.Owner != owner:
+			continue
+		}
+
+		e.Definition = portable(e.Definition, owner)
+		e.Drop = portable(e.Drop, owner)
+		all = append(all, e)
+	}
+
+	return all
+}
+
+// portable replaces the name of the owner's login in a statement by CURRENT_USER.
+func portable(sql, owner string) string {
+	if !strings.Contains(sql, owner) {
+		return sql
+	}
+
+	var b strings.Builder
+	end := 0
+	l := sqllex.New(sql)
+	for t, ok := l.Next(); ok; t, ok = l.Next() {
+		if t.Kind == sqllex.Word && sql[t.Start:t.End] == owner {
+			b.WriteString(sql[end:t.Start] + "CURRENT_USER")
+			end = t.End
+		}
+	}
+
+	return b.String() + sql[end:]
+}
+
+// creating returns the statements that create an object. filled tells that it belongs to a table
+// that may have rows.
+func creating(e *pgdump.Entry, filled bool) []change {
+	all := statements(e)
+	if len(all) == 0 {
+		return nil
+	}
+
+	first := &all[0]
+	switch e.Desc {
+	case "MATERIALIZED VIEW":
+		first.sql = strings.TrimSpace(strings.TrimSuffix(first.sql, "WITH NO DATA"))
+		first.warning = warnRefresh
+	case "INDEX":
+		if filled {
+			first.warning = warnIndex
+		}
+	case "CONSTRAINT", "FK CONSTRAINT", "CHECK CONSTRAINT":
+		if filled && !strings.HasSuffix(first.sql, "NOT VALID") {
+			first.warning = warnScan
+		}
+	case "EXTENSION":
+		first.sql = "CREATE EXTENSION IF NOT EXISTS " + quoteTag(e.Tag)
+	}
+
+	return all
+}
+
+// dropping returns the statements that drop an object.
+func dropping(e *pgdump.Entry) []change {
+	definition := statements(e)
+	if len(definition) == 0 {
+		return nil
+	}
+
+	first := definition[0].sql
+	drop := trimmed(e.Drop)
+	switch e.Desc {
+	case "ACL", "DEFAULT ACL":
+		return regrant(e.Definition, "")
+	case "COMMENT":
+		return []change{{sql: withoutComment(first)}}
+	case "ROW SECURITY":
+		return []change{{sql: strings.Replace(first, " ENABLE ROW LEVEL SECURITY", " DISABLE ROW LEVEL SECURITY", 1)}}
+	case "SEQUENCE OWNED BY":
+		before, _, _ := strings.Cut(first, " OWNED BY ")
+		return []change{{sql: before + " OWNED BY NONE"}}
+	case "TABLE":
+		return []change{{sql: drop, warning: warnLoss}}
+	case "SEQUENCE":
+		if before, _, identity := strings.Cut(first, " ADD GENERATED "); identity {
+			return []change{{sql: before + " DROP IDENTITY IF EXISTS"}}
+		}
+		return []change{{sql: strings.Replace(drop, "DROP SEQUENCE ", "DROP SEQUENCE IF EXISTS ", 1)}}
+	case "TABLE ATTACH":
+		before, partition, _ := strings.Cut(first, " ATTACH PARTITION ")
+		partition, _, _ = strings.Cut(partition, " ")
+		return []change{{sql: before + " DETACH PARTITION " + partition}}
+	case "EXTENSION":
+		return []change{{sql: "DROP EXTENSION IF EXISTS " + quoteTag(e.Tag), warning: warnLoss}}
+	}
+
+	if drop == "" {
+		return nil
+	}
+
+	return []change{{sql: drop}}
+}
+
+// quoteTag quotes the name of an extension.
+func quoteTag(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// withoutComment returns the statement that removes a comment.
+func withoutComment(sql string) string {
+	is := slices.IndexFunc(tokens(sql), func(t sqlToken) bool { return t.is("IS") && t.depth == 0 })
+	if is < 0 {
+		return sql
+	}
+
+	return sql[:tokens(sql)[is].End] + " NULL"
+}
+
+// regrant returns the statements that turn one set of GRANT and REVOKE statements into another.
+func regrant(from, to string) []change {
+	before, after := grants(from), grants(to)
+
+	var all []change
+	for _, sql := range slices.Backward(before) {
+		if !slices.Contains(after, sql) {
+			all = append(all, change{sql: inverse(sql)})
+		}
+	}
+
+	for _, sql := range after {
+		if !slices.Contains(before, sql) {
+			all = append(all, change{sql: sql})
+		}
+	}
+
+	return all
+}
+
+func grants(definition string) []string {
+	var all []string
+	for _, s := range sqllex.Split(definition) {
+		sql := strings.TrimSpace(s.Text)
+		if !strings.HasPrefix(sql, "SET SESSION AUTHORIZATION") && !strings.HasPrefix(sql, "RESET SESSION") {
+			all = append(all, sql)
+		}
+	}
+
+	return all
+}
+
+// inverse returns the statement that undoes a GRANT or REVOKE, also one of default privileges.
+func inverse(sql string) string {
+	all := tokens(sql)
+	verb := slices.IndexFunc(all, func(t sqlToken) bool { return t.is("GRANT", "REVOKE") })
+	if verb < 0 {
+		return sql
+	}
+
+	word, from, to := "REVOKE", "TO", "FROM"
+	if all[verb].is("REVOKE") {
+		word, from, to = "GRANT", "FROM", "TO"
+	}
+
+	for i := len(all) - 1; i > verb; i-- {
+		if all[i].is(from) && all[i].depth == 0 {
+			rest := strings.TrimSuffix(sql[all[i].End:], " WITH GRANT OPTION")
+			return sql[:all[verb].Start] + word + sql[all[verb].End:all[i].Start] + to + rest
+		}
+	}
+
+	return sql
+}
