@@ -33,7 +33,7 @@ func TestStatementsPrepare(t *testing.T) {
 		"server": {"platform"}, "projectdb": {"platform", "project"}, "cli": {"platform"}, "schema": {"project"},
 		"form": {"project"}, "object": {"project"}, "backup": {"platform", "project"}, "rest/catalog": {"project"},
 		"statement": {"project"}, "transfer": {"project"}, "audit": {"platform", "project"},
-		"standalone": {"project"}, "rest": {"project"}}
+		"standalone": {"project"}, "rest": {"project"}, "pgserver": {"platform"}}
 	var names []string
 	for name := range tree(t) {
 		if internal, ok := strings.CutPrefix(name, "internal/"); ok && !slices.Contains(testOnly, name) {
