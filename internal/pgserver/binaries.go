@@ -69,8 +69,8 @@ func (e *VersionError) Error() string {
 		strings.Join(installed, ", "), keep, e.Data, upgrade)
 }
 
-// Installed returns the newest usable PostgreSQL of each major version in the standard locations, the
-// newest first.
+// Installed returns the newest usable PostgreSQL of each major version in the standard locations,
+// the newest first.
 func Installed() []Binaries {
 	var all []Binaries
 	for _, dir := range candidates() {

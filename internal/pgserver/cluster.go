@@ -85,8 +85,8 @@ func (c *cluster) prepare(ctx context.Context) error {
 	return c.chooseUser()
 }
 
-// check returns fs.ErrNotExist if the directory has no data, and a *VersionError if it was created by
-// another major version than that of the binaries. It refuses data of an unfinished upgrade.
+// check returns fs.ErrNotExist if the directory has no data, and a *VersionError if it was created
+// by another major version than that of the binaries. It refuses data of an unfinished upgrade.
 func (c *cluster) check() error {
 	pending, err := c.pendingVersion()
 	if err != nil {
