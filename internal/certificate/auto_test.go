@@ -62,6 +62,7 @@ func newACMEService(t *testing.T, challenged net.Addr) acmeService {
 	resolving := make(chan struct{})
 	go func() {
 		defer close(resolving)
+
 		_ = resolver.ActivateAndServe()
 	}()
 	t.Cleanup(func() {

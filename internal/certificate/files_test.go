@@ -82,6 +82,7 @@ func TestFiles(t *testing.T) {
 
 		go func() {
 			defer server.Close()
+
 			_ = tls.Server(server, f.TLSConfig()).HandshakeContext(t.Context())
 		}()
 

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,12 +12,14 @@ import (
 
 	"github.com/socle-dev/socle/internal/api"
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/server"
 )
 
 // serverCommands returns the commands that run or maintain a server on this machine.
 func serverCommands(e environment) []*cobra.Command {
-	return []*cobra.Command{serve(e), migrate(e), admin(e), auditLog(e), databases(e), files(e), doctor(e), rest(e)}
+	return []*cobra.Command{serve(e), migrate(e), admin(e), auditLog(e), databases(e), files(e), doctor(e), rest(e),
+		upgradePostgres(e)}
 }
 
 // openAPIDocument returns the OpenAPI document of the platform API.
@@ -90,6 +93,37 @@ func printReady(w io.Writer, s *server.Server) {
 				"\"password\": \"correct horse battery\"}'\n\n"+
 				"From another machine, add \"setup_token\": \"%s\"\n", s.URL, s.SetupToken)
 	}
+}
+
+func upgradePostgres(e environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "upgrade-postgres [flags]", Short: "Upgrade the private PostgreSQL to the newest installed version",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, log, err := e.config(cmd)
+			if err != nil {
+				return err
+			}
+
+			done, err := server.UpgradePostgres(cmd.Context(), c, log)
+			if errors.Is(err, pgserver.ErrUpToDate) {
+				fmt.Fprintln(cmd.OutOrStdout(), "Nothing to do: the data have the newest installed version.")
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+
+			fmt.Fprintf(cmd.OutOrStdout(), "PostgreSQL is upgraded from %d to %d, with %d databases.\n"+
+				"The previous data are in %s. Remove them once Socle works as before.\n",
+				done.From.Major(), done.To.Major(), done.Databases, done.Kept)
+
+			return nil
+		},
+	}
+
+	e.flags(cmd)
+	return cmd
 }
 
 func migrate(e environment) *cobra.Command {

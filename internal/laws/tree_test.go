@@ -181,8 +181,8 @@ func TestWindowsHasNoServer(t *testing.T) {
 		}
 	}
 
-	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cli", "internal/config", "internal/pgdump",
-		"internal/pgwire", "internal/sqllex"}
+	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cli", "internal/config",
+		"internal/pgdump", "internal/pgwire", "internal/sqllex"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)
 	}

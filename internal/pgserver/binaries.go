@@ -39,6 +39,50 @@ type Binaries struct {
 // Path returns the full path of a program such as pg_dump.
 func (b Binaries) Path(name string) string { return filepath.Join(b.Dir, name) }
 
+// Major returns the major version.
+func (b Binaries) Major() int { return b.Version / 10000 }
+
+// VersionError is the failure to start PostgreSQL on data that another major version created.
+type VersionError struct {
+	Data      int      // version of the data
+	Binaries  Binaries // that were to run
+	Installed []Binaries
+}
+
+func (e *VersionError) Error() string {
+	var installed []string
+	keep := fmt.Sprintf("install PostgreSQL %d", e.Data)
+	for _, b := range e.Installed {
+		installed = append(installed, fmt.Sprintf("%d in %s", b.Major(), b.Dir))
+		if b.Major() == e.Data {
+			keep = "set SOCLE_POSTGRES_BIN=" + b.Dir
+		}
+	}
+
+	upgrade := ""
+	if e.Binaries.Major() > e.Data {
+		upgrade = fmt.Sprintf(", or run socle upgrade-postgres to upgrade the data to %d", e.Binaries.Major())
+	}
+
+	return fmt.Sprintf("the data directory was created by PostgreSQL %d, but %s contains the binaries of %d "+
+		"(installed: %s): %s to keep using %d%s", e.Data, e.Binaries.Dir, e.Binaries.Major(),
+		strings.Join(installed, ", "), keep, e.Data, upgrade)
+}
+
+// Installed returns the newest usable PostgreSQL of each major version in the standard locations,
+// the newest first.
+func Installed() []Binaries {
+	var all []Binaries
+	for _, dir := range candidates() {
+		if b, err := inspect(dir); err == nil {
+			all = append(all, b)
+		}
+	}
+
+	slices.SortStableFunc(all, func(a, b Binaries) int { return cmp.Compare(b.Version, a.Version) })
+	return slices.CompactFunc(all, func(a, b Binaries) bool { return a.Major() == b.Major() })
+}
+
 // Find returns the PostgreSQL in dir. If dir is empty, it returns the first usable one of: the
 // directory that pg_config reports, the newest version in the packages' directories, PATH. The
 // error says what to install.

@@ -85,23 +85,42 @@ func (c *cluster) prepare(ctx context.Context) error {
 	return c.chooseUser()
 }
 
-// check returns fs.ErrNotExist if the directory has no data, and an error if it was made by another
-// major version than that of the binaries.
+// check returns fs.ErrNotExist if the directory has no data, and a *VersionError if it was created
+// by another major version than that of the binaries. It refuses data of an unfinished upgrade.
 func (c *cluster) check() error {
-	version, err := c.root.ReadFile(dataName + "/PG_VERSION")
+	pending, err := c.pendingVersion()
+	if err != nil {
+		return err
+	}
+	if pending > 0 && !c.config.upgrading {
+		return fmt.Errorf("an upgrade of PostgreSQL %d was interrupted: run socle upgrade-postgres again", pending)
+	}
+
+	version, err := c.dataVersion()
 	if err != nil {
 		return err
 	}
 
-	dataVersion, binariesVersion := strings.TrimSpace(string(version)), strconv.Itoa(c.config.Binaries.Version/10000)
-	if dataVersion != binariesVersion {
-		return fmt.Errorf(
-			"the data directory was created by PostgreSQL %s, but %s contains the binaries of %s: "+
-				"set SOCLE_POSTGRES_BIN to the directory of those of %s, or upgrade the data to %s with pg_upgrade",
-			dataVersion, c.config.Binaries.Dir, binariesVersion, dataVersion, binariesVersion)
+	if version != c.config.Binaries.Major() {
+		return &VersionError{Data: version, Binaries: c.config.Binaries, Installed: Installed()}
 	}
 
 	return nil
+}
+
+// dataVersion returns the major version that created the data directory.
+func (c *cluster) dataVersion() (int, error) {
+	text, err := c.root.ReadFile(dataName + "/PG_VERSION")
+	if err != nil {
+		return 0, err
+	}
+
+	version, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, fmt.Errorf("unknown version of the data directory: %w", err)
+	}
+
+	return version, nil
 }
 
 // chooseUser selects the OS user that PostgreSQL runs as and gives it the directory. PostgreSQL
@@ -173,6 +192,19 @@ func ownershipError(err error) error {
 // Leftovers of a killed process are removed.
 func (c *cluster) create(ctx context.Context) error {
 	c.config.Log.Info("creating a PostgreSQL data directory", "dir", c.config.Dir)
+	if err := c.initialize(ctx); err != nil {
+		return err
+	}
+
+	if err := c.root.Rename(newDataName, dataName); err != nil {
+		return fmt.Errorf("%s exists and is not a data directory: %w", filepath.Join(c.config.Dir, dataName), err)
+	}
+
+	return errors.Join(c.lock.Sync(), syncDir(filepath.Dir(c.config.Dir)))
+}
+
+// initialize runs initdb for a data directory with a temporary name.
+func (c *cluster) initialize(ctx context.Context) error {
 	if err := c.root.RemoveAll(newDataName); err != nil {
 		return err
 	}
@@ -208,11 +240,7 @@ func (c *cluster) create(ctx context.Context) error {
 		return fmt.Errorf("initdb: %w: %s", err, bytes.TrimSpace(out))
 	}
 
-	if err := c.root.Rename(newDataName, dataName); err != nil {
-		return fmt.Errorf("%s exists and is not a data directory: %w", filepath.Join(c.config.Dir, dataName), err)
-	}
-
-	return errors.Join(c.lock.Sync(), syncDir(filepath.Dir(c.config.Dir)))
+	return nil
 }
 
 // syncDir syncs the entries of a directory to disk.

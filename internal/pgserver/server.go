@@ -4,7 +4,8 @@
 // The directory contains everything:
 //
 //	data/             PostgreSQL's data directory
-//	data.new/         an incomplete data directory, renamed to data when initdb has finished
+//	data.new/         an incomplete data directory, renamed to data when it is complete
+//	data.15/          the data before an upgrade from that version, see [Upgrade]
 //	.s.PGSQL.5432     the socket, the only way to connect: only one OS user (and root) can reach it
 //	postgresql.log    PostgreSQL's log, preceded by postgresql.log.1; both bounded in size
 //
@@ -47,6 +48,8 @@ type Config struct {
 	Password string            // of the superuser "socle"; fixed when the data directory is created
 	Settings map[string]string // additional settings of postgresql.conf, which override Socle's
 	Log      *slog.Logger      // nil discards
+
+	upgrading bool // the data are being upgraded
 }
 
 // Server is a running PostgreSQL. It is safe for concurrent use.

@@ -120,16 +120,48 @@ func openDatabase(
 	return d, nil
 }
 
+// UpgradePostgres upgrades the private PostgreSQL to the newest installed version. No server may
+// use the data folder.
+func UpgradePostgres(ctx context.Context, c config.Config, log *slog.Logger) (pgserver.Upgraded, error) {
+	if c.DatabaseURL != "" {
+		return pgserver.Upgraded{}, errors.New(
+			"SOCLE_DATABASE_URL names a PostgreSQL of your own: upgrade it by its own tools")
+	}
+
+	lock, err := lockFolder(c.DataDir)
+	if err != nil {
+		return pgserver.Upgraded{}, err
+	}
+	defer lock.Close()
+
+	secret, err := c.LoadSecretKey()
+	if err != nil {
+		return pgserver.Upgraded{}, err
+	}
+
+	binaries, err := pgserver.Find(c.PostgresBin)
+	if err != nil {
+		return pgserver.Upgraded{}, err
+	}
+
+	return pgserver.Upgrade(ctx, privateConfig(c, binaries, secret, log), pgserver.Binaries{})
+}
+
+// privateConfig returns the configuration of the private PostgreSQL.
+func privateConfig(c config.Config, b pgserver.Binaries, secret []byte, log *slog.Logger) pgserver.Config {
+	return pgserver.Config{
+		Dir: filepath.Join(c.DataDir, "postgres"), Binaries: b, Log: log,
+		Password: hex.EncodeToString(token.Derive(secret, "database superuser")),
+	}
+}
+
 func (d *Database) startPrivate(
 	ctx context.Context, c config.Config, secret []byte, exclusive bool, log *slog.Logger,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 
-	own, err := pgserver.Start(ctx, pgserver.Config{
-		Dir: filepath.Join(c.DataDir, "postgres"), Binaries: d.Binaries, Log: log,
-		Password: hex.EncodeToString(token.Derive(secret, "database superuser")),
-	})
+	own, err := pgserver.Start(ctx, privateConfig(c, d.Binaries, secret, log))
 	if err != nil {
 		return err
 	}

@@ -39,20 +39,16 @@ func TestREADME(t *testing.T) {
 	}
 
 	examples := examplesOf(t, chapter.FindString(string(text)))
-	const boundary = "\n--- end of an example ---\n"
-	var script strings.Builder
-	for _, e := range examples {
-		script.WriteString(e.commands + "printf '" + strings.ReplaceAll(boundary, "\n", `\n`) + "'\n")
-	}
+	script := scriptOf(examples)
 
 	a := apitest.Empty(t)
 
-	if strings.Count(script.String(), readmeServer) != 1 {
+	if strings.Count(script, readmeServer) != 1 {
 		t.Fatalf("the README does not say %q once", readmeServer)
 	}
 
 	bash := exec.CommandContext(t.Context(), "bash", "-c",
-		strings.Replace(script.String(), readmeServer, "S="+a.URL+"\n", 1))
+		strings.Replace(script, readmeServer, "S="+a.URL+"\n", 1))
 	bash.Dir = t.TempDir()
 
 	out, err := bash.CombinedOutput()
@@ -60,14 +56,33 @@ func TestREADME(t *testing.T) {
 		t.Fatalf("bash: %v\n%s", err, out)
 	}
 
-	printed := strings.Split(string(out), boundary)
+	compareExamples(t, "the README", examples, string(out))
+}
+
+const boundary = "\n--- end of an example ---\n"
+
+// scriptOf returns the commands of all examples, with a boundary after the output of each.
+func scriptOf(examples []example) string {
+	var script strings.Builder
+	for _, e := range examples {
+		script.WriteString(e.commands + "printf '" + strings.ReplaceAll(boundary, "\n", `\n`) + "'\n")
+	}
+
+	return script.String()
+}
+
+// compareExamples compares the output of a script with the expected outputs on a page.
+func compareExamples(t *testing.T, page string, examples []example, out string) {
+	t.Helper()
+
+	printed := strings.Split(out, boundary)
 	if len(printed) != len(examples)+1 {
-		t.Fatalf("got the output of %d examples, want %d:\n%s", len(printed)-1, len(examples), out)
+		t.Fatalf("%s: got the output of %d examples, want %d:\n%s", page, len(printed)-1, len(examples), out)
 	}
 
 	for i, e := range examples {
 		if diff := e.compare(t, printed[i]); diff != "" {
-			t.Errorf("after\n%s\nthe README differs from what is printed (-README +printed):\n%s", e.commands, diff)
+			t.Errorf("after\n%s\n%s differs from the output (-page +output):\n%s", e.commands, page, diff)
 		}
 	}
 }

@@ -14,8 +14,8 @@ var (
 	declaration = regexp.MustCompile(`fqName: "([a-z0-9_]+)"`)
 )
 
-// TestDeployedMetricsExist checks that the rules, the dashboard and the manual name metrics that the
-// server has, and that the manual names all.
+// TestDeployedMetricsExist checks that rules, dashboard and manual name existing metrics, and that
+// the manual names all.
 func TestDeployedMetricsExist(t *testing.T) {
 	t.Parallel()
 

@@ -1,0 +1,76 @@
+package server_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/config"
+)
+
+const guides = "../../docs/guides/"
+
+// TestGuides runs the commands of the guides, each in a project of its own, and compares the
+// output.
+func TestGuides(t *testing.T) {
+	t.Parallel()
+
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	a := apitest.New(t)
+	for _, name := range []string{"protect-a-table.md", "back-up-and-restore.md"} {
+		text, err := os.ReadFile(guides + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		project := a.CreateProject(name)
+		dir := t.TempDir()
+		examples := examplesOf(t, string(text))
+
+		bash := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", scriptOf(examples))
+		bash.Dir = dir
+		bash.Env = []string{"PATH=" + filepath.Dir(path) + ":" + os.Getenv("PATH"), "HOME=" + dir,
+			"SOCLE_URL=" + a.URL, "SOCLE_TOKEN=" + a.Token, "SOCLE_PROJECT=" + project}
+
+		var errors bytes.Buffer
+		bash.Stderr = &errors
+		out, err := bash.Output()
+		if err != nil {
+			t.Fatalf("%s: bash: %v\n%s%s", name, err, out, errors.String())
+		}
+
+		compareExamples(t, name, examples, string(out))
+	}
+}
+
+var envBlock = regexp.MustCompile("(?ms)^ *```env\n(.*?)^ *```$")
+
+// TestGuideSettings loads the settings that the guides show.
+func TestGuideSettings(t *testing.T) {
+	t.Parallel()
+
+	text, err := os.ReadFile(guides + "deploy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	blocks := envBlock.FindAllStringSubmatch(string(text), -1)
+	if len(blocks) != 2 {
+		t.Fatalf("found %d blocks of settings, want 2", len(blocks))
+	}
+
+	for _, block := range blocks {
+		if _, err := config.Load(strings.Fields(block[1]), nil); err != nil {
+			t.Errorf("%v in\n%s", err, block[1])
+		}
+	}
+}
