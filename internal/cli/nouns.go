@@ -124,7 +124,7 @@ var renamed = map[string]string{
 var handWritten = map[string]string{
 	"login": "login", "logout": "logout", "getTypes": "gen types", "runSQL": "sql run",
 	"connectDatabase": "db proxy",
-	"listMigrations": "migrations status", "applyMigrations": "migrations up", "diffMigrations": "migrations diff",
+	"listMigrations":  "migrations status", "applyMigrations": "migrations up", "diffMigrations": "migrations diff",
 }
 
 // words returns the verb and the noun of an operation's command: createFormField gives create and

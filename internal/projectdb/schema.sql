@@ -83,6 +83,26 @@ begin
 	select h.log, h.seq + (select count(*) from socle.audit_pending) into strict log, entries from socle.audit_head h;
 end $$;
 
+CREATE FUNCTION socle.record_migration(new_version text, new_name text, new_checksum text, new_applied_by uuid, new_duration_ms double precision) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if session_user <> current_database() || '_owner' and not (select rolsuper from pg_roles where rolname = session_user) then
+		raise insufficient_privilege using message = 'migrations are recorded by the platform';
+	end if;
+
+	insert into socle.applied_migrations as m (version, name, checksum, applied_by, duration_ms)
+	values (new_version, new_name, new_checksum, new_applied_by, new_duration_ms)
+	on conflict (version) do update
+	set name = excluded.name, checksum = excluded.checksum, applied_at = excluded.applied_at, applied_by = excluded.applied_by,
+		duration_ms = excluded.duration_ms
+	where m.duration_ms is null;
+	if not found then
+		raise unique_violation using message = 'the migration ' || new_version || ' is applied already';
+	end if;
+end $$;
+
 CREATE FUNCTION socle.refuse_extensions() RETURNS event_trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -509,6 +529,19 @@ COMMENT ON COLUMN forms.responses.answers IS 'by the field''s UUID; of a partial
 
 COMMENT ON COLUMN forms.responses.token_hash IS 'SHA-256 of the secret with which a partial response goes on';
 
+CREATE TABLE socle.applied_migrations (
+    version text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL,
+    checksum text NOT NULL COLLATE pg_catalog."C",
+    applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    applied_by uuid NOT NULL,
+    duration_ms double precision
+);
+
+COMMENT ON COLUMN socle.applied_migrations.applied_by IS 'a user of the platform database';
+
+COMMENT ON COLUMN socle.applied_migrations.duration_ms IS 'null of a migration without a transaction that has not ended, or failed';
+
 CREATE TABLE socle.audit (
     seq bigint NOT NULL,
     entry text NOT NULL,
@@ -747,6 +780,9 @@ ALTER TABLE ONLY forms.notifications
 ALTER TABLE ONLY forms.responses
     ADD CONSTRAINT responses_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY socle.applied_migrations
+    ADD CONSTRAINT applied_migrations_pkey PRIMARY KEY (version);
+
 ALTER TABLE ONLY socle.audit_head
     ADD CONSTRAINT audit_head_pkey PRIMARY KEY (log);
 
@@ -956,6 +992,9 @@ GRANT ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash by
 REVOKE ALL ON FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) TO socle_PROJECT_owner;
 
+REVOKE ALL ON FUNCTION socle.record_migration(new_version text, new_name text, new_checksum text, new_applied_by uuid, new_duration_ms double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION socle.record_migration(new_version text, new_name text, new_checksum text, new_applied_by uuid, new_duration_ms double precision) TO socle_PROJECT_owner;
+
 REVOKE ALL ON FUNCTION socle.refuse_extensions() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.refuse_references() FROM PUBLIC;
@@ -988,6 +1027,8 @@ REVOKE ALL ON FUNCTION storage.sort_keys(full_file_name text, mime_type text, si
 REVOKE ALL ON FUNCTION storage.split_sorted(block storage.sorted_blocks) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.variant_deleted() FROM PUBLIC;
+
+GRANT SELECT ON TABLE socle.applied_migrations TO socle_PROJECT_owner;
 
 GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_request;
 GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_service;
