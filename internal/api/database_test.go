@@ -121,7 +121,8 @@ func TestConnectDatabase(t *testing.T) {
 	}
 
 	for _, sql := range []string{
-		"select * from socle.audit", "select * from storage.files", "create role x", "set role postgres",
+		"select * from socle.audit", "select * from socle.audit_pending",
+		"select * from storage.files", "create role x", "set role postgres",
 	} {
 		if _, err := conn.Exec(t.Context(), sql).ReadAll(); err == nil {
 			t.Errorf("%s: succeeded", sql)

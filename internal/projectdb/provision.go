@@ -250,16 +250,6 @@ func (r *Registry) loginAttributes(project uuid.UUID, l login) []string {
 		attributes[l] + " password " + pg.Literal(pg.SCRAMVerifier(r.password(r.login(project, l))))}
 }
 
-// existingLogins returns the logins of a project, with the reader if there is one.
-func (r *Registry) existingLogins(ctx context.Context, conn *pgx.Conn, project uuid.UUID) ([]login, error) {
-	has, err := r.hasReader(ctx, conn, r.login(project, reader))
-	if err != nil || !has {
-		return projectLogins, err
-	}
-
-	return append(slices.Clone(projectLogins), reader), nil
-}
-
 // resetLogins undoes changes by user code to the project's logins. PostgreSQL lets a login change
 // its own password and its own settings, in general and for a database. It fails if the logins are
 // gone.

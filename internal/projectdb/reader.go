@@ -2,7 +2,9 @@ package projectdb
 
 import (
 	"context"
+	"slices"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
@@ -94,4 +96,14 @@ func (r *Registry) createReader(ctx context.Context, p *Project) error {
 func (r *Registry) hasReader(ctx context.Context, q pg.Querier, login string) (bool, error) {
 	return pg.Value[bool](ctx, q, `select exists (select from pg_roles where rolname = @name)`,
 		pgx.StrictNamedArgs{"name": login})
+}
+
+// existingLogins returns the logins of a project, with the reader if there is one.
+func (r *Registry) existingLogins(ctx context.Context, conn *pgx.Conn, project uuid.UUID) ([]login, error) {
+	has, err := r.hasReader(ctx, conn, r.login(project, reader))
+	if err != nil || !has {
+		return projectLogins, err
+	}
+
+	return append(slices.Clone(projectLogins), reader), nil
 }

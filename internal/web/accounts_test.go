@@ -80,7 +80,7 @@ func TestAcceptInvitationBySigningUp(t *testing.T) {
 	}
 
 	r := v.a.Post("/users/login", fmt.Sprintf(`{"email": %q, "password": %q}`, email, apitest.Password)).Want(200)
-	if actor := apitest.Value[string](a, `select entry::jsonb ->> 'actor' from socle.audit
+	if actor := apitest.Value[string](a, `select entry::jsonb ->> 'actor' from `+apitest.AuditLog+`
 		where entry::jsonb ->> 'action' = 'acceptInvitation' and entry::jsonb ->> 'actor' = $1`, r.Get("uuid")); actor == "" {
 		t.Error("the audit log does not name the new user")
 	}
