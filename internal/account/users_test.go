@@ -292,6 +292,10 @@ func TestAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	if err := i.Store.ChainAudit(t.Context(), []byte("key")); err != nil {
+		t.Fatal(err)
+	}
+
 	entries, total, err := i.Store.Audit(t.Context(), audit.Filter{Actor: ada.UUID.String()},
 		pg.Page{Number: 1, Limit: 10, Sort: "seq"})
 	if err != nil || total != 1 || entries[0].Action != "login" {

@@ -152,6 +152,7 @@ func TestDatabaseCredentials(t *testing.T) {
 	}
 
 	a.Post(path, `{"name": "APP", "access": "read_only"}`).Want(409).Field("name")
+	a.Post(path, `{"name": `).Want(400)
 	a.Post(path, `{"name": " ", "access": "read_only"}`).Want(422).Field("name")
 	a.Post(path, `{"name": "x", "access": "all"}`).Want(422).Field("access")
 	a.Post(path, `{"name": "x", "access": "owner", "expires_at": "2020-01-01T00:00:00Z"}`).Want(422).Field("expires_at")

@@ -84,7 +84,14 @@ func TestFullVolume(t *testing.T) {
 		return p.postmaster() != first
 	})
 
+	// Smaller and smaller records fill the rest, until not even recovery has room for its own.
+	size := 1 << 19
 	eventually(t, "PostgreSQL can't recover", func() bool {
+		if _, err := b.database.Pool.Exec(t.Context(),
+			`select pg_logical_emit_message(false, '', repeat('x', $1))`, size); err != nil {
+			size = max(size/2, 1)
+		}
+
 		return strings.Contains(p.log.String(), "restart PostgreSQL")
 	})
 
