@@ -1,13 +1,11 @@
 package web
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"html/template"
 	"math"
 	"mime"
 	"net/http"
@@ -23,13 +21,8 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 )
 
-//go:embed templates/page.html
-var pageTemplate string
-
 //go:embed assets
 var assets embed.FS
-
-var layout = template.Must(template.New("page").Parse(pageTemplate))
 
 // page is the content of a page.
 type page struct {
@@ -145,7 +138,7 @@ func sentence(clause string) string {
 // policy returns the Content-Security-Policy of a page. It allows the server's own stylesheet and
 // pictures, the page's inline style, the submission of its form, and frames on the pages of
 // embedding origins. It forbids everything else, such as scripts and requests to other hosts.
-func (p *page) policy(style template.CSS) string {
+func (p *page) policy(style markup) string {
 	styles, forms, frames := "'self'", "'self'", "'none'"
 	if style != "" {
 		sum := sha256.Sum256([]byte(style))
@@ -163,18 +156,18 @@ func (p *page) policy(style template.CSS) string {
 }
 
 // style returns the inline style of a theme, or "".
-func (t theme) style() template.CSS {
+func (t theme) style() markup {
 	var r, g, b uint8
 	if n, err := fmt.Sscanf(t.Color, "#%02x%02x%02x", &r, &g, &b); n != 3 || err != nil {
 		return ""
 	}
 
-	text := "#fff"
+	foreground := "#fff"
 	if luminance(r, g, b) > 0.179 { // black has the higher contrast
-		text = "#000"
+		foreground = "#000"
 	}
 
-	return template.CSS(fmt.Sprintf(":root{--accent:#%02x%02x%02x;--on-accent:%s}", r, g, b, text))
+	return markup(fmt.Sprintf(":root{--accent:#%02x%02x%02x;--on-accent:%s}", r, g, b, foreground))
 }
 
 // luminance returns the relative luminance of a color, as WCAG defines it.
@@ -192,11 +185,9 @@ func luminance(r, g, b uint8) float64 {
 
 // render responds with a page.
 func render(w http.ResponseWriter, r *http.Request, status int, p page) {
-	var b bytes.Buffer
+	var content writer
 	style := p.Theme.style()
-	if err := layout.Execute(&b, view{p, stylesheet, style}); err != nil {
-		panic("web: " + err.Error()) // templates and data are ours
-	}
+	content.page(p, style)
 
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -208,15 +199,8 @@ func render(w http.ResponseWriter, r *http.Request, status int, p page) {
 	w.WriteHeader(status)
 
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(b.Bytes()) // fails only if the client has disconnected
+		_, _ = w.Write(content.buffer.Bytes()) // fails only if the client has disconnected
 	}
-}
-
-// view is the data of the template.
-type view struct {
-	page
-	Stylesheet string
-	Style      template.CSS
 }
 
 // renderFailure responds with a page for a failure that ends what the person was doing.
