@@ -14,12 +14,24 @@ func TestFieldNames(t *testing.T) {
 		{"label": "Text", "name": "Text-2_b", "type": "text"}, {"label": "Plain", "type": "text"}`, `"honeypot": "website"`)
 
 	fields := f.path + "/fields"
-	a.Get(fields+"/"+f.fields["Mail"]).Want(200).Content("name", "email")
-	a.Get(fields+"/"+f.fields["Plain"]).Want(200).Content("name", nil)
+	name := func(r *apitest.Reply, want any) {
+		t.Helper()
 
-	for _, name := range []string{"2x", "_x", "a b", "ä", "x\n", "a23456789012345678901234567890123456789012345678901",
+		if got := r.Want(200).Metadata("name"); got != want {
+			t.Errorf("got name %v, want %v", got, want)
+		}
+	}
+
+	name(a.Get(fields+"/"+f.fields["Mail"]), "email")
+	name(a.Get(fields+"/"+f.fields["Plain"]), nil)
+
+	if got := a.Get(fields).Want(200).Metadata("names." + f.fields["Mail"]); got != "email" {
+		t.Errorf("listed with name %v, want email", got)
+	}
+
+	for _, invalid := range []string{"2x", "_x", "a b", "ä", "x\n", "a23456789012345678901234567890123456789012345678901",
 		"abcdef01-0000-4000-8000-000000000000"} {
-		a.Post(fields, `{"label": "x", "type": "text", "name": `+quoted(name)+`}`).Want(422).Field("name")
+		a.Post(fields, `{"label": "x", "type": "text", "name": `+quoted(invalid)+`}`).Want(422).Field("name")
 	}
 
 	a.Post(fields, `{"label": "x", "type": "text", "name": "email"}`).Want(422).Field("name").Code("already_exists")
@@ -29,8 +41,7 @@ func TestFieldNames(t *testing.T) {
 	a.Put(fields+"/"+f.fields["Plain"], `{"label": "Plain", "type": "text", "name": "email"}`).Want(422).Field("name")
 	a.Put(fields+"/"+f.fields["Plain"], `{"label": "Plain", "type": "text", "name": "website"}`).Want(422).Field("name")
 	a.Put(f.path, `{"honeypot": "email"}`).Want(422).Field("honeypot")
-	a.Put(fields+"/"+f.fields["Plain"], `{"label": "Plain", "type": "textarea", "name": "plain"}`).Want(200).
-		Content("name", "plain")
+	name(a.Put(fields+"/"+f.fields["Plain"], `{"label": "Plain", "type": "textarea", "name": "plain"}`), "plain")
 
 	// Answers by name, by UUID, and mixed; errors name the fields as the client did.
 	post := func(body string) *apitest.Reply { return a.Post(f.path+"/responses", `{"answers": `+body+`}`) }
@@ -55,6 +66,6 @@ func TestFieldNames(t *testing.T) {
 	}
 
 	// A name that was given later stands for earlier responses too, and one that is gone for none.
-	a.Put(fields+"/"+f.fields["Plain"], `{"label": "Plain", "type": "text", "name": null}`).Want(200).Content("name", nil)
+	name(a.Put(fields+"/"+f.fields["Plain"], `{"label": "Plain", "type": "text", "name": null}`), nil)
 	post(`{"email": "ann@example.com", "plain": "x"}`).Want(422).Field("answers.plain")
 }

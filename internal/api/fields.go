@@ -39,8 +39,38 @@ type createFieldBody struct {
 	ProjectInBody
 }
 
+// fieldMetadata has the name of a field, which the specified field lacks.
+type fieldMetadata struct {
+	Name *string `json:"name" nullable:"true" doc:"Name of the field in answers, beside its UUID."`
+}
+
+func answerField(f form.Field, err error) (Answer[form.Field, fieldMetadata], error) {
+	return Answer[form.Field, fieldMetadata]{Content: f, Metadata: fieldMetadata{f.Name}}, err
+}
+
+// namesMetadata has the names of listed fields.
+type namesMetadata struct {
+	Names map[string]string `json:"names" doc:"Names of the fields by their UUIDs. Fields without a name are absent."`
+}
+
+func namesOf(fields []form.Field) map[string]string {
+	names := map[string]string{}
+	for _, f := range fields {
+		if f.Name != nil {
+			names[f.UUID.String()] = *f.Name
+		}
+	}
+
+	return names
+}
+
+func answerFields(fields []form.Field, err error) (Answer[[]form.Field, namesMetadata], error) {
+	return Answer[[]form.Field, namesMetadata]{Content: fields, Metadata: namesMetadata{namesOf(fields)}}, err
+}
+
 type fieldsMetadata struct {
-	Fields []form.Field `json:"fields"`
+	Fields []form.Field      `json:"fields"`
+	Names  map[string]string `json:"names" doc:"Names of the fields by their UUIDs. Fields without a name are absent."`
 }
 
 func (s *Server) findFormToExtend(ctx context.Context, p *projectdb.Project, in *createFieldInput) error {
@@ -56,7 +86,7 @@ func (s *Server) createField(
 		return Answer[form.Field, fieldsMetadata]{}, err
 	}
 
-	return Answer[form.Field, fieldsMetadata]{Content: fields[0], Metadata: fieldsMetadata{fields}}, nil
+	return Answer[form.Field, fieldsMetadata]{Content: fields[0], Metadata: fieldsMetadata{fields, namesOf(fields)}}, nil
 }
 
 var updateField = operation.Operation{
@@ -80,8 +110,10 @@ func (s *Server) findField(ctx context.Context, p *projectdb.Project, in *update
 	return err
 }
 
-func (s *Server) updateField(ctx context.Context, p *projectdb.Project, in *updateFieldInput) (form.Field, error) {
-	return form.UpdateField(ctx, p, in.Form, in.Field, in.Body.FieldInput)
+func (s *Server) updateField(
+	ctx context.Context, p *projectdb.Project, in *updateFieldInput,
+) (Answer[form.Field, fieldMetadata], error) {
+	return answerField(form.UpdateField(ctx, p, in.Form, in.Field, in.Body.FieldInput))
 }
 
 var listFields = operation.Operation{
@@ -90,8 +122,10 @@ var listFields = operation.Operation{
 	Notes: "Returns all fields at once, in the order of the form.",
 }
 
-func (s *Server) listFields(ctx context.Context, p *projectdb.Project, in *formInput) ([]form.Field, error) {
-	return form.ListFields(ctx, p, in.Form)
+func (s *Server) listFields(
+	ctx context.Context, p *projectdb.Project, in *formInput,
+) (Answer[[]form.Field, namesMetadata], error) {
+	return answerFields(form.ListFields(ctx, p, in.Form))
 }
 
 // fieldInput is the input of an operation that takes only the path of a field.
@@ -105,8 +139,10 @@ var getField = operation.Operation{
 	Access: operation.ProjectOfForm(account.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
-func (s *Server) getField(ctx context.Context, p *projectdb.Project, in *fieldInput) (form.Field, error) {
-	return form.GetField(ctx, p, in.Form, in.Field)
+func (s *Server) getField(
+	ctx context.Context, p *projectdb.Project, in *fieldInput,
+) (Answer[form.Field, fieldMetadata], error) {
+	return answerField(form.GetField(ctx, p, in.Form, in.Field))
 }
 
 var deleteField = operation.Operation{
@@ -115,8 +151,10 @@ var deleteField = operation.Operation{
 	Notes: "Answers to the field remain in their responses.",
 }
 
-func (s *Server) deleteField(ctx context.Context, p *projectdb.Project, in *fieldInput) (form.Field, error) {
-	return form.DeleteField(ctx, p, in.Form, in.Field)
+func (s *Server) deleteField(
+	ctx context.Context, p *projectdb.Project, in *fieldInput,
+) (Answer[form.Field, fieldMetadata], error) {
+	return answerField(form.DeleteField(ctx, p, in.Form, in.Field))
 }
 
 var orderFields = operation.Operation{
@@ -137,6 +175,8 @@ func (s *Server) findFormToOrder(ctx context.Context, p *projectdb.Project, in *
 	return err
 }
 
-func (s *Server) orderFields(ctx context.Context, p *projectdb.Project, in *orderFieldsInput) ([]form.Field, error) {
-	return form.OrderFields(ctx, p, in.Form, in.Body.Fields)
+func (s *Server) orderFields(
+	ctx context.Context, p *projectdb.Project, in *orderFieldsInput,
+) (Answer[[]form.Field, namesMetadata], error) {
+	return answerFields(form.OrderFields(ctx, p, in.Form, in.Body.Fields))
 }

@@ -30,7 +30,7 @@ var applicableTypes = map[string][]string{
 // Definition holds the rules for the values of a field; nil means no rule.
 type Definition struct {
 	Label        string  `json:"label"`
-	Name         *string `json:"name" nullable:"true" doc:"Name of the field in answers, beside its UUID."`
+	Name         *string `json:"-"` // in answers, beside the UUID; the specified field lacks it
 	Type         string  `json:"type"`
 	Description  *string `json:"description" nullable:"true"`
 	IsRequired   bool    `json:"isRequired"`

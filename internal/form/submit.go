@@ -32,6 +32,7 @@ type PublicForm struct {
 // PublicField is the public view of a field.
 type PublicField struct {
 	UUID uuid.UUID `json:"uuid" format:"uuid"`
+	Name *string   `json:"name" nullable:"true" doc:"Name of the field in answers, beside its UUID."`
 	Definition
 }
 
@@ -68,7 +69,7 @@ func GetPublicForm(ctx context.Context, p *projectdb.Project, id uuid.UUID, memb
 		Honeypot: f.Honeypot, Version: f.Version, Fields: make([]PublicField, len(f.Fields))}
 
 	for i, field := range f.Fields {
-		public.Fields[i] = PublicField{field.UUID, field.Definition}
+		public.Fields[i] = PublicField{field.UUID, field.Name, field.Definition}
 	}
 
 	return public, nil
