@@ -67,7 +67,7 @@ func (r *relay) begin(key pgwire.Key) error {
 	if err := r.client.SetWriteDeadline(time.Now().Add(farewellTimeout)); err != nil {
 		return err
 	}
-	if err := pgwire.Send(r.client, append(messages, r.session.Pending...)...); err != nil {
+	if err := pgwire.Send(r.client, messages...); err != nil {
 		return err
 	}
 

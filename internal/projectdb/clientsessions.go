@@ -11,7 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -37,8 +36,7 @@ var (
 // The connection carries PostgreSQL's protocol after the start of the session.
 type Session struct {
 	net.Conn
-	Parameters map[string]string         // as PostgreSQL reported them
-	Pending    []pgproto3.BackendMessage // received after the start of the session, and not passed on yet
+	Parameters map[string]string // as PostgreSQL reported them
 
 	project *Project
 	login   login
@@ -167,20 +165,18 @@ func (s *Session) connect(ctx context.Context, parameters map[string]string) err
 		return p.explainRefusal(ctx, err)
 	}
 
+	// pgx may still be reading, if the machine was slow during its last write. That read would take
+	// the response to the client's first statement.
+	if err := conn.PgConn().SyncConn(ctx); err != nil {
+		return errors.Join(p.explainRefusal(ctx, err), conn.Close(ctx))
+	}
+
 	hijacked, err := conn.PgConn().Hijack()
 	if err != nil {
 		return errors.Join(err, conn.Close(ctx))
 	}
 
 	s.Conn, s.pid, s.Parameters = hijacked.Conn, hijacked.PID, hijacked.ParameterStatuses
-	for hijacked.Frontend.ReadBufferLen() > 0 {
-		m, err := hijacked.Frontend.Receive()
-		if err != nil {
-			return errors.Join(pg.Fault(err), s.Conn.Close())
-		}
-		s.Pending = append(s.Pending, m)
-	}
-
 	return nil
 }
 
