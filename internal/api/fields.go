@@ -86,7 +86,9 @@ func (s *Server) createField(
 		return Answer[form.Field, fieldsMetadata]{}, err
 	}
 
-	return Answer[form.Field, fieldsMetadata]{Content: fields[0], Metadata: fieldsMetadata{fields, namesOf(fields)}}, nil
+	return Answer[form.Field, fieldsMetadata]{
+		Content: fields[0], Metadata: fieldsMetadata{fields, namesOf(fields)},
+	}, nil
 }
 
 var updateField = operation.Operation{
