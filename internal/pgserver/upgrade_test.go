@@ -3,6 +3,7 @@ package pgserver
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -87,6 +88,7 @@ func TestUpgradeFails(t *testing.T) {
 
 	// A prepared transaction is one of the things that pg_upgrade refuses.
 	stop(t, s)
+	c.Settings = maps.Clone(c.Settings) // shared with other tests
 	c.Settings["max_prepared_transactions"] = "1"
 	s = start(t, c)
 	execute(t, s, "begin; create table pending (); prepare transaction 'pending'")
