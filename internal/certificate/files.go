@@ -7,19 +7,20 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
-// reloadInterval is the interval of checks for changed files.
-const reloadInterval = 10 * time.Second
-
-// Files provides the certificate in two PEM files: the chain and its private key.
+// Files provides the certificate in two PEM files: the chain and its private key. It reads changed
+// files at the next handshake. While they do not make a pair, as between the replacement of one and
+// the other, it provides the previous certificate. It is safe for concurrent use.
 type Files struct {
 	chain, key string // paths
 	log        *slog.Logger
-	current    atomic.Pointer[tls.Certificate]
-	loaded     [2]fs.FileInfo // state of the files when they were read
+
+	mu      sync.Mutex
+	current *tls.Certificate
+	seen    [2]fs.FileInfo // state of the files at the last attempt to read them; nil: missing
 }
 
 // OpenFiles reads the files.
@@ -33,59 +34,63 @@ func OpenFiles(chain, key string, log *slog.Logger) (*Files, error) {
 }
 
 // TLSConfig returns the configuration of the listener.
-func (f *Files) TLSConfig() *tls.Config {
-	return tlsConfig(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.current.Load(), nil })
+func (f *Files) TLSConfig() *tls.Config { return tlsConfig(f.GetCertificate) }
+
+// GetCertificate returns the current certificate, for [tls.Config].
+func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	switch changed, err := f.reload(); {
+	case err != nil:
+		f.log.Warn("could not reload the certificate, serving the previous one", "file", f.chain, "error", err)
+	case changed:
+		f.log.Info("certificate reloaded", "file", f.chain, "expiresAt", f.current.Leaf.NotAfter)
+	}
+
+	return f.current, nil
 }
 
 // ExpiresAt returns the end of the certificate's validity.
-func (f *Files) ExpiresAt() time.Time { return expiry(f.current.Load()) }
-
-// Run reloads changed files until ctx ends. It keeps the current certificate while the files do not
-// make a pair, as between the replacement of one and the other.
-func (f *Files) Run(ctx context.Context) error {
-	tick := time.NewTicker(reloadInterval)
-	defer tick.Stop()
-
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-
-		switch changed, err := f.reload(); {
-		case err != nil:
-			f.log.Warn("could not reload the certificate, serving the previous one", "error", err)
-		case changed:
-			f.log.Info("certificate reloaded", "expiresAt", f.current.Load().Leaf.NotAfter)
-		}
-	}
+func (f *Files) ExpiresAt() time.Time {
+	c, _ := f.GetCertificate(nil)
+	return expiry(c)
 }
 
-// reload reads the files if they have changed, and reports whether they had.
+// Run returns when ctx ends.
+func (f *Files) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// reload reads the files if they have changed since the last attempt, and reports whether there is
+// a new certificate.
 func (f *Files) reload() (changed bool, err error) {
 	var now [2]fs.FileInfo
 	for i, name := range []string{f.chain, f.key} {
-		if now[i], err = os.Stat(name); err != nil {
-			return false, err
-		}
-
-		before := f.loaded[i]
-		changed = changed || before == nil || !os.SameFile(before, now[i]) ||
-			before.Size() != now[i].Size() || !before.ModTime().Equal(now[i].ModTime())
+		now[i], _ = os.Stat(name) // reading a missing file fails below
 	}
 
-	if !changed {
+	if f.current != nil && sameState(now[0], f.seen[0]) && sameState(now[1], f.seen[1]) {
 		return false, nil
 	}
+
+	f.seen = now
 
 	pair, err := tls.LoadX509KeyPair(f.chain, f.key)
 	if err != nil {
 		return false, err
 	}
 
-	f.loaded = now
-	f.current.Store(&pair)
-
+	f.current = &pair
 	return true, nil
+}
+
+// sameState reports whether a file is unchanged between two calls of [os.Stat].
+func sameState(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

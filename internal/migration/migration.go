@@ -80,19 +80,15 @@ func New(l projectdb.Lifecycle, binaries pgserver.Binaries, log *slog.Logger) *S
 
 const migrationColumns = `version, name, checksum, applied_at, applied_by, duration_ms`
 
-var migrationSorts = map[string]string{"version": "version", "appliedAt": "applied_at"}
-
 // List returns a page of the applied migrations, sorted by version or appliedAt, and the total
 // number.
 func List(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Migration, int64, error) {
-	migrations, err := pg.All[Migration](ctx, p.Trusted(),
-		`select `+migrationColumns+` from socle.applied_migrations`+page.Clause(migrationSorts, "version"))
-	if err != nil {
-		return nil, 0, err
-	}
-
-	total, err := pg.Value[int64](ctx, p.Trusted(), `select count(*) from socle.applied_migrations`)
-	return migrations, total, err
+	return pg.List[Migration](ctx, p.Trusted(), pg.Listing{
+		Columns: migrationColumns,
+		From:    `socle.applied_migrations`,
+		Sorts:   map[string]string{"version": "version", "appliedAt": "applied_at"},
+		Tie:     "version",
+	}, page, nil)
 }
 
 // noTransaction is the first line of a file whose statements are transactions of their own.

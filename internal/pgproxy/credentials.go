@@ -87,23 +87,16 @@ func CreateCredential(ctx context.Context, db *platform.DB, n NewCredential) (Cr
 	return created, password, err
 }
 
-// CredentialSorts maps the sort fields of [ListCredentials] to columns.
-var CredentialSorts = map[string]string{"name": "name", "access": "access", "createdAt": "created_at"}
-
 // ListCredentials returns a page of the credentials of a project and the total count.
 func ListCredentials(
 	ctx context.Context, db *platform.DB, project uuid.UUID, page pg.Page,
 ) ([]Credential, int64, error) {
-	args := pgx.StrictNamedArgs{"project": project}
-	total, err := pg.Value[int64](ctx, db.Querier(),
-		`select count(*) from platform.database_credentials where project_uuid = @project`, args)
-	if err != nil {
-		return nil, 0, err
-	}
-
-	all, err := pg.All[Credential](ctx, db.Querier(), `select`+credentialColumns+
-		`from platform.database_credentials where project_uuid = @project`+page.Clause(CredentialSorts, "uuid"), args)
-	return all, total, err
+	return pg.List[Credential](ctx, db.Querier(), pg.Listing{
+		Columns: credentialColumns,
+		From:    `platform.database_credentials where project_uuid = @project`,
+		Sorts:   map[string]string{"name": "name", "access": "access", "createdAt": "created_at"},
+		Tie:     "uuid",
+	}, page, pgx.StrictNamedArgs{"project": project})
 }
 
 // DeleteCredential revokes a credential. Its sessions end within seconds. It fails with NotFound

@@ -6,17 +6,15 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"errors"
-	"log/slog"
 	"net"
 	"net/netip"
-	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/certificate"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/pgwire"
@@ -32,11 +30,10 @@ type Listener struct {
 	tls      *tls.Config
 }
 
-// Listen returns a listener on address with the certificate in PEM files, which it loads again when
-// they change.
-func (p *Proxy) Listen(address, certFile, keyFile string) (*Listener, error) {
-	certificate := &certificate{certFile: certFile, keyFile: keyFile, log: p.Log}
-	if _, err := certificate.get(nil); err != nil {
+// Listen returns a listener on address with the certificate in PEM files.
+func (p *Proxy) Listen(address, chainFile, keyFile string) (*Listener, error) {
+	files, err := certificate.OpenFiles(chainFile, keyFile, p.Log)
+	if err != nil {
 		return nil, err
 	}
 
@@ -46,7 +43,7 @@ func (p *Proxy) Listen(address, certFile, keyFile string) (*Listener, error) {
 	}
 
 	return &Listener{proxy: p, listener: l, tls: &tls.Config{
-		GetCertificate: certificate.get, NextProtos: []string{pgwire.ALPN}, MinVersion: tls.VersionTLS12,
+		GetCertificate: files.GetCertificate, NextProtos: []string{pgwire.ALPN}, MinVersion: tls.VersionTLS12,
 	}}, nil
 }
 
@@ -217,50 +214,4 @@ func (p *Proxy) decoy(username string) pgwire.Verifier {
 		Iterations: pgwire.Iterations, Salt: derive("salt")[:16],
 		StoredKey: derive("stored"), ServerKey: derive("server"),
 	}
-}
-
-// certificate is a certificate in files, which it loads again when they change.
-type certificate struct {
-	certFile, keyFile string
-	log               *slog.Logger
-
-	mu     sync.Mutex
-	loaded *tls.Certificate
-	stamps [2]stamp // of the files at the last attempt to load them
-}
-
-// stamp tells versions of a file apart.
-type stamp struct {
-	modified time.Time
-	size     int64
-}
-
-// get returns the current certificate. Files that do not load leave the previous one in use.
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-
-	var stamps [2]stamp
-	for i, name := range []string{c.certFile, c.keyFile} {
-		if info, err := os.Stat(name); err == nil {
-			stamps[i] = stamp{info.ModTime(), info.Size()}
-		}
-	}
-
-	if c.loaded != nil && stamps == c.stamps {
-		return c.loaded, nil
-	}
-
-	c.stamps = stamps
-	loaded, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
-	switch {
-	case err == nil:
-		c.loaded = &loaded
-	case c.loaded == nil:
-		return nil, err
-	default:
-		c.log.Error("could not load the certificate for PostgreSQL clients, using the previous one", "error", err)
-	}
-
-	return c.loaded, nil
 }
