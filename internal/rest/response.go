@@ -45,7 +45,9 @@ func (c *call) respond(res *session.Result) error {
 		}
 
 		if !c.route.function {
-			c.setHeader(h, "Content-Location", contentLocation(c.path, c.rawQuery))
+			if len(c.path)+len(c.rawQuery) < maxContentLocation {
+				c.setHeader(h, "Content-Location", contentLocation(c.path, c.rawQuery))
+			}
 		}
 	default:
 		status = c.setWriteHeaders(h, p, res)
@@ -63,7 +65,7 @@ func (c *call) respond(res *session.Result) error {
 	}
 
 	body, size := res.Body, res.Size
-	if c.media.handler != nil && c.media.handler.Binary {
+	if c.media.explain == "" && c.media.handler != nil && c.media.handler.Binary {
 		body = make([]byte, hex.DecodedLen(size))
 		if _, err := hex.Decode(body, res.Body); err != nil {
 			return err
@@ -189,8 +191,9 @@ func (c *call) setReadHeaders(h http.Header, p *plannedRequest, res *session.Res
 	case plan.Planned:
 		total = res.Estimate
 	case plan.Estimated:
-		limit := c.server.Limits.MaxRows
-		if limit == nil || total > *limit {
+		// The exact count is known up to MaxRows. PostgreSQL's estimate is no better: for a table
+		// that was never analyzed it assumes ten blocks, even if the table is empty.
+		if limit := c.server.Limits.MaxRows; limit != nil && total > *limit {
 			total = max(total, res.Estimate)
 		}
 	}
@@ -304,6 +307,10 @@ func (c *call) appliedPreferences(resolved bool) string {
 
 	return a.Applied()
 }
+
+// maxContentLocation is the length in bytes up to which a response repeats its URL. Clients bound the
+// length of all headers together: Node.js has 16 KiB.
+const maxContentLocation = 2 << 10
 
 // contentLocation returns the path and query of a read, with parameters sorted by name.
 func contentLocation(path, raw string) string {

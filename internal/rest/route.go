@@ -114,9 +114,8 @@ func (c *call) options() error {
 		h.Set("Access-Control-Allow-Origin", "*")
 	}
 
-	h.Set("Content-Length", "0")
 	vary(h)
-	c.w.WriteHeader(http.StatusOK)
+	c.writeHead(http.StatusOK, 0)
 
 	return nil
 }

@@ -126,7 +126,7 @@ func (c *call) execute(ctx context.Context) (*session.Result, error) {
 		e.Check = nil
 		e.Statement = session.Statement{SQL: explain + p.SQL, Args: p.Args, Explain: true, Inert: p.Inert,
 			MayPrepare: e.Statement.MayPrepare}
-	} else if p.count == plan.Planned || p.count == plan.Estimated {
+	} else if p.count == plan.Planned || (p.count == plan.Estimated && s.Limits.MaxRows != nil) {
 		e.Estimate = session.Statement{SQL: p.CountSQL, Args: p.CountArgs}
 	}
 

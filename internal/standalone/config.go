@@ -124,7 +124,7 @@ func variables(env map[string]string) map[string]string {
 	given := map[string]string{}
 	for variable, value := range env {
 		name, ok := strings.CutPrefix(variable, prefix)
-		if !ok {
+		if !ok || isServiceLink(name, value) {
 			continue
 		}
 
@@ -138,6 +138,18 @@ func variables(env map[string]string) map[string]string {
 	}
 
 	return given
+}
+
+// serviceLink matches the variables that Kubernetes sets in each container for a service whose name
+// begins with pgrst, without the prefix.
+var serviceLink = regexp.MustCompile(
+	`^([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+
+// isServiceLink reports whether a variable describes a service of Kubernetes. One that ends in PORT
+// has a URL, such as tcp://10.0.0.1:3000.
+func isServiceLink(name, value string) bool {
+	return serviceLink.MatchString(name) ||
+		((name == "PORT" || strings.HasSuffix(name, "_PORT")) && strings.Contains(value, "://"))
 }
 
 // appName matches the allowed parameter names of app.settings: they become part of statements.
@@ -285,6 +297,7 @@ func (c *Config) initVerifier() error {
 		c.jwt.Secret = []byte(secret)
 	}
 
+	c.jwt.Anonymous = c.api.Auth.Anonymous
 	v, err := jwt.New(c.jwt)
 	if err != nil {
 		return err

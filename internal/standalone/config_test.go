@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,6 +49,9 @@ db-prepared-statements = false
 db-pool-automatic-recovery = false
 `), []string{"NAME=Ada", "PGRST_SERVER_PORT=5000", "PGRST_DB_EXTRA_SEARCH_PATH=", "PGRST_APP_SETTINGS_OTHER=2",
 		"PGRST_LOG_LEVEL=warn", "OTHER_THING=1",
+		"PGRST_SERVICE_HOST=10.0.0.1", "PGRST_SERVICE_PORT=3000", "PGRST_SERVICE_PORT_HTTP=3000",
+		"PGRST_PORT=tcp://10.0.0.1:3000", "PGRST_PORT_3000_TCP=tcp://10.0.0.1:3000", "PGRST_PORT_3000_TCP_ADDR=10.0.0.1",
+		"PGRST_ADMIN_SERVICE_HOST=10.0.0.2",
 		"PGRST_SERVER_CORS_ALLOWED_ORIGINS=https://a, https://b", "PGRST_OPENAPI_MODE=disabled", "PGRST_DB_ANON_ROLE="})
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +107,7 @@ func TestLoadRefuses(t *testing.T) {
 		{`jwt-role-claim-key = "$.role"`, "", "write a dollar sign as $$"},
 		{`app.settings.x' = "1"`, "", "app.settings.x'"},
 		{"", "PGRST_DB_SCHEMAS=pg_catalog", "belongs to PostgreSQL"},
+		{"", "PGRST_PORT=3000", "PGRST_PORT: unknown setting"},
 		{"", "PGRST_DB_TX_END=never", "db-tx-end"},
 		{"", "PGRST_DB_POOL=0", "db-pool"},
 		{"", "PGRST_DB_POOL_MAX_IDLETIME=soon", "db-pool-max-idletime"},
@@ -136,6 +141,24 @@ func TestLoadRefuses(t *testing.T) {
 
 	if _, err := Load("/nowhere/socle.conf", nil); err == nil {
 		t.Error("a missing file was read")
+	}
+}
+
+func TestBoolean(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string]string{
+		"true": "true", "TRUE": "true", `"True"`: "true", " t-r-u-e ": "true", "yes": "true", "On": "true", "1": "true",
+		"7": "true", "00000000000000000000000000001": "true", "False": "false", "'false'": "false", "no": "false",
+		"0": "false", "-1": "false", "t": "", "": "", "maybe": "", "1.5": "", "truefalse": "",
+	} {
+		got := ""
+		if v, err := boolean(text); err == nil {
+			got = strconv.FormatBool(v)
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
 	}
 }
 

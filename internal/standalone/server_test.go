@@ -234,7 +234,7 @@ func TestServer(t *testing.T) {
 
 	at := admin.Config()
 	c, err := Load(write(t, fmt.Sprintf(`
-db-uri = "host=%s port=%d dbname=%s user=authenticator password=authentic"
+db-uri = "host=%s port=%d dbname=%s user=authenticator password=authentic keepalives=1 gssencmode=disable"
 db-schemas = "api, second"
 db-anon-role = "web_anon"
 db-pre-request = "api.check_all"

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/big"
 	"net/url"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // The functions here parse the text of one setting, which is not empty. Their errors say what is
@@ -30,12 +32,25 @@ func field[T any](read func(string) (T, error), in func(*Config) *T) func(*Confi
 
 func verbatim(text string) (string, error) { return text, nil }
 
+// boolean accepts the contract's spellings, which are the letters of true or false among any other
+// characters, and whole numbers, which are true above zero.
 func boolean(text string) (bool, error) {
-	switch strings.ToLower(text) {
-	case "true", "1", "yes", "on":
+	letters := strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, text)
+
+	switch letters {
+	case "true", "yes", "on":
 		return true, nil
-	case "false", "0", "no", "off":
+	case "false", "no", "off":
 		return false, nil
+	}
+
+	if n, ok := new(big.Int).SetString(strings.TrimSpace(text), 10); ok {
+		return n.Sign() > 0, nil
 	}
 
 	return false, fmt.Errorf("%q is neither true nor false", text)

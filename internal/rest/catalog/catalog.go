@@ -138,4 +138,5 @@ type Handler struct {
 	// for an aggregate, the relation of its rows, zero: any; for a function, its own name
 	For    Name
 	Binary bool // it returns bytea
+	XML    bool // it returns xml
 }

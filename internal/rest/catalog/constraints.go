@@ -83,25 +83,40 @@ func (r *reader) faces(list []constraint) map[uint32][]*face {
 	return faces
 }
 
+// maxChoices is the number of combinations up to which all are links.
+const maxChoices = 16
+
 // choices returns the combinations in which a face shows columns, or none if a column is missing. A
-// view that shows a table twice most likely shows its columns in pairs: it combines the first ones
-// with each other, and the second ones.
+// view with too many of them most likely shows a table several times: only the first columns are
+// combined with each other, then the second ones, and so on.
 func (f *face) choices(numbers []int16) [][]string {
-	most := 0
+	most, all := 0, 1
 	for _, n := range numbers {
 		shown := len(f.columns[n])
 		if shown == 0 {
 			return nil
 		}
 
-		most = max(most, shown)
+		most, all = max(most, shown), min(all*shown, maxChoices+1)
+	}
+
+	if all <= maxChoices {
+		most = all
 	}
 
 	choices := make([][]string, most)
 	for i := range choices {
+		rest, size := i, all
 		for _, n := range numbers {
 			names := f.columns[n]
-			choices[i] = append(choices[i], names[min(i, len(names)-1)])
+			if all > maxChoices {
+				choices[i] = append(choices[i], names[min(i, len(names)-1)])
+				continue
+			}
+
+			size /= len(names)
+			choices[i] = append(choices[i], names[rest/size])
+			rest %= size
 		}
 	}
 

@@ -147,12 +147,13 @@ func callable(params []Parameter) bool {
 const selectHandlers = `
 		with recursive ` + domains + `,
 		media as (
-			select t.oid as id, pg_catalog.lower(t.typname) as name, d.base = 'bytea'::pg_catalog.regtype as binary
+			select t.oid as id, pg_catalog.lower(t.typname) as name, d.base = 'bytea'::pg_catalog.regtype as binary,
+				d.base = 'xml'::pg_catalog.regtype as xml
 			from domains d
 			join pg_catalog.pg_type t on t.oid = d.id
 			where t.typname ~ '^[A-Za-z0-9.-]+/[A-Za-z0-9.+-]+$' or t.typname = '*/*'
 		)
-		select m.name as media_type, n.nspname as schema, p.proname as name, m.binary, p.prokind = 'a' as aggregate,
+		select m.name as media_type, n.nspname as schema, p.proname as name, m.binary, m.xml, p.prokind = 'a' as aggregate,
 			coalesce(rn.nspname, '') as relation_schema, coalesce(rc.relname, '') as relation_name
 		from media m
 		join pg_catalog.pg_proc p on p.prorettype = m.id
@@ -168,7 +169,7 @@ const selectHandlers = `
 func (r *reader) readHandlers(read pgx.Rows) error {
 	type row struct {
 		MediaType, Schema, Name string
-		Binary, Aggregate       bool
+		Binary, XML, Aggregate  bool
 		RelationSchema          string
 		RelationName            string
 	}
@@ -176,7 +177,7 @@ func (r *reader) readHandlers(read pgx.Rows) error {
 	rows, err := collect[row](read)
 	for _, row := range rows {
 		h := Handler{MediaType: row.MediaType, Function: Name{row.Schema, row.Name}, Binary: row.Binary,
-			For: Name{row.RelationSchema, row.RelationName}}
+			XML: row.XML, For: Name{row.RelationSchema, row.RelationName}}
 
 		if !row.Aggregate {
 			h.For = h.Function

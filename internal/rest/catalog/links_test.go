@@ -136,6 +136,22 @@ func TestLinksOfViewsOfEachOther(t *testing.T) {
 	wantKey(t, c, "b")
 }
 
+func TestLinksOfViewsWithRepeatedColumns(t *testing.T) {
+	t.Parallel()
+
+	c := read(t, `
+		create table places (a int, b int, primary key (a, b));
+		create table trips (a int, b int, constraint goes_to foreign key (a, b) references places);
+		create view double as select a as a1, a as a2, b as b1, b as b2 from trips;
+		create view many as select a as a1, a as a2, a as a3, a as a4, a as a5, b as b1, b as b2, b as b3, b as b4 from trips`)
+
+	wantLinks(t, c, "double", "many-to-one places by goes_to(a1=a, b1=b)", "many-to-one places by goes_to(a1=a, b2=b)",
+		"many-to-one places by goes_to(a2=a, b1=b)", "many-to-one places by goes_to(a2=a, b2=b)")
+	wantLinks(t, c, "many", "many-to-one places by goes_to(a1=a, b1=b)", "many-to-one places by goes_to(a2=a, b2=b)",
+		"many-to-one places by goes_to(a3=a, b3=b)", "many-to-one places by goes_to(a4=a, b4=b)",
+		"many-to-one places by goes_to(a5=a, b4=b)")
+}
+
 func TestLinksOfPartitions(t *testing.T) {
 	t.Parallel()
 

@@ -4,6 +4,7 @@
 package jwt
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -35,6 +36,7 @@ type Config struct {
 	// RoleClaim is the path of the role in the claims, such as .role, the default, .app.roles[0] or
 	// .roles[?(@ == "editor")].
 	RoleClaim string
+	Anonymous string        // role of tokens that claim none; "" means that Verify returns none
 	CacheSize int           // verified tokens to cache; 0 means 1000, negative none
 	CacheTTL  time.Duration // of a verified token; 0 means no limit
 }
@@ -44,6 +46,7 @@ type Verifier struct {
 	keys      []verifyingKey
 	audience  string
 	role      []roleStep
+	anonymous string
 	cacheSize int
 	cacheTTL  time.Duration
 
@@ -68,7 +71,8 @@ type claims struct {
 
 // New returns a verifier. It fails for an invalid key or role path.
 func New(c Config) (*Verifier, error) {
-	v := &Verifier{audience: c.Audience, cacheSize: c.CacheSize, cacheTTL: c.CacheTTL, cache: map[string]claims{}}
+	v := &Verifier{audience: c.Audience, anonymous: c.Anonymous, cacheSize: c.CacheSize, cacheTTL: c.CacheTTL,
+		cache: map[string]claims{}}
 	if v.cacheSize == 0 {
 		v.cacheSize = 1000
 	}
@@ -143,8 +147,8 @@ func newVerifyingKey(key jwk.Key) (verifyingKey, error) {
 	return k, nil
 }
 
-// Verify returns the role of a token, "" if it claims none, and its claims: a JSON object whose
-// member role is that role. It fails with a *query.Error.
+// Verify returns the role of a token, Config.Anonymous if it claims none, and its claims: a JSON
+// object whose member role is that role. It fails with a *query.Error.
 func (v *Verifier) Verify(token string) (role string, payload []byte, err error) {
 	v.mu.RLock()
 	c, ok := v.cache[token]
@@ -276,7 +280,7 @@ func (v *Verifier) parseClaims(payload []byte) (claims, error) {
 		return claims{}, claimsError("Parsing claims failed")
 	}
 
-	c.role, c.payload = roleAt(all, v.role), payload
+	c.role, c.payload = cmp.Or(roleAt(all, v.role), v.anonymous), payload
 	if c.role != "" {
 		c.payload = withRole(payload, members, c.role)
 	}

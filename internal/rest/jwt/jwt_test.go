@@ -95,6 +95,27 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+func TestVerifyAnonymous(t *testing.T) {
+	t.Parallel()
+
+	v, err := New(Config{Secret: secret, Anonymous: "anon"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for payload, want := range map[string]string{
+		`{"sub":"ann"}`:                      `anon {"role":"anon","sub":"ann"}`,
+		`{"role":"authenticated","sub":"a"}`: `authenticated {"role":"authenticated","sub":"a"}`,
+		`{"role":null}`:                      `null {"role":"null"}`,
+		`{"role":["anon"]}`:                  `["anon"] {"role":"[\"anon\"]"}`,
+	} {
+		role, claims, err := v.Verify(hs256(t, payload))
+		if got := role + " " + string(claims); err != nil || got != want {
+			t.Errorf("%s: got %s, %v, want %s", payload, got, err, want)
+		}
+	}
+}
+
 func TestVerifyByKeySet(t *testing.T) {
 	t.Parallel()
 

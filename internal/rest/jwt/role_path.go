@@ -122,8 +122,8 @@ func roleFilter(text string) (func(string) bool, error) {
 	return func(s string) bool { return strings.Contains(s, wanted) }, nil
 }
 
-// roleAt returns the string at a path, or "". It returns other values as JSON, which PostgreSQL
-// refuses as a role.
+// roleAt returns the string at a path, or "" if there is nothing. It returns other values, null
+// included, as JSON, which PostgreSQL refuses as a role.
 func roleAt(v any, path []roleStep) string {
 	for _, step := range path {
 		switch in := v.(type) {
@@ -131,7 +131,11 @@ func roleAt(v any, path []roleStep) string {
 			if step.match != nil {
 				return ""
 			}
-			v = in[step.key]
+
+			var ok bool
+			if v, ok = in[step.key]; !ok {
+				return ""
+			}
 		case []any:
 			if step.match != nil {
 				i := slices.IndexFunc(in, func(one any) bool {
@@ -156,13 +160,10 @@ func roleAt(v any, path []roleStep) string {
 		}
 	}
 
-	switch role := v.(type) {
-	case nil:
-		return ""
-	case string:
+	if role, ok := v.(string); ok {
 		return role
-	default:
-		text, _ := json.Marshal(role)
-		return string(text)
 	}
+
+	text, _ := json.Marshal(v) // decoded JSON has no error
+	return string(text)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
@@ -356,6 +357,8 @@ func functionPath(f *catalog.Function) path {
 			raw, args = true, valueShape(p.Type)
 			continue
 		}
+
+		p.Type = strings.TrimPrefix(strings.TrimPrefix(p.Type, f.Schema+"."), pg.Quote(f.Schema)+".")
 
 		args.Properties = append(args.Properties, member{p.Name, valueShape(p.Type)})
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,7 +36,7 @@ func library() *catalog.Catalog {
 		Links: map[catalog.Name][]*catalog.Link{books.Name: {to("writers"), to("authors")}},
 		Functions: map[catalog.Name][]*catalog.Function{name("double"): {
 			{Name: name("double"), Volatility: 'i', Params: []catalog.Parameter{{Name: "a", Type: "integer"}}},
-			{Name: name("double"), Volatility: 'v', Params: []catalog.Parameter{{Name: "b", Type: "text"}}},
+			{Name: name("double"), Volatility: 'v', Params: []catalog.Parameter{{Name: "b", Type: "public.mood"}}},
 		}},
 		Comments: map[string]string{"public": "Library"},
 	}
@@ -108,6 +109,11 @@ func TestMembers(t *testing.T) {
 		"description": "Who\n\nNote:\nThis is a Foreign Key to `authors.id`.<fk table='authors' column='id'/>"}}
 	if diff := cmp.Diff(d.Definitions["books"]["properties"], any(want)); diff != "" {
 		t.Errorf("a key to a table and a view of it (-got +want):\n%s", diff)
+	}
+
+	text, err := json.Marshal(d.Paths["/rpc/double"]["post"])
+	if err != nil || !strings.Contains(string(text), `"format":"mood"`) {
+		t.Errorf("got %s, %v, want a type without the function's schema", text, err)
 	}
 }
 

@@ -264,6 +264,8 @@ func (b *builder) values(f *catalog.Function) {
 		b.text("null::text")
 	case b.r.Format == Custom && b.r.Handler.Binary:
 		b.text("pg_catalog.encode(pg_catalog.string_agg(" + value + "::bytea, ''), 'hex')")
+	case b.r.Format == Custom && b.r.Handler.XML:
+		b.text("pg_catalog.string_agg(" + xmlText[0] + value + xmlText[1] + ", '')")
 	case b.r.Format == Custom:
 		b.text("pg_catalog.string_agg(" + value + "::text, '')")
 	case b.r.Format == CSV:

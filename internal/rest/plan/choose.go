@@ -16,7 +16,7 @@ func Choose(c *catalog.Catalog, name catalog.Name, names []string, raw string) (
 	var found []*catalog.Function
 	whole := raw != "" && raw != "json" // the body has no member names
 	for _, f := range c.Functions[name] {
-		if !whole && accepts(f, names) {
+		if !whole && accepts(f, names, raw == "json") {
 			found = append(found, f)
 		}
 	}
@@ -54,20 +54,30 @@ func ChooseJSON(c *catalog.Catalog, name catalog.Name, columns []string, body []
 		return nil, err
 	}
 
+	var found []*catalog.Function
 	for _, f := range c.Functions[name] {
 		if acceptsBody(f, "json") {
-			return f, nil
+			found = append(found, f)
 		}
 	}
 
-	return nil, err
+	switch len(found) {
+	case 0:
+		return nil, err
+	case 1:
+		return found[0], nil
+	}
+
+	return nil, manyFunctions(found)
 }
 
-// accepts reports whether a function accepts arguments of exactly these names.
-func accepts(f *catalog.Function, names []string) bool {
+// accepts reports whether a function accepts arguments of exactly these names. A JSON body with a
+// member without a name is the whole argument of a function whose only parameter is unnamed.
+func accepts(f *catalog.Function, names []string, json bool) bool {
+	unnamed := json && len(f.Params) == 1
 	for i := range f.Params {
 		p := &f.Params[i]
-		if p.Name == "" || p.Required && !slices.Contains(names, p.Name) {
+		if p.Name == "" && !unnamed || p.Required && !slices.Contains(names, p.Name) {
 			return false
 		}
 	}

@@ -61,11 +61,18 @@ func (b *builder) csv() {
 		`length("_".*::text) - 2), E'\n'), '')`)
 }
 
+// xmlText surrounds a value of type xml that is to be shown like its output: without the newline
+// before the first element, which a cast to text keeps.
+var xmlText = [2]string{"pg_catalog.textin(pg_catalog.xml_out(", "))"}
+
 // custom writes the result of a user-defined aggregate over the rows.
 func (b *builder) custom() {
 	h := b.r.Handler
-	if h.Binary {
+	switch {
+	case h.Binary:
 		b.text("pg_catalog.encode(")
+	case h.XML:
+		b.text(xmlText[0])
 	}
 
 	b.name(h.Function)
@@ -81,9 +88,12 @@ func (b *builder) custom() {
 
 	b.text(")")
 
-	if h.Binary {
+	switch {
+	case h.Binary:
 		b.text(", 'hex')")
-	} else {
+	case h.XML:
+		b.text(xmlText[1])
+	default:
 		b.text("::text")
 	}
 }
