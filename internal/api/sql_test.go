@@ -250,6 +250,9 @@ func TestRunSQLTransaction(t *testing.T) {
 		t.Errorf("got %d rows, want none", got)
 	}
 
+	a.Post("/sql", sqlBody(`create extension if not exists "plpgsql"; select 1`, writing)).Want(200).
+		Content("results.0.command", "CREATE EXTENSION")
+
 	a.Post("/sql",
 		sqlBody(
 			`create function f() returns int begin atomic select 1; select case when true then 2 else 3 end; end; select f()`, writing,

@@ -153,6 +153,54 @@ func TestDenied(t *testing.T) {
 	}
 }
 
+// TestInstalledExtensions checks that only statements that certainly do nothing may name extensions.
+func TestInstalledExtensions(t *testing.T) {
+	t.Parallel()
+
+	p := newProject(t, newRegistry(t, 8))
+	platform, conn := connect(t, p, trusted), connect(t, p, owner)
+	exec(t, platform, "create schema extensions; create extension hstore schema extensions")
+
+	const create = "create extension if not exists hstore"
+	for sql, want := range map[string]string{
+		create: "",
+		`-- CreateExtension
+			CREATE EXTENSION IF NOT EXISTS "hstore" WITH SCHEMA public CASCADE;`: "",
+		create + "; create extension if not exists plpgsql; create table public.t (id int)": "",
+		"create/**/extension if not exists hstore":                                         "",
+		create + "; create extension citext":                                               "42501",
+		create + "; CREATE/**/EXTENSION/**/citext":                                         "42501",
+		create + "; create extension if not exists/**/citext":                              "42501",
+		create + `; create extension if not exists "citext"`:                               "42501",
+		create + `; create extension if not exists U&"citext"`:                             "42501",
+		create + `; create extension if not exists "hstore"""`:                             "42501",
+		"create extension if not exists hstoré":                                            "42501",
+		"alter extension hstore update; " + create:                                         "42501",
+		"do $$ begin " + create + "; end $$":                                               "42501",
+		create + "; do $$ begin execute 'create exten' || 'sion citext'; end $$":           "42501",
+	} {
+		if got := state(t, conn, sql); got != want {
+			t.Errorf("%s: got state %q, want %q", sql, got, want)
+		}
+	}
+
+	exec(t, conn, "begin isolation level repeatable read; select count(*) from pg_extension")
+	exec(t, platform, "drop extension hstore")
+
+	if got := state(t, conn, create); got != "42501" {
+		t.Errorf("an extension that was dropped after the snapshot: got state %q, want 42501", got)
+	}
+
+	exec(t, conn, "rollback; begin")
+	exec(t, platform, "create extension hstore schema extensions")
+	exec(t, conn, create)
+	exec(t, platform, "set lock_timeout = '50ms'")
+
+	if got := state(t, platform, "drop extension hstore"); got != "55P03" {
+		t.Errorf("drop an extension in use: got state %q, want 55P03", got)
+	}
+}
+
 // serverState returns the platform's objects in the database of a project and on the server.
 const serverState = `
 	select jsonb_pretty(jsonb_build_object(
@@ -240,7 +288,8 @@ var denied = []string{
 	`create extension plperl`,
 	`create extension plperlu`,
 	`create extension plpython3u`,
-	`create extension if not exists plpgsql`,
+	`create extension if not exists hstore`,
+	`create extension plpgsql`,
 	`alter extension plpgsql update`,
 	`drop extension plpgsql`,
 	`create language plperl`,

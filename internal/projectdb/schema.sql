@@ -106,12 +106,43 @@ end $$;
 CREATE FUNCTION socle.refuse_extensions() RETURNS event_trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
+    AS $_$
+declare
+	stack text;
+	found text[];
+	installed text;
 begin
-	if not pg_has_role(current_user, 'pg_database_owner', 'usage') then
-		raise insufficient_privilege using message = 'extensions are installed by the platform';
+	if pg_has_role(current_user, 'pg_database_owner', 'usage') then
+		return;
 	end if;
-end $$;
+
+	get diagnostics stack = pg_context;
+	if tg_tag = 'CREATE EXTENSION' and strpos(stack, E'\n') = 0 then
+		for found in
+			select regexp_matches(coalesce(current_query(), 'extension') collate "C",
+				'\mextension\M([ \t\r\n\f\v]+if[ \t\r\n\f\v]+not[ \t\r\n\f\v]+exists[ \t\r\n\f\v]+("[^"]+"|[a-z_][a-z0-9_]*)(?=[ \t\r\n\f\v;]|$))?',
+				'gi')
+		loop
+			installed := case when found[2] like '"%' then btrim(found[2], '"') else lower(found[2] collate "C") end;
+			if installed is null then
+				exit;
+			end if;
+
+			begin
+				perform pg_get_object_address('extension', array[installed], '{}');
+			exception when undefined_object then
+				installed := null;
+				exit;
+			end;
+		end loop;
+
+		if installed is not null then
+			return;
+		end if;
+	end if;
+
+	raise insufficient_privilege using message = 'extensions are installed by the platform';
+end $_$;
 
 CREATE FUNCTION socle.refuse_references() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
