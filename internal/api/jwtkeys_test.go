@@ -191,8 +191,26 @@ func TestRestSettings(t *testing.T) {
 
 	a.Put(path, `{"schemas": []}`).Want(422)
 	a.Put(path, `{"schemas": [1]}`).Want(422)
-	a.Put(path, `{}`).Want(422)
+	a.Put(path, `{}`).Want(422).Code("nothing_to_change")
 	a.Put(path, `{`).Want(400)
 	a.Get("/projects/x/rest-settings").Want(400).Field("projectUUID")
-	a.Get(path).Want(200).Content("schemas.0", "api")
+	a.Get(path).Want(200).Content("schemas.0", "api").Content("maxRows", 0).Content("aggregates", false).
+		Content("plan", false).Content("txEnd", "commit").Content("anonTimeoutMs", 0)
+
+	a.Put(path, `{"max_rows": 1000000, "aggregates": true, "tx_end": "commit-allow-override", "anon_timeout_ms": 30000}`).
+		Want(200).Content("schemas.0", "api")
+	a.Put(path, `{"plan": true, "authenticated_timeout_ms": 1, "service_role_timeout_ms": 2}`).Want(200).
+		Content("maxRows", 1000000).Content("aggregates", true).Content("plan", true).
+		Content("txEnd", "commit-allow-override").Content("anonTimeoutMs", 30000).Content("authenticatedTimeoutMs", 1).
+		Content("serviceRoleTimeoutMs", 2)
+	a.Put(path, `{"max_rows": 0, "aggregates": false}`).Want(200).Content("maxRows", 0).Content("aggregates", false)
+
+	for field, values := range map[string][]string{
+		"max_rows": {"-1", "1000001", `"7"`}, "tx_end": {`"never"`}, "plan": {"1"}, "anon_timeout_ms": {"-1", "30001", "0.5"},
+		"authenticated_timeout_ms": {"30001"}, "service_role_timeout_ms": {"30001"},
+	} {
+		for _, value := range values {
+			a.Put(path, `{"`+field+`": `+value+`}`).Want(422).Field(field)
+		}
+	}
 }

@@ -48,20 +48,29 @@ var updateRestSettings = operation.Operation{
 	ID: "updateRestSettings", Method: "PUT",
 	Path: "/projects/{projectUUID}/rest-settings", Summary: "Update a project's rows API settings",
 	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
-	Notes: "Takes effect within seconds. Exposing a schema grants no rights: roles need USAGE on the schema and " +
-		"privileges on its contents.",
-	Example: `{"schemas": ["public"]}`,
+	Notes: "Takes effect within seconds. Omitted members stay unchanged. Exposing a schema grants no rights: roles " +
+		"need USAGE on the schema and privileges on its contents. A timeout ends a statement with `57014`; 30 " +
+		"seconds is the limit in any case.",
+	Example: `{"schemas": ["public"], "max_rows": 1000, "aggregates": true, "anon_timeout_ms": 3000}`,
 }
 
 type updateRestSettingsInput struct {
 	Project uuid.UUID `path:"projectUUID" format:"uuid"`
 	Body    struct {
-		Schemas []string `json:"schemas" minItems:"1" maxItems:"20"`
+		Schemas    []string `json:"schemas,omitempty" minItems:"1" maxItems:"20"`
+		MaxRows    *int     `json:"max_rows,omitempty" minimum:"0" maximum:"1000000"`
+		Aggregates *bool    `json:"aggregates,omitempty"`
+		Plan       *bool    `json:"plan,omitempty"`
+		TxEnd      *string  `json:"tx_end,omitempty" enum:"commit,commit-allow-override,rollback,rollback-allow-override"`
+
+		AnonTimeoutMS          *int `json:"anon_timeout_ms,omitempty" minimum:"0" maximum:"30000"`
+		AuthenticatedTimeoutMS *int `json:"authenticated_timeout_ms,omitempty" minimum:"0" maximum:"30000"`
+		ServiceRoleTimeoutMS   *int `json:"service_role_timeout_ms,omitempty" minimum:"0" maximum:"30000"`
 	}
 }
 
 func (s *Server) updateRestSettings(
 	ctx context.Context, p *projectdb.Project, in *updateRestSettingsInput,
 ) (platform.RestSettings, error) {
-	return s.platform.UpdateRestSettings(ctx, p.UUID, caller(ctx).User, platform.RestSettings(in.Body))
+	return s.platform.UpdateRestSettings(ctx, p.UUID, caller(ctx).User, platform.RestSettingsUpdate(in.Body))
 }

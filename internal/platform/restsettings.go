@@ -15,8 +15,31 @@ import (
 
 // RestSettings holds the settings of a project's rows API.
 type RestSettings struct {
-	Schemas []string `json:"schemas" doc:"Schemas that the rows API shows; the first is the one of requests that name none."`
+	Schemas    []string `json:"schemas" doc:"Schemas that the rows API shows; the first is the one of requests that name none."`
+	MaxRows    int      `json:"maxRows" doc:"Maximum number of rows of a response, and of each embedded list. 0: no limit."`
+	Aggregates bool     `json:"aggregates" doc:"Whether select may contain aggregates."`
+	Plan       bool     `json:"plan" doc:"Whether requests may ask for the plan of their statement."`
+	TxEnd      string   `json:"txEnd" enum:"commit,commit-allow-override,rollback,rollback-allow-override" doc:"How transactions end, and whether requests may choose by Prefer: tx."`
+
+	// Timeouts of statements by role, in milliseconds.
+	AnonTimeoutMS          int `json:"anonTimeoutMs" doc:"Timeout of a statement of anon in milliseconds. 0: only the limit of 30 seconds."`
+	AuthenticatedTimeoutMS int `json:"authenticatedTimeoutMs" doc:"Timeout of a statement of authenticated in milliseconds. 0: only the limit of 30 seconds."`
+	ServiceRoleTimeoutMS   int `json:"serviceRoleTimeoutMs" doc:"Timeout of a statement of service_role in milliseconds. 0: only the limit of 30 seconds."`
 }
+
+// RestSettingsUpdate changes settings of a project's rows API. Nil fields are left unchanged.
+type RestSettingsUpdate struct {
+	Schemas          []string
+	MaxRows          *int
+	Aggregates, Plan *bool
+	TxEnd            *string
+
+	AnonTimeoutMS, AuthenticatedTimeoutMS, ServiceRoleTimeoutMS *int
+}
+
+const restColumns = ` rest_schemas as schemas, rest_max_rows as max_rows, rest_aggregates as aggregates,
+	rest_plan as plan, rest_tx_end as tx_end, rest_anon_timeout_ms as anon_timeout_ms,
+	rest_authenticated_timeout_ms as authenticated_timeout_ms, rest_service_role_timeout_ms as service_role_timeout_ms `
 
 // platformSchemas are the schemas of a project database that belong to the platform. The rows API
 // never exposes them.
@@ -29,44 +52,72 @@ const maxSchemaName = 63
 // unknown project.
 func (s *Store) GetRestSettings(ctx context.Context, project uuid.UUID) (RestSettings, error) {
 	return pg.One[RestSettings](ctx, s.q,
-		`select rest_schemas as schemas from platform.projects where uuid = @project and status = 'active'`,
+		`select `+restColumns+` from platform.projects where uuid = @project and status = 'active'`,
 		pgx.StrictNamedArgs{"project": project})
 }
 
 // UpdateRestSettings changes the settings of a project's rows API. All servers apply them within
 // seconds. A listed schema need not exist yet. It fails with Unprocessable if a schema belongs to
-// PostgreSQL or the platform or is listed twice, and with NotFound for an unknown project.
-func (s *Store) UpdateRestSettings(ctx context.Context, project, user uuid.UUID, r RestSettings) (RestSettings, error) {
-	for i, name := range r.Schemas {
-		switch {
-		case name == "" || len(name) > maxSchemaName || strings.ContainsFunc(name, func(c rune) bool {
-			return c < ' ' || c == 0x7f || c == ','
-		}):
-			return r, fault.OnField(fault.Unprocessable, "schemas", "invalid_name",
-				"must be names of at most %d bytes, without commas and control characters", maxSchemaName)
-		case strings.HasPrefix(name, "pg_") || slices.Contains(platformSchemas, name):
-			return r, fault.OnField(fault.Unprocessable, "schemas", "reserved",
-				"must be schemas of the project: %s is reserved", name)
-		case slices.Contains(r.Schemas[:i], name):
-			return r, fault.OnField(fault.Unprocessable, "schemas", "duplicate", "must name each schema once")
-		}
+// PostgreSQL or the platform or is listed twice, or nothing is to change, and with NotFound for an
+// unknown project.
+func (s *Store) UpdateRestSettings(
+	ctx context.Context, project, user uuid.UUID, u RestSettingsUpdate,
+) (RestSettings, error) {
+	if u.Schemas == nil && u.MaxRows == nil && u.Aggregates == nil && u.Plan == nil && u.TxEnd == nil &&
+		u.AnonTimeoutMS == nil && u.AuthenticatedTimeoutMS == nil && u.ServiceRoleTimeoutMS == nil {
+		return RestSettings{}, fault.NothingToChange()
+	}
+
+	if err := checkSchemas(u.Schemas); err != nil {
+		return RestSettings{}, err
 	}
 
 	return txValue(ctx, s, func(tx *Store) (RestSettings, error) {
 		return pg.One[RestSettings](ctx, tx.q, `
-			update platform.projects set rest_schemas = @schemas::text[], updated_by = @user, updated_at = now()
+			update platform.projects set
+				rest_schemas = coalesce(@schemas::text[], rest_schemas),
+				rest_max_rows = coalesce(@max_rows, rest_max_rows),
+				rest_aggregates = coalesce(@aggregates, rest_aggregates),
+				rest_plan = coalesce(@plan, rest_plan),
+				rest_tx_end = coalesce(@tx_end, rest_tx_end),
+				rest_anon_timeout_ms = coalesce(@anon, rest_anon_timeout_ms),
+				rest_authenticated_timeout_ms = coalesce(@authenticated, rest_authenticated_timeout_ms),
+				rest_service_role_timeout_ms = coalesce(@service_role, rest_service_role_timeout_ms),
+				updated_by = @user, updated_at = now()
 			where uuid = @project and status = 'active'
-			returning rest_schemas as schemas`, pgx.StrictNamedArgs{
-			"project": project, "user": user, "schemas": r.Schemas,
+			returning `+restColumns, pgx.StrictNamedArgs{
+			"project": project, "user": user, "schemas": u.Schemas, "max_rows": u.MaxRows, "aggregates": u.Aggregates,
+			"plan": u.Plan, "tx_end": u.TxEnd, "anon": u.AnonTimeoutMS, "authenticated": u.AuthenticatedTimeoutMS,
+			"service_role": u.ServiceRoleTimeoutMS,
 		})
 	})
 }
 
+// checkSchemas fails with Unprocessable for a schema that the rows API can't expose.
+func checkSchemas(names []string) error {
+	for i, name := range names {
+		switch {
+		case name == "" || len(name) > maxSchemaName || strings.ContainsFunc(name, func(c rune) bool {
+			return c < ' ' || c == 0x7f || c == ','
+		}):
+			return fault.OnField(fault.Unprocessable, "schemas", "invalid_name",
+				"must be names of at most %d bytes, without commas and control characters", maxSchemaName)
+		case strings.HasPrefix(name, "pg_") || slices.Contains(platformSchemas, name):
+			return fault.OnField(fault.Unprocessable, "schemas", "reserved",
+				"must be schemas of the project: %s is reserved", name)
+		case slices.Contains(names[:i], name):
+			return fault.OnField(fault.Unprocessable, "schemas", "duplicate", "must name each schema once")
+		}
+	}
+
+	return nil
+}
+
 // RestConfig is the configuration that a server needs to serve a project's rows.
 type RestConfig struct {
-	Status  string // active, paused or deleted
-	Schemas []string
-	Keys    []json.RawMessage // public keys for tokens, as JSON Web Keys
+	Status string            // active, paused or deleted
+	Keys   []json.RawMessage // public keys for tokens, as JSON Web Keys
+	RestSettings
 }
 
 // RestConfig returns a project's [RestConfig] as a JSON object. The text is equal while the
@@ -74,7 +125,10 @@ type RestConfig struct {
 // deleted.
 func (s *Store) RestConfig(ctx context.Context, project uuid.UUID) (string, error) {
 	return pg.Value[string](ctx, s.q, `
-		select json_build_object('status', p.status, 'schemas', p.rest_schemas, 'keys', coalesce(
+		select json_build_object('status', p.status, 'schemas', p.rest_schemas, 'maxRows', p.rest_max_rows,
+			'aggregates', p.rest_aggregates, 'plan', p.rest_plan, 'txEnd', p.rest_tx_end,
+			'anonTimeoutMs', p.rest_anon_timeout_ms, 'authenticatedTimeoutMs', p.rest_authenticated_timeout_ms,
+			'serviceRoleTimeoutMs', p.rest_service_role_timeout_ms, 'keys', coalesce(
 			(select json_agg(k.jwk order by k.uuid) from platform.project_jwt_keys k where k.project_uuid = p.uuid), '[]'))::text
 		from platform.projects p where p.uuid = @project and p.status in ('active', 'paused', 'deleted')`,
 		pgx.StrictNamedArgs{"project": project})

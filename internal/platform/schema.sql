@@ -308,9 +308,21 @@ CREATE TABLE platform.projects (
     backup_before_destructive boolean DEFAULT false NOT NULL,
     max_database_bytes bigint,
     request_key text,
+    rest_max_rows integer DEFAULT 0 NOT NULL,
+    rest_aggregates boolean DEFAULT false NOT NULL,
+    rest_plan boolean DEFAULT false NOT NULL,
+    rest_tx_end text DEFAULT 'commit'::text NOT NULL,
+    rest_anon_timeout_ms integer DEFAULT 0 NOT NULL,
+    rest_authenticated_timeout_ms integer DEFAULT 0 NOT NULL,
+    rest_service_role_timeout_ms integer DEFAULT 0 NOT NULL,
     CONSTRAINT projects_deleted_at CHECK (((status <> 'deleted'::text) OR (deleted_at IS NOT NULL))),
     CONSTRAINT projects_max_database_bytes CHECK ((max_database_bytes >= 0)),
+    CONSTRAINT projects_rest_anon_timeout CHECK (((rest_anon_timeout_ms >= 0) AND (rest_anon_timeout_ms <= 30000))),
+    CONSTRAINT projects_rest_authenticated_timeout CHECK (((rest_authenticated_timeout_ms >= 0) AND (rest_authenticated_timeout_ms <= 30000))),
+    CONSTRAINT projects_rest_max_rows CHECK ((rest_max_rows >= 0)),
     CONSTRAINT projects_rest_schemas CHECK (((cardinality(rest_schemas) >= 1) AND (cardinality(rest_schemas) <= 20))),
+    CONSTRAINT projects_rest_service_role_timeout CHECK (((rest_service_role_timeout_ms >= 0) AND (rest_service_role_timeout_ms <= 30000))),
+    CONSTRAINT projects_rest_tx_end CHECK ((rest_tx_end = ANY (ARRAY['commit'::text, 'commit-allow-override'::text, 'rollback'::text, 'rollback-allow-override'::text]))),
     CONSTRAINT projects_status CHECK ((status = ANY (ARRAY['creating'::text, 'active'::text, 'paused'::text, 'deleted'::text, 'deleting'::text])))
 );
 
@@ -325,6 +337,20 @@ COMMENT ON COLUMN platform.projects.backup_before_destructive IS 'whether nothin
 COMMENT ON COLUMN platform.projects.max_database_bytes IS 'the project''s own quota; null: that of every project';
 
 COMMENT ON COLUMN platform.projects.request_key IS 'hash of the Idempotency-Key of the request that creates the project, for the audit entry of its completion';
+
+COMMENT ON COLUMN platform.projects.rest_max_rows IS 'maximum number of rows of a response';
+
+COMMENT ON COLUMN platform.projects.rest_aggregates IS 'whether select may contain aggregates';
+
+COMMENT ON COLUMN platform.projects.rest_plan IS 'whether requests may ask for the plan of their statement';
+
+COMMENT ON COLUMN platform.projects.rest_tx_end IS 'how transactions end, and whether requests may choose';
+
+COMMENT ON COLUMN platform.projects.rest_anon_timeout_ms IS 'statement_timeout of the role anon';
+
+COMMENT ON COLUMN platform.projects.rest_authenticated_timeout_ms IS 'statement_timeout of the role authenticated';
+
+COMMENT ON COLUMN platform.projects.rest_service_role_timeout_ms IS 'statement_timeout of the role service_role';
 
 CREATE TABLE platform.recovery_codes (
     user_uuid uuid NOT NULL,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
 )
@@ -58,7 +59,8 @@ func TestManyProjectsFewConnections(t *testing.T) {
 
 		p := &projectRows{id: id, schemas: []string{"public"}, catalog: s.newCatalogCache(id, []string{"public"})}
 		t.Cleanup(p.catalog.Close)
-		projects[i], databases[i], first = s.activeHandler(id, p, verify), registry.Database(id), id
+		projects[i] = s.activeHandler(id, p, &platform.RestSettings{}, verify)
+		databases[i], first = registry.Database(id), id
 	}
 
 	var wg sync.WaitGroup

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -68,7 +70,7 @@ func (s *rows) handler(id uuid.UUID, settings string) (*projectRows, error) {
 	}
 
 	if p.Server == nil {
-		p.Server = s.activeHandler(id, p, verify)
+		p.Server = s.activeHandler(id, p, &config.RestSettings, verify)
 	}
 
 	if former != nil {
@@ -80,19 +82,30 @@ func (s *rows) handler(id uuid.UUID, settings string) (*projectRows, error) {
 }
 
 // activeHandler returns the handler of an active project.
-func (s *rows) activeHandler(id uuid.UUID, p *projectRows, verify verifier) *rest.Server {
+func (s *rows) activeHandler(
+	id uuid.UUID, p *projectRows, settings *platform.RestSettings, verify verifier,
+) *rest.Server {
 	project := s.registry.Open(id)
 	var url string
 	if s.url != "" {
 		url = s.url + "/projects/" + id.String() + rowsPath
 	}
 
+	var maxRows *int64
+	if settings.MaxRows > 0 {
+		maxRows = new(int64(settings.MaxRows))
+	}
+
 	return rest.New(rest.Config{
 		Catalog: p.catalog, Schemas: p.schemas, SearchPath: extraSearchPath,
-		Auth:     rest.Auth{Role: projectRoles(project), Verify: verify, APIKeys: true},
-		Limits:   rest.Limits{BodyBudget: s.bodies, BodyOwner: id.String()},
-		Features: rest.Features{SharedOrigin: true},
-		OpenAPI:  rest.OpenAPI{Server: url, Security: true},
+		Auth:   rest.Auth{Role: projectRoles(project, settings), Verify: verify, APIKeys: true},
+		Limits: rest.Limits{MaxRows: maxRows, BodyBudget: s.bodies, BodyOwner: id.String()},
+		Features: rest.Features{
+			Rollback:   strings.HasPrefix(settings.TxEnd, "rollback"),
+			TxOverride: strings.HasSuffix(settings.TxEnd, "-allow-override"),
+			Aggregates: settings.Aggregates, Plan: settings.Plan, SharedOrigin: true,
+		},
+		OpenAPI: rest.OpenAPI{Server: url, Security: true},
 		Hooks: rest.Hooks{
 			Unavailable: func(ctx context.Context) error { return s.inactiveError(ctx, id) },
 			Quota:       func() (over, far bool) { return project.OverQuota(), project.FarOverQuota() },
@@ -102,21 +115,33 @@ func (s *rows) activeHandler(id uuid.UUID, p *projectRows, verify verifier) *res
 }
 
 // projectRoles returns the roles of a project.
-func projectRoles(project *projectdb.Project) func(role string) (rest.Role, bool) {
+func projectRoles(project *projectdb.Project, settings *platform.RestSettings) func(role string) (rest.Role, bool) {
+	anon, authenticated, service := statementTimeout(settings.AnonTimeoutMS),
+		statementTimeout(settings.AuthenticatedTimeoutMS), statementTimeout(settings.ServiceRoleTimeoutMS)
+
 	return func(role string) (rest.Role, bool) {
+		r := rest.Role{SearchPath: projectdb.RequestPath}
 		switch role {
-		case "anon", "authenticated":
-			return rest.Role{
-				Pool:       project.Request(),
-				SearchPath: projectdb.RequestPath,
-				Anonymous:  role == "anon",
-			}, true
+		case "anon":
+			r.Pool, r.Settings, r.Anonymous = project.Request(), anon, true
+		case "authenticated":
+			r.Pool, r.Settings = project.Request(), authenticated
 		case "service_role":
-			return rest.Role{Pool: project.Service(), SearchPath: projectdb.RequestPath}, true
+			r.Pool, r.Settings = project.Service(), service
+		default:
+			return rest.Role{}, false
 		}
 
-		return rest.Role{}, false
+		return r, true
 	}
+}
+
+// statementTimeout returns the parameters of a role whose statements have a timeout. 0 means none.
+func statementTimeout(milliseconds int) map[string]string {
+	if milliseconds == 0 {
+		return nil
+	}
+	return map[string]string{"statement_timeout": strconv.Itoa(milliseconds)}
 }
 
 // extraSearchPath are the schemas of the search path after the exposed one, as in
