@@ -206,7 +206,8 @@ func TestRestSettings(t *testing.T) {
 	a.Put(path, `{"max_rows": 0, "aggregates": false}`).Want(200).Content("maxRows", 0).Content("aggregates", false)
 
 	for field, values := range map[string][]string{
-		"max_rows": {"-1", "1000001", `"7"`}, "tx_end": {`"never"`}, "plan": {"1"}, "anon_timeout_ms": {"-1", "30001", "0.5"},
+		"max_rows": {"-1", "1000001", `"7"`}, "tx_end": {`"never"`}, "plan": {"1"},
+		"anon_timeout_ms":          {"-1", "30001", "0.5"},
 		"authenticated_timeout_ms": {"30001"}, "service_role_timeout_ms": {"30001"},
 	} {
 		for _, value := range values {

@@ -153,7 +153,8 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// TestInstalledExtensions checks that only statements that certainly do nothing may name extensions.
+// TestInstalledExtensions checks that only statements that certainly do nothing may name
+// extensions.
 func TestInstalledExtensions(t *testing.T) {
 	t.Parallel()
 

@@ -308,8 +308,8 @@ func (c *call) appliedPreferences(resolved bool) string {
 	return a.Applied()
 }
 
-// maxContentLocation is the length in bytes up to which a response repeats its URL. Clients bound the
-// length of all headers together: Node.js has 16 KiB.
+// maxContentLocation is the length in bytes up to which a response repeats its URL. Clients bound
+// the length of all headers together: Node.js has 16 KiB.
 const maxContentLocation = 2 << 10
 
 // contentLocation returns the path and query of a read, with parameters sorted by name.
