@@ -22,10 +22,10 @@ raceflags = -race $(foreach p,$(uninlined),-gcflags=$(p)=-l) $(foreach p,$(inlin
 	$(foreach p,$(uninstrumented),-gcflags=$(p)=-race=false) $(foreach p,encoding/json encoding/xml,'-gcflags=$(p)=-race=false -l')
 testflags = $$($(go) env GOFLAGS) -vet=off -ldflags=-w $(raceflags)
 
-.PHONY: help go run build test check lint generate verify soak full release deploy postgresql postgis pgbackrest chromium compiler node clients gateway progress
+.PHONY: help go run build test check lint generate verify bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients gateway progress
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
 run: go postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:9000' for flags of socle serve
 	@exec bin/socle serve $(ARGS)
@@ -60,6 +60,11 @@ generate: postgresql ## write the generated files: docs/openapi.json, the dumps 
 
 verify: postgresql ## check that the generated files are current
 	$(go) test ./internal/laws -run Current
+
+bench-check: postgresql ## compare the benchmarks' ratios to their limits with those in bench/*/ratios.json
+	@for stored in bench/*/ratios.json; do \
+		now=$$(mktemp) && $(go) run ./$$(dirname $$stored) $$(sed -n 's/^.*"command": "\(.*\)",/\1/p' $$stored) -json $$now && \
+		$(go) run ./bench/check $$stored $$now && rm $$now || exit 1; done
 
 soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each under load; SOAK=n for another number
 	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run Killed -timeout 2h -v

@@ -24,13 +24,17 @@ type database struct {
 	Name           string
 	User, Password string
 	Connections    int32
+	Owner          *database // for statements that define tables
 }
 
 // startLimit starts the bare server on the project's database, with the login of the rows API.
 func (b *bench) startLimit(ctx context.Context) (*socle.Process, error) {
 	pool := b.project.Request().Config()
 	c := pool.ConnConfig
-	text, err := json.Marshal(database{c.Host, c.Port, c.Database, c.User, c.Password, pool.MaxConns})
+	own := b.project.Owner().Config()
+	d := database{c.Host, c.Port, c.Database, c.User, c.Password, pool.MaxConns, nil}
+	d.Owner = &database{c.Host, c.Port, c.Database, own.ConnConfig.User, own.ConnConfig.Password, own.MaxConns, nil}
+	text, err := json.Marshal(d)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +57,12 @@ func serveLimit(in io.Reader, out io.Writer) error {
 		return err
 	}
 
-	pool, err := barePool(context.Background(), d)
+	pool, err := barePool(context.Background(), d, "anon")
+	if err != nil {
+		return err
+	}
+
+	owner, err := barePool(context.Background(), *d.Owner, "")
 	if err != nil {
 		return err
 	}
@@ -64,23 +73,31 @@ func serveLimit(in io.Reader, out io.Writer) error {
 	}
 
 	fmt.Fprintf(out, "http://%s\n", listener.Addr())
-	return http.Serve(listener, limitHandler(pool))
+	return http.Serve(listener, limitHandler(pool, owner))
 }
 
 // limitHandler serves request n of a kind at /kind/n/table.
-func limitHandler(pool *pgxpool.Pool) http.Handler {
+func limitHandler(pool, owner *pgxpool.Pool) http.Handler {
 	const settings = `select set_config('role', 'anon', true), set_config('request.jwt.claims', '{"role":"anon"}', true), set_config('request.method', $1, true),
 		set_config('request.path', $2, true), set_config('request.headers', '{"host":"127.0.0.1:54321","user-agent":"Go-http-client/1.1","accept-encoding":"gzip"}', true),
 		set_config('request.cookies', '{}', true), set_config('search_path', 'public', true)`
 
 	mux := http.NewServeMux()
-	mux.HandleFunc("/{request}/{n}/{table}", func(w http.ResponseWriter, q *http.Request) {
+	mux.HandleFunc("/{request}/{n}/{table...}", func(w http.ResponseWriter, q *http.Request) {
 		var i, n int
 		fmt.Sscan(q.PathValue("request"), &i)
 		fmt.Sscan(q.PathValue("n"), &n)
 
 		r := requests[i]
 		_, _ = io.Copy(io.Discard, q.Body)
+
+		if r.ddl != nil {
+			if _, err := owner.Exec(q.Context(), r.ddl(n), pgx.QueryExecModeSimpleProtocol); err != nil {
+				http.Error(w, err.Error(), 500)
+			}
+			return
+		}
+
 		batch := &pgx.Batch{}
 		batch.Queue(settings, r.method, q.URL.Path)
 		batch.Queue(r.sql, r.args(n)...)
@@ -114,7 +131,8 @@ func limitHandler(pool *pgxpool.Pool) http.Handler {
 }
 
 // barePool connects as the rows API does, without its features.
-func barePool(ctx context.Context, d database) (*pgxpool.Pool, error) {
+// role may be "".
+func barePool(ctx context.Context, d database, role string) (*pgxpool.Pool, error) {
 	c, err := pgxpool.ParseConfig("")
 	if err != nil {
 		return nil, err
@@ -123,7 +141,10 @@ func barePool(ctx context.Context, d database) (*pgxpool.Pool, error) {
 	c.ConnConfig.Host, c.ConnConfig.Port, c.ConnConfig.Database = d.Host, d.Port, d.Name
 	c.ConnConfig.User, c.ConnConfig.Password = d.User, d.Password
 	c.ConnConfig.TLSConfig, c.ConnConfig.Fallbacks = nil, nil
-	c.ConnConfig.RuntimeParams["role"] = "anon" // preparing happens outside of the requests' transactions
+	if role != "" {
+		c.ConnConfig.RuntimeParams["role"] = role // preparing happens outside of the requests' transactions
+	}
+
 	c.MaxConns = d.Connections
 
 	return pgxpool.NewWithConfig(ctx, c)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -73,6 +74,14 @@ func median(all []figures, value func(figures) float64) float64 {
 
 	slices.Sort(values)
 	return values[len(values)/2]
+}
+
+// report returns the ratio of a value for a report.
+func (p pairs) report(name string, value func(figures) float64, lessIsBetter bool) socle.Ratio {
+	median, low, high := p.ratio(value)
+	round := func(x float64) float64 { return math.Round(100*x) / 100 }
+
+	return socle.Ratio{Name: name, Median: round(median), Low: round(low), High: round(high), LessIsBetter: lessIsBetter}
 }
 
 // show formats a value of both servers and their ratio.

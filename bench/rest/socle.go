@@ -27,7 +27,8 @@ type bench struct {
 	*socle.Process
 	postmaster string // process ID of PostgreSQL
 	id         uuid.UUID
-	key        string
+	key        string // of the project
+	token      string // of the user
 	project    *projectdb.Project
 }
 
@@ -84,7 +85,7 @@ func (b *bench) setUp(ctx context.Context, dir string, settings []string) (err e
 		return err
 	}
 
-	b.id = made.Content.UUID
+	b.id, b.token = made.Content.UUID, user.Metadata.Token
 	key, err := b.post("/projects/"+b.id.String()+"/keys", user.Metadata.Token,
 		`{"name": "bench", "kind": "publishable"}`)
 	if err != nil {
@@ -110,7 +111,14 @@ func (b *bench) setUp(ctx context.Context, dir string, settings []string) (err e
 	}
 
 	b.project = registry.Open(b.id)
-	_, err = b.project.Owner().Exec(ctx, schema, pgx.QueryExecModeSimpleProtocol)
+	conn, err := pgx.ConnectConfig(ctx, b.project.Owner().Config().ConnConfig) // rows in millions take minutes
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+
+	_, err = conn.Exec(ctx, fmt.Sprintf("set statement_timeout = 0;"+schema, *rows, wideTables-1),
+		pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 

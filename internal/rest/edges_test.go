@@ -20,6 +20,9 @@ func TestEdges(t *testing.T) {
 		create function words(text) returns text language sql as 'select $1';
 		create function either(json) returns int language sql as 'select 1';
 		create function either(jsonb) returns int language sql as 'select 2';
+		create function optional() returns int language sql stable as 'select 1';
+		create function optional(text default 'a') returns int language sql stable as 'select 2';
+		create function lonely(text default 'a') returns text language sql stable as 'select $1';
 		create table empty (id int primary key); grant all on empty to authenticated;`,
 		func(c *Config) { c.Features.Plan, c.Features.ServerTiming = true, true })
 
@@ -39,6 +42,9 @@ func TestEdges(t *testing.T) {
 		{"POST", "/rpc/either", `{"a": 1}`, nil, 300, "PGRST203"},
 		{"POST", "/rpc/either", `{"": 1}`, nil, 300, "PGRST203"},
 		{"POST", "/rpc/either", `"text"`, nil, 300, "PGRST203"},
+		{"POST", "/rpc/optional", `{}`, nil, 300, "optional(), public.optional( => text)"},
+		{"GET", "/rpc/optional", "", nil, 300, "PGRST203"},
+		{"GET", "/rpc/lonely", "", nil, 200, `"a"`},
 		{"GET", "/clients?name=eq." + long, "", nil, 200, "[]"},
 	} {
 		r := a.do(test.method, test.path, test.body, test.headers...)

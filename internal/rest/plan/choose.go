@@ -71,10 +71,11 @@ func ChooseJSON(c *catalog.Catalog, name catalog.Name, columns []string, body []
 	return nil, manyFunctions(found)
 }
 
-// accepts reports whether a function accepts arguments of exactly these names. A JSON body with a
-// member without a name is the whole argument of a function whose only parameter is unnamed.
+// accepts reports whether a function accepts arguments of exactly these names. The only parameter of
+// a function may be unnamed: a JSON body with a member without a name is its whole argument, and
+// without arguments its default applies.
 func accepts(f *catalog.Function, names []string, json bool) bool {
-	unnamed := json && len(f.Params) == 1
+	unnamed := len(f.Params) == 1 && (json || len(names) == 0)
 	for i := range f.Params {
 		p := &f.Params[i]
 		if p.Name == "" && !unnamed || p.Required && !slices.Contains(names, p.Name) {

@@ -1,0 +1,90 @@
+package socle
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Report has the results of a benchmark as ratios to a limit that was measured in the same run.
+// Ratios depend less on the machine than the figures do.
+type Report struct {
+	Command string  `json:"command"` // its flags
+	Ratios  []Ratio `json:"ratios"`
+}
+
+// Ratio is the median of the ratios of consecutive measurements, with their quartiles.
+type Ratio struct {
+	Name   string  `json:"name"` // unique in a report
+	Median float64 `json:"median"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	// LessIsBetter tells a time from a throughput.
+	LessIsBetter bool `json:"lessIsBetter,omitempty"`
+}
+
+// minChange is the relative change of a median below which it counts as noise.
+const minChange = 0.1
+
+// Worse reports whether r is worse than a former ratio beyond noise: by a tenth, and with quartiles
+// apart.
+func (r Ratio) Worse(former Ratio) bool {
+	if r.LessIsBetter {
+		return r.Median > former.Median*(1+minChange) && r.Low > former.High
+	}
+	return r.Median < former.Median*(1-minChange) && r.High < former.Low
+}
+
+// Compare describes the ratios of the report that are worse than those of a former one, and those
+// that are missing.
+func (r Report) Compare(former Report) (worse []string) {
+	now := map[string]Ratio{}
+	for _, one := range r.Ratios {
+		now[one.Name] = one
+	}
+
+	for _, before := range former.Ratios {
+		after, ok := now[before.Name]
+		switch {
+		case !ok:
+			worse = append(worse, before.Name+": not measured")
+		case after.Worse(before):
+			worse = append(worse, fmt.Sprintf("%s: %.2f (%.2f–%.2f), was %.2f (%.2f–%.2f)", after.Name, after.Median,
+				after.Low, after.High, before.Median, before.Low, before.High))
+		}
+	}
+
+	return worse
+}
+
+// Write writes the report of the running command to a file. "" writes nothing.
+func (r Report) Write(file string) error {
+	if file == "" {
+		return nil
+	}
+
+	args := slices.Clone(os.Args[1:])
+	if i := slices.Index(args, file); i > 0 {
+		args = slices.Delete(args, i-1, i+1) // the flag of the file itself
+	}
+
+	r.Command = strings.Join(args, " ")
+	text, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		return err
+	}
+
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+// ReadReport reads a report from a file.
+func ReadReport(file string) (r Report, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return r, err
+	}
+
+	return r, json.Unmarshal(text, &r)
+}
