@@ -36,7 +36,9 @@ func library() *catalog.Catalog {
 		Links: map[catalog.Name][]*catalog.Link{books.Name: {to("writers"), to("authors")}},
 		Functions: map[catalog.Name][]*catalog.Function{name("double"): {
 			{Name: name("double"), Volatility: 'i', Params: []catalog.Parameter{{Name: "a", Type: "integer"}}},
-			{Name: name("double"), Volatility: 'v', Params: []catalog.Parameter{{Name: "b", Type: "public.mood"}}},
+			{Name: name("double"), Volatility: 'v', Params: []catalog.Parameter{{Name: "b", Type: "text"}}},
+		}, name("feel"): {
+			{Name: name("feel"), Volatility: 'v', Params: []catalog.Parameter{{Name: "m", Type: "public.mood"}}},
 		}},
 		Comments: map[string]string{"public": "Library"},
 	}
@@ -76,7 +78,7 @@ func TestMembersFollowPrivileges(t *testing.T) {
 		{some, map[string][]string{"/": {"get"}, "/authors": {"get"}, "/books": {"get", "post"},
 			"/rpc/double": {"post"}}},
 		{AllPrivileges, map[string][]string{"/": {"get"}, "/authors": {"delete", "get", "patch", "post"},
-			"/books": {"get", "post"}, "/writers": {"get"}, "/rpc/double": {"get", "post"}}},
+			"/books": {"get", "post"}, "/writers": {"get"}, "/rpc/double": {"get", "post"}, "/rpc/feel": {"post"}}},
 	} {
 		d := describe(t, Schema{Catalog: library(), Name: "public"}, test.may)
 		got := map[string][]string{}
@@ -111,7 +113,7 @@ func TestMembers(t *testing.T) {
 		t.Errorf("a key to a table and a view of it (-got +want):\n%s", diff)
 	}
 
-	text, err := json.Marshal(d.Paths["/rpc/double"]["post"])
+	text, err := json.Marshal(d.Paths["/rpc/feel"]["post"])
 	if err != nil || !strings.Contains(string(text), `"format":"mood"`) {
 		t.Errorf("got %s, %v, want a type without the function's schema", text, err)
 	}
