@@ -3,7 +3,7 @@
 # project, memory at rest, after load and for each idle project, size of the binary and of the code,
 # direct dependencies. It runs on Linux and needs curl.
 #
-#   [PROJECTS=100] [SOCLE=bin/socle] sh bench/footprint.sh
+#   [PROJECTS=50] [SOCLE=bin/socle] sh bench/footprint.sh
 set -eu
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
@@ -86,7 +86,7 @@ load() {
 }
 load
 echo "memory after load, socle: $(mib "$(memory "$pid")")"
-projects=${PROJECTS:-100}
+projects=${PROJECTS:-50}
 for n in $(seq "$projects"); do
 	curl -sf -X POST "$url/projects" -H "Authorization: Bearer $token" -d "{\"name\": \"idle $n\"}" -o /dev/null
 done
