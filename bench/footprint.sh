@@ -80,12 +80,14 @@ load() {
 	curl -sf -X POST "$url/tables" -H "Authorization: Bearer $token" -H "X-Project: $project" -o /dev/null \
 		-d '{"name": "events", "columns": [{"name": "id", "type": "bigserial", "primary": true}, {"name": "note", "type": "text"}]}'
 	curl -sf -Z --parallel-max 16 -o /dev/null -H "apikey: $key" -H 'Content-Type: application/json' \
-		-d '{"note": "some text"}' "$url/projects/$project/rest/v1/events?columns=note&n=not.eq.[1-5000]" || true
+		-d '{"note": "some text"}' "$url/projects/$project/rest/v1/events#[1-5000]"
 	curl -sf -Z --parallel-max 16 -o /dev/null -H "apikey: $key" "$url/projects/$project/rest/v1/events?id=gt.[1-20000]&limit=20"
 	curl -sf -Z --parallel-max 16 -o /dev/null -H "Authorization: Bearer $token" "$url/projects?page=[1-5000]"
 }
 load
 echo "memory after load, socle: $(mib "$(memory "$pid")")"
+sleep 45
+rest=$(postgres)
 projects=${PROJECTS:-50}
 for n in $(seq "$projects"); do
 	curl -sf -X POST "$url/projects" -H "Authorization: Bearer $token" -d "{\"name\": \"idle $n\"}" -o /dev/null
