@@ -178,7 +178,11 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		return err
 	}
 
-	if s.services, err = NewServices(d, lifecycle, account.Config{
+	auditKey := token.Derive(s.secret, audit.KeyPurpose)
+	s.proxy = pgproxy.New(pgproxy.Config{Projects: s.registry, Platform: d.Store.DB(), AuditKey: auditKey,
+		Notifications: s.notifications, Log: s.log})
+
+	if s.services, err = NewServices(d, lifecycle, s.proxy, account.Config{
 		RateLimit:  c.RateLimit,
 		Passwords:  password.New(c.PasswordMin),
 		Keyring:    keyring,
@@ -191,10 +195,6 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	}, s.notifications, s.log); err != nil {
 		return err
 	}
-
-	auditKey := token.Derive(s.secret, audit.KeyPurpose)
-	s.proxy = pgproxy.New(pgproxy.Config{Projects: s.registry, Platform: d.Store.DB(), AuditKey: auditKey,
-		Notifications: s.notifications, Log: s.log})
 
 	if c.PostgresAddr != "" {
 		var err error
