@@ -16,6 +16,13 @@ func TestResponseMails(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t, func(c *config.Config) { c.RateLimit = true })
+	project := a.ConnectProject()
+	if _, err := project.Exec(t.Context(), `
+		insert into forms.recipients (email) values ('desk@example.com'), ('boss@example.com'), ('new@example.com')`,
+	); err != nil {
+		t.Fatal(err)
+	}
+
 	f := openSurvey(t, a, `{"label": "Name", "name": "name", "type": "text"},
 		{"label": "Text", "name": "text", "type": "textarea"},
 		{"label": "Topics", "name": "topics", "type": "multiselect", "options": "a,b"}`,

@@ -205,7 +205,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 
 	bodies := httpx.NewBudget(rest.BodyBudgetSize)
 	submissions := submission.New(submission.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs,
-		Attempts: s.services.Accounts.Attempts, Notifier: s.services.Notifier, Log: s.log})
+		Attempts: s.services.Accounts.Attempts, Accounts: s.services.Accounts, Notifier: s.services.Notifier, Log: s.log})
 	s.api = api.New(api.Config{Platform: d.Store, Accounts: s.services.Accounts, Bodies: bodies,
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: lifecycle, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,

@@ -34,6 +34,12 @@ func (p *Pages) linkPages() []*linkPage {
 			Pages: p, path: "/forgot-password", action: "forgetPassword",
 			show: showForgotten, submit: p.forgetPassword,
 		},
+		{
+			Pages: p, path: "/confirm-recipient", action: "confirmRecipient",
+			show: p.showRecipient, submit: p.confirmRecipient,
+			invalid: page{Title: "The link is no longer valid",
+				Text: []string{invalidLink, "You get no mails because of it."}},
+		},
 	}
 }
 
