@@ -90,8 +90,8 @@ func (s *Service) PreviewRecipient(ctx context.Context, linkToken string) (Recip
 	return r, err
 }
 
-// ConfirmRecipient confirms the recipient of a link's token, and fails as [Service.PreviewRecipient]
-// does.
+// ConfirmRecipient confirms the recipient of a link's token. It fails as
+// [Service.PreviewRecipient] does.
 func (s *Service) ConfirmRecipient(ctx context.Context, linkToken string) (Recipient, error) {
 	r, p, err := s.findRecipient(ctx, linkToken)
 	if err != nil {
