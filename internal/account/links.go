@@ -69,7 +69,7 @@ func (s *Service) getLink(ctx context.Context, id uuid.UUID) (Link, error) {
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// LinkPreview is what a holder of a link to change an account may see before they use it.
+// LinkPreview describes the account behind a link, before the link is used.
 type LinkPreview struct {
 	Username string
 	Email    string // address of the account, or the one that the link confirms

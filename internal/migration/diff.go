@@ -23,7 +23,7 @@ import (
 	"github.com/socle-dev/socle/internal/statement"
 )
 
-// SchemaDiff is what a project has and the files do not.
+// SchemaDiff is the difference between the files and the schema of a project.
 type SchemaDiff struct {
 	Files    []string      `json:"files" doc:"The SQL of the next migrations, in order; usually one. Empty if nothing differs."`
 	Warnings []DiffWarning `json:"warnings"`
@@ -38,7 +38,7 @@ type DiffWarning struct {
 
 const (
 	// maxRounds is the number of times that the scratch copy is changed. The first round creates
-	// objects; the second one corrects what they got by default.
+	// objects; the second one corrects their default privileges.
 	maxRounds = 5
 
 	maxScratchSize  = 1 << 30 // bytes

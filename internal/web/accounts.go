@@ -91,7 +91,7 @@ func (p *Pages) showInvitation(ctx context.Context, linkToken string) (page, err
 	return shown, nil
 }
 
-// acceptInvitation accepts an invitation for a user who logs in, or for a new one.
+// acceptInvitation accepts an invitation by log-in or by sign-up.
 func (p *Pages) acceptInvitation(ctx context.Context, c account.Client, in url.Values) (page, error) {
 	i, err := p.Accounts.PreviewInvitation(ctx, in.Get("token"))
 	if err != nil {

@@ -44,7 +44,7 @@ func TestAcceptInvitationBySigningUp(t *testing.T) {
 		t.Fatalf("GET made a member: got %d", n)
 	}
 
-	// Every broken rule stands next to its input, what was typed stays, but no password.
+	// Every broken rule stands next to its input. Values stay, except passwords.
 	p = p.submit(map[string]string{"username": "a b", "password": "short"}).want(422, "Error:").
 		field("username", "Must be 3 to 100 letters, digits, _ or -.").field("password", "Must have at least")
 	if got := p.inputs()["username"]["value"]; got != "a b" {
@@ -246,7 +246,7 @@ func TestConfirmRecipient(t *testing.T) {
 	other.update(name).Content("unconfirmedEmails", "[]")
 }
 
-// TestSubmissionsOfOthers refuses what no page of the server sends.
+// TestSubmissionsOfOthers rejects cross-site and malformed submissions.
 func TestSubmissionsOfOthers(t *testing.T) {
 	t.Parallel()
 
