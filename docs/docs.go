@@ -11,5 +11,5 @@ var OpenAPI []byte
 
 // Guides has the guides in Markdown.
 //
-//go:embed api.md cli.md operations.md rest.md
+//go:embed api.md cli.md operations.md rest.md guides/*.md
 var Guides embed.FS

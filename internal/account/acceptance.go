@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// invitationByLink returns the invitation of a link. It fails with [invalidLink] if the link or the
+// invitationByLink returns the invitation of a link. It fails with [InvalidLink] if the link or the
 // invitation is not valid any more.
 func (s *Service) invitationByLink(ctx context.Context, link uuid.UUID) (Invited, error) {
 	i, err := pg.One[Invited](ctx, s.q, `select`+invitationColumns+`
@@ -21,7 +21,7 @@ func (s *Service) invitationByLink(ctx context.Context, link uuid.UUID) (Invited
 		where l.uuid = @link and l.purpose = @purpose and l.used_at is null and l.expires_at > now() and i.expires_at > now()`,
 		pgx.StrictNamedArgs{"link": link, "purpose": Invitation})
 	if fault.Is(err, fault.NotFound) {
-		return i, invalidLink()
+		return i, InvalidLink()
 	}
 
 	return i, err
@@ -67,7 +67,7 @@ func (s *Service) PreviewInvitation(ctx context.Context, linkToken string) (Invi
 func (s *Service) AcceptInvitation(ctx context.Context, user uuid.UUID, linkToken string) (Organization, error) {
 	link, ok := token.ParseLink(s.LinkKey, Invitation, linkToken)
 	if !ok {
-		return Organization{}, invalidLink()
+		return Organization{}, InvalidLink()
 	}
 
 	return s.acceptInvitation(ctx, link, user)
@@ -104,7 +104,7 @@ func (s *Service) AcceptBySignUp(ctx context.Context, client Client, in SignUp) 
 }
 
 // acceptInvitation makes a user a member by a link and marks the link as used. A user who is
-// already a member keeps their role. It fails with [invalidLink] if the link or the invitation is
+// already a member keeps their role. It fails with [InvalidLink] if the link or the invitation is
 // not valid any more, and with Forbidden if another address than the user's was invited.
 func (s *Service) acceptInvitation(ctx context.Context, link, user uuid.UUID) (Organization, error) {
 	var o Organization
@@ -124,7 +124,7 @@ func (s *Service) acceptInvitation(ctx context.Context, link, user uuid.UUID) (O
 			returning i.organization_uuid, i.role, i.email_folded = u.email_folded as theirs`,
 			pgx.StrictNamedArgs{"subject": used.SubjectUUID, "user": user})
 		if fault.Is(err, fault.NotFound) {
-			return invalidLink()
+			return InvalidLink()
 		}
 		if err != nil {
 			return err
@@ -157,7 +157,7 @@ func (s *Service) invitationLink(ctx context.Context, text, email string) (uuid.
 
 	link, ok := token.ParseLink(s.LinkKey, Invitation, text)
 	if !ok {
-		return uuid.Nil, badInvitation(invalidLink())
+		return uuid.Nil, badInvitation(InvalidLink())
 	}
 
 	i, err := s.invitationByLink(ctx, link)

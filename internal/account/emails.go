@@ -55,7 +55,7 @@ func (s *Service) ChangeEmail(ctx context.Context, client Client, id uuid.UUID, 
 func (s *Service) ConfirmEmail(ctx context.Context, client Client, linkToken string) (string, error) {
 	id, ok := token.ParseLink(s.LinkKey, EmailChange, linkToken)
 	if !ok {
-		return "", invalidLink()
+		return "", InvalidLink()
 	}
 
 	return txValue(ctx, s, func(tx *Service) (string, error) {

@@ -18,6 +18,7 @@ const (
 	PasswordReset = "password reset"
 	EmailChange   = "email change"
 	Invitation    = "invitation"
+	Recipient     = "form recipient"
 )
 
 // Link is a single-use link in a mail. Package token makes its token from its purpose and UUID.
@@ -68,7 +69,7 @@ func (s *Service) getLink(ctx context.Context, id uuid.UUID) (Link, error) {
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// LinkPreview is what a holder of a link to change an account may see before they use it.
+// LinkPreview describes the account behind a link, before the link is used.
 type LinkPreview struct {
 	Username string
 	Email    string // address of the account, or the one that the link confirms
@@ -83,31 +84,38 @@ func (s *Service) PreviewLink(ctx context.Context, purpose, linkToken string) (L
 
 // linkedUser returns a link that can be used and the user whose account it changes.
 func (s *Service) linkedUser(ctx context.Context, purpose, linkToken string) (Link, User, error) {
-	id, ok := token.ParseLink(s.LinkKey, purpose, linkToken)
-	if !ok {
-		return Link{}, User{}, invalidLink()
-	}
-
-	link, err := s.getLink(ctx, id)
-	if fault.Is(err, fault.NotFound) || (err == nil && !link.good(time.Now())) {
-		return link, User{}, invalidLink()
-	}
+	link, err := s.findLink(ctx, purpose, linkToken)
 	if err != nil {
 		return link, User{}, err
 	}
 
 	user, err := s.GetUser(ctx, link.UserUUID.UUID)
 	if fault.Is(err, fault.NotFound) {
-		err = invalidLink()
+		err = InvalidLink()
 	}
 
 	return link, user, err
 }
 
+// findLink returns the link of a token if it can be used.
+func (s *Service) findLink(ctx context.Context, purpose, linkToken string) (Link, error) {
+	id, ok := token.ParseLink(s.LinkKey, purpose, linkToken)
+	if !ok {
+		return Link{}, InvalidLink()
+	}
+
+	link, err := s.getLink(ctx, id)
+	if fault.Is(err, fault.NotFound) || (err == nil && !link.good(time.Now())) {
+		return link, InvalidLink()
+	}
+
+	return link, err
+}
+
 // pages are the paths of links by purpose, relative to the public URL.
 var pages = map[string]string{
 	PasswordReset: "/reset-password",
-	EmailChange:   "/confirm-email", Invitation: "/accept-invitation",
+	EmailChange:   "/confirm-email", Invitation: "/accept-invitation", Recipient: "/confirm-recipient",
 }
 
 // LinkURL returns the URL of a link for its mail, or "" if the link was used, has expired, or was
@@ -134,15 +142,15 @@ func (s *Service) UseLink(ctx context.Context, purpose string, id uuid.UUID) (Li
 		where uuid = @id and purpose = @purpose and used_at is null and expires_at > now()
 		returning`+linkColumns, pgx.StrictNamedArgs{"id": id, "purpose": purpose})
 	if fault.Is(err, fault.NotFound) {
-		return link, invalidLink()
+		return link, InvalidLink()
 	}
 
 	return link, err
 }
 
-// invalidLink returns the failure for an invalid link. It is the same for forged, used, expired and
+// InvalidLink returns the failure for an invalid link. It is the same for forged, used, expired and
 // deleted ones.
-func invalidLink() error {
+func InvalidLink() error {
 	return fault.OnField(fault.Unprocessable, "token", "invalid_token", "is invalid, expired or already used")
 }
 

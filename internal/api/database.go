@@ -12,6 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/pgproxy"
+	"github.com/socle-dev/socle/internal/pgwire"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -27,9 +28,11 @@ var connectDatabase = operation.Operation{
 	ID: "connectDatabase", Method: "GET",
 	Path: "/projects/{projectUUID}/database/connect", Summary: "Connect to a project's database",
 	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 409, 429, 500},
-	Success: http.StatusSwitchingProtocols, Upgrade: pgproxy.Protocol,
+	Success: http.StatusSwitchingProtocols, Upgrade: pgwire.TunnelProtocol,
 	Notes: "Upgrades the connection to PostgreSQL's protocol, from the client's startup packet on, for a session of " +
 		"the project's owner. The user and the database of the packet do not matter, and no password is asked for. " +
+		"Both sides send their bytes in frames: a length in four bytes, big endian, and that many bytes. An empty " +
+		"frame is a heartbeat. Each side sends a frame every 15 seconds, and gives up after 45 seconds without one. " +
 		"`socle db proxy` and `socle db psql` use this.\n\n" +
 		"The session ends with the connection, when the caller loses the right to it, and when the project is " +
 		"paused, deleted or restored. It is recorded in the audit log when it begins and when it ends.",
@@ -43,8 +46,8 @@ type connectDatabaseInput struct {
 func (s *Server) connectDatabase(
 	ctx context.Context, p *projectdb.Project, in *connectDatabaseInput,
 ) (http.Handler, error) {
-	if in.Upgrade != pgproxy.Protocol {
-		return nil, fault.OnField(fault.Invalid, "Upgrade", "unknown", "must be "+pgproxy.Protocol)
+	if in.Upgrade != pgwire.TunnelProtocol {
+		return nil, fault.OnField(fault.Invalid, "Upgrade", "unknown", "must be "+pgwire.TunnelProtocol)
 	}
 
 	release, err := s.proxy.Admit(p.UUID.String())
@@ -57,7 +60,7 @@ func (s *Server) connectDatabase(
 		client.Entry.Target = r.URL.Path
 		client.Check = s.checkAccess(caller(ctx), r, p.UUID)
 
-		conn, err := httpx.Upgrade(w, pgproxy.Protocol)
+		conn, err := httpx.Upgrade(w, pgwire.TunnelProtocol)
 		if err != nil {
 			release()
 			httpx.From(r.Context()).Err = err

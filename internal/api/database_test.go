@@ -15,6 +15,7 @@ import (
 	"github.com/socle-dev/socle/client"
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgwire"
 )
 
 // tunnelPath is the path of the operation connectDatabase.
@@ -23,7 +24,12 @@ func tunnelPath(a *apitest.API) string { return "/projects/" + a.Project + "/dat
 // openTunnel upgrades a connection.
 func openTunnel(ctx context.Context, a *apitest.API) (net.Conn, error) {
 	c := client.Client{URL: a.URL, Token: a.Token}
-	return c.Upgrade(ctx, tunnelPath(a), "socle-postgres/1")
+	conn, err := c.Upgrade(ctx, tunnelPath(a), pgwire.TunnelProtocol)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgwire.NewTunnel(conn), nil
 }
 
 // openSession opens a session of the project's database with startup parameters, each name=value.

@@ -139,7 +139,7 @@ func diff(t *testing.T, a *apitest.API, texts ...string) (files []string, warnin
 	return files, warnings
 }
 
-// TestDiffMigrations: what pull and diff write turns an empty project into the same one, for a
+// TestDiffMigrations: the files of pull and diff turn an empty project into the same one, for a
 // schema with objects of nearly every kind.
 func TestDiffMigrations(t *testing.T) {
 	t.Parallel()
@@ -273,7 +273,7 @@ func TestApplyMigrationsRefuses(t *testing.T) {
 	a.Get("/migrations").Want(200).Total(0)
 }
 
-// TestApplyMigrationsWithoutTransaction: a file that stops halfway keeps what it did, and runs
+// TestApplyMigrationsWithoutTransaction: a file that stops halfway keeps its changes, and runs
 // again from its start, changed or not.
 func TestApplyMigrationsWithoutTransaction(t *testing.T) {
 	t.Parallel()

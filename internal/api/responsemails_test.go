@@ -16,6 +16,13 @@ func TestResponseMails(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t, func(c *config.Config) { c.RateLimit = true })
+	project := a.ConnectProject()
+	if _, err := project.Exec(t.Context(), `
+		insert into forms.recipients (email) values ('desk@example.com'), ('boss@example.com'), ('new@example.com')`,
+	); err != nil {
+		t.Fatal(err)
+	}
+
 	f := openSurvey(t, a, `{"label": "Name", "name": "name", "type": "text"},
 		{"label": "Text", "name": "text", "type": "textarea"},
 		{"label": "Topics", "name": "topics", "type": "multiselect", "options": "a,b"}`,
@@ -59,7 +66,7 @@ func TestResponseMails(t *testing.T) {
 		t.Fatalf("got %d mails within the window, want 1", n)
 	}
 
-	// The job is lost with its server; the sweep finds what it was for.
+	// The job is lost with its server; the sweep enqueues another one.
 	a.Exec(`delete from river.river_job where kind = 'form_notification'`)
 	a.Exec(`delete from platform.attempts`)
 	if err := a.Server.Services().Queue.Sweep(t.Context()); err != nil {
@@ -72,7 +79,7 @@ func TestResponseMails(t *testing.T) {
 		t.Errorf("got %+v", m)
 	}
 
-	// A partial response tells nobody until it is complete.
+	// A partial response causes no mail until it is complete.
 	a.Exec(`delete from platform.attempts`)
 	a.Put(f.path, `{"notify_emails": ["boss@example.com"]}`).Want(200)
 	waitForMail(t, a, "boss@example.com", 2)

@@ -193,7 +193,7 @@ func TestChainForged(t *testing.T) {
 	}
 }
 
-// TestPendingIsBounded: the function that owners of projects may call refuses what is no entry.
+// TestPendingIsBounded: the function that owners of projects may call rejects malformed entries.
 func TestPendingIsBounded(t *testing.T) {
 	t.Parallel()
 

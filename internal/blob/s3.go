@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/trace"
 )
 
 // maxAttempts is the maximum number of attempts of a request with transient errors.
@@ -56,9 +57,10 @@ func openBucket(c config.S3) (*bucket, error) {
 	o := s3.Options{
 		Region: c.Region, UsePathStyle: c.PathStyle,
 		Credentials: credentials,
-		HTTPClient: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		}},
+		HTTPClient: &http.Client{
+			Transport:     trace.Transport{Base: transport},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 		Retryer: retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts, o.MaxBackoff = maxAttempts, 2*time.Second
 		}),

@@ -200,7 +200,7 @@ func (a *Auto) stored(ctx context.Context, name string) (*tls.Certificate, error
 	return &pair, nil
 }
 
-// read returns what is stored under a name, nil if nothing is.
+// read returns the value of a name, or nil.
 func (a *Auto) read(ctx context.Context, name string) ([]byte, error) {
 	sealed, err := a.Store.Certificate(ctx, name)
 	if fault.Is(err, fault.NotFound) {

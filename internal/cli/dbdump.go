@@ -72,7 +72,7 @@ func newDBDump(e environment) *cobra.Command {
 	return cmd
 }
 
-// run makes an archive, removes what belongs to the platform, and turns it into text if wanted.
+// run dumps into an archive, removes the platform's objects, and converts it to text if wanted.
 func (d dbDump) run(cmd *cobra.Command) error {
 	folder := os.TempDir()
 	if d.file != "" {
@@ -238,7 +238,7 @@ func writeNew(name string, content io.Reader) error {
 	return os.Rename(file.Name(), name)
 }
 
-// runProgram runs one of PostgreSQL's programs. Its error has what the program says.
+// runProgram runs one of PostgreSQL's programs. Its error contains the program's output.
 func runProgram(ctx context.Context, name string, environ []string, args ...string) error {
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)

@@ -36,7 +36,7 @@ func printValue(w io.Writer, v any) error {
 	return printIndented(w, text)
 }
 
-// printImportReport prints what an import has left out and changed, by topic.
+// printImportReport prints the omissions and changes of an import, by topic.
 func printImportReport(w io.Writer, r pgdump.Report) {
 	if len(r.Extensions) > 0 {
 		fmt.Fprintf(w, "Installed extensions: %s\n", strings.Join(r.Extensions, ", "))
@@ -123,7 +123,7 @@ func (e *importError) Error() string { return e.cause.Error() }
 // Unwrap returns the cause.
 func (e *importError) Unwrap() error { return e.cause }
 
-// print prints the failure with its place in the dump, and what the import has left behind.
+// print prints the failure with its place in the dump, and the remains of the import.
 func (e *importError) print(w io.Writer) {
 	d, ok := errors.AsType[*pgdump.Error](e.cause)
 	switch {

@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/pgwire"
 )
 
-// databaseProtocol is the protocol of connections to a project's database.
-const databaseProtocol = "socle-postgres/1"
+// dialTimeout bounds the time until the server has upgraded a connection.
+const dialTimeout = 30 * time.Second
 
 // tunnel opens sessions of a project's owner through the server.
 type tunnel struct {
@@ -55,8 +57,18 @@ func (t *tunnel) dial(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 
-	conn, err := c.Upgrade(ctx, "/projects/"+url.PathEscape(t.Project)+"/database/connect", databaseProtocol)
-	return conn, explain(err)
+	upgrading, cancel := context.WithTimeoutCause(ctx, dialTimeout, errors.New("the server does not answer"))
+	defer cancel()
+
+	conn, err := c.Upgrade(upgrading, "/projects/"+url.PathEscape(t.Project)+"/database/connect", pgwire.TunnelProtocol)
+	if err != nil {
+		if upgrading.Err() != nil {
+			err = context.Cause(upgrading)
+		}
+		return nil, explain(err)
+	}
+
+	return pgwire.NewTunnel(conn), nil
 }
 
 // connect opens a session with parameters of the startup packet, such as application_name. The

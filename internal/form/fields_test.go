@@ -62,6 +62,7 @@ func TestCreateForm(t *testing.T) {
 		Version:     1,
 
 		NotifyEmails: []string{},
+		Unconfirmed:  []string{},
 		EmbedOrigins: []string{},
 
 		CreatedBy: user,

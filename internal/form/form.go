@@ -36,6 +36,7 @@ type Form struct {
 	PagePath         *string    `json:"pagePath" nullable:"true" doc:"Path of the form's page, which contains the public link; null without one."`
 	RedirectURL      *string    `json:"redirectUrl" db:"redirect_url" nullable:"true" doc:"Page that follows a response from the form's page or an HTML form; null: a page that shows successMessage."`
 	NotifyEmails     []string   `json:"notifyEmails" nullable:"false" doc:"Addresses that get a mail about new responses."`
+	Unconfirmed      []string   `json:"unconfirmedEmails" db:"unconfirmed_emails" nullable:"false" doc:"Addresses of notifyEmails that get no mails yet: nobody has confirmed them by the link in the mail that they got."`
 	EmbedOrigins     []string   `json:"embedOrigins" nullable:"false" doc:"Origins whose pages may show the form's page in a frame."`
 	Color            *string    `json:"color" nullable:"true" doc:"Accent of the form's page, such as #1f5fbf."`
 	LogoUUID         *uuid.UUID `json:"logoUuid" nullable:"true" doc:"Picture at the top of the form's page, a file of the project."`
@@ -50,7 +51,9 @@ type Form struct {
 
 const formColumns = `
 	uuid, @project::uuid as project_uuid, name, description, state, opens_at, closes_at, max_responses,
-	success_message, honeypot, container_uuid, link, redirect_url, notify_emails, embed_origins, color, logo_uuid,
+	success_message, honeypot, container_uuid, link, redirect_url, notify_emails,
+	array(select a from unnest(notify_emails) a where not exists (
+		select from forms.recipients r where r.email = lower(a))) as unconfirmed_emails, embed_origins, color, logo_uuid,
 	'/f/' || translate(rtrim(encode(uuid_send(uuid), 'base64'), '='), '+/', '-_') || link as page_path, version, total_responses, blocked_responses,
 	created_at, created_by, updated_at, updated_by`
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -151,6 +152,18 @@ func (n *Notifier) collect(ctx context.Context, job *queue.Job[notifyArgs]) erro
 	return job.Complete(ctx)
 }
 
+// ConfirmRecipients records that addresses agreed to mails about responses to forms of the project.
+func ConfirmRecipients(ctx context.Context, tx pgx.Tx, addresses []string) error {
+	if len(addresses) == 0 {
+		return nil
+	}
+
+	_, err := pg.Exec(ctx, tx, `
+		insert into forms.recipients (email) select distinct lower(a) from unnest(@addresses::text[]) a
+		on conflict do nothing`, pgx.StrictNamedArgs{"addresses": addresses})
+	return err
+}
+
 // newResponses returns the responses to a form that no mail is about yet, oldest first.
 func (n *Notifier) newResponses(ctx context.Context, p *projectdb.Project, form uuid.UUID) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, p.Trusted(), `
@@ -169,6 +182,10 @@ func (n *Notifier) enqueueMails(ctx context.Context, p *projectdb.Project, form 
 
 	var recipients []string
 	for _, to := range f.NotifyEmails[:min(len(f.NotifyEmails), maxNotifyEmails)] { // more in an imported backup
+		if slices.Contains(f.Unconfirmed, to) {
+			continue
+		}
+
 		err := n.Attempts.Count(ctx, notifyRecipientLimit, strings.ToLower(to))
 		switch {
 		case err == nil:

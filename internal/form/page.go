@@ -53,7 +53,7 @@ func (u FormUpdate) applyPage(p *problems, f *Form) {
 		"an origin such as https://example.com")
 }
 
-// applyList changes a list without duplicates. valid checks an item; kind names what it must be.
+// applyList changes a list without duplicates. valid checks an item; kind is its type in messages.
 func applyList(
 	p *problems, member string, to *[]string, in Opt[[]string], limit int, valid func(string) bool, kind string,
 ) {

@@ -51,6 +51,7 @@ var repairStatements = []string{
 	`delete from forms.definitions d where not exists (select from forms.forms o where o.uuid = d.form_uuid)`,
 	`delete from forms.responses r where not exists (select from forms.forms o where o.uuid = r.form_uuid)`,
 	`delete from forms.notifications`,
+	`delete from forms.recipients`,
 	`update forms.forms f set logo_uuid = null where not exists (select from storage.files o where o.uuid = f.logo_uuid)`,
 	`update forms.forms f set total_responses = (select count(*) from forms.responses r where r.form_uuid = f.uuid and r.state = 'complete')`,
 }

@@ -1,10 +1,12 @@
 package form
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -160,12 +162,16 @@ type submission struct {
 	files   Attachments
 }
 
+// ErrRepeated is the failure of a response that is already stored, with the same UUID and answers.
+var ErrRepeated = errors.New("form: the response is already stored")
+
 // CreateResponse stores a complete response with the given UUID to a form of project p. A response
 // with a filled honeypot is acknowledged but not stored.
 //
 // It fails with NotFound if the form does not exist, with Conflict if the form is not open or is
 // full, and with Unprocessable on every invalid answer. Concurrent responses never exceed the
-// form's maximum.
+// form's maximum. For a UUID that is taken it fails with [ErrRepeated], or with Conflict, code
+// already_sent, if the answers differ from the stored ones.
 func CreateResponse(
 	ctx context.Context, p *projectdb.Project, form, id uuid.UUID, answers Answers, files Attachments,
 ) (Receipt, error) {
@@ -185,6 +191,9 @@ func CreateResponse(
 	var receipt Receipt
 	err = p.InTx(ctx, func(tx pgx.Tx) error {
 		f, err := s.countResponse(ctx, tx, blocked)
+		if err == nil || fault.Is(err, fault.Conflict) { // a form is full by the response that is repeated
+			err = cmp.Or(s.checkUnsent(ctx, tx, stored), err)
+		}
 		if err != nil {
 			return err
 		}
@@ -223,6 +232,34 @@ func CreateResponse(
 	})
 
 	return receipt, err
+}
+
+// checkUnsent fails if the response's UUID is taken. Under the lock of the form's row, which
+// countResponse has acquired, no other request can take it meanwhile. It ignores files, whose
+// UUIDs differ each time.
+func (s submission) checkUnsent(ctx context.Context, tx pgx.Tx, answers Answers) error {
+	files := make([]string, 0, len(s.files.Fields))
+	for id := range s.files.Fields {
+		files = append(files, id.String())
+	}
+
+	same, err := pg.Value[bool](ctx, tx, `
+		select form_uuid = @form and state = 'complete'
+			and answers - @files::text[] = @answers::jsonb - @files::text[]
+			and answers ?& @files::text[]
+		from forms.responses where uuid = @id`,
+		pgx.StrictNamedArgs{"id": s.id, "form": s.form, "files": files, "answers": answers.encode()})
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil
+	case err != nil:
+		return err
+	case same:
+		return ErrRepeated
+	}
+
+	return fault.New(fault.Conflict, "the form was already sent from this page with other answers; "+
+		"send it again to store another response").WithCode("already_sent")
 }
 
 // validate validates the answers and returns them in stored form. A closed form takes precedence

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/trace"
 )
 
 // Request holds the facts of a request for the log. The interface that serves the request fills in
@@ -33,7 +35,7 @@ type Request struct {
 	Err       error     // cause of a failure
 	Statement string    // normalized statement that was executed; "": not recorded
 	Probe     bool      // health check; logged only on failure
-	Trace     string    // ID of the client's trace (traceparent); "": none
+	Trace     string    // ID of the trace: the client's (traceparent) or a new one; "": none
 }
 
 type requestKey struct{}
@@ -64,6 +66,7 @@ type Config struct {
 	Log            *slog.Logger
 	TrustedProxies []netip.Prefix                               // proxies whose X-Forwarded-For is trusted
 	Slow           time.Duration                                // logs slower requests as warnings; 0: none
+	Tracer         *trace.Tracer                                // nil: no spans
 	Panicked       func(w http.ResponseWriter, r *http.Request) // answers for a handler that panicked before it wrote
 	// Answered is called for every finished request, if not nil. It must not block.
 	Answered func(a Finished)
@@ -86,8 +89,7 @@ func Wrap(next http.Handler, c Config) http.Handler {
 		request.ID = newID(request.Start)
 		request.Client, request.Direct = clientAddr(r, c.TrustedProxies)
 		request.UserAgent = userAgent(r)
-		request.Trace = traceID(r.Header)
-		rec.ctx = requestContext{r.Context(), request}
+		rec.ctx = requestContext{rec.startSpan(r, c.Tracer), request}
 		r = r.WithContext(&rec.ctx)
 
 		h := w.Header()
@@ -138,6 +140,7 @@ func newID(now time.Time) string {
 func (c *Config) finish(r *http.Request, rec *recorder) {
 	took := time.Since(rec.request.Start)
 	c.logRequest(r, rec, took)
+	rec.endSpan(r)
 
 	if c.Answered != nil {
 		c.Answered(Finished{&rec.request, r.Method, rec.status, took})
@@ -193,6 +196,7 @@ type recorder struct {
 	ctx     requestContext
 	request Request
 	id      [1]string
+	span    *trace.Span
 	status  int
 	bytes   int64
 }

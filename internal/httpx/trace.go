@@ -1,28 +1,52 @@
 package httpx
 
 import (
+	"context"
+	"encoding/hex"
 	"net/http"
 	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/trace"
 )
 
-// traceID returns the trace ID of the header traceparent (W3C Trace Context, version 00), or "" if
-// there is none or it is not valid.
-func traceID(h http.Header) string {
-	given := h["Traceparent"]
-	if len(given) != 1 {
-		return ""
+// startSpan starts the span of a request and returns its context. It sets the request's trace,
+// which is also logged without spans.
+func (w *recorder) startSpan(r *http.Request, t *trace.Tracer) context.Context {
+	parent := trace.ParentOf(r.Header)
+
+	ctx, span := t.Start(r.Context(), parent, r.Method, trace.Server)
+	if w.span = span; span != nil {
+		w.request.Trace = span.Trace()
+	} else if !parent.IsZero() {
+		w.request.Trace = hex.EncodeToString(parent.TraceID[:])
 	}
 
-	parts := strings.Split(given[0], "-")
-	if len(parts) != 4 || parts[0] != "00" || !isHex(parts[1], 32) || !isHex(parts[2], 16) || !isHex(parts[3], 2) {
-		return ""
-	}
-
-	return parts[1]
+	return ctx
 }
 
-// isHex reports whether text is n lower-case hexadecimal digits. IDs of zeros only are not valid.
-func isHex(text string, n int) bool {
-	zeros := n > 2 && strings.Trim(text, "0") == ""
-	return len(text) == n && !zeros && strings.Trim(text, "0123456789abcdef") == ""
+// endSpan ends the span of a request, except of a successful health check.
+func (w *recorder) endSpan(r *http.Request) {
+	request := &w.request
+	failed := w.status >= http.StatusInternalServerError || (w.status < http.StatusBadRequest && request.Err != nil)
+	if w.span == nil || (request.Probe && !failed) {
+		return
+	}
+
+	if failed {
+		w.span.Fail()
+	}
+	if route := strings.TrimPrefix(request.Route, r.Method+" "); route != "" {
+		w.span.Rename(r.Method + " " + route)
+		w.span.Set(trace.Attribute{Key: "http.route", Value: route})
+	}
+	if request.Project != uuid.Nil {
+		w.span.Set(trace.Attribute{Key: "socle.project", Value: request.Project.String()})
+	}
+
+	w.span.Set(trace.Attribute{Key: "http.request.method", Value: r.Method},
+		trace.Attribute{Key: "http.response.status_code", Value: int64(w.status)},
+		trace.Attribute{Key: "socle.request_id", Value: request.ID})
+	w.span.End()
 }

@@ -23,6 +23,8 @@ var outgoing = map[string]string{
 	"internal/certificate/auto.go":  "SOCLE_ACME_DIRECTORY",
 	"internal/certificate/order.go": "SOCLE_ACME_DIRECTORY",
 	"internal/mail/mail.go":         "SOCLE_SMTP_URL",
+	"internal/trace/export.go":      "OTEL_EXPORTER_OTLP_ENDPOINT",
+	"internal/trace/settings.go":    "OTEL_EXPORTER_OTLP_ENDPOINT",
 	"internal/standalone/config.go": "the settings of socle rest",
 	"internal/standalone/http.go":   "its own listener",
 	"internal/standalone/ready.go":  "the settings of socle rest",

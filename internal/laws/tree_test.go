@@ -18,7 +18,10 @@ import (
 // levels are the packages from the lowest level up. A package imports only packages of lower
 // levels.
 var levels = [][]string{
-	{"client", "docs", "internal/build", "internal/fault", "internal/config", "internal/pgwire", "internal/sqllex"},
+	{
+		"client", "docs", "internal/build", "internal/fault", "internal/config", "internal/pgwire", "internal/sqllex",
+		"internal/trace",
+	},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgdump", "internal/pgserver"},
 	{"internal/audit", "internal/backup/pgtool", "internal/queue", "internal/ratelimit", "internal/rest/query",

@@ -55,7 +55,12 @@ func (s *Service) Apply(
 		return result, err
 	}
 
-	release, err := s.requests.take(p.UUID)
+	project, err := s.lifecycle.Store.GetProject(ctx, p.UUID)
+	if err != nil {
+		return result, err
+	}
+
+	release, err := s.requests.take(project.OrganizationUUID, p.UUID)
 	if err != nil {
 		return result, err
 	}

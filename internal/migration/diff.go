@@ -23,7 +23,7 @@ import (
 	"github.com/socle-dev/socle/internal/statement"
 )
 
-// SchemaDiff is what a project has and the files do not.
+// SchemaDiff is the difference between the files and the schema of a project.
 type SchemaDiff struct {
 	Files    []string      `json:"files" doc:"The SQL of the next migrations, in order; usually one. Empty if nothing differs."`
 	Warnings []DiffWarning `json:"warnings"`
@@ -38,7 +38,7 @@ type DiffWarning struct {
 
 const (
 	// maxRounds is the number of times that the scratch copy is changed. The first round creates
-	// objects; the second one corrects what they got by default.
+	// objects; the second one corrects their default privileges.
 	maxRounds = 5
 
 	maxScratchSize  = 1 << 30 // bytes
@@ -63,7 +63,12 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 		return SchemaDiff{}, err
 	}
 
-	release, err := s.requests.take(p.UUID)
+	project, err := s.lifecycle.Store.GetProject(ctx, p.UUID)
+	if err != nil {
+		return SchemaDiff{}, err
+	}
+
+	release, err := s.requests.take(project.OrganizationUUID, p.UUID)
 	if err != nil {
 		return SchemaDiff{}, err
 	}
@@ -77,7 +82,7 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 	defer cancel()
 
 	var d SchemaDiff
-	err = s.withScratch(bounded, p, func(ctx context.Context, c *projectdb.Copy) error {
+	err = s.withScratch(bounded, project.OrganizationUUID, p, func(ctx context.Context, c *projectdb.Copy) error {
 		for _, script := range scripts {
 			if err := s.applyToScratch(ctx, c, script); err != nil {
 				return script.blame(err)
@@ -96,10 +101,16 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 }
 
 // withScratch runs f with an empty scratch copy of a project and drops the copy. It waits while
-// another request has the project's.
+// another request of the organization has one.
 func (s *Service) withScratch(
-	ctx context.Context, p *projectdb.Project, f func(context.Context, *projectdb.Copy) error,
+	ctx context.Context, organization uuid.UUID, p *projectdb.Project, f func(context.Context, *projectdb.Copy) error,
 ) error {
+	release, err := s.turns.await(ctx, organization)
+	if err != nil {
+		return err
+	}
+	defer release()
+
 	select {
 	case s.diffs <- struct{}{}:
 		defer func() { <-s.diffs }()
@@ -108,7 +119,7 @@ func (s *Service) withScratch(
 	}
 
 	c := s.lifecycle.Registry.Scratch(p.UUID)
-	_, err := s.lifecycle.Store.DB().WithLock(ctx, pg.LockBlocking, lockKey(p.UUID), func() (err error) {
+	_, err = s.lifecycle.Store.DB().WithLock(ctx, pg.LockBlocking, lockKey(p.UUID), func() (err error) {
 		if err := c.Drop(ctx); err != nil { // left by a killed server
 			return err
 		}

@@ -26,7 +26,7 @@ const (
 	warnRefresh = "runs the query of the view"
 )
 
-// difference is what turns one schema into another.
+// difference is the statements that turn one schema into another.
 type difference struct {
 	values     []change // new values of enums, which no statement of their transaction can use
 	changes    []change
@@ -220,7 +220,7 @@ func (c *comparison) classifyEnum(old, now *pgdump.Entry) {
 	}
 }
 
-// spread drops what uses a dropped object. An object that a table uses can't be replaced: that
+// spread drops the dependents of dropped objects. A dependency of a table can't be replaced: that
 // would destroy the table.
 func (c *comparison) spread() {
 	for again := true; again; {
@@ -361,7 +361,7 @@ func (c *comparison) exists(e *pgdump.Entry) bool {
 	})
 }
 
-// dropLast drops what no object uses any more.
+// dropLast drops objects without dependents.
 func (c *comparison) dropLast() {
 	for i := len(c.from) - 1; i >= 0; i-- {
 		e := &c.from[i]

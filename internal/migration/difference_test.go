@@ -39,8 +39,8 @@ func books(columns string) pgdump.Entry {
 	return entry("TABLE", "books", "CREATE TABLE public.books (\n"+columns+"\n);\n", "DROP TABLE public.books;\n")
 }
 
-// TestCompare checks the statements for a change of each kind, and that warnings precede what
-// destroys or blocks something.
+// TestCompare checks the statements for a change of each kind, and that warnings precede
+// destructive and blocking ones.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 

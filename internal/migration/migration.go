@@ -65,6 +65,7 @@ type Service struct {
 	tools     *pgtool.Tools
 	log       *slog.Logger
 	requests  slots
+	turns     turns         // of comparisons
 	diffs     chan struct{} // a token for each scratch copy
 }
 

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/uuid"
@@ -8,14 +9,17 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// TestSlots: a project has two requests in service, all projects eight.
+// TestSlots: a project has two requests in service, an organization four, all together eight.
 func TestSlots(t *testing.T) {
 	t.Parallel()
+
+	organization := func(i int) uuid.UUID { return uuid.UUID{1, byte(i)} }
+	project := func(i int) uuid.UUID { return uuid.UUID{2, byte(i)} }
 
 	var s slots
 	var releases []func()
 	for i := range maxRequests {
-		release, err := s.take(uuid.UUID{byte(i / maxProjectRequests)})
+		release, err := s.take(organization(i/maxOrganizationRequests), project(i/maxProjectRequests))
 		if err != nil {
 			t.Fatalf("request %d: %v", i, err)
 		}
@@ -23,17 +27,49 @@ func TestSlots(t *testing.T) {
 		releases = append(releases, release)
 	}
 
-	if _, err := s.take(uuid.UUID{99}); !fault.Is(err, fault.TooMany) {
+	if _, err := s.take(organization(99), project(99)); !fault.Is(err, fault.TooMany) {
 		t.Errorf("one more: got %v, want TooMany", err)
 	}
 
 	releases[0]()
 	releases[0]()
 
-	if _, err := s.take(uuid.UUID{1}); !fault.Is(err, fault.TooMany) {
+	if _, err := s.take(organization(1), project(99)); !fault.Is(err, fault.TooMany) {
+		t.Errorf("a fifth of an organization: got %v, want TooMany", err)
+	}
+	if _, err := s.take(organization(0), project(1)); !fault.Is(err, fault.TooMany) {
 		t.Errorf("a third of a project: got %v, want TooMany", err)
 	}
-	if _, err := s.take(uuid.UUID{0}); err != nil {
+	if _, err := s.take(organization(0), project(0)); err != nil {
 		t.Errorf("after the release: %v", err)
+	}
+}
+
+// TestTurns: one comparison of an organization runs at a time, and those of others beside it.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+
+	var all turns
+	release, err := all.await(t.Context(), uuid.UUID{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := all.await(gone, uuid.UUID{1}); err == nil {
+		t.Error("a second comparison of the organization runs")
+	}
+
+	other, err := all.await(t.Context(), uuid.UUID{2})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	release()
+	other()
+
+	if len(all.of) > 0 {
+		t.Errorf("got %d organizations without a comparison", len(all.of))
 	}
 }

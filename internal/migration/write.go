@@ -36,8 +36,8 @@ func (d difference) files() SchemaDiff {
 	return found
 }
 
-// fileOf returns the text of a file. pg_dump does not order functions by what their bodies use, so
-// bodies are not checked.
+// fileOf returns the text of a file. Bodies of functions are not checked, since pg_dump does not
+// order functions by the dependencies of their bodies.
 func fileOf(changes []change) string {
 	var b strings.Builder
 	if strings.HasPrefix(changes[0].sql, "DROP EXTENSION") {

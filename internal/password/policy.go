@@ -54,7 +54,7 @@ func (h *Hasher) Check(password, email, username string) error {
 	return nil
 }
 
-// Rule returns the policy for a person who chooses a password, a sentence.
+// Rule returns the password policy as a sentence.
 func (h *Hasher) Rule() string {
 	return fmt.Sprintf("At least %d characters, and not one of the most common passwords.", h.min)
 }

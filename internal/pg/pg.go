@@ -51,6 +51,7 @@ func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 	c.HealthCheckPeriod = 10 * time.Second
 	c.ConnConfig.ConnectTimeout = connectTimeout
 	c.ConnConfig.MaxProtocolMessageBodyLen = MaxMessage
+	c.ConnConfig.Tracer = statementTracer{}
 	c.ConnConfig.RuntimeParams["application_name"] = "socle"
 	c.ConnConfig.RuntimeParams["search_path"] = "pg_catalog, pg_temp"
 	c.ConnConfig.RuntimeParams["timezone"] = "UTC"

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// verdict is what happens to a statement of a dump.
+// verdict is the treatment of a statement of a dump.
 type verdict struct {
 	action action
 	sql    string // statement to execute

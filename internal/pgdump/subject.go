@@ -2,7 +2,7 @@ package pgdump
 
 import "slices"
 
-// subject is what a statement creates, changes or fills.
+// subject is the object of a statement.
 type subject struct {
 	action string // first word of the statement: create, alter, comment, grant, copy
 	kind   string // of the object: table, event trigger; "" if it is unknown

@@ -109,7 +109,7 @@ func DeleteCredential(ctx context.Context, db *platform.DB, project, id uuid.UUI
 	})
 }
 
-// knownCredential is what the listener needs of a credential.
+// knownCredential is a credential with its project, for authentication.
 type knownCredential struct {
 	UUID, Project uuid.UUID
 	ProjectName   string

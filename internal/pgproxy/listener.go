@@ -23,6 +23,10 @@ import (
 // acceptDelay is the pause after a failed accept, such as for a lack of file descriptors.
 const acceptDelay = 50 * time.Millisecond
 
+// keepAlive finds clients that have vanished within a minute. PostgreSQL's protocol has no
+// heartbeat; a client that lives and does nothing has its session until maxSessionIdle.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3}
+
 // Listener serves PostgreSQL clients with credentials of projects, over TLS.
 type Listener struct {
 	proxy    *Proxy
@@ -37,7 +41,8 @@ func (p *Proxy) Listen(address, chainFile, keyFile string) (*Listener, error) {
 		return nil, err
 	}
 
-	l, err := net.Listen("tcp", address)
+	config := net.ListenConfig{KeepAliveConfig: keepAlive}
+	l, err := config.Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, err
 	}

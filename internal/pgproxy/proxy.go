@@ -29,9 +29,6 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Protocol is the name of PostgreSQL's protocol in the Upgrade header of a tunnel.
-const Protocol = "socle-postgres/1"
-
 const (
 	startupTimeout = 10 * time.Second // from the connection to a complete startup packet
 	auditTimeout   = 10 * time.Second
@@ -55,7 +52,9 @@ type Config struct {
 // Proxy serves clients of all projects. It is safe for concurrent use.
 type Proxy struct {
 	Config
+	server  uuid.UUID     // of this run, in the rows of its sessions
 	cancels chan struct{} // a token for each request to cancel
+	lost    lost
 
 	mu       sync.Mutex
 	starting map[string]int // connections without a session, by project or network
@@ -79,7 +78,7 @@ type Client struct {
 
 // New returns a proxy. Notifications must not run yet.
 func New(c Config) *Proxy {
-	p := &Proxy{Config: c, cancels: make(chan struct{}, maxCancels), starting: map[string]int{},
+	p := &Proxy{Config: c, server: uuid.New(), cancels: make(chan struct{}, maxCancels), starting: map[string]int{},
 		sessions: map[pgwire.Key]*projectdb.Session{}, conns: map[net.Conn]bool{}, closing: make(chan struct{})}
 
 	c.Notifications.Handle(cancelChannel, func(payload string) {
@@ -88,6 +87,7 @@ func New(c Config) *Proxy {
 			go p.cancelHere(key)
 		}
 	})
+	c.Notifications.OnConnect(p.holdServerLock)
 
 	return p
 }
@@ -160,11 +160,13 @@ func (p *Proxy) Close() {
 	p.serving.Wait()
 }
 
-// ServeTunnel serves an authenticated client on a private connection: from its startup packet,
-// whose user and database do not matter, to the end of its session. It closes the connection.
-// release is that of [Proxy.Admit].
-func (p *Proxy) ServeTunnel(conn net.Conn, c Client, release func()) {
+// ServeTunnel serves an authenticated client at the other end of a [pgwire.Tunnel] over upgraded:
+// from its startup packet, whose user and database do not matter, to the end of its session. It
+// closes the connection. release is that of [Proxy.Admit].
+func (p *Proxy) ServeTunnel(upgraded net.Conn, c Client, release func()) {
 	defer release()
+
+	conn := pgwire.NewTunnel(upgraded)
 	defer conn.Close()
 
 	if err := conn.SetDeadline(time.Now().Add(startupTimeout)); err != nil {
@@ -194,7 +196,7 @@ func (p *Proxy) serve(conn net.Conn, c Client, startup pgwire.Startup, release f
 		return
 	}
 
-	session, err := p.open(c, startup)
+	session, id, err := p.open(c, startup)
 	if err != nil {
 		p.logFailure("open a database session", c, err)
 		p.refuse(conn, err)
@@ -213,17 +215,18 @@ func (p *Proxy) serve(conn net.Conn, c Client, startup pgwire.Startup, release f
 		r.run()
 	}
 
-	c.Entry.Sent, c.Entry.Received = r.sent.Load(), r.received.Load()
-	if err := p.audit("disconnectDatabase", c); err != nil {
+	e := c.entry("disconnectDatabase")
+	e.Sent, e.Received = r.sent.Load(), r.received.Load()
+	if err := p.recordEnd(context.Background(), id, e); err != nil {
 		p.logFailure("record the end of a database session", c, err)
 	}
 }
 
-// open opens the session of a client and records it in the audit log.
-func (p *Proxy) open(c Client, startup pgwire.Startup) (*projectdb.Session, error) {
+// open opens the session of a client and records it. It also returns the UUID of the record.
+func (p *Proxy) open(c Client, startup pgwire.Startup) (*projectdb.Session, uuid.UUID, error) {
 	if mode := strings.ToLower(startup.Parameters["replication"]); mode != "" && mode != "false" && mode != "off" &&
 		mode != "no" && mode != "0" {
-		return nil, fault.New(fault.Unprocessable, "replication is not available").WithCode("0A000")
+		return nil, uuid.Nil, fault.New(fault.Unprocessable, "replication is not available").WithCode("0A000")
 	}
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -239,24 +242,16 @@ func (p *Proxy) open(c Client, startup pgwire.Startup) (*projectdb.Session, erro
 
 	session, err := p.Projects.Open(c.Project).OpenSession(ctx, c.ReadOnly, startup.Parameters)
 	if err != nil {
-		return nil, err
+		return nil, uuid.Nil, err
 	}
 
-	if err := p.audit("connectDatabase", c); err != nil {
+	id, err := p.recordBegin(c)
+	if err != nil {
 		_ = session.Close()
-		return nil, err
+		return nil, uuid.Nil, err
 	}
 
-	return session, nil
-}
-
-// audit appends an entry to the platform's audit log.
-func (p *Proxy) audit(action string, c Client) error {
-	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
-	defer cancel()
-
-	c.Entry.Action, c.Entry.Project = action, c.Project.String()
-	return p.Platform.Tx(audit.Begin(ctx, p.AuditKey, c.Entry), func(*platform.DB) error { return nil })
+	return session, id, nil
 }
 
 func (p *Proxy) logFailure(doing string, c Client, err error) {

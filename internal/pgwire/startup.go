@@ -1,6 +1,6 @@
 // Package pgwire is the server's side of the start of a PostgreSQL session: startup packets,
-// SCRAM-SHA-256, and the messages before and after the session. It knows no credentials and no
-// projects, and connects to nothing.
+// SCRAM-SHA-256, and the messages before and after the session; and the tunnel that carries a
+// session over HTTP. It knows no credentials and no projects, and connects to nothing.
 package pgwire
 
 import (

@@ -160,6 +160,17 @@ COMMENT ON COLUMN platform.database_credentials.username IS 'random, since one l
 
 COMMENT ON COLUMN platform.database_credentials.verifier IS 'SCRAM-SHA-256 of the password, which itself is kept nowhere';
 
+CREATE TABLE platform.database_sessions (
+    uuid uuid NOT NULL,
+    server uuid NOT NULL,
+    entry jsonb NOT NULL,
+    opened_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON COLUMN platform.database_sessions.server IS 'holds an advisory lock while it runs';
+
+COMMENT ON COLUMN platform.database_sessions.entry IS 'audit entry of the end of the session';
+
 CREATE TABLE platform.forms (
     uuid uuid NOT NULL,
     project_uuid uuid NOT NULL
@@ -529,6 +540,9 @@ ALTER TABLE ONLY platform.database_credentials
 
 ALTER TABLE ONLY platform.database_credentials
     ADD CONSTRAINT database_credentials_username_key UNIQUE (username);
+
+ALTER TABLE ONLY platform.database_sessions
+    ADD CONSTRAINT database_sessions_pkey PRIMARY KEY (uuid);
 
 ALTER TABLE ONLY platform.forms
     ADD CONSTRAINT forms_pkey PRIMARY KEY (uuid);

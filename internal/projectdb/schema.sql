@@ -540,6 +540,14 @@ CREATE TABLE forms.notifications (
 
 COMMENT ON TABLE forms.notifications IS 'complete responses about which no mail was queued yet';
 
+CREATE TABLE forms.recipients (
+    email text NOT NULL,
+    confirmed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT recipients_folded CHECK ((email = lower(email)))
+);
+
+COMMENT ON TABLE forms.recipients IS 'addresses that were confirmed by a mailed link, or belong to a member';
+
 CREATE TABLE forms.responses (
     uuid uuid NOT NULL,
     form_uuid uuid NOT NULL,
@@ -808,6 +816,9 @@ ALTER TABLE ONLY forms.forms
 ALTER TABLE ONLY forms.notifications
     ADD CONSTRAINT notifications_pkey PRIMARY KEY (response_uuid);
 
+ALTER TABLE ONLY forms.recipients
+    ADD CONSTRAINT recipients_pkey PRIMARY KEY (email);
+
 ALTER TABLE ONLY forms.responses
     ADD CONSTRAINT responses_pkey PRIMARY KEY (uuid);
 
@@ -975,6 +986,8 @@ ALTER TABLE forms.fields ENABLE ROW LEVEL SECURITY;
 ALTER TABLE forms.forms ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE forms.notifications ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE forms.recipients ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE forms.responses ENABLE ROW LEVEL SECURITY;
 

@@ -2,7 +2,9 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/trace"
 )
 
 // Args are the arguments of a job, stored as JSON. They contain no secrets.
@@ -71,7 +74,7 @@ func Register[A Args](q *Queue, o Options, work func(context.Context, *Job[A]) e
 	var args A
 	q.queues[o.Workers.Queue] = o.Workers
 	q.options[args.Kind()] = o
-	river.AddWorker(q.workers, &worker[A]{pool: q.Pool, timeout: o.Timeout, work: work})
+	river.AddWorker(q.workers, &worker[A]{queue: q, timeout: o.Timeout, work: work})
 }
 
 // Cancel fails a job for good.
@@ -83,7 +86,7 @@ func Snooze(delay time.Duration) error { return river.JobSnooze(delay) }
 // worker adapts a work function to River.
 type worker[A Args] struct {
 	river.WorkerDefaults[A]
-	pool    *pgxpool.Pool
+	queue   *Queue
 	timeout time.Duration
 	work    func(context.Context, *Job[A]) error
 }
@@ -93,8 +96,17 @@ func (w *worker[A]) Timeout(*river.Job[A]) time.Duration { return w.timeout }
 
 // Work runs a job.
 func (w *worker[A]) Work(ctx context.Context, j *river.Job[A]) error {
-	err := w.work(ctx, &Job[A]{j.ID, j.Args, j.Attempt, j.CreatedAt, j, w.pool})
+	ctx, span := w.queue.Tracer.Start(ctx, trace.Parent{}, "job "+j.Kind, trace.Consumer,
+		trace.Attribute{Key: "messaging.system", Value: "river"},
+		trace.Attribute{Key: "messaging.message.id", Value: strconv.FormatInt(j.ID, 10)})
+	defer span.End()
+
+	err := w.work(ctx, &Job[A]{j.ID, j.Args, j.Attempt, j.CreatedAt, j, w.queue.Pool})
 	if err != nil {
+		if _, snoozed := errors.AsType[*river.JobSnoozeError](err); !snoozed {
+			span.Fail()
+		}
+
 		return &truncatedError{err}
 	}
 

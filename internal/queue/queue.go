@@ -21,6 +21,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/trace"
 )
 
 const (
@@ -64,6 +65,8 @@ type Config struct {
 	Pool  *pgxpool.Pool // platform database
 	River *pgxpool.Pool // of the same database, for River's own queries; nil: Pool
 	Log   *slog.Logger
+
+	Tracer *trace.Tracer // records a span of each attempt at a job; nil: none
 }
 
 // Queue accepts jobs, and works on them while [Queue.Run] runs. It is safe for concurrent use once

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"path"
 	"regexp"
 	"strings"
 	"sync"
@@ -68,7 +69,7 @@ func docsHandlers() map[string]http.HandlerFunc {
 	}
 
 	for name, title := range guides {
-		handlers["/docs/"+name+".json"] = compressed(jsonType, func() []byte {
+		handlers["/docs/"+path.Base(name)+".json"] = compressed(jsonType, func() []byte {
 			return deflate(guideDocument(name, title))
 		})
 	}
@@ -78,9 +79,13 @@ func docsHandlers() map[string]http.HandlerFunc {
 
 const jsonType = "application/json; charset=utf-8"
 
-// guides are the titles of the guides in the binary, by their files in docs.
+// guides are the titles of the guides in the binary, by their files in docs. The page of the
+// reference lists them by the last part of the name.
 var guides = map[string]string{
 	"api": "Rules of the API", "cli": "Command line", "operations": "Operations", "rest": "socle rest",
+	"guides/from-supabase": "From Supabase", "guides/import": "Import data", "guides/nextjs": "Next.js",
+	"guides/protect-a-table": "Protect a table", "guides/migrations": "Migrations",
+	"guides/back-up-and-restore": "Back up and restore", "guides/deploy": "Deploy",
 }
 
 // guideDocument returns a guide as the description of an OpenAPI document without operations, which
@@ -103,7 +108,7 @@ func guideDocument(name, title string) []byte {
 	return document
 }
 
-var guideLink = regexp.MustCompile(`\[([^\[\]]*)\]\(([a-z/-]+\.(?:md|json))?(#[a-z0-9-]+)?\)`)
+var guideLink = regexp.MustCompile(`\[([^\[\]]*)\]\(((?:\.\./)*[A-Za-z/-]+\.(?:md|json))?(#[a-z0-9-]+)?\)`)
 
 // linkGuides rewrites the links between guides for the viewer. Links to other files of the source
 // tree become text.
@@ -111,7 +116,7 @@ func linkGuides(name, text string) string {
 	return guideLink.ReplaceAllStringFunc(text, func(link string) string {
 		parts := guideLink.FindStringSubmatch(link)
 		label, file, anchor := parts[1], parts[2], strings.TrimPrefix(parts[3], "#")
-		target := strings.TrimSuffix(file, ".md")
+		target := strings.TrimSuffix(path.Join(path.Dir(name), file), ".md")
 
 		switch _, known := guides[target]; {
 		case file == "openapi.json":
@@ -122,9 +127,10 @@ func linkGuides(name, text string) string {
 			return label
 		}
 
-		address := "/docs?api=" + target
+		slug := path.Base(target)
+		address := "/docs?api=" + slug
 		if anchor != "" {
-			address += "#" + target + "/description/" + anchor
+			address += "#" + slug + "/description/" + anchor
 		}
 
 		return "[" + label + "](" + address + ")"

@@ -18,4 +18,15 @@ func TestLinkGuides(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
+
+	for text, want := range map[string]string{
+		"[a](../api.md#b)":   "[a](/docs?api=api#api/description/b)",
+		"[a](migrations.md)": "[a](/docs?api=migrations)",
+		"[a](#b)":            "[a](/docs?api=import#import/description/b)",
+		"[a](../../README.md#first-five-minutes)": "a",
+	} {
+		if got := linkGuides("guides/import", text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
-// TestDocsPage checks the policy of the API reference, and the encodings of what it loads.
+// TestDocsPage checks the policy of the API reference, and the encodings of its resources.
 func TestDocsPage(t *testing.T) {
 	t.Parallel()
 

@@ -26,14 +26,14 @@ func TestGuides(t *testing.T) {
 	}
 
 	a := apitest.New(t)
-	for _, name := range []string{"protect-a-table.md", "back-up-and-restore.md"} {
+	for _, name := range []string{"protect-a-table.md", "back-up-and-restore.md", "from-supabase.md", "nextjs.md"} {
 		text, err := os.ReadFile(guides + name)
 		if err != nil {
 			t.Fatal(err)
 		}
 
 		project := a.CreateProject(name)
-		dir := t.TempDir()
+		dir := typeScript(t, map[string][]byte{}) // an empty folder with the client libraries
 		examples := examplesOf(t, string(text))
 
 		bash := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", scriptOf(examples))

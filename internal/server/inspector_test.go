@@ -18,6 +18,7 @@ import (
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgproxy"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
 	"github.com/socle-dev/socle/internal/server"
@@ -62,7 +63,11 @@ func (p *process) inspect(t *testing.T) *inspector {
 	}
 
 	lifecycle := projectdb.Lifecycle{Store: d.Store, Registry: b.registry, Blobs: b.blobs}
-	services, err := server.NewServices(d, lifecycle, account.Config{}, nil, log)
+	notifications := pg.NewListener(d.Pool.Config().ConnConfig, log)
+	clients := pgproxy.New(pgproxy.Config{Projects: b.registry, Platform: d.Store.DB(), Notifications: notifications,
+		Log: log})
+
+	services, err := server.NewServices(d, lifecycle, clients, account.Config{}, notifications, log)
 	if err != nil {
 		t.Fatal(err)
 	}

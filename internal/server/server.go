@@ -23,6 +23,7 @@ import (
 	"github.com/socle-dev/socle/internal/api"
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/build"
 	"github.com/socle-dev/socle/internal/certificate"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/httpx"
@@ -36,6 +37,7 @@ import (
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/submission"
 	"github.com/socle-dev/socle/internal/token"
+	"github.com/socle-dev/socle/internal/trace"
 	"github.com/socle-dev/socle/internal/web"
 )
 
@@ -68,6 +70,7 @@ type Server struct {
 	certificate   certificate.Source // nil: plain HTTP
 	redirect      *redirect
 	metrics       *metrics
+	tracer        *trace.Tracer // nil: none
 	requests      *requestLog
 	proxy         *pgproxy.Proxy
 	postgres      *pgproxy.Listener // nil: no PostgreSQL clients but through the API
@@ -103,6 +106,9 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 		return err
 	}
 	if s.metrics, err = newMetrics(c.MetricsAddr); err != nil {
+		return err
+	}
+	if s.tracer, err = trace.New(os.Getenv, build.Version(), s.log); err != nil {
 		return err
 	}
 
@@ -178,7 +184,11 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		return err
 	}
 
-	if s.services, err = NewServices(d, lifecycle, account.Config{
+	auditKey := token.Derive(s.secret, audit.KeyPurpose)
+	s.proxy = pgproxy.New(pgproxy.Config{Projects: s.registry, Platform: d.Store.DB(), AuditKey: auditKey,
+		Notifications: s.notifications, Log: s.log})
+
+	if s.services, err = NewServices(d, lifecycle, s.proxy, account.Config{
 		RateLimit:  c.RateLimit,
 		Passwords:  password.New(c.PasswordMin),
 		Keyring:    keyring,
@@ -192,10 +202,6 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		return err
 	}
 
-	auditKey := token.Derive(s.secret, audit.KeyPurpose)
-	s.proxy = pgproxy.New(pgproxy.Config{Projects: s.registry, Platform: d.Store.DB(), AuditKey: auditKey,
-		Notifications: s.notifications, Log: s.log})
-
 	if c.PostgresAddr != "" {
 		var err error
 		if s.postgres, err = s.proxy.Listen(c.PostgresAddr, c.PostgresTLSCert, c.PostgresTLSKey); err != nil {
@@ -203,9 +209,11 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		}
 	}
 
+	s.services.Queue.Tracer = s.tracer
 	bodies := httpx.NewBudget(rest.BodyBudgetSize)
 	submissions := submission.New(submission.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs,
-		Attempts: s.services.Accounts.Attempts, Notifier: s.services.Notifier, Log: s.log})
+		Attempts: s.services.Accounts.Attempts, Accounts: s.services.Accounts,
+		Notifier: s.services.Notifier, Log: s.log})
 	s.api = api.New(api.Config{Platform: d.Store, Accounts: s.services.Accounts, Bodies: bodies,
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: lifecycle, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
@@ -244,7 +252,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.metrics.watchState(s)
 
 	handler := httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
-		TrustedProxies: c.TrustedProxies, Slow: c.SlowRequest, Panicked: s.api.ServePanic,
+		TrustedProxies: c.TrustedProxies, Slow: c.SlowRequest, Tracer: s.tracer, Panicked: s.api.ServePanic,
 		Answered: s.requests.add})
 	s.http = newHTTPServer(handler, s.log)
 
@@ -306,6 +314,7 @@ func (s *Server) Run(ctx context.Context) error {
 	run("requests", s.requests.run)
 	run("metrics", s.metrics.run)
 	run("redirect", s.redirect.run)
+	run("traces", s.tracer.Run)
 	run("memory", releaseMemory)
 
 	if s.postgres != nil {

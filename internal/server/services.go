@@ -11,6 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/migration"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgproxy"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
 )
@@ -30,7 +31,8 @@ type Services struct {
 // NewServices returns the services with all workers registered. It sets the store, the queue and
 // the log of accounts.
 func NewServices(
-	d *Database, l projectdb.Lifecycle, accounts account.Config, notifications *pg.Listener, log *slog.Logger,
+	d *Database, l projectdb.Lifecycle, clients *pgproxy.Proxy, accounts account.Config, notifications *pg.Listener,
+	log *slog.Logger,
 ) (*Services, error) {
 	q, err := queue.New(queue.Config{Pool: d.Pool, River: d.QueuePool, Log: log})
 	if err != nil {
@@ -56,7 +58,7 @@ func NewServices(
 	q.SetPeriodic(queue.Periodic{
 		CleanUp: []func(context.Context) error{
 			s.Backups.FailAbandoned, s.Backups.CreateDue, s.Backups.RemoveDeleted, s.Backups.DropOrphanedCopies,
-			s.Migrations.DropOrphans, l.Finish, l.ChainAudit,
+			s.Migrations.DropOrphans, l.Finish, clients.RecordLost, l.ChainAudit,
 		},
 		Sweep: []func(context.Context) error{
 			s.Cleaner.SweepStorage, s.Accounts.Sweep, d.Store.ForgetRequests, d.Store.ForgetRequestDays,

@@ -41,6 +41,8 @@ var (
 	storageFree = gauge("storage_free_bytes", "Free space of the storage, if it is a folder.")
 	storageSize = gauge("storage_size_bytes", "Size of the storage's file system, if it is a folder.")
 
+	droppedSpans = gauge("trace_dropped_spans_total", "Spans that were not exported: the collector was slow or refused them.")
+
 	jobs      = gauge("jobs", "Jobs of the install; failed ones of the last 24 hours.", "state")
 	oldestJob = gauge("jobs_oldest_seconds", "Waiting time of the oldest job that could run.")
 
@@ -50,6 +52,7 @@ var (
 var stateMetrics = []*prometheus.Desc{
 	buildInfo, poolConnections, poolMax, projectPools, projectConnections, projectConnectionsMax, projectWaiting,
 	watchdogAlive, watchdogTerminated, memoryBytes, memoryMax, cachedProjects, cachedKeys, storageFree, storageSize,
+	droppedSpans,
 	jobs, oldestJob, certificateExpiry,
 }
 
@@ -70,7 +73,7 @@ func (state) Describe(descs chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect sends the values. It leaves out what can't be read.
+// Collect sends the values. It omits those that can't be read.
 func (s state) Collect(to chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
@@ -116,6 +119,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 
+	to <- prometheus.MustNewConstMetric(droppedSpans, prometheus.CounterValue, float64(s.tracer.Dropped()))
 	s.collectJobs(send)
 }
 

@@ -32,9 +32,9 @@ type File struct {
 type NextFile func() (*File, error)
 
 // withFiles stores a complete response together with its files, or neither. The answers may be
-// filled in while the files are read.
+// filled in while the files are read. folder is the last part of the path of the response's files.
 func (s *Service) withFiles(
-	ctx context.Context, p *projectdb.Project, id uuid.UUID, r Response, next NextFile,
+	ctx context.Context, p *projectdb.Project, folder string, r Response, next NextFile,
 ) (form.Receipt, error) {
 	to, err := form.GetFileFields(ctx, p, r.Form)
 	if err != nil {
@@ -42,18 +42,18 @@ func (s *Service) withFiles(
 	}
 
 	files := receivedFiles{}
-	if err := s.receive(ctx, p, id, r, to, next, files); err != nil {
+	if err := s.receive(ctx, p, folder, r, to, next, files); err != nil {
 		return form.Receipt{}, files.finish(ctx, err)
 	}
 
-	receipt, err := form.CreateResponse(ctx, p, r.Form, id, r.Answers,
+	receipt, err := form.CreateResponse(ctx, p, r.Form, r.ID(), r.Answers,
 		form.Attachments{Fields: files.fields(), Create: files.store})
 	return receipt, files.finish(ctx, err)
 }
 
 // receive stores the files while they arrive.
 func (s *Service) receive(
-	ctx context.Context, p *projectdb.Project, id uuid.UUID, r Response, to form.FileFields, next NextFile,
+	ctx context.Context, p *projectdb.Project, folder string, r Response, to form.FileFields, next NextFile,
 	files receivedFiles,
 ) error {
 	for range maxFiles + to.Count() + 1 { // browsers send empty inputs too
@@ -86,9 +86,9 @@ func (s *Service) receive(
 			break
 		}
 
-		folder := r.Form.String() + "/" + id.String() + "/" + field.String() + "/"
+		path := r.Form.String() + "/" + folder + "/" + field.String() + "/"
 		files[field], err = object.ReceiveFile(ctx, p, s.Blobs, r.User, *to.Container, object.NewFile{
-			FullFileName: folder + part.Name, MimeType: part.MimeType, Content: part.Content})
+			FullFileName: path + part.Name, MimeType: part.MimeType, Content: part.Content})
 		if err != nil {
 			delete(files, field)
 

@@ -7,15 +7,16 @@ package submission
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/form"
-	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/ratelimit"
@@ -33,6 +34,7 @@ type Config struct {
 	Projects *projectdb.Registry
 	Blobs    *blob.Store
 	Attempts ratelimit.Attempts
+	Accounts *account.Service
 	Notifier *form.Notifier
 	Log      *slog.Logger
 }
@@ -49,6 +51,10 @@ type Response struct {
 	User    uuid.UUID // zero: not a member
 	Network string    // key of the client's network for rate limits
 	Answers form.Answers
+
+	// ID returns the UUID of the response, under which a repetition stores nothing. It is called
+	// when all answers have been read. nil: a new UUID.
+	ID func() uuid.UUID
 }
 
 // ProjectByKey returns the project of a form for a respondent with a key of that project. It fails
@@ -88,8 +94,9 @@ func (s *Service) Page(ctx context.Context, segment string) (form.Page, *project
 }
 
 // Create stores a complete response to a form of project p, with the files that next returns; next
-// may be nil. It fails as [form.CreateResponse] does, with Unprocessable on a file, and with
-// TooMany beyond the limits.
+// may be nil. A repetition has the same success, without a receipt. It fails as
+// [form.CreateResponse] does otherwise, with Unprocessable on a file, and with TooMany beyond the
+// limits.
 func (s *Service) Create(ctx context.Context, p *projectdb.Project, r Response, next NextFile) (form.Receipt, error) {
 	if err := s.count(ctx, r); err != nil {
 		return form.Receipt{}, err
@@ -99,12 +106,18 @@ func (s *Service) Create(ctx context.Context, p *projectdb.Project, r Response, 
 	if err != nil {
 		return form.Receipt{}, err
 	}
+	if r.ID == nil {
+		r.ID = func() uuid.UUID { return id }
+	}
 
 	var receipt form.Receipt
 	if next != nil {
-		receipt, err = s.withFiles(ctx, p, id, r, next)
+		receipt, err = s.withFiles(ctx, p, id.String(), r, next)
 	} else {
-		receipt, err = form.CreateResponse(ctx, p, r.Form, id, r.Answers, form.Attachments{})
+		receipt, err = form.CreateResponse(ctx, p, r.Form, r.ID(), r.Answers, form.Attachments{})
+	}
+	if errors.Is(err, form.ErrRepeated) {
+		return form.Receipt{}, nil
 	}
 
 	s.notify(ctx, p, receipt, err)
@@ -162,20 +175,4 @@ func (s *Service) notify(ctx context.Context, p *projectdb.Project, r form.Recei
 	if err := s.Notifier.Enqueue(ctx, p.UUID, r.FormUUID); err != nil {
 		s.Log.Warn("enqueue mails about a response", "project", p.UUID, "form", r.FormUUID, "error", err)
 	}
-}
-
-// UpdateForm is [form.UpdateForm]. It also fails with Unprocessable on logo_uuid unless that is a
-// picture that a page can show.
-func (s *Service) UpdateForm(
-	ctx context.Context, p *projectdb.Project, user, id uuid.UUID, u form.FormUpdate,
-) (form.Form, error) {
-	if u.LogoUUID.Value != nil {
-		if file, err := uuid.Parse(*u.LogoUUID.Value); err == nil {
-			if err := object.CheckLogo(ctx, p, file); err != nil {
-				return form.Form{}, err
-			}
-		}
-	}
-
-	return form.UpdateForm(ctx, p, user, id, u)
 }

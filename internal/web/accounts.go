@@ -34,6 +34,12 @@ func (p *Pages) linkPages() []*linkPage {
 			Pages: p, path: "/forgot-password", action: "forgetPassword",
 			show: showForgotten, submit: p.forgetPassword,
 		},
+		{
+			Pages: p, path: "/confirm-recipient", action: "confirmRecipient",
+			show: p.showRecipient, submit: p.confirmRecipient,
+			invalid: page{Title: "The link is no longer valid",
+				Text: []string{invalidLink, "You get no mails because of it."}},
+		},
 	}
 }
 
@@ -85,7 +91,7 @@ func (p *Pages) showInvitation(ctx context.Context, linkToken string) (page, err
 	return shown, nil
 }
 
-// acceptInvitation accepts an invitation for a user who logs in, or for a new one.
+// acceptInvitation accepts an invitation by log-in or by sign-up.
 func (p *Pages) acceptInvitation(ctx context.Context, c account.Client, in url.Values) (page, error) {
 	i, err := p.Accounts.PreviewInvitation(ctx, in.Get("token"))
 	if err != nil {

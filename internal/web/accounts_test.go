@@ -44,7 +44,7 @@ func TestAcceptInvitationBySigningUp(t *testing.T) {
 		t.Fatalf("GET made a member: got %d", n)
 	}
 
-	// Every broken rule stands next to its input, what was typed stays, but no password.
+	// Every broken rule stands next to its input. Values stay, except passwords.
 	p = p.submit(map[string]string{"username": "a b", "password": "short"}).want(422, "Error:").
 		field("username", "Must be 3 to 100 letters, digits, _ or -.").field("password", "Must have at least")
 	if got := p.inputs()["username"]["value"]; got != "a b" {
@@ -217,7 +217,36 @@ func TestConfirmEmail(t *testing.T) {
 	p.submit(nil).want(422, "no longer valid")
 }
 
-// TestSubmissionsOfOthers refuses what no page of the server sends.
+// TestConfirmRecipient has an address confirm that it wants mails about responses.
+func TestConfirmRecipient(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	f := newForm(t, a, `"label": "Name", "name": "name", "type": "text"`)
+	to := "Desk-" + f.uuid + "@example.com"
+	member := a.Get("/users/me").Want(200).Get("email").(string)
+	name := fmt.Sprintf(`{"notify_emails": [%q, %q]}`, to, member)
+	f.update(name).Content("unconfirmedEmails", "["+to+"]")
+	f.update(name)
+	first := mailedLink(t, a, to, "/confirm-recipient", 1)
+
+	v := visit(t, a)
+	v.get("/confirm-recipient?token=none").want(422, "no longer valid")
+	f.update(`{"notify_emails": []}`)
+	v.get(first).want(422, "no longer valid") // the form has dropped the address
+	f.update(name)
+
+	p := v.get(first).want(200, "Contact <us> are mailed to "+to)
+	f.Get("/forms/"+f.uuid).Want(200).Content("unconfirmedEmails", "["+to+"]")
+	p.submit(nil).want(200, "Your address is confirmed", to)
+	f.Get("/forms/"+f.uuid).Want(200).Content("unconfirmedEmails", "[]")
+	p.submit(nil).want(422, "no longer valid")
+
+	other := newForm(t, a)
+	other.update(name).Content("unconfirmedEmails", "[]")
+}
+
+// TestSubmissionsOfOthers rejects cross-site and malformed submissions.
 func TestSubmissionsOfOthers(t *testing.T) {
 	t.Parallel()
 

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/socle-dev/socle/internal/fault"
 	forms "github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/httpx"
@@ -39,18 +41,20 @@ func (p *Pages) formPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	if f.Closed != nil {
+	switch {
+	case r.Method == http.MethodPost && (f.Closed == nil || isFull(f)): // full by a response that is repeated
+		p.submitForm(w, r, f, project)
+		return
+	case f.Closed != nil:
 		p.renderClosed(w, r, f)
 		return
 	}
 
-	if r.Method == http.MethodPost {
-		p.submitForm(w, r, f, project)
-		return
-	}
-
-	render(w, r, http.StatusOK, viewForm(f, nil))
+	render(w, r, http.StatusOK, viewForm(f, nil, uuid.New()))
 }
+
+// isFull reports whether a form has all responses that it may have.
+func isFull(f forms.Page) bool { return f.Closed != nil && fault.Of(f.Closed).Code == "form_full" }
 
 // openForm returns the form of the request's path, and its project. Otherwise it responds and
 // returns false.
@@ -157,9 +161,10 @@ func themeOf(f forms.Page) theme {
 }
 
 // viewForm returns the page of a form, filled in with the values of a failed submission, or with
-// the default values if in is nil.
-func viewForm(f forms.Page, in url.Values) page {
-	view := page{Title: f.Name, Form: &form{Action: *f.PagePath, Button: "Send"}, Theme: themeOf(f)}
+// the default values if in is nil. id becomes the UUID of the response.
+func viewForm(f forms.Page, in url.Values, id uuid.UUID) page {
+	view := page{Title: f.Name, Form: &form{Action: *f.PagePath, Button: "Send",
+		Hidden: []hidden{{responseInput, id.String()}}}, Theme: themeOf(f)}
 	if f.Description != nil {
 		view.Text = []string{*f.Description}
 	}

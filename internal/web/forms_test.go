@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
@@ -412,6 +413,77 @@ func TestFormFiles(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	a.Get("/containers/" + container + "/files").Want(200).Total(1)
+}
+
+// TestFormSentTwice sends the same page again, as a double click or a reload does.
+func TestFormSentTwice(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	f := newForm(t, a, `"label": "Name", "name": "name", "type": "text"`,
+		`"label": "Photo", "name": "photo", "type": "file"`)
+	container := a.Create("/containers", `{"name": "answers"}`)
+	f.update(`{"container_uuid": "` + container + `"}`)
+
+	v := visit(t, a)
+	sent := v.get(f.path)
+	id := sent.inputs()["_response"]["value"]
+	send := func(name string, files map[string][]byte) *apitest.Reply {
+		t.Helper()
+
+		values := map[string]string{"_response": id, f.fields["Name"]: name}
+		body, media := multipartBody(t, values, files, "me.png", "image/png")
+
+		return v.a.Do(v.a.Request("POST", f.path, bytes.NewReader(body), "Content-Type: "+media))
+	}
+
+	photo := map[string][]byte{"photo": []byte("bytes of a photo")}
+	replies := make([]*apitest.Reply, 3)
+	var clicks sync.WaitGroup
+	for i := range replies {
+		clicks.Go(func() { replies[i] = send("Ada", photo) })
+	}
+	clicks.Wait()
+
+	for _, r := range replies {
+		r.Want(303)
+	}
+
+	if got := f.answers(t); got["Name"] != "Ada" {
+		t.Errorf("got %v", got)
+	}
+	if got := f.Get("/forms/" + f.uuid + "/responses").Want(200).Get("0.uuid"); got != id {
+		t.Errorf("got the response %v, want %s", got, id)
+	}
+	a.Get("/containers/" + container + "/files").Want(200).Total(1)
+
+	changed := v.show(send("Grace", photo)).want(409, "already sent from this page with other answers")
+	if again := changed.inputs()["_response"]["value"]; again == id {
+		t.Error("the page would repeat the response")
+	} else {
+		id = again
+	}
+	send("Grace", nil).Want(303)
+	send("Grace", nil).Want(303)
+	f.Get("/forms/" + f.uuid + "/responses").Want(200).Total(2)
+}
+
+// TestLastResponseSentTwice repeats the response by which a form is full.
+func TestLastResponseSentTwice(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	f := newForm(t, a, `"label": "Name", "name": "name", "type": "text"`)
+	f.update(`{"max_responses": 1}`)
+
+	v := visit(t, a)
+	first, second := v.get(f.path), v.get(f.path)
+	for range 2 {
+		f.postHTML(v, url.Values{"_response": {first.inputs()["_response"]["value"]}, "name": {"Ada"}}).Want(303)
+	}
+
+	v.show(f.postHTML(v, url.Values{"_response": {second.inputs()["_response"]["value"]}, "name": {"Ada"}})).
+		want(409, "maximum number of responses")
 }
 
 func TestFormSubmissionsAreLimited(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // maxBody is the maximum size of a submission in bytes, as of the API's anonymous requests.
 const maxBody = 16 << 10
 
-// linkPage is the page behind the links of a purpose. GET shows it, POST does what the link is for.
+// linkPage is the page behind the links of a purpose. GET shows it, POST executes the purpose.
 // The token of the link authorizes the change, so another site can't forge a submission. Those of
 // other origins are refused nevertheless.
 type linkPage struct {
@@ -28,7 +28,7 @@ type linkPage struct {
 
 	// show returns the page for a token. It changes nothing.
 	show func(ctx context.Context, linkToken string) (page, error)
-	// submit does what the link is for, and returns the page that says so.
+	// submit executes the purpose of the link, and returns the page of the result.
 	submit func(ctx context.Context, c account.Client, in url.Values) (page, error)
 	// invalid is shown if show fails.
 	invalid page

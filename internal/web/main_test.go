@@ -31,7 +31,7 @@ type shown struct {
 
 func visit(t *testing.T, a *apitest.API) visitor { return visitor{t, a.Anonymous().WithProject("")} }
 
-// get opens a page by its path and checks what all pages have.
+// get opens a page by its path and checks the common headers.
 func (v visitor) get(path string) shown {
 	v.t.Helper()
 

@@ -203,7 +203,7 @@ func render(w http.ResponseWriter, r *http.Request, status int, p page) {
 	}
 }
 
-// renderFailure responds with a page for a failure that ends what the person was doing.
+// renderFailure responds with the page of a failure that can't be corrected by another submission.
 func renderFailure(w http.ResponseWriter, r *http.Request, err error, p page) {
 	if fault.Is(err, fault.Internal) {
 		p = page{Title: "Something went wrong", Text: []string{internalError}, Theme: p.Theme,

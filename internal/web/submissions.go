@@ -29,6 +29,10 @@ const (
 	maxText   = 1 << 20 // bytes of a submission without its files, as of the API's bodies
 	maxValues = 5000    // inputs of a submission
 
+	// responseInput is the input with the UUID that the page of a form chose for its response, so
+	// that a form that is sent twice is stored once. HTML forms of other sites do without.
+	responseInput = "_response"
+
 	unreservedText   = 16 << 10 // bytes of a submission that do not count against the budget
 	textMemoryFactor = 4        // memory per byte: the text, the values, the answers, the page of a failure
 	budgetTimeout    = 2 * time.Second
@@ -37,11 +41,19 @@ const (
 // submitForm takes a response by an HTML form. It leads to another page, so that a reload does not
 // repeat the response, or shows the form with the failures.
 func (p *Pages) submitForm(w http.ResponseWriter, r *http.Request, f forms.Page, project *projectdb.Project) {
-	s := &formSubmission{form: f, values: url.Values{}, answers: forms.Answers{}}
+	s := &formSubmission{form: f, id: uuid.New(), values: url.Values{}, answers: forms.Answers{}}
 	defer func() { s.release() }()
 
 	if err := p.receive(w, r, s, project); err != nil {
-		view := viewForm(f, s.values)
+		if isFull(f) {
+			p.renderClosed(w, r, f)
+			return
+		}
+		if fault.Of(err).Code == "already_sent" {
+			s.id = uuid.New() // of another response, if the person sends it again
+		}
+
+		view := viewForm(f, s.values, s.id)
 		view.fail(err)
 		render(w, r, noteFailure(w, r, err), view)
 
@@ -76,7 +88,7 @@ func (p *Pages) receive(w http.ResponseWriter, r *http.Request, s *formSubmissio
 		Request: known.ID, Target: "/forms/" + s.form.UUID.String() + "/responses", Fields: []string{"answers"},
 		Project: project.UUID.String()})
 	_, err = p.Submissions.Create(ctx, project, submission.Response{Form: s.form.UUID, User: uuid.Nil,
-		Network: network, Answers: s.answers}, next)
+		Network: network, Answers: s.answers, ID: func() uuid.UUID { return s.id }}, next)
 
 	return err
 }
@@ -101,6 +113,7 @@ func reserve(ctx context.Context, b *httpx.Budget, network string, n int64) (rel
 // formSubmission is a response by an HTML form while it is read.
 type formSubmission struct {
 	form    forms.Page
+	id      uuid.UUID // of the response, from the page or a new one
 	values  url.Values
 	answers forms.Answers // of the values
 
@@ -308,6 +321,11 @@ func (s *formSubmission) add(name, value string) error {
 	}
 	if notText(name) || notText(value) {
 		return fault.New(fault.Invalid, "the submission must be text without NUL")
+	}
+	if name == responseInput {
+		if id, err := uuid.Parse(value); err == nil {
+			s.id = id
+		}
 	}
 	if strings.HasPrefix(name, "_") {
 		return nil

@@ -18,7 +18,7 @@ func TestStartPage(t *testing.T) {
 		t.Errorf("got Vary %q, want Accept", got)
 	}
 
-	// A program gets what it always got.
+	// Programs get the envelope.
 	for _, accept := range []string{"*/*", "application/json", "application/xhtml+xml"} {
 		v.a.Send("GET", "/", "", "Accept: "+accept).Want(404).Code("unknown_route")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
@@ -118,6 +119,18 @@ type Setting struct {
 // Execute runs e. It returns errors of PostgreSQL, of the check or of a context, and the errors of
 // this package. The caller releases the result, and does not change e until then.
 func (x *Executor) Execute(ctx context.Context, e *Execution) (*Result, error) {
+	_, span := pg.StartSpan(ctx, e.Statement.SQL)
+	defer span.End()
+
+	result, err := x.execute(ctx, e)
+	if err != nil {
+		span.Fail()
+	}
+
+	return result, err
+}
+
+func (x *Executor) execute(ctx context.Context, e *Execution) (*Result, error) {
 	p := newPipeline(ctx, x, e)
 	for attempts := 0; ; attempts++ {
 		conn, err := x.acquire(e.Pool, p.watchdog)

@@ -1,0 +1,54 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/pg"
+)
+
+// MemberEmails returns those of the addresses that belong to active members of a project's
+// organization.
+func (s *Service) MemberEmails(ctx context.Context, project uuid.UUID, addresses []string) ([]string, error) {
+	return pg.Values[string](ctx, s.q, `
+		select a from unnest(@addresses::text[]) a
+		where exists (
+			select from platform.projects p
+			join platform.members m on m.organization_uuid = p.organization_uuid
+			join platform.users u on u.uuid = m.user_uuid and u.status = 'active'
+			where p.uuid = @project and u.email_folded = lower(a))`,
+		pgx.StrictNamedArgs{"project": project, "addresses": addresses})
+}
+
+// MailRecipient mails a link to an address that a form names for mails about its responses. The
+// mail has no text of the project's choice.
+func (s *Service) MailRecipient(ctx context.Context, form uuid.UUID, email string, ttl time.Duration) error {
+	link, err := s.CreateLink(ctx, NewLink{Purpose: Recipient, Subject: someUUID(form), Email: email, TTL: ttl})
+	if err != nil {
+		return err
+	}
+
+	_, err = s.Queue.Insert(ctx, Mail{Template: "form-recipient", To: email, Link: someUUID(link.UUID)})
+	return err
+}
+
+// RecipientLink returns the link of a token that confirms a recipient. Its subject is the form. It
+// fails as [Service.UseLink] does.
+func (s *Service) RecipientLink(ctx context.Context, linkToken string) (Link, error) {
+	return s.findLink(ctx, Recipient, linkToken)
+}
+
+// UseRecipientLink marks the link of a token that confirms a recipient as used. It fails as
+// [Service.UseLink] does.
+func (s *Service) UseRecipientLink(ctx context.Context, linkToken string) error {
+	link, err := s.RecipientLink(ctx, linkToken)
+	if err != nil {
+		return err
+	}
+
+	_, err = s.UseLink(ctx, Recipient, link.UUID)
+	return err
+}

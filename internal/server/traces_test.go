@@ -1,0 +1,123 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// span is a span as a collector reads it.
+type span struct {
+	TraceID      string `json:"traceId"`
+	SpanID       string `json:"spanId"`
+	ParentSpanID string `json:"parentSpanId"`
+	Name         string `json:"name"`
+	Kind         int    `json:"kind"`
+	Attributes   []struct {
+		Key   string         `json:"key"`
+		Value map[string]any `json:"value"`
+	} `json:"attributes"`
+}
+
+// TestTraces has a server send its spans to a collector.
+func TestTraces(t *testing.T) {
+	t.Parallel()
+
+	var mu sync.Mutex
+	var spans []span
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			ResourceSpans []struct {
+				ScopeSpans []struct {
+					Spans []span `json:"spans"`
+				} `json:"scopeSpans"`
+			} `json:"resourceSpans"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			t.Error(err)
+			return
+		}
+
+		mu.Lock()
+		defer mu.Unlock()
+
+		spans = append(spans, in.ResourceSpans[0].ScopeSpans[0].Spans...)
+	}))
+	defer collector.Close()
+
+	p := serve(t, t.TempDir()+"/data", "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL)
+	c := p.newClient()
+	c.want(t, 200, "POST", "/users/password/forgot", `{"email": "somebody@example.com"}`)
+	eventually(t, "a job has ended", func() bool { return find(&mu, &spans, "job password_reset") != nil })
+
+	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/sql",
+		strings.NewReader(`{"query": "select 'a secret'"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for name, value := range map[string]string{"Authorization": "Bearer " + c.token, "X-Project": c.project,
+		"Content-Type": "application/json", "Traceparent": "00-" + trace + "-" + parent + "-01"} {
+		request.Header.Set(name, value)
+	}
+
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("got status %d", response.StatusCode)
+	}
+
+	p.signal(syscall.SIGTERM) // exports what is left
+	p.wait()
+
+	served := find(&mu, &spans, "POST /sql")
+	if served == nil || served.TraceID != trace || served.ParentSpanID != parent || served.Kind != 2 {
+		t.Fatalf("got the span %+v of the request", served)
+	}
+	if find(&mu, &spans, "job password_reset") == nil {
+		t.Error("no span of a job")
+	}
+	if find(&mu, &spans, "GET /readyz") != nil || find(&mu, &spans, "GET /healthz") != nil {
+		t.Error("spans of health checks")
+	}
+
+	statements := 0
+	for _, s := range spans {
+		if s.TraceID == trace && s.Kind == 3 && s.ParentSpanID == served.SpanID {
+			statements++
+		}
+	}
+	if statements == 0 {
+		t.Error("no span of a statement within the request's")
+	}
+
+	if text, err := json.Marshal(spans); err != nil || strings.Contains(string(text), "secret") {
+		t.Errorf("a span has a statement's text: %v", err)
+	}
+	if !strings.Contains(p.log.String(), "traceId="+trace) {
+		t.Error("the log lacks the trace")
+	}
+}
+
+// find returns the span with a name, or nil.
+func find(mu *sync.Mutex, spans *[]span, name string) *span {
+	mu.Lock()
+	defer mu.Unlock()
+
+	for i, s := range *spans {
+		if s.Name == name {
+			return &(*spans)[i]
+		}
+	}
+
+	return nil
+}
