@@ -223,7 +223,9 @@ func (f *failingStart) connect(context.Context, *pgx.ConnConfig) error {
 }
 
 // TraceQueryStart implements [pgx.QueryTracer].
-func (f *failingStart) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData) context.Context {
+func (f *failingStart) TraceQueryStart(
+	ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData,
+) context.Context {
 	if !strings.Contains(query.SQL, "-- name: QueueCreateOrSetUpdatedAt") || f.settings.Add(-1) < 0 {
 		return ctx
 	}
