@@ -16,10 +16,13 @@ inlined = $(module)/internal/picture
 # nothing between goroutines, and run several times as long when instrumented. Libraries with generic code stay instrumented:
 # the linker keeps one copy of an instance for all packages, and an uninstrumented copy of a sync type reports false races.
 # encoding/json and encoding/xml use sync.Map, so -l keeps it from inlining, and so from instantiating, sync's generic code.
+# Nor does it instrument our packages that parse or compute for one caller at a time.
 uninstrumented = golang.org/x/crypto/argon2 golang.org/x/crypto/scrypt compress/flate image/... golang.org/x/image/... \
 	github.com/go-json-experiment/json/jsontext github.com/go-json-experiment/json/internal/jsonwire
+computing = rest/query sqllex timetable transfer
 raceflags = -race $(foreach p,$(uninlined),-gcflags=$(p)=-l) $(foreach p,$(inlined),-gcflags=$(p)=) \
-	$(foreach p,$(uninstrumented),-gcflags=$(p)=-race=false) $(foreach p,encoding/json encoding/xml,'-gcflags=$(p)=-race=false -l')
+	$(foreach p,$(uninstrumented),-gcflags=$(p)=-race=false) \
+	$(foreach p,encoding/json encoding/xml $(computing:%=$(module)/internal/%),'-gcflags=$(p)=-race=false -l')
 testflags = $$($(go) env GOFLAGS) -vet=off -ldflags=-w $(raceflags)
 
 .PHONY: help go run build test check lint generate verify bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients gateway progress

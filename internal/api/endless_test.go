@@ -77,10 +77,8 @@ func TestEndlessUserCode(t *testing.T) {
 }
 
 // TestLockTable checks that a session that fills the lock table of the PostgreSQL server is
-// terminated with an explanation.
+// terminated with an explanation. It is not parallel: other tests need locks too.
 func TestLockTable(t *testing.T) {
-	t.Parallel()
-
 	a := apitest.New(t)
 	other := a.WithProject(a.CreateProject("Bystander"))
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -235,7 +236,8 @@ func withoutRequestID(r *apitest.Reply) string {
 	return fmt.Sprint(r.Status, " ", string(requestID.ReplaceAll(r.Body, nil)))
 }
 
-// concurrently sends n requests concurrently and returns the number of responses by status.
+// concurrently sends n requests concurrently, and again while the server is overloaded, and returns
+// the number of responses by status.
 func concurrently(n int, send func(i int) *apitest.Reply) map[int]int {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -245,7 +247,7 @@ func concurrently(n int, send func(i int) *apitest.Reply) map[int]int {
 		wg.Go(func() {
 			<-start
 			r := send(i)
-			for hashQueueFull(r) {
+			for tries := 0; overloaded(r) && tries < maxTries; tries++ {
 				r = send(i)
 			}
 
@@ -262,10 +264,20 @@ func concurrently(n int, send func(i int) *apitest.Reply) map[int]int {
 	return counts
 }
 
-// hashQueueFull reports whether a password hash waited too long in the queue, as happens on a busy
-// machine. The client should retry.
-func hashQueueFull(r *apitest.Reply) bool {
-	return r.Status == 429 && strings.Contains(string(r.Body), "Too many password checks are in progress")
+// maxTries is the maximum number of times that a client repeats a request to an overloaded server.
+const maxTries = 10
+
+// overloaded reports whether a request waited too long for a password hash, a connection or a lock,
+// as happens on a busy machine. The client should retry.
+func overloaded(r *apitest.Reply) bool {
+	switch r.Status {
+	case http.StatusTooManyRequests:
+		return strings.Contains(string(r.Body), "Too many password checks are in progress")
+	case http.StatusInternalServerError:
+		return r.Metadata("code") == "unavailable"
+	}
+
+	return false
 }
 
 // wantCounts fails the test unless the numbers of responses by status are equal.

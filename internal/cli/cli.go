@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/socle-dev/socle/docs"
 	"github.com/socle-dev/socle/internal/build"
 )
 
@@ -106,7 +107,12 @@ func openapi() *cobra.Command {
 	return &cobra.Command{
 		Use: "openapi", Short: "Print the OpenAPI document", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(openAPIDocument())
+			text, err := docs.OpenAPI()
+			if err != nil {
+				return err
+			}
+
+			_, err = cmd.OutOrStdout().Write(text)
 			return err
 		},
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/socle-dev/socle/docs"
 )
 
 // operation is an operation in the OpenAPI document, reduced to the parts that commands need.
@@ -55,8 +57,13 @@ type description struct {
 
 // describe returns the OpenAPI document of this binary. It is parsed once and must not be modified.
 var describe = sync.OnceValues(func() (*description, error) {
+	text, err := docs.OpenAPI()
+	if err != nil {
+		return nil, err
+	}
+
 	var d description
-	if err := json.Unmarshal(openAPIDocument(), &d); err != nil {
+	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, fmt.Errorf("parse the OpenAPI document: %w", err)
 	}
 

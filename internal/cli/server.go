@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/socle-dev/socle/internal/api"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/server"
@@ -21,9 +20,6 @@ func serverCommands(e environment) []*cobra.Command {
 	return []*cobra.Command{serve(e), migrate(e), admin(e), auditLog(e), databases(e), files(e), doctor(e), rest(e),
 		upgradePostgres(e)}
 }
-
-// openAPIDocument returns the OpenAPI document of the platform API.
-func openAPIDocument() []byte { return api.Document() }
 
 // flags adds a flag for each setting.
 func (e environment) flags(cmd *cobra.Command) {

@@ -2,8 +2,10 @@ package laws
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"flag"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,6 +44,43 @@ func golden(t *testing.T, name string, got []byte) {
 	compare(t, name, want, got)
 }
 
+// goldenGzip is [golden] for a compressed file of the tree.
+func goldenGzip(t *testing.T, name string, got []byte) {
+	t.Helper()
+
+	if *update {
+		var b bytes.Buffer
+		w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		if _, err := w.Write(got); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+
+		write(t, name, b.Bytes())
+		return
+	}
+
+	compressed, err := os.Open(filepath.Join(root(t), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer compressed.Close()
+
+	r, err := gzip.NewReader(compressed)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	want, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	compare(t, name, want, got)
+}
+
 // write replaces a file of the tree.
 func write(t *testing.T, name string, content []byte) {
 	t.Helper()
@@ -64,6 +103,7 @@ func TestOpenAPIIsCurrent(t *testing.T) {
 	t.Parallel()
 
 	golden(t, "docs/openapi.json", api.Document())
+	goldenGzip(t, "docs/openapi.json.gz", api.Document()) // in binaries
 }
 
 // TestSchemasAreCurrent compares the schema dumps with the migrations, so that a schema change

@@ -3,7 +3,6 @@ package laws
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,38 +24,7 @@ const licensesFile = "internal/cli/licenses.txt.gz"
 func TestLicensesAreCurrent(t *testing.T) {
 	t.Parallel()
 
-	got := licenses(t)
-	if *update {
-		var b bytes.Buffer
-		w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
-		if _, err := w.Write(got); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-
-		write(t, licensesFile, b.Bytes())
-		return
-	}
-
-	compressed, err := os.Open(filepath.Join(root(t), licensesFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer compressed.Close()
-
-	r, err := gzip.NewReader(compressed)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	want, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	compare(t, licensesFile, want, got)
+	goldenGzip(t, licensesFile, licenses(t))
 }
 
 // linkedPackage is a package of the binary, as go list describes it.

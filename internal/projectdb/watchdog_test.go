@@ -89,10 +89,8 @@ func TestWatchLimits(t *testing.T) {
 }
 
 // TestWatchdog fills the lock table of the server from one project. The session is terminated with
-// the reason, and another project keeps working.
+// the reason, and another project keeps working. It is not parallel: other tests need locks too.
 func TestWatchdog(t *testing.T) {
-	t.Parallel()
-
 	r := newRegistry(t, 8)
 	p, bystander := newProject(t, r), newProject(t, r)
 	ctx, stop := context.WithCancel(t.Context())

@@ -25,8 +25,9 @@ import (
 )
 
 const (
-	queueSchema = "river"
-	stopTimeout = 20 * time.Second // for running jobs to stop
+	queueSchema     = "river"
+	startRetryDelay = time.Second
+	stopTimeout     = 20 * time.Second // for running jobs to stop
 )
 
 // Migrate creates or upgrades the tables of the queue. The caller holds the migration lock.
@@ -113,23 +114,6 @@ func (q *Queue) newClient(c *river.Config) (*river.Client[pgx.Tx], error) {
 // Run works on jobs, and does the periodic work while this server leads, until ctx ends. It returns
 // when all started jobs have stopped.
 func (q *Queue) Run(ctx context.Context) error {
-	queues := map[string]river.QueueConfig{}
-	for name, w := range q.queues {
-		queues[name] = river.QueueConfig{MaxWorkers: w.PerServer}
-	}
-
-	client, err := q.newClient(&river.Config{
-		Workers: q.workers,
-		Queues:  queues,
-		Middleware: []rivertype.Middleware{
-			&fairness{pool: q.Pool, log: q.Log, queues: q.queues, running: map[claim]int{}},
-		},
-		JobTimeout: -1, // a backup takes arbitrarily long; its heartbeat shows that it is alive
-	})
-	if err != nil {
-		return err
-	}
-
 	lockCtx, unlock := context.WithCancel(context.WithoutCancel(ctx))
 	locked, unlocked := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -149,8 +133,9 @@ func (q *Queue) Run(ctx context.Context) error {
 		return nil
 	}
 
-	if err := client.Start(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("start queue: %w", err)
+	client, err := q.startWorking(ctx)
+	if client == nil {
+		return err
 	}
 
 	q.runPeriodic(ctx)
@@ -159,6 +144,47 @@ func (q *Queue) Run(ctx context.Context) error {
 	defer cancel()
 
 	return client.StopAndCancel(stopCtx)
+}
+
+// startWorking returns a client that works on jobs, or nil if ctx ends before one has started.
+// River's client fails to start if PostgreSQL ends one of its sessions just then, and can't be
+// started again.
+func (q *Queue) startWorking(ctx context.Context) (*river.Client[pgx.Tx], error) {
+	for {
+		client, err := q.newWorkingClient()
+		if err != nil {
+			return nil, err
+		}
+
+		if err = client.Start(context.WithoutCancel(ctx)); err == nil {
+			return client, nil
+		}
+
+		q.Log.Warn("start of the queue failed, retrying", "error", err)
+
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(startRetryDelay):
+		}
+	}
+}
+
+// newWorkingClient returns a client with the registered workers.
+func (q *Queue) newWorkingClient() (*river.Client[pgx.Tx], error) {
+	queues := map[string]river.QueueConfig{}
+	for name, w := range q.queues {
+		queues[name] = river.QueueConfig{MaxWorkers: w.PerServer}
+	}
+
+	return q.newClient(&river.Config{
+		Workers: q.workers,
+		Queues:  queues,
+		Middleware: []rivertype.Middleware{
+			&fairness{pool: q.Pool, log: q.Log, queues: q.queues, running: map[claim]int{}},
+		},
+		JobTimeout: -1, // a backup takes arbitrarily long; its heartbeat shows that it is alive
+	})
 }
 
 // warningHandler passes on only warnings and errors of River.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -206,6 +207,112 @@ func TestJobs(t *testing.T) {
 	if len(cause) > maxErrorBytes || !strings.HasSuffix(cause, "…") {
 		t.Errorf("a job stores an error of %d bytes", len(cause))
 	}
+}
+
+// failingStart fails the connections and queries of a pool while a queue starts.
+type failingStart struct {
+	connections, settings atomic.Int32 // to fail: connections; reads of a queue's settings
+}
+
+func (f *failingStart) connect(context.Context, *pgx.ConnConfig) error {
+	if f.connections.Add(-1) >= 0 {
+		return errors.New("connection refused")
+	}
+
+	return nil
+}
+
+// TraceQueryStart implements [pgx.QueryTracer].
+func (f *failingStart) TraceQueryStart(
+	ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData,
+) context.Context {
+	if !strings.Contains(query.SQL, "-- name: QueueCreateOrSetUpdatedAt") || f.settings.Add(-1) < 0 {
+		return ctx
+	}
+
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+
+	return ctx
+}
+
+// TraceQueryEnd implements [pgx.QueryTracer].
+func (f *failingStart) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TestRunRetriesStart starts a queue while PostgreSQL refuses connections and ends sessions.
+func TestRunRetriesStart(t *testing.T) {
+	t.Parallel()
+
+	pool := newPool(t)
+
+	f := &failingStart{}
+	f.connections.Store(1)
+	f.settings.Store(1)
+
+	c := pool.Config()
+	c.BeforeConnect, c.ConnConfig.Tracer = f.connect, f
+
+	failing, err := pgxpool.NewWithConfig(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(failing.Close)
+
+	q, err := New(Config{Pool: pool, River: failing, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	Register(q, noteOptions, func(context.Context, *Job[noteArgs]) error { return nil })
+
+	// Not through the failing pool.
+	inserter := newQueue(t, pool)
+	Register(inserter, noteOptions, func(context.Context, *Job[noteArgs]) error { return nil })
+	insert(t, inserter, noteArgs{Text: "a"})
+
+	start(t, q)
+
+	if states := ended(t, pool); states != "completed" {
+		t.Errorf("got %s, want completed", states)
+	}
+	if connections, settings := f.connections.Load(), f.settings.Load(); connections >= 0 || settings >= 0 {
+		t.Errorf("too few failures: %d connections and %d reads of settings are left", connections, settings)
+	}
+}
+
+// TestRunEndsWhileStarting ends a queue that can't start.
+func TestRunEndsWhileStarting(t *testing.T) {
+	t.Parallel()
+
+	pool := newPool(t)
+
+	refused := make(chan struct{}, 1)
+	c := pool.Config()
+	c.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
+		select {
+		case refused <- struct{}{}:
+		default:
+		}
+
+		return errors.New("connection refused")
+	}
+
+	failing, err := pgxpool.NewWithConfig(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(failing.Close)
+
+	q, err := New(Config{Pool: pool, River: failing, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	Register(q, noteOptions, func(context.Context, *Job[noteArgs]) error { return nil })
+
+	stop := start(t, q)
+	receive(t, refused, "a start of the queue is refused")
+	stop()
 }
 
 type unknownArgs struct{}

@@ -348,11 +348,16 @@ func appendText(to []byte, d *xml.Decoder) ([]byte, error) {
 
 // markupReader reads XML of bounded size, since archives can expand a thousandfold. It rejects
 // everything that makes the parser buffer more than a row: long tags, deep nesting, document types
-// and CDATA, which no spreadsheet writes. It ends with its context.
+// and CDATA, which no spreadsheet writes. It ends with its context. As an [io.ByteReader] it spares
+// the parser a buffer of its own.
 type markupReader struct {
 	ctx                     context.Context
 	r                       io.Reader
 	remaining, rowRemaining int64 // remaining bytes in total and for the current row
+
+	buffer [4 << 10]byte
+	unread []byte // part of buffer
+	err    error  // after unread
 
 	tag   int  // bytes since the last <, 0 outside of a tag
 	kind  byte // byte after <
@@ -361,27 +366,70 @@ type markupReader struct {
 	depth int
 }
 
-func (m *markupReader) Read(b []byte) (int, error) {
-	if err := m.ctx.Err(); err != nil {
+// ReadByte implements [io.ByteReader].
+func (m *markupReader) ReadByte() (byte, error) {
+	if err := m.fill(); err != nil {
 		return 0, err
 	}
 
-	n, err := m.r.Read(b)
-	m.remaining, m.rowRemaining = m.remaining-int64(n), m.rowRemaining-int64(n)
-	switch {
-	case m.remaining < 0:
-		return 0, errTooLarge
-	case m.rowRemaining < 0:
-		return 0, errTooLong
+	c := m.unread[0]
+	m.unread = m.unread[1:]
+
+	return c, nil
+}
+
+// Read implements [io.Reader].
+func (m *markupReader) Read(b []byte) (int, error) {
+	if err := m.fill(); err != nil {
+		return 0, err
 	}
 
-	for _, c := range b[:n] {
+	n := copy(b, m.unread)
+	m.unread = m.unread[n:]
+
+	return n, nil
+}
+
+// fill reads and checks the next bytes once all others are read.
+func (m *markupReader) fill() error {
+	for len(m.unread) == 0 {
+		if m.err != nil {
+			return m.err
+		}
+		if err := m.ctx.Err(); err != nil {
+			return err
+		}
+
+		var n int
+		n, m.err = m.r.Read(m.buffer[:])
+		if err := m.check(m.buffer[:n]); err != nil {
+			m.err = err
+			return err
+		}
+
+		m.unread = m.buffer[:n]
+	}
+
+	return nil
+}
+
+// check scans bytes and counts them.
+func (m *markupReader) check(b []byte) error {
+	m.remaining, m.rowRemaining = m.remaining-int64(len(b)), m.rowRemaining-int64(len(b))
+	switch {
+	case m.remaining < 0:
+		return errTooLarge
+	case m.rowRemaining < 0:
+		return errTooLong
+	}
+
+	for _, c := range b {
 		if err := m.scan(c); err != nil {
-			return 0, err
+			return err
 		}
 	}
 
-	return n, err
+	return nil
 }
 
 // scan processes a byte.
