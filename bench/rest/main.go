@@ -24,6 +24,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/socle-dev/socle/bench/socle"
 )
@@ -149,20 +150,22 @@ func run(ctx context.Context) error {
 				return err
 			}
 
-			ours := target{b.Process, func(n int) (*http.Request, error) { return r.send(b.rows(), b.key, n) }}
-			theirs := target{limit, func(n int) (*http.Request, error) {
+			ours := socle.Target{Process: b.Process, Next: func(n int) (*http.Request, error) { return r.send(b.rows(), b.key, n) }}
+			theirs := socle.Target{Process: limit, Next: func(n int) (*http.Request, error) {
 				return r.send(fmt.Sprintf("%s/%d/%d", limit.URL, i, n), b.key, n)
 			}}
 
-			p, err := measurePairs(ours, theirs, clients, b.postmaster)
+			c := socle.Comparison{Rounds: *rounds, Length: time.Duration(*seconds * float64(time.Second)),
+				Clients: clients, Postmaster: b.postmaster}
+			p, err := c.Measure(ours, theirs)
 			if err != nil {
 				return err
 			}
 
 			fmt.Printf("%-32s %7d", r.name, clients)
 
-			for _, value := range []func(figures) float64{throughput, slowest, processor, postgres} {
-				fmt.Printf("  %s", p.show(value))
+			for _, value := range []func(socle.Figures) float64{socle.Throughput, socle.Slowest, socle.Processor, socle.Postgres} {
+				fmt.Printf("  %s", p.Show(value))
 			}
 
 			fmt.Println()
