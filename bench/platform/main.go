@@ -90,11 +90,13 @@ func run(ctx context.Context) error {
 			continue
 		}
 
-		c := socle.Comparison{Rounds: *rounds, Length: time.Duration(*seconds * float64(time.Second)), Clients: *clients,
-			Postmaster: b.postmaster}
+		c := socle.Comparison{Rounds: *rounds, Length: time.Duration(*seconds * float64(time.Second)),
+			Clients: *clients, Postmaster: b.postmaster}
 		p, err := c.Measure(
 			socle.Target{Process: b.Process, Next: func(n int) (*http.Request, error) { return b.request(o, n) }},
-			socle.Target{Process: theirs, Next: func(n int) (*http.Request, error) { return b.limitRequest(theirs, o, n) }})
+			socle.Target{Process: theirs, Next: func(n int) (*http.Request, error) {
+				return b.limitRequest(theirs, o, n)
+			}})
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,8 @@ var operations = []operation{
 	}, (*bareServer).listFiles},
 	{"list tables", "GET", plain("/tables"), (*bareServer).listTables},
 	{"update container", "PUT", func(b *bench, n int) (string, string, []byte) {
-		return "/containers/" + b.Containers[n%containers], "application/json", fmt.Appendf(nil, `{"description":"change %d"}`, n)
+		return "/containers/" + b.Containers[n%containers], "application/json",
+			fmt.Appendf(nil, `{"description":"change %d"}`, n)
 	}, (*bareServer).updateContainer},
 	{"form response", "POST", func(b *bench, n int) (string, string, []byte) {
 		return "/forms/" + b.Form + "/responses", "application/json",

@@ -150,7 +150,9 @@ func run(ctx context.Context) error {
 				return err
 			}
 
-			ours := socle.Target{Process: b.Process, Next: func(n int) (*http.Request, error) { return r.send(b.rows(), b.key, n) }}
+			ours := socle.Target{Process: b.Process, Next: func(n int) (*http.Request, error) {
+				return r.send(b.rows(), b.key, n)
+			}}
 			theirs := socle.Target{Process: limit, Next: func(n int) (*http.Request, error) {
 				return r.send(fmt.Sprintf("%s/%d/%d", limit.URL, i, n), b.key, n)
 			}}
@@ -164,7 +166,9 @@ func run(ctx context.Context) error {
 
 			fmt.Printf("%-32s %7d", r.name, clients)
 
-			for _, value := range []func(socle.Figures) float64{socle.Throughput, socle.Slowest, socle.Processor, socle.Postgres} {
+			for _, value := range []func(socle.Figures) float64{
+				socle.Throughput, socle.Slowest, socle.Processor, socle.Postgres,
+			} {
 				fmt.Printf("  %s", p.Show(value))
 			}
 
