@@ -38,10 +38,13 @@ type Config struct {
 }
 
 // Service takes responses to forms. It is safe for concurrent use.
-type Service struct{ Config }
+type Service struct {
+	Config
+	fields form.FieldCache
+}
 
 // New returns a service.
-func New(c Config) *Service { return &Service{c} }
+func New(c Config) *Service { return &Service{Config: c} }
 
 // Response is a response that a respondent sends.
 type Response struct {
@@ -104,7 +107,7 @@ func (s *Service) Create(ctx context.Context, p *projectdb.Project, r Response, 
 	if next != nil {
 		receipt, err = s.withFiles(ctx, p, id, r, next)
 	} else {
-		receipt, err = form.CreateResponse(ctx, p, r.Form, id, r.Answers, form.Attachments{})
+		receipt, err = form.CreateResponse(ctx, p, &s.fields, r.Form, id, r.Answers, form.Attachments{})
 	}
 
 	s.notify(ctx, p, receipt, err)
