@@ -26,6 +26,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/socle-dev/socle/bench/socle"
 )
@@ -198,27 +199,31 @@ func run(ctx context.Context) error {
 				return err
 			}
 
-			ours := target{b.Process, func(n int) (*http.Request, error) { return b.send(r, n) }}
-			theirs := target{limit, func(n int) (*http.Request, error) {
+			ours := socle.Target{Process: b.Process, Next: func(n int) (*http.Request, error) { return b.send(r, n) }}
+			theirs := socle.Target{Process: limit, Next: func(n int) (*http.Request, error) {
 				return b.sendTo(fmt.Sprintf("%s/%d/%d", limit.URL, i, r.number(n)), r, n)
 			}}
 
-			p, err := measurePairs(ours, theirs, clients, b.postmaster)
+			c := socle.Comparison{Rounds: *rounds, Length: time.Duration(*seconds * float64(time.Second)),
+				Clients: clients, Postmaster: b.postmaster}
+			p, err := c.Measure(ours, theirs)
 			if err != nil {
 				return err
 			}
 
 			fmt.Printf("%-32s %7d", r.name, clients)
 
-			for _, value := range []func(figures) float64{throughput, slowest, processor, postgres} {
-				fmt.Printf("  %s", p.show(value))
+			for _, value := range []func(socle.Figures) float64{
+				socle.Throughput, socle.Slowest, socle.Processor, socle.Postgres,
+			} {
+				fmt.Printf("  %s", p.Show(value))
 			}
 
 			fmt.Println()
 
 			name := fmt.Sprintf("%s, %d clients", r.name, clients)
-			all.Ratios = append(all.Ratios, p.report(name+", requests a second", throughput, false),
-				p.report(name+", processor time of PostgreSQL", postgres, true))
+			all.Ratios = append(all.Ratios, p.Report(name+", requests a second", socle.Throughput, false),
+				p.Report(name+", processor time of PostgreSQL", socle.Postgres, true))
 		}
 	}
 

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/bench/socle"
 )
 
 const longResponse = `
@@ -101,7 +103,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 
 // postgresMemory is the unshared memory of PostgreSQL's processes in KiB.
 func postgresMemory(postmaster string) (sum int64) {
-	for _, dir := range children(postmaster) {
+	for _, dir := range socle.Children(postmaster) {
 		sum += resident(dir)
 	}
 	return sum

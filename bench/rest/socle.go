@@ -70,7 +70,7 @@ func startSocle(ctx context.Context, dir string) (*bench, error) {
 
 // setUp finds PostgreSQL, and creates the user, the project and the key.
 func (b *bench) setUp(ctx context.Context, dir string, settings []string) (err error) {
-	if b.postmaster, err = findPostmaster(dir); err != nil {
+	if b.postmaster, err = socle.FindPostmaster(dir); err != nil {
 		return err
 	}
 

@@ -296,14 +296,23 @@ func (p *lossyProxy) pass(client net.Conn) {
 		}
 	}()
 
+	inTx := false
 	for typed := false; ; typed = true {
 		message, err := readMessage(client, typed)
 		if err != nil {
 			return
 		}
 
+		query := ""
+		if typed && message[0] == 'Q' {
+			query = string(message[5:])
+			inTx = strings.HasPrefix(query, "begin") || (inTx && !strings.HasPrefix(query, "commit"))
+		}
+
+		// A statement outside of a transaction block commits at its Sync.
+		commits := strings.HasPrefix(query, "commit") || (typed && message[0] == 'S' && !inTx)
 		marked = marked || p.matches(message)
-		if typed && marked && message[0] == 'Q' && strings.HasPrefix(string(message[5:]), "commit") {
+		if marked && commits {
 			p.dropNext("")
 			mu.Lock()
 			losing = true

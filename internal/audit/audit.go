@@ -16,7 +16,9 @@ package audit
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +26,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -160,6 +164,93 @@ func Write(ctx context.Context, b pg.Beginner, f func(tx pgx.Tx) error) error {
 	return err
 }
 
+// Change is a change that one statement makes.
+type Change struct {
+	With string // common table expressions of SQL; "": none
+	SQL  string // a statement with RETURNING, or a query of With, that returns the changed row
+	Args pgx.StrictNamedArgs
+
+	Check        string // see [pg.Single]
+	CheckArgs    pgx.StrictNamedArgs
+	EarlyRelease bool // see [pg.Single]
+}
+
+// statement returns the text of the change. selected are the columns of its result.
+func (c Change) statement(selected string) string {
+	with := c.With
+	if with != "" {
+		with += ", "
+	}
+
+	return "with " + with + "changed as (" + c.SQL + ") select " + selected + " from changed"
+}
+
+// One is [Write] for a change of at most one row, which it returns, in one round trip. Without a
+// row it fails with NotFound and adds no entry.
+func One[T any](ctx context.Context, b pg.Beginner, c Change) (T, error) {
+	pool, ok := b.(*pgxpool.Pool)
+	r, _ := ctx.Value(recordKey{}).(*record)
+	if !ok || (r != nil && len(r.expected) > 0) {
+		var changed T
+		err := Write(ctx, b, func(tx pgx.Tx) (err error) {
+			if changed, err = pg.One[T](ctx, tx, c.statement("changed.*"), c.Args); err != nil || c.Check == "" {
+				return err
+			}
+
+			_, err = pg.Exec(ctx, tx, c.Check, c.CheckArgs)
+			return err
+		})
+		return changed, err
+	}
+
+	// Evaluated for each changed row, in a column that is not read.
+	var hidden []string
+	args := maps.Clone(c.Args)
+	if c.EarlyRelease {
+		hidden = append(hidden, "pg_catalog.set_config('synchronous_commit', 'off', true)")
+	}
+
+	if r != nil {
+		text, err := r.text()
+		if err != nil {
+			return *new(T), err
+		}
+
+		hidden = append(hidden, "socle.write_audit(@audit_entry, @audit_mac)")
+		args["audit_entry"], args["audit_mac"] = string(text), pendingMAC(r.key, text)
+	}
+
+	selected := "changed.*, row(" + strings.Join(hidden, ", ") + ")::text"
+	changed, err := pg.OneInSingle(ctx, pool, pg.Single{SQL: c.statement(selected), Args: args, Check: c.Check,
+		CheckArgs: c.CheckArgs, EarlyRelease: c.EarlyRelease}, withoutLastColumn[T])
+	if pg.Violates(err, "audit_pending_key") {
+		return changed, AlreadyDone(err)
+	}
+
+	if err == nil && r != nil {
+		r.committed.Store(true)
+	}
+
+	return changed, err
+}
+
+// withoutLastColumn reads the columns of a row but the last into a T by name.
+func withoutLastColumn[T any](row pgx.CollectableRow) (T, error) {
+	return pgx.RowToStructByName[T](shortRow{row})
+}
+
+// shortRow is a row without its last column.
+type shortRow struct{ pgx.CollectableRow }
+
+// FieldDescriptions returns the columns that are read.
+func (r shortRow) FieldDescriptions() []pgconn.FieldDescription {
+	all := r.CollectableRow.FieldDescriptions()
+	return all[:len(all)-1]
+}
+
+// Scan reads the columns.
+func (r shortRow) Scan(dest ...any) error { return r.CollectableRow.Scan(append(dest, nil)...) }
+
 // insert inserts the entry as pending. It comes last in the transaction: an expected position locks
 // the log.
 func (r *record) insert(ctx context.Context, tx pgx.Tx) error {
@@ -174,9 +265,7 @@ func (r *record) insert(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 
-	e := r.entry
-	e.At = time.Now().UTC().Truncate(time.Microsecond)
-	text, err := json.Marshal(e, timestamps)
+	text, err := r.text()
 	if err != nil {
 		return err
 	}
@@ -188,6 +277,14 @@ func (r *record) insert(ctx context.Context, tx pgx.Tx) error {
 	}
 
 	return err
+}
+
+// text returns the entry as JSON.
+func (r *record) text() ([]byte, error) {
+	e := r.entry
+	e.At = time.Now().UTC().Truncate(time.Microsecond)
+
+	return json.Marshal(e, timestamps)
 }
 
 // AlreadyDone returns the failure of a request whose Idempotency-Key has already made its change:

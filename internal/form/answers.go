@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -30,6 +31,7 @@ var errPatternsTooComplex = errors.New("cannot be validated: the patterns of the
 // fieldSet holds the fields of a version of a form, which validate responses.
 type fieldSet struct {
 	version  int
+	frozenAt *time.Time // when the version was stored, which identifies it; nil: it is not stored
 	honeypot *string
 	fields   []Field
 }

@@ -34,7 +34,8 @@ func TestSweep(t *testing.T) {
 		late = r.UUID
 	}
 
-	if _, err := CreateResponse(t.Context(), p, f.UUID, projectdbtest.UUID(t), answers(), Attachments{}); err != nil {
+	if _, err := CreateResponse(t.Context(), p, nil, f.UUID, projectdbtest.UUID(t), answers(),
+		Attachments{}); err != nil {
 		t.Fatal(err)
 	}
 

@@ -165,22 +165,33 @@ type submission struct {
 // ErrRepeated is the failure of a response that is already stored, with the same UUID and answers.
 var ErrRepeated = errors.New("form: the response is already stored")
 
-// CreateResponse stores a complete response with the given UUID to a form of project p. A response
-// with a filled honeypot is acknowledged but not stored.
+// CreateResponse stores a complete response with the given UUID to a form of project p. cache may
+// have the form's fields. A response with a filled honeypot is acknowledged but not stored.
 //
 // It fails with NotFound if the form does not exist, with Conflict if the form is not open or is
 // full, and with Unprocessable on every invalid answer. Concurrent responses never exceed the
 // form's maximum. For a UUID that is taken it fails with [ErrRepeated], or with Conflict, code
 // already_sent, if the answers differ from the stored ones.
 func CreateResponse(
-	ctx context.Context, p *projectdb.Project, form, id uuid.UUID, answers Answers, files Attachments,
+	ctx context.Context, p *projectdb.Project, cache *FieldCache, form, id uuid.UUID, answers Answers,
+	files Attachments,
 ) (Receipt, error) {
 	s := submission{p, form, id, answers, files}
+	audit.CreatedUUID(ctx, id)
+
+	if d, ok := cache.get(form); ok {
+		if receipt, tried, err := s.createAtOnce(ctx, d); tried {
+			return receipt, err
+		}
+	}
+
 	// Validate without the form's lock first, so that invalid responses block no others.
 	d, err := s.loadFields(ctx, p.Trusted())
 	if err != nil {
 		return Receipt{}, err
 	}
+
+	cache.put(form, d)
 
 	blocked := d.takeHoneypot(answers)
 	stored, err := s.validate(ctx, d, blocked)
@@ -198,18 +209,7 @@ func CreateResponse(
 			return err
 		}
 
-		audit.CreatedUUID(ctx, id)
-
-		receipt = Receipt{
-			UUID:           id,
-			FormUUID:       form,
-			State:          "complete",
-			SubmittedAt:    &f.Now,
-			SuccessMessage: f.SuccessMessage,
-			Notify:         f.Notify && !blocked,
-		}
-
-		if blocked {
+		if receipt = s.receipt(f, blocked); blocked {
 			return nil
 		}
 
@@ -262,6 +262,18 @@ func (s submission) checkUnsent(ctx context.Context, tx pgx.Tx, answers Answers)
 		"send it again to store another response").WithCode("already_sent")
 }
 
+// receipt returns the receipt of the response. blocked means that it was not stored.
+func (s submission) receipt(f countedForm, blocked bool) Receipt {
+	return Receipt{
+		UUID:           s.id,
+		FormUUID:       s.form,
+		State:          "complete",
+		SubmittedAt:    &f.Now,
+		SuccessMessage: f.SuccessMessage,
+		Notify:         f.Notify && !blocked,
+	}
+}
+
 // validate validates the answers and returns them in stored form. A closed form takes precedence
 // over invalid answers.
 func (s submission) validate(ctx context.Context, d fieldSet, blocked bool) (Answers, error) {
@@ -296,15 +308,18 @@ func (s submission) loadFields(ctx context.Context, q pg.Querier) (fieldSet, err
 	// One statement reads version and fields, so that they match despite concurrent changes.
 	rows, err := pg.One[struct {
 		Version  int
+		FrozenAt *time.Time
 		Honeypot *string
 		Fields   []storedField
 	}](ctx, q, `
-		select f.version, f.honeypot, coalesce((
+		select f.version, d.created_at as frozen_at, f.honeypot, coalesce((
 			select jsonb_agg(to_jsonb(q) - 'form_uuid' - 'created_at' - 'updated_at' order by q.position)
 			from forms.fields q where q.form_uuid = f.uuid), '[]') as fields
-		from forms.forms f where f.uuid = @form`, pgx.StrictNamedArgs{"form": s.form})
+		from forms.forms f
+		left join forms.definitions d on d.form_uuid = f.uuid and d.version = f.version
+		where f.uuid = @form`, pgx.StrictNamedArgs{"form": s.form})
 
-	d := fieldSet{version: rows.Version, honeypot: rows.Honeypot}
+	d := fieldSet{version: rows.Version, frozenAt: rows.FrozenAt, honeypot: rows.Honeypot}
 	for _, f := range rows.Fields {
 		d.fields = append(d.fields, f.field(s.form))
 	}
@@ -355,6 +370,17 @@ type countedForm struct {
 	Now            time.Time
 }
 
+const (
+	// accepting is the condition of a form that accepts a response.
+	accepting = `
+		and state = 'open' and (opens_at is null or opens_at <= clock_timestamp())
+		and (closes_at is null or closes_at > clock_timestamp())
+		and (max_responses is null or total_responses < max_responses)`
+
+	countedColumns = `
+		returning version, success_message, notify_emails <> '{}' as notify, clock_timestamp() as now`
+)
+
 // countResponse counts the response if the form accepts it, and locks the form's row until the end
 // of the transaction. It reads the clock after acquiring the lock, so that waiting does not carry a
 // response past the closing time.
@@ -363,10 +389,7 @@ func (s submission) countResponse(ctx context.Context, tx pgx.Tx, blocked bool) 
 		update forms.forms
 		set total_responses = total_responses + case when @blocked then 0 else 1 end,
 		    blocked_responses = blocked_responses + case when @blocked then 1 else 0 end
-		where uuid = @form and state = 'open' and (opens_at is null or opens_at <= clock_timestamp())
-			and (closes_at is null or closes_at > clock_timestamp())
-			and (max_responses is null or total_responses < max_responses)
-		returning version, success_message, notify_emails <> '{}' as notify, clock_timestamp() as now`,
+		where uuid = @form`+accepting+countedColumns,
 		pgx.StrictNamedArgs{"form": s.form, "blocked": blocked})
 	if !fault.Is(err, fault.NotFound) {
 		return form, err

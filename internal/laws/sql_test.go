@@ -119,17 +119,20 @@ func statements(t *testing.T, names []string) map[string][]statement {
 						found[name] = append(found[name], statement{at, strings.TrimSpace(sql)})
 					}
 				case *ast.CompositeLit:
-					if t := p.TypesInfo.TypeOf(n); t == nil || t.String() != internal+"pg.Listing" {
+					assemble := assembled[typeName(p.TypesInfo, n, internal)]
+					if assemble == nil {
 						break
 					}
 
 					at := p.Fset.Position(n.Pos()).String()
-					sql, ok := listingSQL(p.TypesInfo, n)
+					texts, ok := assemble(p.TypesInfo, n)
 					if !ok {
-						t.Errorf("%s: fields of a Listing must be constants", at)
+						t.Errorf("%s: the texts of SQL must be constants", at)
 					}
 
-					found[name] = append(found[name], statement{at, sql})
+					for _, sql := range texts {
+						found[name] = append(found[name], statement{at, sql})
+					}
 				}
 
 				return true
@@ -149,9 +152,50 @@ func text(info *types.Info, e ast.Expr) (string, bool) {
 	return constant.StringVal(v), true
 }
 
+// assembled are the types whose literals have parts of statements.
+var assembled = map[string]func(*types.Info, *ast.CompositeLit) (sql []string, ok bool){
+	"pg.Listing": listingSQL, "audit.Change": changeSQL,
+}
+
+// typeName returns the type of an expression without the path of this tree.
+func typeName(info *types.Info, e ast.Expr, internal string) string {
+	t := info.TypeOf(e)
+	if t == nil {
+		return ""
+	}
+
+	return strings.TrimPrefix(t.String(), internal)
+}
+
+// changeSQL returns the statements of an audit.Change. It reports false unless they are constants.
+func changeSQL(info *types.Info, literal *ast.CompositeLit) (sql []string, ok bool) {
+	fields := map[string]string{}
+	for _, e := range literal.Elts {
+		field := e.(*ast.KeyValueExpr)
+		switch name := field.Key.(*ast.Ident).Name; name {
+		case "With", "SQL", "Check":
+			if fields[name], ok = text(info, field.Value); !ok {
+				return nil, false
+			}
+		}
+	}
+
+	with := "with "
+	if fields["With"] != "" {
+		with += fields["With"] + ", "
+	}
+
+	sql = []string{with + "changed as (" + fields["SQL"] + ") select changed.* from changed"}
+	if fields["Check"] != "" {
+		sql = append(sql, fields["Check"])
+	}
+
+	return sql, true
+}
+
 // listingSQL returns the statement of a pg.Listing, ordered by all its sorts. It reports false
 // unless all fields are constants.
-func listingSQL(info *types.Info, literal *ast.CompositeLit) (sql string, ok bool) {
+func listingSQL(info *types.Info, literal *ast.CompositeLit) (sql []string, ok bool) {
 	fields := map[string]string{}
 	var order []string
 	for _, e := range literal.Elts {
@@ -159,20 +203,20 @@ func listingSQL(info *types.Info, literal *ast.CompositeLit) (sql string, ok boo
 		name := field.Key.(*ast.Ident).Name
 		if name != "Sorts" {
 			if fields[name], ok = text(info, field.Value); !ok {
-				return "", false
+				return nil, false
 			}
 			continue
 		}
 
 		sorts, ok := field.Value.(*ast.CompositeLit)
 		if !ok {
-			return "", false
+			return nil, false
 		}
 
 		for _, s := range sorts.Elts {
 			expression, ok := text(info, s.(*ast.KeyValueExpr).Value)
 			if !ok {
-				return "", false
+				return nil, false
 			}
 
 			order = append(order, expression)
@@ -180,7 +224,9 @@ func listingSQL(info *types.Info, literal *ast.CompositeLit) (sql string, ok boo
 	}
 
 	order = append(order, fields["Tie"])
-	return "select " + fields["Columns"] + " from " + fields["From"] + " order by " + strings.Join(order, ", "), true
+	return []string{
+		"select " + fields["Columns"] + " from " + fields["From"] + " order by " + strings.Join(order, ", "),
+	}, true
 }
 
 // calledName returns the name of the called function, without its package and type arguments.

@@ -90,16 +90,14 @@ func CreateContainer(ctx context.Context, p *projectdb.Project, user uuid.UUID, 
 		return Container{}, err
 	}
 
-	c, err := projectdb.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
-		audit.CreatedUUID(ctx, id)
-		return pg.One[Container](ctx, tx, `
+	audit.CreatedUUID(ctx, id)
+	c, err := projectdb.ChangeOne[Container](ctx, p, audit.Change{SQL: `
 		insert into storage.containers
 			(uuid, name, description, is_public, max_file_size, allowed_mime_types, created_by, updated_by)
 		values (@id, @name, @description, @public, @max, @allowed, @user, @user)
-		returning `+containerColumns,
-			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description,
-				"public": n.IsPublic, "max": size, "allowed": n.Allowed, "user": user})
-	})
+		returning ` + containerColumns,
+		Args: pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description,
+			"public": n.IsPublic, "max": size, "allowed": n.Allowed, "user": user}})
 
 	return c, containerNameTaken(err)
 }
@@ -117,18 +115,16 @@ func UpdateContainer(
 		return Container{}, invalid
 	}
 
-	c, err := projectdb.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
-		return pg.One[Container](ctx, tx, `
+	c, err := projectdb.ChangeOne[Container](ctx, p, audit.Change{SQL: `
 		update storage.containers
 		set name = coalesce(@name, name), description = coalesce(@description, description),
 		    is_public = coalesce(@public, is_public), max_file_size = coalesce(@max, max_file_size),
 		    allowed_mime_types = coalesce(@allowed, allowed_mime_types),
 		    updated_by = @user, updated_at = now()
 		where uuid = @id and not deleting
-		returning `+containerColumns,
-			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": u.Name, "description": u.Description,
-				"public": u.IsPublic, "max": u.MaxFileSize, "allowed": u.Allowed, "user": user})
-	})
+		returning ` + containerColumns,
+		Args: pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": u.Name, "description": u.Description,
+			"public": u.IsPublic, "max": u.MaxFileSize, "allowed": u.Allowed, "user": user}})
 
 	return c, containerNameTaken(err)
 }

@@ -27,19 +27,26 @@ func (c uploadLimits) checkType(mimeType, field string) error {
 		return nil
 	}
 
-	plain, _, err := mime.ParseMediaType(mimeType)
-	if err != nil {
-		plain = mimeType
-	}
-
-	family, _, _ := strings.Cut(plain, "/")
-	if slices.Contains(c.AllowedMimeTypes, plain) || slices.Contains(c.AllowedMimeTypes, family+"/*") {
+	plain, family := typesOf(mimeType)
+	if slices.Contains(c.AllowedMimeTypes, plain) || slices.Contains(c.AllowedMimeTypes, family) {
 		return nil
 	}
 
 	return fault.OnField(fault.Unprocessable, field, "mime_type_not_allowed",
 		"must be of a type that the container allows: %s",
 		strings.Join(c.AllowedMimeTypes, ", "))
+}
+
+// typesOf returns the entries of a container's list that allow a media type, such as image/png and
+// image/*.
+func typesOf(mimeType string) (plain, family string) {
+	plain, _, err := mime.ParseMediaType(mimeType)
+	if err != nil {
+		plain = mimeType
+	}
+
+	family, _, _ = strings.Cut(plain, "/")
+	return plain, family + "/*"
 }
 
 // normalizeMimeTypes normalizes a list of media types: lower case, sorted, without duplicates.

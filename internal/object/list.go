@@ -67,7 +67,8 @@ func ListFiles(ctx context.Context, p *projectdb.Project, container uuid.UUID, p
 }
 
 // listFromBlocks returns the page at an offset. It starts at the last block that begins at or
-// before the offset, which leaves at most some thousand files to skip with an index-only scan.
+// before the offset, which leaves at most some thousand files to skip with an index-only scan. It
+// adds the changes that are not placed in their blocks yet.
 func listFromBlocks(
 	ctx context.Context, tx pgx.Tx, container uuid.UUID, page pg.Page, offset, total int64,
 ) ([]File, error) {
@@ -95,10 +96,28 @@ func listFromBlocks(
 	}
 
 	files, err := pg.All[File](ctx, tx, `
-		with block as (
+		with pending as (
+			select b.first_text, b.first_number, b.first_time, b.first_uuid, sum(p.change) as files
+			from storage.sorted_pending p
+			cross join lateral storage.sort_keys(p.full_file_name, p.mime_type, p.size, p.created_at, p.updated_at) k
+			cross join lateral (
+				select b.first_text, b.first_number, b.first_time, b.first_uuid from storage.sorted_blocks b
+				where b.container_uuid = @container and b.sort = @by
+				  and (b.first_text, b.first_number, b.first_time, b.first_uuid) <= (k.in_text, k.in_number, k.in_time, p.file_uuid)
+				order by b.first_text desc, b.first_number desc, b.first_time desc, b.first_uuid desc
+				limit 1
+			) b
+			where p.container_uuid = @container and k.sort = @by
+			group by 1, 2, 3, 4
+		), counted as (
+			select first_text, first_number, first_time, first_uuid, b.files + coalesce(p.files, 0) as files
+			from storage.sorted_blocks b
+			left join pending p using (first_text, first_number, first_time, first_uuid)
+			where b.container_uuid = @container and b.sort = @by
+		), block as (
 			select `+blockSortColumns[column]+` as first, first_uuid, before from (
 				select *, sum(files) over (order by first_text, first_number, first_time, first_uuid) - files as before
-				from storage.sorted_blocks where container_uuid = @container and sort = @by
+				from counted
 			) b
 			where before <= @offset
 			order by first_text desc, first_number desc, first_time desc, first_uuid desc

@@ -57,8 +57,9 @@ func existingTables(ctx context.Context, q pg.Querier, names []string) ([]string
 // repairStatements delete dangling references and recompute counters.
 var repairStatements = []string{
 	`delete from storage.files f where not exists (select from storage.containers c where c.uuid = f.container_uuid)`,
-	`update storage.containers c set (total_files, total_size) = (
+	`update storage.containers c set pending_changes = 0, (total_files, total_size) = (
 		select count(*), coalesce(sum(f.size), 0) from storage.files f where f.container_uuid = c.uuid)`,
+	`delete from storage.sorted_pending`,
 	`delete from storage.sorted_blocks`,
 	`insert into storage.sorted_blocks (container_uuid, sort, first_text, first_number, first_time, first_uuid, files)
 		select c.uuid, k.sort, '', -1, '-infinity', '00000000-0000-0000-0000-000000000000', 0

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/blob"
@@ -235,6 +236,14 @@ func (u *upload) receive(ctx context.Context, n NewFile, limits uploadLimits) er
 
 // commit creates the file in a transaction of its own.
 func (u *upload) commit(ctx context.Context) (File, error) {
+	if u.replacement == nil && u.ticket == uuid.Nil && u.resumed == uuid.Nil {
+		file, err := u.insertAtOnce(ctx)
+		if !fault.Is(err, fault.NotFound) {
+			return file, err
+		}
+		// Something is not as it should be; the following statements tell what.
+	}
+
 	var file File
 	err := u.project.InTx(ctx, func(tx pgx.Tx) (err error) {
 		if file, err = u.create(ctx, tx); err != nil {
@@ -314,6 +323,54 @@ func (u *upload) insert(ctx context.Context, tx pgx.Tx) (File, error) {
 			"type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256, "blob": u.blob, "user": u.user})
 }
 
+// insertAtOnce creates the file in one round trip. It fails with NotFound unless the upload, the
+// container and its limits, and the name allow it, and with TooLarge beyond the quota. Files are
+// counted in the rows of the container and the project, so the locks end before the flush.
+func (u *upload) insertAtOnce(ctx context.Context) (File, error) {
+	audit.CreatedUUID(ctx, u.file.UUID)
+	plain, family := typesOf(u.file.MimeType)
+	u.inserted = true // perhaps, if the reply gets lost
+
+	file, err := projectdb.ChangeOne[File](ctx, u.project, audit.Change{
+		With: `
+			note as materialized (
+				select blob_uuid from storage.uploads where blob_uuid = @blob for update
+			), container as materialized (
+				select uuid from storage.containers
+				where uuid = @container and not deleting and max_file_size >= @size
+				  and (allowed_mime_types = '{}' or allowed_mime_types && array[@type_only, @family]::text[])
+				  and exists (select from note)
+				for no key update
+			), inserted as (
+				insert into storage.files
+					(uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
+				select @id, c.uuid, @name, @type, @size, @sha256, n.blob_uuid, @user, @user from container c, note n
+				on conflict on constraint files_full_file_name_key do nothing
+				returning *
+			), completed as (
+				delete from storage.uploads u using inserted i where u.blob_uuid = i.blob_uuid
+			)`,
+		SQL: `select ` + fileColumns + ` from inserted`,
+		Args: pgx.StrictNamedArgs{"id": u.file.UUID, "container": u.file.ContainerUUID, "name": u.file.FullFileName,
+			"type": u.file.MimeType, "type_only": plain, "family": family, "size": u.file.Size, "sha256": u.sha256,
+			"blob": u.blob, "user": u.user},
+		Check:        `select storage.check_quota(@files, @bytes)`,
+		CheckArgs:    quotaDefaults,
+		EarlyRelease: true,
+	})
+
+	var reported *pgconn.PgError
+	if fault.Is(err, fault.NotFound) || (errors.As(err, &reported) && fault.Of(err).Code != pg.OutcomeUnknown) {
+		u.inserted = false
+	}
+
+	if pg.Violates(err, "usage_files_quota") || pg.Violates(err, "usage_bytes_quota") {
+		return file, quotaExceededBy(ctx, u.project, err)
+	}
+
+	return file, err
+}
+
 // cleanUp cleans up after a failed upload. It returns the file if it exists nevertheless, since a
 // commit can succeed although its reply was lost.
 func (u *upload) cleanUp(ctx context.Context, failure error) (File, error) {
@@ -334,6 +391,9 @@ func (u *upload) cleanUp(ctx context.Context, failure error) (File, error) {
 
 	if !exists {
 		return File{}, failure
+	}
+	if err := pg.Flush(ctx, u.project.Trusted()); err != nil {
+		return File{}, errors.Join(failure, err)
 	}
 
 	return pg.One[File](ctx, u.project.Trusted(), `select `+fileColumns+` from storage.files where uuid = @id`,

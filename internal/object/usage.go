@@ -66,13 +66,30 @@ func checkQuota(ctx context.Context, tx pgx.Tx) error {
 	case err != nil:
 		return err
 	case q.Files > q.MaxFiles:
-		return fault.New(fault.TooLarge, "the project has reached its quota of %d files", q.MaxFiles).
-			WithCode(quotaExceeded)
+		return overFileQuota(q.MaxFiles)
 	case q.Bytes > q.MaxBytes:
 		return overQuota(q.MaxBytes)
 	}
 
 	return nil
+}
+
+// quotaExceededBy returns the failure of a change that storage.check_quota refused.
+func quotaExceededBy(ctx context.Context, p *projectdb.Project, cause error) error {
+	q, err := GetQuota(ctx, p)
+	switch {
+	case err != nil:
+		return err
+	case pg.Violates(cause, "usage_files_quota"):
+		return overFileQuota(q.MaxFiles).WithCause(cause)
+	}
+
+	return overQuota(q.MaxBytes).WithCause(cause)
+}
+
+func overFileQuota(limit int64) *fault.Error {
+	return fault.New(fault.TooLarge, "the project has reached its quota of %d files", limit).
+		WithCode(quotaExceeded)
 }
 
 const quotaExceeded = "quota_exceeded"

@@ -251,12 +251,16 @@ func inTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
 
 	err = tx.Commit(ctx)
 	if sent && outcomeUnknown(err) {
-		return &fault.Error{Kind: fault.Unavailable, Code: OutcomeUnknown, Err: err,
-			Detail: "the connection to the database was lost during the commit; " +
-				"check whether the change was made before repeating the request"}
+		return unknownOutcome(err)
 	}
 
 	return Fault(err)
+}
+
+func unknownOutcome(err error) error {
+	return &fault.Error{Kind: fault.Unavailable, Code: OutcomeUnknown, Err: err,
+		Detail: "the connection to the database was lost during the commit; " +
+			"check whether the change was made before repeating the request"}
 }
 
 // OutcomeUnknown is the code of the error of a transaction whose COMMIT was sent but not answered.

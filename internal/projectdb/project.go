@@ -66,6 +66,16 @@ func Change[T any](ctx context.Context, p *Project, f func(tx pgx.Tx) (T, error)
 	return changed, err
 }
 
+// ChangeOne is [Project.InTx] for a change of one row in one round trip, see [audit.One].
+func ChangeOne[T any](ctx context.Context, p *Project, c audit.Change) (T, error) {
+	changed, err := audit.One[T](ctx, p.Trusted(), c)
+	if err == nil {
+		p.SetUnchained()
+	}
+
+	return changed, err
+}
+
 // Owner returns the pool of the project's owner, for DDL and all other statements that contain user
 // input. Each connection is reset with DISCARD ALL before it is reused.
 func (p *Project) Owner() *pgxpool.Pool { return p.pool(owner) }

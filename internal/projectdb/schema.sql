@@ -237,6 +237,23 @@ begin
 	return new;
 end $$;
 
+CREATE FUNCTION storage.check_quota(default_files bigint, default_bytes bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	u storage.usage;
+begin
+	select * into u from storage.usage;
+	if u.files > coalesce(u.max_files, default_files) then
+		raise check_violation using constraint = 'usage_files_quota', message = 'too many files';
+	elsif u.bytes > coalesce(u.max_bytes, default_bytes) then
+		raise check_violation using constraint = 'usage_bytes_quota', message = 'too many bytes';
+	end if;
+end $$;
+
+COMMENT ON FUNCTION storage.check_quota(default_files bigint, default_bytes bigint) IS 'fails if the project''s files exceed its quota; the transaction has added one, so that no other can before it ends';
+
 CREATE FUNCTION storage.containers_inserted() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -269,29 +286,53 @@ begin
 	update storage.usage u set files = u.files + more_files, bytes = u.bytes + more_bytes;
 end $$;
 
+CREATE FUNCTION storage.file_inserted() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	pending bigint;
+begin
+	insert into storage.sorted_pending (container_uuid, change, full_file_name, mime_type, size, created_at, updated_at, file_uuid)
+	values (new.container_uuid, 1, new.full_file_name, new.mime_type, new.size, new.created_at, new.updated_at, new.uuid);
+	-- From here on, changes to a container come one after the other.
+	update storage.containers c
+	set total_files = c.total_files + 1, total_size = c.total_size + new.size, pending_changes = c.pending_changes + 1
+	where c.uuid = new.container_uuid returning c.pending_changes into pending;
+	if pending >= 1000 then
+		perform storage.place_pending(new.container_uuid);
+	end if;
+	update storage.usage u set files = u.files + 1, bytes = u.bytes + new.size;
+	return null;
+end $$;
+
 CREATE FUNCTION storage.files_deleted() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
+declare
+	changed record;
 begin
-	perform storage.count_files(array_agg(d.container_uuid), array_agg(d.files), array_agg(d.bytes))
-	from (select container_uuid, -count(*) as files, -sum(size)::bigint as bytes from old_files group by container_uuid) d having count(*) > 0;
-	perform storage.place_keys(array_agg(f.container_uuid), array_agg(k.sort), array_agg(k.in_text), array_agg(k.in_number), array_agg(k.in_time), array_agg(f.uuid), -1)
-	from old_files f cross join lateral storage.sort_keys(f.full_file_name, f.mime_type, f.size, f.created_at, f.updated_at) k having count(*) > 0;
+	insert into storage.sorted_pending (container_uuid, change, full_file_name, mime_type, size, created_at, updated_at, file_uuid)
+	select f.container_uuid, -1, f.full_file_name, f.mime_type, f.size, f.created_at, f.updated_at, f.uuid
+	from old_files f where exists (select from storage.containers c where c.uuid = f.container_uuid);
+	for changed in
+		with d as (
+			select f.container_uuid, count(*) as files, sum(f.size)::bigint as bytes from old_files f group by f.container_uuid
+		), locked as materialized (
+			select c.uuid from storage.containers c where c.uuid in (select d.container_uuid from d) order by c.uuid for no key update
+		)
+		update storage.containers c
+		set total_files = c.total_files - d.files, total_size = c.total_size - d.bytes, pending_changes = c.pending_changes + d.files
+		from d join locked l on l.uuid = d.container_uuid where c.uuid = d.container_uuid
+		returning c.uuid, c.pending_changes
+	loop
+		if changed.pending_changes >= 1000 then
+			perform storage.place_pending(changed.uuid);
+		end if;
+	end loop;
+	-- Of a deleted container too, which has no row any more.
 	perform storage.count_project(-count(*), -sum(size)::bigint) from old_files having count(*) > 0;
-	return null;
-end $$;
-
-CREATE FUNCTION storage.files_inserted() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-begin
-	perform storage.count_files(array_agg(d.container_uuid), array_agg(d.files), array_agg(d.bytes))
-	from (select container_uuid, count(*) as files, sum(size)::bigint as bytes from new_files group by container_uuid) d having count(*) > 0;
-	perform storage.place_keys(array_agg(f.container_uuid), array_agg(k.sort), array_agg(k.in_text), array_agg(k.in_number), array_agg(k.in_time), array_agg(f.uuid), 1)
-	from new_files f cross join lateral storage.sort_keys(f.full_file_name, f.mime_type, f.size, f.created_at, f.updated_at) k having count(*) > 0;
-	perform storage.count_project(count(*), sum(size)::bigint) from new_files having count(*) > 0;
 	return null;
 end $$;
 
@@ -299,26 +340,39 @@ CREATE FUNCTION storage.files_updated() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
+declare
+	changed record;
 begin
-	perform storage.count_files(array_agg(d.container_uuid), array_agg(d.files), array_agg(d.bytes))
+	insert into storage.sorted_pending (container_uuid, change, full_file_name, mime_type, size, created_at, updated_at, file_uuid)
+	select m.container_uuid, m.change, m.full_file_name, m.mime_type, m.size, m.created_at, m.updated_at, m.uuid
 	from (
-		select c.container_uuid, sum(c.files)::bigint as files, sum(c.bytes)::bigint as bytes
-		from (select container_uuid, -1 as files, -size as bytes from old_files union all select container_uuid, 1, size from new_files) c
-		group by c.container_uuid
-	) d having count(*) > 0;
-	perform storage.place_keys(array_agg(g.container_uuid), array_agg(g.sort), array_agg(g.in_text), array_agg(g.in_number), array_agg(g.in_time), array_agg(g.uuid), g.sign)
-	from (
-		select -1 as sign, gone.* from (
-			select o.container_uuid, o.uuid, k.* from old_files o cross join lateral storage.sort_keys(o.full_file_name, o.mime_type, o.size, o.created_at, o.updated_at) k
-			except select n.container_uuid, n.uuid, k.* from new_files n cross join lateral storage.sort_keys(n.full_file_name, n.mime_type, n.size, n.created_at, n.updated_at) k
+		select -1 as change, gone.* from (
+			select o.container_uuid, o.full_file_name, o.mime_type, o.size, o.created_at, o.updated_at, o.uuid from old_files o
+			except select n.container_uuid, n.full_file_name, n.mime_type, n.size, n.created_at, n.updated_at, n.uuid from new_files n
 		) gone
 		union all
 		select 1, come.* from (
-			select n.container_uuid, n.uuid, k.* from new_files n cross join lateral storage.sort_keys(n.full_file_name, n.mime_type, n.size, n.created_at, n.updated_at) k
-			except select o.container_uuid, o.uuid, k.* from old_files o cross join lateral storage.sort_keys(o.full_file_name, o.mime_type, o.size, o.created_at, o.updated_at) k
+			select n.container_uuid, n.full_file_name, n.mime_type, n.size, n.created_at, n.updated_at, n.uuid from new_files n
+			except select o.container_uuid, o.full_file_name, o.mime_type, o.size, o.created_at, o.updated_at, o.uuid from old_files o
 		) come
-	) g
-	group by g.sign order by g.sign;
+	) m;
+	for changed in
+		with d as (
+			select c.container_uuid, sum(c.files)::bigint as files, sum(c.bytes)::bigint as bytes, count(*) as changes
+			from (select container_uuid, -1 as files, -size as bytes from old_files union all select container_uuid, 1, size from new_files) c
+			group by c.container_uuid
+		), locked as materialized (
+			select c.uuid from storage.containers c where c.uuid in (select d.container_uuid from d) order by c.uuid for no key update
+		)
+		update storage.containers c
+		set total_files = c.total_files + d.files, total_size = c.total_size + d.bytes, pending_changes = c.pending_changes + d.changes
+		from d join locked l on l.uuid = d.container_uuid where c.uuid = d.container_uuid
+		returning c.uuid, c.pending_changes
+	loop
+		if changed.pending_changes >= 1000 then
+			perform storage.place_pending(changed.uuid);
+		end if;
+	end loop;
 	perform storage.count_project(0, sum(d.bytes)::bigint)
 	from (select -size as bytes from old_files union all select size from new_files) d having sum(d.bytes) <> 0;
 	return null;
@@ -366,6 +420,36 @@ begin
 		end if;
 	end loop;
 end $$;
+
+CREATE FUNCTION storage.place_pending(container uuid) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	placed record;
+begin
+	-- No change of the container's files is in progress: each holds the lock of the container's row.
+	perform from storage.containers c where c.uuid = container for no key update;
+
+	-- A file that came and went counts for nothing. Removals come first, since a block of too many files is counted anew.
+	for placed in
+		with gone as (
+			delete from storage.sorted_pending p where p.container_uuid = container returning p.*
+		), keys as (
+			select k.sort, k.in_text, k.in_number, k.in_time, g.file_uuid, sum(g.change)::integer as change
+			from gone g cross join lateral storage.sort_keys(g.full_file_name, g.mime_type, g.size, g.created_at, g.updated_at) k
+			group by k.sort, k.in_text, k.in_number, k.in_time, g.file_uuid having sum(g.change) <> 0
+		)
+		select k.change, array_agg(container) as containers, array_agg(k.sort) as sorts, array_agg(k.in_text) as texts,
+		       array_agg(k.in_number) as numbers, array_agg(k.in_time) as times, array_agg(k.file_uuid) as files
+		from keys k group by k.change order by k.change
+	loop
+		perform storage.place_keys(placed.containers, placed.sorts, placed.texts, placed.numbers, placed.times, placed.files, placed.change);
+	end loop;
+	update storage.containers c set pending_changes = 0 where c.uuid = container;
+end $$;
+
+COMMENT ON FUNCTION storage.place_pending(container uuid) IS 'counts the noted changes of a container in its blocks';
 
 CREATE FUNCTION storage.sort_keys(full_file_name text, mime_type text, size bigint, created_at timestamp with time zone, updated_at timestamp with time zone) RETURNS TABLE(sort text, in_text text, in_number bigint, in_time timestamp with time zone)
     LANGUAGE sql IMMUTABLE
@@ -674,6 +758,7 @@ CREATE TABLE storage.containers (
     deleting boolean DEFAULT false NOT NULL,
     total_files bigint DEFAULT 0 NOT NULL,
     total_size bigint DEFAULT 0 NOT NULL,
+    pending_changes bigint DEFAULT 0 NOT NULL,
     CONSTRAINT containers_max_file_size CHECK ((max_file_size >= 1))
 );
 
@@ -686,6 +771,8 @@ COMMENT ON COLUMN storage.containers.allowed_mime_types IS 'such as image/png or
 COMMENT ON COLUMN storage.containers.deleting IS 'gone for users; its files are being removed';
 
 COMMENT ON COLUMN storage.containers.total_files IS 'kept by triggers of storage.files';
+
+COMMENT ON COLUMN storage.containers.pending_changes IS 'changes of files noted in storage.sorted_pending, roughly';
 
 CREATE TABLE storage.discarded (
     blob_uuid uuid NOT NULL,
@@ -750,6 +837,21 @@ CREATE TABLE storage.signed_uploads (
 );
 
 COMMENT ON TABLE storage.signed_uploads IS 'signed URLs for one upload: struck off by the transaction that makes the file';
+
+CREATE TABLE storage.sorted_pending (
+    container_uuid uuid NOT NULL,
+    change smallint NOT NULL,
+    full_file_name text NOT NULL COLLATE pg_catalog."C",
+    mime_type text NOT NULL COLLATE pg_catalog."C",
+    size bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    file_uuid uuid NOT NULL,
+    CONSTRAINT sorted_pending_change CHECK ((change = ANY (ARRAY['-1'::integer, 1])))
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
+
+COMMENT ON TABLE storage.sorted_pending IS 'files that were added to a container (1) or removed from it (-1) and are not counted in storage.sorted_blocks yet';
 
 CREATE TABLE storage.upload_parts (
     blob_uuid uuid NOT NULL,
@@ -925,6 +1027,8 @@ CREATE INDEX signed_uploads_container ON storage.signed_uploads USING btree (con
 
 CREATE INDEX signed_uploads_expires_at ON storage.signed_uploads USING btree (expires_at);
 
+CREATE INDEX sorted_pending_container ON storage.sorted_pending USING btree (container_uuid);
+
 CREATE INDEX uploads_started_at ON storage.uploads USING btree (started_at);
 
 CREATE INDEX variants_created_at ON storage.variants USING btree (created_at);
@@ -933,9 +1037,9 @@ CREATE TRIGGER bytes_replaced BEFORE UPDATE ON storage.files FOR EACH ROW WHEN (
 
 CREATE TRIGGER containers_inserted AFTER INSERT ON storage.containers REFERENCING NEW TABLE AS new_containers FOR EACH STATEMENT EXECUTE FUNCTION storage.containers_inserted();
 
-CREATE TRIGGER files_deleted AFTER DELETE ON storage.files REFERENCING OLD TABLE AS old_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_deleted();
+CREATE TRIGGER file_inserted AFTER INSERT ON storage.files FOR EACH ROW EXECUTE FUNCTION storage.file_inserted();
 
-CREATE TRIGGER files_inserted AFTER INSERT ON storage.files REFERENCING NEW TABLE AS new_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_inserted();
+CREATE TRIGGER files_deleted AFTER DELETE ON storage.files REFERENCING OLD TABLE AS old_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_deleted();
 
 CREATE TRIGGER files_updated AFTER UPDATE ON storage.files REFERENCING OLD TABLE AS old_files NEW TABLE AS new_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_updated();
 
@@ -1011,6 +1115,8 @@ ALTER TABLE storage.signed_uploads ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.sorted_blocks ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE storage.sorted_pending ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE storage.upload_parts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.uploads ENABLE ROW LEVEL SECURITY;
@@ -1057,8 +1163,6 @@ REVOKE ALL ON FUNCTION storage.count_files(containers uuid[], files bigint[], by
 REVOKE ALL ON FUNCTION storage.count_project(more_files bigint, more_bytes bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.files_deleted() FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION storage.files_inserted() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.files_updated() FROM PUBLIC;
 

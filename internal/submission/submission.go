@@ -40,10 +40,13 @@ type Config struct {
 }
 
 // Service takes responses to forms. It is safe for concurrent use.
-type Service struct{ Config }
+type Service struct {
+	Config
+	fields form.FieldCache
+}
 
 // New returns a service.
-func New(c Config) *Service { return &Service{c} }
+func New(c Config) *Service { return &Service{Config: c} }
 
 // Response is a response that a respondent sends.
 type Response struct {
@@ -114,7 +117,7 @@ func (s *Service) Create(ctx context.Context, p *projectdb.Project, r Response, 
 	if next != nil {
 		receipt, err = s.withFiles(ctx, p, id.String(), r, next)
 	} else {
-		receipt, err = form.CreateResponse(ctx, p, r.Form, r.ID(), r.Answers, form.Attachments{})
+		receipt, err = form.CreateResponse(ctx, p, &s.fields, r.Form, r.ID(), r.Answers, form.Attachments{})
 	}
 	if errors.Is(err, form.ErrRepeated) {
 		return form.Receipt{}, nil

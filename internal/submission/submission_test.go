@@ -176,3 +176,80 @@ func TestPartialResponse(t *testing.T) {
 		t.Errorf("got %+v, %v", receipt, err)
 	}
 }
+
+// TestFieldsChange changes a form behind the back of a service that has cached its fields.
+func TestFieldsChange(t *testing.T) {
+	t.Parallel()
+
+	o := open(t)
+	send := func(answers string) error {
+		t.Helper()
+
+		in := form.Answers{}
+		if err := json.Unmarshal([]byte(answers), &in); err != nil {
+			t.Fatal(err)
+		}
+
+		_, err := o.Create(t.Context(), o.project, Response{Form: o.form.UUID, Answers: in}, nil)
+		return err
+	}
+	update := func(text string) {
+		t.Helper()
+
+		var u form.FormUpdate
+		if err := json.Unmarshal([]byte(text), &u); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := form.UpdateForm(t.Context(), o.project, projectdbtest.UUID(t), o.form.UUID, u); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	for range 3 { // stores the version, caches the fields, uses them
+		if err := send(`{"name": "Emma"}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if err := send(`{"age": "7"}`); !fault.Is(err, fault.Unprocessable) {
+		t.Errorf("without the name: got %v, want Unprocessable", err)
+	}
+
+	var more []form.FieldInput
+	if err := json.Unmarshal([]byte(`[{"label": "Age", "name": "age", "type": "text", "is_required": true}]`),
+		&more); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := form.CreateFields(t.Context(), o.project, o.form.UUID, more); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := send(`{"name": "Emma"}`); !fault.Is(err, fault.Unprocessable) {
+		t.Errorf("without a new required field: got %v, want Unprocessable", err)
+	}
+	for range 3 {
+		if err := send(`{"name": "Emma", "age": "7"}`); err != nil {
+			t.Errorf("with the new field: got %v, want no error", err)
+		}
+	}
+
+	update(`{"honeypot": "website"}`)
+
+	if err := send(`{"name": "Robot", "age": "7", "website": "x"}`); err != nil {
+		t.Errorf("honeypot: got %v, want no error", err)
+	}
+
+	update(`{"max_responses": 7}`)
+
+	if err := send(`{"name": "Last", "age": "7"}`); err != nil {
+		t.Errorf("last response: got %v, want no error", err)
+	}
+	if err := send(`{"name": "Late", "age": "7"}`); !fault.Is(err, fault.Conflict) {
+		t.Errorf("full form: got %v, want Conflict", err)
+	}
+
+	f, err := form.GetForm(t.Context(), o.project, o.form.UUID)
+	if err != nil || f.TotalResponses != 7 || f.BlockedResponses != 1 {
+		t.Errorf("got %d responses and %d blocked (%v), want 7 and 1", f.TotalResponses, f.BlockedResponses, err)
+	}
+}

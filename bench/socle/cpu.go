@@ -1,4 +1,4 @@
-package main
+package socle
 
 import (
 	"bytes"
@@ -13,13 +13,13 @@ import (
 
 // processorTime is the processor time of a server. On a shared machine it is more reliable than
 // wall time. It is zero without /proc.
-func (s target) processorTime() time.Duration {
-	return processorTime(fmt.Sprintf("/proc/%d", s.PID()))
+func (t Target) processorTime() time.Duration {
+	return processorTime(fmt.Sprintf("/proc/%d", t.PID()))
 }
 
 // postgresTime is the processor time of PostgreSQL.
 func postgresTime(postmaster string) (used time.Duration) {
-	for _, dir := range children(postmaster) {
+	for _, dir := range Children(postmaster) {
 		used += processorTime(dir)
 	}
 	return used
@@ -42,8 +42,8 @@ func processorTime(dir string) (used time.Duration) {
 	return used
 }
 
-// children are the folders in /proc of a process's children.
-func children(parent string) (dirs []string) {
+// Children are the folders in /proc of a process's children.
+func Children(parent string) (dirs []string) {
 	all, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range all {
 		text, err := os.ReadFile(path)
@@ -61,8 +61,8 @@ func children(parent string) (dirs []string) {
 	return dirs
 }
 
-// findPostmaster returns the process ID of the PostgreSQL with its data below a folder.
-func findPostmaster(dir string) (pid string, err error) {
+// FindPostmaster returns the process ID of the PostgreSQL with its data below a folder.
+func FindPostmaster(dir string) (pid string, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.Name() != "postmaster.pid" {
 			return err

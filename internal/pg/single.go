@@ -1,0 +1,138 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Single is a transaction that is sent in one round trip: a statement that returns at most one row,
+// and what may fail it afterwards.
+type Single struct {
+	SQL  string
+	Args pgx.StrictNamedArgs
+
+	// Check is a statement after the triggers of SQL, which fails the transaction by an error. ""
+	// is none.
+	Check     string
+	CheckArgs pgx.StrictNamedArgs
+
+	// EarlyRelease releases the locks before the commit is durable, so that changes of a common row
+	// share a flush to the disk instead of waiting for each other's. SQL turns off
+	// synchronous_commit. The change is durable when [OneInSingle] returns. Others see it a moment
+	// before: a crash of the machine can take back what they have seen, so nothing that a rollback
+	// does not undo may follow from it yet.
+	EarlyRelease bool
+}
+
+// flush commits a record of its own, for PostgreSQL flushes nothing at the end of a transaction
+// without one.
+const flush = `select pg_logical_emit_message(true, '', '')`
+
+// Flush makes all earlier commits durable, on a synchronous standby too.
+func Flush(ctx context.Context, q Querier) error {
+	_, err := Exec(ctx, q, flush)
+	return err
+}
+
+// rollbackTimeout bounds the end of a failed transaction.
+const rollbackTimeout = 5 * time.Second
+
+// OneInSingle executes a transaction and reads its row. It fails with NotFound without a row; SQL
+// then must have changed nothing. After a deadlock or a serialization failure it tries again, up to
+// three times in all. If the connection is lost it fails with Unavailable, code [OutcomeUnknown].
+func OneInSingle[T any](ctx context.Context, pool *pgxpool.Pool, s Single, scan pgx.RowToFunc[T]) (T, error) {
+	var v T
+	var err error
+	for range 3 {
+		if v, err = oneInSingle(ctx, pool, s, scan); !retryable(err) {
+			break
+		}
+	}
+
+	switch {
+	case err == nil || errors.Is(err, pgx.ErrNoRows) || pgconn.SafeToRetry(err):
+		return v, Fault(err)
+	case outcomeUnknown(err):
+		return v, unknownOutcome(err)
+	}
+
+	return v, Fault(err)
+}
+
+func oneInSingle[T any](ctx context.Context, pool *pgxpool.Pool, s Single, scan pgx.RowToFunc[T]) (T, error) {
+	var v T
+	conn, err := Acquire(ctx, pool)
+	if err != nil {
+		return v, err
+	}
+	defer conn.Release()
+
+	if s.Check == "" && !s.EarlyRelease {
+		rows, err := conn.Query(ctx, s.SQL, cachedArgs(s.Args))
+		if err != nil {
+			return v, err
+		}
+		return pgx.CollectExactlyOneRow(rows, scan)
+	}
+
+	v, err = sendSingle(ctx, conn.Conn(), s, scan)
+	if conn.Conn().PgConn().TxStatus() != 'I' && !conn.Conn().IsClosed() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+		defer cancel()
+
+		_, rollback := conn.Exec(ctx, "rollback")
+		err = errors.Join(err, rollback)
+	}
+
+	return v, err
+}
+
+// sendSingle sends the statements of a transaction together. An error skips those after it.
+func sendSingle[T any](ctx context.Context, conn *pgx.Conn, s Single, scan pgx.RowToFunc[T]) (v T, err error) {
+	var batch pgx.Batch
+	batch.Queue("begin")
+	batch.Queue(s.SQL, cachedArgs(s.Args))
+
+	after := 1
+	if s.Check != "" {
+		batch.Queue(s.Check, cachedArgs(s.CheckArgs))
+		after++
+	}
+
+	batch.Queue("commit")
+
+	if s.EarlyRelease {
+		batch.Queue(flush)
+		after++
+	}
+
+	results := conn.SendBatch(ctx, &batch)
+	defer func() { err = errors.Join(err, results.Close()) }()
+
+	if _, err := results.Exec(); err != nil {
+		return v, err
+	}
+
+	rows, err := results.Query()
+	if err != nil {
+		return v, err
+	}
+
+	v, missing := pgx.CollectExactlyOneRow(rows, scan)
+	if missing != nil && !errors.Is(missing, pgx.ErrNoRows) {
+		return v, missing
+	}
+
+	for range after {
+		if _, err := results.Exec(); err != nil {
+			return v, err
+		}
+	}
+
+	return v, missing
+}
