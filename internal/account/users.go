@@ -2,17 +2,15 @@ package account
 
 import (
 	"context"
-	"net/mail"
 	"regexp"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -34,12 +32,6 @@ const userColumns = `
 	case when u.is_administrator then 1 else coalesce((select m.role from platform.members m
 		where m.organization_uuid = u.organization_uuid and m.user_uuid = u.uuid), 5) end as role_id`
 
-// Limits of an address in bytes, from RFC 5321.
-const (
-	maxEmail = 254
-	maxLocal = 64
-)
-
 var usernamePattern = regexp.MustCompile(`^[\p{L}\p{N}_-]{3,100}$`)
 
 // cleanUsername returns a user name in its stored form. It fails with Unprocessable on the field
@@ -56,23 +48,14 @@ func cleanUsername(s string) (string, error) {
 
 // cleanEmail returns an address in its stored form. It fails with Unprocessable on the field email.
 func cleanEmail(s string) (string, error) {
-	s = strings.TrimSpace(s)
-	plain := norm.NFKC.String(s) // the normalized form must be an address as well
-	local, domain, _ := strings.Cut(plain, "@")
-
-	a, err := mail.ParseAddress(plain)
-	if err != nil || a.Address != plain || len(plain) > maxEmail || len(local) > maxLocal ||
-		strings.Contains(domain, "@") || strings.HasPrefix(domain, "-") || strings.ContainsFunc(plain, notInEmail) {
+	s, ok := mail.CleanAddress(s)
+	if !ok {
 		return "", fault.OnField(fault.Unprocessable, "email", "invalid_format",
-			"must be an e-mail address of at most %d characters", maxEmail)
+			"must be an e-mail address of at most %d characters", mail.MaxAddress)
 	}
 
 	return s, nil
 }
-
-// notInEmail reports whether a character is not allowed in addresses. Invisible characters would
-// allow look-alike addresses.
-func notInEmail(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune(` "<>()[]`, r) }
 
 // GetUser returns a user. It fails with NotFound for an unknown user.
 func (s *Service) GetUser(ctx context.Context, id uuid.UUID) (User, error) {

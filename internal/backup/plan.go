@@ -41,6 +41,8 @@ func planRestore(entries []pgdump.Entry, manifest Manifest, to string) (restoreP
 		case slices.Contains([]string{
 			"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES",
 		}, e.Desc):
+		case projectdb.IsUserTrigger(e.Desc, e.Namespace):
+			p.user = append(p.user, e)
 		case slices.Contains(schemas, e.Namespace):
 			if e.Desc == "TABLE DATA" &&
 				!(e.Namespace == projectdb.Schema && slices.Contains(projectdb.BookkeepingTables, e.Tag)) {

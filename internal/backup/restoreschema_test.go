@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/pgserver"
@@ -59,6 +60,8 @@ const everyKind = `
 	create table public.detached (id int not null, t text); alter table public.detached inherit public.base; 
 	grant select (name), update (room) on public.booked to authenticated; grant select on public.recent to anon with grant option; grant execute on function public.trail() to authenticated; grant usage on type public.place to anon; revoke all on public.daily from service_role;
 	alter default privileges in schema public grant select on sequences to anon; alter default privileges grant create, usage on schemas to authenticated;
+	create table public.profiles (id uuid primary key default auth.uid() references auth.users on delete cascade, name text); create policy own on public.profiles to authenticated using (id = auth.uid());
+	create function public.handle_new_user() returns trigger language plpgsql security definer set search_path = '' as $f$ begin insert into public.profiles values (new.id, new.email); return new; end $f$; create trigger on_auth_user_created after insert on auth.users for each row execute function public.handle_new_user();
 	create schema "Ünï" authorization current_user; create table "Ünï"."select" ("from" int, "Ä""b" text); comment on column "Ünï"."select"."from" is E'quo''te\\'; comment on constraint part on domain public.share is 'of a whole'; comment on trigger trail on public.booked is 'what came'; comment on policy some_of on public.event_data is 'some'; comment on index public.partly is 'part'; comment on function public.of_text(text, int[]) is 'text'; comment on sequence public.small is 'few'; comment on operator public.===(int, int) is 'pair'; comment on constraint one on public.booked is 'only';`
 
 // keys are random and differ between dumps.
@@ -100,6 +103,11 @@ func TestRestoreSchema(t *testing.T) {
 		if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
 			t.Errorf("%v: %s", err, sql)
 		}
+	}
+
+	if _, err := a.Server.Projects().Open(uuid.MustParse(a.Project)).EndUsers().Exec(t.Context(), `
+		insert into auth.users (id, email, encrypted_password) values (gen_random_uuid(), 'ann@example.com', 'a hash')`); err != nil {
+		t.Fatal(err)
 	}
 
 	want, rows := schemaOf(t, a), fingerprint(t, a)

@@ -11,6 +11,7 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,16 +36,35 @@ const (
 	queueTimeout    = 6 * time.Second // queue timeout, below the request timeout
 )
 
+// maxShare is the maximum number of hashes that one project has queued or running. The others
+// find room in the queue.
+const maxShare = maxQueued / 8
+
 // Hasher hashes passwords with bounded concurrency. Its methods are safe for concurrent use.
 type Hasher struct {
-	min    int           // characters of a new password
+	*queue
+	min   int    // characters of a new password
+	owner string // whose share of the queue is bounded; "" has no bound of its own
+}
+
+// queue is shared by all hashers of a process.
+type queue struct {
 	slots  chan struct{} // one element per running hash
 	queued atomic.Int64
+
+	mu     sync.Mutex
+	shares map[string]int // hashes queued or running, by owner
 }
 
 // New returns a Hasher for passwords of at least min characters.
 func New(min int) *Hasher {
-	return &Hasher{min: min, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	return &Hasher{queue: &queue{slots: make(chan struct{}, runtime.GOMAXPROCS(0)), shares: map[string]int{}}, min: min}
+}
+
+// For returns a Hasher with a policy of its own, on the queue of h. One owner fills an eighth of
+// the queue at most.
+func (h *Hasher) For(owner string, min int) *Hasher {
+	return &Hasher{queue: h.queue, min: min, owner: owner}
 }
 
 // Hash returns the argon2id hash of a password as a PHC string. It fails with Unprocessable for
@@ -79,6 +99,10 @@ func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error
 		return false, nil
 	}
 
+	if isBcrypt(hash) {
+		return h.verifyBcrypt(ctx, hash, password)
+	}
+
 	p, known := unknownAccount, hash != ""
 	if known {
 		var err error
@@ -97,13 +121,57 @@ func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error
 
 // derive computes a key in a slot.
 func (h *Hasher) derive(ctx context.Context, password string, p phc) ([]byte, error) {
+	release, err := h.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+
+	return argon2.IDKey([]byte(password), p.salt, p.passes, p.memory, p.lanes, keySize), nil
+}
+
+// enter waits for a slot within the owner's share. release gives both back.
+func (h *Hasher) enter(ctx context.Context) (release func(), err error) {
+	if h.owner != "" {
+		h.mu.Lock()
+		full := h.shares[h.owner] >= maxShare
+		if !full {
+			h.shares[h.owner]++
+		}
+		h.mu.Unlock()
+
+		if full {
+			return nil, errQueueFull()
+		}
+	}
+
 	if err := h.acquire(ctx); err != nil {
+		h.leave()
 		return nil, err
 	}
 
-	defer func() { <-h.slots }()
+	return func() { <-h.slots; h.leave() }, nil
+}
 
-	return argon2.IDKey([]byte(password), p.salt, p.passes, p.memory, p.lanes, keySize), nil
+func (h *Hasher) leave() {
+	if h.owner == "" {
+		return
+	}
+
+	h.mu.Lock()
+	defer h.mu.Unlock()
+
+	if h.shares[h.owner]--; h.shares[h.owner] == 0 {
+		delete(h.shares, h.owner)
+	}
+}
+
+func errQueueFull() error {
+	return &fault.Error{
+		Kind:       fault.TooMany,
+		Detail:     "too many password checks are in progress; try again later",
+		RetryAfter: queueTimeout,
+	}
 }
 
 // acquire waits for a free slot and takes it.
@@ -120,14 +188,8 @@ func (h *Hasher) acquire(ctx context.Context) error {
 
 	defer h.queued.Add(-1)
 
-	tooMany := &fault.Error{
-		Kind:       fault.TooMany,
-		Detail:     "too many password checks are in progress; try again later",
-		RetryAfter: queueTimeout,
-	}
-
 	if h.queued.Add(1) > maxQueued {
-		return tooMany
+		return errQueueFull()
 	}
 
 	timer := time.NewTimer(queueTimeout)
@@ -137,7 +199,7 @@ func (h *Hasher) acquire(ctx context.Context) error {
 	case h.slots <- struct{}{}:
 		return nil
 	case <-timer.C:
-		return tooMany
+		return errQueueFull()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

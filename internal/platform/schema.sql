@@ -44,6 +44,20 @@ CREATE TABLE platform.attempts (
 
 COMMENT ON TABLE platform.attempts IS 'rate limits shared by all servers of the instance; key is the hash of who tries what';
 
+CREATE TABLE platform.auth_settings (
+    project_uuid uuid NOT NULL,
+    settings jsonb DEFAULT '{}'::jsonb NOT NULL,
+    key_generation integer DEFAULT 1 NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_by uuid,
+    CONSTRAINT auth_settings_key_generation CHECK ((key_generation >= 1)),
+    CONSTRAINT auth_settings_settings CHECK ((jsonb_typeof(settings) = 'object'::text))
+);
+
+COMMENT ON COLUMN platform.auth_settings.settings IS 'members that differ from the defaults';
+
+COMMENT ON COLUMN platform.auth_settings.key_generation IS 'of the key that signs access tokens, which is derived from the secret of the install; the key before it still verifies';
+
 CREATE TABLE platform.awaited_backups (
     project_uuid uuid NOT NULL,
     request bytea NOT NULL,
@@ -520,6 +534,9 @@ COMMENT ON COLUMN platform.users.organization_uuid IS 'the organization made wit
 ALTER TABLE ONLY platform.attempts
     ADD CONSTRAINT attempts_pkey PRIMARY KEY (key);
 
+ALTER TABLE ONLY platform.auth_settings
+    ADD CONSTRAINT auth_settings_pkey PRIMARY KEY (project_uuid);
+
 ALTER TABLE ONLY platform.awaited_backups
     ADD CONSTRAINT awaited_backups_pkey PRIMARY KEY (project_uuid, request);
 
@@ -685,6 +702,9 @@ CREATE CONSTRAINT TRIGGER members_last_owner AFTER DELETE OR UPDATE ON platform.
 CREATE TRIGGER tell_backup_over AFTER UPDATE OF status ON platform.backups FOR EACH ROW WHEN (((new.status = ANY (ARRAY['completed'::text, 'failed'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION platform.tell_backup_over();
 
 CREATE CONSTRAINT TRIGGER users_last_administrator AFTER DELETE OR UPDATE OF status, is_administrator ON platform.users DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW WHEN ((old.is_administrator AND (old.status = 'active'::text))) EXECUTE FUNCTION platform.keep_an_administrator();
+
+ALTER TABLE ONLY platform.auth_settings
+    ADD CONSTRAINT auth_settings_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.awaited_backups
     ADD CONSTRAINT awaited_backups_backup FOREIGN KEY (backup_uuid) REFERENCES platform.backups(uuid) ON DELETE CASCADE;

@@ -171,6 +171,9 @@ func (c *Copy) Create(ctx context.Context, version int64, extensions []Extension
 		if err := c.createExtensions(ctx, inside, extensions); err != nil {
 			return err
 		}
+		if err := c.registry.handOverAuth(ctx, inside, c.Project); err != nil {
+			return err
+		}
 
 		return execBatch(ctx, inside, []string{
 			"alter schema public owner to " + pg.Quote(c.registry.login(c.Project, owner)),
@@ -207,6 +210,9 @@ func (c *Copy) CreateEmpty(ctx context.Context, extensions []Extension) error {
 			return err
 		}
 		if err := c.revokeSchemaCreate(ctx, inside); err != nil {
+			return err
+		}
+		if err := c.registry.handOverAuth(ctx, inside, c.Project); err != nil {
 			return err
 		}
 		if err := execBatch(ctx, inside, c.registry.ownershipStatements(c.Project)); err != nil {

@@ -84,6 +84,7 @@ func TestRolesOfProject(t *testing.T) {
 	}
 
 	want := []role{
+		{Login: "auth", Groups: []string{}},
 		{Login: "dump", Bypass: true, Inherits: true, Groups: []string{"pg_read_all_data"}},
 		{Login: "owner", Groups: []string{}},
 		{Login: "request", Groups: []string{"anon", "authenticated"}},

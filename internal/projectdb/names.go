@@ -19,11 +19,12 @@ const (
 	request login = "request" // may assume anon or authenticated
 	service login = "service" // may assume service_role
 	dump    login = "dump"    // reads everything, password hashes included; for pg_dump only
+	auth    login = "auth"    // owns the tables of schema auth; see endusers.go
 	reader  login = "reader"  // reads the owner's tables; see reader.go
 )
 
 // projectLogins are the logins of every project. Some projects also have a reader.
-var projectLogins = []login{owner, request, service, dump}
+var projectLogins = []login{owner, request, service, dump, auth}
 
 // Names maps projects to the names of their databases and logins.
 //

@@ -140,7 +140,7 @@ func (r *Registry) openDatabase(ctx context.Context, project uuid.UUID) (int64, 
 	defer conn.Close(context.WithoutCancel(ctx))
 
 	for _, step := range []func(context.Context, *pgx.Conn, uuid.UUID) error{
-		r.setLoginAttributes, r.removeConnectionLimit, r.grantDatabase, r.initDatabase,
+		r.createLogins, r.removeConnectionLimit, r.grantDatabase, r.initDatabase,
 	} {
 		if err := step(ctx, conn, project); err != nil {
 			return 0, fmt.Errorf("open the database of project %s: %w", project, pg.Fault(err))

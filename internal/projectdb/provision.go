@@ -243,6 +243,7 @@ func (r *Registry) setLoginAttributes(ctx context.Context, conn *pgx.Conn, proje
 func (r *Registry) loginAttributes(project uuid.UUID, l login) []string {
 	attributes := map[login]string{owner: "noinherit connection limit 20", request: "noinherit connection limit 50",
 		service: "noinherit connection limit 50", dump: "inherit bypassrls connection limit 8",
+		auth:   "noinherit connection limit 20",
 		reader: "inherit bypassrls connection limit 20"}
 
 	role := "alter role " + pg.Quote(r.login(project, l))
@@ -403,6 +404,10 @@ func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUI
 
 	login := pg.Quote(r.login(project, owner))
 	rows := pg.Quote(r.login(project, request)) + ", " + pg.Quote(r.login(project, service))
+
+	if err := r.handOverAuth(ctx, conn, project); err != nil {
+		return err
+	}
 
 	return execBatch(ctx, conn, []string{
 		"grant usage on schema " + pg.Quote(Schema) + " to " + login + ", " + rows,

@@ -92,18 +92,23 @@ func (r *Registry) createReader(ctx context.Context, p *Project) error {
 	})
 }
 
-// hasReader reports whether the project has a reader.
-func (r *Registry) hasReader(ctx context.Context, q pg.Querier, login string) (bool, error) {
-	return pg.Value[bool](ctx, q, `select exists (select from pg_roles where rolname = @name)`,
-		pgx.StrictNamedArgs{"name": login})
-}
-
-// existingLogins returns the logins of a project, with the reader if there is one.
+// existingLogins returns the logins of a project that exist: it may lack the reader, and the auth
+// login until it is migrated.
 func (r *Registry) existingLogins(ctx context.Context, conn *pgx.Conn, project uuid.UUID) ([]login, error) {
-	has, err := r.hasReader(ctx, conn, r.login(project, reader))
-	if err != nil || !has {
-		return projectLogins, err
+	known := append(slices.Clone(projectLogins), reader)
+	names := make([]string, len(known))
+	for i, l := range known {
+		names[i] = r.login(project, l)
 	}
 
-	return append(slices.Clone(projectLogins), reader), nil
+	existing, err := pg.Values[string](ctx, conn, `select rolname::text from pg_roles where rolname = any(@names)`,
+		pgx.StrictNamedArgs{"names": names})
+	if err != nil {
+		return nil, err
+	}
+
+	return slices.DeleteFunc(known, func(l login) bool {
+		optional := l == reader || l == auth
+		return optional && !slices.Contains(existing, r.login(project, l))
+	}), nil
 }

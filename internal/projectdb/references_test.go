@@ -93,6 +93,10 @@ func TestNoReferencesToPlatform(t *testing.T) {
 		fill := strings.NewReplacer("$NAME", o.Name, "$ID", fmt.Sprint(o.ID)).Replace
 		for _, template := range references[o.Kind] {
 			sql := fill(template)
+			if slices.Contains(policyFunctions, o.Name) || (o.Name == "auth.users" && strings.Contains(sql, "references")) {
+				continue // see TestReferencesToEndUsers
+			}
+
 			got := state(t, conn, "begin; "+sql)
 			switch byNumber := strings.Contains(template, "$ID"); {
 			case byNumber && got != "42501":
@@ -109,6 +113,9 @@ func TestNoReferencesToPlatform(t *testing.T) {
 		t.Errorf("got dependents %q, want %q", after, before)
 	}
 }
+
+// policyFunctions are the functions of the platform that a project's objects may call.
+var policyFunctions = []string{"auth.jwt", "auth.uid", "auth.role", "auth.email"}
 
 // dependents returns the objects outside the platform's schemas that depend on the platform's
 // objects.

@@ -8,6 +8,24 @@ CREATE SCHEMA socle;
 
 CREATE SCHEMA storage;
 
+CREATE FUNCTION auth.email() RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN ((NULLIF(current_setting('request.jwt.claims'::text, true), ''::text))::jsonb ->> 'email'::text);
+
+CREATE FUNCTION auth.jwt() RETURNS jsonb
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (NULLIF(current_setting('request.jwt.claims'::text, true), ''::text))::jsonb;
+
+CREATE FUNCTION auth.role() RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN ((NULLIF(current_setting('request.jwt.claims'::text, true), ''::text))::jsonb ->> 'role'::text);
+
+CREATE FUNCTION auth.uid() RETURNS uuid
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (((NULLIF(current_setting('request.jwt.claims'::text, true), ''::text))::jsonb ->> 'sub'::text))::uuid;
+
+COMMENT ON FUNCTION auth.uid() IS 'id of the end user of the request, null for a key';
+
 CREATE FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -76,7 +94,8 @@ CREATE FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) RETUR
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
-	if session_user <> current_database() || '_owner' and not (select rolsuper from pg_roles where rolname = session_user) then
+	if session_user not in (current_database() || '_owner', current_database() || '_auth')
+		and not (select rolsuper from pg_roles where rolname = session_user) then
 		raise insufficient_privilege using message = 'the audit log is written by the platform';
 	end if;
 	lock table socle.audit_pending in share row exclusive mode;
@@ -100,6 +119,17 @@ begin
 	where m.duration_ms is null;
 	if not found then
 		raise unique_violation using message = 'the migration ' || new_version || ' is applied already';
+	end if;
+end $$;
+
+CREATE FUNCTION socle.refuse_auth_ddl() RETURNS event_trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if (select oid from pg_roles where rolname = current_user and not rolsuper)
+		= (select relowner from pg_class where oid = to_regclass('auth.users')) then
+		raise insufficient_privilege using message = 'code that runs as the login of end users cannot change the schema';
 	end if;
 end $$;
 
@@ -171,6 +201,8 @@ begin
 		select class, id from schemas
 		union all
 		select class, id from inside where class <> 'pg_type'::regclass
+			and not (class = 'pg_proc'::regclass
+				and id in (to_regproc('auth.uid'), to_regproc('auth.role'), to_regproc('auth.jwt'), to_regproc('auth.email')))
 		union all
 		select 'pg_type'::regclass, id from types
 		union all
@@ -179,6 +211,11 @@ begin
 	select pg_describe_object(d.refclassid, d.refobjid, 0) into referred
 	from platform p join pg_depend d on d.refclassid = p.class and d.refobjid = p.id
 	where age(d.xmin) <= age(pg_current_xact_id()::xid)
+		and not (d.refclassid = 'pg_class'::regclass and d.refobjid = to_regclass('auth.users') and (
+			d.classid = 'pg_constraint'::regclass and exists (
+				select from pg_constraint k where k.oid = d.objid and k.contype = 'f' and k.confrelid = d.refobjid)
+			or d.classid = 'pg_trigger'::regclass and exists (
+				select from pg_trigger t where t.oid = d.objid and t.tgrelid = d.refobjid)))
 	limit 1;
 	if found then
 		raise insufficient_privilege using message = referred || ' belongs to the platform: nothing can refer to it';
@@ -217,7 +254,8 @@ CREATE FUNCTION socle.write_audit(new_entry text, new_mac bytea) RETURNS void
 declare
 	new_key constant text := new_entry::jsonb ->> 'key';
 begin
-	if session_user <> current_database() || '_owner' and not (select rolsuper from pg_roles where rolname = session_user) then
+	if session_user not in (current_database() || '_owner', current_database() || '_auth')
+		and not (select rolsuper from pg_roles where rolname = session_user) then
 		raise insufficient_privilege using message = 'the audit log is written by the platform';
 	end if;
 	insert into socle.audit_pending (entry, mac, key) values (new_entry, new_mac, new_key);
@@ -518,6 +556,177 @@ begin
 	insert into storage.discarded (blob_uuid) values (old.blob_uuid);
 	return null;
 end $$;
+
+CREATE TABLE auth.attempts (
+    key bytea NOT NULL,
+    count integer NOT NULL,
+    resets_at timestamp with time zone NOT NULL
+);
+
+COMMENT ON TABLE auth.attempts IS 'counts of attempts for rate limits';
+
+CREATE TABLE auth.audit_log_entries (
+    instance_id uuid,
+    id uuid NOT NULL,
+    payload json,
+    created_at timestamp with time zone,
+    ip_address text DEFAULT ''::text NOT NULL
+);
+
+CREATE TABLE auth.flow_state (
+    id uuid NOT NULL,
+    user_id uuid,
+    code_challenge_method text NOT NULL,
+    code_challenge text NOT NULL,
+    provider_type text NOT NULL,
+    authentication_method text NOT NULL,
+    auth_code_issued_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT flow_state_method CHECK ((code_challenge_method = ANY (ARRAY['s256'::text, 'plain'::text])))
+);
+
+COMMENT ON COLUMN auth.flow_state.auth_code_issued_at IS 'null until the code is issued, which is a MAC of the id';
+
+CREATE TABLE auth.identities (
+    provider_id text NOT NULL,
+    user_id uuid NOT NULL,
+    identity_data jsonb NOT NULL,
+    provider text NOT NULL,
+    last_sign_in_at timestamp with time zone,
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone,
+    email text GENERATED ALWAYS AS (lower((identity_data ->> 'email'::text))) STORED,
+    id uuid DEFAULT gen_random_uuid() NOT NULL
+);
+
+CREATE TABLE auth.mails (
+    id uuid NOT NULL,
+    recipient text NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    html text NOT NULL,
+    body text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON TABLE auth.mails IS 'mails that were not sent, since the instance has no mail server; the newest ones only';
+
+CREATE TABLE auth.mfa_amr_claims (
+    session_id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    authentication_method text NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL
+);
+
+CREATE TABLE auth.mfa_challenges (
+    id uuid NOT NULL,
+    factor_id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    verified_at timestamp with time zone,
+    ip_address inet NOT NULL
+);
+
+CREATE TABLE auth.mfa_factors (
+    id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    friendly_name text,
+    factor_type text NOT NULL,
+    status text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    secret text,
+    phone text,
+    last_challenged_at timestamp with time zone,
+    last_step bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT mfa_factors_status CHECK ((status = ANY (ARRAY['unverified'::text, 'verified'::text]))),
+    CONSTRAINT mfa_factors_type CHECK ((factor_type = ANY (ARRAY['totp'::text, 'phone'::text, 'webauthn'::text])))
+);
+
+COMMENT ON COLUMN auth.mfa_factors.secret IS 'sealed under a key of the project, in base64';
+
+COMMENT ON COLUMN auth.mfa_factors.last_step IS 'time step of the last code that was used';
+
+CREATE TABLE auth.one_time_tokens (
+    id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    token_type text NOT NULL,
+    relates_to text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    flow_state_id uuid,
+    verification_type text NOT NULL,
+    CONSTRAINT one_time_tokens_type CHECK ((token_type = ANY (ARRAY['confirmation_token'::text, 'reauthentication_token'::text, 'recovery_token'::text, 'email_change_token_new'::text, 'email_change_token_current'::text, 'phone_change_token'::text])))
+);
+
+COMMENT ON TABLE auth.one_time_tokens IS 'the token in a link and the six digits are MACs of the id, and stored nowhere';
+
+COMMENT ON COLUMN auth.one_time_tokens.attempts IS 'wrong codes so far';
+
+COMMENT ON COLUMN auth.one_time_tokens.verification_type IS 'of the mail that the token was sent in';
+
+CREATE TABLE auth.sessions (
+    id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    factor_id uuid,
+    aal text DEFAULT 'aal1'::text NOT NULL,
+    not_after timestamp with time zone,
+    refreshed_at timestamp with time zone,
+    user_agent text,
+    ip inet,
+    tag text,
+    refresh_token_counter bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT sessions_aal CHECK ((aal = ANY (ARRAY['aal1'::text, 'aal2'::text, 'aal3'::text])))
+);
+
+COMMENT ON COLUMN auth.sessions.refresh_token_counter IS 'generation of the valid refresh token; the token itself is a MAC of session and generation, and stored nowhere';
+
+CREATE TABLE auth.users (
+    instance_id uuid,
+    id uuid NOT NULL,
+    aud text,
+    role text,
+    email text,
+    encrypted_password text,
+    email_confirmed_at timestamp with time zone,
+    invited_at timestamp with time zone,
+    confirmation_token text,
+    confirmation_sent_at timestamp with time zone,
+    recovery_token text,
+    recovery_sent_at timestamp with time zone,
+    email_change_token_new text,
+    email_change text,
+    email_change_sent_at timestamp with time zone,
+    last_sign_in_at timestamp with time zone,
+    raw_app_meta_data jsonb,
+    raw_user_meta_data jsonb,
+    is_super_admin boolean,
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone,
+    phone text,
+    phone_confirmed_at timestamp with time zone,
+    phone_change text DEFAULT ''::text,
+    phone_change_token text DEFAULT ''::text,
+    phone_change_sent_at timestamp with time zone,
+    confirmed_at timestamp with time zone GENERATED ALWAYS AS (LEAST(email_confirmed_at, phone_confirmed_at)) STORED,
+    email_change_token_current text DEFAULT ''::text,
+    email_change_confirm_status smallint DEFAULT 0,
+    banned_until timestamp with time zone,
+    reauthentication_token text DEFAULT ''::text,
+    reauthentication_sent_at timestamp with time zone,
+    is_sso_user boolean DEFAULT false NOT NULL,
+    deleted_at timestamp with time zone,
+    is_anonymous boolean DEFAULT false NOT NULL,
+    CONSTRAINT users_email_change_confirm_status_check CHECK (((email_change_confirm_status >= 0) AND (email_change_confirm_status <= 2)))
+);
+
+COMMENT ON COLUMN auth.users.encrypted_password IS 'argon2id; bcrypt of imported users until their next log-in';
+
+COMMENT ON COLUMN auth.users.confirmation_token IS 'unused, like the other columns of tokens: see one_time_tokens';
 
 CREATE TABLE forms.definitions (
     form_uuid uuid NOT NULL,
@@ -900,6 +1109,48 @@ COMMENT ON COLUMN storage.variants.source_uuid IS 'the blob that it was made of'
 
 COMMENT ON COLUMN storage.variants.spec IS 'what was asked for, in one form';
 
+ALTER TABLE ONLY auth.attempts
+    ADD CONSTRAINT attempts_pkey PRIMARY KEY (key);
+
+ALTER TABLE ONLY auth.audit_log_entries
+    ADD CONSTRAINT audit_log_entries_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY auth.flow_state
+    ADD CONSTRAINT flow_state_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY auth.identities
+    ADD CONSTRAINT identities_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY auth.identities
+    ADD CONSTRAINT identities_provider_id_provider_unique UNIQUE (provider_id, provider);
+
+ALTER TABLE ONLY auth.mails
+    ADD CONSTRAINT mails_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY auth.mfa_amr_claims
+    ADD CONSTRAINT mfa_amr_claims_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY auth.mfa_amr_claims
+    ADD CONSTRAINT mfa_amr_claims_session_id_authentication_method_pkey UNIQUE (session_id, authentication_method);
+
+ALTER TABLE ONLY auth.mfa_challenges
+    ADD CONSTRAINT mfa_challenges_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY auth.mfa_factors
+    ADD CONSTRAINT mfa_factors_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY auth.one_time_tokens
+    ADD CONSTRAINT one_time_tokens_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY auth.sessions
+    ADD CONSTRAINT sessions_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY auth.users
+    ADD CONSTRAINT users_phone_key UNIQUE (phone);
+
+ALTER TABLE ONLY auth.users
+    ADD CONSTRAINT users_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY forms.definitions
     ADD CONSTRAINT definitions_pkey PRIMARY KEY (form_uuid, version);
 
@@ -987,6 +1238,40 @@ ALTER TABLE ONLY storage.variants
 ALTER TABLE ONLY storage.variants
     ADD CONSTRAINT variants_spec_key UNIQUE (source_uuid, spec);
 
+CREATE INDEX attempts_resets_at ON auth.attempts USING btree (resets_at);
+
+CREATE INDEX audit_log_entries_created_at ON auth.audit_log_entries USING btree (created_at);
+
+CREATE INDEX flow_state_created_at ON auth.flow_state USING btree (created_at);
+
+CREATE INDEX flow_state_user_id ON auth.flow_state USING btree (user_id);
+
+CREATE INDEX identities_user_id_idx ON auth.identities USING btree (user_id);
+
+CREATE INDEX mails_created_at ON auth.mails USING btree (created_at, id);
+
+CREATE INDEX mfa_challenges_created_at ON auth.mfa_challenges USING btree (created_at);
+
+CREATE INDEX mfa_challenges_factor_id ON auth.mfa_challenges USING btree (factor_id);
+
+CREATE UNIQUE INDEX mfa_factors_user_friendly_name_unique ON auth.mfa_factors USING btree (friendly_name, user_id) WHERE (TRIM(BOTH FROM friendly_name) <> ''::text);
+
+CREATE INDEX mfa_factors_user_id_idx ON auth.mfa_factors USING btree (user_id);
+
+CREATE INDEX one_time_tokens_created_at ON auth.one_time_tokens USING btree (created_at);
+
+CREATE UNIQUE INDEX one_time_tokens_user_id_token_type_key ON auth.one_time_tokens USING btree (user_id, token_type);
+
+CREATE INDEX sessions_refreshed_at ON auth.sessions USING btree (COALESCE(refreshed_at, created_at));
+
+CREATE INDEX sessions_user_id_idx ON auth.sessions USING btree (user_id, created_at);
+
+CREATE INDEX users_anonymous ON auth.users USING btree (created_at) WHERE is_anonymous;
+
+CREATE INDEX users_created_at ON auth.users USING btree (created_at, id);
+
+CREATE UNIQUE INDEX users_email_partial_key ON auth.users USING btree (email) WHERE (is_sso_user = false);
+
 CREATE INDEX forms_container ON forms.forms USING btree (container_uuid);
 
 CREATE INDEX forms_created_at ON forms.forms USING btree (created_at, uuid);
@@ -1046,6 +1331,27 @@ CREATE TRIGGER files_updated AFTER UPDATE ON storage.files REFERENCING OLD TABLE
 CREATE TRIGGER parts_deleted AFTER DELETE ON storage.upload_parts REFERENCING OLD TABLE AS old_parts FOR EACH STATEMENT EXECUTE FUNCTION storage.parts_deleted();
 
 CREATE TRIGGER variant_deleted AFTER DELETE ON storage.variants FOR EACH ROW EXECUTE FUNCTION storage.variant_deleted();
+
+ALTER TABLE ONLY auth.flow_state
+    ADD CONSTRAINT flow_state_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY auth.identities
+    ADD CONSTRAINT identities_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY auth.mfa_amr_claims
+    ADD CONSTRAINT mfa_amr_claims_session_id_fkey FOREIGN KEY (session_id) REFERENCES auth.sessions(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY auth.mfa_challenges
+    ADD CONSTRAINT mfa_challenges_auth_factor_id_fkey FOREIGN KEY (factor_id) REFERENCES auth.mfa_factors(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY auth.mfa_factors
+    ADD CONSTRAINT mfa_factors_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY auth.one_time_tokens
+    ADD CONSTRAINT one_time_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY auth.sessions
+    ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY forms.definitions
     ADD CONSTRAINT definitions_form FOREIGN KEY (form_uuid) REFERENCES forms.forms(uuid) ON DELETE CASCADE;
@@ -1125,9 +1431,45 @@ ALTER TABLE storage.usage ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.variants ENABLE ROW LEVEL SECURITY;
 
+GRANT USAGE ON SCHEMA auth TO anon;
+GRANT USAGE ON SCHEMA auth TO authenticated;
+GRANT USAGE ON SCHEMA auth TO service_role;
+GRANT USAGE ON SCHEMA auth TO socle_reader;
+GRANT USAGE ON SCHEMA auth TO socle_PROJECT_auth;
+GRANT USAGE ON SCHEMA auth TO socle_PROJECT_owner;
+
+GRANT USAGE ON SCHEMA socle TO socle_PROJECT_auth;
 GRANT USAGE ON SCHEMA socle TO socle_PROJECT_owner;
 GRANT USAGE ON SCHEMA socle TO socle_PROJECT_request;
 GRANT USAGE ON SCHEMA socle TO socle_PROJECT_service;
+
+REVOKE ALL ON FUNCTION auth.email() FROM PUBLIC;
+GRANT ALL ON FUNCTION auth.email() TO anon;
+GRANT ALL ON FUNCTION auth.email() TO authenticated;
+GRANT ALL ON FUNCTION auth.email() TO service_role;
+GRANT ALL ON FUNCTION auth.email() TO socle_reader;
+GRANT ALL ON FUNCTION auth.email() TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION auth.jwt() FROM PUBLIC;
+GRANT ALL ON FUNCTION auth.jwt() TO anon;
+GRANT ALL ON FUNCTION auth.jwt() TO authenticated;
+GRANT ALL ON FUNCTION auth.jwt() TO service_role;
+GRANT ALL ON FUNCTION auth.jwt() TO socle_reader;
+GRANT ALL ON FUNCTION auth.jwt() TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION auth.role() FROM PUBLIC;
+GRANT ALL ON FUNCTION auth.role() TO anon;
+GRANT ALL ON FUNCTION auth.role() TO authenticated;
+GRANT ALL ON FUNCTION auth.role() TO service_role;
+GRANT ALL ON FUNCTION auth.role() TO socle_reader;
+GRANT ALL ON FUNCTION auth.role() TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION auth.uid() FROM PUBLIC;
+GRANT ALL ON FUNCTION auth.uid() TO anon;
+GRANT ALL ON FUNCTION auth.uid() TO authenticated;
+GRANT ALL ON FUNCTION auth.uid() TO service_role;
+GRANT ALL ON FUNCTION auth.uid() TO socle_reader;
+GRANT ALL ON FUNCTION auth.uid() TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) TO socle_PROJECT_owner;
@@ -1140,10 +1482,13 @@ REVOKE ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash b
 GRANT ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) TO socle_PROJECT_auth;
 GRANT ALL ON FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION socle.record_migration(new_version text, new_name text, new_checksum text, new_applied_by uuid, new_duration_ms double precision) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.record_migration(new_version text, new_name text, new_checksum text, new_applied_by uuid, new_duration_ms double precision) TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION socle.refuse_auth_ddl() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.refuse_extensions() FROM PUBLIC;
 
@@ -1152,6 +1497,7 @@ REVOKE ALL ON FUNCTION socle.refuse_references() FROM PUBLIC;
 REVOKE ALL ON FUNCTION socle.tell_of_change() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.write_audit(new_entry text, new_mac bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION socle.write_audit(new_entry text, new_mac bytea) TO socle_PROJECT_auth;
 GRANT ALL ON FUNCTION socle.write_audit(new_entry text, new_mac bytea) TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION storage.bytes_replaced() FROM PUBLIC;
@@ -1175,6 +1521,64 @@ REVOKE ALL ON FUNCTION storage.sort_keys(full_file_name text, mime_type text, si
 REVOKE ALL ON FUNCTION storage.split_sorted(block storage.sorted_blocks) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.variant_deleted() FROM PUBLIC;
+
+GRANT TRIGGER ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(instance_id) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(id),REFERENCES(id) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(aud) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(role) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(email) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(email_confirmed_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(invited_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(confirmation_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(recovery_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(email_change) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(email_change_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(last_sign_in_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(raw_app_meta_data) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(raw_user_meta_data) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(is_super_admin) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(created_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(updated_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(phone) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(phone_confirmed_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(phone_change) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(phone_change_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(confirmed_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(email_change_confirm_status) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(banned_until) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(reauthentication_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(is_sso_user) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(deleted_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(is_anonymous) ON TABLE auth.users TO socle_PROJECT_owner;
 
 GRANT SELECT ON TABLE socle.applied_migrations TO socle_PROJECT_owner;
 

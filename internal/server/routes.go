@@ -26,8 +26,13 @@ func (s *Server) routes() http.Handler {
 	maps.Copy(own, docsHandlers())
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if project, rest, ok := splitRows(r.URL.EscapedPath()); ok {
+		path := r.URL.EscapedPath()
+		if project, rest, ok := splitProject(path, rowsPath); ok {
 			s.rows.serve(w, r, project, rest)
+			return
+		}
+		if project, rest, ok := splitProject(path, authPath); ok {
+			s.rows.serveAuth(w, r, project, rest)
 			return
 		}
 

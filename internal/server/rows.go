@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/platform"
@@ -31,6 +32,7 @@ const (
 type rows struct {
 	store          *platform.Store
 	registry       *projectdb.Registry
+	endUsers       *enduser.Service
 	url            string // public URL of the install; "" if unknown
 	log            *slog.Logger
 	responses      *session.Budget // shared by the buffered responses of all projects
@@ -46,10 +48,11 @@ type rows struct {
 }
 
 func newRows(
-	store *platform.Store, registry *projectdb.Registry, bodies *httpx.Budget, url string, log *slog.Logger,
+	store *platform.Store, registry *projectdb.Registry, endUsers *enduser.Service, bodies *httpx.Budget, url string,
+	log *slog.Logger,
 ) *rows {
 	refuse := func(context.Context, string) (rest.Caller, error) { return rest.Caller{}, errBadKey }
-	return &rows{store: store, registry: registry, url: url, log: log,
+	return &rows{store: store, registry: registry, endUsers: endUsers, url: url, log: log,
 		responses: session.NewBudget(session.BudgetSize), bodies: bodies,
 		projects: map[uuid.UUID]*projectRows{}, recent: list.New(), cache: map[cacheKey]cacheEntry{},
 		unknownProject: rest.New(rest.Config{Auth: rest.Auth{APIKeys: true, Verify: refuse}})}
@@ -106,14 +109,15 @@ func (s *rows) serve(w http.ResponseWriter, r *http.Request, project, path strin
 	p.Serve(w, r, path)
 }
 
-// splitRows returns the project and the rest of the path of a request to the rows API.
-func splitRows(path string) (project, rest string, ok bool) {
+// splitProject returns the project and the rest of the path of a request to an interface of a
+// project, such as rowsPath.
+func splitProject(path, root string) (project, rest string, ok bool) {
 	after, ok := strings.CutPrefix(path, "/projects/")
 	if !ok {
 		return "", "", false
 	}
 
-	project, rest, ok = strings.Cut(after, rowsPath)
+	project, rest, ok = strings.Cut(after, root)
 	if !ok || strings.Contains(project, "/") || (rest != "" && rest[0] != '/') {
 		return "", "", false
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/platform"
@@ -36,7 +37,7 @@ func TestManyProjectsFewConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s := newRows(nil, registry, nil, "", slog.New(slog.DiscardHandler))
+	s := newRows(nil, registry, &enduser.Service{Config: enduser.Config{Projects: registry}}, nil, "", slog.New(slog.DiscardHandler))
 	verify := func(context.Context, string) (rest.Caller, error) { return rest.Caller{Role: "service_role"}, nil }
 	projects := make([]*rest.Server, count)
 	databases := make([]string, count)

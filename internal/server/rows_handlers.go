@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/authapi"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -31,6 +32,7 @@ type projectRows struct {
 	settings string      // JSON of a platform.RestConfig
 	schemas  []string    // exposed schemas, as loaded by catalog
 	catalog  *rest.Cache // nil if the project is not active
+	auth     *authapi.Project
 }
 
 // handler returns the handler of a project with these settings. It replaces the handler of former
@@ -54,12 +56,24 @@ func (s *rows) handler(id uuid.UUID, settings string) (*projectRows, error) {
 		return nil, fmt.Errorf("read the settings of the rows API: %w", err)
 	}
 
-	verify, err := s.newVerifier(id, config.Keys)
+	p := &projectRows{id: id, settings: settings, schemas: config.Schemas}
+	directory, err := s.openDirectory(id, config)
 	if err != nil {
 		return nil, err
 	}
 
-	p := &projectRows{id: id, settings: settings, schemas: config.Schemas}
+	own, err := directory.PublicKeys()
+	if err != nil {
+		return nil, err
+	}
+
+	verify, err := s.newVerifier(id, append(own, config.Keys...))
+	if err != nil {
+		return nil, err
+	}
+
+	p.auth = &authapi.Project{Directory: directory, Verify: verify, Bodies: s.bodies,
+		Unavailable: inactiveFaults[config.Status]}
 	switch {
 	case inactiveErrors[config.Status] != nil:
 		p.Server = inactiveHandler(verify, inactiveErrors[config.Status])

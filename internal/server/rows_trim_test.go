@@ -13,7 +13,7 @@ import (
 func TestTrimRows(t *testing.T) {
 	t.Parallel()
 
-	s := newRows(nil, nil, nil, "", slog.New(slog.DiscardHandler))
+	s := newRows(nil, nil, nil, nil, "", slog.New(slog.DiscardHandler))
 	const most = maxProjectsSize / projectOverhead
 	ids := make([]uuid.UUID, most+10)
 	for i := range ids {

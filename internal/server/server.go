@@ -246,7 +246,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		return err
 	}
 
-	s.rows = newRows(d.Store, s.registry, bodies, c.PublicURL, s.log)
+	s.rows = newRows(d.Store, s.registry, s.services.EndUsers, bodies, c.PublicURL, s.log)
 	s.requests = newRequestLog(d.Store, s.log)
 	s.metrics.watchBackups(s.services.Backups, s.log)
 	s.metrics.watchState(s)

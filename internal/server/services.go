@@ -7,6 +7,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/migration"
 	"github.com/socle-dev/socle/internal/object"
@@ -26,6 +27,7 @@ type Services struct {
 	Migrations *migration.Service
 	Backups    *backup.Service
 	Notifier   *form.Notifier
+	EndUsers   *enduser.Service
 }
 
 // NewServices returns the services with all workers registered. It sets the store, the queue and
@@ -51,6 +53,8 @@ func NewServices(
 
 	s.Notifier = form.NewNotifier(form.NotifierConfig{Platform: d.Store, Projects: l.Registry, Queue: q,
 		Attempts: s.Accounts.Attempts, Sender: accounts.Sender, PublicURL: accounts.PublicURL, Log: log})
+	s.EndUsers = enduser.New(enduser.Config{Store: d.Store, Projects: l.Registry, Passwords: accounts.Passwords, Queue: q,
+		Sender: accounts.Sender, Attempts: s.Accounts.Attempts, PublicURL: accounts.PublicURL, Log: log})
 	s.Backups = backup.New(backup.Config{
 		Lifecycle: l, Binaries: d.Binaries, Queue: q, Files: s.Cleaner, Notifications: notifications, Log: log,
 	})
@@ -75,7 +79,7 @@ func (s *Services) sweepProjects(ctx context.Context) error {
 	return errors.Join(
 		s.Lifecycle.VisitActive(ctx, func(p *projectdb.Project) error {
 			_, expired := form.Sweep(ctx, p)
-			return errors.Join(files(p), expired, p.ChainAudit(ctx), s.Notifier.Sweep(ctx, p))
+			return errors.Join(files(p), expired, p.ChainAudit(ctx), s.Notifier.Sweep(ctx, p), s.EndUsers.Sweep(ctx, p))
 		}),
 		s.Lifecycle.VisitInactive(ctx, files),
 	)

@@ -8,8 +8,6 @@ import (
 // unavailable has the APIs of a Supabase project that Socle lacks, by the path after the project. A
 // client of theirs shows the message.
 var unavailable = []struct{ path, message string }{
-	{"auth/v1", "Sign-in of a project's own users is not available yet. The rows API accepts tokens that you sign: " +
-		"see Keys in the rules of the API at /docs."},
 	{"storage/v1", "The storage API is not available yet. Files are in containers: see Files at /docs."},
 	{"functions/v1", "Functions outside of the database are not available yet. Those in it are called by rpc."},
 	{"realtime/v1", "Messages about changes of rows are not available yet."},

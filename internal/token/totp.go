@@ -91,3 +91,8 @@ func RecoveryHash(key []byte, code string) []byte {
 
 	return mac.Sum(nil)
 }
+
+// ParseTOTPText returns the secret of a text that [TOTPText] has made.
+func ParseTOTPText(text string) ([]byte, error) {
+	return base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(text)
+}

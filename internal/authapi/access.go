@@ -1,0 +1,123 @@
+package authapi
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/rest"
+	"github.com/socle-dev/socle/internal/rest/query"
+)
+
+// tokenClaims are the claims of an access token that this package reads.
+type tokenClaims struct {
+	Subject string `json:"sub"`
+	Session string `json:"session_id"`
+}
+
+// anyone admits requests without a key.
+func anyone(*call) error { return nil }
+
+// withKey admits requests with a key or a token of the project.
+func withKey(c *call) error {
+	text, bearer := c.credentials()
+	if text == "" {
+		return fault.New(fault.Unauthenticated, "No API key found in request").WithCode("no_authorization")
+	}
+
+	caller, err := c.authenticate(text)
+	if err != nil {
+		return err
+	}
+
+	c.role, c.bearer = caller.Role, bearer
+	if len(caller.Claims) > 0 {
+		_ = json.Unmarshal(caller.Claims, &c.claims) // claims of other types identify no user
+	}
+
+	return nil
+}
+
+// credentials returns the key or token of a request. A token in the Authorization header goes first,
+// but clients repeat the key there.
+func (c *call) credentials() (text string, bearer bool) {
+	scheme, token, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "bearer") {
+		token = ""
+	}
+
+	key := c.r.Header.Get("Apikey")
+	if token == "" || (key != "" && !strings.Contains(token, ".")) {
+		return key, token != ""
+	}
+
+	return token, true
+}
+
+// authenticate returns the caller of a key or a token.
+func (c *call) authenticate(text string) (rest.Caller, error) {
+	caller, err := c.Verify(c.r.Context(), text)
+	if refused, ok := errors.AsType[*query.Error](err); ok {
+		if strings.Contains(text, ".") {
+			return caller, fault.New(fault.Forbidden,
+				"invalid JWT: unable to parse or verify signature, %s", strings.ToLower(refused.Message)).WithCode("bad_jwt")
+		}
+		return caller, fault.New(fault.Unauthenticated, "Invalid API key").WithCode("no_authorization")
+	}
+
+	return caller, err
+}
+
+// withUser admits requests with the access token of a user.
+func withUser(c *call) error {
+	if scheme, token, _ := strings.Cut(c.r.Header.Get("Authorization"), " "); !strings.EqualFold(scheme, "bearer") ||
+		strings.TrimSpace(token) == "" {
+		return fault.New(fault.Unauthenticated, "This endpoint requires a valid Bearer token").WithCode("no_authorization")
+	}
+	if err := withKey(c); err != nil {
+		return err
+	}
+
+	switch _, err := uuid.Parse(c.claims.Subject); {
+	case c.claims.Subject == "":
+		return fault.New(fault.Forbidden, "invalid claim: missing sub claim").WithCode("bad_jwt")
+	case err != nil:
+		return fault.New(fault.Invalid, "invalid claim: sub claim must be a UUID").WithCode("bad_jwt")
+	}
+
+	if _, err := uuid.Parse(c.claims.Session); err != nil {
+		return enduser.ErrSessionMissing()
+	}
+
+	httpx.From(c.r.Context()).Token = true
+	return nil
+}
+
+// identity returns the user and the session of the access token that withUser has admitted.
+func (c *call) identity() enduser.Identity {
+	user, _ := uuid.Parse(c.claims.Subject)
+	session, _ := uuid.Parse(c.claims.Session)
+
+	return enduser.Identity{User: user, Session: session}
+}
+
+// asAdmin admits requests with a secret key, or a token of the role service_role.
+func asAdmin(c *call) error {
+	if text, _ := c.credentials(); text == "" {
+		return fault.New(fault.Unauthenticated, "This endpoint requires a valid Bearer token").WithCode("no_authorization")
+	}
+	if err := withKey(c); err != nil {
+		return err
+	}
+	if c.role != "service_role" {
+		return fault.New(fault.Forbidden, "User not allowed").WithCode("not_admin")
+	}
+
+	return nil
+}

@@ -1,0 +1,228 @@
+// Package authapi serves a project's end users over HTTP by the contract of Supabase Auth, so that
+// its clients work unchanged: routes, bodies, errors and redirects.
+//
+// Rules and rows belong to package enduser. Package server finds the project of a request and
+// verifies keys and tokens.
+package authapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/rest"
+)
+
+// maxBody is the maximum number of bytes of a request: two kinds of metadata and the rest.
+const maxBody = 64 << 10
+
+// Project is a project that requests are served for.
+type Project struct {
+	*enduser.Directory
+	// Verify returns the caller of a key or token. An invalid one is an error.
+	Verify func(ctx context.Context, text string) (rest.Caller, error)
+	// Unavailable is the failure of every request to an inactive project, nil of an active one.
+	Unavailable *fault.Error
+	// Bodies bounds the memory of the bodies of all requests.
+	Bodies *httpx.Budget
+}
+
+// call is a request under way.
+type call struct {
+	*Project
+	w      http.ResponseWriter
+	r      *http.Request
+	client enduser.Client
+	role   string // of the key or token
+	claims tokenClaims
+	bearer bool // the Authorization header has a token
+}
+
+// handler serves a request. ids are the UUIDs in its path.
+type handler func(c *call, ids []uuid.UUID) error
+
+// route is an entry of the route table. In its path, {id} stands for a UUID.
+type route struct {
+	access func(*call) error
+	serve  handler
+}
+
+// routes maps methods and paths to handlers.
+var routes = map[string]route{
+	"GET /health":                  {anyone, (*call).health},
+	"GET /settings":                {anyone, (*call).settings},
+	"GET /.well-known/jwks.json":   {anyone, (*call).jwks},
+	"GET /verify":                  {anyone, (*call).openLink},
+	"POST /signup":                 {withKey, (*call).signUp},
+	"POST /token":                  {withKey, (*call).token},
+	"POST /recover":                {withKey, (*call).recover},
+	"POST /otp":                    {withKey, (*call).otp},
+	"POST /magiclink":              {withKey, (*call).otp},
+	"POST /verify":                 {withKey, (*call).verify},
+	"POST /resend":                 {withKey, (*call).resend},
+	"GET /user":                    {withUser, (*call).getUser},
+	"PUT /user":                    {withUser, (*call).updateUser},
+	"POST /logout":                 {withUser, (*call).logout},
+	"GET /reauthenticate":          {withUser, (*call).reauthenticate},
+	"POST /factors":                {withUser, (*call).enroll},
+	"POST /factors/{id}/challenge": {withUser, (*call).challenge},
+	"POST /factors/{id}/verify":    {withUser, (*call).verifyFactor},
+	"DELETE /factors/{id}":         {withUser, (*call).unenroll},
+
+	"POST /invite":                          {asAdmin, (*call).invite},
+	"POST /admin/generate_link":             {asAdmin, (*call).generateLink},
+	"GET /admin/users":                      {asAdmin, (*call).listUsers},
+	"POST /admin/users":                     {asAdmin, (*call).createUser},
+	"GET /admin/users/{id}":                 {asAdmin, (*call).adminGetUser},
+	"PUT /admin/users/{id}":                 {asAdmin, (*call).adminUpdateUser},
+	"DELETE /admin/users/{id}":              {asAdmin, (*call).deleteUser},
+	"GET /admin/users/{id}/factors":         {asAdmin, (*call).listFactors},
+	"DELETE /admin/users/{id}/factors/{id}": {asAdmin, (*call).deleteFactor},
+}
+
+// Serve serves a request. path is the part of the path behind /auth/v1.
+func Serve(w http.ResponseWriter, r *http.Request, p *Project, path string) {
+	if cors(w, r) {
+		return
+	}
+
+	known := httpx.From(r.Context())
+	c := &call{Project: p, w: w, r: r,
+		client: enduser.Client{Address: known.Client, Network: networkOf(known.Client), Agent: known.UserAgent}}
+
+	if err := c.serve(path); err != nil {
+		c.fail(err)
+	}
+}
+
+// ServeUnknown answers a request whose project does not exist or could not be found.
+func ServeUnknown(w http.ResponseWriter, r *http.Request, err error) {
+	if !cors(w, r) {
+		(&call{w: w, r: r}).fail(err)
+	}
+}
+
+func (c *call) serve(path string) error {
+	pattern, ids := patternOf(path)
+
+	found, ok := routes[c.r.Method+" "+pattern]
+	if !ok {
+		return c.unknownRoute(pattern)
+	}
+
+	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}/auth/v1" + pattern
+
+	if c.Unavailable != nil {
+		return c.Unavailable
+	}
+	if err := found.access(c); err != nil {
+		return err
+	}
+
+	return found.serve(c, ids)
+}
+
+// unknownRoute returns the failure of a request without a route. Features that clients know and this
+// server lacks are named.
+func (c *call) unknownRoute(pattern string) error {
+	switch pattern {
+	case "/sso":
+		return fault.New(fault.NotFound, "SAML 2.0 is disabled").WithCode("saml_provider_disabled")
+	case "/user/identities/authorize", "/user/identities/{id}":
+		return fault.New(fault.NotFound, "Manual linking is disabled").WithCode("manual_linking_disabled")
+	}
+
+	for known := range routes {
+		if _, path, _ := strings.Cut(known, " "); path == pattern {
+			return errMethod
+		}
+	}
+
+	return fault.New(fault.NotFound, "404 page not found").WithCode("not_found")
+}
+
+// errMethod is the failure of a method that the path does not take, such as HEAD: no request by it
+// consumes a link.
+var errMethod = fault.New(fault.Invalid, "Method Not Allowed").WithCode("method_not_allowed")
+
+// patternOf replaces the UUIDs in a path by {id} and returns them.
+func patternOf(path string) (string, []uuid.UUID) {
+	segments := strings.Split(strings.TrimSuffix(path, "/"), "/")
+
+	var ids []uuid.UUID
+	for i, s := range segments {
+		if id, err := uuid.Parse(s); err == nil && len(s) == 36 {
+			ids, segments[i] = append(ids, id), "{id}"
+		}
+	}
+
+	return strings.Join(segments, "/"), ids
+}
+
+// networkOf returns the key of a client's network for rate limits.
+func networkOf(a netip.Addr) string { return httpx.Network(a) }
+
+// decode reads the JSON body into v, whose members are all optional.
+func (c *call) decode(v any) error {
+	release, err := c.Bodies.Take(c.r.Context(), c.UUID.String(), maxBody)
+	if err != nil {
+		return &fault.Error{Kind: fault.TooMany, Code: "over_request_rate_limit", Detail: "Request rate limit reached"}
+	}
+	defer release()
+
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return fault.New(fault.TooLarge, "Request body is larger than %d bytes", maxBody).WithCode("request_too_large")
+	}
+	if err != nil {
+		return fault.New(fault.Invalid, "Could not read the body").WithCode("bad_json").WithCause(err)
+	}
+
+	if len(body) == 0 {
+		return nil
+	}
+
+	if err := json.Unmarshal(body, v); err != nil {
+		return fault.New(fault.Invalid, "Could not parse request body as JSON").WithCode("bad_json").WithCause(err)
+	}
+
+	return nil
+}
+
+// respond writes a response.
+func (c *call) respond(status int, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	h := c.w.Header()
+	h.Set("Content-Type", "application/json")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(text) // fails only if the client has disconnected
+
+	return nil
+}
+
+// empty is the response where there is nothing to say. Clients expect JSON.
+func (c *call) empty() error { return c.respond(http.StatusOK, struct{}{}) }
+
+// redirectTo returns the address that a link should lead to: a parameter, or the page of the request.
+func (c *call) redirectTo() string {
+	if to := c.r.URL.Query().Get("redirect_to"); to != "" {
+		return to
+	}
+	return c.r.Header.Get("Redirect_to")
+}

@@ -1,0 +1,75 @@
+package authapi
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+)
+
+// apiVersion is the version of the contract in which errors have a code.
+const apiVersion = "2024-01-01"
+
+// statuses maps the kinds of failures.
+var statuses = map[fault.Kind]int{
+	fault.Invalid: http.StatusBadRequest, fault.Unprocessable: http.StatusUnprocessableEntity,
+	fault.Unauthenticated: http.StatusUnauthorized, fault.Forbidden: http.StatusForbidden,
+	fault.NotFound: http.StatusNotFound, fault.Conflict: http.StatusConflict,
+	fault.TooLarge: http.StatusRequestEntityTooLarge, fault.TooMany: http.StatusTooManyRequests,
+	fault.Unavailable: http.StatusServiceUnavailable,
+}
+
+// failure is the body of an error, in the version that the request names or the one before.
+type failure struct {
+	Code         any            `json:"code"`
+	ErrorCode    string         `json:"error_code,omitempty"`
+	Message      string         `json:"message,omitempty"`
+	Msg          string         `json:"msg,omitempty"`
+	WeakPassword map[string]any `json:"weak_password,omitempty"`
+}
+
+// statusOf returns the status, the code and the text of a failure. Texts of unknown errors stay in
+// the log.
+func statusOf(err error) (status int, code, text string, extra map[string]any) {
+	e := fault.Of(err)
+	status, ok := statuses[e.Kind]
+	if !ok {
+		status = http.StatusInternalServerError
+	}
+
+	code, text = e.CodeWord(), e.Detail
+	if e.Kind == fault.Internal && e.Code != "unexpected_failure" {
+		code, text = "unexpected_failure", "Unexpected failure, please check server logs for more information"
+	}
+	if code == "method_not_allowed" {
+		status = http.StatusMethodNotAllowed
+	}
+
+	return status, code, text, e.Extra
+}
+
+// fail writes a failure.
+func (c *call) fail(err error) {
+	status, code, text, extra := statusOf(err)
+	if status >= http.StatusInternalServerError {
+		httpx.From(c.r.Context()).Err = err
+	}
+
+	h := c.w.Header()
+	h.Set("X-Sb-Error-Code", code)
+	if e := fault.Of(err); e.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())+1))
+	}
+
+	body := failure{Code: status, ErrorCode: code, Msg: text}
+	if c.r.Header.Get("X-Supabase-Api-Version") >= apiVersion {
+		h.Set("X-Supabase-Api-Version", apiVersion)
+		body = failure{Code: code, Message: text}
+	}
+	if code == "weak_password" {
+		body.WeakPassword = extra
+	}
+
+	_ = c.respond(status, body) // strings have no error
+}

@@ -1,0 +1,303 @@
+package authapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/build"
+	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/fault"
+)
+
+func (c *call) health([]uuid.UUID) error {
+	return c.respond(http.StatusOK, map[string]string{
+		"version": build.Version(), "name": "GoTrue", "description": "Socle serves the contract of GoTrue"})
+}
+
+// externalProviders are the ways to sign in that clients ask for.
+var externalProviders = []string{"apple", "azure", "bitbucket", "discord", "facebook", "figma", "fly", "github", "gitlab",
+	"google", "kakao", "keycloak", "linkedin", "linkedin_oidc", "notion", "slack", "slack_oidc", "snapchat", "spotify",
+	"twitch", "twitter", "workos", "x", "zoom", "phone"}
+
+func (c *call) settings([]uuid.UUID) error {
+	external := map[string]bool{"email": true, "anonymous_users": c.AnonymousSignIn}
+	for _, name := range externalProviders {
+		external[name] = false
+	}
+
+	return c.respond(http.StatusOK, map[string]any{
+		"external": external, "disable_signup": !c.Settings.SignUp, "mailer_autoconfirm": !c.ConfirmEmail,
+		"phone_autoconfirm": false, "sms_provider": "", "saml_enabled": false, "passkeys_enabled": false})
+}
+
+func (c *call) jwks([]uuid.UUID) error {
+	keys, err := c.PublicKeys()
+	if err != nil {
+		return err
+	}
+
+	c.w.Header().Set("Cache-Control", "public, max-age=600")
+	return c.respond(http.StatusOK, map[string]any{"keys": keys})
+}
+
+// flow has the members of a request that begin a PKCE flow.
+type flow struct {
+	CodeChallenge       string `json:"code_challenge"`
+	CodeChallengeMethod string `json:"code_challenge_method"`
+}
+
+func (f flow) challenge() enduser.Challenge {
+	return enduser.Challenge{Code: f.CodeChallenge, Method: f.CodeChallengeMethod}
+}
+
+func errPhone() error {
+	return fault.New(fault.Invalid, "Phone logins are disabled").WithCode("phone_provider_disabled")
+}
+
+func (c *call) signUp([]uuid.UUID) error {
+	var in struct {
+		flow
+		Email, Phone, Password string
+		Data                   json.RawMessage
+	}
+	if err := c.decode(&in); err != nil {
+		return err
+	}
+
+	if in.Phone != "" {
+		return fault.New(fault.Invalid, "Phone signups are disabled").WithCode("phone_provider_disabled")
+	}
+	if in.Email == "" && in.Password == "" {
+		s, err := c.SignInAnonymously(c.r.Context(), in.Data, c.client)
+		if err != nil {
+			return err
+		}
+		return c.respond(http.StatusOK, s)
+	}
+
+	done, err := c.Directory.SignUp(c.r.Context(), enduser.SignUp{Email: in.Email, Password: in.Password, Data: in.Data,
+		Challenge: in.challenge(), RedirectTo: c.redirectTo()}, c.client)
+	switch {
+	case err != nil:
+		return err
+	case done.Session != nil:
+		return c.respond(http.StatusOK, done.Session)
+	}
+
+	return c.respond(http.StatusOK, done.User)
+}
+
+func (c *call) token([]uuid.UUID) error {
+	var in struct {
+		Email, Phone, Password string
+		RefreshToken           string `json:"refresh_token"`
+		AuthCode               string `json:"auth_code"`
+		CodeVerifier           string `json:"code_verifier"`
+	}
+	if err := c.decode(&in); err != nil {
+		return err
+	}
+
+	var s enduser.Session
+	var err error
+	switch grant := c.r.URL.Query().Get("grant_type"); grant {
+	case "password":
+		if in.Phone != "" {
+			return errPhone()
+		}
+		s, err = c.Login(c.r.Context(), in.Email, in.Password, c.client)
+	case "refresh_token":
+		if in.RefreshToken == "" {
+			return fault.New(fault.Invalid, "refresh_token required").WithCode("validation_failed")
+		}
+		s, err = c.Refresh(c.r.Context(), in.RefreshToken, c.client)
+	case "pkce":
+		s, err = c.ExchangeCode(c.r.Context(), in.AuthCode, in.CodeVerifier, c.client)
+	case "web3":
+		return fault.New(fault.Unprocessable, "Web3 provider is disabled").WithCode("web3_provider_disabled")
+	case "id_token":
+		return fault.New(fault.Invalid, "Custom OIDC provider is not enabled").WithCode("provider_disabled")
+	default:
+		return fault.New(fault.Invalid, "unsupported_grant_type").WithCode("validation_failed")
+	}
+	if err != nil {
+		return err
+	}
+
+	return c.respond(http.StatusOK, s)
+}
+
+func (c *call) recover([]uuid.UUID) error {
+	var in struct {
+		flow
+		Email string
+	}
+	if err := c.decode(&in); err != nil {
+		return err
+	}
+
+	if err := c.Recover(c.r.Context(), enduser.LinkRequest{Email: in.Email, Challenge: in.challenge(),
+		RedirectTo: c.redirectTo()}); err != nil {
+		return err
+	}
+
+	return c.empty()
+}
+
+func (c *call) otp([]uuid.UUID) error {
+	var in struct {
+		flow
+		Email, Phone string
+		Data         json.RawMessage
+		CreateUser   *bool `json:"create_user"`
+	}
+	if err := c.decode(&in); err != nil {
+		return err
+	}
+	if in.Phone != "" {
+		return fault.New(fault.Invalid, "Unsupported phone provider").WithCode("phone_provider_disabled")
+	}
+
+	if err := c.SendCode(c.r.Context(), enduser.LinkRequest{Email: in.Email, Data: in.Data, Challenge: in.challenge(),
+		CreateUser: in.CreateUser == nil || *in.CreateUser, RedirectTo: c.redirectTo()}, c.client); err != nil {
+		return err
+	}
+
+	return c.empty()
+}
+
+func (c *call) resend([]uuid.UUID) error {
+	var in struct {
+		flow
+		Type, Email, Phone string
+	}
+	if err := c.decode(&in); err != nil {
+		return err
+	}
+	if in.Phone != "" {
+		return errPhone()
+	}
+
+	if err := c.Resend(c.r.Context(), in.Type, enduser.LinkRequest{Email: in.Email, Challenge: in.challenge(),
+		RedirectTo: c.redirectTo()}); err != nil {
+		return err
+	}
+
+	return c.empty()
+}
+
+// halfConfirmed is the text after the first half of a change of the address.
+const halfConfirmed = "Confirmation link accepted. Please proceed to confirm link sent to the other email"
+
+func (c *call) verify([]uuid.UUID) error {
+	var in struct {
+		Type, Token, Email, Phone string
+		TokenHash                 string `json:"token_hash"`
+	}
+	if err := c.decode(&in); err != nil {
+		return err
+	}
+
+	switch {
+	case in.Phone != "":
+		return fault.New(fault.Forbidden, "Token has expired or is invalid").WithCode("otp_expired")
+	case in.Token == "" && in.TokenHash == "":
+		return fault.New(fault.Invalid, "Verify requires a token or a token hash").WithCode("validation_failed")
+	case in.TokenHash != "" && in.Email != "":
+		return fault.New(fault.Invalid, "Only the token_hash and type should be provided").WithCode("validation_failed")
+	}
+
+	done, err := c.Directory.Verify(c.r.Context(), enduser.Verification{Type: in.Type, Hash: in.TokenHash, Email: in.Email,
+		Code: in.Token}, false, c.client)
+	switch {
+	case err != nil:
+		return err
+	case done.Session != nil:
+		return c.respond(http.StatusOK, done.Session)
+	}
+
+	return c.respond(http.StatusOK, map[string]string{"msg": halfConfirmed, "code": "200"})
+}
+
+// openLink serves a link of a mail. It answers a browser, so each failure is a redirect. A prefetch
+// gets nothing and consumes nothing.
+func (c *call) openLink([]uuid.UUID) error {
+	for _, name := range []string{"Purpose", "Sec-Purpose", "X-Moz", "X-Purpose"} {
+		if strings.Contains(strings.ToLower(c.r.Header.Get(name)), "prefetch") ||
+			strings.Contains(strings.ToLower(c.r.Header.Get(name)), "preview") {
+			c.w.WriteHeader(http.StatusNoContent)
+			return nil
+		}
+	}
+
+	q := c.r.URL.Query()
+	to := c.Redirect(q.Get("redirect_to"))
+
+	done, err := c.Directory.Verify(c.r.Context(), enduser.Verification{Type: q.Get("type"), Hash: q.Get("token")}, true, c.client)
+	fragment, params := url.Values{}, url.Values{}
+	switch {
+	case err != nil:
+		status, code, text, _ := statusOf(err)
+		if status >= http.StatusInternalServerError {
+			return err
+		}
+
+		fragment.Set("error", map[bool]string{true: "access_denied", false: "invalid_request"}[status == http.StatusForbidden])
+		fragment.Set("error_code", code)
+		fragment.Set("error_description", linkFailure(code, text))
+		for name := range fragment {
+			params.Set(name, fragment.Get(name))
+		}
+	case done.AuthCode != "":
+		params.Set("code", done.AuthCode)
+	case done.Session != nil:
+		s := done.Session
+		fragment = url.Values{"access_token": {s.AccessToken}, "refresh_token": {s.RefreshToken}, "token_type": {s.TokenType},
+			"expires_in": {strconv.Itoa(s.ExpiresIn)}, "expires_at": {strconv.FormatInt(s.ExpiresAt, 10)},
+			"type": {q.Get("type")}, "sb": {""}}
+	default:
+		fragment.Set("message", halfConfirmed)
+	}
+
+	return c.redirect(to, params, fragment)
+}
+
+// linkFailure is the text for a person who has opened a link.
+func linkFailure(code, text string) string {
+	if code == "otp_expired" {
+		return "Email link is invalid or has expired"
+	}
+	return text
+}
+
+// redirect sends a browser to an address, with parameters and a fragment. No other page learns it.
+func (c *call) redirect(to string, params, fragment url.Values) error {
+	u, err := url.Parse(to)
+	if err != nil {
+		return err
+	}
+
+	q := u.Query()
+	for name := range params {
+		q.Set(name, params.Get(name))
+	}
+
+	u.RawQuery, u.Fragment, u.RawFragment = q.Encode(), "", ""
+	location := u.String()
+	if len(fragment) > 0 {
+		location += "#" + fragment.Encode()
+	}
+
+	h := c.w.Header()
+	h.Set("Location", location)
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "no-referrer")
+	c.w.WriteHeader(http.StatusSeeOther)
+
+	return nil
+}

@@ -1,0 +1,288 @@
+package enduser
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/password"
+	"github.com/socle-dev/socle/internal/pg"
+)
+
+// AdminUpdate is a new user, or a change of one, by an administrator of the project. nil members
+// change nothing.
+type AdminUpdate struct {
+	ID           *uuid.UUID // of a new user
+	Email        *string
+	Password     *string
+	PasswordHash *string // argon2id or bcrypt, of an imported user
+	Role         *string
+	EmailConfirm *bool
+	UserMetadata json.RawMessage
+	AppMetadata  json.RawMessage
+	BanDuration  *string // such as 24h; none lifts the ban
+}
+
+// ban returns the end of a ban. It reports false for no change.
+func (a AdminUpdate) ban() (until *time.Time, given bool, err error) {
+	if a.BanDuration == nil || *a.BanDuration == "" {
+		return nil, false, nil
+	}
+	if *a.BanDuration == "none" {
+		return nil, true, nil
+	}
+
+	duration, err := time.ParseDuration(*a.BanDuration)
+	if err != nil || duration < 0 {
+		return nil, false, errInvalid("invalid format for ban duration: %q", *a.BanDuration)
+	}
+
+	end := now().Add(duration)
+	return &end, true, nil
+}
+
+// hash returns the hash of the password that is set, "" if none is.
+func (a AdminUpdate) hash(ctx context.Context, d *Directory, email string) (string, error) {
+	switch {
+	case a.PasswordHash != nil && *a.PasswordHash != "":
+		if err := password.CheckImported(*a.PasswordHash); err != nil {
+			return "", errInvalid("password_hash must be argon2id or bcrypt of a moderate cost")
+		}
+		return *a.PasswordHash, nil
+	case a.Password != nil && *a.Password != "":
+		return d.hashPassword(ctx, *a.Password, email)
+	}
+
+	return "", nil
+}
+
+// CreateUser creates a user without a mail.
+func (d *Directory) CreateUser(ctx context.Context, in AdminUpdate, c Client) (User, error) {
+	if in.Email == nil || *in.Email == "" {
+		return User{}, errInvalid("Cannot create a user without either an email or phone")
+	}
+
+	n := newUser{}
+	var err error
+	if n.Email, err = cleanEmail(*in.Email); err != nil {
+		return User{}, err
+	}
+	if n.PasswordHash, err = in.hash(ctx, d, n.Email); err != nil {
+		return User{}, err
+	}
+	if n.UserMetadata, err = cleanMetadata("user_metadata", in.UserMetadata); err != nil {
+		return User{}, err
+	}
+	if n.AppMetadata, err = mergeMetadata("app_metadata", providers("email"), in.AppMetadata); err != nil {
+		return User{}, err
+	}
+	if n.BannedUntil, _, err = in.ban(); err != nil {
+		return User{}, err
+	}
+	if in.ID != nil {
+		n.ID = *in.ID
+	}
+	if in.Role != nil {
+		if n.Role = *in.Role; len(n.Role) > maxRole {
+			return User{}, errInvalid("role must have at most %d bytes", maxRole)
+		}
+	}
+
+	n.Confirmed = in.EmailConfirm != nil && *in.EmailConfirm
+	var created User
+	err = d.tx(ctx, "creating new user", func(ctx context.Context, tx pgx.Tx) error {
+		if created, err = insertUser(ctx, tx, n); err != nil {
+			return err
+		}
+		return d.log(ctx, tx, "user_signedup", created, c)
+	})
+	if pg.Violates(err, "users_pkey") {
+		return created, fault.New(fault.Unprocessable, "A user with this id already exists").WithCode("user_already_exists").
+			WithCause(err)
+	}
+
+	return created, err
+}
+
+// GetUser returns a user. It fails with NotFound for an unknown one.
+func (d *Directory) GetUser(ctx context.Context, id uuid.UUID) (User, error) {
+	return userByID(ctx, d.q(), id)
+}
+
+// Filter selects users.
+type Filter struct {
+	Search string // part of the address, or the id; "": all
+}
+
+// ListUsers returns a page of the users and the number of all.
+func (d *Directory) ListUsers(ctx context.Context, f Filter, page pg.Page) ([]User, int64, error) {
+	return pg.List[User](ctx, d.q(), pg.Listing{
+		Columns: userColumns,
+		From:    `auth.users u where @search::text = '' or u.id::text = @search or strpos(u.email, lower(@search)) > 0`,
+		Sorts:   map[string]string{"createdAt": "u.created_at", "email": "u.email", "lastSignInAt": "u.last_sign_in_at"},
+		Tie:     "u.id",
+	}, page, pgx.StrictNamedArgs{"search": f.Search})
+}
+
+// UpdateUser changes a user. A ban ends the user's sessions at their next refresh; a new password
+// ends them at once.
+func (d *Directory) UpdateUser(ctx context.Context, id uuid.UUID, in AdminUpdate, c Client) (User, error) {
+	old, err := userByID(ctx, d.q(), id)
+	if err != nil {
+		return User{}, err
+	}
+
+	email := old.Email
+	if in.Email != nil && *in.Email != "" {
+		if email, err = cleanEmail(*in.Email); err != nil {
+			return User{}, err
+		}
+	}
+
+	hash, err := in.hash(ctx, d, email)
+	if err != nil {
+		return User{}, err
+	}
+
+	banned, changesBan, err := in.ban()
+	if err != nil {
+		return User{}, err
+	}
+
+	if in.Role != nil && len(*in.Role) > maxRole {
+		return User{}, errInvalid("role must have at most %d bytes", maxRole)
+	}
+
+	var updated User
+	err = d.tx(ctx, "updating user", func(ctx context.Context, tx pgx.Tx) error {
+		u, err := pg.One[User](ctx, tx, `select`+userColumns+`from auth.users u where u.id = @id for update of u`,
+			pgx.StrictNamedArgs{"id": id})
+		if err != nil {
+			return err
+		}
+
+		appData, err := mergeMetadata("app_metadata", u.AppMetadata, in.AppMetadata)
+		if err != nil {
+			return err
+		}
+
+		userData, err := mergeMetadata("user_metadata", u.UserMetadata, in.UserMetadata)
+		if err != nil {
+			return err
+		}
+
+		confirm := in.EmailConfirm != nil && *in.EmailConfirm
+		if _, err := pg.Exec(ctx, tx, `
+			update auth.users set email = nullif(@email, ''), role = coalesce(@role, role),
+				encrypted_password = coalesce(nullif(@hash, ''), encrypted_password),
+				email_confirmed_at = case when @confirm then coalesce(email_confirmed_at, now()) else email_confirmed_at end,
+				is_anonymous = is_anonymous and @email = '',
+				raw_app_meta_data = @app::jsonb, raw_user_meta_data = @data::jsonb,
+				banned_until = case when @changes_ban then @banned::timestamptz else banned_until end, updated_at = now()
+			where id = @id`,
+			pgx.StrictNamedArgs{"id": id, "email": email, "role": in.Role, "hash": hash, "confirm": confirm,
+				"app": string(appData), "data": string(userData), "changes_ban": changesBan, "banned": banned}); err != nil {
+			return err
+		}
+
+		if email != u.Email || (confirm && email != "") {
+			if err := saveEmailIdentity(ctx, tx, id, email, confirm || u.EmailConfirmedAt != nil); err != nil {
+				return err
+			}
+		}
+
+		if hash != "" || email != u.Email {
+			if err := dropTokens(ctx, tx, id); err != nil {
+				return err
+			}
+		}
+
+		if hash != "" {
+			if err := endSessions(ctx, tx, id); err != nil {
+				return err
+			}
+		}
+
+		if err := d.log(ctx, tx, "user_modified", u, c); err != nil {
+			return err
+		}
+
+		updated, err = userByID(ctx, tx, id)
+		return err
+	})
+
+	return updated, err
+}
+
+// DeleteUser deletes a user with everything that refers to them. soft keeps the row without the
+// address, the password and the metadata, for references that must stay.
+func (d *Directory) DeleteUser(ctx context.Context, id uuid.UUID, soft bool, c Client) (User, error) {
+	var deleted User
+	err := d.tx(ctx, "deleting user", func(ctx context.Context, tx pgx.Tx) error {
+		var err error
+		if deleted, err = userByID(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := d.log(ctx, tx, "user_deleted", deleted, c); err != nil {
+			return err
+		}
+
+		if !soft {
+			_, err := pg.Exec(ctx, tx, `delete from auth.users where id = @id`, pgx.StrictNamedArgs{"id": id})
+			return err
+		}
+
+		if err := endSessions(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := dropTokens(ctx, tx, id); err != nil {
+			return err
+		}
+
+		if _, err := pg.Exec(ctx, tx, `delete from auth.identities where user_id = @id`,
+			pgx.StrictNamedArgs{"id": id}); err != nil {
+			return err
+		}
+		if _, err := pg.Exec(ctx, tx, `delete from auth.mfa_factors where user_id = @id`,
+			pgx.StrictNamedArgs{"id": id}); err != nil {
+			return err
+		}
+
+		_, err = pg.Exec(ctx, tx, `
+			update auth.users set email = id::text || '@deleted.invalid', phone = null, encrypted_password = null, email_change = '',
+				raw_user_meta_data = '{}', deleted_at = now(), updated_at = now() where id = @id`, pgx.StrictNamedArgs{"id": id})
+		return err
+	})
+
+	return deleted, err
+}
+
+func endSessions(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	_, err := pg.Exec(ctx, tx, `delete from auth.sessions where user_id = @id`, pgx.StrictNamedArgs{"id": id})
+	return err
+}
+
+// EndSessions ends all sessions of a user, and returns how many there were. Access tokens stay valid
+// to their end in the rows API.
+func (d *Directory) EndSessions(ctx context.Context, id uuid.UUID, c Client) (int64, error) {
+	var ended int64
+	err := d.tx(ctx, "logging out user", func(ctx context.Context, tx pgx.Tx) error {
+		u, err := userByID(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+
+		if ended, err = pg.Exec(ctx, tx, `delete from auth.sessions where user_id = @id`,
+			pgx.StrictNamedArgs{"id": id}); err != nil {
+			return err
+		}
+
+		return d.log(ctx, tx, "logout", u, c)
+	})
+
+	return ended, err
+}

@@ -1,0 +1,123 @@
+// Package enduser owns the users of a project's own application: their rows in schema auth of the
+// project's database, and the rules of sign-up, log-in, sessions, one-time tokens, mails and second
+// factors.
+//
+// The rules follow Supabase Auth, whose clients use package authapi. Rules that accounts of the
+// platform have too are in packages password, token, ratelimit and mail. Every statement on schema
+// auth runs on the project's auth login, since triggers of the project run with it.
+package enduser
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/mail"
+	"github.com/socle-dev/socle/internal/password"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/ratelimit"
+)
+
+// txTimeout bounds a change, in which triggers of the project run.
+const txTimeout = 10 * time.Second
+
+// Config has the dependencies of a [Service].
+type Config struct {
+	Store     *platform.Store
+	Projects  *projectdb.Registry
+	Passwords *password.Hasher
+	Queue     *queue.Queue
+	Sender    *mail.Sender
+	Attempts  ratelimit.Attempts // limits of the install
+	PublicURL string             // without trailing slash; prefix of links and issuers
+	Log       *slog.Logger
+}
+
+// Service opens the directories of projects and sends their mails. It is safe for concurrent use.
+type Service struct{ Config }
+
+// New returns the service and registers the worker of its mails.
+func New(c Config) *Service {
+	s := &Service{c}
+	queue.Register(s.Queue, mailOptions, s.sendMail)
+
+	return s
+}
+
+// Directory holds the end users of one project under its current settings. It is immutable and safe
+// for concurrent use.
+type Directory struct {
+	Settings
+	UUID uuid.UUID
+
+	service  *Service
+	db       *projectdb.Project
+	attempts ratelimit.Attempts
+	secrets  secrets
+}
+
+// Directory returns the directory of a project with its configuration.
+func (s *Service) Directory(project uuid.UUID, c ProjectConfig) (*Directory, error) {
+	db := s.Projects.Open(project)
+	keys, err := newSecrets(s.Projects, project, c.KeyGeneration)
+	if err != nil {
+		return nil, err
+	}
+
+	d := &Directory{Settings: c.Settings, UUID: project, service: s, db: db, secrets: keys,
+		attempts: ratelimit.New(db.EndUsers(), "auth.attempts")}
+	d.attempts.Off = s.Attempts.Off
+
+	return d, nil
+}
+
+// Client is the origin of a request.
+type Client struct {
+	Address netip.Addr
+	Network string // key of its network for rate limits
+	Agent   string // User-Agent
+}
+
+// issuer returns the base address of the project's auth interface.
+func (d *Directory) issuer() string {
+	return d.service.PublicURL + "/projects/" + d.UUID.String() + "/auth/v1"
+}
+
+// tx runs f in a transaction of the auth login, with a context that bounds its time. what names the
+// change, for the error of a failing trigger.
+func (d *Directory) tx(ctx context.Context, what string, f func(ctx context.Context, tx pgx.Tx) error) error {
+	bounded, cancel := context.WithTimeout(ctx, txTimeout)
+	defer cancel()
+
+	err := d.db.EndUsersTx(bounded, func(tx pgx.Tx) error { return f(bounded, tx) })
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+
+	if pg.Violates(err, "users_email_partial_key") {
+		return errEmailExists().WithCause(err)
+	}
+
+	if pg.State(err) != "" || bounded.Err() != nil {
+		return errDatabase(what).WithCause(err)
+	}
+
+	return err
+}
+
+// q returns the pool for statements outside a transaction.
+func (d *Directory) q() pg.Querier { return d.db.EndUsers() }
+
+// newID returns a UUID for a row.
+func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
+
+func someUUID(id uuid.UUID) uuid.NullUUID { return uuid.NullUUID{UUID: id, Valid: true} }
+
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,158 @@
+package enduser
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/token"
+)
+
+// authCodeTTL is the validity of an authorization code.
+const authCodeTTL = 5 * time.Minute
+
+// Challenge is the code challenge of a PKCE flow. The zero Challenge is no flow.
+type Challenge struct {
+	Code   string
+	Method string // s256 or plain
+}
+
+// check fails with Invalid for a malformed challenge.
+func (c Challenge) check() error {
+	switch {
+	case c.Code == "" && c.Method == "":
+		return nil
+	case c.Code == "" || c.Method == "":
+		return errInvalid("PKCE flow requires code_challenge_method and code_challenge")
+	case !strings.EqualFold(c.Method, "s256") && !strings.EqualFold(c.Method, "plain"):
+		return errInvalid("code challenge method must be s256 or plain")
+	case len(c.Code) < 43 || len(c.Code) > 128 || strings.ContainsFunc(c.Code, notInChallenge):
+		return errInvalid("code challenge has to be between 43 and 128 characters of letters, digits and -._~")
+	}
+
+	return nil
+}
+
+func notInChallenge(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~", r))
+}
+
+// createFlow inserts a flow. It returns none for no challenge.
+func createFlow(ctx context.Context, q pg.Querier, c Challenge, method string) (uuid.NullUUID, error) {
+	if c.Code == "" {
+		return uuid.NullUUID{}, nil
+	}
+
+	id := newID()
+	_, err := pg.Exec(ctx, q, `
+		insert into auth.flow_state (id, code_challenge_method, code_challenge, provider_type, authentication_method)
+		values (@id, @method, @challenge, 'email', @authentication)`,
+		pgx.StrictNamedArgs{"id": id, "method": strings.ToLower(c.Method), "challenge": c.Code, "authentication": method})
+	return uuid.NullUUID{UUID: id, Valid: true}, err
+}
+
+// issueCode returns the authorization code of a flow whose user has proven who they are.
+func (d *Directory) issueCode(ctx context.Context, tx pgx.Tx, flow, user uuid.UUID) (string, error) {
+	n, err := pg.Exec(ctx, tx, `
+		update auth.flow_state set user_id = @user, auth_code_issued_at = now(), updated_at = now()
+		where id = @id and auth_code_issued_at is null`, pgx.StrictNamedArgs{"id": flow, "user": user})
+	if err == nil && n == 0 {
+		err = errCode()
+	}
+
+	return d.secrets.authCode(flow), err
+}
+
+// flowState is a row of auth.flow_state.
+type flowState struct {
+	ID                   uuid.UUID
+	UserID               uuid.UUID
+	CodeChallengeMethod  string
+	CodeChallenge        string
+	AuthenticationMethod string
+	AuthCodeIssuedAt     time.Time
+}
+
+// ExchangeCode opens a session for an authorization code and the verifier of its flow.
+func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string, c Client) (Session, error) {
+	if code == "" || verifier == "" {
+		return Session{}, errInvalid("invalid request: both auth code and code verifier should be non-empty")
+	}
+
+	id, ok := token.ParseLink(d.secrets.links, flowPurpose, code)
+	if !ok {
+		return Session{}, errFlow("invalid flow state, no valid flow state found", "flow_state_not_found")
+	}
+
+	var opened Session
+	var refused error
+	err := d.tx(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) error {
+		// A code is spent by its first use, also by one with a wrong verifier.
+		flow, err := pg.One[flowState](ctx, tx, `
+			delete from auth.flow_state f where f.id = @id and f.auth_code_issued_at is not null and f.user_id is not null
+			returning f.id, f.user_id, f.code_challenge_method, f.code_challenge, f.authentication_method, f.auth_code_issued_at`,
+			pgx.StrictNamedArgs{"id": id})
+		if fault.Is(err, fault.NotFound) {
+			return errFlow("invalid flow state, no valid flow state found", "flow_state_not_found")
+		}
+		if err != nil {
+			return err
+		}
+
+		switch {
+		case time.Since(flow.AuthCodeIssuedAt) > authCodeTTL:
+			refused = errFlow("invalid flow state, flow state has expired", "flow_state_expired")
+		case !flow.matches(verifier):
+			refused = fault.New(fault.Invalid, "code challenge does not match previously saved code verifier").
+				WithCode("bad_code_verifier")
+		}
+		if refused != nil {
+			return nil
+		}
+
+		if err := d.checkSignIn(ctx, tx, flow.UserID); err != nil {
+			return err
+		}
+
+		opened, err = d.openSession(ctx, tx, flow.UserID, flow.AuthenticationMethod, c)
+		return err
+	})
+	if err == nil && refused != nil {
+		err = refused
+	}
+
+	return opened, err
+}
+
+// checkSignIn fails if a user is banned or deleted.
+func (d *Directory) checkSignIn(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	u, err := userByID(ctx, tx, id)
+	switch {
+	case err != nil:
+		return err
+	case u.DeletedAt != nil:
+		return errUserNotFound()
+	case u.IsBanned():
+		return errBanned()
+	}
+
+	return nil
+}
+
+func (f flowState) matches(verifier string) bool {
+	got := verifier
+	if f.CodeChallengeMethod == "s256" {
+		sum := sha256.Sum256([]byte(verifier))
+		got = base64.RawURLEncoding.EncodeToString(sum[:])
+	}
+
+	return subtle.ConstantTimeCompare([]byte(got), []byte(f.CodeChallenge)) == 1
+}

@@ -1,0 +1,84 @@
+package enduser
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/ratelimit"
+)
+
+// instanceMailLimit bounds the mails of all projects to one address, so that several projects of one
+// author don't flood it.
+var instanceMailLimit = ratelimit.Limit{Name: "end user mail", Most: 30, Window: time.Hour}
+
+// guessLimit bounds wrong passwords, see [ratelimit.GuessLimit].
+var guessLimit = ratelimit.GuessLimit{
+	Network:         ratelimit.Limit{Name: "password network", Most: 10, Window: 5 * time.Minute},
+	UnknownNetworks: ratelimit.Limit{Name: "password account", Most: 50, Window: 5 * time.Minute},
+}
+
+// factorLimit bounds wrong codes of a second factor.
+var factorLimit = ratelimit.Limit{Name: "factor", Most: 10, Window: 5 * time.Minute}
+
+func (d *Directory) signInLimit() ratelimit.Limit {
+	return ratelimit.Limit{Name: "sign in", Most: d.SignInsPerFiveMinutes, Window: 5 * time.Minute}
+}
+
+func (d *Directory) checkLimit() ratelimit.Limit {
+	return ratelimit.Limit{Name: "check", Most: d.ChecksPerFiveMinutes, Window: 5 * time.Minute}
+}
+
+func (d *Directory) anonymousLimit() ratelimit.Limit {
+	return ratelimit.Limit{Name: "anonymous", Most: d.AnonymousPerHour, Window: time.Hour}
+}
+
+// countRequest counts a request from a network. It fails with TooMany.
+func (d *Directory) countRequest(ctx context.Context, l ratelimit.Limit, c Client) error {
+	return asRequestLimit(d.attempts.Count(ctx, l, c.Network))
+}
+
+func asRequestLimit(err error) error {
+	if !fault.Is(err, fault.TooMany) {
+		return err
+	}
+
+	e := *fault.Of(err)
+	e.Code, e.Detail = "over_request_rate_limit", "Request rate limit reached"
+
+	return &e
+}
+
+// countMail counts a mail to an address. It fails with TooMany, for known and unknown addresses
+// alike.
+func (d *Directory) countMail(ctx context.Context, email string) error {
+	interval := time.Duration(d.MailIntervalSeconds) * time.Second
+	if interval > 0 {
+		err := d.attempts.Count(ctx, ratelimit.Limit{Name: "mail", Most: 1, Window: interval}, email)
+		if fault.Is(err, fault.TooMany) {
+			e := *fault.Of(err)
+			e.Code = "over_email_send_rate_limit"
+			e.Detail = fault.New(fault.TooMany, "For security purposes, you can only request this after %.0f seconds.",
+				math.Ceil(e.RetryAfter.Seconds())).Detail
+
+			return &e
+		}
+		if err != nil {
+			return err
+		}
+	}
+
+	err := d.attempts.Count(ctx, ratelimit.Limit{Name: "mails", Most: d.MailsPerHour, Window: time.Hour}, "")
+	if err == nil {
+		err = d.service.Attempts.Count(ctx, instanceMailLimit, email)
+	}
+	if fault.Is(err, fault.TooMany) {
+		e := *fault.Of(err)
+		e.Code, e.Detail = "over_email_send_rate_limit", "email rate limit exceeded"
+
+		return &e
+	}
+
+	return err
+}

@@ -1,0 +1,192 @@
+package enduser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/mail"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/queue"
+)
+
+// mailOptions allow retries, since the mail server can be down for a while.
+var mailOptions = queue.Options{
+	Workers:     queue.Workers{Queue: "end_user_mails", PerServer: 4},
+	MaxAttempts: 6,
+	Timeout:     time.Minute,
+}
+
+// mailArgs are the arguments of the job of a mail. They contain no secret: the token of a link is
+// derived from its id when the mail is rendered. A job without a token looks up the user itself, so
+// that a request takes the same time for known and unknown addresses.
+type mailArgs struct {
+	Project    uuid.UUID     `json:"project"`
+	MailKind   string        `json:"mail"`
+	Email      string        `json:"email"` // recipient
+	Token      uuid.NullUUID `json:"token"`
+	Flow       uuid.NullUUID `json:"flow"`
+	RedirectTo string        `json:"redirect_to,omitempty"`
+}
+
+// Kind returns the kind of the job.
+func (mailArgs) Kind() string { return "end_user_mail" }
+
+// enqueue enqueues a mail. The row that it is about has been committed.
+func (d *Directory) enqueue(ctx context.Context, m mailArgs) error {
+	_, err := d.service.Queue.Insert(ctx, m)
+	return err
+}
+
+// sendMail renders a mail and sends it. Without a mail server, it goes to the project's mailbox.
+func (s *Service) sendMail(ctx context.Context, job *queue.Job[mailArgs]) error {
+	d, err := s.Open(ctx, job.Args.Project)
+	if err != nil {
+		return fault.Ignore(err, fault.NotFound) // paused or deleted
+	}
+
+	m, err := d.renderMail(ctx, job.Args)
+	if err != nil || m.To == "" {
+		return err
+	}
+
+	if s.Sender.LogOnly() {
+		return d.storeMail(ctx, job.Args.MailKind, m)
+	}
+
+	m.ID = fmt.Sprintf("%d.%d", job.ID, job.CreatedAt.UnixNano())
+	if err = s.Sender.Send(ctx, m); err == nil {
+		return nil
+	}
+
+	s.Log.Warn("send mail to an end user", "project", d.UUID, "mail", job.Args.MailKind, "attempt", job.Attempt, "error", err)
+	if errors.Is(err, mail.ErrRefused) {
+		return queue.Cancel(err)
+	}
+
+	return err
+}
+
+// renderMail returns the mail of a job. It has no recipient if the user does not exist or the token
+// was used or replaced.
+func (d *Directory) renderMail(ctx context.Context, args mailArgs) (mail.Message, error) {
+	t, u, err := d.mailToken(ctx, args)
+	if fault.Is(err, fault.NotFound) {
+		return mail.Message{}, nil
+	}
+	if err != nil {
+		return mail.Message{}, err
+	}
+
+	text, ok := d.Mails[args.MailKind]
+	if !ok {
+		text = defaultMails[args.MailKind]
+	}
+
+	redirect := d.Redirect(args.RedirectTo)
+	subject, html, body := text.render(map[string]string{
+		"ConfirmationURL": d.verifyURL(t, redirect), "Token": d.secrets.code(t.ID), "TokenHash": d.secrets.link(t.ID),
+		"SiteURL": d.SiteURL, "RedirectTo": redirect, "Email": u.Email, "NewEmail": u.NewEmail,
+	}, u.UserMetadata)
+
+	return mail.Message{To: args.Email, Subject: subject, HTML: html, Text: body}, nil
+}
+
+// verifyURL returns the address of a link.
+func (d *Directory) verifyURL(t oneTime, redirect string) string {
+	return d.issuer() + "/verify?token=" + url.QueryEscape(d.secrets.link(t.ID)) + "&type=" + t.VerificationType +
+		"&redirect_to=" + url.QueryEscape(redirect)
+}
+
+// mailToken returns the token of a mail and its user. It creates the token of a job that has none.
+// It fails with NotFound if there is no such user or token.
+func (d *Directory) mailToken(ctx context.Context, args mailArgs) (oneTime, User, error) {
+	if args.Token.Valid {
+		t, err := pg.One[oneTime](ctx, d.q(), `select`+oneTimeColumns+`from auth.one_time_tokens t where t.id = @id`,
+			pgx.StrictNamedArgs{"id": args.Token.UUID})
+		if err != nil {
+			return t, User{}, err
+		}
+
+		u, err := userByID(ctx, d.q(), t.UserID)
+		return t, u, err
+	}
+
+	u, err := userByEmail(ctx, d.q(), args.Email)
+	if err != nil {
+		return oneTime{}, u, err
+	}
+
+	var t oneTime
+	err = d.tx(ctx, "sending recovery email", func(ctx context.Context, tx pgx.Tx) error {
+		kind := map[string]string{mailRecovery: "recovery", mailMagicLink: "magiclink"}[args.MailKind]
+		var err error
+		if t, err = createToken(ctx, tx, oneTime{UserID: u.ID, TokenType: recoveryToken, RelatesTo: u.Email,
+			FlowStateID: args.Flow, VerificationType: kind}); err != nil {
+			return err
+		}
+
+		return markSent(ctx, tx, u.ID, "recovery_sent_at")
+	})
+
+	return t, u, err
+}
+
+// markSent records the time of a mail in a column of the user.
+func markSent(ctx context.Context, tx pgx.Tx, id uuid.UUID, column string) error {
+	_, err := pg.Exec(ctx, tx, `update auth.users set `+pg.Quote(column)+` = now(), updated_at = now() where id = @id`,
+		pgx.StrictNamedArgs{"id": id})
+	return err
+}
+
+// maxMails is the number of mails in a project's mailbox.
+const maxMails = 200
+
+// Mail is a mail in the mailbox of a project, which was not sent.
+type Mail struct {
+	UUID      uuid.UUID `json:"uuid"`
+	Recipient string    `json:"recipient"`
+	Kind      string    `json:"kind" doc:"confirmation, invite, magic_link, recovery, email_change or reauthentication."`
+	Subject   string    `json:"subject"`
+	HTML      string    `json:"html"`
+	Text      string    `json:"text"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+const mailColumns = ` id as uuid, recipient, kind, subject, html, body as text, created_at `
+
+// storeMail adds a mail to the mailbox and removes the oldest ones beyond the bound.
+func (d *Directory) storeMail(ctx context.Context, kind string, m mail.Message) error {
+	return d.tx(ctx, "storing mail", func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := pg.Exec(ctx, tx, `
+			insert into auth.mails (id, recipient, kind, subject, html, body) values (@id, @to, @kind, @subject, @html, @body)`,
+			pgx.StrictNamedArgs{"id": newID(), "to": m.To, "kind": kind, "subject": m.Subject, "html": m.HTML,
+				"body": m.Text}); err != nil {
+			return err
+		}
+
+		_, err := pg.Exec(ctx, tx, `
+			delete from auth.mails where id in (select id from auth.mails order by created_at desc, id desc offset @most)`,
+			pgx.StrictNamedArgs{"most": maxMails})
+		return err
+	})
+}
+
+// ListMails returns a page of the project's mailbox and the total count.
+func (d *Directory) ListMails(ctx context.Context, page pg.Page) ([]Mail, int64, error) {
+	return pg.List[Mail](ctx, d.q(), pg.Listing{
+		Columns: mailColumns, From: `auth.mails`,
+		Sorts: map[string]string{"createdAt": "created_at", "recipient": "recipient"}, Tie: "id",
+	}, page, pgx.StrictNamedArgs{})
+}
+
+// GetMail returns a mail of the mailbox. It fails with NotFound for an unknown one.
+func (d *Directory) GetMail(ctx context.Context, id uuid.UUID) (Mail, error) {
+	return pg.One[Mail](ctx, d.q(), `select`+mailColumns+`from auth.mails where id = @id`, pgx.StrictNamedArgs{"id": id})
+}

@@ -1,0 +1,136 @@
+package enduser
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"regexp"
+	"strings"
+)
+
+// Kinds of mails.
+const (
+	mailConfirmation     = "confirmation"
+	mailInvite           = "invite"
+	mailMagicLink        = "magic_link"
+	mailRecovery         = "recovery"
+	mailEmailChange      = "email_change"
+	mailReauthentication = "reauthentication"
+)
+
+// linkText returns a mail with a link and a code.
+func linkText(subject, sentence, link string) MailText {
+	return MailText{Subject: subject,
+		HTML: "<h2>" + subject + "</h2>\n<p>" + sentence + "</p>\n<p><a href=\"{{ .ConfirmationURL }}\">" + link + "</a></p>\n" +
+			"<p>Or enter the code: {{ .Token }}</p>\n",
+		Text: sentence + "\n\n{{ .ConfirmationURL }}\n\nOr enter the code: {{ .Token }}\n"}
+}
+
+// defaultMails are the texts of a project that has set no others.
+var defaultMails = map[string]MailText{
+	mailConfirmation: linkText("Confirm your address", "Follow this link to confirm your address at {{ .SiteURL }}.", "Confirm your address"),
+	mailInvite:       linkText("You have been invited", "You have been invited to create an account at {{ .SiteURL }}.", "Accept the invitation"),
+	mailMagicLink:    linkText("Your link to sign in", "Follow this link to sign in at {{ .SiteURL }}.", "Sign in"),
+	mailRecovery:     linkText("Reset your password", "Follow this link to set a new password at {{ .SiteURL }}.", "Reset your password"),
+	mailEmailChange: linkText("Confirm your new address",
+		"Follow this link to confirm the change of your address from {{ .Email }} to {{ .NewEmail }}.", "Confirm the change"),
+	mailReauthentication: {Subject: "{{ .Token }} is your code",
+		HTML: "<h2>Confirm that it is you</h2>\n<p>Enter the code: {{ .Token }}</p>\n", Text: "Enter the code: {{ .Token }}\n"},
+}
+
+// variable matches a variable in a text. Data has members of its own.
+var variable = regexp.MustCompile(`\{\{\s*\.([A-Za-z]+)((?:\.[A-Za-z0-9_]+)*)\s*\}\}`)
+
+// variableNames are the variables of texts.
+var variableNames = []string{"ConfirmationURL", "Token", "TokenHash", "SiteURL", "RedirectTo", "Email", "NewEmail", "Data"}
+
+// unknownVariable returns the first {{ … }} of a text that stands for nothing, "" if there is none.
+func unknownVariable(text string) string {
+	for _, found := range regexp.MustCompile(`\{\{[^}]*\}?\}?`).FindAllString(text, -1) {
+		parts := variable.FindStringSubmatch(found)
+		if parts == nil || parts[0] != found || (parts[2] != "" && parts[1] != "Data") {
+			return found
+		}
+
+		known := false
+		for _, name := range variableNames {
+			known = known || name == parts[1]
+		}
+		if !known {
+			return found
+		}
+	}
+
+	return ""
+}
+
+// maxFilled is the maximum number of bytes of a filled text. Values can be long and stand often.
+const maxFilled = 100_000
+
+// fill replaces the variables of a text. Values are escaped by escape.
+func fill(text string, values map[string]string, data json.RawMessage, escape func(string) string) string {
+	left := maxFilled
+	return variable.ReplaceAllStringFunc(text, func(found string) string {
+		parts := variable.FindStringSubmatch(found)
+		value := values[parts[1]]
+		if parts[1] == "Data" {
+			value = member(data, strings.Split(strings.TrimPrefix(parts[2], "."), "."))
+		}
+
+		value = escape(value)
+		if left -= len(value); left < 0 {
+			return ""
+		}
+
+		return value
+	})
+}
+
+// member returns the text of a member of a JSON object.
+func member(object json.RawMessage, path []string) string {
+	var value any
+	if json.Unmarshal(object, &value) != nil {
+		return ""
+	}
+
+	for _, name := range path {
+		members, ok := value.(map[string]any)
+		if !ok {
+			return ""
+		}
+		value = members[name]
+	}
+
+	switch v := value.(type) {
+	case nil, map[string]any, []any:
+		return ""
+	case string:
+		return v
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// oneLine removes line breaks and other control characters, which a value has no use for.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// render returns the subject and the parts of a mail.
+func (m MailText) render(values map[string]string, data json.RawMessage) (subject, htmlPart, text string) {
+	escaped := func(s string) string { return html.EscapeString(oneLine(s)) }
+	subject, htmlPart, text = fill(m.Subject, values, data, oneLine), fill(m.HTML, values, data, escaped), fill(m.Text, values, data, oneLine)
+	if htmlPart == "" {
+		htmlPart = "<pre>" + html.EscapeString(text) + "</pre>\n"
+	}
+	if text == "" {
+		text = fmt.Sprintf("%s\n\n%s\n", values["ConfirmationURL"], values["Token"])
+	}
+
+	return oneLine(subject), htmlPart, text
+}

@@ -1,0 +1,140 @@
+package enduser
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/token"
+)
+
+// Kinds of one-time tokens. A user has one of each at a time.
+const (
+	confirmationToken    = "confirmation_token"
+	recoveryToken        = "recovery_token"
+	reauthenticationCode = "reauthentication_token"
+	emailChangeCurrent   = "email_change_token_current"
+	emailChangeNew       = "email_change_token_new"
+)
+
+// maxCodeAttempts is the number of wrong codes after which a code is void. Its link stays valid.
+const maxCodeAttempts = 10
+
+// oneTime is a row of auth.one_time_tokens.
+type oneTime struct {
+	ID               uuid.UUID
+	UserID           uuid.UUID
+	TokenType        string
+	RelatesTo        string // address that the mail goes to
+	CreatedAt        time.Time
+	Attempts         int
+	FlowStateID      uuid.NullUUID
+	VerificationType string // type parameter of the link
+}
+
+const oneTimeColumns = ` t.id, t.user_id, t.token_type, t.relates_to, t.created_at, t.attempts, t.flow_state_id, t.verification_type `
+
+// createToken replaces the user's token of a kind.
+func createToken(ctx context.Context, tx pgx.Tx, t oneTime) (oneTime, error) {
+	t.ID = newID()
+	if _, err := pg.Exec(ctx, tx, `delete from auth.one_time_tokens where user_id = @user and token_type = @type`,
+		pgx.StrictNamedArgs{"user": t.UserID, "type": t.TokenType}); err != nil {
+		return t, err
+	}
+
+	_, err := pg.Exec(ctx, tx, `
+		insert into auth.one_time_tokens (id, user_id, token_type, relates_to, flow_state_id, verification_type)
+		values (@id, @user, @type, @address, @flow, @verification)
+		on conflict (user_id, token_type) do update set id = excluded.id, relates_to = excluded.relates_to, created_at = now(),
+			attempts = 0, flow_state_id = excluded.flow_state_id, verification_type = excluded.verification_type`,
+		pgx.StrictNamedArgs{"id": t.ID, "user": t.UserID, "type": t.TokenType, "address": t.RelatesTo,
+			"flow": t.FlowStateID, "verification": t.VerificationType})
+	return t, err
+}
+
+// tokenKinds maps the type of a verification to the kinds of tokens that it accepts.
+var tokenKinds = map[string][]string{
+	"signup":           {confirmationToken},
+	"invite":           {confirmationToken},
+	"magiclink":        {recoveryToken, confirmationToken},
+	"recovery":         {recoveryToken},
+	"email":            {recoveryToken, confirmationToken},
+	"email_change":     {emailChangeCurrent, emailChangeNew},
+	"reauthentication": {reauthenticationCode},
+}
+
+// findLink locks the token of a link. It fails with Forbidden for an unknown or expired one.
+func (d *Directory) findLink(ctx context.Context, tx pgx.Tx, kinds []string, text string) (oneTime, error) {
+	id, ok := token.ParseLink(d.secrets.links, linkPurpose, text)
+	if !ok {
+		return oneTime{}, errCode()
+	}
+
+	t, err := pg.One[oneTime](ctx, tx, `
+		select`+oneTimeColumns+`from auth.one_time_tokens t where t.id = @id and t.token_type = any(@kinds) for update`,
+		pgx.StrictNamedArgs{"id": id, "kinds": kinds})
+	if fault.Is(err, fault.NotFound) || (err == nil && d.isExpired(t)) {
+		return t, errCode()
+	}
+
+	return t, err
+}
+
+// findCode locks the token of a code that was mailed to an address. It fails with Forbidden unless
+// the code is right; wrong then has the tokens for which it was a guess.
+func (d *Directory) findCode(
+	ctx context.Context, tx pgx.Tx, kinds []string, email, code string,
+) (found oneTime, wrong []uuid.UUID, err error) {
+	all, err := pg.All[oneTime](ctx, tx, `
+		select`+oneTimeColumns+`from auth.one_time_tokens t where t.token_type = any(@kinds) and t.user_id in (
+			select u.id from auth.users u where u.email = @email and not u.is_sso_user
+			union select u.id from auth.users u join auth.one_time_tokens n on n.user_id = u.id
+				where n.token_type = 'email_change_token_new' and n.relates_to = @email and 'email_change_token_new' = any(@kinds))
+			and t.relates_to = @email order by t.id for update`,
+		pgx.StrictNamedArgs{"kinds": kinds, "email": email})
+	if err != nil {
+		return oneTime{}, nil, err
+	}
+
+	for _, t := range all {
+		if d.isExpired(t) || t.Attempts >= maxCodeAttempts {
+			continue
+		}
+		if d.secrets.isCode(t.ID, code) {
+			return t, nil, nil
+		}
+
+		wrong = append(wrong, t.ID)
+	}
+
+	if len(all) == 0 { // the same work as for a known address
+		d.secrets.isCode(uuid.Nil, code)
+	}
+
+	return oneTime{}, wrong, errCode()
+}
+
+func (d *Directory) isExpired(t oneTime) bool {
+	return time.Since(t.CreatedAt) > time.Duration(d.CodeSeconds)*time.Second
+}
+
+// countWrongCode counts a guess at tokens.
+func (d *Directory) countWrongCode(ctx context.Context, tokens []uuid.UUID) error {
+	if len(tokens) == 0 {
+		return nil
+	}
+
+	_, err := pg.Exec(ctx, d.q(), `update auth.one_time_tokens set attempts = attempts + 1 where id = any(@ids)`,
+		pgx.StrictNamedArgs{"ids": tokens})
+	return err
+}
+
+// spend deletes a token.
+func spend(ctx context.Context, tx pgx.Tx, t oneTime) error {
+	_, err := pg.Exec(ctx, tx, `delete from auth.one_time_tokens where id = @id`, pgx.StrictNamedArgs{"id": t.ID})
+	return err
+}

@@ -1,0 +1,186 @@
+package enduser
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+)
+
+// LinkRequest is a request for a mail with a link and a code.
+type LinkRequest struct {
+	Email      string
+	Data       json.RawMessage // user metadata of a new user
+	CreateUser bool            // if the address is unknown
+	Challenge  Challenge
+	RedirectTo string
+}
+
+// Recover mails a link to set a new password. It does the same for known and unknown addresses.
+func (d *Directory) Recover(ctx context.Context, in LinkRequest) error {
+	return d.mailIfKnown(ctx, in, mailRecovery, "recovery")
+}
+
+// mailIfKnown has a job mail a link, if the address is known.
+func (d *Directory) mailIfKnown(ctx context.Context, in LinkRequest, kind, method string) error {
+	email, err := cleanEmail(in.Email)
+	if err != nil {
+		return err
+	}
+	if err := in.Challenge.check(); err != nil {
+		return err
+	}
+	if err := d.countMail(ctx, email); err != nil {
+		return err
+	}
+
+	flow, err := createFlow(ctx, d.q(), in.Challenge, method)
+	if err != nil {
+		return err
+	}
+
+	return d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: kind, Email: email, Flow: flow, RedirectTo: in.RedirectTo})
+}
+
+// SendCode mails a link and a code to sign in. It creates the user of an unknown address if the
+// request and the settings allow it.
+func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) error {
+	email, err := cleanEmail(in.Email)
+	if err != nil {
+		return err
+	}
+
+	data, err := cleanMetadata("data", in.Data)
+	if err != nil {
+		return err
+	}
+
+	_, err = userByEmail(ctx, d.q(), email)
+	switch {
+	case err == nil:
+		return d.mailIfKnown(ctx, in, mailMagicLink, "magiclink")
+	case !fault.Is(err, fault.NotFound):
+		return err
+	case !in.CreateUser || !d.Settings.SignUp:
+		return fault.New(fault.Unprocessable, "Signups not allowed for otp").WithCode("otp_disabled")
+	}
+
+	if err := in.Challenge.check(); err != nil {
+		return err
+	}
+	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
+		return err
+	}
+	if err := d.countMail(ctx, email); err != nil {
+		return err
+	}
+
+	var job *mailArgs
+	err = d.tx(ctx, "saving new user", func(ctx context.Context, tx pgx.Tx) error {
+		u, err := insertUser(ctx, tx, newUser{Email: email, AppMetadata: providers("email"), UserMetadata: data})
+		if err != nil {
+			return err
+		}
+		if err := d.log(ctx, tx, "user_signedup", u, c); err != nil {
+			return err
+		}
+
+		job, err = d.confirmation(ctx, tx, u, SignUp{Challenge: in.Challenge, RedirectTo: in.RedirectTo})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	return d.enqueue(ctx, *job)
+}
+
+// Resend mails a link again: of a sign-up, or of a change of the address. It does the same for known
+// and unknown addresses.
+func (d *Directory) Resend(ctx context.Context, kind string, in LinkRequest) error {
+	email, err := cleanEmail(in.Email)
+	if err != nil {
+		return err
+	}
+	if err := in.Challenge.check(); err != nil {
+		return err
+	}
+	if kind != "signup" && kind != "email_change" {
+		return errInvalid("Missing one of these types: signup, email_change")
+	}
+	if err := d.countMail(ctx, email); err != nil {
+		return err
+	}
+
+	u, err := userByEmail(ctx, d.q(), email)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+
+	var jobs []mailArgs
+	err = d.tx(ctx, "sending confirmation email", func(ctx context.Context, tx pgx.Tx) error {
+		jobs = nil
+		switch {
+		case kind == "signup" && !u.isConfirmed():
+			job, err := d.confirmation(ctx, tx, u, SignUp{Challenge: in.Challenge, RedirectTo: in.RedirectTo})
+			if err == nil {
+				jobs = append(jobs, *job)
+			}
+
+			return err
+		case kind == "email_change" && u.NewEmail != "":
+			jobs, err = d.changeMails(ctx, tx, u, u.NewEmail, in.Challenge, in.RedirectTo)
+			return err
+		}
+
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+
+	return d.enqueueAll(ctx, jobs)
+}
+
+func (d *Directory) enqueueAll(ctx context.Context, jobs []mailArgs) error {
+	for _, job := range jobs {
+		if err := d.enqueue(ctx, job); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// Reauthenticate mails a code that the user needs to change the password in an old session.
+func (d *Directory) Reauthenticate(ctx context.Context, who Identity, c Client) error {
+	u, err := d.Authenticate(ctx, who)
+	if err != nil {
+		return err
+	}
+	if u.Email == "" || u.EmailConfirmedAt == nil {
+		return fault.New(fault.Unprocessable, "Please verify your email first.").WithCode("email_not_confirmed")
+	}
+	if err := d.countMail(ctx, u.Email); err != nil {
+		return err
+	}
+
+	var t oneTime
+	if err := d.tx(ctx, "sending reauthentication email", func(ctx context.Context, tx pgx.Tx) error {
+		if t, err = createToken(ctx, tx, oneTime{UserID: u.ID, TokenType: reauthenticationCode, RelatesTo: u.Email,
+			VerificationType: "reauthentication"}); err != nil {
+			return err
+		}
+
+		return markSent(ctx, tx, u.ID, "reauthentication_sent_at")
+	}); err != nil {
+		return err
+	}
+
+	return d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: mailReauthentication, Email: u.Email, Token: someUUID(t.ID)})
+}

@@ -1,0 +1,310 @@
+package enduser
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/token"
+)
+
+const (
+	maxSessions  = 100              // of a user; a new one ends the oldest beyond
+	reuseGrace   = 10 * time.Second // in which tabs may repeat a refresh
+	maxUserAgent = 500              // bytes kept
+)
+
+// Session is the response to a log-in or a refresh.
+type Session struct {
+	AccessToken  string `json:"access_token"`
+	TokenType    string `json:"token_type"`
+	ExpiresIn    int    `json:"expires_in"` // seconds
+	ExpiresAt    int64  `json:"expires_at"` // seconds since 1970
+	RefreshToken string `json:"refresh_token"`
+	User         User   `json:"user"`
+}
+
+// sessionRow is a row of auth.sessions.
+type sessionRow struct {
+	ID                  uuid.UUID
+	UserID              uuid.UUID
+	CreatedAt           time.Time
+	Aal                 string
+	NotAfter            *time.Time
+	RefreshedAt         *time.Time
+	RefreshTokenCounter int64
+}
+
+const sessionColumns = ` s.id, s.user_id, s.created_at, s.aal, s.not_after, s.refreshed_at, s.refresh_token_counter `
+
+// openSession opens a session of a user, authenticated by a method, and ends the oldest ones beyond
+// the limit.
+func (d *Directory) openSession(ctx context.Context, tx pgx.Tx, id uuid.UUID, method string, c Client) (Session, error) {
+	var notAfter *time.Time
+	if d.SessionSeconds > 0 {
+		end := time.Now().Add(time.Duration(d.SessionSeconds) * time.Second)
+		notAfter = &end
+	}
+
+	var address *string
+	if c.Address.IsValid() {
+		text := c.Address.String()
+		address = &text
+	}
+
+	s, err := pg.One[sessionRow](ctx, tx, `
+		with old as (
+			delete from auth.sessions where id in (
+				select id from auth.sessions where user_id = @user order by created_at desc offset @most)
+		)
+		insert into auth.sessions as s (id, user_id, not_after, user_agent, ip)
+		values (@id, @user, @end, left(@agent, @agent_size), @address::text::inet)
+		returning`+sessionColumns,
+		pgx.StrictNamedArgs{"id": newID(), "user": id, "end": notAfter, "agent": c.Agent, "agent_size": maxUserAgent,
+			"address": address, "most": maxSessions - 1})
+	if err != nil {
+		return Session{}, err
+	}
+
+	if err := addMethod(ctx, tx, s.ID, method); err != nil {
+		return Session{}, err
+	}
+
+	if _, err := pg.Exec(ctx, tx, `update auth.users set last_sign_in_at = now(), updated_at = now() where id = @id`,
+		pgx.StrictNamedArgs{"id": id}); err != nil {
+		return Session{}, err
+	}
+
+	u, err := userByID(ctx, tx, id)
+	if err != nil {
+		return Session{}, err
+	}
+
+	if err := d.log(ctx, tx, "login", u, c); err != nil {
+		return Session{}, err
+	}
+
+	return d.tokens(ctx, tx, s, u)
+}
+
+// addMethod records a method by which the user of a session was authenticated.
+func addMethod(ctx context.Context, tx pgx.Tx, session uuid.UUID, method string) error {
+	_, err := pg.Exec(ctx, tx, `
+		insert into auth.mfa_amr_claims (session_id, authentication_method) values (@session, @method)
+		on conflict (session_id, authentication_method) do update set updated_at = now()`,
+		pgx.StrictNamedArgs{"session": session, "method": method})
+	return err
+}
+
+// amr is a method of authentication in an access token.
+type amr struct {
+	Method    string `json:"method"`
+	Timestamp int64  `json:"timestamp"`
+}
+
+// claims are the claims of an access token.
+type claims struct {
+	Issuer       string          `json:"iss"`
+	Subject      uuid.UUID       `json:"sub"`
+	Audience     string          `json:"aud"`
+	ExpiresAt    int64           `json:"exp"`
+	IssuedAt     int64           `json:"iat"`
+	Email        string          `json:"email"`
+	Phone        string          `json:"phone"`
+	AppMetadata  json.RawMessage `json:"app_metadata"`
+	UserMetadata json.RawMessage `json:"user_metadata"`
+	Role         string          `json:"role"`
+	AAL          string          `json:"aal"`
+	AMR          []amr           `json:"amr"`
+	SessionID    uuid.UUID       `json:"session_id"`
+	IsAnonymous  bool            `json:"is_anonymous"`
+}
+
+// tokens returns the tokens of a session.
+func (d *Directory) tokens(ctx context.Context, q pg.Querier, s sessionRow, u User) (Session, error) {
+	methods, err := pg.All[amr](ctx, q, `
+		select authentication_method as method, extract(epoch from updated_at)::bigint as timestamp
+		from auth.mfa_amr_claims where session_id = @session order by updated_at desc, authentication_method`,
+		pgx.StrictNamedArgs{"session": s.ID})
+	if err != nil {
+		return Session{}, err
+	}
+
+	now := time.Now()
+	expires := now.Add(time.Duration(d.AccessTokenSeconds) * time.Second)
+	if s.NotAfter != nil && s.NotAfter.Before(expires) {
+		expires = *s.NotAfter
+	}
+
+	body, err := json.Marshal(claims{Issuer: d.issuer(), Subject: u.ID, Audience: u.Aud, ExpiresAt: expires.Unix(),
+		IssuedAt: now.Unix(), Email: u.Email, Phone: u.Phone, AppMetadata: u.AppMetadata, UserMetadata: u.UserMetadata,
+		Role: u.Role, AAL: s.Aal, AMR: methods, SessionID: s.ID, IsAnonymous: u.IsAnonymous})
+	if err != nil {
+		return Session{}, err
+	}
+
+	access, err := d.secrets.signing.SignJWT(body)
+	if err != nil {
+		return Session{}, err
+	}
+
+	return Session{AccessToken: access, TokenType: "bearer", ExpiresIn: int(expires.Sub(now).Round(time.Second).Seconds()),
+		ExpiresAt: expires.Unix(), RefreshToken: token.Refresh(d.secrets.refresh, s.ID, uint32(s.RefreshTokenCounter)),
+		User: u}, nil
+}
+
+// Refresh returns new tokens for a refresh token and makes that token invalid. For a few seconds it
+// accepts the token before the valid one and returns the valid one, since several tabs of a browser
+// refresh at once. An older token ends the session: one of its two holders is a thief.
+//
+// It fails with Invalid for an invalid token, an ended session and a banned user.
+func (d *Directory) Refresh(ctx context.Context, text string, c Client) (Session, error) {
+	id, generation, ok := token.ParseRefresh(d.secrets.refresh, text)
+	if !ok {
+		return Session{}, errRefreshToken("Refresh Token Not Found", "refresh_token_not_found")
+	}
+
+	var refreshed Session
+	var refused error
+	err := d.tx(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) error {
+		s, err := pg.One[sessionRow](ctx, tx, `select`+sessionColumns+`from auth.sessions s where s.id = @id for update`,
+			pgx.StrictNamedArgs{"id": id})
+		if fault.Is(err, fault.NotFound) {
+			refused = errRefreshToken("Refresh Token Not Found", "refresh_token_not_found")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+
+		u, err := userByID(ctx, tx, s.UserID)
+		if err != nil {
+			return err
+		}
+
+		if refused = d.checkRefresh(s, u, int64(generation)); refused != nil {
+			if fault.Of(refused).Code == "user_banned" {
+				return nil
+			}
+
+			_, err := pg.Exec(ctx, tx, `delete from auth.sessions where id = @id`, pgx.StrictNamedArgs{"id": id})
+			if err != nil {
+				return err
+			}
+
+			return d.log(ctx, tx, "token_revoked", u, c)
+		}
+
+		if int64(generation) == s.RefreshTokenCounter {
+			s.RefreshTokenCounter++
+			if _, err := pg.Exec(ctx, tx, `
+				update auth.sessions set refresh_token_counter = @counter, refreshed_at = now(), updated_at = now() where id = @id`,
+				pgx.StrictNamedArgs{"id": id, "counter": s.RefreshTokenCounter}); err != nil {
+				return err
+			}
+		}
+
+		refreshed, err = d.tokens(ctx, tx, s, u)
+		return err
+	})
+	if err == nil && refused != nil {
+		err = refused
+	}
+
+	return refreshed, err
+}
+
+// checkRefresh fails unless a session may be refreshed by the token of a generation.
+func (d *Directory) checkRefresh(s sessionRow, u User, generation int64) error {
+	lastUse := s.CreatedAt
+	if s.RefreshedAt != nil {
+		lastUse = *s.RefreshedAt
+	}
+
+	switch now := time.Now(); {
+	case u.IsBanned():
+		return errRefreshToken("User Banned", "user_banned")
+	case u.DeletedAt != nil:
+		return errRefreshToken("Refresh Token Not Found", "refresh_token_not_found")
+	case d.SessionSeconds > 0 && now.After(s.CreatedAt.Add(time.Duration(d.SessionSeconds)*time.Second)),
+		s.NotAfter != nil && now.After(*s.NotAfter):
+		return errRefreshToken("Session Expired", "session_expired")
+	case d.SessionInactivitySeconds > 0 && now.After(lastUse.Add(time.Duration(d.SessionInactivitySeconds)*time.Second)):
+		return errRefreshToken("Session Expired (Inactivity)", "session_expired")
+	case generation == s.RefreshTokenCounter:
+		return nil
+	case generation == s.RefreshTokenCounter-1 && s.RefreshedAt != nil && now.Before(s.RefreshedAt.Add(reuseGrace)):
+		return nil
+	}
+
+	return errRefreshToken("Already Used", "refresh_token_already_used")
+}
+
+// Identity is a signed-in user: the subject and the session of an access token.
+type Identity struct {
+	User, Session uuid.UUID
+}
+
+// authenticated is the result of [Directory.Authenticate].
+type authenticated struct {
+	User
+	AAL string
+}
+
+// Authenticate returns the user of an access token whose signature was verified. It fails with
+// Forbidden if the user or the session no longer exists.
+func (d *Directory) Authenticate(ctx context.Context, who Identity) (User, error) {
+	u, err := d.authenticate(ctx, d.q(), who)
+	return u.User, err
+}
+
+func (d *Directory) authenticate(ctx context.Context, q pg.Querier, who Identity) (authenticated, error) {
+	u, err := pg.One[authenticated](ctx, q, `
+		select`+userColumns+`, coalesce((select s.aal from auth.sessions s where s.id = @session and s.user_id = u.id
+			and (s.not_after is null or s.not_after > now())), '') as aal
+		from auth.users u where u.id = @user and u.deleted_at is null`,
+		pgx.StrictNamedArgs{"user": who.User, "session": who.Session})
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return u, fault.New(fault.Forbidden, "User from sub claim in JWT does not exist").WithCode("user_not_found")
+	case err != nil:
+		return u, err
+	case u.AAL == "":
+		return u, ErrSessionMissing()
+	case u.IsBanned():
+		return u, fault.New(fault.Forbidden, "User is banned").WithCode("user_banned")
+	}
+
+	return u, nil
+}
+
+// Scopes of a log-out.
+const (
+	ScopeGlobal = "global" // all sessions of the user
+	ScopeLocal  = "local"  // the session of the request
+	ScopeOthers = "others" // all sessions but that of the request
+)
+
+// Logout ends sessions of a user.
+func (d *Directory) Logout(ctx context.Context, who Identity, scope string, c Client) error {
+	return d.tx(ctx, "logging out user", func(ctx context.Context, tx pgx.Tx) error {
+		u, err := d.authenticate(ctx, tx, who)
+		if err != nil {
+			return err
+		}
+
+		if _, err := pg.Exec(ctx, tx, `
+			delete from auth.sessions where user_id = @user
+				and (@scope = 'global' or @scope = 'local' and id = @session or @scope = 'others' and id <> @session)`,
+			pgx.StrictNamedArgs{"user": who.User, "session": who.Session, "scope": scope}); err != nil {
+			return err
+		}
+
+		return d.log(ctx, tx, "logout", u.User, c)
+	})
+}

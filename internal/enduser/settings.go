@@ -1,0 +1,239 @@
+package enduser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/platform"
+)
+
+// Settings are the rules of a project for its end users. A project without settings of its own has
+// [DefaultSettings].
+type Settings struct {
+	SignUp                   bool                `json:"signUp" doc:"People may create their own accounts."`
+	AnonymousSignIn          bool                `json:"anonymousSignIn" doc:"People may sign in without credentials."`
+	ConfirmEmail             bool                `json:"confirmEmail" doc:"A new address must be confirmed by a mail before the first log-in."`
+	SiteURL                  string              `json:"siteUrl" doc:"Address of the application, where links in mails lead unless the request names another one."`
+	RedirectURLs             []string            `json:"redirectUrls" doc:"Other addresses where links may lead. * stands for characters except . and /, ** for any."`
+	AccessTokenSeconds       int                 `json:"accessTokenSeconds" doc:"Lifetime of access tokens."`
+	SessionSeconds           int                 `json:"sessionSeconds" doc:"Time after which a session ends. 0: never."`
+	SessionInactivitySeconds int                 `json:"sessionInactivitySeconds" doc:"Time without a refresh after which a session ends. 0: never."`
+	PasswordMinLength        int                 `json:"passwordMinLength" doc:"Characters of a new password."`
+	CodeSeconds              int                 `json:"codeSeconds" doc:"Lifetime of links and codes in mails."`
+	MailIntervalSeconds      int                 `json:"mailIntervalSeconds" doc:"Least time between two mails to one address."`
+	MailsPerHour             int                 `json:"mailsPerHour" doc:"Mails of the project in an hour."`
+	SignInsPerFiveMinutes    int                 `json:"signInsPerFiveMinutes" doc:"Sign-ups and log-ins from one network in five minutes."`
+	ChecksPerFiveMinutes     int                 `json:"checksPerFiveMinutes" doc:"Links and codes checked from one network in five minutes."`
+	AnonymousPerHour         int                 `json:"anonymousPerHour" doc:"Anonymous sign-ins from one network in an hour."`
+	Mails                    map[string]MailText `json:"mails" doc:"Texts of mails that differ from the defaults: confirmation, invite, magic_link, recovery, email_change, reauthentication."`
+}
+
+// MailText is the text of a kind of mail. {{ .ConfirmationURL }} and other variables stand for
+// values.
+type MailText struct {
+	Subject string `json:"subject" maxLength:"200"`
+	HTML    string `json:"html" maxLength:"20000"`
+	Text    string `json:"text" maxLength:"20000"`
+}
+
+// DefaultSettings returns the settings of a new project.
+func DefaultSettings() Settings {
+	return Settings{SignUp: true, ConfirmEmail: true, SiteURL: "http://localhost:3000", RedirectURLs: []string{},
+		AccessTokenSeconds: 3600, PasswordMinLength: 8, CodeSeconds: 3600, MailIntervalSeconds: 60, MailsPerHour: 100,
+		SignInsPerFiveMinutes: 30, ChecksPerFiveMinutes: 30, AnonymousPerHour: 30, Mails: map[string]MailText{}}
+}
+
+// ProjectConfig is the configuration of a project's end users.
+type ProjectConfig struct {
+	Settings
+	KeyGeneration int
+}
+
+// ParseConfig returns the configuration from the stored settings, members that differ from the
+// defaults. "" means none.
+func ParseConfig(settings []byte, generation int) (ProjectConfig, error) {
+	c := ProjectConfig{Settings: DefaultSettings(), KeyGeneration: max(generation, 1)}
+	if len(settings) == 0 {
+		return c, nil
+	}
+
+	return c, json.Unmarshal(settings, &c.Settings)
+}
+
+type storedConfig struct {
+	Settings   []byte
+	Generation int
+}
+
+// LoadConfig returns the configuration of an active project's end users. It fails with NotFound for
+// another one.
+func (s *Service) LoadConfig(ctx context.Context, project uuid.UUID) (ProjectConfig, error) {
+	stored, err := pg.One[storedConfig](ctx, s.Store.DB().Querier(), `
+		select coalesce(a.settings::text, '')::text::bytea as settings, coalesce(a.key_generation, 1) as generation
+		from platform.projects p left join platform.auth_settings a on a.project_uuid = p.uuid
+		where p.uuid = @project and p.status = 'active'`, pgx.StrictNamedArgs{"project": project})
+	if err != nil {
+		return ProjectConfig{}, err
+	}
+
+	return ParseConfig(stored.Settings, stored.Generation)
+}
+
+// Open returns the directory of an active project. It fails with NotFound for another one.
+func (s *Service) Open(ctx context.Context, project uuid.UUID) (*Directory, error) {
+	c, err := s.LoadConfig(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+
+	return s.Directory(project, c)
+}
+
+// UpdateSettings changes the settings of a project's end users by change. All servers apply them
+// within seconds. It fails with Unprocessable on an invalid member.
+func (s *Service) UpdateSettings(
+	ctx context.Context, project, user uuid.UUID, change func(*Settings),
+) (Settings, error) {
+	return platform.TxValue(ctx, s.Store.DB(), func(tx *platform.DB) (Settings, error) {
+		if _, err := pg.Exec(ctx, tx.Querier(), `
+			insert into platform.auth_settings (project_uuid) values (@project) on conflict do nothing`,
+			pgx.StrictNamedArgs{"project": project}); err != nil {
+			return Settings{}, err
+		}
+
+		stored, err := pg.One[storedConfig](ctx, tx.Querier(), `
+			select settings::text::bytea as settings, key_generation as generation from platform.auth_settings
+			where project_uuid = @project for update`, pgx.StrictNamedArgs{"project": project})
+		if err != nil {
+			return Settings{}, err
+		}
+
+		c, err := ParseConfig(stored.Settings, stored.Generation)
+		if err != nil {
+			return Settings{}, err
+		}
+
+		change(&c.Settings)
+		if err := c.Settings.validate(); err != nil {
+			return Settings{}, err
+		}
+
+		text, err := json.Marshal(c.Settings)
+		if err != nil {
+			return Settings{}, err
+		}
+
+		_, err = pg.Exec(ctx, tx.Querier(), `
+			update platform.auth_settings set settings = @settings::jsonb, updated_by = @user, updated_at = now()
+			where project_uuid = @project`,
+			pgx.StrictNamedArgs{"project": project, "settings": string(text), "user": user})
+		return c.Settings, err
+	})
+}
+
+// RotateKey replaces the key that signs access tokens. Tokens of the key before it stay valid, and
+// those of older keys do not. It returns the number of the new key.
+func (s *Service) RotateKey(ctx context.Context, project, user uuid.UUID) (int, error) {
+	return platform.TxValue(ctx, s.Store.DB(), func(tx *platform.DB) (int, error) {
+		return pg.Value[int](ctx, tx.Querier(), `
+			insert into platform.auth_settings as a (project_uuid, key_generation, updated_by) values (@project, 2, @user)
+			on conflict (project_uuid) do update set key_generation = a.key_generation + 1, updated_by = @user, updated_at = now()
+			returning key_generation`, pgx.StrictNamedArgs{"project": project, "user": user})
+	})
+}
+
+// Bounds of settings.
+const (
+	maxRedirectURLs = 100
+	maxURL          = 500 // bytes
+)
+
+func (s *Settings) validate() error {
+	var errs []error
+	refuse := func(field, code, format string, args ...any) {
+		errs = append(errs, fault.OnField(fault.Unprocessable, field, code, format, args...))
+	}
+
+	for _, n := range []struct {
+		field            string
+		value, low, high int
+	}{
+		{"access_token_seconds", s.AccessTokenSeconds, 120, 604_800},
+		{"password_min_length", s.PasswordMinLength, 6, 128},
+		{"code_seconds", s.CodeSeconds, 60, 86_400},
+		{"mail_interval_seconds", s.MailIntervalSeconds, 0, 86_400},
+		{"mails_per_hour", s.MailsPerHour, 0, 100_000},
+		{"sign_ins_per_five_minutes", s.SignInsPerFiveMinutes, 1, 100_000},
+		{"checks_per_five_minutes", s.ChecksPerFiveMinutes, 1, 100_000},
+		{"anonymous_per_hour", s.AnonymousPerHour, 0, 100_000},
+	} {
+		if n.value < n.low || n.value > n.high {
+			refuse(n.field, "out_of_range", "must be %d to %d", n.low, n.high)
+		}
+	}
+
+	for field, seconds := range map[string]int{
+		"session_seconds": s.SessionSeconds, "session_inactivity_seconds": s.SessionInactivitySeconds,
+	} {
+		if seconds != 0 && (seconds < 300 || seconds > 10*365*86_400) {
+			refuse(field, "out_of_range", "must be 0, or 300 or more")
+		}
+	}
+
+	if u, err := url.Parse(s.SiteURL); err != nil || u.Host == "" || len(s.SiteURL) > maxURL ||
+		(u.Scheme != "http" && u.Scheme != "https") {
+		refuse("site_url", "invalid_format", "must be an http or https URL of at most %d bytes", maxURL)
+	}
+
+	if len(s.RedirectURLs) > maxRedirectURLs {
+		refuse("redirect_urls", "too_many", "must have at most %d items", maxRedirectURLs)
+	}
+	for _, pattern := range s.RedirectURLs {
+		if _, err := compilePattern(pattern); err != nil || len(pattern) > maxURL || !strings.Contains(pattern, ":") {
+			refuse("redirect_urls", "invalid_format", "must be URLs of at most %d bytes, with * and ** as wildcards", maxURL)
+			break
+		}
+	}
+
+	for kind, text := range s.Mails {
+		field := "mails." + kind
+		if _, ok := defaultMails[kind]; !ok {
+			refuse(field, "unknown", "is no kind of mail")
+			continue
+		}
+		if err := text.check(); err != nil {
+			refuse(field, "invalid_format", "%s", err)
+		}
+	}
+
+	if s.Mails == nil {
+		s.Mails = map[string]MailText{}
+	}
+	if s.RedirectURLs == nil {
+		s.RedirectURLs = []string{}
+	}
+
+	return fault.Join(errs...)
+}
+
+func (m MailText) check() error {
+	if m.Subject == "" || (m.HTML == "" && m.Text == "") {
+		return fmt.Errorf("needs a subject, and html or text")
+	}
+
+	for _, text := range []string{m.Subject, m.HTML, m.Text} {
+		if name := unknownVariable(text); name != "" {
+			return fmt.Errorf("has an unknown variable: %s", name)
+		}
+	}
+
+	return nil
+}

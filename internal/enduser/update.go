@@ -1,0 +1,274 @@
+package enduser
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+)
+
+// Update is a change that a user makes to themselves. Empty members change nothing.
+type Update struct {
+	Email           string
+	Password        string
+	CurrentPassword string
+	Nonce           string
+	Data            json.RawMessage
+	Challenge       Challenge
+	RedirectTo      string
+}
+
+// freshSession is the age up to which a session may change the password without a code.
+const freshSession = 24 * time.Hour
+
+// UpdateSelf changes the signed-in user. A new address counts once it is confirmed, see
+// [Directory.Verify]. A new password ends the user's other sessions.
+func (d *Directory) UpdateSelf(ctx context.Context, who Identity, in Update, c Client) (User, error) {
+	u, err := d.authenticate(ctx, d.q(), who)
+	if err != nil {
+		return User{}, err
+	}
+	if err := in.Challenge.check(); err != nil {
+		return User{}, err
+	}
+
+	change, err := d.prepare(ctx, who, u, in)
+	if err != nil {
+		return User{}, err
+	}
+
+	var jobs []mailArgs
+	var updated User
+	err = d.tx(ctx, "updating user", func(ctx context.Context, tx pgx.Tx) error {
+		if err := d.apply(ctx, tx, u.User, who, change); err != nil {
+			return err
+		}
+
+		if change.email != "" {
+			if jobs, err = d.changeEmail(ctx, tx, u.User, change.email, in); err != nil {
+				return err
+			}
+		}
+
+		if err := d.log(ctx, tx, "user_modified", u.User, c); err != nil {
+			return err
+		}
+
+		updated, err = userByID(ctx, tx, u.ID)
+		return err
+	})
+	if err != nil {
+		return User{}, err
+	}
+
+	return updated, d.enqueueAll(ctx, jobs)
+}
+
+// changes are the checked members of an [Update].
+type changes struct {
+	email    string // differs from the present one
+	hash     string
+	metadata json.RawMessage
+}
+
+// prepare checks an update before its transaction.
+func (d *Directory) prepare(ctx context.Context, who Identity, u authenticated, in Update) (change changes, err error) {
+	if in.Email != "" {
+		if change.email, err = cleanEmail(in.Email); err != nil {
+			return change, err
+		}
+		if change.email == u.Email {
+			change.email = ""
+		}
+	}
+
+	if (change.email != "" || in.Password != "") && u.AAL != "aal2" && hasVerifiedFactor(u.User) {
+		return change, fault.New(fault.Unauthenticated,
+			"AAL2 session is required to update email or password when MFA is enabled.").WithCode("insufficient_aal")
+	}
+
+	if change.email != "" {
+		_, err := userByEmail(ctx, d.q(), change.email)
+		if err == nil {
+			return change, errEmailExists()
+		}
+		if !fault.Is(err, fault.NotFound) {
+			return change, err
+		}
+		if d.ConfirmEmail {
+			if err := d.countMail(ctx, change.email); err != nil {
+				return change, err
+			}
+		}
+	}
+
+	if in.Data != nil {
+		if change.metadata, err = mergeMetadata("user_metadata", u.UserMetadata, in.Data); err != nil {
+			return change, err
+		}
+	}
+
+	if in.Password == "" {
+		return change, nil
+	}
+
+	if err := d.checkPasswordChange(ctx, who, u, in); err != nil {
+		return change, err
+	}
+
+	change.hash, err = d.hashPassword(ctx, in.Password, u.Email)
+	return change, err
+}
+
+// checkPasswordChange fails unless the user may set the new password. A wrong current password
+// counts as a failed log-in.
+func (d *Directory) checkPasswordChange(ctx context.Context, who Identity, u authenticated, in Update) error {
+	if u.IsAnonymous {
+		return fault.New(fault.Unprocessable, "Updating password of an anonymous user without an email or phone is not allowed").
+			WithCode("validation_failed")
+	}
+	if err := d.checkPassword(in.Password, u.Email); err != nil {
+		return err
+	}
+
+	if in.CurrentPassword != "" {
+		if err := d.attempts.Count(ctx, guessLimit.Network, u.ID.String()); err != nil {
+			return asRequestLimit(err)
+		}
+
+		ok, err := d.hasher().Verify(ctx, u.PasswordHash, in.CurrentPassword)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return errCredentials()
+		}
+	}
+
+	if err := d.samePassword(ctx, u.User, in.Password); err != nil {
+		return err
+	}
+
+	return d.checkFresh(ctx, who, u.User, in.Nonce)
+}
+
+// apply changes the password and the metadata.
+func (d *Directory) apply(ctx context.Context, tx pgx.Tx, u User, who Identity, change changes) error {
+	if change.metadata != nil {
+		if _, err := pg.Exec(ctx, tx, `
+			update auth.users set raw_user_meta_data = @data::jsonb, updated_at = now() where id = @id`,
+			pgx.StrictNamedArgs{"id": u.ID, "data": string(change.metadata)}); err != nil {
+			return err
+		}
+	}
+
+	if change.hash == "" {
+		return nil
+	}
+
+	if err := setPassword(ctx, tx, u.ID, change.hash); err != nil {
+		return err
+	}
+
+	_, err := pg.Exec(ctx, tx, `delete from auth.sessions where user_id = @user and id <> @session`,
+		pgx.StrictNamedArgs{"user": u.ID, "session": who.Session})
+	return err
+}
+
+// checkFresh fails unless the session is recent or the code of a reauthentication is right, which it
+// spends.
+func (d *Directory) checkFresh(ctx context.Context, who Identity, u User, nonce string) error {
+	if nonce == "" {
+		begun, err := pg.Value[time.Time](ctx, d.q(), `select created_at from auth.sessions where id = @id`,
+			pgx.StrictNamedArgs{"id": who.Session})
+		if err == nil && time.Since(begun) > freshSession {
+			err = fault.New(fault.Invalid, "Password update requires reauthentication").WithCode("reauthentication_needed")
+		}
+
+		return err
+	}
+
+	var wrong []uuid.UUID
+	err := d.tx(ctx, "updating user", func(ctx context.Context, tx pgx.Tx) error {
+		t, guessed, err := d.findCode(ctx, tx, tokenKinds["reauthentication"], u.Email, nonce)
+		if wrong = guessed; err != nil {
+			return err
+		}
+
+		return spend(ctx, tx, t)
+	})
+	if !fault.Is(err, fault.Forbidden) {
+		return err
+	}
+
+	if err := d.countWrongCode(ctx, wrong); err != nil {
+		return err
+	}
+
+	return fault.New(fault.Unprocessable, "Nonce has expired or is invalid").WithCode("reauthentication_not_valid")
+}
+
+// setPassword changes the hash of a password.
+func setPassword(ctx context.Context, tx pgx.Tx, id uuid.UUID, hash string) error {
+	_, err := pg.Exec(ctx, tx, `update auth.users set encrypted_password = @hash, updated_at = now() where id = @id`,
+		pgx.StrictNamedArgs{"id": id, "hash": hash})
+	return err
+}
+
+// changeEmail changes the address, or mails a link to both addresses if they must be confirmed.
+func (d *Directory) changeEmail(
+	ctx context.Context, tx pgx.Tx, u User, email string, in Update,
+) ([]mailArgs, error) {
+	if !d.ConfirmEmail {
+		if _, err := pg.Exec(ctx, tx, `
+			update auth.users set email = @email, email_confirmed_at = now(), is_anonymous = false, updated_at = now(),
+				raw_app_meta_data = case when is_anonymous then coalesce(raw_app_meta_data, '{}') || '{"provider": "email", "providers": ["email"]}'
+					else raw_app_meta_data end
+			where id = @id`, pgx.StrictNamedArgs{"id": u.ID, "email": email}); err != nil {
+			return nil, err
+		}
+
+		return nil, saveEmailIdentity(ctx, tx, u.ID, email, true)
+	}
+
+	return d.changeMails(ctx, tx, u, email, in.Challenge, in.RedirectTo)
+}
+
+// changeMails creates the tokens of a change of the address, and returns their mails.
+func (d *Directory) changeMails(
+	ctx context.Context, tx pgx.Tx, u User, email string, challenge Challenge, redirect string,
+) ([]mailArgs, error) {
+	if _, err := pg.Exec(ctx, tx, `
+		update auth.users set email_change = @email, email_change_sent_at = now(), email_change_confirm_status = 0, updated_at = now()
+		where id = @id`, pgx.StrictNamedArgs{"id": u.ID, "email": email}); err != nil {
+		return nil, err
+	}
+
+	var jobs []mailArgs
+	for kind, address := range map[string]string{emailChangeNew: email, emailChangeCurrent: u.Email} {
+		if address == "" {
+			continue
+		}
+
+		flow, err := createFlow(ctx, tx, challenge, "email_change")
+		if err != nil {
+			return nil, err
+		}
+
+		t, err := createToken(ctx, tx, oneTime{UserID: u.ID, TokenType: kind, RelatesTo: address, FlowStateID: flow,
+			VerificationType: "email_change"})
+		if err != nil {
+			return nil, err
+		}
+
+		jobs = append(jobs, mailArgs{Project: d.UUID, MailKind: mailEmailChange, Email: address, Token: someUUID(t.ID),
+			RedirectTo: redirect})
+	}
+
+	return jobs, nil
+}

@@ -1,0 +1,65 @@
+package password
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/socle-dev/socle/internal/fault"
+)
+
+// maxBcryptCost bounds the time of one verification of an imported hash, to some 0.3 s.
+const maxBcryptCost = 12
+
+// isBcrypt reports whether a hash is bcrypt's, of an imported account.
+func isBcrypt(hash string) bool { return strings.HasPrefix(hash, "$2") }
+
+// IsCurrent reports whether a hash is of the kind that [Hasher.Hash] makes. Others are replaced at
+// the next log-in.
+func IsCurrent(hash string) bool {
+	p, err := parse(hash)
+	return err == nil && p.memory == memory && p.passes == passes && p.lanes == lanes
+}
+
+// CheckImported fails with Unprocessable unless [Hasher.Verify] accepts a hash that another system
+// has made: argon2id of at most four times the cost of our own, or bcrypt.
+func CheckImported(hash string) error {
+	if isBcrypt(hash) {
+		cost, err := bcrypt.Cost([]byte(hash))
+		if err == nil && cost <= maxBcryptCost && len(hash) == bcryptSize {
+			return nil
+		}
+	} else if p, err := parse(hash); err == nil && uint64(p.memory)*uint64(p.passes) <= 4*memory*passes && p.memory <= 4*memory {
+		return nil
+	}
+
+	return fault.OnField(fault.Unprocessable, "password_hash", "invalid_hash",
+		"must be argon2id with 32 bytes, or bcrypt of cost %d at most", maxBcryptCost)
+}
+
+// bcryptSize is the length of a hash of bcrypt.
+const bcryptSize = 60
+
+func (h *Hasher) verifyBcrypt(ctx context.Context, hash, password string) (bool, error) {
+	release, err := h.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+
+	if cost, err := bcrypt.Cost([]byte(hash)); err != nil || cost > maxBcryptCost {
+		return false, fmt.Errorf("verify a password: %w", errMalformed)
+	}
+
+	switch err := bcrypt.CompareHashAndPassword([]byte(hash), []byte(password)); {
+	case errors.Is(err, bcrypt.ErrMismatchedHashAndPassword):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("verify a password: %w", errMalformed)
+	}
+
+	return true, nil
+}
