@@ -81,7 +81,9 @@ func (p pairs) report(name string, value func(figures) float64, lessIsBetter boo
 	median, low, high := p.ratio(value)
 	round := func(x float64) float64 { return math.Round(100*x) / 100 }
 
-	return socle.Ratio{Name: name, Median: round(median), Low: round(low), High: round(high), LessIsBetter: lessIsBetter}
+	return socle.Ratio{
+		Name: name, Median: round(median), Low: round(low), High: round(high), LessIsBetter: lessIsBetter,
+	}
 }
 
 // show formats a value of both servers and their ratio.
