@@ -105,7 +105,8 @@ var requests = []request{
 			return fmt.Sprintf("alter table public.wide_%d add bare_%d text", n%wideTables, n)
 		},
 		fill: func(n int) (string, string) {
-			return fmt.Sprintf("/tables/wide_%d/columns", n%wideTables), fmt.Sprintf(`{"name": "made_%d", "type": "text"}`, n)
+			return fmt.Sprintf("/tables/wide_%d/columns", n%wideTables),
+				fmt.Sprintf(`{"name": "made_%d", "type": "text"}`, n)
 		}},
 }
 

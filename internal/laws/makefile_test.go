@@ -40,4 +40,4 @@ func TestMakeHelpIsComplete(t *testing.T) {
 	}
 }
 
-var makeTarget = regexp.MustCompile(`^([a-z]+):( |$)`)
+var makeTarget = regexp.MustCompile(`^([a-z-]+):( |$)`)

@@ -71,8 +71,8 @@ func ChooseJSON(c *catalog.Catalog, name catalog.Name, columns []string, body []
 	return nil, manyFunctions(found)
 }
 
-// accepts reports whether a function accepts arguments of exactly these names. The only parameter of
-// a function may be unnamed: a JSON body with a member without a name is its whole argument, and
+// accepts reports whether a function accepts arguments of exactly these names. The only parameter
+// of a function may be unnamed: a JSON body with a member without a name is its whole argument, and
 // without arguments its default applies.
 func accepts(f *catalog.Function, names []string, json bool) bool {
 	unnamed := len(f.Params) == 1 && (json || len(names) == 0)
