@@ -338,6 +338,11 @@ func TestRunSQLRefuses(t *testing.T) {
 	}
 
 	a.Post("/sql", `{`).Want(400)
+
+	ported := a.Post("/sql", `{"query": "create table ported (u uuid default auth.uid())", "read_only": false}`).Want(422)
+	if hint := fmt.Sprint(ported.Metadata("postgres.hint")); !strings.Contains(hint, "request.jwt.claims") {
+		t.Errorf("got hint %q", hint)
+	}
 }
 
 func TestListQueries(t *testing.T) {

@@ -14,8 +14,9 @@ func TestFindUnavailable(t *testing.T) {
 		"/projects/x/auth/v1/signup":    "Sign-in",
 		"/projects/x/storage/v1/bucket": "The storage API",
 		"/projects/x/realtime/v1":       "Messages",
+		"/projects/x/rest":              "The rows API is at rest/v1.",
+		"/projects/x/rest-settings":     "",
 		"/projects/x/auth/v10":          "",
-		"/projects/x/rest/v1/auth/v1":   "",
 		"/auth/v1/signup":               "",
 		"/projects":                     "",
 	} {

@@ -355,11 +355,22 @@ func translate(field string, err error, index int, statement sqllex.Statement) e
 	}
 
 	f.Extra = map[string]any{"postgres": PostgresError{
-		Message: clip(validUTF8(e.Message)), Detail: clip(validUTF8(e.Detail)), Hint: clip(validUTF8(e.Hint)),
+		Message: clip(validUTF8(e.Message)), Detail: clip(validUTF8(e.Detail)), Hint: clip(validUTF8(hintOf(e))),
 		SQLState: e.Code, Position: position, Statement: index + 1, Context: clip(validUTF8(e.Where)),
 	}}
 
 	return f
+}
+
+// hintOf returns PostgreSQL's hint, or one for schemas of Supabase, which call functions of auth.
+func hintOf(e *pgconn.PgError) string {
+	if e.Hint == "" && e.Code == "42501" && e.Message == "permission denied for schema auth" {
+		return "There is no auth.uid() yet. The claims of the token are in " +
+			"current_setting('request.jwt.claims', true)::json, the user in its member sub. " +
+			"socle db import rewrites them in dumps."
+	}
+
+	return e.Hint
 }
 
 // clip truncates a text.
