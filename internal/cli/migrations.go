@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/pgdump"
 )
 
 // migrationsCommand is a command over the migrations of a folder and a project.
@@ -217,7 +218,7 @@ func (m *migrationsCommand) pull(cmd *cobra.Command, args []string) error {
 	return s.write(cmd, nil, cmp.Or(strings.Join(args, ""), "existing"))
 }
 
-// write writes what the project has and the files lack, and records it as applied.
+// write writes the differences as files, and records them as applied.
 func (s *migrationState) write(cmd *cobra.Command, files []migration, name string) error {
 	if !migrationName.MatchString(name) {
 		return badName(name)
@@ -296,9 +297,28 @@ func (s *migrationState) writeFiles(texts []string, name string) ([]migration, e
 	return written, nil
 }
 
-// seed runs the file with rows.
+// maxSeedQuery is the maximum size in bytes of a file with rows that is sent as one query. The
+// server takes 1 MiB of JSON.
+const maxSeedQuery = 256 << 10
+
+// seed runs the file with rows. It streams a large one over PostgreSQL's protocol.
 func (s *migrationState) seed(cmd *cobra.Command) error {
 	path := filepath.Join(s.dir, seedFile)
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+
+	if info.Size() > maxSeedQuery {
+		t, err := newTunnel(cmd, s.e)
+		if err != nil {
+			return err
+		}
+
+		i := dbImport{e: s.e, tunnel: t, name: path}
+		return i.run(cmd, pgdump.Options{Install: i.install})
+	}
+
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err

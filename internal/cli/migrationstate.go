@@ -22,6 +22,7 @@ var migrationName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
 // migrationState are the migrations of a folder and those that a project has applied.
 type migrationState struct {
+	e              environment
 	dir            string
 	client         *client.Client
 	files, applied []migration // by version
@@ -29,7 +30,7 @@ type migrationState struct {
 
 // open reads the folder and asks the project.
 func (m *migrationsCommand) open(cmd *cobra.Command) (*migrationState, error) {
-	s := &migrationState{}
+	s := &migrationState{e: m.e}
 	s.dir, _ = cmd.Flags().GetString("dir")
 
 	var err error

@@ -34,7 +34,7 @@ var nouns = []noun{
 	{"columns", "database", "Columns of a table", "socle columns create books --name title --type text --not-null"},
 	{"rows", "database", "Rows of a table: read, change, import", "socle rows list books title=like.A* --limit 10"},
 	{"sql", "database", "Run SQL, or type it in a shell", "socle sql run schema.sql --read-only=false"},
-	{"db", "database", "PostgreSQL's own protocol: psql, and a proxy for other programs", "socle db psql"},
+	{"db", "database", "PostgreSQL's own protocol: psql, a proxy for other programs, import and dump", "socle db import library.sql\n  socle db dump library.sql\n  socle db psql"},
 	{"database-credentials", "database", "User names and passwords for PostgreSQL clients",
 		"socle database-credentials create --name metabase --access read_only"},
 	{"migrations", "database", "Migrations of the schema: write, apply, compare", "socle migrations up"},

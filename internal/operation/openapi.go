@@ -20,7 +20,11 @@ func init() { huma.DefaultArrayNullable = false }
 
 const introduction = "Users, organizations, projects, and the contents of projects: tables, functions, forms, " +
 	"files, backups.\n\n" +
-	"Guides: [rules of the API](/docs?api=api), [command line](/docs?api=cli), [operations](/docs?api=operations), " +
+	"Guides: [from Supabase](/docs?api=from-supabase), [import data](/docs?api=import), " +
+	"[Next.js](/docs?api=nextjs), [protect a table](/docs?api=protect-a-table), " +
+	"[migrations](/docs?api=migrations), [back up and restore](/docs?api=back-up-and-restore), " +
+	"[deploy](/docs?api=deploy).\n\n" +
+	"Manual: [rules of the API](/docs?api=api), [command line](/docs?api=cli), [operations](/docs?api=operations), " +
 	"[`socle rest`](/docs?api=rest).\n\n" +
 	"Every JSON response is an envelope of `content`, `errors`, `metadata` and `success`. A failure has the text " +
 	"`\"null\"` as its content, one message in `errors`, determined by the status, and in `metadata` a stable " +

@@ -27,6 +27,8 @@ const (
 	frameHead    = 4        // bytes: length of the payload, big endian
 	maxFrame     = 64 << 10 // bytes of payload that are written at once
 	tunnelBuffer = 64 << 10
+
+	armInterval = time.Second // between new deadlines, which are not free
 )
 
 // ErrSilent is the failure of a read from a peer that has frozen or vanished. It is a timeout.
@@ -53,6 +55,7 @@ type Tunnel struct {
 
 	deadlines sync.Mutex
 	deadline  time.Time // for reads, set by the owner
+	armed     time.Time // start of the silence that bounds the next read
 
 	writing sync.Mutex
 	frame   []byte
@@ -134,12 +137,16 @@ func (t *Tunnel) arm() {
 	t.deadlines.Lock()
 	defer t.deadlines.Unlock()
 
-	_ = t.Conn.SetReadDeadline(t.bounded()) // a failure shows at the read
+	if time.Since(t.armed) > armInterval {
+		_ = t.Conn.SetReadDeadline(t.bounded()) // a failure shows at the read
+	}
 }
 
 // bounded returns the owner's deadline or the end of the peer's silence, whichever comes first.
 func (t *Tunnel) bounded() time.Time {
-	silence := time.Now().Add(SilenceTimeout)
+	t.armed = time.Now()
+
+	silence := t.armed.Add(SilenceTimeout)
 	if t.deadline.IsZero() || silence.Before(t.deadline) {
 		return silence
 	}

@@ -65,6 +65,14 @@ var errBadKey = &query.Error{
 	Message: "The key or token is not valid for this project",
 }
 
+// errPlatformToken rejects the token of a member. Rows are for applications, with their own keys.
+var errPlatformToken = &query.Error{
+	Status:  http.StatusUnauthorized,
+	Code:    "PGRST301",
+	Message: "This is a token for the platform API. The rows API takes a key of the project, or a token of its users",
+	Hint:    "Create a key: socle keys create, or POST /projects/{projectUUID}/keys",
+}
+
 // serve handles a request to the rows API.
 func (s *rows) serve(w http.ResponseWriter, r *http.Request, project, path string) {
 	request := httpx.From(r.Context())

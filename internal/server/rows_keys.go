@@ -132,6 +132,9 @@ func (s *rows) newVerifier(id uuid.UUID, public []json.RawMessage) (verifier, er
 
 		role, claims, err := tokens.Verify(text)
 		httpx.From(ctx).Token = err == nil
+		if err != nil && token.IsPlatformJWT(text) {
+			err = errPlatformToken
+		}
 
 		return rest.Caller{Role: role, Claims: claims}, err
 	}, nil
@@ -160,6 +163,10 @@ func (s *rows) verifyKey(ctx context.Context, project uuid.UUID, key string) (re
 		return rest.Caller{Role: "anon"}, nil
 	case "secret":
 		return rest.Caller{Role: "service_role"}, nil
+	}
+
+	if token.IsPersonalToken(key) {
+		return rest.Caller{}, errPlatformToken
 	}
 
 	return rest.Caller{}, errBadKey

@@ -120,6 +120,11 @@ func TestTokensOfOwnKeys(t *testing.T) {
 		}
 	}
 
+	platform := s.want(401, "", "GET", "/titles", "", "Authorization: Bearer "+s.Token)
+	if !strings.Contains(platform, "The rows API takes a key of the project") {
+		t.Errorf("got %s for a token of the platform", platform)
+	}
+
 	service := `{"role":"service_role"}`
 	eventually(t, "the new keys are known", taken(factored.sign(service)))
 

@@ -5,12 +5,14 @@ import (
 	"strings"
 )
 
-// unavailable has the APIs of a Supabase project that Socle lacks, by the path after the project. A
-// client of theirs shows the message.
+// unavailable has the APIs of a Supabase project that Socle lacks or has elsewhere, by the path
+// after the project. A client of theirs shows the message.
 var unavailable = []struct{ path, message string }{
 	{"storage/v1", "The storage API is not available yet. Files are in containers: see Files at /docs."},
 	{"functions/v1", "Functions outside of the database are not available yet. Those in it are called by rpc."},
 	{"realtime/v1", "Messages about changes of rows are not available yet."},
+	{"rest", "The rows API is at rest/v1. It takes a key of the project, which socle keys create or " +
+		"POST /projects/{projectUUID}/keys creates, or a token of the project's users."},
 }
 
 // findUnavailable returns the message about the API that a path belongs to; "" if it is none.

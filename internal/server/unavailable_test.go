@@ -14,7 +14,8 @@ func TestFindUnavailable(t *testing.T) {
 		"/projects/x/storage/v1/bucket": "The storage API",
 		"/projects/x/realtime/v1":       "Messages",
 		"/projects/x/auth/v1/signup":    "",
-		"/projects/x/rest/v1/auth/v1":   "",
+		"/projects/x/rest":              "The rows API is at rest/v1.",
+		"/projects/x/rest-settings":     "",
 		"/storage/v1/bucket":            "",
 		"/projects":                     "",
 	} {
