@@ -256,7 +256,7 @@ func (p *Proxy) audit(action string, c Client) error {
 	defer cancel()
 
 	c.Entry.Action, c.Entry.Project = action, c.Project.String()
-	return p.Platform.Tx(audit.Begin(ctx, p.AuditKey, c.Entry), func(*platform.DB) error { return nil })
+	return p.Platform.InTx(audit.Begin(ctx, p.AuditKey, c.Entry), func(*platform.DB) error { return nil })
 }
 
 func (p *Proxy) logFailure(doing string, c Client, err error) {

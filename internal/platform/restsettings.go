@@ -52,7 +52,7 @@ func (s *Store) UpdateRestSettings(ctx context.Context, project, user uuid.UUID,
 		}
 	}
 
-	return txValue(ctx, s, func(tx *Store) (RestSettings, error) {
+	return pg.InTxValue(ctx, s.InTx, func(tx *Store) (RestSettings, error) {
 		return pg.One[RestSettings](ctx, tx.q, `
 			update platform.projects set rest_schemas = @schemas::text[], updated_by = @user, updated_at = now()
 			where uuid = @project and status = 'active'

@@ -55,17 +55,6 @@ func (p *Project) InTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 	return err
 }
 
-// Change is [Project.InTx] for a function that returns the changed value.
-func Change[T any](ctx context.Context, p *Project, f func(tx pgx.Tx) (T, error)) (T, error) {
-	var changed T
-	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		var err error
-		changed, err = f(tx)
-		return err
-	})
-	return changed, err
-}
-
 // Owner returns the pool of the project's owner, for DDL and all other statements that contain user
 // input. Each connection is reset with DISCARD ALL before it is reused.
 func (p *Project) Owner() *pgxpool.Pool { return p.pool(owner) }
