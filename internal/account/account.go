@@ -102,14 +102,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 		s.deleteExpiredInvitations(ctx))
 }
 
-// inTx runs f in a transaction that ends with an entry in the audit log, see [platform.DB.Tx].
+// inTx runs f in a transaction that ends with an entry in the audit log, see [platform.DB.InTx].
 func (s *Service) inTx(ctx context.Context, f func(tx *Service) error) error {
-	return s.db.Tx(ctx, func(tx *platform.DB) error { return f(s.In(tx)) })
-}
-
-// txValue is [Service.inTx] for a function that returns the changed value.
-func txValue[T any](ctx context.Context, s *Service, f func(tx *Service) (T, error)) (T, error) {
-	return platform.TxValue(ctx, s.db, func(tx *platform.DB) (T, error) { return f(s.In(tx)) })
+	return s.db.InTx(ctx, func(tx *platform.DB) error { return f(s.In(tx)) })
 }
 
 // fold returns the canonical form of a name or an address, for case-insensitive and confusion-safe

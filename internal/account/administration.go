@@ -52,7 +52,7 @@ func (s *Service) UpdateStanding(ctx context.Context, id uuid.UUID, standing Sta
 		return User{}, fault.NothingToChange()
 	}
 
-	return txValue(ctx, s, func(tx *Service) (User, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (User, error) {
 		n, err := pg.Exec(ctx, tx.q, `
 			update platform.users
 			set status = coalesce(@status, status), is_administrator = coalesce(@administrator, is_administrator), updated_at = now()

@@ -50,7 +50,7 @@ func (s *Service) DeleteUser(ctx context.Context, actor Caller, id uuid.UUID) (U
 		return User{}, fault.New(fault.Forbidden, "deleting another user needs an administrator of the instance")
 	}
 
-	return txValue(ctx, s, func(tx *Service) (User, error) { return tx.removeUser(ctx, id) })
+	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (User, error) { return tx.removeUser(ctx, id) })
 }
 
 // removeUser deletes a user and notifies them by mail. Call it in a transaction.
@@ -72,7 +72,7 @@ func (s *Service) removeUser(ctx context.Context, id uuid.UUID) (User, error) {
 // UUID. It fails with NotFound for an unknown user. It fails with Conflict if an organization would
 // lose its last owner, or the install its last administrator.
 func (s *Service) deleteUser(ctx context.Context, id uuid.UUID) (User, error) {
-	return txValue(ctx, s, func(tx *Service) (User, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (User, error) {
 		args := pgx.StrictNamedArgs{"user": id}
 		administrates, err := pg.Value[bool](ctx, tx.q, `
 			select is_administrator and status = 'active' from platform.users where uuid = @user for update`, args)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
 
@@ -58,7 +59,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, client Client, linkToken str
 		return "", InvalidLink()
 	}
 
-	return txValue(ctx, s, func(tx *Service) (string, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (string, error) {
 		link, err := tx.UseLink(ctx, EmailChange, id)
 		if err != nil {
 			return "", err

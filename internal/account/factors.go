@@ -132,7 +132,7 @@ func (s *Service) ResetSecondFactor(ctx context.Context, actor Caller, id uuid.U
 			WithCode("own_account")
 	}
 
-	return txValue(ctx, s, func(tx *Service) (User, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (User, error) {
 		user, err := tx.GetUser(ctx, id)
 		if err != nil {
 			return user, err

@@ -78,7 +78,7 @@ func (s *Service) invite(
 		return Invited{}, err
 	}
 
-	return txValue(ctx, s, func(tx *Service) (Invited, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (Invited, error) {
 		i, err := f(tx)
 		if err != nil {
 			return i, err

@@ -79,7 +79,7 @@ func TestMail(t *testing.T) {
 		t.Helper()
 
 		var link account.Link
-		err := accounts.Store.DB().Tx(t.Context(), func(tx *platform.DB) (err error) {
+		err := accounts.Store.DB().InTx(t.Context(), func(tx *platform.DB) (err error) {
 			link, err = accounts.In(tx).CreateLink(t.Context(), account.NewLink{
 				Purpose: account.PasswordReset,
 				User:    user,
@@ -170,7 +170,7 @@ func TestBadMail(t *testing.T) {
 		{Template: "password-reset", To: "a@example.com"},
 		{Template: "password-changed",
 			To: "a@example.com\r\nBcc: b@example.com", Data: map[string]string{"username": "x"}}} {
-		if err := accounts.Store.DB().Tx(t.Context(), func(tx *platform.DB) error {
+		if err := accounts.Store.DB().InTx(t.Context(), func(tx *platform.DB) error {
 			_, err := accounts.Queue.InsertTx(t.Context(), tx.PgxTx(), m)
 			return err
 		}); err != nil {

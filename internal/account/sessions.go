@@ -89,7 +89,7 @@ func (s *Service) createSession(
 
 	audit.SetActor(ctx, user)
 
-	opened, err := txValue(ctx, s, func(tx *Service) (refreshableSession, error) {
+	opened, err := pg.InTxValue(ctx, s.inTx, func(tx *Service) (refreshableSession, error) {
 		return pg.One[refreshableSession](ctx, tx.q, `
 		with over as (delete from platform.sessions where user_uuid = @user and expires_at < now())
 		insert into platform.sessions (uuid, user_uuid, address, user_agent, expires_at)
@@ -219,7 +219,7 @@ func (s *Service) Logout(ctx context.Context, actor Caller) (Session, error) {
 // DeleteSession ends a session of the actor. The next request in it is rejected. It fails with
 // NotFound for an unknown session.
 func (s *Service) DeleteSession(ctx context.Context, actor Caller, id uuid.UUID) (Session, error) {
-	return txValue(ctx, s, func(tx *Service) (Session, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (Session, error) {
 		return pg.One[Session](ctx, tx.q, `
 			delete from platform.sessions where uuid = @id and user_uuid = @user and expires_at > now()
 			returning`+sessionColumns, pgx.StrictNamedArgs{"id": id, "user": actor.User, "current": actor.Session})
@@ -228,7 +228,7 @@ func (s *Service) DeleteSession(ctx context.Context, actor Caller, id uuid.UUID)
 
 // DeleteOtherSessions ends all sessions of the actor except the current one and returns them.
 func (s *Service) DeleteOtherSessions(ctx context.Context, actor Caller) ([]Session, error) {
-	return txValue(ctx, s, func(tx *Service) ([]Session, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *Service) ([]Session, error) {
 		return pg.All[Session](ctx, tx.q, `
 			delete from platform.sessions where uuid <> @current and user_uuid = @user
 			returning`+sessionColumns, pgx.StrictNamedArgs{"user": actor.User, "current": actor.Session})

@@ -126,7 +126,7 @@ func (s *Service) CreateAdministrator(ctx context.Context, username, email, pass
 	}
 
 	n.Claim = true
-	return txValue(ctx, s, func(tx *Service) (User, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (User, error) {
 		created, err := tx.CreateUser(ctx, n)
 		if err != nil {
 			return User{}, err
@@ -174,7 +174,7 @@ func (s *Service) CreateUser(ctx context.Context, n NewUser) (User, error) {
 		return User{}, err
 	}
 
-	return txValue(ctx, s, func(tx *Service) (User, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (User, error) {
 		audit.CreatedUUID(ctx, id)
 
 		administrator, err := tx.claimAdministrator(ctx, id, n.Claim)

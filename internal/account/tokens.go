@@ -60,7 +60,7 @@ func (s *Service) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (
 	}
 
 	text := token.NewAPIKey(token.PersonalPrefix)
-	created, err := txValue(ctx, s, func(tx *Service) (Token, error) {
+	created, err := pg.InTxValue(ctx, s.inTx, func(tx *Service) (Token, error) {
 		audit.CreatedUUID(ctx, id)
 		if err := tx.requireProjectAccess(ctx, user, n.Projects); err != nil {
 			return Token{}, err
@@ -121,7 +121,7 @@ func (s *Service) ListTokens(ctx context.Context, user uuid.UUID, page pg.Page) 
 // DeleteToken revokes a token. The next request with it is rejected. It fails with NotFound for an
 // unknown token.
 func (s *Service) DeleteToken(ctx context.Context, user, id uuid.UUID) (Token, error) {
-	return txValue(ctx, s, func(tx *Service) (Token, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (Token, error) {
 		return pg.One[Token](ctx, tx.q, `
 			delete from platform.tokens t where uuid = @id and user_uuid = @user returning`+tokenColumns,
 			pgx.StrictNamedArgs{"id": id, "user": user})

@@ -120,7 +120,7 @@ func (s *Service) UpdateUser(ctx context.Context, actor Caller, id uuid.UUID, u 
 		return User{}, err
 	}
 
-	return txValue(ctx, s, func(tx *Service) (User, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (User, error) {
 		user, err := tx.changeUser(ctx, id, actor.Session, change)
 		if err != nil {
 			return User{}, err
@@ -176,7 +176,7 @@ func (s *Service) userChange(ctx context.Context, user User, u UserUpdate) (user
 // keep. A new password or address deletes pending links that could change either. It fails with
 // Conflict on username or email if one is taken.
 func (s *Service) changeUser(ctx context.Context, id, keep uuid.UUID, u userChange) (User, error) {
-	return txValue(ctx, s, func(tx *Service) (User, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (User, error) {
 		n, err := pg.Exec(ctx, tx.q, `
 			update platform.users
 			set username = coalesce(@username, username), username_folded = coalesce(@username_folded, username_folded),

@@ -10,6 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
@@ -66,7 +67,7 @@ func (s *Server) updateQuota(ctx context.Context, p *projectdb.Project, in *upda
 		return quota{}, fault.NothingToChange()
 	}
 
-	return projectdb.Change(ctx, p, func(tx pgx.Tx) (quota, error) {
+	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (quota, error) {
 		files, err := object.UpdateQuota(ctx, tx, b.MaxFiles, b.MaxBytes)
 		if err != nil {
 			return quota{}, err

@@ -130,7 +130,7 @@ func (s *store) complete(ctx context.Context, id uuid.UUID, size int64, sum []by
 // Delete sets a backup to status deleting, after which it cannot be restored. It fails with
 // NotFound for an unknown backup, and with Conflict while the backup is being made or restored.
 func (s *store) Delete(ctx context.Context, project, id uuid.UUID) (Backup, error) {
-	return inTx(ctx, s, func(tx *store) (Backup, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *store) (Backup, error) {
 		args := pgx.StrictNamedArgs{"id": id, "project": project}
 		status, err := pg.Value[Status](ctx, tx.q,
 			`select status from platform.backups where uuid = @id and project_uuid = @project for update`, args)

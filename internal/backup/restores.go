@@ -165,7 +165,7 @@ func (s *store) undoable(ctx context.Context, project, id uuid.UUID) (Restore, e
 func (s *store) recordUndo(
 	ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string,
 ) (Restore, error) {
-	return inTx(ctx, s, func(tx *store) (Restore, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *store) (Restore, error) {
 		undone, err := pg.One[Restore](ctx, tx.q, `
 			update platform.restores set undone_at = now(), kept_until = now() + @keep::interval
 			where uuid = @id and kept_until > now() and undone_at is null
@@ -192,7 +192,7 @@ func (s *store) undoableProjects(ctx context.Context) ([]uuid.UUID, error) {
 // ExpireReplaced ends the retention of the database that a restore has replaced. It fails with
 // NotFound for an unknown restore, and with Conflict if no database is kept.
 func (s *store) ExpireReplaced(ctx context.Context, project, id uuid.UUID) (Restore, error) {
-	return inTx(ctx, s, func(tx *store) (Restore, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *store) (Restore, error) {
 		r, err := pg.One[Restore](ctx, tx.q, `
 			update platform.restores set kept_until = now()
 			where uuid = @id and backup_project_uuid = @project and target = 'in_place' and kept_until is not null

@@ -27,7 +27,7 @@ const (
 // restored. A project without a schedule loses none but expired awaited ones. It fails with
 // NotFound if there is nothing to do.
 func (s *store) deleteExpired(ctx context.Context, project uuid.UUID) (int64, error) {
-	return inTx(ctx, s, func(tx *store) (int64, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *store) (int64, error) {
 		removable, err := tx.removable(ctx, project)
 		if err != nil {
 			return 0, err

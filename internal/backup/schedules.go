@@ -64,7 +64,7 @@ func (s *store) GetSchedule(ctx context.Context, project uuid.UUID) (BackupSched
 func (s *store) UpdateSchedule(
 	ctx context.Context, project, user uuid.UUID, u ScheduleUpdate,
 ) (BackupSchedule, error) {
-	return inTx(ctx, s, func(tx *store) (BackupSchedule, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *store) (BackupSchedule, error) {
 		old, err := tx.lockSchedule(ctx, project)
 		schedule := old
 		if fault.Is(err, fault.NotFound) {
@@ -136,7 +136,7 @@ func (s *store) nextRun(ctx context.Context, cron, timezone string) (time.Time, 
 // DeleteSchedule deletes the backup schedule of a project. Its backups stay. It fails with
 // NotFound without one.
 func (s *store) DeleteSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
-	return inTx(ctx, s, func(tx *store) (BackupSchedule, error) {
+	return pg.InTxValue(ctx, s.inTx, func(tx *store) (BackupSchedule, error) {
 		return pg.One[BackupSchedule](ctx, tx.q,
 			`delete from platform.backup_schedules where project_uuid = @project returning`+scheduleColumns,
 			pgx.StrictNamedArgs{"project": project})

@@ -18,21 +18,9 @@ type store struct {
 
 func newStore(p *platform.Store) *store { return &store{p, p.DB().Querier()} }
 
-// inTx runs f in a transaction with an entry in the audit log, see [platform.DB.Tx].
+// inTx runs f in a transaction with an entry in the audit log, see [platform.DB.InTx].
 func (s *store) inTx(ctx context.Context, f func(tx *store) error) error {
 	return s.platform.InTx(ctx, func(tx *platform.Store) error { return f(newStore(tx)) })
-}
-
-// inTx is [store.inTx] for a function that returns the changed value.
-func inTx[T any](ctx context.Context, s *store, f func(tx *store) (T, error)) (T, error) {
-	var changed T
-	err := s.inTx(ctx, func(tx *store) error {
-		var err error
-		changed, err = f(tx)
-		return err
-	})
-
-	return changed, err
 }
 
 // unaudited runs f in a transaction without an entry in the audit log.

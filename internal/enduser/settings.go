@@ -102,7 +102,7 @@ func (s *Service) Open(ctx context.Context, project uuid.UUID) (*Directory, erro
 func (s *Service) UpdateSettings(
 	ctx context.Context, project, user uuid.UUID, change func(*Settings),
 ) (Settings, error) {
-	return platform.TxValue(ctx, s.Store.DB(), func(tx *platform.DB) (Settings, error) {
+	return pg.InTxValue(ctx, s.Store.DB().InTx, func(tx *platform.DB) (Settings, error) {
 		if _, err := pg.Exec(ctx, tx.Querier(), `
 			insert into platform.auth_settings (project_uuid) values (@project) on conflict do nothing`,
 			pgx.StrictNamedArgs{"project": project}); err != nil {
@@ -142,7 +142,7 @@ func (s *Service) UpdateSettings(
 // RotateKey replaces the key that signs access tokens. Tokens of the key before it stay valid, and
 // those of older keys do not. It returns the number of the new key.
 func (s *Service) RotateKey(ctx context.Context, project, user uuid.UUID) (int, error) {
-	return platform.TxValue(ctx, s.Store.DB(), func(tx *platform.DB) (int, error) {
+	return pg.InTxValue(ctx, s.Store.DB().InTx, func(tx *platform.DB) (int, error) {
 		return pg.Value[int](ctx, tx.Querier(), `
 			insert into platform.auth_settings as a (project_uuid, key_generation, updated_by) values (@project, 2, @user)
 			on conflict (project_uuid) do update set key_generation = a.key_generation + 1, updated_by = @user, updated_at = now()

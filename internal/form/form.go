@@ -92,7 +92,7 @@ func CreateForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, n
 		return Form{}, err
 	}
 
-	created, err := projectdb.Change(ctx, p, func(tx pgx.Tx) (Form, error) {
+	created, err := pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Form, error) {
 		audit.CreatedUUID(ctx, id)
 		return pg.One[Form](ctx, tx, `
 			insert into forms.forms (uuid, name, description, created_by, updated_by)

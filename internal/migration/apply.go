@@ -93,7 +93,7 @@ func (s *Service) Apply(
 func plan(
 	ctx context.Context, p *projectdb.Project, user uuid.UUID, scripts []script, o Options,
 ) ([]script, error) {
-	return projectdb.Change(ctx, p, func(tx pgx.Tx) ([]script, error) {
+	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) ([]script, error) {
 		applied, err := readKnown(ctx, tx)
 		if err != nil {
 			return nil, err

@@ -151,7 +151,7 @@ func ListContainers(ctx context.Context, p *projectdb.Project, page pg.Page) ([]
 // deletes the files too: they disappear at once, and [Discard] removes their bytes. It fails with
 // NotFound if the container does not exist, and without force with Conflict if it has files.
 func DeleteContainer(ctx context.Context, p *projectdb.Project, id uuid.UUID, force bool) (Container, error) {
-	return projectdb.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
+	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Container, error) {
 		// The row lock keeps new files out, since an upload locks the row before it adds a file.
 		if _, err := pg.Value[uuid.UUID](ctx, tx,
 			`select uuid from storage.containers where uuid = @id and not deleting for update`,

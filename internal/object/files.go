@@ -110,7 +110,7 @@ func fileByName(
 func UpdateFile(
 	ctx context.Context, p *projectdb.Project, user, container, file uuid.UUID, u FileUpdate,
 ) (File, error) {
-	updated, err := projectdb.Change(ctx, p, func(tx pgx.Tx) (File, error) {
+	updated, err := pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (File, error) {
 		f, err := pg.One[File](ctx, tx, `
 			select `+fileColumns+
 			` from storage.files where uuid = @file and container_uuid = @container for no key update`,
@@ -173,7 +173,7 @@ func (u FileUpdate) check(ctx context.Context, tx pgx.Tx, f File) error {
 // DeleteFile deletes a file of a container of project p. It fails with NotFound if it does not
 // exist.
 func DeleteFile(ctx context.Context, p *projectdb.Project, container, file uuid.UUID) (File, error) {
-	return projectdb.Change(ctx, p, func(tx pgx.Tx) (File, error) {
+	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (File, error) {
 		return pg.One[File](ctx, tx, `
 			with gone as (
 				delete from storage.files where uuid = @file and container_uuid = @container returning *
@@ -193,7 +193,7 @@ func DeleteFolder(ctx context.Context, p *projectdb.Project, container uuid.UUID
 		return 0, fault.New(fault.NotFound, "the folder does not exist").WithCause(err)
 	}
 
-	return projectdb.Change(ctx, p, func(tx pgx.Tx) (int64, error) {
+	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (int64, error) {
 		// Names are ordered by code point: the files of a folder sort between its slash and the
 		// next character, which is 0.
 		n, err := pg.Value[int64](ctx, tx, `

@@ -59,7 +59,7 @@ func CreateResumable(
 		return Resumable{}, err
 	}
 
-	return projectdb.Change(ctx, p, func(tx pgx.Tx) (Resumable, error) {
+	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Resumable, error) {
 		audit.CreatedUUID(ctx, id)
 
 		limits, err := pg.One[struct {

@@ -19,7 +19,7 @@ import (
 func SignDownload(
 	ctx context.Context, p *projectdb.Project, container, file uuid.UUID, check func() error,
 ) (File, error) {
-	return projectdb.Change(ctx, p, func(tx pgx.Tx) (File, error) {
+	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (File, error) {
 		f, err := pg.One[File](ctx, tx, `
 			select `+fileColumns+` from storage.files f
 			where uuid = @file and container_uuid = @container
@@ -44,7 +44,7 @@ func SignUpload(
 		return id, err
 	}
 
-	return projectdb.Change(ctx, p, func(tx pgx.Tx) (uuid.UUID, error) {
+	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (uuid.UUID, error) {
 		created, err := pg.Value[uuid.UUID](ctx, tx, `
 			insert into storage.signed_uploads (uuid, container_uuid, expires_at)
 			select @id::uuid, c.uuid, @until from storage.containers c where c.uuid = @container and not c.deleting

@@ -223,6 +223,21 @@ func InTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
 	return err
 }
 
+// InTxValue runs f in a transaction of inTx, a method such as InTx of a project, and returns its
+// value.
+func InTxValue[Tx, T any](
+	ctx context.Context, inTx func(context.Context, func(tx Tx) error) error, f func(tx Tx) (T, error),
+) (T, error) {
+	var value T
+	err := inTx(ctx, func(tx Tx) error {
+		var err error
+		value, err = f(tx)
+		return err
+	})
+
+	return value, err
+}
+
 func inTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
 	if pool, ok := b.(*pgxpool.Pool); ok {
 		conn, err := Acquire(ctx, pool)

@@ -63,7 +63,7 @@ func CreateCredential(ctx context.Context, db *platform.DB, n NewCredential) (Cr
 	}
 
 	password := rand.Text()
-	created, err := platform.TxValue(ctx, db, func(tx *platform.DB) (Credential, error) {
+	created, err := pg.InTxValue(ctx, db.InTx, func(tx *platform.DB) (Credential, error) {
 		audit.CreatedUUID(ctx, id)
 		return pg.One[Credential](ctx, tx.Querier(), `
 		insert into platform.database_credentials (uuid, project_uuid, name, access, username, verifier, created_by, expires_at)
@@ -102,7 +102,7 @@ func ListCredentials(
 // DeleteCredential revokes a credential. Its sessions end within seconds. It fails with NotFound
 // for an unknown one.
 func DeleteCredential(ctx context.Context, db *platform.DB, project, id uuid.UUID) (Credential, error) {
-	return platform.TxValue(ctx, db, func(tx *platform.DB) (Credential, error) {
+	return pg.InTxValue(ctx, db.InTx, func(tx *platform.DB) (Credential, error) {
 		return pg.One[Credential](ctx, tx.Querier(), `
 		delete from platform.database_credentials where uuid = @id and project_uuid = @project
 		returning`+credentialColumns, pgx.StrictNamedArgs{"id": id, "project": project})

@@ -42,7 +42,7 @@ func (p *Proxy) recordBegin(c Client) (uuid.UUID, error) {
 	id := uuid.New()
 	ctx = audit.Begin(ctx, p.AuditKey, c.entry("connectDatabase"))
 
-	return id, p.Platform.Tx(ctx, func(tx *platform.DB) error {
+	return id, p.Platform.InTx(ctx, func(tx *platform.DB) error {
 		_, err := pg.Exec(ctx, tx.Querier(), `
 			insert into platform.database_sessions (uuid, server, entry) values (@id, @server, @entry)`,
 			pgx.StrictNamedArgs{"id": id, "server": p.server, "entry": c.entry("disconnectDatabase")})
@@ -56,7 +56,7 @@ func (p *Proxy) recordEnd(ctx context.Context, id uuid.UUID, e audit.Entry) erro
 	defer cancel()
 
 	ctx = audit.Begin(ctx, p.AuditKey, e)
-	err := p.Platform.Tx(ctx, func(tx *platform.DB) error {
+	err := p.Platform.InTx(ctx, func(tx *platform.DB) error {
 		_, err := pg.Value[uuid.UUID](ctx, tx.Querier(), `
 			delete from platform.database_sessions where uuid = @id returning uuid`, pgx.StrictNamedArgs{"id": id})
 		return err

@@ -23,21 +23,10 @@ func NewDB(pool *pgxpool.Pool) *DB { return &DB{pool: pool} }
 // WithTx returns the handle on a transaction that the caller has begun and ends.
 func (db *DB) WithTx(tx pgx.Tx) *DB { return &DB{tx: tx} }
 
-// Tx runs f in a transaction that ends with an entry in the audit log, see [audit.Write]. Within a
-// transaction, f runs in a savepoint of it.
-func (db *DB) Tx(ctx context.Context, f func(tx *DB) error) error {
+// InTx runs f in a transaction that ends with an entry in the audit log, see [audit.Write]. Within
+// a transaction, f runs in a savepoint of it.
+func (db *DB) InTx(ctx context.Context, f func(tx *DB) error) error {
 	return audit.Write(ctx, db.Beginner(), func(tx pgx.Tx) error { return f(db.WithTx(tx)) })
-}
-
-// TxValue is [DB.Tx] for a function that returns the changed value.
-func TxValue[T any](ctx context.Context, db *DB, f func(tx *DB) (T, error)) (T, error) {
-	var changed T
-	err := db.Tx(ctx, func(tx *DB) error {
-		var err error
-		changed, err = f(tx)
-		return err
-	})
-	return changed, err
 }
 
 // Querier returns the transaction, or the pool outside one.

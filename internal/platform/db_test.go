@@ -30,18 +30,21 @@ func TestTx(t *testing.T) {
 	}
 
 	ctx := begin()
-	got, err := TxValue(ctx, s.DB(), func(tx *DB) (int, error) {
+	got, err := pg.InTxValue(ctx, s.DB().InTx, func(tx *DB) (int, error) {
 		if tx.PgxTx() == nil {
 			t.Error("the handle has no transaction")
 		}
-		return TxValue(ctx, tx, func(tx *DB) (int, error) { return pg.Value[int](ctx, tx.Querier(), `select 7`) })
+
+		return pg.InTxValue(ctx, tx.InTx, func(tx *DB) (int, error) {
+			return pg.Value[int](ctx, tx.Querier(), `select 7`)
+		})
 	})
 	if err != nil || got != 7 || entries() != 1 {
 		t.Errorf("nested transactions: got %d, %v and %d entries, want 7 and 1 entry", got, err, entries())
 	}
 
 	failure := errors.New("failure")
-	if err := s.DB().Tx(begin(), func(*DB) error { return failure }); !errors.Is(err, failure) || entries() != 1 {
+	if err := s.DB().InTx(begin(), func(*DB) error { return failure }); !errors.Is(err, failure) || entries() != 1 {
 		t.Errorf("failed transaction: got %v and %d entries, want %v and 1 entry", err, entries(), failure)
 	}
 }

@@ -39,7 +39,7 @@ func (s *Store) CreateJWTKey(ctx context.Context, project, user uuid.UUID, key t
 		return JWTKey{}, err
 	}
 
-	created, err := txValue(ctx, s, func(tx *Store) (JWTKey, error) {
+	created, err := pg.InTxValue(ctx, s.InTx, func(tx *Store) (JWTKey, error) {
 		audit.CreatedUUID(ctx, id)
 		if _, err := pg.Exec(ctx, tx.q, `select from platform.projects where uuid = @project for no key update`,
 			pgx.StrictNamedArgs{"project": project}); err != nil {
@@ -81,7 +81,7 @@ func (s *Store) ListJWTKeys(ctx context.Context, project uuid.UUID, page pg.Page
 // DeleteJWTKey deletes a public key. All servers reject its tokens within seconds. It fails with
 // NotFound for an unknown key.
 func (s *Store) DeleteJWTKey(ctx context.Context, project, id uuid.UUID) (JWTKey, error) {
-	return txValue(ctx, s, func(tx *Store) (JWTKey, error) {
+	return pg.InTxValue(ctx, s.InTx, func(tx *Store) (JWTKey, error) {
 		return pg.One[JWTKey](ctx, tx.q, `
 			delete from platform.project_jwt_keys where uuid = @id and project_uuid = @project
 			returning`+jwtKeyColumns, pgx.StrictNamedArgs{"id": id, "project": project})

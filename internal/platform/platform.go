@@ -58,18 +58,13 @@ func (s *Store) In(db *DB) *Store {
 // DB returns the store's handle on the platform database.
 func (s *Store) DB() *DB { return s.db }
 
-// InTx is [DB.Tx] with the store in the transaction.
+// InTx is [DB.InTx] with the store in the transaction.
 func (s *Store) InTx(ctx context.Context, f func(tx *Store) error) error {
-	return s.db.Tx(ctx, func(tx *DB) error { return f(s.In(tx)) })
+	return s.db.InTx(ctx, func(tx *DB) error { return f(s.In(tx)) })
 }
 
 // WithTx returns the store in a transaction that the caller has begun and ends.
 func (s *Store) WithTx(tx pgx.Tx) *Store { return s.In(s.db.WithTx(tx)) }
-
-// txValue is [Store.InTx] for a function that returns the changed value.
-func txValue[T any](ctx context.Context, s *Store, f func(tx *Store) (T, error)) (T, error) {
-	return TxValue(ctx, s.db, func(tx *DB) (T, error) { return f(s.In(tx)) })
-}
 
 // Audit returns a page of the platform's audit log and the number of entries that match the filter.
 func (s *Store) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]audit.Recorded, int64, error) {

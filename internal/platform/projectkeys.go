@@ -51,7 +51,7 @@ func (s *Store) CreateProjectKey(
 	}
 
 	key := token.NewAPIKey(prefix)
-	created, err := txValue(ctx, s, func(tx *Store) (ProjectKey, error) {
+	created, err := pg.InTxValue(ctx, s.InTx, func(tx *Store) (ProjectKey, error) {
 		audit.CreatedUUID(ctx, id)
 		return pg.One[ProjectKey](ctx, tx.q, `
 		insert into platform.project_keys (uuid, project_uuid, name, kind, hint, hash, created_by)
@@ -86,7 +86,7 @@ func (s *Store) ListProjectKeys(ctx context.Context, project uuid.UUID, page pg.
 // DeleteProjectKey revokes a key. All servers reject it within seconds. It fails with NotFound for
 // an unknown key.
 func (s *Store) DeleteProjectKey(ctx context.Context, project, id uuid.UUID) (ProjectKey, error) {
-	return txValue(ctx, s, func(tx *Store) (ProjectKey, error) {
+	return pg.InTxValue(ctx, s.InTx, func(tx *Store) (ProjectKey, error) {
 		return pg.One[ProjectKey](ctx, tx.q, `
 		delete from platform.project_keys where uuid = @id and project_uuid = @project
 		returning`+projectKeyColumns, pgx.StrictNamedArgs{"id": id, "project": project})

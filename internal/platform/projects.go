@@ -191,7 +191,7 @@ func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u Project
 		}
 	}
 
-	return txValue(ctx, s, func(tx *Store) (Project, error) {
+	return pg.InTxValue(ctx, s.InTx, func(tx *Store) (Project, error) {
 		p, err := pg.One[Project](ctx, tx.q, `
 			update platform.projects p
 			set name = coalesce(@name, name), description = coalesce(@description, description),

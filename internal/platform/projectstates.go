@@ -15,7 +15,7 @@ import (
 // ActivateProject sets a project to active after its database was created at a schema version. It
 // fails with NotFound if the project is not being created any more.
 func (s *Store) ActivateProject(ctx context.Context, id uuid.UUID, version int64) (Project, error) {
-	return txValue(ctx, s, func(tx *Store) (Project, error) {
+	return pg.InTxValue(ctx, s.InTx, func(tx *Store) (Project, error) {
 		audit.CreatedUUID(ctx, id)
 		audit.In(ctx, id)
 
@@ -29,7 +29,7 @@ func (s *Store) ActivateProject(ctx context.Context, id uuid.UUID, version int64
 // PauseProject sets an active project to paused. It becomes inaccessible, and its database is to be
 // closed. It fails with NotFound for an unknown project.
 func (s *Store) PauseProject(ctx context.Context, id, user uuid.UUID) (Project, error) {
-	return txValue(ctx, s, func(tx *Store) (Project, error) {
+	return pg.InTxValue(ctx, s.InTx, func(tx *Store) (Project, error) {
 		return pg.One[Project](ctx, tx.q, `
 			update platform.projects p set status = 'paused', closed = false, updated_by = @user, updated_at = now()
 			where uuid = @id and status = 'active'
@@ -41,7 +41,7 @@ func (s *Store) PauseProject(ctx context.Context, id, user uuid.UUID) (Project, 
 // its name is free, and its database is to be closed. It fails with NotFound unless the project is
 // active or paused.
 func (s *Store) DeleteProject(ctx context.Context, id, user uuid.UUID) (Project, error) {
-	return txValue(ctx, s, func(tx *Store) (Project, error) {
+	return pg.InTxValue(ctx, s.InTx, func(tx *Store) (Project, error) {
 		return pg.One[Project](ctx, tx.q, `
 			update platform.projects p set status = 'deleted', deleted_at = now(), closed = false, updated_by = @user, updated_at = now()
 			where uuid = @id and status in ('active', 'paused')
@@ -73,7 +73,7 @@ func (s *Store) MarkDatabaseOpening(ctx context.Context, id uuid.UUID, state str
 func (s *Store) ReactivateProject(
 	ctx context.Context, id, user uuid.UUID, state string, version int64,
 ) (Project, error) {
-	return txValue(ctx, s, func(tx *Store) (Project, error) {
+	return pg.InTxValue(ctx, s.InTx, func(tx *Store) (Project, error) {
 		p, err := pg.One[Project](ctx, tx.q, `
 			update platform.projects p
 			set status = 'active', deleted_at = null, schema_version = @version, updated_by = @user, updated_at = now()

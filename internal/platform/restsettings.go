@@ -72,7 +72,7 @@ func (s *Store) UpdateRestSettings(
 		return RestSettings{}, err
 	}
 
-	return txValue(ctx, s, func(tx *Store) (RestSettings, error) {
+	return pg.InTxValue(ctx, s.InTx, func(tx *Store) (RestSettings, error) {
 		return pg.One[RestSettings](ctx, tx.q, `
 			update platform.projects set
 				rest_schemas = coalesce(@schemas::text[], rest_schemas),

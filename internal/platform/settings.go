@@ -173,7 +173,7 @@ func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value s
 		return Setting{}, err
 	}
 
-	row, err := txValue(ctx, s, func(tx *Store) (settingRow, error) {
+	row, err := pg.InTxValue(ctx, s.InTx, func(tx *Store) (settingRow, error) {
 		return pg.One[settingRow](ctx, tx.q, `
 			insert into platform.settings (name, value, updated_by) values (@name, @value::text::jsonb, @user)
 			on conflict (name) do update set value = excluded.value, updated_at = now(), updated_by = excluded.updated_by
@@ -191,7 +191,7 @@ func (s *Store) ResetSetting(ctx context.Context, name string) (Setting, error) 
 		return Setting{}, err
 	}
 
-	_, err = txValue(ctx, s, func(tx *Store) (int64, error) {
+	_, err = pg.InTxValue(ctx, s.InTx, func(tx *Store) (int64, error) {
 		return pg.Exec(ctx, tx.q, `delete from platform.settings where name = @name`, pgx.StrictNamedArgs{"name": name})
 	})
 	return d.show(s.Defaults, settingRow{}, false), err

@@ -55,17 +55,6 @@ func (p *Project) InTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 	return err
 }
 
-// Change is [Project.InTx] for a function that returns the changed value.
-func Change[T any](ctx context.Context, p *Project, f func(tx pgx.Tx) (T, error)) (T, error) {
-	var changed T
-	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		var err error
-		changed, err = f(tx)
-		return err
-	})
-	return changed, err
-}
-
 // ChangeOne is [Project.InTx] for a change of one row in one round trip, see [audit.One].
 func ChangeOne[T any](ctx context.Context, p *Project, c audit.Change) (T, error) {
 	changed, err := audit.One[T](ctx, p.Trusted(), c)
