@@ -22,7 +22,7 @@ raceflags = -race $(foreach p,$(uninlined),-gcflags=$(p)=-l) $(foreach p,$(inlin
 	$(foreach p,$(uninstrumented),-gcflags=$(p)=-race=false) $(foreach p,encoding/json encoding/xml,'-gcflags=$(p)=-race=false -l')
 testflags = $$($(go) env GOFLAGS) -vet=off -ldflags=-w $(raceflags)
 
-.PHONY: help go run build test check lint generate verify soak full release deploy postgresql postgis pgbackrest chromium compiler node clients gateway progress
+.PHONY: help go run build bench test check lint generate verify soak full release deploy postgresql postgis pgbackrest chromium compiler node clients gateway progress
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -64,6 +64,9 @@ verify: postgresql ## check that the generated files are current
 soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each under load; SOAK=n for another number
 	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run Killed -timeout 2h -v
 	FLIPS=$(or $(FLIPS),67) $(go) test ./internal/backup -run TestRestoreOfDamage -timeout 2h -v
+
+bench: go postgresql ## measure the platform API against a bare server; ARGS='-only upload' for flags of bench/platform
+	@$(go) run ./bench/platform $(ARGS)
 
 full: postgresql ## upload to a full and to a read-only disk; needs root to mount small file systems
 	@disk=$$(mktemp -d) && mount -t tmpfs -o size=4m socle-full $$disk && \
