@@ -19,13 +19,13 @@ inlined = $(module)/internal/picture
 # Nor does it instrument our packages that parse or compute for one caller at a time.
 uninstrumented = golang.org/x/crypto/argon2 golang.org/x/crypto/scrypt compress/flate image/... golang.org/x/image/... \
 	github.com/go-json-experiment/json/jsontext github.com/go-json-experiment/json/internal/jsonwire
-computing = rest/query sqllex timetable transfer
+computing = rest/query sqllex timetable
 raceflags = -race $(foreach p,$(uninlined),-gcflags=$(p)=-l) $(foreach p,$(inlined),-gcflags=$(p)=) \
 	$(foreach p,$(uninstrumented),-gcflags=$(p)=-race=false) \
 	$(foreach p,encoding/json encoding/xml $(computing:%=$(module)/internal/%),'-gcflags=$(p)=-race=false -l')
 testflags = $$($(go) env GOFLAGS) -vet=off -ldflags=-w $(raceflags)
 
-.PHONY: help go run build test check lint generate verify bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients gateway progress
+.PHONY: help go run build test check lint generate verify bench bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients gateway progress
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -72,6 +72,9 @@ bench-check: postgresql ## compare the benchmarks' ratios to their limits with t
 soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each under load; SOAK=n for another number
 	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run Killed -timeout 2h -v
 	FLIPS=$(or $(FLIPS),67) $(go) test ./internal/backup -run TestRestoreOfDamage -timeout 2h -v
+
+bench: go postgresql ## measure the platform API against a bare server; ARGS='-only upload' for flags of bench/platform
+	@$(go) run ./bench/platform $(ARGS)
 
 full: postgresql ## upload to a full and to a read-only disk; needs root to mount small file systems
 	@disk=$$(mktemp -d) && mount -t tmpfs -o size=4m socle-full $$disk && \

@@ -27,19 +27,28 @@ type Caller struct {
 	Role          Role          // in that project or organization; 0: none
 	Status        string        // of that project: [platform.Active], [platform.Paused] or [platform.Deleted]
 	BackupFirst   bool          // destructive operations in that project require a completed backup
+	Account       *User         // the user, if the scope asks for it
 }
 
 // CapRole limits a role of the caller's user to the ceiling of the token.
 func (c Caller) CapRole(r Role) Role { return max(r, c.Ceiling) }
 
-// Scope is the subject of a request: a project, named by its own UUID or by a form in it, or an
-// organization.
-type Scope struct{ Project, Form, Organization uuid.NullUUID }
+// Scope is the subject of a request: a project, named by its own UUID or by a form in it, an
+// organization, or the account of the caller.
+type Scope struct {
+	Project, Form, Organization uuid.NullUUID
+	Account                     bool
+}
 
 // callerQuery joins the caller with the scope of the request and with their role in it.
 const callerQuery = `
 	select who.user_uuid, who.session, who.ceiling, who.only, who.is_administrator, who.expired, who.stale, p.uuid as project, p.status, p.backup_before_destructive as first, o.uuid as organization,
-	       case when coalesce(p.uuid, o.uuid) is null then null when who.is_administrator then who.ceiling else greatest(m.role, who.ceiling) end as role, m.role is not null as member
+	       case when coalesce(p.uuid, o.uuid) is null then null when who.is_administrator then who.ceiling else greatest(m.role, who.ceiling) end as role, m.role is not null as member,
+	       case when @account then (
+			select to_jsonb(a) from (
+				select u.uuid, u.username, u.email, u.bio, u.status, u.organization_uuid as "organizationUuid",
+					u.created_at as "createdAt", u.updated_at as "updatedAt", ` + homeRole + ` as "roleId"
+				from platform.users u where u.uuid = who.user_uuid) a) end as account
 	from who
 	left join platform.projects p on p.status in ('active', 'paused', 'deleted')
 		and p.uuid = coalesce(@project, (select f.project_uuid from platform.forms f where f.uuid = @form))
@@ -58,11 +67,12 @@ type callerRow struct {
 	Role                   *Role
 	Status                 *string
 	First                  *bool
+	Account                *User
 }
 
 func (e callerRow) caller() Caller {
 	c := Caller{User: e.UserUUID, Session: e.Session, Ceiling: e.Ceiling, Projects: slices.Clip(e.Only),
-		Administrator: e.IsAdministrator && e.Ceiling == Administrator && e.Only == nil}
+		Administrator: e.IsAdministrator && e.Ceiling == Administrator && e.Only == nil, Account: e.Account}
 
 	if e.Role != nil && (e.IsAdministrator || e.Member) {
 		c.Project, c.Organization, c.Role = e.Project, e.Organization, *e.Role
@@ -108,7 +118,7 @@ func (s *Service) AuthenticateSession(ctx context.Context, user, session uuid.UU
 		callerQuery,
 		pgx.StrictNamedArgs{
 			"user": user, "session": session, "project": scope.Project,
-			"form": scope.Form, "organization": scope.Organization,
+			"form": scope.Form, "organization": scope.Organization, "account": scope.Account,
 		})
 	if fault.Is(err, fault.NotFound) {
 		return Caller{}, errSessionEnded()
@@ -129,6 +139,7 @@ func (s *Service) authenticateToken(ctx context.Context, hash []byte, scope Scop
 			where t.hash = @hash and u.status = 'active')`+callerQuery,
 		pgx.StrictNamedArgs{
 			"hash": hash, "project": scope.Project, "form": scope.Form, "organization": scope.Organization,
+			"account": scope.Account,
 		})
 	switch {
 	case fault.Is(err, fault.NotFound):

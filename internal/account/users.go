@@ -27,10 +27,15 @@ type User struct {
 	UpdatedAt        time.Time `json:"updatedAt"`
 }
 
-const userColumns = `
-	u.uuid, u.username, u.email, u.bio, u.status, u.organization_uuid, u.created_at, u.updated_at,
+const (
+	userColumns = `
+	u.uuid, u.username, u.email, u.bio, u.status, u.organization_uuid, u.created_at, u.updated_at,` + homeRole + ` as role_id`
+
+	// homeRole is the role of user u in their home organization.
+	homeRole = `
 	case when u.is_administrator then 1 else coalesce((select m.role from platform.members m
-		where m.organization_uuid = u.organization_uuid and m.user_uuid = u.uuid), 5) end as role_id`
+		where m.organization_uuid = u.organization_uuid and m.user_uuid = u.uuid), 5) end`
+)
 
 var usernamePattern = regexp.MustCompile(`^[\p{L}\p{N}_-]{3,100}$`)
 

@@ -90,9 +90,9 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserInput) (account.U
 
 var getAccount = operation.Operation{
 	ID: "getAccount", Method: "GET", Path: "/users/me", Summary: "Get your account",
-	Access: operation.SignedInOrToken, Errors: []int{401, 500},
+	Access: operation.OwnAccount, Errors: []int{401, 500},
 }
 
 func (s *Server) getAccount(ctx context.Context, _ *struct{}) (account.User, error) {
-	return s.accounts.CurrentUser(ctx, caller(ctx).User)
+	return *caller(ctx).Account, nil
 }

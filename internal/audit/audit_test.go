@@ -304,3 +304,69 @@ func TestKeyOnce(t *testing.T) {
 		chain(t, pool)
 	}
 }
+
+// TestOne makes changes of one row: each has an entry, unless nothing changed.
+func TestOne(t *testing.T) {
+	t.Parallel()
+
+	pool := newLog(t, 0)
+	exec(t, pool, `create table public.counts (name text primary key, n int not null)`)
+	exec(t, pool, `insert into public.counts values ('a', 0)`)
+
+	type count struct{ N int }
+	change := audit.Change{SQL: `update public.counts set n = n + 1 where name = @name returning n`,
+		Args: pgx.StrictNamedArgs{"name": "a"}}
+	entries := func() int64 {
+		t.Helper()
+
+		p, err := audit.PositionOf(t.Context(), pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		return p.Entries
+	}
+
+	for i, early := range []bool{false, true} {
+		change.EarlyRelease = early
+		ctx := begin(t)
+		if got, err := audit.One[count](ctx, pool, change); err != nil || got.N != i+1 {
+			t.Errorf("early release %t: got %d (%v), want %d", early, got.N, err, i+1)
+		}
+		if !audit.Committed(ctx) || entries() != int64(i+1) {
+			t.Errorf("early release %t: got %d entries, want %d", early, entries(), i+1)
+		}
+	}
+
+	missing := change
+	missing.Args = pgx.StrictNamedArgs{"name": "b"}
+	if _, err := audit.One[count](begin(t), pool, missing); !fault.Is(err, fault.NotFound) || entries() != 2 {
+		t.Errorf("without a row: got %v and %d entries, want NotFound and 2", err, entries())
+	}
+
+	// Without an entry in the context, and in a transaction of the caller.
+	if got, err := audit.One[count](t.Context(), pool, change); err != nil || got.N != 3 || entries() != 2 {
+		t.Errorf("without an entry: got %d (%v) and %d entries, want 3 and 2", got.N, err, entries())
+	}
+
+	err := audit.Write(begin(t), pool, func(tx pgx.Tx) error {
+		_, err := audit.One[count](begin(t), tx, change)
+		return err
+	})
+	if err != nil || entries() != 3 {
+		t.Errorf("in a transaction: got %v and %d entries, want none and 3", err, entries())
+	}
+
+	ctx := audit.Begin(t.Context(), key, audit.Entry{Action: "changeNothing", Key: "k"})
+	if _, err := audit.One[count](ctx, pool, change); err != nil {
+		t.Errorf("with a key: got %v, want no error", err)
+	}
+	if _, err := audit.One[count](ctx, pool, change); fault.Of(err).Code != "already_done" || entries() != 4 {
+		t.Errorf("with the same key: got %v and %d entries, want already_done and 4", err, entries())
+	}
+
+	stale := audit.Expect(begin(t), audit.Position{Log: "platform", Entries: 1})
+	if _, err := audit.One[count](stale, pool, change); !errors.Is(err, audit.ErrPositionChanged) {
+		t.Errorf("after another change: got %v, want %v", err, audit.ErrPositionChanged)
+	}
+}

@@ -75,6 +75,9 @@ var OptionalUser = Access{
 // access token.
 var SignedInOrToken = member("", noScope, nil, "Requires a signed-in user.")
 
+// OwnAccount is [SignedInOrToken] for an operation that reads the caller's account. Caller has it.
+var OwnAccount = member("", ownAccount, nil, SignedInOrToken.rule)
+
 // SignedIn admits a signed-in user, about their own account.
 var SignedIn = member("", noScope, func(c account.Caller) error {
 	if c.ByToken {
@@ -225,6 +228,8 @@ func inProject(target string, scope func(*http.Request) account.Scope, minimum a
 }
 
 func noScope(*http.Request) account.Scope { return account.Scope{} }
+
+func ownAccount(*http.Request) account.Scope { return account.Scope{Account: true} }
 
 func organizationInPath(r *http.Request) account.Scope {
 	return account.Scope{Organization: OptionalUUID(r.PathValue("organizationUUID"))}

@@ -324,26 +324,6 @@ begin
 	update storage.usage u set files = u.files + more_files, bytes = u.bytes + more_bytes;
 end $$;
 
-CREATE FUNCTION storage.file_inserted() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-declare
-	pending bigint;
-begin
-	insert into storage.sorted_pending (container_uuid, change, full_file_name, mime_type, size, created_at, updated_at, file_uuid)
-	values (new.container_uuid, 1, new.full_file_name, new.mime_type, new.size, new.created_at, new.updated_at, new.uuid);
-	-- From here on, changes to a container come one after the other.
-	update storage.containers c
-	set total_files = c.total_files + 1, total_size = c.total_size + new.size, pending_changes = c.pending_changes + 1
-	where c.uuid = new.container_uuid returning c.pending_changes into pending;
-	if pending >= 1000 then
-		perform storage.place_pending(new.container_uuid);
-	end if;
-	update storage.usage u set files = u.files + 1, bytes = u.bytes + new.size;
-	return null;
-end $$;
-
 CREATE FUNCTION storage.files_deleted() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -371,6 +351,35 @@ begin
 	end loop;
 	-- Of a deleted container too, which has no row any more.
 	perform storage.count_project(-count(*), -sum(size)::bigint) from old_files having count(*) > 0;
+	return null;
+end $$;
+
+CREATE FUNCTION storage.files_inserted() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	changed record;
+begin
+	insert into storage.sorted_pending (container_uuid, change, full_file_name, mime_type, size, created_at, updated_at, file_uuid)
+	select f.container_uuid, 1, f.full_file_name, f.mime_type, f.size, f.created_at, f.updated_at, f.uuid from new_files f;
+	-- From here on, changes to a container come one after the other.
+	for changed in
+		with d as (
+			select f.container_uuid, count(*) as files, sum(f.size)::bigint as bytes from new_files f group by f.container_uuid
+		), locked as materialized (
+			select c.uuid from storage.containers c where c.uuid in (select d.container_uuid from d) order by c.uuid for no key update
+		)
+		update storage.containers c
+		set total_files = c.total_files + d.files, total_size = c.total_size + d.bytes, pending_changes = c.pending_changes + d.files
+		from d join locked l on l.uuid = d.container_uuid where c.uuid = d.container_uuid
+		returning c.uuid, c.pending_changes, d.files, d.bytes
+	loop
+		if changed.pending_changes >= 1000 then
+			perform storage.place_pending(changed.uuid);
+		end if;
+		update storage.usage u set files = u.files + changed.files, bytes = u.bytes + changed.bytes;
+	end loop;
 	return null;
 end $$;
 
@@ -466,7 +475,8 @@ CREATE FUNCTION storage.place_pending(container uuid) RETURNS void
 declare
 	placed record;
 begin
-	-- No change of the container's files is in progress: each holds the lock of the container's row.
+	-- No change of the container's files is in progress, and all changes of the caller's statement are noted: a block of too
+	-- many files counts what it sees.
 	perform from storage.containers c where c.uuid = container for no key update;
 
 	-- A file that came and went counts for nothing. Removals come first, since a block of too many files is counted anew.
@@ -1322,9 +1332,9 @@ CREATE TRIGGER bytes_replaced BEFORE UPDATE ON storage.files FOR EACH ROW WHEN (
 
 CREATE TRIGGER containers_inserted AFTER INSERT ON storage.containers REFERENCING NEW TABLE AS new_containers FOR EACH STATEMENT EXECUTE FUNCTION storage.containers_inserted();
 
-CREATE TRIGGER file_inserted AFTER INSERT ON storage.files FOR EACH ROW EXECUTE FUNCTION storage.file_inserted();
-
 CREATE TRIGGER files_deleted AFTER DELETE ON storage.files REFERENCING OLD TABLE AS old_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_deleted();
+
+CREATE TRIGGER files_inserted AFTER INSERT ON storage.files REFERENCING NEW TABLE AS new_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_inserted();
 
 CREATE TRIGGER files_updated AFTER UPDATE ON storage.files REFERENCING OLD TABLE AS old_files NEW TABLE AS new_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_updated();
 
@@ -1509,6 +1519,8 @@ REVOKE ALL ON FUNCTION storage.count_files(containers uuid[], files bigint[], by
 REVOKE ALL ON FUNCTION storage.count_project(more_files bigint, more_bytes bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.files_deleted() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.files_inserted() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.files_updated() FROM PUBLIC;
 

@@ -26,7 +26,8 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
 	placed record;
 begin
-	-- No change of the container's files is in progress: each holds the lock of the container's row.
+	-- No change of the container's files is in progress, and all changes of the caller's statement are noted: a block of too
+	-- many files counts what it sees.
 	perform from storage.containers c where c.uuid = container for no key update;
 
 	-- A file that came and went counts for nothing. Removals come first, since a block of too many files is counted anew.
@@ -48,21 +49,30 @@ begin
 end $$;
 comment on function storage.place_pending is 'counts the noted changes of a container in its blocks';
 
-create function storage.file_inserted() returns trigger
+create or replace function storage.files_inserted() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-	pending bigint;
+	changed record;
 begin
 	insert into storage.sorted_pending (container_uuid, change, full_file_name, mime_type, size, created_at, updated_at, file_uuid)
-	values (new.container_uuid, 1, new.full_file_name, new.mime_type, new.size, new.created_at, new.updated_at, new.uuid);
+	select f.container_uuid, 1, f.full_file_name, f.mime_type, f.size, f.created_at, f.updated_at, f.uuid from new_files f;
 	-- From here on, changes to a container come one after the other.
-	update storage.containers c
-	set total_files = c.total_files + 1, total_size = c.total_size + new.size, pending_changes = c.pending_changes + 1
-	where c.uuid = new.container_uuid returning c.pending_changes into pending;
-	if pending >= 1000 then
-		perform storage.place_pending(new.container_uuid);
-	end if;
-	update storage.usage u set files = u.files + 1, bytes = u.bytes + new.size;
+	for changed in
+		with d as (
+			select f.container_uuid, count(*) as files, sum(f.size)::bigint as bytes from new_files f group by f.container_uuid
+		), locked as materialized (
+			select c.uuid from storage.containers c where c.uuid in (select d.container_uuid from d) order by c.uuid for no key update
+		)
+		update storage.containers c
+		set total_files = c.total_files + d.files, total_size = c.total_size + d.bytes, pending_changes = c.pending_changes + d.files
+		from d join locked l on l.uuid = d.container_uuid where c.uuid = d.container_uuid
+		returning c.uuid, c.pending_changes, d.files, d.bytes
+	loop
+		if changed.pending_changes >= 1000 then
+			perform storage.place_pending(changed.uuid);
+		end if;
+		update storage.usage u set files = u.files + changed.files, bytes = u.bytes + changed.bytes;
+	end loop;
 	return null;
 end $$;
 
@@ -149,8 +159,3 @@ end $$;
 comment on function storage.check_quota is
 	'fails if the project''s files exceed its quota; the transaction has added one, so that no other can before it ends';
 -- +goose StatementEnd
-
--- Files are inserted one by one.
-drop trigger files_inserted on storage.files;
-drop function storage.files_inserted();
-create trigger file_inserted after insert on storage.files for each row execute function storage.file_inserted();

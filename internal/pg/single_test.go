@@ -1,0 +1,63 @@
+package pg_test
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+)
+
+// TestOneInSingle executes transactions of one round trip, and uses their connection again.
+func TestOneInSingle(t *testing.T) {
+	t.Parallel()
+
+	pool := connect(t)
+	if _, err := pool.Exec(t.Context(), `create table public.counts (name text primary key, n int not null)`); err != nil {
+		t.Fatal(err)
+	}
+
+	const (
+		insert = `
+			with added as (insert into public.counts (name, n) values (@name, @n) on conflict do nothing returning n)
+			select n from added, set_config('synchronous_commit', 'off', true)`
+		check = `select 1 / (10 - max(n)) from public.counts` // fails at ten
+	)
+
+	for _, test := range []struct {
+		name, check  string
+		n            int
+		earlyRelease bool
+		want         func(error) bool
+	}{
+		{"plain", "", 1, false, nil},
+		{"plain", "", 1, false, func(err error) bool { return fault.Is(err, fault.NotFound) }},
+		{"checked", check, 2, false, nil},
+		{"refused", check, 10, false, func(err error) bool { return pg.State(err) == "22012" }},
+		{"early", "", 3, true, nil},
+		{"early", "", 3, true, func(err error) bool { return fault.Is(err, fault.NotFound) }},
+		{"refused early", check, 10, true, func(err error) bool { return pg.State(err) == "22012" }},
+		{"both", check, 4, true, nil},
+	} {
+		s := pg.Single{SQL: insert, Args: pgx.StrictNamedArgs{"name": test.name, "n": test.n}, Check: test.check,
+			EarlyRelease: test.earlyRelease}
+		got, err := pg.OneInSingle(t.Context(), pool, s, pgx.RowTo[int])
+
+		switch {
+		case test.want == nil && (err != nil || got != test.n):
+			t.Errorf("%s: got %d (%v), want %d", test.name, got, err, test.n)
+		case test.want != nil && !test.want(err):
+			t.Errorf("%s: got %d (%v), want another error", test.name, got, err)
+		}
+	}
+
+	names, err := pg.Values[string](t.Context(), pool, `select name from public.counts order by n`)
+	if err != nil || len(names) != 4 {
+		t.Errorf("got %q (%v), want 4 names", names, err)
+	}
+
+	if opened := pool.Stat().NewConnsCount(); opened != 1 {
+		t.Errorf("opened %d connections, want 1", opened)
+	}
+}
