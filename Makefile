@@ -64,6 +64,9 @@ generate: postgresql ## write the generated files: docs/openapi.json, the dumps 
 verify: postgresql ## check that the generated files are current
 	$(go) test ./internal/laws -run Current
 
+bench: go postgresql ## measure the platform API against a bare server; ARGS='-only upload' for flags of bench/platform
+	@$(go) run ./bench/platform $(ARGS)
+
 bench-check: postgresql ## compare the benchmarks' ratios to their limits with those in bench/*/ratios.json
 	@for stored in bench/*/ratios.json; do \
 		now=$$(mktemp) && $(go) run ./$$(dirname $$stored) $$(sed -n 's/^.*"command": "\(.*\)",/\1/p' $$stored) -json $$now && \
@@ -72,9 +75,6 @@ bench-check: postgresql ## compare the benchmarks' ratios to their limits with t
 soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each under load; SOAK=n for another number
 	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run Killed -timeout 2h -v
 	FLIPS=$(or $(FLIPS),67) $(go) test ./internal/backup -run TestRestoreOfDamage -timeout 2h -v
-
-bench: go postgresql ## measure the platform API against a bare server; ARGS='-only upload' for flags of bench/platform
-	@$(go) run ./bench/platform $(ARGS)
 
 full: postgresql ## upload to a full and to a read-only disk; needs root to mount small file systems
 	@disk=$$(mktemp -d) && mount -t tmpfs -o size=4m socle-full $$disk && \

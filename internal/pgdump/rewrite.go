@@ -87,16 +87,11 @@ func (r *rules) table(ts tokens, s subject) (verdict, bool) {
 	return verdict{}, false
 }
 
-// claims are the functions of Supabase that read the token of a request, as expressions.
-var claims = map[string]string{
-	"uid":   "((nullif(pg_catalog.current_setting('request.jwt.claims', true), '')::json ->> 'sub')::uuid)",
-	"role":  "(nullif(pg_catalog.current_setting('request.jwt.claims', true), '')::json ->> 'role')",
-	"email": "(nullif(pg_catalog.current_setting('request.jwt.claims', true), '')::json ->> 'email')",
-	"jwt":   "(nullif(pg_catalog.current_setting('request.jwt.claims', true), '')::jsonb)",
-}
+// policyFunctions are the functions of schema auth that a project may call.
+var policyFunctions = []string{"uid", "role", "email", "jwt"}
 
 // rewritten returns the verdict on a statement whose names may differ in the project: members of
-// extensions are in another schema, and Supabase's auth.uid() is the claim of the token.
+// extensions are in another schema.
 func (r *rules) rewritten(ts tokens, s subject) verdict {
 	if s.action == "create" && len(s.name) == 2 { // an overload of the dump's own
 		delete(r.moved[s.name[0]], s.name[1])
@@ -161,9 +156,7 @@ func (w *rewriter) rewrite(ts tokens) string {
 		case w.r.moved[schema][name]:
 			replace(i, i, "extensions")
 			w.change(schema + "." + name + " is extensions." + name)
-		case schema == "auth" && claims[name] != "" && ts.raw(i+3) == "(" && ts.raw(i+4) == ")":
-			replace(i, i+4, claims[name])
-			w.change("auth." + name + "() is the setting request.jwt.claims")
+		case schema == "auth" && slices.Contains(policyFunctions, name) && ts.raw(i+3) == "(":
 		case w.r.hidden(schema) && w.refers == "":
 			w.refers = schema + "." + name
 		}

@@ -119,10 +119,9 @@ func TestRules(t *testing.T) {
 
 		`CREATE POLICY p ON public.t TO anon, web USING (true)`: {run, "CREATE POLICY p ON public.t TO anon USING (true)",
 			"roles: policy p on public.t for web: no such role in the project"},
-		`CREATE POLICY p ON public.t FOR ALL TO web WITH CHECK (true)`: {leaveOut, "", "roles: policy p on public.t for web: no such role in the project"},
-		`CREATE POLICY p ON public.t USING ((( SELECT "auth"."uid"() AS "uid") = owner))`: {run,
-			`CREATE POLICY p ON public.t USING ((( SELECT ` + claims["uid"] + ` AS "uid") = owner))`,
-			"changed: auth.uid() is the setting request.jwt.claims"},
+		`CREATE POLICY p ON public.t FOR ALL TO web WITH CHECK (true)`:                          {leaveOut, "", "roles: policy p on public.t for web: no such role in the project"},
+		`CREATE POLICY p ON public.t USING ((( SELECT "auth"."uid"() AS "uid") = owner))`:       {Does: run},
+		`CREATE POLICY p ON public.t USING (auth.token() = owner)`:                              {leaveOut, "", "references: policy p on public.t refers to auth.token"},
 		`CREATE POLICY p ON public.t USING (id IN (SELECT id FROM auth.users))`:                 {leaveOut, "", "references: policy p on public.t refers to auth.users"},
 		`ALTER TABLE ONLY public.t ADD CONSTRAINT k FOREIGN KEY (id) REFERENCES auth.users(id)`: {leaveOut, "", "references: constraint k on public.t refers to auth.users"},
 		`ALTER TABLE ONLY public.t ADD CONSTRAINT k FOREIGN KEY (id) REFERENCES public.u(id)`:   {Does: run},
@@ -138,10 +137,9 @@ func TestRules(t *testing.T) {
 		`CREATE INDEX i ON public.t USING gin (a public.gin_trgm_ops) WHERE (a OPERATOR(public.%) 'b')`: {run,
 			"CREATE INDEX i ON public.t USING gin (a extensions.gin_trgm_ops) WHERE (a OPERATOR(extensions.%) 'b')",
 			"changed: public.gin_trgm_ops is extensions.gin_trgm_ops; changed: public.% is extensions.%"},
-		`CREATE FUNCTION public.f() RETURNS uuid LANGUAGE sql AS $_$ SELECT auth.uid() -- public.citext
-			WHERE 'auth.uid()' = $1 $_$`: {run, `CREATE FUNCTION public.f() RETURNS uuid LANGUAGE sql AS $_$ SELECT ` +
-			claims["uid"] + ` -- public.citext
-			WHERE 'auth.uid()' = $1 $_$`, "changed: auth.uid() is the setting request.jwt.claims"},
+		`CREATE FUNCTION public.f() RETURNS uuid LANGUAGE sql AS $_$ SELECT auth.uid()::public.citext -- public.citext
+			WHERE 'public.citext' = $1 $_$`: {run, `CREATE FUNCTION public.f() RETURNS uuid LANGUAGE sql AS $_$ SELECT auth.uid()::extensions.citext -- public.citext
+			WHERE 'public.citext' = $1 $_$`, "changed: public.citext is extensions.citext"},
 		`CREATE FUNCTION public.f() RETURNS void LANGUAGE sql AS $$ DELETE FROM auth.users $$`: {Does: run},
 		`INSERT INTO public.t VALUES ('auth.uid()', 'x')`:                                      {Does: run},
 	} {

@@ -11,7 +11,8 @@ import (
 //   - Expressions of policies, checks, indexes and statistics; for writes, also of defaults and
 //     generated columns. It finds called functions in the text of the node trees. It follows
 //     neither subqueries, whose relations have their own policies, nor domains, whose checks are
-//     elsewhere: a table with either is not inert.
+//     elsewhere: a table with either is not inert. It follows SQL functions without arguments whose
+//     body is parsed when they are created, as auth.uid().
 //   - Types with code that shows or reads their values: domains, composites, ranges.
 //   - For writes, triggers and rules, and the tables that foreign keys reach by cascades, or by
 //     policies that also hold for their owner. It does not follow inheritance: a table with
@@ -20,13 +21,22 @@ import (
 //     use one of these, so a database that has one has no inert tables.
 const selectInert = `
 	with own as (select p.oid from pg_catalog.pg_proc p join pg_catalog.pg_language l on l.oid = p.prolang where l.lanname in ('internal', 'c')),
-	harmless as (
+	builtin as (
 		select p.oid::text as id from pg_catalog.pg_proc p join own on own.oid = p.oid
 		where p.oid < 16384 and (p.provolatile = 'i'
 			or p.oid in (select o.oprcode from pg_catalog.pg_operator o where o.oid < 16384)
 			or p.oid in (select k.castfunc from pg_catalog.pg_cast k where k.oid < 16384)
 			or p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace and p.proname in (
 				'current_setting', 'now', 'transaction_timestamp', 'statement_timestamp', 'clock_timestamp', 'nextval', 'gen_random_uuid', 'random'))
+	),
+	harmless as (
+		select id from builtin
+		union all
+		select p.oid::text from pg_catalog.pg_proc p
+		where p.prosqlbody is not null and p.prokind = 'f' and not p.prosecdef and p.proconfig is null and p.pronargs = 0
+			and p.prosqlbody::text !~ '\{(RTE|RANGETBLENTRY|COERCETODOMAIN) ' and not exists (
+			select from pg_catalog.regexp_matches(p.prosqlbody::text, ':(?:funcid|opfuncid|hashfuncid|negfuncid|aggfnoid|winfnoid) ([1-9][0-9]*)', 'g') as found (id)
+			where found.id[1] not in (select b.id from builtin b))
 	),
 	exposed as (
 		select c.oid from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = any (@schemas)
