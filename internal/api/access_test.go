@@ -508,6 +508,11 @@ func provide(
 			"keyUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/keys",
 				`{"name": "to go `+n+`", "kind": "secret"}`),
 		}
+	case id == "deleteEndUser":
+		return map[string]string{
+			"endUserUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/end-users",
+				`{"email": "to-go-`+n+`@example.com"}`),
+		}
 	case id == "deleteDatabaseCredential":
 		return map[string]string{
 			"credentialUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/database-credentials",

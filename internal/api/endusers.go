@@ -28,6 +28,9 @@ func (s *Server) registerEndUsers() {
 // asRule returns a failure of package enduser in the words of this API: a member of the body that
 // breaks a rule is unprocessable.
 func asRule(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.Missing().WithCause(err)
+	}
 	if !fault.Is(err, fault.Invalid) {
 		return err
 	}
@@ -139,7 +142,7 @@ func (s *Server) getEndUser(ctx context.Context, p *projectdb.Project, in *endUs
 	}
 
 	u, err := d.GetUser(ctx, in.UUID)
-	return u.Account(), err
+	return u.Account(), asRule(err)
 }
 
 var updateEndUser = operation.Operation{
@@ -187,7 +190,7 @@ func (s *Server) deleteEndUser(ctx context.Context, p *projectdb.Project, in *en
 	}
 
 	u, err := d.DeleteUser(ctx, in.UUID, false, endUserClient(ctx))
-	return u.Account(), err
+	return u.Account(), asRule(err)
 }
 
 var deleteEndUserSessions = operation.Operation{
@@ -211,5 +214,5 @@ func (s *Server) deleteEndUserSessions(
 	}
 
 	n, err := d.EndSessions(ctx, in.UUID, endUserClient(ctx))
-	return endedSessions{n}, err
+	return endedSessions{n}, asRule(err)
 }

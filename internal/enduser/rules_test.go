@@ -10,7 +10,8 @@ func TestRedirect(t *testing.T) {
 	t.Parallel()
 
 	d := &Directory{Settings: Settings{SiteURL: "https://app.example.com",
-		RedirectURLs: []string{"https://*.example.com/**", "http://localhost:*/x", "myapp://**", "http://10.0.0.7/exact", "https://{a,b}.example.org/?"}}}
+		RedirectURLs: []string{"https://*.example.com/**", "http://localhost:*/x", "myapp://**",
+			"http://10.0.0.7/exact", "https://{a,b}.example.org/?"}}}
 	for to, want := range map[string]bool{
 		"https://app.example.com/any?x=1":         true,
 		"https://shop.example.com/deep/er":        true,
@@ -43,8 +44,9 @@ func TestMailText(t *testing.T) {
 
 	m := MailText{Subject: "For {{ .Email }}", HTML: `<a href="{{ .ConfirmationURL }}">{{.Data.name}}</a>{{ .Data.none.x }}`,
 		Text: "{{ .Token }} {{ .Nothing }}"}
-	subject, html, text := m.render(map[string]string{"Email": "a@b.c\r\nBcc: x", "ConfirmationURL": `https://x/?a=1&b="`,
-		"Token": "123456"}, json.RawMessage(`{"name":"<b>{{ .Token }}</b>"}`))
+	subject, html, text := m.render(map[string]string{"Email": "a@b.c\r\nBcc: x",
+		"ConfirmationURL": `https://x/?a=1&b="`,
+		"Token":           "123456"}, json.RawMessage(`{"name":"<b>{{ .Token }}</b>"}`))
 	if subject != "For a@b.cBcc: x" || text != "123456 " ||
 		html != `<a href="https://x/?a=1&amp;b=&#34;">&lt;b&gt;{{ .Token }}&lt;/b&gt;</a>` {
 		t.Errorf("got %q, %q, %q", subject, html, text)
@@ -57,7 +59,8 @@ func TestMailText(t *testing.T) {
 		}
 	}
 
-	long := fill(strings.Repeat("{{ .Email }}", 1000), map[string]string{"Email": strings.Repeat("x", 1000)}, nil, oneLine)
+	long := fill(strings.Repeat("{{ .Email }}", 1000), map[string]string{"Email": strings.Repeat("x", 1000)}, nil,
+		oneLine)
 	if len(long) > maxFilled {
 		t.Errorf("a filled text has %d bytes, want at most %d", len(long), maxFilled)
 	}
