@@ -508,7 +508,9 @@ func provide(
 			"keyUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/keys",
 				`{"name": "to go `+n+`", "kind": "secret"}`),
 		}
-	case id == "deleteEndUser":
+	case id == "getMail":
+		return map[string]string{"mailUUID": createMail(t, targetOwner)}
+	case slices.Contains([]string{"getEndUser", "updateEndUser", "deleteEndUser", "deleteEndUserSessions"}, id):
 		return map[string]string{
 			"endUserUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/end-users",
 				`{"email": "to-go-`+n+`@example.com"}`),

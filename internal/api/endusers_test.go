@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
@@ -146,4 +148,18 @@ func sendContract(t *testing.T, r *http.Request) {
 	if res.StatusCode != http.StatusOK {
 		t.Fatalf("got status %d, want 200", res.StatusCode)
 	}
+}
+
+// createMail puts a mail into the mailbox of a project and returns its UUID.
+func createMail(t *testing.T, a *apitest.API) string {
+	t.Helper()
+
+	id := uuid.NewString()
+	if _, err := a.Server.Projects().Open(uuid.MustParse(a.Project)).EndUsers().Exec(t.Context(), `
+		insert into auth.mails (id, recipient, kind, subject, html, body)
+		values ($1, 'ada@example.com', 'invite', 'subject', 'html', 'text')`, id); err != nil {
+		t.Fatal(err)
+	}
+
+	return id
 }
