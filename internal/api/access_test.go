@@ -218,6 +218,19 @@ var rights = map[string]right{
 	"listEnvironment":      {administrator, ""},
 	"listParts":            {administrator, ""},
 
+	// end users
+	"createEndUser":         {3, `{"email": "user-{n}@example.com"}`},
+	"listEndUsers":          {3, ""},
+	"getEndUser":            {3, ""},
+	"updateEndUser":         {3, `{"ban_duration": "none"}`},
+	"deleteEndUser":         {3, ""},
+	"deleteEndUserSessions": {3, ""},
+	"getAuthSettings":       {3, ""},
+	"updateAuthSettings":    {3, `{"sign_up": true}`},
+	"rotateAuthKey":         {3, ""},
+	"listMails":             {3, ""},
+	"getMail":               {3, ""},
+
 	// rows API
 	"createJWTKey": {3,
 		`{"kty": "EC", "kid": "{n}", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`},
@@ -330,8 +343,8 @@ func (o operation) send(caller *apitest.API, names map[string]string, body strin
 func parameterNames(f fixture, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field,
 		"responseUUID": f.response, "containerUUID": f.container, "fileUUID": f.file, "keyUUID": apitest.MissingUUID,
-		"credentialUUID": apitest.MissingUUID,
-		"jwtKeyUUID":     apitest.MissingUUID, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
+		"credentialUUID": apitest.MissingUUID, "endUserUUID": apitest.MissingUUID, "mailUUID": apitest.MissingUUID,
+		"jwtKeyUUID": apitest.MissingUUID, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
 		"restoreUUID": f.restore, "tableUUID": f.tableUUID, "fullTableName": table, "columnName": "note",
 		"constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood",
 		"enumValue":     "good",
@@ -494,6 +507,13 @@ func provide(
 		return map[string]string{
 			"keyUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/keys",
 				`{"name": "to go `+n+`", "kind": "secret"}`),
+		}
+	case id == "getMail":
+		return map[string]string{"mailUUID": createMail(t, targetOwner)}
+	case slices.Contains([]string{"getEndUser", "updateEndUser", "deleteEndUser", "deleteEndUserSessions"}, id):
+		return map[string]string{
+			"endUserUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/end-users",
+				`{"email": "to-go-`+n+`@example.com"}`),
 		}
 	case id == "deleteDatabaseCredential":
 		return map[string]string{

@@ -40,6 +40,10 @@ func (s *Server) chapters() []chapter {
 		{"Keys", "Credentials of applications: API keys, and JSON Web Tokens of your own users.",
 			"keys",
 			[]func(){s.registerKeys, s.registerJWTKeys}},
+		{"End users", "Users of your application, who sign up and in at `/projects/{projectUUID}/auth/v1` by Supabase Auth's " +
+			"contract. The operations of this chapter manage them, their rules and their mails.",
+			"end-users",
+			[]func(){s.registerEndUsers, s.registerAuthSettings}},
 		{"Rows", "Applications read and write rows at `/projects/{projectUUID}/rest/v1`, by PostgREST's contract, with a " +
 			"key of the project. The operations of this chapter describe that API, and import and export whole tables.",
 			"rows",

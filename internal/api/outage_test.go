@@ -224,6 +224,7 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		call{id: "updateQuota", method: "PUT", path: "/projects/" + a.Project + "/quota", body: `{"max_files": 1}`},
 		call{id: "readFile", method: "GET", path: address(a, f.container, "a.txt")})
 
+	calls = append(calls, endUserCalls(a)...)
 	calls = append(calls, organizationCalls(a)...)
 	calls = append(calls, call{
 		id:     "previewInvitation",

@@ -19,6 +19,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/migration"
 	"github.com/socle-dev/socle/internal/object"
@@ -45,6 +46,7 @@ type Config struct {
 
 	Submissions *submission.Service
 	Migrations  *migration.Service
+	EndUsers    *enduser.Service
 
 	Bodies     *httpx.Budget  // memory for the bodies of all requests in flight
 	PublicURL  string         // without trailing slash
@@ -78,6 +80,7 @@ type Server struct {
 
 	submissions *submission.Service
 	migrations  *migration.Service
+	endUsers    *enduser.Service
 
 	publicURL  string
 	signingKey []byte
@@ -93,7 +96,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, accounts: c.Accounts, projects: c.Projects, blobs: c.Blobs,
 		lifecycle: c.Lifecycle, queue: c.Queue, backups: c.Backups, cleaner: c.Cleaner, tableJobs: c.TableJobs,
-		proxy: c.Proxy, submissions: c.Submissions, migrations: c.Migrations,
+		proxy: c.Proxy, submissions: c.Submissions, migrations: c.Migrations, endUsers: c.EndUsers,
 		publicURL: c.PublicURL, signingKey: c.SigningKey,
 		settings: c.Settings, log: c.Log, describeRows: c.DescribeRows}
 

@@ -43,8 +43,8 @@ func withKey(c *call) error {
 	return nil
 }
 
-// credentials returns the key or token of a request. A token in the Authorization header goes first,
-// but clients repeat the key there.
+// credentials returns the key or token of a request. A token in the Authorization header goes
+// first, but clients repeat the key there.
 func (c *call) credentials() (text string, bearer bool) {
 	scheme, token, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
@@ -78,7 +78,8 @@ func (c *call) authenticate(text string) (rest.Caller, error) {
 func withUser(c *call) error {
 	if scheme, token, _ := strings.Cut(c.r.Header.Get("Authorization"), " "); !strings.EqualFold(scheme, "bearer") ||
 		strings.TrimSpace(token) == "" {
-		return fault.New(fault.Unauthenticated, "This endpoint requires a valid Bearer token").WithCode("no_authorization")
+		return fault.New(fault.Unauthenticated, "This endpoint requires a valid Bearer token").
+			WithCode("no_authorization")
 	}
 	if err := withKey(c); err != nil {
 		return err
@@ -110,7 +111,8 @@ func (c *call) identity() enduser.Identity {
 // asAdmin admits requests with a secret key, or a token of the role service_role.
 func asAdmin(c *call) error {
 	if text, _ := c.credentials(); text == "" {
-		return fault.New(fault.Unauthenticated, "This endpoint requires a valid Bearer token").WithCode("no_authorization")
+		return fault.New(fault.Unauthenticated, "This endpoint requires a valid Bearer token").
+			WithCode("no_authorization")
 	}
 	if err := withKey(c); err != nil {
 		return err

@@ -36,8 +36,10 @@ func (c *call) adminUser() (enduser.AdminUpdate, error) {
 		return enduser.AdminUpdate{}, errPhone()
 	}
 
-	return enduser.AdminUpdate{ID: in.ID, Email: in.Email, Password: in.Password, PasswordHash: in.PasswordHash, Role: in.Role,
-		EmailConfirm: in.EmailConfirm, UserMetadata: in.UserMetadata, AppMetadata: in.AppMetadata, BanDuration: in.BanDuration}, nil
+	return enduser.AdminUpdate{ID: in.ID, Email: in.Email, Password: in.Password, PasswordHash: in.PasswordHash,
+		Role:         in.Role,
+		EmailConfirm: in.EmailConfirm, UserMetadata: in.UserMetadata, AppMetadata: in.AppMetadata,
+		BanDuration: in.BanDuration}, nil
 }
 
 const (

@@ -131,8 +131,8 @@ func (c *call) serve(path string) error {
 	return found.serve(c, ids)
 }
 
-// unknownRoute returns the failure of a request without a route. Features that clients know and this
-// server lacks are named.
+// unknownRoute returns the failure of a request without a route. Features that clients know and
+// this server lacks are named.
 func (c *call) unknownRoute(pattern string) error {
 	switch pattern {
 	case "/sso":
@@ -219,7 +219,8 @@ func (c *call) respond(status int, v any) error {
 // empty is the response where there is nothing to say. Clients expect JSON.
 func (c *call) empty() error { return c.respond(http.StatusOK, struct{}{}) }
 
-// redirectTo returns the address that a link should lead to: a parameter, or the page of the request.
+// redirectTo returns the address that a link should lead to: a parameter, or the page of the
+// request.
 func (c *call) redirectTo() string {
 	if to := c.r.URL.Query().Get("redirect_to"); to != "" {
 		return to

@@ -55,13 +55,16 @@ func TestConfirmation(t *testing.T) {
 	p.send("GET", link, "", "", "Sec-Purpose", "prefetch;prerender").want(http.StatusNoContent)
 
 	to := p.open(link)
-	if values := fragment(to); to.Host != "app.example.com" || to.Path != "/welcome" || values.Get("access_token") == "" ||
-		values.Get("refresh_token") == "" || values.Get("type") != "signup" || values.Get("token_type") != "bearer" || !values.Has("sb") {
+	if values := fragment(to); to.Host != "app.example.com" || to.Path != "/welcome" ||
+		values.Get("access_token") == "" ||
+		values.Get("refresh_token") == "" || values.Get("type") != "signup" ||
+		values.Get("token_type") != "bearer" || !values.Has("sb") {
 		t.Errorf("the link leads to %s", to)
 	}
 	p.refresh(fragment(to).Get("refresh_token")).want(200)
 
-	if values := fragment(p.open(link)); values.Get("error_code") != "otp_expired" || values.Get("error") != "access_denied" ||
+	if values := fragment(p.open(link)); values.Get("error_code") != "otp_expired" ||
+		values.Get("error") != "access_denied" ||
 		values.Get("error_description") == "" {
 		t.Errorf("opened again, the link leads to %v", values)
 	}
@@ -117,11 +120,13 @@ func TestRecovery(t *testing.T) {
 	t.Parallel()
 
 	p := newApp(t, confirming)
-	p.send("POST", "/admin/users", p.secret, `{"email":"ann@example.com","password":"`+password+`","email_confirm":true}`).want(200)
+	p.send("POST", "/admin/users", p.secret,
+		`{"email":"ann@example.com","password":"`+password+`","email_confirm":true}`).want(200)
 
 	p.post("/recover", `{"email":"nobody@example.com"}`).want(200)
 	p.post("/recover", `{"email":"nonsense"}`).fails(400, "validation_failed")
-	if got := p.post("/recover?redirect_to=https://evil.example.org/", `{"email":"ann@example.com"}`).want(200); got.raw != "{}" {
+	if got := p.post("/recover?redirect_to=https://evil.example.org/", `{"email":"ann@example.com"}`).
+		want(200); got.raw != "{}" {
 		t.Errorf("got %s, want {}", got.raw)
 	}
 
@@ -141,7 +146,8 @@ func TestPKCE(t *testing.T) {
 	p := newApp(t, confirming)
 	verifier := strings.Repeat("verifier-", 6)
 	sum := sha256.Sum256([]byte(verifier))
-	challenge := `"code_challenge":"` + base64.RawURLEncoding.EncodeToString(sum[:]) + `","code_challenge_method":"s256"`
+	challenge := `"code_challenge":"` + base64.RawURLEncoding.EncodeToString(sum[:]) +
+		`","code_challenge_method":"s256"`
 
 	start := func() string {
 		p.post("/otp?redirect_to=myapp://callback", `{"email":"ann@example.com",`+challenge+`}`).want(200)
@@ -177,8 +183,10 @@ func TestEmailChange(t *testing.T) {
 	t.Parallel()
 
 	p := newApp(t, confirming)
-	p.send("POST", "/admin/users", p.secret, `{"email":"ann@example.com","password":"`+password+`","email_confirm":true}`).want(200)
-	session := p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).want(200).text("access_token")
+	p.send("POST", "/admin/users", p.secret,
+		`{"email":"ann@example.com","password":"`+password+`","email_confirm":true}`).want(200)
+	session := p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).
+		want(200).text("access_token")
 
 	p.send("PUT", "/user", session, `{"email":"anna@example.com"}`).want(200).equal("email", "ann@example.com").
 		equal("new_email", "anna@example.com")
@@ -200,8 +208,10 @@ func TestReauthentication(t *testing.T) {
 	t.Parallel()
 
 	p := newApp(t, confirming)
-	p.send("POST", "/admin/users", p.secret, `{"email":"ann@example.com","password":"`+password+`","email_confirm":true}`).want(200)
-	session := p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).want(200).text("access_token")
+	p.send("POST", "/admin/users", p.secret,
+		`{"email":"ann@example.com","password":"`+password+`","email_confirm":true}`).want(200)
+	session := p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).
+		want(200).text("access_token")
 	p.move("-25 hours")
 
 	change := func(nonce string) *reply {
@@ -221,7 +231,8 @@ func TestInvitationsAndLinks(t *testing.T) {
 	p := newApp(t, confirming)
 	admin := func(path, body string) *reply { p.t.Helper(); return p.send("POST", path, p.secret, body) }
 
-	if got := admin("/invite", `{"email":"ann@example.com","data":{"team":"a"}}`).want(200); got.text("invited_at") == "" {
+	if got := admin("/invite", `{"email":"ann@example.com","data":{"team":"a"}}`).
+		want(200); got.text("invited_at") == "" {
 		t.Errorf("got %s", got.raw)
 	}
 	if to := p.open(p.link(p.mail("invite", "ann@example.com"))); fragment(to).Get("type") != "invite" {
@@ -231,7 +242,8 @@ func TestInvitationsAndLinks(t *testing.T) {
 
 	for _, kind := range []string{"magiclink", "recovery"} {
 		link := admin("/admin/generate_link?redirect_to=https://app.example.com/x", `{"type":"`+kind+`","email":"ann@example.com"}`).want(200).
-			equal("verification_type", kind).equal("redirect_to", "https://app.example.com/x").equal("email", "ann@example.com")
+			equal("verification_type", kind).equal("redirect_to", "https://app.example.com/x").equal("email",
+			"ann@example.com")
 		p.post("/verify", `{"type":"`+kind+`","token_hash":"`+link.text("hashed_token")+`"}`).want(200)
 	}
 
@@ -240,8 +252,10 @@ func TestInvitationsAndLinks(t *testing.T) {
 
 	current := admin("/admin/generate_link", `{"type":"email_change_current","email":"new@example.com","new_email":"newer@example.com"}`).want(200)
 	renewed := admin("/admin/generate_link", `{"type":"email_change_new","email":"new@example.com","new_email":"newer@example.com"}`).want(200)
-	p.post("/verify", `{"type":"email_change","token_hash":"`+current.text("hashed_token")+`"}`).want(200).equal("code", "200")
-	p.post("/verify", `{"type":"email_change","token_hash":"`+renewed.text("hashed_token")+`"}`).want(200).equal("user.email", "newer@example.com")
+	p.post("/verify", `{"type":"email_change","token_hash":"`+current.text("hashed_token")+`"}`).want(200).
+		equal("code", "200")
+	p.post("/verify", `{"type":"email_change","token_hash":"`+renewed.text("hashed_token")+`"}`).want(200).
+		equal("user.email", "newer@example.com")
 
 	admin("/admin/generate_link", `{"type":"recovery","email":"nobody@example.com"}`).fails(404, "user_not_found")
 	admin("/admin/generate_link", `{"type":"nothing","email":"ann@example.com"}`).fails(400, "validation_failed")
@@ -288,7 +302,8 @@ func TestFactors(t *testing.T) {
 	verify(challenge(), code).fails(422, "mfa_verification_failed") // used
 
 	p.send("GET", "/user", other.text("access_token"), "").fails(403, "session_not_found")
-	low := p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).want(200).text("access_token")
+	low := p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).
+		want(200).text("access_token")
 	p.send("PUT", "/user", low, `{"password":"another horse battery"}`).fails(401, "insufficient_aal")
 	p.send("DELETE", path, low, "").fails(422, "insufficient_aal")
 	p.send("POST", "/factors", low, `{"factor_type":"totp"}`).fails(403, "insufficient_aal")
@@ -300,7 +315,8 @@ func TestFactors(t *testing.T) {
 
 	user := session.text("user.id")
 	second := send("POST", "/factors", `{"factor_type":"totp"}`).want(200).text("id")
-	if got := p.send("GET", "/admin/users/"+user+"/factors", p.secret, "").want(200).raw; !strings.Contains(got, second) {
+	if got := p.send("GET", "/admin/users/"+user+"/factors", p.secret, "").want(200).raw; !strings.Contains(got,
+		second) {
 		t.Errorf("got factors %s, want %s", got, second)
 	}
 	p.send("DELETE", "/admin/users/"+user+"/factors/"+second, p.secret, "").want(200).equal("id", second)

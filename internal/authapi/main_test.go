@@ -39,7 +39,8 @@ func newApp(t *testing.T, change func(*enduser.Settings)) *app {
 	a := apitest.Shared(t)
 	p := &app{API: a, t: t, project: a.Server.Projects().Open(uuid.MustParse(a.Project))}
 	for kind, to := range map[string]*string{"publishable": &p.publishable, "secret": &p.secret} {
-		*to = a.Post("/projects/"+a.Project+"/keys", `{"name":"`+kind+`","kind":"`+kind+`"}`).Want(201).Metadata("key").(string)
+		*to = a.Post("/projects/"+a.Project+"/keys", `{"name":"`+kind+`","kind":"`+kind+`"}`).Want(201).
+			Metadata("key").(string)
 	}
 
 	p.configure(change)
@@ -104,7 +105,8 @@ func (p *app) send(method, path, key, body string, headers ...string) *reply {
 		p.t.Fatal(err)
 	}
 
-	got := &reply{t: p.t, request: method + " " + path + " " + body, status: res.StatusCode, header: res.Header, raw: string(text)}
+	got := &reply{t: p.t, request: method + " " + path + " " + body, status: res.StatusCode, header: res.Header,
+		raw: string(text)}
 	if bytes.HasPrefix(text, []byte("{")) {
 		if err := json.Unmarshal(text, &got.body); err != nil {
 			p.t.Fatalf("%s: %v: %s", got.request, err, text)
@@ -134,7 +136,8 @@ func (r *reply) want(status int) *reply {
 func (r *reply) fails(status int, code string) *reply {
 	r.t.Helper()
 
-	if r.want(status); r.text("code") != code || r.header.Get("X-Supabase-Api-Version") != "2024-01-01" || r.text("message") == "" {
+	if r.want(status); r.text("code") != code || r.header.Get("X-Supabase-Api-Version") != "2024-01-01" ||
+		r.text("message") == "" {
 		r.t.Errorf("%s: got %s, want the code %s", r.request, r.raw, code)
 	}
 

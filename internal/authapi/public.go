@@ -20,7 +20,8 @@ func (c *call) health([]uuid.UUID) error {
 }
 
 // externalProviders are the ways to sign in that clients ask for.
-var externalProviders = []string{"apple", "azure", "bitbucket", "discord", "facebook", "figma", "fly", "github", "gitlab",
+var externalProviders = []string{"apple", "azure", "bitbucket", "discord", "facebook", "figma", "fly", "github",
+	"gitlab",
 	"google", "kakao", "keycloak", "linkedin", "linkedin_oidc", "notion", "slack", "slack_oidc", "snapchat", "spotify",
 	"twitch", "twitter", "workos", "x", "zoom", "phone"}
 
@@ -212,8 +213,9 @@ func (c *call) verify([]uuid.UUID) error {
 		return fault.New(fault.Invalid, "Only the token_hash and type should be provided").WithCode("validation_failed")
 	}
 
-	done, err := c.Directory.Verify(c.r.Context(), enduser.Verification{Type: in.Type, Hash: in.TokenHash, Email: in.Email,
-		Code: in.Token}, false, c.client)
+	done, err := c.Directory.Verify(c.r.Context(), enduser.Verification{Type: in.Type, Hash: in.TokenHash,
+		Email: in.Email,
+		Code:  in.Token}, false, c.client)
 	switch {
 	case err != nil:
 		return err
@@ -238,7 +240,8 @@ func (c *call) openLink([]uuid.UUID) error {
 	q := c.r.URL.Query()
 	to := c.Redirect(q.Get("redirect_to"))
 
-	done, err := c.Directory.Verify(c.r.Context(), enduser.Verification{Type: q.Get("type"), Hash: q.Get("token")}, true, c.client)
+	done, err := c.Directory.Verify(c.r.Context(), enduser.Verification{Type: q.Get("type"),
+		Hash: q.Get("token")}, true, c.client)
 	fragment, params := url.Values{}, url.Values{}
 	switch {
 	case err != nil:
@@ -247,7 +250,8 @@ func (c *call) openLink([]uuid.UUID) error {
 			return err
 		}
 
-		fragment.Set("error", map[bool]string{true: "access_denied", false: "invalid_request"}[status == http.StatusForbidden])
+		fragment.Set("error", map[bool]string{true: "access_denied",
+			false: "invalid_request"}[status == http.StatusForbidden])
 		fragment.Set("error_code", code)
 		fragment.Set("error_description", linkFailure(code, text))
 		for name := range fragment {
@@ -257,7 +261,8 @@ func (c *call) openLink([]uuid.UUID) error {
 		params.Set("code", done.AuthCode)
 	case done.Session != nil:
 		s := done.Session
-		fragment = url.Values{"access_token": {s.AccessToken}, "refresh_token": {s.RefreshToken}, "token_type": {s.TokenType},
+		fragment = url.Values{"access_token": {s.AccessToken}, "refresh_token": {s.RefreshToken},
+			"token_type": {s.TokenType},
 			"expires_in": {strconv.Itoa(s.ExpiresIn)}, "expires_at": {strconv.FormatInt(s.ExpiresAt, 10)},
 			"type": {q.Get("type")}, "sb": {""}}
 	default:

@@ -25,7 +25,8 @@ func TestSignUpAndRows(t *testing.T) {
 		grant select, insert on public.notes to authenticated`)
 
 	ann := p.post("/signup", `{"email":"Ann@Example.com","password":"`+password+`","data":{"name":"Ann"}}`).want(200).
-		equal("user.email", "ann@example.com").equal("user.user_metadata.name", "Ann").equal("user.app_metadata.provider", "email").
+		equal("user.email", "ann@example.com").equal("user.user_metadata.name", "Ann").
+		equal("user.app_metadata.provider", "email").
 		equal("user.aud", "authenticated").equal("token_type", "bearer")
 	ben := p.signUp("ben@example.com")
 
@@ -59,7 +60,8 @@ func TestSignUpAndRows(t *testing.T) {
 
 	p.post("/token?grant_type=password", `{"email":"ANN@example.com ","password":"`+password+`"}`).want(200)
 	for _, body := range []string{`{"email":"ann@example.com","password":"wrong"}`, `{"email":"nobody@example.com","password":"wrong"}`} {
-		p.post("/token?grant_type=password", body).fails(400, "invalid_credentials").equal("message", "Invalid login credentials")
+		p.post("/token?grant_type=password", body).fails(400, "invalid_credentials").equal("message",
+			"Invalid login credentials")
 	}
 }
 
@@ -112,19 +114,22 @@ func TestSignUpRefused(t *testing.T) {
 		`"` + strings.Repeat("x", 65<<10) + `"`: "413 request_too_large Request body is larger than 65536 bytes",
 	} {
 		got := p.post("/signup", body)
-		if text := strings.Join([]string{http.StatusText(got.status), got.text("code"), got.text("message")}, " "); text !=
+		if text := strings.Join([]string{http.StatusText(got.status), got.text("code"), got.text("message")},
+			" "); text !=
 			strings.Replace(want, want[:3], statusText(want[:3]), 1) {
 			t.Errorf("%.80s: got %d %s %s, want %s", body, got.status, got.text("code"), got.text("message"), want)
 		}
 	}
 
-	if reasons := p.post("/signup", `{"email":"ann@example.com","password":"short"}`).body["weak_password"]; reasons == nil {
+	if reasons := p.post("/signup", `{"email":"ann@example.com","password":"short"}`).
+		body["weak_password"]; reasons == nil {
 		t.Error("a weak password has no reasons")
 	}
 }
 
 func statusText(digits string) string {
-	return map[string]string{"400": "Bad Request", "422": "Unprocessable Entity", "413": "Request Entity Too Large"}[digits]
+	return map[string]string{"400": "Bad Request", "422": "Unprocessable Entity",
+		"413": "Request Entity Too Large"}[digits]
 }
 
 // TestKeys checks which keys and tokens each kind of endpoint takes.
@@ -317,7 +322,8 @@ func TestAnonymous(t *testing.T) {
 
 	token := session.text("access_token")
 	p.send("PUT", "/user", token, `{"password":"`+password+`"}`).fails(422, "validation_failed")
-	if got := p.send("PUT", "/user", token, `{"email":"ann@example.com"}`).want(200); got.body["is_anonymous"] != false {
+	if got := p.send("PUT", "/user", token, `{"email":"ann@example.com"}`).
+		want(200); got.body["is_anonymous"] != false {
 		t.Errorf("got %s", got.raw)
 	}
 
@@ -347,7 +353,8 @@ func TestTriggers(t *testing.T) {
 
 	p.post("/signup", `{"email":"bad@example.com","password":"`+password+`"}`).fails(500, "unexpected_failure").
 		equal("message", "Database error saving new user")
-	if n, err := pg.Value[int](t.Context(), p.project.EndUsers(), `select count(*)::int from auth.users`); n != 1 || err != nil {
+	if n, err := pg.Value[int](t.Context(), p.project.EndUsers(),
+		`select count(*)::int from auth.users`); n != 1 || err != nil {
 		t.Errorf("got %d users (%v), want 1", n, err)
 	}
 
@@ -357,9 +364,11 @@ func TestTriggers(t *testing.T) {
 		t.Errorf("a sign-up with an endless trigger took %v", took)
 	}
 
-	id := p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).want(200).text("user.id")
+	id := p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).want(200).
+		text("user.id")
 	p.send("DELETE", "/admin/users/"+id, p.secret, "").want(200)
-	if n, err := pg.Value[int](t.Context(), p.project.Owner(), `select count(*)::int from public.profiles`); n != 0 || err != nil {
+	if n, err := pg.Value[int](t.Context(), p.project.Owner(),
+		`select count(*)::int from public.profiles`); n != 0 || err != nil {
 		t.Errorf("got %d profiles (%v) after the user is deleted, want 0", n, err)
 	}
 }
@@ -391,7 +400,8 @@ func TestAdmin(t *testing.T) {
 
 	path := "/admin/users/" + ann.text("id")
 	admin("PUT", path, `{"ban_duration":"24h"}`).want(200)
-	p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).fails(400, "user_banned")
+	p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).fails(400,
+		"user_banned")
 	admin("PUT", path, `{"ban_duration":"none","user_metadata":{"name":null,"x":1},"email":"anna@example.com"}`).want(200).
 		equal("email", "anna@example.com").equal("user_metadata.name", "")
 	session := p.post("/token?grant_type=password", `{"email":"anna@example.com","password":"`+password+`"}`).want(200)

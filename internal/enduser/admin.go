@@ -101,7 +101,8 @@ func (d *Directory) CreateUser(ctx context.Context, in AdminUpdate, c Client) (U
 		return d.log(ctx, tx, "user_signedup", created, c)
 	})
 	if pg.Violates(err, "users_pkey") {
-		return created, fault.New(fault.Unprocessable, "A user with this id already exists").WithCode("user_already_exists").
+		return created, fault.New(fault.Unprocessable, "A user with this id already exists").
+			WithCode("user_already_exists").
 			WithCause(err)
 	}
 
@@ -185,7 +186,8 @@ func (d *Directory) UpdateUser(ctx context.Context, id uuid.UUID, in AdminUpdate
 				banned_until = case when @changes_ban then @banned::timestamptz else banned_until end, updated_at = now()
 			where id = @id`,
 			pgx.StrictNamedArgs{"id": id, "email": email, "role": in.Role, "hash": hash, "confirm": confirm,
-				"app": string(appData), "data": string(userData), "changes_ban": changesBan, "banned": banned}); err != nil {
+				"app": string(appData), "data": string(userData), "changes_ban": changesBan,
+				"banned": banned}); err != nil {
 			return err
 		}
 
@@ -266,8 +268,8 @@ func endSessions(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	return err
 }
 
-// EndSessions ends all sessions of a user, and returns how many there were. Access tokens stay valid
-// to their end in the rows API.
+// EndSessions ends all sessions of a user, and returns how many there were. Access tokens stay
+// valid to their end in the rows API.
 func (d *Directory) EndSessions(ctx context.Context, id uuid.UUID, c Client) (int64, error) {
 	var ended int64
 	err := d.tx(ctx, "logging out user", func(ctx context.Context, tx pgx.Tx) error {

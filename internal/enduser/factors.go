@@ -144,7 +144,8 @@ func findFactor(ctx context.Context, tx pgx.Tx, user, id uuid.UUID) (factorRow, 
 
 // ChallengeFactor prepares the check of a code of a factor, and returns the id and the end of the
 // challenge.
-func (d *Directory) ChallengeFactor(ctx context.Context, who Identity, factor uuid.UUID, c Client) (uuid.UUID, time.Time, error) {
+func (d *Directory) ChallengeFactor(ctx context.Context, who Identity, factor uuid.UUID, c Client) (uuid.UUID,
+	time.Time, error) {
 	id := newID()
 	err := d.tx(ctx, "creating challenge", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := d.authenticate(ctx, tx, who)
@@ -171,7 +172,8 @@ func (d *Directory) ChallengeFactor(ctx context.Context, who Identity, factor uu
 			select @id, @factor, @address::text::inet where (select count(*) from auth.mfa_challenges where factor_id = @factor) < 20`,
 			pgx.StrictNamedArgs{"id": id, "factor": factor, "address": address})
 		if err == nil && n == 0 {
-			err = &fault.Error{Kind: fault.TooMany, Code: "over_request_rate_limit", Detail: "Request rate limit reached",
+			err = &fault.Error{Kind: fault.TooMany, Code: "over_request_rate_limit",
+				Detail:     "Request rate limit reached",
 				RetryAfter: challengeTTL}
 		}
 
@@ -183,7 +185,8 @@ func (d *Directory) ChallengeFactor(ctx context.Context, who Identity, factor uu
 
 // VerifyFactor checks a code of a factor. The session reaches the second level, and other sessions
 // without it end when the factor is verified first.
-func (d *Directory) VerifyFactor(ctx context.Context, who Identity, factor, challenge uuid.UUID, code string, c Client) (Session, error) {
+func (d *Directory) VerifyFactor(ctx context.Context, who Identity, factor, challenge uuid.UUID, code string,
+	c Client) (Session, error) {
 	if err := d.attempts.Check(ctx, factorLimit, who.User.String()); err != nil {
 		return Session{}, asRequestLimit(err)
 	}
@@ -304,7 +307,8 @@ func (d *Directory) UnenrollFactor(ctx context.Context, who Identity, factor uui
 			return err
 		}
 		if f.Status == "verified" && u.AAL != "aal2" {
-			return fault.New(fault.Unprocessable, "AAL2 required to unenroll verified factor").WithCode("insufficient_aal")
+			return fault.New(fault.Unprocessable, "AAL2 required to unenroll verified factor").
+				WithCode("insufficient_aal")
 		}
 
 		return d.deleteFactor(ctx, tx, u.User, f.ID, c)
@@ -312,7 +316,8 @@ func (d *Directory) UnenrollFactor(ctx context.Context, who Identity, factor uui
 }
 
 func (d *Directory) deleteFactor(ctx context.Context, tx pgx.Tx, u User, factor uuid.UUID, c Client) error {
-	if _, err := pg.Exec(ctx, tx, `delete from auth.mfa_factors where id = @id`, pgx.StrictNamedArgs{"id": factor}); err != nil {
+	if _, err := pg.Exec(ctx, tx, `delete from auth.mfa_factors where id = @id`,
+		pgx.StrictNamedArgs{"id": factor}); err != nil {
 		return err
 	}
 

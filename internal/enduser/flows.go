@@ -55,7 +55,8 @@ func createFlow(ctx context.Context, q pg.Querier, c Challenge, method string) (
 	_, err := pg.Exec(ctx, q, `
 		insert into auth.flow_state (id, code_challenge_method, code_challenge, provider_type, authentication_method)
 		values (@id, @method, @challenge, 'email', @authentication)`,
-		pgx.StrictNamedArgs{"id": id, "method": strings.ToLower(c.Method), "challenge": c.Code, "authentication": method})
+		pgx.StrictNamedArgs{"id": id, "method": strings.ToLower(c.Method), "challenge": c.Code,
+			"authentication": method})
 	return uuid.NullUUID{UUID: id, Valid: true}, err
 }
 

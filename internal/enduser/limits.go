@@ -9,8 +9,8 @@ import (
 	"github.com/socle-dev/socle/internal/ratelimit"
 )
 
-// instanceMailLimit bounds the mails of all projects to one address, so that several projects of one
-// author don't flood it.
+// instanceMailLimit bounds the mails of all projects to one address, so that several projects of
+// one author don't flood it.
 var instanceMailLimit = ratelimit.Limit{Name: "end user mail", Most: 30, Window: time.Hour}
 
 // guessLimit bounds wrong passwords, see [ratelimit.GuessLimit].

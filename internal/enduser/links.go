@@ -10,8 +10,10 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Invite creates a user and mails an invitation. It mails another one to a user who has not accepted.
-func (d *Directory) Invite(ctx context.Context, address string, data json.RawMessage, redirect string, c Client) (User, error) {
+// Invite creates a user and mails an invitation. It mails another one to a user who has not
+// accepted.
+func (d *Directory) Invite(ctx context.Context, address string, data json.RawMessage, redirect string,
+	c Client) (User, error) {
 	email, err := cleanEmail(address)
 	if err != nil {
 		return User{}, err
@@ -36,11 +38,13 @@ func (d *Directory) Invite(ctx context.Context, address string, data json.RawMes
 		RedirectTo: redirect})
 }
 
-func (d *Directory) invite(ctx context.Context, tx pgx.Tx, email string, data json.RawMessage, c Client) (User, oneTime, error) {
+func (d *Directory) invite(ctx context.Context, tx pgx.Tx, email string, data json.RawMessage, c Client) (User,
+	oneTime, error) {
 	u, err := userByEmail(ctx, tx, email)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		u, err = insertUser(ctx, tx, newUser{Email: email, AppMetadata: providers("email"), UserMetadata: data, Invited: true})
+		u, err = insertUser(ctx, tx, newUser{Email: email, AppMetadata: providers("email"), UserMetadata: data,
+			Invited: true})
 	case err == nil && u.isConfirmed():
 		return u, oneTime{}, errEmailExists()
 	}
@@ -48,7 +52,8 @@ func (d *Directory) invite(ctx context.Context, tx pgx.Tx, email string, data js
 		return u, oneTime{}, err
 	}
 
-	t, err := createToken(ctx, tx, oneTime{UserID: u.ID, TokenType: confirmationToken, RelatesTo: email, VerificationType: "invite"})
+	t, err := createToken(ctx, tx, oneTime{UserID: u.ID, TokenType: confirmationToken, RelatesTo: email,
+		VerificationType: "invite"})
 	if err != nil {
 		return u, t, err
 	}

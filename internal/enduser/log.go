@@ -50,8 +50,9 @@ func (s *Service) Sweep(ctx context.Context, p *projectdb.Project) error {
 	return d.Sweep(ctx)
 }
 
-// Sweep deletes expired rows: sessions that can't be refreshed, tokens, flows, challenges, counts of
-// attempts, old log entries and mails, and unverified factors. Each kind is deleted in batches.
+// Sweep deletes expired rows: sessions that can't be refreshed, tokens, flows, challenges, counts
+// of attempts, old log entries and mails, and unverified factors. Each kind is deleted in
+// batches.
 func (d *Directory) Sweep(ctx context.Context) error {
 	inactive := d.SessionInactivitySeconds
 	if inactive == 0 {

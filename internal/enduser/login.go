@@ -79,8 +79,9 @@ func (d *Directory) SignUp(ctx context.Context, in SignUp, c Client) (SignedUp, 
 		return d.signUpAgain(ctx, known, in, c)
 	}
 
-	return d.signUpNew(ctx, newUser{Email: email, PasswordHash: hash, AppMetadata: providers("email"), UserMetadata: data,
-		Confirmed: !d.ConfirmEmail}, in, c)
+	return d.signUpNew(ctx, newUser{Email: email, PasswordHash: hash, AppMetadata: providers("email"),
+		UserMetadata: data,
+		Confirmed:    !d.ConfirmEmail}, in, c)
 }
 
 func (d *Directory) signUpNew(ctx context.Context, n newUser, in SignUp, c Client) (SignedUp, error) {
@@ -119,8 +120,8 @@ func (d *Directory) signUpNew(ctx context.Context, n newUser, in SignUp, c Clien
 	return result, err
 }
 
-// signUpAgain mails another link to a user who has not confirmed their address. Neither the password
-// nor the metadata change: the one who signs up again may be another person.
+// signUpAgain mails another link to a user who has not confirmed their address. Neither the
+// password nor the metadata change: the one who signs up again may be another person.
 func (d *Directory) signUpAgain(ctx context.Context, u User, in SignUp, c Client) (SignedUp, error) {
 	var job *mailArgs
 	err := d.tx(ctx, "saving new user", func(ctx context.Context, tx pgx.Tx) error {
@@ -164,7 +165,8 @@ func (d *Directory) decoy(email string, data json.RawMessage) User {
 	}
 
 	return User{ID: uuid.New(), Aud: "authenticated", Role: "authenticated", Email: email, ConfirmationSentAt: &now,
-		AppMetadata: providers("email"), UserMetadata: data, Identities: json.RawMessage("[]"), CreatedAt: now, UpdatedAt: now}
+		AppMetadata: providers("email"), UserMetadata: data, Identities: json.RawMessage("[]"), CreatedAt: now,
+		UpdatedAt: now}
 }
 
 // SignInAnonymously creates a user without credentials and opens a session.

@@ -65,7 +65,8 @@ func (s *Service) sendMail(ctx context.Context, job *queue.Job[mailArgs]) error 
 		return nil
 	}
 
-	s.Log.Warn("send mail to an end user", "project", d.UUID, "mail", job.Args.MailKind, "attempt", job.Attempt, "error", err)
+	s.Log.Warn("send mail to an end user", "project", d.UUID, "mail", job.Args.MailKind, "attempt", job.Attempt,
+		"error", err)
 	if errors.Is(err, mail.ErrRefused) {
 		return queue.Cancel(err)
 	}
@@ -188,5 +189,6 @@ func (d *Directory) ListMails(ctx context.Context, page pg.Page) ([]Mail, int64,
 
 // GetMail returns a mail of the mailbox. It fails with NotFound for an unknown one.
 func (d *Directory) GetMail(ctx context.Context, id uuid.UUID) (Mail, error) {
-	return pg.One[Mail](ctx, d.q(), `select`+mailColumns+`from auth.mails where id = @id`, pgx.StrictNamedArgs{"id": id})
+	return pg.One[Mail](ctx, d.q(), `select`+mailColumns+`from auth.mails where id = @id`,
+		pgx.StrictNamedArgs{"id": id})
 }

@@ -21,7 +21,8 @@ const (
 // linkText returns a mail with a link and a code.
 func linkText(subject, sentence, link string) MailText {
 	return MailText{Subject: subject,
-		HTML: "<h2>" + subject + "</h2>\n<p>" + sentence + "</p>\n<p><a href=\"{{ .ConfirmationURL }}\">" + link + "</a></p>\n" +
+		HTML: "<h2>" + subject + "</h2>\n<p>" + sentence + "</p>\n<p><a href=\"{{ .ConfirmationURL }}\">" + link +
+			"</a></p>\n" +
 			"<p>Or enter the code: {{ .Token }}</p>\n",
 		Text: sentence + "\n\n{{ .ConfirmationURL }}\n\nOr enter the code: {{ .Token }}\n"}
 }
@@ -42,7 +43,8 @@ var defaultMails = map[string]MailText{
 var variable = regexp.MustCompile(`\{\{\s*\.([A-Za-z]+)((?:\.[A-Za-z0-9_]+)*)\s*\}\}`)
 
 // variableNames are the variables of texts.
-var variableNames = []string{"ConfirmationURL", "Token", "TokenHash", "SiteURL", "RedirectTo", "Email", "NewEmail", "Data"}
+var variableNames = []string{"ConfirmationURL", "Token", "TokenHash", "SiteURL", "RedirectTo", "Email",
+	"NewEmail", "Data"}
 
 // unknownVariable returns the first {{ … }} of a text that stands for nothing, "" if there is none.
 func unknownVariable(text string) string {
@@ -124,7 +126,8 @@ func oneLine(s string) string {
 // render returns the subject and the parts of a mail.
 func (m MailText) render(values map[string]string, data json.RawMessage) (subject, htmlPart, text string) {
 	escaped := func(s string) string { return html.EscapeString(oneLine(s)) }
-	subject, htmlPart, text = fill(m.Subject, values, data, oneLine), fill(m.HTML, values, data, escaped), fill(m.Text, values, data, oneLine)
+	subject, htmlPart, text = fill(m.Subject, values, data, oneLine), fill(m.HTML, values, data, escaped),
+		fill(m.Text, values, data, oneLine)
 	if htmlPart == "" {
 		htmlPart = "<pre>" + html.EscapeString(text) + "</pre>\n"
 	}

@@ -41,7 +41,8 @@ func (d *Directory) mailIfKnown(ctx context.Context, in LinkRequest, kind, metho
 		return err
 	}
 
-	return d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: kind, Email: email, Flow: flow, RedirectTo: in.RedirectTo})
+	return d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: kind, Email: email, Flow: flow,
+		RedirectTo: in.RedirectTo})
 }
 
 // SendCode mails a link and a code to sign in. It creates the user of an unknown address if the
@@ -97,8 +98,8 @@ func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) erro
 	return d.enqueue(ctx, *job)
 }
 
-// Resend mails a link again: of a sign-up, or of a change of the address. It does the same for known
-// and unknown addresses.
+// Resend mails a link again: of a sign-up, or of a change of the address. It does the same for
+// known and unknown addresses.
 func (d *Directory) Resend(ctx context.Context, kind string, in LinkRequest) error {
 	email, err := cleanEmail(in.Email)
 	if err != nil {
@@ -182,5 +183,6 @@ func (d *Directory) Reauthenticate(ctx context.Context, who Identity, c Client) 
 		return err
 	}
 
-	return d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: mailReauthentication, Email: u.Email, Token: someUUID(t.ID)})
+	return d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: mailReauthentication, Email: u.Email,
+		Token: someUUID(t.ID)})
 }

@@ -44,7 +44,8 @@ const sessionColumns = ` s.id, s.user_id, s.created_at, s.aal, s.not_after, s.re
 
 // openSession opens a session of a user, authenticated by a method, and ends the oldest ones beyond
 // the limit.
-func (d *Directory) openSession(ctx context.Context, tx pgx.Tx, id uuid.UUID, method string, c Client) (Session, error) {
+func (d *Directory) openSession(ctx context.Context, tx pgx.Tx, id uuid.UUID, method string, c Client) (Session,
+	error) {
 	var notAfter *time.Time
 	if d.SessionSeconds > 0 {
 		end := time.Now().Add(time.Duration(d.SessionSeconds) * time.Second)
@@ -153,7 +154,8 @@ func (d *Directory) tokens(ctx context.Context, q pg.Querier, s sessionRow, u Us
 		return Session{}, err
 	}
 
-	return Session{AccessToken: access, TokenType: "bearer", ExpiresIn: int(expires.Sub(now).Round(time.Second).Seconds()),
+	return Session{AccessToken: access, TokenType: "bearer", ExpiresIn: int(expires.Sub(now).Round(time.Second).
+		Seconds()),
 		ExpiresAt: expires.Unix(), RefreshToken: token.Refresh(d.secrets.refresh, s.ID, uint32(s.RefreshTokenCounter)),
 		User: u}, nil
 }
@@ -234,7 +236,8 @@ func (d *Directory) checkRefresh(s sessionRow, u User, generation int64) error {
 	case d.SessionSeconds > 0 && now.After(s.CreatedAt.Add(time.Duration(d.SessionSeconds)*time.Second)),
 		s.NotAfter != nil && now.After(*s.NotAfter):
 		return errRefreshToken("Session Expired", "session_expired")
-	case d.SessionInactivitySeconds > 0 && now.After(lastUse.Add(time.Duration(d.SessionInactivitySeconds)*time.Second)):
+	case d.SessionInactivitySeconds > 0 &&
+		now.After(lastUse.Add(time.Duration(d.SessionInactivitySeconds)*time.Second)):
 		return errRefreshToken("Session Expired (Inactivity)", "session_expired")
 	case generation == s.RefreshTokenCounter:
 		return nil

@@ -180,14 +180,15 @@ func (d *Directory) apply(ctx context.Context, tx pgx.Tx, u User, who Identity, 
 	return err
 }
 
-// checkFresh fails unless the session is recent or the code of a reauthentication is right, which it
-// spends.
+// checkFresh fails unless the session is recent or the code of a reauthentication is right, which
+// it spends.
 func (d *Directory) checkFresh(ctx context.Context, who Identity, u User, nonce string) error {
 	if nonce == "" {
 		begun, err := pg.Value[time.Time](ctx, d.q(), `select created_at from auth.sessions where id = @id`,
 			pgx.StrictNamedArgs{"id": who.Session})
 		if err == nil && time.Since(begun) > freshSession {
-			err = fault.New(fault.Invalid, "Password update requires reauthentication").WithCode("reauthentication_needed")
+			err = fault.New(fault.Invalid, "Password update requires reauthentication").
+				WithCode("reauthentication_needed")
 		}
 
 		return err

@@ -179,7 +179,8 @@ func insertUser(ctx context.Context, tx pgx.Tx, n newUser) (User, error) {
 			case when @confirmed then now() end, case when @invited then now() end, @app::jsonb, @data::jsonb, now(), now(),
 			@anonymous, @banned, '', '', '', '')`,
 		pgx.StrictNamedArgs{"id": n.ID, "role": n.Role, "email": n.Email, "hash": n.PasswordHash,
-			"confirmed": n.Confirmed, "invited": n.Invited, "app": string(n.AppMetadata), "data": string(n.UserMetadata),
+			"confirmed": n.Confirmed, "invited": n.Invited, "app": string(n.AppMetadata),
+			"data":      string(n.UserMetadata),
 			"anonymous": n.Anonymous, "banned": n.BannedUntil}); err != nil {
 		return User{}, err
 	}

@@ -35,7 +35,8 @@ func TestStatementsPrepare(t *testing.T) {
 		"form": {"project"}, "object": {"project"}, "backup": {"platform", "project"},
 		"migration": {"platform", "project"}, "rest/catalog": {"project"},
 		"statement": {"project"}, "transfer": {"project"}, "audit": {"platform", "project"},
-		"standalone": {"project"}, "rest": {"project"}, "pgproxy": {"platform"}, "enduser": {"platform", "project"}, "pgserver": {"platform"}}
+		"standalone": {"project"}, "rest": {"project"}, "pgproxy": {"platform"}, "enduser": {"platform",
+			"project"}, "pgserver": {"platform"}}
 	var names []string
 	for name := range tree(t) {
 		if internal, ok := strings.CutPrefix(name, "internal/"); ok && !slices.Contains(testOnly, name) {

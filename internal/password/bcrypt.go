@@ -32,7 +32,8 @@ func CheckImported(hash string) error {
 		if err == nil && cost <= maxBcryptCost && len(hash) == bcryptSize {
 			return nil
 		}
-	} else if p, err := parse(hash); err == nil && uint64(p.memory)*uint64(p.passes) <= 4*memory*passes && p.memory <= 4*memory {
+	} else if p, err := parse(hash); err == nil && uint64(p.memory)*uint64(p.passes) <= 4*memory*passes &&
+		p.memory <= 4*memory {
 		return nil
 	}
 

@@ -13,10 +13,10 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// The tables of schema auth belong to a login of their own, the auth login, which owns nothing else.
-// Code of the project runs with its rights: triggers on auth.users, and casts in the checks of
-// foreign keys, which PostgreSQL makes as the owner of the referenced table. So the auth login is no
-// superuser, may create nothing, and every statement on these tables runs under it.
+// The tables of schema auth belong to a login of their own, the auth login, which owns nothing
+// else. Code of the project runs with its rights: triggers on auth.users, and casts in the checks
+// of foreign keys, which PostgreSQL makes as the owner of the referenced table. So the auth login
+// is no superuser, may create nothing, and every statement on these tables runs under it.
 
 // EndUsers returns the pool of the login that owns the tables of schema auth. A statement that
 // writes runs user code.
@@ -82,7 +82,8 @@ func (r *Registry) handOverAuth(ctx context.Context, conn *pgx.Conn, project uui
 	developer := pg.Quote(r.login(project, owner))
 	return execBatch(ctx, conn, append(statements,
 		"grant usage on schema auth to "+pg.Quote(role)+", "+developer,
-		"grant references (id), select ("+strings.Join(visibleUserColumns, ", ")+"), trigger on auth.users to "+developer,
+		"grant references (id), select ("+strings.Join(visibleUserColumns,
+			", ")+"), trigger on auth.users to "+developer,
 		"grant execute on function auth.jwt(), auth.uid(), auth.role(), auth.email() to "+developer,
 		"grant usage on schema "+pg.Quote(Schema)+" to "+pg.Quote(role),
 		"grant execute on function socle.write_audit(text, bytea), socle.lock_audit_entries() to "+pg.Quote(role),

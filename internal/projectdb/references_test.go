@@ -93,7 +93,8 @@ func TestNoReferencesToPlatform(t *testing.T) {
 		fill := strings.NewReplacer("$NAME", o.Name, "$ID", fmt.Sprint(o.ID)).Replace
 		for _, template := range references[o.Kind] {
 			sql := fill(template)
-			if slices.Contains(policyFunctions, o.Name) || (o.Name == "auth.users" && strings.Contains(sql, "references")) {
+			if slices.Contains(policyFunctions, o.Name) || (o.Name == "auth.users" && strings.Contains(sql,
+				"references")) {
 				continue // see TestReferencesToEndUsers
 			}
 

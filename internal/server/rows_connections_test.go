@@ -37,7 +37,8 @@ func TestManyProjectsFewConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s := newRows(nil, registry, &enduser.Service{Config: enduser.Config{Projects: registry}}, nil, "", slog.New(slog.DiscardHandler))
+	s := newRows(nil, registry, &enduser.Service{Config: enduser.Config{Projects: registry}}, nil, "",
+		slog.New(slog.DiscardHandler))
 	verify := func(context.Context, string) (rest.Caller, error) { return rest.Caller{Role: "service_role"}, nil }
 	projects := make([]*rest.Server, count)
 	databases := make([]string, count)

@@ -217,7 +217,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.api = api.New(api.Config{Platform: d.Store, Accounts: s.services.Accounts, Bodies: bodies,
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: lifecycle, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
-		Submissions: submissions, Migrations: s.services.Migrations, PublicURL: s.URL,
+		Submissions: submissions, Migrations: s.services.Migrations, EndUsers: s.services.EndUsers, PublicURL: s.URL,
 		Proxy: s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
 		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
 		Log: s.log, ClaimHolder: s.notifications.PID,

@@ -53,7 +53,8 @@ func NewServices(
 
 	s.Notifier = form.NewNotifier(form.NotifierConfig{Platform: d.Store, Projects: l.Registry, Queue: q,
 		Attempts: s.Accounts.Attempts, Sender: accounts.Sender, PublicURL: accounts.PublicURL, Log: log})
-	s.EndUsers = enduser.New(enduser.Config{Store: d.Store, Projects: l.Registry, Passwords: accounts.Passwords, Queue: q,
+	s.EndUsers = enduser.New(enduser.Config{Store: d.Store, Projects: l.Registry, Passwords: accounts.Passwords,
+		Queue:  q,
 		Sender: accounts.Sender, Attempts: s.Accounts.Attempts, PublicURL: accounts.PublicURL, Log: log})
 	s.Backups = backup.New(backup.Config{
 		Lifecycle: l, Binaries: d.Binaries, Queue: q, Files: s.Cleaner, Notifications: notifications, Log: log,

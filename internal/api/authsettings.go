@@ -1,0 +1,156 @@
+package api
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
+)
+
+// registerAuthSettings registers the operations on the rules for end users and on their mailbox.
+func (s *Server) registerAuthSettings() {
+	operation.HandleInProject(s.pipeline, getAuthSettings, s.getAuthSettings, nil)
+	operation.HandleInProject(s.pipeline, updateAuthSettings, s.updateAuthSettings, nil)
+	operation.HandleInProject(s.pipeline, rotateAuthKey, s.rotateAuthKey, nil)
+	operation.HandleInProject(s.pipeline, listMails, s.listMails, nil)
+	operation.HandleInProject(s.pipeline, getMail, s.getMail, nil)
+}
+
+var getAuthSettings = operation.Operation{
+	ID: "getAuthSettings", Method: "GET",
+	Path: "/projects/{projectUUID}/auth-settings", Summary: "Get a project's settings of end users",
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
+}
+
+func (s *Server) getAuthSettings(ctx context.Context, p *projectdb.Project, _ *projectInput) (enduser.Settings, error) {
+	c, err := s.endUsers.LoadConfig(ctx, p.UUID)
+	return c.Settings, err
+}
+
+var updateAuthSettings = operation.Operation{
+	ID: "updateAuthSettings", Method: "PUT",
+	Path: "/projects/{projectUUID}/auth-settings", Summary: "Update a project's settings of end users",
+	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
+	Notes:   "Omitted members stay unchanged. Takes effect within seconds.",
+	Example: `{"site_url": "https://app.example.com", "redirect_urls": ["https://*.example.com/**"]}`,
+}
+
+type updateAuthSettingsInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	Body    struct {
+		SignUp                   *bool                        `json:"sign_up,omitempty"`
+		AnonymousSignIn          *bool                        `json:"anonymous_sign_in,omitempty"`
+		ConfirmEmail             *bool                        `json:"confirm_email,omitempty"`
+		SiteURL                  *string                      `json:"site_url,omitempty"`
+		RedirectURLs             *[]string                    `json:"redirect_urls,omitempty" maxItems:"100"`
+		AccessTokenSeconds       *int                         `json:"access_token_seconds,omitempty"`
+		SessionSeconds           *int                         `json:"session_seconds,omitempty"`
+		SessionInactivitySeconds *int                         `json:"session_inactivity_seconds,omitempty"`
+		PasswordMinLength        *int                         `json:"password_min_length,omitempty"`
+		CodeSeconds              *int                         `json:"code_seconds,omitempty"`
+		MailIntervalSeconds      *int                         `json:"mail_interval_seconds,omitempty"`
+		MailsPerHour             *int                         `json:"mails_per_hour,omitempty"`
+		SignInsPerFiveMinutes    *int                         `json:"sign_ins_per_five_minutes,omitempty"`
+		ChecksPerFiveMinutes     *int                         `json:"checks_per_five_minutes,omitempty"`
+		AnonymousPerHour         *int                         `json:"anonymous_per_hour,omitempty"`
+		Mails                    *map[string]enduser.MailText `json:"mails,omitempty" doc:"Texts by kind of mail. Replaces all."`
+	}
+}
+
+func (s *Server) updateAuthSettings(
+	ctx context.Context, p *projectdb.Project, in *updateAuthSettingsInput,
+) (enduser.Settings, error) {
+	b := in.Body
+	return s.endUsers.UpdateSettings(ctx, p.UUID, caller(ctx).User, func(c *enduser.Settings) {
+		set(&c.SignUp, b.SignUp)
+		set(&c.AnonymousSignIn, b.AnonymousSignIn)
+		set(&c.ConfirmEmail, b.ConfirmEmail)
+		set(&c.SiteURL, b.SiteURL)
+		set(&c.RedirectURLs, b.RedirectURLs)
+		set(&c.AccessTokenSeconds, b.AccessTokenSeconds)
+		set(&c.SessionSeconds, b.SessionSeconds)
+		set(&c.SessionInactivitySeconds, b.SessionInactivitySeconds)
+		set(&c.PasswordMinLength, b.PasswordMinLength)
+		set(&c.CodeSeconds, b.CodeSeconds)
+		set(&c.MailIntervalSeconds, b.MailIntervalSeconds)
+		set(&c.MailsPerHour, b.MailsPerHour)
+		set(&c.SignInsPerFiveMinutes, b.SignInsPerFiveMinutes)
+		set(&c.ChecksPerFiveMinutes, b.ChecksPerFiveMinutes)
+		set(&c.AnonymousPerHour, b.AnonymousPerHour)
+		set(&c.Mails, b.Mails)
+	})
+}
+
+// set sets a member that the request names.
+func set[T any](to, value *T) {
+	if value != nil {
+		*to = *value
+	}
+}
+
+var rotateAuthKey = operation.Operation{
+	ID: "rotateAuthKey", Method: "POST",
+	Path: "/projects/{projectUUID}/auth-key/rotate", Summary: "Rotate the key of end users' tokens",
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
+	Notes: "New access tokens have the new key within seconds. Those of the key before it stay valid to their end, and " +
+		"those of older keys do not.",
+}
+
+// rotatedKey has the number of a new key.
+type rotatedKey struct {
+	Generation int `json:"generation" doc:"Number of the key, from 1."`
+}
+
+func (s *Server) rotateAuthKey(ctx context.Context, p *projectdb.Project, _ *projectInput) (rotatedKey, error) {
+	n, err := s.endUsers.RotateKey(ctx, p.UUID, caller(ctx).User)
+	return rotatedKey{n}, err
+}
+
+var listMails = operation.Operation{
+	ID: "listMails", Method: "GET", Path: "/projects/{projectUUID}/mails", Summary: "List unsent mails to end users",
+	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
+	Notes: "Without a mail server (`SOCLE_SMTP_URL`), the newest 200 mails to a project's end users are kept here.",
+}
+
+type listMailsInput struct {
+	PageQuery
+	Sort    string    `query:"sort" enum:"createdAt,recipient" default:"createdAt"`
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+}
+
+func (s *Server) listMails(
+	ctx context.Context, p *projectdb.Project, in *listMailsInput,
+) (Answer[[]enduser.Mail, PageMetadata], error) {
+	page := in.By(in.Sort)
+	d, err := s.endUsers.Open(ctx, p.UUID)
+	if err != nil {
+		return listOf([]enduser.Mail{}, page, 0), err
+	}
+
+	mails, total, err := d.ListMails(ctx, page)
+	return listOf(mails, page, total), err
+}
+
+var getMail = operation.Operation{
+	ID: "getMail", Method: "GET", Path: "/projects/{projectUUID}/mails/{mailUUID}",
+	Summary: "Get an unsent mail to an end user",
+	Access:  operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
+}
+
+type getMailInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	UUID    uuid.UUID `path:"mailUUID" format:"uuid"`
+}
+
+func (s *Server) getMail(ctx context.Context, p *projectdb.Project, in *getMailInput) (enduser.Mail, error) {
+	d, err := s.endUsers.Open(ctx, p.UUID)
+	if err != nil {
+		return enduser.Mail{}, err
+	}
+
+	return d.GetMail(ctx, in.UUID)
+}

@@ -1,0 +1,165 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/api/apitest"
+)
+
+// endUserCalls returns the operations on the end users of a project.
+func endUserCalls(a *apitest.API) []call {
+	path := "/projects/" + a.Project
+	user := path + "/end-users/" + apitest.MissingUUID
+
+	return []call{
+		{id: "createEndUser", method: "POST", path: path + "/end-users", body: `{"email": "late@example.com"}`},
+		{id: "listEndUsers", method: "GET", path: path + "/end-users"},
+		{id: "getEndUser", method: "GET", path: user},
+		{id: "updateEndUser", method: "PUT", path: user, body: `{"ban_duration": "none"}`},
+		{id: "deleteEndUser", method: "DELETE", path: user},
+		{id: "deleteEndUserSessions", method: "DELETE", path: user + "/sessions"},
+		{id: "getAuthSettings", method: "GET", path: path + "/auth-settings"},
+		{id: "updateAuthSettings", method: "PUT", path: path + "/auth-settings", body: `{"sign_up": true}`},
+		{id: "rotateAuthKey", method: "POST", path: path + "/auth-key/rotate"},
+		{id: "listMails", method: "GET", path: path + "/mails"},
+		{id: "getMail", method: "GET", path: path + "/mails/" + apitest.MissingUUID},
+	}
+}
+
+func TestEndUsers(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	path := "/projects/" + a.Project + "/end-users"
+
+	grace := a.Post(path, `{"email": "Grace@example.com", "password": "correct horse battery", "is_confirmed": true,
+		"app_metadata": {"plan": "pro"}, "user_metadata": {"name": "Grace"}}`).Want(201).Content("email", "grace@example.com").
+		Content("userMetadata.name", "Grace").Content("appMetadata.plan", "pro").Content("hasSecondFactor", false)
+	a.Post(path, `{"email": "ada@example.com"}`).Want(201).Content("emailConfirmedAt", nil)
+
+	for _, body := range []string{`{}`, `{"email": "nonsense"}`, `{"email": "grace@example.com"}`,
+		`{"email": "x@example.com", "password": "short"}`, `{"email": "x@example.com", "ban_duration": "soon"}`,
+		`{"email": "x@example.com", "app_metadata": []}`} {
+		a.Post(path, body).Want(422)
+	}
+
+	a.Get(path+"?sort=email").Want(200).Content("0.email", "ada@example.com").Total(2)
+	a.Get(path+"?search=RACE").Want(200).Content("0.email", "grace@example.com").Total(1)
+	a.Get(path + "?search=" + grace.Get("uuid").(string)).Want(200).Total(1)
+	a.Get(path + "?search=%25").Want(200).Total(0)
+	a.Get(path + "?sort=password").Want(400)
+	a.Get(path + "/x").Want(400)
+
+	one := path + "/" + grace.Get("uuid").(string)
+	a.Get(one).Want(200).Content("email", "grace@example.com")
+	if banned := a.Put(one, `{"ban_duration": "24h"}`).Want(200); banned.Get("bannedUntil") == nil {
+		t.Errorf("got %s, want a ban", banned.Body)
+	}
+	a.Put(one, `{"ban_duration": "none", "email": "ada@example.com"}`).Want(422).Code("email_exists")
+	a.Put(one, `{"ban_duration": "none", "user_metadata": {"name": null}}`).Want(200).Content("bannedUntil", nil)
+	a.Put(one, `{"ban_duration": 1}`).Want(422)
+	a.Put(path+"/"+apitest.MissingUUID, `{}`).Want(404)
+	a.Put(path+"/x", `{}`).Want(400)
+
+	a.Delete(one+"/sessions").Want(200).Content("sessions", 0)
+	a.Delete(path + "/x/sessions").Want(400)
+	a.Delete(path + "/" + apitest.MissingUUID + "/sessions").Want(404)
+	a.Delete(one).Want(200).Content("email", "grace@example.com")
+	a.Delete(one).Want(404)
+	a.Delete(path + "/x").Want(400)
+	a.Get(one).Want(404)
+}
+
+func TestAuthSettings(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	path := "/projects/" + a.Project + "/auth-settings"
+	a.Get(path).Want(200).Content("signUp", true).Content("confirmEmail", true).Content("anonymousSignIn", false).
+		Content("passwordMinLength", 8)
+
+	a.Put(path, `{"site_url": "https://app.example.com", "redirect_urls": ["https://*.example.com/**"], "sign_up": false,
+		"mails": {"recovery": {"subject": "New password", "html": "<a href='{{ .ConfirmationURL }}'>{{ .Data.name }}</a>", "text": ""}}}`).
+		Want(200).Content("siteUrl", "https://app.example.com").Content("mails.recovery.subject", "New password")
+	a.Get(path).Want(200).Content("signUp", false).Content("redirectUrls.0", "https://*.example.com/**").
+		Content("codeSeconds", 3600)
+
+	for body, field := range map[string]string{
+		`{"access_token_seconds": 10}`:                                                 "access_token_seconds",
+		`{"password_min_length": 5}`:                                                   "password_min_length",
+		`{"session_seconds": 10}`:                                                      "session_seconds",
+		`{"site_url": "javascript:alert(1)"}`:                                          "site_url",
+		`{"redirect_urls": ["[x"]}`:                                                    "redirect_urls",
+		`{"mails": {"nothing": {"subject": "x", "html": "x", "text": ""}}}`:            "mails.nothing",
+		`{"mails": {"invite": {"subject": "x", "html": "{{ .Secret }}", "text": ""}}}`: "mails.invite",
+	} {
+		a.Put(path, body).Want(422).Field(field)
+	}
+	a.Get("/projects/x/auth-settings").Want(400)
+	a.Put("/projects/x/auth-settings", `{"sign_up": true}`).Want(400)
+
+	a.Post("/projects/"+a.Project+"/auth-key/rotate", "").Want(201).Content("generation", 2)
+	a.Post("/projects/"+a.Project+"/auth-key/rotate", "").Want(201).Content("generation", 3)
+	a.Post("/projects/x/auth-key/rotate", "").Want(400)
+}
+
+func TestMails(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	path := "/projects/" + a.Project
+	key := a.Post(path+"/keys", `{"name": "web", "kind": "publishable"}`).Want(201).Metadata("key").(string)
+
+	request := a.Anonymous().Request("POST", path+"/auth/v1/signup",
+		strings.NewReader(`{"email": "ada@example.com", "password": "correct horse battery"}`), "Apikey: "+key)
+	sendContract(t, request)
+
+	until(t, "the mail is in the mailbox", func() bool {
+		return fmt.Sprint(a.Get(path+"/mails").Want(200).Metadata("total")) == "1"
+	})
+
+	mail := a.Get(path+"/mails?sort=recipient&order=desc").Want(200).Content("0.recipient", "ada@example.com").
+		Content("0.kind", "confirmation").Get("0.uuid").(string)
+	text := a.Get(path + "/mails/" + mail).Want(200).Get("text").(string)
+	if !strings.Contains(text, a.URL+path+"/auth/v1/verify?token=") {
+		t.Errorf("got the mail %q, want a link", text)
+	}
+
+	a.Get(path + "/mails/" + apitest.MissingUUID).Want(404)
+	a.Get(path + "/mails/x").Want(400)
+	a.Get("/projects/x/mails").Want(400)
+}
+
+// sendContract sends a request that is no operation of the document.
+func sendContract(t *testing.T, r *http.Request) {
+	t.Helper()
+
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("got status %d, want 200", res.StatusCode)
+	}
+}
+
+// createMail puts a mail into the mailbox of a project and returns its UUID.
+func createMail(t *testing.T, a *apitest.API) string {
+	t.Helper()
+
+	id := uuid.NewString()
+	if _, err := a.Server.Projects().Open(uuid.MustParse(a.Project)).EndUsers().Exec(t.Context(), `
+		insert into auth.mails (id, recipient, kind, subject, html, body)
+		values ($1, 'ada@example.com', 'invite', 'subject', 'html', 'text')`, id); err != nil {
+		t.Fatal(err)
+	}
+
+	return id
+}

@@ -1,0 +1,36 @@
+package enduser
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Account is an end user, as the platform's API shows it.
+type Account struct {
+	UUID             uuid.UUID       `json:"uuid"`
+	Email            string          `json:"email"`
+	Role             string          `json:"role" doc:"Role in the rows API."`
+	IsAnonymous      bool            `json:"isAnonymous"`
+	HasSecondFactor  bool            `json:"hasSecondFactor"`
+	AppMetadata      json.RawMessage `json:"appMetadata" doc:"Set by the project's administrators."`
+	UserMetadata     json.RawMessage `json:"userMetadata" doc:"Set by the user."`
+	EmailConfirmedAt *time.Time      `json:"emailConfirmedAt"`
+	InvitedAt        *time.Time      `json:"invitedAt"`
+	LastSignInAt     *time.Time      `json:"lastSignInAt"`
+	BannedUntil      *time.Time      `json:"bannedUntil"`
+	DeletedAt        *time.Time      `json:"deletedAt" doc:"Of a user whose row is kept for references."`
+	CreatedAt        time.Time       `json:"createdAt"`
+	UpdatedAt        time.Time       `json:"updatedAt"`
+}
+
+// Account returns the user as the platform's API shows it.
+func (u User) Account() Account {
+	return Account{UUID: u.ID, Email: u.Email, Role: u.Role, IsAnonymous: u.IsAnonymous,
+		HasSecondFactor: hasVerifiedFactor(u),
+		AppMetadata:     u.AppMetadata, UserMetadata: u.UserMetadata, EmailConfirmedAt: u.EmailConfirmedAt,
+		InvitedAt:    u.InvitedAt,
+		LastSignInAt: u.LastSignInAt, BannedUntil: u.BannedUntil, DeletedAt: u.DeletedAt, CreatedAt: u.CreatedAt,
+		UpdatedAt: u.UpdatedAt}
+}

@@ -1,0 +1,100 @@
+package enduser
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestRedirect(t *testing.T) {
+	t.Parallel()
+
+	d := &Directory{Settings: Settings{SiteURL: "https://app.example.com",
+		RedirectURLs: []string{"https://*.example.com/**", "http://localhost:*/x", "myapp://**",
+			"http://10.0.0.7/exact", "https://{a,b}.example.org/?"}}}
+	for to, want := range map[string]bool{
+		"https://app.example.com/any?x=1":         true,
+		"https://shop.example.com/deep/er":        true,
+		"https://a.b.example.com/":                false,
+		"https://evil.com/https://x.example.com/": false,
+		"https://app.example.com.evil.com/":       false,
+		"https://user@shop.example.com/":          false,
+		"https://shop.example.com\\@evil.com/":    false,
+		"http://localhost:5173/x":                 true,
+		"http://localhost:5173/y":                 false,
+		"myapp://callback/x":                      true,
+		"javascript:alert(1)":                     false,
+		"//evil.com/":                             false,
+		"/relative":                               false,
+		"http://10.0.0.7/exact":                   true,
+		"http://10.0.0.8/exact":                   false,
+		"https://a.example.org/z":                 true,
+		"https://c.example.org/z":                 false,
+		"":                                        false,
+	} {
+		wanted := map[bool]string{true: to, false: d.SiteURL}[want]
+		if got := d.Redirect(to); got != wanted {
+			t.Errorf("Redirect(%q) = %q, want %q", to, got, wanted)
+		}
+	}
+}
+
+func TestMailText(t *testing.T) {
+	t.Parallel()
+
+	m := MailText{Subject: "For {{ .Email }}", HTML: `<a href="{{ .ConfirmationURL }}">{{.Data.name}}</a>{{ .Data.none.x }}`,
+		Text: "{{ .Token }} {{ .Nothing }}"}
+	subject, html, text := m.render(map[string]string{"Email": "a@b.c\r\nBcc: x",
+		"ConfirmationURL": `https://x/?a=1&b="`,
+		"Token":           "123456"}, json.RawMessage(`{"name":"<b>{{ .Token }}</b>"}`))
+	if subject != "For a@b.cBcc: x" || text != "123456 " ||
+		html != `<a href="https://x/?a=1&amp;b=&#34;">&lt;b&gt;{{ .Token }}&lt;/b&gt;</a>` {
+		t.Errorf("got %q, %q, %q", subject, html, text)
+	}
+
+	for text, want := range map[string]string{"{{ .Token }} {{.Data.a_b.c}}": "", "{{ .Secret }}": "{{ .Secret }}",
+		"{{ .Token.x }}": "{{ .Token.x }}", "{{ if }}": "{{ if }}", "{{": "{{", "no variables": ""} {
+		if got := unknownVariable(text); got != want {
+			t.Errorf("unknownVariable(%q) = %q, want %q", text, got, want)
+		}
+	}
+
+	long := fill(strings.Repeat("{{ .Email }}", 1000), map[string]string{"Email": strings.Repeat("x", 1000)}, nil,
+		oneLine)
+	if len(long) > maxFilled {
+		t.Errorf("a filled text has %d bytes, want at most %d", len(long), maxFilled)
+	}
+}
+
+func TestChallenge(t *testing.T) {
+	t.Parallel()
+
+	good := strings.Repeat("a", 43)
+	for c, want := range map[Challenge]bool{{}: true, {good, "s256"}: true, {good, "plain"}: true, {good, ""}: false,
+		{"", "s256"}: false, {good[1:], "s256"}: false, {good + "!", "s256"}: false, {good, "md5"}: false} {
+		if got := c.check() == nil; got != want {
+			t.Errorf("%+v is accepted: %v, want %v", c, got, want)
+		}
+	}
+
+	// from RFC 7636, appendix B
+	f := flowState{CodeChallengeMethod: "s256", CodeChallenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}
+	if !f.matches("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk") || f.matches("other") {
+		t.Error("a verifier does not match its challenge, or another one does")
+	}
+}
+
+func TestMergeMetadata(t *testing.T) {
+	t.Parallel()
+
+	got, err := mergeMetadata("data", json.RawMessage(`{"a":1,"b":2}`), json.RawMessage(`{"b":null,"c":{"d":[]}}`))
+	if err != nil || string(got) != `{"a":1,"c":{"d":[]}}` {
+		t.Errorf("got %s, %v", got, err)
+	}
+
+	for _, bad := range []string{`[]`, `1`, `{"a":"` + strings.Repeat("x", maxMetadata) + `"}`, `{"a":"\u0000"}`} {
+		if got, err := mergeMetadata("data", nil, json.RawMessage(bad)); err == nil {
+			t.Errorf("%.20s: got %s, want an error", bad, got)
+		}
+	}
+}
