@@ -44,8 +44,9 @@ const sessionColumns = ` s.id, s.user_id, s.created_at, s.aal, s.not_after, s.re
 
 // openSession opens a session of a user, authenticated by a method, and ends the oldest ones beyond
 // the limit.
-func (d *Directory) openSession(ctx context.Context, tx pgx.Tx, id uuid.UUID, method string, c Client) (Session,
-	error) {
+func (d *Directory) openSession(
+	ctx context.Context, tx pgx.Tx, id uuid.UUID, method string, c Client,
+) (Session, error) {
 	var notAfter *time.Time
 	if d.SessionSeconds > 0 {
 		end := time.Now().Add(time.Duration(d.SessionSeconds) * time.Second)
@@ -154,10 +155,14 @@ func (d *Directory) tokens(ctx context.Context, q pg.Querier, s sessionRow, u Us
 		return Session{}, err
 	}
 
-	return Session{AccessToken: access, TokenType: "bearer", ExpiresIn: int(expires.Sub(now).Round(time.Second).
-		Seconds()),
-		ExpiresAt: expires.Unix(), RefreshToken: token.Refresh(d.secrets.refresh, s.ID, uint32(s.RefreshTokenCounter)),
-		User: u}, nil
+	return Session{
+		AccessToken:  access,
+		TokenType:    "bearer",
+		ExpiresIn:    int(expires.Sub(now).Round(time.Second).Seconds()),
+		ExpiresAt:    expires.Unix(),
+		RefreshToken: token.Refresh(d.secrets.refresh, s.ID, uint32(s.RefreshTokenCounter)),
+		User:         u,
+	}, nil
 }
 
 // Refresh returns new tokens for a refresh token and makes that token invalid. For a few seconds it
