@@ -22,9 +22,11 @@ func TestTunnel(t *testing.T) {
 		left, right := net.Pipe()
 		client, server := pgwire.NewTunnel(left), pgwire.NewTunnel(right)
 
-		go func() { // echoes
+		echoed := make(chan struct{})
+		go func() {
+			defer close(echoed)
+
 			_, _ = io.Copy(server, server)
-			_ = server.Close()
 		}()
 
 		for _, size := range []int{1, 4, 5, 64 << 10, 200_000} {
@@ -55,6 +57,8 @@ func TestTunnel(t *testing.T) {
 		}
 
 		client.Close()
+		<-echoed
+
 		if _, err := server.Read(make([]byte, 1)); err == nil {
 			t.Error("the other end reads on after Close")
 		}
