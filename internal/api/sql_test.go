@@ -135,8 +135,8 @@ func TestTemporaryFiles(t *testing.T) {
 	}
 
 	const bounded = `select count(*) from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase where datname = current_database() and setconfig @> '{temp_file_limit=8GB}'`
-	if got := query[int](t, a, bounded); got != 4 {
-		t.Errorf("got %d logins with limits, want 4", got)
+	if got := query[int](t, a, bounded); got != 5 {
+		t.Errorf("got %d logins with limits, want 5", got)
 	}
 
 	shown("8GB")

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/blob"
@@ -329,7 +328,6 @@ func (u *upload) insert(ctx context.Context, tx pgx.Tx) (File, error) {
 func (u *upload) insertAtOnce(ctx context.Context) (File, error) {
 	audit.CreatedUUID(ctx, u.file.UUID)
 	plain, family := typesOf(u.file.MimeType)
-	u.inserted = true // perhaps, if the reply gets lost
 
 	file, err := projectdb.ChangeOne[File](ctx, u.project, audit.Change{
 		With: `
@@ -359,10 +357,7 @@ func (u *upload) insertAtOnce(ctx context.Context) (File, error) {
 		EarlyRelease: true,
 	})
 
-	var reported *pgconn.PgError
-	if fault.Is(err, fault.NotFound) || (errors.As(err, &reported) && fault.Of(err).Code != pg.OutcomeUnknown) {
-		u.inserted = false
-	}
+	u.inserted = err == nil || fault.Of(err).Code == pg.OutcomeUnknown
 
 	if pg.Violates(err, "usage_files_quota") || pg.Violates(err, "usage_bytes_quota") {
 		return file, quotaExceededBy(ctx, u.project, err)

@@ -44,43 +44,46 @@ const rollbackTimeout = 5 * time.Second
 
 // OneInSingle executes a transaction and reads its row. It fails with NotFound without a row; SQL
 // then must have changed nothing. After a deadlock or a serialization failure it tries again, up to
-// three times in all. If the connection is lost it fails with Unavailable, code [OutcomeUnknown].
+// three times in all. If it can't tell whether the change was made, as after a lost connection, it
+// fails with Unavailable, code [OutcomeUnknown].
 func OneInSingle[T any](ctx context.Context, pool *pgxpool.Pool, s Single, scan pgx.RowToFunc[T]) (T, error) {
 	var v T
+	var certain bool
 	var err error
 	for range 3 {
-		if v, err = oneInSingle(ctx, pool, s, scan); !retryable(err) {
+		if v, certain, err = oneInSingle(ctx, pool, s, scan); !certain || !retryable(err) {
 			break
 		}
 	}
 
-	switch {
-	case err == nil || errors.Is(err, pgx.ErrNoRows) || pgconn.SafeToRetry(err):
-		return v, Fault(err)
-	case outcomeUnknown(err):
+	if !certain {
 		return v, unknownOutcome(err)
 	}
 
 	return v, Fault(err)
 }
 
-func oneInSingle[T any](ctx context.Context, pool *pgxpool.Pool, s Single, scan pgx.RowToFunc[T]) (T, error) {
-	var v T
+// oneInSingle is one attempt of [OneInSingle]. certain is false if the transaction may have
+// succeeded despite err.
+func oneInSingle[T any](
+	ctx context.Context, pool *pgxpool.Pool, s Single, scan pgx.RowToFunc[T],
+) (v T, certain bool, err error) {
 	conn, err := Acquire(ctx, pool)
 	if err != nil {
-		return v, err
+		return v, true, err
 	}
 	defer conn.Release()
 
 	if s.Check == "" && !s.EarlyRelease {
 		rows, err := conn.Query(ctx, s.SQL, cachedArgs(s.Args))
-		if err != nil {
-			return v, err
+		if err == nil {
+			v, err = pgx.CollectExactlyOneRow(rows, scan)
 		}
-		return pgx.CollectExactlyOneRow(rows, scan)
+
+		return v, hasOutcome(err), err
 	}
 
-	v, err = sendSingle(ctx, conn.Conn(), s, scan)
+	v, certain, err = sendSingle(ctx, conn.Conn(), s, scan)
 	if conn.Conn().PgConn().TxStatus() != 'I' && !conn.Conn().IsClosed() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
 		defer cancel()
@@ -89,50 +92,55 @@ func oneInSingle[T any](ctx context.Context, pool *pgxpool.Pool, s Single, scan 
 		err = errors.Join(err, rollback)
 	}
 
-	return v, err
+	return v, certain, err
+}
+
+// hasOutcome reports whether err tells if the transaction succeeded.
+func hasOutcome(err error) bool {
+	return errors.Is(err, pgx.ErrNoRows) || pgconn.SafeToRetry(err) || !outcomeUnknown(err)
 }
 
 // sendSingle sends the statements of a transaction together. An error skips those after it.
-func sendSingle[T any](ctx context.Context, conn *pgx.Conn, s Single, scan pgx.RowToFunc[T]) (v T, err error) {
+func sendSingle[T any](
+	ctx context.Context, conn *pgx.Conn, s Single, scan pgx.RowToFunc[T],
+) (v T, certain bool, err error) {
 	var batch pgx.Batch
 	batch.Queue("begin")
 	batch.Queue(s.SQL, cachedArgs(s.Args))
 
-	after := 1
 	if s.Check != "" {
 		batch.Queue(s.Check, cachedArgs(s.CheckArgs))
-		after++
 	}
 
 	batch.Queue("commit")
+	untilCommit := batch.Len()
 
 	if s.EarlyRelease {
 		batch.Queue(flush)
-		after++
 	}
 
 	results := conn.SendBatch(ctx, &batch)
 	defer func() { err = errors.Join(err, results.Close()) }()
 
 	if _, err := results.Exec(); err != nil {
-		return v, err
+		return v, hasOutcome(err), err
 	}
 
 	rows, err := results.Query()
 	if err != nil {
-		return v, err
+		return v, hasOutcome(err), err
 	}
 
 	v, missing := pgx.CollectExactlyOneRow(rows, scan)
 	if missing != nil && !errors.Is(missing, pgx.ErrNoRows) {
-		return v, missing
+		return v, hasOutcome(missing), missing
 	}
 
-	for range after {
+	for done := 2; done < batch.Len(); done++ {
 		if _, err := results.Exec(); err != nil {
-			return v, err
+			return v, done < untilCommit && hasOutcome(err), err
 		}
 	}
 
-	return v, missing
+	return v, true, missing
 }

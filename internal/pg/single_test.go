@@ -1,6 +1,8 @@
 package pg_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -59,5 +61,26 @@ func TestOneInSingle(t *testing.T) {
 
 	if opened := pool.Stat().NewConnsCount(); opened != 1 {
 		t.Errorf("opened %d connections, want 1", opened)
+	}
+}
+
+// TestOneInSingleUnsent fails before a statement is sent, so it is certain that nothing changed.
+func TestOneInSingleUnsent(t *testing.T) {
+	t.Parallel()
+
+	pool := connect(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	s := pg.Single{SQL: "select 1"}
+	if _, err := pg.OneInSingle(ended, pool, s, pgx.RowTo[int]); !errors.Is(err, context.Canceled) ||
+		fault.Of(err).Code == pg.OutcomeUnknown {
+		t.Errorf("with an ended context: got %v, want its error", err)
+	}
+
+	pool.Close()
+	if _, err := pg.OneInSingle(t.Context(), pool, s, pgx.RowTo[int]); !fault.Is(err, fault.Unavailable) ||
+		fault.Of(err).Code == pg.OutcomeUnknown {
+		t.Errorf("on a closed pool: got %v, want Unavailable", err)
 	}
 }
