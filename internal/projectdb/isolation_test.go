@@ -169,17 +169,17 @@ func TestInstalledExtensions(t *testing.T) {
 		`-- CreateExtension
 			CREATE EXTENSION IF NOT EXISTS "hstore" WITH SCHEMA public CASCADE;`: "",
 		create + "; create extension if not exists plpgsql; create table public.t (id int)": "",
-		"create/**/extension if not exists hstore":                                         "",
-		create + "; create extension citext":                                               "42501",
-		create + "; CREATE/**/EXTENSION/**/citext":                                         "42501",
-		create + "; create extension if not exists/**/citext":                              "42501",
-		create + `; create extension if not exists "citext"`:                               "42501",
-		create + `; create extension if not exists U&"citext"`:                             "42501",
-		create + `; create extension if not exists "hstore"""`:                             "42501",
-		"create extension if not exists hstoré":                                            "42501",
-		"alter extension hstore update; " + create:                                         "42501",
-		"do $$ begin " + create + "; end $$":                                               "42501",
-		create + "; do $$ begin execute 'create exten' || 'sion citext'; end $$":           "42501",
+		"create/**/extension if not exists hstore":                                          "",
+		create + "; create extension citext":                                                "42501",
+		create + "; CREATE/**/EXTENSION/**/citext":                                          "42501",
+		create + "; create extension if not exists/**/citext":                               "42501",
+		create + `; create extension if not exists "citext"`:                                "42501",
+		create + `; create extension if not exists U&"citext"`:                              "42501",
+		create + `; create extension if not exists "hstore"""`:                              "42501",
+		"create extension if not exists hstoré":                                             "42501",
+		"alter extension hstore update; " + create:                                          "42501",
+		"do $$ begin " + create + "; end $$":                                                "42501",
+		create + "; do $$ begin execute 'create exten' || 'sion citext'; end $$":            "42501",
 	} {
 		if got := state(t, conn, sql); got != want {
 			t.Errorf("%s: got state %q, want %q", sql, got, want)
