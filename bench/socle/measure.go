@@ -90,13 +90,17 @@ func (p Pairs) Show(value func(Figures) float64) string {
 		ratio, low, high)
 }
 
-// Values of figures, for [Pairs.Show]: requests a second, the 99th percentile in milliseconds, and
-// the processor time.
-
+// Throughput returns the requests a second, for [Pairs.Show].
 func Throughput(f Figures) float64 { return f.PerSecond }
-func Slowest(f Figures) float64    { return float64(f.P99) / float64(time.Millisecond) }
-func Processor(f Figures) float64  { return f.Own }
-func Postgres(f Figures) float64   { return f.Postgres }
+
+// Slowest returns the 99th percentile in milliseconds.
+func Slowest(f Figures) float64 { return float64(f.P99) / float64(time.Millisecond) }
+
+// Processor returns the server's processor time per request in microseconds.
+func Processor(f Figures) float64 { return f.Own }
+
+// Postgres returns PostgreSQL's processor time per request in microseconds.
+func Postgres(f Figures) float64 { return f.Postgres }
 
 // Report returns the ratio of a value for a report.
 func (p Pairs) Report(name string, value func(Figures) float64, lessIsBetter bool) Ratio {

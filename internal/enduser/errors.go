@@ -51,10 +51,6 @@ func errRefreshToken(reason, code string) *fault.Error {
 	return fault.New(fault.Invalid, "Invalid Refresh Token: %s", reason).WithCode(code)
 }
 
-func errPhone() *fault.Error {
-	return fault.New(fault.Invalid, "Phone logins are disabled").WithCode("phone_provider_disabled")
-}
-
 func errFlow(detail, code string) *fault.Error {
 	return fault.New(fault.NotFound, "%s", detail).WithCode(code)
 }
