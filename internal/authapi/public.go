@@ -20,9 +20,11 @@ func (c *call) health([]uuid.UUID) error {
 }
 
 // externalProviders are the ways to sign in that clients ask for.
-var externalProviders = []string{"apple", "azure", "bitbucket", "discord", "facebook", "figma", "fly", "github",
-	"gitlab", "google", "kakao", "keycloak", "linkedin", "linkedin_oidc", "notion", "slack", "slack_oidc", "snapchat", "spotify",
-	"twitch", "twitter", "workos", "x", "zoom", "phone"}
+var externalProviders = []string{
+	"apple", "azure", "bitbucket", "discord", "facebook", "figma", "fly", "github", "gitlab", "google", "kakao",
+	"keycloak", "linkedin", "linkedin_oidc", "notion", "slack", "slack_oidc", "snapchat", "spotify", "twitch",
+	"twitter", "workos", "x", "zoom", "phone",
+}
 
 func (c *call) settings([]uuid.UUID) error {
 	external := map[string]bool{"email": true, "anonymous_users": c.AnonymousSignIn}
