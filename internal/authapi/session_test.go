@@ -373,6 +373,43 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
+// TestTriggersLeaveNothing changes the session in a trigger, and replaces its prepared statements.
+func TestTriggersLeaveNothing(t *testing.T) {
+	t.Parallel()
+
+	p := newApp(t, autoconfirm)
+	ann := p.signUp("ann@example.com")
+	p.exec(`create schema hostile;
+		create function hostile.lower(text) returns text language sql as $$ select 'mallory@example.com' $$;
+		create function public.meddle() returns trigger language plpgsql as $$
+		declare s record;
+		begin
+			perform pg_catalog.set_config('search_path', 'hostile, pg_catalog', false);
+			perform pg_catalog.set_config('timezone', 'Asia/Tokyo', false);
+			for s in select name from pg_catalog.pg_prepared_statements loop
+				execute pg_catalog.format('deallocate %I', s.name);
+				execute pg_catalog.format('prepare %I as select 1', s.name);
+			end loop;
+			return new;
+		end $$;
+		create trigger meddle after update on auth.users for each row execute function public.meddle()`)
+
+	token, refresh := ann.text("access_token"), ann.text("refresh_token")
+	for range 3 {
+		for range 4 { // fills the pool
+			p.send("GET", "/user", token, "").want(200).equal("email", "ann@example.com")
+		}
+
+		p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).want(200)
+		refresh = p.refresh(refresh).want(200).text("refresh_token")
+	}
+
+	path, err := pg.Value[string](t.Context(), p.project.EndUserRows(), `select current_setting('search_path')`)
+	if err != nil || strings.Contains(path, "hostile") {
+		t.Errorf("search_path is %s (%v) after a trigger", path, err)
+	}
+}
+
 func TestAdmin(t *testing.T) {
 	t.Parallel()
 
