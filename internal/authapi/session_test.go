@@ -169,6 +169,11 @@ func TestKeys(t *testing.T) {
 	}
 
 	p.send("GET", "/user", ann, "", "Apikey", p.publishable).want(200)
+	malformed := p.send("GET", "/user", "this-is-no-token", "", "Apikey", p.secret).fails(403, "bad_jwt")
+	if !strings.HasPrefix(malformed.text("message"), "invalid JWT") {
+		t.Errorf("a malformed token: got %s", malformed.raw)
+	}
+	p.post("/verify", `{"type":"sms","phone":"1234-invalid","token":"123456"}`).fails(400, "validation_failed")
 	old := p.send("GET", "/user", "", "", "X-Supabase-Api-Version", "")
 	if old.want(401).text("error_code") != "no_authorization" || old.body["code"] != 401.0 || old.text("msg") == "" {
 		t.Errorf("without a version: got %s", old.raw)
@@ -321,6 +326,7 @@ func TestAnonymous(t *testing.T) {
 	}
 
 	token := session.text("access_token")
+	p.send("GET", "/reauthenticate", token, "").fails(400, "validation_failed")
 	p.send("PUT", "/user", token, `{"password":"`+password+`"}`).fails(422, "validation_failed")
 	if got := p.send("PUT", "/user", token, `{"email":"ann@example.com"}`).
 		want(200); got.body["is_anonymous"] != false {
