@@ -76,10 +76,17 @@ func (c *call) authenticate(text string) (rest.Caller, error) {
 
 // withUser admits requests with the access token of a user.
 func withUser(c *call) error {
-	if scheme, token, _ := strings.Cut(c.r.Header.Get("Authorization"), " "); !strings.EqualFold(scheme, "bearer") ||
-		strings.TrimSpace(token) == "" {
+	scheme, token, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "bearer") || token == "" {
 		return fault.New(fault.Unauthenticated, "This endpoint requires a valid Bearer token").
 			WithCode("no_authorization")
+	}
+
+	// Clients without a session repeat the key. Anything else without a dot is no token.
+	if key := c.r.Header.Get("Apikey"); key != "" && token != key && !strings.Contains(token, ".") {
+		return fault.New(fault.Forbidden,
+			"invalid JWT: unable to parse or verify signature, token is malformed").WithCode("bad_jwt")
 	}
 	if err := withKey(c); err != nil {
 		return err

@@ -280,6 +280,9 @@ func TestFactors(t *testing.T) {
 	if err != nil || uri.Scheme != "otpauth" || uri.Query().Get("secret") != factor.text("totp.secret") {
 		t.Fatalf("got %s (%v)", factor.raw, err)
 	}
+	if !strings.HasPrefix(factor.text("totp.qr_code"), "<svg ") {
+		t.Errorf("got the picture %q, want SVG", factor.text("totp.qr_code"))
+	}
 
 	secret, err := token.ParseTOTPText(factor.text("totp.secret"))
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -196,6 +197,9 @@ func (c *call) resend([]uuid.UUID) error {
 // halfConfirmed is the text after the first half of a change of the address.
 const halfConfirmed = "Confirmation link accepted. Please proceed to confirm link sent to the other email"
 
+// phoneNumber matches phone numbers by E.164.
+var phoneNumber = regexp.MustCompile(`^\+?[1-9][0-9]{1,14}$`)
+
 func (c *call) verify([]uuid.UUID) error {
 	var in struct {
 		Type, Token, Email, Phone string
@@ -206,6 +210,8 @@ func (c *call) verify([]uuid.UUID) error {
 	}
 
 	switch {
+	case in.Phone != "" && !phoneNumber.MatchString(in.Phone):
+		return fault.New(fault.Invalid, "Invalid phone number format (E.164 required)").WithCode("validation_failed")
 	case in.Phone != "":
 		return fault.New(fault.Forbidden, "Token has expired or is invalid").WithCode("otp_expired")
 	case in.Token == "" && in.TokenHash == "":

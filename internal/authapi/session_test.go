@@ -169,6 +169,11 @@ func TestKeys(t *testing.T) {
 	}
 
 	p.send("GET", "/user", ann, "", "Apikey", p.publishable).want(200)
+	malformed := p.send("GET", "/user", "this-is-no-token", "", "Apikey", p.secret).fails(403, "bad_jwt")
+	if !strings.HasPrefix(malformed.text("message"), "invalid JWT") {
+		t.Errorf("a malformed token: got %s", malformed.raw)
+	}
+	p.post("/verify", `{"type":"sms","phone":"1234-invalid","token":"123456"}`).fails(400, "validation_failed")
 	old := p.send("GET", "/user", "", "", "X-Supabase-Api-Version", "")
 	if old.want(401).text("error_code") != "no_authorization" || old.body["code"] != 401.0 || old.text("msg") == "" {
 		t.Errorf("without a version: got %s", old.raw)
@@ -321,6 +326,7 @@ func TestAnonymous(t *testing.T) {
 	}
 
 	token := session.text("access_token")
+	p.send("GET", "/reauthenticate", token, "").fails(400, "validation_failed")
 	p.send("PUT", "/user", token, `{"password":"`+password+`"}`).fails(422, "validation_failed")
 	if got := p.send("PUT", "/user", token, `{"email":"ann@example.com"}`).
 		want(200); got.body["is_anonymous"] != false {
@@ -370,6 +376,43 @@ func TestTriggers(t *testing.T) {
 	if n, err := pg.Value[int](t.Context(), p.project.Owner(),
 		`select count(*)::int from public.profiles`); n != 0 || err != nil {
 		t.Errorf("got %d profiles (%v) after the user is deleted, want 0", n, err)
+	}
+}
+
+// TestTriggersLeaveNothing changes the session in a trigger, and replaces its prepared statements.
+func TestTriggersLeaveNothing(t *testing.T) {
+	t.Parallel()
+
+	p := newApp(t, autoconfirm)
+	ann := p.signUp("ann@example.com")
+	p.exec(`create schema hostile;
+		create function hostile.lower(text) returns text language sql as $$ select 'mallory@example.com' $$;
+		create function public.meddle() returns trigger language plpgsql as $$
+		declare s record;
+		begin
+			perform pg_catalog.set_config('search_path', 'hostile, pg_catalog', false);
+			perform pg_catalog.set_config('timezone', 'Asia/Tokyo', false);
+			for s in select name from pg_catalog.pg_prepared_statements loop
+				execute pg_catalog.format('deallocate %I', s.name);
+				execute pg_catalog.format('prepare %I as select 1', s.name);
+			end loop;
+			return new;
+		end $$;
+		create trigger meddle after update on auth.users for each row execute function public.meddle()`)
+
+	token, refresh := ann.text("access_token"), ann.text("refresh_token")
+	for range 3 {
+		for range 4 { // fills the pool
+			p.send("GET", "/user", token, "").want(200).equal("email", "ann@example.com")
+		}
+
+		p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).want(200)
+		refresh = p.refresh(refresh).want(200).text("refresh_token")
+	}
+
+	path, err := pg.Value[string](t.Context(), p.project.EndUserRows(), `select current_setting('search_path')`)
+	if err != nil || strings.Contains(path, "hostile") {
+		t.Errorf("search_path is %s (%v) after a trigger", path, err)
 	}
 }
 

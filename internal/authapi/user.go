@@ -91,14 +91,13 @@ func (c *call) enroll([]uuid.UUID) error {
 		return fault.New(fault.Invalid, "factor_type needs to be totp, phone, or webauthn").WithCode("validation_failed")
 	}
 
-	// Applications draw the code of uri: clients accept an empty picture.
 	f, err := c.EnrollFactor(c.r.Context(), c.identity(), in.FriendlyName, in.Issuer)
 	if err != nil {
 		return err
 	}
 
 	return c.respond(http.StatusOK, map[string]any{"id": f.ID, "type": "totp", "friendly_name": f.FriendlyName,
-		"totp": map[string]string{"qr_code": "", "secret": f.Secret, "uri": f.URL}})
+		"totp": map[string]string{"qr_code": f.QRCode, "secret": f.Secret, "uri": f.URL}})
 }
 
 func (c *call) challenge(ids []uuid.UUID) error {

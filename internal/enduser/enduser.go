@@ -72,7 +72,7 @@ func (s *Service) Directory(project uuid.UUID, c ProjectConfig) (*Directory, err
 	}
 
 	d := &Directory{Settings: c.Settings, UUID: project, service: s, db: db, secrets: keys,
-		attempts: ratelimit.New(db.EndUsers(), "auth.attempts")}
+		attempts: ratelimit.New(db.EndUserRows(), "auth.attempts")}
 	d.attempts.Off = s.Attempts.Off
 
 	return d, nil
@@ -112,8 +112,8 @@ func (d *Directory) tx(ctx context.Context, what string, f func(ctx context.Cont
 	return err
 }
 
-// q returns the pool for statements outside a transaction.
-func (d *Directory) q() pg.Querier { return d.db.EndUsers() }
+// q executes statements outside a transaction. They run no user code, so none changes auth.users.
+func (d *Directory) q() pg.Querier { return d.db.EndUserRows() }
 
 // newID returns a UUID for a row.
 func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

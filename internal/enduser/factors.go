@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"strings"
+	"net/url"
 	"time"
 
 	"github.com/google/uuid"
@@ -63,6 +63,7 @@ type Enrolled struct {
 	FriendlyName string
 	Secret       string // base32
 	URL          string // otpauth
+	QRCode       string // of URL, as SVG
 }
 
 // EnrollFactor adds a factor of time-based codes, which counts once a code of it was verified. It
@@ -79,7 +80,9 @@ func (d *Directory) EnrollFactor(ctx context.Context, who Identity, name, issuer
 	}
 
 	if issuer == "" {
-		issuer = strings.TrimPrefix(strings.TrimPrefix(d.SiteURL, "https://"), "http://")
+		site, _ := url.Parse(d.SiteURL) // was checked
+		issuer = site.Host
+		issuer = issuer[:min(len(issuer), maxFriendlyName)]
 	}
 
 	enrolled := Enrolled{ID: newID(), FriendlyName: name, Secret: token.TOTPText(secret)}
@@ -126,7 +129,11 @@ func (d *Directory) EnrollFactor(ctx context.Context, who Identity, name, issuer
 		err = fault.New(fault.Unprocessable, "A factor with the friendly name %q for this user already exists", name).
 			WithCode("mfa_factor_name_conflict").WithCause(err)
 	}
+	if err != nil {
+		return Enrolled{}, err
+	}
 
+	enrolled.QRCode, err = qrCode(enrolled.URL)
 	return enrolled, err
 }
 

@@ -164,7 +164,10 @@ func (d *Directory) Reauthenticate(ctx context.Context, who Identity, c Client) 
 	if err != nil {
 		return err
 	}
-	if u.Email == "" || u.EmailConfirmedAt == nil {
+	if u.Email == "" {
+		return errInvalid("Reauthentication requires the user to have an email or a phone number")
+	}
+	if u.EmailConfirmedAt == nil {
 		return fault.New(fault.Unprocessable, "Please verify your email first.").WithCode("email_not_confirmed")
 	}
 	if err := d.countMail(ctx, u.Email); err != nil {

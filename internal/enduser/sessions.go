@@ -63,17 +63,15 @@ func (d *Directory) openSession(
 		with old as (
 			delete from auth.sessions where id in (
 				select id from auth.sessions where user_id = @user order by created_at desc offset @most)
+		), method as (
+			insert into auth.mfa_amr_claims (session_id, authentication_method) values (@id, @method)
 		)
 		insert into auth.sessions as s (id, user_id, not_after, user_agent, ip)
 		values (@id, @user, @end, left(@agent, @agent_size), @address::text::inet)
 		returning`+sessionColumns,
 		pgx.StrictNamedArgs{"id": newID(), "user": id, "end": notAfter, "agent": c.Agent, "agent_size": maxUserAgent,
-			"address": address, "most": maxSessions - 1})
+			"address": address, "most": maxSessions - 1, "method": method})
 	if err != nil {
-		return Session{}, err
-	}
-
-	if err := addMethod(ctx, tx, s.ID, method); err != nil {
 		return Session{}, err
 	}
 
@@ -82,7 +80,7 @@ func (d *Directory) openSession(
 		return Session{}, err
 	}
 
-	u, err := userByID(ctx, tx, id)
+	u, err := userByID(ctx, tx, id) // after triggers of the project
 	if err != nil {
 		return Session{}, err
 	}
@@ -91,7 +89,7 @@ func (d *Directory) openSession(
 		return Session{}, err
 	}
 
-	return d.tokens(ctx, tx, s, u)
+	return d.sign(s, u, []amr{{Method: method, Timestamp: s.CreatedAt.Unix()}})
 }
 
 // addMethod records a method by which the user of a session was authenticated.
@@ -130,13 +128,18 @@ type claims struct {
 // tokens returns the tokens of a session.
 func (d *Directory) tokens(ctx context.Context, q pg.Querier, s sessionRow, u User) (Session, error) {
 	methods, err := pg.All[amr](ctx, q, `
-		select authentication_method as method, extract(epoch from updated_at)::bigint as timestamp
+		select authentication_method as method, floor(extract(epoch from updated_at))::bigint as timestamp
 		from auth.mfa_amr_claims where session_id = @session order by updated_at desc, authentication_method`,
 		pgx.StrictNamedArgs{"session": s.ID})
 	if err != nil {
 		return Session{}, err
 	}
 
+	return d.sign(s, u, methods)
+}
+
+// sign returns the tokens of a session whose user was authenticated by methods, the latest first.
+func (d *Directory) sign(s sessionRow, u User, methods []amr) (Session, error) {
 	now := time.Now()
 	expires := now.Add(time.Duration(d.AccessTokenSeconds) * time.Second)
 	if s.NotAfter != nil && s.NotAfter.Before(expires) {
@@ -176,54 +179,83 @@ func (d *Directory) Refresh(ctx context.Context, text string, c Client) (Session
 		return Session{}, errRefreshToken("Refresh Token Not Found", "refresh_token_not_found")
 	}
 
-	var refreshed Session
-	var refused error
-	err := d.tx(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) error {
-		s, err := pg.One[sessionRow](ctx, tx, `select`+sessionColumns+`from auth.sessions s where s.id = @id for update`,
-			pgx.StrictNamedArgs{"id": id})
+	for {
+		r, err := pg.One[refreshable](ctx, d.q(), `
+			select`+userColumns+`, s.id as session_id, s.created_at as session_created_at, s.aal, s.not_after, s.refreshed_at,
+				s.refresh_token_counter,
+				(select json_agg(json_build_object('method', m.authentication_method,
+						'timestamp', floor(extract(epoch from m.updated_at))::bigint) order by m.updated_at desc, m.authentication_method)
+					from auth.mfa_amr_claims m where m.session_id = s.id) as methods
+			from auth.sessions s join auth.users u on u.id = s.user_id
+			where s.id = @id`, pgx.StrictNamedArgs{"id": id})
 		if fault.Is(err, fault.NotFound) {
-			refused = errRefreshToken("Refresh Token Not Found", "refresh_token_not_found")
-			return nil
+			return Session{}, errRefreshToken("Refresh Token Not Found", "refresh_token_not_found")
 		}
 		if err != nil {
-			return err
+			return Session{}, err
 		}
 
-		u, err := userByID(ctx, tx, s.UserID)
-		if err != nil {
-			return err
-		}
-
-		if refused = d.checkRefresh(s, u, int64(generation)); refused != nil {
-			if fault.Of(refused).Code == "user_banned" {
-				return nil
-			}
-
-			_, err := pg.Exec(ctx, tx, `delete from auth.sessions where id = @id`, pgx.StrictNamedArgs{"id": id})
-			if err != nil {
-				return err
-			}
-
-			return d.log(ctx, tx, "token_revoked", u, c)
+		s := r.session()
+		if refused := d.checkRefresh(s, r.User, int64(generation)); refused != nil {
+			return Session{}, d.endRefused(ctx, s, r.User, refused, c)
 		}
 
 		if int64(generation) == s.RefreshTokenCounter {
-			s.RefreshTokenCounter++
-			if _, err := pg.Exec(ctx, tx, `
-				update auth.sessions set refresh_token_counter = @counter, refreshed_at = now(), updated_at = now() where id = @id`,
-				pgx.StrictNamedArgs{"id": id, "counter": s.RefreshTokenCounter}); err != nil {
-				return err
+			n, err := pg.Exec(ctx, d.q(), `
+				update auth.sessions set refresh_token_counter = @next, refreshed_at = now(), updated_at = now()
+				where id = @id and refresh_token_counter = @current`,
+				pgx.StrictNamedArgs{"id": id, "current": s.RefreshTokenCounter, "next": s.RefreshTokenCounter + 1})
+			if err != nil {
+				return Session{}, err
 			}
+			if n == 0 {
+				continue // another request has refreshed or ended it meanwhile
+			}
+
+			s.RefreshTokenCounter++
 		}
 
-		refreshed, err = d.tokens(ctx, tx, s, u)
-		return err
-	})
-	if err == nil && refused != nil {
-		err = refused
+		return d.sign(s, r.User, r.Methods)
+	}
+}
+
+// refreshable is a session with its user and the methods by which it was authenticated.
+type refreshable struct {
+	User
+	SessionID           uuid.UUID
+	SessionCreatedAt    time.Time
+	Aal                 string
+	NotAfter            *time.Time
+	RefreshedAt         *time.Time
+	RefreshTokenCounter int64
+	Methods             []amr
+}
+
+func (r refreshable) session() sessionRow {
+	return sessionRow{ID: r.SessionID, UserID: r.ID, CreatedAt: r.SessionCreatedAt, Aal: r.Aal, NotAfter: r.NotAfter,
+		RefreshedAt: r.RefreshedAt, RefreshTokenCounter: r.RefreshTokenCounter}
+}
+
+// endRefused ends a session whose refresh was refused, unless its user is banned for a time. It
+// returns the refusal.
+func (d *Directory) endRefused(ctx context.Context, s sessionRow, u User, refused error, c Client) error {
+	if fault.Of(refused).Code == "user_banned" {
+		return refused
 	}
 
-	return refreshed, err
+	err := d.tx(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := pg.Exec(ctx, tx, `delete from auth.sessions where id = @id`,
+			pgx.StrictNamedArgs{"id": s.ID}); err != nil {
+			return err
+		}
+
+		return d.log(ctx, tx, "token_revoked", u, c)
+	})
+	if err != nil {
+		return err
+	}
+
+	return refused
 }
 
 // checkRefresh fails unless a session may be refreshed by the token of a generation.

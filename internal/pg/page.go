@@ -48,6 +48,10 @@ type Listing struct {
 func List[T any](
 	ctx context.Context, q Querier, l Listing, page Page, args pgx.StrictNamedArgs,
 ) (items []T, total int64, err error) {
+	if prepared, ok := q.(Prepared); ok {
+		q = prepared.Pool // a batch is not prepared
+	}
+
 	ctx, cancel := withQueryTimeout(ctx, q)
 	defer cancel()
 

@@ -19,8 +19,13 @@ import (
 // is no superuser, may create nothing, and every statement on these tables runs under it.
 
 // EndUsers returns the pool of the login that owns the tables of schema auth. A statement that
-// writes runs user code.
+// writes auth.users runs user code: triggers, and cascades into tables of the project. Each
+// connection is reset before it is reused.
 func (p *Project) EndUsers() *pgxpool.Pool { return p.pool(auth) }
+
+// EndUserRows executes statements on the tables of schema auth that run no user code: reads, and
+// changes of other tables than auth.users.
+func (p *Project) EndUserRows() pg.Prepared { return pg.Prepared{Pool: p.EndUsers()} }
 
 // EndUsersTx runs f in a transaction of the auth login. An entry in the project's audit log commits
 // with it, see [audit.Write].

@@ -252,6 +252,10 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 		c.AfterRelease = nil // package rest resets the session in the round trip of the request
 		c.ConnConfig.RuntimeParams["search_path"] = RequestPath
 	}
+	if l == auth {
+		// All statements are written in this tree, so pgx keeps their descriptions.
+		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
 
 	p.gate.attach(c)
 
@@ -283,8 +287,7 @@ func (r *Registry) guard(c *pgxpool.Config, p *Project) {
 		ctx, cancel := context.WithTimeout(context.Background(), resetTimeout)
 		defer cancel()
 
-		_, err := conn.PgConn().Exec(ctx, "discard all").ReadAll()
-		return err == nil
+		return pg.Reset(ctx, conn) == nil
 	}
 
 	report := c.ConnConfig.OnPgError

@@ -26,7 +26,9 @@ func TestGuides(t *testing.T) {
 	}
 
 	a := apitest.New(t)
-	for _, name := range []string{"protect-a-table.md", "back-up-and-restore.md", "from-supabase.md", "nextjs.md"} {
+	for _, name := range []string{
+		"protect-a-table.md", "end-users.md", "back-up-and-restore.md", "from-supabase.md", "nextjs.md",
+	} {
 		text, err := os.ReadFile(guides + name)
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +41,8 @@ func TestGuides(t *testing.T) {
 		bash := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", scriptOf(examples))
 		bash.Dir = dir
 		bash.Env = []string{"PATH=" + filepath.Dir(path) + ":" + os.Getenv("PATH"), "HOME=" + dir,
-			"SOCLE_URL=" + a.URL, "SOCLE_TOKEN=" + a.Token, "SOCLE_PROJECT=" + project}
+			"SOCLE_URL=" + a.URL, "SOCLE_TOKEN=" + a.Token, "SOCLE_PROJECT=" + project,
+			"NODE_OPTIONS=--experimental-websocket"} // which supabase-js needs, and Node.js 20 has no other
 
 		var errors bytes.Buffer
 		bash.Stderr = &errors

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/bench/socle"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/server"
+	"github.com/socle-dev/socle/internal/token"
+)
+
+const password = "correct horse battery"
+
+// bench is a running Socle with a project and its users.
+type bench struct {
+	*socle.Process
+	parameters
+	postmaster string // process ID of PostgreSQL
+	project    string
+	token, key string // of the platform's user, and of the project
+	refreshKey []byte // by which refresh tokens are computed
+}
+
+// parameters are those of the bare server.
+type parameters struct {
+	Host           string
+	Port           uint16
+	Name           string
+	User, Password string
+	Connections    int32
+	Accounts       []account
+}
+
+// account is a user of the project with a session.
+type account struct {
+	Email, Token string
+	Session      uuid.UUID
+	generation   *atomic.Uint32 // of the valid refresh token
+}
+
+// startSocle starts Socle and sets it up.
+func startSocle(ctx context.Context, dir string) (*bench, error) {
+	if *program == "" {
+		built, err := socle.Build(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+
+		*program = built
+	}
+
+	settings := []string{
+		"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off",
+		"SOCLE_LOG_LEVEL=warn",
+	}
+
+	cmd := exec.Command(*program, "serve")
+	cmd.Env, cmd.Stderr = append(os.Environ(), settings...), os.Stderr
+
+	process, err := socle.StartProcess(cmd)
+	if err != nil {
+		return nil, err
+	}
+
+	b := &bench{Process: process}
+	if b.postmaster, err = socle.FindPostmaster(dir); err == nil {
+		err = b.setUp()
+	}
+	if err == nil {
+		err = b.connect(ctx, settings)
+	}
+	if err != nil {
+		b.Stop()
+		return nil, err
+	}
+
+	return b, nil
+}
+
+// setUp creates a project and signs up its users.
+func (b *bench) setUp() error {
+	var user struct{ Metadata struct{ Token string } }
+	err := b.send(&user, "POST", "/users", "",
+		fmt.Sprintf(`{"username":"bench","email":"bench@example.com","password":%q}`, password))
+	if err != nil {
+		return err
+	}
+	b.token = user.Metadata.Token
+
+	var project struct{ Content struct{ UUID string } }
+	if err := b.send(&project, "POST", "/projects", b.token, `{"name":"bench"}`); err != nil {
+		return err
+	}
+	b.project = "/projects/" + project.Content.UUID
+
+	if err := b.send(nil, "PUT", b.project+"/auth-settings", b.token, `{"confirm_email":false}`); err != nil {
+		return err
+	}
+
+	var key struct{ Metadata struct{ Key string } }
+	if err := b.send(&key, "POST", b.project+"/keys", b.token, `{"name":"bench","kind":"publishable"}`); err != nil {
+		return err
+	}
+	b.key = key.Metadata.Key
+
+	for i := range *clients {
+		a := account{Email: fmt.Sprintf("user%d@example.com", i), generation: &atomic.Uint32{}}
+		var session struct {
+			AccessToken string `json:"access_token"`
+		}
+		if err := b.send(&session, "POST", b.project+"/auth/v1/signup", b.key, credentials(a)); err != nil {
+			return err
+		}
+
+		a.Token = session.AccessToken
+		claims, err := base64.RawURLEncoding.DecodeString(strings.Split(a.Token, ".")[1])
+		if err != nil {
+			return err
+		}
+
+		var claimed struct {
+			Session uuid.UUID `json:"session_id"`
+		}
+		if err := json.Unmarshal(claims, &claimed); err != nil {
+			return err
+		}
+
+		a.Session = claimed.Session
+		b.Accounts = append(b.Accounts, a)
+	}
+
+	return nil
+}
+
+func credentials(a account) string {
+	return fmt.Sprintf(`{"email":%q,"password":%q}`, a.Email, password)
+}
+
+// tables are those that the bare server changes, with the indexes of Socle's.
+const tables = `
+	create schema bench;
+	create table bench.users (like auth.users including all);
+	create table bench.sessions (like auth.sessions including all);
+	insert into bench.users (id, email) select id, email from auth.users;
+	insert into bench.sessions select * from auth.sessions;`
+
+// connect finds the database of the bare server, and the key of refresh tokens.
+func (b *bench) connect(ctx context.Context, settings []string) error {
+	c, err := config.Load(settings, nil)
+	if err != nil {
+		return err
+	}
+
+	log := slog.New(slog.DiscardHandler)
+	platform, secret, err := server.OpenDatabase(ctx, c, log)
+	if err != nil {
+		return err
+	}
+
+	registry, err := platform.Registry(ctx, secret, log)
+	if err != nil {
+		return err
+	}
+
+	project := registry.Open(uuid.MustParse(strings.TrimPrefix(b.project, "/projects/")))
+	b.refreshKey = project.EndUserKey("refresh tokens")
+
+	pool := project.Trusted()
+	d := pool.Config().ConnConfig
+	b.Host, b.Port, b.Name, b.User, b.Password = d.Host, d.Port, d.Database, d.User, d.Password
+	b.Connections = pool.Config().MaxConns
+
+	_, err = pool.Exec(ctx, tables, pgx.QueryExecModeSimpleProtocol)
+	return err
+}
+
+// startLimit starts the bare server.
+func (b *bench) startLimit() (*socle.Process, error) {
+	text, err := json.Marshal(b.parameters)
+	if err != nil {
+		return nil, err
+	}
+
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+
+	cmd := exec.Command(self, "-limit")
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(text), os.Stderr
+
+	return socle.StartProcess(cmd)
+}
+
+func (b *bench) getUser(n int) (*http.Request, error) {
+	return b.request("GET", b.project+"/auth/v1/user", b.Accounts[n%*clients].Token, "")
+}
+
+func (b *bench) refresh(n int) (*http.Request, error) {
+	a := b.Accounts[n%*clients]
+	text := token.Refresh(b.refreshKey, a.Session, a.generation.Add(1)-1)
+
+	return b.request("POST", b.project+"/auth/v1/token?grant_type=refresh_token", b.key,
+		fmt.Sprintf(`{"refresh_token":%q}`, text))
+}
+
+func (b *bench) login(n int) (*http.Request, error) {
+	return b.request("POST", b.project+"/auth/v1/token?grant_type=password", b.key, credentials(b.Accounts[n%*clients]))
+}
+
+func (b *bench) request(method, path, key, body string) (*http.Request, error) {
+	q, err := http.NewRequest(method, b.URL+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+
+	q.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		q.Header.Set("Authorization", "Bearer "+key)
+	}
+
+	return q, nil
+}
+
+// send sends a request and parses the response into v, unless that is nil.
+func (b *bench) send(v any, method, path, key, body string) error {
+	q, err := b.request(method, path, key, body)
+	if err != nil {
+		return err
+	}
+
+	res, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+
+	text, err := io.ReadAll(res.Body)
+	switch {
+	case err != nil:
+		return err
+	case res.StatusCode >= 300:
+		return fmt.Errorf("%s %s: %s", method, path, text)
+	case v == nil:
+		return nil
+	}
+
+	return json.Unmarshal(text, v)
+}

@@ -1,0 +1,83 @@
+package pg
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Prepared executes statements that run no user code, on a pool whose connections [Reset] resets
+// after each use. They are prepared, and leave their connection as it was. A transaction on it, and
+// everything else than Exec and Query, is that of the pool.
+type Prepared struct{ *pgxpool.Pool }
+
+// Keys of the custom data of a connection.
+const (
+	hasPrepared = "socle.has_prepared" // it has prepared statements
+	isUnchanged = "socle.is_unchanged" // its current use runs no user code
+)
+
+// Exec executes a statement and waits for a connection as [Exec] does.
+func (p Prepared) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	ctx, cancel := withQueryTimeout(ctx, p.Pool)
+	defer cancel()
+
+	conn, err := p.acquire(ctx)
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	defer conn.Release()
+
+	return conn.Exec(ctx, sql, asPrepared(args)...)
+}
+
+// Query executes a statement. Closing its rows releases the connection.
+func (p Prepared) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	conn, err := p.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	rows, err := conn.Query(ctx, sql, asPrepared(args)...)
+	if err != nil {
+		conn.Release()
+		return nil, err
+	}
+
+	return &pooledRows{Rows: rows, conn: conn}, nil
+}
+
+func (p Prepared) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	conn, err := Acquire(ctx, p.Pool)
+	if err == nil {
+		data := conn.Conn().PgConn().CustomData()
+		data[hasPrepared], data[isUnchanged] = true, true
+	}
+
+	return conn, err
+}
+
+func asPrepared(args []any) []any { return append([]any{pgx.QueryExecModeCacheStatement}, args...) }
+
+// Reset returns a connection to the state of a new one, since user code may have changed it. After
+// statements of [Prepared] it has nothing to do.
+func Reset(ctx context.Context, conn *pgx.Conn) error {
+	data := conn.PgConn().CustomData()
+	if data[isUnchanged] != nil {
+		delete(data, isUnchanged)
+		return nil
+	}
+
+	if data[hasPrepared] != nil {
+		delete(data, hasPrepared)
+
+		if err := conn.DeallocateAll(ctx); err != nil { // pgx forgets them, too
+			return err
+		}
+	}
+
+	_, err := conn.PgConn().Exec(ctx, "discard all").ReadAll()
+	return err
+}
