@@ -47,6 +47,7 @@ func TestEndUsers(t *testing.T) {
 		`{"email": "x@example.com", "app_metadata": []}`} {
 		a.Post(path, body).Want(422)
 	}
+	a.Post(path, `{`).Want(400)
 
 	a.Get(path+"?sort=email").Want(200).Content("0.email", "ada@example.com").Total(2)
 	a.Get(path+"?search=RACE").Want(200).Content("0.email", "grace@example.com").Total(1)
