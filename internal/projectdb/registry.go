@@ -253,8 +253,8 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 		c.ConnConfig.RuntimeParams["search_path"] = RequestPath
 	}
 	if l == auth {
-		// All statements are written in this tree, so pgx keeps their descriptions. As at Supabase, no
-		// function or operator of the project is found without its schema.
+		// All statements are written in this tree, so pgx keeps their descriptions. No function or
+		// operator of the project is found without its schema.
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 		c.ConnConfig.RuntimeParams["search_path"] = "auth"
 	}
