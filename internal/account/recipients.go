@@ -41,14 +41,9 @@ func (s *Service) RecipientLink(ctx context.Context, linkToken string) (Link, er
 	return s.findLink(ctx, Recipient, linkToken)
 }
 
-// UseRecipientLink marks the link of a token that confirms a recipient as used. It fails as
-// [Service.UseLink] does.
-func (s *Service) UseRecipientLink(ctx context.Context, linkToken string) error {
-	link, err := s.RecipientLink(ctx, linkToken)
-	if err != nil {
-		return err
-	}
-
-	_, err = s.UseLink(ctx, Recipient, link.UUID)
+// UseRecipientLink marks a link that confirms a recipient as used. It fails as [Service.UseLink]
+// does.
+func (s *Service) UseRecipientLink(ctx context.Context, link uuid.UUID) error {
+	_, err := s.UseLink(ctx, Recipient, link)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -114,6 +115,21 @@ func TestOneTimeCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	verify("email", code).fails(403, "otp_expired")
+
+	// Guesses sent at once are counted before the next one is compared.
+	p.post("/otp", `{"email":"ann@example.com"}`).want(200)
+	p.mail("magic_link", "ann@example.com")
+
+	var guesses sync.WaitGroup
+	for range 40 {
+		guesses.Go(func() { verify("email", "nonsense") })
+	}
+	guesses.Wait()
+
+	counted, err := pg.Value[int](t.Context(), p.project.EndUsers(), `select attempts from auth.one_time_tokens`)
+	if err != nil || counted != 10 {
+		t.Errorf("got %d counted guesses (%v), want 10", counted, err)
+	}
 }
 
 func TestRecovery(t *testing.T) {

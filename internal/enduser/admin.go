@@ -102,8 +102,7 @@ func (d *Directory) CreateUser(ctx context.Context, in AdminUpdate, c Client) (U
 	})
 	if pg.Violates(err, "users_pkey") {
 		return created, fault.New(fault.Unprocessable, "A user with this id already exists").
-			WithCode("user_already_exists").
-			WithCause(err)
+			WithCode("user_already_exists").WithCause(err)
 	}
 
 	return created, err
@@ -204,7 +203,7 @@ func (d *Directory) UpdateUser(ctx context.Context, id uuid.UUID, in AdminUpdate
 		}
 
 		if hash != "" {
-			if err := endSessions(ctx, tx, id); err != nil {
+			if _, err := endSessions(ctx, tx, id); err != nil {
 				return err
 			}
 		}
@@ -238,7 +237,7 @@ func (d *Directory) DeleteUser(ctx context.Context, id uuid.UUID, soft bool, c C
 			return err
 		}
 
-		if err := endSessions(ctx, tx, id); err != nil {
+		if _, err := endSessions(ctx, tx, id); err != nil {
 			return err
 		}
 		if err := dropTokens(ctx, tx, id); err != nil {
@@ -263,9 +262,9 @@ func (d *Directory) DeleteUser(ctx context.Context, id uuid.UUID, soft bool, c C
 	return deleted, err
 }
 
-func endSessions(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
-	_, err := pg.Exec(ctx, tx, `delete from auth.sessions where user_id = @id`, pgx.StrictNamedArgs{"id": id})
-	return err
+// endSessions ends all sessions of a user and returns their number.
+func endSessions(ctx context.Context, tx pgx.Tx, id uuid.UUID) (int64, error) {
+	return pg.Exec(ctx, tx, `delete from auth.sessions where user_id = @id`, pgx.StrictNamedArgs{"id": id})
 }
 
 // EndSessions ends all sessions of a user, and returns how many there were. Access tokens stay
@@ -278,8 +277,7 @@ func (d *Directory) EndSessions(ctx context.Context, id uuid.UUID, c Client) (in
 			return err
 		}
 
-		if ended, err = pg.Exec(ctx, tx, `delete from auth.sessions where user_id = @id`,
-			pgx.StrictNamedArgs{"id": id}); err != nil {
+		if ended, err = endSessions(ctx, tx, id); err != nil {
 			return err
 		}
 

@@ -90,9 +90,9 @@ func (d *Directory) issuer() string {
 	return d.service.PublicURL + "/projects/" + d.UUID.String() + "/auth/v1"
 }
 
-// tx runs f in a transaction of the auth login, with a context that bounds its time. what names the
-// change, for the error of a failing trigger.
-func (d *Directory) tx(ctx context.Context, what string, f func(ctx context.Context, tx pgx.Tx) error) error {
+// tx runs f in a transaction of the auth login, with a context that bounds its time. change is its
+// name in the error of a failing trigger.
+func (d *Directory) tx(ctx context.Context, change string, f func(ctx context.Context, tx pgx.Tx) error) error {
 	bounded, cancel := context.WithTimeout(ctx, txTimeout)
 	defer cancel()
 
@@ -106,7 +106,7 @@ func (d *Directory) tx(ctx context.Context, what string, f func(ctx context.Cont
 	}
 
 	if pg.State(err) != "" || bounded.Err() != nil {
-		return errDatabase(what).WithCause(err)
+		return errDatabase(change).WithCause(err)
 	}
 
 	return err

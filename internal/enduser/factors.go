@@ -17,6 +17,7 @@ import (
 
 const (
 	maxFactors      = 10 // of a user
+	maxChallenges   = 20 // of a factor
 	maxFriendlyName = 100
 	challengeTTL    = 5 * time.Minute
 )
@@ -151,8 +152,9 @@ func findFactor(ctx context.Context, tx pgx.Tx, user, id uuid.UUID) (factorRow, 
 
 // ChallengeFactor prepares the check of a code of a factor, and returns the id and the end of the
 // challenge.
-func (d *Directory) ChallengeFactor(ctx context.Context, who Identity, factor uuid.UUID, c Client) (uuid.UUID,
-	time.Time, error) {
+func (d *Directory) ChallengeFactor(
+	ctx context.Context, who Identity, factor uuid.UUID, c Client,
+) (uuid.UUID, time.Time, error) {
 	id := newID()
 	err := d.tx(ctx, "creating challenge", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := d.authenticate(ctx, tx, who)
@@ -168,7 +170,7 @@ func (d *Directory) ChallengeFactor(ctx context.Context, who Identity, factor uu
 			address = c.Address.String()
 		}
 
-		// A factor has one challenge at a time, so that they are bounded.
+		// Expired ones make room.
 		if _, err := pg.Exec(ctx, tx, `delete from auth.mfa_challenges where factor_id = @factor and created_at < now() - @age::interval`,
 			pgx.StrictNamedArgs{"factor": factor, "age": challengeTTL}); err != nil {
 			return err
@@ -176,8 +178,8 @@ func (d *Directory) ChallengeFactor(ctx context.Context, who Identity, factor uu
 
 		n, err := pg.Exec(ctx, tx, `
 			insert into auth.mfa_challenges (id, factor_id, ip_address)
-			select @id, @factor, @address::text::inet where (select count(*) from auth.mfa_challenges where factor_id = @factor) < 20`,
-			pgx.StrictNamedArgs{"id": id, "factor": factor, "address": address})
+			select @id, @factor, @address::text::inet where (select count(*) from auth.mfa_challenges where factor_id = @factor) < @most::bigint`,
+			pgx.StrictNamedArgs{"id": id, "factor": factor, "address": address, "most": maxChallenges})
 		if err == nil && n == 0 {
 			err = &fault.Error{Kind: fault.TooMany, Code: "over_request_rate_limit",
 				Detail:     "Request rate limit reached",
@@ -192,14 +194,15 @@ func (d *Directory) ChallengeFactor(ctx context.Context, who Identity, factor uu
 
 // VerifyFactor checks a code of a factor. The session reaches the second level, and other sessions
 // without it end when the factor is verified first.
-func (d *Directory) VerifyFactor(ctx context.Context, who Identity, factor, challenge uuid.UUID, code string,
-	c Client) (Session, error) {
-	if err := d.attempts.Check(ctx, factorLimit, who.User.String()); err != nil {
+func (d *Directory) VerifyFactor(
+	ctx context.Context, who Identity, factor, challenge uuid.UUID, code string, c Client,
+) (Session, error) {
+	// Right codes count too: wrong ones are counted before concurrent requests compare theirs.
+	if err := d.attempts.Count(ctx, factorLimit, who.User.String()); err != nil {
 		return Session{}, asRequestLimit(err)
 	}
 
 	var opened Session
-	var refused *fault.Error
 	err := d.tx(ctx, "verifying factor", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := d.authenticate(ctx, tx, who)
 		if err != nil {
@@ -228,18 +231,13 @@ func (d *Directory) VerifyFactor(ctx context.Context, who Identity, factor, chal
 			return err
 		}
 		if !ok || step <= f.LastStep {
-			refused = fault.New(fault.Unprocessable, "Invalid TOTP code entered").WithCode("mfa_verification_failed")
-			return refused // the challenge stays open; attempts are counted
+			// The challenge stays open.
+			return fault.New(fault.Unprocessable, "Invalid TOTP code entered").WithCode("mfa_verification_failed")
 		}
 
 		opened, err = d.raiseLevel(ctx, tx, u.User, who, f, step, c)
 		return err
 	})
-	if refused != nil {
-		if err := d.attempts.Count(ctx, factorLimit, who.User.String()); err != nil {
-			return Session{}, asRequestLimit(err)
-		}
-	}
 
 	return opened, err
 }

@@ -60,7 +60,7 @@ func createFlow(ctx context.Context, q pg.Querier, c Challenge, method string) (
 	return uuid.NullUUID{UUID: id, Valid: true}, err
 }
 
-// issueCode returns the authorization code of a flow whose user has proven who they are.
+// issueCode returns the authorization code of a flow whose user has been authenticated.
 func (d *Directory) issueCode(ctx context.Context, tx pgx.Tx, flow, user uuid.UUID) (string, error) {
 	n, err := pg.Exec(ctx, tx, `
 		update auth.flow_state set user_id = @user, auth_code_issued_at = now(), updated_at = now()

@@ -19,7 +19,7 @@ var guessLimit = ratelimit.GuessLimit{
 	UnknownNetworks: ratelimit.Limit{Name: "password account", Most: 50, Window: 5 * time.Minute},
 }
 
-// factorLimit bounds wrong codes of a second factor.
+// factorLimit bounds the codes of second factors that a user sends.
 var factorLimit = ratelimit.Limit{Name: "factor", Most: 10, Window: 5 * time.Minute}
 
 func (d *Directory) signInLimit() ratelimit.Limit {

@@ -10,10 +10,10 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Invite creates a user and mails an invitation. It mails another one to a user who has not
-// accepted.
-func (d *Directory) Invite(ctx context.Context, address string, data json.RawMessage, redirect string,
-	c Client) (User, error) {
+// Invite creates a user and mails an invitation. It mails another one until the user has accepted.
+func (d *Directory) Invite(
+	ctx context.Context, address string, data json.RawMessage, redirect string, c Client,
+) (User, error) {
 	email, err := cleanEmail(address)
 	if err != nil {
 		return User{}, err
@@ -38,8 +38,9 @@ func (d *Directory) Invite(ctx context.Context, address string, data json.RawMes
 		RedirectTo: redirect})
 }
 
-func (d *Directory) invite(ctx context.Context, tx pgx.Tx, email string, data json.RawMessage, c Client) (User,
-	oneTime, error) {
+func (d *Directory) invite(
+	ctx context.Context, tx pgx.Tx, email string, data json.RawMessage, c Client,
+) (User, oneTime, error) {
 	u, err := userByEmail(ctx, tx, email)
 	switch {
 	case fault.Is(err, fault.NotFound):

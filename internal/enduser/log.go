@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// log records what a user did, or what was done to them, for the developers of the project.
+// log records an action of a user, or on one, for the developers of the project.
 func (d *Directory) log(ctx context.Context, tx pgx.Tx, action string, u User, c Client) error {
 	payload, err := json.Marshal(map[string]any{"action": action, "actor_id": u.ID, "actor_username": u.Email,
 		"actor_via_sso": false, "log_type": "account"})
@@ -51,8 +51,7 @@ func (s *Service) Sweep(ctx context.Context, p *projectdb.Project) error {
 }
 
 // Sweep deletes expired rows: sessions that can't be refreshed, tokens, flows, challenges, counts
-// of attempts, old log entries and mails, and unverified factors. Each kind is deleted in
-// batches.
+// of attempts, old log entries, and unverified factors. Each kind is deleted in batches.
 func (d *Directory) Sweep(ctx context.Context) error {
 	inactive := d.SessionInactivitySeconds
 	if inactive == 0 {

@@ -19,7 +19,7 @@ type SignUp struct {
 	RedirectTo      string
 }
 
-// SignedUp is the result of a sign-up: a session, or a user who must confirm their address.
+// SignedUp is the result of a sign-up: a session, or a user without a confirmed address.
 type SignedUp struct {
 	Session *Session
 	User    User
@@ -80,8 +80,7 @@ func (d *Directory) SignUp(ctx context.Context, in SignUp, c Client) (SignedUp, 
 	}
 
 	return d.signUpNew(ctx, newUser{Email: email, PasswordHash: hash, AppMetadata: providers("email"),
-		UserMetadata: data,
-		Confirmed:    !d.ConfirmEmail}, in, c)
+		UserMetadata: data, Confirmed: !d.ConfirmEmail}, in, c)
 }
 
 func (d *Directory) signUpNew(ctx context.Context, n newUser, in SignUp, c Client) (SignedUp, error) {
@@ -120,8 +119,8 @@ func (d *Directory) signUpNew(ctx context.Context, n newUser, in SignUp, c Clien
 	return result, err
 }
 
-// signUpAgain mails another link to a user who has not confirmed their address. Neither the
-// password nor the metadata change: the one who signs up again may be another person.
+// signUpAgain mails another link to a user without a confirmed address. Neither the password nor
+// the metadata change, since the two requests may be of different people.
 func (d *Directory) signUpAgain(ctx context.Context, u User, in SignUp, c Client) (SignedUp, error) {
 	var job *mailArgs
 	err := d.tx(ctx, "saving new user", func(ctx context.Context, tx pgx.Tx) error {

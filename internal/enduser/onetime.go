@@ -84,11 +84,11 @@ func (d *Directory) findLink(ctx context.Context, tx pgx.Tx, kinds []string, tex
 	return t, err
 }
 
-// findCode locks the token of a code that was mailed to an address. It fails with Forbidden unless
-// the code is right; wrong then has the tokens for which it was a guess.
+// findCode locks the token of a code that was mailed to an address. A wrong code counts as an
+// attempt at the tokens; ok is then false, and the caller commits.
 func (d *Directory) findCode(
 	ctx context.Context, tx pgx.Tx, kinds []string, email, code string,
-) (found oneTime, wrong []uuid.UUID, err error) {
+) (found oneTime, ok bool, err error) {
 	all, err := pg.All[oneTime](ctx, tx, `
 		select`+oneTimeColumns+`from auth.one_time_tokens t where t.token_type = any(@kinds) and t.user_id in (
 			select u.id from auth.users u where u.email = @email and not u.is_sso_user
@@ -97,15 +97,16 @@ func (d *Directory) findCode(
 			and t.relates_to = @email order by t.id for update`,
 		pgx.StrictNamedArgs{"kinds": kinds, "email": email})
 	if err != nil {
-		return oneTime{}, nil, err
+		return oneTime{}, false, err
 	}
 
+	var wrong []uuid.UUID
 	for _, t := range all {
 		if d.isExpired(t) || t.Attempts >= maxCodeAttempts {
 			continue
 		}
 		if d.secrets.isCode(t.ID, code) {
-			return t, nil, nil
+			return t, true, nil
 		}
 
 		wrong = append(wrong, t.ID)
@@ -115,22 +116,16 @@ func (d *Directory) findCode(
 		d.secrets.isCode(uuid.Nil, code)
 	}
 
-	return oneTime{}, wrong, errCode()
+	if len(wrong) > 0 {
+		_, err = pg.Exec(ctx, tx, `update auth.one_time_tokens set attempts = attempts + 1 where id = any(@ids)`,
+			pgx.StrictNamedArgs{"ids": wrong})
+	}
+
+	return oneTime{}, false, err
 }
 
 func (d *Directory) isExpired(t oneTime) bool {
 	return time.Since(t.CreatedAt) > time.Duration(d.CodeSeconds)*time.Second
-}
-
-// countWrongCode counts a guess at tokens.
-func (d *Directory) countWrongCode(ctx context.Context, tokens []uuid.UUID) error {
-	if len(tokens) == 0 {
-		return nil
-	}
-
-	_, err := pg.Exec(ctx, d.q(), `update auth.one_time_tokens set attempts = attempts + 1 where id = any(@ids)`,
-		pgx.StrictNamedArgs{"ids": tokens})
-	return err
 }
 
 // spend deletes a token.

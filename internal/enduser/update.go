@@ -194,24 +194,20 @@ func (d *Directory) checkFresh(ctx context.Context, who Identity, u User, nonce 
 		return err
 	}
 
-	var wrong []uuid.UUID
+	var right bool
 	err := d.tx(ctx, "updating user", func(ctx context.Context, tx pgx.Tx) error {
-		t, guessed, err := d.findCode(ctx, tx, tokenKinds["reauthentication"], u.Email, nonce)
-		if wrong = guessed; err != nil {
+		t, ok, err := d.findCode(ctx, tx, tokenKinds["reauthentication"], u.Email, nonce)
+		if right = ok; err != nil || !ok {
 			return err
 		}
 
 		return spend(ctx, tx, t)
 	})
-	if !fault.Is(err, fault.Forbidden) {
-		return err
+	if err == nil && !right {
+		err = fault.New(fault.Unprocessable, "Nonce has expired or is invalid").WithCode("reauthentication_not_valid")
 	}
 
-	if err := d.countWrongCode(ctx, wrong); err != nil {
-		return err
-	}
-
-	return fault.New(fault.Unprocessable, "Nonce has expired or is invalid").WithCode("reauthentication_not_valid")
+	return err
 }
 
 // setPassword changes the hash of a password.

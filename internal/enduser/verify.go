@@ -6,7 +6,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -47,26 +46,24 @@ func (d *Directory) Verify(ctx context.Context, v Verification, byLink bool, c C
 	}
 
 	var done Verified
-	var wrong []uuid.UUID
+	ok = true
 	err := d.tx(ctx, "confirming user", func(ctx context.Context, tx pgx.Tx) error {
 		var t oneTime
 		var err error
 		if v.Hash != "" {
 			t, err = d.findLink(ctx, tx, kinds, v.Hash)
 		} else {
-			t, wrong, err = d.findCode(ctx, tx, kinds, email, v.Code)
+			t, ok, err = d.findCode(ctx, tx, kinds, email, v.Code)
 		}
-		if err != nil {
+		if err != nil || !ok {
 			return err
 		}
 
 		done, err = d.verified(ctx, tx, t, byLink, c)
 		return err
 	})
-	if fault.Is(err, fault.Forbidden) {
-		if err := d.countWrongCode(ctx, wrong); err != nil {
-			return Verified{}, err
-		}
+	if err == nil && !ok {
+		err = errCode()
 	}
 
 	return done, err
@@ -100,7 +97,7 @@ func (d *Directory) verified(ctx context.Context, tx pgx.Tx, t oneTime, byLink b
 			return Verified{}, errCode()
 		}
 		if t.TokenType == recoveryToken && u.EmailConfirmedAt == nil {
-			// Someone else may have signed up with this address before and know the password.
+			// The password may be that of a stranger who has signed up with the address before.
 			if _, err := pg.Exec(ctx, tx, `update auth.users set encrypted_password = null where id = @id`,
 				pgx.StrictNamedArgs{"id": u.ID}); err != nil {
 				return Verified{}, err

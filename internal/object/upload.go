@@ -240,7 +240,7 @@ func (u *upload) commit(ctx context.Context) (File, error) {
 		if !fault.Is(err, fault.NotFound) {
 			return file, err
 		}
-		// Something is not as it should be; the following statements tell what.
+		// A condition does not hold; the following statements find it.
 	}
 
 	var file File

@@ -11,7 +11,7 @@ import (
 )
 
 // Single is a transaction that is sent in one round trip: a statement that returns at most one row,
-// and what may fail it afterwards.
+// and a check of its effects.
 type Single struct {
 	SQL  string
 	Args pgx.StrictNamedArgs

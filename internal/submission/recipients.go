@@ -81,6 +81,7 @@ func (s *Service) askRecipients(ctx context.Context, p *projectdb.Project, f for
 type Recipient struct {
 	Email string
 	Form  form.Form
+	link  uuid.UUID
 }
 
 // PreviewRecipient returns the recipient of a link's token. It fails with Unprocessable on token if
@@ -105,7 +106,7 @@ func (s *Service) ConfirmRecipient(ctx context.Context, linkToken string) (Recip
 	}
 
 	// Last: a link that is used without effect would be lost.
-	return r, s.Accounts.UseRecipientLink(ctx, linkToken)
+	return r, s.Accounts.UseRecipientLink(ctx, r.link)
 }
 
 func (s *Service) findRecipient(ctx context.Context, linkToken string) (Recipient, *projectdb.Project, error) {
@@ -129,7 +130,7 @@ func (s *Service) findRecipient(ctx context.Context, linkToken string) (Recipien
 		return Recipient{}, nil, account.InvalidLink()
 	}
 
-	return Recipient{link.Email, f}, p, nil
+	return Recipient{link.Email, f, link.UUID}, p, nil
 }
 
 // orInvalidLink replaces NotFound: the form of a link is gone.
