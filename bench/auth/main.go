@@ -87,11 +87,7 @@ func run(ctx context.Context) error {
 	fmt.Printf("%d clients\n%-20s  %-30s  %-30s  %-30s  %s\n%-20s", *clients, "", "requests a second",
 		"99th percentile, ms", "processor time, µs", "of PostgreSQL", "operation")
 
-	for range 4 {
-		fmt.Printf("  %6s %6s %-16s", "socle", "limit", "ratio")
-	}
-
-	fmt.Println()
+	socle.PrintColumns()
 
 	for _, o := range operations {
 		if !strings.Contains(o.name, *only) {
@@ -111,13 +107,7 @@ func run(ctx context.Context) error {
 
 		fmt.Printf("%-20s", o.name)
 
-		for _, value := range []func(socle.Figures) float64{
-			socle.Throughput, socle.Slowest, socle.Processor, socle.Postgres,
-		} {
-			fmt.Printf("  %s", p.Show(value))
-		}
-
-		fmt.Println()
+		p.Print()
 	}
 
 	return nil

@@ -76,11 +76,7 @@ func run(ctx context.Context) error {
 	fmt.Printf("%d clients\n%-24s  %-30s  %-30s  %-30s  %s\n%-24s", *clients, "", "requests a second",
 		"99th percentile, ms", "processor time, µs", "of PostgreSQL", "operation")
 
-	for range 4 {
-		fmt.Printf("  %6s %6s %-16s", "socle", "limit", "ratio")
-	}
-
-	fmt.Println()
+	socle.PrintColumns()
 
 	for _, o := range operations {
 		if ctx.Err() != nil {
@@ -103,13 +99,7 @@ func run(ctx context.Context) error {
 
 		fmt.Printf("%-24s", o.name)
 
-		for _, value := range []func(socle.Figures) float64{
-			socle.Throughput, socle.Slowest, socle.Processor, socle.Postgres,
-		} {
-			fmt.Printf("  %s", p.Show(value))
-		}
-
-		fmt.Println()
+		p.Print()
 	}
 
 	return nil

@@ -182,11 +182,7 @@ func run(ctx context.Context) error {
 		"of PostgreSQL")
 	fmt.Printf("%-32s %7s", "request", "clients")
 
-	for range 4 {
-		fmt.Printf("  %6s %6s %-16s", "socle", "limit", "ratio")
-	}
-
-	fmt.Println()
+	socle.PrintColumns()
 
 	var all socle.Report
 	for i, r := range requests {
@@ -214,13 +210,7 @@ func run(ctx context.Context) error {
 
 			fmt.Printf("%-32s %7d", r.name, clients)
 
-			for _, value := range []func(socle.Figures) float64{
-				socle.Throughput, socle.Slowest, socle.Processor, socle.Postgres,
-			} {
-				fmt.Printf("  %s", p.Show(value))
-			}
-
-			fmt.Println()
+			p.Print()
 
 			name := fmt.Sprintf("%s, %d clients", r.name, clients)
 			all.Ratios = append(all.Ratios, p.Report(name+", requests a second", socle.Throughput, false),

@@ -7,9 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"github.com/google/uuid"
@@ -37,24 +34,8 @@ func (b *bench) rows() string { return b.URL + "/projects/" + b.id.String() + "/
 
 // startSocle starts Socle and sets it up.
 func startSocle(ctx context.Context, dir string) (*bench, error) {
-	if *program == "" {
-		built, err := socle.Build(ctx, dir)
-		if err != nil {
-			return nil, err
-		}
-
-		*program = built
-	}
-
-	settings := []string{
-		"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off",
-		"SOCLE_LOG_LEVEL=warn",
-	}
-
-	cmd := exec.Command(*program, "serve")
-	cmd.Env, cmd.Stderr = append(os.Environ(), settings...), os.Stderr
-
-	process, err := socle.StartProcess(cmd)
+	settings := append(socle.Settings(dir), "SOCLE_LOG_LEVEL=warn")
+	process, err := socle.Serve(ctx, *program, dir, settings)
 	if err != nil {
 		return nil, err
 	}

@@ -83,14 +83,33 @@ func median(all []Figures, value func(Figures) float64) float64 {
 	return values[len(values)/2]
 }
 
-// Show formats a value of both servers and their ratio.
-func (p Pairs) Show(value func(Figures) float64) string {
+// PrintColumns prints the names of the columns of [Pairs.Print] and ends the line.
+func PrintColumns() {
+	for range 4 {
+		fmt.Printf("  %6s %6s %-16s", "socle", "limit", "ratio")
+	}
+
+	fmt.Println()
+}
+
+// Print prints requests a second, the 99th percentile, and the processor time of both and of
+// PostgreSQL, each of both servers with the ratio, and ends the line.
+func (p Pairs) Print() {
+	for _, value := range []func(Figures) float64{Throughput, Slowest, Processor, Postgres} {
+		fmt.Printf("  %s", p.show(value))
+	}
+
+	fmt.Println()
+}
+
+// show formats a value of both servers and their ratio.
+func (p Pairs) show(value func(Figures) float64) string {
 	ratio, low, high := p.Ratio(value)
 	return fmt.Sprintf("%6.4g %6.4g %.2f (%.2f–%.2f)", median(p.Ours, value), median(p.Theirs, value),
 		ratio, low, high)
 }
 
-// Throughput returns the requests a second, for [Pairs.Show].
+// Throughput returns the requests a second.
 func Throughput(f Figures) float64 { return f.PerSecond }
 
 // Slowest returns the 99th percentile in milliseconds.

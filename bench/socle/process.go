@@ -38,6 +38,24 @@ func Build(ctx context.Context, dir string) (string, error) {
 	return program, nil
 }
 
+// Serve starts a program with the argument serve and settings. "" stands for this tree, built into
+// dir.
+func Serve(ctx context.Context, program, dir string, settings []string) (*Process, error) {
+	if program == "" {
+		built, err := Build(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+
+		program = built
+	}
+
+	cmd := exec.Command(program, "serve")
+	cmd.Env, cmd.Stderr = append(os.Environ(), settings...), os.Stderr
+
+	return StartProcess(cmd)
+}
+
 // Process is a server in a separate process.
 type Process struct {
 	URL   string

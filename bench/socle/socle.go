@@ -40,9 +40,7 @@ func Run(
 	defer os.RemoveAll(dir)
 
 	c, err := config.Load(
-		append([]string{
-			"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off",
-		}, settings...), nil,
+		append(Settings(dir), settings...), nil,
 	)
 	if err != nil {
 		return err
@@ -65,6 +63,11 @@ func Run(
 	}
 
 	return f(ctx, b)
+}
+
+// Settings returns those of a server with its data in a folder: a free port, no rate limits.
+func Settings(dir string) []string {
+	return []string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off"}
 }
 
 func (s *Socle) signUp() error {
