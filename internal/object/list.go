@@ -56,7 +56,7 @@ func ListFiles(ctx context.Context, p *projectdb.Project, container uuid.UUID, p
 		files, err = pg.All[File](ctx, tx, `
 			select `+fileColumns+` from storage.files where container_uuid = @container`+
 			page.Clause(fileSortColumns, "uuid"),
-			pgx.StrictNamedArgs{"container": container})
+			page.Args(pgx.StrictNamedArgs{"container": container}))
 		return err
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"maps"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -17,10 +18,27 @@ type Page struct {
 	Descending bool
 }
 
-// Clause returns the end of a list's SELECT: ORDER BY, LIMIT and OFFSET. tie is the column that
-// breaks ties, so that pages never overlap. columns maps each sortable member to its SQL
-// expression; Clause panics if Sort is missing from it, which is a bug of the caller.
+// Clause returns the end of a list's SELECT: ORDER BY, see [Page.Order], LIMIT and OFFSET. It needs
+// the arguments of [Page.Args].
 func (p Page) Clause(columns map[string]string, tie string) string {
+	return p.Order(columns, tie) + " limit @page_limit offset @page_offset"
+}
+
+// Args adds the arguments of [Page.Clause] to those of its statement. Numbers in its text would
+// make each page a statement of its own to PostgreSQL, which keeps some hundred per connection.
+func (p Page) Args(args pgx.StrictNamedArgs) pgx.StrictNamedArgs {
+	all := pgx.StrictNamedArgs{
+		"page_limit": int64(p.Limit), "page_offset": (int64(p.Number) - 1) * int64(p.Limit),
+	}
+	maps.Copy(all, args)
+
+	return all
+}
+
+// Order returns the ORDER BY clause. tie is the column that breaks ties, so that pages never
+// overlap. columns maps each sortable member to its SQL expression; Order panics if Sort is missing
+// from it, which is a bug of the caller.
+func (p Page) Order(columns map[string]string, tie string) string {
 	by, ok := columns[p.Sort]
 	if !ok {
 		panic("pg: no sort column for " + strconv.Quote(p.Sort))
@@ -31,8 +49,7 @@ func (p Page) Clause(columns map[string]string, tie string) string {
 		direction = " desc"
 	}
 
-	return " order by " + by + direction + ", " + tie + direction +
-		" limit " + strconv.Itoa(p.Limit) + " offset " + strconv.FormatInt((int64(p.Number)-1)*int64(p.Limit), 10)
+	return " order by " + by + direction + ", " + tie + direction
 }
 
 // Listing is a query whose rows are listed by pages.
@@ -67,7 +84,7 @@ func List[T any](
 
 	var batch pgx.Batch
 	batch.Queue("select count(*) from "+l.From, optionalArgs(args)) // no arguments of Columns
-	batch.Queue("select "+l.Columns+" from "+l.From+page.Clause(l.Sorts, l.Tie), cachedArgs(args))
+	batch.Queue("select "+l.Columns+" from "+l.From+page.Clause(l.Sorts, l.Tie), cachedArgs(page.Args(args)))
 
 	results := q.SendBatch(ctx, &batch)
 	defer func() { _ = results.Close() }() // an error was returned by the query that it failed

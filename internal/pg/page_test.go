@@ -42,6 +42,33 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestPagesAreOneStatement checks that a client that turns pages fills no cache of statements.
+func TestPagesAreOneStatement(t *testing.T) {
+	t.Parallel()
+
+	conn, err := connect(t).Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+
+	listing := pg.Listing{
+		Columns: "n", From: "pg_catalog.generate_series(1, 100) n", Sorts: map[string]string{"n": "n"}, Tie: "n",
+	}
+	for n := range 5 {
+		page := pg.Page{Number: 1 + n, Limit: 10 - n, Sort: "n"}
+		if _, _, err := pg.List[struct{ N int }](t.Context(), conn, listing, page, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	prepared, err := pg.Value[int](t.Context(), conn,
+		`select count(*) from pg_catalog.pg_prepared_statements where statement like 'select n from%'`)
+	if err != nil || prepared != 1 {
+		t.Errorf("got %d prepared statements, %v, want 1", prepared, err)
+	}
+}
+
 // TestListFails checks the errors of both statements and of arguments.
 func TestListFails(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,7 @@ var enumSorts = map[string]string{"name": "t.typname", "schema": "n.nspname", "i
 // ListEnums returns a page of the enums, never nil, and the total number. Pages are sorted by name,
 // schema or id; ties are broken by id.
 func ListEnums(ctx context.Context, q pg.Querier, page pg.Page) ([]Enum, int64, error) {
-	rows, err := pg.All[enumRow](ctx, q, selectEnums+page.Clause(enumSorts, "t.oid"))
+	rows, err := pg.All[enumRow](ctx, q, selectEnums+page.Clause(enumSorts, "t.oid"), page.Args(nil))
 	if err != nil {
 		return nil, 0, err
 	}

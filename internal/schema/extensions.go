@@ -51,7 +51,7 @@ var (
 // ListExtensions returns a page, sorted by name, of the extensions that the project has or may
 // install, and the total number.
 func ListExtensions(ctx context.Context, q pg.Querier, page pg.Page) ([]Extension, int64, error) {
-	found, err := pg.All[Extension](ctx, q, selectExtensions+page.Clause(extensionSorts, "e.oid"), harmless)
+	found, err := pg.All[Extension](ctx, q, selectExtensions+page.Clause(extensionSorts, "e.oid"), page.Args(harmless))
 	if err != nil {
 		return nil, 0, err
 	}

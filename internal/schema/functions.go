@@ -101,16 +101,15 @@ func ListFunctions(ctx context.Context, q pg.Querier, schema string, page pg.Pag
 
 	const condition = ` and (@schema = '' or n.nspname = @schema)`
 	args := pgx.StrictNamedArgs{"schema": schema}
-	first := page // functions are described for the page only, which is then sorted again
-	first.Number = 1
 
+	// Functions are described for the page only, which is then sorted again.
 	rows, err := pg.All[routine](ctx, q, `with found as (
 		select p.oid, count(*) over () as total, p.proname as name, n.nspname as schema,
 			(select l.lanname from pg_catalog.pg_language l where l.oid = p.prolang) as language `+
 		userRoutines+condition+
 		page.Clause(routineSorts, "oid")+`)`+selectRoutines+
-		first.Clause(map[string]string{"name": "p.proname", "schema": "n.nspname", "language": "l.lanname"}, "p.oid"),
-		args)
+		page.Order(map[string]string{"name": "p.proname", "schema": "n.nspname", "language": "l.lanname"}, "p.oid"),
+		page.Args(args))
 	if err != nil {
 		return nil, 0, err
 	}

@@ -74,11 +74,9 @@ var tableSorts = map[string]string{"name": "name", "schema": "schema", "id": "id
 // ListTables returns a page of the tables, never nil, and the total number. Pages are sorted by
 // name, schema, id or estimatedRows; ties are broken by id.
 func ListTables(ctx context.Context, q pg.Querier, page pg.Page) ([]Table, int64, error) {
-	first := page // sizes are computed for the tables of the page only, which is then sorted again
-	first.Number = 1
-
+	// Sizes are computed for the tables of the page only, which is then sorted again.
 	rows, err := pg.All[tableRow](ctx, q,
-		selectTables+page.Clause(tableSorts, "id")+") c"+first.Clause(tableSorts, "id"))
+		selectTables+page.Clause(tableSorts, "id")+") c"+page.Order(tableSorts, "id"), page.Args(nil))
 	if err != nil {
 		return nil, 0, err
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
 	runtimemetrics "runtime/metrics"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 const (
 	releaseInterval = 15 * time.Second
-	minUnusedHeap   = 64 << 20 // bytes of unused heap
+	minUnusedHeap   = 16 << 20 // bytes of unused heap
 )
 
 // limitMemory sets the soft memory limit of the process to a quarter of the machine's memory, at
@@ -30,11 +31,16 @@ func releaseMemory(ctx context.Context) error {
 	tick := time.NewTicker(releaseInterval)
 	defer tick.Stop()
 
-	for {
+	for started := false; ; started = true {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		}
+
+		if !started { // migrations leave buffers in pools, which the second collection empties
+			runtime.GC()
+			debug.FreeOSMemory()
 		}
 
 		if live, unused := heap(); unused > minUnusedHeap && unused > live {
