@@ -322,7 +322,7 @@ func TestConcurrentMigrations(t *testing.T) {
 	}
 
 	until(t, "a migration waits", func() bool {
-		return query[int](t, a, "select count(*)::int from pg_locks where locktype = 'advisory' and not granted") == 1
+		return query[int](t, a, "select count(*)::int from pg_locks where database = (select oid from pg_database where datname = current_database()) and locktype = 'advisory' and not granted") == 1
 	})
 
 	for _, path := range []string{"/migrations", "/migrations/diff"} {
