@@ -405,7 +405,7 @@ func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUI
 	login := pg.Quote(r.login(project, owner))
 	rows := pg.Quote(r.login(project, request)) + ", " + pg.Quote(r.login(project, service))
 
-	if err := r.handOverAuth(ctx, conn, project); err != nil {
+	if err := r.handOver(ctx, conn, project); err != nil {
 		return err
 	}
 
@@ -417,6 +417,14 @@ func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUI
 			"socle.record_migration(text, text, text, uuid, double precision) to " + login,
 		"grant select on socle.applied_migrations to " + login,
 	})
+}
+
+// handOver gives tables of the platform's schemas to the project's logins that own them.
+func (r *Registry) handOver(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	if err := r.handOverAuth(ctx, conn, project); err != nil {
+		return err
+	}
+	return r.handOverStorage(ctx, conn, project)
 }
 
 // Destroy drops a project's database and logins, or the remains of them. It returns the logins that
