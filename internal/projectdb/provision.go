@@ -419,14 +419,6 @@ func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUI
 	})
 }
 
-// handOver gives tables of the platform's schemas to the project's logins that own them.
-func (r *Registry) handOver(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	if err := r.handOverAuth(ctx, conn, project); err != nil {
-		return err
-	}
-	return r.handOverStorage(ctx, conn, project)
-}
-
 // Destroy drops a project's database and logins, or the remains of them. It returns the logins that
 // cannot be dropped yet because objects of other projects refer to them. Those can no longer log
 // in.

@@ -30,6 +30,14 @@ func IsStoragePolicy(desc, namespace, tag string) bool {
 	return namespace == "storage" && (desc == "POLICY" || (desc == "COMMENT" && strings.HasPrefix(tag, "POLICY ")))
 }
 
+// handOver gives tables of the platform's schemas to the project's logins that own them.
+func (r *Registry) handOver(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	if err := r.handOverAuth(ctx, conn, project); err != nil {
+		return err
+	}
+	return r.handOverStorage(ctx, conn, project)
+}
+
 // handOverStorage gives storage.buckets and storage.objects to the project's owner. It does nothing
 // before the migration that creates them.
 func (r *Registry) handOverStorage(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {

@@ -172,9 +172,11 @@ func TestStoragePolicies(t *testing.T) {
 	if got := value[int](t, conn, `select count(*)::int from storage.objects`); got != 2 {
 		t.Errorf("the end user sees %d objects, want 2", got)
 	}
-	for _, sql := range []string{`delete from storage.objects`, `delete from storage.buckets`, `truncate storage.objects cascade`,
+	for _, sql := range []string{
+		`delete from storage.objects`, `delete from storage.buckets`, `truncate storage.objects cascade`,
 		`copy storage.objects (bucket_id) from program 'echo'`, `update storage.objects set owner_id = null`,
-		`insert into storage.objects default values`, `with gone as (delete from storage.objects returning 1) select 1`} {
+		`insert into storage.objects default values`, `with gone as (delete from storage.objects returning 1) select 1`,
+	} {
 		if got := state(t, developer, sql); got != "42501" && got != "23514" {
 			t.Errorf("%s as the owner: got state %q, want 42501 or 23514", sql, got)
 		}
