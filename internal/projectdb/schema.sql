@@ -307,7 +307,7 @@ begin
 end $$;
 
 CREATE FUNCTION storage.assign_bucket() RETURNS trigger
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -18,6 +19,10 @@ import (
 
 // storagePolicyTables are the tables whose policies belong to the project.
 var storagePolicyTables = []string{"buckets", "objects"}
+
+// Questions returns a pool of the request login, which may assume the roles anon and authenticated.
+// Each connection is reset with DISCARD ALL before it is reused, unlike those of [Project.Request].
+func (p *Project) Questions() *pgxpool.Pool { return p.pool(questions) }
 
 // IsPolicyTable reports whether a table has policies of the project and no rows of its own.
 func IsPolicyTable(schema, table string) bool {

@@ -68,8 +68,9 @@ begin
 end $$;
 comment on function storage.name_bucket is 'gives a container its id as a bucket, and takes it from one in deletion';
 
+-- As the platform, since an end user's question about a move fires it too.
 create function storage.assign_bucket() returns trigger
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
 	-- Without a container the foreign key refuses the file.
 	new.bucket_id := coalesce((select c.id from storage.containers c where c.uuid = new.container_uuid), '');
