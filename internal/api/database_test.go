@@ -291,6 +291,46 @@ func TestTunnelEnds(t *testing.T) {
 	}
 }
 
+// rowsForever reads the same row for ever.
+type rowsForever struct{}
+
+func (rowsForever) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = "1\n"[i%2]
+	}
+
+	return len(b) / 2 * 2, nil
+}
+
+// TestTerminatedCopy checks that a client that sends rows learns why its session has ended.
+func TestTerminatedCopy(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	result(t, mustOpenSession(t, a), "create table numbers (n int); select 1")
+
+	for range 10 {
+		conn := mustOpenSession(t, a)
+		pid := result(t, conn, "select pg_backend_pid()")
+
+		copied := make(chan error, 1)
+		go func() {
+			_, err := conn.CopyFrom(t.Context(), rowsForever{}, "copy numbers from stdin")
+			copied <- err
+		}()
+
+		until(t, "the copy runs", func() bool {
+			return apitest.Value[bool](a, `select exists (select from pg_stat_progress_copy
+				where pid = $1::text::int and tuples_processed > 10000)`, pid)
+		})
+		apitest.Value[bool](a, `select pg_terminate_backend($1::text::int)`, pid)
+
+		if err := <-copied; pg.State(err) != "57P01" {
+			t.Errorf("got %v, want the termination", err)
+		}
+	}
+}
+
 // TestTooManySessions checks the bounds of sessions, and of connections that have none yet.
 func TestTooManySessions(t *testing.T) {
 	t.Parallel()

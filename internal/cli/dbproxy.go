@@ -162,14 +162,18 @@ func (p *databaseProxy) serveClient(ctx context.Context, local net.Conn) {
 }
 
 // join carries bytes in both directions until one side leaves, and closes both.
-func join(local, remote net.Conn) {
+func join(local net.Conn, remote *pgwire.Tunnel) {
 	var up sync.WaitGroup
 	up.Go(func() {
 		_, _ = io.Copy(remote, local)
-		_ = remote.Close()
+		_ = remote.CloseWrite() // the server ends the session
 	})
 
 	_, _ = io.Copy(local, remote)
-	_ = local.Close()
+	_ = remote.Close()
+	_ = local.SetReadDeadline(time.Now())
 	up.Wait()
+
+	pgwire.Linger(local)
+	_ = local.Close()
 }

@@ -51,7 +51,7 @@ func newTunnel(cmd *cobra.Command, e environment) (*tunnel, error) {
 
 // dial returns a connection that carries PostgreSQL's protocol, from the startup packet on. The
 // server asks for no password.
-func (t *tunnel) dial(ctx context.Context) (net.Conn, error) {
+func (t *tunnel) dial(ctx context.Context) (*pgwire.Tunnel, error) {
 	c, err := t.client()
 	if err != nil {
 		return nil, err
@@ -84,9 +84,12 @@ func (t *tunnel) connect(ctx context.Context, parameters map[string]string) (*pg
 
 	var dialErr error
 	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var conn net.Conn
-		conn, dialErr = t.dial(ctx)
-		return conn, dialErr
+		conn, err := t.dial(ctx)
+		if dialErr = err; err != nil {
+			return nil, err
+		}
+
+		return conn, nil
 	}
 
 	conn, err := pgconn.ConnectConfig(ctx, config)

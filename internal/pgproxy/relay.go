@@ -74,8 +74,7 @@ func (r *relay) begin(key pgwire.Key) error {
 	return r.client.SetWriteDeadline(time.Time{})
 }
 
-// run carries messages until one side leaves or the session must end. It returns when both
-// directions have ended.
+// run carries messages until one side leaves or the session must end. It ends the session.
 func (r *relay) run() {
 	r.over = make(chan struct{})
 	r.lastByte.Store(time.Now().UnixNano())
@@ -95,6 +94,9 @@ func (r *relay) run() {
 	_ = r.session.SetWriteDeadline(time.Now())
 
 	directions.Wait()
+
+	_ = r.session.Close()
+	pgwire.Linger(r.client)
 }
 
 // watch returns the reason for which the session must end, or nil when one side has left.
@@ -141,10 +143,9 @@ func (r *relay) checkRights() error {
 
 func (r *relay) leave() { r.overOnce.Do(func() { close(r.over) }) }
 
-// up carries bytes from the client to PostgreSQL.
+// up carries bytes from the client to PostgreSQL. If PostgreSQL has left, down still reads its last
+// message.
 func (r *relay) up() {
-	defer r.leave()
-
 	buffer := make([]byte, bufferSize)
 	for {
 		n, err := r.client.Read(buffer)
@@ -158,6 +159,7 @@ func (r *relay) up() {
 		}
 
 		if err != nil {
+			r.leave()
 			return
 		}
 	}

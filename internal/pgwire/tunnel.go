@@ -218,6 +218,18 @@ func (t *Tunnel) SetReadDeadline(deadline time.Time) error {
 	return t.Conn.SetReadDeadline(t.bounded())
 }
 
+// CloseWrite ends the stream to the peer.
+func (t *Tunnel) CloseWrite() error {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+
+	if c, ok := t.Conn.(writeCloser); ok {
+		return c.CloseWrite()
+	}
+
+	return nil
+}
+
 // Close closes the connection.
 func (t *Tunnel) Close() error {
 	t.closing.Do(func() { close(t.closed) })
