@@ -91,7 +91,7 @@ var routes = map[string]route{
 
 // Serve serves a request. path is the part of the path behind /auth/v1.
 func Serve(w http.ResponseWriter, r *http.Request, p *Project, path string) {
-	if cors(w, r) {
+	if httpx.ApplicationCORS(w, r) {
 		return
 	}
 
@@ -106,7 +106,7 @@ func Serve(w http.ResponseWriter, r *http.Request, p *Project, path string) {
 
 // ServeUnknown answers a request whose project does not exist or could not be found.
 func ServeUnknown(w http.ResponseWriter, r *http.Request, err error) {
-	if !cors(w, r) {
+	if !httpx.ApplicationCORS(w, r) {
 		(&call{w: w, r: r}).fail(err)
 	}
 }

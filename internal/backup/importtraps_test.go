@@ -71,7 +71,7 @@ func TestImportRunsNothingPrivileged(t *testing.T) {
 		insert into socle.audit_pending (entry, mac) values ('{"action": "never"}', '\x00');
 		insert into storage.discarded (blob_uuid) values (gen_random_uuid());
 		create function socle.more() returns int language sql as 'select 1'; create table storage.more (id int);
-		alter table storage.containers disable trigger all; insert into storage.containers (uuid, name, max_file_size, created_by, updated_by, total_files) values (gen_random_uuid(), 'liar', 1, gen_random_uuid(), gen_random_uuid(), 99)`); err != nil {
+		alter table storage.containers disable trigger all; insert into storage.containers (uuid, id, name, max_file_size, created_by, updated_by, total_files) values (gen_random_uuid(), 'liar', 'liar', 1, gen_random_uuid(), gen_random_uuid(), 99)`); err != nil {
 		t.Fatal(err)
 	}
 

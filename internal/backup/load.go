@@ -112,6 +112,10 @@ func truncateTables(ctx context.Context, tx pgx.Tx) (map[string]platformTable, e
 
 	tables, names := map[string]platformTable{}, []string{}
 	for _, t := range all {
+		if projectdb.IsPolicyTable(t.Schema, t.Name) {
+			continue
+		}
+
 		tables[t.Schema+"."+t.Name] = t
 		names = append(names, pg.Quote(t.Schema)+"."+pg.Quote(t.Name))
 	}

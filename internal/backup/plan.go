@@ -43,8 +43,8 @@ func planRestore(entries []pgdump.Entry, manifest Manifest, to string) (restoreP
 		}, e.Desc):
 		case projectdb.IsUserTrigger(e.Desc, e.Namespace):
 			p.user = append(p.user, e)
-		case slices.Contains(schemas, e.Namespace):
-			if e.Desc == "TABLE DATA" &&
+		case slices.Contains(schemas, e.Namespace) && !projectdb.IsStoragePolicy(e.Desc, e.Namespace, e.Tag):
+			if e.Desc == "TABLE DATA" && !projectdb.IsPolicyTable(e.Namespace, e.Tag) &&
 				!(e.Namespace == projectdb.Schema && slices.Contains(projectdb.BookkeepingTables, e.Tag)) {
 				p.platform = append(p.platform, e)
 			}

@@ -47,6 +47,8 @@ func TestPlanRestore(t *testing.T) {
 		"default privileges":          {entry{Desc: "DEFAULT ACL", Owner: from, Definition: "alter default"}, "statements"},
 		"default privileges of other": {entry{Desc: "DEFAULT ACL", Owner: "postgres", Definition: "alter default"}, ""},
 		"policy":                      {entry{Desc: "POLICY", Namespace: "public", Definition: "create policy"}, "user"},
+		"rows of a table of policies": {entry{Desc: "TABLE DATA", Namespace: "storage", Tag: "objects"}, ""},
+		"policy on objects":           {entry{Desc: "POLICY", Namespace: "storage", Definition: "create policy"}, "user"},
 		"policy for the owner":        {entry{Desc: "POLICY", Namespace: "public", Definition: "to " + from}, "statements"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -175,7 +175,7 @@ func fingerprint(t *testing.T, a *apitest.API) string {
 
 		row := "t"
 		if table == "storage.files" {
-			row = "to_jsonb(t) - 'blob_uuid'" // replaced by a restore
+			row = "to_jsonb(t) - 'blob_uuid' - 'version'" // replaced by a restore
 		}
 
 		sum, err := pg.Value[string](t.Context(), conn,

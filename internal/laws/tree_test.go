@@ -31,7 +31,7 @@ var levels = [][]string{
 		"internal/rest/typescript"},
 	{"internal/enduser", "internal/form", "internal/object", "internal/pgproxy", "internal/rest", "internal/statement",
 		"internal/transfer"},
-	{"internal/authapi", "internal/backup", "internal/migration", "internal/submission"},
+	{"internal/authapi", "internal/backup", "internal/migration", "internal/storageapi", "internal/submission"},
 	{"internal/operation", "internal/web"},
 	{"internal/api"},
 	{"internal/server", "internal/standalone"},

@@ -123,19 +123,24 @@ func UpdateFile(
 			return f, err
 		}
 
-		return pg.One[File](ctx, tx, `
-			update storage.files
-			set full_file_name = coalesce(@name, full_file_name), container_uuid = coalesce(@to, container_uuid),
-			    updated_by = @user, updated_at = now()
-			where uuid = @file
-			returning `+fileColumns,
-			pgx.StrictNamedArgs{"file": file, "name": u.FullFileName, "to": u.Container, "user": user})
+		return u.apply(ctx, tx, user, file)
 	})
 	if pg.Violates(err, "files_full_file_name_key") {
 		return updated, nameTaken().WithCause(err)
 	}
 
 	return updated, err
+}
+
+// apply changes a file.
+func (u FileUpdate) apply(ctx context.Context, tx pgx.Tx, user, file uuid.UUID) (File, error) {
+	return pg.One[File](ctx, tx, `
+		update storage.files
+		set full_file_name = coalesce(@name, full_file_name), container_uuid = coalesce(@to, container_uuid),
+		    updated_by = @user, updated_at = now()
+		where uuid = @file
+		returning `+fileColumns,
+		pgx.StrictNamedArgs{"file": file, "name": u.FullFileName, "to": u.Container, "user": user})
 }
 
 func (u FileUpdate) check(ctx context.Context, tx pgx.Tx, f File) error {

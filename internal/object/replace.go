@@ -135,11 +135,15 @@ func (u *upload) overwrite(ctx context.Context, tx pgx.Tx, existing storedFile) 
 	u.replacement.oldBlob = existing.BlobUUID
 	return pg.One[File](ctx, tx, `
 		update storage.files
-		set mime_type = @type, size = @size, sha256 = @sha256, blob_uuid = @blob, updated_at = now(), updated_by = @user
+		set mime_type = @type, size = @size, sha256 = @sha256, blob_uuid = @blob, updated_at = now(), updated_by = @user,
+		    owner = case when @application then @owner else owner end,
+		    owner_id = case when @application then @owner_id else owner_id end,
+		    cache_control = case when @application then @cache_control else cache_control end,
+		    user_metadata = case when @application then @metadata else user_metadata end
 		where uuid = @id
 		returning `+fileColumns,
-		pgx.StrictNamedArgs{
+		u.owned.arguments(pgx.StrictNamedArgs{
 			"id": existing.UUID, "type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256,
-			"blob": u.blob, "user": u.user,
-		})
+			"blob": u.blob, "user": u.user, "application": u.owned.application,
+		}))
 }

@@ -22,6 +22,10 @@ var unrestoredTables = []string{
 
 // IsRestored reports whether the rows of a table are restored. It is true for tables of others.
 func IsRestored(schema, table string) bool {
+	if projectdb.IsPolicyTable(schema, table) {
+		return false
+	}
+
 	return schema != "storage" || !slices.Contains(unrestoredTables, table)
 }
 
@@ -57,6 +61,7 @@ func existingTables(ctx context.Context, q pg.Querier, names []string) ([]string
 // repairStatements delete dangling references and recompute counters.
 var repairStatements = []string{
 	`delete from storage.files f where not exists (select from storage.containers c where c.uuid = f.container_uuid)`,
+	`update storage.files f set bucket_id = c.id from storage.containers c where c.uuid = f.container_uuid and c.id <> f.bucket_id`,
 	`update storage.containers c set pending_changes = 0, (total_files, total_size) = (
 		select count(*), coalesce(sum(f.size), 0) from storage.files f where f.container_uuid = c.uuid)`,
 	`delete from storage.sorted_pending`,

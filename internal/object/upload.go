@@ -107,6 +107,7 @@ type upload struct {
 	resumed     uuid.UUID
 	replacement *replacement // nil: an existing file is a conflict
 	blob        uuid.UUID
+	owned       ownership
 	file        File // values known so far
 	sha256      []byte
 	inserted    bool // the row was inserted; the commit may have been sent
@@ -314,12 +315,15 @@ func (u *upload) create(ctx context.Context, tx pgx.Tx) (File, error) {
 func (u *upload) insert(ctx context.Context, tx pgx.Tx) (File, error) {
 	return pg.One[File](ctx, tx, `
 		insert into storage.files
-			(uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
-		values (@id, @container, @name, @type, @size, @sha256, @blob, @user, @user)
+			(uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by,
+			 owner, owner_id, cache_control, user_metadata)
+		values (@id, @container, @name, @type, @size, @sha256, @blob, @user, @user,
+			@owner, @owner_id, @cache_control, @metadata)
 		on conflict on constraint files_full_file_name_key do nothing
 		returning `+fileColumns,
-		pgx.StrictNamedArgs{"id": u.file.UUID, "container": u.file.ContainerUUID, "name": u.file.FullFileName,
-			"type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256, "blob": u.blob, "user": u.user})
+		u.owned.arguments(pgx.StrictNamedArgs{"id": u.file.UUID, "container": u.file.ContainerUUID,
+			"name": u.file.FullFileName, "type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256,
+			"blob": u.blob, "user": u.user}))
 }
 
 // insertAtOnce creates the file in one round trip. It fails with NotFound unless the upload, the
@@ -341,17 +345,20 @@ func (u *upload) insertAtOnce(ctx context.Context) (File, error) {
 				for no key update
 			), inserted as (
 				insert into storage.files
-					(uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
-				select @id, c.uuid, @name, @type, @size, @sha256, n.blob_uuid, @user, @user from container c, note n
+					(uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by,
+					owner, owner_id, cache_control, user_metadata)
+				select @id, c.uuid, @name, @type, @size, @sha256, n.blob_uuid, @user, @user,
+					@owner, @owner_id, @cache_control, @metadata
+				from container c, note n
 				on conflict on constraint files_full_file_name_key do nothing
 				returning *
 			), completed as (
 				delete from storage.uploads u using inserted i where u.blob_uuid = i.blob_uuid
 			)`,
 		SQL: `select ` + fileColumns + ` from inserted`,
-		Args: pgx.StrictNamedArgs{"id": u.file.UUID, "container": u.file.ContainerUUID, "name": u.file.FullFileName,
-			"type": u.file.MimeType, "type_only": plain, "family": family, "size": u.file.Size, "sha256": u.sha256,
-			"blob": u.blob, "user": u.user},
+		Args: u.owned.arguments(pgx.StrictNamedArgs{"id": u.file.UUID, "container": u.file.ContainerUUID,
+			"name": u.file.FullFileName, "type": u.file.MimeType, "type_only": plain, "family": family,
+			"size": u.file.Size, "sha256": u.sha256, "blob": u.blob, "user": u.user}),
 		Check:        `select storage.check_quota(@files, @bytes)`,
 		CheckArgs:    quotaDefaults,
 		EarlyRelease: true,

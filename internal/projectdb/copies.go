@@ -171,7 +171,7 @@ func (c *Copy) Create(ctx context.Context, version int64, extensions []Extension
 		if err := c.createExtensions(ctx, inside, extensions); err != nil {
 			return err
 		}
-		if err := c.registry.handOverAuth(ctx, inside, c.Project); err != nil {
+		if err := c.registry.handOver(ctx, inside, c.Project); err != nil {
 			return err
 		}
 
@@ -212,7 +212,7 @@ func (c *Copy) CreateEmpty(ctx context.Context, extensions []Extension) error {
 		if err := c.revokeSchemaCreate(ctx, inside); err != nil {
 			return err
 		}
-		if err := c.registry.handOverAuth(ctx, inside, c.Project); err != nil {
+		if err := c.registry.handOver(ctx, inside, c.Project); err != nil {
 			return err
 		}
 		if err := execBatch(ctx, inside, c.registry.ownershipStatements(c.Project)); err != nil {

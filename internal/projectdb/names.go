@@ -21,6 +21,9 @@ const (
 	dump    login = "dump"    // reads everything, password hashes included; for pg_dump only
 	auth    login = "auth"    // owns the tables of schema auth; see endusers.go
 	reader  login = "reader"  // reads the owner's tables; see reader.go
+
+	// questions is the pool of the request login for questions about rights; see storage.go.
+	questions login = "questions"
 )
 
 // projectLogins are the logins of every project. Some projects also have a reader.

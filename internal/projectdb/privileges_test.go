@@ -92,7 +92,7 @@ func TestNothingIsGranted(t *testing.T) {
 			('other schema', has_schema_privilege(@role, 's', 'usage')),
 			('make tables', has_schema_privilege(@role, 'public', 'create')), ('make schemas', has_database_privilege(@role, current_database(), 'create')),
 			('make temporary tables', has_database_privilege(@role, current_database(), 'temporary')),
-			('read files', has_table_privilege(@role, 'storage.files', 'select')), ('see storage', has_schema_privilege(@role, 'storage', 'usage'))
+			('read files', has_table_privilege(@role, 'storage.files', 'select')), ('write files', has_table_privilege(@role, 'storage.files', 'insert, update, delete'))
 		) as known(what, granted) where granted order by what`
 
 	everything := []string{

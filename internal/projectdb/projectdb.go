@@ -49,6 +49,9 @@ func (r *Registry) config(project uuid.UUID, l login) *pgx.ConnConfig {
 	c := r.base.ConnConfig.Copy()
 	c.Database = r.Database(project)
 
+	if l == questions {
+		l = request
+	}
 	if l != trusted {
 		c.User = r.login(project, l)
 		c.Password = r.password(c.User)

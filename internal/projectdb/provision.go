@@ -405,7 +405,7 @@ func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUI
 	login := pg.Quote(r.login(project, owner))
 	rows := pg.Quote(r.login(project, request)) + ", " + pg.Quote(r.login(project, service))
 
-	if err := r.handOverAuth(ctx, conn, project); err != nil {
+	if err := r.handOver(ctx, conn, project); err != nil {
 		return err
 	}
 

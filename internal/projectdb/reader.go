@@ -32,7 +32,7 @@ func (p *Project) ensureReader(ctx context.Context) error {
 		with owned as (
 			select c.relnamespace as schema, c.oid from pg_class c
 			where c.relowner = (select oid from pg_roles where rolname = @owner) and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
-				and c.relpersistence <> 't'
+				and c.relpersistence <> 't' and c.relnamespace <> to_regnamespace('storage')
 		)
 		select
 			exists (select from pg_roles where rolname = @reader and rolcanlogin and has_database_privilege(oid, current_database(), 'connect')

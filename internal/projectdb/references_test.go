@@ -116,7 +116,8 @@ func TestNoReferencesToPlatform(t *testing.T) {
 }
 
 // policyFunctions are the functions of the platform that a project's objects may call.
-var policyFunctions = []string{"auth.jwt", "auth.uid", "auth.role", "auth.email"}
+var policyFunctions = []string{"auth.jwt", "auth.uid", "auth.role", "auth.email",
+	"storage.foldername", "storage.filename", "storage.extension"}
 
 // dependents returns the objects outside the platform's schemas that depend on the platform's
 // objects.

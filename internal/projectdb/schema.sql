@@ -202,7 +202,8 @@ begin
 		union all
 		select class, id from inside where class <> 'pg_type'::regclass
 			and not (class = 'pg_proc'::regclass
-				and id in (to_regproc('auth.uid'), to_regproc('auth.role'), to_regproc('auth.jwt'), to_regproc('auth.email')))
+				and id in (to_regproc('auth.uid'), to_regproc('auth.role'), to_regproc('auth.jwt'), to_regproc('auth.email'),
+					to_regproc('storage.foldername'), to_regproc('storage.filename'), to_regproc('storage.extension')))
 		union all
 		select 'pg_type'::regclass, id from types
 		union all
@@ -216,6 +217,10 @@ begin
 				select from pg_constraint k where k.oid = d.objid and k.contype = 'f' and k.confrelid = d.refobjid)
 			or d.classid = 'pg_trigger'::regclass and exists (
 				select from pg_trigger t where t.oid = d.objid and t.tgrelid = d.refobjid)))
+		and not (d.refclassid = 'pg_class'::regclass and d.refobjid in (to_regclass('storage.buckets'), to_regclass('storage.objects'))
+			and d.classid = 'pg_policy'::regclass and exists (
+				select from pg_policy y where y.oid = d.objid
+					and y.polrelid in (to_regclass('storage.buckets'), to_regclass('storage.objects'))))
 	limit 1;
 	if found then
 		raise insufficient_privilege using message = referred || ' belongs to the platform: nothing can refer to it';
@@ -234,6 +239,41 @@ begin
 		and not has_database_privilege(r.oid, s.dbid, 'connect');
 	if found then
 		raise insufficient_privilege using message = 'the role is none of the project''s: name anon, authenticated, service_role, socle_reader or public';
+	end if;
+end $$;
+
+CREATE FUNCTION socle.refuse_storage_ddl() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if (select rolsuper from pg_authid where rolname = session_user) then
+		return;
+	end if;
+
+	perform from pg_event_trigger_ddl_commands() d
+	left join pg_trigger t on d.classid = 'pg_trigger'::regclass and t.oid = d.objid
+	join pg_inherits i on i.inhparent = coalesce(t.tgrelid, d.objid)
+	where (t.oid is not null or d.classid = 'pg_class'::regclass) and d.command_tag <> 'COMMENT'
+		and i.inhrelid in ('storage.containers'::regclass, 'storage.files'::regclass);
+	if found then
+		raise insufficient_privilege using message = 'storage.buckets and storage.objects belong to the platform: only their policies can be changed';
+	end if;
+end $$;
+
+CREATE FUNCTION socle.refuse_storage_drop() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if (select rolsuper from pg_authid where rolname = session_user) then
+		return;
+	end if;
+
+	perform from pg_event_trigger_dropped_objects() d
+	where d.object_type <> 'policy' and cardinality(d.address_names) > 1 and d.address_names[1] = 'storage';
+	if found then
+		raise insufficient_privilege using message = 'storage.buckets and storage.objects belong to the platform: only their policies can be changed';
 	end if;
 end $$;
 
@@ -264,6 +304,16 @@ begin
 	if new_key is not null and exists (select from socle.audit where entry::jsonb ->> 'key' = new_key) then
 		raise unique_violation using constraint = 'audit_pending_key', message = 'the chain has an entry with this key';
 	end if;
+end $$;
+
+CREATE FUNCTION storage.assign_bucket() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	-- Without a container the foreign key refuses the file.
+	new.bucket_id := coalesce((select c.id from storage.containers c where c.uuid = new.container_uuid), '');
+	return new;
 end $$;
 
 CREATE FUNCTION storage.bytes_replaced() RETURNS trigger
@@ -323,6 +373,14 @@ CREATE FUNCTION storage.count_project(more_files bigint, more_bytes bigint) RETU
 begin
 	update storage.usage u set files = u.files + more_files, bytes = u.bytes + more_bytes;
 end $$;
+
+CREATE FUNCTION storage.extension(name text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN reverse(split_part(reverse((string_to_array(name, '/'::text))[cardinality(string_to_array(name, '/'::text))]), '.'::text, 1));
+
+CREATE FUNCTION storage.filename(name text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (string_to_array(name, '/'::text))[cardinality(string_to_array(name, '/'::text))];
 
 CREATE FUNCTION storage.files_deleted() RETURNS trigger
     LANGUAGE plpgsql
@@ -425,6 +483,34 @@ begin
 	return null;
 end $$;
 
+CREATE FUNCTION storage.foldername(name text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (string_to_array(name, '/'::text))[1:(cardinality(string_to_array(name, '/'::text)) - 1)];
+
+CREATE FUNCTION storage.name_bucket() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if new.deleting or exists (select from storage.containers c where c.id = new.name) then
+		new.id := new.uuid::text;
+	else
+		new.id := new.name;
+	end if;
+	return new;
+end $$;
+
+COMMENT ON FUNCTION storage.name_bucket() IS 'gives a container its id as a bucket, and takes it from one in deletion';
+
+CREATE FUNCTION storage.object_metadata(mime_type text, size bigint, sha256 bytea, cache_control text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	return jsonb_build_object('eTag', '"' || encode(substr(sha256, 1, 16), 'hex') || '"', 'size', size, 'mimetype', mime_type,
+		'cacheControl', coalesce(cache_control, 'no-cache'));
+end $$;
+
 CREATE FUNCTION storage.parts_deleted() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -498,6 +584,30 @@ begin
 end $$;
 
 COMMENT ON FUNCTION storage.place_pending(container uuid) IS 'counts the noted changes of a container in its blocks';
+
+CREATE FUNCTION storage.refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	raise insufficient_privilege using constraint = 'storage_api_only',
+		message = 'buckets and objects are changed by the Storage API only';
+end $$;
+
+COMMENT ON FUNCTION storage.refuse_change() IS 'ends a change that the policies allow';
+
+CREATE FUNCTION storage.refuse_changes() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	raise insufficient_privilege using constraint = 'storage_api_only',
+		message = 'buckets and objects are changed by the Storage API only',
+		detail = (select coalesce(json_agg(json_build_object('uuid', c.uuid, 'version', c.version, 'name', c.full_file_name,
+			'updated_at', c.updated_at)), '[]') from (select * from changed limit 1000) c);
+end $$;
+
+COMMENT ON FUNCTION storage.refuse_changes() IS 'ends a change that the policies allow, and names the objects that it found';
 
 CREATE FUNCTION storage.sort_keys(full_file_name text, mime_type text, size bigint, created_at timestamp with time zone, updated_at timestamp with time zone) RETURNS TABLE(sort text, in_text text, in_number bigint, in_time timestamp with time zone)
     LANGUAGE sql IMMUTABLE
@@ -963,6 +1073,27 @@ COMMENT ON COLUMN socle.queries.run_by IS 'a user of the platform database';
 
 COMMENT ON COLUMN socle.queries.duration_ms IS 'null while it runs, and for ever if the server died meanwhile';
 
+CREATE TABLE storage.buckets (
+    id text COLLATE pg_catalog."C",
+    name text COLLATE pg_catalog."C",
+    owner uuid,
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone,
+    public boolean GENERATED ALWAYS AS (is_public) STORED,
+    avif_autodetection boolean,
+    file_size_limit bigint GENERATED ALWAYS AS (max_file_size) STORED,
+    allowed_mime_types text[],
+    owner_id text,
+    type text,
+    uuid uuid,
+    is_public boolean,
+    max_file_size bigint,
+    deleting boolean,
+    CONSTRAINT storage_api_only CHECK (false) NO INHERIT
+);
+
+COMMENT ON TABLE storage.buckets IS 'has no rows of its own: it lends its policies to storage.containers';
+
 CREATE TABLE storage.containers (
     uuid uuid NOT NULL,
     name text NOT NULL COLLATE pg_catalog."C",
@@ -978,8 +1109,16 @@ CREATE TABLE storage.containers (
     total_files bigint DEFAULT 0 NOT NULL,
     total_size bigint DEFAULT 0 NOT NULL,
     pending_changes bigint DEFAULT 0 NOT NULL,
+    id text NOT NULL COLLATE pg_catalog."C",
+    owner uuid,
+    owner_id text,
+    type text DEFAULT 'STANDARD'::text NOT NULL,
+    avif_autodetection boolean DEFAULT false,
+    public boolean,
+    file_size_limit bigint,
     CONSTRAINT containers_max_file_size CHECK ((max_file_size >= 1))
-);
+)
+INHERITS (storage.buckets);
 
 COMMENT ON COLUMN storage.containers.max_file_size IS 'bytes; files that were there before it was lowered stay';
 
@@ -992,6 +1131,8 @@ COMMENT ON COLUMN storage.containers.deleting IS 'gone for users; its files are 
 COMMENT ON COLUMN storage.containers.total_files IS 'kept by triggers of storage.files';
 
 COMMENT ON COLUMN storage.containers.pending_changes IS 'changes of files noted in storage.sorted_pending, roughly';
+
+COMMENT ON COLUMN storage.containers.id IS 'the bucket''s name for applications; unlike name, it never changes';
 
 CREATE TABLE storage.discarded (
     blob_uuid uuid NOT NULL,
@@ -1010,6 +1151,32 @@ CREATE VIEW storage.file_blocks AS
 
 COMMENT ON VIEW storage.file_blocks IS 'for the release before the one that counts in each order';
 
+CREATE TABLE storage.objects (
+    id uuid GENERATED ALWAYS AS (uuid) STORED,
+    bucket_id text COLLATE pg_catalog."C",
+    name text GENERATED ALWAYS AS (full_file_name) STORED COLLATE pg_catalog."C",
+    owner uuid,
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone,
+    last_accessed_at timestamp with time zone GENERATED ALWAYS AS (updated_at) STORED,
+    metadata jsonb GENERATED ALWAYS AS (storage.object_metadata(mime_type, size, sha256, cache_control)) STORED,
+    path_tokens text[] GENERATED ALWAYS AS (string_to_array(full_file_name, '/'::text)) STORED,
+    version text GENERATED ALWAYS AS (md5(uuid_send(blob_uuid))) STORED,
+    owner_id text,
+    user_metadata jsonb,
+    uuid uuid,
+    container_uuid uuid,
+    full_file_name text COLLATE pg_catalog."C",
+    mime_type text COLLATE pg_catalog."C",
+    size bigint,
+    sha256 bytea,
+    blob_uuid uuid,
+    cache_control text,
+    CONSTRAINT storage_api_only CHECK (false) NO INHERIT
+);
+
+COMMENT ON TABLE storage.objects IS 'has no rows of its own: it lends its policies to storage.files';
+
 CREATE TABLE storage.files (
     uuid uuid NOT NULL,
     container_uuid uuid NOT NULL,
@@ -1022,11 +1189,27 @@ CREATE TABLE storage.files (
     created_by uuid NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_by uuid NOT NULL,
+    bucket_id text NOT NULL COLLATE pg_catalog."C",
+    owner uuid,
+    owner_id text,
+    user_metadata jsonb,
+    cache_control text,
+    id uuid,
+    name text COLLATE pg_catalog."C",
+    path_tokens text[],
+    version text,
+    last_accessed_at timestamp with time zone,
+    metadata jsonb,
     CONSTRAINT files_sha256 CHECK ((length(sha256) = 32)),
     CONSTRAINT files_size CHECK ((size >= 0))
-);
+)
+INHERITS (storage.objects);
 
 COMMENT ON COLUMN storage.files.blob_uuid IS 'the blob of this project that holds the bytes; never shown';
+
+COMMENT ON COLUMN storage.files.bucket_id IS 'id of the container';
+
+COMMENT ON COLUMN storage.files.owner_id IS 'the end user who uploaded the file';
 
 CREATE TABLE storage.resumable_uploads (
     uuid uuid NOT NULL,
@@ -1204,6 +1387,9 @@ ALTER TABLE ONLY socle.queries
     ADD CONSTRAINT queries_pkey PRIMARY KEY (uuid);
 
 ALTER TABLE ONLY storage.containers
+    ADD CONSTRAINT containers_id_key UNIQUE (id);
+
+ALTER TABLE ONLY storage.containers
     ADD CONSTRAINT containers_name_key UNIQUE (name);
 
 ALTER TABLE ONLY storage.containers
@@ -1310,6 +1496,8 @@ CREATE INDEX files_created_at ON storage.files USING btree (container_uuid, crea
 
 CREATE INDEX files_mime_type ON storage.files USING btree (container_uuid, mime_type, uuid);
 
+CREATE INDEX files_owner_id ON storage.files USING btree (owner_id) WHERE (owner_id IS NOT NULL);
+
 CREATE INDEX files_size ON storage.files USING btree (container_uuid, size, uuid);
 
 CREATE INDEX files_updated_at ON storage.files USING btree (container_uuid, updated_at, uuid);
@@ -1328,6 +1516,10 @@ CREATE INDEX uploads_started_at ON storage.uploads USING btree (started_at);
 
 CREATE INDEX variants_created_at ON storage.variants USING btree (created_at);
 
+CREATE TRIGGER assign_bucket BEFORE INSERT ON storage.files FOR EACH ROW WHEN ((new.bucket_id IS NULL)) EXECUTE FUNCTION storage.assign_bucket();
+
+CREATE TRIGGER assign_moved_bucket BEFORE UPDATE ON storage.files FOR EACH ROW WHEN ((old.container_uuid IS DISTINCT FROM new.container_uuid)) EXECUTE FUNCTION storage.assign_bucket();
+
 CREATE TRIGGER bytes_replaced BEFORE UPDATE ON storage.files FOR EACH ROW WHEN ((old.blob_uuid IS DISTINCT FROM new.blob_uuid)) EXECUTE FUNCTION storage.bytes_replaced();
 
 CREATE TRIGGER containers_inserted AFTER INSERT ON storage.containers REFERENCING NEW TABLE AS new_containers FOR EACH STATEMENT EXECUTE FUNCTION storage.containers_inserted();
@@ -1338,7 +1530,25 @@ CREATE TRIGGER files_inserted AFTER INSERT ON storage.files REFERENCING NEW TABL
 
 CREATE TRIGGER files_updated AFTER UPDATE ON storage.files REFERENCING OLD TABLE AS old_files NEW TABLE AS new_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_updated();
 
+CREATE TRIGGER name_bucket BEFORE INSERT ON storage.containers FOR EACH ROW WHEN ((new.id IS NULL)) EXECUTE FUNCTION storage.name_bucket();
+
+CREATE TRIGGER name_deleted_bucket BEFORE UPDATE ON storage.containers FOR EACH ROW WHEN ((new.deleting AND (NOT old.deleting))) EXECUTE FUNCTION storage.name_bucket();
+
 CREATE TRIGGER parts_deleted AFTER DELETE ON storage.upload_parts REFERENCING OLD TABLE AS old_parts FOR EACH STATEMENT EXECUTE FUNCTION storage.parts_deleted();
+
+CREATE TRIGGER refuse_delete AFTER DELETE ON storage.buckets FOR EACH STATEMENT EXECUTE FUNCTION storage.refuse_change();
+
+CREATE TRIGGER refuse_delete BEFORE DELETE ON storage.containers FOR EACH ROW WHEN ((current_setting('is_superuser'::text) = 'off'::text)) EXECUTE FUNCTION storage.refuse_change();
+
+CREATE TRIGGER refuse_delete AFTER DELETE ON storage.objects REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION storage.refuse_changes();
+
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON storage.buckets FOR EACH STATEMENT EXECUTE FUNCTION storage.refuse_change();
+
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON storage.objects FOR EACH STATEMENT EXECUTE FUNCTION storage.refuse_change();
+
+CREATE TRIGGER refuse_update AFTER UPDATE ON storage.buckets FOR EACH STATEMENT EXECUTE FUNCTION storage.refuse_change();
+
+CREATE TRIGGER refuse_update AFTER UPDATE ON storage.objects REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION storage.refuse_changes();
 
 CREATE TRIGGER variant_deleted AFTER DELETE ON storage.variants FOR EACH ROW EXECUTE FUNCTION storage.variant_deleted();
 
@@ -1419,11 +1629,15 @@ ALTER TABLE socle.audit_pending ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE socle.queries ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE storage.buckets ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE storage.containers ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.discarded ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.files ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE storage.objects ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.resumable_uploads ENABLE ROW LEVEL SECURITY;
 
@@ -1452,6 +1666,12 @@ GRANT USAGE ON SCHEMA socle TO socle_PROJECT_auth;
 GRANT USAGE ON SCHEMA socle TO socle_PROJECT_owner;
 GRANT USAGE ON SCHEMA socle TO socle_PROJECT_request;
 GRANT USAGE ON SCHEMA socle TO socle_PROJECT_service;
+
+GRANT USAGE ON SCHEMA storage TO anon;
+GRANT USAGE ON SCHEMA storage TO authenticated;
+GRANT USAGE ON SCHEMA storage TO service_role;
+GRANT USAGE ON SCHEMA storage TO socle_reader;
+GRANT USAGE ON SCHEMA storage TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION auth.email() FROM PUBLIC;
 GRANT ALL ON FUNCTION auth.email() TO anon;
@@ -1504,13 +1724,21 @@ REVOKE ALL ON FUNCTION socle.refuse_extensions() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.refuse_references() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION socle.refuse_storage_ddl() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.refuse_storage_drop() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION socle.tell_of_change() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.write_audit(new_entry text, new_mac bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.write_audit(new_entry text, new_mac bytea) TO socle_PROJECT_auth;
 GRANT ALL ON FUNCTION socle.write_audit(new_entry text, new_mac bytea) TO socle_PROJECT_owner;
 
+REVOKE ALL ON FUNCTION storage.assign_bucket() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION storage.bytes_replaced() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.check_quota(default_files bigint, default_bytes bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.containers_inserted() FROM PUBLIC;
 
@@ -1518,15 +1746,51 @@ REVOKE ALL ON FUNCTION storage.count_files(containers uuid[], files bigint[], by
 
 REVOKE ALL ON FUNCTION storage.count_project(more_files bigint, more_bytes bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION storage.extension(name text) FROM PUBLIC;
+GRANT ALL ON FUNCTION storage.extension(name text) TO anon;
+GRANT ALL ON FUNCTION storage.extension(name text) TO authenticated;
+GRANT ALL ON FUNCTION storage.extension(name text) TO service_role;
+GRANT ALL ON FUNCTION storage.extension(name text) TO socle_reader;
+GRANT ALL ON FUNCTION storage.extension(name text) TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION storage.filename(name text) FROM PUBLIC;
+GRANT ALL ON FUNCTION storage.filename(name text) TO anon;
+GRANT ALL ON FUNCTION storage.filename(name text) TO authenticated;
+GRANT ALL ON FUNCTION storage.filename(name text) TO service_role;
+GRANT ALL ON FUNCTION storage.filename(name text) TO socle_reader;
+GRANT ALL ON FUNCTION storage.filename(name text) TO socle_PROJECT_owner;
+
 REVOKE ALL ON FUNCTION storage.files_deleted() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.files_inserted() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.files_updated() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION storage.foldername(name text) FROM PUBLIC;
+GRANT ALL ON FUNCTION storage.foldername(name text) TO anon;
+GRANT ALL ON FUNCTION storage.foldername(name text) TO authenticated;
+GRANT ALL ON FUNCTION storage.foldername(name text) TO service_role;
+GRANT ALL ON FUNCTION storage.foldername(name text) TO socle_reader;
+GRANT ALL ON FUNCTION storage.foldername(name text) TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION storage.name_bucket() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.object_metadata(mime_type text, size bigint, sha256 bytea, cache_control text) FROM PUBLIC;
+GRANT ALL ON FUNCTION storage.object_metadata(mime_type text, size bigint, sha256 bytea, cache_control text) TO anon;
+GRANT ALL ON FUNCTION storage.object_metadata(mime_type text, size bigint, sha256 bytea, cache_control text) TO authenticated;
+GRANT ALL ON FUNCTION storage.object_metadata(mime_type text, size bigint, sha256 bytea, cache_control text) TO service_role;
+GRANT ALL ON FUNCTION storage.object_metadata(mime_type text, size bigint, sha256 bytea, cache_control text) TO socle_reader;
+GRANT ALL ON FUNCTION storage.object_metadata(mime_type text, size bigint, sha256 bytea, cache_control text) TO socle_PROJECT_owner;
+
 REVOKE ALL ON FUNCTION storage.parts_deleted() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.place_keys(containers uuid[], sorts text[], texts text[], numbers bigint[], times timestamp with time zone[], ids uuid[], sign integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.place_pending(container uuid) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.refuse_change() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.refuse_changes() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.sort_keys(full_file_name text, mime_type text, size bigint, created_at timestamp with time zone, updated_at timestamp with time zone) FROM PUBLIC;
 
@@ -1596,3 +1860,13 @@ GRANT SELECT ON TABLE socle.applied_migrations TO socle_PROJECT_owner;
 
 GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_request;
 GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.buckets TO anon;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.buckets TO authenticated;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.buckets TO service_role;
+GRANT SELECT ON TABLE storage.buckets TO socle_reader;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.objects TO anon;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.objects TO authenticated;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.objects TO service_role;
+GRANT SELECT ON TABLE storage.objects TO socle_reader;

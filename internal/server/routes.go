@@ -35,6 +35,10 @@ func (s *Server) routes() http.Handler {
 			s.rows.serveAuth(w, r, project, rest)
 			return
 		}
+		if project, rest, ok := splitProject(path, storagePath); ok {
+			s.rows.serveStorage(w, r, project, rest)
+			return
+		}
 
 		if page := s.pages.Handler(r); page != nil {
 			page.ServeHTTP(w, r)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
@@ -37,7 +38,9 @@ type rows struct {
 	log            *slog.Logger
 	responses      *session.Budget // shared by the buffered responses of all projects
 	bodies         *httpx.Budget   // shared with the platform API
-	unknownProject *rest.Server    // answers like any project with a wrong key
+	blobs          *blob.Store
+	discard        func(ctx context.Context, project uuid.UUID) // removes bytes of deleted files
+	unknownProject *rest.Server                                 // answers like any project with a wrong key
 
 	mu                sync.Mutex
 	projects          map[uuid.UUID]*projectRows

@@ -22,6 +22,7 @@ import (
 	"github.com/socle-dev/socle/internal/rest/query"
 	"github.com/socle-dev/socle/internal/rest/session"
 	"github.com/socle-dev/socle/internal/schema"
+	"github.com/socle-dev/socle/internal/storageapi"
 )
 
 // projectRows serves the rows of a project.
@@ -33,6 +34,7 @@ type projectRows struct {
 	schemas  []string    // exposed schemas, as loaded by catalog
 	catalog  *rest.Cache // nil if the project is not active
 	auth     *authapi.Project
+	storage  *storageapi.Project
 }
 
 // handler returns the handler of a project with these settings. It replaces the handler of former
@@ -74,6 +76,8 @@ func (s *rows) handler(id uuid.UUID, settings string) (*projectRows, error) {
 
 	p.auth = &authapi.Project{Directory: directory, Verify: verify, Bodies: s.bodies,
 		Unavailable: inactiveFaults[config.Status]}
+	p.storage = s.newStorage(id, &config, verify)
+
 	switch {
 	case inactiveErrors[config.Status] != nil:
 		p.Server = inactiveHandler(verify, inactiveErrors[config.Status])

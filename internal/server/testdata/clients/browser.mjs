@@ -47,7 +47,7 @@ export const readLine = () => new Promise(resolve => {
 	lines.once('line', line => { lines.close(); resolve(line) })
 })
 
-// withBrowser calls f with a function that opens a page without scripts. It fails if a page asks a host that is not among the
+// withBrowser calls f with a function that opens a page, without scripts unless they are asked for. It fails if a page asks a host that is not among the
 // origins, breaks its policy, or has no response, unless it is meant to be blocked. Statuses are the test's own.
 export async function withBrowser(server, f) {
 	const browser = await chromium.launch({
@@ -58,12 +58,12 @@ export async function withBrowser(server, f) {
 	const problems = []
 	try {
 		await f(async (options = {}) => {
-			const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 1280, height: 900 } })
+			const context = await browser.newContext({ javaScriptEnabled: options.scripts ?? false, viewport: { width: 1280, height: 900 } })
 			const page = await context.newPage()
 			page.setDefaultTimeout(patience)
 			if (options.blocked) return page
 			page.on('console', m => m.type() === 'error' && !m.text().startsWith('Failed to load resource') && problems.push(`console: ${m.text()}`))
-			page.on('requestfailed', r => problems.push(`${r.url()}: ${r.failure().errorText}`))
+			page.on('requestfailed', async r => (await r.response())?.status() !== 204 && problems.push(`${r.url()}: ${r.failure().errorText}`))
 			page.on('request', r => {
 				const { protocol, origin } = new URL(r.url())
 				if (protocol !== 'data:' && ![server, ...(options.origins ?? [])].includes(origin)) problems.push(`request to ${r.url()}`)

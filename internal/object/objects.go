@@ -1,0 +1,294 @@
+package object
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
+)
+
+// Bucket is a container as applications know it.
+type Bucket struct {
+	UUID     uuid.UUID
+	ID       string
+	IsPublic bool
+}
+
+// FindBucket returns a bucket of project p. No policy decides about it. It fails with NotFound if
+// the bucket does not exist.
+func FindBucket(ctx context.Context, p *projectdb.Project, id string) (Bucket, error) {
+	return pg.One[Bucket](ctx, p.Trusted(),
+		`select uuid, id, is_public from storage.containers where id = @id and not deleting`,
+		pgx.StrictNamedArgs{"id": id})
+}
+
+// NewObject describes an object to store.
+type NewObject struct {
+	NewFile
+	CacheControl string
+	Metadata     []byte // a JSON object of the application; nil means none
+	Upsert       bool   // replace an existing object
+}
+
+// errObjectChanged reports that the object is another one than the policies have seen.
+var errObjectChanged = errors.New("the object was changed concurrently")
+
+// PutObject stores an object in a bucket of project p. It asks the policies before the first byte
+// and again after the last one, and fails with Forbidden if they refuse. Otherwise it fails as
+// [CreateFile] does. replaced reports whether bytes were replaced, which [Discard] must remove.
+func PutObject(
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, n NewObject,
+) (f File, replaced bool, err error) {
+	u, err := newUpload(p, store, a.userUUID(), b.UUID, n.NewFile)
+	if err != nil {
+		return File{}, false, err
+	}
+
+	u.owned = ownership{application: true, owner: a.Subject, cacheControl: n.CacheControl, metadata: n.Metadata}
+	put := objectUpload{upload: u, actor: a, bucket: b}
+	if n.Upsert {
+		u.replacement = &replacement{check: put.checkPresent}
+	}
+
+	limits, err := u.begin(ctx)
+	if err != nil {
+		return File{}, false, err
+	}
+
+	if err = put.ask(ctx); err == nil {
+		err = u.receive(ctx, n.NewFile, limits)
+	}
+	if err == nil {
+		f, err = put.commit(ctx)
+	}
+	if err != nil {
+		f, err = u.cleanUp(ctx, err)
+	}
+
+	return f, u.replacement.replacedBlob() != uuid.Nil, err
+}
+
+// objectUpload is the upload of an object, about which policies decide.
+type objectUpload struct {
+	*upload
+	actor   Actor
+	bucket  Bucket
+	present *seenObject // the object to be replaced, as the policies have seen it
+}
+
+// ask asks whether the actor may insert the object, and replace the present one.
+func (o *objectUpload) ask(ctx context.Context) error {
+	o.present = nil
+	if o.replacement != nil {
+		existing, err := pg.One[File](ctx, o.project.Trusted(), `
+			select `+fileColumns+` from storage.files where container_uuid = @container and full_file_name = @name`,
+			pgx.StrictNamedArgs{"container": o.bucket.UUID, "name": o.file.FullFileName})
+		if fault.Ignore(err, fault.NotFound) != nil {
+			return err
+		}
+		if err == nil {
+			o.present = &seenObject{UUID: existing.UUID, UpdatedAt: existing.UpdatedAt}
+			o.replacement.oldSize = existing.Size
+		}
+	}
+
+	if o.actor.bypassesPolicies() {
+		return nil
+	}
+
+	args := o.owned.arguments(pgx.StrictNamedArgs{"uuid": o.file.UUID, "container": o.bucket.UUID,
+		"bucket": o.bucket.ID, "name": o.file.FullFileName})
+	if _, err := ask(ctx, o.project, o.actor, `
+		insert into storage.objects (uuid, container_uuid, bucket_id, full_file_name, owner, owner_id, cache_control,
+			user_metadata, created_at, updated_at)
+		values (@uuid, @container, @bucket, @name, @owner, @owner_id, @cache_control, @metadata, now(), now())`,
+		args); err != nil || o.present == nil {
+		return err
+	}
+
+	delete(args, "uuid")
+	delete(args, "bucket")
+	seen, err := ask(ctx, o.project, o.actor, `
+		update storage.objects
+		set owner = @owner, owner_id = @owner_id, cache_control = @cache_control, user_metadata = @metadata, updated_at = now()
+		where container_uuid = @container and full_file_name = @name`, args)
+	switch {
+	case err != nil:
+		return err
+	case len(seen) == 0:
+		return fault.New(fault.Forbidden, "new row violates row-level security policy")
+	}
+
+	o.present = &seen[0]
+	return nil
+}
+
+// checkPresent fails unless the present object is the one that the policies have seen.
+func (o *objectUpload) checkPresent(present *File) error {
+	if (present == nil) != (o.present == nil) || (present != nil && !o.present.matches(*present)) {
+		return errObjectChanged
+	}
+	return nil
+}
+
+// commit creates the object. It asks again first, also after a concurrent change of the object.
+func (o *objectUpload) commit(ctx context.Context) (File, error) {
+	for range maxReplaceAttempts {
+		if err := o.ask(ctx); err != nil {
+			return File{}, err
+		}
+
+		f, err := o.upload.commit(ctx)
+		if !errors.Is(err, errObjectChanged) {
+			return f, err
+		}
+	}
+
+	return File{}, errContention
+}
+
+// RemoveObjects deletes those of the objects of a bucket that the policies allow to delete, and
+// returns them. names are at most 1000. [Discard] removes their bytes.
+func RemoveObjects(ctx context.Context, p *projectdb.Project, a Actor, b Bucket, names []string) ([]File, error) {
+	var ids []uuid.UUID
+	var times []any
+	if !a.bypassesPolicies() {
+		seen, err := ask(ctx, p, a,
+			`delete from storage.objects where container_uuid = @container and full_file_name = any(@names)`,
+			pgx.StrictNamedArgs{"container": b.UUID, "names": names})
+		if err != nil {
+			return nil, err
+		}
+
+		for _, s := range seen {
+			ids, times = append(ids, s.UUID), append(times, s.UpdatedAt)
+		}
+	}
+
+	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) ([]File, error) {
+		return pg.All[File](ctx, tx, `
+			with gone as (
+				delete from storage.files f where container_uuid = @container and full_file_name = any(@names)
+				  and (@all or (f.uuid, f.updated_at) in (select * from unnest(@ids::uuid[], @times::timestamptz[])))
+				returning *
+			), noted as (
+				insert into storage.discarded (blob_uuid) select blob_uuid from gone
+			)
+			select `+fileColumns+` from gone order by full_file_name`,
+			pgx.StrictNamedArgs{"container": b.UUID, "names": names, "all": a.bypassesPolicies(), "ids": ids,
+				"times": times})
+	})
+}
+
+// MoveObject renames an object or moves it to another bucket, without copying bytes. It fails with
+// NotFound if the policies hide the object, with Forbidden if they refuse the change, and otherwise
+// as [UpdateFile] does.
+func MoveObject(
+	ctx context.Context, p *projectdb.Project, a Actor, from, to Bucket, source, destination string,
+) (File, error) {
+	if err := checkFileName(destination); err != nil {
+		return File{}, err
+	}
+
+	for range maxReplaceAttempts {
+		seen, err := findToMove(ctx, p, a, from, to, source, destination)
+		if err != nil {
+			return File{}, err
+		}
+
+		f, err := moveSeen(ctx, p, a.userUUID(), seen, FileUpdate{FullFileName: &destination, Container: &to.UUID})
+		if !errors.Is(err, errObjectChanged) {
+			return f, err
+		}
+	}
+
+	return File{}, errContention
+}
+
+// findToMove returns the object that the actor may move.
+func findToMove(
+	ctx context.Context, p *projectdb.Project, a Actor, from, to Bucket, source, destination string,
+) (seenObject, error) {
+	if a.bypassesPolicies() {
+		f, err := pg.One[File](ctx, p.Trusted(), `
+			select `+fileColumns+` from storage.files where container_uuid = @container and full_file_name = @name`,
+			pgx.StrictNamedArgs{"container": from.UUID, "name": source})
+		return seenObject{UUID: f.UUID, Name: f.FullFileName, UpdatedAt: f.UpdatedAt}, err
+	}
+
+	seen, err := ask(ctx, p, a, `
+		update storage.objects set container_uuid = @to, bucket_id = @bucket, full_file_name = @destination, updated_at = now()
+		where container_uuid = @from and full_file_name = @source`,
+		pgx.StrictNamedArgs{"from": from.UUID, "to": to.UUID, "bucket": to.ID, "source": source,
+			"destination": destination})
+	switch {
+	case pg.Violates(err, "files_full_file_name_key"):
+		return seenObject{}, nameTaken().WithCause(err)
+	case err != nil:
+		return seenObject{}, err
+	case len(seen) == 0:
+		return seenObject{}, fault.New(fault.NotFound, "the object does not exist")
+	}
+
+	return seen[0], nil
+}
+
+// moveSeen moves an object if it is still the one that the policies have seen.
+func moveSeen(
+	ctx context.Context, p *projectdb.Project, user uuid.UUID, seen seenObject, u FileUpdate,
+) (File, error) {
+	moved, err := pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (File, error) {
+		f, err := pg.One[File](ctx, tx,
+			`select `+fileColumns+` from storage.files where uuid = @uuid for no key update`,
+			pgx.StrictNamedArgs{"uuid": seen.UUID})
+		if fault.Is(err, fault.NotFound) || (err == nil && !seen.matches(f)) {
+			return f, errObjectChanged
+		}
+		if err != nil {
+			return f, err
+		}
+
+		if err := u.check(ctx, tx, f); err != nil {
+			return f, err
+		}
+
+		return u.apply(ctx, tx, user, f.UUID)
+	})
+	if pg.Violates(err, "files_full_file_name_key") {
+		return moved, nameTaken().WithCause(err)
+	}
+
+	return moved, err
+}
+
+// OpenObject returns an object of a bucket and its content, which the caller closes. It fails with
+// NotFound if the object does not exist or the policies hide it.
+func OpenObject(
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, name string,
+) (File, *Content, error) {
+	args := pgx.StrictNamedArgs{"container": b.UUID, "name": name}
+
+	return open(ctx, p, store, func() (found storedFile, err error) {
+		if a.bypassesPolicies() {
+			return pg.One[storedFile](ctx, p.Trusted(), `
+				select `+fileColumns+`, blob_uuid from storage.files
+				where container_uuid = @container and full_file_name = @name`, args)
+		}
+
+		err = asActor(ctx, p, a, func(tx pgx.Tx) error {
+			found, err = pg.One[storedFile](ctx, tx, `
+				select uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, updated_at, blob_uuid,
+				       '00000000-0000-0000-0000-000000000000'::uuid as created_by, '00000000-0000-0000-0000-000000000000'::uuid as updated_by
+				from storage.objects where container_uuid = @container and full_file_name = @name`, args)
+			return err
+		})
+
+		return found, err
+	})
+}

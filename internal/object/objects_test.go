@@ -1,0 +1,271 @@
+package object
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+)
+
+// ownFolder are the policies of an application in which everyone has a folder.
+const ownFolder = `
+	create policy read on storage.objects for select to authenticated using (owner_id = (select auth.uid()::text));
+	create policy write on storage.objects for insert to authenticated
+		with check (bucket_id = 'files' and (storage.foldername(name))[1] = (select auth.uid()::text));
+	create policy change on storage.objects for update to authenticated using (owner_id = (select auth.uid()::text));
+	create policy remove on storage.objects for delete to authenticated using (owner_id = (select auth.uid()::text))`
+
+// application is a bucket with end users.
+type application struct {
+	*bucket
+	found    Bucket
+	ann, bob Actor
+}
+
+func newApplication(t *testing.T) *application {
+	t.Helper()
+
+	b := newBucket(t)
+	if _, err := b.project.Owner().Exec(t.Context(), ownFolder); err != nil {
+		t.Fatal(err)
+	}
+
+	found, err := FindBucket(t.Context(), b.project, "files")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	user := func() Actor {
+		id := uuid.NewString()
+		claims := `{"sub": "` + id + `", "role": "authenticated"}`
+
+		return Actor{Role: "authenticated", Subject: id, Claims: []byte(claims)}
+	}
+
+	return &application{b, found, user(), user()}
+}
+
+var server = Actor{Role: "service_role"}
+
+func (a *application) put(actor Actor, name string, content io.Reader, upsert bool) (File, error) {
+	f, _, err := PutObject(a.t.Context(), a.project, a.store, actor, a.found, NewObject{
+		NewFile: NewFile{FullFileName: name, MimeType: "text/plain", Content: content}, Upsert: upsert,
+		CacheControl: "max-age=60", Metadata: []byte(`{"a": 1}`)})
+	return f, err
+}
+
+func (a *application) mustPut(actor Actor, name, content string) File {
+	a.t.Helper()
+
+	f, err := a.put(actor, name, strings.NewReader(content), true)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+
+	return f
+}
+
+// wantKind checks the kind of a failure.
+func (a *application) wantKind(what string, err error, want fault.Kind) {
+	a.t.Helper()
+
+	if !fault.Is(err, want) {
+		a.t.Errorf("%s: got %v, want kind %d", what, err, want)
+	}
+}
+
+// TestPutObject stores objects as the policies allow.
+func TestPutObject(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	anns := a.ann.Subject + "/a.txt"
+	a.mustPut(a.ann, anns, "one")
+	a.mustPut(a.ann, anns, "two")
+
+	_, err := a.put(a.ann, anns, strings.NewReader("three"), false)
+	a.wantKind("taken name", err, fault.Conflict)
+	_, err = a.put(a.bob, anns, strings.NewReader("three"), true)
+	a.wantKind("folder of another user", err, fault.Forbidden)
+	_, err = a.put(Actor{Role: "anon"}, "a.txt", strings.NewReader("three"), false)
+	a.wantKind("no policy", err, fault.Forbidden)
+
+	servers := a.bob.Subject + "/s.txt"
+	a.mustPut(server, servers, "server")
+	_, err = a.put(a.bob, servers, strings.NewReader("bob"), true)
+	a.wantKind("object of another owner", err, fault.Forbidden)
+
+	got, err := pg.Value[string](t.Context(), a.project.Trusted(), `
+		select concat_ws('|', size, owner_id = owner::text, cache_control, user_metadata) from storage.objects where name = $1`, anns)
+	if err != nil || got != `3|t|max-age=60|{"a": 1}` {
+		t.Errorf("got %q, %v", got, err)
+	}
+
+	if _, err := Discard(t.Context(), a.project, a.store); err != nil {
+		t.Fatal(err)
+	}
+	a.wantFiles(2)
+}
+
+// changing is content that changes something before its end.
+type changing struct {
+	io.Reader
+	change func()
+}
+
+func (c *changing) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	if err == io.EOF && c.change != nil {
+		c.change()
+		c.change = nil
+	}
+
+	return n, err
+}
+
+// TestPutObjectAsksAgain changes rights and objects while the bytes of an upload arrive.
+func TestPutObjectAsksAgain(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	name := a.ann.Subject + "/a.txt"
+	a.mustPut(a.ann, name, "old")
+
+	_, err := a.put(a.ann, name, &changing{strings.NewReader("new"), func() {
+		a.mustPut(server, name, "server")
+	}}, true)
+	a.wantKind("the object got another owner", err, fault.Forbidden)
+
+	_, err = a.put(a.ann, a.ann.Subject+"/b.txt", &changing{strings.NewReader("new"), func() {
+		if _, err := a.project.Owner().Exec(t.Context(), `drop policy write on storage.objects`); err != nil {
+			t.Error(err)
+		}
+	}}, false)
+	a.wantKind("the policy was dropped", err, fault.Forbidden)
+
+	f, content, err := OpenObject(t.Context(), a.project, a.store, server, a.found, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer content.Close()
+	if got, err := io.ReadAll(content); err != nil || string(got) != "server" {
+		t.Errorf("%s: got %q, %v, want server", f.UUID, got, err)
+	}
+}
+
+// TestRemoveObjects removes an end user's own objects only.
+func TestRemoveObjects(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	names := []string{a.ann.Subject + "/a", a.ann.Subject + "/b", a.bob.Subject + "/c", "missing"}
+	a.mustPut(a.ann, names[0], "1")
+	a.mustPut(a.ann, names[1], "2")
+	a.mustPut(a.bob, names[2], "3")
+
+	gone, err := RemoveObjects(t.Context(), a.project, a.ann, a.found, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var got []string
+	for _, f := range gone {
+		got = append(got, f.FullFileName)
+	}
+	if slices.Sort(got); !slices.Equal(got, names[:2]) {
+		t.Errorf("removed %q, want %q", got, names[:2])
+	}
+
+	if gone, err := RemoveObjects(t.Context(), a.project, server, a.found, names); err != nil || len(gone) != 1 {
+		t.Errorf("the server removed %v, %v, want one object", gone, err)
+	}
+	if _, err := Discard(t.Context(), a.project, a.store); err != nil {
+		t.Fatal(err)
+	}
+	a.wantFiles(0)
+}
+
+// TestMoveObject moves objects between names and buckets, as the policies allow.
+func TestMoveObject(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	newContainer(t, a.project, "other")
+	other, err := FindBucket(t.Context(), a.project, "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	name := a.ann.Subject + "/a"
+	a.mustPut(a.ann, name, "1")
+	a.mustPut(a.ann, a.ann.Subject+"/taken", "2")
+	move := func(actor Actor, to Bucket, source, destination string) error {
+		_, err := MoveObject(t.Context(), a.project, actor, a.found, to, source, destination)
+		return err
+	}
+
+	a.wantKind("hidden object", move(a.bob, a.found, name, "x"), fault.NotFound)
+	a.wantKind("missing object", move(server, a.found, "missing", "x"), fault.NotFound)
+	a.wantKind("invalid name", move(a.ann, a.found, name, "../x"), fault.Unprocessable)
+	a.wantKind("taken name", move(a.ann, a.found, name, a.ann.Subject+"/taken"), fault.Conflict)
+	if err := move(a.ann, other, name, "b"); err != nil {
+		t.Error(err)
+	}
+
+	_, content, err := OpenObject(t.Context(), a.project, a.store, a.ann, other, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content.Close()
+
+	_, _, err = OpenObject(t.Context(), a.project, a.store, a.bob, other, "b")
+	a.wantKind("object of another user", err, fault.NotFound)
+}
+
+// TestListObjects lists folders and objects, as far as the policies show them.
+func TestListObjects(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	for _, name := range []string{"é/x/1", "é/x/2", "é/x.txt", "é/y", "é/z/q/r", "a", "zz/1"} {
+		a.mustPut(server, name, "1")
+	}
+	a.mustPut(a.ann, a.ann.Subject+"/mine", "1")
+
+	for _, c := range []struct {
+		actor         Actor
+		folder        string
+		offset, limit int
+		want          string
+	}{
+		{server, "é/", 0, 10, "x.txt x/ y z/"},
+		{server, "é/", 1, 2, "x/ y"},
+		{server, "é/", 4, 2, ""},
+		{server, "é/x/", 0, 10, "1 2"},
+		{server, "none/", 0, 10, ""},
+		{a.ann, "", 0, 10, a.ann.Subject + "/"},
+		{a.ann, a.ann.Subject + "/", 0, 10, "mine"},
+		{a.bob, "", 0, 10, ""},
+	} {
+		entries, err := ListObjects(t.Context(), a.project, c.actor, a.found, c.folder, c.offset, c.limit)
+		if err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+
+		var got []string
+		for _, e := range entries {
+			if e.UUID == nil {
+				e.Name += "/"
+			}
+			got = append(got, e.Name)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s in %q from %d: got %q, want %q", c.actor.Role, c.folder, c.offset, got, c.want)
+		}
+	}
+}

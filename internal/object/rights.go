@@ -1,0 +1,130 @@
+package object
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
+)
+
+// Actor is an application's caller of the Storage API: an end user, or the holder of a key. The
+// project's policies on storage.buckets and storage.objects decide about its requests, except for
+// the role service_role.
+type Actor struct {
+	Role    string        // anon, authenticated or service_role
+	Claims  []byte        // of its token, a JSON object; nil means the role only
+	Subject string        // sub of its token, "" for a key
+	Timeout time.Duration // of a statement that evaluates policies; 0 means none
+}
+
+// bypassesPolicies reports whether no policy applies.
+func (a Actor) bypassesPolicies() bool { return a.Role == "service_role" }
+
+// userUUID returns the end user, or zero.
+func (a Actor) userUUID() uuid.UUID {
+	id, _ := uuid.Parse(a.Subject)
+	return id
+}
+
+// asActor runs f in a transaction in which policies apply to the actor, and rolls it back.
+func asActor(ctx context.Context, p *projectdb.Project, a Actor, f func(tx pgx.Tx) error) error {
+	tx, err := p.Questions().Begin(ctx)
+	if err != nil {
+		return pg.Fault(err)
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx))
+
+	claims := a.Claims
+	if claims == nil {
+		if claims, err = json.Marshal(map[string]string{"role": a.Role}); err != nil {
+			return err
+		}
+	}
+
+	if _, err := pg.Exec(ctx, tx, `
+		select set_config('request.jwt.claims', @claims, true),
+		       set_config('statement_timeout', @timeout, true), set_config('role', @role, true)`,
+		pgx.StrictNamedArgs{"claims": string(claims), "timeout": strconv.FormatInt(a.Timeout.Milliseconds(), 10),
+			"role": a.Role}); err != nil {
+		return err
+	}
+
+	return f(tx)
+}
+
+// seenObject is an object as the policies have seen it.
+type seenObject struct {
+	UUID      uuid.UUID
+	Name      string
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// matches reports whether f is the same version of the same object.
+func (s seenObject) matches(f File) bool { return s.UUID == f.UUID && s.UpdatedAt.Equal(f.UpdatedAt) }
+
+// ask asks whether the policies allow a change of storage.buckets or storage.objects, and returns
+// the objects that it would change. It fails with Forbidden if they do not.
+//
+// The change itself always fails: with storage_api_only if the policies allow it.
+func ask(
+	ctx context.Context, p *projectdb.Project, a Actor, sql string, args pgx.StrictNamedArgs,
+) ([]seenObject, error) {
+	var seen []seenObject
+	err := asActor(ctx, p, a, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, sql, args)
+		return err
+	})
+
+	failed, _ := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case failed != nil && failed.ConstraintName == "storage_api_only":
+		if failed.Detail != "" && failed.Code == "42501" {
+			if err := json.Unmarshal([]byte(failed.Detail), &seen); err != nil {
+				return nil, err
+			}
+		}
+		return seen, nil
+	case failed != nil && failed.Code == "42501": // insufficient_privilege
+		return nil, fault.New(fault.Forbidden, "new row violates row-level security policy").WithCause(err)
+	}
+
+	return nil, pg.Fault(err)
+}
+
+// ownership holds what an application's upload adds to a file.
+type ownership struct {
+	application  bool // false: uploaded by a member of the project
+	owner        string
+	cacheControl string
+	metadata     []byte // JSON
+}
+
+// arguments adds the arguments of the columns to those of a statement.
+func (o ownership) arguments(args pgx.StrictNamedArgs) pgx.StrictNamedArgs {
+	var owner *uuid.UUID
+	if id, err := uuid.Parse(o.owner); err == nil {
+		owner = &id
+	}
+
+	args["owner"], args["owner_id"], args["cache_control"] = owner, optional(o.owner), optional(o.cacheControl)
+	args["metadata"] = optional(string(o.metadata))
+
+	return args
+}
+
+// optional returns nil for "".
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

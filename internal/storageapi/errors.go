@@ -1,0 +1,74 @@
+package storageapi
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+)
+
+// failure is the body of an error. StatusCode is the true status: the response has 400 for nearly
+// all failures of the client.
+type failure struct {
+	StatusCode string `json:"statusCode"`
+	Error      string `json:"error"`
+	Message    string `json:"message"`
+	Code       string `json:"code"`
+}
+
+// failures are the failures of each kind.
+var failures = map[fault.Kind]failure{
+	fault.Invalid:         {"400", "invalid_request", "", "InvalidRequest"},
+	fault.Unprocessable:   {"400", "InvalidKey", "", "InvalidKey"},
+	fault.Unauthenticated: {"403", "Unauthorized", "", "AccessDenied"},
+	fault.Forbidden:       {"403", "Unauthorized", "", "AccessDenied"},
+	fault.NotFound:        {"404", "not_found", "Object not found", "NoSuchKey"},
+	fault.Conflict:        {"409", "Duplicate", "The resource already exists", "KeyAlreadyExists"},
+	fault.TooLarge:        {"413", "Payload too large", "The object exceeded the maximum allowed size", "EntityTooLarge"},
+	fault.TooMany:         {"429", "too_many_requests", "", "SlowDown"},
+	fault.Unavailable:     {"503", "unavailable", "", "DatabaseError"},
+}
+
+// errNoBucket is the failure of a request to a bucket that does not exist.
+var errNoBucket = fault.New(fault.NotFound, "Bucket not found").WithCode("NoSuchBucket")
+
+// failureOf returns the status and the body of a failure. Texts of unknown errors stay in the log.
+func failureOf(err error) (int, failure) {
+	e := fault.Of(err)
+	f, ok := failures[e.Kind]
+	switch {
+	case !ok:
+		return http.StatusInternalServerError, failure{"500", "internal", "Internal Server Error", "InternalError"}
+	case e.Code == "NoSuchBucket":
+		f = failure{"404", "Bucket not found", "Bucket not found", e.Code}
+	case e.Code == "RouteNotFound":
+		f = failure{"404", "Not Found", e.Detail, e.Code}
+	case e.CodeWord() == "mime_type_not_allowed":
+		f = failure{"415", "invalid_mime_type", e.Detail, "InvalidMimeType"}
+	case f.Message == "":
+		f.Message = e.Detail
+	}
+
+	switch e.Kind {
+	case fault.TooMany:
+		return http.StatusTooManyRequests, f
+	case fault.Unavailable:
+		return http.StatusServiceUnavailable, f
+	}
+
+	return http.StatusBadRequest, f
+}
+
+// fail writes a failure.
+func (c *call) fail(err error) {
+	status, body := failureOf(err)
+	if status >= http.StatusInternalServerError {
+		httpx.From(c.r.Context()).Err = err
+	}
+	if e := fault.Of(err); e.RetryAfter > 0 {
+		c.w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())+1))
+	}
+
+	_ = c.respond(status, body) // strings have no error
+}

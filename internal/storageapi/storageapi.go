@@ -1,0 +1,198 @@
+// Package storageapi serves the files of applications over HTTP by the contract of Supabase
+// Storage, so that its clients work unchanged: routes, bodies and errors.
+//
+// Rules and rows belong to package object. Package server finds the project of a request and
+// verifies keys and tokens.
+package storageapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/rest"
+	"github.com/socle-dev/socle/internal/rest/query"
+)
+
+// maxBody is the maximum number of bytes of a JSON body: 1000 names.
+const maxBody = 2 << 20
+
+// Project is a project that requests are served for.
+type Project struct {
+	Database *projectdb.Project
+	Blobs    *blob.Store
+	// Verify returns the caller of a key or token. An invalid one is an error.
+	Verify func(ctx context.Context, text string) (rest.Caller, error)
+	// Timeout returns the statement timeout of a role; 0 means none.
+	Timeout func(role string) time.Duration
+	// Discard enqueues the removal of the bytes of deleted objects.
+	Discard func(ctx context.Context, project uuid.UUID)
+	// Unavailable is the failure of every request to an inactive project, nil of an active one.
+	Unavailable *fault.Error
+	// Bodies bounds the memory of the JSON bodies of all requests.
+	Bodies *httpx.Budget
+}
+
+// call is a request under way.
+type call struct {
+	*Project
+	w     http.ResponseWriter
+	r     *http.Request
+	actor object.Actor
+}
+
+// route is an entry of the route table.
+type route struct {
+	method, prefix string // the rest of the path is passed to serve
+	public         bool   // needs no key
+	serve          func(c *call, rest string) error
+}
+
+// routes are the routes, those with longer prefixes first.
+var routes = []route{
+	{"GET", "/object/public/", true, (*call).downloadPublic},
+	{"HEAD", "/object/public/", true, (*call).downloadPublic},
+	{"GET", "/object/authenticated/", false, (*call).download},
+	{"HEAD", "/object/authenticated/", false, (*call).download},
+	{"POST", "/object/list/", false, (*call).list},
+	{"POST", "/object/move", false, (*call).move},
+	{"GET", "/object/", false, (*call).download},
+	{"HEAD", "/object/", false, (*call).download},
+	{"POST", "/object/", false, (*call).upload},
+	{"PUT", "/object/", false, (*call).replace},
+	{"DELETE", "/object/", false, (*call).remove},
+}
+
+// Serve serves a request. path is the escaped part of the path behind /storage/v1.
+func Serve(w http.ResponseWriter, r *http.Request, p *Project, path string) {
+	if httpx.ApplicationCORS(w, r) {
+		return
+	}
+
+	c := &call{Project: p, w: w, r: r}
+	if err := c.serve(path); err != nil {
+		c.fail(err)
+	}
+}
+
+// ServeUnknown answers a request whose project does not exist or could not be found.
+func ServeUnknown(w http.ResponseWriter, r *http.Request, err error) {
+	if !httpx.ApplicationCORS(w, r) {
+		(&call{w: w, r: r}).fail(err)
+	}
+}
+
+func (c *call) serve(path string) error {
+	decoded, err := url.PathUnescape(path)
+	if err != nil {
+		return fault.New(fault.Invalid, "Invalid path").WithCode("InvalidRequest")
+	}
+
+	for _, route := range routes {
+		after, ok := strings.CutPrefix(decoded, route.prefix)
+		if !ok || route.method != c.r.Method {
+			continue
+		}
+
+		httpx.From(c.r.Context()).Route = "/projects/{projectUUID}/storage/v1" + strings.TrimSuffix(route.prefix, "/")
+		if c.Unavailable != nil {
+			return c.Unavailable
+		}
+		if !route.public {
+			if err := c.authenticate(); err != nil {
+				return err
+			}
+		}
+
+		return route.serve(c, after)
+	}
+
+	return fault.New(fault.NotFound, "Route %s:%s not found", c.r.Method, decoded).WithCode("RouteNotFound")
+}
+
+// authenticate identifies the caller by its key or token. A token in the Authorization header goes
+// first, but clients repeat the key there.
+func (c *call) authenticate() error {
+	scheme, text, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
+	text = strings.TrimSpace(text)
+	if key := c.r.Header.Get("Apikey"); !strings.EqualFold(scheme, "bearer") || text == "" ||
+		(key != "" && !strings.Contains(text, ".")) {
+		text = key
+	}
+	if text == "" {
+		return fault.New(fault.Forbidden, "Invalid Compact JWS").WithCode("AccessDenied")
+	}
+
+	caller, err := c.Verify(c.r.Context(), text)
+	if refused, ok := errors.AsType[*query.Error](err); ok {
+		return fault.New(fault.Forbidden, "%s", refused.Message).WithCode("AccessDenied").WithCause(err)
+	}
+	if err != nil {
+		return err
+	}
+
+	var claims struct {
+		Subject string `json:"sub"`
+	}
+	_ = json.Unmarshal(caller.Claims, &claims) // claims of other types identify no user
+
+	switch caller.Role {
+	case "anon", "authenticated", "service_role":
+	case "":
+		caller.Role = "anon"
+	default:
+		return fault.New(fault.Forbidden, "The role of the token is none of the Storage API").WithCode("AccessDenied")
+	}
+
+	c.actor = object.Actor{Role: caller.Role, Claims: caller.Claims, Subject: claims.Subject,
+		Timeout: c.Timeout(caller.Role)}
+	return nil
+}
+
+// decode reads the JSON body into v.
+func (c *call) decode(v any) error {
+	release, err := c.Bodies.Take(c.r.Context(), c.Database.UUID.String(), maxBody)
+	if err != nil {
+		return fault.New(fault.TooMany, "Too many requests").WithCode("SlowDown")
+	}
+	defer release()
+
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return fault.New(fault.TooLarge, "The body is larger than %d bytes", maxBody).WithCode("EntityTooLarge")
+	}
+	if err == nil {
+		err = json.Unmarshal(body, v)
+	}
+	if err != nil {
+		return fault.New(fault.Invalid, "The body must be a JSON object").WithCode("InvalidRequest").WithCause(err)
+	}
+
+	return nil
+}
+
+// respond writes a response.
+func (c *call) respond(status int, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(text) // fails only if the client has disconnected
+
+	return nil
+}
