@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -37,13 +38,17 @@ const (
 		where m.organization_uuid = u.organization_uuid and m.user_uuid = u.uuid), 5) end`
 )
 
-var usernamePattern = regexp.MustCompile(`^[\p{L}\p{N}_-]{3,100}$`)
+// Every start of the binary compiles the pattern: with the lengths in it that takes 4 ms.
+var usernamePattern = regexp.MustCompile(`^[\p{L}\p{N}_-]+$`)
+
+const minUsername, maxUsername = 3, 100 // characters
 
 // cleanUsername returns a user name in its stored form. It fails with Unprocessable on the field
 // username.
 func cleanUsername(s string) (string, error) {
 	s = strings.TrimSpace(s)
-	if !usernamePattern.MatchString(s) {
+	n := utf8.RuneCountInString(s)
+	if n < minUsername || n > maxUsername || !usernamePattern.MatchString(s) {
 		return "", fault.OnField(fault.Unprocessable, "username", "invalid_format",
 			"must be 3 to 100 letters, digits, _ or -")
 	}

@@ -113,6 +113,19 @@ func TestCreateAdministrator(t *testing.T) {
 	}
 }
 
+func TestCleanUsername(t *testing.T) {
+	t.Parallel()
+
+	for in, want := range map[string]string{
+		" ada ": "ada", "Å-9": "Å-9", strings.Repeat("é", 100): strings.Repeat("é", 100), "_-_": "_-_",
+		"ab": "", strings.Repeat("é", 101): "", "a b": "", "ada\n!": "", "ad\xff": "", "": "",
+	} {
+		if got, err := cleanUsername(in); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: got %q, %v, want %q", in, got, err, want)
+		}
+	}
+}
+
 func TestCleanEmail(t *testing.T) {
 	t.Parallel()
 

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
 	"net/url"
@@ -50,36 +48,10 @@ func (s *Server) sign(method, path string, terms urlTerms) string {
 	}
 
 	payload := base64.RawURLEncoding.EncodeToString(text)
-	address := url.URL{
-		Path:     path,
-		RawQuery: url.Values{operation.SignatureParam: {payload + "." + s.mac(method, path, payload)}}.Encode(),
-	}
+	signed := payload + "." + token.SignURL(s.signingKey, method, path, payload)
+	address := url.URL{Path: path, RawQuery: url.Values{operation.SignatureParam: {signed}}.Encode()}
 
 	return s.publicURL + address.String()
-}
-
-// mac returns the MAC over the method, the path, which names the project, and the payload.
-func (s *Server) mac(method, path, payload string) string {
-	return base64.RawURLEncoding.EncodeToString(token.MAC(s.signingKey, []byte(method), []byte(path), []byte(payload)))
-}
-
-// formerMAC is the MAC of the previous release. Such URLs live for at most a week.
-func (s *Server) formerMAC(method, path, payload string) string {
-	h := hmac.New(sha256.New, s.signingKey)
-	h.Write([]byte(method + "\n" + path + "\n" + payload))
-
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
-}
-
-// isSignature reports whether mac is the MAC of the method, path and payload. A MAC of the previous
-// release counts only if its input is unambiguous.
-func (s *Server) isSignature(mac, method, path, payload string) bool {
-	if hmac.Equal([]byte(mac), []byte(s.mac(method, path, payload))) {
-		return true
-	}
-
-	return !strings.ContainsAny(path+payload, "\r\n") &&
-		hmac.Equal([]byte(mac), []byte(s.formerMAC(method, path, payload)))
 }
 
 // authenticateSignature verifies the signature of the request's URL. It returns the user who signed
@@ -96,7 +68,7 @@ func (s *Server) authenticateSignature(
 	payload, mac, _ := strings.Cut(r.URL.Query().Get(operation.SignatureParam), ".")
 
 	project := optionalUUID(r.PathValue("projectUUID"))
-	if !project.Valid || !s.isSignature(mac, method, r.URL.Path, payload) {
+	if !project.Valid || !token.VerifyURL(s.signingKey, mac, method, r.URL.Path, payload) {
 		return ctx, account.Caller{}, refused
 	}
 

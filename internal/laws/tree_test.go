@@ -68,11 +68,13 @@ type listedPackage struct {
 	GoFiles, Imports     []string
 	TestGoFiles          []string
 	XTestGoFiles         []string
+	XTestImports         []string
 }
 
 // goList is the output of go list for the module's packages.
 var goList = sync.OnceValues(func() ([]byte, error) {
-	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,GoFiles,Imports,TestGoFiles,XTestGoFiles", "./...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,GoFiles,Imports,TestGoFiles,XTestGoFiles,XTestImports",
+		"./...")
 	cmd.Dir = "../.."
 
 	return cmd.Output()
@@ -217,6 +219,23 @@ func TestPackagesHaveTests(t *testing.T) {
 
 		if lines >= minTested {
 			t.Errorf("%s has %d lines and no tests of its own", name, lines)
+		}
+	}
+}
+
+// compiledTwice are the packages with tests of both kinds, see [TestServersCompileOnce].
+var compiledTwice = []string{"internal/backup", "internal/server"}
+
+// TestServersCompileOnce checks that a package with tests of unexported code has no other tests
+// that start a server. For these go test compiles everything between the package and apitest once
+// more, which takes up to 12 s. Such tests belong to package api or server.
+func TestServersCompileOnce(t *testing.T) {
+	t.Parallel()
+
+	for name, p := range tree(t) {
+		if len(p.TestGoFiles) > 0 && slices.Contains(p.XTestImports, modulePath(t)+"/internal/api/apitest") &&
+			!slices.Contains(compiledTwice, name) {
+			t.Errorf("%s has tests in the package and tests that start a server", name)
 		}
 	}
 }

@@ -76,7 +76,9 @@ func (r *Registry) chainAudits(ctx context.Context) {
 		err := p.ChainAudit(bounded)
 		cancel()
 
-		if err != nil {
+		switch {
+		case err == nil, pg.State(err) == "3D000": // invalid_catalog_name: another server purged the project
+		default:
 			p.SetUnchained()
 			r.log.Warn("chain audit log", "project", p.UUID, "error", err)
 		}

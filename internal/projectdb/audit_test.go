@@ -7,6 +7,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // TestChainAudits checks that the entries of a changed project are chained, and that an unchanged
@@ -45,5 +46,33 @@ func TestChainAudits(t *testing.T) {
 	report, err := audit.Check(t.Context(), p.Trusted(), r.auditKey())
 	if err != nil || report.Entries != 3 || len(report.Faults) > 0 {
 		t.Errorf("got %+v, %v, want 3 entries without a fault", report, err)
+	}
+}
+
+// TestChainAuditsOfPurgedProject checks that a change to a project that another server has purged
+// since is not retried without end.
+func TestChainAuditsOfPurgedProject(t *testing.T) {
+	t.Parallel()
+
+	i := newInstall(t)
+	r := i.healthy.Registry
+	made, err := i.create(t.Context(), i.healthy)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	p := r.Open(made.UUID)
+	if err := p.InTx(i.healthy.AsSystem(t.Context(), "change", p.UUID), func(pgx.Tx) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := pgtest.Drop(t.Context(), r.Database(p.UUID)); err != nil {
+		t.Fatal(err)
+	}
+
+	r.chainAudits(t.Context()) // finds its connection closed
+	r.chainAudits(t.Context())
+
+	if p.unchained.Load() {
+		t.Error("the audit log of a purged project is still to be chained")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/pgtest"
 )
 
@@ -16,7 +17,5 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 
-	defer os.RemoveAll(testDir)
-
-	pgtest.Main(m)
+	os.Exit(pgtest.Run(m, apitest.StopShared, func() error { return os.RemoveAll(testDir) }))
 }

@@ -1,4 +1,4 @@
-package web_test
+package server_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package account_test
+package api_test
 
 import (
 	"errors"

@@ -1,20 +1,16 @@
-package web_test
+package server_test
 
 import (
 	"encoding/json"
 	"html"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
-	"github.com/socle-dev/socle/internal/pgtest"
 )
-
-func TestMain(m *testing.M) { os.Exit(pgtest.Run(m, apitest.StopShared)) }
 
 // visitor is a browser without scripts: it shows pages and submits their forms.
 type visitor struct {
