@@ -146,10 +146,10 @@ func checkPendingQuota(ctx context.Context, tx pgx.Tx, extra int64) error {
 	}
 
 	pending, err := pg.Value[int64](ctx, tx, `
-		select coalesce(sum(case
+		select (coalesce(sum(case
 			when deferred then (select sum(p.size) from storage.upload_parts p where p.upload_uuid = u.uuid)
 			else size
-		end), 0)::bigint
+		end), 0) + (select coalesce(sum(m.size), 0) from storage.multipart_uploads m))::bigint
 		from storage.resumable_uploads u where file_uuid is null`)
 	if err != nil {
 		return err
