@@ -19,7 +19,7 @@ type failure struct {
 
 // failures are the failures of each kind.
 var failures = map[fault.Kind]failure{
-	fault.Invalid:         {"400", "invalid_request", "", "InvalidRequest"},
+	fault.Invalid:         {"400", "", "", "InvalidRequest"},
 	fault.Unprocessable:   {"400", "InvalidKey", "", "InvalidKey"},
 	fault.Unauthenticated: {"403", "Unauthorized", "", "AccessDenied"},
 	fault.Forbidden:       {"403", "Unauthorized", "", "AccessDenied"},
@@ -46,7 +46,15 @@ func failureOf(err error) (int, failure) {
 		f = failure{"404", "Not Found", e.Detail, e.Code}
 	case e.CodeWord() == "mime_type_not_allowed":
 		f = failure{"415", "invalid_mime_type", e.Detail, "InvalidMimeType"}
-	case f.Message == "":
+	}
+
+	if e.Code != "" && e.Code[0] >= 'A' && e.Code[0] <= 'Z' { // a code of the contract
+		f.Code = e.Code
+	}
+	if f.Error == "" {
+		f.Error = f.Code
+	}
+	if f.Message == "" {
 		f.Message = e.Detail
 	}
 

@@ -6,9 +6,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // TestFailureOf checks that the true status is in the body.
@@ -52,5 +56,39 @@ func TestReadForm(t *testing.T) {
 	_, err = readForm(multipart.NewReader(strings.NewReader("--b--\r\n"), "b"), &n)
 	if status, _ := failureOf(err); status != http.StatusBadRequest {
 		t.Errorf("a form without a file: got %v", err)
+	}
+}
+
+// TestVerify checks that a token permits the signed action on the signed object only.
+func TestVerify(t *testing.T) {
+	t.Parallel()
+
+	c := &call{Project: &Project{SignKey: []byte("key"), Database: &projectdb.Project{UUID: uuid.New()}}}
+	valid := grant{Scope: scopeDownload, Name: "a/b", Expires: time.Now().Add(time.Hour).Unix()}
+	sign := func(c *call, g grant) string {
+		text, err := c.sign(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+
+	other := &call{Project: &Project{SignKey: []byte("key"), Database: &projectdb.Project{UUID: uuid.New()}}}
+	upload, expired := valid, valid
+	upload.Scope, expired.Expires = scopeUpload, time.Now().Add(-2*time.Second).Unix()
+	text := sign(c, valid)
+	for name, d := range map[string]struct{ text, path, want string }{
+		"none":            {"", "files/a/b", "InvalidJWT"},
+		"other project":   {sign(other, valid), "files/a/b", "InvalidJWT"},
+		"changed":         {"A" + text[1:], "files/a/b", "InvalidJWT"},
+		"without its MAC": {strings.Split(text, ".")[0] + ".", "files/a/b", "InvalidJWT"},
+		"other scope":     {sign(c, upload), "files/a/b", "InvalidSignature"},
+		"other object":    {text, "files/a/c", "InvalidSignature"},
+		"expired":         {sign(c, expired), "files/a/b", "ExpiredToken"},
+	} {
+		_, _, err := c.verify(d.text, scopeDownload, d.path)
+		if got := fault.Of(err).Code; got != d.want {
+			t.Errorf("%s: got %v, want %s", name, err, d.want)
+		}
 	}
 }
