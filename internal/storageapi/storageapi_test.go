@@ -31,6 +31,9 @@ func TestFailureOf(t *testing.T) {
 			fault.OnField(fault.Unprocessable, "file", "mime_type_not_allowed", "no"), 400,
 			failure{"415", "invalid_mime_type", "file no", "InvalidMimeType"},
 		},
+		"lock":   {fault.New(fault.Conflict, "x").WithCode("busy"), 400, failure{"423", "ResourceLocked", "The resource is locked", "ResourceLocked"}},
+		"paused": {fault.New(fault.Conflict, "paused").WithCode("project_paused"), 400, failure{"409", "ProjectPaused", "paused", "ProjectPaused"}},
+		"token":  {fault.New(fault.Invalid, "bad").WithCode("InvalidJWT"), 400, failure{"400", "InvalidJWT", "bad", "InvalidJWT"}},
 		"unknown": {errors.New("secret"), 500, failure{"500", "internal", "Internal Server Error", "InternalError"}},
 		"busy":    {fault.New(fault.TooMany, "slow"), 429, failure{"429", "too_many_requests", "slow", "SlowDown"}},
 	} {
