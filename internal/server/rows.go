@@ -39,6 +39,7 @@ type rows struct {
 	responses      *session.Budget // shared by the buffered responses of all projects
 	bodies         *httpx.Budget   // shared with the platform API
 	blobs          *blob.Store
+	signKey        []byte                                       // of signed URLs of applications' files
 	discard        func(ctx context.Context, project uuid.UUID) // removes bytes of deleted files
 	unknownProject *rest.Server                                 // answers like any project with a wrong key
 

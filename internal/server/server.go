@@ -248,6 +248,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 
 	s.rows = newRows(d.Store, s.registry, s.services.EndUsers, bodies, c.PublicURL, s.log)
 	s.rows.blobs, s.rows.discard = s.blobs, s.services.Cleaner.Discard
+	s.rows.signKey = token.Derive(s.secret, "signed URLs of objects")
 	s.requests = newRequestLog(d.Store, s.log)
 	s.metrics.watchBackups(s.services.Backups, s.log)
 	s.metrics.watchState(s)

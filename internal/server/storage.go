@@ -54,7 +54,7 @@ func (s *rows) hasS3Key(ctx context.Context, project, key uuid.UUID) error {
 // newStorage returns the files of a project for applications.
 func (s *rows) newStorage(id uuid.UUID, settings *platform.RestConfig, verify verifier) *storageapi.Project {
 	timeouts := map[string]int{"anon": settings.AnonTimeoutMS, "authenticated": settings.AuthenticatedTimeoutMS}
-	p := &storageapi.Project{Blobs: s.blobs, Verify: verify, Bodies: s.bodies, Discard: s.discard,
+	p := &storageapi.Project{Blobs: s.blobs, Verify: verify, Bodies: s.bodies, Discard: s.discard, SignKey: s.signKey,
 		Timeout:     func(role string) time.Duration { return time.Duration(timeouts[role]) * time.Millisecond },
 		Unavailable: inactiveFaults[settings.Status]}
 	if s.registry != nil {

@@ -41,6 +41,8 @@ type Project struct {
 	Discard func(ctx context.Context, project uuid.UUID)
 	// Unavailable is the failure of every request to an inactive project, nil of an active one.
 	Unavailable *fault.Error
+	// SignKey is the key of the tokens in signed URLs.
+	SignKey []byte
 	// Bodies bounds the memory of the JSON bodies of all requests.
 	Bodies *httpx.Budget
 }
@@ -60,7 +62,7 @@ type route struct {
 	serve          func(c *call, rest string) error
 }
 
-// routes are the routes, those with longer prefixes first.
+// routes are the routes. A request takes the one with the longest prefix.
 var routes = []route{
 	{"GET", "/object/public/", true, (*call).downloadPublic},
 	{"HEAD", "/object/public/", true, (*call).downloadPublic},
@@ -100,26 +102,28 @@ func (c *call) serve(path string) error {
 		return fault.New(fault.Invalid, "Invalid path").WithCode("InvalidRequest")
 	}
 
+	var found route
 	for _, route := range routes {
-		after, ok := strings.CutPrefix(decoded, route.prefix)
-		if !ok || route.method != c.r.Method {
-			continue
+		if route.method == c.r.Method && strings.HasPrefix(decoded, route.prefix) &&
+			len(route.prefix) > len(found.prefix) {
+			found = route
 		}
-
-		httpx.From(c.r.Context()).Route = "/projects/{projectUUID}/storage/v1" + strings.TrimSuffix(route.prefix, "/")
-		if c.Unavailable != nil {
-			return c.Unavailable
-		}
-		if !route.public {
-			if err := c.authenticate(); err != nil {
-				return err
-			}
-		}
-
-		return route.serve(c, after)
+	}
+	if found.serve == nil {
+		return fault.New(fault.NotFound, "Route %s:%s not found", c.r.Method, decoded).WithCode("RouteNotFound")
 	}
 
-	return fault.New(fault.NotFound, "Route %s:%s not found", c.r.Method, decoded).WithCode("RouteNotFound")
+	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}/storage/v1" + strings.TrimSuffix(found.prefix, "/")
+	if c.Unavailable != nil {
+		return c.Unavailable
+	}
+	if !found.public {
+		if err := c.authenticate(); err != nil {
+			return err
+		}
+	}
+
+	return found.serve(c, decoded[len(found.prefix):])
 }
 
 // authenticate identifies the caller by its key or token. A token in the Authorization header goes
