@@ -1252,6 +1252,11 @@ CREATE TABLE storage.resumable_uploads (
     expires_at timestamp with time zone DEFAULT (now() + '1 day'::interval) NOT NULL,
     deferred boolean DEFAULT false NOT NULL,
     concat text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    application boolean DEFAULT false NOT NULL,
+    upsert boolean DEFAULT false NOT NULL,
+    owner_id text,
+    cache_control text,
+    user_metadata jsonb,
     CONSTRAINT resumable_uploads_size CHECK ((size >= 0))
 );
 
@@ -1262,6 +1267,8 @@ COMMENT ON COLUMN storage.resumable_uploads.file_uuid IS 'the file that came of 
 COMMENT ON COLUMN storage.resumable_uploads.deferred IS 'the length is not known yet; size is the most that there may be';
 
 COMMENT ON COLUMN storage.resumable_uploads.concat IS 'partial, if it becomes part of another upload; final; and the partial ones, as the client named them, if it is made of such; else empty';
+
+COMMENT ON COLUMN storage.resumable_uploads.application IS 'begun by an application, about whose uploads policies decide';
 
 CREATE TABLE storage.signed_uploads (
     uuid uuid NOT NULL,

@@ -19,9 +19,10 @@ type failure struct {
 
 // failuresByCode are the failures with a form of their own.
 var failuresByCode = map[string]failure{
-	"NoSuchBucket":          {"404", "Bucket not found", "Bucket not found", "NoSuchBucket"},
-	"RouteNotFound":         {"404", "Not Found", "", "RouteNotFound"},
-	"ResourceNotEmpty":      {"409", "ResourceNotEmpty", "The bucket you tried to delete is not empty", "ResourceNotEmpty"},
+	"NoSuchBucket":  {"404", "Bucket not found", "Bucket not found", "NoSuchBucket"},
+	"RouteNotFound": {"404", "Not Found", "", "RouteNotFound"},
+	"ResourceNotEmpty": {"409", "ResourceNotEmpty", "The bucket you tried to delete is not empty",
+		"ResourceNotEmpty"},
 	"BucketAlreadyExists":   {"409", "Duplicate", "The resource already exists", "BucketAlreadyExists"},
 	"InvalidBucketName":     {"400", "Invalid Input", "Bucket name invalid", "InvalidBucketName"},
 	"InvalidMimeType":       {"415", "invalid_mime_type", "", "InvalidMimeType"},
@@ -32,6 +33,8 @@ var failuresByCode = map[string]failure{
 	"project_not_found":     {"404", "TenantNotFound", "", "TenantNotFound"},
 	"quota_exceeded":        {"413", "Payload too large", "", "EntityTooLarge"},
 	"database_full":         {"413", "Payload too large", "", "EntityTooLarge"},
+	"mismatch":              {"409", "Conflict", "", "InvalidUploadOffset"},
+	"changed":               {"412", "PreconditionFailed", "", "PreconditionFailed"},
 	"policy_failed":         {"400", "DatabaseError", "", "DatabaseError"},
 	"policy_timeout":        {"544", "DatabaseTimeout", "", "DatabaseTimeout"},
 }
@@ -44,10 +47,11 @@ var failures = map[fault.Kind]failure{
 	fault.Forbidden:       {"403", "Unauthorized", "", "AccessDenied"},
 	fault.NotFound:        {"404", "not_found", "Object not found", "NoSuchKey"},
 	fault.Conflict:        {"409", "Duplicate", "The resource already exists", "KeyAlreadyExists"},
-	fault.TooLarge:        {"413", "Payload too large", "The object exceeded the maximum allowed size", "EntityTooLarge"},
-	fault.TooSlow:         {"408", "RequestTimeout", "", "RequestTimeout"},
-	fault.TooMany:         {"429", "too_many_requests", "", "SlowDown"},
-	fault.Unavailable:     {"503", "unavailable", "", "DatabaseError"},
+	fault.TooLarge: {"413", "Payload too large", "The object exceeded the maximum allowed size",
+		"EntityTooLarge"},
+	fault.TooSlow:     {"408", "RequestTimeout", "", "RequestTimeout"},
+	fault.TooMany:     {"429", "too_many_requests", "", "SlowDown"},
+	fault.Unavailable: {"503", "unavailable", "", "DatabaseError"},
 }
 
 // errNoBucket is the failure of a request to a bucket that does not exist or is hidden.
@@ -92,6 +96,10 @@ func (c *call) fail(err error) {
 	}
 	if e := fault.Of(err); e.RetryAfter > 0 {
 		c.w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())+1))
+	}
+
+	if c.trueStatus {
+		status, _ = strconv.Atoi(body.StatusCode) // a constant
 	}
 
 	_ = c.respond(status, body) // strings have no error

@@ -53,6 +53,8 @@ type call struct {
 	w     http.ResponseWriter
 	r     *http.Request
 	actor object.Actor
+	// trueStatus reports that a failure has its true status, not 400.
+	trueStatus bool
 }
 
 // route is an entry of the route table.
@@ -75,15 +77,27 @@ var routes = []route{
 	{"POST", "/object/", false, (*call).upload},
 	{"PUT", "/object/", false, (*call).replace},
 	{"DELETE", "/object/", false, (*call).remove},
+	{"POST", tusPath, false, (*call).tus},
+	{"HEAD", tusPath, false, (*call).tus},
+	{"PATCH", tusPath, false, (*call).tus},
+	{"DELETE", tusPath, false, (*call).tus},
+	{"POST", tusSignPath, true, (*call).tusSigned},
+	{"HEAD", tusSignPath, true, (*call).tusSigned},
+	{"PATCH", tusSignPath, true, (*call).tusSigned},
+	{"DELETE", tusSignPath, true, (*call).tusSigned},
 }
 
 // Serve serves a request. path is the escaped part of the path behind /storage/v1.
 func Serve(w http.ResponseWriter, r *http.Request, p *Project, path string) {
+	resumable := strings.HasPrefix(path, tusPath)
+	if resumable {
+		tusHeaders(w.Header())
+	}
 	if httpx.ApplicationCORS(w, r) {
 		return
 	}
 
-	c := &call{Project: p, w: w, r: r}
+	c := &call{Project: p, w: w, r: r, trueStatus: resumable}
 	if err := c.serve(path); err != nil {
 		c.fail(err)
 	}
