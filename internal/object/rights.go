@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// maxQuestionTime bounds the statements on policies, also of a role without a statement timeout.
+	// maxQuestionTime bounds the statements on policies, also of a role without a statement
+	// timeout.
 	maxQuestionTime = 30 * time.Second
 
 	// questionLockTimeout bounds their wait for the project's owner, who may lock the tables.
