@@ -277,9 +277,16 @@ func moveSeen(
 func OpenObject(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, name string,
 ) (File, *Content, error) {
+	return open(ctx, p, store, visibleObject(ctx, p, a, b, name))
+}
+
+// visibleObject returns a function that finds an object, unless the policies hide it.
+func visibleObject(
+	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, name string,
+) func() (storedFile, error) {
 	args := pgx.StrictNamedArgs{"container": b.UUID, "name": name}
 
-	return open(ctx, p, store, func() (found storedFile, err error) {
+	return func() (found storedFile, err error) {
 		if a.bypassesPolicies() {
 			return pg.One[storedFile](ctx, p.Trusted(), `
 				select `+fileColumns+`, blob_uuid from storage.files
@@ -295,5 +302,5 @@ func OpenObject(
 		})
 
 		return found, err
-	})
+	}
 }

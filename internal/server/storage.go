@@ -55,6 +55,7 @@ func (s *rows) hasS3Key(ctx context.Context, project, key uuid.UUID) error {
 func (s *rows) newStorage(id uuid.UUID, settings *platform.RestConfig, verify verifier) *storageapi.Project {
 	timeouts := map[string]int{"anon": settings.AnonTimeoutMS, "authenticated": settings.AuthenticatedTimeoutMS}
 	p := &storageapi.Project{Blobs: s.blobs, Verify: verify, Bodies: s.bodies, Discard: s.discard, SignKey: s.signKey,
+		Variants:    s.variants,
 		Timeout:     func(role string) time.Duration { return time.Duration(timeouts[role]) * time.Millisecond },
 		Unavailable: inactiveFaults[settings.Status]}
 	if s.registry != nil {

@@ -33,6 +33,7 @@ const maxBody = 2 << 20
 type Project struct {
 	Database *projectdb.Project
 	Blobs    *blob.Store
+	Variants *object.Variants // shared with the platform API, which bounds the memory of both
 	// Verify returns the caller of a key or token. An invalid one is an error.
 	Verify func(ctx context.Context, text string) (rest.Caller, error)
 	// Timeout returns the statement timeout of a role; 0 means none.
@@ -77,6 +78,9 @@ var routes = []route{
 	{"POST", "/object/", false, (*call).upload},
 	{"PUT", "/object/", false, (*call).replace},
 	{"DELETE", "/object/", false, (*call).remove},
+	{"GET", "/render/image/public/", true, (*call).renderPublic},
+	{"GET", "/render/image/authenticated/", false, (*call).render},
+	{"GET", "/render/image/sign/", true, (*call).renderSigned},
 	{"POST", tusPath, false, (*call).tus},
 	{"HEAD", tusPath, false, (*call).tus},
 	{"PATCH", tusPath, false, (*call).tus},
