@@ -43,6 +43,9 @@ var rights = map[string]right{
 	"createKey":       {3, `{"name": "key {n}", "kind": "secret"}`},
 	"listKeys":        {3, ""},
 	"deleteKey":       {3, ""},
+	"createS3Key":     {3, `{"name": "key {n}"}`},
+	"listS3Keys":      {3, ""},
+	"deleteS3Key":     {3, ""},
 	"getJWTSecret":    {3, ""},
 	"connectDatabase": {3, ""},
 
@@ -507,6 +510,10 @@ func provide(
 		return map[string]string{
 			"keyUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/keys",
 				`{"name": "to go `+n+`", "kind": "secret"}`),
+		}
+	case id == "deleteS3Key":
+		return map[string]string{
+			"keyUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/s3-keys", `{"name": "to go `+n+`"}`),
 		}
 	case id == "getMail":
 		return map[string]string{"mailUUID": createMail(t, targetOwner)}

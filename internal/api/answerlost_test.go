@@ -29,6 +29,7 @@ func creations(f fixture) []call {
 			body: `{"email": "once@example.com", "role_id": 5}`},
 		{id: "createKey", method: "POST",
 			path: "/projects/" + f.Project + "/keys", body: `{"name": "once", "kind": "secret"}`},
+		{id: "createS3Key", method: "POST", path: "/projects/" + f.Project + "/s3-keys", body: `{"name": "once"}`},
 		{id: "createToken", method: "POST",
 			path: "/tokens", body: `{"name": "once", "role_id": 4, "expires_at": "` + tomorrow() + `"}`},
 		{id: "createUser", method: "POST",

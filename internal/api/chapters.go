@@ -37,9 +37,9 @@ func (s *Server) chapters() []chapter {
 		{"Access to rows", "Privileges of the roles anon, authenticated and service_role, and row level security.",
 			"policies-and-grants",
 			[]func(){s.registerGrants, s.registerPolicies}},
-		{"Keys", "Credentials of applications: API keys, and JSON Web Tokens of your own users.",
+		{"Keys", "Credentials of applications: API keys, S3 keys, and JSON Web Tokens of your own users.",
 			"keys",
-			[]func(){s.registerKeys, s.registerJWTKeys}},
+			[]func(){s.registerKeys, s.registerS3Keys, s.registerJWTKeys}},
 		{"End users", "Users of your application, who sign up and in at `/projects/{projectUUID}/auth/v1` by Supabase Auth's " +
 			"contract. The operations of this chapter manage them, their rules and their mails.",
 			"end-users",

@@ -181,6 +181,9 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		},
 		call{id: "listKeys", method: "GET", path: "/projects/" + a.Project + "/keys"},
 		call{id: "deleteKey", method: "DELETE", path: "/projects/" + a.Project + "/keys/" + apitest.MissingUUID},
+		call{id: "createS3Key", method: "POST", path: "/projects/" + a.Project + "/s3-keys", body: `{"name": "late"}`},
+		call{id: "listS3Keys", method: "GET", path: "/projects/" + a.Project + "/s3-keys"},
+		call{id: "deleteS3Key", method: "DELETE", path: "/projects/" + a.Project + "/s3-keys/" + apitest.MissingUUID},
 		call{id: "connectDatabase", method: "GET", path: tunnelPath(a)},
 		call{
 			id:     "createDatabaseCredential",

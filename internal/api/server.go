@@ -37,6 +37,7 @@ type Config struct {
 	Accounts  *account.Service
 	Projects  *projectdb.Registry
 	Blobs     *blob.Store
+	Variants  *object.Variants
 	Lifecycle projectdb.Lifecycle
 	Queue     *queue.Queue
 	Backups   *backup.Service
@@ -94,13 +95,11 @@ type Server struct {
 
 // New returns the API with all operations.
 func New(c Config) *Server {
-	s := &Server{platform: c.Platform, accounts: c.Accounts, projects: c.Projects, blobs: c.Blobs,
+	s := &Server{platform: c.Platform, accounts: c.Accounts, projects: c.Projects, blobs: c.Blobs, variants: c.Variants,
 		lifecycle: c.Lifecycle, queue: c.Queue, backups: c.Backups, cleaner: c.Cleaner, tableJobs: c.TableJobs,
 		proxy: c.Proxy, submissions: c.Submissions, migrations: c.Migrations, endUsers: c.EndUsers,
 		publicURL: c.PublicURL, signingKey: c.SigningKey,
 		settings: c.Settings, log: c.Log, describeRows: c.DescribeRows}
-
-	s.variants = object.NewVariants(c.Blobs, c.Cleaner.Discard)
 
 	s.pipeline = operation.New(operation.Config{Store: c.Platform, Projects: c.Projects, Lifecycle: c.Lifecycle,
 		Bodies: c.Bodies, AuditKey: c.AuditKey, AnswerKey: c.AnswerKey, Log: c.Log, Bearer: s.authenticateBearer,

@@ -61,6 +61,7 @@ func PutObject(
 		return File{}, false, err
 	}
 
+	u.file.MimeType, u.file.Size = claimedType(n.MimeType), n.Length // as far as known before the first byte
 	if err = put.ask(ctx); err == nil {
 		err = u.receive(ctx, n.NewFile, limits)
 	}
@@ -103,20 +104,24 @@ func (o *objectUpload) ask(ctx context.Context) error {
 	}
 
 	args := o.owned.arguments(pgx.StrictNamedArgs{"uuid": o.file.UUID, "container": o.bucket.UUID,
-		"bucket": o.bucket.ID, "name": o.file.FullFileName})
+		"bucket": o.bucket.ID, "name": o.file.FullFileName, "type": o.file.MimeType, "size": o.file.Size,
+		"sha256": o.sha256, "blob": o.blob})
 	if _, err := ask(ctx, o.project, o.actor, `
 		insert into storage.objects (uuid, container_uuid, bucket_id, full_file_name, owner, owner_id, cache_control,
-			user_metadata, created_at, updated_at)
-		values (@uuid, @container, @bucket, @name, @owner, @owner_id, @cache_control, @metadata, now(), now())`,
+			user_metadata, mime_type, size, sha256, blob_uuid, created_at, updated_at)
+		values (@uuid, @container, @bucket, @name, @owner, @owner_id, @cache_control, @metadata, @type, @size, @sha256,
+			@blob, now(), now())`,
 		args); err != nil || o.present == nil {
 		return err
 	}
 
 	delete(args, "uuid")
 	delete(args, "bucket")
+	delete(args, "blob")
 	seen, err := ask(ctx, o.project, o.actor, `
 		update storage.objects
-		set owner = @owner, owner_id = @owner_id, cache_control = @cache_control, user_metadata = @metadata, updated_at = now()
+		set owner = @owner, owner_id = @owner_id, cache_control = @cache_control, user_metadata = @metadata,
+		    mime_type = @type, size = @size, sha256 = coalesce(@sha256, sha256), updated_at = now()
 		where container_uuid = @container and full_file_name = @name`, args)
 	switch {
 	case err != nil:
@@ -272,9 +277,16 @@ func moveSeen(
 func OpenObject(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, name string,
 ) (File, *Content, error) {
+	return open(ctx, p, store, visibleObject(ctx, p, a, b, name))
+}
+
+// visibleObject returns a function that finds an object, unless the policies hide it.
+func visibleObject(
+	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, name string,
+) func() (storedFile, error) {
 	args := pgx.StrictNamedArgs{"container": b.UUID, "name": name}
 
-	return open(ctx, p, store, func() (found storedFile, err error) {
+	return func() (found storedFile, err error) {
 		if a.bypassesPolicies() {
 			return pg.One[storedFile](ctx, p.Trusted(), `
 				select `+fileColumns+`, blob_uuid from storage.files
@@ -290,5 +302,5 @@ func OpenObject(
 		})
 
 		return found, err
-	})
+	}
 }

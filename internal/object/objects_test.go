@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -267,5 +268,63 @@ func TestListObjects(t *testing.T) {
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s in %q from %d: got %q, want %q", c.actor.Role, c.folder, c.offset, got, c.want)
 		}
+	}
+}
+
+// TestPoliciesOnContent lets a policy read type and size of an upload, before its first byte and
+// after the last.
+func TestPoliciesOnContent(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	if _, err := a.project.Owner().Exec(t.Context(), `
+		create policy small on storage.objects as restrictive for insert
+			with check ((metadata ->> 'size')::bigint < 4 and metadata ->> 'mimetype' like 'text/%')`); err != nil {
+		t.Fatal(err)
+	}
+
+	a.mustPut(a.ann, a.ann.Subject+"/a", "123")
+	_, err := a.put(a.ann, a.ann.Subject+"/b", strings.NewReader("12345"), false)
+	a.wantKind("large object", err, fault.Forbidden)
+	a.wantFiles(1)
+}
+
+// TestFailingPolicies checks that a failing policy fails its own request only, as the project's
+// mistake, and that a lock of the project's owner does not hold requests.
+func TestFailingPolicies(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	name := a.ann.Subject + "/a"
+	a.mustPut(a.ann, name, "1")
+	open := func(actor Actor) error {
+		_, _, err := OpenObject(t.Context(), a.project, a.store, actor, a.found, name)
+		return err
+	}
+
+	conn, err := a.project.Owner().Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+
+	for _, c := range []struct {
+		what, sql string
+		kind      fault.Kind
+	}{
+		{"error in a policy", `create policy broken on storage.objects as restrictive for select using (1 / (octet_length(name) - octet_length(name)) = 1)`, fault.Unprocessable},
+		{"slow policy", `alter policy broken on storage.objects using (pg_sleep(60) is null)`, fault.Unavailable},
+		{"locked table", `drop policy broken on storage.objects; begin; lock table storage.objects`, fault.Conflict},
+	} {
+		if _, err := conn.Exec(t.Context(), c.sql); err != nil {
+			t.Fatal(err)
+		}
+
+		slow := a.ann
+		slow.Timeout = 200 * time.Millisecond
+		if c.kind == fault.Conflict {
+			slow.Timeout = 0
+		}
+		a.wantKind(c.what, open(slow), c.kind)
 	}
 }

@@ -54,6 +54,12 @@ func (r Resumable) isComplete() bool {
 func CreateResumable(
 	ctx context.Context, p *projectdb.Project, container uuid.UUID, n NewFile, c Concat,
 ) (Resumable, error) {
+	return createResumable(ctx, p, container, n, c, resumableOwnership{})
+}
+
+func createResumable(
+	ctx context.Context, p *projectdb.Project, container uuid.UUID, n NewFile, c Concat, o resumableOwnership,
+) (Resumable, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return Resumable{}, err
@@ -105,7 +111,7 @@ func CreateResumable(
 		case n.Length > limits.MaxFileSize:
 			invalid = tooLarge(limits.MaxFileSize)
 		case c.isPartial():
-		case limits.Taken:
+		case limits.Taken && !o.upsert:
 			invalid = nameTaken()
 		case claimed != "" && !isActiveContent(claimed):
 			invalid = limits.checkType(claimed, "file")
@@ -121,12 +127,16 @@ func CreateResumable(
 
 		u, err := pg.One[Resumable](ctx, tx, `
 			insert into storage.resumable_uploads
-				(uuid, container_uuid, full_file_name, mime_type, size, deferred, concat)
-			values (@id, @container, @name, @type, @size, @deferred, @concat)
+				(uuid, container_uuid, full_file_name, mime_type, size, deferred, concat, application, upsert, owner_id,
+				 cache_control, user_metadata)
+			values (@id, @container, @name, @type, @size, @deferred, @concat, @application, @upsert, @owner_id,
+				@cache_control, @metadata)
 			returning `+resumableColumns+`, 0::bigint as offset`,
 			pgx.StrictNamedArgs{
 				"id": id, "container": container, "name": n.FullFileName, "type": claimed, "size": size,
-				"deferred": deferred, "concat": c.Said,
+				"deferred": deferred, "concat": c.Said, "application": o.application, "upsert": o.upsert,
+				"owner_id": optional(o.owner), "cache_control": optional(o.cacheControl),
+				"metadata": optional(string(o.metadata)),
 			})
 		if err != nil || !c.isFinal() {
 			return u, err
@@ -146,10 +156,10 @@ func checkPendingQuota(ctx context.Context, tx pgx.Tx, extra int64) error {
 	}
 
 	pending, err := pg.Value[int64](ctx, tx, `
-		select coalesce(sum(case
+		select (coalesce(sum(case
 			when deferred then (select sum(p.size) from storage.upload_parts p where p.upload_uuid = u.uuid)
 			else size
-		end), 0)::bigint
+		end), 0) + (select coalesce(sum(m.size), 0) from storage.multipart_uploads m))::bigint
 		from storage.resumable_uploads u where file_uuid is null`)
 	if err != nil {
 		return err
@@ -170,7 +180,7 @@ func GetResumable(ctx context.Context, p *projectdb.Project, container, id uuid.
 			else (select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = u.uuid)
 		end as offset
 		from storage.resumable_uploads u
-		where uuid = @id and container_uuid = @container and expires_at > now()
+		where uuid = @id and container_uuid = @container and expires_at > now() and not application
 		  and not exists (select from storage.containers c where c.uuid = u.container_uuid and c.deleting)`,
 		pgx.StrictNamedArgs{"id": id, "container": container})
 }
@@ -252,6 +262,16 @@ func AppendResumable(
 		return r, err
 	}
 
+	return appendPart(ctx, p, store, r, n, func(ctx context.Context, r *Resumable) error {
+		return FinishResumable(ctx, p, store, user, r)
+	})
+}
+
+// appendPart adds a part to an upload. It calls finish after the last one.
+func appendPart(
+	ctx context.Context, p *projectdb.Project, store *blob.Store, r Resumable, n Part,
+	finish func(context.Context, *Resumable) error,
+) (Resumable, error) {
 	if strings.HasPrefix(r.Concat, concatFinal) {
 		return r, fault.New(fault.Forbidden, "the upload is a concatenation and accepts no bytes").
 			WithCode("final_upload")
@@ -281,7 +301,7 @@ func AppendResumable(
 		return r, part.err
 	}
 
-	return r, FinishResumable(ctx, p, store, user, &r)
+	return r, finish(ctx, &r)
 }
 
 // storePart stores a part and returns its size in bytes.
@@ -362,6 +382,17 @@ func (r *Resumable) recordPart(ctx context.Context, p *projectdb.Project, b uuid
 // FinishResumable creates the file of a complete upload. It does nothing if the upload is
 // incomplete, partial or has its file already.
 func FinishResumable(ctx context.Context, p *projectdb.Project, store *blob.Store, user uuid.UUID, r *Resumable) error {
+	return finishResumable(ctx, p, store, r, func(content io.Reader) error {
+		_, err := CreateFile(ctx, p, store, user, r.ContainerUUID, NewFile{FullFileName: r.FullFileName,
+			MimeType: r.MimeType, Content: content, Length: r.Size, Resumed: r.UUID})
+		return err
+	})
+}
+
+// finishResumable calls create with the content of a complete upload without a file.
+func finishResumable(
+	ctx context.Context, p *projectdb.Project, store *blob.Store, r *Resumable, create func(content io.Reader) error,
+) error {
 	if !r.Finished() {
 		return nil
 	}
@@ -379,19 +410,14 @@ func FinishResumable(ctx context.Context, p *projectdb.Project, store *blob.Stor
 	}, parts: parts}
 	defer content.Close()
 
-	_, err = CreateFile(ctx, p, store, user, r.ContainerUUID, NewFile{
-		FullFileName: r.FullFileName,
-		MimeType:     r.MimeType,
-		Content:      content,
-		Length:       r.Size,
-		Resumed:      r.UUID,
-	})
-	if err == nil {
+	if err = create(content); err == nil {
 		return nil
 	}
 
 	// A concurrent request may have created the file.
-	if current, getErr := GetResumable(ctx, p, r.ContainerUUID, r.UUID); getErr == nil && current.FileUUID.Valid {
+	if done, getErr := pg.Value[bool](ctx, p.Trusted(),
+		`select file_uuid is not null from storage.resumable_uploads where uuid = @id`,
+		pgx.StrictNamedArgs{"id": r.UUID}); getErr == nil && done {
 		return nil
 	}
 

@@ -16,6 +16,15 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
+const (
+	// maxQuestionTime bounds the statements on policies, also of a role without a statement
+	// timeout.
+	maxQuestionTime = 30 * time.Second
+
+	// questionLockTimeout bounds their wait for the project's owner, who may lock the tables.
+	questionLockTimeout = "3s"
+)
+
 // Actor is an application's caller of the Storage API: an end user, or the holder of a key. The
 // project's policies on storage.buckets and storage.objects decide about its requests, except for
 // the role service_role.
@@ -35,8 +44,41 @@ func (a Actor) userUUID() uuid.UUID {
 	return id
 }
 
+// statementTimeout returns the timeout of a statement on policies, in milliseconds.
+func (a Actor) statementTimeout() string {
+	timeout := maxQuestionTime
+	if a.Timeout > 0 {
+		timeout = min(timeout, a.Timeout)
+	}
+
+	return strconv.FormatInt(timeout.Milliseconds(), 10)
+}
+
 // asActor runs f in a transaction in which policies apply to the actor, and rolls it back.
 func asActor(ctx context.Context, p *projectdb.Project, a Actor, f func(tx pgx.Tx) error) error {
+	return policyFault(runAsActor(ctx, p, a, f))
+}
+
+// policyFault assigns a kind to an error of a statement that evaluates policies, which are user
+// code. Their texts stay in the log.
+func policyFault(err error) error {
+	state := pg.State(err)
+	switch state {
+	case "57014": // query_canceled
+		return fault.New(fault.Unavailable, "the policies took too long").WithCode("policy_timeout").WithCause(err)
+	case "42501": // insufficient_privilege
+		return fault.New(fault.Forbidden, "new row violates row-level security policy").WithCause(err)
+	}
+
+	if known := pg.Fault(err); state == "" || fault.Of(known).Kind != fault.Internal {
+		return known
+	}
+
+	return fault.New(fault.Unprocessable, "a policy of the project failed with SQLSTATE %s", state).
+		WithCode("policy_failed").WithCause(err)
+}
+
+func runAsActor(ctx context.Context, p *projectdb.Project, a Actor, f func(tx pgx.Tx) error) error {
 	tx, err := p.Questions().Begin(ctx)
 	if err != nil {
 		return pg.Fault(err)
@@ -52,8 +94,9 @@ func asActor(ctx context.Context, p *projectdb.Project, a Actor, f func(tx pgx.T
 
 	if _, err := pg.Exec(ctx, tx, `
 		select set_config('request.jwt.claims', @claims, true),
-		       set_config('statement_timeout', @timeout, true), set_config('role', @role, true)`,
-		pgx.StrictNamedArgs{"claims": string(claims), "timeout": strconv.FormatInt(a.Timeout.Milliseconds(), 10),
+		       set_config('statement_timeout', @timeout, true), set_config('lock_timeout', @lock, true),
+		       set_config('role', @role, true)`,
+		pgx.StrictNamedArgs{"claims": string(claims), "timeout": a.statementTimeout(), "lock": questionLockTimeout,
 			"role": a.Role}); err != nil {
 		return err
 	}
@@ -79,25 +122,23 @@ func ask(
 	ctx context.Context, p *projectdb.Project, a Actor, sql string, args pgx.StrictNamedArgs,
 ) ([]seenObject, error) {
 	var seen []seenObject
-	err := asActor(ctx, p, a, func(tx pgx.Tx) error {
+	err := runAsActor(ctx, p, a, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, sql, args)
 		return err
 	})
 
 	failed, _ := errors.AsType[*pgconn.PgError](err)
-	switch {
-	case failed != nil && failed.ConstraintName == "storage_api_only":
-		if failed.Detail != "" && failed.Code == "42501" {
-			if err := json.Unmarshal([]byte(failed.Detail), &seen); err != nil {
-				return nil, err
-			}
-		}
-		return seen, nil
-	case failed != nil && failed.Code == "42501": // insufficient_privilege
-		return nil, fault.New(fault.Forbidden, "new row violates row-level security policy").WithCause(err)
+	if failed == nil || failed.ConstraintName != "storage_api_only" {
+		return nil, policyFault(err)
 	}
 
-	return nil, pg.Fault(err)
+	if failed.Detail != "" && failed.Code == "42501" {
+		if err := json.Unmarshal([]byte(failed.Detail), &seen); err != nil {
+			return nil, err
+		}
+	}
+
+	return seen, nil
 }
 
 // ownership holds what an application's upload adds to a file.

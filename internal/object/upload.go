@@ -27,6 +27,8 @@ type NewFile struct {
 	Length  int64     // bytes announced by the client; 0: unknown
 	Resumed uuid.UUID // the resumable upload that becomes the file; may be zero
 	Ticket  uuid.UUID // of a signed upload, see [SignUpload]; may be zero
+
+	Multipart uuid.UUID // the multipart upload that becomes the file; may be zero
 }
 
 // errNotCreated ends an upload that did not fail.
@@ -69,8 +71,8 @@ func CreateFile(
 }
 
 // Sweep cleans up uploads to project p that started more than olderThan ago and were interrupted by
-// a crash of the server. Uploads that take longer fail. It also deletes expired signed and
-// resumable uploads. It returns the number of deleted blobs.
+// a crash of the server. Uploads that take longer fail. It also deletes expired signed,
+// resumable and multipart uploads. It returns the number of deleted blobs.
 func Sweep(ctx context.Context, p *projectdb.Project, store *blob.Store, olderThan time.Duration) (int, error) {
 	blobs, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select blob_uuid from storage.uploads where started_at < now() - @age::interval`,
@@ -82,6 +84,7 @@ func Sweep(ctx context.Context, p *projectdb.Project, store *blob.Store, olderTh
 	for _, expired := range []string{
 		`delete from storage.signed_uploads where expires_at < now()`,
 		`delete from storage.resumable_uploads where expires_at < now()`,
+		`delete from storage.multipart_uploads where expires_at < now()`,
 	} {
 		if _, err := pg.Exec(ctx, p.Trusted(), expired); err != nil {
 			return 0, err
@@ -105,6 +108,7 @@ type upload struct {
 	user        uuid.UUID
 	ticket      uuid.UUID
 	resumed     uuid.UUID
+	multipart   uuid.UUID
 	replacement *replacement // nil: an existing file is a conflict
 	blob        uuid.UUID
 	owned       ownership
@@ -124,7 +128,8 @@ func newUpload(p *projectdb.Project, store *blob.Store, user, container uuid.UUI
 		return nil, err
 	}
 
-	return &upload{project: p, store: store, user: user, ticket: n.Ticket, resumed: n.Resumed, blob: blobUUID,
+	return &upload{project: p, store: store, user: user, ticket: n.Ticket, resumed: n.Resumed,
+		multipart: n.Multipart, blob: blobUUID,
 		file: File{UUID: id, ContainerUUID: container, FullFileName: n.FullFileName}}, nil
 }
 
@@ -236,7 +241,7 @@ func (u *upload) receive(ctx context.Context, n NewFile, limits uploadLimits) er
 
 // commit creates the file in a transaction of its own.
 func (u *upload) commit(ctx context.Context) (File, error) {
-	if u.replacement == nil && u.ticket == uuid.Nil && u.resumed == uuid.Nil {
+	if u.replacement == nil && u.ticket == uuid.Nil && u.resumed == uuid.Nil && u.multipart == uuid.Nil {
 		file, err := u.insertAtOnce(ctx)
 		if !fault.Is(err, fault.NotFound) {
 			return file, err
@@ -294,8 +299,17 @@ func (u *upload) create(ctx context.Context, tx pgx.Tx) (File, error) {
 		return File{}, err
 	}
 
+	if err := completeMultipart(ctx, tx, u.multipart, u.file.UUID); err != nil {
+		return File{}, err
+	}
+
 	if u.replacement != nil {
-		return u.insertOrReplace(ctx, tx)
+		f, err := u.insertOrReplace(ctx, tx)
+		if err == nil {
+			err = recordMultipartFile(ctx, tx, u.multipart, f.UUID)
+		}
+
+		return f, err
 	}
 
 	file, err := u.insert(ctx, tx)

@@ -72,6 +72,13 @@ func (v *Variants) OpenByName(
 	return v.open(ctx, p, find, spec)
 }
 
+// OpenObject is [OpenObject] for a variant of the object.
+func (v *Variants) OpenObject(
+	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, name string, spec picture.Spec,
+) (File, *Content, error) {
+	return v.open(ctx, p, visibleObject(ctx, p, a, b, name), spec)
+}
+
 // variant is a cached variant.
 type variant struct {
 	BlobUUID uuid.UUID

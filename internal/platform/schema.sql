@@ -439,6 +439,16 @@ CREATE TABLE platform.retired_roles (
 
 COMMENT ON COLUMN platform.retired_roles.next_try IS 'the time between tries doubles, up to six hours';
 
+CREATE TABLE platform.s3_keys (
+    uuid uuid NOT NULL,
+    project_uuid uuid NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by uuid NOT NULL
+);
+
+COMMENT ON COLUMN platform.s3_keys.uuid IS 'also the access key; the secret key is derived from it and the secret of the install, and kept nowhere';
+
 CREATE TABLE platform.second_factors (
     user_uuid uuid NOT NULL,
     sealed bytea NOT NULL,
@@ -609,6 +619,9 @@ ALTER TABLE ONLY platform.restores
 ALTER TABLE ONLY platform.retired_roles
     ADD CONSTRAINT retired_roles_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY platform.s3_keys
+    ADD CONSTRAINT s3_keys_pkey PRIMARY KEY (uuid);
+
 ALTER TABLE ONLY platform.second_factors
     ADD CONSTRAINT second_factors_pkey PRIMARY KEY (user_uuid);
 
@@ -685,6 +698,8 @@ CREATE UNIQUE INDEX restores_one_at_a_time ON platform.restores USING btree (pro
 
 CREATE INDEX restores_running ON platform.restores USING btree (heartbeat_at) WHERE (status = 'running'::text);
 
+CREATE UNIQUE INDEX s3_keys_name_key ON platform.s3_keys USING btree (project_uuid, lower(name));
+
 CREATE INDEX sessions_expires ON platform.sessions USING btree (expires_at);
 
 CREATE INDEX sessions_user ON platform.sessions USING btree (user_uuid);
@@ -753,6 +768,9 @@ ALTER TABLE ONLY platform.recovery_codes
 
 ALTER TABLE ONLY platform.restores
     ADD CONSTRAINT restores_project FOREIGN KEY (backup_project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY platform.s3_keys
+    ADD CONSTRAINT s3_keys_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.second_factors
     ADD CONSTRAINT second_factors_user FOREIGN KEY (user_uuid) REFERENCES platform.users(uuid) ON DELETE CASCADE;

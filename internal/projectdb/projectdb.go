@@ -7,6 +7,7 @@ package projectdb
 
 import (
 	"embed"
+	"encoding/base64"
 	"encoding/hex"
 	"io/fs"
 
@@ -42,6 +43,13 @@ func (r *Registry) password(role string) string {
 // install, in hexadecimal.
 func (r *Registry) JWTSecret(project uuid.UUID) string {
 	return hex.EncodeToString(token.Derive(r.secret, "JWT secret of project "+project.String()))
+}
+
+// S3Secret derives the secret of a project's key for the S3 protocol from the secret of the
+// install.
+func (r *Registry) S3Secret(project, key uuid.UUID) string {
+	return base64.RawURLEncoding.EncodeToString(
+		token.Derive(r.secret, "S3 key "+key.String()+" of project "+project.String()))
 }
 
 // config returns the configuration for connections to a project's database under a login.

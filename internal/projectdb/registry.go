@@ -226,6 +226,10 @@ func (r *Registry) DumpURL(project uuid.UUID) (address, password string) {
 	return r.address(r.config(project, dump))
 }
 
+// trustedLockTimeout bounds the wait of the platform's statements for a lock: the project's owner
+// may lock storage.objects, and so the files below it, for as long as the watchdog allows.
+const trustedLockTimeout = "30s"
+
 // RequestPath is the initial search_path of connections of the request and service logins.
 const RequestPath = `"public", "extensions"`
 
@@ -247,6 +251,9 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 		rejectClosed(c)
 	}
 
+	if l == trusted {
+		c.ConnConfig.RuntimeParams["lock_timeout"] = trustedLockTimeout
+	}
 	if l == request || l == service {
 		c.MaxConns = rowsPoolSize
 		c.AfterRelease = nil // package rest resets the session in the round trip of the request

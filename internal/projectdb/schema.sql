@@ -1211,6 +1211,37 @@ COMMENT ON COLUMN storage.files.bucket_id IS 'id of the container';
 
 COMMENT ON COLUMN storage.files.owner_id IS 'the end user who uploaded the file';
 
+CREATE TABLE storage.multipart_parts (
+    blob_uuid uuid NOT NULL,
+    upload_uuid uuid NOT NULL,
+    number integer NOT NULL,
+    size bigint NOT NULL,
+    sha256 bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT multipart_parts_number CHECK (((number >= 1) AND (number <= 10000))),
+    CONSTRAINT multipart_parts_size CHECK ((size >= 0))
+);
+
+CREATE TABLE storage.multipart_uploads (
+    uuid uuid NOT NULL,
+    container_uuid uuid NOT NULL,
+    full_file_name text NOT NULL COLLATE pg_catalog."C",
+    mime_type text NOT NULL COLLATE pg_catalog."C",
+    cache_control text,
+    user_metadata jsonb,
+    size bigint DEFAULT 0 NOT NULL,
+    file_uuid uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT multipart_uploads_size CHECK ((size >= 0))
+);
+
+COMMENT ON TABLE storage.multipart_uploads IS 'objects that arrive in numbered parts, each a blob of its own';
+
+COMMENT ON COLUMN storage.multipart_uploads.size IS 'bytes of all parts, which count toward the quota';
+
+COMMENT ON COLUMN storage.multipart_uploads.file_uuid IS 'the file that came of it; it may be gone by now';
+
 CREATE TABLE storage.resumable_uploads (
     uuid uuid NOT NULL,
     container_uuid uuid NOT NULL,
@@ -1221,6 +1252,11 @@ CREATE TABLE storage.resumable_uploads (
     expires_at timestamp with time zone DEFAULT (now() + '1 day'::interval) NOT NULL,
     deferred boolean DEFAULT false NOT NULL,
     concat text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    application boolean DEFAULT false NOT NULL,
+    upsert boolean DEFAULT false NOT NULL,
+    owner_id text,
+    cache_control text,
+    user_metadata jsonb,
     CONSTRAINT resumable_uploads_size CHECK ((size >= 0))
 );
 
@@ -1231,6 +1267,8 @@ COMMENT ON COLUMN storage.resumable_uploads.file_uuid IS 'the file that came of 
 COMMENT ON COLUMN storage.resumable_uploads.deferred IS 'the length is not known yet; size is the most that there may be';
 
 COMMENT ON COLUMN storage.resumable_uploads.concat IS 'partial, if it becomes part of another upload; final; and the partial ones, as the client named them, if it is made of such; else empty';
+
+COMMENT ON COLUMN storage.resumable_uploads.application IS 'begun by an application, about whose uploads policies decide';
 
 CREATE TABLE storage.signed_uploads (
     uuid uuid NOT NULL,
@@ -1407,6 +1445,15 @@ ALTER TABLE ONLY storage.files
 ALTER TABLE ONLY storage.files
     ADD CONSTRAINT files_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY storage.multipart_parts
+    ADD CONSTRAINT multipart_parts_number_key UNIQUE (upload_uuid, number);
+
+ALTER TABLE ONLY storage.multipart_parts
+    ADD CONSTRAINT multipart_parts_pkey PRIMARY KEY (blob_uuid);
+
+ALTER TABLE ONLY storage.multipart_uploads
+    ADD CONSTRAINT multipart_uploads_pkey PRIMARY KEY (uuid);
+
 ALTER TABLE ONLY storage.resumable_uploads
     ADD CONSTRAINT resumable_uploads_pkey PRIMARY KEY (uuid);
 
@@ -1502,6 +1549,10 @@ CREATE INDEX files_size ON storage.files USING btree (container_uuid, size, uuid
 
 CREATE INDEX files_updated_at ON storage.files USING btree (container_uuid, updated_at, uuid);
 
+CREATE INDEX multipart_uploads_container ON storage.multipart_uploads USING btree (container_uuid);
+
+CREATE INDEX multipart_uploads_expires_at ON storage.multipart_uploads USING btree (expires_at);
+
 CREATE INDEX resumable_uploads_container ON storage.resumable_uploads USING btree (container_uuid);
 
 CREATE INDEX resumable_uploads_expires_at ON storage.resumable_uploads USING btree (expires_at);
@@ -1533,6 +1584,8 @@ CREATE TRIGGER files_updated AFTER UPDATE ON storage.files REFERENCING OLD TABLE
 CREATE TRIGGER name_bucket BEFORE INSERT ON storage.containers FOR EACH ROW WHEN ((new.id IS NULL)) EXECUTE FUNCTION storage.name_bucket();
 
 CREATE TRIGGER name_deleted_bucket BEFORE UPDATE ON storage.containers FOR EACH ROW WHEN ((new.deleting AND (NOT old.deleting))) EXECUTE FUNCTION storage.name_bucket();
+
+CREATE TRIGGER parts_deleted AFTER DELETE ON storage.multipart_parts REFERENCING OLD TABLE AS old_parts FOR EACH STATEMENT EXECUTE FUNCTION storage.parts_deleted();
 
 CREATE TRIGGER parts_deleted AFTER DELETE ON storage.upload_parts REFERENCING OLD TABLE AS old_parts FOR EACH STATEMENT EXECUTE FUNCTION storage.parts_deleted();
 
@@ -1594,6 +1647,12 @@ ALTER TABLE ONLY forms.responses
 ALTER TABLE ONLY storage.files
     ADD CONSTRAINT files_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE CASCADE;
 
+ALTER TABLE ONLY storage.multipart_parts
+    ADD CONSTRAINT multipart_parts_upload FOREIGN KEY (upload_uuid) REFERENCES storage.multipart_uploads(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY storage.multipart_uploads
+    ADD CONSTRAINT multipart_uploads_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE CASCADE;
+
 ALTER TABLE ONLY storage.resumable_uploads
     ADD CONSTRAINT resumable_uploads_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE CASCADE;
 
@@ -1636,6 +1695,10 @@ ALTER TABLE storage.containers ENABLE ROW LEVEL SECURITY;
 ALTER TABLE storage.discarded ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.files ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE storage.multipart_parts ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE storage.multipart_uploads ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.objects ENABLE ROW LEVEL SECURITY;
 

@@ -14,6 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
@@ -39,6 +40,8 @@ type rows struct {
 	responses      *session.Budget // shared by the buffered responses of all projects
 	bodies         *httpx.Budget   // shared with the platform API
 	blobs          *blob.Store
+	variants       *object.Variants
+	signKey        []byte                                       // of signed URLs of applications' files
 	discard        func(ctx context.Context, project uuid.UUID) // removes bytes of deleted files
 	unknownProject *rest.Server                                 // answers like any project with a wrong key
 

@@ -21,6 +21,7 @@ import (
 	"github.com/socle-dev/socle/internal/rest/catalog"
 	"github.com/socle-dev/socle/internal/rest/query"
 	"github.com/socle-dev/socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/s3api"
 	"github.com/socle-dev/socle/internal/schema"
 	"github.com/socle-dev/socle/internal/storageapi"
 )
@@ -35,6 +36,7 @@ type projectRows struct {
 	catalog  *rest.Cache // nil if the project is not active
 	auth     *authapi.Project
 	storage  *storageapi.Project
+	s3       *s3api.Project
 }
 
 // handler returns the handler of a project with these settings. It replaces the handler of former
@@ -77,6 +79,7 @@ func (s *rows) handler(id uuid.UUID, settings string) (*projectRows, error) {
 	p.auth = &authapi.Project{Directory: directory, Verify: verify, Bodies: s.bodies,
 		Unavailable: inactiveFaults[config.Status]}
 	p.storage = s.newStorage(id, &config, verify)
+	p.s3 = s.newS3(id, &config)
 
 	switch {
 	case inactiveErrors[config.Status] != nil:

@@ -28,6 +28,7 @@ import (
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/mail"
+	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/password"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgproxy"
@@ -214,7 +215,8 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	submissions := submission.New(submission.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs,
 		Attempts: s.services.Accounts.Attempts, Accounts: s.services.Accounts,
 		Notifier: s.services.Notifier, Log: s.log})
-	s.api = api.New(api.Config{Platform: d.Store, Accounts: s.services.Accounts, Bodies: bodies,
+	variants := object.NewVariants(s.blobs, s.services.Cleaner.Discard)
+	s.api = api.New(api.Config{Variants: variants, Platform: d.Store, Accounts: s.services.Accounts, Bodies: bodies,
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: lifecycle, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
 		Submissions: submissions, Migrations: s.services.Migrations, EndUsers: s.services.EndUsers, PublicURL: s.URL,
@@ -247,7 +249,8 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	}
 
 	s.rows = newRows(d.Store, s.registry, s.services.EndUsers, bodies, c.PublicURL, s.log)
-	s.rows.blobs, s.rows.discard = s.blobs, s.services.Cleaner.Discard
+	s.rows.blobs, s.rows.variants, s.rows.discard = s.blobs, variants, s.services.Cleaner.Discard
+	s.rows.signKey = token.Derive(s.secret, "signed URLs of objects")
 	s.requests = newRequestLog(d.Store, s.log)
 	s.metrics.watchBackups(s.services.Backups, s.log)
 	s.metrics.watchState(s)

@@ -17,36 +17,64 @@ type failure struct {
 	Code       string `json:"code"`
 }
 
-// failures are the failures of each kind.
+// failuresByCode are the failures with a form of their own.
+var failuresByCode = map[string]failure{
+	"NoSuchBucket":  {"404", "Bucket not found", "Bucket not found", "NoSuchBucket"},
+	"RouteNotFound": {"404", "Not Found", "", "RouteNotFound"},
+	"ResourceNotEmpty": {"409", "ResourceNotEmpty", "The bucket you tried to delete is not empty",
+		"ResourceNotEmpty"},
+	"BucketAlreadyExists":   {"409", "Duplicate", "The resource already exists", "BucketAlreadyExists"},
+	"InvalidBucketName":     {"400", "Invalid Input", "Bucket name invalid", "InvalidBucketName"},
+	"InvalidMimeType":       {"415", "invalid_mime_type", "", "InvalidMimeType"},
+	"mime_type_not_allowed": {"415", "invalid_mime_type", "", "InvalidMimeType"},
+	"busy":                  {"423", "ResourceLocked", "The resource is locked", "ResourceLocked"},
+	"project_paused":        {"409", "ProjectPaused", "", "ProjectPaused"},
+	"project_deleted":       {"404", "TenantNotFound", "", "TenantNotFound"},
+	"project_not_found":     {"404", "TenantNotFound", "", "TenantNotFound"},
+	"quota_exceeded":        {"413", "Payload too large", "", "EntityTooLarge"},
+	"database_full":         {"413", "Payload too large", "", "EntityTooLarge"},
+	"mismatch":              {"409", "Conflict", "", "InvalidUploadOffset"},
+	"changed":               {"412", "PreconditionFailed", "", "PreconditionFailed"},
+	"policy_failed":         {"400", "DatabaseError", "", "DatabaseError"},
+	"policy_timeout":        {"544", "DatabaseTimeout", "", "DatabaseTimeout"},
+}
+
+// failures are the other failures, by kind. One without an error of its own has the code there.
 var failures = map[fault.Kind]failure{
-	fault.Invalid:         {"400", "invalid_request", "", "InvalidRequest"},
+	fault.Invalid:         {"400", "", "", "InvalidRequest"},
 	fault.Unprocessable:   {"400", "InvalidKey", "", "InvalidKey"},
 	fault.Unauthenticated: {"403", "Unauthorized", "", "AccessDenied"},
 	fault.Forbidden:       {"403", "Unauthorized", "", "AccessDenied"},
 	fault.NotFound:        {"404", "not_found", "Object not found", "NoSuchKey"},
 	fault.Conflict:        {"409", "Duplicate", "The resource already exists", "KeyAlreadyExists"},
-	fault.TooLarge:        {"413", "Payload too large", "The object exceeded the maximum allowed size", "EntityTooLarge"},
-	fault.TooMany:         {"429", "too_many_requests", "", "SlowDown"},
-	fault.Unavailable:     {"503", "unavailable", "", "DatabaseError"},
+	fault.TooLarge: {"413", "Payload too large", "The object exceeded the maximum allowed size",
+		"EntityTooLarge"},
+	fault.TooSlow:     {"408", "RequestTimeout", "", "RequestTimeout"},
+	fault.TooMany:     {"429", "too_many_requests", "", "SlowDown"},
+	fault.Unavailable: {"503", "unavailable", "", "DatabaseError"},
 }
 
-// errNoBucket is the failure of a request to a bucket that does not exist.
+// errNoBucket is the failure of a request to a bucket that does not exist or is hidden.
 var errNoBucket = fault.New(fault.NotFound, "Bucket not found").WithCode("NoSuchBucket")
 
 // failureOf returns the status and the body of a failure. Texts of unknown errors stay in the log.
 func failureOf(err error) (int, failure) {
 	e := fault.Of(err)
-	f, ok := failures[e.Kind]
-	switch {
-	case !ok:
+	f, ok := failuresByCode[e.CodeWord()]
+	if !ok {
+		f, ok = failures[e.Kind]
+		if e.Code != "" && e.Code[0] >= 'A' && e.Code[0] <= 'Z' { // a code of the contract
+			f.Code = e.Code
+		}
+	}
+	if !ok {
 		return http.StatusInternalServerError, failure{"500", "internal", "Internal Server Error", "InternalError"}
-	case e.Code == "NoSuchBucket":
-		f = failure{"404", "Bucket not found", "Bucket not found", e.Code}
-	case e.Code == "RouteNotFound":
-		f = failure{"404", "Not Found", e.Detail, e.Code}
-	case e.CodeWord() == "mime_type_not_allowed":
-		f = failure{"415", "invalid_mime_type", e.Detail, "InvalidMimeType"}
-	case f.Message == "":
+	}
+
+	if f.Error == "" {
+		f.Error = f.Code
+	}
+	if f.Message == "" {
 		f.Message = e.Detail
 	}
 
@@ -68,6 +96,10 @@ func (c *call) fail(err error) {
 	}
 	if e := fault.Of(err); e.RetryAfter > 0 {
 		c.w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())+1))
+	}
+
+	if c.trueStatus {
+		status, _ = strconv.Atoi(body.StatusCode) // a constant
 	}
 
 	_ = c.respond(status, body) // strings have no error

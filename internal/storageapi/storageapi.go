@@ -33,6 +33,7 @@ const maxBody = 2 << 20
 type Project struct {
 	Database *projectdb.Project
 	Blobs    *blob.Store
+	Variants *object.Variants // shared with the platform API, which bounds the memory of both
 	// Verify returns the caller of a key or token. An invalid one is an error.
 	Verify func(ctx context.Context, text string) (rest.Caller, error)
 	// Timeout returns the statement timeout of a role; 0 means none.
@@ -41,6 +42,8 @@ type Project struct {
 	Discard func(ctx context.Context, project uuid.UUID)
 	// Unavailable is the failure of every request to an inactive project, nil of an active one.
 	Unavailable *fault.Error
+	// SignKey is the key of the tokens in signed URLs.
+	SignKey []byte
 	// Bodies bounds the memory of the JSON bodies of all requests.
 	Bodies *httpx.Budget
 }
@@ -51,6 +54,8 @@ type call struct {
 	w     http.ResponseWriter
 	r     *http.Request
 	actor object.Actor
+	// trueStatus reports that a failure has its true status, not 400.
+	trueStatus bool
 }
 
 // route is an entry of the route table.
@@ -60,7 +65,7 @@ type route struct {
 	serve          func(c *call, rest string) error
 }
 
-// routes are the routes, those with longer prefixes first.
+// routes are the routes. A request takes the one with the longest prefix.
 var routes = []route{
 	{"GET", "/object/public/", true, (*call).downloadPublic},
 	{"HEAD", "/object/public/", true, (*call).downloadPublic},
@@ -73,15 +78,30 @@ var routes = []route{
 	{"POST", "/object/", false, (*call).upload},
 	{"PUT", "/object/", false, (*call).replace},
 	{"DELETE", "/object/", false, (*call).remove},
+	{"GET", "/render/image/public/", true, (*call).renderPublic},
+	{"GET", "/render/image/authenticated/", false, (*call).render},
+	{"GET", "/render/image/sign/", true, (*call).renderSigned},
+	{"POST", tusPath, false, (*call).tus},
+	{"HEAD", tusPath, false, (*call).tus},
+	{"PATCH", tusPath, false, (*call).tus},
+	{"DELETE", tusPath, false, (*call).tus},
+	{"POST", tusSignPath, true, (*call).tusSigned},
+	{"HEAD", tusSignPath, true, (*call).tusSigned},
+	{"PATCH", tusSignPath, true, (*call).tusSigned},
+	{"DELETE", tusSignPath, true, (*call).tusSigned},
 }
 
 // Serve serves a request. path is the escaped part of the path behind /storage/v1.
 func Serve(w http.ResponseWriter, r *http.Request, p *Project, path string) {
+	resumable := strings.HasPrefix(path, tusPath)
+	if resumable {
+		tusHeaders(w.Header())
+	}
 	if httpx.ApplicationCORS(w, r) {
 		return
 	}
 
-	c := &call{Project: p, w: w, r: r}
+	c := &call{Project: p, w: w, r: r, trueStatus: resumable}
 	if err := c.serve(path); err != nil {
 		c.fail(err)
 	}
@@ -100,26 +120,28 @@ func (c *call) serve(path string) error {
 		return fault.New(fault.Invalid, "Invalid path").WithCode("InvalidRequest")
 	}
 
+	var found route
 	for _, route := range routes {
-		after, ok := strings.CutPrefix(decoded, route.prefix)
-		if !ok || route.method != c.r.Method {
-			continue
+		if route.method == c.r.Method && strings.HasPrefix(decoded, route.prefix) &&
+			len(route.prefix) > len(found.prefix) {
+			found = route
 		}
-
-		httpx.From(c.r.Context()).Route = "/projects/{projectUUID}/storage/v1" + strings.TrimSuffix(route.prefix, "/")
-		if c.Unavailable != nil {
-			return c.Unavailable
-		}
-		if !route.public {
-			if err := c.authenticate(); err != nil {
-				return err
-			}
-		}
-
-		return route.serve(c, after)
+	}
+	if found.serve == nil {
+		return fault.New(fault.NotFound, "Route %s:%s not found", c.r.Method, decoded).WithCode("RouteNotFound")
 	}
 
-	return fault.New(fault.NotFound, "Route %s:%s not found", c.r.Method, decoded).WithCode("RouteNotFound")
+	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}/storage/v1" + strings.TrimSuffix(found.prefix, "/")
+	if c.Unavailable != nil {
+		return c.Unavailable
+	}
+	if !found.public {
+		if err := c.authenticate(); err != nil {
+			return err
+		}
+	}
+
+	return found.serve(c, decoded[len(found.prefix):])
 }
 
 // authenticate identifies the caller by its key or token. A token in the Authorization header goes

@@ -6,9 +6,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // TestFailureOf checks that the true status is in the body.
@@ -27,6 +31,12 @@ func TestFailureOf(t *testing.T) {
 			fault.OnField(fault.Unprocessable, "file", "mime_type_not_allowed", "no"), 400,
 			failure{"415", "invalid_mime_type", "file no", "InvalidMimeType"},
 		},
+		"lock": {fault.New(fault.Conflict, "x").WithCode("busy"), 400, failure{"423", "ResourceLocked",
+			"The resource is locked", "ResourceLocked"}},
+		"paused": {fault.New(fault.Conflict, "paused").WithCode("project_paused"), 400, failure{"409", "ProjectPaused",
+			"paused", "ProjectPaused"}},
+		"token": {fault.New(fault.Invalid, "bad").WithCode("InvalidJWT"), 400, failure{"400", "InvalidJWT", "bad",
+			"InvalidJWT"}},
 		"unknown": {errors.New("secret"), 500, failure{"500", "internal", "Internal Server Error", "InternalError"}},
 		"busy":    {fault.New(fault.TooMany, "slow"), 429, failure{"429", "too_many_requests", "slow", "SlowDown"}},
 	} {
@@ -52,5 +62,39 @@ func TestReadForm(t *testing.T) {
 	_, err = readForm(multipart.NewReader(strings.NewReader("--b--\r\n"), "b"), &n)
 	if status, _ := failureOf(err); status != http.StatusBadRequest {
 		t.Errorf("a form without a file: got %v", err)
+	}
+}
+
+// TestVerify checks that a token permits the signed action on the signed object only.
+func TestVerify(t *testing.T) {
+	t.Parallel()
+
+	c := &call{Project: &Project{SignKey: []byte("key"), Database: &projectdb.Project{UUID: uuid.New()}}}
+	valid := grant{Scope: scopeDownload, Name: "a/b", Expires: time.Now().Add(time.Hour).Unix()}
+	sign := func(c *call, g grant) string {
+		text, err := c.sign(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+
+	other := &call{Project: &Project{SignKey: []byte("key"), Database: &projectdb.Project{UUID: uuid.New()}}}
+	upload, expired := valid, valid
+	upload.Scope, expired.Expires = scopeUpload, time.Now().Add(-2*time.Second).Unix()
+	text := sign(c, valid)
+	for name, d := range map[string]struct{ text, path, want string }{
+		"none":            {"", "files/a/b", "InvalidJWT"},
+		"other project":   {sign(other, valid), "files/a/b", "InvalidJWT"},
+		"changed":         {"A" + text[1:], "files/a/b", "InvalidJWT"},
+		"without its MAC": {strings.Split(text, ".")[0] + ".", "files/a/b", "InvalidJWT"},
+		"other scope":     {sign(c, upload), "files/a/b", "InvalidSignature"},
+		"other object":    {text, "files/a/c", "InvalidSignature"},
+		"expired":         {sign(c, expired), "files/a/b", "ExpiredToken"},
+	} {
+		_, _, err := c.verify(d.text, scopeDownload, d.path)
+		if got := fault.Of(err).Code; got != d.want {
+			t.Errorf("%s: got %v, want %s", name, err, d.want)
+		}
 	}
 }

@@ -1,0 +1,381 @@
+package object
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
+)
+
+// Limits of multipart uploads.
+const (
+	MaxMultipartUploads = 1000    // uploads in progress of a project
+	MaxParts            = 10_000  // parts of an upload
+	minPartSize         = 5 << 20 // bytes of every part but the last
+	multipartTTL        = 7 * 24 * time.Hour
+)
+
+// Multipart is a multipart upload. Each part is a blob of its own, noted before its first byte. The
+// object is created by [CompleteMultipart]. An upload expires a week after its last part; [Sweep]
+// deletes it. Its parts count toward the quota.
+type Multipart struct {
+	UUID         uuid.UUID
+	FullFileName string
+	MimeType     string // as claimed by the client
+	CacheControl string
+	Metadata     []byte // a JSON object of the application; nil means none
+	FileUUID     uuid.NullUUID
+	CreatedAt    time.Time
+}
+
+// MultipartPart is a part of a multipart upload.
+type MultipartPart struct {
+	Number    int
+	Size      int64
+	SHA256    []byte `db:"sha256"`
+	CreatedAt time.Time
+	BlobUUID  uuid.UUID
+}
+
+const multipartColumns = `
+	uuid, full_file_name, mime_type, coalesce(cache_control, '') as cache_control, user_metadata as metadata, file_uuid,
+	created_at`
+
+// errNoMultipart is the failure of a request on an upload that does not exist.
+var errNoMultipart = fault.New(fault.NotFound, "The upload does not exist, or was completed or aborted").
+	WithCode("NoSuchUpload")
+
+// CreateMultipart starts a multipart upload of an object to a bucket of project p. It fails as
+// [PutObject] does, as far as the announced values allow, and with TooMany beyond the number of
+// uploads in progress.
+func CreateMultipart(ctx context.Context, p *projectdb.Project, b Bucket, n NewObject) (Multipart, error) {
+	if err := checkFileName(n.FullFileName); err != nil {
+		return Multipart{}, err
+	}
+
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return Multipart{}, err
+	}
+
+	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Multipart, error) {
+		limits, err := pg.One[uploadLimits](ctx, tx, `
+			select max_file_size, allowed_mime_types from storage.containers
+			where uuid = @container and not deleting for key share`,
+			pgx.StrictNamedArgs{"container": b.UUID})
+		if err != nil {
+			return Multipart{}, err
+		}
+
+		claimed := claimedType(n.MimeType)
+		if claimed != "" && !isActiveContent(claimed) {
+			if err := limits.checkType(claimed, "file"); err != nil {
+				return Multipart{}, err
+			}
+		}
+
+		// The lock makes the count exact.
+		if _, err := pg.Value[int64](ctx, tx, `select bytes from storage.usage for update`,
+			pgx.StrictNamedArgs{}); err != nil {
+			return Multipart{}, err
+		}
+
+		u, err := pg.One[Multipart](ctx, tx, `
+			insert into storage.multipart_uploads
+				(uuid, container_uuid, full_file_name, mime_type, cache_control, user_metadata, expires_at)
+			select @id, @container, @name, @type, @cache, @metadata, now() + @ttl::interval
+			where (select count(*) from storage.multipart_uploads where file_uuid is null) < @max::bigint
+			returning `+multipartColumns,
+			pgx.StrictNamedArgs{"id": id, "container": b.UUID, "name": n.FullFileName, "type": claimed,
+				"cache": optional(n.CacheControl), "metadata": optional(string(n.Metadata)), "ttl": multipartTTL,
+				"max": MaxMultipartUploads})
+		if fault.Is(err, fault.NotFound) {
+			return u, fault.New(fault.TooMany, "The project has %d multipart uploads in progress", MaxMultipartUploads)
+		}
+
+		return u, err
+	})
+}
+
+// GetMultipart returns a multipart upload of an object. It fails with NotFound if it does not exist
+// or has expired.
+func GetMultipart(ctx context.Context, p *projectdb.Project, b Bucket, name string, id uuid.UUID) (Multipart, error) {
+	u, err := pg.One[Multipart](ctx, p.Trusted(), `
+		select `+multipartColumns+` from storage.multipart_uploads
+		where uuid = @id and container_uuid = @container and full_file_name = @name and expires_at > now()`,
+		pgx.StrictNamedArgs{"id": id, "container": b.UUID, "name": name})
+	if fault.Is(err, fault.NotFound) {
+		return u, errNoMultipart
+	}
+
+	return u, err
+}
+
+// ListMultiparts returns the multipart uploads in progress to a bucket, by name and start, whose
+// names have a prefix.
+func ListMultiparts(ctx context.Context, p *projectdb.Project, b Bucket, prefix string) ([]Multipart, error) {
+	return pg.All[Multipart](ctx, p.Trusted(), `
+		select `+multipartColumns+` from storage.multipart_uploads
+		where container_uuid = @container and file_uuid is null and expires_at > now()
+		  and starts_with(full_file_name, @prefix)
+		order by full_file_name, created_at, uuid limit @max`,
+		pgx.StrictNamedArgs{"container": b.UUID, "prefix": prefix, "max": MaxMultipartUploads})
+}
+
+// ListParts returns the parts of an upload with numbers after one, by number, at most limit.
+func ListParts(
+	ctx context.Context, p *projectdb.Project, id uuid.UUID, after, limit int,
+) ([]MultipartPart, error) {
+	return pg.All[MultipartPart](ctx, p.Trusted(), `
+		select number, size, sha256, created_at, blob_uuid from storage.multipart_parts
+		where upload_uuid = @id and number > @after order by number limit @limit`,
+		pgx.StrictNamedArgs{"id": id, "after": after, "limit": limit})
+}
+
+// PutPart stores a part of an upload, completely or not at all. It replaces a former part of the
+// number. length is that announced by the client, 0 if unknown.
+func PutPart(
+	ctx context.Context, p *projectdb.Project, store *blob.Store, b Bucket, u Multipart, number int,
+	content io.Reader, length int64,
+) (MultipartPart, error) {
+	if u.FileUUID.Valid {
+		return MultipartPart{}, errNoMultipart
+	}
+
+	part := MultipartPart{Number: number}
+	var err error
+	if part.BlobUUID, err = uuid.NewRandom(); err != nil {
+		return part, err
+	}
+
+	limits, err := pg.One[struct {
+		MaxFileSize, QuotaBytes, Room int64
+	}](ctx, p.Trusted(), `
+		with noted as (
+			insert into storage.uploads (blob_uuid) values (@blob) returning `+asyncCommit+`
+		)
+		select c.max_file_size, coalesce(u.max_bytes, @bytes) as quota_bytes,
+		       greatest(coalesce(u.max_bytes, @bytes) - u.bytes, 0) as room
+		from storage.containers c, storage.usage u where c.uuid = @container and not c.deleting`,
+		pgx.StrictNamedArgs{"blob": part.BlobUUID, "container": b.UUID, "bytes": DefaultQuotaBytes})
+	if err != nil {
+		return part, err
+	}
+
+	err = NewFile{Length: length}.checkLength(uploadLimits{MaxFileSize: limits.MaxFileSize,
+		MaxBytes: limits.QuotaBytes, FreeBytes: limits.Room})
+	var stored blob.Object
+	if err == nil {
+		stored, err = store.Put(ctx, blobKey(p.UUID, part.BlobUUID), content, min(limits.MaxFileSize, limits.Room))
+	}
+	switch {
+	case fault.Is(err, fault.TooLarge) && limits.Room < limits.MaxFileSize:
+		err = overQuota(limits.QuotaBytes).WithCause(err)
+	case fault.Is(err, fault.TooLarge):
+		err = tooLarge(limits.MaxFileSize).WithCause(err)
+	}
+
+	if err == nil {
+		part.Size, part.SHA256 = stored.Size, stored.SHA256
+		if part.CreatedAt, err = recordMultipart(ctx, p, u.UUID, part); err == nil {
+			return part, nil
+		}
+	}
+
+	// Discard the part, unless its commit succeeded and only the reply was lost.
+	cleanupCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+
+	_, discardErr := discard(cleanupCtx, p, store, part.BlobUUID)
+	return part, errors.Join(err, discardErr)
+}
+
+// recordMultipart adds a stored part to its upload and extends the upload's expiry.
+func recordMultipart(
+	ctx context.Context, p *projectdb.Project, id uuid.UUID, part MultipartPart,
+) (at time.Time, err error) {
+	err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
+		deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+			pgx.StrictNamedArgs{"blob": part.BlobUUID})
+		if err != nil {
+			return err
+		}
+		if deleted == 0 {
+			return fault.New(fault.Conflict, "the part took too long and was discarded; send it again").
+				WithCode("expired")
+		}
+
+		args := pgx.StrictNamedArgs{"id": id, "number": part.Number}
+		if _, err = pg.Value[uuid.UUID](ctx, tx, `
+			select uuid from storage.multipart_uploads
+			where uuid = @id and file_uuid is null and expires_at > now() for update`,
+			pgx.StrictNamedArgs{"id": id}); fault.Is(err, fault.NotFound) {
+			return errNoMultipart
+		} else if err != nil {
+			return err
+		}
+
+		replaced, err := pg.Value[int64](ctx, tx, `
+			with gone as (
+				delete from storage.multipart_parts where upload_uuid = @id and number = @number returning size
+			)
+			select coalesce(sum(size), 0)::bigint from gone`, args)
+		if err != nil {
+			return err
+		}
+
+		args["blob"], args["size"], args["sha256"] = part.BlobUUID, part.Size, part.SHA256
+		if at, err = pg.Value[time.Time](ctx, tx, `
+			insert into storage.multipart_parts (blob_uuid, upload_uuid, number, size, sha256)
+			values (@blob, @id, @number, @size, @sha256) returning created_at`, args); err != nil {
+			return err
+		}
+
+		if _, err := pg.Exec(ctx, tx, `
+			update storage.multipart_uploads set size = size + @more, expires_at = now() + @ttl::interval
+			where uuid = @id`,
+			pgx.StrictNamedArgs{"id": id, "more": part.Size - replaced, "ttl": multipartTTL}); err != nil {
+			return err
+		}
+
+		return checkPendingQuota(ctx, tx, 0)
+	})
+
+	return at, err
+}
+
+// CompletedPart names a part for [CompleteMultipart].
+type CompletedPart struct {
+	Number int
+	Tag    string // [MultipartPart.Tag]
+}
+
+// Tag identifies the bytes of a part.
+func (m MultipartPart) Tag() string { return hex.EncodeToString(m.SHA256[:16]) }
+
+// CompleteMultipart creates the object of the parts, in their order, or replaces the present one,
+// and discards all parts. It repeats the result of an upload that is complete. replaced reports
+// whether there are bytes that [Discard] must remove.
+func CompleteMultipart(
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, u Multipart, parts []CompletedPart,
+	upsert bool,
+) (f File, replaced bool, err error) {
+	if u.FileUUID.Valid {
+		f, err = objectAt(ctx, p, u.FileUUID.UUID)
+		return f, false, err
+	}
+
+	present, err := ListParts(ctx, p, u.UUID, 0, MaxParts)
+	if err != nil {
+		return f, false, err
+	}
+
+	blobs, size, err := selectParts(present, parts)
+	if err != nil {
+		return f, false, err
+	}
+
+	content := &blobsReader{open: func(b uuid.UUID) (io.ReadCloser, error) {
+		content, _, err := store.Open(ctx, blobKey(p.UUID, b))
+		return content, err
+	}, parts: blobs}
+	defer content.Close()
+
+	f, _, err = PutObject(ctx, p, store, a, b, NewObject{Upsert: upsert, CacheControl: u.CacheControl,
+		Metadata: u.Metadata, NewFile: NewFile{FullFileName: u.FullFileName, MimeType: u.MimeType, Content: content,
+			Length: size, Multipart: u.UUID}})
+	if err == nil {
+		return f, true, nil
+	}
+
+	// A concurrent request may have created the object.
+	now, getErr := GetMultipart(ctx, p, b, u.FullFileName, u.UUID)
+	if getErr == nil && now.FileUUID.Valid {
+		f, err = objectAt(ctx, p, now.FileUUID.UUID)
+	}
+
+	return f, true, err
+}
+
+// selectParts returns the blobs of the named parts and their total size.
+func selectParts(present []MultipartPart, named []CompletedPart) (blobs []uuid.UUID, size int64, err error) {
+	for i, n := range named {
+		if i > 0 && n.Number <= named[i-1].Number {
+			return nil, 0, fault.New(fault.Invalid, "The parts are not in ascending order").WithCode("InvalidPartOrder")
+		}
+
+		at, ok := slices.BinarySearchFunc(present, n.Number, func(p MultipartPart, n int) int { return p.Number - n })
+		if !ok || present[at].Tag() != n.Tag {
+			return nil, 0, fault.New(fault.Invalid, "Part %d does not exist, or has another tag", n.Number).
+				WithCode("InvalidPart")
+		}
+		if i < len(named)-1 && present[at].Size < minPartSize {
+			return nil, 0, fault.New(fault.Invalid, "Part %d has fewer than %d bytes", n.Number, minPartSize).
+				WithCode("EntityTooSmall")
+		}
+
+		blobs, size = append(blobs, present[at].BlobUUID), size+present[at].Size
+	}
+
+	if len(named) == 0 {
+		return nil, 0, fault.New(fault.Invalid, "The list of parts is empty").WithCode("MalformedXML")
+	}
+
+	return blobs, size, nil
+}
+
+// completeMultipart ends an upload in the transaction that creates its object, before the insert:
+// parts lock the upload before the usage row too.
+func completeMultipart(ctx context.Context, tx pgx.Tx, id, file uuid.UUID) error {
+	if id == uuid.Nil {
+		return nil
+	}
+
+	n, err := pg.Exec(ctx, tx, `
+		update storage.multipart_uploads set file_uuid = @file, size = 0 where uuid = @id and file_uuid is null`,
+		pgx.StrictNamedArgs{"id": id, "file": file})
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return errNoMultipart
+	}
+
+	_, err = pg.Exec(ctx, tx, `delete from storage.multipart_parts where upload_uuid = @id`,
+		pgx.StrictNamedArgs{"id": id})
+	return err
+}
+
+// recordMultipartFile records the object that the upload has replaced.
+func recordMultipartFile(ctx context.Context, tx pgx.Tx, id, file uuid.UUID) error {
+	if id == uuid.Nil {
+		return nil
+	}
+
+	_, err := pg.Exec(ctx, tx, `update storage.multipart_uploads set file_uuid = @file where uuid = @id`,
+		pgx.StrictNamedArgs{"id": id, "file": file})
+	return err
+}
+
+// AbortMultipart deletes an upload in progress. [Discard] removes its bytes.
+func AbortMultipart(ctx context.Context, p *projectdb.Project, u Multipart) error {
+	return p.InTx(ctx, func(tx pgx.Tx) error {
+		n, err := pg.Exec(ctx, tx, `delete from storage.multipart_uploads where uuid = @id and file_uuid is null`,
+			pgx.StrictNamedArgs{"id": u.UUID})
+		if err == nil && n == 0 {
+			err = errNoMultipart
+		}
+
+		return err
+	})
+}

@@ -1,0 +1,161 @@
+package object
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
+)
+
+// ObjectDetails is an object with what the application has stored with it. No policy decides about
+// the functions that return it: they are for holders of a key that bypasses policies.
+type ObjectDetails struct {
+	File
+	CacheControl string
+	Metadata     []byte // a JSON object of the application; nil means none
+}
+
+// detailedFile is an ObjectDetails with the blob of the file.
+type detailedFile struct {
+	storedFile
+	CacheControl string
+	Metadata     []byte
+}
+
+const detailedColumns = fileColumns +
+	`, blob_uuid, coalesce(cache_control, '') as cache_control, user_metadata as metadata`
+
+// OpenObjectDetails returns an object of a bucket and its content, which the caller closes. It
+// fails
+// with NotFound if the object does not exist.
+func OpenObjectDetails(
+	ctx context.Context, p *projectdb.Project, store *blob.Store, b Bucket, name string,
+) (ObjectDetails, *Content, error) {
+	var details ObjectDetails
+	f, content, err := open(ctx, p, store, func() (storedFile, error) {
+		found, err := pg.One[detailedFile](ctx, p.Trusted(), `
+			select `+detailedColumns+` from storage.files
+			where container_uuid = @container and full_file_name = @name`,
+			pgx.StrictNamedArgs{"container": b.UUID, "name": name})
+		details.CacheControl, details.Metadata = found.CacheControl, found.Metadata
+
+		return found.storedFile, err
+	})
+	details.File = f
+
+	return details, content, err
+}
+
+// BucketInfo is an entry of [ListBuckets].
+type BucketInfo struct {
+	ID        string
+	CreatedAt time.Time
+}
+
+// ListBuckets returns the buckets of project p after one, by id, at most limit.
+func ListBuckets(ctx context.Context, p *projectdb.Project, after string, limit int) ([]BucketInfo, error) {
+	return pg.All[BucketInfo](ctx, p.Trusted(), `
+		select id, created_at from storage.containers where not deleting and id > @after order by id limit @limit`,
+		pgx.StrictNamedArgs{"after": after, "limit": limit})
+}
+
+// KeyEntry is an entry of [ListKeys]: an object, or the common prefix of several, which has a name
+// only.
+type KeyEntry struct {
+	Name      string
+	IsPrefix  bool
+	Size      int64
+	SHA256    []byte `db:"sha256"`
+	UpdatedAt time.Time
+}
+
+// KeyQuery selects keys of a bucket.
+type KeyQuery struct {
+	Prefix    string
+	Delimiter string // one ASCII character, or ""; names with it behind the prefix become one entry
+	From      string // the first name, inclusive
+	Limit     int
+}
+
+// ListKeys returns keys of a bucket by code point. The cost depends on the entries, not on the
+// objects below common prefixes: each step finds the next entry with the index.
+func ListKeys(ctx context.Context, p *projectdb.Project, b Bucket, q KeyQuery) ([]KeyEntry, error) {
+	args := pgx.StrictNamedArgs{"container": b.UUID, "from": max(q.From, q.Prefix), "end": afterPrefix(q.Prefix),
+		"limit": q.Limit}
+	if q.Delimiter == "" {
+		return pg.All[KeyEntry](ctx, p.Trusted(), `
+			select full_file_name as name, false as is_prefix, size, sha256, updated_at
+			from storage.files
+			where container_uuid = @container and full_file_name >= @from and (@end = '' or full_file_name < @end)
+			order by full_file_name limit @limit`, args)
+	}
+
+	args["delimiter"], args["after"] = q.Delimiter, afterPrefix(q.Delimiter)
+	args["skip"] = utf8.RuneCountInString(q.Prefix) + 1
+	next := func(from string) string {
+		return `
+			select f.full_file_name, f.size, f.sha256, f.updated_at,
+			       position(@delimiter in substr(f.full_file_name, @skip)) as cut
+			from storage.files f
+			where f.container_uuid = @container and f.full_file_name >= ` + from + ` and (@end = '' or f.full_file_name < @end)
+			order by f.full_file_name limit 1`
+	}
+
+	return pg.All[KeyEntry](ctx, p.Trusted(), `
+		with recursive entries as (
+			select 1 as n, f.* from (`+next("@from")+`) f
+			union all
+			select e.n + 1, f.* from entries e cross join lateral (`+next(`
+				case when e.cut > 0 then left(e.full_file_name, @skip + e.cut - 2) || @after
+				     else e.full_file_name || chr(1) end`)+`) f
+			where e.n < @limit
+		)
+		select case when cut > 0 then left(full_file_name, @skip + cut - 1) else full_file_name end as name,
+		       cut > 0 as is_prefix, size, sha256, updated_at
+		from entries order by n`, args)
+}
+
+// FollowingKey returns the first possible name after an entry of [ListKeys], which begins the next
+// page.
+func FollowingKey(e KeyEntry) string {
+	if e.IsPrefix {
+		return afterPrefix(e.Name)
+	}
+	return e.Name + "\x01"
+}
+
+// afterPrefix returns the least name that is greater than all names with a prefix, or "" if there
+// is none.
+func afterPrefix(prefix string) string {
+	runes := []rune(prefix)
+	for i := len(runes) - 1; i >= 0; i-- {
+		if runes[i] == utf8.MaxRune {
+			continue
+		}
+		if runes[i]++; runes[i] == 0xD800 { // surrogates are no characters
+			runes[i] = 0xE000
+		}
+
+		return string(runes[:i+1])
+	}
+
+	return ""
+}
+
+// objectAt returns an object of a container by UUID, or NotFound.
+func objectAt(ctx context.Context, p *projectdb.Project, file uuid.UUID) (File, error) {
+	return pg.One[File](ctx, p.Trusted(), `select `+fileColumns+` from storage.files where uuid = @file`,
+		pgx.StrictNamedArgs{"file": file})
+}
+
+// IsKeyPrefix reports whether text can be the beginning of names, or the result of [FollowingKey].
+func IsKeyPrefix(text string) bool {
+	return len(text) <= maxFileNameLength+utf8.UTFMax && utf8.ValidString(text) && !strings.ContainsRune(text, 0)
+}

@@ -1,0 +1,121 @@
+package object
+
+import (
+	"context"
+	"io"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
+)
+
+// ObjectResumable is a resumable upload of an application. Policies decide about it when it begins,
+// and again when its object is created.
+type ObjectResumable struct {
+	Resumable
+	BucketID     string
+	IsPublic     bool
+	Owner        string // the Subject of the actor
+	Upsert       bool
+	CacheControl string
+	Metadata     []byte // a JSON object of the application; nil means none
+	replaced     bool
+}
+
+// bucket returns the bucket of the upload.
+func (r *ObjectResumable) bucket() Bucket { return Bucket{r.ContainerUUID, r.BucketID, r.IsPublic} }
+
+// resumableOwnership is what an application's resumable upload has beside that of a member.
+type resumableOwnership struct {
+	application, upsert bool
+	ownership
+}
+
+// CreateObjectResumable is [CreateResumable] on behalf of an application. It fails with Forbidden
+// if
+// the policies refuse the object. A negative n.Length is deferred.
+func CreateObjectResumable(
+	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, n NewObject,
+) (ObjectResumable, error) {
+	if err := checkFileName(n.FullFileName); err != nil {
+		return ObjectResumable{}, err
+	}
+
+	u, err := newUpload(p, nil, a.userUUID(), b.UUID, n.NewFile)
+	if err != nil {
+		return ObjectResumable{}, err
+	}
+
+	u.owned = ownership{application: true, owner: a.Subject, cacheControl: n.CacheControl, metadata: n.Metadata}
+	u.file.MimeType, u.file.Size = claimedType(n.MimeType), max(n.Length, 0) // as far as known
+	put := objectUpload{upload: u, actor: a, bucket: b}
+	if n.Upsert {
+		u.replacement = &replacement{check: put.checkPresent}
+	}
+	if err := put.ask(ctx); err != nil {
+		return ObjectResumable{}, err
+	}
+
+	r, err := createResumable(ctx, p, b.UUID, n.NewFile, Concat{}, resumableOwnership{true, n.Upsert, u.owned})
+	return ObjectResumable{Resumable: r, BucketID: b.ID, IsPublic: b.IsPublic, Owner: a.Subject, Upsert: n.Upsert,
+		CacheControl: n.CacheControl, Metadata: n.Metadata}, err
+}
+
+// GetObjectResumable returns a resumable upload of an application. It fails with NotFound if it
+// does
+// not exist or has expired. The caller compares its Owner.
+func GetObjectResumable(ctx context.Context, p *projectdb.Project, id uuid.UUID) (ObjectResumable, error) {
+	return pg.One[ObjectResumable](ctx, p.Trusted(), `
+		select u.uuid, u.container_uuid, u.full_file_name, u.mime_type, u.size, u.deferred, u.file_uuid, u.expires_at,
+		       u.concat, c.id as bucket_id, c.is_public, coalesce(u.owner_id, '') as owner, u.upsert, coalesce(u.cache_control, '') as cache_control,
+		       u.user_metadata as metadata, case
+			when u.file_uuid is not null then u.size
+			else (select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = u.uuid)
+		end as offset
+		from storage.resumable_uploads u join storage.containers c on c.uuid = u.container_uuid
+		where u.uuid = @id and u.application and u.expires_at > now() and not c.deleting`,
+		pgx.StrictNamedArgs{"id": id})
+}
+
+// AppendObjectResumable is [AppendResumable] for an upload of an application. replaced reports
+// whether there are bytes that [Discard] must remove.
+func AppendObjectResumable(
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, r *ObjectResumable, n Part,
+) (replaced bool, err error) {
+	r.Resumable, err = appendPart(ctx, p, store, r.Resumable, n, func(ctx context.Context, now *Resumable) error {
+		r.Resumable = *now
+		return finishObject(ctx, p, store, a, r)
+	})
+
+	return r.replaced, err
+}
+
+// FinishObjectResumable creates the object of a complete upload, unless it exists. replaced reports
+// whether there are bytes that [Discard] must remove.
+func FinishObjectResumable(
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, r *ObjectResumable,
+) (replaced bool, err error) {
+	err = finishObject(ctx, p, store, a, r)
+	return r.replaced, err
+}
+
+func finishObject(
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, r *ObjectResumable,
+) error {
+	return finishResumable(ctx, p, store, &r.Resumable, func(content io.Reader) error {
+		_, _, err := PutObject(ctx, p, store, a, r.bucket(), NewObject{Upsert: r.Upsert, CacheControl: r.CacheControl,
+			Metadata: r.Metadata, NewFile: NewFile{FullFileName: r.FullFileName, MimeType: r.MimeType, Content: content,
+				Length: r.Size, Resumed: r.UUID}})
+		r.replaced = err == nil // the parts, and perhaps a former object
+
+		return err
+	})
+}
+
+// DeleteObjectResumable cancels an upload of an application. [Discard] removes its bytes.
+func DeleteObjectResumable(ctx context.Context, p *projectdb.Project, r ObjectResumable) error {
+	return DeleteResumable(ctx, p, r.ContainerUUID, r.UUID)
+}

@@ -1,0 +1,106 @@
+package s3api
+
+import (
+	"encoding/xml"
+	"net/http"
+	"strconv"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+)
+
+// failure is the body of an error.
+type failure struct {
+	XMLName   xml.Name `xml:"Error"`
+	Code      string
+	Message   string
+	Resource  string
+	RequestID string `xml:"RequestId"`
+}
+
+var (
+	errNoBucket = fault.New(fault.NotFound, "The specified bucket does not exist").WithCode("NoSuchBucket")
+	errNoKey    = fault.New(fault.NotFound, "The specified key does not exist.").WithCode("NoSuchKey")
+	errNoUpload = fault.New(fault.NotFound, "The specified upload does not exist.").WithCode("NoSuchUpload")
+
+	errOwned = fault.New(fault.Conflict,
+		"Your previous request to create the named bucket succeeded and you already own it.").
+		WithCode("BucketAlreadyOwnedByYou")
+
+	errMethod = fault.New(fault.Invalid, "The specified method is not allowed against this resource").
+			WithCode("MethodNotAllowed")
+	errNotImplemented = fault.New(fault.Invalid, "The server does not implement this function").
+				WithCode("NotImplemented")
+	errMalformedXML = fault.New(fault.Invalid, "The XML you provided was not well-formed or did not validate").
+			WithCode("MalformedXML")
+	errPrecondition = fault.New(fault.Invalid, "At least one of the pre-conditions you specified did not hold").
+			WithCode("PreconditionFailed")
+)
+
+// statuses are the statuses of codes that differ from those of their kind.
+var statuses = map[string]int{
+	"MethodNotAllowed": http.StatusMethodNotAllowed, "NotImplemented": http.StatusNotImplemented,
+	"PreconditionFailed": http.StatusPreconditionFailed, "InvalidRange": http.StatusRequestedRangeNotSatisfiable,
+	"MissingContentLength": http.StatusLengthRequired, "EntityTooLarge": http.StatusBadRequest,
+}
+
+// kinds are the statuses and codes of failures that have no code of the protocol.
+var kinds = map[fault.Kind]struct {
+	status int
+	code   string
+}{
+	fault.Invalid:       {http.StatusBadRequest, "InvalidRequest"},
+	fault.Unprocessable: {http.StatusBadRequest, "InvalidArgument"},
+	fault.Forbidden:     {http.StatusForbidden, "AccessDenied"},
+	fault.NotFound:      {http.StatusNotFound, "NoSuchKey"},
+	fault.Conflict:      {http.StatusConflict, "OperationAborted"},
+	fault.TooLarge:      {http.StatusBadRequest, "EntityTooLarge"},
+	fault.TooMany:       {http.StatusServiceUnavailable, "SlowDown"},
+	fault.Unavailable:   {http.StatusServiceUnavailable, "ServiceUnavailable"},
+}
+
+// failureOf returns the status and the body of a failure. Texts of unknown errors stay in the log.
+func failureOf(err error) (int, failure) {
+	e := fault.Of(err)
+	kind, ok := kinds[e.Kind]
+	if !ok {
+		return http.StatusInternalServerError, failure{Code: "InternalError",
+			Message: "We encountered an internal error. " +
+				"Please try again."}
+	}
+
+	f := failure{Code: kind.code, Message: e.Detail}
+	switch word := e.CodeWord(); {
+	case e.Code != "" && e.Code[0] >= 'A' && e.Code[0] <= 'Z': // a code of the protocol
+		f.Code = e.Code
+	case word == "quota_exceeded":
+		f.Code, kind.status = "QuotaExceeded", http.StatusForbidden
+	case len(e.Fields) > 0 && e.Fields[0].Name == "full_file_name" && word == "too_long":
+		f.Code = "KeyTooLongError"
+	}
+	if status := statuses[f.Code]; status != 0 {
+		kind.status = status
+	}
+
+	return kind.status, f
+}
+
+// fail writes a failure.
+func (c *call) fail(err error) {
+	status, f := failureOf(err)
+	if status >= http.StatusInternalServerError {
+		httpx.From(c.r.Context()).Err = err
+	}
+	if e := fault.Of(err); e.RetryAfter > 0 {
+		c.w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())+1))
+	}
+
+	f.Resource, f.RequestID = c.r.URL.Path, httpx.From(c.r.Context()).ID
+	text, _ := xml.Marshal(f) // strings have no error
+
+	c.w.Header().Set("Content-Type", "application/xml")
+	c.w.WriteHeader(status)
+	if c.r.Method != http.MethodHead {
+		_, _ = c.w.Write(append([]byte(xml.Header), text...)) // fails only if the client has disconnected
+	}
+}

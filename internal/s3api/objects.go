@@ -1,0 +1,376 @@
+package s3api
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/object"
+)
+
+const (
+	metadataPrefix = "X-Amz-Meta-"
+	maxMetadata    = 2 << 10 // bytes of the metadata of an object, as in S3
+)
+
+// tag returns the entity tag of bytes. The suffix tells clients that it is no MD5 of them.
+func tag(sha256 []byte) string { return `"` + hex.EncodeToString(sha256[:16]) + `-1"` }
+
+// headers returns what the headers of a request say about its object.
+func (c *call) headers() (object.NewObject, error) {
+	h := c.r.Header
+	n := object.NewObject{CacheControl: h.Get("Cache-Control")}
+	n.FullFileName, n.MimeType = c.key, h.Get("Content-Type")
+
+	metadata, size := map[string]string{}, 0
+	for name, values := range h {
+		if key, ok := strings.CutPrefix(name, metadataPrefix); ok {
+			metadata[strings.ToLower(key)] = strings.Join(values, ",")
+			size += len(key) + len(metadata[strings.ToLower(key)])
+		}
+	}
+	if size > maxMetadata {
+		return n, malformed("MetadataTooLarge", "Your metadata headers exceed the maximum allowed metadata size")
+	}
+	if len(metadata) == 0 {
+		return n, nil
+	}
+
+	var err error
+	n.Metadata, err = json.Marshal(metadata)
+	return n, err
+}
+
+// store stores an object of the request, or fails with a code of the protocol.
+func (c *call) store(n object.NewObject) (object.File, error) {
+	if c.r.Header.Get("If-Match") != "" {
+		return object.File{}, errNotImplemented
+	}
+	n.Upsert = c.r.Header.Get("If-None-Match") == ""
+
+	f, replaced, err := object.PutObject(c.r.Context(), c.Database, c.Blobs, server, c.bucket, n)
+	if replaced {
+		c.Discard(c.r.Context(), c.Database.UUID)
+	}
+
+	return f, c.storeFailure(err)
+}
+
+// storeFailure translates a failure to store an object.
+func (c *call) storeFailure(err error) error {
+	switch {
+	case fault.Is(err, fault.NotFound) && fault.Of(err).Code == "":
+		return errNoBucket
+	case fault.Is(err, fault.Conflict) && fault.Of(err).CodeWord() == "already_exists":
+		return errPrecondition
+	}
+	return err
+}
+
+func (c *call) putObject() error {
+	n, err := c.headers()
+	if err != nil {
+		return err
+	}
+
+	n.Content, n.Length = c.body, max(c.body.length, 0)
+	f, err := c.store(n)
+	if err != nil {
+		return c.bodyFailure(err)
+	}
+
+	c.body.writeSums(c.w.Header())
+	c.w.Header().Set("ETag", tag(f.SHA256))
+	return c.empty(http.StatusOK)
+}
+
+// bodyFailure prefers the failure of the body to that of the storage that it led to.
+func (c *call) bodyFailure(err error) error {
+	if c.body.err != nil && c.body.err != io.EOF {
+		return readFailure(c.body.err)
+	}
+	return err
+}
+
+func (c *call) getObject() error {
+	return c.send(c.bucket, c.key)
+}
+
+// send sends an object, or the requested range. The policy of its content keeps browsers from
+// treating it as a page of this origin.
+func (c *call) send(b object.Bucket, key string) error {
+	if part := c.query.Get("partNumber"); part != "" && part != "1" {
+		return malformed("InvalidPartNumber", "The requested partnumber is not satisfiable")
+	}
+
+	f, content, err := object.OpenObjectDetails(c.r.Context(), c.Database, c.Blobs, b, key)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+
+	h := c.w.Header()
+	h.Set("Content-Type", f.MimeType)
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("ETag", tag(f.SHA256))
+	if f.CacheControl != "" {
+		h.Set("Cache-Control", f.CacheControl)
+	}
+	for name, value := range metadataOf(f) {
+		h.Set(metadataPrefix+name, value)
+	}
+	for param, header := range map[string]string{"response-content-type": "Content-Type",
+		"response-content-disposition": "Content-Disposition", "response-cache-control": "Cache-Control",
+		"response-content-language": "Content-Language", "response-expires": "Expires"} {
+		if value := c.query.Get(param); value != "" {
+			h.Set(header, value)
+		}
+	}
+
+	http.ServeContent(&xmlWriter{ResponseWriter: httpx.NewPacedWriter(c.w), call: c}, c.r, "", f.UpdatedAt, content)
+	if err := content.Err(); err != nil {
+		httpx.From(c.r.Context()).Err = err
+		panic(http.ErrAbortHandler) // Content withheld the last bytes, so no client takes the object for complete
+	}
+
+	return nil
+}
+
+// metadataOf returns those metadata of an object that are texts.
+func metadataOf(f object.ObjectDetails) map[string]string {
+	var all map[string]any
+	_ = json.Unmarshal(f.Metadata, &all) // without metadata: none
+
+	texts := map[string]string{}
+	for name, value := range all {
+		if text, ok := value.(string); ok && isToken(name) && !strings.ContainsAny(text, "\r\n\x00") {
+			texts[name] = text
+		}
+	}
+
+	return texts
+}
+
+// isToken reports whether text can be a part of the name of a header.
+func isToken(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)
+	})
+}
+
+// xmlWriter replaces the plain-text responses of net/http for failed ranges and conditions.
+type xmlWriter struct {
+	http.ResponseWriter
+	call    *call
+	refused bool
+}
+
+func (w *xmlWriter) WriteHeader(status int) {
+	var failure error
+	switch status {
+	case http.StatusRequestedRangeNotSatisfiable:
+		failure = malformed("InvalidRange", "The requested range is not satisfiable")
+	case http.StatusPreconditionFailed:
+		failure = errPrecondition
+	default:
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
+
+	w.refused = true
+	for _, name := range []string{"Accept-Ranges", "Content-Length", "Last-Modified", "ETag", "Content-Disposition"} {
+		w.Header().Del(name)
+	}
+	w.call.fail(failure)
+}
+
+func (w *xmlWriter) Write(b []byte) (int, error) {
+	if w.refused {
+		return len(b), nil
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// ReadFrom lets the kernel send an object where possible, without copying it through this process.
+func (w *xmlWriter) ReadFrom(r io.Reader) (int64, error) {
+	if w.refused {
+		return io.Copy(io.Discard, r)
+	}
+
+	if part, ok := r.(*io.LimitedReader); ok { // the reader that http.ServeContent passes
+		if content, ok := part.R.(*object.Content); ok {
+			return content.Send(w.ResponseWriter, part.N)
+		}
+	}
+
+	return io.Copy(w.ResponseWriter, r)
+}
+
+func (c *call) deleteObject() error {
+	gone, err := object.RemoveObjects(c.r.Context(), c.Database, server, c.bucket, []string{c.key})
+	if err != nil {
+		return err
+	}
+	if len(gone) > 0 {
+		c.Discard(c.r.Context(), c.Database.UUID)
+	}
+
+	return c.empty(http.StatusNoContent)
+}
+
+// deleteObjects deletes the named objects. One that does not exist counts as deleted.
+func (c *call) deleteObjects() error {
+	type name struct{ Key string }
+	var in struct {
+		XMLName xml.Name `xml:"Delete"`
+		Quiet   bool
+		Object  []name
+	}
+	if err := c.decode(&in); err != nil {
+		return err
+	}
+	if len(in.Object) == 0 || len(in.Object) > maxDelete {
+		return errMalformedXML
+	}
+
+	keys := make([]string, 0, len(in.Object))
+	for _, o := range in.Object {
+		if !strings.ContainsRune(o.Key, 0) {
+			keys = append(keys, o.Key)
+		}
+	}
+
+	gone, err := object.RemoveObjects(c.r.Context(), c.Database, server, c.bucket, keys)
+	if err != nil {
+		return err
+	}
+	if len(gone) > 0 {
+		c.Discard(c.r.Context(), c.Database.UUID)
+	}
+
+	result := struct {
+		XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ DeleteResult"`
+		Deleted []name
+	}{}
+	if !in.Quiet {
+		result.Deleted = in.Object
+	}
+
+	return c.respond(result)
+}
+
+// source opens the object that the request copies, if its conditions hold.
+func (c *call) source() (object.ObjectDetails, *object.Content, error) {
+	path, query, _ := strings.Cut(c.r.Header.Get("X-Amz-Copy-Source"), "?")
+	decoded, err := url.PathUnescape(path)
+	id, key, ok := strings.Cut(strings.TrimPrefix(decoded, "/"), "/")
+	if err != nil || !ok || (query != "" && query != "versionId=null") {
+		return object.ObjectDetails{}, nil, malformed("InvalidArgument",
+			"Copy Source must mention the source bucket and key: "+
+				"sourcebucket/sourcekey")
+	}
+
+	b, err := object.FindBucket(c.r.Context(), c.Database, id)
+	if fault.Is(err, fault.NotFound) {
+		return object.ObjectDetails{}, nil, errNoBucket
+	}
+	if err != nil {
+		return object.ObjectDetails{}, nil, err
+	}
+
+	f, content, err := object.OpenObjectDetails(c.r.Context(), c.Database, c.Blobs, b, key)
+	if fault.Is(err, fault.NotFound) {
+		return f, nil, errNoKey
+	}
+	if err == nil && !c.sourceMatches(f) {
+		content.Close()
+		err = errPrecondition
+	}
+
+	return f, content, err
+}
+
+// sourceMatches reports whether the conditions on the source of a copy hold.
+func (c *call) sourceMatches(f object.ObjectDetails) bool {
+	h := c.r.Header
+	plain := strings.Trim(tag(f.SHA256), `"`)
+	same := func(header string) bool { return strings.Trim(h.Get(header), `"`) == plain }
+	modified := f.UpdatedAt.Truncate(time.Second)
+
+	if h.Get("X-Amz-Copy-Source-If-Match") != "" {
+		if !same("X-Amz-Copy-Source-If-Match") {
+			return false
+		}
+	} else if at, err := http.ParseTime(h.Get("X-Amz-Copy-Source-If-Unmodified-Since")); err == nil &&
+		modified.After(at) {
+		return false
+	}
+
+	if h.Get("X-Amz-Copy-Source-If-None-Match") != "" {
+		return !same("X-Amz-Copy-Source-If-None-Match")
+	}
+
+	at, err := http.ParseTime(h.Get("X-Amz-Copy-Source-If-Modified-Since"))
+	return err != nil || modified.After(at)
+}
+
+type copyResult struct {
+	XMLName      xml.Name
+	LastModified string
+	ETag         string
+}
+
+func (c *call) copyObject() error {
+	f, content, err := c.source()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+
+	n, err := c.headers()
+	if err != nil {
+		return err
+	}
+	if c.r.Header.Get("X-Amz-Metadata-Directive") != "REPLACE" {
+		n.MimeType, n.CacheControl, n.Metadata = f.MimeType, f.CacheControl, f.Metadata
+	} else if n.MimeType == "" {
+		n.MimeType = f.MimeType
+	}
+
+	n.Content, n.Length = content, f.Size
+	made, err := c.store(n)
+	if err != nil {
+		return err
+	}
+
+	return c.respond(copyResult{xml.Name{Space: namespace, Local: "CopyObjectResult"}, timestamp(made.UpdatedAt),
+		tag(made.SHA256)})
+}
+
+// sourceRange returns the range of the source that becomes a part.
+func (c *call) sourceRange(size int64) (first, length int64, err error) {
+	text := c.r.Header.Get("X-Amz-Copy-Source-Range")
+	if text == "" {
+		return 0, size, nil
+	}
+
+	from, to, _ := strings.Cut(strings.TrimPrefix(text, "bytes="), "-")
+	first, err1 := strconv.ParseInt(from, 10, 64)
+	last, err2 := strconv.ParseInt(to, 10, 64)
+	if err1 != nil || err2 != nil || first < 0 || last < first || last >= size {
+		return 0, 0, malformed("InvalidArgument",
+			"The x-amz-copy-source-range value must be of the form bytes=first-last "+
+				"where first and last are the zero-based offsets of the first and last bytes to copy")
+	}
+
+	return first, last - first + 1, nil
+}

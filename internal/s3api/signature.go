@@ -1,0 +1,249 @@
+package s3api
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/fault"
+)
+
+const (
+	algorithm  = "AWS4-HMAC-SHA256"
+	timeLayout = "20060102T150405Z"
+	maxSkew    = 15 * time.Minute
+	maxExpiry  = 7 * 24 * time.Hour
+
+	unsignedPayload = "UNSIGNED-PAYLOAD"
+	signedChunks    = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
+	signedTrailer   = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"
+	unsignedTrailer = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
+)
+
+// signature is the claim of a request to be signed (AWS Signature Version 4), and after a
+// successful
+// verify the key that signs the chunks of its body.
+type signature struct {
+	key       uuid.UUID // the access key
+	scope     string    // date, region, service and terminator
+	time      string
+	headers   []string // signed, lower case
+	text      string   // hexadecimal
+	payload   string   // SHA-256 of the body in hexadecimal, or one of the words above
+	presigned bool
+	signing   []byte
+}
+
+func denied(code, message string) *fault.Error {
+	return fault.New(fault.Forbidden, "%s", message).WithCode(code)
+}
+
+func malformed(code, message string) *fault.Error {
+	return fault.New(fault.Invalid, "%s", message).WithCode(code)
+}
+
+// parseSignature reads the signature of a request from its header or its query.
+func parseSignature(r *http.Request, query url.Values, now time.Time) (*signature, error) {
+	s := &signature{}
+	credential, headers := "", ""
+
+	if authorization := r.Header.Get("Authorization"); authorization != "" {
+		fields, ok := strings.CutPrefix(authorization, algorithm)
+		if !ok {
+			return nil, malformed("InvalidArgument", "Only AWS4-HMAC-SHA256 is supported")
+		}
+
+		for field := range strings.SplitSeq(fields, ",") {
+			name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
+			switch name {
+			case "Credential":
+				credential = value
+			case "SignedHeaders":
+				headers = value
+			case "Signature":
+				s.text = value
+			}
+		}
+
+		s.time, s.payload = r.Header.Get("X-Amz-Date"), r.Header.Get("X-Amz-Content-Sha256")
+		if s.payload == "" {
+			return nil, malformed("InvalidRequest", "Missing required header for this request: x-amz-content-sha256")
+		}
+	} else {
+		if query.Get("X-Amz-Algorithm") == "" {
+			return nil, denied("AccessDenied", "The request is not signed")
+		}
+		if query.Get("X-Amz-Algorithm") != algorithm {
+			return nil, malformed("AuthorizationQueryParametersError", "X-Amz-Algorithm only supports AWS4-HMAC-SHA256")
+		}
+
+		credential, headers = query.Get("X-Amz-Credential"), query.Get("X-Amz-SignedHeaders")
+		s.text, s.time, s.presigned = query.Get("X-Amz-Signature"), query.Get("X-Amz-Date"), true
+		s.payload = unsignedPayload
+		for _, signed := range []string{query.Get("X-Amz-Content-Sha256"), r.Header.Get("X-Amz-Content-Sha256")} {
+			if signed != "" {
+				s.payload = signed
+				break
+			}
+		}
+	}
+
+	access, scope, _ := strings.Cut(credential, "/")
+	parts := strings.Split(scope, "/")
+	key, err := uuid.Parse(access)
+	if err != nil || len(access) != 32 {
+		return nil, denied("InvalidAccessKeyId", "The access key does not exist in our records")
+	}
+	if len(parts) != 4 || parts[2] != "s3" || parts[3] != "aws4_request" {
+		return nil, malformed("AuthorizationHeaderMalformed", "The credential must be KEY/DATE/REGION/s3/aws4_request")
+	}
+
+	s.key, s.scope, s.headers = key, scope, strings.Split(headers, ";")
+	if err := s.checkHeaders(r); err != nil {
+		return nil, err
+	}
+
+	return s, s.checkTime(query, parts[0], now)
+}
+
+// checkHeaders fails unless the host and all headers of the protocol are signed.
+func (s *signature) checkHeaders(r *http.Request) error {
+	if !slices.Contains(s.headers, "host") {
+		return denied("AccessDenied", "The header host must be signed")
+	}
+
+	for name := range r.Header {
+		if name = strings.ToLower(name); strings.HasPrefix(name, "x-amz-") && !slices.Contains(s.headers, name) &&
+			!(s.presigned && name == "x-amz-content-sha256") {
+			return denied("AccessDenied", "There were headers present in the request which were not signed: "+name)
+		}
+	}
+
+	return nil
+}
+
+// checkTime fails if the signature is too old, too young or expired.
+func (s *signature) checkTime(query url.Values, date string, now time.Time) error {
+	at, err := time.Parse(timeLayout, s.time)
+	if err != nil || !strings.HasPrefix(s.time, date+"T") {
+		return denied("AccessDenied", "X-Amz-Date must be an ISO 8601 date, that of the credential")
+	}
+
+	if !s.presigned {
+		if at.Before(now.Add(-maxSkew)) || at.After(now.Add(maxSkew)) {
+			return denied("RequestTimeTooSkewed",
+				"The difference between the request time and the server's time is too large")
+		}
+		return nil
+	}
+
+	seconds, err := strconv.ParseUint(query.Get("X-Amz-Expires"), 10, 32)
+	if err != nil || seconds < 1 || time.Duration(seconds)*time.Second > maxExpiry {
+		return malformed("AuthorizationQueryParametersError", "X-Amz-Expires must be 1 to 604800 seconds")
+	}
+
+	switch {
+	case at.After(now.Add(maxSkew)):
+		return denied("AccessDenied", "Request is not yet valid")
+	case now.After(at.Add(time.Duration(seconds) * time.Second)):
+		return denied("AccessDenied", "Request has expired")
+	}
+
+	return nil
+}
+
+// verify fails with SignatureDoesNotMatch unless the secret has signed the request.
+func (s *signature) verify(r *http.Request, query url.Values, secret string) error {
+	date, _, _ := strings.Cut(s.scope, "/")
+	key := sign([]byte("AWS4"+secret), date)
+	for _, part := range strings.Split(s.scope, "/")[1:] {
+		key = sign(key, part)
+	}
+
+	canonical := strings.Join([]string{r.Method, escape(r.URL.Path, true), canonicalQuery(query), s.canonicalHeaders(r),
+		strings.Join(s.headers, ";"), s.payload}, "\n")
+	sum := sha256.Sum256([]byte(canonical))
+	want := sign(key, strings.Join([]string{algorithm, s.time, s.scope, hex.EncodeToString(sum[:])}, "\n"))
+
+	got, err := hex.DecodeString(s.text)
+	if err != nil || !hmac.Equal(got, want) {
+		return denied("SignatureDoesNotMatch",
+			"The request signature we calculated does not match the signature you provided. "+
+				"Check your key and signing method.")
+	}
+
+	s.signing = key
+	return nil
+}
+
+func sign(key []byte, text string) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(text))
+
+	return mac.Sum(nil)
+}
+
+func (s *signature) canonicalHeaders(r *http.Request) string {
+	var b strings.Builder
+	for _, name := range s.headers {
+		var value string
+		switch values := r.Header.Values(name); {
+		case name == "host":
+			value = r.Host
+		case name == "content-length" && len(values) == 0:
+			value = strconv.FormatInt(r.ContentLength, 10)
+		default:
+			clean := make([]string, len(values))
+			for i, v := range values {
+				clean[i] = strings.Join(strings.Fields(v), " ")
+			}
+			value = strings.Join(clean, ",")
+		}
+
+		b.WriteString(name + ":" + value + "\n")
+	}
+
+	return b.String()
+}
+
+func canonicalQuery(query url.Values) string {
+	var pairs []string
+	for name, values := range query {
+		if name == "X-Amz-Signature" {
+			continue
+		}
+		for _, value := range values {
+			pairs = append(pairs, escape(name, false)+"="+escape(value, false))
+		}
+	}
+
+	slices.Sort(pairs)
+	return strings.Join(pairs, "&")
+}
+
+// escape escapes all but unreserved characters, as signatures do, and slashes unless they separate
+// a path.
+func escape(text string, path bool) string {
+	const upper = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if letter || (c >= '0' && c <= '9') || strings.IndexByte("-_.~", c) >= 0 || (path && c == '/') {
+			b.WriteByte(c)
+			continue
+		}
+
+		b.Write([]byte{'%', upper[c>>4], upper[c&15]})
+	}
+
+	return b.String()
+}

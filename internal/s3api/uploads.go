@@ -1,0 +1,249 @@
+package s3api
+
+import (
+	"encoding/xml"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/object"
+)
+
+// upload returns the multipart upload of the request.
+func (c *call) upload() (object.Multipart, error) {
+	id, err := uuid.Parse(c.query.Get("uploadId"))
+	if err != nil {
+		return object.Multipart{}, errNoUpload
+	}
+	return object.GetMultipart(c.r.Context(), c.Database, c.bucket, c.key, id)
+}
+
+func (c *call) createUpload() error {
+	n, err := c.headers()
+	if err != nil {
+		return err
+	}
+
+	u, err := object.CreateMultipart(c.r.Context(), c.Database, c.bucket, n)
+	if err != nil {
+		return c.storeFailure(err)
+	}
+
+	return c.respond(struct {
+		XMLName  xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ InitiateMultipartUploadResult"`
+		Bucket   string
+		Key      string
+		UploadID string `xml:"UploadId"`
+	}{Bucket: c.name, Key: c.key, UploadID: u.UUID.String()})
+}
+
+// putPart stores a part of the upload of the request.
+func (c *call) putPart(content io.Reader, length int64) (object.MultipartPart, error) {
+	number, err := strconv.Atoi(c.query.Get("partNumber"))
+	if err != nil || number < 1 || number > object.MaxParts {
+		return object.MultipartPart{}, malformed("InvalidArgument",
+			"Part number must be an integer between 1 and 10000, inclusive")
+	}
+
+	u, err := c.upload()
+	if err != nil {
+		return object.MultipartPart{}, err
+	}
+
+	part, err := object.PutPart(c.r.Context(), c.Database, c.Blobs, c.bucket, u, number, content, length)
+	return part, c.storeFailure(err)
+}
+
+func (c *call) uploadPart() error {
+	if !c.query.Has("uploadId") {
+		return errNoUpload
+	}
+
+	part, err := c.putPart(c.body, max(c.body.length, 0))
+	if err != nil {
+		return c.bodyFailure(err)
+	}
+
+	c.body.writeSums(c.w.Header())
+	c.w.Header().Set("ETag", `"`+part.Tag()+`"`)
+	return c.empty(http.StatusOK)
+}
+
+// copyPart stores a range of an object as a part.
+func (c *call) copyPart() error {
+	f, content, err := c.source()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+
+	first, length, err := c.sourceRange(f.Size)
+	if err != nil {
+		return err
+	}
+	if _, err := content.Seek(first, io.SeekStart); err != nil {
+		return err
+	}
+
+	part, err := c.putPart(io.LimitReader(content, length), length)
+	if err != nil {
+		return err
+	}
+
+	return c.respond(copyResult{xml.Name{Space: namespace, Local: "CopyPartResult"}, timestamp(part.CreatedAt),
+		`"` + part.Tag() + `"`})
+}
+
+// completeUpload creates the object of the named parts.
+func (c *call) completeUpload() error {
+	var in struct {
+		XMLName xml.Name `xml:"CompleteMultipartUpload"`
+		Part    []struct {
+			PartNumber int
+			ETag       string
+		}
+	}
+	if err := c.decode(&in); err != nil {
+		return err
+	}
+	if len(in.Part) > object.MaxParts {
+		return errMalformedXML
+	}
+
+	u, err := c.upload()
+	if err != nil {
+		return err
+	}
+
+	parts := make([]object.CompletedPart, len(in.Part))
+	for i, p := range in.Part {
+		parts[i] = object.CompletedPart{Number: p.PartNumber, Tag: strings.Trim(p.ETag, `"`)}
+	}
+
+	f, replaced, err := object.CompleteMultipart(c.r.Context(), c.Database, c.Blobs, server, c.bucket, u, parts,
+		c.r.Header.Get("If-None-Match") == "")
+	if replaced {
+		c.Discard(c.r.Context(), c.Database.UUID)
+	}
+	if fault.Is(err, fault.NotFound) && u.FileUUID.Valid {
+		return errNoUpload // the object is gone again
+	}
+	if err != nil {
+		return c.storeFailure(err)
+	}
+
+	return c.respond(struct {
+		XMLName  xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ CompleteMultipartUploadResult"`
+		Location string
+		Bucket   string
+		Key      string
+		ETag     string
+	}{Location: c.r.URL.Path, Bucket: c.name, Key: c.key, ETag: tag(f.SHA256)})
+}
+
+func (c *call) abortUpload() error {
+	u, err := c.upload()
+	if err != nil {
+		return err
+	}
+	if err := object.AbortMultipart(c.r.Context(), c.Database, u); err != nil {
+		return err
+	}
+
+	c.Discard(c.r.Context(), c.Database.UUID)
+	return c.empty(http.StatusNoContent)
+}
+
+func (c *call) listParts() error {
+	u, err := c.upload()
+	if err != nil {
+		return err
+	}
+	if u.FileUUID.Valid {
+		return errNoUpload
+	}
+
+	after, err := c.intParam("part-number-marker", 0, object.MaxParts)
+	if err != nil {
+		return err
+	}
+	limit, err := c.intParam("max-parts", maxList, maxList)
+	if err != nil {
+		return err
+	}
+
+	type part struct {
+		PartNumber   int
+		LastModified string
+		ETag         string
+		Size         int64
+	}
+	result := struct {
+		XMLName              xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListPartsResult"`
+		Bucket               string
+		Key                  string
+		UploadID             string `xml:"UploadId"`
+		Initiator, Owner     owner
+		StorageClass         string
+		PartNumberMarker     int
+		NextPartNumberMarker int `xml:",omitempty"`
+		MaxParts             int
+		IsTruncated          bool
+		Part                 []part
+	}{Bucket: c.name, Key: c.key, UploadID: u.UUID.String(), Initiator: c.owner(), Owner: c.owner(),
+		StorageClass: "STANDARD", PartNumberMarker: after, MaxParts: limit}
+
+	found, err := object.ListParts(c.r.Context(), c.Database, u.UUID, after, limit+1)
+	if err != nil {
+		return err
+	}
+	if len(found) > limit {
+		found, result.IsTruncated = found[:limit], true
+	}
+
+	for _, p := range found {
+		result.Part = append(result.Part, part{p.Number, timestamp(p.CreatedAt), `"` + p.Tag() + `"`, p.Size})
+		result.NextPartNumberMarker = p.Number
+	}
+
+	return c.respond(result)
+}
+
+// listUploads lists all uploads in progress, which are few enough for one page.
+func (c *call) listUploads() error {
+	prefix := c.query.Get("prefix")
+	if !object.IsKeyPrefix(prefix) {
+		return malformed("InvalidArgument", "The prefix must be a beginning of a key")
+	}
+
+	found, err := object.ListMultiparts(c.r.Context(), c.Database, c.bucket, prefix)
+	if err != nil {
+		return err
+	}
+
+	type upload struct {
+		Key              string
+		UploadID         string `xml:"UploadId"`
+		Initiator, Owner owner
+		StorageClass     string
+		Initiated        string
+	}
+	result := struct {
+		XMLName     xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListMultipartUploadsResult"`
+		Bucket      string
+		Prefix      string
+		MaxUploads  int
+		IsTruncated bool
+		Upload      []upload
+	}{Bucket: c.name, Prefix: prefix, MaxUploads: object.MaxMultipartUploads}
+	for _, u := range found {
+		result.Upload = append(result.Upload, upload{u.FullFileName, u.UUID.String(), c.owner(), c.owner(), "STANDARD",
+			timestamp(u.CreatedAt)})
+	}
+
+	return c.respond(result)
+}

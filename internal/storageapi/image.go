@@ -1,0 +1,161 @@
+package storageapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/picture"
+)
+
+const (
+	minQuality = 20 // as in the contract; less is not worth the bytes
+	maxQuality = 100
+)
+
+// transform describes the variant of a picture, in the query of a URL or in the body of a request
+// for a signed one.
+type transform struct {
+	Width, Height int
+	Resize        string // cover, contain or fill; "" means cover
+	Format        string // origin; "" means the same
+	Quality       int
+}
+
+// transformOf reads the query of a URL.
+func transformOf(query url.Values) (transform, error) {
+	t := transform{Resize: query.Get("resize"), Format: query.Get("format")}
+	for name, n := range map[string]*int{"width": &t.Width, "height": &t.Height, "quality": &t.Quality} {
+		text := query.Get(name)
+		if text == "" {
+			continue
+		}
+
+		var err error
+		if *n, err = strconv.Atoi(text); err != nil || *n < 1 {
+			return t, invalidTransform(name + " must be a number")
+		}
+	}
+
+	return t, t.check()
+}
+
+// signedTransform reads the variant of a signed URL.
+func signedTransform(text string) (transform, error) {
+	var t transform
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return t, invalidTransform("transform must have numbers for width, height and quality")
+	}
+
+	return t, t.check()
+}
+
+func (t transform) check() error {
+	switch {
+	case t.Width < 0 || t.Width > picture.MaxSide || t.Height < 0 || t.Height > picture.MaxSide:
+		return invalidTransform("width and height must be 1 to " + strconv.Itoa(picture.MaxSide))
+	case t.Quality != 0 && (t.Quality < minQuality || t.Quality > maxQuality):
+		return invalidTransform("quality must be 20 to 100")
+	case t.Resize != "" && t.Resize != picture.Cover && t.Resize != picture.Contain && t.Resize != picture.Fill:
+		return invalidTransform("resize must be cover, contain or fill")
+	case t.Format != "" && t.Format != "origin":
+		return invalidTransform("format must be origin")
+	}
+
+	return nil
+}
+
+// spec returns the variant.
+func (t transform) spec() picture.Spec {
+	return picture.Spec{Width: t.Width, Height: t.Height, Fit: t.Resize, Quality: t.Quality}
+}
+
+func invalidTransform(message string) error {
+	return fault.New(fault.Invalid, "%s", message).WithCode("InvalidRequest")
+}
+
+// render sends a variant of a picture that the policies show.
+func (c *call) render(path string) error {
+	b, name, err := c.bucketOf(path)
+	if err != nil {
+		return err
+	}
+
+	t, err := transformOf(c.r.URL.Query())
+	if err != nil {
+		return err
+	}
+
+	return c.sendPicture(b, name, t, false)
+}
+
+// renderPublic sends a variant of a picture of a public bucket, about which no policy decides.
+func (c *call) renderPublic(path string) error {
+	b, name, err := c.bucketOf(path)
+	if err != nil {
+		return err
+	}
+	if !b.IsPublic {
+		return errNoBucket
+	}
+
+	t, err := transformOf(c.r.URL.Query())
+	if err != nil {
+		return err
+	}
+
+	c.actor.Role = "service_role"
+	return c.sendPicture(b, name, t, true)
+}
+
+// renderSigned sends the variant that a URL was signed for.
+func (c *call) renderSigned(path string) error {
+	g, b, err := c.verify(c.r.URL.Query().Get("token"), scopeRender, path)
+	if err != nil {
+		return err
+	}
+
+	t, err := signedTransform(g.Transform)
+	if err != nil {
+		return err
+	}
+
+	c.actor.Role = "service_role" // policies have decided when the URL was signed
+	return c.sendPicture(b, g.Name, t, false)
+}
+
+// sendPicture sends a variant of a picture. Its headers keep browsers from treating it as a page of
+// this origin.
+func (c *call) sendPicture(b object.Bucket, name string, t transform, public bool) error {
+	f, content, err := c.Variants.OpenObject(c.r.Context(), c.Database, c.actor, b, name, t.spec())
+	if fault.Is(err, fault.Unprocessable) { // no picture, or too large a one
+		return invalidTransform(fault.Of(err).Detail)
+	}
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+
+	h := c.w.Header()
+	h.Set("Content-Type", f.MimeType)
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-cache")
+	if !public {
+		h.Set("Cache-Control", "private, no-cache")
+	}
+	h.Set("ETag", f.ETag())
+	http.ServeContent(httpx.NewPacedWriter(c.w), c.r, "", f.UpdatedAt, content)
+
+	if err := content.Err(); err != nil {
+		httpx.From(c.r.Context()).Err = err
+		panic(http.ErrAbortHandler) // Content withheld the last bytes, so no client takes the picture for complete
+	}
+
+	return nil
+}

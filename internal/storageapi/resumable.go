@@ -1,0 +1,268 @@
+package storageapi
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/object"
+)
+
+// Resumable uploads by the tus protocol 1.0, with the extensions creation (with upload, deferred
+// length), termination and expiration. Upload-Metadata has bucketName, objectName, contentType,
+// cacheControl and metadata. Failures have their true status, by which clients decide to retry.
+
+const (
+	tusPath     = "/upload/resumable"
+	tusSignPath = tusPath + "/sign"
+	tusVersion  = "1.0.0"
+	tusType     = "application/offset+octet-stream"
+)
+
+// tusHeaders sets the headers of every response about resumable uploads.
+func tusHeaders(h http.Header) {
+	h.Set("Tus-Resumable", tusVersion)
+	h.Set("Tus-Version", tusVersion)
+	h.Set("Tus-Extension", "creation,creation-with-upload,creation-defer-length,termination,expiration")
+	h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
+	h.Set("Cache-Control", "no-store")
+}
+
+// tus handles a request about resumable uploads with a key or token.
+func (c *call) tus(rest string) error { return c.serveTus(rest, false) }
+
+// tusSigned handles one with the token of a signed URL in the header x-signature.
+func (c *call) tusSigned(rest string) error { return c.serveTus(rest, true) }
+
+func (c *call) serveTus(rest string, signed bool) error {
+	if c.r.Header.Get("Tus-Resumable") != tusVersion {
+		return fault.New(fault.Precondition, "Tus-Resumable must be "+tusVersion)
+	}
+
+	id := strings.Trim(rest, "/")
+	if c.r.Method == http.MethodPost && id == "" {
+		return c.createTus(signed)
+	}
+
+	upload, err := c.findTus(id, signed)
+	if err != nil {
+		return err
+	}
+
+	switch c.r.Method {
+	case http.MethodHead:
+		return c.headTus(upload)
+	case http.MethodPatch:
+		return c.patchTus(upload)
+	case http.MethodDelete:
+		return c.deleteTus(upload)
+	}
+
+	return fault.New(fault.NotFound, "Route %s:%s not found", c.r.Method, c.r.URL.Path).WithCode("RouteNotFound")
+}
+
+// grantTus makes the signer of the token in x-signature the actor. Policies have decided when it
+// was
+// signed.
+func (c *call) grantTus(path string) (grant, error) {
+	g, _, err := c.verify(c.r.Header.Get("X-Signature"), scopeUpload, path)
+	if err == nil {
+		c.actor = object.Actor{Role: "service_role", Subject: g.Owner}
+	}
+
+	return g, err
+}
+
+// findTus returns the upload in the path.
+func (c *call) findTus(text string, signed bool) (object.ObjectResumable, error) {
+	missing := fault.New(fault.NotFound, "The upload does not exist, or has expired")
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return object.ObjectResumable{}, missing
+	}
+
+	upload, err := object.GetObjectResumable(c.r.Context(), c.Database, id)
+	if fault.Is(err, fault.NotFound) {
+		return upload, missing
+	}
+	if err == nil && signed {
+		_, err = c.grantTus(upload.BucketID + "/" + upload.FullFileName)
+	}
+	if err == nil && upload.Owner != c.actor.Subject {
+		err = missing
+	}
+
+	return upload, err
+}
+
+// createTus starts an upload, and stores the first bytes if the request has some.
+func (c *call) createTus(signed bool) error {
+	metadata, err := tusMetadata(c.r.Header.Get("Upload-Metadata"))
+	if err != nil {
+		return err
+	}
+
+	n := object.NewObject{Upsert: c.r.Header.Get("X-Upsert") == "true"}
+	path := metadata["bucketName"] + "/" + metadata["objectName"]
+	if signed {
+		g, err := c.grantTus(path)
+		if err != nil {
+			return err
+		}
+		n.Upsert = g.Upsert
+	}
+
+	b, name, err := c.bucketOf(path)
+	if err != nil {
+		return err
+	}
+
+	n.FullFileName, n.MimeType = name, metadata["contentType"]
+	if n.Length, err = c.tusLength(); err != nil {
+		return err
+	}
+	if seconds := metadata["cacheControl"]; seconds != "" {
+		n.CacheControl = "max-age=" + seconds
+	}
+	if n.Metadata, err = checkMetadata([]byte(metadata["metadata"])); err != nil {
+		return err
+	}
+
+	upload, err := object.CreateObjectResumable(c.r.Context(), c.Database, c.actor, b, n)
+	if err != nil {
+		return err
+	}
+
+	c.w.Header().Set("Location", strings.TrimSuffix(c.r.URL.EscapedPath(), "/")+"/"+upload.UUID.String())
+	if c.r.Header.Get("Content-Type") == tusType {
+		err = c.appendTus(&upload, 0)
+	} else {
+		err = c.finishTus(&upload) // an empty object is complete
+	}
+	if err != nil {
+		return err
+	}
+
+	c.writeTus(http.StatusCreated, upload)
+	return nil
+}
+
+// tusLength returns the announced length, or -1 if the client sends it later.
+func (c *call) tusLength() (int64, error) {
+	text, deferred := c.r.Header.Get("Upload-Length"), c.r.Header.Get("Upload-Defer-Length") == "1"
+	if text == "" && deferred {
+		return -1, nil
+	}
+
+	length, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || length < 0 || deferred {
+		return 0, fault.New(fault.Invalid, "Upload-Length must be a number of bytes, or Upload-Defer-Length 1").
+			WithCode("InvalidRequest")
+	}
+
+	return length, nil
+}
+
+// tusMetadata parses pairs of a key and a base64 value.
+func tusMetadata(header string) (map[string]string, error) {
+	metadata := map[string]string{}
+	for pair := range strings.SplitSeq(header, ",") {
+		key, value, _ := strings.Cut(strings.TrimSpace(pair), " ")
+		text, err := base64.StdEncoding.DecodeString(value)
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "Upload-Metadata must be pairs of a key and a base64 value").
+				WithCode("InvalidRequest")
+		}
+
+		metadata[key] = string(text)
+	}
+
+	return metadata, nil
+}
+
+// headTus tells the offset. Clients take the full offset as proof that the object exists.
+func (c *call) headTus(upload object.ObjectResumable) error {
+	if err := c.finishTus(&upload); err != nil {
+		return err
+	}
+
+	c.writeTus(http.StatusOK, upload)
+	return nil
+}
+
+func (c *call) patchTus(upload object.ObjectResumable) error {
+	if c.r.Header.Get("Content-Type") != tusType {
+		return fault.New(fault.Invalid, "Content-Type must be "+tusType).WithCode("InvalidRequest")
+	}
+
+	offset, err := strconv.ParseInt(c.r.Header.Get("Upload-Offset"), 10, 64)
+	if err != nil || offset < 0 {
+		return fault.New(fault.Invalid, "Upload-Offset must be a number of bytes").WithCode("InvalidRequest")
+	}
+
+	if err := c.appendTus(&upload, offset); err != nil {
+		return err
+	}
+
+	c.writeTus(http.StatusNoContent, upload)
+	return nil
+}
+
+// appendTus stores the body as the next part.
+func (c *call) appendTus(upload *object.ObjectResumable, offset int64) error {
+	length := int64(-1)
+	if c.r.Header.Get("Upload-Length") != "" && upload.Deferred {
+		var err error
+		if length, err = c.tusLength(); err != nil {
+			return err
+		}
+	}
+
+	discard, err := object.AppendObjectResumable(c.r.Context(), c.Database, c.Blobs, c.actor, upload,
+		object.Part{Offset: offset, Length: length, Content: httpx.NewPacedReader(c.w, c.r)})
+	if discard {
+		c.Discard(c.r.Context(), c.Database.UUID)
+	}
+
+	return err
+}
+
+// finishTus creates the object of a complete upload, unless it exists.
+func (c *call) finishTus(upload *object.ObjectResumable) error {
+	discard, err := object.FinishObjectResumable(c.r.Context(), c.Database, c.Blobs, c.actor, upload)
+	if discard {
+		c.Discard(c.r.Context(), c.Database.UUID)
+	}
+
+	return err
+}
+
+func (c *call) deleteTus(upload object.ObjectResumable) error {
+	if err := object.DeleteObjectResumable(c.r.Context(), c.Database, upload); err != nil {
+		return err
+	}
+
+	c.Discard(c.r.Context(), c.Database.UUID)
+	c.w.WriteHeader(http.StatusNoContent)
+
+	return nil
+}
+
+// writeTus writes a response about an upload.
+func (c *call) writeTus(status int, upload object.ObjectResumable) {
+	h := c.w.Header()
+	h.Set("Upload-Offset", strconv.FormatInt(upload.Offset, 10))
+	h.Set("Upload-Expires", upload.ExpiresAt.UTC().Format(http.TimeFormat))
+	if upload.Deferred {
+		h.Set("Upload-Defer-Length", "1")
+	} else {
+		h.Set("Upload-Length", strconv.FormatInt(upload.Size, 10))
+	}
+
+	c.w.WriteHeader(status)
+}

@@ -1,0 +1,87 @@
+package storageapi
+
+import (
+	"crypto/hmac"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/token"
+)
+
+// The actions that the token of a signed URL permits.
+const (
+	scopeDownload = "download"
+	scopeUpload   = "upload"
+	scopeRender   = "render"
+)
+
+// grant is the content of the token in a signed URL: one action on one object. Policies have
+// decided when it was signed, and are not asked again. It names the bucket by its UUID, so that it
+// is void for a later bucket with the same id.
+type grant struct {
+	Scope     string    `json:"scope"`
+	Bucket    uuid.UUID `json:"bucket"`
+	Name      string    `json:"name"`
+	Owner     string    `json:"owner,omitempty"`     // of an upload
+	Upsert    bool      `json:"upsert,omitempty"`    // of an upload: it may replace an object
+	Transform string    `json:"transform,omitempty"` // of a render: the variant of the picture
+	Expires   int64     `json:"exp"`                 // Unix time in seconds
+}
+
+// sign returns the token of a grant, which is valid in this project.
+func (c *call) sign(g grant) (string, error) {
+	text, err := json.Marshal(g)
+	if err != nil {
+		return "", err
+	}
+
+	return encodeToken(text) + "." + encodeToken(c.mac(text)), nil
+}
+
+// verify returns the grant in a token, and the bucket of path, which is the id of a bucket and the
+// name of an object. It fails unless the token was signed for this action on this object. The
+// failure does not reveal whether the bucket exists.
+func (c *call) verify(text, scope, path string) (grant, object.Bucket, error) {
+	signed, mac, _ := strings.Cut(text, ".")
+	body, err := base64.RawURLEncoding.Strict().DecodeString(signed)
+	if err != nil || !hmac.Equal([]byte(mac), []byte(encodeToken(c.mac(body)))) {
+		return grant{}, object.Bucket{}, fault.New(fault.Invalid, "invalid signature").WithCode("InvalidJWT")
+	}
+
+	var g grant
+	if err := json.Unmarshal(body, &g); err != nil {
+		return g, object.Bucket{}, err
+	}
+
+	_, name, _ := strings.Cut(path, "/")
+	switch {
+	case g.Scope != scope:
+		return g, object.Bucket{}, invalidSignature("Token is not scoped for " + scope)
+	case g.Name != name:
+		return g, object.Bucket{}, invalidSignature("Invalid signature")
+	case g.Expires < time.Now().Unix():
+		return g, object.Bucket{}, fault.New(fault.Invalid, "The provided token has expired.").WithCode("ExpiredToken")
+	}
+
+	b, _, err := c.bucketOf(path)
+	if fault.Is(err, fault.NotFound) || (err == nil && b.UUID != g.Bucket) {
+		return g, b, invalidSignature("Invalid signature")
+	}
+
+	return g, b, err
+}
+
+func invalidSignature(message string) error {
+	return fault.New(fault.Invalid, "%s", message).WithCode("InvalidSignature")
+}
+
+// mac returns the MAC of the content of a token.
+func (c *call) mac(text []byte) []byte { return token.MAC(c.SignKey, c.Database.UUID[:], text) }
+
+func encodeToken(text []byte) string { return base64.RawURLEncoding.EncodeToString(text) }
