@@ -18,7 +18,8 @@ func endUserCalls(a *apitest.API) []call {
 
 	return []call{
 		{id: "createEndUser", method: "POST", path: path + "/end-users", body: `{"email": "late@example.com"}`},
-		{id: "importEndUsers", method: "POST", path: path + "/end-users/import", body: `{"users": [{"uuid": "` + apitest.MissingUUID + `"}]}`},
+		{id: "importEndUsers", method: "POST", path: path + "/end-users/import",
+			body: `{"users": [{"uuid": "` + apitest.MissingUUID + `"}]}`},
 		{id: "listEndUsers", method: "GET", path: path + "/end-users"},
 		{id: "getEndUser", method: "GET", path: user},
 		{id: "updateEndUser", method: "PUT", path: user, body: `{"ban_duration": "none"}`},
@@ -86,7 +87,9 @@ func TestImportEndUsers(t *testing.T) {
 	key := a.Post(path+"/keys", `{"name": "web", "kind": "publishable"}`).Want(201).Metadata("key").(string)
 
 	const (
-		ann, bob, cleo = "5e1f4c1c-3f0e-4a4b-9a51-0d7f6f6b2f10", "5e1f4c1c-3f0e-4a4b-9a51-0d7f6f6b2f11", "5e1f4c1c-3f0e-4a4b-9a51-0d7f6f6b2f12"
+		ann  = "5e1f4c1c-3f0e-4a4b-9a51-0d7f6f6b2f10"
+		bob  = "5e1f4c1c-3f0e-4a4b-9a51-0d7f6f6b2f11"
+		cleo = "5e1f4c1c-3f0e-4a4b-9a51-0d7f6f6b2f12"
 
 		firebase = "$fbscrypt$v=1,n=14,r=8,p=1,ss=Bw==,sk=jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==" +
 			"$42xEC+ixf3L2lw==$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ=="
@@ -102,7 +105,8 @@ func TestImportEndUsers(t *testing.T) {
 		{"uuid": "` + cleo + `", "email": "cleo@example.com"}]}`
 	a.Post(path+"/end-users/import", body).Want(201).Content("0.outcome", "created").Content("0.uuid", ann).
 		Content("1.outcome", "failed").Content("1.code", "email_exists").Content("2.code", "validation_failed").
-		Content("3.code", "validation_failed").Content("4.code", "identity_already_exists").Content("5.outcome", "created")
+		Content("3.code", "validation_failed").Content("4.code", "identity_already_exists").
+		Content("5.outcome", "created")
 	a.Post(path+"/end-users/import", body).Want(201).Content("0.outcome", "exists").Content("1.outcome", "failed").
 		Content("5.outcome", "exists")
 	a.Get(path+"/end-users?sort=email").Want(200).Total(2).Content("0.createdAt", "2025-01-31T12:00:00.000000Z").
@@ -120,10 +124,12 @@ func TestImportEndUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Post(path+"/end-users/import", `{"users": [{"uuid": "`+bob+`", "email": "bob@example.com"}]}`).Want(201).
-		Content("0.outcome", "failed").Content("0.code", "unexpected_failure").Content("0.detail", "Database error saving new user")
+		Content("0.outcome", "failed").Content("0.code", "unexpected_failure").
+		Content("0.detail", "Database error saving new user")
 
 	a.Post(path+"/end-users/import", `{"users": []}`).Want(422)
-	a.Post(path+"/end-users/import", `{"users": [`+strings.TrimSuffix(strings.Repeat(`{"uuid": "`+ann+`"},`, 101), ",")+`]}`).Want(422)
+	many := strings.TrimSuffix(strings.Repeat(`{"uuid": "`+ann+`"},`, 101), ",")
+	a.Post(path+"/end-users/import", `{"users": [`+many+`]}`).Want(422)
 	a.Post("/projects/x/end-users/import", body).Want(400)
 }
 

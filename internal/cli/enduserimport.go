@@ -49,8 +49,8 @@ func newEndUserImport(e environment) *cobra.Command {
 		Example: "  socle end-users import users.csv\n  socle end-users import supabase.sql",
 		Long: "Import users from CSV with a header, JSON lines, or a dump of a Supabase project.\n\n" +
 			"Columns: uuid (or id), email, password_hash (argon2id, bcrypt, $fbscrypt$ of Firebase), role, created_at, " +
-			"email_confirmed_at, invited_at, last_sign_in_at, banned_until, is_anonymous, app_metadata, user_metadata; also by " +
-			"the names of Supabase's auth.users. Users keep their UUIDs, and a known UUID stays as it is: an import can be " +
+			"email_confirmed_at, invited_at, last_sign_in_at, banned_until, is_anonymous, app_metadata, user_metadata; " +
+			"also by the names of Supabase's auth.users. Users keep their UUIDs, and a known UUID stays as it is: an import can be " +
 			"repeated. Users that fail are listed with their lines, and the others are imported.\n\n" +
 			"Requires the role of admin in the project's organization.",
 	}

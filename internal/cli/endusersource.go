@@ -61,7 +61,8 @@ func userMember(member, text string) (any, error) {
 		return text, nil
 	}
 
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999-07", "2006-01-02 15:04:05.999999999-07:00"} {
+	const postgres = "2006-01-02 15:04:05.999999999-07"
+	for _, layout := range []string{time.RFC3339Nano, postgres, postgres + ":00"} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t.UTC().Format(time.RFC3339Nano), nil
 		}
@@ -110,7 +111,7 @@ func readUsers(ctx context.Context, in io.Reader, f func(sourceUser) error) erro
 		return errors.New("the file is empty")
 	case text[0] == '{':
 		return readUserLines(ctx, buffered, f)
-	case strings.HasPrefix(text, "--"), strings.HasPrefix(strings.ToLower(text), "copy "), strings.HasPrefix(strings.ToLower(text), "set "):
+	case strings.HasPrefix(text, "--"), strings.HasPrefix(text, "COPY "), strings.HasPrefix(text, "SET "):
 		return readUserDump(ctx, buffered, f)
 	}
 
@@ -333,11 +334,14 @@ func copyOf(line string) (table string, columns []string) {
 	return strings.ReplaceAll(table, `"`, ""), columns
 }
 
+// copyEscapes are the escapes that pg_dump writes.
+var copyEscapes = strings.NewReplacer(`\\`, `\`, `\b`, "\b", `\f`, "\f", `\n`, "\n", `\r`, "\r", `\t`, "\t", `\v`, "\v")
+
 // copyValue returns a value of COPY's text format, "" for null.
 func copyValue(text string) string {
 	if text == `\N` || !strings.Contains(text, `\`) {
 		return strings.TrimPrefix(text, `\N`)
 	}
 
-	return strings.NewReplacer(`\\`, `\`, `\b`, "\b", `\f`, "\f", `\n`, "\n", `\r`, "\r", `\t`, "\t", `\v`, "\v").Replace(text)
+	return copyEscapes.Replace(text)
 }
