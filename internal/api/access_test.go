@@ -223,6 +223,7 @@ var rights = map[string]right{
 
 	// end users
 	"createEndUser":         {3, `{"email": "user-{n}@example.com"}`},
+	"importEndUsers":        {3, `{"users": [{"uuid": "5e1f4c1c-3f0e-4a4b-9a51-0d7f6f6b2f10"}]}`},
 	"listEndUsers":          {3, ""},
 	"getEndUser":            {3, ""},
 	"updateEndUser":         {3, `{"ban_duration": "none"}`},

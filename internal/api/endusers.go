@@ -18,6 +18,7 @@ import (
 // authapi serves those users themselves.
 func (s *Server) registerEndUsers() {
 	operation.HandleInProject(s.pipeline, createEndUser, s.createEndUser, nil)
+	operation.HandleInProject(s.pipeline, importEndUsers, s.importEndUsers, nil)
 	operation.HandleInProject(s.pipeline, listEndUsers, s.listEndUsers, nil)
 	operation.HandleInProject(s.pipeline, getEndUser, s.getEndUser, nil)
 	operation.HandleInProject(s.pipeline, updateEndUser, s.updateEndUser, s.findEndUser)

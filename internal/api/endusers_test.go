@@ -18,6 +18,8 @@ func endUserCalls(a *apitest.API) []call {
 
 	return []call{
 		{id: "createEndUser", method: "POST", path: path + "/end-users", body: `{"email": "late@example.com"}`},
+		{id: "importEndUsers", method: "POST", path: path + "/end-users/import",
+			body: `{"users": [{"uuid": "` + apitest.MissingUUID + `"}]}`},
 		{id: "listEndUsers", method: "GET", path: path + "/end-users"},
 		{id: "getEndUser", method: "GET", path: user},
 		{id: "updateEndUser", method: "PUT", path: user, body: `{"ban_duration": "none"}`},
@@ -74,6 +76,61 @@ func TestEndUsers(t *testing.T) {
 	a.Delete(one).Want(404)
 	a.Delete(path + "/x").Want(400)
 	a.Get(one).Want(404)
+}
+
+// TestImportEndUsers imports users with hashes of other systems, who then sign in.
+func TestImportEndUsers(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	path := "/projects/" + a.Project
+	key := a.Post(path+"/keys", `{"name": "web", "kind": "publishable"}`).Want(201).Metadata("key").(string)
+
+	const (
+		ann  = "5e1f4c1c-3f0e-4a4b-9a51-0d7f6f6b2f10"
+		bob  = "5e1f4c1c-3f0e-4a4b-9a51-0d7f6f6b2f11"
+		cleo = "5e1f4c1c-3f0e-4a4b-9a51-0d7f6f6b2f12"
+
+		firebase = "$fbscrypt$v=1,n=14,r=8,p=1,ss=Bw==,sk=jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==" +
+			"$42xEC+ixf3L2lw==$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ=="
+	)
+	body := `{"users": [
+		{"uuid": "` + ann + `", "email": "Ann@example.com", "password_hash": "` + firebase + `", "email_confirmed_at": "2026-01-31T12:00:00Z",
+			"created_at": "2025-01-31T12:00:00Z", "app_metadata": {"plan": "pro"}, "user_metadata": {"name": "Ann"},
+			"identities": [{"provider": "google", "provider_id": "g1", "identity_data": {"sub": "g1"}}]},
+		{"uuid": "` + bob + `", "email": "ann@example.com"},
+		{"uuid": "` + cleo + `", "email": "nonsense"},
+		{"uuid": "` + cleo + `", "password_hash": "md5"},
+		{"uuid": "` + cleo + `", "identities": [{"provider": "google", "provider_id": "g1"}]},
+		{"uuid": "` + cleo + `", "email": "cleo@example.com"}]}`
+	a.Post(path+"/end-users/import", body).Want(201).Content("0.outcome", "created").Content("0.uuid", ann).
+		Content("1.outcome", "failed").Content("1.code", "email_exists").Content("2.code", "validation_failed").
+		Content("3.code", "validation_failed").Content("4.code", "identity_already_exists").
+		Content("5.outcome", "created")
+	a.Post(path+"/end-users/import", body).Want(201).Content("0.outcome", "exists").Content("1.outcome", "failed").
+		Content("5.outcome", "exists")
+	a.Get(path+"/end-users?sort=email").Want(200).Total(2).Content("0.createdAt", "2025-01-31T12:00:00.000000Z").
+		Content("0.appMetadata.plan", "pro").Content("0.userMetadata.name", "Ann")
+
+	for range 2 { // by the hash of Firebase, and by the one that replaces it
+		sendContract(t, a.Anonymous().Request("POST", path+"/auth/v1/token?grant_type=password",
+			strings.NewReader(`{"email": "ann@example.com", "password": "user1password"}`), "Apikey: "+key))
+	}
+
+	_, err := a.Server.Projects().Open(uuid.MustParse(a.Project)).Owner().Exec(t.Context(), `
+		create function public.fail() returns trigger language plpgsql as $$ begin raise 'secret %', new.email; end $$;
+		create trigger fail before insert on auth.users for each row execute function public.fail()`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Post(path+"/end-users/import", `{"users": [{"uuid": "`+bob+`", "email": "bob@example.com"}]}`).Want(201).
+		Content("0.outcome", "failed").Content("0.code", "unexpected_failure").
+		Content("0.detail", "Database error saving new user")
+
+	a.Post(path+"/end-users/import", `{"users": []}`).Want(422)
+	many := strings.TrimSuffix(strings.Repeat(`{"uuid": "`+ann+`"},`, 101), ",")
+	a.Post(path+"/end-users/import", `{"users": [`+many+`]}`).Want(422)
+	a.Post("/projects/x/end-users/import", body).Want(400)
 }
 
 func TestAuthSettings(t *testing.T) {

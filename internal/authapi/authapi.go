@@ -116,6 +116,9 @@ func (c *call) serve(path string) error {
 
 	found, ok := routes[c.r.Method+" "+pattern]
 	if !ok {
+		pattern, found, ok = c.malformedRoute(pattern)
+	}
+	if !ok {
 		return c.unknownRoute(pattern)
 	}
 
@@ -129,6 +132,33 @@ func (c *call) serve(path string) error {
 	}
 
 	return found.serve(c, ids)
+}
+
+// malformedRoute returns the route of a path with other text in the place of a UUID. It checks the
+// access like any other, and finds nothing.
+func (c *call) malformedRoute(path string) (string, route, bool) {
+	segments := strings.Split(path, "/")
+	for known, r := range routes {
+		method, pattern, _ := strings.Cut(known, " ")
+		parts := strings.Split(pattern, "/")
+		if method != c.r.Method || len(parts) != len(segments) {
+			continue
+		}
+
+		matches := true
+		for i, part := range parts {
+			matches = matches && (part == "{id}" || part == segments[i])
+		}
+		if matches {
+			return pattern, route{r.access, (*call).malformedID}, true
+		}
+	}
+
+	return path, route{}, false
+}
+
+func (c *call) malformedID([]uuid.UUID) error {
+	return fault.New(fault.NotFound, "ids in the path must be UUIDs").WithCode("validation_failed")
 }
 
 // unknownRoute returns the failure of a request without a route. Features that clients know and

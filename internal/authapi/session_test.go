@@ -350,7 +350,9 @@ func TestTriggers(t *testing.T) {
 			if new.email like 'bad%' then raise exception 'secret of the function'; end if;
 			insert into public.profiles (id, name) values (new.id, new.raw_user_meta_data ->> 'name'); return new;
 		end $$;
-		create trigger on_auth_user_created after insert on auth.users for each row execute function public.handle_new_user()`)
+		drop trigger if exists on_auth_user_created on auth.users;
+		create trigger on_auth_user_created after insert on auth.users for each row execute function public.handle_new_user();
+		comment on trigger on_auth_user_created on auth.users is 'adds a profile'`)
 
 	p.post("/signup", `{"email":"ann@example.com","password":"`+password+`","data":{"name":"Ann"}}`).want(200)
 	if got, err := pg.Value[string](t.Context(), p.project.Owner(), `select name from public.profiles`); got != "Ann" {

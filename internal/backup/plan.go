@@ -41,7 +41,7 @@ func planRestore(entries []pgdump.Entry, manifest Manifest, to string) (restoreP
 		case slices.Contains([]string{
 			"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES",
 		}, e.Desc):
-		case projectdb.IsUserTrigger(e.Desc, e.Namespace):
+		case projectdb.IsUserTrigger(e.Desc, e.Namespace, e.Tag):
 			p.user = append(p.user, e)
 		case slices.Contains(schemas, e.Namespace) && !projectdb.IsStoragePolicy(e.Desc, e.Namespace, e.Tag):
 			if e.Desc == "TABLE DATA" && !projectdb.IsPolicyTable(e.Namespace, e.Tag) &&

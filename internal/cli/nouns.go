@@ -133,8 +133,8 @@ var renamed = map[string]string{
 // handWritten are the operations whose commands are not generated.
 var handWritten = map[string]string{
 	"login": "login", "logout": "logout", "getTypes": "gen types", "runSQL": "sql run",
-	"connectDatabase": "db proxy",
-	"listMigrations":  "migrations status", "applyMigrations": "migrations up", "diffMigrations": "migrations diff",
+	"connectDatabase": "db proxy", "importEndUsers": "end-users import",
+	"listMigrations": "migrations status", "applyMigrations": "migrations up", "diffMigrations": "migrations diff",
 }
 
 // words returns the verb and the noun of an operation's command: createFormField gives create and

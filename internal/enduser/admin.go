@@ -19,7 +19,7 @@ type AdminUpdate struct {
 	ID           *uuid.UUID // of a new user
 	Email        *string
 	Password     *string
-	PasswordHash *string // argon2id or bcrypt, of an imported user
+	PasswordHash *string // of an imported user, see [password.CheckImported]
 	Role         *string
 	EmailConfirm *bool
 	UserMetadata json.RawMessage
@@ -50,7 +50,7 @@ func (a AdminUpdate) hash(ctx context.Context, d *Directory, email string) (stri
 	switch {
 	case a.PasswordHash != nil && *a.PasswordHash != "":
 		if err := password.CheckImported(*a.PasswordHash); err != nil {
-			return "", errInvalid("password_hash must be argon2id or bcrypt of a moderate cost")
+			return "", errInvalid("password_hash must be argon2id, bcrypt or $fbscrypt$ of a moderate cost")
 		}
 		return *a.PasswordHash, nil
 	case a.Password != nil && *a.Password != "":

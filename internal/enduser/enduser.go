@@ -112,7 +112,8 @@ func (d *Directory) tx(ctx context.Context, change string, f func(ctx context.Co
 	return err
 }
 
-// q executes statements outside a transaction. They run no user code, so none changes auth.users.
+// q executes statements outside a transaction. They run no user code, so none changes auth.users;
+// TestUsersChangeInTransactions checks it.
 func (d *Directory) q() pg.Querier { return d.db.EndUserRows() }
 
 // newID returns a UUID for a row.

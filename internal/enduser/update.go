@@ -27,7 +27,8 @@ type Update struct {
 const freshSession = 24 * time.Hour
 
 // UpdateSelf changes the signed-in user. A new address counts once it is confirmed, see
-// [Directory.Verify]. A new password ends the user's other sessions.
+// [Directory.Verify]. A new password ends the user's other sessions, and all links and codes under
+// way.
 func (d *Directory) UpdateSelf(ctx context.Context, who Identity, in Update, c Client) (User, error) {
 	u, err := d.authenticate(ctx, d.q(), who)
 	if err != nil {
@@ -73,7 +74,7 @@ func (d *Directory) UpdateSelf(ctx context.Context, who Identity, in Update, c C
 type changes struct {
 	email    string // differs from the present one
 	hash     string
-	metadata json.RawMessage
+	metadata json.RawMessage // members to merge
 }
 
 // prepare checks an update before its transaction.
@@ -108,7 +109,7 @@ func (d *Directory) prepare(ctx context.Context, who Identity, u authenticated, 
 	}
 
 	if in.Data != nil {
-		if change.metadata, err = mergeMetadata("user_metadata", u.UserMetadata, in.Data); err != nil {
+		if change.metadata, err = cleanMetadata("user_metadata", in.Data); err != nil {
 			return change, err
 		}
 	}
@@ -160,9 +161,7 @@ func (d *Directory) checkPasswordChange(ctx context.Context, who Identity, u aut
 // apply changes the password and the metadata.
 func (d *Directory) apply(ctx context.Context, tx pgx.Tx, u User, who Identity, change changes) error {
 	if change.metadata != nil {
-		if _, err := pg.Exec(ctx, tx, `
-			update auth.users set raw_user_meta_data = @data::jsonb, updated_at = now() where id = @id`,
-			pgx.StrictNamedArgs{"id": u.ID, "data": string(change.metadata)}); err != nil {
+		if err := mergeUserMetadata(ctx, tx, u.ID, change.metadata); err != nil {
 			return err
 		}
 	}
@@ -175,8 +174,37 @@ func (d *Directory) apply(ctx context.Context, tx pgx.Tx, u User, who Identity, 
 		return err
 	}
 
+	// A link requested by someone who reads the user's mails would set another password.
+	if err := dropTokens(ctx, tx, u.ID); err != nil {
+		return err
+	}
+	if _, err := pg.Exec(ctx, tx, `delete from auth.flow_state where user_id = @user`,
+		pgx.StrictNamedArgs{"user": u.ID}); err != nil {
+		return err
+	}
+
 	_, err := pg.Exec(ctx, tx, `delete from auth.sessions where user_id = @user and id <> @session`,
 		pgx.StrictNamedArgs{"user": u.ID, "session": who.Session})
+	return err
+}
+
+// mergeUserMetadata merges members into the metadata of a user, under the lock of the row: tabs of
+// an application change different members at once.
+func mergeUserMetadata(ctx context.Context, tx pgx.Tx, id uuid.UUID, members json.RawMessage) error {
+	old, err := pg.Value[json.RawMessage](ctx, tx, `
+		select coalesce(raw_user_meta_data, '{}') from auth.users where id = @id for no key update`,
+		pgx.StrictNamedArgs{"id": id})
+	if err != nil {
+		return err
+	}
+
+	merged, err := mergeMetadata("user_metadata", old, members)
+	if err != nil {
+		return err
+	}
+
+	_, err = pg.Exec(ctx, tx, `update auth.users set raw_user_meta_data = @data::jsonb, updated_at = now() where id = @id`,
+		pgx.StrictNamedArgs{"id": id, "data": string(merged)})
 	return err
 }
 

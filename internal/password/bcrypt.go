@@ -25,9 +25,13 @@ func IsCurrent(hash string) bool {
 }
 
 // CheckImported fails with Unprocessable unless [Hasher.Verify] accepts a hash that another system
-// has made: argon2id of at most four times the cost of our own, or bcrypt.
+// has made: argon2id of at most four times the cost of our own, bcrypt, or the scrypt of Firebase.
 func CheckImported(hash string) error {
-	if isBcrypt(hash) {
+	if isFirebase(hash) {
+		if _, err := parseFirebase(hash); err == nil {
+			return nil
+		}
+	} else if isBcrypt(hash) {
 		cost, err := bcrypt.Cost([]byte(hash))
 		if err == nil && cost <= maxBcryptCost && len(hash) == bcryptSize {
 			return nil
@@ -38,7 +42,7 @@ func CheckImported(hash string) error {
 	}
 
 	return fault.OnField(fault.Unprocessable, "password_hash", "invalid_hash",
-		"must be argon2id with 32 bytes, or bcrypt of cost %d at most", maxBcryptCost)
+		"must be argon2id with 32 bytes, bcrypt of cost %d at most, or $fbscrypt$ of Firebase", maxBcryptCost)
 }
 
 // bcryptSize is the length of a hash of bcrypt.

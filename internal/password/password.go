@@ -102,6 +102,9 @@ func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error
 	if isBcrypt(hash) {
 		return h.verifyBcrypt(ctx, hash, password)
 	}
+	if isFirebase(hash) {
+		return h.verifyFirebase(ctx, hash, password)
+	}
 
 	p, known := unknownAccount, hash != ""
 	if known {

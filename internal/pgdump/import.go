@@ -7,10 +7,12 @@
 package pgdump
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -72,6 +74,7 @@ type Note struct {
 func Import(ctx context.Context, conn *pgconn.PgConn, dump io.Reader, o Options) (Report, error) {
 	i := importer{conn: conn, reader: newReader(dump), rules: newRules(o), options: o}
 	err := i.run(ctx)
+	slices.SortStableFunc(i.report.Notes, func(a, b Note) int { return cmp.Compare(a.Line, b.Line) })
 
 	return i.report, err
 }
@@ -87,6 +90,14 @@ type importer struct {
 	batch []statement
 	size  int // bytes of the batch
 	last  []statement
+
+	attempts []attempted
+}
+
+// attempted is a statement that may fail, and the reason for leaving it out then.
+type attempted struct {
+	statement
+	reason note
 }
 
 func (i *importer) run(ctx context.Context) error {
@@ -118,8 +129,17 @@ func (i *importer) run(ctx context.Context) error {
 		}
 	}
 
-	if err := i.flush(ctx); err != nil || !i.begun {
+	if err := i.flush(ctx); err != nil {
 		return err
+	}
+
+	for _, a := range i.attempts {
+		if err := i.attempt(ctx, a); err != nil {
+			return err
+		}
+	}
+	if !i.begun {
+		return nil
 	}
 
 	_, err := i.conn.Exec(ctx, "commit").ReadAll() // a deferred constraint can fail here
@@ -134,6 +154,13 @@ func (i *importer) run(ctx context.Context) error {
 func (i *importer) apply(ctx context.Context, s statement, v verdict) error {
 	if v.action == refuse {
 		return &Error{Line: s.line, Statement: s.Text, Message: v.notes[0].text}
+	}
+
+	if v.action == attempt {
+		s.Text = v.sql
+		i.attempts = append(i.attempts, attempted{s, v.notes[0]})
+
+		return nil
 	}
 
 	for _, n := range v.notes {
@@ -261,27 +288,65 @@ func (i *importer) begin(ctx context.Context) error {
 // set executes a setting of the session. A setting that this server does not know or permit is left
 // out.
 func (i *importer) set(ctx context.Context, s statement) error {
-	sql := s.Text
-	if i.begun {
-		if err := i.flush(ctx); err != nil {
-			return err
-		}
-		sql = "savepoint setting;" + s.Text + ";release savepoint setting"
+	refused, err := i.try(ctx, s)
+	if refused != nil {
+		i.note(s, note{Settings, s.Text + ": " + refused.Message})
 	}
 
-	_, err := i.conn.Exec(ctx, sql).ReadAll()
-	p, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok {
+	return err
+}
+
+// attempt executes a statement that depends on the project's end users. Without them, it is left
+// out.
+func (i *importer) attempt(ctx context.Context, a attempted) error {
+	if err := i.begin(ctx); err != nil {
 		return err
 	}
 
-	i.note(s, note{Settings, s.Text + ": " + p.Message})
-	if !i.begun {
+	populated, err := i.conn.Exec(ctx, "select id from auth.users limit 1").ReadAll()
+	if err != nil {
+		return err
+	}
+	// A trigger would add the rows of the dump once more when the users are imported.
+	if len(populated) == 0 || len(populated[0].Rows) == 0 {
+		i.note(a.statement, a.reason)
 		return nil
 	}
 
-	_, err = i.conn.Exec(ctx, "rollback to savepoint setting; release savepoint setting").ReadAll()
+	refused, err := i.try(ctx, a.statement)
+	switch {
+	case err != nil:
+	case refused != nil:
+		i.note(a.statement, note{a.reason.topic, a.reason.text + ": " + refused.Message})
+	default:
+		i.report.Statements++
+	}
+
 	return err
+}
+
+// try executes a statement, in a savepoint of the transaction. It returns its failure, which undoes
+// nothing else.
+func (i *importer) try(ctx context.Context, s statement) (*pgconn.PgError, error) {
+	sql := s.Text
+	if i.begun {
+		if err := i.flush(ctx); err != nil {
+			return nil, err
+		}
+		sql = "savepoint attempt;" + s.Text + ";release savepoint attempt"
+	}
+
+	_, err := i.conn.Exec(ctx, sql).ReadAll()
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || !i.begun {
+		if ok {
+			err = nil
+		}
+		return refused, err
+	}
+
+	_, err = i.conn.Exec(ctx, "rollback to savepoint attempt; release savepoint attempt").ReadAll()
+	return refused, err
 }
 
 // copy executes a COPY with its rows.

@@ -127,6 +127,42 @@ func TestImportOfSupabaseDump(t *testing.T) {
 	}
 }
 
+// TestImportAfterUsers imports the dump into a project that has its users.
+func TestImportAfterUsers(t *testing.T) {
+	t.Parallel()
+
+	text, err := os.ReadFile(filepath.Join("testdata", "supabase.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	p := newTarget(t)
+	if _, err := p.EndUsers().Exec(t.Context(), `insert into auth.users (id) values
+		('00000000-0000-0000-0000-000000000001'), ('00000000-0000-0000-0000-000000000002')`); err != nil {
+		t.Fatal(err)
+	}
+
+	report, err := p.importDump(string(text), pgdump.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for query, want := range map[string]string{
+		`select string_agg(conname, ',') from pg_constraint where confrelid = 'auth.users'::regclass and connamespace = 'public'::regnamespace`: "profiles_id_fkey",
+		`select string_agg(tgname, ',') from pg_trigger where tgrelid = 'auth.users'::regclass and not tgisinternal`:                            "on_auth_user_created",
+		`select count(*)::text from public.profiles`: "2",
+	} {
+		if got := p.value(query); got != want {
+			t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+	for _, n := range report.Notes {
+		if n.Line == 539 || n.Line == 553 {
+			t.Errorf("line %d: %s", n.Line, n.Text)
+		}
+	}
+}
+
 // TestImportFails checks that a failure names the line, in PostgreSQL's words, and leaves nothing
 // behind.
 func TestImportFails(t *testing.T) {

@@ -18,6 +18,9 @@ func (r *rules) schemas(ts tokens, s subject) (verdict, bool) {
 	schema := s.schema()
 	v := leave(Schemas, "%s", strings.TrimSpace(s.action+" "+s.kind+" "+s.describe()))
 	switch {
+	case s.action == "create" && s.kind == "trigger" && s.table.String() == endUsers:
+		v.notes[0].topic, v.action, v.sql = References, attempt, ts.text
+		return v, true
 	case s.action == "copy":
 		v.action = skipRows
 	case s.action == "create" && (s.kind == "trigger" || s.kind == "policy"): // written by the user
@@ -87,6 +90,9 @@ func (r *rules) table(ts tokens, s subject) (verdict, bool) {
 	return verdict{}, false
 }
 
+// endUsers is the table of the platform that a project may have triggers on and refer to.
+const endUsers = "auth.users"
+
 // policyFunctions are the functions of schema auth that a project may call.
 var policyFunctions = []string{"uid", "role", "email", "jwt"}
 
@@ -99,6 +105,16 @@ func (r *rules) rewritten(ts tokens, s subject) verdict {
 
 	w := rewriter{r: r}
 	sql := w.rewrite(ts)
+	if w.refers == endUsers && !w.others && s.action == "alter" && ts.find(s.after, "foreign") > 0 {
+		v := verdict{action: attempt, sql: sql}
+		if i := ts.find(s.after, "constraint"); i > 0 {
+			s.kind, s.name, s.table = "constraint", name{ts.identifier(i + 1)}, s.name
+		}
+		v.notes = leave(References, "%s %s refers to %s", s.kind, s.describe(), w.refers).notes
+
+		return v
+	}
+
 	if w.refers != "" && (slices.Contains(referringKinds, s.kind) || ts.find(s.after, "references") > 0) {
 		if s.table == nil && s.action == "create" {
 			r.gone[s.name.String()] = true
@@ -127,6 +143,7 @@ type rewriter struct {
 	r       *rules
 	changes []string // each once
 	refers  string   // first name in a hidden schema
+	others  bool     // it refers to another one too
 }
 
 func (w *rewriter) rewrite(ts tokens) string {
@@ -157,8 +174,11 @@ func (w *rewriter) rewrite(ts tokens) string {
 			replace(i, i, "extensions")
 			w.change(schema + "." + name + " is extensions." + name)
 		case schema == "auth" && slices.Contains(policyFunctions, name) && ts.raw(i+3) == "(":
-		case w.r.hidden(schema) && w.refers == "":
+		case !w.r.hidden(schema):
+		case w.refers == "":
 			w.refers = schema + "." + name
+		case w.refers != schema+"."+name:
+			w.others = true
 		}
 	}
 

@@ -24,6 +24,7 @@ const (
 	copyRows         // COPY with its rows
 	skipRows         // leave out a COPY with its rows
 	runLast          // execute after all others
+	attempt          // execute after those; a failure leaves it out, for the reason of its note
 	extension        // install an extension
 	refuse           // fail
 )

@@ -17,6 +17,9 @@ import (
 // else. Code of the project runs with its rights: triggers on auth.users, and casts in the checks
 // of foreign keys, which PostgreSQL makes as the owner of the referenced table. So the auth login
 // is no superuser, may create nothing, and every statement on these tables runs under it.
+//
+// The project's owner has the privilege to create triggers on auth.users. Event triggers lend it
+// the table for the time of a statement that drops one or comments on it.
 
 // EndUsers returns the pool of the login that owns the tables of schema auth. A statement that
 // writes auth.users runs user code: triggers, and cascades into tables of the project. Each
@@ -46,9 +49,11 @@ func (r *Registry) EndUserKey(project uuid.UUID, purpose string) []byte {
 // EndUserKey is [Registry.EndUserKey] of the project.
 func (p *Project) EndUserKey(purpose string) []byte { return p.registry.EndUserKey(p.UUID, purpose) }
 
-// IsUserTrigger reports whether an entry of a dump is a trigger of the project on auth.users. The
-// platform has none there.
-func IsUserTrigger(desc, namespace string) bool { return desc == "TRIGGER" && namespace == "auth" }
+// IsUserTrigger reports whether an entry of a dump is a trigger of the project on auth.users, or a
+// comment on one. The platform has none there.
+func IsUserTrigger(desc, namespace, tag string) bool {
+	return namespace == "auth" && (desc == "TRIGGER" || (desc == "COMMENT" && strings.HasPrefix(tag, "TRIGGER ")))
+}
 
 // visibleUserColumns are the columns of auth.users that the owner may read: all but hashes and
 // tokens, as far as it knows them from its triggers.

@@ -78,6 +78,24 @@ begin
 	end loop;
 end $$;
 
+CREATE FUNCTION socle.lend_users() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	users constant oid := to_regclass('auth.users');
+begin
+	-- Only the text says which table the statement is about. The statement takes the same lock.
+	if current_query() ~* '\m(drop|comment\s+on)\s+trigger\M[^;]*\mon\s+"?auth"?\s*\.\s*"?users\M'
+		and has_table_privilege(session_user, users, 'trigger')
+		and not (select rolsuper from pg_authid where rolname = session_user) then
+		lock table auth.users in access exclusive mode;
+		update pg_class set relowner = (select oid from pg_authid where rolname = session_user) where oid = users;
+	end if;
+end $$;
+
+COMMENT ON FUNCTION socle.lend_users() IS 'gives auth.users to the project''s owner, at the start of a statement on its triggers';
+
 CREATE FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -128,7 +146,7 @@ CREATE FUNCTION socle.refuse_auth_ddl() RETURNS event_trigger
     AS $$
 begin
 	if (select oid from pg_roles where rolname = current_user and not rolsuper)
-		= (select relowner from pg_class where oid = to_regclass('auth.users')) then
+		= (select relowner from pg_class where oid = to_regclass('auth.identities')) then
 		raise insufficient_privilege using message = 'code that runs as the login of end users cannot change the schema';
 	end if;
 end $$;
@@ -276,6 +294,22 @@ begin
 		raise insufficient_privilege using message = 'storage.buckets and storage.objects belong to the platform: only their policies can be changed';
 	end if;
 end $$;
+
+CREATE FUNCTION socle.return_users() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	login constant oid := (select relowner from pg_class where oid = to_regclass('auth.identities'));
+begin
+	update pg_class set relowner = login where oid = to_regclass('auth.users') and relowner <> login;
+	if found and exists (
+		select from pg_event_trigger_ddl_commands() d where d.schema_name = 'auth' and d.classid <> 'pg_trigger'::regclass) then
+		raise insufficient_privilege using message = 'auth.users belongs to the platform: only its triggers can be changed';
+	end if;
+end $$;
+
+COMMENT ON FUNCTION socle.return_users() IS 'takes auth.users back, at the end of the statement';
 
 CREATE FUNCTION socle.tell_of_change() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1771,6 +1805,8 @@ REVOKE ALL ON FUNCTION socle.change_catalogue_version() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.close_new_tables() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION socle.lend_users() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) TO socle_PROJECT_owner;
 
@@ -1790,6 +1826,8 @@ REVOKE ALL ON FUNCTION socle.refuse_references() FROM PUBLIC;
 REVOKE ALL ON FUNCTION socle.refuse_storage_ddl() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.refuse_storage_drop() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.return_users() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.tell_of_change() FROM PUBLIC;
 
