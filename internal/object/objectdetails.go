@@ -9,60 +9,15 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// ObjectDetails is an object with what the application has stored with it. No policy decides about
-// the functions that return it: they are for holders of a key that bypasses policies.
-type ObjectDetails struct {
-	File
-	CacheControl string
-	Metadata     []byte // a JSON object of the application; nil means none
-}
-
-// detailedFile is an ObjectDetails with the blob of the file.
-type detailedFile struct {
-	storedFile
-	CacheControl string
-	Metadata     []byte
-}
-
-const detailedColumns = fileColumns +
-	`, blob_uuid, coalesce(cache_control, '') as cache_control, user_metadata as metadata`
-
-// OpenObjectDetails returns an object of a bucket and its content, which the caller closes. It
-// fails
-// with NotFound if the object does not exist.
-func OpenObjectDetails(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, b Bucket, name string,
-) (ObjectDetails, *Content, error) {
-	var details ObjectDetails
-	f, content, err := open(ctx, p, store, func() (storedFile, error) {
-		found, err := pg.One[detailedFile](ctx, p.Trusted(), `
-			select `+detailedColumns+` from storage.files
-			where container_uuid = @container and full_file_name = @name`,
-			pgx.StrictNamedArgs{"container": b.UUID, "name": name})
-		details.CacheControl, details.Metadata = found.CacheControl, found.Metadata
-
-		return found.storedFile, err
-	})
-	details.File = f
-
-	return details, content, err
-}
-
-// BucketInfo is an entry of [ListBuckets].
-type BucketInfo struct {
-	ID        string
-	CreatedAt time.Time
-}
-
-// ListBuckets returns the buckets of project p after one, by id, at most limit.
-func ListBuckets(ctx context.Context, p *projectdb.Project, after string, limit int) ([]BucketInfo, error) {
-	return pg.All[BucketInfo](ctx, p.Trusted(), `
-		select id, created_at from storage.containers where not deleting and id > @after order by id limit @limit`,
+// BucketsAfter returns the buckets of project p after one, by id, at most limit. No policy decides
+// about it.
+func BucketsAfter(ctx context.Context, p *projectdb.Project, after string, limit int) ([]Bucket, error) {
+	return pg.All[Bucket](ctx, p.Trusted(), `
+		select `+bucketColumns+` from storage.containers where not deleting and id > @after order by id limit @limit`,
 		pgx.StrictNamedArgs{"after": after, "limit": limit})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -12,9 +13,10 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// ObjectEntry is an entry of a list: an object, or a folder with objects below it.
+// ObjectEntry is an entry of a list: an object, or a folder with objects below it. A folder has a
+// name only, which ends in a slash.
 type ObjectEntry struct {
-	Name      string // without the prefix
+	Name      string
 	UUID      *uuid.UUID
 	Size      *int64
 	MimeType  *string
@@ -24,67 +26,154 @@ type ObjectEntry struct {
 	UpdatedAt *time.Time
 }
 
+// ObjectListing selects a page of the objects of a bucket.
+type ObjectListing struct {
+	Prefix     string // of the names
+	Delimited  bool   // names with a slash behind the prefix are entries of folders
+	Search     string // begin of the entry behind the prefix, in any case
+	Sort       string // created_at or updated_at, folders first; otherwise by name
+	Descending bool
+	After      string // the last entry of the page before; by name only
+	Offset     int    // entries to skip
+	Limit      int
+}
+
 // MaxObjectList is the maximum number of entries of a list, and MaxObjectOffset of those before it.
 const (
 	MaxObjectList   = 1000
 	MaxObjectOffset = 100_000
 )
 
-// ListObjects returns entries of a folder of a bucket, those that the policies show, by name.
-// folder is "" or ends in a slash. The cost depends on the entries, not on the objects below
-// folders.
-//
-// Names are ordered by code point, so the objects of a folder end before the folder's name
-// followed by 0, the character after the slash. Each step finds the next entry with the index.
+// ListObjects returns entries of a bucket, those that the policies show. By name the cost depends
+// on the entries, not on the objects below folders. In other orders it depends on all objects with
+// the prefix.
 func ListObjects(
-	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, folder string, offset, limit int,
-) ([]ObjectEntry, error) {
-	table := "storage.objects"
+	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, l ObjectListing,
+) (entries []ObjectEntry, err error) {
 	if a.bypassesPolicies() {
-		table = "storage.files"
+		return l.list(ctx, p.Trusted(), "storage.files", b)
 	}
 
-	next := func(after string) string {
-		return `
-			select o.full_file_name, o.uuid, o.size, o.mime_type, o.sha256, o.cache_control, o.created_at, o.updated_at,
-			       position('/' in substr(o.full_file_name, @skip)) as slash
-			from ` + table + ` o
-			where o.container_uuid = @container and o.full_file_name >= ` + after + ` and (@last = '' or o.full_file_name < @last)
-			order by o.full_file_name limit 1`
-	}
-
-	list := `
-		with recursive entries as (
-			select 1 as n, f.* from (` + next("@first") + `) f
-			union all
-			select e.n + 1, f.* from entries e cross join lateral (` + next(`
-				case when e.slash > 0 then left(e.full_file_name, @skip + e.slash - 2) || '0'
-				     else e.full_file_name || chr(1) end`) + `) f
-			where e.n < @most
-		)
-		select case when slash > 0 then substr(full_file_name, @skip, slash - 1) else substr(full_file_name, @skip) end as name,
-		       case when slash = 0 then uuid end as uuid, case when slash = 0 then size end as size,
-		       case when slash = 0 then mime_type end as mime_type, case when slash = 0 then sha256 end as sha256,
-		       case when slash = 0 then cache_control end as cache, case when slash = 0 then created_at end as created_at,
-		       case when slash = 0 then updated_at end as updated_at
-		from entries order by n offset @offset`
-
-	var last string
-	if folder != "" {
-		last = strings.TrimSuffix(folder, "/") + "0"
-	}
-
-	args := pgx.StrictNamedArgs{"container": b.UUID, "first": folder, "last": last, "skip": len([]rune(folder)) + 1,
-		"most": offset + limit, "offset": offset}
-	if a.bypassesPolicies() {
-		return pg.All[ObjectEntry](ctx, p.Trusted(), list, args)
-	}
-
-	var entries []ObjectEntry
-	err := asActor(ctx, p, a, func(tx pgx.Tx) (err error) {
-		entries, err = pg.All[ObjectEntry](ctx, tx, list, args)
+	err = asActor(ctx, p, a, func(tx pgx.Tx) error {
+		entries, err = l.list(ctx, tx, "storage.objects", b)
 		return err
 	})
 
 	return entries, err
+}
+
+func (l ObjectListing) list(ctx context.Context, q pg.Querier, table string, b Bucket) ([]ObjectEntry, error) {
+	first, last := l.bounds()
+	args := pgx.StrictNamedArgs{"container": b.UUID, "first": first, "last": last,
+		"skip": utf8.RuneCountInString(l.Prefix) + 1, "search": l.Search, "offset": l.Offset}
+
+	switch {
+	case l.Sort == "created_at" || l.Sort == "updated_at":
+		args["delimited"], args["limit"] = l.Delimited, l.Limit
+		return pg.All[ObjectEntry](ctx, q, l.byTime(table), args)
+	case l.Delimited:
+		args["most"] = l.Offset + l.Limit
+		return pg.All[ObjectEntry](ctx, q, l.byEntry(table), args)
+	}
+
+	args["limit"] = l.Limit
+	return pg.All[ObjectEntry](ctx, q, `
+		select full_file_name as name, uuid, size, mime_type, sha256, cache_control as cache, created_at, updated_at
+		from `+table+`
+		where container_uuid = @container and full_file_name >= @first and full_file_name < @last
+		  and starts_with(lower(substr(full_file_name, @skip)), lower(@search::text collate "C"))
+		order by full_file_name`+direction(l.Descending)+`
+		offset @offset limit @limit`, args)
+}
+
+// bounds returns the first name of the page, and the first name behind it. Names are ordered by
+// code point.
+func (l ObjectListing) bounds() (first, last string) {
+	first, last = l.Prefix, prefixEnd(l.Prefix)
+	switch {
+	case l.After == "":
+	case l.Descending:
+		last = min(last, l.After)
+	case strings.HasSuffix(l.After, "/"):
+		first = max(first, prefixEnd(l.After))
+	default:
+		first = max(first, l.After+"\x01") // no name has a control character
+	}
+
+	return first, last
+}
+
+// prefixEnd returns the first string behind all names with a prefix.
+func prefixEnd(prefix string) string {
+	for prefix != "" {
+		r, size := utf8.DecodeLastRuneInString(prefix)
+		prefix = prefix[:len(prefix)-size]
+
+		switch {
+		case r == 0xD7FF:
+			return prefix + "\uE000" // behind the surrogates, which are no characters
+		case r < utf8.MaxRune:
+			return prefix + string(r+1)
+		}
+	}
+
+	return strings.Repeat(string(utf8.MaxRune), maxFileNameLength/4+1)
+}
+
+// byEntry returns the statement that lists folders and objects by name. Each step finds the next
+// entry with the index: behind a folder that is the first name behind all names below it.
+func (l ObjectListing) byEntry(table string) string {
+	next := func(first, last string) string {
+		return `
+			select o.full_file_name, o.uuid, o.size, o.mime_type, o.sha256, o.cache_control, o.created_at, o.updated_at,
+			       position('/' in substr(o.full_file_name, @skip)) as slash
+			from ` + table + ` o
+			where o.container_uuid = @container and o.full_file_name >= ` + first + ` and o.full_file_name < ` + last + `
+			order by o.full_file_name` + direction(l.Descending) + ` limit 1`
+	}
+
+	step := next(`
+		case when e.slash > 0 then left(e.full_file_name, @skip + e.slash - 2) || '0'
+		     else e.full_file_name || chr(1) end`, "@last")
+	if l.Descending {
+		step = next("@first", `
+		case when e.slash > 0 then left(e.full_file_name, @skip + e.slash - 1) else e.full_file_name end`)
+	}
+
+	const found = `starts_with(lower(substr(f.full_file_name, @skip)), lower(@search::text collate "C"))`
+	return `
+		with recursive entries as (
+			select 1 as step, ` + found + `::int as n, ` + found + ` as found, f.* from (` + next("@first", "@last") + `) f
+			union all
+			select e.step + 1, e.n + ` + found + `::int, ` + found + `, f.* from entries e cross join lateral (` + step + `) f
+			where e.n < @most
+		)
+		select case when slash > 0 then left(full_file_name, @skip + slash - 1) else full_file_name end as name,
+		       case when slash = 0 then uuid end as uuid, case when slash = 0 then size end as size,
+		       case when slash = 0 then mime_type end as mime_type, case when slash = 0 then sha256 end as sha256,
+		       case when slash = 0 then cache_control end as cache, case when slash = 0 then created_at end as created_at,
+		       case when slash = 0 then updated_at end as updated_at
+		from entries where found order by step offset @offset`
+}
+
+// byTime returns the statement that lists objects by a time, behind the folders by name.
+func (l ObjectListing) byTime(table string) string {
+	return `
+		with below as (
+			select o.*, case when @delimited then position('/' in substr(o.full_file_name, @skip)) else 0 end as slash
+			from ` + table + ` o
+			where o.container_uuid = @container and o.full_file_name >= @first and o.full_file_name < @last
+			  and starts_with(lower(substr(o.full_file_name, @skip)), lower(@search::text collate "C"))
+		)
+		select name, uuid, size, mime_type, sha256, cache, created_at, updated_at from (
+			select distinct left(full_file_name, @skip + slash - 1) as name, null::uuid as uuid, null::bigint as size,
+			       null as mime_type, null::bytea as sha256, null as cache, null::timestamptz as created_at,
+			       null::timestamptz as updated_at
+			from below where slash > 0
+			union all
+			select full_file_name, uuid, size, mime_type, sha256, cache_control, created_at, updated_at
+			from below where slash = 0
+		) e
+		order by uuid is not null, ` + l.Sort + direction(l.Descending) + `, name` + direction(l.Descending) + `
+		offset @offset limit @limit`
 }

@@ -3,6 +3,7 @@ package object
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -12,21 +13,6 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
-
-// Bucket is a container as applications know it.
-type Bucket struct {
-	UUID     uuid.UUID
-	ID       string
-	IsPublic bool
-}
-
-// FindBucket returns a bucket of project p. No policy decides about it. It fails with NotFound if
-// the bucket does not exist.
-func FindBucket(ctx context.Context, p *projectdb.Project, id string) (Bucket, error) {
-	return pg.One[Bucket](ctx, p.Trusted(),
-		`select uuid, id, is_public from storage.containers where id = @id and not deleting`,
-		pgx.StrictNamedArgs{"id": id})
-}
 
 // NewObject describes an object to store.
 type NewObject struct {
@@ -45,6 +31,10 @@ var errObjectChanged = errors.New("the object was changed concurrently")
 func PutObject(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, n NewObject,
 ) (f File, replaced bool, err error) {
+	if err := checkFileName(n.FullFileName); err != nil {
+		return File{}, false, err
+	}
+
 	u, err := newUpload(p, store, a.userUUID(), b.UUID, n.NewFile)
 	if err != nil {
 		return File{}, false, err
@@ -56,16 +46,18 @@ func PutObject(
 		u.replacement = &replacement{check: put.checkPresent}
 	}
 
+	// Policies decide first: who may not insert an object does not learn whether there is one.
+	u.file.MimeType, u.file.Size = claimedType(n.MimeType), n.Length // as far as known before the first byte
+	if err := put.ask(ctx); err != nil {
+		return File{}, false, err
+	}
+
 	limits, err := u.begin(ctx)
 	if err != nil {
 		return File{}, false, err
 	}
 
-	u.file.MimeType, u.file.Size = claimedType(n.MimeType), n.Length // as far as known before the first byte
-	if err = put.ask(ctx); err == nil {
-		err = u.receive(ctx, n.NewFile, limits)
-	}
-	if err == nil {
+	if err = u.receive(ctx, n.NewFile, limits); err == nil {
 		f, err = put.commit(ctx)
 	}
 	if err != nil {
@@ -272,35 +264,141 @@ func moveSeen(
 	return moved, err
 }
 
-// OpenObject returns an object of a bucket and its content, which the caller closes. It fails with
-// NotFound if the object does not exist or the policies hide it.
-func OpenObject(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, name string,
-) (File, *Content, error) {
-	return open(ctx, p, store, visibleObject(ctx, p, a, b, name))
+// CopyObject stores a copy of an object, in the same bucket or another one. The copy has the type
+// of the source, and its metadata unless n has some of its own. It fails with NotFound if the
+// policies hide the source, and otherwise as [PutObject] does.
+func CopyObject(
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, from, to Bucket, source string, n NewObject,
+) (f File, replaced bool, err error) {
+	o, content, err := OpenObject(ctx, p, store, a, from, source)
+	if err != nil {
+		return File{}, false, err
+	}
+	defer content.Close()
+
+	n.Content, n.Length = content, o.Size
+	if n.MimeType == "" {
+		n.MimeType = o.MimeType
+	}
+	if n.CacheControl == "" {
+		n.CacheControl = o.CacheControl()
+	}
+	if n.Metadata == nil {
+		n.Metadata = o.UserMetadata
+	}
+
+	return PutObject(ctx, p, store, a, to, n)
 }
 
-// visibleObject returns a function that finds an object, unless the policies hide it.
-func visibleObject(
-	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, name string,
-) func() (storedFile, error) {
-	args := pgx.StrictNamedArgs{"container": b.UUID, "name": name}
+// Object is an object of a bucket.
+type Object struct {
+	UUID          uuid.UUID
+	ContainerUUID uuid.UUID
+	FullFileName  string
+	MimeType      string
+	Size          int64  // bytes
+	SHA256        []byte `db:"sha256"`
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+	BlobUUID      uuid.UUID
+	Version       string
+	Cache         *string `db:"cache_control"`
+	UserMetadata  []byte  // JSON of the application; nil if there is none
+}
 
-	return func() (found storedFile, err error) {
-		if a.bypassesPolicies() {
-			return pg.One[storedFile](ctx, p.Trusted(), `
-				select `+fileColumns+`, blob_uuid from storage.files
-				where container_uuid = @container and full_file_name = @name`, args)
-		}
+// File returns the object as a file.
+func (o Object) File() File {
+	return File{UUID: o.UUID, ContainerUUID: o.ContainerUUID, FullFileName: o.FullFileName, MimeType: o.MimeType,
+		Size: o.Size, SHA256: o.SHA256, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt}
+}
 
-		err = asActor(ctx, p, a, func(tx pgx.Tx) error {
-			found, err = pg.One[storedFile](ctx, tx, `
-				select uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, updated_at, blob_uuid,
-				       '00000000-0000-0000-0000-000000000000'::uuid as created_by, '00000000-0000-0000-0000-000000000000'::uuid as updated_by
-				from storage.objects where container_uuid = @container and full_file_name = @name`, args)
-			return err
-		})
-
-		return found, err
+// CacheControl returns the header Cache-Control of the object.
+func (o Object) CacheControl() string {
+	if o.Cache == nil {
+		return "no-cache"
 	}
+	return *o.Cache
+}
+
+// GetObject returns an object of a bucket. It fails with NotFound if the object does not exist or
+// the policies hide it.
+func GetObject(ctx context.Context, p *projectdb.Project, a Actor, b Bucket, name string) (o Object, err error) {
+	const query = `
+		select uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, updated_at, blob_uuid, version,
+		       cache_control, user_metadata
+		from `
+	const where = ` where container_uuid = @container and full_file_name = @name`
+	args := pgx.StrictNamedArgs{"container": b.UUID, "name": name}
+	if a.bypassesPolicies() {
+		return pg.One[Object](ctx, p.Trusted(), query+`storage.files`+where, args)
+	}
+
+	err = asActor(ctx, p, a, func(tx pgx.Tx) error {
+		o, err = pg.One[Object](ctx, tx, query+`storage.objects`+where, args)
+		return err
+	})
+
+	return o, err
+}
+
+// OpenObject is [GetObject] with the object's content, which the caller closes.
+func OpenObject(
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, name string,
+) (o Object, content *Content, err error) {
+	_, content, err = open(ctx, p, store, func() (storedFile, error) {
+		o, err = GetObject(ctx, p, a, b, name)
+		return storedFile{File: o.File(), BlobUUID: o.BlobUUID}, err
+	})
+
+	return o, content, err
+}
+
+// FindObjects returns those of the names that are objects of a bucket and that the policies show.
+// names are at most 1000.
+func FindObjects(
+	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, names []string,
+) (found []string, err error) {
+	const where = ` where container_uuid = @container and full_file_name = any(@names)`
+	args := pgx.StrictNamedArgs{"container": b.UUID, "names": names}
+	if a.bypassesPolicies() {
+		return pg.Values[string](ctx, p.Trusted(), `select full_file_name from storage.files`+where, args)
+	}
+
+	err = asActor(ctx, p, a, func(tx pgx.Tx) error {
+		found, err = pg.Values[string](ctx, tx, `select full_file_name from storage.objects`+where, args)
+		return err
+	})
+
+	return found, err
+}
+
+// CheckUpload fails as [PutObject] does before the first byte of an upload, if the actor may not
+// store an object of this name now.
+func CheckUpload(
+	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, name string, upsert bool,
+) error {
+	if err := checkFileName(name); err != nil {
+		return err
+	}
+
+	u, err := newUpload(p, nil, a.userUUID(), b.UUID, NewFile{FullFileName: name})
+	if err != nil {
+		return err
+	}
+
+	u.owned = ownership{application: true, owner: a.Subject}
+	put := objectUpload{upload: u, actor: a, bucket: b}
+	if upsert {
+		u.replacement = &replacement{check: put.checkPresent}
+	}
+	if err := put.ask(ctx); err != nil || upsert {
+		return err
+	}
+
+	_, err = GetObject(ctx, p, Actor{Role: "service_role"}, b, name)
+	if err == nil {
+		return nameTaken()
+	}
+
+	return fault.Ignore(err, fault.NotFound)
 }

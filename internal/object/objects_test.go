@@ -1,6 +1,7 @@
 package object
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -233,42 +234,200 @@ func TestListObjects(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)
-	for _, name := range []string{"é/x/1", "é/x/2", "é/x.txt", "é/y", "é/z/q/r", "a", "zz/1"} {
+	for _, name := range []string{"é/x/1", "é/x/2", "é/x.txt", "é/Y", "é/z/q/r", "a", "zz/1", "\U0010FFFF/1"} {
 		a.mustPut(server, name, "1")
 	}
 	a.mustPut(a.ann, a.ann.Subject+"/mine", "1")
 
 	for _, c := range []struct {
-		actor         Actor
-		folder        string
-		offset, limit int
-		want          string
+		actor Actor
+		l     ObjectListing
+		want  string
 	}{
-		{server, "é/", 0, 10, "x.txt x/ y z/"},
-		{server, "é/", 1, 2, "x/ y"},
-		{server, "é/", 4, 2, ""},
-		{server, "é/x/", 0, 10, "1 2"},
-		{server, "none/", 0, 10, ""},
-		{a.ann, "", 0, 10, a.ann.Subject + "/"},
-		{a.ann, a.ann.Subject + "/", 0, 10, "mine"},
-		{a.bob, "", 0, 10, ""},
+		{server, ObjectListing{Prefix: "é/", Delimited: true}, "é/Y é/x.txt é/x/ é/z/"},
+		{server, ObjectListing{Prefix: "é/", Delimited: true, Offset: 1, Limit: 2}, "é/x.txt é/x/"},
+		{server, ObjectListing{Prefix: "é/", Delimited: true, Offset: 4}, ""},
+		{server, ObjectListing{Prefix: "é/x/", Delimited: true}, "é/x/1 é/x/2"},
+		{server, ObjectListing{Prefix: "none/", Delimited: true}, ""},
+		{server, ObjectListing{Prefix: "é/", Delimited: true, Descending: true}, "é/z/ é/x/ é/x.txt é/Y"},
+		{server, ObjectListing{Prefix: "é/", Delimited: true, Descending: true, Limit: 1, After: "é/x/"}, "é/x.txt"},
+		{server, ObjectListing{Prefix: "é/", Delimited: true, After: "é/x/"}, "é/z/"},
+		{server, ObjectListing{Prefix: "é/", Delimited: true, After: "é/Y", Limit: 1}, "é/x.txt"},
+		{server, ObjectListing{Prefix: "é/", Delimited: true, Search: "X", Limit: 2}, "é/x.txt é/x/"},
+		{server, ObjectListing{Prefix: "é/", Delimited: true, Search: "y"}, "é/Y"},
+		{server, ObjectListing{Prefix: "é/", Delimited: true, Sort: "created_at"}, "é/x/ é/z/ é/x.txt é/Y"},
+		{server, ObjectListing{Prefix: "é/", Delimited: true, Sort: "updated_at", Descending: true, Limit: 3},
+			"é/z/ é/x/ é/Y"},
+		{server, ObjectListing{Prefix: "é/", Sort: "created_at", Offset: 1, Limit: 2}, "é/x/2 é/x.txt"},
+		{server, ObjectListing{Prefix: "é/x"}, "é/x.txt é/x/1 é/x/2"},
+		{server, ObjectListing{Prefix: "é/x", After: "é/x.txt", Limit: 1}, "é/x/1"},
+		{server, ObjectListing{Prefix: "é/x", Descending: true, After: "é/x/2"}, "é/x/1 é/x.txt"},
+		{server, ObjectListing{Prefix: "\U0010FFFF", Delimited: true}, "\U0010FFFF/"},
+		{server, ObjectListing{Search: "zz", Delimited: true}, "zz/"},
+		{a.ann, ObjectListing{Delimited: true}, a.ann.Subject + "/"},
+		{a.ann, ObjectListing{Prefix: a.ann.Subject + "/", Delimited: true}, a.ann.Subject + "/mine"},
+		{a.bob, ObjectListing{Delimited: true}, ""},
 	} {
-		entries, err := ListObjects(t.Context(), a.project, c.actor, a.found, c.folder, c.offset, c.limit)
+		if c.l.Limit == 0 {
+			c.l.Limit = 10
+		}
+
+		entries, err := ListObjects(t.Context(), a.project, c.actor, a.found, c.l)
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
 
 		var got []string
 		for _, e := range entries {
-			if e.UUID == nil {
-				e.Name += "/"
-			}
 			got = append(got, e.Name)
+			if (e.UUID == nil) != strings.HasSuffix(e.Name, "/") {
+				t.Errorf("%+v: %s has UUID %v", c.l, e.Name, e.UUID)
+			}
 		}
 		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s in %q from %d: got %q, want %q", c.actor.Role, c.folder, c.offset, got, c.want)
+			t.Errorf("%s with %+v: got %q, want %q", c.actor.Role, c.l, got, c.want)
 		}
 	}
+}
+
+// TestCopyObject copies an object that the policies show, with its metadata or others.
+func TestCopyObject(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	source, target := a.ann.Subject+"/a", a.ann.Subject+"/b"
+	a.mustPut(a.ann, source, "one")
+	clone := func(actor Actor, n NewObject) error {
+		_, _, err := CopyObject(t.Context(), a.project, a.store, actor, a.found, a.found, source, n)
+		return err
+	}
+
+	if err := clone(a.ann, NewObject{NewFile: NewFile{FullFileName: target}}); err != nil {
+		t.Fatal(err)
+	}
+	o, content, err := OpenObject(t.Context(), a.project, a.store, a.ann, a.found, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer content.Close()
+	text, err := io.ReadAll(content)
+	if got := string(text) + o.MimeType + o.CacheControl() + string(o.UserMetadata); err != nil ||
+		got != `onetext/plainmax-age=60{"a": 1}` {
+		t.Errorf("got %q, %v", got, err)
+	}
+
+	a.wantKind("taken name", clone(a.ann, NewObject{NewFile: NewFile{FullFileName: target}}), fault.Conflict)
+
+	bobs := NewObject{NewFile: NewFile{FullFileName: a.bob.Subject + "/b"}}
+	a.wantKind("hidden source", clone(a.bob, bobs), fault.NotFound)
+	a.wantKind("refused target", clone(a.ann, bobs), fault.Forbidden)
+}
+
+// TestCheckUpload asks about an upload without its bytes.
+func TestCheckUpload(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	name := a.ann.Subject + "/a"
+	a.mustPut(a.ann, name, "1")
+	check := func(actor Actor, name string, upsert bool) error {
+		return CheckUpload(t.Context(), a.project, actor, a.found, name, upsert)
+	}
+
+	if err := errors.Join(check(a.ann, name, true), check(a.ann, name+"b", false),
+		check(server, "c", false)); err != nil {
+		t.Error(err)
+	}
+	a.wantKind("taken name", check(a.ann, name, false), fault.Conflict)
+	a.wantKind("invalid name", check(a.ann, "../x", false), fault.Unprocessable)
+	a.wantKind("taken name, without rights", check(a.bob, name, false), fault.Forbidden)
+
+	_, err := a.put(a.bob, name, strings.NewReader("2"), false)
+	a.wantKind("upload to a taken name without rights", err, fault.Forbidden)
+}
+
+// TestBuckets creates, lists, changes, empties and deletes buckets, as the policies allow.
+func TestBuckets(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	if _, err := a.project.Owner().Exec(t.Context(), `
+		create policy see on storage.buckets for select to authenticated using (owner_id = (select auth.uid()::text));
+		create policy make on storage.buckets for insert to authenticated with check (name like 'my %' and not is_public);
+		create policy change on storage.buckets for update to authenticated using (owner_id = (select auth.uid()::text))
+			with check (not public);
+		create policy remove on storage.buckets for delete to authenticated using (owner_id = (select auth.uid()::text))`); err != nil {
+		t.Fatal(err)
+	}
+
+	ctx, p := t.Context(), a.project
+	create := func(actor Actor, id string, n BucketChange) error { return CreateBucket(ctx, p, actor, id, id, n) }
+	if err := errors.Join(create(a.ann, "my files", BucketChange{MaxFileSize: new(int64(10))}),
+		create(server, "shared", BucketChange{IsPublic: new(true), Allowed: &[]string{"image/*"}})); err != nil {
+		t.Fatal(err)
+	}
+	a.wantKind("taken id", create(a.ann, "my files", BucketChange{}), fault.Conflict)
+	a.wantKind("refused", create(a.bob, "files of bob", BucketChange{}), fault.Forbidden)
+	a.wantKind("invalid id", create(server, " a/b", BucketChange{}), fault.Invalid)
+	a.wantKind("invalid size", create(server, "c", BucketChange{MaxFileSize: new(int64(0))}), fault.Unprocessable)
+
+	for _, c := range []struct {
+		actor Actor
+		l     BucketListing
+		want  string
+	}{
+		{server, BucketListing{}, "files my files shared"},
+		{server, BucketListing{Sort: "created_at", Descending: true, Limit: 1}, "shared"},
+		{server, BucketListing{Search: "FILES", Offset: 1}, "my files"},
+		{a.ann, BucketListing{}, "my files"},
+		{a.bob, BucketListing{}, ""},
+	} {
+		if c.l.Limit == 0 {
+			c.l.Limit = 10
+		}
+
+		found, err := ListBuckets(ctx, p, c.actor, c.l)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		var got []string
+		for _, b := range found {
+			got = append(got, b.ID)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s with %+v: got %q, want %q", c.actor.Role, c.l, got, c.want)
+		}
+	}
+
+	b, err := GetBucket(ctx, p, a.ann, "my files")
+	if err != nil || b.MaxFileSize != 10 || b.Owner == nil {
+		t.Errorf("got %+v, %v", b, err)
+	}
+	_, err = GetBucket(ctx, p, a.bob, "my files")
+	a.wantKind("hidden", err, fault.NotFound)
+
+	update := func(actor Actor, id string, u BucketChange) error { return UpdateBucket(ctx, p, actor, id, u) }
+	a.wantKind("hidden to change", update(a.bob, "my files", BucketChange{}), fault.NotFound)
+	a.wantKind("refused change", update(a.ann, "my files", BucketChange{IsPublic: new(true)}), fault.Forbidden)
+	a.wantKind("missing", update(server, "none", BucketChange{}), fault.NotFound)
+	if err := errors.Join(update(a.ann, "my files", BucketChange{Allowed: &[]string{"text/*"}}),
+		update(server, "shared", BucketChange{IsPublic: new(false)})); err != nil {
+		t.Error(err)
+	}
+
+	a.found = b
+	_, err = a.put(server, "big", strings.NewReader("more than ten"), false)
+	a.wantKind("object over the limit", err, fault.TooLarge)
+	a.mustPut(server, "small", "1")
+	a.wantKind("not empty", DeleteBucket(ctx, p, a.ann, "my files"), fault.Conflict)
+	a.wantKind("hidden to delete", DeleteBucket(ctx, p, a.bob, "my files"), fault.NotFound)
+	if err := errors.Join(EmptyBucket(ctx, p, server, b), DeleteBucket(ctx, p, a.ann, "my files"),
+		DeleteBucket(ctx, p, server, "shared")); err != nil {
+		t.Error(err)
+	}
+	_, err = FindBucket(ctx, p, "my files")
+	a.wantKind("deleted", err, fault.NotFound)
 }
 
 // TestPoliciesOnContent lets a policy read type and size of an upload, before its first byte and

@@ -26,7 +26,9 @@ type ObjectResumable struct {
 }
 
 // bucket returns the bucket of the upload.
-func (r *ObjectResumable) bucket() Bucket { return Bucket{r.ContainerUUID, r.BucketID, r.IsPublic} }
+func (r *ObjectResumable) bucket() Bucket {
+	return Bucket{UUID: r.ContainerUUID, ID: r.BucketID, IsPublic: r.IsPublic}
+}
 
 // resumableOwnership is what an application's resumable upload has beside that of a member.
 type resumableOwnership struct {

@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// maxQuestionTime bounds the statements on policies, also of a role without a statement
-	// timeout.
+	// maxQuestionTime bounds a statement on policies, also of a role without a timeout.
 	maxQuestionTime = 30 * time.Second
 
 	// questionLockTimeout bounds their wait for the project's owner, who may lock the tables.
@@ -149,14 +148,19 @@ type ownership struct {
 	metadata     []byte // JSON
 }
 
-// arguments adds the arguments of the columns to those of a statement.
-func (o ownership) arguments(args pgx.StrictNamedArgs) pgx.StrictNamedArgs {
-	var owner *uuid.UUID
-	if id, err := uuid.Parse(o.owner); err == nil {
-		owner = &id
+// ownerUUID returns the owner, or nil if its identifier is no UUID.
+func (o ownership) ownerUUID() *uuid.UUID {
+	id, err := uuid.Parse(o.owner)
+	if err != nil {
+		return nil
 	}
 
-	args["owner"], args["owner_id"], args["cache_control"] = owner, optional(o.owner), optional(o.cacheControl)
+	return &id
+}
+
+// arguments adds the arguments of the columns to those of a statement.
+func (o ownership) arguments(args pgx.StrictNamedArgs) pgx.StrictNamedArgs {
+	args["owner"], args["owner_id"], args["cache_control"] = o.ownerUUID(), optional(o.owner), optional(o.cacheControl)
 	args["metadata"] = optional(string(o.metadata))
 
 	return args

@@ -76,7 +76,10 @@ func (v *Variants) OpenByName(
 func (v *Variants) OpenObject(
 	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, name string, spec picture.Spec,
 ) (File, *Content, error) {
-	return v.open(ctx, p, visibleObject(ctx, p, a, b, name), spec)
+	return v.open(ctx, p, func() (storedFile, error) {
+		o, err := GetObject(ctx, p, a, b, name)
+		return storedFile{File: o.File(), BlobUUID: o.BlobUUID}, err
+	}, spec)
 }
 
 // variant is a cached variant.

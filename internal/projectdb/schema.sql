@@ -619,13 +619,28 @@ end $$;
 
 COMMENT ON FUNCTION storage.place_pending(container uuid) IS 'counts the noted changes of a container in its blocks';
 
+CREATE FUNCTION storage.refuse_bucket_changes() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	raise insufficient_privilege using constraint = 'storage_api_only',
+		message = 'buckets and objects are changed by the Storage API only',
+		detail = (select coalesce(json_agg(json_build_object('uuid', c.uuid, 'name', c.id, 'updated_at', c.updated_at)), '[]')
+			from (select * from changed limit 1000) c);
+end $$;
+
+COMMENT ON FUNCTION storage.refuse_bucket_changes() IS 'ends a change that the policies allow, and names the buckets that it found';
+
 CREATE FUNCTION storage.refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
 	raise insufficient_privilege using constraint = 'storage_api_only',
-		message = 'buckets and objects are changed by the Storage API only';
+		message = 'buckets and objects are changed by the Storage API only',
+		detail = case when tg_level = 'ROW' then json_build_array(json_build_object('uuid', old.uuid, 'name', old.id,
+			'updated_at', old.updated_at))::text else '[]' end;
 end $$;
 
 COMMENT ON FUNCTION storage.refuse_change() IS 'ends a change that the policies allow';
@@ -1633,7 +1648,7 @@ CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON storage.buckets FOR EACH STATE
 
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON storage.objects FOR EACH STATEMENT EXECUTE FUNCTION storage.refuse_change();
 
-CREATE TRIGGER refuse_update AFTER UPDATE ON storage.buckets FOR EACH STATEMENT EXECUTE FUNCTION storage.refuse_change();
+CREATE TRIGGER refuse_update AFTER UPDATE ON storage.buckets REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION storage.refuse_bucket_changes();
 
 CREATE TRIGGER refuse_update AFTER UPDATE ON storage.objects REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION storage.refuse_changes();
 
@@ -1888,6 +1903,8 @@ REVOKE ALL ON FUNCTION storage.parts_deleted() FROM PUBLIC;
 REVOKE ALL ON FUNCTION storage.place_keys(containers uuid[], sorts text[], texts text[], numbers bigint[], times timestamp with time zone[], ids uuid[], sign integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.place_pending(container uuid) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.refuse_bucket_changes() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.refuse_change() FROM PUBLIC;
 

@@ -43,7 +43,7 @@ func (c *call) listBuckets() error {
 		return err
 	}
 
-	found, err := object.ListBuckets(c.r.Context(), c.Database, after, limit+1)
+	found, err := object.BucketsAfter(c.r.Context(), c.Database, after, limit+1)
 	if err != nil {
 		return err
 	}

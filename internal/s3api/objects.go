@@ -111,7 +111,7 @@ func (c *call) send(b object.Bucket, key string) error {
 		return malformed("InvalidPartNumber", "The requested partnumber is not satisfiable")
 	}
 
-	f, content, err := object.OpenObjectDetails(c.r.Context(), c.Database, c.Blobs, b, key)
+	f, content, err := object.OpenObject(c.r.Context(), c.Database, c.Blobs, server, b, key)
 	if err != nil {
 		return err
 	}
@@ -122,8 +122,8 @@ func (c *call) send(b object.Bucket, key string) error {
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("ETag", tag(f.SHA256))
-	if f.CacheControl != "" {
-		h.Set("Cache-Control", f.CacheControl)
+	if f.Cache != nil {
+		h.Set("Cache-Control", *f.Cache)
 	}
 	for name, value := range metadataOf(f) {
 		h.Set(metadataPrefix+name, value)
@@ -146,9 +146,9 @@ func (c *call) send(b object.Bucket, key string) error {
 }
 
 // metadataOf returns those metadata of an object that are texts.
-func metadataOf(f object.ObjectDetails) map[string]string {
+func metadataOf(f object.Object) map[string]string {
 	var all map[string]any
-	_ = json.Unmarshal(f.Metadata, &all) // without metadata: none
+	_ = json.Unmarshal(f.UserMetadata, &all) // without metadata: none
 
 	texts := map[string]string{}
 	for name, value := range all {
@@ -269,25 +269,25 @@ func (c *call) deleteObjects() error {
 }
 
 // source opens the object that the request copies, if its conditions hold.
-func (c *call) source() (object.ObjectDetails, *object.Content, error) {
+func (c *call) source() (object.Object, *object.Content, error) {
 	path, query, _ := strings.Cut(c.r.Header.Get("X-Amz-Copy-Source"), "?")
 	decoded, err := url.PathUnescape(path)
 	id, key, ok := strings.Cut(strings.TrimPrefix(decoded, "/"), "/")
 	if err != nil || !ok || (query != "" && query != "versionId=null") {
-		return object.ObjectDetails{}, nil, malformed("InvalidArgument",
+		return object.Object{}, nil, malformed("InvalidArgument",
 			"Copy Source must mention the source bucket and key: "+
 				"sourcebucket/sourcekey")
 	}
 
 	b, err := object.FindBucket(c.r.Context(), c.Database, id)
 	if fault.Is(err, fault.NotFound) {
-		return object.ObjectDetails{}, nil, errNoBucket
+		return object.Object{}, nil, errNoBucket
 	}
 	if err != nil {
-		return object.ObjectDetails{}, nil, err
+		return object.Object{}, nil, err
 	}
 
-	f, content, err := object.OpenObjectDetails(c.r.Context(), c.Database, c.Blobs, b, key)
+	f, content, err := object.OpenObject(c.r.Context(), c.Database, c.Blobs, server, b, key)
 	if fault.Is(err, fault.NotFound) {
 		return f, nil, errNoKey
 	}
@@ -300,7 +300,7 @@ func (c *call) source() (object.ObjectDetails, *object.Content, error) {
 }
 
 // sourceMatches reports whether the conditions on the source of a copy hold.
-func (c *call) sourceMatches(f object.ObjectDetails) bool {
+func (c *call) sourceMatches(f object.Object) bool {
 	h := c.r.Header
 	plain := strings.Trim(tag(f.SHA256), `"`)
 	same := func(header string) bool { return strings.Trim(h.Get(header), `"`) == plain }
@@ -341,7 +341,10 @@ func (c *call) copyObject() error {
 		return err
 	}
 	if c.r.Header.Get("X-Amz-Metadata-Directive") != "REPLACE" {
-		n.MimeType, n.CacheControl, n.Metadata = f.MimeType, f.CacheControl, f.Metadata
+		n.MimeType, n.Metadata = f.MimeType, f.UserMetadata
+		if f.Cache != nil {
+			n.CacheControl = *f.Cache
+		}
 	} else if n.MimeType == "" {
 		n.MimeType = f.MimeType
 	}

@@ -8,7 +8,6 @@ import (
 // unavailable has the APIs of a Supabase project that Socle lacks or has elsewhere, by the path
 // after the project. A client of theirs shows the message.
 var unavailable = []struct{ path, message string }{
-	{"storage/v1", "The storage API is not available yet. Files are in containers: see Files at /docs."},
 	{"functions/v1", "Functions outside of the database are not available yet. Those in it are called by rpc."},
 	{"realtime/v1", "Messages about changes of rows are not available yet."},
 	{"rest", "The rows API is at rest/v1. It takes a key of the project, which socle keys create or " +

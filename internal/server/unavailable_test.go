@@ -11,8 +11,8 @@ func TestFindUnavailable(t *testing.T) {
 	t.Parallel()
 
 	for path, want := range map[string]string{
-		"/projects/x/storage/v1/bucket": "The storage API",
 		"/projects/x/realtime/v1":       "Messages",
+		"/projects/x/storage/v1/bucket": "",
 		"/projects/x/auth/v1/signup":    "",
 		"/projects/x/rest":              "The rows API is at rest/v1.",
 		"/projects/x/rest-settings":     "",

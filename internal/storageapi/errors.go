@@ -27,12 +27,12 @@ var failuresByCode = map[string]failure{
 	"InvalidBucketName":     {"400", "Invalid Input", "Bucket name invalid", "InvalidBucketName"},
 	"InvalidMimeType":       {"415", "invalid_mime_type", "", "InvalidMimeType"},
 	"mime_type_not_allowed": {"415", "invalid_mime_type", "", "InvalidMimeType"},
+	"too_large":             {"413", "Payload too large", "The object exceeded the maximum allowed size", "EntityTooLarge"},
 	"busy":                  {"423", "ResourceLocked", "The resource is locked", "ResourceLocked"},
 	"project_paused":        {"409", "ProjectPaused", "", "ProjectPaused"},
 	"project_deleted":       {"404", "TenantNotFound", "", "TenantNotFound"},
 	"project_not_found":     {"404", "TenantNotFound", "", "TenantNotFound"},
 	"quota_exceeded":        {"413", "Payload too large", "", "EntityTooLarge"},
-	"database_full":         {"413", "Payload too large", "", "EntityTooLarge"},
 	"mismatch":              {"409", "Conflict", "", "InvalidUploadOffset"},
 	"changed":               {"412", "PreconditionFailed", "", "PreconditionFailed"},
 	"policy_failed":         {"400", "DatabaseError", "", "DatabaseError"},
@@ -42,7 +42,7 @@ var failuresByCode = map[string]failure{
 // failures are the other failures, by kind. One without an error of its own has the code there.
 var failures = map[fault.Kind]failure{
 	fault.Invalid:         {"400", "", "", "InvalidRequest"},
-	fault.Unprocessable:   {"400", "InvalidKey", "", "InvalidKey"},
+	fault.Unprocessable:   {"400", "", "", "InvalidRequest"},
 	fault.Unauthenticated: {"403", "Unauthorized", "", "AccessDenied"},
 	fault.Forbidden:       {"403", "Unauthorized", "", "AccessDenied"},
 	fault.NotFound:        {"404", "not_found", "Object not found", "NoSuchKey"},

@@ -2,7 +2,6 @@ package storageapi
 
 import (
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -95,7 +94,7 @@ func (c *call) render(path string) error {
 
 // renderPublic sends a variant of a picture of a public bucket, about which no policy decides.
 func (c *call) renderPublic(path string) error {
-	b, name, err := c.bucketOf(path)
+	b, name, err := c.readable(path)
 	if err != nil {
 		return err
 	}
@@ -108,7 +107,6 @@ func (c *call) renderPublic(path string) error {
 		return err
 	}
 
-	c.actor.Role = "service_role"
 	return c.sendPicture(b, name, t, true)
 }
 
@@ -128,8 +126,7 @@ func (c *call) renderSigned(path string) error {
 	return c.sendPicture(b, g.Name, t, false)
 }
 
-// sendPicture sends a variant of a picture. Its headers keep browsers from treating it as a page of
-// this origin.
+// sendPicture sends a variant of a picture.
 func (c *call) sendPicture(b object.Bucket, name string, t transform, public bool) error {
 	f, content, err := c.Variants.OpenObject(c.r.Context(), c.Database, c.actor, b, name, t.spec())
 	if fault.Is(err, fault.Unprocessable) { // no picture, or too large a one
@@ -138,24 +135,14 @@ func (c *call) sendPicture(b object.Bucket, name string, t transform, public boo
 	if err != nil {
 		return err
 	}
-	defer content.Close()
 
-	h := c.w.Header()
-	h.Set("Content-Type", f.MimeType)
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-cache")
+	d := httpx.Download{Content: content, MimeType: f.MimeType, Size: f.Size, SHA256: f.SHA256, ETag: f.ETag(),
+		Modified: f.UpdatedAt, CacheControl: "no-cache", Refuse: c.refuseRange}
 	if !public {
-		h.Set("Cache-Control", "private, no-cache")
+		d.CacheControl = "private, no-cache"
 	}
-	h.Set("ETag", f.ETag())
-	http.ServeContent(httpx.NewPacedWriter(c.w), c.r, "", f.UpdatedAt, content)
 
-	if err := content.Err(); err != nil {
-		httpx.From(c.r.Context()).Err = err
-		panic(http.ErrAbortHandler) // Content withheld the last bytes, so no client takes the picture for complete
-	}
+	d.ServeHTTP(c.w, c.r)
 
 	return nil
 }

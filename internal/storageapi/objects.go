@@ -3,14 +3,15 @@ package storageapi
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
@@ -18,35 +19,41 @@ import (
 )
 
 const (
-	maxMetadata  = 64 << 10 // bytes of an object's metadata
-	maxNames     = 1000     // objects of one removal
-	defaultLimit = 100      // entries of a list
+	maxMetadata = 64 << 10 // bytes of an object's metadata
+	maxNames    = 1000     // objects of one request
 )
 
 // bucketOf returns the bucket and the name of the object in the rest of a path.
 func (c *call) bucketOf(path string) (object.Bucket, string, error) {
 	id, name, _ := strings.Cut(path, "/")
 	b, err := object.FindBucket(c.r.Context(), c.Database, id)
-	if fault.Is(err, fault.NotFound) {
-		return b, name, errNoBucket
-	}
 
-	return b, name, err
+	return b, name, missingBucket(err)
 }
 
 func (c *call) upload(path string) error {
-	return c.store(path, c.r.Header.Get("X-Upsert") == "true")
-}
-
-func (c *call) replace(path string) error { return c.store(path, true) }
-
-// store stores an object, whose bytes are the body or a part of it.
-func (c *call) store(path string, upsert bool) error {
 	b, name, err := c.bucketOf(path)
 	if err != nil {
 		return err
 	}
 
+	return c.store(b, name, c.r.Header.Get("X-Upsert") == "true")
+}
+
+func (c *call) replace(path string) error {
+	b, name, err := c.bucketOf(path)
+	if err != nil {
+		return err
+	}
+
+	return c.store(b, name, true)
+}
+
+// cacheControl matches the values of Cache-Control that objects may have.
+var cacheControl = regexp.MustCompile(`^[ -~]{0,200}$`)
+
+// store stores an object, whose bytes are the body or a part of it.
+func (c *call) store(b object.Bucket, name string, upsert bool) error {
 	n := object.NewObject{Upsert: upsert, CacheControl: c.r.Header.Get("Cache-Control")}
 	n.FullFileName, n.MimeType = name, c.r.Header.Get("Content-Type")
 	n.Length = max(c.r.ContentLength, 0)
@@ -55,7 +62,7 @@ func (c *call) store(path string, upsert bool) error {
 
 	metadata, err := base64.StdEncoding.DecodeString(c.r.Header.Get("X-Metadata"))
 	if err != nil {
-		return fault.New(fault.Invalid, "x-metadata must be JSON in base64").WithCode("InvalidRequest")
+		return fault.New(fault.Invalid, "x-metadata must be JSON in base64")
 	}
 
 	if kind, params, err := mime.ParseMediaType(n.MimeType); err == nil && kind == "multipart/form-data" {
@@ -67,16 +74,52 @@ func (c *call) store(path string, upsert bool) error {
 	if n.Metadata, err = checkMetadata(metadata); err != nil {
 		return err
 	}
+	if !cacheControl.MatchString(n.CacheControl) {
+		return fault.New(fault.Invalid, "cache-control must be up to 200 ASCII characters")
+	}
 
+	n.Content = uploadedBody{n.Content}
 	f, replaced, err := object.PutObject(c.r.Context(), c.Database, c.Blobs, c.actor, b, n)
 	if replaced {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
+	if fault.Of(err) != nil && fault.Of(err).CodeWord() == "mime_type_not_allowed" {
+		kind, _, _ := strings.Cut(n.MimeType, ";")
+		return fault.New(fault.Unprocessable, "mime type %s is not supported", kind).
+			WithCode("InvalidMimeType").WithCause(err)
+	}
 	if err != nil {
-		return err
+		return ofKey(err, name)
 	}
 
 	return c.respond(http.StatusOK, map[string]string{"Id": f.UUID.String(), "Key": b.ID + "/" + f.FullFileName})
+}
+
+// uploadedBody names the failures of a body.
+type uploadedBody struct{ io.Reader }
+
+// Read implements io.Reader.
+func (b uploadedBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	switch {
+	case err == nil || err == io.EOF:
+		return n, err
+	case errors.Is(err, httpx.ErrTooSlow):
+		return n, fault.New(fault.TooSlow, "The body arrives too slowly").WithCause(err)
+	}
+
+	return n, fault.New(fault.Invalid, "The body is incomplete").WithCause(err)
+}
+
+// ofKey gives the contract's name to the failure of an invalid name of an object.
+func ofKey(err error, name string) error {
+	e := fault.Of(err)
+	if e != nil && e.Kind == fault.Unprocessable && len(e.Fields) > 0 && e.Fields[0].Name == "full_file_name" {
+		return fault.New(fault.Invalid, "Invalid key: %s", strings.ToValidUTF8(name, "")).WithCode("InvalidKey").
+			WithCause(err)
+	}
+
+	return err
 }
 
 // readForm reads the fields of a form up to the file, which is the part without a name. It returns
@@ -86,7 +129,7 @@ func readForm(form *multipart.Reader, n *object.NewObject) (metadata []byte, err
 	for range 8 {
 		part, err := form.NextPart()
 		if err != nil {
-			return nil, fault.New(fault.Invalid, "The form has no file").WithCode("InvalidRequest").WithCause(err)
+			return nil, fault.New(fault.Invalid, "The form has no file").WithCause(err)
 		}
 
 		if part.FormName() == "" || part.FileName() != "" {
@@ -110,7 +153,7 @@ func readForm(form *multipart.Reader, n *object.NewObject) (metadata []byte, err
 		}
 	}
 
-	return nil, fault.New(fault.Invalid, "The form has too many fields").WithCode("InvalidRequest")
+	return nil, fault.New(fault.Invalid, "The form has too many fields")
 }
 
 // checkMetadata checks that the metadata of an application are a JSON object, or empty.
@@ -121,24 +164,34 @@ func checkMetadata(text []byte) ([]byte, error) {
 
 	var members map[string]any
 	if len(text) >= maxMetadata || json.Unmarshal(text, &members) != nil {
-		return nil, fault.New(fault.Invalid, "metadata must be a JSON object").WithCode("InvalidRequest")
+		return nil, fault.New(fault.Invalid, "metadata must be a JSON object")
 	}
 
 	return text, nil
 }
 
+// download sends an object. No policy decides about those of a public bucket.
 func (c *call) download(path string) error {
-	b, name, err := c.bucketOf(path)
+	b, name, err := c.readable(path)
 	if err != nil {
 		return err
 	}
 
-	return c.send(b, name)
+	return c.send(b, name, false)
 }
 
-// downloadPublic sends an object of a public bucket, about which no policy decides.
-func (c *call) downloadPublic(path string) error {
+// readable returns the bucket and the name of an object to read.
+func (c *call) readable(path string) (object.Bucket, string, error) {
 	b, name, err := c.bucketOf(path)
+	if err == nil && b.IsPublic {
+		c.actor.Role = "service_role"
+	}
+
+	return b, name, err
+}
+
+func (c *call) downloadPublic(path string) error {
+	b, name, err := c.readable(path)
 	if err != nil {
 		return err
 	}
@@ -146,33 +199,78 @@ func (c *call) downloadPublic(path string) error {
 		return errNoBucket
 	}
 
-	c.actor.Role = "service_role"
-	return c.send(b, name)
+	return c.send(b, name, true)
 }
 
-// send sends an object. Its headers keep browsers from treating it as a page of this origin.
-func (c *call) send(b object.Bucket, name string) error {
-	f, content, err := object.OpenObject(c.r.Context(), c.Database, c.Blobs, c.actor, b, name)
+// send sends an object. Caches shared by several clients keep it only if its address is public.
+func (c *call) send(b object.Bucket, name string, public bool) error {
+	o, content, err := object.OpenObject(c.r.Context(), c.Database, c.Blobs, c.actor, b, name)
 	if err != nil {
 		return err
 	}
-	defer content.Close()
 
-	h := c.w.Header()
-	h.Set("Content-Type", f.MimeType)
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-cache")
-	h.Set("ETag", f.ETag())
-	http.ServeContent(httpx.NewPacedWriter(c.w), c.r, "", f.UpdatedAt, content)
-
-	if err := content.Err(); err != nil {
-		httpx.From(c.r.Context()).Err = err
-		panic(http.ErrAbortHandler) // Content withheld the last bytes, so no client takes the file for complete
+	d := httpx.Download{Content: content, MimeType: o.MimeType, Size: o.Size, SHA256: o.SHA256, ETag: etagOf(o.SHA256),
+		Modified: o.UpdatedAt, CacheControl: o.CacheControl(), Refuse: c.refuseRange}
+	if !public && !strings.Contains(d.CacheControl, "private") {
+		d.CacheControl = "private, " + d.CacheControl
+	}
+	if query := c.r.URL.Query(); query.Has("download") {
+		d.Attachment, d.Name = true, query.Get("download")
 	}
 
+	d.ServeHTTP(c.w, c.r)
+
 	return nil
+}
+
+// refuseRange writes the failure of a range or a condition, with its own status.
+func (c *call) refuseRange(w http.ResponseWriter, status int) {
+	f := failure{"416", "InvalidRange", "The requested range is not satisfiable", "InvalidRange"}
+	if status == http.StatusPreconditionFailed {
+		f = failure{"412", "PreconditionFailed", "The object does not match the conditions", "PreconditionFailed"}
+	}
+
+	_ = c.respond(status, f) // strings have no error
+}
+
+// info sends the description of an object.
+func (c *call) info(path string) error {
+	b, name, err := c.readable(path)
+	if err != nil {
+		return err
+	}
+
+	return c.describe(b, name)
+}
+
+func (c *call) infoPublic(path string) error {
+	b, name, err := c.readable(path)
+	if err != nil {
+		return err
+	}
+	if !b.IsPublic {
+		return errNoBucket
+	}
+
+	return c.describe(b, name)
+}
+
+func (c *call) describe(b object.Bucket, name string) error {
+	o, err := object.GetObject(c.r.Context(), c.Database, c.actor, b, name)
+	if err != nil {
+		return err
+	}
+
+	metadata := json.RawMessage("{}")
+	if o.UserMetadata != nil {
+		metadata = o.UserMetadata
+	}
+
+	c.w.Header().Set("ETag", etagOf(o.SHA256))
+	return c.respond(http.StatusOK, map[string]any{"id": o.UUID, "version": o.Version, "name": o.FullFileName,
+		"bucket_id": b.ID, "size": o.Size, "content_type": o.MimeType, "cache_control": o.CacheControl(),
+		"etag": etagOf(o.SHA256), "last_modified": timestamp(o.UpdatedAt), "created_at": timestamp(o.CreatedAt),
+		"metadata": metadata})
 }
 
 // remove deletes the named objects of a bucket, or the one in the path.
@@ -190,7 +288,7 @@ func (c *call) remove(path string) error {
 		}
 	}
 	if len(in.Prefixes) > maxNames {
-		return fault.New(fault.Invalid, "prefixes must be at most %d names", maxNames).WithCode("InvalidRequest")
+		return fault.New(fault.Invalid, "prefixes must be at most %d names", maxNames)
 	}
 
 	gone, err := object.RemoveObjects(c.r.Context(), c.Database, c.actor, b, in.Prefixes)
@@ -210,8 +308,9 @@ func (c *call) remove(path string) error {
 	removed := make([]map[string]any, 0, len(gone))
 	for _, f := range gone {
 		removed = append(removed, map[string]any{"id": f.UUID, "bucket_id": b.ID, "name": f.FullFileName,
-			"created_at": f.CreatedAt, "updated_at": f.UpdatedAt,
-			"metadata": metadataOf(f.Size, f.MimeType, f.SHA256, nil, f.UpdatedAt)})
+			"created_at": timestamp(f.CreatedAt), "updated_at": timestamp(f.UpdatedAt),
+			"last_accessed_at": timestamp(f.UpdatedAt),
+			"metadata":         metadataOf(f.Size, f.MimeType, f.SHA256, nil, f.UpdatedAt)})
 	}
 
 	return c.respond(http.StatusOK, removed)
@@ -224,73 +323,95 @@ func (c *call) move(string) error {
 		return err
 	}
 
-	from, _, err := c.bucketOf(in.BucketID)
+	from, to, err := c.bucketsOf(in.BucketID, in.DestinationBucket)
 	if err != nil {
 		return err
 	}
 
-	to := from
-	if in.DestinationBucket != "" {
-		if to, _, err = c.bucketOf(in.DestinationBucket); err != nil {
-			return err
-		}
-	}
-
-	_, err = object.MoveObject(c.r.Context(), c.Database, c.actor, from, to, in.SourceKey, in.DestinationKey)
+	f, err := object.MoveObject(c.r.Context(), c.Database, c.actor, from, to, in.SourceKey, in.DestinationKey)
 	if err != nil {
-		return err
+		return ofKey(err, in.DestinationKey)
 	}
 
-	return c.respond(http.StatusOK, map[string]string{"message": "Successfully moved"})
+	return c.respond(http.StatusOK, map[string]any{"message": "Successfully moved", "Id": f.UUID,
+		"Key": to.ID + "/" + f.FullFileName})
 }
 
-// entry is an entry of a list. A folder has a name only.
-type entry struct {
-	Name           string         `json:"name"`
-	ID             *uuid.UUID     `json:"id"`
-	UpdatedAt      *time.Time     `json:"updated_at"`
-	CreatedAt      *time.Time     `json:"created_at"`
-	LastAccessedAt *time.Time     `json:"last_accessed_at"`
-	Metadata       map[string]any `json:"metadata"`
-}
-
-// list lists a folder of a bucket, by name.
-func (c *call) list(path string) error {
+// copy copies an object, in its bucket or to another one.
+func (c *call) copy(string) error {
 	in := struct {
-		Prefix        string
-		Limit, Offset int
-	}{Limit: defaultLimit}
+		BucketID, SourceKey, DestinationBucket, DestinationKey string
+		CopyMetadata                                           *bool
+		Metadata                                               struct{ CacheControl, Mimetype string }
+	}{}
 	if err := c.decode(&in); err != nil {
 		return err
 	}
 
-	b, _, err := c.bucketOf(path)
+	from, to, err := c.bucketsOf(in.BucketID, in.DestinationBucket)
 	if err != nil {
 		return err
 	}
 
-	if in.Prefix = strings.TrimSuffix(in.Prefix, "/"); in.Prefix != "" {
-		in.Prefix += "/"
+	n := object.NewObject{Upsert: c.r.Header.Get("X-Upsert") == "true", CacheControl: in.Metadata.CacheControl}
+	n.FullFileName, n.MimeType = in.DestinationKey, in.Metadata.Mimetype
+	if !cacheControl.MatchString(n.CacheControl) {
+		return fault.New(fault.Invalid, "cacheControl must be up to 200 ASCII characters")
 	}
 
-	found, err := object.ListObjects(c.r.Context(), c.Database, c.actor, b, in.Prefix,
-		min(max(in.Offset, 0), object.MaxObjectOffset), min(max(in.Limit, 1), object.MaxObjectList))
+	metadata, err := base64.StdEncoding.DecodeString(c.r.Header.Get("X-Metadata"))
 	if err != nil {
+		return fault.New(fault.Invalid, "x-metadata must be JSON in base64")
+	}
+	if n.Metadata, err = checkMetadata(metadata); err != nil {
 		return err
 	}
-
-	entries := make([]entry, 0, len(found))
-	for _, f := range found {
-		e := entry{Name: f.Name, ID: f.UUID, UpdatedAt: f.UpdatedAt, CreatedAt: f.CreatedAt,
-			LastAccessedAt: f.UpdatedAt}
-		if f.UUID != nil {
-			e.Metadata = metadataOf(*f.Size, *f.MimeType, f.SHA256, f.Cache, *f.UpdatedAt)
-		}
-		entries = append(entries, e)
+	if n.Metadata == nil && in.CopyMetadata != nil && !*in.CopyMetadata {
+		n.Metadata = []byte("{}")
 	}
 
-	return c.respond(http.StatusOK, entries)
+	f, replaced, err := object.CopyObject(c.r.Context(), c.Database, c.Blobs, c.actor, from, to, in.SourceKey, n)
+	if replaced {
+		c.Discard(c.r.Context(), c.Database.UUID)
+	}
+	if err != nil {
+		return ofKey(err, in.DestinationKey)
+	}
+
+	return c.respond(http.StatusOK, map[string]any{"Id": f.UUID, "Key": to.ID + "/" + f.FullFileName, "id": f.UUID,
+		"name": f.FullFileName, "bucket_id": to.ID, "created_at": timestamp(f.CreatedAt),
+		"updated_at": timestamp(f.UpdatedAt), "last_accessed_at": timestamp(f.UpdatedAt),
+		"metadata": metadataOf(f.Size, f.MimeType, f.SHA256, optional(n.CacheControl), f.UpdatedAt)})
 }
+
+// bucketsOf returns the source and the destination of an object, the same unless another is named.
+func (c *call) bucketsOf(source, destination string) (from, to object.Bucket, err error) {
+	if from, _, err = c.bucketOf(source); err != nil || destination == "" {
+		return from, from, err
+	}
+
+	to, _, err = c.bucketOf(destination)
+	return from, to, err
+}
+
+// optional returns nil for "".
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// timestamp is a time as clients know it, in milliseconds.
+type timestamp time.Time
+
+// MarshalJSON implements json.Marshaler.
+func (t timestamp) MarshalJSON() ([]byte, error) {
+	return time.Time(t).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
+}
+
+// etagOf returns the entity tag of an object, as in the column metadata of storage.objects.
+func etagOf(sha256 []byte) string { return fmt.Sprintf(`"%x"`, sha256[:16]) }
 
 // metadataOf returns the metadata of an object as clients know them.
 func metadataOf(size int64, mimeType string, sha256 []byte, cache *string, modified time.Time) map[string]any {
@@ -299,6 +420,7 @@ func metadataOf(size int64, mimeType string, sha256 []byte, cache *string, modif
 		control = *cache
 	}
 
-	return map[string]any{"eTag": fmt.Sprintf(`"%x"`, sha256[:16]), "size": size, "mimetype": mimeType,
-		"cacheControl": control, "lastModified": modified, "contentLength": size, "httpStatusCode": http.StatusOK}
+	return map[string]any{"eTag": etagOf(sha256), "size": size, "mimetype": mimeType,
+		"cacheControl": control, "lastModified": timestamp(modified), "contentLength": size,
+		"httpStatusCode": http.StatusOK}
 }

@@ -53,6 +53,7 @@ type call struct {
 	*Project
 	w     http.ResponseWriter
 	r     *http.Request
+	path  string // escaped, behind /storage/v1
 	actor object.Actor
 	// trueStatus reports that a failure has its true status, not 400.
 	trueStatus bool
@@ -61,34 +62,81 @@ type call struct {
 // route is an entry of the route table.
 type route struct {
 	method, prefix string // the rest of the path is passed to serve
-	public         bool   // needs no key
+	access         access
+	work           work
 	serve          func(c *call, rest string) error
 }
 
+// access tells how a route identifies its caller.
+type access int
+
+const (
+	byKey  access = iota // by a key, or the token of an end user
+	anyone               // not, or by the token in the address
+)
+
+// work tells what a route does, for its limits.
+type work int
+
+const (
+	brief   work = iota // ends within requestTimeout
+	growing             // brief, and adds rows: refused while the database is full
+	reading             // sends bytes as long as the client takes them
+	storing             // takes bytes as long as they arrive, and adds rows
+)
+
+// requestTimeout bounds a request without bytes of objects.
+const requestTimeout = 30 * time.Second
+
 // routes are the routes. A request takes the one with the longest prefix.
 var routes = []route{
-	{"GET", "/object/public/", true, (*call).downloadPublic},
-	{"HEAD", "/object/public/", true, (*call).downloadPublic},
-	{"GET", "/object/authenticated/", false, (*call).download},
-	{"HEAD", "/object/authenticated/", false, (*call).download},
-	{"POST", "/object/list/", false, (*call).list},
-	{"POST", "/object/move", false, (*call).move},
-	{"GET", "/object/", false, (*call).download},
-	{"HEAD", "/object/", false, (*call).download},
-	{"POST", "/object/", false, (*call).upload},
-	{"PUT", "/object/", false, (*call).replace},
-	{"DELETE", "/object/", false, (*call).remove},
-	{"GET", "/render/image/public/", true, (*call).renderPublic},
-	{"GET", "/render/image/authenticated/", false, (*call).render},
-	{"GET", "/render/image/sign/", true, (*call).renderSigned},
-	{"POST", tusPath, false, (*call).tus},
-	{"HEAD", tusPath, false, (*call).tus},
-	{"PATCH", tusPath, false, (*call).tus},
-	{"DELETE", tusPath, false, (*call).tus},
-	{"POST", tusSignPath, true, (*call).tusSigned},
-	{"HEAD", tusSignPath, true, (*call).tusSigned},
-	{"PATCH", tusSignPath, true, (*call).tusSigned},
-	{"DELETE", tusSignPath, true, (*call).tusSigned},
+	{"GET", "/bucket", byKey, brief, (*call).listBuckets},
+	{"POST", "/bucket", byKey, growing, (*call).createBucket},
+	{"GET", "/bucket/", byKey, brief, (*call).getBucket},
+	{"PUT", "/bucket/", byKey, brief, (*call).updateBucket},
+	{"DELETE", "/bucket/", byKey, brief, (*call).deleteBucket},
+	{"POST", "/bucket/", byKey, brief, (*call).emptyBucket},
+
+	{"GET", "/object/public/", anyone, reading, (*call).downloadPublic},
+	{"HEAD", "/object/public/", anyone, reading, (*call).downloadPublic},
+	{"GET", "/object/authenticated/", byKey, reading, (*call).download},
+	{"HEAD", "/object/authenticated/", byKey, reading, (*call).download},
+	{"GET", "/object/", byKey, reading, (*call).download},
+	{"HEAD", "/object/", byKey, reading, (*call).download},
+	{"POST", "/object/", byKey, storing, (*call).upload},
+	{"PUT", "/object/", byKey, storing, (*call).replace},
+	{"DELETE", "/object/", byKey, brief, (*call).remove},
+
+	{"GET", "/object/info/public/", anyone, brief, (*call).infoPublic},
+	{"HEAD", "/object/info/public/", anyone, brief, (*call).infoPublic},
+	{"GET", "/object/info/authenticated/", byKey, brief, (*call).info},
+	{"HEAD", "/object/info/authenticated/", byKey, brief, (*call).info},
+	{"GET", "/object/info/", byKey, brief, (*call).info},
+	{"HEAD", "/object/info/", byKey, brief, (*call).info},
+
+	{"POST", "/object/list/", byKey, brief, (*call).list},
+	{"POST", "/object/list-v2/", byKey, brief, (*call).listByCursor},
+	{"POST", "/object/move", byKey, growing, (*call).move},
+	{"POST", "/object/copy", byKey, storing, (*call).copy},
+
+	{"POST", "/object/sign/", byKey, brief, (*call).signDownload},
+	{"GET", "/object/sign/", anyone, reading, (*call).downloadSigned},
+	{"HEAD", "/object/sign/", anyone, reading, (*call).downloadSigned},
+	{"POST", "/object/upload/sign/", byKey, brief, (*call).signUpload},
+	{"PUT", "/object/upload/sign/", anyone, storing, (*call).uploadSigned},
+
+	{"GET", "/render/image/public/", anyone, reading, (*call).renderPublic},
+	{"GET", "/render/image/authenticated/", byKey, reading, (*call).render},
+	{"GET", "/render/image/sign/", anyone, reading, (*call).renderSigned},
+
+	{"POST", tusPath, byKey, storing, (*call).tus},
+	{"HEAD", tusPath + "/", byKey, brief, (*call).tus},
+	{"PATCH", tusPath + "/", byKey, storing, (*call).tus},
+	{"DELETE", tusPath + "/", byKey, brief, (*call).tus},
+	{"POST", tusSignPath, anyone, storing, (*call).tusSigned},
+	{"HEAD", tusSignPath + "/", anyone, brief, (*call).tusSigned},
+	{"PATCH", tusSignPath + "/", anyone, storing, (*call).tusSigned},
+	{"DELETE", tusSignPath + "/", anyone, brief, (*call).tusSigned},
 }
 
 // Serve serves a request. path is the escaped part of the path behind /storage/v1.
@@ -101,8 +149,8 @@ func Serve(w http.ResponseWriter, r *http.Request, p *Project, path string) {
 		return
 	}
 
-	c := &call{Project: p, w: w, r: r, trueStatus: resumable}
-	if err := c.serve(path); err != nil {
+	c := &call{Project: p, w: w, r: r, path: path, trueStatus: resumable}
+	if err := c.serve(); err != nil {
 		c.fail(err)
 	}
 }
@@ -114,34 +162,65 @@ func ServeUnknown(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-func (c *call) serve(path string) error {
-	decoded, err := url.PathUnescape(path)
+func (c *call) serve() error {
+	decoded, err := url.PathUnescape(c.path)
 	if err != nil {
-		return fault.New(fault.Invalid, "Invalid path").WithCode("InvalidRequest")
+		return fault.New(fault.Invalid, "Invalid path")
 	}
 
 	var found route
 	for _, route := range routes {
-		if route.method == c.r.Method && strings.HasPrefix(decoded, route.prefix) &&
-			len(route.prefix) > len(found.prefix) {
+		if route.matches(c.r.Method, decoded) && len(route.prefix) > len(found.prefix) {
 			found = route
 		}
 	}
 	if found.serve == nil {
-		return fault.New(fault.NotFound, "Route %s:%s not found", c.r.Method, decoded).WithCode("RouteNotFound")
+		return c.noRoute()
 	}
 
 	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}/storage/v1" + strings.TrimSuffix(found.prefix, "/")
-	if c.Unavailable != nil {
-		return c.Unavailable
-	}
-	if !found.public {
+	if found.access == byKey {
 		if err := c.authenticate(); err != nil {
 			return err
 		}
 	}
 
+	switch {
+	case c.Unavailable != nil:
+		return c.Unavailable
+	case (found.work == growing || found.work == storing) && c.Database.OverQuota():
+		return projectdb.ErrOverQuota
+	}
+
+	if found.work == brief || found.work == growing {
+		ctx, cancel := context.WithTimeout(c.r.Context(), requestTimeout)
+		defer cancel()
+		c.r = c.r.WithContext(ctx)
+	}
+
 	return found.serve(c, decoded[len(found.prefix):])
+}
+
+// matches reports whether the route serves a path. A prefix without a slash at its end is the whole
+// path.
+func (r route) matches(method, path string) bool {
+	if r.method != method {
+		return false
+	}
+	if strings.HasSuffix(r.prefix, "/") {
+		return strings.HasPrefix(path, r.prefix) && path != r.prefix
+	}
+
+	return strings.TrimSuffix(path, "/") == r.prefix
+}
+
+func (c *call) noRoute() error {
+	path, err := url.PathUnescape(c.path)
+	if err != nil {
+		path = c.path
+	}
+
+	return fault.New(fault.NotFound, "Route %s:%s not found", c.r.Method, path).WithCode("RouteNotFound")
 }
 
 // authenticate identifies the caller by its key or token. A token in the Authorization header goes
@@ -199,7 +278,7 @@ func (c *call) decode(v any) error {
 		err = json.Unmarshal(body, v)
 	}
 	if err != nil {
-		return fault.New(fault.Invalid, "The body must be a JSON object").WithCode("InvalidRequest").WithCause(err)
+		return fault.New(fault.Invalid, "The body must be a JSON object").WithCause(err)
 	}
 
 	return nil
@@ -214,6 +293,9 @@ func (c *call) respond(status int, v any) error {
 
 	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	c.w.WriteHeader(status)
+	if c.r.Method == http.MethodHead {
+		return nil
+	}
 	_, _ = c.w.Write(text) // fails only if the client has disconnected
 
 	return nil

@@ -1,16 +1,20 @@
 package storageapi
 
 import (
+	"encoding/json"
 	"errors"
+	"io"
 	"mime/multipart"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -24,19 +28,28 @@ func TestFailureOf(t *testing.T) {
 		status int
 		want   failure
 	}{
-		"missing": {fault.New(fault.NotFound, "x"), 400, failure{"404", "not_found", "Object not found", "NoSuchKey"}},
-		"bucket":  {errNoBucket, 400, failure{"404", "Bucket not found", "Bucket not found", "NoSuchBucket"}},
-		"denied":  {fault.New(fault.Forbidden, "no"), 400, failure{"403", "Unauthorized", "no", "AccessDenied"}},
+		"missing": {
+			fault.New(fault.NotFound, "x"), 400,
+			failure{"404", "not_found", "Object not found", "NoSuchKey"},
+		},
+		"bucket": {errNoBucket, 400, failure{"404", "Bucket not found", "Bucket not found", "NoSuchBucket"}},
+		"denied": {fault.New(fault.Forbidden, "no"), 400, failure{"403", "Unauthorized", "no", "AccessDenied"}},
 		"type": {
 			fault.OnField(fault.Unprocessable, "file", "mime_type_not_allowed", "no"), 400,
 			failure{"415", "invalid_mime_type", "file no", "InvalidMimeType"},
 		},
-		"lock": {fault.New(fault.Conflict, "x").WithCode("busy"), 400, failure{"423", "ResourceLocked",
-			"The resource is locked", "ResourceLocked"}},
-		"paused": {fault.New(fault.Conflict, "paused").WithCode("project_paused"), 400, failure{"409", "ProjectPaused",
-			"paused", "ProjectPaused"}},
-		"token": {fault.New(fault.Invalid, "bad").WithCode("InvalidJWT"), 400, failure{"400", "InvalidJWT", "bad",
-			"InvalidJWT"}},
+		"lock": {
+			fault.New(fault.Conflict, "x").WithCode("busy"), 400,
+			failure{"423", "ResourceLocked", "The resource is locked", "ResourceLocked"},
+		},
+		"paused": {
+			fault.New(fault.Conflict, "paused").WithCode("project_paused"), 400,
+			failure{"409", "ProjectPaused", "paused", "ProjectPaused"},
+		},
+		"token": {
+			fault.New(fault.Invalid, "bad").WithCode("InvalidJWT"), 400,
+			failure{"400", "InvalidJWT", "bad", "InvalidJWT"},
+		},
 		"unknown": {errors.New("secret"), 500, failure{"500", "internal", "Internal Server Error", "InternalError"}},
 		"busy":    {fault.New(fault.TooMany, "slow"), 429, failure{"429", "too_many_requests", "slow", "SlowDown"}},
 	} {
@@ -95,6 +108,39 @@ func TestVerify(t *testing.T) {
 		_, _, err := c.verify(d.text, scopeDownload, d.path)
 		if got := fault.Of(err).Code; got != d.want {
 			t.Errorf("%s: got %v, want %s", name, err, d.want)
+		}
+	}
+}
+
+// slowBody is a body below the minimum rate.
+type slowBody struct{ io.Reader }
+
+func (slowBody) Read([]byte) (int, error) { return 0, httpx.ErrTooSlow }
+
+// TestUploadedBody checks that a slow or truncated body is the client's failure.
+func TestUploadedBody(t *testing.T) {
+	t.Parallel()
+
+	for want, body := range map[string]io.Reader{
+		"408": slowBody{}, "400": iotest.ErrReader(io.ErrUnexpectedEOF),
+	} {
+		_, err := uploadedBody{body}.Read(nil)
+		if status, f := failureOf(err); status != http.StatusBadRequest || f.StatusCode != want {
+			t.Errorf("got %d %+v, want %s", status, f, want)
+		}
+	}
+}
+
+// TestParseSize reads the forms of a size limit.
+func TestParseSize(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string]int64{
+		"null": object.MaxFileSize, "0": object.MaxFileSize, "10": 10, `"10b"`: 10, `"20MB"`: 20e6, `"1.5kb"`: 1500,
+		`"1GB"`: 1e9, `"10 MB"`: 0, `"-1b"`: 0, "-1": 0, "true": 0, `"9GB"`: 0, "1e99": 0,
+	} {
+		if got, err := parseSize(json.RawMessage(text)); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
 		}
 	}
 }

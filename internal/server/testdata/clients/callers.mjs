@@ -32,9 +32,9 @@ await step('own rows', async () => {
 	await gives(ann.from('notes').delete().eq('owner', 'ben').select(), [])
 	await gives(service.from('notes').select('owner').order('owner'), [{ owner: 'ann' }, { owner: 'ben' }])
 })
-await step('not available', async () => {
-	const { error: noBuckets } = await anon.storage.listBuckets()
-	assert.match(noBuckets.message, /^The storage API is not available yet\./)
+await step('files', async () => {
+	const { data, error } = await anon.storage.listBuckets()
+	assert.deepEqual([data, error], [[], null])
 })
 await step('closed', async () => {
 	await fails(anon.from('notes').select(), 401, { code: '42501', message: 'permission denied for table notes' })

@@ -1,0 +1,189 @@
+package httpx
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Download responds with the bytes of a file, or with a range of them. Its headers keep browsers
+// from treating the file as a page of this origin.
+type Download struct {
+	Content      Content
+	MimeType     string
+	Size         int64  // bytes
+	SHA256       []byte // of the whole file
+	ETag         string // strong, with its quotes
+	Modified     time.Time
+	CacheControl string
+
+	// Name is the name under which browsers save the file, without folders; "" leaves it to them.
+	Name string
+	// Attachment makes browsers save the file. Otherwise they display it if its type is harmless.
+	Attachment bool
+	// Refuse writes the failure of a range (416) or a condition (412).
+	Refuse func(w http.ResponseWriter, status int)
+}
+
+// Content is the content of a file.
+type Content interface {
+	io.ReadSeekCloser
+	// Send writes the next n bytes to w, with sendfile if possible.
+	Send(w io.Writer, n int64) (int64, error)
+	// Err returns the failure after which the last bytes were withheld, or nil.
+	Err() error
+}
+
+// inlineTypes lists the media types that browsers may display; all others are saved.
+var inlineTypes = []string{
+	"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "text/plain", "audio/", "video/",
+	"application/pdf",
+}
+
+const (
+	maxRangeLength = 200 // bytes of a Range header; longer ones are ignored, which RFC 9110 allows
+
+	// dateResolution is the resolution of Last-Modified plus a margin. A younger file may be
+	// replaced within the same second, so its date must not validate a range.
+	dateResolution = 2 * time.Second
+)
+
+// ServeHTTP writes the file or the requested range, and closes the content.
+func (d Download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer d.Content.Close()
+
+	disposition := "attachment"
+	if !d.Attachment && slices.ContainsFunc(inlineTypes, func(prefix string) bool {
+		return strings.HasPrefix(d.MimeType, prefix)
+	}) {
+		disposition = "inline"
+	}
+	if d.Name != "" {
+		disposition += "; " + fileNameParam(d.Name)
+	}
+
+	h := w.Header()
+	h.Set("Content-Type", d.MimeType)
+	h.Set("Content-Disposition", disposition)
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	h.Set("Cache-Control", d.CacheControl)
+	h.Set("ETag", d.ETag)
+	h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(d.SHA256)+":")
+
+	if requested := d.rangeOf(r); requested == "" {
+		r.Header.Del("Range")
+	} else {
+		r.Header.Set("Range", requested)
+	}
+
+	modified := d.Modified
+	if time.Since(modified) < dateResolution {
+		modified = time.Time{} // suppresses Last-Modified and its conditions
+	}
+
+	http.ServeContent(&rangeWriter{ResponseWriter: NewPacedWriter(w), download: d}, r, "", modified, d.Content)
+	if err := d.Content.Err(); err != nil {
+		From(r.Context()).Err = err
+		panic(http.ErrAbortHandler) // Content withheld the last bytes, so no client takes the file for complete
+	}
+}
+
+// rangeOf returns the requested range in the syntax that http.ServeContent accepts, or "" to ignore
+// it (RFC 9110, 14.2). Ranges apply to GET and to bytes only.
+func (d Download) rangeOf(r *http.Request) string {
+	text := r.Header.Get("Range")
+	unit, ranges, _ := strings.Cut(text, "=")
+	if r.Method != http.MethodGet || len(text) > maxRangeLength || !strings.EqualFold(unit, "bytes") {
+		return ""
+	}
+
+	if zeros, ok := strings.CutPrefix(ranges, "-"); ok && zeros != "" && strings.Trim(zeros, "0") == "" {
+		ranges = strconv.FormatInt(d.Size, 10) + "-" // the last 0 bytes: an unsatisfiable range
+	}
+
+	return "bytes=" + hugeNumber.ReplaceAllLiteralString(ranges, "999999999999999999")
+}
+
+// hugeNumber matches offsets beyond the end of any file, which overflow in net/http.
+var hugeNumber = regexp.MustCompile(`[1-9][0-9]{18,}`)
+
+// fileNameParam returns the parameters of Content-Disposition that name a file: filename alone if
+// it is plain ASCII, else an ASCII fallback and filename* (RFC 6266, RFC 8187).
+func fileNameParam(name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune("\"\\%", r) {
+			return '_'
+		}
+		return r
+	}, name)
+	if plain == name {
+		return `filename="` + name + `"`
+	}
+
+	var full strings.Builder
+	for i := range len(name) {
+		c := name[i]
+		alphanumeric := (c|0x20 >= 'a' && c|0x20 <= 'z') || (c >= '0' && c <= '9')
+
+		if c < utf8.RuneSelf && (alphanumeric || strings.IndexByte("!#$&+-.^_`|~", c) >= 0) {
+			full.WriteByte(c)
+		} else {
+			fmt.Fprintf(&full, "%%%02X", c)
+		}
+	}
+
+	return `filename="` + plain + `"; filename*=UTF-8''` + full.String()
+}
+
+// rangeWriter replaces the plain-text responses of net/http for failed ranges and conditions.
+type rangeWriter struct {
+	http.ResponseWriter
+	download Download
+	refused  bool
+}
+
+// WriteHeader writes the status, or a failure.
+func (w *rangeWriter) WriteHeader(status int) {
+	if status != http.StatusRequestedRangeNotSatisfiable && status != http.StatusPreconditionFailed {
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
+
+	w.refused = true
+	for _, name := range []string{"Content-Disposition", "Accept-Ranges", "Last-Modified", "Repr-Digest", "ETag"} {
+		w.Header().Del(name) // they describe the file
+	}
+
+	w.download.Refuse(w.ResponseWriter, status)
+}
+
+// Write writes a part of the file.
+func (w *rangeWriter) Write(b []byte) (int, error) {
+	if w.refused {
+		return len(b), nil
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// ReadFrom lets the kernel send a file where possible, without copying it through this process.
+func (w *rangeWriter) ReadFrom(r io.Reader) (int64, error) {
+	if w.refused {
+		return io.Copy(io.Discard, r)
+	}
+
+	if part, ok := r.(*io.LimitedReader); ok { // the reader that http.ServeContent passes
+		if content, ok := part.R.(Content); ok {
+			return content.Send(w.ResponseWriter, part.N)
+		}
+	}
+
+	return io.Copy(w.ResponseWriter, r)
+}

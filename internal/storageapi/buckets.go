@@ -1,0 +1,227 @@
+package storageapi
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/object"
+)
+
+// bucketRow is a bucket as clients know it.
+type bucketRow struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Owner     string    `json:"owner"` // "" for one of a key or a member
+	Public    bool      `json:"public"`
+	Type      string    `json:"type,omitempty"`
+	Limit     *int64    `json:"file_size_limit"`
+	MimeTypes []string  `json:"allowed_mime_types"`
+	CreatedAt timestamp `json:"created_at"`
+	UpdatedAt timestamp `json:"updated_at"`
+}
+
+func newBucketRow(b object.Bucket) bucketRow {
+	row := bucketRow{ID: b.ID, Name: b.Name, Public: b.IsPublic, CreatedAt: timestamp(b.CreatedAt),
+		UpdatedAt: timestamp(b.UpdatedAt)}
+	if b.Owner != nil && *b.Owner != uuid.Nil {
+		row.Owner = b.Owner.String()
+	}
+	if b.MaxFileSize < object.MaxFileSize {
+		row.Limit = &b.MaxFileSize
+	}
+	if len(b.Allowed) > 0 {
+		row.MimeTypes = b.Allowed
+	}
+
+	return row
+}
+
+func (c *call) listBuckets(string) error {
+	query := c.r.URL.Query()
+	l := object.BucketListing{Search: query.Get("search"), Sort: query.Get("sortColumn"),
+		Descending: strings.EqualFold(query.Get("sortOrder"), "desc"), Limit: object.MaxBucketList}
+	for name, value := range map[string]*int{"limit": &l.Limit, "offset": &l.Offset} {
+		text := query.Get(name)
+		n, err := strconv.ParseInt(text, 10, 32)
+		if text != "" && (err != nil || n < 0) {
+			return fault.New(fault.Invalid, "querystring/%s must be a number", name)
+		}
+		if text != "" {
+			*value = int(n)
+		}
+	}
+
+	found, err := object.ListBuckets(c.r.Context(), c.Database, c.actor, l)
+	if err != nil {
+		return err
+	}
+
+	rows := make([]bucketRow, 0, len(found))
+	for _, b := range found {
+		row := newBucketRow(b)
+		row.Type = b.Type
+		rows = append(rows, row)
+	}
+
+	return c.respond(http.StatusOK, rows)
+}
+
+func (c *call) getBucket(id string) error {
+	b, err := object.GetBucket(c.r.Context(), c.Database, c.actor, id)
+	if err != nil {
+		return missingBucket(err)
+	}
+
+	return c.respond(http.StatusOK, newBucketRow(b))
+}
+
+// bucketBody is the body of a bucket to create or to change.
+type bucketBody struct {
+	ID, Name  string
+	Public    *bool
+	Limit     json.RawMessage `json:"file_size_limit"`    // absent, null, a number of bytes, or text such as 20MB
+	MimeTypes json.RawMessage `json:"allowed_mime_types"` // absent, null or a list
+}
+
+// change returns the values to set.
+func (b bucketBody) change() (object.BucketChange, error) {
+	change := object.BucketChange{IsPublic: b.Public}
+
+	if len(b.Limit) > 0 {
+		limit, err := parseSize(b.Limit)
+		if err != nil {
+			return change, err
+		}
+		change.MaxFileSize = &limit
+	}
+
+	if len(b.MimeTypes) > 0 {
+		types := []string{}
+		if err := json.Unmarshal(b.MimeTypes, &types); err != nil {
+			return change, fault.New(fault.Invalid, "body/allowed_mime_types must be array").WithCause(err)
+		}
+		change.Allowed = &types
+	}
+
+	return change, nil
+}
+
+var sizeText = regexp.MustCompile(`(?i)^([0-9]+(?:\.[0-9]+)?)(gb|mb|kb|b)$`)
+
+// parseSize returns a size limit in bytes. Units are decimal, and nothing and 0 mean no limit.
+func parseSize(value json.RawMessage) (int64, error) {
+	var size float64
+	var text string
+	invalid := fault.New(fault.Invalid, "Invalid file size format, hint: use 20GB / 20MB / 30KB / 3B")
+
+	switch {
+	case string(value) == "null":
+		return object.MaxFileSize, nil
+	case json.Unmarshal(value, &text) == nil:
+		parts := sizeText.FindStringSubmatch(text)
+		if parts == nil {
+			return 0, invalid
+		}
+
+		number, err := strconv.ParseFloat(parts[1], 64)
+		if err != nil {
+			return 0, invalid
+		}
+		size = number * map[string]float64{"gb": 1e9, "mb": 1e6, "kb": 1e3, "b": 1}[strings.ToLower(parts[2])]
+	case json.Unmarshal(value, &size) != nil || size < 0:
+		return 0, invalid
+	}
+
+	switch {
+	case size > float64(object.MaxFileSize):
+		return 0, fault.New(fault.TooLarge, "the limit exceeds that of the instance")
+	case size == 0:
+		return object.MaxFileSize, nil
+	}
+
+	return int64(math.Ceil(size)), nil
+}
+
+func (c *call) createBucket(string) error {
+	var in bucketBody
+	if err := c.decode(&in); err != nil {
+		return err
+	}
+
+	change, err := in.change()
+	if err != nil {
+		return err
+	}
+	if in.ID == "" {
+		in.ID = in.Name
+	}
+
+	if err := object.CreateBucket(c.r.Context(), c.Database, c.actor, in.ID, in.Name, change); err != nil {
+		return err
+	}
+
+	return c.respond(http.StatusOK, map[string]string{"name": in.Name})
+}
+
+func (c *call) updateBucket(id string) error {
+	var in bucketBody
+	if err := c.decode(&in); err != nil {
+		return err
+	}
+
+	change, err := in.change()
+	if err != nil {
+		return err
+	}
+	if err := object.UpdateBucket(c.r.Context(), c.Database, c.actor, id, change); err != nil {
+		return missingBucket(err)
+	}
+
+	return c.respond(http.StatusOK, map[string]string{"message": "Successfully updated"})
+}
+
+func (c *call) deleteBucket(id string) error {
+	if err := object.DeleteBucket(c.r.Context(), c.Database, c.actor, id); err != nil {
+		return missingBucket(err)
+	}
+
+	return c.respond(http.StatusOK, map[string]string{"message": "Successfully deleted"})
+}
+
+// emptyBucket deletes the objects of a bucket. The message is the contract's: they are gone when it
+// is sent, their bytes soon after.
+func (c *call) emptyBucket(rest string) error {
+	id, ok := strings.CutSuffix(rest, "/empty")
+	if !ok {
+		return c.noRoute()
+	}
+
+	b, err := object.GetBucket(c.r.Context(), c.Database, c.actor, id)
+	if err != nil {
+		return missingBucket(err)
+	}
+
+	err = object.EmptyBucket(c.r.Context(), c.Database, c.actor, b)
+	c.Discard(c.r.Context(), c.Database.UUID)
+	if err != nil {
+		return err
+	}
+
+	return c.respond(http.StatusOK, map[string]string{
+		"message": "Empty bucket has been queued. Completion may take up to an hour."})
+}
+
+// missingBucket gives the contract's name to the failure to find a bucket.
+func missingBucket(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return errNoBucket.WithCause(err)
+	}
+	return err
+}

@@ -1,0 +1,192 @@
+package storageapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/object"
+)
+
+const defaultLimit = 100 // entries of a list
+
+// entry is an entry of a list. A folder has a name only.
+type entry struct {
+	Key            string         `json:"key,omitempty"`
+	Name           string         `json:"name"`
+	ID             *uuid.UUID     `json:"id"`
+	UpdatedAt      *timestamp     `json:"updated_at"`
+	CreatedAt      *timestamp     `json:"created_at"`
+	LastAccessedAt *timestamp     `json:"last_accessed_at"`
+	Metadata       map[string]any `json:"metadata"`
+}
+
+func newEntry(o object.ObjectEntry) entry {
+	if o.UUID == nil {
+		return entry{Name: o.Name}
+	}
+
+	created, updated := timestamp(*o.CreatedAt), timestamp(*o.UpdatedAt)
+	return entry{Name: o.Name, ID: o.UUID, CreatedAt: &created, UpdatedAt: &updated, LastAccessedAt: &updated,
+		Metadata: metadataOf(*o.Size, *o.MimeType, o.SHA256, o.Cache, *o.UpdatedAt)}
+}
+
+// sortBy is the order of a list.
+type sortBy struct{ Column, Order string }
+
+// apply sets the order of a listing.
+func (s sortBy) apply(l *object.ObjectListing) error {
+	switch s.Column {
+	case "", "name", "created_at", "updated_at":
+		l.Sort = s.Column
+	case "last_accessed_at": // equals updated_at
+		l.Sort = "updated_at"
+	default:
+		return fault.New(fault.Invalid, "body/sortBy/column must be equal to one of the allowed values")
+	}
+
+	l.Descending = strings.EqualFold(s.Order, "desc")
+	return nil
+}
+
+// list lists a folder of a bucket. Names are relative to the folder.
+func (c *call) list(path string) error {
+	in := struct {
+		Prefix, Search string
+		Limit, Offset  int
+		SortBy         sortBy
+	}{Limit: defaultLimit}
+	if err := c.decode(&in); err != nil {
+		return err
+	}
+
+	b, _, err := c.bucketOf(path)
+	if err != nil {
+		return err
+	}
+
+	if in.Prefix = strings.Trim(in.Prefix, "/"); in.Prefix != "" {
+		in.Prefix += "/"
+	}
+
+	l := object.ObjectListing{Prefix: in.Prefix, Delimited: true, Search: in.Search,
+		Offset: min(max(in.Offset, 0), object.MaxObjectOffset), Limit: min(max(in.Limit, 1), object.MaxObjectList)}
+	if err := in.SortBy.apply(&l); err != nil {
+		return err
+	}
+
+	found, err := object.ListObjects(c.r.Context(), c.Database, c.actor, b, l)
+	if err != nil {
+		return err
+	}
+
+	entries := make([]entry, 0, len(found))
+	for _, o := range found {
+		e := newEntry(o)
+		e.Name = strings.TrimSuffix(strings.TrimPrefix(e.Name, in.Prefix), "/")
+		entries = append(entries, e)
+	}
+
+	return c.respond(http.StatusOK, entries)
+}
+
+// cursor is the position of the next page of a list. By name it is the last entry, otherwise the
+// number of entries before.
+type cursor struct {
+	After  string `json:",omitempty"`
+	Offset int    `json:",omitempty"`
+	Order  sortBy
+}
+
+func (c cursor) encode() (string, error) {
+	text, err := json.Marshal(c)
+	return base64.RawURLEncoding.EncodeToString(text), err
+}
+
+func parseCursor(text string) (position cursor, err error) {
+	body, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(body, &position)
+	}
+	if err != nil {
+		return position, fault.New(fault.Invalid, "Invalid Parameter continuation token").WithCode("InvalidParameter").
+			WithCause(err)
+	}
+
+	return position, nil
+}
+
+// listPage is the response of a list with a cursor.
+type listPage struct {
+	HasNext    bool    `json:"hasNext"`
+	NextCursor string  `json:"nextCursor,omitempty"`
+	Folders    []entry `json:"folders"`
+	Objects    []entry `json:"objects"`
+}
+
+// listByCursor lists the objects of a bucket by prefix, with or without folders.
+func (c *call) listByCursor(path string) error {
+	in := struct {
+		Prefix, Cursor string
+		Limit          int
+		Delimited      bool `json:"with_delimiter"`
+		SortBy         sortBy
+	}{Limit: object.MaxObjectList}
+	if err := c.decode(&in); err != nil {
+		return err
+	}
+
+	b, _, err := c.bucketOf(path)
+	if err != nil {
+		return err
+	}
+
+	position := cursor{Order: in.SortBy}
+	if in.Cursor != "" {
+		if position, err = parseCursor(in.Cursor); err != nil {
+			return err
+		}
+	}
+
+	limit := min(max(in.Limit, 1), object.MaxObjectList)
+	l := object.ObjectListing{Prefix: in.Prefix, Delimited: in.Delimited, After: position.After,
+		Offset: min(max(position.Offset, 0), object.MaxObjectOffset), Limit: limit + 1}
+	if err := position.Order.apply(&l); err != nil {
+		return err
+	}
+
+	found, err := object.ListObjects(c.r.Context(), c.Database, c.actor, b, l)
+	if err != nil {
+		return err
+	}
+
+	page := listPage{HasNext: len(found) > limit, Folders: []entry{}, Objects: []entry{}}
+	if page.HasNext {
+		found = found[:limit]
+		if position.Offset += limit; l.Sort == "" || l.Sort == "name" {
+			position.Offset, position.After = 0, found[limit-1].Name
+		}
+		if page.NextCursor, err = position.encode(); err != nil {
+			return err
+		}
+	}
+
+	for _, o := range found {
+		e := newEntry(o)
+		if in.Delimited {
+			e.Key = strings.TrimSuffix(o.Name[strings.LastIndexByte(in.Prefix, '/')+1:], "/")
+		}
+
+		if e.ID == nil {
+			page.Folders = append(page.Folders, e)
+		} else {
+			page.Objects = append(page.Objects, e)
+		}
+	}
+
+	return c.respond(http.StatusOK, page)
+}

@@ -1,0 +1,155 @@
+package storageapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/object"
+)
+
+const (
+	maxExpiry    = 100 * 365 * 24 * 60 * 60 // seconds that a signed URL is valid
+	uploadExpiry = 2 * time.Hour
+)
+
+// expiry returns the end of validity of a URL signed now.
+func expiry(seconds int64) (int64, error) {
+	if seconds < 1 || seconds > maxExpiry {
+		return 0, fault.New(fault.Invalid, "body/expiresIn must be 1 to %d", maxExpiry)
+	}
+	return time.Now().Unix() + seconds, nil
+}
+
+// signDownload signs the URL of an object, or the URLs of several objects of a bucket.
+func (c *call) signDownload(path string) error {
+	var in struct {
+		ExpiresIn int64
+		Paths     []string
+		Transform json.RawMessage
+	}
+	if err := c.decode(&in); err != nil {
+		return err
+	}
+
+	expires, err := expiry(in.ExpiresIn)
+	if err != nil {
+		return err
+	}
+
+	b, name, err := c.bucketOf(path)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		return c.signDownloads(b, in.Paths, expires)
+	}
+
+	if _, err := object.GetObject(c.r.Context(), c.Database, c.actor, b, name); err != nil {
+		return err
+	}
+
+	g := grant{Scope: scopeDownload, Bucket: b.UUID, Name: name, Expires: expires}
+	root := "/object/sign/"
+	if members := map[string]any{}; json.Unmarshal(in.Transform, &members) == nil && len(members) > 0 {
+		if _, err := signedTransform(string(in.Transform)); err != nil {
+			return err
+		}
+		g.Scope, g.Transform, root = scopeRender, string(in.Transform), "/render/image/sign/"
+	}
+
+	token, err := c.sign(g)
+	if err != nil {
+		return err
+	}
+
+	// The path is not escaped: clients do that.
+	return c.respond(http.StatusOK, map[string]string{"signedURL": root + b.ID + "/" + name + "?token=" + token})
+}
+
+// signDownloads signs the URLs of the objects that the policies show. The others have an error.
+func (c *call) signDownloads(b object.Bucket, names []string, expires int64) error {
+	if len(names) == 0 || len(names) > maxNames {
+		return fault.New(fault.Invalid, "body/paths must have 1 to %d items", maxNames)
+	}
+
+	found, err := object.FindObjects(c.r.Context(), c.Database, c.actor, b, names)
+	if err != nil {
+		return err
+	}
+
+	visible := map[string]bool{}
+	for _, name := range found {
+		visible[name] = true
+	}
+
+	type signed struct {
+		Error     *string `json:"error"`
+		Path      string  `json:"path"`
+		SignedURL *string `json:"signedURL"`
+	}
+	refused := "Either the object does not exist or you do not have access to it"
+
+	all := make([]signed, 0, len(names))
+	for _, name := range names {
+		if !visible[name] {
+			all = append(all, signed{&refused, name, nil})
+			continue
+		}
+
+		token, err := c.sign(grant{Scope: scopeDownload, Bucket: b.UUID, Name: name, Expires: expires})
+		if err != nil {
+			return err
+		}
+
+		url := "/object/sign/" + b.ID + "/" + name + "?token=" + token
+		all = append(all, signed{nil, name, &url})
+	}
+
+	return c.respond(http.StatusOK, all)
+}
+
+// downloadSigned sends the object of a signed URL.
+func (c *call) downloadSigned(path string) error {
+	g, b, err := c.verify(c.r.URL.Query().Get("token"), scopeDownload, path)
+	if err != nil {
+		return err
+	}
+
+	c.actor.Role = "service_role" // policies have decided when the URL was signed
+	return c.send(b, g.Name, false)
+}
+
+// signUpload signs a URL for one upload, if the policies allow it now.
+func (c *call) signUpload(path string) error {
+	b, name, err := c.bucketOf(path)
+	if err != nil {
+		return err
+	}
+
+	upsert := c.r.Header.Get("X-Upsert") == "true"
+	if err := object.CheckUpload(c.r.Context(), c.Database, c.actor, b, name, upsert); err != nil {
+		return ofKey(err, name)
+	}
+
+	token, err := c.sign(grant{Scope: scopeUpload, Bucket: b.UUID, Name: name, Owner: c.actor.Subject, Upsert: upsert,
+		Expires: time.Now().Add(uploadExpiry).Unix()})
+	if err != nil {
+		return err
+	}
+
+	return c.respond(http.StatusOK, map[string]string{
+		"url": "/object/upload/sign/" + b.ID + "/" + name + "?token=" + token, "token": token})
+}
+
+// uploadSigned stores the object of a signed URL, as one of its signer.
+func (c *call) uploadSigned(path string) error {
+	g, b, err := c.verify(c.r.URL.Query().Get("token"), scopeUpload, path)
+	if err != nil {
+		return err
+	}
+
+	c.actor = object.Actor{Role: "service_role", Subject: g.Owner}
+	return c.store(b, g.Name, g.Upsert)
+}
