@@ -85,6 +85,7 @@ var guides = map[string]string{
 	"api": "Rules of the API", "cli": "Command line", "operations": "Operations", "rest": "socle rest",
 	"guides/from-supabase": "From Supabase", "guides/import": "Import data", "guides/nextjs": "Next.js",
 	"guides/protect-a-table": "Protect a table", "guides/migrations": "Migrations",
+	"guides/end-users": "End users", "guides/files": "Files of applications",
 	"guides/back-up-and-restore": "Back up and restore", "guides/deploy": "Deploy",
 }
 

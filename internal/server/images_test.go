@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -117,6 +118,24 @@ func TestRenderImage(t *testing.T) {
 		if resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), `"code":"`+tt.want+`"`) {
 			t.Errorf("%s: got %d %s, want %s", tt.path, resp.StatusCode, body, tt.want)
 		}
+	}
+
+	// A signed URL has the variant that it was signed for, whatever its query.
+	_, body := send("POST", "/object/sign/closed/c.jpg", secret, `{"expiresIn": 60, "transform": {"width": 40}}`)
+	var signed struct{ SignedURL string }
+	if err := json.Unmarshal(body, &signed); err != nil {
+		t.Fatal(err)
+	}
+	_, body = send("GET", signed.SignedURL+"&width=80", "", "")
+	if got, _, err := image.DecodeConfig(bytes.NewReader(body)); err != nil || got.Width != 40 {
+		t.Errorf("%s: got a width of %d, %v, want 40", signed.SignedURL, got.Width, err)
+	}
+	if resp, _ := send("GET", strings.Replace(signed.SignedURL, "c.jpg", "d.txt", 1), "", ""); resp.StatusCode != 400 {
+		t.Errorf("got %d for another object, want 400", resp.StatusCode)
+	}
+	if resp, _ := send("POST", "/object/sign/closed/c.jpg", secret,
+		`{"expiresIn": 60, "transform": {"width": 5000}}`); resp.StatusCode != 400 {
+		t.Errorf("got %d for an invalid variant, want 400", resp.StatusCode)
 	}
 
 	// A policy shows it to the public.
