@@ -217,6 +217,7 @@ func TestStorageDDL(t *testing.T) {
 		`drop function storage.refuse_change() cascade`:                                                               "42501",
 		`alter table storage.objects alter column owner_id set default 'x'`:                                           "42501",
 		`alter table storage.objects drop constraint storage_api_only`:                                                "42501",
+		`alter table storage.objects rename constraint storage_api_only to evil`:                                      "42501",
 		`drop trigger refuse_update on storage.objects`:                                                               "42501",
 		`create trigger evil before insert on storage.objects for each row execute function public.f()`:               "42501",
 		`create rule evil as on insert to storage.objects do instead nothing`:                                         "42501",

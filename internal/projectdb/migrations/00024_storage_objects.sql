@@ -196,8 +196,9 @@ begin
 
 	perform from pg_event_trigger_ddl_commands() d
 	left join pg_trigger t on d.classid = 'pg_trigger'::regclass and t.oid = d.objid
-	join pg_inherits i on i.inhparent = coalesce(t.tgrelid, d.objid)
-	where (t.oid is not null or d.classid = 'pg_class'::regclass) and d.command_tag <> 'COMMENT'
+	left join pg_constraint k on d.classid = 'pg_constraint'::regclass and k.oid = d.objid
+	join pg_inherits i on i.inhparent = coalesce(t.tgrelid, k.conrelid, d.objid)
+	where (t.oid is not null or k.oid is not null or d.classid = 'pg_class'::regclass) and d.command_tag <> 'COMMENT'
 		and i.inhrelid in ('storage.containers'::regclass, 'storage.files'::regclass);
 	if found then
 		raise insufficient_privilege using message = 'storage.buckets and storage.objects belong to the platform: only their policies can be changed';
