@@ -24,7 +24,7 @@ const (
 // tag returns the entity tag of bytes. The suffix tells clients that it is no MD5 of them.
 func tag(sha256 []byte) string { return `"` + hex.EncodeToString(sha256[:16]) + `-1"` }
 
-// headers returns what the headers of a request say about its object.
+// headers returns the name, type and metadata of the object in the headers of a request.
 func (c *call) headers() (object.NewObject, error) {
 	h := c.r.Header
 	n := object.NewObject{CacheControl: h.Get("Cache-Control")}

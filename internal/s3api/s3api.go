@@ -1,10 +1,8 @@
 // Package s3api serves a project's files by the S3 protocol, so that programs made for Amazon S3
-// work
-// unchanged: signatures, chunked bodies, routes, XML and errors.
+// work unchanged: signatures, chunked bodies, routes, XML and errors.
 //
 // Rules and rows belong to package object. Keys bypass policies. Package server finds the project
-// of
-// a request and knows the keys.
+// of a request and knows the keys.
 package s3api
 
 import (
@@ -120,8 +118,7 @@ func (c *call) serve(path string) error {
 }
 
 // authenticate verifies the signature. A key is looked up only for a request that is signed with
-// its
-// secret.
+// its secret.
 func (c *call) authenticate() error {
 	s, err := parseSignature(c.r, c.query, c.started)
 	if err != nil {

@@ -29,8 +29,7 @@ const (
 )
 
 // signature is the claim of a request to be signed (AWS Signature Version 4), and after a
-// successful
-// verify the key that signs the chunks of its body.
+// successful verify the key that signs the chunks of its body.
 type signature struct {
 	key       uuid.UUID // the access key
 	scope     string    // date, region, service and terminator

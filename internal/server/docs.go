@@ -85,7 +85,7 @@ var guides = map[string]string{
 	"api": "Rules of the API", "cli": "Command line", "operations": "Operations", "rest": "socle rest",
 	"guides/from-supabase": "From Supabase", "guides/import": "Import data", "guides/nextjs": "Next.js",
 	"guides/protect-a-table": "Protect a table", "guides/migrations": "Migrations",
-	"guides/end-users": "End users", "guides/files": "Files of applications",
+	"guides/end-users": "End users", "guides/files": "Files of applications", "guides/s3": "S3",
 	"guides/back-up-and-restore": "Back up and restore", "guides/deploy": "Deploy",
 }
 
@@ -109,7 +109,7 @@ func guideDocument(name, title string) []byte {
 	return document
 }
 
-var guideLink = regexp.MustCompile(`\[([^\[\]]*)\]\(((?:\.\./)*[A-Za-z/-]+\.(?:md|json))?(#[a-z0-9-]+)?\)`)
+var guideLink = regexp.MustCompile(`\[([^\[\]]*)\]\(((?:\.\./)*[A-Za-z0-9/-]+\.(?:md|json))?(#[a-z0-9-]+)?\)`)
 
 // linkGuides rewrites the links between guides for the viewer. Links to other files of the source
 // tree become text.

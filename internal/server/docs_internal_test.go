@@ -22,6 +22,7 @@ func TestLinkGuides(t *testing.T) {
 	for text, want := range map[string]string{
 		"[a](../api.md#b)":   "[a](/docs?api=api#api/description/b)",
 		"[a](migrations.md)": "[a](/docs?api=migrations)",
+		"[a](s3.md)":         "[a](/docs?api=s3)",
 		"[a](#b)":            "[a](/docs?api=import#import/description/b)",
 		"[a](../../README.md#first-five-minutes)": "a",
 	} {

@@ -28,6 +28,7 @@ func TestGuides(t *testing.T) {
 	a := apitest.New(t)
 	for _, name := range []string{
 		"protect-a-table.md", "end-users.md", "files.md", "back-up-and-restore.md", "from-supabase.md", "nextjs.md",
+		"s3.md",
 	} {
 		text, err := os.ReadFile(guides + name)
 		if err != nil {

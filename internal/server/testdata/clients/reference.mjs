@@ -78,7 +78,7 @@ try {
 	await visit(rules.at(-1))
 	for (const [, heading] of rules.map(address => address.split('#')))
 		await page.locator(`h2[id="${heading}"], h3[id="${heading}"]`).waitFor()
-	for (const guide of ['rest', 'cli', 'operations', 'from-supabase', 'import', 'nextjs', 'protect-a-table', 'migrations',
+	for (const guide of ['rest', 'cli', 'operations', 'from-supabase', 'import', 'nextjs', 'protect-a-table', 'end-users', 'files', 's3', 'migrations',
 		'back-up-and-restore', 'deploy']) {
 		await visit(`/docs?api=${guide}`)
 		await page.locator(`h1[id^="${guide}/description/"]`).waitFor()
