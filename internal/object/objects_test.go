@@ -155,6 +155,7 @@ func TestPutObjectAsksAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer content.Close()
+
 	if got, err := io.ReadAll(content); err != nil || string(got) != "server" {
 		t.Errorf("%s: got %q, %v, want server", f.UUID, got, err)
 	}
@@ -310,6 +311,7 @@ func TestCopyObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer content.Close()
+
 	text, err := io.ReadAll(content)
 	if got := string(text) + o.MimeType + o.CacheControl() + string(o.UserMetadata); err != nil ||
 		got != `onetext/plainmax-age=60{"a": 1}` {

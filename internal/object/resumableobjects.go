@@ -37,8 +37,7 @@ type resumableOwnership struct {
 }
 
 // CreateObjectResumable is [CreateResumable] on behalf of an application. It fails with Forbidden
-// if
-// the policies refuse the object. A negative n.Length is deferred.
+// if the policies refuse the object. A negative n.Length is deferred.
 func CreateObjectResumable(
 	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, n NewObject,
 ) (ObjectResumable, error) {
@@ -67,13 +66,12 @@ func CreateObjectResumable(
 }
 
 // GetObjectResumable returns a resumable upload of an application. It fails with NotFound if it
-// does
-// not exist or has expired. The caller compares its Owner.
+// does not exist or has expired. The caller compares its Owner.
 func GetObjectResumable(ctx context.Context, p *projectdb.Project, id uuid.UUID) (ObjectResumable, error) {
 	return pg.One[ObjectResumable](ctx, p.Trusted(), `
 		select u.uuid, u.container_uuid, u.full_file_name, u.mime_type, u.size, u.deferred, u.file_uuid, u.expires_at,
-		       u.concat, c.id as bucket_id, c.is_public, coalesce(u.owner_id, '') as owner, u.upsert, coalesce(u.cache_control, '') as cache_control,
-		       u.user_metadata as metadata, case
+		       u.concat, c.id as bucket_id, c.is_public, coalesce(u.owner_id, '') as owner, u.upsert,
+		       coalesce(u.cache_control, '') as cache_control, u.user_metadata as metadata, case
 			when u.file_uuid is not null then u.size
 			else (select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = u.uuid)
 		end as offset

@@ -67,8 +67,7 @@ func (c *call) serveTus(rest string, signed bool) error {
 }
 
 // grantTus makes the signer of the token in x-signature the actor. Policies have decided when it
-// was
-// signed.
+// was signed.
 func (c *call) grantTus(path string) (grant, error) {
 	g, _, err := c.verify(c.r.Header.Get("X-Signature"), scopeUpload, path)
 	if err == nil {

@@ -195,6 +195,7 @@ func (c *call) serve() error {
 	if found.work == brief || found.work == growing {
 		ctx, cancel := context.WithTimeout(c.r.Context(), requestTimeout)
 		defer cancel()
+
 		c.r = c.r.WithContext(ctx)
 	}
 
