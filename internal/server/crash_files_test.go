@@ -293,7 +293,7 @@ func fileWriters(t *testing.T, c client) []*writer {
 
 	return []*writer{
 		fileWriter(t, c, 0), rawWriter(t, c), replacer(t, c), resumer(t, c), deleter(t, c, "file"),
-		deleter(t, c, "folder"), deleter(t, c, "container"),
+		deleter(t, c, "folder"), deleter(t, c, "container"), objectWriter(t, c), multipartWriter(t, c),
 	}
 }
 

@@ -176,7 +176,7 @@ func (b *inspector) verifyStorage(project string, settled bool) {
 	}
 }
 
-// advanceDay moves all retention clocks by a day, then sweeps.
+// advanceDay moves all retention clocks by a day, those of multipart uploads by eight, then sweeps.
 func (b *inspector) advanceDay(project string) {
 	b.t.Helper()
 
@@ -184,6 +184,7 @@ func (b *inspector) advanceDay(project string) {
 	for _, sql := range []string{
 		`update storage.uploads set started_at = started_at - interval '2 days'`,
 		`update storage.resumable_uploads set expires_at = expires_at - interval '2 days'`,
+		`update storage.multipart_uploads set expires_at = expires_at - interval '8 days'`,
 	} {
 		if _, err := pg.Exec(ctx, p.Trusted(), sql); err != nil {
 			b.t.Fatal(err)
