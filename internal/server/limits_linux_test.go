@@ -159,13 +159,15 @@ func TestNoMoreOpenFiles(t *testing.T) {
 	}
 
 	before := setLimit(t, p.cmd.Process.Pid, syscall.RLIMIT_NOFILE, 8) // more than 8 are open and stay open
-	refused := 0
-	for i := range 20 {
+	refused, unanswered := 0, 0
+	for i := 0; i < 20 && unanswered == 0; i++ {
 		switch status := put(fmt.Sprint("meanwhile ", i)); status {
 		case 200:
 			acknowledged++
 		case 500:
 			refused++
+		case 0: // the client has closed its connection after an early 500, and gets no other
+			unanswered++
 		default:
 			t.Errorf("without files to open: got %d", status)
 		}
@@ -186,7 +188,7 @@ func TestNoMoreOpenFiles(t *testing.T) {
 		c.wantComplete(t, folder+fmt.Sprint("before ", i), bytes.Repeat([]byte("x"), 100_000), false)
 	}
 
-	if got := count(); got != acknowledged+1 {
+	if got := count(); got < acknowledged+1 || got > acknowledged+1+unanswered {
 		t.Errorf("there are %d files, %d were acknowledged", got, acknowledged+1)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "storage/.unfinished/*")); len(left) > 0 {
