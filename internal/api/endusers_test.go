@@ -78,7 +78,7 @@ func TestEndUsers(t *testing.T) {
 	a.Get(one).Want(404)
 }
 
-// TestImportEndUsers imports users with hashes of other systems, who then sign in.
+// TestImportEndUsers imports users with hashes of other systems and signs them in.
 func TestImportEndUsers(t *testing.T) {
 	t.Parallel()
 

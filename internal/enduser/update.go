@@ -174,7 +174,7 @@ func (d *Directory) apply(ctx context.Context, tx pgx.Tx, u User, who Identity, 
 		return err
 	}
 
-	// A link requested by someone who reads the user's mails would set another password.
+	// With an older link, a reader of the user's mails would set another password.
 	if err := dropTokens(ctx, tx, u.ID); err != nil {
 		return err
 	}

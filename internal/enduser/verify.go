@@ -97,7 +97,7 @@ func (d *Directory) verified(ctx context.Context, tx pgx.Tx, t oneTime, byLink b
 			return Verified{}, errCode()
 		}
 		if t.TokenType == recoveryToken && u.EmailConfirmedAt == nil {
-			// The password may be that of a stranger who has signed up with the address before.
+			// A stranger may have signed up with the address before, and know the password.
 			if _, err := pg.Exec(ctx, tx, `update auth.users set encrypted_password = null where id = @id`,
 				pgx.StrictNamedArgs{"id": u.ID}); err != nil {
 				return Verified{}, err

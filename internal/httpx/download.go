@@ -78,19 +78,27 @@ func (d Download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("ETag", d.ETag)
 	h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(d.SHA256)+":")
 
-	if requested := d.rangeOf(r); requested == "" {
+	ServeContent(w, r, d.Content, d.Size, d.Modified, d.Refuse)
+}
+
+// ServeContent is [http.ServeContent] for a content of size bytes. refuse writes the failure of a
+// range (416) or a condition (412). A content that changed is aborted before its end.
+func ServeContent(
+	w http.ResponseWriter, r *http.Request, c Content, size int64, modified time.Time,
+	refuse func(w http.ResponseWriter, status int),
+) {
+	if requested := rangeOf(r, size); requested == "" {
 		r.Header.Del("Range")
 	} else {
 		r.Header.Set("Range", requested)
 	}
 
-	modified := d.Modified
 	if time.Since(modified) < dateResolution {
 		modified = time.Time{} // suppresses Last-Modified and its conditions
 	}
 
-	http.ServeContent(&rangeWriter{ResponseWriter: NewPacedWriter(w), download: d}, r, "", modified, d.Content)
-	if err := d.Content.Err(); err != nil {
+	http.ServeContent(&rangeWriter{ResponseWriter: NewPacedWriter(w), refuse: refuse}, r, "", modified, c)
+	if err := c.Err(); err != nil {
 		From(r.Context()).Err = err
 		panic(http.ErrAbortHandler) // Content withheld the last bytes, so no client takes the file for complete
 	}
@@ -98,7 +106,7 @@ func (d Download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // rangeOf returns the requested range in the syntax that http.ServeContent accepts, or "" to ignore
 // it (RFC 9110, 14.2). Ranges apply to GET and to bytes only.
-func (d Download) rangeOf(r *http.Request) string {
+func rangeOf(r *http.Request, size int64) string {
 	text := r.Header.Get("Range")
 	unit, ranges, _ := strings.Cut(text, "=")
 	if r.Method != http.MethodGet || len(text) > maxRangeLength || !strings.EqualFold(unit, "bytes") {
@@ -106,7 +114,7 @@ func (d Download) rangeOf(r *http.Request) string {
 	}
 
 	if zeros, ok := strings.CutPrefix(ranges, "-"); ok && zeros != "" && strings.Trim(zeros, "0") == "" {
-		ranges = strconv.FormatInt(d.Size, 10) + "-" // the last 0 bytes: an unsatisfiable range
+		ranges = strconv.FormatInt(size, 10) + "-" // the last 0 bytes: an unsatisfiable range
 	}
 
 	return "bytes=" + hugeNumber.ReplaceAllLiteralString(ranges, "999999999999999999")
@@ -146,8 +154,8 @@ func fileNameParam(name string) string {
 // rangeWriter replaces the plain-text responses of net/http for failed ranges and conditions.
 type rangeWriter struct {
 	http.ResponseWriter
-	download Download
-	refused  bool
+	refuse  func(w http.ResponseWriter, status int)
+	refused bool
 }
 
 // WriteHeader writes the status, or a failure.
@@ -162,7 +170,7 @@ func (w *rangeWriter) WriteHeader(status int) {
 		w.Header().Del(name) // they describe the file
 	}
 
-	w.download.Refuse(w.ResponseWriter, status)
+	w.refuse(w.ResponseWriter, status)
 }
 
 // Write writes a part of the file.

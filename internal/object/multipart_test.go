@@ -148,13 +148,15 @@ func TestMultipartLimit(t *testing.T) {
 	}
 }
 
-func TestAfterPrefix(t *testing.T) {
+func TestPrefixEnd(t *testing.T) {
 	t.Parallel()
 
+	last := strings.Repeat("\U0010ffff", maxFileNameLength/4) // of all names
 	for prefix, want := range map[string]string{
-		"": "", "a": "b", "a/": "a0", "é": "ê", "\ud7ff": "\ue000", "a\U0010ffff": "b", "\U0010ffff": "",
+		"": last + "\U0010ffff", "a": "b", "a/": "a0", "é": "ê", "\ud7ff": "\ue000", "a\U0010ffff": "b",
+		"\U0010ffff": last + "\U0010ffff",
 	} {
-		if got := afterPrefix(prefix); got != want {
+		if got := prefixEnd(prefix); got != want || !IsKeyPrefix(got) {
 			t.Errorf("%q: got %q, want %q", prefix, got, want)
 		}
 	}

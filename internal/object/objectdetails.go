@@ -42,24 +42,24 @@ type KeyQuery struct {
 // ListKeys returns keys of a bucket by code point. The cost depends on the entries, not on the
 // objects below common prefixes: each step finds the next entry with the index.
 func ListKeys(ctx context.Context, p *projectdb.Project, b Bucket, q KeyQuery) ([]KeyEntry, error) {
-	args := pgx.StrictNamedArgs{"container": b.UUID, "from": max(q.From, q.Prefix), "end": afterPrefix(q.Prefix),
+	args := pgx.StrictNamedArgs{"container": b.UUID, "from": max(q.From, q.Prefix), "end": prefixEnd(q.Prefix),
 		"limit": q.Limit}
 	if q.Delimiter == "" {
 		return pg.All[KeyEntry](ctx, p.Trusted(), `
 			select full_file_name as name, false as is_prefix, size, sha256, updated_at
 			from storage.files
-			where container_uuid = @container and full_file_name >= @from and (@end = '' or full_file_name < @end)
+			where container_uuid = @container and full_file_name >= @from and full_file_name < @end
 			order by full_file_name limit @limit`, args)
 	}
 
-	args["delimiter"], args["after"] = q.Delimiter, afterPrefix(q.Delimiter)
+	args["delimiter"], args["after"] = q.Delimiter, prefixEnd(q.Delimiter)
 	args["skip"] = utf8.RuneCountInString(q.Prefix) + 1
 	next := func(from string) string {
 		return `
 			select f.full_file_name, f.size, f.sha256, f.updated_at,
 			       position(@delimiter in substr(f.full_file_name, @skip)) as cut
 			from storage.files f
-			where f.container_uuid = @container and f.full_file_name >= ` + from + ` and (@end = '' or f.full_file_name < @end)
+			where f.container_uuid = @container and f.full_file_name >= ` + from + ` and f.full_file_name < @end
 			order by f.full_file_name limit 1`
 	}
 
@@ -81,27 +81,9 @@ func ListKeys(ctx context.Context, p *projectdb.Project, b Bucket, q KeyQuery) (
 // page.
 func FollowingKey(e KeyEntry) string {
 	if e.IsPrefix {
-		return afterPrefix(e.Name)
+		return prefixEnd(e.Name)
 	}
 	return e.Name + "\x01"
-}
-
-// afterPrefix returns the least name that is greater than all names with a prefix, or "" if there
-// is none.
-func afterPrefix(prefix string) string {
-	runes := []rune(prefix)
-	for i := len(runes) - 1; i >= 0; i-- {
-		if runes[i] == utf8.MaxRune {
-			continue
-		}
-		if runes[i]++; runes[i] == 0xD800 { // surrogates are no characters
-			runes[i] = 0xE000
-		}
-
-		return string(runes[:i+1])
-	}
-
-	return ""
 }
 
 // objectAt returns an object of a container by UUID, or NotFound.

@@ -20,7 +20,7 @@ const (
 	// maxQuestionTime bounds a statement on policies, also of a role without a timeout.
 	maxQuestionTime = 30 * time.Second
 
-	// questionLockTimeout bounds their wait for the project's owner, who may lock the tables.
+	// questionLockTimeout bounds their wait for locks of the project's owner on the tables.
 	questionLockTimeout = "3s"
 )
 
@@ -140,7 +140,7 @@ func ask(
 	return seen, nil
 }
 
-// ownership holds what an application's upload adds to a file.
+// ownership holds the columns of a file that only applications set.
 type ownership struct {
 	application  bool // false: uploaded by a member of the project
 	owner        string

@@ -136,11 +136,7 @@ func (c *call) send(b object.Bucket, key string) error {
 		}
 	}
 
-	http.ServeContent(&xmlWriter{ResponseWriter: httpx.NewPacedWriter(c.w), call: c}, c.r, "", f.UpdatedAt, content)
-	if err := content.Err(); err != nil {
-		httpx.From(c.r.Context()).Err = err
-		panic(http.ErrAbortHandler) // Content withheld the last bytes, so no client takes the object for complete
-	}
+	httpx.ServeContent(c.w, c.r, content, f.Size, f.UpdatedAt, c.refuse)
 
 	return nil
 }
@@ -167,52 +163,14 @@ func isToken(text string) bool {
 	})
 }
 
-// xmlWriter replaces the plain-text responses of net/http for failed ranges and conditions.
-type xmlWriter struct {
-	http.ResponseWriter
-	call    *call
-	refused bool
-}
-
-func (w *xmlWriter) WriteHeader(status int) {
-	var failure error
-	switch status {
-	case http.StatusRequestedRangeNotSatisfiable:
-		failure = malformed("InvalidRange", "The requested range is not satisfiable")
-	case http.StatusPreconditionFailed:
-		failure = errPrecondition
-	default:
-		w.ResponseWriter.WriteHeader(status)
+// refuse writes the failure of a range or a condition.
+func (c *call) refuse(_ http.ResponseWriter, status int) {
+	if status == http.StatusPreconditionFailed {
+		c.fail(errPrecondition)
 		return
 	}
 
-	w.refused = true
-	for _, name := range []string{"Accept-Ranges", "Content-Length", "Last-Modified", "ETag", "Content-Disposition"} {
-		w.Header().Del(name)
-	}
-	w.call.fail(failure)
-}
-
-func (w *xmlWriter) Write(b []byte) (int, error) {
-	if w.refused {
-		return len(b), nil
-	}
-	return w.ResponseWriter.Write(b)
-}
-
-// ReadFrom lets the kernel send an object where possible, without copying it through this process.
-func (w *xmlWriter) ReadFrom(r io.Reader) (int64, error) {
-	if w.refused {
-		return io.Copy(io.Discard, r)
-	}
-
-	if part, ok := r.(*io.LimitedReader); ok { // the reader that http.ServeContent passes
-		if content, ok := part.R.(*object.Content); ok {
-			return content.Send(w.ResponseWriter, part.N)
-		}
-	}
-
-	return io.Copy(w.ResponseWriter, r)
+	c.fail(malformed("InvalidRange", "The requested range is not satisfiable"))
 }
 
 func (c *call) deleteObject() error {

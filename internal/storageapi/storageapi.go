@@ -67,7 +67,7 @@ type route struct {
 	serve          func(c *call, rest string) error
 }
 
-// access tells how a route identifies its caller.
+// access is the identification of a route's caller.
 type access int
 
 const (
@@ -75,7 +75,7 @@ const (
 	anyone               // not, or by the token in the address
 )
 
-// work tells what a route does, for its limits.
+// work is the kind of a route's work, which decides about its limits.
 type work int
 
 const (
