@@ -370,3 +370,49 @@ func TestOne(t *testing.T) {
 		t.Errorf("after another change: got %v, want %v", err, audit.ErrPositionChanged)
 	}
 }
+
+// TestChainReadsByIndex: to chain entries costs the same in a short and in a long log, also under
+// plans from a time when the tables were empty.
+func TestChainReadsByIndex(t *testing.T) {
+	t.Parallel()
+
+	conn, err := newLog(t, 0).Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+
+	scans := func() (n int) {
+		t.Helper()
+
+		if _, err := conn.Exec(t.Context(), `select pg_stat_force_next_flush()`); err != nil {
+			t.Fatal(err)
+		}
+
+		err := conn.QueryRow(t.Context(), `
+			select sum(seq_scan)::int from pg_stat_user_tables
+			where schemaname = 'socle' and relname in ('audit', 'audit_pending')`).Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		return n
+	}
+
+	before := scans()
+	for round := range 8 {
+		if _, err := conn.Exec(t.Context(), `
+			select socle.write_audit(format('{"at": "%s", "key": "%s"}', $1 + n, $1 + n), 'mac')
+			from generate_series(1, 250) n`, round*1000); err != nil {
+			t.Fatal(err)
+		}
+
+		if err := audit.Chain(t.Context(), conn, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if after := scans(); after != before {
+		t.Errorf("chaining has scanned a table %d times", after-before)
+	}
+}

@@ -54,12 +54,7 @@ func chainNext(ctx context.Context, tx pgx.Tx, key []byte) (int, error) {
 	}
 
 	rows, err := pg.All[pendingRow](ctx, tx, `
-		delete from socle.audit_pending p
-		where p.id in (select id from socle.audit_pending order by id limit @limit)
-		returning p.id, p.entry, p.mac, exists (
-			select from socle.audit a
-			where a.entry::jsonb ->> 'at' = p.entry::jsonb ->> 'at' and a.entry = p.entry) as chained`,
-		pgx.StrictNamedArgs{"limit": chainBatch})
+		select id, entry, mac, chained from socle.take_audit_entries(@most)`, pgx.StrictNamedArgs{"most": chainBatch})
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
