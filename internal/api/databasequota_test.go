@@ -88,7 +88,12 @@ func TestDatabaseQuota(t *testing.T) {
 	a.Delete("/tables/orders/columns/remark").Want(200)
 	a.Delete("/tables/small").Want(200)
 	a.Delete("/forms/" + form + "/responses/" + partial.Get("uuid").(string)).Want(200)
-	upload(a, a.Create("/containers", `{"name": "reports"}`), "a.txt", "hello").Want(201)
+
+	reports := a.Create("/containers", `{"name": "reports"}`)
+	refused(upload(a, reports, "a.txt", "hello"), 413)
+	refused(a.Send("PUT", "/files/"+a.Project+"/"+reports+"/a.txt", "hello", "Content-Type: text/plain"), 413)
+	refused(a.Send("POST", "/containers/"+reports+"/tus", "", "Tus-Resumable: 1.0.0", "Upload-Length: 5",
+		"Upload-Metadata: filename YS50eHQ="), 413)
 
 	setDatabaseQuota(t, administrator, a, false)
 	a.Post("/tables/orders/indexes", `{"columns": ["id"]}`).Want(201)

@@ -66,6 +66,33 @@ func TestRunSQL(t *testing.T) {
 	a.OtherUser().Post("/sql", sqlBody("select 1")).Want(401)
 }
 
+// TestStorageSQL runs the statements on storage.objects of migrations written for Supabase.
+func TestStorageSQL(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	a.Post("/sql", sqlBody(`
+		alter table storage.objects enable row level security;
+		drop policy if exists "Avatars are public" on storage.objects;
+		create policy "Avatars are public" on storage.objects for select to public using (bucket_id = 'avatars');
+		create policy "Upload your own" on storage.objects for insert to authenticated
+			with check (bucket_id = 'avatars' and (select auth.uid()::text) = (storage.foldername(name))[1]);
+		create policy "See buckets" on storage.buckets for select to anon, authenticated using (true);
+		grant all on storage.objects to authenticated, anon;
+		grant usage on schema storage to anon`, writing)).Want(200)
+
+	for _, insert := range []string{
+		`insert into storage.buckets (id, name) values ('avatars', 'avatars')`,
+		`insert into storage.buckets (id, name, public) values ('avatars', 'avatars', true)`,
+		`INSERT INTO "storage"."buckets" (id, name) VALUES ('avatars', 'avatars') ON CONFLICT (id) DO NOTHING`,
+	} {
+		r := a.Post("/sql", sqlBody(insert, writing)).Want(422)
+		if hint := fmt.Sprint(r.Metadata("postgres.hint")); !strings.Contains(hint, "socle containers create") {
+			t.Errorf("%s: got hint %q", insert, hint)
+		}
+	}
+}
+
 // TestOtherProjectsHidden checks that the catalogs visible to every login do not reveal other
 // projects.
 func TestOtherProjectsHidden(t *testing.T) {

@@ -115,6 +115,14 @@ func ListBuckets(ctx context.Context, p *projectdb.Project, a Actor, l BucketLis
 	return found, err
 }
 
+// BucketsAfter returns the buckets of project p after one, by id, at most limit. No policy decides
+// about it.
+func BucketsAfter(ctx context.Context, p *projectdb.Project, after string, limit int) ([]Bucket, error) {
+	return pg.All[Bucket](ctx, p.Trusted(), `
+		select `+bucketColumns+` from storage.containers where not deleting and id > @after order by id limit @limit`,
+		pgx.StrictNamedArgs{"after": after, "limit": limit})
+}
+
 func direction(descending bool) string {
 	if descending {
 		return " desc"

@@ -22,6 +22,7 @@ const (
 	MaxMultipartUploads = 1000    // uploads in progress of a project
 	MaxParts            = 10_000  // parts of an upload
 	minPartSize         = 5 << 20 // bytes of every part but the last
+	maxSmallParts       = 100     // smaller parts of an upload: the quota bounds the number of others
 	multipartTTL        = 7 * 24 * time.Hour
 )
 
@@ -60,6 +61,9 @@ var errNoMultipart = fault.New(fault.NotFound, "The upload does not exist, or wa
 // uploads in progress.
 func CreateMultipart(ctx context.Context, p *projectdb.Project, b Bucket, n NewObject) (Multipart, error) {
 	if err := checkFileName(n.FullFileName); err != nil {
+		return Multipart{}, err
+	}
+	if err := checkDatabase(p); err != nil {
 		return Multipart{}, err
 	}
 
@@ -151,6 +155,9 @@ func PutPart(
 	if u.FileUUID.Valid {
 		return MultipartPart{}, errNoMultipart
 	}
+	if err := checkDatabase(p); err != nil {
+		return MultipartPart{}, err
+	}
 
 	part := MultipartPart{Number: number}
 	var err error
@@ -235,9 +242,18 @@ func recordMultipart(
 		}
 
 		args["blob"], args["size"], args["sha256"] = part.BlobUUID, part.Size, part.SHA256
-		if at, err = pg.Value[time.Time](ctx, tx, `
+		args["min"], args["max"] = minPartSize, maxSmallParts
+		at, err = pg.Value[time.Time](ctx, tx, `
 			insert into storage.multipart_parts (blob_uuid, upload_uuid, number, size, sha256)
-			values (@blob, @id, @number, @size, @sha256) returning created_at`, args); err != nil {
+			select @blob, @id, @number, @size, @sha256
+			where @size >= @min::bigint or @max::bigint > (
+				select count(*) from storage.multipart_parts where upload_uuid = @id and size < @min)
+			returning created_at`, args)
+		if fault.Is(err, fault.NotFound) {
+			return fault.New(fault.Invalid, "The upload has %d parts with fewer than %d bytes", maxSmallParts, minPartSize).
+				WithCode("EntityTooSmall")
+		}
+		if err != nil {
 			return err
 		}
 
@@ -305,6 +321,12 @@ func CompleteMultipart(
 	}
 
 	return f, true, err
+}
+
+// objectAt returns an object of a container by UUID, or NotFound.
+func objectAt(ctx context.Context, p *projectdb.Project, file uuid.UUID) (File, error) {
+	return pg.One[File](ctx, p.Trusted(), `select `+fileColumns+` from storage.files where uuid = @file`,
+		pgx.StrictNamedArgs{"file": file})
 }
 
 // selectParts returns the blobs of the named parts and their total size.

@@ -156,8 +156,40 @@ func TestPrefixEnd(t *testing.T) {
 		"": last + "\U0010ffff", "a": "b", "a/": "a0", "é": "ê", "\ud7ff": "\ue000", "a\U0010ffff": "b",
 		"\U0010ffff": last + "\U0010ffff",
 	} {
-		if got := prefixEnd(prefix); got != want || !IsKeyPrefix(got) {
+		if got := prefixEnd(prefix); got != want || !IsNamePrefix(got) {
 			t.Errorf("%q: got %q, want %q", prefix, got, want)
+		}
+	}
+}
+
+// TestSmallParts checks that parts which cost little of the quota are few.
+func TestSmallParts(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	u := a.begin("one")
+	if _, err := a.project.Trusted().Exec(t.Context(), `
+		insert into storage.multipart_parts (blob_uuid, upload_uuid, number, size, sha256)
+		select gen_random_uuid(), $1, n, case when n > 99 then 5 << 20 else 0 end, '' from generate_series(1, 200) n`,
+		u.UUID); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, tt := range []struct {
+		number  int
+		content string
+		code    string
+	}{
+		{201, "", ""},
+		{202, "", "EntityTooSmall"},
+		{203, strings.Repeat("a", minPartSize-1), "EntityTooSmall"},
+		{204, strings.Repeat("a", minPartSize), ""},
+		{1, "again", ""},
+		{100, "small now", "EntityTooSmall"},
+	} {
+		_, err := a.part(u, tt.number, tt.content)
+		if (err == nil) != (tt.code == "") || (err != nil && fault.Of(err).Code != tt.code) {
+			t.Errorf("part %d of %d bytes: got %v, want %q", tt.number, len(tt.content), err, tt.code)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // ObjectEntry is an entry of a list: an object, or a folder with objects below it. A folder has a
-// name only, which ends in a slash.
+// name only, which ends in the delimiter.
 type ObjectEntry struct {
 	Name      string
 	UUID      *uuid.UUID
@@ -29,7 +29,8 @@ type ObjectEntry struct {
 // ObjectListing selects a page of the objects of a bucket.
 type ObjectListing struct {
 	Prefix     string // of the names
-	Delimited  bool   // names with a slash behind the prefix are entries of folders
+	Delimiter  string // one ASCII character, or ""; names with it behind the prefix are entries of folders
+	From       string // the first name, inclusive; ascending, by name only
 	Search     string // begin of the entry behind the prefix, in any case
 	Sort       string // created_at or updated_at, folders first; otherwise by name
 	Descending bool
@@ -69,10 +70,13 @@ func (l ObjectListing) list(ctx context.Context, q pg.Querier, table string, b B
 
 	switch {
 	case l.Sort == "created_at" || l.Sort == "updated_at":
-		args["delimited"], args["limit"] = l.Delimited, l.Limit
+		args["delimiter"], args["limit"] = l.Delimiter, l.Limit
 		return pg.All[ObjectEntry](ctx, q, l.byTime(table), args)
-	case l.Delimited:
-		args["most"] = l.Offset + l.Limit
+	case l.Delimiter != "":
+		args["delimiter"], args["most"] = l.Delimiter, l.Offset+l.Limit
+		if !l.Descending {
+			args["behind"] = prefixEnd(l.Delimiter)
+		}
 		return pg.All[ObjectEntry](ctx, q, l.byEntry(table), args)
 	}
 
@@ -81,7 +85,7 @@ func (l ObjectListing) list(ctx context.Context, q pg.Querier, table string, b B
 		select full_file_name as name, uuid, size, mime_type, sha256, cache_control as cache, created_at, updated_at
 		from `+table+`
 		where container_uuid = @container and full_file_name >= @first and full_file_name < @last
-		  and starts_with(lower(substr(full_file_name, @skip)), lower(@search::text collate "C"))
+		  and (@search::text = '' or starts_with(lower(substr(full_file_name, @skip)), lower(@search collate "C")))
 		order by full_file_name`+direction(l.Descending)+`
 		offset @offset limit @limit`, args)
 }
@@ -89,18 +93,33 @@ func (l ObjectListing) list(ctx context.Context, q pg.Querier, table string, b B
 // bounds returns the first name of the page, and the first name behind it. Names are ordered by
 // code point.
 func (l ObjectListing) bounds() (first, last string) {
-	first, last = l.Prefix, prefixEnd(l.Prefix)
+	first, last = max(l.Prefix, l.From), prefixEnd(l.Prefix)
 	switch {
 	case l.After == "":
 	case l.Descending:
 		last = min(last, l.After)
-	case strings.HasSuffix(l.After, "/"):
-		first = max(first, prefixEnd(l.After))
 	default:
-		first = max(first, l.After+"\x01") // no name has a control character
+		isFolder := l.Delimiter != "" && l.After != l.Prefix && strings.HasSuffix(l.After, l.Delimiter)
+		first = max(first, nameBehind(l.After, isFolder))
 	}
 
 	return first, last
+}
+
+// Following returns the first possible name behind the entry, with which the next page of a list by
+// name begins.
+func (e ObjectEntry) Following() string { return nameBehind(e.Name, e.UUID == nil) }
+
+func nameBehind(entry string, isFolder bool) string {
+	if isFolder {
+		return prefixEnd(entry)
+	}
+	return entry + "\x01" // no name has a control character
+}
+
+// IsNamePrefix reports whether text can be the beginning of names, or the result of Following.
+func IsNamePrefix(text string) bool {
+	return len(text) <= maxFileNameLength+utf8.UTFMax && utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }
 
 // prefixEnd returns the first string behind all names with a prefix.
@@ -126,21 +145,21 @@ func (l ObjectListing) byEntry(table string) string {
 	next := func(first, last string) string {
 		return `
 			select o.full_file_name, o.uuid, o.size, o.mime_type, o.sha256, o.cache_control, o.created_at, o.updated_at,
-			       position('/' in substr(o.full_file_name, @skip)) as slash
+			       position(@delimiter::text in substr(o.full_file_name, @skip)) as cut
 			from ` + table + ` o
 			where o.container_uuid = @container and o.full_file_name >= ` + first + ` and o.full_file_name < ` + last + `
 			order by o.full_file_name` + direction(l.Descending) + ` limit 1`
 	}
 
 	step := next(`
-		case when e.slash > 0 then left(e.full_file_name, @skip + e.slash - 2) || '0'
+		case when e.cut > 0 then left(e.full_file_name, @skip + e.cut - 2) || @behind::text
 		     else e.full_file_name || chr(1) end`, "@last")
 	if l.Descending {
 		step = next("@first", `
-		case when e.slash > 0 then left(e.full_file_name, @skip + e.slash - 1) else e.full_file_name end`)
+		case when e.cut > 0 then left(e.full_file_name, @skip + e.cut - 1) else e.full_file_name end`)
 	}
 
-	const found = `starts_with(lower(substr(f.full_file_name, @skip)), lower(@search::text collate "C"))`
+	const found = `(@search::text = '' or starts_with(lower(substr(f.full_file_name, @skip)), lower(@search collate "C")))`
 	return `
 		with recursive entries as (
 			select 1 as step, ` + found + `::int as n, ` + found + ` as found, f.* from (` + next("@first", "@last") + `) f
@@ -148,11 +167,11 @@ func (l ObjectListing) byEntry(table string) string {
 			select e.step + 1, e.n + ` + found + `::int, ` + found + `, f.* from entries e cross join lateral (` + step + `) f
 			where e.n < @most
 		)
-		select case when slash > 0 then left(full_file_name, @skip + slash - 1) else full_file_name end as name,
-		       case when slash = 0 then uuid end as uuid, case when slash = 0 then size end as size,
-		       case when slash = 0 then mime_type end as mime_type, case when slash = 0 then sha256 end as sha256,
-		       case when slash = 0 then cache_control end as cache, case when slash = 0 then created_at end as created_at,
-		       case when slash = 0 then updated_at end as updated_at
+		select case when cut > 0 then left(full_file_name, @skip + cut - 1) else full_file_name end as name,
+		       case when cut = 0 then uuid end as uuid, case when cut = 0 then size end as size,
+		       case when cut = 0 then mime_type end as mime_type, case when cut = 0 then sha256 end as sha256,
+		       case when cut = 0 then cache_control end as cache, case when cut = 0 then created_at end as created_at,
+		       case when cut = 0 then updated_at end as updated_at
 		from entries where found order by step offset @offset`
 }
 
@@ -160,19 +179,19 @@ func (l ObjectListing) byEntry(table string) string {
 func (l ObjectListing) byTime(table string) string {
 	return `
 		with below as (
-			select o.*, case when @delimited then position('/' in substr(o.full_file_name, @skip)) else 0 end as slash
+			select o.*, case when @delimiter::text <> '' then position(@delimiter in substr(o.full_file_name, @skip)) else 0 end as cut
 			from ` + table + ` o
 			where o.container_uuid = @container and o.full_file_name >= @first and o.full_file_name < @last
-			  and starts_with(lower(substr(o.full_file_name, @skip)), lower(@search::text collate "C"))
+			  and (@search::text = '' or starts_with(lower(substr(o.full_file_name, @skip)), lower(@search collate "C")))
 		)
 		select name, uuid, size, mime_type, sha256, cache, created_at, updated_at from (
-			select distinct left(full_file_name, @skip + slash - 1) as name, null::uuid as uuid, null::bigint as size,
+			select distinct left(full_file_name, @skip + cut - 1) as name, null::uuid as uuid, null::bigint as size,
 			       null as mime_type, null::bytea as sha256, null as cache, null::timestamptz as created_at,
 			       null::timestamptz as updated_at
-			from below where slash > 0
+			from below where cut > 0
 			union all
 			select full_file_name, uuid, size, mime_type, sha256, cache_control, created_at, updated_at
-			from below where slash = 0
+			from below where cut = 0
 		) e
 		order by uuid is not null, ` + l.Sort + direction(l.Descending) + `, name` + direction(l.Descending) + `
 		offset @offset limit @limit`

@@ -60,6 +60,10 @@ func CreateResumable(
 func createResumable(
 	ctx context.Context, p *projectdb.Project, container uuid.UUID, n NewFile, c Concat, o resumableOwnership,
 ) (Resumable, error) {
+	if err := checkDatabase(p); err != nil {
+		return Resumable{}, err
+	}
+
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return Resumable{}, err
@@ -272,6 +276,9 @@ func appendPart(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, r Resumable, n Part,
 	finish func(context.Context, *Resumable) error,
 ) (Resumable, error) {
+	if err := checkDatabase(p); err != nil {
+		return r, err
+	}
 	if strings.HasPrefix(r.Concat, concatFinal) {
 		return r, fault.New(fault.Forbidden, "the upload is a concatenation and accepts no bytes").
 			WithCode("final_upload")

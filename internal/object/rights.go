@@ -78,27 +78,25 @@ func policyFault(err error) error {
 }
 
 func runAsActor(ctx context.Context, p *projectdb.Project, a Actor, f func(tx pgx.Tx) error) error {
-	tx, err := p.Questions().Begin(ctx)
-	if err != nil {
-		return pg.Fault(err)
-	}
-	defer tx.Rollback(context.WithoutCancel(ctx))
-
 	claims := a.Claims
 	if claims == nil {
+		var err error
 		if claims, err = json.Marshal(map[string]string{"role": a.Role}); err != nil {
 			return err
 		}
 	}
 
-	if _, err := pg.Exec(ctx, tx, `
-		select set_config('request.jwt.claims', @claims, true),
-		       set_config('statement_timeout', @timeout, true), set_config('lock_timeout', @lock, true),
-		       set_config('role', @role, true)`,
-		pgx.StrictNamedArgs{"claims": string(claims), "timeout": a.statementTimeout(), "lock": questionLockTimeout,
-			"role": a.Role}); err != nil {
-		return err
+	// One round trip: a request to begin has no arguments.
+	begin := "begin; select pg_catalog.set_config('request.jwt.claims', " + pg.Literal(string(claims)) + ", true)" +
+		", pg_catalog.set_config('statement_timeout', " + pg.Literal(a.statementTimeout()) + ", true)" +
+		", pg_catalog.set_config('lock_timeout', " + pg.Literal(questionLockTimeout) + ", true)" +
+		", pg_catalog.set_config('role', " + pg.Literal(a.Role) + ", true)"
+
+	tx, err := p.Questions().BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
+	if err != nil {
+		return pg.Fault(err)
 	}
+	defer tx.Rollback(context.WithoutCancel(ctx))
 
 	return f(tx)
 }

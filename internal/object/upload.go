@@ -48,7 +48,7 @@ const cleanupTimeout = 10 * time.Second
 //
 // It fails with NotFound if the container does not exist, with Unprocessable or Conflict on
 // full_file_name if the name is invalid or taken, with TooLarge on file beyond the container's
-// limit, and with the wrapped error of the content.
+// limit or if the project's database is full, and with the wrapped error of the content.
 func CreateFile(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
 ) (File, error) {
@@ -118,6 +118,10 @@ type upload struct {
 }
 
 func newUpload(p *projectdb.Project, store *blob.Store, user, container uuid.UUID, n NewFile) (*upload, error) {
+	if err := checkDatabase(p); err != nil {
+		return nil, err
+	}
+
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, err

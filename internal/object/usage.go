@@ -57,6 +57,15 @@ func UpdateQuota(ctx context.Context, tx pgx.Tx, maxFiles, maxBytes *int64) (Quo
 	return pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 }
 
+// checkDatabase fails with TooLarge if the database of project p is full. Every upload calls it
+// before its first byte, whichever way it comes in: files, parts and their metadata are rows.
+func checkDatabase(p *projectdb.Project) error {
+	if p.OverQuota() {
+		return projectdb.ErrOverQuota
+	}
+	return nil
+}
+
 // checkQuota fails with TooLarge if the files of the project, including those of the transaction,
 // exceed the quota. The transaction has locked the row of storage.usage, so that no other adds
 // files before it ends.

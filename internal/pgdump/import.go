@@ -94,10 +94,11 @@ type importer struct {
 	attempts []attempted
 }
 
-// attempted is a statement that may fail, and the reason for leaving it out then.
+// attempted is a statement that may fail. The first note of its verdict is the reason for leaving
+// it out then.
 type attempted struct {
 	statement
-	reason note
+	verdict
 }
 
 func (i *importer) run(ctx context.Context) error {
@@ -156,9 +157,9 @@ func (i *importer) apply(ctx context.Context, s statement, v verdict) error {
 		return &Error{Line: s.line, Statement: s.Text, Message: v.notes[0].text}
 	}
 
-	if v.action == attempt {
+	if v.action == attempt || v.action == attemptWithUsers {
 		s.Text = v.sql
-		i.attempts = append(i.attempts, attempted{s, v.notes[0]})
+		i.attempts = append(i.attempts, attempted{s, v})
 
 		return nil
 	}
@@ -296,33 +297,41 @@ func (i *importer) set(ctx context.Context, s statement) error {
 	return err
 }
 
-// attempt executes a statement that depends on the project's end users. Without them, it is left
-// out.
+// attempt executes a statement that may fail. Then it is left out, and so is one that needs the
+// project's end users if there are none.
 func (i *importer) attempt(ctx context.Context, a attempted) error {
 	if err := i.begin(ctx); err != nil {
 		return err
 	}
 
-	populated, err := i.conn.Exec(ctx, "select id from auth.users limit 1").ReadAll()
-	if err != nil {
-		return err
-	}
-	// A trigger would add the rows of the dump once more when the users are imported.
-	if len(populated) == 0 || len(populated[0].Rows) == 0 {
-		i.note(a.statement, a.reason)
-		return nil
+	reason := a.notes[0]
+	if a.action == attemptWithUsers {
+		// A trigger would add the rows of the dump once more when the users are imported.
+		populated, err := i.conn.Exec(ctx, "select id from auth.users limit 1").ReadAll()
+		if err != nil {
+			return err
+		}
+		if len(populated) == 0 || len(populated[0].Rows) == 0 {
+			i.note(a.statement, reason)
+			return nil
+		}
 	}
 
 	refused, err := i.try(ctx, a.statement)
-	switch {
-	case err != nil:
-	case refused != nil:
-		i.note(a.statement, note{a.reason.topic, a.reason.text + ": " + refused.Message})
-	default:
-		i.report.Statements++
+	if err != nil {
+		return err
+	}
+	if refused != nil {
+		i.note(a.statement, note{reason.topic, reason.text + ": " + refused.Message})
+		return nil
 	}
 
-	return err
+	i.report.Statements++
+	for _, n := range a.notes[1:] {
+		i.note(a.statement, n)
+	}
+
+	return nil
 }
 
 // try executes a statement, in a savepoint of the transaction. It returns its failure, which undoes

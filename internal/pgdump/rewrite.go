@@ -15,11 +15,15 @@ func (r *rules) hidden(schema string) bool {
 // schemas decides about objects in schemas of the platform and of Supabase, and about those that
 // depend on an object that was left out.
 func (r *rules) schemas(ts tokens, s subject) (verdict, bool) {
+	if s.isStoragePolicy() && (s.action == "create" || s.action == "comment") {
+		return r.storagePolicy(ts, s), true
+	}
+
 	schema := s.schema()
 	v := leave(Schemas, "%s", strings.TrimSpace(s.action+" "+s.kind+" "+s.describe()))
 	switch {
 	case s.action == "create" && s.kind == "trigger" && s.table.String() == endUsers:
-		v.notes[0].topic, v.action, v.sql = References, attempt, ts.text
+		v.notes[0].topic, v.action, v.sql = References, attemptWithUsers, ts.text
 		return v, true
 	case s.action == "copy":
 		v.action = skipRows
@@ -46,9 +50,28 @@ func (r *rules) schemas(ts tokens, s subject) (verdict, bool) {
 	if s.action == "comment" || s.action == "drop" || s.table != nil {
 		return v, true
 	}
+	if slices.Contains(policyTables, s.name.String()) && s.action != "create" {
+		v.notes[0].text += ": the Storage API changes buckets and objects"
+		return v, true
+	}
 
 	return refused("the schema %s belongs to the platform: leave it out by --exclude-schema %s, "+
 		"or rename it before you dump", schema, schema), true
+}
+
+// storagePolicy decides about a policy on storage.buckets or storage.objects. Those of Supabase may
+// name columns and roles that the project lacks.
+func (r *rules) storagePolicy(ts tokens, s subject) verdict {
+	v, ok := r.policy(ts, s)
+	if !ok {
+		v = r.rewritten(ts, s)
+	}
+	if v.action != run {
+		return v
+	}
+
+	reason := note{References, s.action + " policy " + s.describe()}
+	return verdict{action: attempt, sql: v.sql, notes: append([]note{reason}, v.notes...)}
 }
 
 // describe returns the names of a subject.
@@ -93,8 +116,17 @@ func (r *rules) table(ts tokens, s subject) (verdict, bool) {
 // endUsers is the table of the platform that a project may have triggers on and refer to.
 const endUsers = "auth.users"
 
-// policyFunctions are the functions of schema auth that a project may call.
-var policyFunctions = []string{"uid", "role", "email", "jwt"}
+// policyTables are the tables of the platform that have policies of the project.
+var policyTables = []string{"storage.buckets", "storage.objects"}
+
+// isStoragePolicy reports whether the subject is a policy on a table of the platform.
+func (s subject) isStoragePolicy() bool {
+	return s.kind == "policy" && slices.Contains(policyTables, s.table.String())
+}
+
+// policyFunctions are the functions of the platform that a project may call.
+var policyFunctions = []string{"auth.uid", "auth.role", "auth.email", "auth.jwt",
+	"storage.foldername", "storage.filename", "storage.extension"}
 
 // rewritten returns the verdict on a statement whose names may differ in the project: members of
 // extensions are in another schema.
@@ -103,10 +135,10 @@ func (r *rules) rewritten(ts tokens, s subject) verdict {
 		delete(r.moved[s.name[0]], s.name[1])
 	}
 
-	w := rewriter{r: r}
+	w := rewriter{r: r, storagePolicy: s.isStoragePolicy()}
 	sql := w.rewrite(ts)
 	if w.refers == endUsers && !w.others && s.action == "alter" && ts.find(s.after, "foreign") > 0 {
-		v := verdict{action: attempt, sql: sql}
+		v := verdict{action: attemptWithUsers, sql: sql}
 		if i := ts.find(s.after, "constraint"); i > 0 {
 			s.kind, s.name, s.table = "constraint", name{ts.identifier(i + 1)}, s.name
 		}
@@ -140,10 +172,11 @@ var referringKinds = []string{"policy", "view", "materialized view", "trigger", 
 
 // rewriter rewrites the names in a statement.
 type rewriter struct {
-	r       *rules
-	changes []string // each once
-	refers  string   // first name in a hidden schema
-	others  bool     // it refers to another one too
+	r             *rules
+	storagePolicy bool     // the statement may refer to policyTables
+	changes       []string // each once
+	refers        string   // first name in a hidden schema
+	others        bool     // it refers to another one too
 }
 
 func (w *rewriter) rewrite(ts tokens) string {
@@ -173,7 +206,8 @@ func (w *rewriter) rewrite(ts tokens) string {
 		case w.r.moved[schema][name]:
 			replace(i, i, "extensions")
 			w.change(schema + "." + name + " is extensions." + name)
-		case schema == "auth" && slices.Contains(policyFunctions, name) && ts.raw(i+3) == "(":
+		case slices.Contains(policyFunctions, schema+"."+name) && ts.raw(i+3) == "(":
+		case w.storagePolicy && slices.Contains(policyTables, schema+"."+name):
 		case !w.r.hidden(schema):
 		case w.refers == "":
 			w.refers = schema + "." + name

@@ -18,15 +18,16 @@ type verdict struct {
 type action int
 
 const (
-	run       action = iota
-	leaveOut         // do nothing
-	set              // execute; a failure leaves it out
-	copyRows         // COPY with its rows
-	skipRows         // leave out a COPY with its rows
-	runLast          // execute after all others
-	attempt          // execute after those; a failure leaves it out, for the reason of its note
-	extension        // install an extension
-	refuse           // fail
+	run              action = iota
+	leaveOut                // do nothing
+	set                     // execute; a failure leaves it out
+	copyRows                // COPY with its rows
+	skipRows                // leave out a COPY with its rows
+	runLast                 // execute after all others
+	attempt                 // execute after those; a failure leaves it out, for the reason of its first note
+	attemptWithUsers        // the same, if the project has end users
+	extension               // install an extension
+	refuse                  // fail
 )
 
 // note is the reason why a statement is left out or changed.

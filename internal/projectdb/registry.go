@@ -259,10 +259,12 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 		c.AfterRelease = nil // package rest resets the session in the round trip of the request
 		c.ConnConfig.RuntimeParams["search_path"] = RequestPath
 	}
-	if l == auth {
-		// All statements are written in this tree, so pgx keeps their descriptions. No function or
-		// operator of the project is found without its schema.
+	if l == auth || l == questions {
+		// All statements are written in this tree, so pgx keeps their descriptions.
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	if l == auth {
+		// No function or operator of the project is found without its schema.
 		c.ConnConfig.RuntimeParams["search_path"] = "auth"
 	}
 

@@ -192,7 +192,8 @@ func TestStorageDDL(t *testing.T) {
 
 	p := newProject(t, newRegistry(t, 8))
 	conn := connect(t, p, owner)
-	exec(t, conn, policies+`; create function public.f() returns trigger language plpgsql as 'begin return null; end'`)
+	exec(t, conn, policies+`; create function public.f() returns trigger language plpgsql as 'begin return null; end';
+		create function public.g() returns text language sql as 'select 1::text'`)
 
 	for sql, want := range map[string]string{
 		`create policy mine on storage.buckets for select using (exists (select from storage.objects o where o.bucket_id = buckets.id))`: "",
@@ -200,6 +201,34 @@ func TestStorageDDL(t *testing.T) {
 		`comment on policy read on storage.objects is 'x'`:                                                                               "",
 		`create view public.v as select storage.filename('a/b') as name`:                                                                 "",
 		`grant select on storage.objects to anon; revoke select on storage.objects from anon`:                                            "",
+
+		`alter table storage.objects enable row level security`:                                                                         "",
+		`alter table if exists only "storage"."buckets" enable row level security`:                                                      "",
+		`set search_path = storage; alter table objects enable row level security`:                                                      "",
+		`do 'begin execute ''alter table storage.objects enable row level security''; end'`:                                             "",
+		`grant all on storage.objects to authenticated; alter table storage.objects enable row level security`:                          "",
+		`create policy late on storage.objects for select using (true); alter table storage.objects enable row level security`:          "",
+		`alter table storage.objects disable row level security, enable row level security`:                                             "",
+		`alter table storage.objects no force row level security, validate constraint storage_api_only, enable trigger refuse_update`:   "",
+		`alter table storage.objects enable row level security, disable row level security`:                                             "42501",
+		`alter table storage.objects enable row level security, force row level security`:                                               "42501",
+		`alter table storage.objects enable row level security, add column evil int`:                                                    "42501",
+		`alter table storage.objects enable row level security, disable trigger refuse_update`:                                          "42501",
+		`alter table storage.objects enable row level security, alter column owner_id set not null`:                                     "42501",
+		`alter table storage.objects enable row level security, alter column owner_id set statistics 1`:                                 "42501",
+		`alter table storage.objects enable row level security, alter column owner_id set (n_distinct = 1)`:                             "42501",
+		`alter table storage.objects enable row level security, alter column owner_id type varchar using public.g()`:                    "42501",
+		`alter table storage.objects enable row level security, add constraint evil check (true) not valid`:                             "42501",
+		`alter table storage.objects enable row level security, drop constraint storage_api_only`:                                       "42501",
+		`alter table storage.objects enable row level security, drop column owner_id`:                                                   "2BP01",
+		`alter table storage.objects enable row level security, alter column name drop expression`:                                      "42501",
+		`alter table storage.objects enable row level security, replica identity full`:                                                  "42501",
+		`alter table storage.objects enable row level security, set (autovacuum_enabled = false)`:                                       "42501",
+		`alter table storage.objects enable row level security, set unlogged`:                                                           "42501",
+		`alter table storage.objects enable row level security, owner to pg_database_owner`:                                             "42501",
+		`create table public.evil (owner_id text); alter table storage.objects enable row level security, inherit public.evil`:          "42501",
+		`do 'begin alter table storage.objects disable row level security; alter table storage.objects enable row level security; end'`: "42501",
+		`alter table storage.files enable row level security`:                                                                           "42501",
 
 		`alter table storage.objects add column evil int`:                                                             "42501",
 		`alter table storage.objects disable row level security`:                                                      "42501",

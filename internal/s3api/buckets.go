@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/xml"
 	"net/http"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -162,9 +162,8 @@ func (c *call) listObjects() error {
 		encode = func(s string) string { return escape(s, true) }
 	}
 
-	keys := object.KeyQuery{Prefix: q.Get("prefix"), Delimiter: q.Get("delimiter"), Limit: limit + 1}
-	if !object.IsKeyPrefix(keys.Prefix) || len(keys.Delimiter) > 1 || (keys.Delimiter != "" &&
-		keys.Delimiter[0] >= 0x7f) {
+	keys := object.ObjectListing{Prefix: q.Get("prefix"), Delimiter: q.Get("delimiter"), Limit: limit + 1}
+	if !object.IsNamePrefix(keys.Prefix) || !object.IsNamePrefix(keys.Delimiter) || len(keys.Delimiter) > 1 {
 		return malformed("InvalidArgument",
 			"The prefix must be a beginning of a key, the delimiter one ASCII character")
 	}
@@ -177,44 +176,48 @@ func (c *call) listObjects() error {
 	} else {
 		result.Marker = new(encode(after))
 	}
-	if !object.IsKeyPrefix(after) {
+	if !object.IsNamePrefix(after) {
 		return malformed("InvalidArgument", "The marker must be a key")
 	}
 	if keys.From, err = decodeToken(result.Token); err != nil {
 		return err
 	}
 	if after != "" && keys.From == "" {
-		keys.From = object.FollowingKey(object.KeyEntry{Name: after,
-			IsPrefix: keys.Delimiter != "" && strings.HasSuffix(after, keys.Delimiter) && strings.HasPrefix(after,
-				keys.Prefix)})
+		keys.After = after
+	}
+	if isFolder(after) {
+		keys.Limit++ // for the marker of this folder, whose name is behind its key
 	}
 
-	var found []object.KeyEntry
+	var found []object.ObjectEntry
 	if limit > 0 {
-		if found, err = object.ListKeys(c.r.Context(), c.Database, c.bucket, keys); err != nil {
+		if found, err = object.ListObjects(c.r.Context(), c.Database, server, c.bucket, keys); err != nil {
 			return err
 		}
 	}
+
+	found = slices.DeleteFunc(found, func(e object.ObjectEntry) bool {
+		return e.UUID != nil && isFolder(after) && e.Name == fileName(after)
+	})
 
 	if len(found) > limit {
 		last := found[limit-1]
 		found, result.IsTruncated = found[:limit], true
 		if second {
-			result.NextToken = encodeToken(object.FollowingKey(last))
+			result.NextToken = encodeToken(last.Following())
 		} else {
 			result.NextMarker = encode(last.Name)
 		}
 	}
 
 	for _, e := range found {
-		if e.IsPrefix {
+		if e.UUID == nil {
 			result.CommonPrefixes = append(result.CommonPrefixes, commonPrefix{encode(e.Name)})
 			continue
 		}
 
-		listed := listedObject{Key: encode(e.Name), LastModified: timestamp(e.UpdatedAt), ETag: tag(e.SHA256),
-			Size:         e.Size,
-			StorageClass: "STANDARD"}
+		listed := listedObject{Key: encode(keyOf(e.Name, keys.Prefix)), LastModified: timestamp(*e.UpdatedAt),
+			ETag: tag(e.SHA256), Size: *e.Size, StorageClass: "STANDARD"}
 		if !second || q.Get("fetch-owner") == "true" {
 			listed.Owner = new(c.owner())
 		}
@@ -247,7 +250,7 @@ func encodeToken(next string) string { return base64.RawURLEncoding.EncodeToStri
 
 func decodeToken(text string) (string, error) {
 	next, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || !object.IsKeyPrefix(string(next)) {
+	if err != nil || !object.IsNamePrefix(string(next)) {
 		return "", malformed("InvalidArgument", "The continuation token provided is incorrect")
 	}
 

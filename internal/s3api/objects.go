@@ -28,7 +28,7 @@ func tag(sha256 []byte) string { return `"` + hex.EncodeToString(sha256[:16]) + 
 func (c *call) headers() (object.NewObject, error) {
 	h := c.r.Header
 	n := object.NewObject{CacheControl: h.Get("Cache-Control")}
-	n.FullFileName, n.MimeType = c.key, h.Get("Content-Type")
+	n.FullFileName, n.MimeType = fileName(c.key), h.Get("Content-Type")
 
 	metadata, size := map[string]string{}, 0
 	for name, values := range h {
@@ -51,6 +51,9 @@ func (c *call) headers() (object.NewObject, error) {
 
 // store stores an object of the request, or fails with a code of the protocol.
 func (c *call) store(n object.NewObject) (object.File, error) {
+	if isFolder(c.key) && n.Length > 0 {
+		return object.File{}, errFullFolder
+	}
 	if c.r.Header.Get("If-Match") != "" {
 		return object.File{}, errNotImplemented
 	}
@@ -111,7 +114,7 @@ func (c *call) send(b object.Bucket, key string) error {
 		return malformed("InvalidPartNumber", "The requested partnumber is not satisfiable")
 	}
 
-	f, content, err := object.OpenObject(c.r.Context(), c.Database, c.Blobs, server, b, key)
+	f, content, err := object.OpenObject(c.r.Context(), c.Database, c.Blobs, server, b, fileName(key))
 	if err != nil {
 		return err
 	}
@@ -122,6 +125,7 @@ func (c *call) send(b object.Bucket, key string) error {
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("ETag", tag(f.SHA256))
+	h.Set("Last-Modified", f.UpdatedAt.UTC().Format(http.TimeFormat)) // of young objects too, which clients rely on
 	if f.Cache != nil {
 		h.Set("Cache-Control", *f.Cache)
 	}
@@ -130,7 +134,8 @@ func (c *call) send(b object.Bucket, key string) error {
 	}
 	for param, header := range map[string]string{"response-content-type": "Content-Type",
 		"response-content-disposition": "Content-Disposition", "response-cache-control": "Cache-Control",
-		"response-content-language": "Content-Language", "response-expires": "Expires"} {
+		"response-content-language": "Content-Language", "response-content-encoding": "Content-Encoding",
+		"response-expires": "Expires"} {
 		if value := c.query.Get(param); value != "" {
 			h.Set(header, value)
 		}
@@ -174,7 +179,7 @@ func (c *call) refuse(_ http.ResponseWriter, status int) {
 }
 
 func (c *call) deleteObject() error {
-	gone, err := object.RemoveObjects(c.r.Context(), c.Database, server, c.bucket, []string{c.key})
+	gone, err := object.RemoveObjects(c.r.Context(), c.Database, server, c.bucket, []string{fileName(c.key)})
 	if err != nil {
 		return err
 	}
@@ -203,7 +208,7 @@ func (c *call) deleteObjects() error {
 	keys := make([]string, 0, len(in.Object))
 	for _, o := range in.Object {
 		if !strings.ContainsRune(o.Key, 0) {
-			keys = append(keys, o.Key)
+			keys = append(keys, fileName(o.Key))
 		}
 	}
 
@@ -245,7 +250,7 @@ func (c *call) source() (object.Object, *object.Content, error) {
 		return object.Object{}, nil, err
 	}
 
-	f, content, err := object.OpenObject(c.r.Context(), c.Database, c.Blobs, server, b, key)
+	f, content, err := object.OpenObject(c.r.Context(), c.Database, c.Blobs, server, b, fileName(key))
 	if fault.Is(err, fault.NotFound) {
 		return f, nil, errNoKey
 	}

@@ -1,6 +1,7 @@
 package s3api
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -49,68 +50,89 @@ func malformed(code, message string) *fault.Error {
 	return fault.New(fault.Invalid, "%s", message).WithCode(code)
 }
 
-// parseSignature reads the signature of a request from its header or its query.
+// parseSignature reads the signature of a request from its header or its query, and checks
+// everything about it but the MAC.
 func parseSignature(r *http.Request, query url.Values, now time.Time) (*signature, error) {
-	s := &signature{}
-	credential, headers := "", ""
-
-	if authorization := r.Header.Get("Authorization"); authorization != "" {
-		fields, ok := strings.CutPrefix(authorization, algorithm)
-		if !ok {
-			return nil, malformed("InvalidArgument", "Only AWS4-HMAC-SHA256 is supported")
-		}
-
-		for field := range strings.SplitSeq(fields, ",") {
-			name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
-			switch name {
-			case "Credential":
-				credential = value
-			case "SignedHeaders":
-				headers = value
-			case "Signature":
-				s.text = value
-			}
-		}
-
-		s.time, s.payload = r.Header.Get("X-Amz-Date"), r.Header.Get("X-Amz-Content-Sha256")
-		if s.payload == "" {
-			return nil, malformed("InvalidRequest", "Missing required header for this request: x-amz-content-sha256")
-		}
-	} else {
-		if query.Get("X-Amz-Algorithm") == "" {
-			return nil, denied("AccessDenied", "The request is not signed")
-		}
-		if query.Get("X-Amz-Algorithm") != algorithm {
-			return nil, malformed("AuthorizationQueryParametersError", "X-Amz-Algorithm only supports AWS4-HMAC-SHA256")
-		}
-
-		credential, headers = query.Get("X-Amz-Credential"), query.Get("X-Amz-SignedHeaders")
-		s.text, s.time, s.presigned = query.Get("X-Amz-Signature"), query.Get("X-Amz-Date"), true
-		s.payload = unsignedPayload
-		for _, signed := range []string{query.Get("X-Amz-Content-Sha256"), r.Header.Get("X-Amz-Content-Sha256")} {
-			if signed != "" {
-				s.payload = signed
-				break
-			}
-		}
+	read := readQuery
+	if r.Header.Get("Authorization") != "" {
+		read = readHeader
 	}
 
-	access, scope, _ := strings.Cut(credential, "/")
-	parts := strings.Split(scope, "/")
-	key, err := uuid.Parse(access)
-	if err != nil || len(access) != 32 {
-		return nil, denied("InvalidAccessKeyId", "The access key does not exist in our records")
-	}
-	if len(parts) != 4 || parts[2] != "s3" || parts[3] != "aws4_request" {
-		return nil, malformed("AuthorizationHeaderMalformed", "The credential must be KEY/DATE/REGION/s3/aws4_request")
+	s, credential, err := read(r, query)
+	if err != nil {
+		return nil, err
 	}
 
-	s.key, s.scope, s.headers = key, scope, strings.Split(headers, ";")
+	date, err := s.setCredential(credential)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.checkHeaders(r); err != nil {
 		return nil, err
 	}
 
-	return s, s.checkTime(query, parts[0], now)
+	return s, s.checkTime(query, date, now)
+}
+
+// readHeader reads the signature in the header Authorization.
+func readHeader(r *http.Request, _ url.Values) (s *signature, credential string, err error) {
+	fields, ok := strings.CutPrefix(r.Header.Get("Authorization"), algorithm)
+	if !ok {
+		return nil, "", malformed("InvalidArgument", "Only AWS4-HMAC-SHA256 is supported")
+	}
+
+	s = &signature{time: r.Header.Get("X-Amz-Date"), payload: r.Header.Get("X-Amz-Content-Sha256")}
+	for field := range strings.SplitSeq(fields, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
+		switch name {
+		case "Credential":
+			credential = value
+		case "SignedHeaders":
+			s.headers = strings.Split(value, ";")
+		case "Signature":
+			s.text = value
+		}
+	}
+
+	if s.payload == "" {
+		return nil, "", malformed("InvalidRequest", "Missing required header for this request: x-amz-content-sha256")
+	}
+
+	return s, credential, nil
+}
+
+// readQuery reads the signature of a presigned URL.
+func readQuery(r *http.Request, query url.Values) (s *signature, credential string, err error) {
+	switch query.Get("X-Amz-Algorithm") {
+	case algorithm:
+	case "":
+		return nil, "", denied("AccessDenied", "The request is not signed")
+	default:
+		return nil, "", malformed("AuthorizationQueryParametersError", "X-Amz-Algorithm only supports AWS4-HMAC-SHA256")
+	}
+
+	return &signature{
+		time: query.Get("X-Amz-Date"), text: query.Get("X-Amz-Signature"), presigned: true,
+		headers: strings.Split(query.Get("X-Amz-SignedHeaders"), ";"),
+		payload: cmp.Or(query.Get("X-Amz-Content-Sha256"), r.Header.Get("X-Amz-Content-Sha256"), unsignedPayload),
+	}, query.Get("X-Amz-Credential"), nil
+}
+
+// setCredential sets the key and the scope of a credential, and returns its date.
+func (s *signature) setCredential(credential string) (date string, err error) {
+	access, scope, _ := strings.Cut(credential, "/")
+	key, err := uuid.Parse(access)
+	if err != nil || len(access) != 32 {
+		return "", denied("InvalidAccessKeyId", "The access key does not exist in our records")
+	}
+
+	parts := strings.Split(scope, "/")
+	if len(parts) != 4 || parts[2] != "s3" || parts[3] != "aws4_request" {
+		return "", malformed("AuthorizationHeaderMalformed", "The credential must be KEY/DATE/REGION/s3/aws4_request")
+	}
+
+	s.key, s.scope = key, scope
+	return parts[0], nil
 }
 
 // checkHeaders fails unless the host and all headers of the protocol are signed.

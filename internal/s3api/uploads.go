@@ -23,6 +23,10 @@ func (c *call) upload() (object.Multipart, error) {
 }
 
 func (c *call) createUpload() error {
+	if isFolder(c.key) {
+		return errFullFolder
+	}
+
 	n, err := c.headers()
 	if err != nil {
 		return err
@@ -213,17 +217,23 @@ func (c *call) listParts() error {
 	return c.respond(result)
 }
 
-// listUploads lists all uploads in progress, which are few enough for one page.
+// listUploads lists uploads in progress by key. The project has few enough to read them all.
 func (c *call) listUploads() error {
-	prefix := c.query.Get("prefix")
-	if !object.IsKeyPrefix(prefix) {
+	prefix, after, afterID := c.query.Get("prefix"), c.query.Get("key-marker"), c.query.Get("upload-id-marker")
+	if !object.IsNamePrefix(prefix) {
 		return malformed("InvalidArgument", "The prefix must be a beginning of a key")
+	}
+
+	limit, err := c.intParam("max-uploads", object.MaxMultipartUploads, object.MaxMultipartUploads)
+	if err != nil {
+		return err
 	}
 
 	found, err := object.ListMultiparts(c.r.Context(), c.Database, c.bucket, prefix)
 	if err != nil {
 		return err
 	}
+	found = found[uploadsBefore(found, after, afterID):]
 
 	type upload struct {
 		Key              string
@@ -233,17 +243,45 @@ func (c *call) listUploads() error {
 		Initiated        string
 	}
 	result := struct {
-		XMLName     xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListMultipartUploadsResult"`
-		Bucket      string
-		Prefix      string
-		MaxUploads  int
-		IsTruncated bool
-		Upload      []upload
-	}{Bucket: c.name, Prefix: prefix, MaxUploads: object.MaxMultipartUploads}
+		XMLName            xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListMultipartUploadsResult"`
+		Bucket             string
+		Prefix             string
+		KeyMarker          string
+		UploadIDMarker     string `xml:"UploadIdMarker"`
+		NextKeyMarker      string `xml:",omitempty"`
+		NextUploadIDMarker string `xml:"NextUploadIdMarker,omitempty"`
+		MaxUploads         int
+		IsTruncated        bool
+		Upload             []upload
+	}{Bucket: c.name, Prefix: prefix, KeyMarker: after, UploadIDMarker: afterID, MaxUploads: limit}
+	if len(found) > limit {
+		found, result.IsTruncated = found[:limit], true
+	}
+	if result.IsTruncated && limit > 0 {
+		last := found[limit-1]
+		result.NextKeyMarker, result.NextUploadIDMarker = last.FullFileName, last.UUID.String()
+	}
+
 	for _, u := range found {
 		result.Upload = append(result.Upload, upload{u.FullFileName, u.UUID.String(), c.owner(), c.owner(), "STANDARD",
 			timestamp(u.CreatedAt)})
 	}
 
 	return c.respond(result)
+}
+
+// uploadsBefore returns the number of uploads, sorted by key, before the page that begins behind
+// the markers. Without the marker of an upload, that is behind all uploads of the key.
+func uploadsBefore(sorted []object.Multipart, key, id string) int {
+	before := 0
+	for i, u := range sorted {
+		switch {
+		case key == "" || u.FullFileName > key:
+			return before
+		case u.FullFileName < key || id == "" || u.UUID.String() == id:
+			before = i + 1
+		}
+	}
+
+	return before
 }

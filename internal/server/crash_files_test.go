@@ -139,13 +139,30 @@ func replacer(t *testing.T, c client) *writer {
 		}}
 }
 
-// resumer uploads files in parts. It resumes an interrupted upload at the server's offset.
+const tusVersion = "Tus-Resumable: 1.0.0"
+
+// resumer uploads files in parts by the platform API.
 func resumer(t *testing.T, c client) *writer {
 	t.Helper()
 
 	id, files := c.container(t, "resumed")
+	return tusWriter(t, files, []string{tusVersion}, func(c client, name, length string) (location string, ok bool) {
+		status, h, _ := c.do(t, "POST", "/containers/"+id+"/tus", nil, tusVersion, length,
+			"Upload-Metadata: filename "+base64.StdEncoding.EncodeToString([]byte(name)))
+		_, location, _ = strings.Cut(h.Get("Location"), "/containers/")
+
+		return "/containers/" + location, status == 201
+	})
+}
+
+// tusWriter uploads files in parts by the tus protocol, with headers of every request, into the
+// folder at a path. It resumes an interrupted upload at the server's offset. begin begins an
+// upload.
+func tusWriter(
+	t *testing.T, files string, headers []string,
+	begin func(c client, name, length string) (location string, ok bool),
+) *writer {
 	const parts = 4
-	const tus = "Tus-Resumable: 1.0.0"
 
 	// of upload n: its location, and its acknowledged bytes
 	locations, kept := map[int]string{}, map[int]int{}
@@ -154,8 +171,8 @@ func resumer(t *testing.T, c client) *writer {
 		content := writerContent("resumed", n)
 		for at < len(content) {
 			end := min(at+len(content)/parts+1, len(content))
-			status, h, _ := c.do(t, "PATCH", locations[n], content[at:end], tus,
-				"Content-Type: application/offset+octet-stream", "Upload-Offset: "+strconv.Itoa(at))
+			status, h, _ := c.do(t, "PATCH", locations[n], content[at:end], append(headers,
+				"Content-Type: application/offset+octet-stream", "Upload-Offset: "+strconv.Itoa(at))...)
 			if status != 204 {
 				return false
 			}
@@ -172,22 +189,19 @@ func resumer(t *testing.T, c client) *writer {
 
 	return &writer{next: 1,
 		write: func(c client, n int) bool {
-			name := base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(n)))
-			status, h, _ := c.do(t, "POST", "/containers/"+id+"/tus", nil, tus,
-				"Upload-Length: "+strconv.Itoa(len(writerContent("resumed", n))), "Upload-Metadata: filename "+name)
-			if status != 201 {
+			length := "Upload-Length: " + strconv.Itoa(len(writerContent("resumed", n)))
+			location, ok := begin(c, strconv.Itoa(n), length)
+			if !ok {
 				return false
 			}
 
-			location := h.Get("Location")
-			locations[n] = location[strings.Index(location, "/containers/"):]
-
+			locations[n] = location
 			return send(c, n, 0)
 		},
 		check: func(c client, w *writer) {
 			n := w.next - 1
 			if w.lastAcked() != n && locations[n] != "" { // the upload was interrupted
-				status, h, text := c.do(t, "HEAD", locations[n], nil, tus)
+				status, h, text := c.do(t, "HEAD", locations[n], nil, headers...)
 				at, err := strconv.Atoi(h.Get("Upload-Offset"))
 				if status != 200 || err != nil || at < kept[n] {
 					t.Errorf("upload %d goes on at %q, %d bytes were acknowledged: status %d %s", n,
@@ -294,6 +308,7 @@ func fileWriters(t *testing.T, c client) []*writer {
 	return []*writer{
 		fileWriter(t, c, 0), rawWriter(t, c), replacer(t, c), resumer(t, c), deleter(t, c, "file"),
 		deleter(t, c, "folder"), deleter(t, c, "container"), objectWriter(t, c), multipartWriter(t, c),
+		objectResumer(t, c),
 	}
 }
 

@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"slices"
@@ -71,6 +72,23 @@ func objectWriter(t *testing.T, c client) *writer {
 				}
 			}
 		}}
+}
+
+// objectResumer stores objects in parts by the API of applications.
+func objectResumer(t *testing.T, c client) *writer {
+	t.Helper()
+
+	_, files := c.container(t, "resumed-objects")
+	_, key := c.made(t, "/projects/"+c.project+"/keys", `{"name": "resumer", "kind": "secret"}`)
+	headers := []string{tusVersion, "Authorization: Bearer " + key["key"]}
+	bucket := "bucketName " + base64.StdEncoding.EncodeToString([]byte("resumed-objects"))
+
+	return tusWriter(t, files, headers, func(c client, name, length string) (location string, ok bool) {
+		status, h, _ := c.do(t, "POST", "/projects/"+c.project+"/storage/v1/upload/resumable", nil, append(headers,
+			length, "Upload-Metadata: "+bucket+",objectName "+base64.StdEncoding.EncodeToString([]byte(name)))...)
+
+		return h.Get("Location"), status == 201
+	})
 }
 
 // multipartWriter stores objects by multipart uploads of the S3 protocol, and replaces a part of

@@ -75,7 +75,7 @@ func TestMoreRequestsThanConnections(t *testing.T) {
 	container := a.Create("/containers", `{"name": "files"}`)
 
 	var wg sync.WaitGroup
-	for i := range 40 {
+	for i := range 12 {
 		for _, request := range []struct{ method, path, body string }{
 			{"POST", "/tables", fmt.Sprintf(`{"name": "t%d", "columns": [{"name": "id", "type": "integer"}]}`, i)},
 			{"POST", "/functions/public",

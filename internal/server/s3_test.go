@@ -126,7 +126,7 @@ func TestS3(t *testing.T) {
 	head, err := c.HeadObject(ctx, &s3.HeadObjectInput{Bucket: bucket, Key: &key})
 	if must(t, head, err); *head.ContentLength != 3 || *head.ContentType != "text/plain" ||
 		*head.CacheControl != "max-age=60" ||
-		head.Metadata["mtime"] != "12.5" || *head.ETag != *made.ETag {
+		head.Metadata["mtime"] != "12.5" || *head.ETag != *made.ETag || head.LastModified == nil {
 		t.Errorf("got %+v", head)
 	}
 
@@ -191,6 +191,12 @@ func TestS3Lists(t *testing.T) {
 		p.put(key, key)
 	}
 
+	for _, delimiter := range []string{"//", "é", "\x00"} {
+		_, err := p.client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("files"),
+			Delimiter: &delimiter})
+		wantCode(t, "delimiter "+delimiter, err, "InvalidArgument")
+	}
+
 	for _, tt := range []struct {
 		prefix, delimiter, after string
 		want                     string
@@ -202,6 +208,7 @@ func TestS3Lists(t *testing.T) {
 		{"b", "/", "", "b/* b0"},
 		{"", "", "b/2", "b/c/3 b0 d/é z"},
 		{"", "/", "b/", "b0 d/* z"},
+		{"b/", "/", "b/", "b/1 b/2 b/c/*"},
 		{"none", "", "", ""},
 	} {
 		for _, size := range []int32{1000, 1, 2} {
@@ -238,6 +245,71 @@ func TestS3Lists(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestS3Folders marks empty folders by keys that end in a slash.
+func TestS3Folders(t *testing.T) {
+	t.Parallel()
+
+	p := newS3Project(t)
+	p.Post("/containers", `{"name":"files"}`).Want(201)
+	ctx, bucket, c := t.Context(), aws.String("files"), p.client
+
+	for _, key := range []string{"a/-1", "a/1", "b"} {
+		p.put(key, key)
+	}
+	for _, key := range []string{"a/", "a/e/", "f/"} {
+		p.put(key, "")
+	}
+
+	_, err := c.PutObject(ctx, &s3.PutObjectInput{Bucket: bucket, Key: aws.String("g/"), Body: strings.NewReader("x")})
+	wantCode(t, "a folder with bytes", err, "InvalidArgument")
+	_, err = c.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: bucket, Key: aws.String("g/")})
+	wantCode(t, "a folder in parts", err, "InvalidArgument")
+	_, err = c.CopyObject(ctx, &s3.CopyObjectInput{Bucket: bucket, Key: aws.String("g/"),
+		CopySource: aws.String("files/b")})
+	wantCode(t, "a copy of bytes to a folder", err, "InvalidArgument")
+	_, err = c.CopyObject(ctx, &s3.CopyObjectInput{Bucket: bucket, Key: aws.String("g/"),
+		CopySource: aws.String("files/f/")})
+	must(t, 0, err)
+
+	head, err := c.HeadObject(ctx, &s3.HeadObjectInput{Bucket: bucket, Key: aws.String("g/")})
+	if must(t, head, err); *head.ContentLength != 0 || head.Metadata["mtime"] != "12.5" || p.read("f/") != "" {
+		t.Errorf("got %+v", head)
+	}
+
+	list := func(prefix, delimiter, after string) string {
+		t.Helper()
+
+		page, err := c.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: bucket, Prefix: &prefix, Delimiter: &delimiter,
+			StartAfter: &after, MaxKeys: aws.Int32(4)})
+		must(t, page, err)
+		return fmt.Sprint(strings.Join(namesOf(page.Contents, page.CommonPrefixes), " "), " ", *page.IsTruncated)
+	}
+	for _, tt := range []struct{ prefix, delimiter, after, want string }{
+		{"a/", "/", "", "a/ a/-1 a/1 a/e/* false"},
+		{"a/", "/", "a/", "a/-1 a/1 a/e/* false"},
+		{"a/", "", "", "a/ a/-1 a/1 a/e/ false"},
+		{"", "", "a/", "a/-1 a/1 a/e/ b true"},
+		{"", "/", "", "a/* b f/* g/* false"},
+		{"", "", "a/e/", "b f/ g/ false"},
+		{"a/.e", "", "", "a/.emptyFolderPlaceholder false"},
+	} {
+		if got := list(tt.prefix, tt.delimiter, tt.after); got != tt.want {
+			t.Errorf("%+v: got %s", tt, got)
+		}
+	}
+
+	_, err = c.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: bucket, Key: aws.String("a/")})
+	must(t, 0, err)
+	_, err = c.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: bucket, Delete: &types.Delete{
+		Objects: []types.ObjectIdentifier{{Key: aws.String("f/")}, {Key: aws.String("g/")}}}})
+	must(t, 0, err)
+	if got, want := list("", "", ""), "a/-1 a/1 a/e/ b false"; got != want {
+		t.Errorf("after the deletion: got %s, want %s", got, want)
+	}
+	_, err = c.HeadObject(ctx, &s3.HeadObjectInput{Bucket: bucket, Key: aws.String("a/")})
+	wantCode(t, "a deleted folder", err, "NotFound")
 }
 
 // namesOf returns the entries of a page in order.
@@ -297,6 +369,22 @@ func TestS3Multipart(t *testing.T) {
 		t.Errorf("got %+v", uploads)
 	}
 
+	other, err := c.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: bucket, Key: aws.String("later")})
+	must(t, other, err)
+	var names []string
+	for in := (&s3.ListMultipartUploadsInput{Bucket: bucket, MaxUploads: aws.Int32(1)}); len(names) < 3; {
+		page, err := c.ListMultipartUploads(ctx, in)
+		must(t, page, err)
+		names = append(names, *page.Uploads[0].Key)
+		if !*page.IsTruncated {
+			break
+		}
+		in.KeyMarker, in.UploadIdMarker = page.NextKeyMarker, page.NextUploadIdMarker
+	}
+	if got := strings.Join(names, " "); got != "big later" {
+		t.Errorf("got uploads %s by pages", got)
+	}
+
 	_, err = complete(p2, p1)
 	wantCode(t, "parts in descending order", err, "InvalidPartOrder")
 	_, err = complete(stale, p2)
@@ -328,6 +416,38 @@ func TestS3Multipart(t *testing.T) {
 	must(t, 0, err)
 	_, err = complete(p1)
 	wantCode(t, "an aborted upload", err, "NoSuchUpload")
+}
+
+// TestS3OfFullDatabase checks that a full database takes no objects, and gives and deletes those
+// that it has.
+func TestS3OfFullDatabase(t *testing.T) {
+	t.Parallel()
+
+	p := newS3Project(t)
+	p.Post("/containers", `{"name":"files"}`).Want(201)
+	p.put("a", "one")
+	ctx, bucket, key, c := t.Context(), aws.String("files"), aws.String("b"), p.client
+	begun, err := c.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: bucket, Key: key})
+	must(t, begun, err)
+
+	p.Exec(`update platform.projects set max_database_bytes = 1 where uuid = $1`, p.Project)
+	titlesProject{API: p.API, t: t}.measure()
+
+	_, err = c.PutObject(ctx, &s3.PutObjectInput{Bucket: bucket, Key: key, Body: strings.NewReader("x")})
+	wantCode(t, "an object", err, "QuotaExceeded")
+	_, err = c.CopyObject(ctx, &s3.CopyObjectInput{Bucket: bucket, Key: key, CopySource: aws.String("files/a")})
+	wantCode(t, "a copy", err, "QuotaExceeded")
+	_, err = c.UploadPart(ctx, &s3.UploadPartInput{Bucket: bucket, Key: key, UploadId: begun.UploadId,
+		PartNumber: aws.Int32(1), Body: strings.NewReader("x")})
+	wantCode(t, "a part", err, "QuotaExceeded")
+	_, err = c.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: bucket, Key: key})
+	wantCode(t, "a multipart upload", err, "QuotaExceeded")
+
+	if got := p.read("a"); got != "one" {
+		t.Errorf("got %q", got)
+	}
+	_, err = c.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: bucket, Key: aws.String("a")})
+	must(t, 0, err)
 }
 
 // TestS3Signatures checks signed, presigned and forged requests.

@@ -66,7 +66,12 @@ func TestStorageByClient(t *testing.T) {
 	s.Exec(`update platform.projects set max_database_bytes = 1 where uuid = $1`, s.Project)
 	s.measure()
 	f.wantSecret(400, "database has reached its quota", "POST", "/object/photos/more.txt", "1")
-	f.wantSecret(400, "database has reached its quota", "POST", "/bucket", `{"name": "more"}`)
+	f.wantSecret(413, "database has reached its quota", "POST", "/upload/resumable", "", "Tus-Resumable: 1.0.0",
+		"Upload-Length: 5", "Upload-Metadata: bucketName cGhvdG9z,objectName YQ==")
+	f.wantSecret(200, "Successfully moved", "POST", "/object/move",
+		`{"bucketId": "photos", "sourceKey": "b.txt", "destinationKey": "c.txt"}`)
+	f.wantSecret(200, "Successfully moved", "POST", "/object/move",
+		`{"bucketId": "photos", "sourceKey": "c.txt", "destinationKey": "b.txt"}`)
 	f.wantSecret(200, "Successfully deleted", "DELETE", "/object/photos/a.txt", "")
 
 	a.Post("/projects/"+a.Project+"/pause", "").Want(200)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -355,11 +357,25 @@ func translate(field string, err error, index int, statement sqllex.Statement) e
 	}
 
 	f.Extra = map[string]any{"postgres": PostgresError{
-		Message: clip(validUTF8(e.Message)), Detail: clip(validUTF8(e.Detail)), Hint: clip(validUTF8(e.Hint)),
+		Message: clip(validUTF8(e.Message)), Detail: clip(validUTF8(e.Detail)),
+		Hint:     clip(validUTF8(hint(e, statement))),
 		SQLState: e.Code, Position: position, Statement: index + 1, Context: clip(validUTF8(e.Where)),
 	}}
 
 	return f
+}
+
+var storageInsert = regexp.MustCompile(`(?i)\binto\s+"?storage"?\s*\.\s*"?(buckets|objects)\b`)
+
+// hint returns the hint of PostgreSQL. For an insert into the tables of package object it names the
+// Storage API: PostgreSQL complains about a column or constraint there.
+func hint(e *pgconn.PgError, statement sqllex.Statement) string {
+	if e.Hint == "" && slices.Contains([]string{"428C9", "42P10", "23514"}, e.Code) &&
+		storageInsert.MatchString(statement.Text) {
+		return "Buckets and objects are changed by the Storage API only: createBucket, or socle containers create."
+	}
+
+	return e.Hint
 }
 
 // clip truncates a text.

@@ -1,6 +1,7 @@
 package storageapi
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 
@@ -88,6 +89,17 @@ func failureOf(err error) (int, failure) {
 	return http.StatusBadRequest, f
 }
 
+// tusMessage returns the text of a failure that differs for resumable uploads, or "".
+func tusMessage(e *fault.Error) string {
+	switch word := e.CodeWord(); {
+	case word == "too_large":
+		return "Maximum size exceeded"
+	case word == "mismatch" && len(e.Fields) > 0 && e.Fields[0].Name == "Upload-Offset":
+		return "Upload-Offset conflict"
+	}
+	return ""
+}
+
 // fail writes a failure.
 func (c *call) fail(err error) {
 	status, body := failureOf(err)
@@ -100,6 +112,7 @@ func (c *call) fail(err error) {
 
 	if c.trueStatus {
 		status, _ = strconv.Atoi(body.StatusCode) // a constant
+		body.Message = cmp.Or(tusMessage(fault.Of(err)), body.Message)
 	}
 
 	_ = c.respond(status, body) // strings have no error

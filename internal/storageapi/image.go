@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
@@ -72,6 +73,27 @@ func (t transform) check() error {
 func (t transform) spec() picture.Spec {
 	return picture.Spec{Width: t.Width, Height: t.Height, Fit: t.Resize, Quality: t.Quality}
 }
+
+// header returns the value of the header X-Transformations, in the words of Supabase's renderer.
+func (t transform) header() string {
+	var parts []string
+	if t.Height > 0 {
+		parts = append(parts, "height:"+strconv.Itoa(t.Height))
+	}
+	if t.Width > 0 {
+		parts = append(parts, "width:"+strconv.Itoa(t.Width))
+	}
+	if len(parts) > 0 {
+		parts = append(parts, "resizing_type:"+resizingTypes[t.Resize])
+	}
+	if t.Quality > 0 {
+		parts = append(parts, "quality:"+strconv.Itoa(t.Quality))
+	}
+
+	return strings.Join(parts, ",")
+}
+
+var resizingTypes = map[string]string{"": "fill", picture.Cover: "fill", picture.Contain: "fit", picture.Fill: "force"}
 
 func invalidTransform(message string) error {
 	return fault.New(fault.Invalid, "%s", message).WithCode("InvalidRequest")
@@ -142,6 +164,7 @@ func (c *call) sendPicture(b object.Bucket, name string, t transform, public boo
 		d.CacheControl = "private, no-cache"
 	}
 
+	c.w.Header().Set("X-Transformations", t.header())
 	d.ServeHTTP(c.w, c.r)
 
 	return nil

@@ -73,7 +73,7 @@ func (c *call) list(path string) error {
 		in.Prefix += "/"
 	}
 
-	l := object.ObjectListing{Prefix: in.Prefix, Delimited: true, Search: in.Search,
+	l := object.ObjectListing{Prefix: in.Prefix, Delimiter: "/", Search: in.Search,
 		Offset: min(max(in.Offset, 0), object.MaxObjectOffset), Limit: min(max(in.Limit, 1), object.MaxObjectList)}
 	if err := in.SortBy.apply(&l); err != nil {
 		return err
@@ -153,8 +153,11 @@ func (c *call) listByCursor(path string) error {
 	}
 
 	limit := min(max(in.Limit, 1), object.MaxObjectList)
-	l := object.ObjectListing{Prefix: in.Prefix, Delimited: in.Delimited, After: position.After,
+	l := object.ObjectListing{Prefix: in.Prefix, After: position.After,
 		Offset: min(max(position.Offset, 0), object.MaxObjectOffset), Limit: limit + 1}
+	if in.Delimited {
+		l.Delimiter = "/"
+	}
 	if err := position.Order.apply(&l); err != nil {
 		return err
 	}

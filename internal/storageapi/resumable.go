@@ -215,7 +215,7 @@ func (c *call) patchTus(upload object.ObjectResumable) error {
 // appendTus stores the body as the next part.
 func (c *call) appendTus(upload *object.ObjectResumable, offset int64) error {
 	length := int64(-1)
-	if c.r.Header.Get("Upload-Length") != "" && upload.Deferred {
+	if c.r.Header.Get("Upload-Length") != "" {
 		var err error
 		if length, err = c.tusLength(); err != nil {
 			return err

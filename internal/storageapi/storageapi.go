@@ -79,10 +79,8 @@ const (
 type work int
 
 const (
-	brief   work = iota // ends within requestTimeout
-	growing             // brief, and adds rows: refused while the database is full
-	reading             // sends bytes as long as the client takes them
-	storing             // takes bytes as long as they arrive, and adds rows
+	brief     work = iota // ends within requestTimeout
+	streaming             // sends or takes bytes as long as the client goes on
 )
 
 // requestTimeout bounds a request without bytes of objects.
@@ -91,20 +89,20 @@ const requestTimeout = 30 * time.Second
 // routes are the routes. A request takes the one with the longest prefix.
 var routes = []route{
 	{"GET", "/bucket", byKey, brief, (*call).listBuckets},
-	{"POST", "/bucket", byKey, growing, (*call).createBucket},
+	{"POST", "/bucket", byKey, brief, (*call).createBucket},
 	{"GET", "/bucket/", byKey, brief, (*call).getBucket},
 	{"PUT", "/bucket/", byKey, brief, (*call).updateBucket},
 	{"DELETE", "/bucket/", byKey, brief, (*call).deleteBucket},
 	{"POST", "/bucket/", byKey, brief, (*call).emptyBucket},
 
-	{"GET", "/object/public/", anyone, reading, (*call).downloadPublic},
-	{"HEAD", "/object/public/", anyone, reading, (*call).downloadPublic},
-	{"GET", "/object/authenticated/", byKey, reading, (*call).download},
-	{"HEAD", "/object/authenticated/", byKey, reading, (*call).download},
-	{"GET", "/object/", byKey, reading, (*call).download},
-	{"HEAD", "/object/", byKey, reading, (*call).download},
-	{"POST", "/object/", byKey, storing, (*call).upload},
-	{"PUT", "/object/", byKey, storing, (*call).replace},
+	{"GET", "/object/public/", anyone, streaming, (*call).downloadPublic},
+	{"HEAD", "/object/public/", anyone, streaming, (*call).downloadPublic},
+	{"GET", "/object/authenticated/", byKey, streaming, (*call).download},
+	{"HEAD", "/object/authenticated/", byKey, streaming, (*call).download},
+	{"GET", "/object/", byKey, streaming, (*call).download},
+	{"HEAD", "/object/", byKey, streaming, (*call).download},
+	{"POST", "/object/", byKey, streaming, (*call).upload},
+	{"PUT", "/object/", byKey, streaming, (*call).replace},
 	{"DELETE", "/object/", byKey, brief, (*call).remove},
 
 	{"GET", "/object/info/public/", anyone, brief, (*call).infoPublic},
@@ -116,26 +114,26 @@ var routes = []route{
 
 	{"POST", "/object/list/", byKey, brief, (*call).list},
 	{"POST", "/object/list-v2/", byKey, brief, (*call).listByCursor},
-	{"POST", "/object/move", byKey, growing, (*call).move},
-	{"POST", "/object/copy", byKey, storing, (*call).copy},
+	{"POST", "/object/move", byKey, brief, (*call).move},
+	{"POST", "/object/copy", byKey, streaming, (*call).copy},
 
 	{"POST", "/object/sign/", byKey, brief, (*call).signDownload},
-	{"GET", "/object/sign/", anyone, reading, (*call).downloadSigned},
-	{"HEAD", "/object/sign/", anyone, reading, (*call).downloadSigned},
+	{"GET", "/object/sign/", anyone, streaming, (*call).downloadSigned},
+	{"HEAD", "/object/sign/", anyone, streaming, (*call).downloadSigned},
 	{"POST", "/object/upload/sign/", byKey, brief, (*call).signUpload},
-	{"PUT", "/object/upload/sign/", anyone, storing, (*call).uploadSigned},
+	{"PUT", "/object/upload/sign/", anyone, streaming, (*call).uploadSigned},
 
-	{"GET", "/render/image/public/", anyone, reading, (*call).renderPublic},
-	{"GET", "/render/image/authenticated/", byKey, reading, (*call).render},
-	{"GET", "/render/image/sign/", anyone, reading, (*call).renderSigned},
+	{"GET", "/render/image/public/", anyone, streaming, (*call).renderPublic},
+	{"GET", "/render/image/authenticated/", byKey, streaming, (*call).render},
+	{"GET", "/render/image/sign/", anyone, streaming, (*call).renderSigned},
 
-	{"POST", tusPath, byKey, storing, (*call).tus},
+	{"POST", tusPath, byKey, streaming, (*call).tus},
 	{"HEAD", tusPath + "/", byKey, brief, (*call).tus},
-	{"PATCH", tusPath + "/", byKey, storing, (*call).tus},
+	{"PATCH", tusPath + "/", byKey, streaming, (*call).tus},
 	{"DELETE", tusPath + "/", byKey, brief, (*call).tus},
-	{"POST", tusSignPath, anyone, storing, (*call).tusSigned},
+	{"POST", tusSignPath, anyone, streaming, (*call).tusSigned},
 	{"HEAD", tusSignPath + "/", anyone, brief, (*call).tusSigned},
-	{"PATCH", tusSignPath + "/", anyone, storing, (*call).tusSigned},
+	{"PATCH", tusSignPath + "/", anyone, streaming, (*call).tusSigned},
 	{"DELETE", tusSignPath + "/", anyone, brief, (*call).tusSigned},
 }
 
@@ -185,14 +183,11 @@ func (c *call) serve() error {
 		}
 	}
 
-	switch {
-	case c.Unavailable != nil:
+	if c.Unavailable != nil {
 		return c.Unavailable
-	case (found.work == growing || found.work == storing) && c.Database.OverQuota():
-		return projectdb.ErrOverQuota
 	}
 
-	if found.work == brief || found.work == growing {
+	if found.work == brief {
 		ctx, cancel := context.WithTimeout(c.r.Context(), requestTimeout)
 		defer cancel()
 

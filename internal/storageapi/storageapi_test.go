@@ -144,3 +144,19 @@ func TestParseSize(t *testing.T) {
 		}
 	}
 }
+
+func TestTransformHeader(t *testing.T) {
+	t.Parallel()
+
+	for want, in := range map[string]transform{
+		"": {},
+		"height:200,width:100,resizing_type:fill,quality:60": {Width: 100, Height: 200, Quality: 60},
+		"width:100,resizing_type:fit":                        {Width: 100, Resize: "contain"},
+		"height:9,resizing_type:force":                       {Height: 9, Resize: "fill", Format: "origin"},
+		"quality:80":                                         {Quality: 80},
+	} {
+		if got := in.header(); got != want {
+			t.Errorf("%+v: got %q, want %q", in, got, want)
+		}
+	}
+}

@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -105,12 +104,31 @@ func New(t testing.TB) *S3 {
 	return s
 }
 
+// root returns the root of the source tree. A test runs in the folder of its package.
+func root(t testing.TB) string {
+	t.Helper()
+
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("the test does not run in the source tree")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
 // start starts the program and waits until it accepts connections.
 func start(t testing.TB, objects, metadata, socket string) {
 	t.Helper()
 
-	_, file, _, _ := runtime.Caller(0)
-	path := filepath.Join(filepath.Dir(file), "../../..", gateway)
+	path := filepath.Join(root(t), gateway)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%v: run make gateway to build it", err)
 	}

@@ -615,8 +615,8 @@ ALTER TABLE public.todos ENABLE ROW LEVEL SECURITY;
 --
 
 CREATE POLICY "Anyone can upload an avatar." ON storage.objects FOR INSERT WITH CHECK ((bucket_id = 'avatars'::text));
-
-
+CREATE POLICY "By operation" ON storage.objects FOR SELECT USING ((storage.operation() = 'storage.object.list'::text));
+CREATE POLICY "By level" ON storage.objects FOR SELECT TO authenticated, dashboard_user USING ((level = 1));
 --
 -- Name: supabase_realtime; Type: PUBLICATION; Schema: -; Owner: postgres
 --
