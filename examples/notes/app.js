@@ -22,13 +22,23 @@ async function attempt(request) {
   return data
 }
 
-// onSubmit calls f with the fields of a form, which it empties after a success.
+// onSubmit calls f with the fields of a form, and empties them after a success. Until then nothing can be typed into them.
 function onSubmit(id, f) {
-  element(id).addEventListener('submit', async event => {
+  const form = element(id)
+  const disable = disabled => { for (const field of form.elements) field.disabled = disabled }
+
+  form.addEventListener('submit', async event => {
     event.preventDefault()
-    const form = event.target
-    await f(Object.fromEntries(new FormData(form, event.submitter)))
-    form.reset()
+    const fields = Object.fromEntries(new FormData(form, event.submitter))
+    const focused = document.activeElement
+    disable(true)
+    try {
+      await f(fields)
+      form.reset()
+    } finally {
+      disable(false)
+      focused.focus()
+    }
   })
 }
 
@@ -39,8 +49,13 @@ function show() {
   element('address').textContent = user?.email ?? ''
 }
 
+// showNotes shows the notes. An answer is out of date if they were asked for again before it came.
+let questions = 0
 async function showNotes() {
+  const question = ++questions
   const notes = await attempt(client.from('notes').select('id, body').order('created_at', { ascending: false }))
+  if (question !== questions) return
+
   element('list').replaceChildren(...notes.map(note => {
     const item = document.createElement('li')
     const remove = document.createElement('button')
