@@ -39,7 +39,7 @@ cp "$package" "$system/socle.deb"
 
 quiet inside apt-get update
 quiet inside apt-get install --yes --no-install-recommends /socle.deb
-version=$(dpkg-deb --field "$package" Version)
+version=$(dpkg-deb --field "$package" Version | tr '~' '-') # ~ precedes the name of a prerelease
 [ "$(inside socle version)" = "socle $version" ] || fail "socle version prints $(inside socle version), want $version"
 [ "$(inside stat -c '%U %G %a' /etc/socle/socle.env)" = 'root root 600' ] || fail "socle.env can be read by others"
 [ -e "$system/usr/share/man/man1/socle-serve.1.gz" ] || fail "the manual is missing"

@@ -21,8 +21,6 @@ var codeLimit = ratelimit.GuessLimit{
 	UnknownNetworks: ratelimit.Limit{Name: "second factor", Most: 10, Window: time.Hour},
 }
 
-const recoveryCodeCount = 10
-
 // FactorState is the public state of a second factor.
 type FactorState struct {
 	IsConfirmed   bool `json:"isConfirmed" doc:"Whether log-ins require the second factor."`
@@ -87,11 +85,7 @@ func (s *Service) ConfirmSecondFactor(
 		return nil, err
 	}
 
-	codes, hashes := token.NewRecoveryCodes(recoveryCodeCount), make([][]byte, recoveryCodeCount)
-	for i, c := range codes {
-		hashes[i] = token.RecoveryHash(key, c)
-	}
-
+	codes, hashes := token.NewRecoveryCodes(key)
 	return codes, s.inTx(ctx, func(tx *Service) error {
 		if err := tx.confirmFactor(ctx, id, f.Sealed, step, hashes); err != nil {
 			return err

@@ -139,7 +139,7 @@ func TestSecondFactor(t *testing.T) {
 	_, err = i.ConfirmSecondFactor(t.Context(), at("home"), ada.UUID, "000")
 	want(t, err, fault.Unprocessable, "invalid_code")
 	recovery, err := i.ConfirmSecondFactor(t.Context(), at("home"), ada.UUID, code())
-	if err != nil || len(recovery) != recoveryCodeCount {
+	if err != nil || len(recovery) != token.RecoveryCodeCount {
 		t.Fatalf("got %d recovery codes, %v", len(recovery), err)
 	}
 	if m := i.takeMail(); m.Template != "second-factor" || m.Data["change"] != "switched on" {
@@ -164,7 +164,7 @@ func TestSecondFactor(t *testing.T) {
 	want(t, login(used), fault.Unauthenticated, "invalid_code")
 
 	state, err := i.GetSecondFactor(t.Context(), ada.UUID)
-	if got := (FactorState{IsConfirmed: true, RecoveryCodes: recoveryCodeCount - 1}); err != nil || state != got {
+	if got := (FactorState{IsConfirmed: true, RecoveryCodes: token.RecoveryCodeCount - 1}); err != nil || state != got {
 		t.Errorf("got %v, %v, want %v", state, err, got)
 	}
 

@@ -26,9 +26,15 @@ var getAuthSettings = operation.Operation{
 	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
 }
 
-func (s *Server) getAuthSettings(ctx context.Context, p *projectdb.Project, _ *projectInput) (enduser.Settings, error) {
+// authSettings are a project's settings with the names of its secrets.
+type authSettings struct {
+	enduser.Settings
+	SecretNames []string `json:"secretNames" doc:"Secrets that are set. Their values are never shown."`
+}
+
+func (s *Server) getAuthSettings(ctx context.Context, p *projectdb.Project, _ *projectInput) (authSettings, error) {
 	c, err := s.endUsers.LoadConfig(ctx, p.UUID)
-	return c.Settings, err
+	return authSettings{c.Settings, c.Secrets.Names()}, err
 }
 
 var updateAuthSettings = operation.Operation{
@@ -42,30 +48,39 @@ var updateAuthSettings = operation.Operation{
 type updateAuthSettingsInput struct {
 	Project uuid.UUID `path:"projectUUID" format:"uuid"`
 	Body    struct {
-		SignUp                   *bool                        `json:"sign_up,omitempty"`
-		AnonymousSignIn          *bool                        `json:"anonymous_sign_in,omitempty"`
-		ConfirmEmail             *bool                        `json:"confirm_email,omitempty"`
-		SiteURL                  *string                      `json:"site_url,omitempty"`
-		RedirectURLs             *[]string                    `json:"redirect_urls,omitempty" maxItems:"100"`
-		AccessTokenSeconds       *int                         `json:"access_token_seconds,omitempty"`
-		SessionSeconds           *int                         `json:"session_seconds,omitempty"`
-		SessionInactivitySeconds *int                         `json:"session_inactivity_seconds,omitempty"`
-		PasswordMinLength        *int                         `json:"password_min_length,omitempty"`
-		CodeSeconds              *int                         `json:"code_seconds,omitempty"`
-		MailIntervalSeconds      *int                         `json:"mail_interval_seconds,omitempty"`
-		MailsPerHour             *int                         `json:"mails_per_hour,omitempty"`
-		SignInsPerFiveMinutes    *int                         `json:"sign_ins_per_five_minutes,omitempty"`
-		ChecksPerFiveMinutes     *int                         `json:"checks_per_five_minutes,omitempty"`
-		AnonymousPerHour         *int                         `json:"anonymous_per_hour,omitempty"`
-		Mails                    *map[string]enduser.MailText `json:"mails,omitempty" doc:"Texts by kind of mail. Replaces all."`
+		SignUp                     *bool                        `json:"sign_up,omitempty"`
+		AnonymousSignIn            *bool                        `json:"anonymous_sign_in,omitempty"`
+		ConfirmEmail               *bool                        `json:"confirm_email,omitempty"`
+		SiteURL                    *string                      `json:"site_url,omitempty"`
+		RedirectURLs               *[]string                    `json:"redirect_urls,omitempty" maxItems:"100"`
+		AccessTokenSeconds         *int                         `json:"access_token_seconds,omitempty"`
+		SessionSeconds             *int                         `json:"session_seconds,omitempty"`
+		SessionInactivitySeconds   *int                         `json:"session_inactivity_seconds,omitempty"`
+		PasswordMinLength          *int                         `json:"password_min_length,omitempty"`
+		CodeSeconds                *int                         `json:"code_seconds,omitempty"`
+		MailIntervalSeconds        *int                         `json:"mail_interval_seconds,omitempty"`
+		MailsPerHour               *int                         `json:"mails_per_hour,omitempty"`
+		SignInsPerFiveMinutes      *int                         `json:"sign_ins_per_five_minutes,omitempty"`
+		ChecksPerFiveMinutes       *int                         `json:"checks_per_five_minutes,omitempty"`
+		AnonymousPerHour           *int                         `json:"anonymous_per_hour,omitempty"`
+		Mails                      *map[string]enduser.MailText `json:"mails,omitempty" doc:"Texts by kind of mail. Replaces all."`
+		SMTP                       *enduser.SMTP                `json:"smtp,omitempty" doc:"Mail server of the project. Replaces all of it."`
+		Providers                  *map[string]enduser.Provider `json:"providers,omitempty" doc:"Identity providers by name. Replaces all."`
+		PasswordRequiredCharacters *[]string                    `json:"password_required_characters,omitempty" doc:"lower, upper, letter, digit, symbol."`
+		LeakedPasswordCheck        *bool                        `json:"leaked_password_check,omitempty"`
+		Captcha                    *enduser.Captcha             `json:"captcha,omitempty" doc:"Replaces all of it."`
+		Hooks                      *enduser.Hooks               `json:"hooks,omitempty" doc:"Functions of the project by hook. Replaces all."`
+		SMS                        *enduser.SMS                 `json:"sms,omitempty" doc:"Phone numbers and text messages. Replaces all."`
+		WebAuthn                   *enduser.WebAuthn            `json:"webauthn,omitempty" doc:"Passkeys, and authenticators as second factors. Replaces all."`
+		Secrets                    map[string]string            `json:"secrets,omitempty" doc:"Secrets to set, by name: captcha, smtp, sms.hook, sms.twilio, or providers. and the name of a provider. An empty text removes one."`
 	}
 }
 
 func (s *Server) updateAuthSettings(
 	ctx context.Context, p *projectdb.Project, in *updateAuthSettingsInput,
-) (enduser.Settings, error) {
+) (authSettings, error) {
 	b := in.Body
-	return s.endUsers.UpdateSettings(ctx, p.UUID, caller(ctx).User, func(c *enduser.Settings) {
+	c, err := s.endUsers.UpdateConfig(ctx, p.UUID, caller(ctx).User, func(c *enduser.ProjectConfig) {
 		set(&c.SignUp, b.SignUp)
 		set(&c.AnonymousSignIn, b.AnonymousSignIn)
 		set(&c.ConfirmEmail, b.ConfirmEmail)
@@ -82,7 +97,18 @@ func (s *Server) updateAuthSettings(
 		set(&c.ChecksPerFiveMinutes, b.ChecksPerFiveMinutes)
 		set(&c.AnonymousPerHour, b.AnonymousPerHour)
 		set(&c.Mails, b.Mails)
+		set(&c.SMTP, b.SMTP)
+		set(&c.Providers, b.Providers)
+		set(&c.PasswordRequiredCharacters, b.PasswordRequiredCharacters)
+		set(&c.LeakedPasswordCheck, b.LeakedPasswordCheck)
+		set(&c.Captcha, b.Captcha)
+		set(&c.Hooks, b.Hooks)
+		set(&c.SMS, b.SMS)
+		set(&c.WebAuthn, b.WebAuthn)
+		c.Secrets.Set(b.Secrets)
 	})
+
+	return authSettings{c.Settings, c.Secrets.Names()}, err
 }
 
 // set sets a member that the request names.
@@ -111,9 +137,9 @@ func (s *Server) rotateAuthKey(ctx context.Context, p *projectdb.Project, _ *pro
 }
 
 var listMails = operation.Operation{
-	ID: "listMails", Method: "GET", Path: "/projects/{projectUUID}/mails", Summary: "List unsent mails to end users",
+	ID: "listMails", Method: "GET", Path: "/projects/{projectUUID}/mails", Summary: "List unsent mails and text messages to end users",
 	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
-	Notes: "Without a mail server (`SOCLE_SMTP_URL`), the newest 200 mails to a project's end users are kept here.",
+	Notes: "Without a mail server (`SOCLE_SMTP_URL`), the newest 200 mails to a project's end users are kept here, and text messages without a sender.",
 }
 
 type listMailsInput struct {

@@ -26,9 +26,11 @@ var importEndUsers = operation.Operation{
 type importedUser struct {
 	UUID             uuid.UUID          `json:"uuid" format:"uuid"`
 	Email            string             `json:"email,omitempty" maxLength:"254"`
+	Phone            string             `json:"phone,omitempty" maxLength:"32"`
 	PasswordHash     string             `json:"password_hash,omitempty" maxLength:"1024"`
 	Role             string             `json:"role,omitempty" maxLength:"63" doc:"Role in the rows API. Default: authenticated."`
 	EmailConfirmedAt *time.Time         `json:"email_confirmed_at,omitempty"`
+	PhoneConfirmedAt *time.Time         `json:"phone_confirmed_at,omitempty"`
 	InvitedAt        *time.Time         `json:"invited_at,omitempty"`
 	LastSignInAt     *time.Time         `json:"last_sign_in_at,omitempty"`
 	BannedUntil      *time.Time         `json:"banned_until,omitempty"`
@@ -47,9 +49,10 @@ type importedIdentity struct {
 }
 
 func (u importedUser) user() enduser.UserImport {
-	in := enduser.UserImport{ID: u.UUID, Email: u.Email, PasswordHash: u.PasswordHash, Role: u.Role,
-		EmailConfirmedAt: u.EmailConfirmedAt, InvitedAt: u.InvitedAt, LastSignInAt: u.LastSignInAt,
-		BannedUntil: u.BannedUntil, CreatedAt: u.CreatedAt, IsAnonymous: u.IsAnonymous,
+	in := enduser.UserImport{ID: u.UUID, Email: u.Email, Phone: u.Phone, PasswordHash: u.PasswordHash, Role: u.Role,
+		EmailConfirmedAt: u.EmailConfirmedAt, PhoneConfirmedAt: u.PhoneConfirmedAt, InvitedAt: u.InvitedAt,
+		LastSignInAt: u.LastSignInAt,
+		BannedUntil:  u.BannedUntil, CreatedAt: u.CreatedAt, IsAnonymous: u.IsAnonymous,
 		AppMetadata: rawOf(u.AppMetadata), UserMetadata: rawOf(u.UserMetadata)}
 	for _, i := range u.Identities {
 		in.Identities = append(in.Identities, enduser.IdentityImport{Provider: i.Provider, ProviderID: i.ProviderID,

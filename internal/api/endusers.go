@@ -57,17 +57,20 @@ var createEndUser = operation.Operation{
 
 // endUserBody has the members of a new or changed end user.
 type endUserBody struct {
-	Email        *string         `json:"email,omitempty" maxLength:"254"`
-	Password     *string         `json:"password,omitempty" maxLength:"1024"`
-	IsConfirmed  *bool           `json:"is_confirmed,omitempty" doc:"Whether the address counts as confirmed."`
-	AppMetadata  *jsontext.Value `json:"app_metadata,omitempty" doc:"Members to set. null removes one."`
-	UserMetadata *jsontext.Value `json:"user_metadata,omitempty" doc:"Members to set. null removes one."`
-	BanDuration  *string         `json:"ban_duration,omitempty" maxLength:"20" doc:"Duration in which the user can't sign in, such as 24h. none lifts it."`
+	Email            *string         `json:"email,omitempty" maxLength:"254"`
+	Phone            *string         `json:"phone,omitempty" maxLength:"32" doc:"Number by E.164, such as +491701234567."`
+	Password         *string         `json:"password,omitempty" maxLength:"1024"`
+	IsConfirmed      *bool           `json:"is_confirmed,omitempty" doc:"Whether the address counts as confirmed."`
+	IsPhoneConfirmed *bool           `json:"is_phone_confirmed,omitempty" doc:"Whether the number counts as confirmed."`
+	AppMetadata      *jsontext.Value `json:"app_metadata,omitempty" doc:"Members to set. null removes one."`
+	UserMetadata     *jsontext.Value `json:"user_metadata,omitempty" doc:"Members to set. null removes one."`
+	BanDuration      *string         `json:"ban_duration,omitempty" maxLength:"20" doc:"Duration in which the user can't sign in, such as 24h. none lifts it."`
 }
 
 func (b endUserBody) update() enduser.AdminUpdate {
-	u := enduser.AdminUpdate{Email: b.Email, Password: b.Password, EmailConfirm: b.IsConfirmed,
-		BanDuration: b.BanDuration}
+	u := enduser.AdminUpdate{Email: b.Email, Phone: b.Phone, Password: b.Password, EmailConfirm: b.IsConfirmed,
+		PhoneConfirm: b.IsPhoneConfirmed,
+		BanDuration:  b.BanDuration}
 	if b.AppMetadata != nil {
 		u.AppMetadata = []byte(*b.AppMetadata)
 	}
@@ -103,7 +106,7 @@ var listEndUsers = operation.Operation{
 type listEndUsersInput struct {
 	PageQuery
 	Sort    string    `query:"sort" enum:"createdAt,email,lastSignInAt" default:"createdAt"`
-	Search  string    `query:"search" maxLength:"254" doc:"Part of the address, or the UUID."`
+	Search  string    `query:"search" maxLength:"254" doc:"Part of the address or the number, or the UUID."`
 	Project uuid.UUID `path:"projectUUID" format:"uuid"`
 }
 

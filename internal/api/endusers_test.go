@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
@@ -58,6 +59,15 @@ func TestEndUsers(t *testing.T) {
 	a.Get(path + "?sort=password").Want(400)
 	a.Get(path + "/x").Want(400)
 
+	mary := a.Post(path, `{"phone": "+49 170 1234567", "is_phone_confirmed": true}`).Want(201).Content("phone", "491701234567").
+		Content("email", "").Get("uuid").(string)
+	a.Post(path, `{"phone": "491701234567"}`).Want(422).Code("phone_exists")
+	a.Get(path + "?search=91701").Want(200).Total(1)
+	a.Put(path+"/"+mary, `{"phone": "nonsense"}`).Want(422)
+	if changed := a.Put(path+"/"+mary, `{"phone": "+491709999999"}`).Want(200); changed.Get("phoneConfirmedAt") == nil {
+		t.Errorf("got %s, want a confirmed number", changed.Body)
+	}
+
 	one := path + "/" + grace.Get("uuid").(string)
 	a.Get(one).Want(200).Content("email", "grace@example.com")
 	if banned := a.Put(one, `{"ban_duration": "24h"}`).Want(200); banned.Get("bannedUntil") == nil {
@@ -102,15 +112,19 @@ func TestImportEndUsers(t *testing.T) {
 		{"uuid": "` + cleo + `", "email": "nonsense"},
 		{"uuid": "` + cleo + `", "password_hash": "md5"},
 		{"uuid": "` + cleo + `", "identities": [{"provider": "google", "provider_id": "g1"}]},
-		{"uuid": "` + cleo + `", "email": "cleo@example.com"}]}`
+		{"uuid": "` + cleo + `", "email": "cleo@example.com", "phone": "+491701234567", "phone_confirmed_at": "2026-01-31T12:00:00Z",
+			"identities": [{"provider": "phone", "provider_id": "` + cleo + `"}]},
+		{"uuid": "` + bob + `", "phone": "491701234567"},
+		{"uuid": "` + bob + `", "phone": "nonsense"}]}`
 	a.Post(path+"/end-users/import", body).Want(201).Content("0.outcome", "created").Content("0.uuid", ann).
 		Content("1.outcome", "failed").Content("1.code", "email_exists").Content("2.code", "validation_failed").
 		Content("3.code", "validation_failed").Content("4.code", "identity_already_exists").
-		Content("5.outcome", "created")
+		Content("5.outcome", "created").Content("6.code", "phone_exists").Content("7.code", "validation_failed")
 	a.Post(path+"/end-users/import", body).Want(201).Content("0.outcome", "exists").Content("1.outcome", "failed").
 		Content("5.outcome", "exists")
 	a.Get(path+"/end-users?sort=email").Want(200).Total(2).Content("0.createdAt", "2025-01-31T12:00:00.000000Z").
-		Content("0.appMetadata.plan", "pro").Content("0.userMetadata.name", "Ann")
+		Content("0.appMetadata.plan", "pro").Content("0.userMetadata.name", "Ann").Content("1.phone", "491701234567").
+		Content("1.appMetadata.providers.1", "phone")
 
 	for range 2 { // by the hash of Firebase, and by the one that replaces it
 		sendContract(t, a.Anonymous().Request("POST", path+"/auth/v1/token?grant_type=password",
@@ -147,7 +161,42 @@ func TestAuthSettings(t *testing.T) {
 	a.Get(path).Want(200).Content("signUp", false).Content("redirectUrls.0", "https://*.example.com/**").
 		Content("codeSeconds", 3600)
 
+	a.Put(path, `{"secrets": {"providers.github": "s3cret", "providers.google": "canary"}}`).Want(200).
+		Content("secretNames.1", "providers.google")
+	a.Put(path, `{"hooks": {"before_user_created": "pg-functions://postgres/public/f"}}`).Want(200).
+		Content("hooks.before_user_created", "pg-functions://postgres/public/f")
+	a.Put(path, `{"hooks": {}, "leaked_password_check": true, "password_required_characters": ["digit"]}`).Want(200).
+		Content("leakedPasswordCheck", true).Content("passwordRequiredCharacters.0", "digit")
+	a.Put(path, `{"secrets": {"providers.google": ""}, "sign_up": false}`).Want(200).
+		Content("secretNames.0", "providers.github")
+	r := a.Get(path).Want(200)
+	if bytes.Contains(r.Body, []byte("s3cret")) || bytes.Contains(r.Body, []byte("google")) {
+		t.Errorf("a secret is shown or was not removed: %s", r.Body)
+	}
+
+	const hook = `{"sms": {"sign_in": true, "sender": "hook", "hook_url": "https://sms.example.com/send"}`
+	a.Put(path, hook+`}`).Want(422).Field("secrets.sms.hook")
+	a.Put(path, hook+`, "secrets": {"sms.hook": "short"}}`).Want(422).Field("secrets.sms.hook")
+	a.Put(path, hook+`, "secrets": {"sms.hook": "v1,whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}`).Want(200).
+		Content("sms.sender", "hook").Content("sms.interval_seconds", 60).Content("sms.per_hour", 30)
+	a.Put(path, `{"secrets": {"sms.hook": ""}}`).Want(422).Field("secrets.sms.hook")
+
 	for body, field := range map[string]string{
+		`{"webauthn": {"passkeys": true, "rp_id": "10.0.0.7"}}`:                        "webauthn",
+		`{"webauthn": {"passkeys": true, "origins": ["https://evil.example"]}}`:        "webauthn",
+		`{"sms": {"sender": "hook", "hook_url": "ftp://x"}}`:                           "sms",
+		`{"sms": {"text": "no code"}}`:                                                 "sms",
+		`{"sms": {"test_numbers": {"+49170": "123456"}}}`:                              "sms",
+		`{"sms": {"calling_codes": ["+49"]}}`:                                          "sms",
+		`{"secrets": {"providers.nothing": "x"}}`:                                      "secrets.providers.nothing",
+		`{"secrets": {"providers.google": "` + strings.Repeat("x", 4097) + `"}}`:       "secrets.providers.google",
+		`{"hooks": {"nothing": "pg-functions://postgres/public/f"}}`:                   "hooks.nothing",
+		`{"hooks": {"before_user_created": "https://example.com/"}}`:                   "hooks.before_user_created",
+		`{"hooks": {"before_user_created": "pg-functions://postgres/f"}}`:              "hooks.before_user_created",
+		`{"password_required_characters": ["emoji"]}`:                                  "password_required_characters",
+		`{"captcha": {"enabled": true, "provider": "turnstile"}}`:                      "secrets.captcha",
+		`{"captcha": {"enabled": true, "provider": "none"}}`:                           "captcha.provider",
+		`{"captcha": {"enabled": false, "provider": "hcaptcha", "url": "x"}}`:          "captcha.url",
 		`{"access_token_seconds": 10}`:                                                 "access_token_seconds",
 		`{"password_min_length": 5}`:                                                   "password_min_length",
 		`{"session_seconds": 10}`:                                                      "session_seconds",

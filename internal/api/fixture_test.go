@@ -267,14 +267,16 @@ func concurrently(n int, send func(i int) *apitest.Reply) map[int]int {
 // maxTries is the maximum number of times that a client repeats a request to an overloaded server.
 const maxTries = 10
 
-// overloaded reports whether a request waited too long for a password hash, a connection or a lock,
-// as happens on a busy machine. The client should retry.
+// overloaded reports whether a request waited too long for a password hash, a connection, a lock or
+// a backup, as happens on a busy machine. The client should retry.
 func overloaded(r *apitest.Reply) bool {
 	switch r.Status {
 	case http.StatusTooManyRequests:
 		return strings.Contains(string(r.Body), "Too many password checks are in progress")
 	case http.StatusInternalServerError:
 		return r.Metadata("code") == "unavailable"
+	case http.StatusConflict:
+		return r.Metadata("code") == "backup_under_way"
 	}
 
 	return false

@@ -22,6 +22,7 @@ type adminUser struct {
 	PasswordHash *string         `json:"password_hash"`
 	Role         *string         `json:"role"`
 	EmailConfirm *bool           `json:"email_confirm"`
+	PhoneConfirm *bool           `json:"phone_confirm"`
 	UserMetadata json.RawMessage `json:"user_metadata"`
 	AppMetadata  json.RawMessage `json:"app_metadata"`
 	BanDuration  *string         `json:"ban_duration"`
@@ -32,13 +33,10 @@ func (c *call) adminUser() (enduser.AdminUpdate, error) {
 	if err := c.decode(&in); err != nil {
 		return enduser.AdminUpdate{}, err
 	}
-	if in.Phone != nil && *in.Phone != "" {
-		return enduser.AdminUpdate{}, errPhone()
-	}
 
-	return enduser.AdminUpdate{ID: in.ID, Email: in.Email, Password: in.Password, PasswordHash: in.PasswordHash,
-		Role:         in.Role,
-		EmailConfirm: in.EmailConfirm, UserMetadata: in.UserMetadata, AppMetadata: in.AppMetadata,
+	return enduser.AdminUpdate{ID: in.ID, Email: in.Email, Phone: in.Phone, Password: in.Password,
+		PasswordHash: in.PasswordHash, Role: in.Role, EmailConfirm: in.EmailConfirm, PhoneConfirm: in.PhoneConfirm,
+		UserMetadata: in.UserMetadata, AppMetadata: in.AppMetadata,
 		BanDuration: in.BanDuration}, nil
 }
 

@@ -62,6 +62,9 @@ var routes = map[string]route{
 	"GET /settings":                {anyone, (*call).settings},
 	"GET /.well-known/jwks.json":   {anyone, (*call).jwks},
 	"GET /verify":                  {anyone, (*call).openLink},
+	"GET /authorize":               {anyone, (*call).authorize},
+	"GET /callback":                {anyone, (*call).callback},
+	"POST /callback":               {anyone, (*call).callback},
 	"POST /signup":                 {withKey, (*call).signUp},
 	"POST /token":                  {withKey, (*call).token},
 	"POST /recover":                {withKey, (*call).recover},
@@ -78,15 +81,32 @@ var routes = map[string]route{
 	"POST /factors/{id}/verify":    {withUser, (*call).verifyFactor},
 	"DELETE /factors/{id}":         {withUser, (*call).unenroll},
 
-	"POST /invite":                          {asAdmin, (*call).invite},
-	"POST /admin/generate_link":             {asAdmin, (*call).generateLink},
-	"GET /admin/users":                      {asAdmin, (*call).listUsers},
-	"POST /admin/users":                     {asAdmin, (*call).createUser},
-	"GET /admin/users/{id}":                 {asAdmin, (*call).adminGetUser},
-	"PUT /admin/users/{id}":                 {asAdmin, (*call).adminUpdateUser},
-	"DELETE /admin/users/{id}":              {asAdmin, (*call).deleteUser},
-	"GET /admin/users/{id}/factors":         {asAdmin, (*call).listFactors},
-	"DELETE /admin/users/{id}/factors/{id}": {asAdmin, (*call).deleteFactor},
+	"GET /user/identities/authorize": {withUser, (*call).linkIdentity},
+	"DELETE /user/identities/{id}":   {withUser, (*call).unlinkIdentity},
+
+	"POST /factors/recovery_codes":        {withUser, (*call).createRecoveryCodes},
+	"GET /factors/recovery_codes":         {withUser, (*call).countRecoveryCodes},
+	"POST /factors/recovery_codes/verify": {withUser, (*call).useRecoveryCode},
+
+	"POST /passkeys/registration/options":   {withUser, (*call).startPasskeyRegistration},
+	"POST /passkeys/registration/verify":    {withUser, (*call).finishPasskeyRegistration},
+	"POST /passkeys/authentication/options": {withKey, (*call).startPasskeySignIn},
+	"POST /passkeys/authentication/verify":  {withKey, (*call).finishPasskeySignIn},
+	"GET /passkeys":                         {withUser, (*call).listPasskeys},
+	"PATCH /passkeys/{id}":                  {withUser, (*call).renamePasskey},
+	"DELETE /passkeys/{id}":                 {withUser, (*call).removePasskey},
+
+	"POST /invite":                           {asAdmin, (*call).invite},
+	"POST /admin/generate_link":              {asAdmin, (*call).generateLink},
+	"GET /admin/users":                       {asAdmin, (*call).listUsers},
+	"POST /admin/users":                      {asAdmin, (*call).createUser},
+	"GET /admin/users/{id}":                  {asAdmin, (*call).adminGetUser},
+	"PUT /admin/users/{id}":                  {asAdmin, (*call).adminUpdateUser},
+	"DELETE /admin/users/{id}":               {asAdmin, (*call).deleteUser},
+	"GET /admin/users/{id}/factors":          {asAdmin, (*call).listFactors},
+	"DELETE /admin/users/{id}/factors/{id}":  {asAdmin, (*call).deleteFactor},
+	"GET /admin/users/{id}/passkeys":         {asAdmin, (*call).adminListPasskeys},
+	"DELETE /admin/users/{id}/passkeys/{id}": {asAdmin, (*call).adminDeletePasskey},
 }
 
 // Serve serves a request. path is the part of the path behind /auth/v1.
@@ -167,8 +187,6 @@ func (c *call) unknownRoute(pattern string) error {
 	switch pattern {
 	case "/sso":
 		return fault.New(fault.NotFound, "SAML 2.0 is disabled").WithCode("saml_provider_disabled")
-	case "/user/identities/authorize", "/user/identities/{id}":
-		return fault.New(fault.NotFound, "Manual linking is disabled").WithCode("manual_linking_disabled")
 	}
 
 	for known := range routes {
@@ -203,6 +221,21 @@ func networkOf(a netip.Addr) string { return httpx.Network(a) }
 
 // decode reads the JSON body into v, whose members are all optional.
 func (c *call) decode(v any) error {
+	return c.readBody(func(body []byte) error {
+		if len(body) == 0 {
+			return nil
+		}
+
+		if err := json.Unmarshal(body, v); err != nil {
+			return fault.New(fault.Invalid, "Could not parse request body as JSON").WithCode("bad_json").WithCause(err)
+		}
+
+		return nil
+	})
+}
+
+// readBody calls f with the body, within the budget of bodies.
+func (c *call) readBody(f func(body []byte) error) error {
 	release, err := c.Bodies.Take(c.r.Context(), c.UUID.String(), maxBody)
 	if err != nil {
 		return &fault.Error{Kind: fault.TooMany, Code: "over_request_rate_limit", Detail: "Request rate limit reached"}
@@ -217,15 +250,7 @@ func (c *call) decode(v any) error {
 		return fault.New(fault.Invalid, "Could not read the body").WithCode("bad_json").WithCause(err)
 	}
 
-	if len(body) == 0 {
-		return nil
-	}
-
-	if err := json.Unmarshal(body, v); err != nil {
-		return fault.New(fault.Invalid, "Could not parse request body as JSON").WithCode("bad_json").WithCause(err)
-	}
-
-	return nil
+	return f(body)
 }
 
 // respond writes a response.

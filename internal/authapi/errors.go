@@ -1,9 +1,12 @@
 package authapi
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
+	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 )
@@ -32,6 +35,11 @@ type failure struct {
 // statusOf returns the status, the code and the text of a failure. Texts of unknown errors stay in
 // the log.
 func statusOf(err error) (status int, code, text string, extra map[string]any) {
+	if r, ok := errors.AsType[*enduser.Rejection](err); ok {
+		code = map[bool]string{true: "unexpected_failure", false: "unknown"}[r.Status == http.StatusInternalServerError]
+		return r.Status, code, r.Message, nil
+	}
+
 	e := fault.Of(err)
 	status, ok := statuses[e.Kind]
 	if !ok {
@@ -39,7 +47,7 @@ func statusOf(err error) (status int, code, text string, extra map[string]any) {
 	}
 
 	code, text = e.CodeWord(), e.Detail
-	if e.Kind == fault.Internal && e.Code != "unexpected_failure" {
+	if e.Kind == fault.Internal && e.Code != "unexpected_failure" && !strings.HasPrefix(e.Code, "hook_") {
 		code, text = "unexpected_failure", "Unexpected failure, please check server logs for more information"
 	}
 	if code == "method_not_allowed" {
@@ -58,7 +66,7 @@ func (c *call) fail(err error) {
 
 	h := c.w.Header()
 	h.Set("X-Sb-Error-Code", code)
-	if e := fault.Of(err); e.RetryAfter > 0 {
+	if e, ok := errors.AsType[*fault.Error](err); ok && e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())+1))
 	}
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/idp/idptest"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -35,8 +36,13 @@ type app struct {
 // newApp returns the application of a new project on the shared server.
 func newApp(t *testing.T, change func(*enduser.Settings)) *app {
 	t.Helper()
+	return appOf(t, apitest.Shared(t), change)
+}
 
-	a := apitest.Shared(t)
+// appOf returns the application of the project of a client.
+func appOf(t *testing.T, a *apitest.API, change func(*enduser.Settings)) *app {
+	t.Helper()
+
 	p := &app{API: a, t: t, project: a.Server.Projects().Open(uuid.MustParse(a.Project))}
 	for kind, to := range map[string]*string{"publishable": &p.publishable, "secret": &p.secret} {
 		*to = a.Post("/projects/"+a.Project+"/keys", `{"name":"`+kind+`","kind":"`+kind+`"}`).Want(201).
@@ -56,7 +62,14 @@ func (p *app) configure(change func(*enduser.Settings)) {
 		return
 	}
 
-	_, err := p.Server.Services().EndUsers.UpdateSettings(p.t.Context(), p.project.UUID, uuid.MustParse(p.User), change)
+	_, err := p.Server.Services().EndUsers.UpdateConfig(p.t.Context(), p.project.UUID, uuid.MustParse(p.User),
+		func(c *enduser.ProjectConfig) {
+			change(&c.Settings)
+			for name := range c.Providers {
+				c.Secrets["providers."+name] = idptest.Secret
+			}
+			delete(c.Secrets, "providers.google") // has none
+		})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -24,7 +23,7 @@ func (c *call) health([]uuid.UUID) error {
 var externalProviders = []string{
 	"apple", "azure", "bitbucket", "discord", "facebook", "figma", "fly", "github", "gitlab", "google", "kakao",
 	"keycloak", "linkedin", "linkedin_oidc", "notion", "slack", "slack_oidc", "snapchat", "spotify", "twitch",
-	"twitter", "workos", "x", "zoom", "phone",
+	"twitter", "workos", "x", "zoom",
 }
 
 func (c *call) settings([]uuid.UUID) error {
@@ -32,10 +31,15 @@ func (c *call) settings([]uuid.UUID) error {
 	for _, name := range externalProviders {
 		external[name] = false
 	}
+	external["phone"] = c.SMS.SignIn
+	for name, p := range c.Providers {
+		external[name] = p.Enabled
+	}
 
 	return c.respond(http.StatusOK, map[string]any{
 		"external": external, "disable_signup": !c.Settings.SignUp, "mailer_autoconfirm": !c.ConfirmEmail,
-		"phone_autoconfirm": false, "sms_provider": "", "saml_enabled": false, "passkeys_enabled": false})
+		"phone_autoconfirm": c.SMS.AutoConfirm, "sms_provider": c.SMS.Sender,
+		"saml_enabled": false, "passkeys_enabled": c.WebAuthn.Passkeys})
 }
 
 func (c *call) jwks([]uuid.UUID) error {
@@ -58,24 +62,25 @@ func (f flow) challenge() enduser.Challenge {
 	return enduser.Challenge{Code: f.CodeChallenge, Method: f.CodeChallengeMethod}
 }
 
-func errPhone() error {
-	return fault.New(fault.Invalid, "Phone logins are disabled").WithCode("phone_provider_disabled")
-}
-
 func (c *call) signUp([]uuid.UUID) error {
 	var in struct {
 		flow
-		Email, Phone, Password string
-		Data                   json.RawMessage
+		captchaToken
+		Email, Phone, Password, Channel string
+		Data                            json.RawMessage
 	}
 	if err := c.decode(&in); err != nil {
 		return err
 	}
-
-	if in.Phone != "" {
-		return fault.New(fault.Invalid, "Phone signups are disabled").WithCode("phone_provider_disabled")
+	if err := c.checkCaptcha(in.captchaToken); err != nil {
+		return err
 	}
-	if in.Email == "" && in.Password == "" {
+
+	switch {
+	case in.Email != "" && in.Phone != "":
+		return fault.New(fault.Invalid, "Only an email address or phone number should be provided on signup.").
+			WithCode("validation_failed")
+	case in.Email == "" && in.Phone == "" && in.Password == "":
 		s, err := c.SignInAnonymously(c.r.Context(), in.Data, c.client)
 		if err != nil {
 			return err
@@ -83,8 +88,16 @@ func (c *call) signUp([]uuid.UUID) error {
 		return c.respond(http.StatusOK, s)
 	}
 
-	done, err := c.Directory.SignUp(c.r.Context(), enduser.SignUp{Email: in.Email, Password: in.Password, Data: in.Data,
-		Challenge: in.challenge(), RedirectTo: c.redirectTo()}, c.client)
+	var done enduser.SignedUp
+	var err error
+	if in.Phone != "" {
+		done, err = c.SignUpByPhone(c.r.Context(), enduser.PhoneSignUp{Phone: in.Phone, Password: in.Password,
+			Data: in.Data, Channel: in.Channel}, c.client)
+	} else {
+		done, err = c.Directory.SignUp(c.r.Context(), enduser.SignUp{Email: in.Email, Password: in.Password,
+			Data: in.Data, Challenge: in.challenge(), RedirectTo: c.redirectTo()}, c.client)
+	}
+
 	switch {
 	case err != nil:
 		return err
@@ -97,10 +110,15 @@ func (c *call) signUp([]uuid.UUID) error {
 
 func (c *call) token([]uuid.UUID) error {
 	var in struct {
+		captchaToken
 		Email, Phone, Password string
 		RefreshToken           string `json:"refresh_token"`
 		AuthCode               string `json:"auth_code"`
 		CodeVerifier           string `json:"code_verifier"`
+		Provider, Nonce        string
+		IDToken                string `json:"id_token"`
+		AccessToken            string `json:"access_token"`
+		LinkIdentity           bool   `json:"link_identity"`
 	}
 	if err := c.decode(&in); err != nil {
 		return err
@@ -110,10 +128,10 @@ func (c *call) token([]uuid.UUID) error {
 	var err error
 	switch grant := c.r.URL.Query().Get("grant_type"); grant {
 	case "password":
-		if in.Phone != "" {
-			return errPhone()
+		if err := c.checkCaptcha(in.captchaToken); err != nil {
+			return err
 		}
-		s, err = c.Login(c.r.Context(), in.Email, in.Password, c.client)
+		s, err = c.login(in.Email, in.Phone, in.Password)
 	case "refresh_token":
 		if in.RefreshToken == "" {
 			return fault.New(fault.Invalid, "refresh_token required").WithCode("validation_failed")
@@ -124,7 +142,16 @@ func (c *call) token([]uuid.UUID) error {
 	case "web3":
 		return fault.New(fault.Unprocessable, "Web3 provider is disabled").WithCode("web3_provider_disabled")
 	case "id_token":
-		return fault.New(fault.Invalid, "Custom OIDC provider is not enabled").WithCode("provider_disabled")
+		signIn := enduser.IDTokenSignIn{Provider: in.Provider, IDToken: in.IDToken, AccessToken: in.AccessToken,
+			Nonce: in.Nonce}
+		if in.LinkIdentity {
+			if err := withUser(c); err != nil {
+				return err
+			}
+			who := c.identity()
+			signIn.Linking = &who
+		}
+		s, err = c.SignInWithIDToken(c.r.Context(), signIn, c.client)
 	default:
 		return fault.New(fault.Invalid, "unsupported_grant_type").WithCode("validation_failed")
 	}
@@ -135,12 +162,29 @@ func (c *call) token([]uuid.UUID) error {
 	return c.respond(http.StatusOK, s)
 }
 
+// login opens a session by a password and an address or a number.
+func (c *call) login(email, phone, password string) (enduser.Session, error) {
+	switch {
+	case email != "" && phone != "":
+		return enduser.Session{}, fault.New(fault.Invalid,
+			"Only an email address or phone number should be provided on login.").WithCode("validation_failed")
+	case phone != "":
+		return c.LoginByPhone(c.r.Context(), phone, password, c.client)
+	}
+
+	return c.Login(c.r.Context(), email, password, c.client)
+}
+
 func (c *call) recover([]uuid.UUID) error {
 	var in struct {
 		flow
+		captchaToken
 		Email string
 	}
 	if err := c.decode(&in); err != nil {
+		return err
+	}
+	if err := c.checkCaptcha(in.captchaToken); err != nil {
 		return err
 	}
 
@@ -155,19 +199,32 @@ func (c *call) recover([]uuid.UUID) error {
 func (c *call) otp([]uuid.UUID) error {
 	var in struct {
 		flow
-		Email, Phone string
-		Data         json.RawMessage
-		CreateUser   *bool `json:"create_user"`
+		captchaToken
+		Email, Phone, Channel string
+		Data                  json.RawMessage
+		CreateUser            *bool `json:"create_user"`
 	}
 	if err := c.decode(&in); err != nil {
 		return err
 	}
-	if in.Phone != "" {
-		return fault.New(fault.Invalid, "Unsupported phone provider").WithCode("phone_provider_disabled")
+	if err := c.checkCaptcha(in.captchaToken); err != nil {
+		return err
+	}
+	if in.Email != "" && in.Phone != "" {
+		return fault.New(fault.Invalid, "Only an email address or phone number should be provided").
+			WithCode("validation_failed")
 	}
 
-	if err := c.SendCode(c.r.Context(), enduser.LinkRequest{Email: in.Email, Data: in.Data, Challenge: in.challenge(),
-		CreateUser: in.CreateUser == nil || *in.CreateUser, RedirectTo: c.redirectTo()}, c.client); err != nil {
+	create := in.CreateUser == nil || *in.CreateUser
+	var err error
+	if in.Phone != "" {
+		err = c.SendPhoneCode(c.r.Context(), enduser.PhoneCodeRequest{Phone: in.Phone, Data: in.Data,
+			CreateUser: create, Channel: in.Channel}, c.client)
+	} else {
+		err = c.SendCode(c.r.Context(), enduser.LinkRequest{Email: in.Email, Data: in.Data, Challenge: in.challenge(),
+			CreateUser: create, RedirectTo: c.redirectTo()}, c.client)
+	}
+	if err != nil {
 		return err
 	}
 
@@ -177,17 +234,28 @@ func (c *call) otp([]uuid.UUID) error {
 func (c *call) resend([]uuid.UUID) error {
 	var in struct {
 		flow
+		captchaToken
 		Type, Email, Phone string
 	}
 	if err := c.decode(&in); err != nil {
 		return err
 	}
-	if in.Phone != "" {
-		return errPhone()
+	if err := c.checkCaptcha(in.captchaToken); err != nil {
+		return err
+	}
+	if in.Email != "" && in.Phone != "" {
+		return fault.New(fault.Invalid, "Only an email address or phone number should be provided.").
+			WithCode("validation_failed")
 	}
 
-	if err := c.Resend(c.r.Context(), in.Type, enduser.LinkRequest{Email: in.Email, Challenge: in.challenge(),
-		RedirectTo: c.redirectTo()}); err != nil {
+	var err error
+	if in.Phone != "" {
+		err = c.ResendPhoneCode(c.r.Context(), in.Type, in.Phone, c.client)
+	} else {
+		err = c.Resend(c.r.Context(), in.Type, enduser.LinkRequest{Email: in.Email, Challenge: in.challenge(),
+			RedirectTo: c.redirectTo()})
+	}
+	if err != nil {
 		return err
 	}
 
@@ -196,9 +264,6 @@ func (c *call) resend([]uuid.UUID) error {
 
 // halfConfirmed is the text after the first half of a change of the address.
 const halfConfirmed = "Confirmation link accepted. Please proceed to confirm link sent to the other email"
-
-// phoneNumber matches phone numbers by E.164.
-var phoneNumber = regexp.MustCompile(`^\+?[1-9][0-9]{1,14}$`)
 
 func (c *call) verify([]uuid.UUID) error {
 	var in struct {
@@ -210,14 +275,19 @@ func (c *call) verify([]uuid.UUID) error {
 	}
 
 	switch {
-	case in.Phone != "" && !phoneNumber.MatchString(in.Phone):
-		return fault.New(fault.Invalid, "Invalid phone number format (E.164 required)").WithCode("validation_failed")
-	case in.Phone != "":
-		return fault.New(fault.Forbidden, "Token has expired or is invalid").WithCode("otp_expired")
 	case in.Token == "" && in.TokenHash == "":
 		return fault.New(fault.Invalid, "Verify requires a token or a token hash").WithCode("validation_failed")
-	case in.TokenHash != "" && in.Email != "":
+	case in.TokenHash != "" && (in.Email != "" || in.Phone != ""):
 		return fault.New(fault.Invalid, "Only the token_hash and type should be provided").WithCode("validation_failed")
+	case in.Email != "" && in.Phone != "":
+		return fault.New(fault.Invalid, "Only an email address or phone number should be provided on verify").
+			WithCode("validation_failed")
+	case in.Phone != "":
+		s, err := c.VerifyPhone(c.r.Context(), in.Type, in.Phone, in.Token, c.client)
+		if err != nil {
+			return err
+		}
+		return c.respond(http.StatusOK, s)
 	}
 
 	done, err := c.Directory.Verify(c.r.Context(), enduser.Verification{Type: in.Type, Hash: in.TokenHash,
@@ -268,15 +338,19 @@ func (c *call) openLink([]uuid.UUID) error {
 		params.Set("code", done.AuthCode)
 	case done.Session != nil:
 		s := done.Session
-		fragment = url.Values{"access_token": {s.AccessToken}, "refresh_token": {s.RefreshToken},
-			"token_type": {s.TokenType},
-			"expires_in": {strconv.Itoa(s.ExpiresIn)}, "expires_at": {strconv.FormatInt(s.ExpiresAt, 10)},
-			"type": {q.Get("type")}, "sb": {""}}
+		fragment = sessionFragment(*s)
+		fragment.Set("type", q.Get("type"))
 	default:
 		fragment.Set("message", halfConfirmed)
 	}
 
 	return c.redirect(to, params, fragment)
+}
+
+// sessionFragment returns a session as the fragment of an address, which reaches no server.
+func sessionFragment(s enduser.Session) url.Values {
+	return url.Values{"access_token": {s.AccessToken}, "refresh_token": {s.RefreshToken}, "token_type": {s.TokenType},
+		"expires_in": {strconv.Itoa(s.ExpiresIn)}, "expires_at": {strconv.FormatInt(s.ExpiresAt, 10)}, "sb": {""}}
 }
 
 // linkFailure is the text for a person who has opened a link.

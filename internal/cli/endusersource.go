@@ -28,9 +28,10 @@ const (
 
 // userMembers maps columns of a file, also those of Supabase's auth.users, to members.
 var userMembers = map[string]string{
-	"uuid": "uuid", "id": "uuid", "email": "email", "role": "role",
+	"uuid": "uuid", "id": "uuid", "email": "email", "phone": "phone", "role": "role",
 	"password_hash": "password_hash", "encrypted_password": "password_hash",
-	"email_confirmed_at": "email_confirmed_at", "invited_at": "invited_at", "last_sign_in_at": "last_sign_in_at",
+	"email_confirmed_at": "email_confirmed_at", "phone_confirmed_at": "phone_confirmed_at",
+	"invited_at": "invited_at", "last_sign_in_at": "last_sign_in_at",
 	"banned_until": "banned_until", "created_at": "created_at", "is_anonymous": "is_anonymous",
 	"app_metadata": "app_metadata", "raw_app_meta_data": "app_metadata",
 	"user_metadata": "user_metadata", "raw_user_meta_data": "user_metadata",
@@ -290,14 +291,15 @@ func copyValues(line int, columns []string, text string) ([]string, error) {
 	return values, nil
 }
 
-// addIdentity adds an account with a provider other than e-mail, by the UUID of its user.
+// addIdentity adds an account with a provider other than the address and the number, by the UUID of
+// its user.
 func addIdentity(identities map[string][]map[string]any, columns, values []string) {
 	row := map[string]string{}
 	for i, c := range columns {
 		row[c] = values[i]
 	}
 
-	if row["provider"] == "email" || row["provider"] == "" {
+	if row["provider"] == "email" || row["provider"] == "phone" || row["provider"] == "" {
 		return
 	}
 

@@ -48,6 +48,9 @@ type Config struct {
 	PostgresTLSCert string // file with the certificate for them, absolute; never "" with a PostgresAddr
 	PostgresTLSKey  string // file with its key, absolute; never "" with a PostgresAddr
 
+	LeakedPasswords  string         // URL of a range service, or an absolute folder
+	OutboundNetworks []netip.Prefix // networks besides the internet that requests chosen by projects may reach
+
 	SMTPURL  Secret // SMTP server; "": write mails to the log
 	MailFrom string // sender address; never "" with an SMTPURL
 }

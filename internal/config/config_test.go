@@ -34,7 +34,8 @@ func TestLoadDefaults(t *testing.T) {
 	want := Config{
 		Addr: "127.0.0.1:8080", DataDir: filepath.Join(here, "socle-data"), RateLimit: true, SignUp: true,
 		PasswordMin: 8, LogFormat: "text", LogLevel: slog.LevelInfo,
-		ACMEDirectory: "https://acme-v02.api.letsencrypt.org/directory",
+		ACMEDirectory:   "https://acme-v02.api.letsencrypt.org/directory",
+		LeakedPasswords: "https://api.pwnedpasswords.com/range/",
 	}
 
 	for name, environ := range map[string][]string{
@@ -78,6 +79,7 @@ func TestLoad(t *testing.T) {
 		LogFormat: "json", LogLevel: slog.LevelWarn,
 		PostgresBin: "/usr/lib/postgresql/15/bin", MetricsAddr: ":9090", SlowRequest: 1500 * time.Millisecond,
 		SMTPURL: "smtps://u:p%40@mail.example.com", MailFrom: "Socle <noreply@example.com>",
+		LeakedPasswords: "https://api.pwnedpasswords.com/range/",
 	}
 
 	got, err := Load(environ, nil)
@@ -105,6 +107,7 @@ func TestStringLoads(t *testing.T) {
 
 	want, err := Load([]string{
 		"SOCLE_TRUSTED_PROXIES=10.0.0.0/8,::1", "SOCLE_SIGN_UP=closed", "SOCLE_LOG_LEVEL=debug",
+		"SOCLE_OUTBOUND_NETWORKS=192.168.7.0/24", "SOCLE_LEAKED_PASSWORDS=http://mirror/range",
 		"SOCLE_PUBLIC_URL=http://h:1", "SOCLE_SLOW_REQUEST=90s",
 	}, nil)
 	if err != nil {
@@ -147,8 +150,10 @@ func TestLoadRefuses(t *testing.T) {
 			"smtp://u:canary@h?x"},
 		"SOCLE_MAIL_FROM": {"nobody", "a@example.com, b@example.com",
 			"a@example.com\r\nBcc: b@example.com", "<>"},
-		"SOCLE_SECRET_KEY_FILE": {"/dev/null", "/nonexistent/key"},
-		"SOCLE_TRUSTED_PROXIES": {"proxy", "10.0.0.0/33", "10.0.0.1,", "fe80::1%eth0", "*"},
+		"SOCLE_SECRET_KEY_FILE":   {"/dev/null", "/nonexistent/key"},
+		"SOCLE_OUTBOUND_NETWORKS": {"localhost", "10.0.0.0/33"},
+		"SOCLE_LEAKED_PASSWORDS":  {"api.pwnedpasswords.com", "ftp://h/", "relative/folder", "https://"},
+		"SOCLE_TRUSTED_PROXIES":   {"proxy", "10.0.0.0/33", "10.0.0.1,", "fe80::1%eth0", "*"},
 		"SOCLE_SECRET_KEY": {
 			"changeme", "canary", "canary canary canary canary canary canary canary",
 			"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",

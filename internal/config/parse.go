@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,6 +106,19 @@ func storageURL(text string) (string, error) {
 	return text, nil
 }
 
+func leakedPasswords(text string) (string, error) {
+	u, err := url.Parse(text)
+	isService := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == ""
+	if !isService && !filepath.IsAbs(text) {
+		return "", errors.New("must be an http or https URL, or the absolute path of a folder")
+	}
+	if isService && !strings.HasSuffix(text, "/") {
+		text += "/"
+	}
+
+	return text, nil
+}
+
 func smtpURL(text string) (Secret, error) {
 	u, err := url.Parse(text)
 	if err != nil || (u.Scheme != "smtp" && u.Scheme != "smtps") || u.Hostname() == "" ||
@@ -135,7 +149,7 @@ func passwordMin(text string) (int, error) {
 	return n, nil
 }
 
-func proxies(text string) ([]netip.Prefix, error) {
+func networks(text string) ([]netip.Prefix, error) {
 	var all []netip.Prefix
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
@@ -155,7 +169,7 @@ func proxies(text string) ([]netip.Prefix, error) {
 	return all, nil
 }
 
-func showProxies(all []netip.Prefix) string {
+func showNetworks(all []netip.Prefix) string {
 	texts := make([]string, len(all))
 	for i, p := range all {
 		texts[i] = p.String()

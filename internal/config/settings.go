@@ -82,7 +82,15 @@ var settings = []Setting{
 		func(c *Config) *int { return &c.PasswordMin }, passwordMin, strconv.Itoa),
 	setting("SOCLE_TRUSTED_PROXIES", "",
 		"proxies whose X-Forwarded-For is trusted, addresses or networks separated by commas; empty: none",
-		func(c *Config) *[]netip.Prefix { return &c.TrustedProxies }, proxies, showProxies),
+		func(c *Config) *[]netip.Prefix { return &c.TrustedProxies }, networks, showNetworks),
+	setting("SOCLE_OUTBOUND_NETWORKS", "",
+		"networks besides the internet that requests chosen by projects may reach, also by plain HTTP, separated by "+
+			"commas; empty: none",
+		func(c *Config) *[]netip.Prefix { return &c.OutboundNetworks }, networks, showNetworks),
+	setting("SOCLE_LEAKED_PASSWORDS", "https://api.pwnedpasswords.com/range/",
+		"leaked passwords for the projects that check theirs: the http or https URL of a service by the range protocol of "+
+			"Have I Been Pwned, or the absolute path of a folder with a file per range",
+		func(c *Config) *string { return &c.LeakedPasswords }, leakedPasswords, identity),
 	setting("SOCLE_LOG_FORMAT", "text", "log format: text, json",
 		func(c *Config) *string { return &c.LogFormat }, oneOf("text", "json"), identity),
 	setting("SOCLE_LOG_LEVEL", "info", "minimum log level: debug, info, warn, error",

@@ -1,6 +1,7 @@
 package enduser
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -18,13 +19,29 @@ import (
 type AdminUpdate struct {
 	ID           *uuid.UUID // of a new user
 	Email        *string
+	Phone        *string
 	Password     *string
 	PasswordHash *string // of an imported user, see [password.CheckImported]
 	Role         *string
 	EmailConfirm *bool
+	PhoneConfirm *bool
 	UserMetadata json.RawMessage
 	AppMetadata  json.RawMessage
 	BanDuration  *string // such as 24h; none lifts the ban
+}
+
+// addresses returns the address and the number after the change, in their stored form.
+func (a AdminUpdate) addresses(email, phone string) (newEmail, newPhone string, err error) {
+	if a.Email != nil && *a.Email != "" {
+		if email, err = cleanEmail(*a.Email); err != nil {
+			return "", "", err
+		}
+	}
+	if a.Phone != nil && *a.Phone != "" {
+		phone, err = cleanPhone(*a.Phone)
+	}
+
+	return email, phone, err
 }
 
 // ban returns the end of a ban. It reports false for no change.
@@ -62,22 +79,23 @@ func (a AdminUpdate) hash(ctx context.Context, d *Directory, email string) (stri
 
 // CreateUser creates a user without a mail.
 func (d *Directory) CreateUser(ctx context.Context, in AdminUpdate, c Client) (User, error) {
-	if in.Email == nil || *in.Email == "" {
-		return User{}, errInvalid("Cannot create a user without either an email or phone")
-	}
-
 	n := newUser{}
 	var err error
-	if n.Email, err = cleanEmail(*in.Email); err != nil {
+	if n.Email, n.Phone, err = in.addresses("", ""); err != nil {
 		return User{}, err
 	}
-	if n.PasswordHash, err = in.hash(ctx, d, n.Email); err != nil {
+
+	names := addressProviders(n.Email, n.Phone)
+	if len(names) == 0 {
+		return User{}, errInvalid("Cannot create a user without either an email or phone")
+	}
+	if n.PasswordHash, err = in.hash(ctx, d, cmp.Or(n.Email, n.Phone)); err != nil {
 		return User{}, err
 	}
 	if n.UserMetadata, err = cleanMetadata("user_metadata", in.UserMetadata); err != nil {
 		return User{}, err
 	}
-	if n.AppMetadata, err = mergeMetadata("app_metadata", providers("email"), in.AppMetadata); err != nil {
+	if n.AppMetadata, err = mergeMetadata("app_metadata", providers(names...), in.AppMetadata); err != nil {
 		return User{}, err
 	}
 	if n.BannedUntil, _, err = in.ban(); err != nil {
@@ -93,6 +111,7 @@ func (d *Directory) CreateUser(ctx context.Context, in AdminUpdate, c Client) (U
 	}
 
 	n.Confirmed = in.EmailConfirm != nil && *in.EmailConfirm
+	n.PhoneConfirmed = in.PhoneConfirm != nil && *in.PhoneConfirm
 	var created User
 	err = d.tx(ctx, "creating new user", func(ctx context.Context, tx pgx.Tx) error {
 		if created, err = insertUser(ctx, tx, n); err != nil {
@@ -115,14 +134,14 @@ func (d *Directory) GetUser(ctx context.Context, id uuid.UUID) (User, error) {
 
 // Filter selects users.
 type Filter struct {
-	Search string // part of the address, or the id; "": all
+	Search string // part of the address or the number, or the id; "": all
 }
 
 // ListUsers returns a page of the users and the number of all.
 func (d *Directory) ListUsers(ctx context.Context, f Filter, page pg.Page) ([]User, int64, error) {
 	return pg.List[User](ctx, d.q(), pg.Listing{
 		Columns: userColumns,
-		From:    `auth.users u where @search::text = '' or u.id::text = @search or strpos(u.email, lower(@search)) > 0`,
+		From:    `auth.users u where @search::text = '' or u.id::text = @search or strpos(u.email, lower(@search)) > 0 or strpos(u.phone, @search) > 0`,
 		Sorts:   map[string]string{"createdAt": "u.created_at", "email": "u.email", "lastSignInAt": "u.last_sign_in_at"},
 		Tie:     "u.id",
 	}, page, pgx.StrictNamedArgs{"search": f.Search})
@@ -136,14 +155,12 @@ func (d *Directory) UpdateUser(ctx context.Context, id uuid.UUID, in AdminUpdate
 		return User{}, err
 	}
 
-	email := old.Email
-	if in.Email != nil && *in.Email != "" {
-		if email, err = cleanEmail(*in.Email); err != nil {
-			return User{}, err
-		}
+	email, phone, err := in.addresses(old.Email, old.Phone)
+	if err != nil {
+		return User{}, err
 	}
 
-	hash, err := in.hash(ctx, d, email)
+	hash, err := in.hash(ctx, d, cmp.Or(email, phone))
 	if err != nil {
 		return User{}, err
 	}
@@ -176,15 +193,19 @@ func (d *Directory) UpdateUser(ctx context.Context, id uuid.UUID, in AdminUpdate
 		}
 
 		confirm := in.EmailConfirm != nil && *in.EmailConfirm
+		confirmPhone := in.PhoneConfirm != nil && *in.PhoneConfirm
 		if _, err := pg.Exec(ctx, tx, `
 			update auth.users set email = nullif(@email, ''), role = coalesce(@role, role),
 				encrypted_password = coalesce(nullif(@hash, ''), encrypted_password),
 				email_confirmed_at = case when @confirm then coalesce(email_confirmed_at, now()) else email_confirmed_at end,
-				is_anonymous = is_anonymous and @email = '',
+				phone = nullif(@phone, ''),
+				phone_confirmed_at = case when @confirm_phone then coalesce(phone_confirmed_at, now()) else phone_confirmed_at end,
+				is_anonymous = is_anonymous and @email = '' and @phone = '',
 				raw_app_meta_data = @app::jsonb, raw_user_meta_data = @data::jsonb,
 				banned_until = case when @changes_ban then @banned::timestamptz else banned_until end, updated_at = now()
 			where id = @id`,
-			pgx.StrictNamedArgs{"id": id, "email": email, "role": in.Role, "hash": hash, "confirm": confirm,
+			pgx.StrictNamedArgs{"id": id, "email": email, "phone": phone, "role": in.Role, "hash": hash,
+				"confirm": confirm, "confirm_phone": confirmPhone,
 				"app": string(appData), "data": string(userData), "changes_ban": changesBan,
 				"banned": banned}); err != nil {
 			return err
@@ -196,7 +217,16 @@ func (d *Directory) UpdateUser(ctx context.Context, id uuid.UUID, in AdminUpdate
 			}
 		}
 
-		if hash != "" || email != u.Email {
+		if phone != u.Phone || (confirmPhone && phone != "") {
+			if err := savePhoneIdentity(ctx, tx, id, phone, confirmPhone || u.PhoneConfirmedAt != nil); err != nil {
+				return err
+			}
+			if err := listProviders(ctx, tx, id); err != nil {
+				return err
+			}
+		}
+
+		if hash != "" || email != u.Email || phone != u.Phone {
 			if err := dropTokens(ctx, tx, id); err != nil {
 				return err
 			}
@@ -252,9 +282,16 @@ func (d *Directory) DeleteUser(ctx context.Context, id uuid.UUID, soft bool, c C
 			pgx.StrictNamedArgs{"id": id}); err != nil {
 			return err
 		}
+		if err := dropRecoveryCodes(ctx, tx, id); err != nil {
+			return err
+		}
+		if _, err := pg.Exec(ctx, tx, `delete from auth.webauthn_credentials where user_id = @id`,
+			pgx.StrictNamedArgs{"id": id}); err != nil {
+			return err
+		}
 
 		_, err = pg.Exec(ctx, tx, `
-			update auth.users set email = id::text || '@deleted.invalid', phone = null, encrypted_password = null, email_change = '',
+			update auth.users set email = id::text || '@deleted.invalid', phone = null, encrypted_password = null, email_change = '', phone_change = '',
 				raw_user_meta_data = '{}', deleted_at = now(), updated_at = now() where id = @id`, pgx.StrictNamedArgs{"id": id})
 		return err
 	})

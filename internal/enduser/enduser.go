@@ -1,6 +1,6 @@
 // Package enduser owns the users of a project's own application: their rows in schema auth of the
-// project's database, and the rules of sign-up, log-in, sessions, one-time tokens, mails and second
-// factors.
+// project's database, and the rules of sign-up, log-in, sessions, one-time tokens, mails, text
+// messages and second factors.
 //
 // The rules follow Supabase Auth, whose clients use package authapi. Rules that accounts of the
 // platform have too are in packages password, token, ratelimit and mail. Every statement on schema
@@ -16,7 +16,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/mail"
+	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/password"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
@@ -34,6 +36,9 @@ type Config struct {
 	Projects  *projectdb.Registry
 	Passwords *password.Hasher
 	Queue     *queue.Queue
+	Providers *idp.Client
+	Outbound  *outbound.Client // requests to the senders of text messages and to captchas
+	Leaked    *LeakedPasswords
 	Sender    *mail.Sender
 	Attempts  ratelimit.Attempts // limits of the install
 	PublicURL string             // without trailing slash; prefix of links and issuers
@@ -43,10 +48,11 @@ type Config struct {
 // Service opens the directories of projects and sends their mails. It is safe for concurrent use.
 type Service struct{ Config }
 
-// New returns the service and registers the worker of its mails.
+// New returns the service and registers the workers of its mails and text messages.
 func New(c Config) *Service {
 	s := &Service{c}
 	queue.Register(s.Queue, mailOptions, s.sendMail)
+	queue.Register(s.Queue, smsOptions, s.sendSMS)
 
 	return s
 }
@@ -54,24 +60,24 @@ func New(c Config) *Service {
 // Directory holds the end users of one project under its current settings. It is immutable and safe
 // for concurrent use.
 type Directory struct {
-	Settings
+	ProjectConfig
 	UUID uuid.UUID
 
 	service  *Service
 	db       *projectdb.Project
 	attempts ratelimit.Attempts
-	secrets  secrets
+	keys     keys
 }
 
 // Directory returns the directory of a project with its configuration.
 func (s *Service) Directory(project uuid.UUID, c ProjectConfig) (*Directory, error) {
 	db := s.Projects.Open(project)
-	keys, err := newSecrets(s.Projects, project, c.KeyGeneration)
+	keys, err := newKeys(s.Projects, project, c.KeyGeneration)
 	if err != nil {
 		return nil, err
 	}
 
-	d := &Directory{Settings: c.Settings, UUID: project, service: s, db: db, secrets: keys,
+	d := &Directory{ProjectConfig: c, UUID: project, service: s, db: db, keys: keys,
 		attempts: ratelimit.New(db.EndUserRows(), "auth.attempts")}
 	d.attempts.Off = s.Attempts.Off
 
@@ -103,6 +109,9 @@ func (d *Directory) tx(ctx context.Context, change string, f func(ctx context.Co
 
 	if pg.Violates(err, "users_email_partial_key") {
 		return errEmailExists().WithCause(err)
+	}
+	if pg.Violates(err, "users_phone_key") {
+		return errPhoneExists().WithCause(err)
 	}
 
 	if pg.State(err) != "" || bounded.Err() != nil {

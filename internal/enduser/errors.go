@@ -63,9 +63,9 @@ func ErrSessionMissing() *fault.Error {
 
 // weakPassword returns the failure of a password that breaks the rules, and the rules broken:
 // length, characters or pwned.
-func weakPassword(detail, reason string) *fault.Error {
+func weakPassword(detail string, reasons ...string) *fault.Error {
 	e := fault.New(fault.Unprocessable, "%s", detail).WithCode("weak_password")
-	e.Extra = map[string]any{"reasons": []string{reason}}
+	e.Extra = map[string]any{"reasons": reasons}
 
 	return e
 }

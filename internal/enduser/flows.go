@@ -69,7 +69,7 @@ func (d *Directory) issueCode(ctx context.Context, tx pgx.Tx, flow, user uuid.UU
 		err = errCode()
 	}
 
-	return d.secrets.authCode(flow), err
+	return d.keys.authCode(flow), err
 }
 
 // flowState is a row of auth.flow_state.
@@ -80,6 +80,8 @@ type flowState struct {
 	CodeChallenge        string
 	AuthenticationMethod string
 	AuthCodeIssuedAt     time.Time
+	ProviderAccessToken  []byte // sealed, nil if a provider has no part
+	ProviderRefreshToken []byte
 }
 
 // ExchangeCode opens a session for an authorization code and the verifier of its flow.
@@ -88,18 +90,19 @@ func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string, c C
 		return Session{}, errInvalid("invalid request: both auth code and code verifier should be non-empty")
 	}
 
-	id, ok := token.ParseLink(d.secrets.links, flowPurpose, code)
+	id, ok := token.ParseLink(d.keys.links, flowPurpose, code)
 	if !ok {
 		return Session{}, errFlow("invalid flow state, no valid flow state found", "flow_state_not_found")
 	}
 
-	var opened Session
+	var o opened
 	var refused error
 	err := d.tx(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) error {
 		// A code is spent by its first use, also by one with a wrong verifier.
 		flow, err := pg.One[flowState](ctx, tx, `
 			delete from auth.flow_state f where f.id = @id and f.auth_code_issued_at is not null and f.user_id is not null
-			returning f.id, f.user_id, f.code_challenge_method, f.code_challenge, f.authentication_method, f.auth_code_issued_at`,
+			returning f.id, f.user_id, f.code_challenge_method, f.code_challenge, f.authentication_method, f.auth_code_issued_at,
+				f.provider_access_token, f.provider_refresh_token`,
 			pgx.StrictNamedArgs{"id": id})
 		if fault.Is(err, fault.NotFound) {
 			return errFlow("invalid flow state, no valid flow state found", "flow_state_not_found")
@@ -123,14 +126,21 @@ func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string, c C
 			return err
 		}
 
-		opened, err = d.openSession(ctx, tx, flow.UserID, flow.AuthenticationMethod, c)
+		if o, err = d.openSession(ctx, tx, flow.UserID, flow.AuthenticationMethod, c); err != nil {
+			return err
+		}
+
+		o.providerTokens, err = d.openProviderTokens(flow)
 		return err
 	})
 	if err == nil && refused != nil {
 		err = refused
 	}
+	if err != nil {
+		return Session{}, err
+	}
 
-	return opened, err
+	return d.signNew(ctx, o)
 }
 
 // checkSignIn fails if a user is banned or deleted.

@@ -17,9 +17,11 @@ import (
 type UserImport struct {
 	ID               uuid.UUID
 	Email            string
+	Phone            string
 	PasswordHash     string // see [password.CheckImported]; "": none
 	Role             string // "": authenticated
 	EmailConfirmedAt *time.Time
+	PhoneConfirmedAt *time.Time
 	InvitedAt        *time.Time
 	LastSignInAt     *time.Time
 	BannedUntil      *time.Time
@@ -27,7 +29,7 @@ type UserImport struct {
 	AppMetadata      json.RawMessage
 	UserMetadata     json.RawMessage
 	IsAnonymous      bool
-	Identities       []IdentityImport // besides that of the address
+	Identities       []IdentityImport // besides those of the address and the number
 }
 
 // IdentityImport is an account of an imported user with a provider.
@@ -36,6 +38,9 @@ type IdentityImport struct {
 	ProviderID string
 	Data       json.RawMessage
 }
+
+// hasOwnColumn reports whether the user has a member for what the identity says.
+func (i IdentityImport) hasOwnColumn() bool { return i.Provider == "email" || i.Provider == "phone" }
 
 // Outcomes of the import of a user.
 const (
@@ -83,6 +88,8 @@ func importFailure(err error) (code, text string) {
 	switch {
 	case pg.Violates(err, "users_email_partial_key"):
 		err = errEmailExists()
+	case pg.Violates(err, "users_phone_key"):
+		err = errPhoneExists()
 	case pg.Violates(err, "identities_provider_id_provider_unique"):
 		err = fault.New(fault.Unprocessable, "An identity belongs to another user").WithCode("identity_already_exists")
 	case pg.State(err) != "" || fault.Of(err).Kind == fault.Internal:
@@ -104,15 +111,16 @@ func (d *Directory) importUser(ctx context.Context, outer pgx.Tx, u UserImport, 
 		n, err := pg.Exec(ctx, tx, `
 			insert into auth.users (instance_id, id, aud, role, email, encrypted_password, email_confirmed_at, invited_at,
 				last_sign_in_at, raw_app_meta_data, raw_user_meta_data, created_at, updated_at, is_anonymous, banned_until,
-				confirmation_token, recovery_token, email_change_token_new, email_change)
+				confirmation_token, recovery_token, email_change_token_new, email_change, phone, phone_confirmed_at)
 			values ('00000000-0000-0000-0000-000000000000', @id, 'authenticated', @role, nullif(@email, ''), nullif(@hash, ''),
 				@confirmed, @invited, @signed_in, @app::jsonb, @data::jsonb, coalesce(@created::timestamptz, now()), now(), @anonymous,
-				@banned, '', '', '', '')
+				@banned, '', '', '', '', nullif(@phone, ''), @phone_confirmed)
 			on conflict (id) do nothing`,
 			pgx.StrictNamedArgs{"id": u.ID, "role": u.Role, "email": u.Email, "hash": u.PasswordHash,
 				"confirmed": u.EmailConfirmedAt, "invited": u.InvitedAt, "signed_in": u.LastSignInAt,
 				"app": string(u.AppMetadata), "data": string(u.UserMetadata), "created": u.CreatedAt,
-				"anonymous": u.IsAnonymous, "banned": u.BannedUntil})
+				"anonymous": u.IsAnonymous, "banned": u.BannedUntil, "phone": u.Phone,
+				"phone_confirmed": u.PhoneConfirmedAt})
 		if err != nil || n == 0 {
 			return err
 		}
@@ -123,8 +131,14 @@ func (d *Directory) importUser(ctx context.Context, outer pgx.Tx, u UserImport, 
 			}
 		}
 
+		if u.Phone != "" {
+			if err := savePhoneIdentity(ctx, tx, u.ID, u.Phone, u.PhoneConfirmedAt != nil); err != nil {
+				return err
+			}
+		}
+
 		for _, i := range u.Identities {
-			if i.Provider == "email" {
+			if i.hasOwnColumn() {
 				continue
 			}
 
@@ -138,7 +152,7 @@ func (d *Directory) importUser(ctx context.Context, outer pgx.Tx, u UserImport, 
 		}
 
 		outcome = ImportCreated
-		return d.log(ctx, tx, "user_signedup", User{ID: u.ID, Email: u.Email}, c)
+		return d.log(ctx, tx, "user_signedup", User{ID: u.ID, Email: u.Email, Phone: u.Phone}, c)
 	})
 
 	return outcome, err
@@ -149,6 +163,12 @@ func (u *UserImport) clean() error {
 	var err error
 	if u.Email != "" {
 		if u.Email, err = cleanEmail(u.Email); err != nil {
+			return err
+		}
+	}
+
+	if u.Phone != "" {
+		if u.Phone, err = cleanPhone(u.Phone); err != nil {
 			return err
 		}
 	}
@@ -168,15 +188,12 @@ func (u *UserImport) clean() error {
 		return errInvalid("role must have at most %d bytes", maxRole)
 	}
 
-	names := []string{}
-	if u.Email != "" {
-		names = append(names, "email")
-	}
+	names := addressProviders(u.Email, u.Phone)
 	for i := range u.Identities {
 		if u.Identities[i].Data, err = cleanMetadata("identity_data", u.Identities[i].Data); err != nil {
 			return err
 		}
-		if u.Identities[i].Provider != "email" {
+		if !u.Identities[i].hasOwnColumn() {
 			names = append(names, u.Identities[i].Provider)
 		}
 	}

@@ -26,8 +26,8 @@ func (d *Directory) Invite(
 
 	var invited User
 	var t oneTime
-	err = d.tx(ctx, "inviting user", func(ctx context.Context, tx pgx.Tx) error {
-		invited, t, err = d.invite(ctx, tx, email, data, c)
+	err = d.txAdmitting(ctx, "inviting user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
+		invited, t, err = d.invite(ctx, tx, email, data, admit, c)
 		return err
 	})
 	if err != nil {
@@ -39,13 +39,15 @@ func (d *Directory) Invite(
 }
 
 func (d *Directory) invite(
-	ctx context.Context, tx pgx.Tx, email string, data json.RawMessage, c Client,
+	ctx context.Context, tx pgx.Tx, email string, data json.RawMessage, admit admission, c Client,
 ) (User, oneTime, error) {
 	u, err := userByEmail(ctx, tx, email)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		u, err = insertUser(ctx, tx, newUser{Email: email, AppMetadata: providers("email"), UserMetadata: data,
-			Invited: true})
+		n := newUser{Email: email, AppMetadata: providers("email"), UserMetadata: data, Invited: true}
+		if err = admit(&n); err == nil {
+			u, err = insertUser(ctx, tx, n)
+		}
 	case err == nil && u.isConfirmed():
 		return u, oneTime{}, errEmailExists()
 	}
@@ -124,8 +126,8 @@ func (d *Directory) GenerateLink(ctx context.Context, in NewLink, c Client) (Lin
 
 	var u User
 	var t oneTime
-	err = d.tx(ctx, "saving new user", func(ctx context.Context, tx pgx.Tx) error {
-		u, t, err = d.linkToken(ctx, tx, in, n, c)
+	err = d.txAdmitting(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
+		u, t, err = d.linkToken(ctx, tx, in, n, admit, c)
 		return err
 	})
 	if err != nil {
@@ -133,13 +135,15 @@ func (d *Directory) GenerateLink(ctx context.Context, in NewLink, c Client) (Lin
 	}
 
 	redirect := d.Redirect(in.RedirectTo)
-	return Link{User: u, ActionLink: d.verifyURL(t, redirect), EmailOTP: d.secrets.code(t.ID),
-		HashedToken: d.secrets.link(t.ID), VerificationType: in.Type, RedirectTo: redirect}, nil
+	return Link{User: u, ActionLink: d.verifyURL(t, redirect), EmailOTP: d.keys.code(t.ID),
+		HashedToken: d.keys.link(t.ID), VerificationType: in.Type, RedirectTo: redirect}, nil
 }
 
-func (d *Directory) linkToken(ctx context.Context, tx pgx.Tx, in NewLink, n newUser, c Client) (User, oneTime, error) {
+func (d *Directory) linkToken(
+	ctx context.Context, tx pgx.Tx, in NewLink, n newUser, admit admission, c Client,
+) (User, oneTime, error) {
 	if in.Type == "invite" {
-		return d.invite(ctx, tx, n.Email, n.UserMetadata, c)
+		return d.invite(ctx, tx, n.Email, n.UserMetadata, admit, c)
 	}
 
 	u, err := userByEmail(ctx, tx, n.Email)
@@ -184,6 +188,9 @@ func (d *Directory) linkToken(ctx context.Context, tx pgx.Tx, in NewLink, n newU
 	}
 
 	if unknown {
+		if err := admit(&n); err != nil {
+			return u, t, err
+		}
 		if u, err = insertUser(ctx, tx, n); err != nil {
 			return u, t, err
 		}

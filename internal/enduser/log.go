@@ -1,6 +1,7 @@
 package enduser
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,8 +16,8 @@ import (
 
 // log records an action of a user, or on one, for the developers of the project.
 func (d *Directory) log(ctx context.Context, tx pgx.Tx, action string, u User, c Client) error {
-	payload, err := json.Marshal(map[string]any{"action": action, "actor_id": u.ID, "actor_username": u.Email,
-		"actor_via_sso": false, "log_type": "account"})
+	payload, err := json.Marshal(map[string]any{"action": action, "actor_id": u.ID,
+		"actor_username": cmp.Or(u.Email, u.Phone), "actor_via_sso": false, "log_type": "account"})
 	if err != nil {
 		return err
 	}
@@ -68,8 +69,12 @@ func (d *Directory) Sweep(ctx context.Context) error {
 			age(time.Duration(d.CodeSeconds)*time.Second)),
 		d.sweep(ctx, `delete from auth.flow_state where id in (
 			select id from auth.flow_state where created_at < now() - @age::interval limit @most)`, age(flowTTL)),
+		d.sweep(ctx, `delete from auth.spent_flows where id in (
+			select id from auth.spent_flows where created_at < now() - @age::interval limit @most)`, age(flowTTL)),
 		d.sweep(ctx, `delete from auth.mfa_challenges where id in (
 			select id from auth.mfa_challenges where created_at < now() - @age::interval limit @most)`, age(flowTTL)),
+		d.sweep(ctx, `delete from auth.webauthn_challenges where id in (
+			select id from auth.webauthn_challenges where created_at < now() - @age::interval limit @most)`, age(challengeTTL)),
 		d.sweep(ctx, `delete from auth.mfa_factors where id in (
 			select id from auth.mfa_factors where status = 'unverified' and created_at < now() - @age::interval limit @most)`, age(flowTTL)),
 		d.sweep(ctx, `delete from auth.attempts where key in (

@@ -3,12 +3,14 @@ package enduser
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/password"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // SignUp is the input of a sign-up.
@@ -66,17 +68,13 @@ func (d *Directory) SignUp(ctx context.Context, in SignUp, c Client) (SignedUp, 
 	if exists && !d.ConfirmEmail {
 		return SignedUp{}, errUserExists()
 	}
-	if exists && known.isConfirmed() {
-		return SignedUp{User: d.decoy(email, data)}, nil
-	}
 	if d.ConfirmEmail {
 		if err := d.countMail(ctx, email); err != nil {
 			return SignedUp{}, err
 		}
 	}
-
 	if exists {
-		return d.signUpAgain(ctx, known, in, c)
+		return SignedUp{User: d.decoy("email", email, data)}, d.signUpAgain(ctx, known, in, c)
 	}
 
 	return d.signUpNew(ctx, newUser{Email: email, PasswordHash: hash, AppMetadata: providers("email"),
@@ -85,20 +83,16 @@ func (d *Directory) SignUp(ctx context.Context, in SignUp, c Client) (SignedUp, 
 
 func (d *Directory) signUpNew(ctx context.Context, n newUser, in SignUp, c Client) (SignedUp, error) {
 	var result SignedUp
+	var o opened
 	var job *mailArgs
-	err := d.tx(ctx, "saving new user", func(ctx context.Context, tx pgx.Tx) error {
-		u, err := insertUser(ctx, tx, n)
+	err := d.txAdmitting(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
+		u, err := d.admitUser(ctx, tx, n, admit, c)
 		if err != nil {
-			return err
-		}
-		if err := d.log(ctx, tx, "user_signedup", u, c); err != nil {
 			return err
 		}
 
 		if !d.ConfirmEmail {
-			s, err := d.openSession(ctx, tx, u.ID, "password", c)
-			result = SignedUp{Session: &s, User: s.User}
-
+			o, err = d.openSession(ctx, tx, u.ID, "password", c)
 			return err
 		}
 
@@ -110,29 +104,38 @@ func (d *Directory) signUpNew(ctx context.Context, n newUser, in SignUp, c Clien
 		return err
 	})
 	if fault.Is(err, fault.Unprocessable) && d.ConfirmEmail { // another request created the user meanwhile
-		return SignedUp{User: d.decoy(n.Email, n.UserMetadata)}, nil
+		return SignedUp{User: d.decoy("email", n.Email, n.UserMetadata)}, nil
 	}
-	if err == nil && job != nil {
-		err = d.enqueue(ctx, *job)
+	switch {
+	case err != nil:
+		return result, err
+	case job != nil:
+		return result, d.enqueue(ctx, *job)
 	}
 
-	return result, err
+	s, err := d.signNew(ctx, o)
+	return SignedUp{Session: &s, User: s.User}, err
 }
 
-// signUpAgain mails another link to a user without a confirmed address. Neither the password nor
+// signUpAgain answers a sign-up with an address that is taken. A job mails another link if the
+// address is not confirmed, so that a request does the same in both cases. Neither the password nor
 // the metadata change, since the two requests may be of different people.
-func (d *Directory) signUpAgain(ctx context.Context, u User, in SignUp, c Client) (SignedUp, error) {
-	var job *mailArgs
+func (d *Directory) signUpAgain(ctx context.Context, u User, in SignUp, c Client) error {
+	var flow uuid.NullUUID
 	err := d.tx(ctx, "saving new user", func(ctx context.Context, tx pgx.Tx) error {
 		var err error
-		job, err = d.confirmation(ctx, tx, u, in)
-		return err
+		if flow, err = createFlow(ctx, tx, in.Challenge, "email/signup"); err != nil {
+			return err
+		}
+
+		return d.log(ctx, tx, "user_repeated_signup", u, c)
 	})
-	if err == nil {
-		err = d.enqueue(ctx, *job)
+	if err != nil {
+		return err
 	}
 
-	return SignedUp{User: d.decoy(u.Email, in.Data)}, err
+	return d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: mailConfirmation, Email: u.Email, Flow: flow,
+		RedirectTo: in.RedirectTo})
 }
 
 // confirmation creates the token by which a user confirms their address, and returns its mail.
@@ -156,17 +159,28 @@ func (d *Directory) confirmation(ctx context.Context, tx pgx.Tx, u User, in Sign
 		RedirectTo: in.RedirectTo}, nil
 }
 
-// decoy returns a user that does not exist, for a sign-up with an address that is taken.
-func (d *Directory) decoy(email string, data json.RawMessage) User {
-	now := now()
-	if len(data) == 0 {
-		data = json.RawMessage("{}")
+// decoy returns a user that does not exist, for a sign-up with a taken address or number. provider
+// is email or phone.
+func (d *Directory) decoy(provider, address string, data json.RawMessage) User {
+	now, id := now(), uuid.New()
+	u := User{ID: id, Aud: "authenticated", Role: "authenticated", ConfirmationSentAt: &now,
+		AppMetadata: providers(provider), UserMetadata: data, CreatedAt: now, UpdatedAt: now}
+	identity := map[string]any{"identity_id": uuid.New(), "id": id, "user_id": id, "provider": provider, "email": nil,
+		"identity_data":   map[string]any{"sub": id, provider: address, "email_verified": false, "phone_verified": false},
+		"last_sign_in_at": postgresTime(now), "created_at": postgresTime(now), "updated_at": postgresTime(now)}
+
+	if provider == "phone" {
+		u.Phone = address
+	} else {
+		u.Email, identity["email"] = address, address
 	}
 
-	return User{ID: uuid.New(), Aud: "authenticated", Role: "authenticated", Email: email, ConfirmationSentAt: &now,
-		AppMetadata: providers("email"), UserMetadata: data, Identities: json.RawMessage("[]"), CreatedAt: now,
-		UpdatedAt: now}
+	u.Identities, _ = json.Marshal([]any{identity}) // texts and times have no error
+	return u
 }
+
+// postgresTime returns a time as PostgreSQL writes it in JSON.
+func postgresTime(t time.Time) string { return t.Format("2006-01-02T15:04:05.999999-07:00") }
 
 // SignInAnonymously creates a user without credentials and opens a session.
 func (d *Directory) SignInAnonymously(ctx context.Context, data json.RawMessage, c Client) (Session, error) {
@@ -186,17 +200,25 @@ func (d *Directory) SignInAnonymously(ctx context.Context, data json.RawMessage,
 		return Session{}, err
 	}
 
-	var opened Session
-	err = d.tx(ctx, "creating anonymous user", func(ctx context.Context, tx pgx.Tx) error {
-		u, err := insertUser(ctx, tx, newUser{Anonymous: true, AppMetadata: providers(), UserMetadata: data})
+	var o opened
+	err = d.txAdmitting(ctx, "creating anonymous user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
+		n := newUser{Anonymous: true, AppMetadata: providers(), UserMetadata: data}
+		if err := admit(&n); err != nil {
+			return err
+		}
+
+		u, err := insertUser(ctx, tx, n)
 		if err == nil {
-			opened, err = d.openSession(ctx, tx, u.ID, "anonymous", c)
+			o, err = d.openSession(ctx, tx, u.ID, "anonymous", c)
 		}
 
 		return err
 	})
+	if err != nil {
+		return Session{}, err
+	}
 
-	return opened, err
+	return d.signNew(ctx, o)
 }
 
 // Login opens a session by an address and a password. It fails with Invalid for an unknown address
@@ -207,14 +229,21 @@ func (d *Directory) Login(ctx context.Context, address, secret string, c Client)
 		return Session{}, errCredentials()
 	}
 
+	return d.login(ctx, email, secret, userByEmail, c)
+}
+
+// login opens a session of the user whom find returns for an address or a number.
+func (d *Directory) login(
+	ctx context.Context, address, secret string, find func(context.Context, pg.Querier, string) (User, error), c Client,
+) (Session, error) {
 	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
 		return Session{}, err
 	}
-	if err := d.attempts.CheckGuesses(ctx, guessLimit, email, c.Network); err != nil {
+	if err := d.attempts.CheckGuesses(ctx, guessLimit, address, c.Network); err != nil {
 		return Session{}, asRequestLimit(err)
 	}
 
-	u, err := userByEmail(ctx, d.q(), email)
+	u, err := find(ctx, d.q(), address)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return Session{}, err
 	}
@@ -226,28 +255,36 @@ func (d *Directory) Login(ctx context.Context, address, secret string, c Client)
 	}
 
 	if !ok {
-		if err := d.attempts.CountGuess(ctx, guessLimit, email, c.Network); err != nil {
+		if err := d.attempts.CountGuess(ctx, guessLimit, address, c.Network); err != nil {
 			return Session{}, asRequestLimit(err)
+		}
+		if err := d.askAboutPassword(ctx, u, false, c); err != nil {
+			return Session{}, err
 		}
 		return Session{}, errCredentials()
 	}
 
 	// Checked again, for guesses sent in parallel before the first was counted.
-	if err := d.attempts.CheckGuesses(ctx, guessLimit, email, c.Network); err != nil {
+	if err := d.attempts.CheckGuesses(ctx, guessLimit, address, c.Network); err != nil {
 		return Session{}, asRequestLimit(err)
+	}
+	if err := d.askAboutPassword(ctx, u, true, c); err != nil {
+		return Session{}, err
 	}
 
 	switch {
 	case u.IsBanned():
 		return Session{}, errBanned()
-	case d.ConfirmEmail && u.EmailConfirmedAt == nil:
+	case isPhone(address) && !d.SMS.AutoConfirm && u.PhoneConfirmedAt == nil:
+		return Session{}, errPhoneNotConfirmed()
+	case !isPhone(address) && d.ConfirmEmail && u.EmailConfirmedAt == nil:
 		return Session{}, errNotConfirmed()
 	}
 
-	return d.openByPassword(ctx, u, secret, c)
+	return d.openByPassword(ctx, u, address, secret, c)
 }
 
-func (d *Directory) openByPassword(ctx context.Context, u User, secret string, c Client) (Session, error) {
+func (d *Directory) openByPassword(ctx context.Context, u User, address, secret string, c Client) (Session, error) {
 	var renewed string
 	if !password.IsCurrent(u.PasswordHash) {
 		var err error
@@ -256,21 +293,18 @@ func (d *Directory) openByPassword(ctx context.Context, u User, secret string, c
 		}
 	}
 
-	var opened Session
-	err := d.tx(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) error {
+	s, err := d.signIn(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) (opened, error) {
 		if renewed != "" {
 			if err := d.rehash(ctx, tx, u.ID, u.PasswordHash, renewed); err != nil {
-				return err
+				return opened{}, err
 			}
 		}
 
-		var err error
-		opened, err = d.openSession(ctx, tx, u.ID, "password", c)
-		return err
+		return d.openSession(ctx, tx, u.ID, "password", c)
 	})
 	if err != nil {
-		return opened, err
+		return s, err
 	}
 
-	return opened, d.attempts.RecordNetwork(ctx, u.Email, c.Network)
+	return s, d.attempts.RecordNetwork(ctx, address, c.Network)
 }

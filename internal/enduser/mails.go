@@ -2,7 +2,6 @@ package enduser
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -18,7 +17,7 @@ import (
 
 // mailOptions allow retries, since the mail server can be down for a while.
 var mailOptions = queue.Options{
-	Workers:     queue.Workers{Queue: "end_user_mails", PerServer: 4},
+	Workers:     queue.Workers{Queue: "end_user_mails", PerServer: 8, PerOrganization: 2}, // its server can be slow
 	MaxAttempts: 6,
 	Timeout:     time.Minute,
 }
@@ -51,27 +50,54 @@ func (s *Service) sendMail(ctx context.Context, job *queue.Job[mailArgs]) error 
 		return fault.Ignore(err, fault.NotFound) // paused or deleted
 	}
 
+	if job.Args.MailKind == mailEmailChange && !job.Args.Token.Valid {
+		return d.resendChange(ctx, job.Args)
+	}
+
 	m, err := d.renderMail(ctx, job.Args)
 	if err != nil || m.To == "" {
 		return err
 	}
 
-	if s.Sender.LogOnly() {
+	sender, err := s.sender(d.ProjectConfig)
+	if err != nil {
+		return err
+	}
+	if sender.LogOnly() {
 		return d.storeMail(ctx, job.Args.MailKind, m)
 	}
 
 	m.ID = fmt.Sprintf("%d.%d", job.ID, job.CreatedAt.UnixNano())
-	if err = s.Sender.Send(ctx, m); err == nil {
+	if err = sender.Send(ctx, m); err == nil {
 		return nil
 	}
 
 	s.Log.Warn("send mail to an end user", "project", d.UUID, "mail", job.Args.MailKind, "attempt", job.Attempt,
 		"error", err)
-	if errors.Is(err, mail.ErrRefused) {
+	if isLost(err) {
 		return queue.Cancel(err)
 	}
 
 	return err
+}
+
+// resendChange enqueues the mails of a change of the address again, if there is one under way.
+func (d *Directory) resendChange(ctx context.Context, args mailArgs) error {
+	u, err := userByEmail(ctx, d.q(), args.Email)
+	if err != nil || u.NewEmail == "" {
+		return fault.Ignore(err, fault.NotFound)
+	}
+
+	var jobs []mailArgs
+	err = d.tx(ctx, "sending confirmation email", func(ctx context.Context, tx pgx.Tx) error {
+		jobs, err = d.changeMails(ctx, tx, u, u.NewEmail, args.Flow, args.RedirectTo)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	return d.enqueueAll(ctx, jobs)
 }
 
 // renderMail returns the mail of a job. It has no recipient if the user does not exist or the token
@@ -85,14 +111,10 @@ func (d *Directory) renderMail(ctx context.Context, args mailArgs) (mail.Message
 		return mail.Message{}, err
 	}
 
-	text, ok := d.Mails[args.MailKind]
-	if !ok {
-		text = defaultMails[args.MailKind]
-	}
-
+	text := d.mailText(args.MailKind, u)
 	redirect := d.Redirect(args.RedirectTo)
 	subject, html, body := text.render(map[string]string{
-		"ConfirmationURL": d.verifyURL(t, redirect), "Token": d.secrets.code(t.ID), "TokenHash": d.secrets.link(t.ID),
+		"ConfirmationURL": d.verifyURL(t, redirect), "Token": d.keys.code(t.ID), "TokenHash": d.keys.link(t.ID),
 		"SiteURL": d.SiteURL, "RedirectTo": redirect, "Email": u.Email, "NewEmail": u.NewEmail,
 	}, u.UserMetadata)
 
@@ -101,7 +123,7 @@ func (d *Directory) renderMail(ctx context.Context, args mailArgs) (mail.Message
 
 // verifyURL returns the address of a link.
 func (d *Directory) verifyURL(t oneTime, redirect string) string {
-	return d.issuer() + "/verify?token=" + url.QueryEscape(d.secrets.link(t.ID)) + "&type=" + t.VerificationType +
+	return d.issuer() + "/verify?token=" + url.QueryEscape(d.keys.link(t.ID)) + "&type=" + t.VerificationType +
 		"&redirect_to=" + url.QueryEscape(redirect)
 }
 
@@ -124,16 +146,27 @@ func (d *Directory) mailToken(ctx context.Context, args mailArgs) (oneTime, User
 		return oneTime{}, u, err
 	}
 
-	var t oneTime
-	err = d.tx(ctx, "sending recovery email", func(ctx context.Context, tx pgx.Tx) error {
-		kind := map[string]string{mailRecovery: "recovery", mailMagicLink: "magiclink"}[args.MailKind]
+	t := oneTime{UserID: u.ID, RelatesTo: u.Email, FlowStateID: args.Flow, TokenType: recoveryToken}
+	sent := "recovery_sent_at"
+	switch args.MailKind {
+	case mailRecovery:
+		t.VerificationType = "recovery"
+	case mailMagicLink:
+		t.VerificationType = "magiclink"
+	case mailConfirmation:
+		t.TokenType, t.VerificationType, sent = confirmationToken, "signup", "confirmation_sent_at"
+		if u.isConfirmed() {
+			return t, u, errUserNotFound() // no unconfirmed one
+		}
+	}
+
+	err = d.tx(ctx, "sending email", func(ctx context.Context, tx pgx.Tx) error {
 		var err error
-		if t, err = createToken(ctx, tx, oneTime{UserID: u.ID, TokenType: recoveryToken, RelatesTo: u.Email,
-			FlowStateID: args.Flow, VerificationType: kind}); err != nil {
+		if t, err = createToken(ctx, tx, t); err != nil {
 			return err
 		}
 
-		return markSent(ctx, tx, u.ID, "recovery_sent_at")
+		return markSent(ctx, tx, u.ID, sent)
 	})
 
 	return t, u, err
@@ -153,7 +186,7 @@ const maxMails = 200
 type Mail struct {
 	UUID      uuid.UUID `json:"uuid"`
 	Recipient string    `json:"recipient"`
-	Kind      string    `json:"kind" doc:"confirmation, invite, magic_link, recovery, email_change or reauthentication."`
+	Kind      string    `json:"kind" doc:"confirmation, invite, magic_link, recovery, email_change, reauthentication or sms."`
 	Subject   string    `json:"subject"`
 	HTML      string    `json:"html"`
 	Text      string    `json:"text"`

@@ -16,7 +16,31 @@ const (
 	mailRecovery         = "recovery"
 	mailEmailChange      = "email_change"
 	mailReauthentication = "reauthentication"
+	mailSMS              = "sms" // a text message in the mailbox
 )
+
+// languageTag matches the language of a text, such as de or pt-br.
+var languageTag = regexp.MustCompile(`^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$`)
+
+// mailText returns the text of a kind of mail for a user: in the language of the member language of
+// their metadata if the project has it, then without the region, then the one for all.
+func (d *Directory) mailText(kind string, u User) MailText {
+	var metadata struct {
+		Language any `json:"language"`
+	}
+	_ = json.Unmarshal(u.UserMetadata, &metadata) // an object
+
+	language, _ := metadata.Language.(string)
+	language = strings.ToLower(strings.ReplaceAll(language, "_", "-"))
+	primary, _, _ := strings.Cut(language, "-")
+	for _, name := range []string{kind + "." + language, kind + "." + primary, kind} {
+		if text, ok := d.Mails[name]; ok {
+			return text
+		}
+	}
+
+	return defaultMails[kind]
+}
 
 // linkText returns a mail with a link and a code.
 func linkText(subject, sentence, link string) MailText {

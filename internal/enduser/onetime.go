@@ -2,6 +2,7 @@ package enduser
 
 import (
 	"context"
+	"crypto/hmac"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,7 +30,7 @@ type oneTime struct {
 	ID               uuid.UUID
 	UserID           uuid.UUID
 	TokenType        string
-	RelatesTo        string // address that the mail goes to
+	RelatesTo        string // address or number that the code goes to
 	CreatedAt        time.Time
 	Attempts         int
 	FlowStateID      uuid.NullUUID
@@ -69,7 +70,7 @@ var tokenKinds = map[string][]string{
 
 // findLink locks the token of a link. It fails with Forbidden for an unknown or expired one.
 func (d *Directory) findLink(ctx context.Context, tx pgx.Tx, kinds []string, text string) (oneTime, error) {
-	id, ok := token.ParseLink(d.secrets.links, linkPurpose, text)
+	id, ok := token.ParseLink(d.keys.links, linkPurpose, text)
 	if !ok {
 		return oneTime{}, errCode()
 	}
@@ -84,18 +85,19 @@ func (d *Directory) findLink(ctx context.Context, tx pgx.Tx, kinds []string, tex
 	return t, err
 }
 
-// findCode locks the token of a code that was mailed to an address. A wrong code counts as an
-// attempt at the tokens; ok is then false, and the caller commits.
+// findCode locks the token of a code that was sent to an address or a number. A wrong code counts
+// as an attempt at the tokens; ok is then false, and the caller commits.
 func (d *Directory) findCode(
-	ctx context.Context, tx pgx.Tx, kinds []string, email, code string,
+	ctx context.Context, tx pgx.Tx, kinds []string, address, code string,
 ) (found oneTime, ok bool, err error) {
 	all, err := pg.All[oneTime](ctx, tx, `
 		select`+oneTimeColumns+`from auth.one_time_tokens t where t.token_type = any(@kinds) and t.user_id in (
-			select u.id from auth.users u where u.email = @email and not u.is_sso_user
-			union select u.id from auth.users u join auth.one_time_tokens n on n.user_id = u.id
-				where n.token_type = 'email_change_token_new' and n.relates_to = @email and 'email_change_token_new' = any(@kinds))
-			and t.relates_to = @email order by t.id for update`,
-		pgx.StrictNamedArgs{"kinds": kinds, "email": email})
+			select u.id from auth.users u where u.email = @address and not u.is_sso_user
+			union select u.id from auth.users u where u.phone = @address and not u.is_sso_user
+			union select n.user_id from auth.one_time_tokens n
+				where n.token_type in ('email_change_token_new', 'phone_change_token') and n.token_type = any(@kinds) and n.relates_to = @address)
+			and t.relates_to = @address order by t.id for update`,
+		pgx.StrictNamedArgs{"kinds": kinds, "address": address})
 	if err != nil {
 		return oneTime{}, false, err
 	}
@@ -105,7 +107,7 @@ func (d *Directory) findCode(
 		if d.isExpired(t) || t.Attempts >= maxCodeAttempts {
 			continue
 		}
-		if d.secrets.isCode(t.ID, code) {
+		if d.isCode(t.RelatesTo, t.ID, code) {
 			return t, true, nil
 		}
 
@@ -113,7 +115,7 @@ func (d *Directory) findCode(
 	}
 
 	if len(all) == 0 { // the same work as for a known address
-		d.secrets.isCode(uuid.Nil, code)
+		d.keys.isCode(uuid.Nil, code)
 	}
 
 	if len(wrong) > 0 {
@@ -122,6 +124,16 @@ func (d *Directory) findCode(
 	}
 
 	return oneTime{}, false, err
+}
+
+// isCode compares a code with that of a token or a challenge, or with the fixed one of a test
+// number, in constant time.
+func (d *Directory) isCode(address string, id uuid.UUID, code string) bool {
+	if fixed, ok := d.SMS.TestNumbers[address]; ok {
+		return hmac.Equal([]byte(fixed), []byte(code))
+	}
+
+	return d.keys.isCode(id, code)
 }
 
 func (d *Directory) isExpired(t oneTime) bool {

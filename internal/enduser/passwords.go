@@ -23,20 +23,48 @@ func (d *Directory) hashPassword(ctx context.Context, secret, email string) (str
 	if err := d.checkPassword(secret, email); err != nil {
 		return "", err
 	}
+	if d.LeakedPasswordCheck && d.isLeaked(ctx, secret) {
+		return "", errCommonPassword()
+	}
+
 	return d.hasher().Hash(ctx, secret)
 }
 
+// isLeaked reports whether a password is known from a leak. Without an answer it is not.
+func (d *Directory) isLeaked(ctx context.Context, secret string) bool {
+	leaked, err := d.service.Leaked.Contains(ctx, d.UUID.String(), secret)
+	if err != nil {
+		d.service.Log.Warn("leaked passwords could not be checked", "project", d.UUID, "error", err)
+	}
+
+	return leaked
+}
+
+func errCommonPassword() error {
+	return weakPassword("Password is known to be weak and easy to guess, please choose a different one.", "pwned")
+}
+
 func (d *Directory) checkPassword(secret, email string) error {
+	var texts, reasons []string
 	err := d.hasher().Check(secret, email, "")
+	if err != nil && fault.Of(err).Code == "too_short" {
+		texts = append(texts, fmt.Sprintf("Password should be at least %d characters.", d.PasswordMinLength))
+		reasons, err = append(reasons, "length"), nil
+	}
+	if missing := d.missingCharacters(secret); missing != "" {
+		texts, reasons = append(texts, missing), append(reasons, "characters")
+	}
+
+	if len(reasons) > 0 {
+		return weakPassword(strings.Join(texts, " "), reasons...)
+	}
 	if err == nil {
 		return nil
 	}
 
 	switch fault.Of(err).Code {
-	case "too_short":
-		return weakPassword(fmt.Sprintf("Password should be at least %d characters.", d.PasswordMinLength), "length")
 	case "too_common":
-		return weakPassword("Password is known to be weak and easy to guess, please choose a different one.", "pwned")
+		return errCommonPassword()
 	case "too_obvious":
 		return weakPassword("Password should not be the email address.", "characters")
 	case "too_long":
@@ -44,6 +72,45 @@ func (d *Directory) checkPassword(secret, email string) error {
 	}
 
 	return err
+}
+
+// characterSets are the sets of characters that a project can require.
+var characterSets = map[string]string{
+	"lower":  "abcdefghijklmnopqrstuvwxyz",
+	"upper":  "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+	"letter": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+	"digit":  "0123456789",
+	"symbol": "!@#$%^&*()_+-=[]{};'\\:\"|<>?,./`~",
+}
+
+// missingCharacters returns a sentence about the required sets if a password lacks one, or "".
+func (s *Settings) missingCharacters(password string) string {
+	var sets []string
+	missing := false
+	for _, name := range s.PasswordRequiredCharacters {
+		sets = append(sets, characterSets[name])
+		missing = missing || !strings.ContainsAny(password, characterSets[name])
+	}
+	if !missing {
+		return ""
+	}
+
+	return "Password should contain at least one character of each: " + strings.Join(sets, ", ") + "."
+}
+
+// validatePasswords checks the settings about characters of passwords.
+func (s *Settings) validatePasswords() error {
+	if s.PasswordRequiredCharacters == nil {
+		s.PasswordRequiredCharacters = []string{}
+	}
+	for _, name := range s.PasswordRequiredCharacters {
+		if characterSets[name] == "" || len(s.PasswordRequiredCharacters) > len(characterSets) {
+			return fault.OnField(fault.Unprocessable, "password_required_characters", "unknown",
+				"must be some of lower, upper, letter, digit, symbol")
+		}
+	}
+
+	return nil
 }
 
 // rehash replaces the hash of an imported user, after the password was verified.

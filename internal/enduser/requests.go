@@ -58,6 +58,13 @@ func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) erro
 		return err
 	}
 
+	if err := in.Challenge.check(); err != nil {
+		return err
+	}
+	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
+		return err
+	}
+
 	_, err = userByEmail(ctx, d.q(), email)
 	switch {
 	case err == nil:
@@ -68,23 +75,15 @@ func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) erro
 		return fault.New(fault.Unprocessable, "Signups not allowed for otp").WithCode("otp_disabled")
 	}
 
-	if err := in.Challenge.check(); err != nil {
-		return err
-	}
-	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
-		return err
-	}
 	if err := d.countMail(ctx, email); err != nil {
 		return err
 	}
 
 	var job *mailArgs
-	err = d.tx(ctx, "saving new user", func(ctx context.Context, tx pgx.Tx) error {
-		u, err := insertUser(ctx, tx, newUser{Email: email, AppMetadata: providers("email"), UserMetadata: data})
+	err = d.txAdmitting(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
+		n := newUser{Email: email, AppMetadata: providers("email"), UserMetadata: data}
+		u, err := d.admitUser(ctx, tx, n, admit, c)
 		if err != nil {
-			return err
-		}
-		if err := d.log(ctx, tx, "user_signedup", u, c); err != nil {
 			return err
 		}
 
@@ -101,51 +100,14 @@ func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) erro
 // Resend mails a link again: of a sign-up, or of a change of the address. It does the same for
 // known and unknown addresses.
 func (d *Directory) Resend(ctx context.Context, kind string, in LinkRequest) error {
-	email, err := cleanEmail(in.Email)
-	if err != nil {
-		return err
-	}
-	if err := in.Challenge.check(); err != nil {
-		return err
-	}
-	if kind != "signup" && kind != "email_change" {
-		return errInvalid("Missing one of these types: signup, email_change")
-	}
-	if err := d.countMail(ctx, email); err != nil {
-		return err
+	switch kind {
+	case "signup":
+		return d.mailIfKnown(ctx, in, mailConfirmation, "email/signup")
+	case "email_change":
+		return d.mailIfKnown(ctx, in, mailEmailChange, "email_change")
 	}
 
-	u, err := userByEmail(ctx, d.q(), email)
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-
-	var jobs []mailArgs
-	err = d.tx(ctx, "sending confirmation email", func(ctx context.Context, tx pgx.Tx) error {
-		jobs = nil
-		switch {
-		case kind == "signup" && !u.isConfirmed():
-			job, err := d.confirmation(ctx, tx, u, SignUp{Challenge: in.Challenge, RedirectTo: in.RedirectTo})
-			if err == nil {
-				jobs = append(jobs, *job)
-			}
-
-			return err
-		case kind == "email_change" && u.NewEmail != "":
-			jobs, err = d.changeMails(ctx, tx, u, u.NewEmail, in.Challenge, in.RedirectTo)
-			return err
-		}
-
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-
-	return d.enqueueAll(ctx, jobs)
+	return errInvalid("Missing one of these types: signup, email_change")
 }
 
 func (d *Directory) enqueueAll(ctx context.Context, jobs []mailArgs) error {
@@ -158,11 +120,15 @@ func (d *Directory) enqueueAll(ctx context.Context, jobs []mailArgs) error {
 	return nil
 }
 
-// Reauthenticate mails a code that the user needs to change the password in an old session.
+// Reauthenticate mails a code that the user needs to change the password in an old session. A user
+// without an address gets a text message.
 func (d *Directory) Reauthenticate(ctx context.Context, who Identity, c Client) error {
 	u, err := d.Authenticate(ctx, who)
 	if err != nil {
 		return err
+	}
+	if u.Email == "" && u.Phone != "" {
+		return d.reauthenticateByPhone(ctx, u, c)
 	}
 	if u.Email == "" {
 		return errInvalid("Reauthentication requires the user to have an email or a phone number")

@@ -13,9 +13,9 @@ import (
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 
-	d := &Directory{Settings: Settings{SiteURL: "https://app.example.com",
+	d := &Directory{ProjectConfig: ProjectConfig{Settings: Settings{SiteURL: "https://app.example.com",
 		RedirectURLs: []string{"https://*.example.com/**", "http://localhost:*/x", "myapp://**",
-			"http://10.0.0.7/exact", "https://{a,b}.example.org/?"}}}
+			"http://10.0.0.7/exact", "https://{a,b}.example.org/?"}}}}
 	for to, want := range map[string]bool{
 		"https://app.example.com/any?x=1":         true,
 		"https://shop.example.com/deep/er":        true,
@@ -130,5 +130,41 @@ func TestQRCode(t *testing.T) {
 		if !strings.HasPrefix(picture.Paths[1].Modules, "M4 4h7v1h-7z") {
 			t.Errorf("%d bytes: no finder pattern in the corner: %.300s", len(text), picture.Paths[1].Modules)
 		}
+	}
+}
+
+func TestRelyingParty(t *testing.T) {
+	t.Parallel()
+
+	const site = "https://app.example.com"
+	for name, tt := range map[string]struct {
+		site string
+		w    WebAuthn
+		ok   bool
+	}{
+		"site":                {site, WebAuthn{Passkeys: true}, true},
+		"local site":          {"http://localhost:3000", WebAuthn{Passkeys: true}, true},
+		"parent domain":       {site, WebAuthn{Passkeys: true, RPID: "example.com"}, true},
+		"origins":             {site, WebAuthn{RPID: "example.com", Origins: []string{site, "https://www.example.com:8443"}}, true},
+		"app":                 {site, WebAuthn{Passkeys: true, Origins: []string{"android:apk-key-hash:x"}}, true},
+		"address":             {"http://10.0.0.7", WebAuthn{Passkeys: true}, false},
+		"address, off":        {"http://10.0.0.7", WebAuthn{}, true},
+		"other domain":        {site, WebAuthn{Passkeys: true, RPID: "example.org"}, false},
+		"suffix of a name":    {site, WebAuthn{RPID: "example.com", Origins: []string{"https://evilexample.com"}}, false},
+		"top-level domain":    {site, WebAuthn{Passkeys: true, RPID: "com"}, false},
+		"origin with a path":  {site, WebAuthn{Passkeys: true, Origins: []string{site + "/"}}, false},
+		"origin of elsewhere": {site, WebAuthn{Passkeys: true, Origins: []string{"https://evil.example"}}, false},
+		"long name":           {site, WebAuthn{Passkeys: true, RPName: strings.Repeat("x", 101)}, false},
+		"many origins":        {site, WebAuthn{Passkeys: true, Origins: make([]string, 21)}, false},
+	} {
+		s := Settings{SiteURL: tt.site, WebAuthn: tt.w}
+		if err := s.checkWebAuthn(); (err == nil) != tt.ok {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+
+	s := Settings{SiteURL: site + "/start"}
+	if rp := s.relyingParty(); rp.ID != "app.example.com" || len(rp.Origins) != 1 || rp.Origins[0] != site {
+		t.Errorf("got the relying party %v", rp)
 	}
 }

@@ -1,85 +1,108 @@
 package enduser
 
 import (
-	"crypto/hmac"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// secrets are the keys of a project, all derived from the secret of the install. A copy of a
-// project has others, so no token of one project is valid in another.
-type secrets struct {
-	signing  token.Key // of access tokens
-	previous token.Key // verifies access tokens signed before the last rotation; zero before the first
-	refresh  []byte    // of refresh tokens
-	links    []byte    // of the tokens in links, and of codes
-	factors  []byte    // seals the secrets of second factors
-}
+// Secrets are the secrets of a project's settings by name. They are written by its administrators
+// and never shown.
+type Secrets map[string]string
 
-func newSecrets(projects *projectdb.Registry, project uuid.UUID, generation int) (secrets, error) {
-	s := secrets{
-		refresh: projects.EndUserKey(project, "refresh tokens"),
-		links:   projects.EndUserKey(project, "one-time tokens"),
-		factors: projects.EndUserKey(project, "second factors"),
-	}
-
-	seed := projects.EndUserKey(project, "signing keys")
-	var err error
-	if s.signing, err = token.DeriveSigningKey(seed, fmt.Sprint("generation ", generation)); err != nil {
-		return s, err
-	}
-
-	if generation > 1 {
-		s.previous, err = token.DeriveSigningKey(seed, fmt.Sprint("generation ", generation-1))
-	}
-
-	return s, err
-}
-
-// PublicKeys returns the public keys of access tokens as JSON Web Keys, the signing one first.
-func (d *Directory) PublicKeys() ([]json.RawMessage, error) {
-	var keys []json.RawMessage
-	for _, k := range []token.Key{d.secrets.signing, d.secrets.previous} {
-		if k.ID == "" {
-			continue
-		}
-
-		text, err := k.PublicJWK()
-		if err != nil {
-			return nil, err
-		}
-
-		keys = append(keys, text)
-	}
-
-	return keys, nil
-}
-
-// Purposes of tokens that carry the id of a row.
 const (
-	linkPurpose = "one-time token of an end user"
-	flowPurpose = "authorization code of an end user"
+	maxSecret  = 4096 // bytes
+	maxSecrets = 50
 )
 
-// link returns the token of a one-time token's link.
-func (s secrets) link(id uuid.UUID) string { return token.Link(s.links, linkPurpose, id) }
+// isSecret reports whether a name is that of a secret: captcha, smtp, sms.hook, sms.twilio, or
+// providers. and the name of a provider.
+func isSecret(name string) bool {
+	if name == captchaSecret || name == smtpSecret || name == hookSecret || name == twilioSecret {
+		return true
+	}
 
-// authCode returns the code that a client exchanges for a session, with the verifier of its flow.
-func (s secrets) authCode(flow uuid.UUID) string { return token.Link(s.links, flowPurpose, flow) }
-
-// code returns the six digits of a one-time token.
-func (s secrets) code(id uuid.UUID) string {
-	mac := token.MAC(s.links, []byte("six digits"), id[:])
-	return fmt.Sprintf("%06d", binary.BigEndian.Uint64(mac)%1_000_000)
+	provider, ok := strings.CutPrefix(name, "providers.")
+	return ok && idp.Known(provider)
 }
 
-// isCode compares a code with that of a one-time token in constant time.
-func (s secrets) isCode(id uuid.UUID, code string) bool {
-	return hmac.Equal([]byte(s.code(id)), []byte(code))
+// Names returns the names of the secrets, sorted.
+func (s Secrets) Names() []string {
+	names := slices.Sorted(maps.Keys(s))
+	if names == nil {
+		names = []string{}
+	}
+
+	return names
+}
+
+// Set sets secrets. An empty one is removed.
+func (s Secrets) Set(changes map[string]string) {
+	for name, text := range changes {
+		if text == "" {
+			delete(s, name)
+		} else {
+			s[name] = text
+		}
+	}
+}
+
+func (s Secrets) validate() error {
+	if len(s) > maxSecrets {
+		return fault.OnField(fault.Unprocessable, "secrets", "too_many", "must have at most %d items", maxSecrets)
+	}
+
+	var errs []error
+	refuse := func(name, code, format string, args ...any) {
+		errs = append(errs, fault.OnField(fault.Unprocessable, "secrets."+name, code, format, args...))
+	}
+
+	for name, text := range s {
+		switch {
+		case !isSecret(name):
+			refuse(name, "unknown", "is no secret of the settings")
+		case len(text) > maxSecret:
+			refuse(name, "too_long", "must have at most %d bytes", maxSecret)
+		}
+	}
+
+	return fault.Join(errs...)
+}
+
+// seal returns the secrets encrypted under a key of the project, nil if there are none.
+func (s Secrets) seal(projects *projectdb.Registry, project uuid.UUID) ([]byte, error) {
+	if len(s) == 0 {
+		return nil, nil
+	}
+
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+
+	return token.Seal(projects.EndUserKey(project, "secrets of settings"), text)
+}
+
+// openSecrets returns the secrets that [Secrets.seal] sealed.
+func openSecrets(projects *projectdb.Registry, project uuid.UUID, sealed []byte) (Secrets, error) {
+	s := Secrets{}
+	if len(sealed) == 0 {
+		return s, nil
+	}
+
+	text, err := token.Open(projects.EndUserKey(project, "secrets of settings"), sealed)
+	if err != nil {
+		return s, fmt.Errorf("open the secrets of the settings: %w", err)
+	}
+
+	return s, json.Unmarshal(text, &s)
 }

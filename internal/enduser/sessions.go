@@ -3,6 +3,7 @@ package enduser
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,6 +28,14 @@ type Session struct {
 	ExpiresAt    int64  `json:"expires_at"` // seconds since 1970
 	RefreshToken string `json:"refresh_token"`
 	User         User   `json:"user"`
+
+	ProviderTokens
+}
+
+// ProviderTokens are the tokens of an identity provider, which only the first response has.
+type ProviderTokens struct {
+	ProviderToken        string `json:"provider_token,omitempty"`
+	ProviderRefreshToken string `json:"provider_refresh_token,omitempty"`
 }
 
 // sessionRow is a row of auth.sessions.
@@ -42,11 +51,53 @@ type sessionRow struct {
 
 const sessionColumns = ` s.id, s.user_id, s.created_at, s.aal, s.not_after, s.refreshed_at, s.refresh_token_counter `
 
+// opened is a session without its tokens. They are signed after the commit, since a hook of the
+// project may have a part in them.
+type opened struct {
+	sessionRow
+	user    User
+	methods []amr  // the latest first
+	method  string // of this authentication
+	client  Client
+
+	providerTokens ProviderTokens
+}
+
+// signIn is [Directory.tx] for a change that opens a session, and signs its tokens.
+func (d *Directory) signIn(
+	ctx context.Context, change string, f func(ctx context.Context, tx pgx.Tx) (opened, error),
+) (Session, error) {
+	var o opened
+	err := d.tx(ctx, change, func(ctx context.Context, tx pgx.Tx) error {
+		var err error
+		o, err = f(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return Session{}, err
+	}
+
+	return d.signNew(ctx, o)
+}
+
+// signNew signs the tokens of a session that has been committed. It ends the session if a hook
+// fails, since nobody has its tokens.
+func (d *Directory) signNew(ctx context.Context, o opened) (Session, error) {
+	s, err := d.sign(ctx, o)
+	if err == nil {
+		return s, nil
+	}
+
+	_, deleted := pg.Exec(context.WithoutCancel(ctx), d.q(), `delete from auth.sessions where id = @id`,
+		pgx.StrictNamedArgs{"id": o.ID})
+	return s, errors.Join(err, deleted)
+}
+
 // openSession opens a session of a user, authenticated by a method, and ends the oldest ones beyond
 // the limit.
 func (d *Directory) openSession(
 	ctx context.Context, tx pgx.Tx, id uuid.UUID, method string, c Client,
-) (Session, error) {
+) (opened, error) {
 	var notAfter *time.Time
 	if d.SessionSeconds > 0 {
 		end := time.Now().Add(time.Duration(d.SessionSeconds) * time.Second)
@@ -72,24 +123,21 @@ func (d *Directory) openSession(
 		pgx.StrictNamedArgs{"id": newID(), "user": id, "end": notAfter, "agent": c.Agent, "agent_size": maxUserAgent,
 			"address": address, "most": maxSessions - 1, "method": method})
 	if err != nil {
-		return Session{}, err
+		return opened{}, err
 	}
 
 	if _, err := pg.Exec(ctx, tx, `update auth.users set last_sign_in_at = now(), updated_at = now() where id = @id`,
 		pgx.StrictNamedArgs{"id": id}); err != nil {
-		return Session{}, err
+		return opened{}, err
 	}
 
 	u, err := userByID(ctx, tx, id) // after triggers of the project
 	if err != nil {
-		return Session{}, err
+		return opened{}, err
 	}
 
-	if err := d.log(ctx, tx, "login", u, c); err != nil {
-		return Session{}, err
-	}
-
-	return d.sign(s, u, []amr{{Method: method, Timestamp: s.CreatedAt.Unix()}})
+	methods := []amr{{Method: method, Timestamp: s.CreatedAt.Unix()}}
+	return opened{sessionRow: s, user: u, methods: methods, method: method, client: c}, d.log(ctx, tx, "login", u, c)
 }
 
 // addMethod records a method by which the user of a session was authenticated.
@@ -125,35 +173,31 @@ type claims struct {
 	IsAnonymous  bool            `json:"is_anonymous"`
 }
 
-// tokens returns the tokens of a session.
-func (d *Directory) tokens(ctx context.Context, q pg.Querier, s sessionRow, u User) (Session, error) {
-	methods, err := pg.All[amr](ctx, q, `
+// methodsOf returns the methods by which the user of a session was authenticated.
+func methodsOf(ctx context.Context, q pg.Querier, session uuid.UUID) ([]amr, error) {
+	return pg.All[amr](ctx, q, `
 		select authentication_method as method, floor(extract(epoch from updated_at))::bigint as timestamp
 		from auth.mfa_amr_claims where session_id = @session order by updated_at desc, authentication_method`,
-		pgx.StrictNamedArgs{"session": s.ID})
-	if err != nil {
-		return Session{}, err
-	}
-
-	return d.sign(s, u, methods)
+		pgx.StrictNamedArgs{"session": session})
 }
 
-// sign returns the tokens of a session whose user was authenticated by methods, the latest first.
-func (d *Directory) sign(s sessionRow, u User, methods []amr) (Session, error) {
-	now := time.Now()
+// sign returns the tokens of a session. It runs outside a transaction, see [Hooks].
+func (d *Directory) sign(ctx context.Context, o opened) (Session, error) {
+	s, u, now := o.sessionRow, o.user, time.Now()
 	expires := now.Add(time.Duration(d.AccessTokenSeconds) * time.Second)
 	if s.NotAfter != nil && s.NotAfter.Before(expires) {
 		expires = *s.NotAfter
 	}
 
-	body, err := json.Marshal(claims{Issuer: d.issuer(), Subject: u.ID, Audience: u.Aud, ExpiresAt: expires.Unix(),
-		IssuedAt: now.Unix(), Email: u.Email, Phone: u.Phone, AppMetadata: u.AppMetadata, UserMetadata: u.UserMetadata,
-		Role: u.Role, AAL: s.Aal, AMR: methods, SessionID: s.ID, IsAnonymous: u.IsAnonymous})
+	body, end, err := d.customClaims(ctx, o, claims{Issuer: d.issuer(), Subject: u.ID, Audience: u.Aud,
+		ExpiresAt: expires.Unix(), IssuedAt: now.Unix(), Email: u.Email, Phone: u.Phone, AppMetadata: u.AppMetadata,
+		UserMetadata: u.UserMetadata, Role: u.Role, AAL: s.Aal, AMR: o.methods, SessionID: s.ID,
+		IsAnonymous: u.IsAnonymous})
 	if err != nil {
 		return Session{}, err
 	}
 
-	access, err := d.secrets.signing.SignJWT(body)
+	access, err := d.keys.signing.SignJWT(body)
 	if err != nil {
 		return Session{}, err
 	}
@@ -161,10 +205,12 @@ func (d *Directory) sign(s sessionRow, u User, methods []amr) (Session, error) {
 	return Session{
 		AccessToken:  access,
 		TokenType:    "bearer",
-		ExpiresIn:    int(expires.Sub(now).Round(time.Second).Seconds()),
-		ExpiresAt:    expires.Unix(),
-		RefreshToken: token.Refresh(d.secrets.refresh, s.ID, uint32(s.RefreshTokenCounter)),
+		ExpiresIn:    int(end - now.Unix()),
+		ExpiresAt:    end,
+		RefreshToken: token.Refresh(d.keys.refresh, s.ID, uint32(s.RefreshTokenCounter)),
 		User:         u,
+
+		ProviderTokens: o.providerTokens,
 	}, nil
 }
 
@@ -174,7 +220,7 @@ func (d *Directory) sign(s sessionRow, u User, methods []amr) (Session, error) {
 //
 // It fails with Invalid for an invalid token, an ended session and a banned user.
 func (d *Directory) Refresh(ctx context.Context, text string, c Client) (Session, error) {
-	id, generation, ok := token.ParseRefresh(d.secrets.refresh, text)
+	id, generation, ok := token.ParseRefresh(d.keys.refresh, text)
 	if !ok {
 		return Session{}, errRefreshToken("Refresh Token Not Found", "refresh_token_not_found")
 	}
@@ -200,6 +246,17 @@ func (d *Directory) Refresh(ctx context.Context, text string, c Client) (Session
 			return Session{}, d.endRefused(ctx, s, r.User, refused, c)
 		}
 
+		// The hook is asked before the token is spent: the user stays signed in if it fails.
+		o := opened{sessionRow: s, user: r.User, methods: r.Methods, method: "token_refresh", client: c}
+		if int64(generation) == s.RefreshTokenCounter {
+			o.RefreshTokenCounter++
+		}
+
+		signed, err := d.sign(ctx, o)
+		if err != nil {
+			return Session{}, err
+		}
+
 		if int64(generation) == s.RefreshTokenCounter {
 			n, err := pg.Exec(ctx, d.q(), `
 				update auth.sessions set refresh_token_counter = @next, refreshed_at = now(), updated_at = now()
@@ -211,11 +268,9 @@ func (d *Directory) Refresh(ctx context.Context, text string, c Client) (Session
 			if n == 0 {
 				continue // another request has refreshed or ended it meanwhile
 			}
-
-			s.RefreshTokenCounter++
 		}
 
-		return d.sign(s, r.User, r.Methods)
+		return signed, nil
 	}
 }
 

@@ -18,22 +18,30 @@ import (
 // Settings are the rules of a project for its end users. A project without settings of its own has
 // [DefaultSettings].
 type Settings struct {
-	SignUp                   bool                `json:"signUp" doc:"People may create their own accounts."`
-	AnonymousSignIn          bool                `json:"anonymousSignIn" doc:"People may sign in without credentials."`
-	ConfirmEmail             bool                `json:"confirmEmail" doc:"A new address must be confirmed by a mail before the first log-in."`
-	SiteURL                  string              `json:"siteUrl" doc:"Address of the application, where links in mails lead unless the request names another one."`
-	RedirectURLs             []string            `json:"redirectUrls" doc:"Other addresses where links may lead. * stands for characters except . and /, ** for any."`
-	AccessTokenSeconds       int                 `json:"accessTokenSeconds" doc:"Lifetime of access tokens."`
-	SessionSeconds           int                 `json:"sessionSeconds" doc:"Time after which a session ends. 0: never."`
-	SessionInactivitySeconds int                 `json:"sessionInactivitySeconds" doc:"Time without a refresh after which a session ends. 0: never."`
-	PasswordMinLength        int                 `json:"passwordMinLength" doc:"Characters of a new password."`
-	CodeSeconds              int                 `json:"codeSeconds" doc:"Lifetime of links and codes in mails."`
-	MailIntervalSeconds      int                 `json:"mailIntervalSeconds" doc:"Least time between two mails to one address."`
-	MailsPerHour             int                 `json:"mailsPerHour" doc:"Mails of the project in an hour."`
-	SignInsPerFiveMinutes    int                 `json:"signInsPerFiveMinutes" doc:"Sign-ups and log-ins from one network in five minutes."`
-	ChecksPerFiveMinutes     int                 `json:"checksPerFiveMinutes" doc:"Links and codes checked from one network in five minutes."`
-	AnonymousPerHour         int                 `json:"anonymousPerHour" doc:"Anonymous sign-ins from one network in an hour."`
-	Mails                    map[string]MailText `json:"mails" doc:"Texts of mails that differ from the defaults: confirmation, invite, magic_link, recovery, email_change, reauthentication."`
+	SignUp                     bool                `json:"signUp" doc:"People may create their own accounts."`
+	AnonymousSignIn            bool                `json:"anonymousSignIn" doc:"People may sign in without credentials."`
+	ConfirmEmail               bool                `json:"confirmEmail" doc:"A new address must be confirmed by a mail before the first log-in."`
+	SiteURL                    string              `json:"siteUrl" doc:"Address of the application, where links in mails lead unless the request names another one."`
+	RedirectURLs               []string            `json:"redirectUrls" doc:"Other addresses where links may lead. * stands for characters except . and /, ** for any."`
+	AccessTokenSeconds         int                 `json:"accessTokenSeconds" doc:"Lifetime of access tokens."`
+	SessionSeconds             int                 `json:"sessionSeconds" doc:"Time after which a session ends. 0: never."`
+	SessionInactivitySeconds   int                 `json:"sessionInactivitySeconds" doc:"Time without a refresh after which a session ends. 0: never."`
+	PasswordMinLength          int                 `json:"passwordMinLength" doc:"Characters of a new password."`
+	CodeSeconds                int                 `json:"codeSeconds" doc:"Lifetime of links and codes in mails and text messages."`
+	MailIntervalSeconds        int                 `json:"mailIntervalSeconds" doc:"Least time between two mails to one address."`
+	MailsPerHour               int                 `json:"mailsPerHour" doc:"Mails of the project in an hour."`
+	SignInsPerFiveMinutes      int                 `json:"signInsPerFiveMinutes" doc:"Sign-ups and log-ins from one network in five minutes."`
+	ChecksPerFiveMinutes       int                 `json:"checksPerFiveMinutes" doc:"Links and codes checked from one network in five minutes."`
+	AnonymousPerHour           int                 `json:"anonymousPerHour" doc:"Anonymous sign-ins from one network in an hour."`
+	Mails                      map[string]MailText `json:"mails" doc:"Texts of mails that differ from the defaults: confirmation, invite, magic_link, recovery, email_change, reauthentication. A kind with a language, such as recovery.de, is for users whose metadata have the language."`
+	SMTP                       SMTP                `json:"smtp" doc:"Mail server of the project. Its password is the secret smtp."`
+	PasswordRequiredCharacters []string            `json:"passwordRequiredCharacters" doc:"Sets of which a new password has a character each: lower, upper, letter, digit, symbol."`
+	LeakedPasswordCheck        bool                `json:"leakedPasswordCheck" doc:"New passwords must not be known from leaks."`
+	Captcha                    Captcha             `json:"captcha" doc:"Check that a person signs up or in. Its secret has the name captcha."`
+	Hooks                      Hooks               `json:"hooks" doc:"Functions of the project by hook, pg-functions://postgres/schema/function: custom_access_token, before_user_created, password_verification_attempt, mfa_verification_attempt."`
+	Providers                  map[string]Provider `json:"providers" doc:"Identity providers by name: google, apple, azure, github, gitlab, discord, facebook, linkedin_oidc, slack_oidc, keycloak, or custom: and a name for any other of OpenID Connect."`
+	SMS                        SMS                 `json:"sms" doc:"Phone numbers and text messages."`
+	WebAuthn                   WebAuthn            `json:"webauthn" doc:"Passkeys, and authenticators as second factors."`
 }
 
 // MailText is the text of a kind of mail. {{ .ConfirmationURL }} and other variables stand for
@@ -48,43 +56,54 @@ type MailText struct {
 func DefaultSettings() Settings {
 	return Settings{SignUp: true, ConfirmEmail: true, SiteURL: "http://localhost:3000", RedirectURLs: []string{},
 		AccessTokenSeconds: 3600, PasswordMinLength: 8, CodeSeconds: 3600, MailIntervalSeconds: 60, MailsPerHour: 100,
-		SignInsPerFiveMinutes: 30, ChecksPerFiveMinutes: 30, AnonymousPerHour: 30, Mails: map[string]MailText{}}
+		SignInsPerFiveMinutes: 30, ChecksPerFiveMinutes: 30, AnonymousPerHour: 30, Mails: map[string]MailText{},
+		Providers: map[string]Provider{}, Hooks: Hooks{}, PasswordRequiredCharacters: []string{},
+		SMS: SMS{}.withDefaults()}
 }
 
 // ProjectConfig is the configuration of a project's end users.
 type ProjectConfig struct {
 	Settings
+	Secrets       Secrets
 	KeyGeneration int
 }
 
-// ParseConfig returns the configuration from the stored settings, members that differ from the
-// defaults. "" means none.
-func ParseConfig(settings []byte, generation int) (ProjectConfig, error) {
-	c := ProjectConfig{Settings: DefaultSettings(), KeyGeneration: max(generation, 1)}
-	if len(settings) == 0 {
-		return c, nil
-	}
-
-	return c, json.Unmarshal(settings, &c.Settings)
+// StoredConfig is a [ProjectConfig] as the platform's database has it.
+type StoredConfig struct {
+	Settings   []byte // JSON: members that differ from the defaults; empty: none
+	Secrets    []byte // sealed, see [Service.ParseConfig]; empty: none
+	Generation int    // of the signing key; 0: the first
 }
 
-type storedConfig struct {
-	Settings   []byte
-	Generation int
+// ParseConfig returns the configuration of a project from its stored form. It fails if the secrets
+// were sealed by another install.
+func (s *Service) ParseConfig(project uuid.UUID, stored StoredConfig) (ProjectConfig, error) {
+	c := ProjectConfig{Settings: DefaultSettings(), KeyGeneration: max(stored.Generation, 1)}
+	if len(stored.Settings) > 0 {
+		if err := json.Unmarshal(stored.Settings, &c.Settings); err != nil {
+			return c, err
+		}
+	}
+
+	var err error
+	c.Secrets, err = openSecrets(s.Projects, project, stored.Secrets)
+
+	return c, err
 }
 
 // LoadConfig returns the configuration of an active project's end users. It fails with NotFound for
 // another one.
 func (s *Service) LoadConfig(ctx context.Context, project uuid.UUID) (ProjectConfig, error) {
-	stored, err := pg.One[storedConfig](ctx, s.Store.DB().Querier(), `
-		select coalesce(a.settings::text, '')::text::bytea as settings, coalesce(a.key_generation, 1) as generation
+	stored, err := pg.One[StoredConfig](ctx, s.Store.DB().Querier(), `
+		select coalesce(a.settings::text, '')::text::bytea as settings, coalesce(a.secrets, '') as secrets,
+			coalesce(a.key_generation, 1) as generation
 		from platform.projects p left join platform.auth_settings a on a.project_uuid = p.uuid
 		where p.uuid = @project and p.status = 'active'`, pgx.StrictNamedArgs{"project": project})
 	if err != nil {
 		return ProjectConfig{}, err
 	}
 
-	return ParseConfig(stored.Settings, stored.Generation)
+	return s.ParseConfig(project, stored)
 }
 
 // Open returns the directory of an active project. It fails with NotFound for another one.
@@ -97,45 +116,53 @@ func (s *Service) Open(ctx context.Context, project uuid.UUID) (*Directory, erro
 	return s.Directory(project, c)
 }
 
-// UpdateSettings changes the settings of a project's end users by change. All servers apply them
-// within seconds. It fails with Unprocessable on an invalid member.
-func (s *Service) UpdateSettings(
-	ctx context.Context, project, user uuid.UUID, change func(*Settings),
-) (Settings, error) {
-	return pg.InTxValue(ctx, s.Store.DB().InTx, func(tx *platform.DB) (Settings, error) {
+// UpdateConfig changes the settings and secrets of a project's end users by change. All servers
+// apply them within seconds. It fails with Unprocessable on an invalid member.
+func (s *Service) UpdateConfig(
+	ctx context.Context, project, user uuid.UUID, change func(*ProjectConfig),
+) (ProjectConfig, error) {
+	return pg.InTxValue(ctx, s.Store.DB().InTx, func(tx *platform.DB) (ProjectConfig, error) {
 		if _, err := pg.Exec(ctx, tx.Querier(), `
 			insert into platform.auth_settings (project_uuid) values (@project) on conflict do nothing`,
 			pgx.StrictNamedArgs{"project": project}); err != nil {
-			return Settings{}, err
+			return ProjectConfig{}, err
 		}
 
-		stored, err := pg.One[storedConfig](ctx, tx.Querier(), `
-			select settings::text::bytea as settings, key_generation as generation from platform.auth_settings
-			where project_uuid = @project for update`, pgx.StrictNamedArgs{"project": project})
+		stored, err := pg.One[StoredConfig](ctx, tx.Querier(), `
+			select settings::text::bytea as settings, coalesce(secrets, '') as secrets, key_generation as generation
+			from platform.auth_settings where project_uuid = @project for update`,
+			pgx.StrictNamedArgs{"project": project})
 		if err != nil {
-			return Settings{}, err
+			return ProjectConfig{}, err
 		}
 
-		c, err := ParseConfig(stored.Settings, stored.Generation)
+		c, err := s.ParseConfig(project, stored)
 		if err != nil {
-			return Settings{}, err
+			return c, err
 		}
 
-		change(&c.Settings)
-		if err := c.Settings.validate(); err != nil {
-			return Settings{}, err
+		change(&c)
+		if err := fault.Join(c.Settings.validate(), c.Secrets.validate(), c.validateCaptcha(),
+			c.checkSenderSecret(), s.checkSMTP(c)); err != nil {
+			return c, err
 		}
 
 		text, err := json.Marshal(c.Settings)
 		if err != nil {
-			return Settings{}, err
+			return c, err
+		}
+
+		sealed, err := c.Secrets.seal(s.Projects, project)
+		if err != nil {
+			return c, err
 		}
 
 		_, err = pg.Exec(ctx, tx.Querier(), `
-			update platform.auth_settings set settings = @settings::jsonb, updated_by = @user, updated_at = now()
+			update platform.auth_settings set settings = @settings::jsonb, secrets = @secrets, updated_by = @user,
+				updated_at = now()
 			where project_uuid = @project`,
-			pgx.StrictNamedArgs{"project": project, "settings": string(text), "user": user})
-		return c.Settings, err
+			pgx.StrictNamedArgs{"project": project, "settings": string(text), "secrets": sealed, "user": user})
+		return c, err
 	})
 }
 
@@ -153,6 +180,7 @@ func (s *Service) RotateKey(ctx context.Context, project, user uuid.UUID) (int, 
 // Bounds of settings.
 const (
 	maxRedirectURLs = 100
+	maxMailTexts    = 60
 	maxURL          = 500 // bytes
 )
 
@@ -203,9 +231,13 @@ func (s *Settings) validate() error {
 		}
 	}
 
+	if len(s.Mails) > maxMailTexts {
+		refuse("mails", "too_many", "must have at most %d items", maxMailTexts)
+	}
 	for kind, text := range s.Mails {
 		field := "mails." + kind
-		if _, ok := defaultMails[kind]; !ok {
+		name, language, translated := strings.Cut(kind, ".")
+		if _, ok := defaultMails[name]; !ok || (translated && !languageTag.MatchString(language)) {
 			refuse(field, "unknown", "is no kind of mail")
 			continue
 		}
@@ -214,6 +246,31 @@ func (s *Settings) validate() error {
 		}
 	}
 
+	if len(s.Providers) > maxProviders {
+		refuse("providers", "too_many", "must have at most %d items", maxProviders)
+	}
+	for name, p := range s.Providers {
+		if err := p.check(name); err != nil {
+			refuse("providers."+name, "invalid_format", "%s", err)
+		}
+	}
+
+	if err := s.checkWebAuthn(); err != nil && len(errs) == 0 { // which needs a valid site
+		refuse("webauthn", "invalid_format", "%s", err)
+	}
+	if err := s.SMS.check(); err != nil {
+		refuse("sms", "invalid_format", "%s", err)
+	}
+
+	errs = append(errs, s.Hooks.validate(), s.validatePasswords())
+
+	s.SMS = s.SMS.withDefaults()
+	if s.Hooks == nil {
+		s.Hooks = Hooks{}
+	}
+	if s.Providers == nil {
+		s.Providers = map[string]Provider{}
+	}
 	if s.Mails == nil {
 		s.Mails = map[string]MailText{}
 	}

@@ -1,6 +1,7 @@
 package enduser
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -15,6 +16,8 @@ import (
 // Update is a change that a user makes to themselves. Empty members change nothing.
 type Update struct {
 	Email           string
+	Phone           string
+	Channel         string // of the code to a new number: sms or whatsapp; "": sms
 	Password        string
 	CurrentPassword string
 	Nonce           string
@@ -38,12 +41,13 @@ func (d *Directory) UpdateSelf(ctx context.Context, who Identity, in Update, c C
 		return User{}, err
 	}
 
-	change, err := d.prepare(ctx, who, u, in)
+	change, err := d.prepare(ctx, who, u, in, c)
 	if err != nil {
 		return User{}, err
 	}
 
 	var jobs []mailArgs
+	var sms smsArgs
 	var updated User
 	err = d.tx(ctx, "updating user", func(ctx context.Context, tx pgx.Tx) error {
 		if err := d.apply(ctx, tx, u.User, who, change); err != nil {
@@ -52,6 +56,12 @@ func (d *Directory) UpdateSelf(ctx context.Context, who Identity, in Update, c C
 
 		if change.email != "" {
 			if jobs, err = d.changeEmail(ctx, tx, u.User, change.email, in); err != nil {
+				return err
+			}
+		}
+
+		if change.phone != "" {
+			if sms, err = d.changePhone(ctx, tx, u.User, change.phone, in.Channel); err != nil {
 				return err
 			}
 		}
@@ -67,18 +77,27 @@ func (d *Directory) UpdateSelf(ctx context.Context, who Identity, in Update, c C
 		return User{}, err
 	}
 
+	if sms.Phone != "" {
+		if err := d.enqueueSMS(ctx, sms); err != nil {
+			return User{}, err
+		}
+	}
+
 	return updated, d.enqueueAll(ctx, jobs)
 }
 
 // changes are the checked members of an [Update].
 type changes struct {
 	email    string // differs from the present one
+	phone    string // differs from the present one
 	hash     string
 	metadata json.RawMessage // members to merge
 }
 
 // prepare checks an update before its transaction.
-func (d *Directory) prepare(ctx context.Context, who Identity, u authenticated, in Update) (change changes, err error) {
+func (d *Directory) prepare(
+	ctx context.Context, who Identity, u authenticated, in Update, c Client,
+) (change changes, err error) {
 	if in.Email != "" {
 		if change.email, err = cleanEmail(in.Email); err != nil {
 			return change, err
@@ -88,7 +107,7 @@ func (d *Directory) prepare(ctx context.Context, who Identity, u authenticated, 
 		}
 	}
 
-	if (change.email != "" || in.Password != "") && u.AAL != "aal2" && hasVerifiedFactor(u.User) {
+	if (change.email != "" || in.Phone != "" || in.Password != "") && u.AAL != "aal2" && hasVerifiedFactor(u.User) {
 		return change, fault.New(fault.Unauthenticated,
 			"AAL2 session is required to update email or password when MFA is enabled.").WithCode("insufficient_aal")
 	}
@@ -106,6 +125,10 @@ func (d *Directory) prepare(ctx context.Context, who Identity, u authenticated, 
 				return change, err
 			}
 		}
+	}
+
+	if change.phone, err = d.preparePhone(ctx, u.User, in, c); err != nil {
+		return change, err
 	}
 
 	if in.Data != nil {
@@ -224,7 +247,7 @@ func (d *Directory) checkFresh(ctx context.Context, who Identity, u User, nonce 
 
 	var right bool
 	err := d.tx(ctx, "updating user", func(ctx context.Context, tx pgx.Tx) error {
-		t, ok, err := d.findCode(ctx, tx, tokenKinds["reauthentication"], u.Email, nonce)
+		t, ok, err := d.findCode(ctx, tx, tokenKinds["reauthentication"], cmp.Or(u.Email, u.Phone), nonce)
 		if right = ok; err != nil || !ok {
 			return err
 		}
@@ -261,12 +284,17 @@ func (d *Directory) changeEmail(
 		return nil, saveEmailIdentity(ctx, tx, u.ID, email, true)
 	}
 
-	return d.changeMails(ctx, tx, u, email, in.Challenge, in.RedirectTo)
+	flow, err := createFlow(ctx, tx, in.Challenge, "email_change")
+	if err != nil {
+		return nil, err
+	}
+
+	return d.changeMails(ctx, tx, u, email, flow, in.RedirectTo)
 }
 
 // changeMails creates the tokens of a change of the address, and returns their mails.
 func (d *Directory) changeMails(
-	ctx context.Context, tx pgx.Tx, u User, email string, challenge Challenge, redirect string,
+	ctx context.Context, tx pgx.Tx, u User, email string, flow uuid.NullUUID, redirect string,
 ) ([]mailArgs, error) {
 	if _, err := pg.Exec(ctx, tx, `
 		update auth.users set email_change = @email, email_change_sent_at = now(), email_change_confirm_status = 0, updated_at = now()
@@ -278,11 +306,6 @@ func (d *Directory) changeMails(
 	for kind, address := range map[string]string{emailChangeNew: email, emailChangeCurrent: u.Email} {
 		if address == "" {
 			continue
-		}
-
-		flow, err := createFlow(ctx, tx, challenge, "email_change")
-		if err != nil {
-			return nil, err
 		}
 
 		t, err := createToken(ctx, tx, oneTime{UserID: u.ID, TokenType: kind, RelatesTo: address, FlowStateID: flow,

@@ -1,6 +1,7 @@
 package enduser
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -29,6 +30,8 @@ type User struct {
 	RecoverySentAt     *time.Time      `json:"recovery_sent_at,omitempty"`
 	NewEmail           string          `json:"new_email,omitempty"`
 	EmailChangeSentAt  *time.Time      `json:"email_change_sent_at,omitempty"`
+	NewPhone           string          `json:"new_phone,omitempty"`
+	PhoneChangeSentAt  *time.Time      `json:"phone_change_sent_at,omitempty"`
 	LastSignInAt       *time.Time      `json:"last_sign_in_at,omitempty"`
 	AppMetadata        json.RawMessage `json:"app_metadata"`
 	UserMetadata       json.RawMessage `json:"user_metadata"`
@@ -47,12 +50,13 @@ type User struct {
 const userColumns = `
 	u.id, coalesce(u.aud, '') as aud, coalesce(u.role, '') as role, coalesce(u.email, '') as email, u.email_confirmed_at,
 	u.invited_at, coalesce(u.phone, '') as phone, u.phone_confirmed_at, u.confirmation_sent_at, u.confirmed_at, u.recovery_sent_at,
-	coalesce(u.email_change, '') as new_email, u.email_change_sent_at, u.last_sign_in_at,
+	coalesce(u.email_change, '') as new_email, u.email_change_sent_at,
+	coalesce(u.phone_change, '') as new_phone, u.phone_change_sent_at, u.last_sign_in_at,
 	coalesce(u.raw_app_meta_data, '{}') as app_metadata, coalesce(u.raw_user_meta_data, '{}') as user_metadata,
 	(select coalesce(json_agg(json_build_object('identity_id', i.id, 'id', i.provider_id, 'user_id', i.user_id,
 		'identity_data', i.identity_data, 'provider', i.provider, 'last_sign_in_at', i.last_sign_in_at, 'created_at', i.created_at,
 		'updated_at', i.updated_at, 'email', i.email) order by i.created_at), '[]') from auth.identities i where i.user_id = u.id) as identities,
-	(select json_agg(json_build_object('id', f.id, 'friendly_name', f.friendly_name, 'factor_type', f.factor_type, 'status', f.status,
+	(select json_agg(json_build_object('id', f.id, 'friendly_name', f.friendly_name, 'factor_type', f.factor_type, 'status', f.status, 'phone', f.phone,
 		'created_at', f.created_at, 'updated_at', f.updated_at) order by f.created_at) from auth.mfa_factors f where f.user_id = u.id) as factors,
 	coalesce(u.created_at, now()) as created_at, coalesce(u.updated_at, now()) as updated_at, u.banned_until, u.deleted_at, u.is_anonymous,
 	coalesce(u.encrypted_password, '') as password_hash, coalesce(u.email_change_confirm_status, 0)::int as new_status `
@@ -150,43 +154,53 @@ func mergeMetadata(name string, old, changed json.RawMessage) (json.RawMessage, 
 
 // newUser is a user to insert.
 type newUser struct {
-	ID           uuid.UUID
-	Email        string // "" for none
-	PasswordHash string
-	Role         string
-	AppMetadata  json.RawMessage
-	UserMetadata json.RawMessage
-	Confirmed    bool
-	Invited      bool
-	Anonymous    bool
-	BannedUntil  *time.Time
+	ID             uuid.UUID
+	Email          string // "" for none
+	Phone          string // "" for none
+	PasswordHash   string
+	Role           string
+	AppMetadata    json.RawMessage
+	UserMetadata   json.RawMessage
+	Confirmed      bool // the address
+	PhoneConfirmed bool
+	Invited        bool
+	Anonymous      bool
+	BannedUntil    *time.Time
+	Provider       string // that has the identity, which the caller inserts; "": the address
 }
 
-// insertUser inserts a user with the identity of their address. Triggers of the project run.
+func (n newUser) role() string { return cmp.Or(n.Role, "authenticated") }
+
+// insertUser inserts a user with the identities of their address and number. Triggers of the
+// project run.
 func insertUser(ctx context.Context, tx pgx.Tx, n newUser) (User, error) {
 	if n.ID == uuid.Nil {
 		n.ID = uuid.New() // of no order, since pages of applications show it
-	}
-	if n.Role == "" {
-		n.Role = "authenticated"
 	}
 
 	if _, err := pg.Exec(ctx, tx, `
 		insert into auth.users (instance_id, id, aud, role, email, encrypted_password, email_confirmed_at, invited_at,
 			raw_app_meta_data, raw_user_meta_data, created_at, updated_at, is_anonymous, banned_until, confirmation_token,
-			recovery_token, email_change_token_new, email_change)
+			recovery_token, email_change_token_new, email_change, phone, phone_confirmed_at)
 		values ('00000000-0000-0000-0000-000000000000', @id, 'authenticated', @role, nullif(@email, ''), nullif(@hash, ''),
 			case when @confirmed then now() end, case when @invited then now() end, @app::jsonb, @data::jsonb, now(), now(),
-			@anonymous, @banned, '', '', '', '')`,
-		pgx.StrictNamedArgs{"id": n.ID, "role": n.Role, "email": n.Email, "hash": n.PasswordHash,
+			@anonymous, @banned, '', '', '', '', nullif(@phone, ''), case when @phone_confirmed then now() end)`,
+		pgx.StrictNamedArgs{"id": n.ID, "role": n.role(), "email": n.Email, "hash": n.PasswordHash,
 			"confirmed": n.Confirmed, "invited": n.Invited, "app": string(n.AppMetadata),
 			"data":      string(n.UserMetadata),
-			"anonymous": n.Anonymous, "banned": n.BannedUntil}); err != nil {
+			"anonymous": n.Anonymous, "banned": n.BannedUntil, "phone": n.Phone,
+			"phone_confirmed": n.PhoneConfirmed}); err != nil {
 		return User{}, err
 	}
 
-	if n.Email != "" {
+	if n.Email != "" && n.Provider == "" {
 		if err := saveEmailIdentity(ctx, tx, n.ID, n.Email, n.Confirmed); err != nil {
+			return User{}, err
+		}
+	}
+
+	if n.Phone != "" {
+		if err := savePhoneIdentity(ctx, tx, n.ID, n.Phone, n.PhoneConfirmed); err != nil {
 			return User{}, err
 		}
 	}
@@ -214,6 +228,19 @@ func providers(names ...string) json.RawMessage {
 
 	text, _ := json.Marshal(map[string]any{"provider": names[0], "providers": names}) // strings have no error
 	return text
+}
+
+// addressProviders returns the providers of an address and a number, either of which may be absent.
+func addressProviders(email, phone string) []string {
+	names := []string{}
+	if email != "" {
+		names = append(names, "email")
+	}
+	if phone != "" {
+		names = append(names, "phone")
+	}
+
+	return names
 }
 
 // confirmEmail confirms a user's address.

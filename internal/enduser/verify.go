@@ -22,6 +22,8 @@ type Verification struct {
 type Verified struct {
 	Session  *Session
 	AuthCode string
+
+	opened *opened // whose tokens are Session
 }
 
 // Verify spends a link or a code. byLink says that a browser has opened the link, so that a flow
@@ -65,6 +67,12 @@ func (d *Directory) Verify(ctx context.Context, v Verification, byLink bool, c C
 	if err == nil && !ok {
 		err = errCode()
 	}
+	if err != nil || done.opened == nil {
+		return done, err
+	}
+
+	s, err := d.signNew(ctx, *done.opened)
+	done.Session = &s
 
 	return done, err
 }
@@ -113,8 +121,8 @@ func (d *Directory) verified(ctx context.Context, tx pgx.Tx, t oneTime, byLink b
 		return Verified{AuthCode: code}, err
 	}
 
-	s, err := d.openSession(ctx, tx, u.ID, "otp", c)
-	return Verified{Session: &s}, err
+	o, err := d.openSession(ctx, tx, u.ID, "otp", c)
+	return Verified{opened: &o}, err
 }
 
 // confirmChange counts a confirmed half of a change of the address, and changes it when both

@@ -11,10 +11,9 @@ import (
 	"testing"
 )
 
-// outgoing lists the files that open outgoing connections, with the source of the address. No
-// address comes from a request, since only the operator decides which hosts the server can reach. A
-// new file with addresses from requests must reject internal hosts on connect, after name
-// resolution and for each redirect.
+// outgoing lists the files that open outgoing connections, with the source of the address. Only the
+// operator decides which private hosts the server can reach: addresses that tenants choose are for
+// package outbound, which rejects them on connect.
 var outgoing = map[string]string{
 	"client/client.go":              "the operator",
 	"client/upgrade.go":             "the operator",
@@ -23,6 +22,7 @@ var outgoing = map[string]string{
 	"internal/certificate/auto.go":  "SOCLE_ACME_DIRECTORY",
 	"internal/certificate/order.go": "SOCLE_ACME_DIRECTORY",
 	"internal/mail/mail.go":         "SOCLE_SMTP_URL",
+	"internal/outbound/outbound.go": "tenants; public networks and SOCLE_OUTBOUND_NETWORKS only",
 	"internal/trace/export.go":      "OTEL_EXPORTER_OTLP_ENDPOINT",
 	"internal/trace/settings.go":    "OTEL_EXPORTER_OTLP_ENDPOINT",
 	"internal/standalone/config.go": "the settings of socle rest",

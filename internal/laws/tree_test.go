@@ -20,14 +20,14 @@ import (
 var levels = [][]string{
 	{
 		"client", "docs", "internal/build", "internal/fault", "internal/config", "internal/pgwire", "internal/sqllex",
-		"internal/trace",
+		"internal/trace", "internal/webauthn",
 	},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgdump", "internal/pgserver"},
-	{"internal/audit", "internal/backup/pgtool", "internal/queue", "internal/ratelimit", "internal/rest/query",
-		"internal/rest/catalog"},
+	{"internal/audit", "internal/backup/pgtool", "internal/outbound", "internal/queue", "internal/ratelimit",
+		"internal/rest/query", "internal/rest/catalog"},
 	{"internal/schema", "internal/platform", "internal/rest/jwt", "internal/rest/openapi", "internal/rest/session"},
-	{"internal/account", "internal/certificate", "internal/projectdb", "internal/rest/plan",
+	{"internal/account", "internal/certificate", "internal/idp", "internal/projectdb", "internal/rest/plan",
 		"internal/rest/typescript"},
 	{"internal/enduser", "internal/form", "internal/object", "internal/pgproxy", "internal/rest", "internal/statement",
 		"internal/transfer"},
@@ -42,7 +42,8 @@ var levels = [][]string{
 
 // testOnly are the packages imported by tests only, regardless of level.
 var testOnly = []string{
-	"internal/pgtest", "internal/blob/blobtest", "internal/api/apitest", "internal/projectdb/projectdbtest",
+	"internal/pgtest", "internal/blob/blobtest", "internal/idp/idptest", "internal/webauthn/webauthntest",
+	"internal/api/apitest", "internal/projectdb/projectdbtest",
 	"internal/laws",
 }
 

@@ -7,6 +7,7 @@ package mail
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,6 +49,15 @@ func New(smtpURL, from string, log *slog.Logger) (*Sender, error) {
 		return &Sender{log: log}, nil
 	}
 
+	return NewOver(nil, smtpURL, from)
+}
+
+// Dial opens a connection, as [net.Dialer.DialContext] does.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// NewOver returns a sender that reaches the server of an smtp:// or smtps:// URL by dial, or
+// directly if that is nil. Its errors do not contain the URL.
+func NewOver(dial Dial, smtpURL, from string) (*Sender, error) {
 	sender, err := netmail.ParseAddress(from)
 	if err != nil {
 		return nil, fmt.Errorf("mail: sender address: %w", err)
@@ -58,15 +68,15 @@ func New(smtpURL, from string, log *slog.Logger) (*Sender, error) {
 		return nil, errors.New("mail: invalid server URL")
 	}
 
-	client, err := gomail.NewClient(u.Hostname(), options(u)...)
+	client, err := gomail.NewClient(u.Hostname(), options(u, dial)...)
 	if err != nil {
 		return nil, fmt.Errorf("mail: %w", err)
 	}
 
-	return &Sender{client: client, from: sender, log: log}, nil
+	return &Sender{client: client, from: sender}, nil
 }
 
-func options(u *url.URL) []gomail.Option {
+func options(u *url.URL, dial Dial) []gomail.Option {
 	port, opts := 587, []gomail.Option{gomail.WithTimeout(sendTimeout), gomail.WithTLSPolicy(gomail.TLSOpportunistic)}
 	// A password requires TLS with a valid certificate.
 	if user := u.User.Username(); user != "" {
@@ -75,11 +85,17 @@ func options(u *url.URL) []gomail.Option {
 			gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(user), gomail.WithPassword(password))
 	}
 
-	if u.Scheme == "smtps" {
+	switch {
+	case u.Scheme != "smtps" && dial == nil:
+		dial = new(net.Dialer).DialContext
+	case u.Scheme == "smtps":
 		port, opts = 465, append(opts, gomail.WithSSL())
+		if dial != nil {
+			dial = dial.secure(u.Hostname())
+		}
 	}
-	if u.Scheme != "smtps" { // smtps has its own dialer
-		opts = append(opts, gomail.WithDialContextFunc(dial))
+	if dial != nil { // go-mail dials smtps directly itself
+		opts = append(opts, gomail.WithDialContextFunc(gomail.DialContextFunc(dial.stored())))
 	}
 
 	if p, err := strconv.Atoi(u.Port()); err == nil {
@@ -125,14 +141,34 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 
 type connKey struct{}
 
-// dial connects and stores the connection in the context's variable.
-func dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, network, address)
-	if target, ok := ctx.Value(connKey{}).(*net.Conn); ok && err == nil {
-		*target = conn
-	}
+// stored returns a function that stores the connection in the context's variable.
+func (d Dial) stored() Dial {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := d(ctx, network, address)
+		if target, ok := ctx.Value(connKey{}).(*net.Conn); ok && err == nil {
+			*target = conn
+		}
 
-	return conn, err
+		return conn, err
+	}
+}
+
+// secure returns a function whose connections begin with TLS.
+func (d Dial) secure(host string) Dial {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := d(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+
+		encrypted := tls.Client(conn, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12})
+		if err := encrypted.HandshakeContext(ctx); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+
+		return encrypted, nil
+	}
 }
 
 func (s *Sender) compose(m Message, to *netmail.Address) *gomail.Msg {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/trace"
 )
 
 // Parameters of argon2id, as OWASP recommends. Stored hashes carry their own, so these can change.
@@ -133,8 +134,11 @@ func (h *Hasher) derive(ctx context.Context, password string, p phc) ([]byte, er
 	return argon2.IDKey([]byte(password), p.salt, p.passes, p.memory, p.lanes, keySize), nil
 }
 
-// enter waits for a slot within the owner's share. release gives both back.
+// enter waits for a slot within the owner's share. release gives both back, and ends the span of
+// the hash.
 func (h *Hasher) enter(ctx context.Context) (release func(), err error) {
+	_, span := trace.Start(ctx, "hash password", trace.Internal)
+
 	if h.owner != "" {
 		h.mu.Lock()
 		full := h.shares[h.owner] >= maxShare
@@ -153,7 +157,7 @@ func (h *Hasher) enter(ctx context.Context) (release func(), err error) {
 		return nil, err
 	}
 
-	return func() { <-h.slots; h.leave() }, nil
+	return func() { <-h.slots; h.leave(); span.End() }, nil
 }
 
 func (h *Hasher) leave() {

@@ -119,8 +119,9 @@ type RestConfig struct {
 	Keys   []json.RawMessage // public keys for tokens, as JSON Web Keys
 	RestSettings
 
-	EndUsers      json.RawMessage // settings of end users that differ from the defaults
-	KeyGeneration int             // of the key that signs end users' access tokens
+	EndUsers       json.RawMessage // settings of end users that differ from the defaults
+	EndUserSecrets []byte          // of these settings, sealed
+	KeyGeneration  int             // of the key that signs end users' access tokens
 }
 
 // RestConfig returns a project's [RestConfig] as a JSON object. The text is equal while the
@@ -133,7 +134,8 @@ func (s *Store) RestConfig(ctx context.Context, project uuid.UUID) (string, erro
 			'anonTimeoutMs', p.rest_anon_timeout_ms, 'authenticatedTimeoutMs', p.rest_authenticated_timeout_ms,
 			'serviceRoleTimeoutMs', p.rest_service_role_timeout_ms, 'keys', coalesce(
 			(select json_agg(k.jwk order by k.uuid) from platform.project_jwt_keys k where k.project_uuid = p.uuid), '[]'),
-			'endUsers', coalesce(a.settings, '{}'), 'keyGeneration', coalesce(a.key_generation, 1))::text
+			'endUsers', coalesce(a.settings, '{}'), 'endUserSecrets', encode(a.secrets, 'base64'),
+			'keyGeneration', coalesce(a.key_generation, 1))::text
 		from platform.projects p left join platform.auth_settings a on a.project_uuid = p.uuid
 		where p.uuid = @project and p.status in ('active', 'paused', 'deleted')`,
 		pgx.StrictNamedArgs{"project": project})

@@ -50,6 +50,7 @@ CREATE TABLE platform.auth_settings (
     key_generation integer DEFAULT 1 NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_by uuid,
+    secrets bytea,
     CONSTRAINT auth_settings_key_generation CHECK ((key_generation >= 1)),
     CONSTRAINT auth_settings_settings CHECK ((jsonb_typeof(settings) = 'object'::text))
 );
@@ -57,6 +58,8 @@ CREATE TABLE platform.auth_settings (
 COMMENT ON COLUMN platform.auth_settings.settings IS 'members that differ from the defaults';
 
 COMMENT ON COLUMN platform.auth_settings.key_generation IS 'of the key that signs access tokens, which is derived from the secret of the install; the key before it still verifies';
+
+COMMENT ON COLUMN platform.auth_settings.secrets IS 'JSON object of secrets by name, sealed under a key derived from the secret of the install; null: none';
 
 CREATE TABLE platform.awaited_backups (
     project_uuid uuid NOT NULL,

@@ -78,6 +78,28 @@ begin
 	end loop;
 end $$;
 
+CREATE FUNCTION socle.is_storage_table_unchanged(altered oid) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	current_age constant integer := age(pg_current_xact_id()::xid);
+begin
+	return altered in (to_regclass('storage.buckets'), to_regclass('storage.objects'))
+		and exists (
+			select from pg_class c where c.oid = altered and c.relrowsecurity and not c.relforcerowsecurity
+				and c.relowner = (select r.oid from pg_authid r where r.rolname = session_user)
+				and c.relam = (select m.oid from pg_am m where m.amname = 'heap') and c.reloptions is null and c.reltablespace = 0
+				and c.relpersistence = 'p' and c.relreplident = 'd' and c.reloftype = 0 and not c.relhasindex and not c.relhasrules)
+		and not exists (select from pg_attribute x where x.attrelid = altered and age(x.xmin) <= current_age)
+		and not exists (select from pg_attrdef x where x.adrelid = altered and age(x.xmin) <= current_age)
+		and not exists (select from pg_constraint x where altered in (x.conrelid, x.confrelid) and age(x.xmin) <= current_age)
+		and not exists (select from pg_trigger x where x.tgrelid = altered and age(x.xmin) <= current_age)
+		and not exists (select from pg_inherits x where altered in (x.inhrelid, x.inhparent) and age(x.xmin) <= current_age);
+end $$;
+
+COMMENT ON FUNCTION socle.is_storage_table_unchanged(altered oid) IS 'reports whether an ALTER TABLE in this transaction has left the table as it was';
+
 CREATE FUNCTION socle.lend_users() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -274,7 +296,8 @@ begin
 	left join pg_constraint k on d.classid = 'pg_constraint'::regclass and k.oid = d.objid
 	join pg_inherits i on i.inhparent = coalesce(t.tgrelid, k.conrelid, d.objid)
 	where (t.oid is not null or k.oid is not null or d.classid = 'pg_class'::regclass) and d.command_tag <> 'COMMENT'
-		and i.inhrelid in ('storage.containers'::regclass, 'storage.files'::regclass);
+		and i.inhrelid in ('storage.containers'::regclass, 'storage.files'::regclass)
+		and not (d.command_tag = 'ALTER TABLE' and d.classid = 'pg_class'::regclass and socle.is_storage_table_unchanged(d.objid));
 	if found then
 		raise insufficient_privilege using message = 'storage.buckets and storage.objects belong to the platform: only their policies can be changed';
 	end if;
@@ -312,6 +335,20 @@ end $$;
 
 COMMENT ON FUNCTION socle.return_users() IS 'takes auth.users back, at the end of the statement';
 
+CREATE FUNCTION socle.take_audit_entries(most integer) RETURNS TABLE(id bigint, entry text, mac bytea, chained boolean)
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+begin
+	return query
+		delete from socle.audit_pending p
+		where p.id in (select q.id from socle.audit_pending q order by q.id limit most)
+		returning p.id, p.entry, p.mac, exists (
+			select from socle.audit a
+			where a.entry::jsonb ->> 'at' = p.entry::jsonb ->> 'at' and a.entry = p.entry);
+end $$;
+
 CREATE FUNCTION socle.tell_of_change() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -325,6 +362,7 @@ end $$;
 CREATE FUNCTION socle.write_audit(new_entry text, new_mac bytea) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS $$
 declare
 	new_key constant text := new_entry::jsonb ->> 'key';
@@ -753,10 +791,16 @@ CREATE TABLE auth.flow_state (
     auth_code_issued_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    provider_access_token bytea,
+    provider_refresh_token bytea,
     CONSTRAINT flow_state_method CHECK ((code_challenge_method = ANY (ARRAY['s256'::text, 'plain'::text])))
 );
 
 COMMENT ON COLUMN auth.flow_state.auth_code_issued_at IS 'null until the code is issued, which is a MAC of the id';
+
+COMMENT ON COLUMN auth.flow_state.provider_access_token IS 'sealed under a key of the project, until the code is exchanged';
+
+COMMENT ON COLUMN auth.flow_state.provider_refresh_token IS 'like provider_access_token';
 
 CREATE TABLE auth.identities (
     provider_id text NOT NULL,
@@ -818,6 +862,13 @@ COMMENT ON COLUMN auth.mfa_factors.secret IS 'sealed under a key of the project,
 
 COMMENT ON COLUMN auth.mfa_factors.last_step IS 'time step of the last code that was used';
 
+CREATE TABLE auth.mfa_recovery_codes (
+    user_id uuid NOT NULL,
+    hash bytea NOT NULL
+);
+
+COMMENT ON COLUMN auth.mfa_recovery_codes.hash IS 'MAC of an unused code under a key of the user';
+
 CREATE TABLE auth.one_time_tokens (
     id uuid NOT NULL,
     user_id uuid NOT NULL,
@@ -854,6 +905,13 @@ CREATE TABLE auth.sessions (
 );
 
 COMMENT ON COLUMN auth.sessions.refresh_token_counter IS 'generation of the valid refresh token; the token itself is a MAC of session and generation, and stored nowhere';
+
+CREATE TABLE auth.spent_flows (
+    id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON TABLE auth.spent_flows IS 'sign-ins with identity providers that were completed, and links to add an identity that were opened: valid once';
 
 CREATE TABLE auth.users (
     instance_id uuid,
@@ -897,6 +955,37 @@ CREATE TABLE auth.users (
 COMMENT ON COLUMN auth.users.encrypted_password IS 'argon2id; bcrypt of imported users until their next log-in';
 
 COMMENT ON COLUMN auth.users.confirmation_token IS 'unused, like the other columns of tokens: see one_time_tokens';
+
+CREATE TABLE auth.webauthn_challenges (
+    id uuid NOT NULL,
+    user_id uuid,
+    challenge_type text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT webauthn_challenges_type CHECK ((challenge_type = ANY (ARRAY['registration'::text, 'authentication'::text])))
+);
+
+COMMENT ON TABLE auth.webauthn_challenges IS 'challenges of passkeys; the challenge itself is a MAC of the id, and stored nowhere';
+
+CREATE TABLE auth.webauthn_credentials (
+    id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    factor_id uuid,
+    credential_id bytea NOT NULL,
+    public_key bytea NOT NULL,
+    aaguid uuid,
+    sign_count bigint DEFAULT 0 NOT NULL,
+    transports text[] DEFAULT '{}'::text[] NOT NULL,
+    backup_eligible boolean DEFAULT false NOT NULL,
+    backed_up boolean DEFAULT false NOT NULL,
+    friendly_name text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_used_at timestamp with time zone
+);
+
+COMMENT ON COLUMN auth.webauthn_credentials.factor_id IS 'second factor that the credential belongs to; null of a passkey';
+
+COMMENT ON COLUMN auth.webauthn_credentials.public_key IS 'in COSE';
 
 CREATE TABLE forms.definitions (
     form_uuid uuid NOT NULL,
@@ -1420,17 +1509,32 @@ ALTER TABLE ONLY auth.mfa_challenges
 ALTER TABLE ONLY auth.mfa_factors
     ADD CONSTRAINT mfa_factors_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY auth.mfa_recovery_codes
+    ADD CONSTRAINT mfa_recovery_codes_pkey PRIMARY KEY (user_id, hash);
+
 ALTER TABLE ONLY auth.one_time_tokens
     ADD CONSTRAINT one_time_tokens_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY auth.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY auth.spent_flows
+    ADD CONSTRAINT spent_flows_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY auth.users
     ADD CONSTRAINT users_phone_key UNIQUE (phone);
 
 ALTER TABLE ONLY auth.users
     ADD CONSTRAINT users_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY auth.webauthn_challenges
+    ADD CONSTRAINT webauthn_challenges_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY auth.webauthn_credentials
+    ADD CONSTRAINT webauthn_credentials_credential_id_key UNIQUE (credential_id);
+
+ALTER TABLE ONLY auth.webauthn_credentials
+    ADD CONSTRAINT webauthn_credentials_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY forms.definitions
     ADD CONSTRAINT definitions_pkey PRIMARY KEY (form_uuid, version);
@@ -1553,17 +1657,29 @@ CREATE INDEX mfa_factors_user_id_idx ON auth.mfa_factors USING btree (user_id);
 
 CREATE INDEX one_time_tokens_created_at ON auth.one_time_tokens USING btree (created_at);
 
+CREATE INDEX one_time_tokens_relates_to ON auth.one_time_tokens USING btree (relates_to);
+
 CREATE UNIQUE INDEX one_time_tokens_user_id_token_type_key ON auth.one_time_tokens USING btree (user_id, token_type);
 
 CREATE INDEX sessions_refreshed_at ON auth.sessions USING btree (COALESCE(refreshed_at, created_at));
 
 CREATE INDEX sessions_user_id_idx ON auth.sessions USING btree (user_id, created_at);
 
+CREATE INDEX spent_flows_created_at ON auth.spent_flows USING btree (created_at);
+
 CREATE INDEX users_anonymous ON auth.users USING btree (created_at) WHERE is_anonymous;
 
 CREATE INDEX users_created_at ON auth.users USING btree (created_at, id);
 
 CREATE UNIQUE INDEX users_email_partial_key ON auth.users USING btree (email) WHERE (is_sso_user = false);
+
+CREATE INDEX webauthn_challenges_created_at ON auth.webauthn_challenges USING btree (created_at);
+
+CREATE INDEX webauthn_challenges_user_id_idx ON auth.webauthn_challenges USING btree (user_id);
+
+CREATE INDEX webauthn_credentials_factor_id_idx ON auth.webauthn_credentials USING btree (factor_id);
+
+CREATE INDEX webauthn_credentials_user_id_idx ON auth.webauthn_credentials USING btree (user_id);
 
 CREATE INDEX forms_container ON forms.forms USING btree (container_uuid);
 
@@ -1670,11 +1786,23 @@ ALTER TABLE ONLY auth.mfa_challenges
 ALTER TABLE ONLY auth.mfa_factors
     ADD CONSTRAINT mfa_factors_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY auth.mfa_recovery_codes
+    ADD CONSTRAINT mfa_recovery_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY auth.one_time_tokens
     ADD CONSTRAINT one_time_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY auth.sessions
     ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY auth.webauthn_challenges
+    ADD CONSTRAINT webauthn_challenges_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY auth.webauthn_credentials
+    ADD CONSTRAINT webauthn_credentials_factor_id_fkey FOREIGN KEY (factor_id) REFERENCES auth.mfa_factors(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY auth.webauthn_credentials
+    ADD CONSTRAINT webauthn_credentials_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY forms.definitions
     ADD CONSTRAINT definitions_form FOREIGN KEY (form_uuid) REFERENCES forms.forms(uuid) ON DELETE CASCADE;
@@ -1821,6 +1949,8 @@ REVOKE ALL ON FUNCTION socle.change_catalogue_version() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.close_new_tables() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION socle.is_storage_table_unchanged(altered oid) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION socle.lend_users() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) FROM PUBLIC;
@@ -1844,6 +1974,8 @@ REVOKE ALL ON FUNCTION socle.refuse_storage_ddl() FROM PUBLIC;
 REVOKE ALL ON FUNCTION socle.refuse_storage_drop() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.return_users() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.take_audit_entries(most integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.tell_of_change() FROM PUBLIC;
 

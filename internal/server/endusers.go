@@ -24,7 +24,8 @@ var inactiveFaults = map[string]*fault.Error{
 
 // openDirectory returns the end users of a project under its settings.
 func (s *rows) openDirectory(id uuid.UUID, config platform.RestConfig) (*enduser.Directory, error) {
-	c, err := enduser.ParseConfig(config.EndUsers, config.KeyGeneration)
+	c, err := s.endUsers.ParseConfig(id, enduser.StoredConfig{Settings: config.EndUsers, Secrets: config.EndUserSecrets,
+		Generation: config.KeyGeneration})
 	if err != nil {
 		return nil, fmt.Errorf("read the settings of end users: %w", err)
 	}

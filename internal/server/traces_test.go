@@ -23,13 +23,18 @@ type span struct {
 	} `json:"attributes"`
 }
 
-// TestTraces has a server send its spans to a collector.
-func TestTraces(t *testing.T) {
-	t.Parallel()
+// collector is a collector of OpenTelemetry that keeps all spans.
+type collector struct {
+	*httptest.Server
+	mu    sync.Mutex
+	spans []span
+}
 
-	var mu sync.Mutex
-	var spans []span
-	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func newCollector(t *testing.T) *collector {
+	t.Helper()
+
+	c := &collector{}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in struct {
 			ResourceSpans []struct {
 				ScopeSpans []struct {
@@ -42,17 +47,39 @@ func TestTraces(t *testing.T) {
 			return
 		}
 
-		mu.Lock()
-		defer mu.Unlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
 
-		spans = append(spans, in.ResourceSpans[0].ScopeSpans[0].Spans...)
+		c.spans = append(c.spans, in.ResourceSpans[0].ScopeSpans[0].Spans...)
 	}))
-	defer collector.Close()
+	t.Cleanup(c.Close)
 
-	p := serve(t, t.TempDir()+"/data", "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL)
+	return c
+}
+
+// find returns the span with a name, or nil.
+func (c *collector) find(name string) *span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	for i, s := range c.spans {
+		if s.Name == name {
+			return &c.spans[i]
+		}
+	}
+
+	return nil
+}
+
+// TestTraces has a server send its spans to a collector.
+func TestTraces(t *testing.T) {
+	t.Parallel()
+
+	collected := newCollector(t)
+	p := serve(t, t.TempDir()+"/data", "OTEL_EXPORTER_OTLP_ENDPOINT="+collected.URL)
 	c := p.newClient()
 	c.want(t, 200, "POST", "/users/password/forgot", `{"email": "somebody@example.com"}`)
-	eventually(t, "a job has ended", func() bool { return find(&mu, &spans, "job password_reset") != nil })
+	eventually(t, "a job has ended", func() bool { return collected.find("job password_reset") != nil })
 
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/sql",
@@ -79,19 +106,19 @@ func TestTraces(t *testing.T) {
 	p.signal(syscall.SIGTERM) // exports what is left
 	p.wait()
 
-	served := find(&mu, &spans, "POST /sql")
+	served := collected.find("POST /sql")
 	if served == nil || served.TraceID != trace || served.ParentSpanID != parent || served.Kind != 2 {
 		t.Fatalf("got the span %+v of the request", served)
 	}
-	if find(&mu, &spans, "job password_reset") == nil {
+	if collected.find("job password_reset") == nil {
 		t.Error("no span of a job")
 	}
-	if find(&mu, &spans, "GET /readyz") != nil || find(&mu, &spans, "GET /healthz") != nil {
+	if collected.find("GET /readyz") != nil || collected.find("GET /healthz") != nil {
 		t.Error("spans of health checks")
 	}
 
 	statements := 0
-	for _, s := range spans {
+	for _, s := range collected.spans {
 		if s.TraceID == trace && s.Kind == 3 && s.ParentSpanID == served.SpanID {
 			statements++
 		}
@@ -100,24 +127,10 @@ func TestTraces(t *testing.T) {
 		t.Error("no span of a statement within the request's")
 	}
 
-	if text, err := json.Marshal(spans); err != nil || strings.Contains(string(text), "secret") {
+	if text, err := json.Marshal(collected.spans); err != nil || strings.Contains(string(text), "secret") {
 		t.Errorf("a span has a statement's text: %v", err)
 	}
 	if !strings.Contains(p.log.String(), "traceId="+trace) {
 		t.Error("the log lacks the trace")
 	}
-}
-
-// find returns the span with a name, or nil.
-func find(mu *sync.Mutex, spans *[]span, name string) *span {
-	mu.Lock()
-	defer mu.Unlock()
-
-	for i, s := range *spans {
-		if s.Name == name {
-			return &(*spans)[i]
-		}
-	}
-
-	return nil
 }

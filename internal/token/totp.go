@@ -21,6 +21,9 @@ const (
 	recoveryCodeLength = 10 // characters of a recovery code; 50 bits
 )
 
+// RecoveryCodeCount is the number of codes in a set of recovery codes.
+const RecoveryCodeCount = 10
+
 // NewTOTPSecret returns a random secret for time-based codes. The parameters are those that every
 // authenticator app supports: RFC 6238, 6 digits, SHA-1, 30 seconds.
 func NewTOTPSecret() []byte {
@@ -72,15 +75,16 @@ func MatchTOTP(secret []byte, code string, now time.Time) (step int64, ok bool) 
 	return step, ok
 }
 
-// NewRecoveryCodes returns n random recovery codes in display form.
-func NewRecoveryCodes(n int) []string {
-	codes := make([]string, n)
-	for i := range codes {
+// NewRecoveryCodes returns a new set of recovery codes in display form, and their hashes under a
+// key.
+func NewRecoveryCodes(key []byte) (codes []string, hashes [][]byte) {
+	for range RecoveryCodeCount {
 		text := keyEncoding.EncodeToString(NewTOTPSecret())[:recoveryCodeLength]
-		codes[i] = text[:recoveryCodeLength/2] + "-" + text[recoveryCodeLength/2:]
+		code := text[:recoveryCodeLength/2] + "-" + text[recoveryCodeLength/2:]
+		codes, hashes = append(codes, code), append(hashes, RecoveryHash(key, code))
 	}
 
-	return codes
+	return codes, hashes
 }
 
 // RecoveryHash returns the stored hash of a recovery code, regardless of how it was typed. It is

@@ -119,7 +119,9 @@ func configure(t testing.TB, url string, options []Option) config.Config {
 // share one client address.
 func settings(url, dir string) (config.Config, error) {
 	return config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + dir, "SOCLE_DATABASE_URL=" + url,
-		"SOCLE_SECRET_KEY=" + secretKey, "SOCLE_RATE_LIMIT=off", "SOCLE_POSTGRES_BIN=" + pgtest.BinDir()}, nil)
+		"SOCLE_SECRET_KEY=" + secretKey, "SOCLE_RATE_LIMIT=off",
+		"SOCLE_OUTBOUND_NETWORKS=127.0.0.0/8", "SOCLE_LEAKED_PASSWORDS=" + filepath.Join(dir, "leaked"),
+		"SOCLE_POSTGRES_BIN=" + pgtest.BinDir()}, nil)
 }
 
 // Start starts a server with this configuration and stops it at the end of the test.

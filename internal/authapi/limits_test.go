@@ -1,0 +1,207 @@
+package authapi_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/enduser"
+)
+
+// TestLimits exceeds each limit of requests, on a server of its own that counts them. Known and
+// unknown addresses reach each at the same request.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+
+	server := apitest.New(t, func(c *config.Config) { c.RateLimit = true })
+	newProject := func(change func(*enduser.Settings)) *app {
+		a := *server
+		a.Project = server.CreateProject("limits")
+
+		return appOf(t, &a, func(s *enduser.Settings) {
+			s.MailIntervalSeconds, s.MailsPerHour, s.SignInsPerFiveMinutes = 0, 1000, 1000
+			s.AnonymousSignIn = true
+			change(s)
+		})
+	}
+	confirmed := func(p *app) {
+		p.send("POST", "/admin/users", p.secret,
+			`{"email":"ann@example.com","password":"`+password+`","email_confirm":true}`).want(200)
+	}
+	over := func(r *reply, code string) {
+		t.Helper()
+
+		if r.fails(429, code); r.header.Get("Retry-After") == "" {
+			t.Errorf("%s: a 429 lacks Retry-After", r.request)
+		}
+	}
+	wrong := func(p *app, email string) *reply {
+		return p.post("/token?grant_type=password", `{"email":"`+email+`","password":"wrong"}`)
+	}
+
+	p := newProject(func(s *enduser.Settings) { s.SignInsPerFiveMinutes = 3 })
+	confirmed(p)
+	for range 3 {
+		wrong(p, "nobody@example.com").fails(400, "invalid_credentials")
+	}
+	for _, email := range []string{"ann@example.com", "nobody@example.com"} {
+		over(wrong(p, email), "over_request_rate_limit")
+		over(p.post("/signup", `{"email":"`+email+`","password":"`+password+`"}`), "over_request_rate_limit")
+		over(p.post("/otp", `{"email":"`+email+`"}`), "over_request_rate_limit")
+		over(p.post("/otp", `{"email":"`+email+`","create_user":false}`), "over_request_rate_limit")
+	}
+	p.post("/signup", `{}`).want(200) // has a limit of its own
+
+	p = newProject(func(s *enduser.Settings) { s.ChecksPerFiveMinutes = 2 })
+	check := func() *reply {
+		return p.post("/verify", `{"type":"email","email":"ann@example.com","token":"123456"}`)
+	}
+	check().fails(403, "otp_expired")
+	check().fails(403, "otp_expired")
+	over(check(), "over_request_rate_limit")
+	over(p.post("/verify", `{"type":"email","token_hash":"x"}`), "over_request_rate_limit")
+
+	p = newProject(func(s *enduser.Settings) { s.AnonymousPerHour = 1 })
+	p.post("/signup", `{}`).want(200)
+	over(p.post("/signup", `{}`), "over_request_rate_limit")
+
+	p = newProject(func(s *enduser.Settings) { s.MailIntervalSeconds = 60 })
+	for i, path := range []string{"/recover", "/otp", "/resend", "/signup"} {
+		for _, kind := range []string{"known", "unknown"} {
+			email := kind + string(rune('a'+i)) + "@example.com"
+			if kind == "known" {
+				p.send("POST", "/admin/users", p.secret, `{"email":"`+email+`","email_confirm":true}`).want(200)
+			}
+
+			body := `{"type":"signup","email":"` + email + `","password":"` + password + `"}`
+			p.post(path, body).want(200)
+			over(p.post(path, body), "over_email_send_rate_limit")
+		}
+	}
+
+	p = newProject(func(s *enduser.Settings) { s.MailsPerHour = 1 })
+	p.post("/recover", `{"email":"ann@example.com"}`).want(200)
+	over(p.post("/recover", `{"email":"ben@example.com"}`), "over_email_send_rate_limit")
+
+	p = newProject(func(*enduser.Settings) {})
+	confirmed(p)
+	for _, email := range []string{"ann@example.com", "nobody@example.com"} {
+		for range 10 {
+			wrong(p, email).fails(400, "invalid_credentials")
+		}
+		over(wrong(p, email), "over_request_rate_limit")
+	}
+
+	p = newProject(autoconfirm)
+	session := p.signUp("ben@example.com").text("access_token")
+	factor := "/factors/" + p.send("POST", "/factors", session, `{"factor_type":"totp"}`).want(200).text("id")
+	challenge := p.send("POST", factor+"/challenge", session, "{}").want(200).text("id")
+	verify := func() *reply {
+		return p.send("POST", factor+"/verify", session, `{"challenge_id":"`+challenge+`","code":"x"}`)
+	}
+	for range 10 {
+		verify().fails(422, "mfa_verification_failed")
+	}
+	over(verify(), "over_request_rate_limit")
+}
+
+var (
+	uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
+	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)`)
+)
+
+// form returns a response without the values of one user: ids, times and the address.
+func (r *reply) form(email string) string {
+	text := uuids.ReplaceAllString(times.ReplaceAllString(r.raw, "time"), "id")
+	text = strings.ReplaceAll(text, email, "address")
+
+	var members map[string]any
+	if json.Unmarshal([]byte(text), &members) == nil {
+		sorted, _ := json.Marshal(members) // was JSON
+		text = string(sorted)
+	}
+
+	return r.header.Get("Content-Type") + " " + r.header.Get("X-Sb-Error-Code") + " " + text
+}
+
+// TestKnownAddresses compares the responses about addresses of a confirmed and an unconfirmed user
+// and unknown ones.
+func TestKnownAddresses(t *testing.T) {
+	t.Parallel()
+
+	p := newApp(t, confirming)
+	for i, test := range []struct{ path, body string }{
+		{"/signup", `{"email":"EMAIL","password":"` + password + `","data":{"name":"x"}}`},
+		{"/signup", `{"email":"EMAIL","password":"short"}`},
+		{"/otp", `{"email":"EMAIL"}`},
+		{"/recover", `{"email":"EMAIL"}`},
+		{"/resend", `{"type":"signup","email":"EMAIL"}`},
+		{"/resend", `{"type":"email_change","email":"EMAIL"}`},
+		{"/token?grant_type=password", `{"email":"EMAIL","password":"wrong"}`},
+		{"/verify", `{"type":"email","email":"EMAIL","token":"nonsense"}`},
+	} {
+		forms := map[string]string{}
+		for _, kind := range []string{"confirmed", "unconfirmed", "unknown"} {
+			email := kind + string(rune('a'+i)) + "@example.com"
+			if kind != "unknown" {
+				p.send("POST", "/admin/users", p.secret, `{"email":"`+email+`","password":"`+password+`",
+					"email_confirm":`+strconv.FormatBool(kind == "confirmed")+`}`).want(200)
+			}
+
+			forms[kind] = p.post(test.path, strings.Replace(test.body, "EMAIL", email, 1)).form(email)
+		}
+
+		for _, kind := range []string{"confirmed", "unconfirmed"} {
+			if forms[kind] != forms["unknown"] {
+				t.Errorf("%s %s: a %s address gets\n%s\nan unknown one\n%s", test.path, test.body, kind, forms[kind],
+					forms["unknown"])
+			}
+		}
+	}
+
+	// The mails go to the addresses of the change.
+	p.mail("confirmation", "unconfirmeda@example.com")
+	p.mail("confirmation", "unconfirmede@example.com")
+	if n := p.count(`
+		select count(*)::int from auth.mails where kind = 'confirmation' and recipient like 'confirmed%'`); n != 0 {
+		t.Errorf("%d confirmations were mailed to confirmed addresses", n)
+	}
+}
+
+// TestRefreshStorm refreshes a session in many tabs at once.
+func TestRefreshStorm(t *testing.T) {
+	t.Parallel()
+
+	p := newApp(t, autoconfirm)
+	token := p.signUp("ann@example.com").text("refresh_token")
+
+	for range 3 {
+		renewed := make([]string, 20)
+		var tabs sync.WaitGroup
+		for i := range renewed {
+			tabs.Go(func() {
+				got := p.refresh(token)
+				if renewed[i] = got.text("refresh_token"); got.status != 200 || renewed[i] == token {
+					t.Errorf("tab %d: got %d %s", i, got.status, got.raw)
+				}
+			})
+		}
+		tabs.Wait()
+
+		for i := range renewed {
+			if renewed[i] != renewed[0] {
+				t.Errorf("tabs 0 and %d have different tokens", i)
+			}
+		}
+		token = renewed[0]
+	}
+
+	if n := p.count(`select count(*)::int from auth.sessions`); n != 1 {
+		t.Errorf("got %d sessions, want 1", n)
+	}
+}

@@ -1,0 +1,106 @@
+package authapi_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/idp/idptest"
+)
+
+// idToken signs in with an ID token of the provider.
+func (p *app) idToken(token string) *reply {
+	p.t.Helper()
+	return p.post("/token?grant_type=id_token", `{"provider":"custom:test","id_token":"`+token+`"}`)
+}
+
+func withProvider(url string) func(*enduser.Settings) {
+	return func(s *enduser.Settings) {
+		s.MailIntervalSeconds = 0
+		s.Providers = map[string]enduser.Provider{"custom:test": {Enabled: true, ClientID: idptest.ClientID, URL: url},
+			"google": {ClientID: "x"}}
+	}
+}
+
+func TestSignInWithIDToken(t *testing.T) {
+	t.Parallel()
+
+	provider := idptest.New(t)
+	p := newApp(t, withProvider(provider.URL))
+	provider.Person(map[string]any{"sub": "person", "email": "Ann@example.com", "email_verified": true, "name": "Ann"})
+
+	first := p.idToken(provider.IDToken(nil)).want(200).equal("user.email", "ann@example.com").
+		equal("user.app_metadata.provider", "custom:test").equal("user.user_metadata.full_name", "Ann")
+	if first.text("refresh_token") == "" || first.text("user.email_confirmed_at") == "" {
+		t.Errorf("got %s", first.raw)
+	}
+
+	provider.Person(map[string]any{"sub": "person", "email": "moved@example.com", "name": "Anne"})
+	p.idToken(provider.IDToken(nil)).want(200).equal("user.id", first.text("user.id")).
+		equal("user.email", "ann@example.com").equal("user.user_metadata.name", "Anne")
+
+	for name, claims := range map[string]map[string]any{"audience": {"aud": "x"}, "nonce": {"nonce": "x"},
+		"expiry": {"exp": time.Now().Add(-time.Hour).Unix()}} {
+		if got := p.idToken(provider.IDToken(claims)); got.status != 400 || got.text("code") != "bad_jwt" {
+			t.Errorf("another %s: got %d %s", name, got.status, got.raw)
+		}
+	}
+
+	p.post("/token?grant_type=id_token", `{"provider":"google","id_token":"x"}`).fails(400, "provider_disabled")
+	p.post("/token?grant_type=id_token", `{"provider":"custom:test"}`).fails(400, "validation_failed")
+	p.post("/token?grant_type=id_token", `{"id_token":"x"}`).fails(400, "validation_failed")
+
+	external, _ := p.post("/settings", "").body["external"].(map[string]any)
+	if external == nil {
+		external, _ = p.send("GET", "/settings", "", "").want(200).body["external"].(map[string]any)
+	}
+	if external["custom:test"] != true || external["google"] != false {
+		t.Errorf("settings: got %v", external)
+	}
+}
+
+// TestIdentityLinking: only an address that the provider has verified leads to a user who exists.
+func TestIdentityLinking(t *testing.T) {
+	t.Parallel()
+
+	provider := idptest.New(t)
+	p := newApp(t, func(s *enduser.Settings) { withProvider(provider.URL)(s); autoconfirm(s) })
+	ann := p.signUp("ann@example.com").text("user.id")
+
+	provider.Person(map[string]any{"sub": "1", "email": "ann@example.com"})
+	p.idToken(provider.IDToken(nil)).fails(422, "provider_email_needs_verification")
+	provider.Person(map[string]any{"sub": "1"})
+	p.idToken(provider.IDToken(nil)).fails(400, "validation_failed")
+
+	provider.Person(map[string]any{"sub": "1", "email": "ann@example.com", "email_verified": true})
+	linked := p.idToken(provider.IDToken(nil)).want(200).equal("user.id", ann).
+		equal("user.app_metadata.provider", "email")
+	if got := fmt.Sprint(linked.body["user"].(map[string]any)["app_metadata"].(map[string]any)["providers"]); got !=
+		"[email custom:test]" {
+		t.Errorf("got the providers %s", got)
+	}
+
+	p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).want(200)
+}
+
+// TestAccountOfStranger: who signs up with the address of another person has no way in once that
+// person signs in.
+func TestAccountOfStranger(t *testing.T) {
+	t.Parallel()
+
+	provider := idptest.New(t)
+	p := newApp(t, withProvider(provider.URL))
+	p.post("/signup", `{"email":"ann@example.com","password":"`+password+`","data":{"evil":true}}`).want(200)
+	m := p.mail("confirmation", "ann@example.com")
+
+	provider.Person(map[string]any{"sub": "1", "email": "ann@example.com", "email_verified": true})
+	in := p.idToken(provider.IDToken(nil)).want(200).equal("user.app_metadata.provider", "custom:test")
+	if data := in.body["user"].(map[string]any)["user_metadata"].(map[string]any); data["evil"] != nil {
+		t.Errorf("got the metadata of the stranger: %v", data)
+	}
+
+	p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).
+		fails(400, "invalid_credentials")
+	p.post("/verify", `{"type":"signup","email":"ann@example.com","token":"`+p.code(m)+`"}`).fails(403, "otp_expired")
+}

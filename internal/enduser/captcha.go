@@ -1,0 +1,121 @@
+package enduser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/idp"
+)
+
+// Captcha is the setting of a service that tells people from programs.
+type Captcha struct {
+	Enabled  bool   `json:"enabled"`
+	Provider string `json:"provider" doc:"turnstile or hcaptcha."`
+	URL      string `json:"url,omitempty" maxLength:"500" doc:"Address of verification, if it is not the provider's own."`
+}
+
+// captchaSecret is the name of the secret by which a project verifies tokens.
+const captchaSecret = "captcha"
+
+const maxCaptchaToken = 16 << 10 // bytes
+
+// captchaServices are the addresses of verification by provider. All take the same form.
+var captchaServices = map[string]string{
+	"turnstile": "https://challenges.cloudflare.com/turnstile/v0/siteverify",
+	"hcaptcha":  "https://api.hcaptcha.com/siteverify",
+}
+
+func (c *ProjectConfig) validateCaptcha() error {
+	if !c.Captcha.Enabled && c.Captcha == (Captcha{}) {
+		return nil
+	}
+
+	refuse := func(field, code, format string, args ...any) error {
+		return fault.OnField(fault.Unprocessable, field, code, format, args...)
+	}
+	if captchaServices[c.Captcha.Provider] == "" {
+		return refuse("captcha.provider", "unknown", "must be turnstile or hcaptcha")
+	}
+	if c.Captcha.URL != "" {
+		if err := idp.CheckURL(c.Captcha.URL); err != nil {
+			return refuse("captcha.url", "invalid_format", "%s", err)
+		}
+	}
+	if c.Captcha.Enabled && c.Secrets[captchaSecret] == "" {
+		return refuse("secrets."+captchaSecret, "required", "is necessary for the captcha")
+	}
+
+	return nil
+}
+
+// CheckCaptcha verifies the token that a client has from the captcha's service. It fails with
+// Invalid for none and a wrong one, and with Internal without an answer. Without a captcha it
+// accepts any.
+func (d *Directory) CheckCaptcha(ctx context.Context, token string, c Client) error {
+	if !d.Captcha.Enabled {
+		return nil
+	}
+
+	token = strings.TrimSpace(token)
+	switch {
+	case token == "":
+		return errCaptcha("no captcha_token found")
+	case len(token) > maxCaptchaToken:
+		return errCaptcha("invalid-input-response")
+	}
+
+	verdict, err := d.verifyCaptcha(ctx, token, c)
+	if err != nil {
+		d.service.Log.Warn("captcha could not be verified", "project", d.UUID, "error", err)
+		return fault.New(fault.Internal, "captcha verification process failed").WithCode("unexpected_failure").
+			WithCause(err)
+	}
+	if !verdict.Success {
+		return errCaptcha(clip(strings.Join(verdict.Codes, ", ")))
+	}
+
+	return nil
+}
+
+func errCaptcha(reason string) error {
+	return fault.New(fault.Invalid, "captcha protection: request disallowed (%s)", reason).WithCode("captcha_failed")
+}
+
+// captchaVerdict is the response of a captcha's service.
+type captchaVerdict struct {
+	Success bool     `json:"success"`
+	Codes   []string `json:"error-codes"`
+}
+
+func (d *Directory) verifyCaptcha(ctx context.Context, token string, c Client) (verdict captchaVerdict, err error) {
+	address := d.Captcha.URL
+	if address == "" {
+		address = captchaServices[d.Captcha.Provider]
+	}
+
+	form := url.Values{"secret": {d.Secrets[captchaSecret]}, "response": {token}}
+	if c.Address.IsValid() {
+		form.Set("remoteip", c.Address.String())
+	}
+
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		return verdict, err
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+
+	res, err := d.service.Outbound.Do(ctx, d.UUID.String(), r)
+	if err != nil {
+		return verdict, err
+	}
+	if res.Status != http.StatusOK {
+		return verdict, fmt.Errorf("status %d", res.Status)
+	}
+
+	return verdict, json.Unmarshal(res.Body, &verdict)
+}

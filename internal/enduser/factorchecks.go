@@ -1,0 +1,250 @@
+package enduser
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/token"
+)
+
+// Challenged is a challenge of a factor.
+type Challenged struct {
+	ID            uuid.UUID
+	Type          string // of the factor
+	ExpiresAt     time.Time
+	Authenticator *AuthenticatorChallenge // nil of another type
+}
+
+// ChallengeFactor prepares the check of a code of a factor. That of a phone gets a message by a
+// channel: sms, the default, or whatsapp.
+func (d *Directory) ChallengeFactor(
+	ctx context.Context, who Identity, factor uuid.UUID, channel string, c Client,
+) (Challenged, error) {
+	phone, err := d.prepareChallenge(ctx, who, factor, channel, c)
+	if err != nil {
+		return Challenged{}, err
+	}
+
+	id := newID()
+	var f factorRow
+	var authenticator *AuthenticatorChallenge
+	err = d.tx(ctx, "creating challenge", func(ctx context.Context, tx pgx.Tx) error {
+		u, err := d.authenticate(ctx, tx, who)
+		if err != nil {
+			return err
+		}
+		if f, err = findFactor(ctx, tx, u.ID, factor); err != nil {
+			return err
+		}
+
+		address := "::"
+		if c.Address.IsValid() {
+			address = c.Address.String()
+		}
+
+		// Expired ones make room.
+		if _, err := pg.Exec(ctx, tx, `delete from auth.mfa_challenges where factor_id = @factor and created_at < now() - @age::interval`,
+			pgx.StrictNamedArgs{"factor": factor, "age": challengeTTL}); err != nil {
+			return err
+		}
+
+		n, err := pg.Exec(ctx, tx, `
+			insert into auth.mfa_challenges (id, factor_id, ip_address)
+			select @id, @factor, @address::text::inet where (select count(*) from auth.mfa_challenges where factor_id = @factor) < @most::bigint`,
+			pgx.StrictNamedArgs{"id": id, "factor": factor, "address": address, "most": maxChallenges})
+		if err == nil && n == 0 {
+			err = &fault.Error{Kind: fault.TooMany, Code: "over_request_rate_limit",
+				Detail:     "Request rate limit reached",
+				RetryAfter: challengeTTL}
+		}
+		if err == nil && f.FactorType == factorWebAuthn {
+			authenticator, err = d.authenticatorChallenge(ctx, tx, u.User, f, id)
+		}
+
+		return err
+	})
+	if err == nil && phone != "" {
+		err = d.enqueueSMS(ctx, smsArgs{Project: d.UUID, Phone: phone, Challenge: someUUID(id), Channel: channel})
+	}
+
+	return Challenged{ID: id, Type: f.FactorType, ExpiresAt: now().Add(challengeTTL),
+		Authenticator: authenticator}, err
+}
+
+// VerifyFactor checks a code of a factor. The session reaches the second level, and other sessions
+// without it end when the factor is verified first.
+func (d *Directory) VerifyFactor(
+	ctx context.Context, who Identity, factor, challenge uuid.UUID, code string, c Client,
+) (Session, error) {
+	return d.verifyFactor(ctx, who, factor, challenge, c,
+		func(_ context.Context, _ pgx.Tx, f factorRow) (int64, error) { return d.checkCode(f, challenge, code) })
+}
+
+// verifyFactor checks a factor by a function, which returns the time step of a code.
+func (d *Directory) verifyFactor(
+	ctx context.Context, who Identity, factor, challenge uuid.UUID, c Client,
+	check func(context.Context, pgx.Tx, factorRow) (int64, error),
+) (Session, error) {
+	// Right codes count too: wrong ones are counted before concurrent requests compare theirs.
+	if err := d.attempts.Count(ctx, factorLimit, who.User.String()); err != nil {
+		return Session{}, asRequestLimit(err)
+	}
+
+	var o opened
+	refusal := func(reply hookReply) error { return d.refuseFactor(ctx, who.User, reply, c) }
+	verify := func(ctx context.Context, tx pgx.Tx, consent func(event func() any) error) error {
+		u, err := d.authenticate(ctx, tx, who)
+		if err != nil {
+			return err
+		}
+
+		f, err := findFactor(ctx, tx, u.ID, factor)
+		if err != nil {
+			return err
+		}
+
+		n, err := pg.Exec(ctx, tx, `
+			update auth.mfa_challenges set verified_at = now() where id = @id and factor_id = @factor and verified_at is null
+				and created_at > now() - @age::interval`,
+			pgx.StrictNamedArgs{"id": challenge, "factor": factor, "age": challengeTTL})
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fault.New(fault.Unprocessable, "MFA challenge has expired, verify against another challenge or create a new challenge.").
+				WithCode("mfa_challenge_expired")
+		}
+
+		step, wrong := check(ctx, tx, f)
+		if wrong != nil && !fault.Is(wrong, fault.Unprocessable) {
+			return wrong
+		}
+
+		if err := consent(func() any {
+			return attemptEvent{Metadata: newHookMetadata(hookFactor, c), UserID: u.ID, FactorID: &f.ID,
+				FactorType: f.FactorType, Valid: wrong == nil}
+		}); err != nil {
+			return err
+		}
+		if wrong != nil {
+			return wrong // the challenge stays open
+		}
+
+		if err := d.factorVerified(ctx, tx, u.User, who, f, step, c); err != nil {
+			return err
+		}
+
+		o, err = d.raiseLevel(ctx, tx, u.ID, who, someUUID(f.ID), factorMethods[f.FactorType], c)
+		return err
+	}
+	if err := d.txAsking(ctx, "verifying factor", hookFactor, refusal, verify); err != nil {
+		return Session{}, err
+	}
+
+	return d.signRaised(ctx, o)
+}
+
+// signRaised signs the tokens of a session that has reached the second level.
+func (d *Directory) signRaised(ctx context.Context, o opened) (Session, error) {
+	s, err := d.sign(ctx, o)
+	if err != nil {
+		// The client has the refresh token of before: it stays the valid one.
+		_, restored := pg.Exec(context.WithoutCancel(ctx), d.q(), `
+			update auth.sessions set refresh_token_counter = refresh_token_counter - 1
+			where id = @id and refresh_token_counter = @counter`,
+			pgx.StrictNamedArgs{"id": o.ID, "counter": o.RefreshTokenCounter})
+		err = errors.Join(err, restored)
+	}
+
+	return s, err
+}
+
+// checkCode fails with Unprocessable unless a code of a factor is right and unused. It returns the
+// time step of a time-based one.
+func (d *Directory) checkCode(f factorRow, challenge uuid.UUID, code string) (int64, error) {
+	switch f.FactorType {
+	case factorWebAuthn:
+		return 0, errInvalid("the factor takes the response of an authenticator")
+	case factorPhone:
+		if !d.isCode(f.Phone, challenge, code) {
+			return 0, fault.New(fault.Unprocessable, "Invalid MFA Phone code entered").
+				WithCode("mfa_verification_failed")
+		}
+		return f.LastStep, nil
+	}
+
+	step, ok, err := d.matchCode(f, code)
+	if err == nil && (!ok || step <= f.LastStep) {
+		err = fault.New(fault.Unprocessable, "Invalid TOTP code entered").WithCode("mfa_verification_failed")
+	}
+
+	return step, err
+}
+
+// matchCode returns the time step of a code.
+func (d *Directory) matchCode(f factorRow, code string) (step int64, ok bool, err error) {
+	sealed, err := base64.StdEncoding.DecodeString(f.Secret)
+	if err != nil {
+		return 0, false, err
+	}
+
+	secret, err := token.Open(d.keys.factors, sealed)
+	if err != nil {
+		return 0, false, err
+	}
+
+	step, ok = token.MatchTOTP(secret, code, time.Now())
+	return step, ok, nil
+}
+
+// factorVerified records that the user has presented a factor, with the time step of its code.
+func (d *Directory) factorVerified(
+	ctx context.Context, tx pgx.Tx, u User, who Identity, f factorRow, step int64, c Client,
+) error {
+	if _, err := pg.Exec(ctx, tx, `
+		update auth.mfa_factors set status = 'verified', last_step = @step, last_challenged_at = now(), updated_at = now() where id = @id`,
+		pgx.StrictNamedArgs{"id": f.ID, "step": step}); err != nil {
+		return err
+	}
+
+	if f.Status != "verified" {
+		if _, err := pg.Exec(ctx, tx, `delete from auth.sessions where user_id = @user and id <> @session and aal = 'aal1'`,
+			pgx.StrictNamedArgs{"user": u.ID, "session": who.Session}); err != nil {
+			return err
+		}
+	}
+
+	return d.log(ctx, tx, "verify_factor", u, c)
+}
+
+// raiseLevel raises the session to the second level, by a factor or a recovery code.
+func (d *Directory) raiseLevel(
+	ctx context.Context, tx pgx.Tx, user uuid.UUID, who Identity, factor uuid.NullUUID, method string, c Client,
+) (opened, error) {
+	s, err := pg.One[sessionRow](ctx, tx, `
+		update auth.sessions s set aal = 'aal2', factor_id = @factor, refresh_token_counter = refresh_token_counter + 1,
+			refreshed_at = now(), updated_at = now()
+		where s.id = @id returning`+sessionColumns, pgx.StrictNamedArgs{"id": who.Session, "factor": factor})
+	if err != nil {
+		return opened{}, err
+	}
+
+	if err := addMethod(ctx, tx, s.ID, method); err != nil {
+		return opened{}, err
+	}
+
+	u, err := userByID(ctx, tx, user)
+	if err != nil {
+		return opened{}, err
+	}
+
+	methods, err := methodsOf(ctx, tx, s.ID)
+	return opened{sessionRow: s, user: u, methods: methods, method: method, client: c}, err
+}

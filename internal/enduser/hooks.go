@@ -1,0 +1,384 @@
+package enduser
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+)
+
+// Hooks maps names of hooks to functions of the project, pg-functions://postgres/schema/function.
+//
+// A hook runs on the login of the project's owner, in a transaction of its own. It never runs
+// within a transaction of the auth login: that would hold one connection and wait for another, and
+// as many such requests as there are connections would wait for each other. So a change that needs
+// an answer asks before it begins or after it has committed, see [Directory.txAsking].
+type Hooks map[string]string
+
+// Names of hooks.
+const (
+	hookAccessToken = "custom_access_token"
+	hookNewUser     = "before_user_created"
+	hookPassword    = "password_verification_attempt"
+	hookFactor      = "mfa_verification_attempt"
+)
+
+const (
+	hookTimeout = 2 * time.Second
+	hookGrace   = 500 * time.Millisecond // for a function that has disabled the timeout
+
+	maxHookReply   = 64 << 10 // characters
+	maxHookMessage = 1000     // bytes of a rejection
+)
+
+// contractHooks maps names of hooks to those in the metadata of their events.
+var contractHooks = map[string]string{
+	hookAccessToken: "customize-access-token", hookNewUser: "before-user-created",
+	hookPassword: "password-verification", hookFactor: "mfa-verification",
+}
+
+// functionOf returns the quoted name of the function of an address.
+func functionOf(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "pg-functions" || u.Host != "postgres" || u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("must be pg-functions://postgres/schema/function")
+	}
+
+	schema, function, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	for _, name := range []string{schema, function} {
+		if name == "" || len(name) > maxRole || !utf8.ValidString(name) || strings.ContainsAny(name, "/\x00") {
+			return "", fmt.Errorf("must be pg-functions://postgres/schema/function")
+		}
+	}
+
+	return pg.Quote(schema, function), nil
+}
+
+func (h Hooks) validate() error {
+	var errs []error
+	for name, address := range h {
+		field := "hooks." + name
+		if contractHooks[name] == "" {
+			errs = append(errs, fault.OnField(fault.Unprocessable, field, "unknown", "is no hook"))
+		} else if _, err := functionOf(address); err != nil {
+			errs = append(errs, fault.OnField(fault.Unprocessable, field, "invalid_format", "%s", err))
+		}
+	}
+
+	return fault.Join(errs...)
+}
+
+// Rejection is a failure that a hook of the project has chosen.
+type Rejection struct {
+	Status  int // of HTTP, 400 to 599
+	Message string
+}
+
+// Error returns the message.
+func (r *Rejection) Error() string { return r.Message }
+
+// hookMetadata is a member of the event of every hook.
+type hookMetadata struct {
+	UUID      uuid.UUID `json:"uuid"`
+	Time      time.Time `json:"time"`
+	Name      string    `json:"name"`
+	IPAddress string    `json:"ip_address,omitempty"`
+}
+
+func newHookMetadata(name string, c Client) hookMetadata {
+	m := hookMetadata{UUID: uuid.New(), Time: time.Now().UTC(), Name: contractHooks[name]}
+	if c.Address.IsValid() {
+		m.IPAddress = c.Address.String()
+	}
+
+	return m
+}
+
+// hookReply has the members of the replies of all hooks.
+type hookReply struct {
+	Error *struct {
+		Status  int    `json:"http_code"`
+		Message string `json:"message"`
+	} `json:"error"`
+	Claims           map[string]json.RawMessage `json:"claims"`
+	Decision         string                     `json:"decision"`
+	Message          string                     `json:"message"`
+	ShouldLogoutUser bool                       `json:"should_logout_user"`
+}
+
+// ask calls a hook that is set and returns its reply. It fails with a *[Rejection] if the hook
+// replies an error, and with Internal if the function fails.
+func (d *Directory) ask(ctx context.Context, hook string, event any) (hookReply, error) {
+	var reply hookReply
+	address := d.Hooks[hook]
+	function, err := functionOf(address)
+	if err != nil {
+		return reply, err
+	}
+
+	text, err := json.Marshal(event)
+	if err != nil {
+		return reply, err
+	}
+
+	answer, err := callFunction(ctx, d.db.Owner(), function, text)
+	if err == nil {
+		reply, err = parseHookReply(answer)
+	}
+	if err == nil || ctx.Err() != nil {
+		return reply, err
+	}
+
+	if _, chosen := errors.AsType[*Rejection](err); chosen {
+		return reply, err
+	}
+
+	d.service.Log.Warn("hook of a project failed", "project", d.UUID, "hook", hook, "state", pg.State(err))
+	if _, known := errors.AsType[*fault.Error](err); !known {
+		err = fault.New(fault.Internal, "Error running hook URI: %s", address).WithCode("unexpected_failure").
+			WithCause(err)
+	}
+
+	return reply, err
+}
+
+// callFunction calls a function with a JSON text on the owner's login, and returns its result. Both
+// statements are one round trip and one transaction.
+func callFunction(ctx context.Context, owner *pgxpool.Pool, function string, event []byte) ([]byte, error) {
+	conn, err := pg.Acquire(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release()
+
+	bounded, cancel := context.WithTimeout(ctx, hookTimeout+hookGrace)
+	defer cancel()
+
+	// PostgreSQL takes the type of $1 from the function: json or jsonb. It cuts the result, so that
+	// a large one never arrives.
+	var b pgconn.Batch
+	b.ExecParams("select pg_catalog.set_config('statement_timeout', $1, true)",
+		[][]byte{[]byte(strconv.FormatInt(hookTimeout.Milliseconds(), 10))}, nil, nil, nil)
+	b.ExecParams("select pg_catalog.left("+function+"($1)::pg_catalog.text, $2) limit 1",
+		[][]byte{event, []byte(strconv.Itoa(maxHookReply + 1))}, nil, nil, nil)
+
+	results, err := conn.Conn().PgConn().ExecBatch(bounded, &b).ReadAll()
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case bounded.Err() != nil, pg.State(err) == pgQueryCanceled:
+		return nil, errHook("hook_timeout", "Failed to reach hook within maximum time of %f seconds",
+			hookTimeout.Seconds()).WithCause(err)
+	case pg.State(err) != "":
+		return nil, err
+	case err != nil:
+		return nil, pg.Fault(err)
+	}
+
+	rows := results[len(results)-1].Rows
+	if len(rows) == 0 {
+		return nil, nil
+	}
+
+	return rows[0][0], nil
+}
+
+// pgQueryCanceled is the SQLSTATE of a statement beyond its timeout.
+const pgQueryCanceled = "57014"
+
+// errHook is the failure of a hook that does not keep the contract.
+func errHook(code, format string, args ...any) *fault.Error {
+	return fault.New(fault.Internal, format, args...).WithCode(code)
+}
+
+// parseHookReply reads the result of a function. null is an empty reply.
+func parseHookReply(text []byte) (hookReply, error) {
+	var reply hookReply
+	switch {
+	case utf8.RuneCount(text) > maxHookReply:
+		return reply, errHook("hook_payload_over_size_limit", "Payload size exceeded size limit of %d bytes",
+			maxHookReply)
+	case len(text) == 0:
+		return reply, nil
+	}
+
+	if err := json.Unmarshal(text, &reply); err != nil {
+		return reply, errHook("hook_payload_invalid_content_type", "Error unmarshaling JSON output.").WithCause(err)
+	}
+
+	if e := reply.Error; e != nil && e.Message != "" {
+		status := e.Status
+		if status < 400 || status > 599 {
+			status = 500
+		}
+
+		return reply, &Rejection{Status: status, Message: clip(e.Message)}
+	}
+
+	reply.Message = clip(reply.Message)
+	return reply, nil
+}
+
+// clip bounds a message of a hook.
+func clip(message string) string {
+	if len(message) <= maxHookMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxHookMessage], "")
+}
+
+// question ends a transaction that needs the answer of a hook.
+type question struct{ event any }
+
+// Error names the hook's absence, which only a caller without txAsking would see.
+func (*question) Error() string { return "a hook has not been asked" }
+
+// txAsking is [Directory.tx] for a change that a hook may refuse. f calls consent where it needs
+// the answer. If the hook is set, the transaction is rolled back there, the hook is asked, and f
+// runs again if it agrees. refusal returns the failure of a reply, nil for none.
+func (d *Directory) txAsking(
+	ctx context.Context, change, hook string, refusal func(hookReply) error,
+	f func(ctx context.Context, tx pgx.Tx, consent func(event func() any) error) error,
+) error {
+	agreed := d.Hooks[hook] == ""
+	consent := func(event func() any) error {
+		if agreed {
+			return nil
+		}
+		return &question{event()}
+	}
+
+	for {
+		err := d.tx(ctx, change, func(ctx context.Context, tx pgx.Tx) error { return f(ctx, tx, consent) })
+		q, asks := errors.AsType[*question](err)
+		if !asks {
+			return err
+		}
+
+		reply, err := d.ask(ctx, hook, q.event)
+		if err == nil {
+			err = refusal(reply)
+		}
+		if err != nil {
+			return err
+		}
+
+		agreed = true
+	}
+}
+
+// admission decides about a new user, and sets its ID. It ends the transaction in order to ask.
+type admission func(n *newUser) error
+
+// newUserEvent is the event of the hook before_user_created.
+type newUserEvent struct {
+	Metadata hookMetadata `json:"metadata"`
+	User     User         `json:"user"`
+}
+
+// txAdmitting is [Directory.tx] for a change that may create a user.
+func (d *Directory) txAdmitting(
+	ctx context.Context, change string, c Client, f func(ctx context.Context, tx pgx.Tx, admit admission) error,
+) error {
+	id := uuid.New() // of no order, since pages of applications show it
+	return d.txAsking(ctx, change, hookNewUser, func(hookReply) error { return nil },
+		func(ctx context.Context, tx pgx.Tx, consent func(func() any) error) error {
+			return f(ctx, tx, func(n *newUser) error {
+				n.ID = id
+				return consent(func() any {
+					return newUserEvent{Metadata: newHookMetadata(hookNewUser, c), User: n.preview()}
+				})
+			})
+		})
+}
+
+// admitUser inserts a user who has signed up, if the hook admits it.
+func (d *Directory) admitUser(ctx context.Context, tx pgx.Tx, n newUser, admit admission, c Client) (User, error) {
+	if err := admit(&n); err != nil {
+		return User{}, err
+	}
+
+	u, err := insertUser(ctx, tx, n)
+	if err != nil {
+		return User{}, err
+	}
+
+	return u, d.log(ctx, tx, "user_signedup", u, c)
+}
+
+// preview returns the user before it is inserted.
+func (n newUser) preview() User {
+	return User{ID: n.ID, Aud: "authenticated", Role: n.role(), Email: n.Email, Phone: n.Phone,
+		AppMetadata: n.AppMetadata, UserMetadata: n.UserMetadata, Identities: json.RawMessage("[]"),
+		IsAnonymous: n.Anonymous}
+}
+
+// attemptEvent is the event of the hooks on passwords and second factors.
+type attemptEvent struct {
+	Metadata   hookMetadata `json:"metadata"`
+	UserID     uuid.UUID    `json:"user_id"`
+	FactorID   *uuid.UUID   `json:"factor_id,omitempty"`
+	FactorType string       `json:"factor_type,omitempty"`
+	Valid      bool         `json:"valid"`
+}
+
+// rejects reports whether a hook refuses an attempt, and returns its message or another.
+func (r hookReply) rejects(otherwise string) (string, bool) {
+	if r.Message == "" {
+		r.Message = otherwise
+	}
+	return r.Message, r.Decision == "reject"
+}
+
+// askAboutPassword tells a hook of a checked password of a user. It fails if the hook refuses the
+// log-in.
+func (d *Directory) askAboutPassword(ctx context.Context, u User, valid bool, c Client) error {
+	if d.Hooks[hookPassword] == "" || u.ID == uuid.Nil {
+		return nil
+	}
+
+	reply, err := d.ask(ctx, hookPassword,
+		attemptEvent{Metadata: newHookMetadata(hookPassword, c), UserID: u.ID, Valid: valid})
+	if err != nil {
+		return err
+	}
+
+	message, rejected := reply.rejects("Further password verification attempts will be rejected.")
+	if !rejected {
+		return nil
+	}
+
+	if reply.ShouldLogoutUser {
+		if _, err := d.EndSessions(ctx, u.ID, c); err != nil {
+			return err
+		}
+	}
+
+	return fault.New(fault.Invalid, "%s", message).WithCode("invalid_credentials")
+}
+
+// refuseFactor fails if a hook refuses the check of a second factor, and ends the user's sessions.
+func (d *Directory) refuseFactor(ctx context.Context, user uuid.UUID, reply hookReply, c Client) error {
+	message, rejected := reply.rejects("Further MFA verification attempts will be rejected.")
+	if !rejected {
+		return nil
+	}
+	if _, err := d.EndSessions(ctx, user, c); err != nil {
+		return err
+	}
+
+	return fault.New(fault.Forbidden, "%s", message).WithCode("mfa_verification_rejected")
+}

@@ -1,0 +1,142 @@
+package enduser
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1" //nolint:gosec // the range protocol names passwords by it
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/socle-dev/socle/internal/outbound"
+)
+
+const (
+	leakTimeout = 3 * time.Second // the password is accepted after it
+	rangeDigits = 5               // of the hash that a service sees
+
+	maxCachedRanges = 32
+	rangeTTL        = time.Hour
+)
+
+// LeakedPasswords finds passwords known from leaks by the range protocol of Have I Been Pwned: the
+// service sees five digits of the password's hash, and returns the rest of all that begin so.
+// It is safe for concurrent use.
+type LeakedPasswords struct {
+	address string // URL without the range, or a folder
+	client  *outbound.Client
+	clock   func() time.Time
+
+	mu     sync.Mutex
+	ranges map[string]cachedRange
+}
+
+type cachedRange struct {
+	hashes []byte
+	read   time.Time
+}
+
+// NewLeakedPasswords returns the passwords at an address that the administrator of the install has
+// chosen, in any network: a URL to which the range is appended, or a folder with a file per range.
+func NewLeakedPasswords(address string) *LeakedPasswords {
+	everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	return &LeakedPasswords{address: address, client: outbound.New(everywhere), clock: time.Now,
+		ranges: map[string]cachedRange{}}
+}
+
+// Contains reports whether a password is known from a leak.
+func (l *LeakedPasswords) Contains(ctx context.Context, tenant, password string) (bool, error) {
+	sum := sha1.Sum([]byte(password)) //nolint:gosec // see above
+	digits := strings.ToUpper(hex.EncodeToString(sum[:]))
+	prefix, rest := digits[:rangeDigits], []byte(digits[rangeDigits:])
+
+	hashes, err := l.find(ctx, tenant, prefix)
+	if err != nil {
+		return false, fmt.Errorf("read a range of leaked passwords: %w", err)
+	}
+
+	for line := range bytes.Lines(hashes) {
+		hash, count, _ := bytes.Cut(bytes.TrimSpace(line), []byte(":"))
+		if bytes.EqualFold(hash, rest) {
+			return string(count) != "0", nil // padding
+		}
+	}
+
+	return false, nil
+}
+
+// find returns the hashes of a range, without their first digits.
+func (l *LeakedPasswords) find(ctx context.Context, tenant, prefix string) ([]byte, error) {
+	l.mu.Lock()
+	found, ok := l.ranges[prefix]
+	l.mu.Unlock()
+
+	if ok && l.clock().Sub(found.read) < rangeTTL {
+		return found.hashes, nil
+	}
+
+	read := l.readFile
+	if strings.Contains(l.address, "://") {
+		read = func(prefix string) ([]byte, error) { return l.request(ctx, tenant, prefix) }
+	}
+
+	hashes, err := read(prefix)
+	if err != nil {
+		return nil, err
+	}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	for other := range l.ranges {
+		if len(l.ranges) < maxCachedRanges {
+			break
+		}
+		delete(l.ranges, other) // an arbitrary one
+	}
+
+	l.ranges[prefix] = cachedRange{hashes, l.clock()}
+	return hashes, nil
+}
+
+// request asks a service for a range. Padding hides its size from observers of the network.
+func (l *LeakedPasswords) request(ctx context.Context, tenant, prefix string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, leakTimeout)
+	defer cancel()
+
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.address+prefix, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Add-Padding", "true")
+
+	res, err := l.client.Do(ctx, tenant, r)
+	if err == nil && res.Status != http.StatusOK {
+		err = fmt.Errorf("status %d", res.Status)
+	}
+
+	return res.Body, err
+}
+
+// readFile reads a range from the folder: a file of its name, as a mirror keeps them, or with the
+// extension that the downloader of Have I Been Pwned gives them.
+func (l *LeakedPasswords) readFile(prefix string) ([]byte, error) {
+	f, err := os.Open(filepath.Join(l.address, prefix+".txt"))
+	if errors.Is(err, os.ErrNotExist) {
+		f, err = os.Open(filepath.Join(l.address, prefix))
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+
+	return io.ReadAll(io.LimitReader(f, outbound.MaxResponse))
+}

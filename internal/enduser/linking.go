@@ -1,0 +1,240 @@
+package enduser
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/idp"
+	"github.com/socle-dev/socle/internal/pg"
+)
+
+// linkTTL is the time in which a browser opens the link to add an identity. Whoever opens it adds
+// an identity to the account, so it is short.
+const linkTTL = 2 * time.Minute
+
+// LinkURL returns the address where the browser of a signed-in user begins to add an identity of a
+// provider. It is valid once: a request of another origin can't set the cookie that would bind it.
+func (d *Directory) LinkURL(ctx context.Context, who Identity, f OAuthFlow, parameters url.Values) (string, error) {
+	u, err := d.authenticate(ctx, d.q(), who)
+	if err != nil {
+		return "", err
+	}
+	if err := requireLevel(u); err != nil {
+		return "", err
+	}
+
+	f.Linking, f.Ends = &who, now().Add(linkTTL)
+	link, err := d.seal(f)
+	if err != nil {
+		return "", err
+	}
+
+	q := url.Values{}
+	for name := range parameters {
+		q.Set(name, parameters.Get(name))
+	}
+	q.Set("link", link)
+
+	return d.AuthorizeURL(q), nil
+}
+
+// requireLevel fails if a user with a second factor has not used it in the session.
+func requireLevel(u authenticated) error {
+	if hasVerifiedFactor(u.User) && u.AAL != "aal2" {
+		return fault.New(fault.Forbidden, "AAL2 required to link or unlink an identity").WithCode("insufficient_aal")
+	}
+
+	return nil
+}
+
+// openLink turns the flow of a link into one of its own, and spends the link.
+func (d *Directory) openLink(ctx context.Context, f *OAuthFlow) error {
+	if time.Now().After(f.Ends) {
+		return errState("The link to add an identity has expired")
+	}
+	if err := spendFlow(ctx, d.q(), f.ID); err != nil {
+		return err
+	}
+
+	f.ID, f.Ends = newID(), now().Add(FlowTTL)
+	return nil
+}
+
+// link adds the identity of a person to a signed-in user. A user without an address gets the
+// person's, if the provider has verified it. An anonymous user becomes a permanent one.
+func (d *Directory) link(
+	ctx context.Context, tx pgx.Tx, signedIn Identity, provider string, who idp.Identity, c Client,
+) (uuid.UUID, error) {
+	u, err := d.authenticate(ctx, tx, signedIn)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	if err := requireLevel(u); err != nil {
+		return uuid.Nil, err
+	}
+
+	data, err := json.Marshal(who.Data)
+	if err != nil {
+		return uuid.Nil, err
+	}
+
+	n, err := pg.Exec(ctx, tx, `
+		insert into auth.identities (provider_id, user_id, identity_data, provider, last_sign_in_at, created_at, updated_at)
+		values (@subject, @user, @data::jsonb, @provider, now(), now(), now())
+		on conflict (provider_id, provider) do nothing`,
+		pgx.StrictNamedArgs{"subject": who.Subject, "user": u.ID, "data": string(data), "provider": provider})
+	if err != nil {
+		return uuid.Nil, err
+	}
+	if n == 0 {
+		return uuid.Nil, errLinked(ctx, tx, u.ID, provider, who.Subject)
+	}
+
+	email := ""
+	if u.Email == "" && who.EmailVerified {
+		if email, err = cleanEmail(who.Email); err != nil {
+			return uuid.Nil, err
+		}
+	}
+
+	if _, err := pg.Exec(ctx, tx, `
+		update auth.users set is_anonymous = false, email = coalesce(nullif(@email, ''), email), updated_at = now(),
+			email_confirmed_at = case when @email = '' then email_confirmed_at else now() end
+		where id = @id`, pgx.StrictNamedArgs{"id": u.ID, "email": email}); err != nil {
+		return uuid.Nil, err
+	}
+	if err := listProviders(ctx, tx, u.ID); err != nil {
+		return uuid.Nil, err
+	}
+
+	return u.ID, d.log(ctx, tx, "identity_linked", u.User, c)
+}
+
+// errLinked is the failure of adding an identity that a user has.
+func errLinked(ctx context.Context, tx pgx.Tx, user uuid.UUID, provider, subject string) error {
+	owner, err := pg.Value[uuid.UUID](ctx, tx, `
+		select user_id from auth.identities where provider = @provider and provider_id = @subject`,
+		pgx.StrictNamedArgs{"provider": provider, "subject": subject})
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+
+	text := "Identity is already linked to another user"
+	if owner == user {
+		text = "Identity is already linked"
+	}
+
+	return fault.New(fault.Unprocessable, "%s", text).WithCode("identity_already_exists")
+}
+
+// unlinked is an identity that was removed.
+type unlinked struct {
+	Provider string
+	Email    string
+}
+
+// UnlinkIdentity removes an identity of a signed-in user, but not the last one. The password goes
+// with the identity of the address. If the user's address was that of the identity, it is replaced
+// by one that another identity has verified.
+func (d *Directory) UnlinkIdentity(ctx context.Context, who Identity, id uuid.UUID, c Client) error {
+	err := d.tx(ctx, "unlinking identity", func(ctx context.Context, tx pgx.Tx) error {
+		u, err := d.authenticate(ctx, tx, who)
+		if err != nil {
+			return err
+		}
+		if err := requireLevel(u); err != nil {
+			return err
+		}
+
+		// One change of a user at a time, so that one identity stays.
+		if _, err := pg.Exec(ctx, tx, `select from auth.users where id = @id for no key update`,
+			pgx.StrictNamedArgs{"id": u.ID}); err != nil {
+			return err
+		}
+
+		others, err := pg.Value[int64](ctx, tx, `
+			select count(*) from auth.identities where user_id = @user and id <> @id`,
+			pgx.StrictNamedArgs{"user": u.ID, "id": id})
+		if err != nil {
+			return err
+		}
+		if others == 0 {
+			return fault.New(fault.Unprocessable, "User must have at least 1 identity after unlinking").
+				WithCode("single_identity_not_deletable")
+		}
+
+		gone, err := pg.One[unlinked](ctx, tx, `
+			delete from auth.identities where id = @id and user_id = @user returning provider, coalesce(email, '') as email`,
+			pgx.StrictNamedArgs{"user": u.ID, "id": id})
+		if fault.Is(err, fault.NotFound) {
+			return fault.New(fault.Unprocessable, "Identity doesn't exist").WithCode("identity_not_found")
+		}
+		if err != nil {
+			return err
+		}
+
+		return d.afterUnlink(ctx, tx, u.User, gone, c)
+	})
+	if err != nil && fault.Of(err).Code == "email_exists" {
+		return fault.New(fault.Unprocessable, "Unable to unlink identity due to email conflict").
+			WithCode("email_conflict_identity_not_deletable").WithCause(err)
+	}
+
+	return err
+}
+
+// afterUnlink removes a user's password, number or address with their identity.
+func (d *Directory) afterUnlink(ctx context.Context, tx pgx.Tx, u User, gone unlinked, c Client) error {
+	if gone.Provider == "email" {
+		if _, err := pg.Exec(ctx, tx, `update auth.users set encrypted_password = null, updated_at = now() where id = @id`,
+			pgx.StrictNamedArgs{"id": u.ID}); err != nil {
+			return err
+		}
+	}
+	if gone.Provider == "phone" {
+		if _, err := pg.Exec(ctx, tx, `
+			update auth.users set phone = null, phone_confirmed_at = null, updated_at = now() where id = @id`,
+			pgx.StrictNamedArgs{"id": u.ID}); err != nil {
+			return err
+		}
+	}
+
+	if gone.Email != "" && gone.Email == u.Email {
+		if err := replaceEmail(ctx, tx, u); err != nil {
+			return err
+		}
+	}
+	if err := listProviders(ctx, tx, u.ID); err != nil {
+		return err
+	}
+
+	return d.log(ctx, tx, "identity_unlinked", u, c)
+}
+
+// replaceEmail sets the address of a user to one that an identity has verified, the present one if
+// possible, or to none. Links that were mailed to the former address end.
+func replaceEmail(ctx context.Context, tx pgx.Tx, u User) error {
+	email, err := pg.Value[string](ctx, tx, `
+		select coalesce((select i.email from auth.identities i
+			where i.user_id = @user and i.identity_data ->> 'email_verified' = 'true' and i.email <> ''
+			order by i.email = @email desc, i.created_at, i.id limit 1), '')`,
+		pgx.StrictNamedArgs{"user": u.ID, "email": u.Email})
+	if err != nil || email == u.Email {
+		return err
+	}
+
+	if _, err := pg.Exec(ctx, tx, `
+		update auth.users set email = nullif(@email, ''), email_confirmed_at = case when @email = '' then null else now() end,
+			email_change = '', updated_at = now()
+		where id = @id`, pgx.StrictNamedArgs{"id": u.ID, "email": email}); err != nil {
+		return err
+	}
+
+	return dropTokens(ctx, tx, u.ID)
+}

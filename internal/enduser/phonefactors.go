@@ -1,0 +1,58 @@
+package enduser
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+)
+
+// EnrollPhone adds a phone as a factor, which counts once a code of it was verified. It replaces
+// unverified ones of the same name or number.
+func (d *Directory) EnrollPhone(ctx context.Context, who Identity, name, number string) (Factor, error) {
+	if !d.SMS.Factors {
+		return Factor{}, fault.New(fault.Unprocessable, "MFA enroll is disabled for Phone").
+			WithCode("mfa_phone_enroll_not_enabled")
+	}
+
+	phone, err := cleanPhone(number)
+	if err != nil {
+		return Factor{}, err
+	}
+
+	_, id, err := d.enroll(ctx, who, newFactor{Name: name, Type: factorPhone, Phone: phone})
+	return Factor{ID: id, FriendlyName: name, FactorType: factorPhone, Phone: phone}, err
+}
+
+// prepareChallenge returns the number of a factor to which a challenge sends a message, which it
+// counts, and "" for another factor.
+func (d *Directory) prepareChallenge(
+	ctx context.Context, who Identity, factor uuid.UUID, channel string, c Client,
+) (string, error) {
+	u, err := d.Authenticate(ctx, who)
+	if err != nil {
+		return "", err
+	}
+
+	phone, err := pg.Value[string](ctx, d.q(), `
+		select phone from auth.mfa_factors where id = @id and user_id = @user and factor_type = 'phone'`,
+		pgx.StrictNamedArgs{"id": factor, "user": u.ID})
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return "", nil
+	case err != nil:
+		return "", err
+	case !d.SMS.Factors:
+		return "", fault.New(fault.Unprocessable, "MFA verification is disabled for Phone").
+			WithCode("mfa_phone_verify_not_enabled")
+	}
+
+	if err := d.checkChannel(channel); err != nil {
+		return "", err
+	}
+
+	return phone, d.countSMS(ctx, phone, c)
+}

@@ -1,0 +1,112 @@
+package enduser
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/token"
+)
+
+// methodRecoveryCode is the method of authentication by a recovery code in access tokens.
+const methodRecoveryCode = "recovery_code"
+
+// recoveryKey returns the key of a user's recovery codes.
+func (k keys) recoveryKey(user uuid.UUID) []byte { return token.Derive(k.factors, user.String()) }
+
+// CreateRecoveryCodes replaces the recovery codes of the signed-in user, and returns them. They are
+// shown once. It fails with Unprocessable without a verified factor, and with Forbidden below the
+// second level.
+func (d *Directory) CreateRecoveryCodes(ctx context.Context, who Identity, c Client) ([]string, error) {
+	var codes []string
+	err := d.tx(ctx, "creating recovery codes", func(ctx context.Context, tx pgx.Tx) error {
+		u, err := d.authenticate(ctx, tx, who)
+		switch {
+		case err != nil:
+			return err
+		case !hasVerifiedFactor(u.User):
+			return fault.New(fault.Unprocessable, "Recovery codes need a verified factor").
+				WithCode("mfa_factor_not_found")
+		case u.AAL != "aal2":
+			return fault.New(fault.Forbidden, "AAL2 required to create recovery codes").WithCode("insufficient_aal")
+		}
+
+		var hashes [][]byte
+		codes, hashes = token.NewRecoveryCodes(d.keys.recoveryKey(u.ID))
+
+		// One replacement of a user at a time, so that one set is left.
+		if _, err := pg.Exec(ctx, tx, `select from auth.users where id = @id for no key update`,
+			pgx.StrictNamedArgs{"id": u.ID}); err != nil {
+			return err
+		}
+		if err := dropRecoveryCodes(ctx, tx, u.ID); err != nil {
+			return err
+		}
+		if _, err := pg.Exec(ctx, tx, `
+			insert into auth.mfa_recovery_codes (user_id, hash) select @user, unnest(@hashes::bytea[])`,
+			pgx.StrictNamedArgs{"user": u.ID, "hashes": hashes}); err != nil {
+			return err
+		}
+
+		return d.log(ctx, tx, "generate_recovery_codes", u.User, c)
+	})
+
+	return codes, err
+}
+
+// CountRecoveryCodes returns the number of unused recovery codes of the signed-in user.
+func (d *Directory) CountRecoveryCodes(ctx context.Context, who Identity) (int, error) {
+	u, err := d.Authenticate(ctx, who)
+	if err != nil {
+		return 0, err
+	}
+
+	return pg.Value[int](ctx, d.q(), `select count(*)::int from auth.mfa_recovery_codes where user_id = @user`,
+		pgx.StrictNamedArgs{"user": u.ID})
+}
+
+// UseRecoveryCode spends a recovery code and raises the session to the second level.
+func (d *Directory) UseRecoveryCode(ctx context.Context, who Identity, code string, c Client) (Session, error) {
+	if err := d.attempts.Count(ctx, factorLimit, who.User.String()); err != nil { // see VerifyFactor
+		return Session{}, asRequestLimit(err)
+	}
+
+	var o opened
+	err := d.tx(ctx, "verifying recovery code", func(ctx context.Context, tx pgx.Tx) error {
+		u, err := d.authenticate(ctx, tx, who)
+		if err != nil {
+			return err
+		}
+
+		n, err := pg.Exec(ctx, tx, `delete from auth.mfa_recovery_codes where user_id = @user and hash = @hash`,
+			pgx.StrictNamedArgs{"user": u.ID, "hash": token.RecoveryHash(d.keys.recoveryKey(u.ID), code)})
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fault.New(fault.Unprocessable, "Invalid recovery code entered").WithCode("mfa_verification_failed")
+		}
+
+		if err := d.log(ctx, tx, "recovery_code_used", u.User, c); err != nil {
+			return err
+		}
+
+		o, err = d.raiseLevel(ctx, tx, u.ID, who, uuid.NullUUID{}, methodRecoveryCode, c)
+		return err
+	})
+	if err != nil {
+		return Session{}, err
+	}
+
+	return d.signRaised(ctx, o)
+}
+
+// dropRecoveryCodes deletes the recovery codes of a user.
+func dropRecoveryCodes(ctx context.Context, tx pgx.Tx, user uuid.UUID) error {
+	_, err := pg.Exec(ctx, tx, `delete from auth.mfa_recovery_codes where user_id = @user`,
+		pgx.StrictNamedArgs{"user": user})
+	return err
+}

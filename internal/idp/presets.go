@@ -1,0 +1,132 @@
+package idp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// preset is a provider's fixed part: an issuer of OpenID Connect, whose discovery document has
+// the rest, or the addresses of OAuth 2.0 and a function that reads the profile.
+type preset struct {
+	issuer   string
+	needsURL bool // each installation has an issuer of its own
+	scopes   string
+	formPost bool // the scopes make the provider answer by a form
+	noNonce  bool // ID tokens lack the nonce of the request, against the specification
+
+	authURL, tokenURL, apiURL string // relative to root
+	root, apiRoot             string
+	pkce                      bool
+	profile                   func(api) (Identity, error)
+}
+
+const openID = "openid email profile"
+
+var presets = map[string]preset{
+	"google":        {issuer: "https://accounts.google.com", scopes: openID},
+	"apple":         {issuer: "https://appleid.apple.com", scopes: "openid email name", formPost: true},
+	"azure":         {issuer: "https://login.microsoftonline.com/common/v2.0", scopes: openID},
+	"linkedin_oidc": {issuer: "https://www.linkedin.com/oauth", scopes: openID, noNonce: true},
+	"slack_oidc":    {issuer: "https://slack.com", scopes: openID},
+	"keycloak":      {needsURL: true, scopes: openID},
+
+	"github": {root: "https://github.com", authURL: "/login/oauth/authorize", tokenURL: "/login/oauth/access_token",
+		apiRoot: "https://api.github.com", apiURL: "/api/v3", scopes: "user:email", pkce: true, profile: github},
+	"gitlab": {root: "https://gitlab.com", authURL: "/oauth/authorize", tokenURL: "/oauth/token",
+		apiRoot: "https://gitlab.com/api/v4", apiURL: "/api/v4", scopes: "read_user", pkce: true, profile: gitlab},
+	"discord": {root: "https://discord.com", authURL: "/oauth2/authorize", tokenURL: "/api/oauth2/token",
+		apiRoot: "https://discord.com/api", apiURL: "/api", scopes: "identify email", pkce: true, profile: discord},
+	"facebook": {root: "https://www.facebook.com", authURL: "/dialog/oauth", tokenURL: "/oauth/access_token",
+		apiRoot: "https://graph.facebook.com", scopes: "email", profile: facebook},
+}
+
+// customName matches the names of providers without a preset.
+var customName = regexp.MustCompile(`^custom:[a-z0-9][a-z0-9_-]{0,49}$`)
+
+// Presets returns the names of the known providers, sorted.
+func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
+
+// Known reports whether name is that of a preset or of a custom provider.
+func Known(name string) bool {
+	_, ok := presets[name]
+	return ok || customName.MatchString(name)
+}
+
+// NeedsURL reports whether a provider has no address but that of the settings.
+func NeedsURL(name string) bool {
+	p, ok := presets[name]
+	return !ok || p.needsURL
+}
+
+// provider is a preset with its addresses.
+type provider struct {
+	preset
+	authURL, tokenURL, apiURL string
+	userInfoURL, keysURL      string
+	basicAuth                 bool // the secret goes into the Authorization header
+}
+
+// open returns the provider of a configuration. That of OpenID Connect is discovered.
+func (c *Client) open(ctx context.Context, tenant string, config Config) (provider, error) {
+	known, ok := presets[config.Name]
+	if !ok {
+		if !customName.MatchString(config.Name) {
+			return provider{}, ErrUnknown
+		}
+		known = preset{needsURL: true, scopes: openID}
+	}
+
+	root := strings.TrimSuffix(config.URL, "/")
+	if known.profile != nil {
+		p := provider{preset: known, authURL: known.root + known.authURL, tokenURL: known.root + known.tokenURL,
+			apiURL: known.apiRoot}
+		if config.Name == "facebook" {
+			p.tokenURL = known.apiRoot + known.tokenURL
+		}
+		if root != "" {
+			p.authURL, p.tokenURL, p.apiURL = root+known.authURL, root+known.tokenURL, root+known.apiURL
+		}
+
+		return p, nil
+	}
+
+	p := provider{preset: known}
+	if p.issuer = known.issuer; root != "" {
+		p.issuer = root
+	}
+	if p.issuer == "" {
+		return p, errors.Join(ErrProvider, errors.New("the provider has no URL"))
+	}
+
+	d, err := c.discover(ctx, tenant, p.issuer, config.Name == "azure")
+	if err != nil {
+		return p, err
+	}
+
+	p.issuer, p.authURL, p.tokenURL = d.Issuer, d.AuthorizationEndpoint, d.TokenEndpoint
+	p.userInfoURL, p.keysURL = d.UserInfoEndpoint, d.KeysURL
+	p.pkce = slices.Contains(d.ChallengeMethods, "S256")
+	p.basicAuth = d.TokenAuthMethods == nil || slices.Contains(d.TokenAuthMethods, "client_secret_basic")
+
+	return p, nil
+}
+
+// CheckURL fails unless text is the root of a provider: an address by HTTPS, or by HTTP in a
+// network that package outbound allows, without user, query and fragment.
+func CheckURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil, u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return fmt.Errorf("must be a URL without user, query and fragment")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return fmt.Errorf("must begin with https://")
+	}
+
+	return nil
+}

@@ -1,0 +1,169 @@
+// Package outbound sends HTTP requests to addresses that tenants choose, such as those of identity
+// providers.
+//
+// A tenant must not reach the networks of the server through it. The address is checked when the
+// connection is opened, after name resolution, so neither a DNS name nor an unusual notation leads
+// to a private network. Redirects to another host are errors. Bytes, time and concurrency are
+// bounded.
+package outbound
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/socle-dev/socle/internal/httpx"
+)
+
+const (
+	// Timeout bounds a request with its redirects and its response.
+	Timeout = 10 * time.Second
+	// MaxResponse is the maximum number of bytes of a response's body.
+	MaxResponse = 256 << 10
+
+	maxHeader    = 64 << 10
+	maxRedirects = 3
+	// memory bounds the responses of all requests, and so their number: 64, and 16 of one tenant.
+	memory = 64 * MaxResponse
+)
+
+// Failures of [Client.Do].
+var (
+	ErrNetwork  = errors.New("address in a network that requests of tenants may not reach")
+	ErrRedirect = errors.New("redirect to another host")
+	ErrTooLarge = fmt.Errorf("response of more than %d bytes", MaxResponse)
+)
+
+// Client sends requests. It is safe for concurrent use.
+type Client struct {
+	budget        *httpx.Budget
+	secure, plain *http.Client
+	dialer        *net.Dialer // of [Client.Dial]
+}
+
+// New returns a client that reaches public addresses by HTTPS, and those of the allowed networks by
+// HTTPS and HTTP.
+func New(allowed []netip.Prefix) *Client {
+	internet := newDialer(func(a netip.Addr) bool { return isPublic(a) || contains(allowed, a) })
+	return &Client{
+		budget: httpx.NewBudget(memory),
+		secure: newHTTPClient(internet),
+		plain:  newHTTPClient(newDialer(func(a netip.Addr) bool { return contains(allowed, a) })),
+		dialer: internet,
+	}
+}
+
+// Dial connects to an address for a protocol other than HTTP. It fails with ErrNetwork, or an error
+// of the connection, whose reads fail with ErrTooLarge beyond MaxResponse.
+func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := c.dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+
+	return &boundedConn{conn, MaxResponse}, nil
+}
+
+// boundedConn is a connection from which at most some bytes can be read.
+type boundedConn struct {
+	net.Conn
+	left int
+}
+
+// Read reads at most the bytes that are left.
+func (c *boundedConn) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, ErrTooLarge
+	}
+
+	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	c.left -= n
+
+	return n, err
+}
+
+// newDialer returns a dialer that connects to admitted addresses only.
+func newDialer(admits func(netip.Addr) bool) *net.Dialer {
+	return &net.Dialer{
+		Timeout: Timeout,
+		Control: func(_, address string, _ syscall.RawConn) error {
+			a, err := netip.ParseAddrPort(address)
+			if err != nil || !admits(a.Addr().Unmap()) {
+				return ErrNetwork
+			}
+
+			return nil
+		},
+	}
+}
+
+// newHTTPClient returns a client that connects by a dialer. It uses no proxy of the environment,
+// keeps no connection and accepts no compression.
+func newHTTPClient(dialer *net.Dialer) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, DisableKeepAlives: true, DisableCompression: true,
+			TLSHandshakeTimeout: Timeout, MaxResponseHeaderBytes: maxHeader, ForceAttemptHTTP2: true,
+		},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			first := via[0].URL
+			if r.URL.Scheme != first.Scheme || r.URL.Host != first.Host || len(via) > maxRedirects {
+				return ErrRedirect
+			}
+
+			return nil
+		},
+	}
+}
+
+// Response is a whole response.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Do sends a request for a tenant. It waits while too many requests are in flight. It fails with
+// ErrNetwork, ErrRedirect, ErrTooLarge, [httpx.ErrBusy], or an error of the connection.
+func (c *Client) Do(ctx context.Context, tenant string, r *http.Request) (Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+
+	release, err := c.budget.Take(ctx, tenant, MaxResponse)
+	if err != nil {
+		return Response{}, err
+	}
+	defer release()
+
+	client := c.plain
+	if r.URL.Scheme == "https" {
+		client = c.secure
+	}
+
+	r = r.WithContext(ctx)
+	r.Header.Set("User-Agent", "Socle")
+
+	res, err := client.Do(r)
+	if err != nil {
+		return Response{}, err
+	}
+	defer res.Body.Close()
+
+	var body bytes.Buffer
+	n, err := io.Copy(&body, io.LimitReader(res.Body, MaxResponse+1))
+	switch {
+	case err != nil:
+		return Response{}, fmt.Errorf("read the response: %w", err)
+	case n > MaxResponse:
+		return Response{}, ErrTooLarge
+	}
+
+	return Response{Status: res.StatusCode, Header: res.Header, Body: body.Bytes()}, nil
+}
