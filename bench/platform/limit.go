@@ -204,8 +204,9 @@ func (s *bareServer) createResponse() http.HandlerFunc {
 
 func (s *bareServer) upload() http.HandlerFunc {
 	sql := s.change(`insert into bench.files as f (uuid, container_uuid, full_file_name, mime_type, size, sha256,
-			blob_uuid, created_by, updated_by)
-		values ($2, $3, $4, 'application/octet-stream', $5, decode(repeat('00', 32), 'hex'), gen_random_uuid(), $6, $6)
+			blob_uuid, bucket_id, created_by, updated_by)
+		values ($2, $3, $4, 'application/octet-stream', $5, decode(repeat('00', 32), 'hex'), gen_random_uuid(), 'uploads',
+			$6, $6)
 		returning row_to_json(f)::text`)
 	return func(w http.ResponseWriter, r *http.Request) {
 		err := s.identify(r.Context())

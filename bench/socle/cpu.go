@@ -22,7 +22,34 @@ func postgresTime(postmaster string) (used time.Duration) {
 	for _, dir := range Children(postmaster) {
 		used += processorTime(dir)
 	}
+	return used + endedChildrenTime(postmaster)
+}
+
+// endedChildrenTime is the processor time of a process's children that have ended.
+func endedChildrenTime(parent string) (used time.Duration) {
+	const user, system, tick = 13, 14, 10 * time.Millisecond // see proc_pid_stat(5)
+
+	fields := statOf(filepath.Join("/proc", parent))
+	if len(fields) <= system {
+		return 0
+	}
+
+	for _, i := range []int{user, system} {
+		n, _ := strconv.ParseInt(fields[i], 10, 64)
+		used += time.Duration(n) * tick
+	}
+
 	return used
+}
+
+// statOf returns the fields of a process's stat from the state on.
+func statOf(dir string) []string {
+	text, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return nil
+	}
+
+	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // the name can contain any byte
 }
 
 // processorTime is the processor time of a process's running threads.
@@ -44,17 +71,10 @@ func processorTime(dir string) (used time.Duration) {
 
 // Children are the folders in /proc of a process's children.
 func Children(parent string) (dirs []string) {
-	all, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range all {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-
-		// The name in parentheses can contain any byte; after it come the state and the parent.
-		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-		if len(fields) >= 2 && string(fields[1]) == parent {
-			dirs = append(dirs, filepath.Dir(path))
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		if fields := statOf(dir); len(fields) >= 2 && fields[1] == parent {
+			dirs = append(dirs, dir)
 		}
 	}
 

@@ -54,7 +54,7 @@ type Service struct {
 	keyring *atomic.Pointer[token.Keyring]
 
 	db *platform.DB
-	q  pg.Querier
+	q  pg.Batcher
 }
 
 // Client is the origin of a request.

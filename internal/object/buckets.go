@@ -52,25 +52,13 @@ func (b *BucketChange) check() error {
 // FindBucket returns a bucket of project p. No policy decides about it. It fails with NotFound if
 // the bucket does not exist.
 func FindBucket(ctx context.Context, p *projectdb.Project, id string) (Bucket, error) {
-	return findBucket(ctx, p.Trusted(), "storage.containers", id)
+	return GetBucket(ctx, p, Actor{Role: serviceRole}, id)
 }
 
 // GetBucket returns a bucket of project p. It fails with NotFound if the bucket does not exist or
 // the policies hide it.
-func GetBucket(ctx context.Context, p *projectdb.Project, a Actor, id string) (b Bucket, err error) {
-	if a.bypassesPolicies() {
-		return FindBucket(ctx, p, id)
-	}
-
-	err = asActor(ctx, p, a, func(tx pgx.Tx) error {
-		b, err = findBucket(ctx, tx, "storage.buckets", id)
-		return err
-	})
-
-	return b, err
-}
-
-func findBucket(ctx context.Context, q pg.Querier, table, id string) (Bucket, error) {
+func GetBucket(ctx context.Context, p *projectdb.Project, a Actor, id string) (Bucket, error) {
+	q, table := a.buckets(p)
 	return pg.One[Bucket](ctx, q, `select `+bucketColumns+` from `+table+` where id = @id and not deleting`,
 		pgx.StrictNamedArgs{"id": id})
 }
@@ -90,29 +78,18 @@ const MaxBucketList = 1000
 var bucketSorts = []string{"id", "name", "created_at", "updated_at"}
 
 // ListBuckets returns the buckets of project p that the policies show.
-func ListBuckets(ctx context.Context, p *projectdb.Project, a Actor, l BucketListing) (found []Bucket, err error) {
+func ListBuckets(ctx context.Context, p *projectdb.Project, a Actor, l BucketListing) ([]Bucket, error) {
 	if !slices.Contains(bucketSorts, l.Sort) {
 		l.Sort = "name"
 	}
 
-	list := func(q pg.Querier, table string) ([]Bucket, error) {
-		return pg.All[Bucket](ctx, q, `
-			select `+bucketColumns+` from `+table+`
-			where not deleting and strpos(lower(name), lower(@search)) > 0
-			order by `+l.Sort+direction(l.Descending)+`, uuid
-			offset @offset limit @limit`,
-			pgx.StrictNamedArgs{"search": l.Search, "offset": l.Offset, "limit": min(l.Limit, MaxBucketList)})
-	}
-	if a.bypassesPolicies() {
-		return list(p.Trusted(), "storage.containers")
-	}
-
-	err = asActor(ctx, p, a, func(tx pgx.Tx) error {
-		found, err = list(tx, "storage.buckets")
-		return err
-	})
-
-	return found, err
+	q, table := a.buckets(p)
+	return pg.All[Bucket](ctx, q, `
+		select `+bucketColumns+` from `+table+`
+		where not deleting and strpos(lower(name), lower(@search)) > 0
+		order by `+l.Sort+direction(l.Descending)+`, uuid
+		offset @offset limit @limit`,
+		pgx.StrictNamedArgs{"search": l.Search, "offset": l.Offset, "limit": min(l.Limit, MaxBucketList)})
 }
 
 // BucketsAfter returns the buckets of project p after one, by id, at most limit. No policy decides

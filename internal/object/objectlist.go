@@ -50,20 +50,8 @@ const (
 // the prefix.
 func ListObjects(
 	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, l ObjectListing,
-) (entries []ObjectEntry, err error) {
-	if a.bypassesPolicies() {
-		return l.list(ctx, p.Trusted(), "storage.files", b)
-	}
-
-	err = asActor(ctx, p, a, func(tx pgx.Tx) error {
-		entries, err = l.list(ctx, tx, "storage.objects", b)
-		return err
-	})
-
-	return entries, err
-}
-
-func (l ObjectListing) list(ctx context.Context, q pg.Querier, table string, b Bucket) ([]ObjectEntry, error) {
+) ([]ObjectEntry, error) {
+	q, table := a.objects(p)
 	first, last := l.bounds()
 	args := pgx.StrictNamedArgs{"container": b.UUID, "first": first, "last": last,
 		"skip": utf8.RuneCountInString(l.Prefix) + 1, "search": l.Search, "offset": l.Offset}

@@ -322,23 +322,13 @@ func (o Object) CacheControl() string {
 
 // GetObject returns an object of a bucket. It fails with NotFound if the object does not exist or
 // the policies hide it.
-func GetObject(ctx context.Context, p *projectdb.Project, a Actor, b Bucket, name string) (o Object, err error) {
-	const query = `
+func GetObject(ctx context.Context, p *projectdb.Project, a Actor, b Bucket, name string) (Object, error) {
+	q, table := a.objects(p)
+	return pg.One[Object](ctx, q, `
 		select uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, updated_at, blob_uuid, version,
 		       cache_control, user_metadata
-		from `
-	const where = ` where container_uuid = @container and full_file_name = @name`
-	args := pgx.StrictNamedArgs{"container": b.UUID, "name": name}
-	if a.bypassesPolicies() {
-		return pg.One[Object](ctx, p.Trusted(), query+`storage.files`+where, args)
-	}
-
-	err = asActor(ctx, p, a, func(tx pgx.Tx) error {
-		o, err = pg.One[Object](ctx, tx, query+`storage.objects`+where, args)
-		return err
-	})
-
-	return o, err
+		from `+table+` where container_uuid = @container and full_file_name = @name`,
+		pgx.StrictNamedArgs{"container": b.UUID, "name": name})
 }
 
 // OpenObject is [GetObject] with the object's content, which the caller closes.
@@ -357,19 +347,11 @@ func OpenObject(
 // names are at most 1000.
 func FindObjects(
 	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, names []string,
-) (found []string, err error) {
-	const where = ` where container_uuid = @container and full_file_name = any(@names)`
-	args := pgx.StrictNamedArgs{"container": b.UUID, "names": names}
-	if a.bypassesPolicies() {
-		return pg.Values[string](ctx, p.Trusted(), `select full_file_name from storage.files`+where, args)
-	}
-
-	err = asActor(ctx, p, a, func(tx pgx.Tx) error {
-		found, err = pg.Values[string](ctx, tx, `select full_file_name from storage.objects`+where, args)
-		return err
-	})
-
-	return found, err
+) ([]string, error) {
+	q, table := a.objects(p)
+	return pg.Values[string](ctx, q, `
+		select full_file_name from `+table+` where container_uuid = @container and full_file_name = any(@names)`,
+		pgx.StrictNamedArgs{"container": b.UUID, "names": names})
 }
 
 // CheckUpload fails as [PutObject] does before the first byte of an upload, if the actor may not
@@ -395,7 +377,7 @@ func CheckUpload(
 		return err
 	}
 
-	_, err = GetObject(ctx, p, Actor{Role: "service_role"}, b, name)
+	_, err = GetObject(ctx, p, Actor{Role: serviceRole}, b, name)
 	if err == nil {
 		return nameTaken()
 	}

@@ -34,8 +34,11 @@ type Actor struct {
 	Timeout time.Duration // of a statement that evaluates policies; 0 means none
 }
 
+// serviceRole is the role to which no policy applies.
+const serviceRole = "service_role"
+
 // bypassesPolicies reports whether no policy applies.
-func (a Actor) bypassesPolicies() bool { return a.Role == "service_role" }
+func (a Actor) bypassesPolicies() bool { return a.Role == serviceRole }
 
 // userUUID returns the end user, or zero.
 func (a Actor) userUUID() uuid.UUID {
@@ -53,9 +56,20 @@ func (a Actor) statementTimeout() string {
 	return strconv.FormatInt(timeout.Milliseconds(), 10)
 }
 
-// asActor runs f in a transaction in which policies apply to the actor, and rolls it back.
-func asActor(ctx context.Context, p *projectdb.Project, a Actor, f func(tx pgx.Tx) error) error {
-	return policyFault(runAsActor(ctx, p, a, f))
+// buckets returns what reads buckets for the actor, and the table that has those it may see.
+func (a Actor) buckets(p *projectdb.Project) (q pg.Querier, table string) {
+	if a.bypassesPolicies() {
+		return p.Trusted(), "storage.containers"
+	}
+	return actorQuerier{p, a}, "storage.buckets"
+}
+
+// objects returns what reads objects for the actor, and the table that has those it may see.
+func (a Actor) objects(p *projectdb.Project) (q pg.Querier, table string) {
+	if a.bypassesPolicies() {
+		return p.Trusted(), "storage.files"
+	}
+	return actorQuerier{p, a}, "storage.objects"
 }
 
 // policyFault assigns a kind to an error of a statement that evaluates policies, which are user
@@ -69,36 +83,13 @@ func policyFault(err error) error {
 		return fault.New(fault.Forbidden, "new row violates row-level security policy").WithCause(err)
 	}
 
-	if known := pg.Fault(err); state == "" || fault.Of(known).Kind != fault.Internal {
+	const writes = "25006" // read_only_sql_transaction
+	if known := pg.Fault(err); state == "" || (state != writes && fault.Of(known).Kind != fault.Internal) {
 		return known
 	}
 
 	return fault.New(fault.Unprocessable, "a policy of the project failed with SQLSTATE %s", state).
 		WithCode("policy_failed").WithCause(err)
-}
-
-func runAsActor(ctx context.Context, p *projectdb.Project, a Actor, f func(tx pgx.Tx) error) error {
-	claims := a.Claims
-	if claims == nil {
-		var err error
-		if claims, err = json.Marshal(map[string]string{"role": a.Role}); err != nil {
-			return err
-		}
-	}
-
-	// One round trip: a request to begin has no arguments.
-	begin := "begin; select pg_catalog.set_config('request.jwt.claims', " + pg.Literal(string(claims)) + ", true)" +
-		", pg_catalog.set_config('statement_timeout', " + pg.Literal(a.statementTimeout()) + ", true)" +
-		", pg_catalog.set_config('lock_timeout', " + pg.Literal(questionLockTimeout) + ", true)" +
-		", pg_catalog.set_config('role', " + pg.Literal(a.Role) + ", true)"
-
-	tx, err := p.Questions().BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
-	if err != nil {
-		return pg.Fault(err)
-	}
-	defer tx.Rollback(context.WithoutCancel(ctx))
-
-	return f(tx)
 }
 
 // seenObject is an object as the policies have seen it.
@@ -119,11 +110,7 @@ func ask(
 	ctx context.Context, p *projectdb.Project, a Actor, sql string, args pgx.StrictNamedArgs,
 ) ([]seenObject, error) {
 	var seen []seenObject
-	err := runAsActor(ctx, p, a, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, sql, args)
-		return err
-	})
-
+	_, err := pg.Exec(ctx, actorQuerier{p, a}, sql, args)
 	failed, _ := errors.AsType[*pgconn.PgError](err)
 	if failed == nil || failed.ConstraintName != "storage_api_only" {
 		return nil, policyFault(err)

@@ -60,10 +60,16 @@ type Listing struct {
 	Tie     string            // unique expression that breaks ties
 }
 
+// Batcher executes several statements in one round trip.
+type Batcher interface {
+	Querier
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
 // List reads a page of a listing into Ts by column name, and the total number of rows, in one round
 // trip. The slice is never nil.
 func List[T any](
-	ctx context.Context, q Querier, l Listing, page Page, args pgx.StrictNamedArgs,
+	ctx context.Context, q Batcher, l Listing, page Page, args pgx.StrictNamedArgs,
 ) (items []T, total int64, err error) {
 	if prepared, ok := q.(Prepared); ok {
 		q = prepared.Pool // a batch is not prepared

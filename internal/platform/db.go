@@ -30,7 +30,7 @@ func (db *DB) InTx(ctx context.Context, f func(tx *DB) error) error {
 }
 
 // Querier returns the transaction, or the pool outside one.
-func (db *DB) Querier() pg.Querier {
+func (db *DB) Querier() pg.Batcher {
 	if db.tx != nil {
 		return db.tx
 	}

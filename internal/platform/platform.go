@@ -40,7 +40,7 @@ type Store struct {
 	Defaults Settings // settings without an override by an administrator; set before first use
 
 	db *DB
-	q  pg.Querier
+	q  pg.Batcher
 	b  pg.Beginner
 }
 

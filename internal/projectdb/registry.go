@@ -259,11 +259,12 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 		c.AfterRelease = nil // package rest resets the session in the round trip of the request
 		c.ConnConfig.RuntimeParams["search_path"] = RequestPath
 	}
-	if l == auth || l == questions {
-		// All statements are written in this tree, so pgx keeps their descriptions.
-		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	if l == questions {
+		c.AfterRelease = nil // package object resets the session in the round trip of the statement
 	}
 	if l == auth {
+		// All statements are written in this tree, so pgx keeps their descriptions.
+		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 		// No function or operator of the project is found without its schema.
 		c.ConnConfig.RuntimeParams["search_path"] = "auth"
 	}

@@ -16,13 +16,13 @@ const defaultLimit = 100 // entries of a list
 
 // entry is an entry of a list. A folder has a name only.
 type entry struct {
-	Key            string         `json:"key,omitempty"`
-	Name           string         `json:"name"`
-	ID             *uuid.UUID     `json:"id"`
-	UpdatedAt      *timestamp     `json:"updated_at"`
-	CreatedAt      *timestamp     `json:"created_at"`
-	LastAccessedAt *timestamp     `json:"last_accessed_at"`
-	Metadata       map[string]any `json:"metadata"`
+	Key            string          `json:"key,omitempty"`
+	Name           string          `json:"name"`
+	ID             *uuid.UUID      `json:"id"`
+	UpdatedAt      *timestamp      `json:"updated_at"`
+	CreatedAt      *timestamp      `json:"created_at"`
+	LastAccessedAt *timestamp      `json:"last_accessed_at"`
+	Metadata       *objectMetadata `json:"metadata"`
 }
 
 func newEntry(o object.ObjectEntry) entry {

@@ -2,9 +2,9 @@ package storageapi
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -407,20 +407,30 @@ type timestamp time.Time
 
 // MarshalJSON implements json.Marshaler.
 func (t timestamp) MarshalJSON() ([]byte, error) {
-	return time.Time(t).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
+	const layout = `"2006-01-02T15:04:05.000Z"`
+	return time.Time(t).UTC().AppendFormat(make([]byte, 0, len(layout)), layout), nil
 }
 
 // etagOf returns the entity tag of an object, as in the column metadata of storage.objects.
-func etagOf(sha256 []byte) string { return fmt.Sprintf(`"%x"`, sha256[:16]) }
+func etagOf(sha256 []byte) string { return `"` + hex.EncodeToString(sha256[:16]) + `"` }
 
-// metadataOf returns the metadata of an object as clients know them.
-func metadataOf(size int64, mimeType string, sha256 []byte, cache *string, modified time.Time) map[string]any {
+// objectMetadata are the metadata of an object as clients know them.
+type objectMetadata struct {
+	ETag           string    `json:"eTag"`
+	Size           int64     `json:"size"`
+	MimeType       string    `json:"mimetype"`
+	CacheControl   string    `json:"cacheControl"`
+	LastModified   timestamp `json:"lastModified"`
+	ContentLength  int64     `json:"contentLength"`
+	HTTPStatusCode int       `json:"httpStatusCode"`
+}
+
+func metadataOf(size int64, mimeType string, sha256 []byte, cache *string, modified time.Time) *objectMetadata {
 	control := "no-cache"
 	if cache != nil {
 		control = *cache
 	}
 
-	return map[string]any{"eTag": etagOf(sha256), "size": size, "mimetype": mimeType,
-		"cacheControl": control, "lastModified": timestamp(modified), "contentLength": size,
-		"httpStatusCode": http.StatusOK}
+	return &objectMetadata{ETag: etagOf(sha256), Size: size, MimeType: mimeType, CacheControl: control,
+		LastModified: timestamp(modified), ContentLength: size, HTTPStatusCode: http.StatusOK}
 }
