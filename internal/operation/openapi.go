@@ -19,11 +19,11 @@ import (
 func init() { huma.DefaultArrayNullable = false }
 
 const introduction = "Users, organizations, projects, and the contents of projects: tables, functions, forms, " +
-	"files, backups.\n\n" +
+	"files, end users, backups.\n\n" +
 	"Guides: [from Supabase](/docs?api=from-supabase), [import data](/docs?api=import), " +
-	"[Next.js](/docs?api=nextjs), [protect a table](/docs?api=protect-a-table), " +
-	"[migrations](/docs?api=migrations), [back up and restore](/docs?api=back-up-and-restore), " +
-	"[deploy](/docs?api=deploy).\n\n" +
+	"[Next.js](/docs?api=nextjs), [protect a table](/docs?api=protect-a-table), [end users](/docs?api=end-users), " +
+	"[files of applications](/docs?api=files), [S3](/docs?api=s3), [migrations](/docs?api=migrations), " +
+	"[back up and restore](/docs?api=back-up-and-restore), [deploy](/docs?api=deploy).\n\n" +
 	"Manual: [rules of the API](/docs?api=api), [command line](/docs?api=cli), [operations](/docs?api=operations), " +
 	"[`socle rest`](/docs?api=rest).\n\n" +
 	"Every JSON response is an envelope of `content`, `errors`, `metadata` and `success`. A failure has the text " +

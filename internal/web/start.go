@@ -7,9 +7,6 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 )
 
-// guides are the documents of the project.
-const guides = "https://github.com/socle-dev/socle/tree/main/docs"
-
 // start serves the start page.
 func (p *Pages) start(w http.ResponseWriter, r *http.Request) {
 	httpx.From(r.Context()).Route = "GET /"
@@ -20,9 +17,9 @@ func (p *Pages) start(w http.ResponseWriter, r *http.Request) {
 		Aside: "Version " + build.Version(),
 		Text:  []string{"A backend platform on PostgreSQL. This server is running."},
 		Links: []link{
-			{"/docs", "API reference", "every operation, with its fields and failures"},
+			{"/docs", "API reference", "every operation, with its fields and failures, and the guides"},
+			{"/docs?api=cli", "Command line", "every command of socle"},
 			{"/openapi.json", "OpenAPI document", "for generators of clients"},
-			{guides, "Guides", "the rules of the API, the command line, operation"},
 			{"/readyz", "Health", "whether the server and its parts are ready"},
 		},
 	}

@@ -82,6 +82,7 @@ try {
 		'back-up-and-restore', 'deploy']) {
 		await visit(`/docs?api=${guide}`)
 		await page.locator(`h1[id^="${guide}/description/"]`).waitFor()
+		assert.equal(await page.locator('h1:visible').count(), 1) // not also the title of a document of OpenAPI
 	}
 
 	assert.deepEqual(problems, [])
