@@ -64,8 +64,12 @@ generate: postgresql ## write the generated files: docs/openapi.json, the dumps 
 verify: postgresql ## check that the generated files are current
 	$(go) test ./internal/laws -run Current
 
-bench: go postgresql ## measure the platform API against a bare server; ARGS='-only upload' for flags of bench/platform
-	@$(go) run ./bench/platform $(ARGS)
+# PEERS=1 adds PocketBase and Directus, which it installs. With ARGS only the comparisons run.
+bench: go postgresql build ## compare Socle to bare servers, PEERS=1 also to other products; ARGS='-only upload' for flags
+	@for b in platform storage auth rest; do \
+		printf '\nbench/%s\n' $$b && $(go) run ./bench/$$b -socle bin/socle $(ARGS) || exit 1; done
+	@$(if $(PEERS),printf '\nbench/peers\n' && $(go) run ./bench/peers -socle bin/socle $(ARGS))
+	@$(if $(ARGS),,printf '\nbench/projects\n' && $(go) run ./bench/projects && printf '\nbench/footprint.sh\n' && sh bench/footprint.sh)
 
 bench-check: postgresql ## compare the benchmarks' ratios to their limits with those in bench/*/ratios.json
 	@for stored in bench/*/ratios.json; do \

@@ -31,6 +31,7 @@ var (
 	only    = flag.String("only", "", "measure only operations whose name contains this")
 	clients = flag.Int("clients", 16, "number of clients, each with a user of its own")
 	program = flag.String("socle", "", "program to measure; empty: built from this tree")
+	report  = flag.String("json", "", "file to which the ratios are written, for bench/check")
 	limit   = flag.Bool("limit", false, "run the bare server; its parameters on standard input")
 )
 
@@ -57,12 +58,14 @@ type operation struct {
 	name    string
 	request func(b *bench, n int) (*http.Request, error)
 	path    string
+	// sequential tells that a request needs the response to the previous one.
+	sequential bool
 }
 
 var operations = []operation{
-	{"get the user", (*bench).getUser, "/user/"},
-	{"refresh", (*bench).refresh, "/refresh/"},
-	{"log-in by password", (*bench).login, "/login/"},
+	{"get the user", (*bench).getUser, "/user/", false},
+	{"refresh", (*bench).refresh, "/refresh/", true},
+	{"log-in by password", (*bench).login, "/login/", false},
 }
 
 func run(ctx context.Context) error {
@@ -84,11 +87,10 @@ func run(ctx context.Context) error {
 	}
 	defer theirs.Stop()
 
-	fmt.Printf("%d clients\n%-20s  %-30s  %-30s  %-30s  %s\n%-20s", *clients, "", "requests a second",
-		"99th percentile, ms", "processor time, µs", "of PostgreSQL", "operation")
+	fmt.Printf("%d clients\n", *clients)
+	socle.PrintHeader("operation", 20)
 
-	socle.PrintColumns()
-
+	var all socle.Report
 	for _, o := range operations {
 		if !strings.Contains(o.name, *only) {
 			continue
@@ -97,8 +99,10 @@ func run(ctx context.Context) error {
 		c := socle.Comparison{Rounds: *rounds, Length: time.Duration(*seconds * float64(time.Second)),
 			Clients: *clients, Postmaster: b.postmaster}
 		p, err := c.Measure(
-			socle.Target{Process: b.Process, Next: func(n int) (*http.Request, error) { return o.request(b, n) }},
-			socle.Target{Process: theirs, Next: func(n int) (*http.Request, error) {
+			socle.Target{Process: b.Process, Sequential: o.sequential, Next: func(n int) (*http.Request, error) {
+				return o.request(b, n)
+			}},
+			socle.Target{Process: theirs, Sequential: o.sequential, Next: func(n int) (*http.Request, error) {
 				return http.NewRequestWithContext(ctx, "GET", fmt.Sprint(theirs.URL, o.path, n%*clients), nil)
 			}})
 		if err != nil {
@@ -108,7 +112,8 @@ func run(ctx context.Context) error {
 		fmt.Printf("%-20s", o.name)
 
 		p.Print()
+		all.Ratios = append(all.Ratios, p.Ratios(o.name)...)
 	}
 
-	return nil
+	return all.Write(*report)
 }

@@ -33,6 +33,7 @@ var (
 	clients = flag.Int("clients", 16, "number of clients")
 	program = flag.String("socle", "", "program to measure; empty: built from this tree")
 	bare    = flag.Bool("bare", false, "the limit executes the statement alone, without session and audit entry")
+	report  = flag.String("json", "", "file to which the ratios are written, for bench/check")
 	limit   = flag.Bool("limit", false, "run the bare server; its parameters on standard input")
 )
 
@@ -73,11 +74,10 @@ func run(ctx context.Context) error {
 	}
 	defer theirs.Stop()
 
-	fmt.Printf("%d clients\n%-24s  %-30s  %-30s  %-30s  %s\n%-24s", *clients, "", "requests a second",
-		"99th percentile, ms", "processor time, µs", "of PostgreSQL", "operation")
+	fmt.Printf("%d clients\n", *clients)
+	socle.PrintHeader("operation", 24)
 
-	socle.PrintColumns()
-
+	var all socle.Report
 	for _, o := range operations {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -100,7 +100,8 @@ func run(ctx context.Context) error {
 		fmt.Printf("%-24s", o.name)
 
 		p.Print()
+		all.Ratios = append(all.Ratios, p.Ratios(o.name)...)
 	}
 
-	return nil
+	return all.Write(*report)
 }

@@ -178,11 +178,7 @@ func run(ctx context.Context) error {
 	}
 	defer limit.Stop()
 
-	fmt.Printf("%-40s  %-30s  %-30s  %-30s  %s\n", "", "requests a second", "99th percentile, ms", "processor time, µs",
-		"of PostgreSQL")
-	fmt.Printf("%-32s %7s", "request", "clients")
-
-	socle.PrintColumns()
+	socle.PrintHeader(fmt.Sprintf("%-32s clients", "request"), 40)
 
 	var all socle.Report
 	for i, r := range requests {
@@ -212,9 +208,7 @@ func run(ctx context.Context) error {
 
 			p.Print()
 
-			name := fmt.Sprintf("%s, %d clients", r.name, clients)
-			all.Ratios = append(all.Ratios, p.Report(name+", requests a second", socle.Throughput, false),
-				p.Report(name+", processor time of PostgreSQL", socle.Postgres, true))
+			all.Ratios = append(all.Ratios, p.Ratios(fmt.Sprintf("%s, %d clients", r.name, clients))...)
 		}
 	}
 

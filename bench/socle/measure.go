@@ -15,13 +15,16 @@ import (
 type Figures struct {
 	PerSecond     float64
 	P99           time.Duration
-	Own, Postgres float64 // microseconds of processor time per request, of the server and of PostgreSQL
+	HalfLoadP99   time.Duration // at half of the throughput of the first server, in an open loop
+	Own, Postgres float64       // microseconds of processor time per request, of the server and of PostgreSQL
 }
 
 // Target is a measured server and its request n.
 type Target struct {
 	*Process
 	Next func(n int) (*http.Request, error)
+	// Sequential allows no request before the response to the same client's previous one.
+	Sequential bool
 }
 
 // Comparison describes the measurements of two servers.
@@ -35,31 +38,59 @@ type Comparison struct {
 // Pairs are alternating measurements of both servers.
 type Pairs struct{ Ours, Theirs []Figures }
 
-// Measure measures both servers in turn. The order alternates, because the work that one leaves to
-// PostgreSQL falls to the other.
-func (c Comparison) Measure(ours, theirs Target) (p Pairs, err error) {
-	transport := &http.Transport{MaxIdleConnsPerHost: c.Clients}
+// Measure measures both servers in turn.
+func (c Comparison) Measure(ours, theirs Target) (Pairs, error) {
+	all, err := c.MeasureAll([]Target{ours, theirs})
+	if err != nil {
+		return Pairs{}, err
+	}
+
+	return Pairs{all[0], all[1]}, nil
+}
+
+// MeasureAll measures servers in turn, and returns the figures of each by round. The order rotates,
+// because the work that one leaves to PostgreSQL falls to the next.
+//
+// Throughput and processor time are those of a closed loop: each client sends its next request
+// after the response. Latency at half load is that of an open loop, which sends at a constant rate,
+// half of what the first server did in the closed one, whether responses arrive or not.
+func (c Comparison) MeasureAll(targets []Target) ([][]Figures, error) {
+	transport := &http.Transport{MaxIdleConnsPerHost: max(c.Clients, maxOpen)}
 	defer transport.CloseIdleConnections()
 
+	all := make([][]Figures, len(targets))
 	length := 500 * time.Millisecond // warm-up
 	for round := range c.Rounds + 1 {
-		var pair [2]Figures
-		for i := range pair {
-			which := (round + i) % 2
-			t := []Target{ours, theirs}[which]
-			if pair[which], err = t.measure(transport, c.Clients, length, c.Postmaster); err != nil {
-				return p, err
+		figures := make([]Figures, len(targets))
+		for i := range targets {
+			which := (round + i) % len(targets)
+
+			var err error
+			if figures[which], err = targets[which].measure(transport, c.Clients, length, c.Postmaster); err != nil {
+				return nil, err
 			}
 		}
 
-		if round > 0 {
-			p.Ours, p.Theirs = append(p.Ours, pair[0]), append(p.Theirs, pair[1])
+		length = c.Length
+		if round == 0 {
+			continue
 		}
 
-		length = c.Length
+		for i := range targets {
+			which := (round + i) % len(targets)
+			if !targets[which].Sequential {
+				var err error
+				if figures[which].HalfLoadP99, err = targets[which].measureOpen(transport, figures[0].PerSecond/2,
+					length/2); err != nil {
+					return nil, err
+				}
+			}
+
+			all[which] = append(all[which], figures[which])
+		}
 	}
 
-	return p, nil
+	return all, nil
 }
 
 // Ratio returns the median and the quartiles of the ratio of a value, ours to theirs of each pair.
@@ -83,27 +114,38 @@ func median(all []Figures, value func(Figures) float64) float64 {
 	return values[len(values)/2]
 }
 
-// PrintColumns prints the names of the columns of [Pairs.Print] and ends the line.
-func PrintColumns() {
-	for range 4 {
+// PrintHeader prints the names of the columns of [Pairs.Print]. The first one has a width.
+func PrintHeader(first string, width int) {
+	fmt.Printf("%-*s", width, "")
+	for _, group := range []string{"requests a second", "99th percentile, ms", "at half load, ms",
+		"processor time, µs", "of PostgreSQL"} {
+		fmt.Printf("  %-30s", group)
+	}
+
+	fmt.Printf("\n%-*s", width, first)
+	for range 5 {
 		fmt.Printf("  %6s %6s %-16s", "socle", "limit", "ratio")
 	}
 
 	fmt.Println()
 }
 
-// Print prints requests a second, the 99th percentile, and the processor time of both and of
+// Print prints requests a second, the 99th percentiles, and the processor time of both and of
 // PostgreSQL, each of both servers with the ratio, and ends the line.
 func (p Pairs) Print() {
-	for _, value := range []func(Figures) float64{Throughput, Slowest, Processor, Postgres} {
+	for _, value := range []func(Figures) float64{Throughput, Slowest, HalfLoad, Processor, Postgres} {
 		fmt.Printf("  %s", p.show(value))
 	}
 
 	fmt.Println()
 }
 
-// show formats a value of both servers and their ratio.
+// show formats a value of both servers and their ratio. It is empty if the value was not measured.
 func (p Pairs) show(value func(Figures) float64) string {
+	if value(p.Ours[0]) == 0 {
+		return fmt.Sprintf("%-30s", "")
+	}
+
 	ratio, low, high := p.Ratio(value)
 	return fmt.Sprintf("%6.4g %6.4g %.2f (%.2f–%.2f)", median(p.Ours, value), median(p.Theirs, value),
 		ratio, low, high)
@@ -115,18 +157,27 @@ func Throughput(f Figures) float64 { return f.PerSecond }
 // Slowest returns the 99th percentile in milliseconds.
 func Slowest(f Figures) float64 { return float64(f.P99) / float64(time.Millisecond) }
 
+// HalfLoad returns the 99th percentile at half load in milliseconds.
+func HalfLoad(f Figures) float64 { return float64(f.HalfLoadP99) / float64(time.Millisecond) }
+
 // Processor returns the server's processor time per request in microseconds.
 func Processor(f Figures) float64 { return f.Own }
 
 // Postgres returns PostgreSQL's processor time per request in microseconds.
 func Postgres(f Figures) float64 { return f.Postgres }
 
-// Report returns the ratio of a value for a report.
-func (p Pairs) Report(name string, value func(Figures) float64, lessIsBetter bool) Ratio {
-	median, low, high := p.Ratio(value)
-	round := func(x float64) float64 { return math.Round(100*x) / 100 }
+// Ratios returns the ratios of an operation for a report.
+func (p Pairs) Ratios(operation string) []Ratio {
+	ratio := func(name string, value func(Figures) float64, lessIsBetter bool) Ratio {
+		median, low, high := p.Ratio(value)
+		round := func(x float64) float64 { return math.Round(100*x) / 100 }
 
-	return Ratio{Name: name, Median: round(median), Low: round(low), High: round(high), LessIsBetter: lessIsBetter}
+		return Ratio{Name: operation + ", " + name, Median: round(median), Low: round(low), High: round(high),
+			LessIsBetter: lessIsBetter}
+	}
+
+	return []Ratio{ratio("requests a second", Throughput, false),
+		ratio("processor time of PostgreSQL", Postgres, true)}
 }
 
 // measure sends requests from a number of clients for a time.
@@ -162,6 +213,42 @@ func (t Target) measure(
 			Postgres:  each(postgresAfter - postgresBefore),
 		},
 		errors.Join(errs...)
+}
+
+// maxOpen bounds the requests in flight of an open loop. Beyond it, requests wait to be sent; the
+// wait counts as latency.
+const maxOpen = 256
+
+// measureOpen sends requests at a rate, and returns the 99th percentile of the times from when each
+// was due until its response.
+func (t Target) measureOpen(transport *http.Transport, rate float64, length time.Duration) (time.Duration, error) {
+	total := max(1, int(rate*length.Seconds()))
+	times, errs := make([]time.Duration, total), make([]error, total)
+	buffers := sync.Pool{New: func() any { return new(bytes.Buffer) }}
+	slots := make(chan struct{}, maxOpen)
+
+	var wg sync.WaitGroup
+	begun := time.Now()
+	for n := range total {
+		due := begun.Add(time.Duration(float64(n) / rate * float64(time.Second)))
+		time.Sleep(time.Until(due))
+
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+
+			buffer := buffers.Get().(*bytes.Buffer)
+			defer buffers.Put(buffer)
+
+			errs[n] = exchange(transport, t.Next, n, buffer)
+			times[n] = time.Since(due)
+		})
+	}
+
+	wg.Wait()
+	slices.Sort(times)
+
+	return times[total*99/100], errors.Join(errs...)
 }
 
 // exchange sends a request and reads the response into the buffer.

@@ -31,6 +31,7 @@ var (
 	only    = flag.String("only", "", "measure only operations whose name contains this")
 	clients = flag.Int("clients", 16, "number of clients, each with a user of its own")
 	program = flag.String("socle", "", "program to measure; empty: built from this tree")
+	report  = flag.String("json", "", "file to which the ratios are written, for bench/check")
 	limit   = flag.Bool("limit", false, "run the bare server; its parameters on standard input")
 )
 
@@ -71,22 +72,24 @@ func run(ctx context.Context) error {
 	}
 	defer theirs.Stop()
 
-	fmt.Printf("%d clients\n%-38s  %-30s  %-30s  %-30s  %s\n%-38s", *clients, "", "requests a second",
-		"99th percentile, ms", "processor time, µs", "of PostgreSQL", "operation")
+	fmt.Printf("%d clients\n", *clients)
+	socle.PrintHeader("operation", 38)
 
-	socle.PrintColumns()
-
+	var all socle.Report
 	for _, o := range operations {
-		if err := b.compare(o, theirs); err != nil {
+		ratios, err := b.compare(o, theirs)
+		if err != nil {
 			return err
 		}
+
+		all.Ratios = append(all.Ratios, ratios...)
 	}
 
-	return nil
+	return all.Write(*report)
 }
 
 // compare measures an operation by both APIs.
-func (b *bench) compare(o operation, theirs *socle.Process) error {
+func (b *bench) compare(o operation, theirs *socle.Process) (ratios []socle.Ratio, err error) {
 	c := socle.Comparison{Rounds: *rounds, Length: time.Duration(*seconds * float64(time.Second)),
 		Clients: *clients, Postmaster: b.postmaster}
 
@@ -105,13 +108,14 @@ func (b *bench) compare(o operation, theirs *socle.Process) error {
 				return o.limit(b, theirs.URL, n)
 			}})
 		if err != nil {
-			return err
+			return nil, err
 		}
 
 		fmt.Printf("%-38s", name)
 
 		p.Print()
+		ratios = append(ratios, p.Ratios(name)...)
 	}
 
-	return nil
+	return ratios, nil
 }
