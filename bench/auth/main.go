@@ -99,10 +99,10 @@ func run(ctx context.Context) error {
 		c := socle.Comparison{Rounds: *rounds, Length: time.Duration(*seconds * float64(time.Second)),
 			Clients: *clients, Postmaster: b.postmaster}
 		p, err := c.Measure(
-			socle.Target{Process: b.Process, Sequential: o.sequential, Next: func(n int) (*http.Request, error) {
+			socle.Target{Process: b.Process, ClosedLoop: o.sequential, Next: func(n int) (*http.Request, error) {
 				return o.request(b, n)
 			}},
-			socle.Target{Process: theirs, Sequential: o.sequential, Next: func(n int) (*http.Request, error) {
+			socle.Target{Process: theirs, ClosedLoop: o.sequential, Next: func(n int) (*http.Request, error) {
 				return http.NewRequestWithContext(ctx, "GET", fmt.Sprint(theirs.URL, o.path, n%*clients), nil)
 			}})
 		if err != nil {

@@ -23,8 +23,9 @@ type Figures struct {
 type Target struct {
 	*Process
 	Next func(n int) (*http.Request, error)
-	// Sequential allows no request before the response to the same client's previous one.
-	Sequential bool
+	// ClosedLoop omits the open loop: a request needs the response to the same client's previous
+	// one, or the servers differ too much for a common rate.
+	ClosedLoop bool
 }
 
 // Comparison describes the measurements of two servers.
@@ -64,6 +65,7 @@ func (c Comparison) MeasureAll(targets []Target) ([][]Figures, error) {
 		figures := make([]Figures, len(targets))
 		for i := range targets {
 			which := (round + i) % len(targets)
+			transport.CloseIdleConnections() // a server closes them after a few seconds
 
 			var err error
 			if figures[which], err = targets[which].measure(transport, c.Clients, length, c.Postmaster); err != nil {
@@ -78,7 +80,7 @@ func (c Comparison) MeasureAll(targets []Target) ([][]Figures, error) {
 
 		for i := range targets {
 			which := (round + i) % len(targets)
-			if !targets[which].Sequential {
+			if !targets[which].ClosedLoop {
 				var err error
 				if figures[which].HalfLoadP99, err = targets[which].measureOpen(transport, figures[0].PerSecond/2,
 					length/2); err != nil {
