@@ -17,6 +17,13 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
+// Limits of resumable uploads. Those on bytes bound everything else.
+const (
+	maxResumableUploads    = 10_000   // uploads in progress of a project
+	smallResumablePart     = 64 << 10 // bytes
+	maxSmallResumableParts = 1000     // smaller parts of an upload
+)
+
 // Resumable is a resumable upload. Each part is a blob of its own. The last part makes
 // [FinishResumable] copy them into one blob and create the file. An upload expires one day after
 // its last part; [Sweep] deletes it.
@@ -128,6 +135,9 @@ func createResumable(
 		if err := checkPendingQuota(ctx, tx, extra); err != nil { // the bytes of partial uploads count already
 			return Resumable{}, err
 		}
+		if err := checkUploadsInProgress(ctx, tx); err != nil {
+			return Resumable{}, err
+		}
 
 		u, err := pg.One[Resumable](ctx, tx, `
 			insert into storage.resumable_uploads
@@ -149,6 +159,20 @@ func createResumable(
 		u.Offset = u.Size
 		return u, c.adoptParts(ctx, tx, id)
 	})
+}
+
+// checkUploadsInProgress fails with Conflict beyond the maximum. The caller has locked the usage
+// row, so that the count is exact.
+func checkUploadsInProgress(ctx context.Context, tx pgx.Tx) error {
+	n, err := pg.Value[int64](ctx, tx, `
+		select count(*) from (select from storage.resumable_uploads where file_uuid is null limit @max) u`,
+		pgx.StrictNamedArgs{"max": maxResumableUploads})
+	if err != nil || n < maxResumableUploads {
+		return err
+	}
+
+	return fault.New(fault.Conflict, "the project has %d resumable uploads in progress", maxResumableUploads).
+		WithCode("too_many_uploads")
 }
 
 // checkPendingQuota fails with TooLarge if existing files, pending uploads and extra further bytes
@@ -374,10 +398,17 @@ func (r *Resumable) recordPart(ctx context.Context, p *projectdb.Project, b uuid
 			return err
 		}
 
-		_, err = pg.Exec(ctx, tx, `
+		recorded, err := pg.Exec(ctx, tx, `
 			insert into storage.upload_parts (blob_uuid, upload_uuid, first, size)
-			values (@blob, @id, @first, @size)`,
-			pgx.StrictNamedArgs{"blob": b, "id": r.UUID, "first": r.Offset, "size": size})
+			select @blob, @id, @first, @size
+			where @size >= @small::bigint or @max::bigint > (
+				select count(*) from storage.upload_parts where upload_uuid = @id and size < @small)`,
+			pgx.StrictNamedArgs{"blob": b, "id": r.UUID, "first": r.Offset, "size": size,
+				"small": smallResumablePart, "max": maxSmallResumableParts})
+		if err == nil && recorded == 0 {
+			return fault.New(fault.Unprocessable, "the upload has %d parts with fewer than %d bytes; send larger ones",
+				maxSmallResumableParts, smallResumablePart).WithCode("too_many_parts")
+		}
 		if err != nil || !r.Deferred {
 			return err
 		}
