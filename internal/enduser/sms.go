@@ -1,7 +1,6 @@
 package enduser
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -169,23 +168,15 @@ func (d *Directory) send(ctx context.Context, r *http.Request) error {
 
 // callHook posts the user and the code to the project's hook.
 func (d *Directory) callHook(ctx context.Context, m message) error {
-	key, err := outbound.ParseWebhookSecret(d.Secrets[hookSecret])
-	if err != nil {
-		return errors.Join(errSMSRefused, err)
-	}
-
 	body, err := json.Marshal(map[string]any{"user": m.User, "sms": map[string]string{"otp": m.Code, "phone": m.Phone}})
 	if err != nil {
 		return err
 	}
 
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.SMS.HookURL, bytes.NewReader(body))
+	r, err := d.newWebhook(ctx, webhook{URL: d.SMS.HookURL, Secret: hookSecret, ID: m.ID, Body: body})
 	if err != nil {
 		return errors.Join(errSMSRefused, err)
 	}
-
-	r.Header.Set("Content-Type", "application/json")
-	outbound.SignWebhook(r.Header, key, m.ID.String(), time.Now(), body)
 
 	return d.send(ctx, r)
 }
