@@ -98,8 +98,8 @@ func TestHookEndpoints(t *testing.T) {
 	})
 
 	p := newApp(t, nil)
-	p.endpoints(url, "custom_access_token", "before_user_created", "password_verification_attempt",
-		"mfa_verification_attempt")
+	p.endpoints(url, "custom_access_token", "before_user_created", "after_user_created",
+		"password_verification_attempt", "mfa_verification_attempt")
 
 	p.post("/signup", `{"email":"eve@example.com","password":"`+password+`"}`).fails(403, "unknown").
 		equal("message", "Not you")
@@ -126,6 +126,7 @@ func TestHookEndpoints(t *testing.T) {
 
 	for hook, want := range map[string]string{"custom_access_token": "customize-access-token",
 		"before_user_created":           "before-user-created",
+		"after_user_created":            "after-user-created",
 		"password_verification_attempt": "password-verification",
 		"mfa_verification_attempt":      "mfa-verification"} {
 		if got, _ := asked.Load(hook); got != want {

@@ -30,6 +30,7 @@ type Hooks map[string]string
 const (
 	hookAccessToken = "custom_access_token"
 	hookNewUser     = "before_user_created"
+	hookCreated     = "after_user_created"
 	hookPassword    = "password_verification_attempt"
 	hookFactor      = "mfa_verification_attempt"
 )
@@ -42,7 +43,7 @@ const (
 // contractHooks maps names of hooks to those in the metadata of their events.
 var contractHooks = map[string]string{
 	hookAccessToken: "customize-access-token", hookNewUser: "before-user-created",
-	hookPassword: "password-verification", hookFactor: "mfa-verification",
+	hookCreated: "after-user-created", hookPassword: "password-verification", hookFactor: "mfa-verification",
 }
 
 // hookSecrets begins the names of the secrets of endpoints.
@@ -244,52 +245,6 @@ func (d *Directory) txAsking(
 
 		agreed = true
 	}
-}
-
-// admission decides about a new user, and sets its ID. It ends the transaction in order to ask.
-type admission func(n *newUser) error
-
-// newUserEvent is the event of the hook before_user_created.
-type newUserEvent struct {
-	Metadata hookMetadata `json:"metadata"`
-	User     User         `json:"user"`
-}
-
-// txAdmitting is [Directory.tx] for a change that may create a user.
-func (d *Directory) txAdmitting(
-	ctx context.Context, change string, c Client, f func(ctx context.Context, tx pgx.Tx, admit admission) error,
-) error {
-	id := uuid.New() // of no order, since pages of applications show it
-	return d.txAsking(ctx, change, hookNewUser, func(hookReply) error { return nil },
-		func(ctx context.Context, tx pgx.Tx, consent func(func() any) error) error {
-			return f(ctx, tx, func(n *newUser) error {
-				n.ID = id
-				return consent(func() any {
-					return newUserEvent{Metadata: newHookMetadata(hookNewUser, c), User: n.preview()}
-				})
-			})
-		})
-}
-
-// admitUser inserts a user who has signed up, if the hook admits it.
-func (d *Directory) admitUser(ctx context.Context, tx pgx.Tx, n newUser, admit admission, c Client) (User, error) {
-	if err := admit(&n); err != nil {
-		return User{}, err
-	}
-
-	u, err := insertUser(ctx, tx, n)
-	if err != nil {
-		return User{}, err
-	}
-
-	return u, d.log(ctx, tx, "user_signedup", u, c)
-}
-
-// preview returns the user before it is inserted.
-func (n newUser) preview() User {
-	return User{ID: n.ID, Aud: "authenticated", Role: n.role(), Email: n.Email, Phone: n.Phone,
-		AppMetadata: n.AppMetadata, UserMetadata: n.UserMetadata, Identities: json.RawMessage("[]"),
-		IsAnonymous: n.Anonymous}
 }
 
 // attemptEvent is the event of the hooks on passwords and second factors.
