@@ -45,6 +45,19 @@ func (d *Directory) txAdmitting(
 	return d.tellOfUser(ctx, id, c)
 }
 
+// txFinding is [Directory.txAdmitting] for a change that creates a user if it finds none. It runs
+// again if another request creates the user meanwhile.
+func (d *Directory) txFinding(
+	ctx context.Context, change string, c Client, f func(ctx context.Context, tx pgx.Tx, admit admission) error,
+) error {
+	err := d.txAdmitting(ctx, change, c, f)
+	if pg.Violates(err, usersEmailKey) {
+		return d.txAdmitting(ctx, change, c, f)
+	}
+
+	return err
+}
+
 // tellOfUser tells a hook of a new user, even if the client has disconnected. If the hook fails,
 // the user stays, and the session that has begun ends, since nobody has its tokens.
 func (d *Directory) tellOfUser(ctx context.Context, id uuid.UUID, c Client) error {
