@@ -139,7 +139,8 @@ func (s *Server) rotateAuthKey(ctx context.Context, p *projectdb.Project, _ *pro
 var listMails = operation.Operation{
 	ID: "listMails", Method: "GET", Path: "/projects/{projectUUID}/mails", Summary: "List unsent mails and text messages to end users",
 	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
-	Notes: "Without a mail server (`SOCLE_SMTP_URL`), the newest 200 mails to a project's end users are kept here, and text messages without a sender.",
+	Notes: "Without a mail server (`SOCLE_SMTP_URL`), the newest 200 mails to a project's end users are kept here, and text messages " +
+		"without a sender. With one, those that it did not accept are here without their text, and `error` says why.",
 }
 
 type listMailsInput struct {

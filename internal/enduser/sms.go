@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/queue"
@@ -87,13 +86,11 @@ func (s *Service) sendSMS(ctx context.Context, job *queue.Job[smsArgs]) error {
 	case senderTwilio:
 		err = d.callTwilio(ctx, m)
 	default:
-		return d.storeMail(ctx, mailSMS, mail.Message{To: "+" + m.Phone, Text: d.SMS.text(m.Code, d.SiteURL)})
-	}
-	if err == nil {
-		return nil
+		return d.storeMail(ctx, Mail{UUID: newID(), Recipient: "+" + m.Phone, Kind: mailSMS,
+			Text: d.SMS.text(m.Code, d.SiteURL)})
 	}
 
-	s.Log.Warn("send text message to an end user", "project", d.UUID, "attempt", job.Attempt, "error", err)
+	d.settle(ctx, attempt{ID: m.ID.String(), Number: job.Attempt, Kind: mailSMS, Recipient: "+" + m.Phone}, err)
 	if errors.Is(err, errSMSRefused) {
 		return queue.Cancel(err)
 	}
