@@ -69,10 +69,10 @@ type updateAuthSettingsInput struct {
 		PasswordRequiredCharacters *[]string                    `json:"password_required_characters,omitempty" doc:"lower, upper, letter, digit, symbol."`
 		LeakedPasswordCheck        *bool                        `json:"leaked_password_check,omitempty"`
 		Captcha                    *enduser.Captcha             `json:"captcha,omitempty" doc:"Replaces all of it."`
-		Hooks                      *enduser.Hooks               `json:"hooks,omitempty" doc:"Functions of the project by hook. Replaces all."`
+		Hooks                      *enduser.Hooks               `json:"hooks,omitempty" doc:"Functions of the project or https URLs by hook. Replaces all."`
 		SMS                        *enduser.SMS                 `json:"sms,omitempty" doc:"Phone numbers and text messages. Replaces all."`
 		WebAuthn                   *enduser.WebAuthn            `json:"webauthn,omitempty" doc:"Passkeys, and authenticators as second factors. Replaces all."`
-		Secrets                    map[string]string            `json:"secrets,omitempty" doc:"Secrets to set, by name: captcha, smtp, sms.hook, sms.twilio, or providers. and the name of a provider. An empty text removes one."`
+		Secrets                    map[string]string            `json:"secrets,omitempty" doc:"Secrets to set, by name: captcha, smtp, sms.hook, sms.twilio, hooks. and the name of a hook, or providers. and the name of a provider. An empty text removes one."`
 	}
 }
 
@@ -139,7 +139,8 @@ func (s *Server) rotateAuthKey(ctx context.Context, p *projectdb.Project, _ *pro
 var listMails = operation.Operation{
 	ID: "listMails", Method: "GET", Path: "/projects/{projectUUID}/mails", Summary: "List unsent mails and text messages to end users",
 	Access: operation.ProjectInPath(account.Admin), Errors: restrictedErrors,
-	Notes: "Without a mail server (`SOCLE_SMTP_URL`), the newest 200 mails to a project's end users are kept here, and text messages without a sender.",
+	Notes: "Without a mail server (`SOCLE_SMTP_URL`), the newest 200 mails to a project's end users are kept here, and text messages " +
+		"without a sender. With one, those that it did not accept are here without their text, and `error` says why.",
 }
 
 type listMailsInput struct {

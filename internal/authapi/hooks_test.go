@@ -228,6 +228,61 @@ func TestNewUserHook(t *testing.T) {
 	p.send("POST", "/admin/users", p.secret, `{"email":"x@elsewhere.com"}`).want(200) // asks nobody
 }
 
+// TestCreatedUserHook tells of users once, whichever way they come.
+func TestCreatedUserHook(t *testing.T) {
+	t.Parallel()
+
+	provider := idptest.New(t)
+	p := newApp(t, func(s *enduser.Settings) {
+		withProvider(provider.URL)(s)
+		hooks("before_user_created", "after_user_created")(s)
+		s.SMS.SignIn = true
+	})
+	p.exec(`create table public.told (event jsonb)`)
+	p.hook("before_user_created", `return '{}';`)
+	p.hook("after_user_created", `
+		perform from auth.users where id = (event #>> '{user,id}')::uuid;
+		if found then insert into public.told values (event); end if;
+		return '{}';`)
+	provider.Person(map[string]any{"sub": "1", "email": "ben@example.com", "email_verified": true})
+
+	told := func(want int) {
+		t.Helper()
+
+		n, err := pg.Value[int](t.Context(), p.project.Owner(), `
+			select count(distinct event #> '{user,id}')::int from public.told where event #>> '{metadata,name}' = 'after-user-created'
+				and event #> '{user,created_at}' is not null having count(distinct event #> '{user,id}') = count(*)`)
+		if err != nil || n != want {
+			t.Errorf("the hook was told of %d users (%v), want %d", n, err, want)
+		}
+	}
+
+	p.signUp("ann@example.com")
+	p.post("/signup", `{}`).want(200)
+	p.post("/otp", `{"phone":"491700000002"}`).want(200)
+	p.post("/otp", `{"email":"new@example.com"}`).want(200)
+	p.idToken(provider.IDToken(nil)).want(200)
+	p.send("POST", "/invite", p.secret, `{"email":"guest@example.com"}`).want(200)
+	p.send("POST", "/admin/generate_link", p.secret, `{"type":"magiclink","email":"link@example.com"}`).want(200)
+	told(7)
+
+	p.idToken(provider.IDToken(nil)).want(200)
+	p.post("/otp", `{"email":"new@example.com"}`).want(200)
+	p.post("/signup", `{"email":"ann@example.com","password":"`+password+`"}`).fails(422, "user_already_exists")
+	p.send("POST", "/invite", p.secret, `{"email":"guest@example.com"}`).want(200)
+	p.send("POST", "/admin/users", p.secret, `{"email":"eve@example.com"}`).want(200)
+	told(7)
+
+	sessions := p.count(`select count(*)::int from auth.sessions`)
+	p.hook("after_user_created", `return '{"error": {"http_code": 418, "message": "No tea"}}';`)
+	p.post("/signup", `{"email":"carl@example.com","password":"`+password+`"}`).fails(418, "unknown").
+		equal("message", "No tea")
+	if n := p.count(`select count(*)::int from auth.sessions`); n != sessions {
+		t.Errorf("got %d sessions, want %d", n, sessions)
+	}
+	p.login("carl@example.com").want(200)
+}
+
 func TestPasswordHook(t *testing.T) {
 	t.Parallel()
 

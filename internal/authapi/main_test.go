@@ -2,10 +2,17 @@ package authapi_test
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
+	"errors"
 	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,7 +27,27 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-func TestMain(m *testing.M) { pgtest.Run(m, apitest.StopShared) }
+// trusted is the certificate of a server that the tests trust: that of package httptest.
+var trusted tls.Certificate
+
+func TestMain(m *testing.M) {
+	web := httptest.NewTLSServer(nil)
+	trusted = web.TLS.Certificates[0]
+	web.Close()
+
+	// Certificates of the system are read once, when the first one is verified.
+	folder, err := os.MkdirTemp("", "socle-authapi-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	roots := filepath.Join(folder, "roots.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: trusted.Certificate[0]})
+	if err := errors.Join(os.WriteFile(roots, text, 0o600), os.Setenv("SSL_CERT_FILE", roots)); err != nil {
+		log.Fatal(err)
+	}
+
+	pgtest.Run(m, func() error { return errors.Join(apitest.StopShared(), os.RemoveAll(folder)) })
+}
 
 const password = "correct horse battery"
 
@@ -194,7 +221,7 @@ func (p *app) mail(kind, to string) enduser.Mail {
 		var err error
 		found, err = pg.All[enduser.Mail](p.t.Context(), p.project.EndUsers(), `
 			delete from auth.mails where kind = @kind and recipient = @to
-			returning id as uuid, recipient, kind, subject, html, body as text, created_at`,
+			returning id as uuid, recipient, kind, subject, html, body as text, error, created_at`,
 			pgx.StrictNamedArgs{"kind": kind, "to": to})
 		if err != nil {
 			p.t.Fatal(err)

@@ -2,6 +2,9 @@ package authapi_test
 
 import (
 	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,4 +106,62 @@ func TestAccountOfStranger(t *testing.T) {
 	p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).
 		fails(400, "invalid_credentials")
 	p.post("/verify", `{"type":"signup","email":"ann@example.com","token":"`+p.code(m)+`"}`).fails(403, "otp_expired")
+}
+
+// TestFirstSignInsAtOnce: a person signs in for the first time in several tabs at once. A hook
+// holds the requests until all of them have found no user.
+func TestFirstSignInsAtOnce(t *testing.T) {
+	t.Parallel()
+
+	const each = 4
+	var waiting, created atomic.Int32
+	all := make(chan struct{})
+	url := endpoint(t, func(w http.ResponseWriter, r request, _ map[string]any) {
+		if r.URL.Path == "/after_user_created" {
+			created.Add(1)
+		} else if waiting.Add(1) == 2*each {
+			close(all)
+		}
+
+		select {
+		case <-all:
+		case <-r.Context().Done():
+		}
+		_, _ = w.Write([]byte("{}"))
+	})
+
+	provider := idptest.New(t)
+	p := newApp(t, withProvider(provider.URL))
+	p.endpoints(url, "before_user_created", "after_user_created")
+	provider.Person(map[string]any{"sub": "1", "email": "ann@example.com", "email_verified": true})
+	token := provider.IDToken(nil)
+
+	var wait sync.WaitGroup
+	for range each {
+		wait.Go(func() {
+			if got := p.idToken(token); got.status != 200 {
+				t.Errorf("ID token: got %d %s", got.status, got.raw)
+			}
+		})
+		wait.Go(func() {
+			if to := newBrowser(p).open("/authorize?provider=custom:test"); fragment(to).Get("access_token") == "" {
+				t.Errorf("browser: got %s", to)
+			}
+		})
+	}
+	wait.Wait()
+
+	for sql, want := range map[string]int{
+		`select count(*)::int from auth.users where email = 'ann@example.com'`:                  1,
+		`select count(*)::int from auth.identities where provider = 'custom:test'`:              1,
+		`select count(*)::int from auth.sessions s join auth.users u on s.user_id = u.id`:       2 * each,
+		`select count(*)::int from auth.audit_log_entries where payload ->> 'action' = 'login'`: 2 * each,
+	} {
+		if n := p.count(sql); n != want {
+			t.Errorf("%s: got %d, want %d", sql, n, want)
+		}
+	}
+	if n := created.Load(); n != 1 {
+		t.Errorf("the hook was told %d times of the user, want once", n)
+	}
 }

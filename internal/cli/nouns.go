@@ -78,7 +78,7 @@ var nouns = []noun{
 		"socle end-users list --search example.com"},
 	{"auth-settings", "people", "Rules for the users of your application",
 		"socle auth-settings update --site-url https://app.example.com"},
-	{"mails", "people", "Mails to the users of your application, without a mail server", "socle mails list"},
+	{"mails", "people", "Mails to the users of your application that were not sent", "socle mails list"},
 
 	{"backups", "operations", "Backups: make, prove, move, restore", "socle backups create --wait"},
 	{"backup-schedule", "operations", "The backup schedule of a project",

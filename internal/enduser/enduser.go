@@ -38,6 +38,7 @@ type Config struct {
 	Queue     *queue.Queue
 	Providers *idp.Client
 	Outbound  *outbound.Client // requests to the senders of text messages and to captchas
+	HookCalls *outbound.Client // requests to hooks, see [NewHookCalls]
 	Leaked    *LeakedPasswords
 	Sender    *mail.Sender
 	Attempts  ratelimit.Attempts // limits of the install
@@ -96,6 +97,9 @@ func (d *Directory) issuer() string {
 	return d.service.PublicURL + "/projects/" + d.UUID.String() + "/auth/v1"
 }
 
+// usersEmailKey is the constraint by which users have different addresses.
+const usersEmailKey = "users_email_partial_key"
+
 // tx runs f in a transaction of the auth login, with a context that bounds its time. change is its
 // name in the error of a failing trigger.
 func (d *Directory) tx(ctx context.Context, change string, f func(ctx context.Context, tx pgx.Tx) error) error {
@@ -107,7 +111,7 @@ func (d *Directory) tx(ctx context.Context, change string, f func(ctx context.Co
 		return err
 	}
 
-	if pg.Violates(err, "users_email_partial_key") {
+	if pg.Violates(err, usersEmailKey) {
 		return errEmailExists().WithCause(err)
 	}
 	if pg.Violates(err, "users_phone_key") {

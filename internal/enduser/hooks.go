@@ -5,24 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Hooks maps names of hooks to functions of the project, pg-functions://postgres/schema/function.
+// Hooks maps names of hooks to functions of the project, pg-functions://postgres/schema/function,
+// or to the URLs of endpoints, see [Directory.callEndpoint].
 //
-// A hook runs on the login of the project's owner, in a transaction of its own. It never runs
+// A function runs on the login of the project's owner, in a transaction of its own. No hook runs
 // within a transaction of the auth login: that would hold one connection and wait for another, and
 // as many such requests as there are connections would wait for each other. So a change that needs
 // an answer asks before it begins or after it has committed, see [Directory.txAsking].
@@ -32,40 +30,26 @@ type Hooks map[string]string
 const (
 	hookAccessToken = "custom_access_token"
 	hookNewUser     = "before_user_created"
+	hookCreated     = "after_user_created"
 	hookPassword    = "password_verification_attempt"
 	hookFactor      = "mfa_verification_attempt"
 )
 
 const (
-	hookTimeout = 2 * time.Second
-	hookGrace   = 500 * time.Millisecond // for a function that has disabled the timeout
-
-	maxHookReply   = 64 << 10 // characters
+	maxHookReply   = 64 << 10 // characters of a function's reply, bytes of an endpoint's
 	maxHookMessage = 1000     // bytes of a rejection
 )
 
 // contractHooks maps names of hooks to those in the metadata of their events.
 var contractHooks = map[string]string{
 	hookAccessToken: "customize-access-token", hookNewUser: "before-user-created",
-	hookPassword: "password-verification", hookFactor: "mfa-verification",
+	hookCreated: "after-user-created", hookPassword: "password-verification", hookFactor: "mfa-verification",
 }
 
-// functionOf returns the quoted name of the function of an address.
-func functionOf(address string) (string, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "pg-functions" || u.Host != "postgres" || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("must be pg-functions://postgres/schema/function")
-	}
+// hookSecrets begins the names of the secrets of endpoints.
+const hookSecrets = "hooks."
 
-	schema, function, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
-	for _, name := range []string{schema, function} {
-		if name == "" || len(name) > maxRole || !utf8.ValidString(name) || strings.ContainsAny(name, "/\x00") {
-			return "", fmt.Errorf("must be pg-functions://postgres/schema/function")
-		}
-	}
-
-	return pg.Quote(schema, function), nil
-}
+var errHookAddress = errors.New("must be pg-functions://postgres/schema/function, or an https URL")
 
 func (h Hooks) validate() error {
 	var errs []error
@@ -73,8 +57,32 @@ func (h Hooks) validate() error {
 		field := "hooks." + name
 		if contractHooks[name] == "" {
 			errs = append(errs, fault.OnField(fault.Unprocessable, field, "unknown", "is no hook"))
-		} else if _, err := functionOf(address); err != nil {
+		} else if err := checkHookAddress(address); err != nil {
 			errs = append(errs, fault.OnField(fault.Unprocessable, field, "invalid_format", "%s", err))
+		}
+	}
+
+	return fault.Join(errs...)
+}
+
+func checkHookAddress(address string) error {
+	if !isEndpoint(address) {
+		_, err := functionOf(address)
+		return err
+	}
+	if len(address) > maxURL {
+		return fmt.Errorf("must have at most %d bytes", maxURL)
+	}
+
+	return idp.CheckURL(address)
+}
+
+// checkHookSecrets fails with Unprocessable unless each endpoint has a secret.
+func (c ProjectConfig) checkHookSecrets() error {
+	var errs []error
+	for name, address := range c.Hooks {
+		if isEndpoint(address) && contractHooks[name] != "" {
+			errs = append(errs, c.Secrets.checkWebhook(hookSecrets+name, "is required by the URL of the hook"))
 		}
 	}
 
@@ -120,21 +128,21 @@ type hookReply struct {
 }
 
 // ask calls a hook that is set and returns its reply. It fails with a *[Rejection] if the hook
-// replies an error, and with Internal if the function fails.
+// replies an error, and with Internal if the hook fails.
 func (d *Directory) ask(ctx context.Context, hook string, event any) (hookReply, error) {
 	var reply hookReply
-	address := d.Hooks[hook]
-	function, err := functionOf(address)
-	if err != nil {
-		return reply, err
-	}
-
 	text, err := json.Marshal(event)
 	if err != nil {
 		return reply, err
 	}
 
-	answer, err := callFunction(ctx, d.db.Owner(), function, text)
+	address := d.Hooks[hook]
+	var answer []byte
+	if isEndpoint(address) {
+		answer, err = d.callEndpoint(ctx, webhook{URL: address, Secret: hookSecrets + hook, ID: uuid.New(), Body: text})
+	} else {
+		answer, err = d.callFunction(ctx, address, text)
+	}
 	if err == nil {
 		reply, err = parseHookReply(answer)
 	}
@@ -155,62 +163,21 @@ func (d *Directory) ask(ctx context.Context, hook string, event any) (hookReply,
 	return reply, err
 }
 
-// callFunction calls a function with a JSON text on the owner's login, and returns its result. Both
-// statements are one round trip and one transaction.
-func callFunction(ctx context.Context, owner *pgxpool.Pool, function string, event []byte) ([]byte, error) {
-	conn, err := pg.Acquire(ctx, owner)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Release()
-
-	bounded, cancel := context.WithTimeout(ctx, hookTimeout+hookGrace)
-	defer cancel()
-
-	// PostgreSQL takes the type of $1 from the function: json or jsonb. It cuts the result, so that
-	// a large one never arrives.
-	var b pgconn.Batch
-	b.ExecParams("select pg_catalog.set_config('statement_timeout', $1, true)",
-		[][]byte{[]byte(strconv.FormatInt(hookTimeout.Milliseconds(), 10))}, nil, nil, nil)
-	b.ExecParams("select pg_catalog.left("+function+"($1)::pg_catalog.text, $2) limit 1",
-		[][]byte{event, []byte(strconv.Itoa(maxHookReply + 1))}, nil, nil, nil)
-
-	results, err := conn.Conn().PgConn().ExecBatch(bounded, &b).ReadAll()
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case bounded.Err() != nil, pg.State(err) == pgQueryCanceled:
-		return nil, errHook("hook_timeout", "Failed to reach hook within maximum time of %f seconds",
-			hookTimeout.Seconds()).WithCause(err)
-	case pg.State(err) != "":
-		return nil, err
-	case err != nil:
-		return nil, pg.Fault(err)
-	}
-
-	rows := results[len(results)-1].Rows
-	if len(rows) == 0 {
-		return nil, nil
-	}
-
-	return rows[0][0], nil
-}
-
-// pgQueryCanceled is the SQLSTATE of a statement beyond its timeout.
-const pgQueryCanceled = "57014"
-
 // errHook is the failure of a hook that does not keep the contract.
 func errHook(code, format string, args ...any) *fault.Error {
 	return fault.New(fault.Internal, format, args...).WithCode(code)
 }
 
-// parseHookReply reads the result of a function. null is an empty reply.
+func errReplyTooLarge() *fault.Error {
+	return errHook("hook_payload_over_size_limit", "Payload size exceeded size limit of %d bytes", maxHookReply)
+}
+
+// parseHookReply reads the reply of a hook. No text is an empty reply.
 func parseHookReply(text []byte) (hookReply, error) {
 	var reply hookReply
 	switch {
 	case utf8.RuneCount(text) > maxHookReply:
-		return reply, errHook("hook_payload_over_size_limit", "Payload size exceeded size limit of %d bytes",
-			maxHookReply)
+		return reply, errReplyTooLarge()
 	case len(text) == 0:
 		return reply, nil
 	}
@@ -278,52 +245,6 @@ func (d *Directory) txAsking(
 
 		agreed = true
 	}
-}
-
-// admission decides about a new user, and sets its ID. It ends the transaction in order to ask.
-type admission func(n *newUser) error
-
-// newUserEvent is the event of the hook before_user_created.
-type newUserEvent struct {
-	Metadata hookMetadata `json:"metadata"`
-	User     User         `json:"user"`
-}
-
-// txAdmitting is [Directory.tx] for a change that may create a user.
-func (d *Directory) txAdmitting(
-	ctx context.Context, change string, c Client, f func(ctx context.Context, tx pgx.Tx, admit admission) error,
-) error {
-	id := uuid.New() // of no order, since pages of applications show it
-	return d.txAsking(ctx, change, hookNewUser, func(hookReply) error { return nil },
-		func(ctx context.Context, tx pgx.Tx, consent func(func() any) error) error {
-			return f(ctx, tx, func(n *newUser) error {
-				n.ID = id
-				return consent(func() any {
-					return newUserEvent{Metadata: newHookMetadata(hookNewUser, c), User: n.preview()}
-				})
-			})
-		})
-}
-
-// admitUser inserts a user who has signed up, if the hook admits it.
-func (d *Directory) admitUser(ctx context.Context, tx pgx.Tx, n newUser, admit admission, c Client) (User, error) {
-	if err := admit(&n); err != nil {
-		return User{}, err
-	}
-
-	u, err := insertUser(ctx, tx, n)
-	if err != nil {
-		return User{}, err
-	}
-
-	return u, d.log(ctx, tx, "user_signedup", u, c)
-}
-
-// preview returns the user before it is inserted.
-func (n newUser) preview() User {
-	return User{ID: n.ID, Aud: "authenticated", Role: n.role(), Email: n.Email, Phone: n.Phone,
-		AppMetadata: n.AppMetadata, UserMetadata: n.UserMetadata, Identities: json.RawMessage("[]"),
-		IsAnonymous: n.Anonymous}
 }
 
 // attemptEvent is the event of the hooks on passwords and second factors.

@@ -26,7 +26,7 @@ func (d *Directory) Invite(
 
 	var invited User
 	var t oneTime
-	err = d.txAdmitting(ctx, "inviting user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
+	err = d.txFinding(ctx, "inviting user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
 		invited, t, err = d.invite(ctx, tx, email, data, admit, c)
 		return err
 	})
@@ -126,7 +126,7 @@ func (d *Directory) GenerateLink(ctx context.Context, in NewLink, c Client) (Lin
 
 	var u User
 	var t oneTime
-	err = d.txAdmitting(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
+	err = d.txFinding(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
 		u, t, err = d.linkToken(ctx, tx, in, n, admit, c)
 		return err
 	})

@@ -64,16 +64,14 @@ func (s *Service) sendMail(ctx context.Context, job *queue.Job[mailArgs]) error 
 		return err
 	}
 	if sender.LogOnly() {
-		return d.storeMail(ctx, job.Args.MailKind, m)
+		return d.storeMail(ctx, Mail{UUID: newID(), Recipient: m.To, Kind: job.Args.MailKind, Subject: m.Subject,
+			HTML: m.HTML, Text: m.Text})
 	}
 
 	m.ID = fmt.Sprintf("%d.%d", job.ID, job.CreatedAt.UnixNano())
-	if err = sender.Send(ctx, m); err == nil {
-		return nil
-	}
-
-	s.Log.Warn("send mail to an end user", "project", d.UUID, "mail", job.Args.MailKind, "attempt", job.Attempt,
-		"error", err)
+	err = sender.Send(ctx, m)
+	d.settle(ctx, attempt{ID: m.ID, Number: job.Attempt, Kind: job.Args.MailKind, Recipient: m.To,
+		Foreign: d.SMTP.URL == ""}, err)
 	if isLost(err) {
 		return queue.Cancel(err)
 	}
@@ -177,51 +175,4 @@ func markSent(ctx context.Context, tx pgx.Tx, id uuid.UUID, column string) error
 	_, err := pg.Exec(ctx, tx, `update auth.users set `+pg.Quote(column)+` = now(), updated_at = now() where id = @id`,
 		pgx.StrictNamedArgs{"id": id})
 	return err
-}
-
-// maxMails is the number of mails in a project's mailbox.
-const maxMails = 200
-
-// Mail is a mail in the mailbox of a project, which was not sent.
-type Mail struct {
-	UUID      uuid.UUID `json:"uuid"`
-	Recipient string    `json:"recipient"`
-	Kind      string    `json:"kind" doc:"confirmation, invite, magic_link, recovery, email_change, reauthentication or sms."`
-	Subject   string    `json:"subject"`
-	HTML      string    `json:"html"`
-	Text      string    `json:"text"`
-	CreatedAt time.Time `json:"createdAt"`
-}
-
-const mailColumns = ` id as uuid, recipient, kind, subject, html, body as text, created_at `
-
-// storeMail adds a mail to the mailbox and removes the oldest ones beyond the bound.
-func (d *Directory) storeMail(ctx context.Context, kind string, m mail.Message) error {
-	return d.tx(ctx, "storing mail", func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := pg.Exec(ctx, tx, `
-			insert into auth.mails (id, recipient, kind, subject, html, body) values (@id, @to, @kind, @subject, @html, @body)`,
-			pgx.StrictNamedArgs{"id": newID(), "to": m.To, "kind": kind, "subject": m.Subject, "html": m.HTML,
-				"body": m.Text}); err != nil {
-			return err
-		}
-
-		_, err := pg.Exec(ctx, tx, `
-			delete from auth.mails where id in (select id from auth.mails order by created_at desc, id desc offset @most)`,
-			pgx.StrictNamedArgs{"most": maxMails})
-		return err
-	})
-}
-
-// ListMails returns a page of the project's mailbox and the total count.
-func (d *Directory) ListMails(ctx context.Context, page pg.Page) ([]Mail, int64, error) {
-	return pg.List[Mail](ctx, d.q(), pg.Listing{
-		Columns: mailColumns, From: `auth.mails`,
-		Sorts: map[string]string{"createdAt": "created_at", "recipient": "recipient"}, Tie: "id",
-	}, page, pgx.StrictNamedArgs{})
-}
-
-// GetMail returns a mail of the mailbox. It fails with NotFound for an unknown one.
-func (d *Directory) GetMail(ctx context.Context, id uuid.UUID) (Mail, error) {
-	return pg.One[Mail](ctx, d.q(), `select`+mailColumns+`from auth.mails where id = @id`,
-		pgx.StrictNamedArgs{"id": id})
 }

@@ -221,7 +221,7 @@ func (d *Directory) FinishFlow(ctx context.Context, f OAuthFlow, in Return, c Cl
 	}
 
 	var done Verified
-	err = d.txAdmitting(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
+	err = d.txFinding(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
 		if err := spendFlow(ctx, tx, f.ID); err != nil {
 			return err
 		}

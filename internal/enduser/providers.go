@@ -73,7 +73,7 @@ func (d *Directory) SignInWithIDToken(ctx context.Context, in IDTokenSignIn, c C
 	}
 
 	var o opened
-	err = d.txAdmitting(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
+	err = d.txFinding(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
 		id, err := d.userOf(ctx, tx, in.Provider, who, in.Linking, admit, c)
 		if err == nil {
 			o, err = d.openSession(ctx, tx, id, "oauth", c)
@@ -177,10 +177,11 @@ func (d *Directory) secure(ctx context.Context, tx pgx.Tx, u User) error {
 		return nil
 	}
 
-	if _, err := pg.Exec(ctx, tx, `
+	n, err := pg.Exec(ctx, tx, `
 		update auth.users set encrypted_password = null, raw_user_meta_data = '{}', email_confirmed_at = now(),
 			is_anonymous = false, email_change = '', phone = null, phone_confirmed_at = null, phone_change = '', updated_at = now()
-		where id = @id`, pgx.StrictNamedArgs{"id": u.ID}); err != nil {
+		where id = @id and email_confirmed_at is null`, pgx.StrictNamedArgs{"id": u.ID})
+	if err != nil || n == 0 { // 0: another request has done it meanwhile
 		return err
 	}
 

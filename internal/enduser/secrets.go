@@ -24,11 +24,15 @@ const (
 	maxSecrets = 50
 )
 
-// isSecret reports whether a name is that of a secret: captcha, smtp, sms.hook, sms.twilio, or
-// providers. and the name of a provider.
+// isSecret reports whether a name is that of a secret: captcha, smtp, sms.hook, sms.twilio, hooks.
+// and the name of a hook, or providers. and the name of a provider.
 func isSecret(name string) bool {
 	if name == captchaSecret || name == smtpSecret || name == hookSecret || name == twilioSecret {
 		return true
+	}
+
+	if hook, ok := strings.CutPrefix(name, hookSecrets); ok {
+		return contractHooks[hook] != ""
 	}
 
 	provider, ok := strings.CutPrefix(name, "providers.")

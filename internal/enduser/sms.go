@@ -1,7 +1,6 @@
 package enduser
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/queue"
@@ -88,13 +86,11 @@ func (s *Service) sendSMS(ctx context.Context, job *queue.Job[smsArgs]) error {
 	case senderTwilio:
 		err = d.callTwilio(ctx, m)
 	default:
-		return d.storeMail(ctx, mailSMS, mail.Message{To: "+" + m.Phone, Text: d.SMS.text(m.Code, d.SiteURL)})
-	}
-	if err == nil {
-		return nil
+		return d.storeMail(ctx, Mail{UUID: newID(), Recipient: "+" + m.Phone, Kind: mailSMS,
+			Text: d.SMS.text(m.Code, d.SiteURL)})
 	}
 
-	s.Log.Warn("send text message to an end user", "project", d.UUID, "attempt", job.Attempt, "error", err)
+	d.settle(ctx, attempt{ID: m.ID.String(), Number: job.Attempt, Kind: mailSMS, Recipient: "+" + m.Phone}, err)
 	if errors.Is(err, errSMSRefused) {
 		return queue.Cancel(err)
 	}
@@ -169,23 +165,15 @@ func (d *Directory) send(ctx context.Context, r *http.Request) error {
 
 // callHook posts the user and the code to the project's hook.
 func (d *Directory) callHook(ctx context.Context, m message) error {
-	key, err := outbound.ParseWebhookSecret(d.Secrets[hookSecret])
-	if err != nil {
-		return errors.Join(errSMSRefused, err)
-	}
-
 	body, err := json.Marshal(map[string]any{"user": m.User, "sms": map[string]string{"otp": m.Code, "phone": m.Phone}})
 	if err != nil {
 		return err
 	}
 
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.SMS.HookURL, bytes.NewReader(body))
+	r, err := d.newWebhook(ctx, webhook{URL: d.SMS.HookURL, Secret: hookSecret, ID: m.ID, Body: body})
 	if err != nil {
 		return errors.Join(errSMSRefused, err)
 	}
-
-	r.Header.Set("Content-Type", "application/json")
-	outbound.SignWebhook(r.Header, key, m.ID.String(), time.Now(), body)
 
 	return d.send(ctx, r)
 }

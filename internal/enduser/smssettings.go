@@ -10,7 +10,6 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/idp"
-	"github.com/socle-dev/socle/internal/outbound"
 )
 
 // SMS are the rules for phone numbers and the sender of text messages. An SMS without limits
@@ -168,15 +167,12 @@ func (c ProjectConfig) checkSenderSecret() error {
 		return nil
 	}
 
-	text, ok := c.Secrets[name]
-	if !ok {
+	if name == hookSecret {
+		return c.Secrets.checkWebhook(name, "is required by the sender of text messages")
+	}
+	if _, ok := c.Secrets[name]; !ok {
 		return fault.OnField(fault.Unprocessable, "secrets."+name, "required",
 			"is required by the sender of text messages")
-	}
-	if name == hookSecret {
-		if _, err := outbound.ParseWebhookSecret(text); err != nil {
-			return fault.OnField(fault.Unprocessable, "secrets."+name, "invalid_format", "%s", err)
-		}
 	}
 
 	return nil

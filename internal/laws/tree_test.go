@@ -43,7 +43,7 @@ var levels = [][]string{
 // testOnly are the packages imported by tests only, regardless of level.
 var testOnly = []string{
 	"internal/pgtest", "internal/blob/blobtest", "internal/idp/idptest", "internal/webauthn/webauthntest",
-	"internal/api/apitest", "internal/projectdb/projectdbtest",
+	"internal/api/apitest", "internal/projectdb/projectdbtest", "internal/mail/mailtest",
 	"internal/laws",
 }
 

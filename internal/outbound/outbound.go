@@ -25,12 +25,13 @@ import (
 const (
 	// Timeout bounds a request with its redirects and its response.
 	Timeout = 10 * time.Second
-	// MaxResponse is the maximum number of bytes of a response's body.
+	// MaxResponse is the maximum number of bytes of a response's body, but see [Client.Within].
 	MaxResponse = 256 << 10
 
 	maxHeader    = 64 << 10
 	maxRedirects = 3
-	// memory bounds the responses of all requests, and so their number: 64, and 16 of one tenant.
+	// memory bounds the responses of all requests of a client, and so their number: 64 of
+	// MaxResponse, and 16 of one tenant.
 	memory = 64 * MaxResponse
 )
 
@@ -38,12 +39,13 @@ const (
 var (
 	ErrNetwork  = errors.New("address in a network that requests of tenants may not reach")
 	ErrRedirect = errors.New("redirect to another host")
-	ErrTooLarge = fmt.Errorf("response of more than %d bytes", MaxResponse)
+	ErrTooLarge = errors.New("response is too large")
 )
 
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
 	budget        *httpx.Budget
+	maxResponse   int64 // bytes
 	secure, plain *http.Client
 	dialer        *net.Dialer // of [Client.Dial]
 }
@@ -53,11 +55,21 @@ type Client struct {
 func New(allowed []netip.Prefix) *Client {
 	internet := newDialer(func(a netip.Addr) bool { return isPublic(a) || contains(allowed, a) })
 	return &Client{
-		budget: httpx.NewBudget(memory),
-		secure: newHTTPClient(internet),
-		plain:  newHTTPClient(newDialer(func(a netip.Addr) bool { return contains(allowed, a) })),
-		dialer: internet,
+		budget:      httpx.NewBudget(memory),
+		maxResponse: MaxResponse,
+		secure:      newHTTPClient(internet),
+		plain:       newHTTPClient(newDialer(func(a netip.Addr) bool { return contains(allowed, a) })),
+		dialer:      internet,
 	}
+}
+
+// Within returns a client for responses of at most n bytes. Its requests neither wait for those of
+// c nor delay them.
+func (c *Client) Within(n int64) *Client {
+	bounded := *c
+	bounded.budget, bounded.maxResponse = httpx.NewBudget(memory), n
+
+	return &bounded
 }
 
 // Dial connects to an address for a protocol other than HTTP. It fails with ErrNetwork, or an error
@@ -136,7 +148,7 @@ func (c *Client) Do(ctx context.Context, tenant string, r *http.Request) (Respon
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 
-	release, err := c.budget.Take(ctx, tenant, MaxResponse)
+	release, err := c.budget.Take(ctx, tenant, c.maxResponse)
 	if err != nil {
 		return Response{}, err
 	}
@@ -157,11 +169,11 @@ func (c *Client) Do(ctx context.Context, tenant string, r *http.Request) (Respon
 	defer res.Body.Close()
 
 	var body bytes.Buffer
-	n, err := io.Copy(&body, io.LimitReader(res.Body, MaxResponse+1))
+	n, err := io.Copy(&body, io.LimitReader(res.Body, c.maxResponse+1))
 	switch {
 	case err != nil:
 		return Response{}, fmt.Errorf("read the response: %w", err)
-	case n > MaxResponse:
+	case n > c.maxResponse:
 		return Response{}, ErrTooLarge
 	}
 

@@ -212,6 +212,38 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestWithin checks that a client of smaller responses has a bound and a budget of its own.
+func TestWithin(t *testing.T) {
+	t.Parallel()
+
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write(make([]byte, len(r.URL.Path)))
+	}))
+	t.Cleanup(server.Close)
+
+	c := loopback()
+	bounded := c.Within(8)
+	if res, err := get(t, bounded, server.URL+"/1234567"); err != nil || len(res.Body) != 8 {
+		t.Errorf("the largest body: got %d bytes, %v", len(res.Body), err)
+	}
+	if _, err := get(t, bounded, server.URL+"/12345678"); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a large body: got %v, want %v", err, ErrTooLarge)
+	}
+
+	release, err := bounded.budget.Take(t.Context(), "slow", bounded.budget.ClientLimit())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+
+	if n := c.budget.InUse(); n != 0 {
+		t.Errorf("requests of the other client take %d bytes", n)
+	}
+	if _, err := get(t, bounded.Within(8), server.URL); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDial checks the networks and the bytes of connections for other protocols.
 func TestDial(t *testing.T) {
 	t.Parallel()

@@ -821,10 +821,11 @@ CREATE TABLE auth.mails (
     subject text NOT NULL,
     html text NOT NULL,
     body text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    error text DEFAULT ''::text NOT NULL
 );
 
-COMMENT ON TABLE auth.mails IS 'mails that were not sent, since the instance has no mail server; the newest ones only';
+COMMENT ON TABLE auth.mails IS 'messages that were not sent: for lack of a server, or without their text, since it failed; the newest ones only';
 
 CREATE TABLE auth.mfa_amr_claims (
     session_id uuid NOT NULL,

@@ -215,6 +215,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 
 	s.services.Queue.Tracer = s.tracer
 	s.services.EndUsers.Outbound = outbound.New(c.OutboundNetworks)
+	s.services.EndUsers.HookCalls = enduser.NewHookCalls(s.services.EndUsers.Outbound)
 	s.services.EndUsers.Providers = idp.New(s.services.EndUsers.Outbound)
 	s.services.EndUsers.Leaked = enduser.NewLeakedPasswords(c.LeakedPasswords)
 	bodies := httpx.NewBudget(rest.BodyBudgetSize)

@@ -1,0 +1,114 @@
+package enduser
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/outbound"
+)
+
+const (
+	endpointTimeout  = 5 * time.Second // of all attempts
+	endpointAttempts = 3
+	endpointBackoff  = time.Second // without Retry-After in seconds
+)
+
+// NewHookCalls returns the client of endpoints. They have 256 requests at once, 64 of one project,
+// apart from those of other.
+func NewHookCalls(other *outbound.Client) *outbound.Client { return other.Within(maxHookReply) }
+
+// isEndpoint reports whether the address of a hook is the URL of an endpoint.
+func isEndpoint(address string) bool {
+	return strings.HasPrefix(address, "https:") || strings.HasPrefix(address, "http:")
+}
+
+// callEndpoint posts the event of a hook to its endpoint and returns the reply, nil for none. It
+// repeats attempts that did not reach the endpoint, and those that the endpoint declines for now.
+func (d *Directory) callEndpoint(ctx context.Context, w webhook) ([]byte, error) {
+	bounded, cancel := context.WithTimeout(ctx, endpointTimeout)
+	defer cancel()
+
+	for attempt := 1; ; attempt++ {
+		r, err := d.newWebhook(bounded, w)
+		if err != nil {
+			return nil, err
+		}
+
+		res, err := d.service.HookCalls.Do(bounded, d.UUID.String(), r)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case bounded.Err() != nil, errors.Is(err, httpx.ErrBusy):
+			return nil, errHook("hook_timeout", "Failed to reach hook within maximum time of %f seconds",
+				endpointTimeout.Seconds()).WithCause(err)
+		}
+
+		wait, again := retryAfter(res, err)
+		if ends, _ := bounded.Deadline(); !again || attempt == endpointAttempts || time.Until(ends) < wait {
+			return endpointReply(res, err)
+		}
+
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// retryAfter reports whether an attempt should be repeated, and after what time.
+func retryAfter(res outbound.Response, err error) (wait time.Duration, again bool) {
+	switch {
+	case errors.Is(err, outbound.ErrNetwork), errors.Is(err, outbound.ErrRedirect),
+		errors.Is(err, outbound.ErrTooLarge):
+		return 0, false
+	case err != nil:
+		return endpointBackoff, true
+	case res.Status != http.StatusTooManyRequests && res.Status != http.StatusServiceUnavailable:
+		return 0, false
+	}
+
+	after := res.Header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(after); err == nil && seconds >= 0 {
+		return time.Duration(min(seconds, int(endpointTimeout/time.Second))) * time.Second, true
+	}
+
+	return endpointBackoff, after != ""
+}
+
+// endpointReply returns the reply of a response. Its text appears in no error.
+func endpointReply(res outbound.Response, err error) ([]byte, error) {
+	switch {
+	case errors.Is(err, outbound.ErrTooLarge):
+		return nil, errReplyTooLarge()
+	case err != nil: // nobody learns what is in the server's networks
+		return nil, errHook("hook_timeout_after_retry", "Failed to reach hook after maximum retries").WithCause(err)
+	}
+
+	switch res.Status {
+	case http.StatusNoContent:
+		return nil, nil
+	case http.StatusOK, http.StatusAccepted:
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return nil, errHook("unexpected_failure", "Service currently unavailable due to hook")
+	case http.StatusBadRequest:
+		return nil, errHook("unexpected_failure", "Invalid payload sent to hook")
+	case http.StatusUnauthorized:
+		return nil, errHook("unexpected_failure", "Hook requires authorization token")
+	default:
+		return nil, errHook("unexpected_failure", "Unexpected status code returned from hook: %d", res.Status)
+	}
+
+	if media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return nil, errHook("hook_payload_invalid_content_type",
+			"Invalid JSON response: the Content-Type must be application/json")
+	}
+
+	return res.Body, nil
+}
