@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/backup/pgtool"
@@ -67,13 +66,6 @@ func New(c Config) *Service {
 	}
 
 	return s
-}
-
-func (s *Service) key() key { return s.projects.BackupKey() }
-
-// DumpKey returns the blob key of a backup's dump.
-func DumpKey(project, backup uuid.UUID) string {
-	return "projects/" + project.String() + "/backups/" + backup.String() + ".dump"
 }
 
 // registerWorkers registers the workers of all jobs. A backup and a restore have one attempt: a

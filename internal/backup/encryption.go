@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -96,22 +95,11 @@ type eof struct{}
 
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
-// errDamaged reports that stored data of a backup is missing or was changed.
-var errDamaged = errors.New("the stored backup is damaged")
-
 // decryptAge decrypts from with one of the identities. Errors are damage, when opening and when
 // reading, unless reading from itself failed.
 func decryptAge(from *limitedReader, by ...age.Identity) (io.Reader, error) {
 	plain, err := age.Decrypt(from, by...)
 	return decryptingReader{plain, from}, from.asDamage(err)
-}
-
-// asDamage marks an error as damage unless reading the source failed.
-func (b *limitedReader) asDamage(err error) error {
-	if err == nil || err == io.EOF || b.readErr != nil {
-		return err
-	}
-	return errors.Join(errDamaged, err)
 }
 
 // decryptingReader marks read errors of encrypted data as damage.

@@ -3,13 +3,11 @@ package backup
 import (
 	"errors"
 	"io"
-	"strings"
 	"sync"
 
 	"filippo.io/age"
 
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/token"
 )
 
 // ExportEncryption selects how an exported backup is encrypted: for an age recipient, with a
@@ -71,31 +69,6 @@ func (i serialIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	return i.Identity.Unwrap(stanzas)
 }
 
-// identity returns the key pair of this install, derived from its backup key.
-func (s *Service) identity() (*age.X25519Identity, error) {
-	return age.ParseX25519Identity(bech32("AGE-SECRET-KEY-", token.Derive(s.key(), "recipient of backups")))
-}
-
-// Recipient returns the public key of this install: only this install can import a backup encrypted
-// for it.
-func (s *Service) Recipient() (string, error) {
-	own, err := s.identity()
-	if err != nil {
-		return "", err
-	}
-
-	return own.Recipient().String(), nil
-}
-
-// Errors of opening an uploaded archive.
-var (
-	errPassphrase = fault.OnField(fault.Unprocessable, "X-Passphrase", "wrong_passphrase", "does not open the backup")
-	errNoKey      = fault.OnField(fault.Unprocessable, "X-Passphrase", "required",
-		"is required: the backup is not encrypted for this install")
-	errArchive = fault.New(fault.Unprocessable, "the file is damaged, truncated, or not a downloaded backup").
-			WithCode("damaged_backup")
-)
-
 const (
 	agePrefix     = "age-encryption.org/"
 	maxHeaderSize = 16 << 10 // bytes
@@ -129,90 +102,4 @@ func (s *Service) decryptArchive(r io.Reader, passphrase string) (io.Reader, err
 	}
 
 	return plain, err
-}
-
-// limitedReader fails with err after left bytes; -1 is unlimited.
-type limitedReader struct {
-	r       io.Reader
-	left    int64
-	err     error
-	readErr error // the read error, other than io.EOF
-}
-
-func (b *limitedReader) Read(p []byte) (int, error) {
-	if b.left == 0 {
-		b.readErr = b.err
-		return 0, b.err
-	}
-
-	if b.left > 0 {
-		p = p[:min(int64(len(p)), b.left)]
-	}
-
-	n, err := b.r.Read(p)
-	if b.left > 0 {
-		b.left -= int64(n)
-	}
-	if err != nil && err != io.EOF {
-		b.readErr = err
-	}
-
-	return n, err
-}
-
-const bech32Letters = "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"
-
-// bech32 encodes bytes as in BIP 173, in upper case, as the age format does for secret keys.
-func bech32(prefix string, data []byte) string {
-	var values []byte
-	bits, have := 0, 0
-	for _, b := range data {
-		bits, have = bits<<8|int(b), have+8
-		for ; have >= 5; have -= 5 {
-			values = append(values, byte(bits>>(have-5)&31))
-		}
-
-		bits &= 1<<have - 1
-	}
-
-	if have > 0 {
-		values = append(values, byte(bits<<(5-have)&31))
-	}
-
-	var text []byte // input of the checksum
-	lower := strings.ToLower(prefix)
-	for i := range len(lower) {
-		text = append(text, lower[i]>>5)
-	}
-
-	text = append(text, 0)
-	for i := range len(lower) {
-		text = append(text, lower[i]&31)
-	}
-
-	text = append(append(text, values...), 0, 0, 0, 0, 0, 0)
-	sum := uint32(1)
-	for _, v := range text {
-		top := sum >> 25
-		sum = sum&0x1ffffff<<5 ^ uint32(v)
-		for i, g := range []uint32{0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3} {
-			if top>>i&1 == 1 {
-				sum ^= g
-			}
-		}
-	}
-
-	sum ^= 1
-	for i := range 6 {
-		values = append(values, byte(sum>>(5*(5-i))&31))
-	}
-
-	var out strings.Builder
-	out.WriteString(prefix + "1")
-
-	for _, v := range values {
-		out.WriteByte(bech32Letters[v])
-	}
-
-	return out.String()
 }

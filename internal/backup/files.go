@@ -152,54 +152,6 @@ func (s *Service) replaceContent(ctx context.Context, project uuid.UUID, damaged
 	return s.copyFile(ctx, project, f)
 }
 
-// isStored reports whether a content of n bytes is stored. It removes one of another size, which is
-// damaged.
-func (s *Service) isStored(ctx context.Context, name string, n int64) (bool, error) {
-	stored, got, err := s.blobs.Open(ctx, name)
-	if fault.Is(err, fault.NotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-
-	want, err := s.key().sizeOf(n)
-	if err := errors.Join(err, stored.Close()); err != nil {
-		return false, err
-	}
-
-	if got == want {
-		return true, nil
-	}
-
-	return false, s.blobs.Delete(ctx, name)
-}
-
-// errContentMismatch reports that the bytes of a file do not match their recorded size and
-// checksum.
-var errContentMismatch = fault.New(fault.Unprocessable, "the bytes of a file do not match its checksum")
-
-// verifyingReader reads r and fails at its end unless its size and checksum match want.
-type verifyingReader struct {
-	r    io.Reader
-	sum  *digest
-	want Digest
-}
-
-func newVerifyingReader(r io.Reader, want Digest) *verifyingReader {
-	return &verifyingReader{r, newDigest(), want}
-}
-
-func (e *verifyingReader) Read(b []byte) (int, error) {
-	n, err := e.r.Read(b)
-	_, _ = e.sum.Write(b[:n])
-	if err == io.EOF && e.sum.bytes() != e.want {
-		err = fmt.Errorf("%w: got %v, want %v", errContentMismatch, e.sum.bytes(), e.want)
-	}
-
-	return n, err
-}
-
 // Discard removes the blobs of a backup, and the contents that no other backup of the project
 // needs. Missing blobs are no error.
 func (s *Service) Discard(ctx context.Context, project, backup uuid.UUID) error {

@@ -18,7 +18,6 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
-	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // backupArgs are the arguments of a job that makes a backup.
@@ -259,22 +258,6 @@ func (s *Service) snapshot(ctx context.Context, b Backup, present pgx.Tx, lockTi
 	})
 
 	return object, manifest, warnings, err
-}
-
-// describe returns the manifest of the transaction's snapshot, without the dump, and the warnings.
-func (s *Service) describe(ctx context.Context, tx pgx.Tx, b Backup) (Manifest, []string, error) {
-	manifest, err := s.newManifest(ctx, tx, b.ProjectUUID, b.UUID)
-	if err != nil {
-		return manifest, nil, err
-	}
-
-	warnings, err := projectdb.UnrestoredChanges(ctx, tx)
-	if err != nil {
-		return manifest, nil, err
-	}
-
-	manifest.Tables, err = countRows(ctx, tx)
-	return manifest, warnings, err
 }
 
 // dump streams a dump of the project's database into the storage. It returns the stored object, and

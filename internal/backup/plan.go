@@ -125,3 +125,23 @@ func grantPrivileges(ctx context.Context, c *projectdb.Copy, statements []string
 func isRoleError(err error) bool {
 	return pg.State(err) == "42704" || pg.State(err) == "42501" // undefined_object, insufficient_privilege
 }
+
+// checkRestorable fails with Unprocessable if this install cannot restore the backup of a manifest.
+func (s *Service) checkRestorable(ctx context.Context, manifest Manifest) error {
+	if manifest.Schema > projectdb.Version() {
+		return errNewer
+	}
+
+	server, err := s.projects.ServerVersion(ctx)
+	if err != nil {
+		return err
+	}
+
+	if major := manifest.PostgreSQL / 10000; major > server/10000 {
+		return fault.New(fault.Unprocessable,
+			"the backup requires PostgreSQL %d or newer, and this server is PostgreSQL %d", major,
+			server/10000).WithCode("newer_postgresql")
+	}
+
+	return s.projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.imported())
+}
